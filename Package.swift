@@ -1,0 +1,35 @@
+// swift-tools-version: 6.3
+//
+// Rules of this file: one MARK section a target, targets from the bottom of the dependency graph to
+// the top, one dependency a line. A target lists every module it imports, no more: SoundnessTests
+// compares this file with the imports and with its table of arrows.
+
+import PackageDescription
+
+/// One language for every Swift target: Swift 6, explicit imports, unsafe code spelled out, and no
+/// warning survives.
+let settings: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .strictMemorySafety(),
+  .treatAllWarnings(as: .error),
+]
+
+let package = Package(
+  name: "imgctl",
+  targets: [
+
+    // MARK: - C libraries: module maps and header-only shims
+
+    .systemLibrary(name: "CLinux"),
+    // MARK: - ImgSystem: the only raw system calls
+
+    .target(name: "ImgSystem", dependencies: ["CLinux"], swiftSettings: settings),
+    .testTarget(
+      name: "ImgSystemTests",
+      dependencies: ["ImgSystem"],
+      swiftSettings: settings),
+  ]
+)

@@ -1,0 +1,272 @@
+// What Linux offers and Swift's Glibc module does not: calls it leaves out, calls that take a
+// variable number of arguments or a packed union, macros, and atomic access to shared memory.
+// Each function keeps the contract of the call it names: -1 and errno on failure.
+
+#ifndef IMG_CLINUX_SHIM_H
+#define IMG_CLINUX_SHIM_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#pragma clang assume_nonnull begin
+
+// The headers declare the following only under _GNU_SOURCE. That macro cannot be defined here: it
+// changes types that the Glibc module has already, and the two would no longer be the same types.
+
+extern char *_Nullable *_Nonnull environ;
+
+const char *_Nullable strerrorname_np(int code);
+const char *_Nullable strerrordesc_np(int code);
+const char *_Nullable sigabbrev_np(int signal);
+int accept4(
+    int listener, struct sockaddr *_Nullable address, socklen_t *_Nullable size, int flags);
+int memfd_create(const char *name, unsigned int flags);
+int pthread_setname_np(pthread_t thread, const char *name);
+int pthread_attr_setsigmask_np(pthread_attr_t *attributes, const sigset_t *signals);
+int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int first);
+
+enum {
+  // <linux/memfd.h>
+  IMG_MFD_CLOEXEC = 0x0001,
+  IMG_MFD_ALLOW_SEALING = 0x0002,
+  // <linux/fcntl.h>
+  IMG_F_ADD_SEALS = 1024 + 9,
+  IMG_F_SEAL_SEAL = 0x0001,
+  IMG_F_SEAL_SHRINK = 0x0002,
+  IMG_F_SEAL_GROW = 0x0004,
+  // <asm-generic/fcntl.h>
+  IMG_F_OFD_GETLK = 36,
+  IMG_F_OFD_SETLK = 37,
+  // <spawn.h>
+  IMG_POSIX_SPAWN_SETSID = 0x80,
+};
+
+/// What SO_PEERCRED gives: struct ucred of unix(7).
+struct img_peer_credentials {
+  pid_t process;
+  uid_t user;
+  gid_t group;
+};
+
+// Texts
+
+/// The C spelling of an errno value, such as "ENOENT"; NULL for a value Linux does not know.
+static inline const char *_Nullable img_error_name(int code) { return strerrorname_np(code); }
+
+/// The English sentence for an errno value; unlike strerror, safe in every thread.
+static inline const char *_Nullable img_error_text(int code) { return strerrordesc_np(code); }
+
+/// The C spelling of a signal without "SIG", such as "KILL"; NULL for an unknown one.
+static inline const char *_Nullable img_signal_name(int signal) { return sigabbrev_np(signal); }
+
+// epoll(7): the event is a packed structure that holds a union, spelled out here in scalars.
+
+static inline int img_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
+
+static inline int img_epoll_control(
+    int epoll, int operation, int descriptor, bool read, bool write, uint64_t token) {
+  struct epoll_event event = {0};
+  event.events = (read ? EPOLLIN : 0u) | (write ? EPOLLOUT : 0u);
+  event.data.u64 = token;
+  return epoll_ctl(epoll, operation, descriptor, &event);
+}
+
+/// An event in plain fields.
+struct img_readiness {
+  uint64_t token;
+  bool is_readable;
+  bool is_writable;
+  bool is_hung_up;
+};
+
+enum { IMG_MAXIMUM_EVENT_COUNT = 256 };
+
+/// epoll_wait into an array of IMG_MAXIMUM_EVENT_COUNT.
+static inline int img_epoll_wait(int epoll, struct img_readiness *result, int milliseconds) {
+  struct epoll_event events[IMG_MAXIMUM_EVENT_COUNT];
+  int count = epoll_wait(epoll, events, IMG_MAXIMUM_EVENT_COUNT, milliseconds);
+  for (int index = 0; index < count; index += 1) {
+    result[index].token = events[index].data.u64;
+    result[index].is_readable = events[index].events & EPOLLIN;
+    result[index].is_writable = events[index].events & EPOLLOUT;
+    result[index].is_hung_up = events[index].events & (EPOLLHUP | EPOLLERR);
+  }
+  return count;
+}
+
+// Other descriptors that stand for events or memory
+
+static inline int img_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+static inline int img_signalfd(const sigset_t *signals) {
+  return signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static inline int img_pidfd_open(pid_t process) { return pidfd_open(process, 0); }
+
+static inline int img_pidfd_send_signal(int pidfd, int signal) {
+  return pidfd_send_signal(pidfd, signal, NULL, 0);
+}
+
+/// An anonymous file in memory of a size that nobody can change any more, so that no process that
+/// maps it can take pages away from another.
+static inline int img_fixed_memory_file(const char *name, off_t byte_count) {
+  int descriptor = memfd_create(name, IMG_MFD_CLOEXEC | IMG_MFD_ALLOW_SEALING);
+  if (descriptor < 0) return -1;
+  if (ftruncate(descriptor, byte_count) == 0 &&
+      fcntl(
+          descriptor, IMG_F_ADD_SEALS,
+          IMG_F_SEAL_SHRINK | IMG_F_SEAL_GROW | IMG_F_SEAL_SEAL) == 0) {
+    return descriptor;
+  }
+  int code = errno;
+  close(descriptor);
+  errno = code;
+  return -1;
+}
+
+/// Maps a file shared, for reading and writing. The address is 0 on failure.
+static inline uintptr_t img_map_shared(int descriptor, size_t byte_count) {
+  void *address = mmap(NULL, byte_count, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  return address == MAP_FAILED ? 0 : (uintptr_t)address;
+}
+
+static inline int img_unmap(uintptr_t address, size_t byte_count) {
+  return munmap((void *)address, byte_count);
+}
+
+static inline uint64_t img_word_load(uintptr_t base, size_t index) {
+  return atomic_load_explicit((_Atomic(uint64_t) *)base + index, memory_order_acquire);
+}
+
+static inline void img_word_store(uintptr_t base, size_t index, uint64_t value) {
+  atomic_store_explicit((_Atomic(uint64_t) *)base + index, value, memory_order_release);
+}
+
+// Unix sockets
+
+static inline int img_unix_socket(void) { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }
+
+static inline int img_unix_socket_pair(int *first, int *second) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return -1;
+  *first = ends[0];
+  *second = ends[1];
+  return 0;
+}
+
+/// Fills the address of a socket file. An empty path would name an abstract socket (unix(7)), which
+/// no file mode protects: refused with ENOENT.
+static inline int img_unix_address(const char *path, struct sockaddr_un *address) {
+  size_t length = strlen(path);
+  if (length == 0 || length >= sizeof address->sun_path) {
+    errno = length == 0 ? ENOENT : ENAMETOOLONG;
+    return -1;
+  }
+  memset(address, 0, sizeof *address);
+  address->sun_family = AF_UNIX;
+  memcpy(address->sun_path, path, length);
+  return 0;
+}
+
+static inline int img_unix_bind(int descriptor, const char *path) {
+  struct sockaddr_un address;
+  if (img_unix_address(path, &address) != 0) return -1;
+  return bind(descriptor, (const struct sockaddr *)&address, sizeof address);
+}
+
+static inline int img_unix_connect(int descriptor, const char *path) {
+  struct sockaddr_un address;
+  if (img_unix_address(path, &address) != 0) return -1;
+  return connect(descriptor, (const struct sockaddr *)&address, sizeof address);
+}
+
+static inline int img_accept(int listener) {
+  return accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+static inline int img_get_peer_credentials(int descriptor, struct img_peer_credentials *result) {
+  socklen_t size = sizeof *result;
+  return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, result, &size);
+}
+
+static inline ssize_t img_send(int descriptor, const void *_Nullable bytes, size_t count) {
+  return send(descriptor, bytes, count, MSG_NOSIGNAL);
+}
+
+// Processes and threads
+
+/// The environment of this process as a vector for posix_spawn.
+static inline char *_Nullable *_Nonnull img_environment(void) { return environ; }
+
+/// Reaps a child by its pidfd without waiting.
+/// Returns 1 when it had ended, and 0 when it still runs. *was_exit tells whether *status is an exit
+/// status or a signal.
+static inline int img_reap(int pidfd, bool *was_exit, int *status) {
+  siginfo_t information = {0};
+  if (waitid(P_PIDFD, (id_t)pidfd, &information, WEXITED | WNOHANG) != 0) return -1;
+  if (information.si_pid == 0) return 0;
+  *was_exit = information.si_code == CLD_EXITED;
+  *status = information.si_status;
+  return 1;
+}
+
+static inline int img_die_with_parent(int signal) { return prctl(PR_SET_PDEATHSIG, signal); }
+
+/// Raises the soft limit of open descriptors to the hard one.
+static inline int img_raise_descriptor_limit(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
+  limit.rlim_cur = limit.rlim_max;
+  return setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Files and terminals
+
+/// Locks a whole file for writing, for this open file description (fcntl_locking(2), "Open file
+/// description locks"); EAGAIN when another holds it. -1 and errno on failure.
+static inline int img_lock_file(int descriptor) {
+  struct flock lock = {0};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return fcntl(descriptor, IMG_F_OFD_SETLK, &lock);
+}
+
+/// Whether anybody holds such a lock: 1 or 0, without ever taking it.
+static inline int img_is_file_locked(int descriptor) {
+  struct flock lock = {0};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  if (fcntl(descriptor, IMG_F_OFD_GETLK, &lock) != 0) return -1;
+  return lock.l_type != F_UNLCK;
+}
+
+static inline int img_terminal_columns(int descriptor) {
+  struct winsize size;
+  return ioctl(descriptor, TIOCGWINSZ, &size) != 0 ? -1 : size.ws_col;
+}
+
+#pragma clang assume_nonnull end
+
+#endif

@@ -1,0 +1,39 @@
+import Glibc
+
+/// What the kernel knows of a file.
+struct FileStatus {
+  private let value: stat
+
+  /// Of an open file.
+  init(of descriptor: CInt) throws(SystemError) {
+    var value = stat()
+    _ = try systemCall("fstat") { unsafe fstat(descriptor, &value) }
+    self.value = value
+  }
+
+  /// Of what a path leads to, symbolic links followed.
+  init(following path: String) throws(SystemError) {
+    var value = stat()
+    _ = try pathCall("stat", path) { unsafe stat(path, &value) }
+    self.value = value
+  }
+
+  /// Of what lies at a path, be it a symbolic link.
+  init(at path: String) throws(SystemError) {
+    var value = stat()
+    _ = try pathCall("lstat", path) { unsafe lstat(path, &value) }
+    self.value = value
+  }
+
+  var isDirectory: Bool { value.st_mode & S_IFMT == S_IFDIR }
+  var isRegularFile: Bool { value.st_mode & S_IFMT == S_IFREG }
+  var isSocket: Bool { value.st_mode & S_IFMT == S_IFSOCK }
+  var isSymbolicLink: Bool { value.st_mode & S_IFMT == S_IFLNK }
+  var userID: UInt32 { value.st_uid }
+  var byteCount: Int { value.st_size }
+
+  /// Whether both are the same file, not only equal ones.
+  func isSameFile(as other: FileStatus) -> Bool {
+    value.st_dev == other.value.st_dev && value.st_ino == other.value.st_ino
+  }
+}

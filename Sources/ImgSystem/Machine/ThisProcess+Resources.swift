@@ -1,0 +1,37 @@
+import Glibc
+
+/// What the machine gives this process, and what the process allows itself.
+extension ThisProcess {
+  /// The working directory; `nil` when it was removed.
+  package static var currentDirectory: String? {
+    guard let path = unsafe getcwd(nil, 0) else { return nil }
+    defer { unsafe free(path) }
+    return unsafe String(cString: path)
+  }
+
+  /// Cores this machine has online, at least 1.
+  package static var coreCount: Int { max(sysconf(CInt(_SC_NPROCESSORS_ONLN)), 1) }
+
+  /// Limits the private memory (RLIMIT_DATA: heap, stacks and anonymous mappings; the shared map of a
+  /// store does not count). An allocation beyond it fails, and with it mostly the process.
+  package static func limitPrivateMemory(byteCount: Int64) throws(SystemError) {
+    var limit = rlimit(rlim_cur: rlim_t(byteCount), rlim_max: rlim_t(byteCount))
+    _ = try systemCall("setrlimit RLIMIT_DATA") {
+      unsafe setrlimit(__rlimit_resource_t(RLIMIT_DATA.rawValue), &limit)
+    }
+  }
+
+  /// Makes the calling thread wait; for pauses between attempts, never in a loop that serves others.
+  package static func pause(for duration: Duration) {
+    var wanted = duration.timespec
+    var left = timespec()
+    while unsafe nanosleep(&wanted, &left) != 0, errno == EINTR { wanted = left }
+  }
+}
+
+extension Duration {
+  fileprivate var timespec: timespec {
+    let (seconds, attoseconds) = components
+    return Glibc.timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+  }
+}

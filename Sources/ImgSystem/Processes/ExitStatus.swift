@@ -1,0 +1,24 @@
+import CLinux
+
+/// How a process ended.
+package enum ExitStatus: Hashable, Sendable {
+  /// It called exit with this value, 0…255.
+  case exited(Int32)
+  /// This signal killed it.
+  case signalled(Int32)
+}
+
+extension ExitStatus: CustomStringConvertible {
+  /// A predicate for a sentence: `exited with status 1`, `was killed by signal 9 (SIGKILL)`.
+  package var description: String {
+    switch self {
+    case .exited(let status):
+      return "exited with status \(status)"
+    case .signalled(let signal):
+      guard let name = unsafe img_signal_name(signal) else {
+        return "was killed by signal \(signal)"
+      }
+      return unsafe "was killed by signal \(signal) (SIG\(String(cString: name)))"
+    }
+  }
+}

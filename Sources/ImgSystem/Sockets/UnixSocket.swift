@@ -1,0 +1,121 @@
+import CLinux
+import Glibc
+
+/// Unix stream sockets: connecting and moving bytes.
+package enum UnixSocket {
+  /// What became of an attempt to receive.
+  package enum ReceiveResult: Hashable, Sendable {
+    /// So many bytes, at least one.
+    case received(Int)
+    /// None are there now, on a non-blocking socket.
+    case wouldBlock
+    /// None will come any more.
+    case closed
+  }
+
+  /// A blocking connection to the listener at `path`.
+  ///
+  /// - Throws: ENOENT and ECONNREFUSED when nobody listens there, ENAMETOOLONG for a path that does
+  ///   not fit a socket address (107 bytes, unix(7)).
+  package static func connect(path: String) throws(SystemError) -> OwnedDescriptor {
+    let socket = OwnedDescriptor(adopting: try systemCall("socket") { img_unix_socket() })
+    _ = try pathCall("connect", path) { unsafe img_unix_connect(socket.rawValue, path) }
+    return socket
+  }
+
+  /// Removes the file of a socket that nobody listens on any more. None there is no error.
+  ///
+  /// - Throws: EEXIST when something else is there: it is not ours to remove.
+  package static func removeFile(at path: String) throws(SystemError) {
+    do throws(SystemError) {
+      guard try FileStatus(at: path).isSocket else {
+        throw SystemError(operation: "\(path) is no socket", code: EEXIST)
+      }
+      _ = try pathCall("unlink", path) { unsafe unlink(path) }
+    } catch {
+      if error.code != ENOENT { throw error }
+    }
+  }
+
+  /// Two blocking sockets connected with each other.
+  package static func pair() throws(SystemError) -> SocketPair {
+    try SocketPair()
+  }
+
+  /// Who is at the other end: SO_PEERCRED.
+  package static func credentials(of descriptor: CInt) throws(SystemError) -> PeerCredentials {
+    var credentials = img_peer_credentials()
+    _ = try systemCall("getsockopt SO_PEERCRED") {
+      unsafe img_get_peer_credentials(descriptor, &credentials)
+    }
+    return PeerCredentials(
+      processID: credentials.process, userID: credentials.user, groupID: credentials.group)
+  }
+
+  /// Chooses whether calls on the open file give up instead of waiting.
+  package static func setNonBlocking(
+    _ descriptor: CInt, _ isNonBlocking: Bool
+  ) throws(SystemError) {
+    let flags = try systemCall("fcntl F_GETFL") { fcntl(descriptor, F_GETFL) }
+    let wanted = isNonBlocking ? flags | O_NONBLOCK : flags & ~O_NONBLOCK
+    guard wanted != flags else { return }
+    _ = try systemCall("fcntl F_SETFL") { fcntl(descriptor, F_SETFL, wanted) }
+  }
+
+  /// Appends what has arrived to `buffer`, at most `maximumByteCount` bytes.
+  ///
+  /// A peer that vanished with bytes of ours unread (ECONNRESET) counts as closed.
+  package static func receive(
+    _ descriptor: CInt, into buffer: inout [UInt8], upTo maximumByteCount: Int
+  ) throws(SystemError) -> ReceiveResult {
+    precondition(maximumByteCount > 0, "receiving nothing cannot be told from the end")
+    do {
+      let count = try unsafe append(to: &buffer, upTo: maximumByteCount, operation: "recv") {
+        bytes in
+        unsafe recv(descriptor, bytes.baseAddress, bytes.count, 0)
+      }
+      return count == 0 ? .closed : .received(count)
+    } catch {
+      switch error.code {
+      case EAGAIN: return .wouldBlock
+      case ECONNRESET: return .closed
+      default: throw error
+      }
+    }
+  }
+
+  /// Sends bytes; on a non-blocking socket possibly fewer than given.
+  ///
+  /// - Returns: how many were sent, or `nil` when none can be now.
+  /// - Throws: EPIPE or ECONNRESET when the other end is gone; never raises SIGPIPE.
+  package static func send(
+    _ descriptor: CInt, _ bytes: ArraySlice<UInt8>
+  ) throws(SystemError) -> Int? {
+    do {
+      return try systemCall("send") {
+        unsafe bytes.withUnsafeBytes { unsafe img_send(descriptor, $0.baseAddress, $0.count) }
+      }
+    } catch {
+      if error.code == EAGAIN { return nil }
+      throw error
+    }
+  }
+
+  /// Waits until a receive would not block: bytes, the end, or an error are there.
+  ///
+  /// - Returns: `false` when `deadline` passed first; `nil` waits for ever.
+  package static func waitReadable(
+    _ descriptor: CInt, until deadline: ContinuousClock.Instant?
+  ) throws(SystemError) -> Bool {
+    try waitForEvents(POLLIN, on: descriptor, until: deadline)
+  }
+
+  /// Waits until a send would not block: there is room, or an error.
+  ///
+  /// - Returns: `false` when `deadline` passed first; `nil` waits for ever.
+  package static func waitWritable(
+    _ descriptor: CInt, until deadline: ContinuousClock.Instant?
+  ) throws(SystemError) -> Bool {
+    try waitForEvents(CInt(POLLOUT), on: descriptor, until: deadline)
+  }
+}

@@ -1,0 +1,84 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// A thread of its own that works off a queue: for calls that block or compute for long, away from
+/// the thread that polls.
+///
+/// All signals are blocked in it, so that they reach the ``SignalSource`` of the main thread.
+package final class ServiceThread<Job: Sendable>: Sendable {
+  /// Where the thread's work is put.
+  package let queue: BlockingQueue<Job>
+  /// `nil` once joined.
+  private let thread: Mutex<pthread_t?>
+
+  /// Starts the thread.
+  ///
+  /// - Parameters:
+  ///   - name: shown by ps and debuggers; the kernel keeps 15 bytes.
+  ///   - capacity: of the queue.
+  ///   - body: takes from the queue until that gives `nil`, and returns.
+  package init(
+    name: String, capacity: Int, stackByteCount: Int = 8 << 20,
+    body: @escaping @Sendable (BlockingQueue<Job>) -> Void
+  ) throws(SystemError) {
+    let queue = try BlockingQueue<Job>(capacity: capacity)
+    self.queue = queue
+    thread = Mutex(
+      try startThread(name: name, stackByteCount: stackByteCount) { body(queue) })
+  }
+
+  deinit {
+    queue.close()
+    if let thread = thread.withLock({ $0.take() }) { pthread_detach(thread) }
+  }
+
+  /// Closes the queue and waits until the thread has worked it off. A second call does nothing.
+  package func join() {
+    queue.close()
+    guard let thread = thread.withLock({ $0.take() }) else { return }
+    let code = pthread_join(thread, nil)
+    precondition(code == 0, "a service thread cannot join itself")
+  }
+}
+
+/// What a new thread finds at the other end of the one pointer it is given.
+private final class ThreadStart {
+  let name: String
+  let body: @Sendable () -> Void
+
+  init(name: String, body: @escaping @Sendable () -> Void) {
+    self.name = name
+    self.body = body
+  }
+}
+
+private func startThread(
+  name: String, stackByteCount: Int, body: @escaping @Sendable () -> Void
+) throws(SystemError) -> pthread_t {
+  var attributes = pthread_attr_t()
+  try check("pthread_attr_init", unsafe pthread_attr_init(&attributes))
+  defer { unsafe pthread_attr_destroy(&attributes) }
+  try check(
+    "pthread_attr_setstacksize", unsafe pthread_attr_setstacksize(&attributes, stackByteCount))
+  var signals = sigset_t()
+  unsafe sigfillset(&signals)
+  try check("pthread_attr_setsigmask_np", unsafe pthread_attr_setsigmask_np(&attributes, &signals))
+
+  // Owned by the new thread; taken back when there is none.
+  let start = unsafe Unmanaged.passRetained(ThreadStart(name: name, body: body))
+  var thread = pthread_t()
+  let code = unsafe pthread_create(
+    &thread, &attributes,
+    { context in
+      guard let context = unsafe context else { return nil }
+      let start = unsafe Unmanaged<ThreadStart>.fromOpaque(context).takeRetainedValue()
+      unsafe pthread_setname_np(
+        pthread_self(), String(decoding: start.name.utf8.prefix(15), as: UTF8.self))
+      start.body()
+      return nil
+    }, start.toOpaque())
+  if code != 0 { unsafe start.release() }
+  try check("pthread_create", code)
+  return thread
+}

@@ -1,0 +1,53 @@
+import ImgSystem
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct BlockingQueueTests {
+  @Test func `a full queue refuses, and takes again when there is room`() throws {
+    let queue = try BlockingQueue<Int>(capacity: 2)
+    #expect(queue.push(1))
+    #expect(queue.push(2))
+    #expect(!queue.push(3))
+    #expect(queue.count == 2)
+    #expect(queue.take(upTo: 1) == [1])
+    #expect(queue.push(4))
+    #expect(queue.take(upTo: 8) == [2, 4])
+    #expect(queue.count == 0)
+  }
+
+  @Test func `a closed queue refuses but gives what it holds, then nil for ever`() throws {
+    let queue = try BlockingQueue<Int>(capacity: 8)
+    #expect(queue.push(1))
+    queue.close()
+    #expect(!queue.push(2))
+    #expect(queue.take(upTo: 8) == [1])
+    #expect(queue.take(upTo: 8) == nil)
+    #expect(queue.take(upTo: 8) == nil)
+  }
+
+  @Test func `what many threads push arrives once and in each one's order`() async throws {
+    let received = Mutex<[Int]>([])
+    let consumer = try ServiceThread<Int>(name: "consumer", capacity: 4000) { queue in
+      while let batch = queue.take(upTo: 7) {
+        received.withLock { $0 += batch }
+      }
+    }
+    await withTaskGroup { group in
+      for producer in 0..<8 {
+        group.addTask {
+          for number in 0..<500 {
+            #expect(consumer.queue.push(producer * 500 + number))
+          }
+        }
+      }
+    }
+    consumer.join()
+    let all = received.withLock { $0 }
+    #expect(all.sorted() == Array(0..<4000))
+    for producer in 0..<8 {
+      let own = all.filter { $0 / 500 == producer }
+      #expect(own == own.sorted())
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import Glibc
+import ImgSystem
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct FileIOTests {
+  private let directory: TemporaryDirectory
+  private var path: String { directory.file("file") }
+
+  init() throws {
+    directory = try TemporaryDirectory()
+  }
+
+  @Test func `a directory is not opened for reading`() {
+    #expect(throws: SystemError(operation: "open \(directory.path)", code: EISDIR)) {
+      _ = try FileIO.open(readingFrom: directory.path)
+    }
+  }
+
+  @Test func `reading appends, bounded, and gives 0 at the end`() throws {
+    try FileIO.replace(path: path, with: [1, 2, 3])
+    let file = try FileIO.open(readingFrom: path)
+    var bytes: [UInt8] = [9]
+    #expect(try FileIO.read(file.rawValue, into: &bytes, upTo: 2) == 2)
+    #expect(try FileIO.read(file.rawValue, into: &bytes, upTo: 2) == 1)
+    #expect(try FileIO.read(file.rawValue, into: &bytes, upTo: 2) == 0)
+    #expect(bytes == [9, 1, 2, 3])
+  }
+
+  @Test func `a file longer than allowed is EFBIG, one just as long is not`() throws {
+    try FileIO.replace(path: path, with: [1, 2, 3])
+    #expect(try FileIO.contents(of: path, upTo: 3) == [1, 2, 3])
+    #expect(throws: SystemError(operation: "read \(path)", code: EFBIG)) {
+      _ = try FileIO.contents(of: path, upTo: 2)
+    }
+  }
+
+  @Test func `writing goes on until all is written, even where the pipe is full`() throws {
+    var pair = try UnixSocket.pair()
+    let near = pair.takeFirst()
+    let far = pair.takeSecond()
+    try UnixSocket.setNonBlocking(near.rawValue, true)
+    let bytes = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0) }
+    let descriptor = near.rawValue
+    let writer = try ServiceThread<[UInt8]>(name: "writer", capacity: 1) { queue in
+      while let batch = queue.take(upTo: 1) {
+        for bytes in batch {
+          #expect(throws: Never.self) { try FileIO.writeAll(descriptor, bytes) }
+        }
+      }
+    }
+    #expect(writer.queue.push(bytes))
+    var received: [UInt8] = []
+    while received.count < bytes.count {
+      #expect(try FileIO.read(far.rawValue, into: &received, upTo: 1 << 16) > 0)
+    }
+    writer.join()
+    #expect(received == bytes)
+  }
+
+  @Test func `text is appended to a file that is created when missing`() throws {
+    for word in ["one ", "two"] {
+      let file = try FileIO.open(appendingTo: path)
+      try FileIO.writeAll(file.rawValue, word)
+    }
+    #expect(try FileIO.contents(of: path, upTo: 100) == Array("one two".utf8))
+  }
+
+  @Test func `a replaced file has the new content and leaves nothing beside it`() throws {
+    try FileIO.replace(path: path, with: [1, 2, 3])
+    try FileIO.replace(path: path, with: [4])
+    #expect(try FileIO.contents(of: path, upTo: 100) == [4])
+    #expect(directory.names() == ["file"])
+  }
+
+  @Test func `the longest possible name can be replaced, a longer one leaves nothing`() throws {
+    let longest = String(repeating: "a", count: 255)
+    try FileIO.replace(path: directory.file(longest), with: [1])
+    let tooLong = directory.file(longest + "a")
+    #expect(throws: SystemError(operation: "rename to \(tooLong)", code: ENAMETOOLONG)) {
+      try FileIO.replace(path: tooLong, with: [1])
+    }
+    #expect(directory.names() == [longest])
+  }
+
+  @Test func `a directory is not replaced`() throws {
+    #expect(unsafe mkdir(path, 0o700) == 0)
+    #expect(throws: SystemError(operation: "open \(path)", code: EISDIR)) {
+      try FileIO.replace(path: path, with: [1])
+    }
+    #expect(directory.names() == ["file"])
+  }
+
+  @Test func `what is not a regular file is written to, not replaced`() throws {
+    #expect(unsafe mkfifo(path, 0o600) == 0)
+    // Open both ways, so that the writer finds a reader and nobody waits.
+    let reader = OwnedDescriptor(adopting: unsafe open(path, O_RDWR | O_CLOEXEC))
+    try FileIO.replace(path: path, with: [5])
+    try #require(try UnixSocket.waitReadable(reader.rawValue, until: .now))
+    var bytes: [UInt8] = []
+    #expect(try FileIO.read(reader.rawValue, into: &bytes, upTo: 8) == 1)
+    #expect(bytes == [5])
+  }
+}

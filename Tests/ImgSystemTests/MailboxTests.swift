@@ -1,0 +1,65 @@
+import ImgSystem
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct MailboxTests {
+  @Test func `a wake-up stays up until it is drained, however often it was raised`() throws {
+    let wakeup = try Wakeup()
+    #expect(try !isReadable(wakeup.descriptor))
+    wakeup.signal()
+    wakeup.signal()
+    #expect(try isReadable(wakeup.descriptor))
+    wakeup.drain()
+    #expect(try !isReadable(wakeup.descriptor))
+    wakeup.drain()
+  }
+
+  @Test func `a blocking wait sees a wake-up raised before it and takes it down`() throws {
+    let wakeup = try Wakeup()
+    wakeup.signal()
+    wakeup.waitBlocking()
+    #expect(try !isReadable(wakeup.descriptor))
+  }
+
+  @Test func `messages come in the order they were posted and once`() throws {
+    let mailbox = try Mailbox<Int>()
+    mailbox.post(1)
+    mailbox.post(2)
+    #expect(try isReadable(mailbox.descriptor))
+    #expect(mailbox.takeAll() == [1, 2])
+    #expect(mailbox.takeAll() == [])
+    #expect(try !isReadable(mailbox.descriptor))
+    mailbox.post(3)
+    #expect(try isReadable(mailbox.descriptor))
+    #expect(mailbox.takeAll() == [3])
+  }
+
+  @Test func `no message of many threads is lost while another takes`() throws {
+    let mailbox = try Mailbox<Int>()
+    let posters = try (0..<4).map { poster in
+      try ServiceThread<Void>(name: "poster", capacity: 1) { queue in
+        while queue.take(upTo: 1) != nil {
+          for number in 0..<1000 { mailbox.post(poster * 1000 + number) }
+        }
+      }
+    }
+    for poster in posters { #expect(poster.queue.push(())) }
+
+    let poller = try Poller()
+    try poller.register(mailbox.descriptor, .read, token: 1)
+    var received: [Int] = []
+    while received.count < 4000 {
+      #expect(try !poller.wait(timeout: .seconds(30)).isEmpty)
+      received += mailbox.takeAll()
+    }
+    #expect(received.sorted() == Array(0..<4000))
+    for poster in 0..<4 {
+      let own = received.filter { $0 / 1000 == poster }
+      #expect(own == own.sorted())
+    }
+  }
+
+  private func isReadable(_ descriptor: CInt) throws -> Bool {
+    try UnixSocket.waitReadable(descriptor, until: .now)
+  }
+}

@@ -1,0 +1,43 @@
+import Glibc
+import ImgSystem
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct ThisProcessTests {
+  @Test func `the process knows itself`() throws {
+    #expect(ThisProcess.processID == getpid())
+    #expect(ThisProcess.userID == geteuid())
+    let directory = try #require(ThisProcess.executableDirectory)
+    #expect(directory.hasPrefix("/"))
+    #expect(ThisProcess.environment["PATH"]?.isEmpty == false)
+  }
+
+  @Test func `memory in use is told for a process, and none for no process`() throws {
+    let use = try #require(ThisProcess.memoryUse(of: ThisProcess.processID))
+    #expect(use.residentByteCount > 1 << 20)
+    #expect((1...use.residentByteCount).contains(use.privateByteCount))
+    #expect(ThisProcess.residentByteCount(of: 1 << 30) == nil)
+  }
+
+  @Test func `the descriptor limit is raised to the hard one`() throws {
+    ThisProcess.raiseDescriptorLimit()
+    let limits = try FileIO.contents(of: "/proc/self/limits", upTo: 1 << 16)
+    let line = String(decoding: limits, as: UTF8.self).split(separator: "\n")
+      .first { $0.hasPrefix("Max open files") }
+    let fields = try #require(line).split(separator: " ")
+    #expect(fields.count == 6 && fields[3] == fields[4])
+  }
+
+  @Test func `clocks go forward and agree with the system's`() {
+    let before = time(nil)
+    let (wall, monotonic) = (WallClock.milliseconds(), MonotonicClock.nanoseconds())
+    #expect((Int64(before)...Int64(time(nil))).contains(wall / 1000))
+    #expect(MonotonicClock.nanoseconds() >= monotonic)
+  }
+
+  @Test func `a pipe is no terminal`() throws {
+    let output = try Pipe()
+    #expect(!Terminal.isTerminal(output.reader.rawValue))
+    #expect(Terminal.columns(output.reader.rawValue) == nil)
+  }
+}

@@ -1,0 +1,101 @@
+import Glibc
+import ImgSystem
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct UnixListenerTests {
+  private let directory: TemporaryDirectory
+  private var path: String { directory.file("socket") }
+
+  init() throws {
+    directory = try TemporaryDirectory()
+  }
+
+  @Test func `a connection arrives with the credentials of its maker`() throws {
+    let listener = try UnixListener(path: path)
+    #expect(try listener.accept() == nil)
+
+    let client = try UnixSocket.connect(path: path)
+    #expect(try UnixSocket.waitReadable(listener.descriptor, until: .now + .seconds(30)))
+    guard let connection = try listener.accept() else {
+      Issue.record("no connection")
+      return
+    }
+    #expect(connection.credentials.processID == ThisProcess.processID)
+    let server = connection.takeDescriptor()
+    var buffer: [UInt8] = []
+    #expect(try UnixSocket.receive(server.rawValue, into: &buffer, upTo: 1) == .wouldBlock)
+    _ = try UnixSocket.send(client.rawValue, [7])
+    #expect(try UnixSocket.receive(server.rawValue, into: &buffer, upTo: 1) == .received(1))
+  }
+
+  @Test func `only the owner may use the socket file`() throws {
+    let listener = try UnixListener(path: path)
+    var status = stat()
+    #expect(unsafe lstat(path, &status) == 0)
+    #expect(status.st_mode & 0o777 == 0o600)
+    _ = listener.descriptor
+  }
+
+  @Test func `a path that does not fit a socket address is ENAMETOOLONG`() throws {
+    let room = 107 - directory.path.utf8.count - 1
+    let longest = directory.file(String(repeating: "a", count: room))
+    let tooLong = directory.file(String(repeating: "a", count: room + 1))
+    _ = try UnixListener(path: longest)
+    #expect(throws: SystemError(operation: "bind \(tooLong)", code: ENAMETOOLONG)) {
+      _ = try UnixListener(path: tooLong)
+    }
+    #expect(throws: SystemError(operation: "connect \(tooLong)", code: ENAMETOOLONG)) {
+      _ = try UnixSocket.connect(path: tooLong)
+    }
+  }
+
+  @Test func `an empty path names no socket`() {
+    #expect(throws: SystemError(operation: "bind ", code: ENOENT)) {
+      _ = try UnixListener(path: "")
+    }
+  }
+
+  @Test func `an existing path is left alone`() throws {
+    try FileIO.replace(path: path, with: [1])
+    #expect(throws: SystemError(operation: "bind \(path)", code: EADDRINUSE)) {
+      _ = try UnixListener(path: path)
+    }
+    #expect(try FileIO.contents(of: path, upTo: 8) == [1])
+  }
+
+  @Test func `the socket file goes with the listener`() throws {
+    do {
+      let listener = try UnixListener(path: path)
+      _ = listener.descriptor
+    }
+    #expect(throws: SystemError(operation: "connect \(path)", code: ENOENT)) {
+      _ = try UnixSocket.connect(path: path)
+    }
+  }
+
+  @Test func `a file that took the socket's place stays`() throws {
+    do {
+      let listener = try UnixListener(path: path)
+      // The second file is made while the first still holds its inode number.
+      try FileIO.replace(path: directory.file("other"), with: [1])
+      #expect(unsafe rename(directory.file("other"), path) == 0)
+      _ = listener.descriptor
+    }
+    #expect(try FileIO.contents(of: path, upTo: 8) == [1])
+  }
+
+  @Test func `the file of a socket that nobody listens on can be removed, and nothing else`() throws
+  {
+    try UnixSocket.removeFile(at: path)
+    let listener = try UnixListener(path: path)
+    try UnixSocket.removeFile(at: path)
+    #expect(directory.names() == [])
+    _ = listener.descriptor
+    try FileIO.replace(path: path, with: [1])
+    #expect(throws: SystemError(operation: "\(path) is no socket", code: EEXIST)) {
+      try UnixSocket.removeFile(at: path)
+    }
+    #expect(try FileIO.contents(of: path, upTo: 8) == [1])
+  }
+}
