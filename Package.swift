@@ -31,5 +31,14 @@ let package = Package(
       name: "ImgSystemTests",
       dependencies: ["ImgSystem"],
       swiftSettings: settings),
+
+    // MARK: - ImgWire: frames, messages and the values they carry; no I/O
+
+    .target(name: "ImgWire", swiftSettings: settings),
+    .testTarget(
+      name: "ImgWireTests",
+      dependencies: ["ImgWire"],
+      exclude: ["Golden"],
+      swiftSettings: settings),
   ]
 )

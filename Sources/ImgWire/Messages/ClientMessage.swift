@@ -1,0 +1,198 @@
+/// What a client asks of the coordinator. Every request carries the client's number for it, and every
+/// reply the number of its request; replies to different requests may come in any order.
+package enum ClientMessage: Hashable, WireMessage {
+  package static let speaker = "client"
+
+  /// The first frame; answered by the coordinator's hello.
+  case hello(Hello)
+  /// Opens a submission: lists follow under the same request number.
+  case submit(Submission)
+  /// The next lines of the open submission. At most ``SubmissionLines/maximumCount`` a frame.
+  case submitLines(SubmissionLines)
+  /// The list is complete. Answered by `submitted` once the job is durable.
+  case submitEnd(PlainRequest)
+  /// The cluster's state; answered by `status`.
+  case status(PlainRequest)
+  /// Jobs, newest first; answered by `jobs`.
+  case jobs(JobsRequest)
+  /// One job's state; answered by `job`, and with `watch` again whenever it changes, until it has
+  /// ended.
+  case job(JobRequest)
+  /// One page of a job's URLs with their outcomes; answered by `results`.
+  case results(ResultsRequest)
+  /// Stops a job; answered by `job` until the job has ended.
+  case cancel(JobRequest)
+  /// One URL, before all batches; answered by `got`.
+  case get(GetRequest)
+  /// Finish what runs and leave; answered by `stopping`, and the connection closes at the end.
+  case stop(PlainRequest)
+}
+
+/// A request that is only its name.
+package struct PlainRequest: Hashable, Sendable, Codable {
+  package let id: RequestID
+
+  package init(id: RequestID) {
+    self.id = id
+  }
+}
+
+/// The opening of a submission.
+package struct Submission: Hashable, Sendable, Codable {
+  package let id: RequestID
+  package let name: String?
+  package let options: RequestOptions
+
+  package init(id: RequestID, name: String?, options: RequestOptions) {
+    self.id = id
+    self.name = name
+    self.options = options
+  }
+}
+
+/// Lines of a list, each one URL as it was written.
+package struct SubmissionLines: Hashable, Sendable, Codable {
+  package let id: RequestID
+  package let lines: [String]
+
+  package static let maximumCount = 1_000
+  /// The most bytes of text in one frame's lines together; JSON may write a byte as six.
+  package static let maximumByteCount = 128 << 10
+
+  package init(id: RequestID, lines: [String]) {
+    self.id = id
+    self.lines = lines
+  }
+}
+
+/// A page of the list of jobs.
+package struct JobsRequest: Hashable, Sendable, Codable {
+  package let id: RequestID
+  /// Only jobs older than this one; `nil` for the newest.
+  package let before: JobID?
+  /// Whether jobs that have ended are left out.
+  package let isActiveOnly: Bool
+
+  package init(id: RequestID, before: JobID? = nil, isActiveOnly: Bool = false) {
+    self.id = id
+    self.before = before
+    self.isActiveOnly = isActiveOnly
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case id, before
+    case isActiveOnly = "active_only"
+  }
+}
+
+/// A request about one job.
+package struct JobRequest: Hashable, Sendable, Codable {
+  package let id: RequestID
+  package let job: JobID
+  /// Whether replies follow each change until the job ends.
+  package let isWatching: Bool
+
+  package init(id: RequestID, job: JobID, isWatching: Bool = false) {
+    self.id = id
+    self.job = job
+    self.isWatching = isWatching
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case id, job
+    case isWatching = "watch"
+  }
+}
+
+/// A page of results.
+package struct ResultsRequest: Hashable, Sendable, Codable {
+  package let id: RequestID
+  package let job: JobID
+  /// The first line's index wanted, from 0.
+  package let from: Int
+  package let isFailedOnly: Bool
+
+  package init(id: RequestID, job: JobID, from: Int, isFailedOnly: Bool) {
+    self.id = id
+    self.job = job
+    self.from = from
+    self.isFailedOnly = isFailedOnly
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case id, job, from
+    case isFailedOnly = "failed_only"
+  }
+
+  /// Decodes with a check: there is nothing before the first line.
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    let from = try container.decode(Int.self, forKey: .from)
+    guard from >= 0 else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .from, in: container, debugDescription: "lines are counted from 0")
+    }
+    self.init(
+      id: try container.decode(RequestID.self, forKey: .id),
+      job: try container.decode(JobID.self, forKey: .job), from: from,
+      isFailedOnly: try container.decode(Bool.self, forKey: .isFailedOnly))
+  }
+}
+
+/// One picture for somebody who waits.
+package struct GetRequest: Hashable, Sendable, Codable {
+  package let id: RequestID
+  package let url: String
+  package let options: RequestOptions
+
+  package init(id: RequestID, url: String, options: RequestOptions) {
+    self.id = id
+    self.url = url
+    self.options = options
+  }
+}
+
+extension ClientMessage {
+  private enum Kind: String, Codable {
+    case hello, submit
+    case submitLines = "submit_lines"
+    case submitEnd = "submit_end"
+    case status, jobs, job, results, cancel, get, stop
+  }
+
+  package init(from decoder: any Decoder) throws {
+    switch try decoder.container(keyedBy: TypeKey.self).decode(Kind.self, forKey: .type) {
+    case .hello: self = .hello(try Hello(from: decoder))
+    case .submit: self = .submit(try Submission(from: decoder))
+    case .submitLines: self = .submitLines(try SubmissionLines(from: decoder))
+    case .submitEnd: self = .submitEnd(try PlainRequest(from: decoder))
+    case .status: self = .status(try PlainRequest(from: decoder))
+    case .jobs: self = .jobs(try JobsRequest(from: decoder))
+    case .job: self = .job(try JobRequest(from: decoder))
+    case .results: self = .results(try ResultsRequest(from: decoder))
+    case .cancel: self = .cancel(try JobRequest(from: decoder))
+    case .get: self = .get(try GetRequest(from: decoder))
+    case .stop: self = .stop(try PlainRequest(from: decoder))
+    }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: TypeKey.self)
+    let (kind, payload): (Kind, any Encodable) =
+      switch self {
+      case .hello(let hello): (.hello, hello)
+      case .submit(let submission): (.submit, submission)
+      case .submitLines(let lines): (.submitLines, lines)
+      case .submitEnd(let request): (.submitEnd, request)
+      case .status(let request): (.status, request)
+      case .jobs(let request): (.jobs, request)
+      case .job(let request): (.job, request)
+      case .results(let request): (.results, request)
+      case .cancel(let request): (.cancel, request)
+      case .get(let request): (.get, request)
+      case .stop(let request): (.stop, request)
+      }
+    try container.encode(kind, forKey: .type)
+    try payload.encode(to: encoder)
+  }
+}

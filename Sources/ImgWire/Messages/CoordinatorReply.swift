@@ -1,0 +1,189 @@
+/// What the coordinator answers a client.
+package enum CoordinatorReply: Hashable, WireMessage {
+  package static let speaker = "coordinator"
+
+  /// The first frame; also sent to a client of another protocol before it is closed.
+  case hello(Hello)
+  /// The request cannot be served.
+  case refused(RequestRefusal)
+  /// The job is durable.
+  case submitted(Submitted)
+  case status(ClusterReply)
+  case jobs(JobsPage)
+  case job(JobReply)
+  case results(ResultsPage)
+  case got(GotReply)
+  case stopping(PlainRequest)
+}
+
+/// A request that cannot be served, and why.
+package struct RequestRefusal: Hashable, Sendable, Codable {
+  package enum Code: String, Sendable, Codable {
+    /// No job has that number.
+    case unknownJob = "unknown_job"
+    /// The job has ended; there is nothing to cancel.
+    case jobEnded = "job_ended"
+    /// The coordinator finishes what runs and takes no more.
+    case stopping
+    /// What was asked makes no sense at this point.
+    case invalidRequest = "invalid_request"
+    /// The data directory cannot be written or read now.
+    case journal
+    /// The coordinator cannot serve anybody, or nobody more.
+    case unavailable
+    /// The client's user may not ask this coordinator.
+    case notPermitted = "not_permitted"
+  }
+
+  /// The request number of a refusal that is about the connection, which then closes.
+  package static let wholeConnection = RequestID(rawValue: 0)
+
+  package let id: RequestID
+  package let code: Code
+  /// A sentence for people.
+  package let message: String
+
+  package init(id: RequestID, code: Code, message: String) {
+    self.id = id
+    self.code = code
+    self.message = message
+  }
+}
+
+/// An accepted job.
+package struct Submitted: Hashable, Sendable, Codable {
+  package let id: RequestID
+  package let job: JobID
+  package let total: Int
+
+  package init(id: RequestID, job: JobID, total: Int) {
+    self.id = id
+    self.job = job
+    self.total = total
+  }
+}
+
+/// The cluster's state.
+package struct ClusterReply: Hashable, Sendable, Codable {
+  package let id: RequestID
+  package let cluster: ClusterStatus
+
+  package init(id: RequestID, cluster: ClusterStatus) {
+    self.id = id
+    self.cluster = cluster
+  }
+}
+
+/// A page of jobs, newest first.
+package struct JobsPage: Hashable, Sendable, Codable {
+  package let id: RequestID
+  package let jobs: [JobStatus]
+  /// Whether there are older ones.
+  package let hasMore: Bool
+
+  package static let maximumCount = 500
+
+  package init(id: RequestID, jobs: [JobStatus], hasMore: Bool) {
+    self.id = id
+    self.jobs = jobs
+    self.hasMore = hasMore
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case id, jobs
+    case hasMore = "more"
+  }
+}
+
+/// One job's state.
+package struct JobReply: Hashable, Sendable, Codable {
+  package let id: RequestID
+  package let status: JobStatus
+
+  package init(id: RequestID, status: JobStatus) {
+    self.id = id
+    self.status = status
+  }
+}
+
+/// A page of a job's lines.
+package struct ResultsPage: Hashable, Sendable, Codable {
+  package struct Entry: Hashable, Sendable, Codable {
+    /// The line's place in the list, from 0.
+    package let index: Int
+    /// The line as it was submitted.
+    package let url: String
+    /// `nil` while the line waits or runs.
+    package let outcome: Outcome?
+
+    package init(index: Int, url: String, outcome: Outcome?) {
+      self.index = index
+      self.url = url
+      self.outcome = outcome
+    }
+  }
+
+  package let id: RequestID
+  package let entries: [Entry]
+  /// Where the next page begins; `nil` after the last.
+  package let next: Int?
+
+  /// The most lines of a page, and the most bytes of their text together.
+  package static let maximumCount = 500
+  package static let maximumByteCount = 96 << 10
+
+  package init(id: RequestID, entries: [Entry], next: Int?) {
+    self.id = id
+    self.entries = entries
+    self.next = next
+  }
+}
+
+/// The end of a `get`.
+package struct GotReply: Hashable, Sendable, Codable {
+  package let id: RequestID
+  package let outcome: Outcome
+
+  package init(id: RequestID, outcome: Outcome) {
+    self.id = id
+    self.outcome = outcome
+  }
+}
+
+extension CoordinatorReply {
+  private enum Kind: String, Codable {
+    case hello, refused, submitted, status, jobs, job, results, got, stopping
+  }
+
+  package init(from decoder: any Decoder) throws {
+    switch try decoder.container(keyedBy: TypeKey.self).decode(Kind.self, forKey: .type) {
+    case .hello: self = .hello(try Hello(from: decoder))
+    case .refused: self = .refused(try RequestRefusal(from: decoder))
+    case .submitted: self = .submitted(try Submitted(from: decoder))
+    case .status: self = .status(try ClusterReply(from: decoder))
+    case .jobs: self = .jobs(try JobsPage(from: decoder))
+    case .job: self = .job(try JobReply(from: decoder))
+    case .results: self = .results(try ResultsPage(from: decoder))
+    case .got: self = .got(try GotReply(from: decoder))
+    case .stopping: self = .stopping(try PlainRequest(from: decoder))
+    }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: TypeKey.self)
+    let (kind, payload): (Kind, any Encodable) =
+      switch self {
+      case .hello(let hello): (.hello, hello)
+      case .refused(let refusal): (.refused, refusal)
+      case .submitted(let submitted): (.submitted, submitted)
+      case .status(let reply): (.status, reply)
+      case .jobs(let page): (.jobs, page)
+      case .job(let reply): (.job, reply)
+      case .results(let page): (.results, page)
+      case .got(let reply): (.got, reply)
+      case .stopping(let request): (.stopping, request)
+      }
+    try container.encode(kind, forKey: .type)
+    try payload.encode(to: encoder)
+  }
+}

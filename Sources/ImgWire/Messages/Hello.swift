@@ -1,0 +1,33 @@
+/// The version of the protocol and of the programs.
+package enum Build {
+  /// Raised with every change that an older peer would misread.
+  package static let protocolVersion = 1
+  package static let version = "0.1.0"
+}
+
+/// The first frame each way on every connection.
+package struct Hello: Hashable, Sendable, Codable {
+  package let protocolVersion: Int
+  /// The version of the speaker's program, for people.
+  package let version: String
+  package let processID: Int32
+  /// Where the thumbnails are; only in the coordinator's hello to a client.
+  package let storeDirectory: String?
+
+  package init(
+    protocolVersion: Int = Build.protocolVersion, version: String = Build.version,
+    processID: Int32, storeDirectory: String? = nil
+  ) {
+    self.storeDirectory = storeDirectory
+    self.protocolVersion = protocolVersion
+    self.version = version
+    self.processID = processID
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case protocolVersion = "protocol"
+    case version
+    case processID = "pid"
+    case storeDirectory = "store"
+  }
+}

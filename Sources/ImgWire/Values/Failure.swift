@@ -1,0 +1,89 @@
+/// Why a URL has no thumbnail: data that crosses processes, is kept in the journal and is shown to
+/// people. The code decides, the detail explains.
+package struct Failure: Error, Hashable, Sendable {
+  /// Where on its way the URL failed.
+  package enum Stage: String, CaseIterable, Sendable, Codable {
+    case queue, fetch, decode, store
+  }
+
+  /// What went wrong. Codes are added, never reused for something else.
+  package enum Code: String, CaseIterable, Sendable, Codable {
+    case invalidURL = "invalid_url"
+    case unsupportedScheme = "unsupported_scheme"
+    case blockedAddress = "blocked_address"
+    case dnsFailure = "dns_failure"
+    case connectFailure = "connect_failure"
+    case tlsFailure = "tls_failure"
+    case timeout
+    case tooManyRedirects = "too_many_redirects"
+    case httpStatus = "http_status"
+    case tooLarge = "too_large"
+    case truncatedBody = "truncated_body"
+    case optedOut = "opted_out"
+    case notAnImage = "not_an_image"
+    case unsupportedFormat = "unsupported_format"
+    case tooManyPixels = "too_many_pixels"
+    case tooManyFrames = "too_many_frames"
+    case corruptImage = "corrupt_image"
+    case decodeTimeout = "decode_timeout"
+    case decodeCrash = "decode_crash"
+    case outOfMemory = "out_of_memory"
+    case storeFull = "store_full"
+    case cancelled
+    case `internal`
+  }
+
+  package let stage: Stage
+  package let code: Code
+  /// Whether the same request may well succeed later.
+  package let isRetryable: Bool
+  /// The answer of the origin, when there was one.
+  package let httpStatus: Int?
+  /// A sentence for people; nothing branches on it. At most ``maximumDetailByteCount`` bytes.
+  package let detail: String
+
+  package static let maximumDetailByteCount = 300
+
+  /// - Parameter isRetryable: by default what the code implies, see ``Code/isRetryable(httpStatus:)``.
+  package init(
+    stage: Stage, code: Code, httpStatus: Int? = nil, isRetryable: Bool? = nil, detail: String
+  ) {
+    self.stage = stage
+    self.code = code
+    self.httpStatus = httpStatus
+    self.isRetryable = isRetryable ?? code.isRetryable(httpStatus: httpStatus)
+    self.detail = String(decoding: detail.utf8.prefix(Self.maximumDetailByteCount), as: UTF8.self)
+  }
+}
+
+extension Failure: CustomStringConvertible {
+  package var description: String { "\(code.rawValue): \(detail)" }
+}
+
+extension Failure.Code {
+  /// Whether trying again is worth it: the network's and the machine's troubles pass, a bad URL or a
+  /// bad picture stays bad. Of HTTP statuses, 408, 425, 429 and the 5xx pass (RFC 9110 section 15,
+  /// RFC 8470 section 5.2, RFC 6585 section 4).
+  package func isRetryable(httpStatus: Int?) -> Bool {
+    switch self {
+    case .dnsFailure, .connectFailure, .timeout, .truncatedBody, .outOfMemory, .storeFull,
+      .internal:
+      true
+    case .httpStatus:
+      httpStatus.map { [408, 425, 429].contains($0) || (500...599).contains($0) } ?? false
+    case .invalidURL, .unsupportedScheme, .blockedAddress, .tlsFailure, .tooManyRedirects,
+      .tooLarge, .optedOut, .notAnImage, .unsupportedFormat, .tooManyPixels, .tooManyFrames,
+      .corruptImage, .decodeTimeout, .decodeCrash, .cancelled:
+      false
+    }
+  }
+}
+
+extension Failure: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case stage, code
+    case isRetryable = "retryable"
+    case httpStatus = "http_status"
+    case detail
+  }
+}

@@ -1,0 +1,75 @@
+/// A URL that may be handed to a worker: http or https, short enough, and free of what no URL holds.
+///
+/// This is the cheap gate in front of everything. It does not resolve or interpret the authority:
+/// the worker parses the text again with the parser that connects, so that what is checked there is
+/// what is fetched.
+package struct ImageURL: Hashable, Sendable {
+  /// The URL in the one spelling that is fetched, hashed and compared: scheme and host in lower
+  /// case, no fragment (RFC 3986 section 6.2.2.1; a fragment never reaches a server, section 3.5).
+  package let text: String
+
+  /// Host and port as written, in lower case: whose limits and politeness apply.
+  package let authority: String
+
+  /// The longest URL taken, in bytes of UTF-8. Servers commonly refuse request lines over 8 KiB
+  /// (RFC 9112 section 3 recommends to support at least 8,000).
+  package static let maximumByteCount = 8_192
+
+  /// Reads one line of a list.
+  ///
+  /// - Throws: a ``Failure`` of stage `queue` with code `invalid_url` or `unsupported_scheme`.
+  package init(parsing line: String) throws(Failure) {
+    let bytes = Array(line.utf8)
+    guard bytes.count <= Self.maximumByteCount else {
+      throw Self.invalid("longer than \(Self.maximumByteCount) bytes")
+    }
+    // Bytes that are not UTF-8 arrive as U+FFFD, which no valid URL contains.
+    guard !line.unicodeScalars.contains("\u{FFFD}") else { throw Self.invalid("not valid UTF-8") }
+    guard bytes.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
+      throw Self.invalid("holds a space or a control character")
+    }
+    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), Self.isScheme(bytes[..<colon]) else {
+      throw Self.invalid("has no scheme; a URL begins with https:// or http://")
+    }
+    let scheme = String(decoding: bytes[..<colon], as: UTF8.self).lowercased()
+    guard scheme == "http" || scheme == "https" else {
+      throw Failure(
+        stage: .queue, code: .unsupportedScheme,
+        detail: "\(scheme.prefix(32)): is not fetched; http and https are")
+    }
+    let rest = bytes[(colon + 1)...].prefix { $0 != UInt8(ascii: "#") }
+    guard rest.starts(with: [UInt8(ascii: "/"), UInt8(ascii: "/")]) else {
+      throw Self.invalid("lacks // after the scheme")
+    }
+    let afterSlashes = rest.dropFirst(2)
+    let authorityEnd =
+      afterSlashes.firstIndex { [UInt8(ascii: "/"), UInt8(ascii: "?")].contains($0) }
+      ?? afterSlashes.endIndex
+    let userAndHost = afterSlashes[..<authorityEnd]
+    let hostStart =
+      userAndHost.lastIndex(of: UInt8(ascii: "@")).map { $0 + 1 } ?? userAndHost.startIndex
+    let host = String(decoding: userAndHost[hostStart...], as: UTF8.self).lowercased()
+    guard !host.isEmpty else { throw Self.invalid("names no host") }
+    authority = host
+    text =
+      "\(scheme)://" + String(decoding: userAndHost[..<hostStart], as: UTF8.self) + host
+      + String(decoding: afterSlashes[authorityEnd...], as: UTF8.self)
+  }
+
+  private static func invalid(_ reason: String) -> Failure {
+    Failure(stage: .queue, code: .invalidURL, detail: reason)
+  }
+
+  /// RFC 3986 section 3.1: a letter, then letters, digits, `+`, `-` and `.`.
+  private static func isScheme(_ bytes: ArraySlice<UInt8>) -> Bool {
+    guard let first = bytes.first, isLetter(first) else { return false }
+    return bytes.allSatisfy { byte in
+      isLetter(byte) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+        || [UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: ".")].contains(byte)
+    }
+  }
+
+  private static func isLetter(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+  }
+}

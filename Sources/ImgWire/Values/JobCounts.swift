@@ -1,0 +1,46 @@
+/// The exact numbers of a job. They change with the same rule in memory and in the journal.
+package struct JobCounts: Hashable, Sendable, Codable {
+  /// Lines of the list, duplicates counted each.
+  package var total = 0
+  package var done = 0
+  package var failed = 0
+  package var cancelled = 0
+  /// Of `done`: those that were in the store before anybody fetched.
+  package var fromCache = 0
+  /// Bytes of bodies that origins sent.
+  package var bytesFetched: Int64 = 0
+  /// Bytes of thumbnails made for this job and put into the store.
+  package var bytesStored: Int64 = 0
+
+  package init(total: Int = 0) {
+    self.total = total
+  }
+
+  /// URLs that have an outcome.
+  package var finished: Int { done + failed + cancelled }
+
+  /// Adds the outcome of one more URL.
+  package mutating func count(_ outcome: Outcome) {
+    switch outcome {
+    case .done(let thumbnail, let isFromCache, let bytes):
+      done += 1
+      bytesFetched += Int64(bytes)
+      if isFromCache {
+        fromCache += 1
+      } else {
+        bytesStored += Int64(thumbnail.byteCount)
+      }
+    case .failed:
+      failed += 1
+    case .cancelled:
+      cancelled += 1
+    }
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case total, done, failed, cancelled
+    case fromCache = "from_cache"
+    case bytesFetched = "bytes_fetched"
+    case bytesStored = "bytes_stored"
+  }
+}

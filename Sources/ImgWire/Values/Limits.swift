@@ -1,0 +1,44 @@
+/// Every limit a person can set, with its default. Set where the coordinator starts, handed to each
+/// worker in its welcome, printed by `imgctl status --limits`; never changed by a request.
+///
+/// Durations are milliseconds and sizes bytes.
+package struct Limits: Hashable, Sendable, Codable {
+  /// Worker processes; 0 means one a core.
+  package var workers = 0
+  /// Transfers under way in the whole cluster, and to one host.
+  package var transfers = 64
+  package var transfersPerHost = 8
+  /// Until a connection stands, TLS included.
+  package var connectTimeoutMilliseconds: Int64 = 10_000
+  /// From the first look-up of the name to the last byte of the body.
+  package var transferTimeoutMilliseconds: Int64 = 60_000
+  /// How long a transfer may stay below 1 KiB/s.
+  package var stallTimeoutMilliseconds: Int64 = 20_000
+  package var maxRedirects = 10
+  package var maxBodyByteCount: Int64 = 100 << 20
+  /// Frames times area, as declared by the picture's header.
+  package var maxPixels: Int64 = 100_000_000
+  package var maxFrames = 1_000
+  package var decodeTimeoutMilliseconds: Int64 = 30_000
+  package var workerMemoryByteCount: Int64 = 1 << 30
+  package var storeBudgetByteCount: Int64 = 400 << 20
+  package var defaultExpiryMilliseconds: Int64 = 7 * 24 * 3_600_000
+
+  package init() {}
+
+  private enum CodingKeys: String, CodingKey {
+    case workers, transfers
+    case transfersPerHost = "transfers_per_host"
+    case connectTimeoutMilliseconds = "connect_timeout_ms"
+    case transferTimeoutMilliseconds = "transfer_timeout_ms"
+    case stallTimeoutMilliseconds = "stall_timeout_ms"
+    case maxRedirects = "max_redirects"
+    case maxBodyByteCount = "max_body_bytes"
+    case maxPixels = "max_pixels"
+    case maxFrames = "max_frames"
+    case decodeTimeoutMilliseconds = "decode_timeout_ms"
+    case workerMemoryByteCount = "worker_memory_bytes"
+    case storeBudgetByteCount = "store_budget_bytes"
+    case defaultExpiryMilliseconds = "default_expiry_ms"
+  }
+}

@@ -1,0 +1,75 @@
+/// What is known of a thumbnail without its bytes.
+package struct Thumbnail: Hashable, Sendable, Codable {
+  package let format: ImageFormat
+  /// Pixels of the thumbnail.
+  package let width: Int
+  package let height: Int
+  /// Bytes of the encoded thumbnail.
+  package let byteCount: Int
+
+  package init(format: ImageFormat, width: Int, height: Int, byteCount: Int) {
+    self.format = format
+    self.width = width
+    self.height = height
+    self.byteCount = byteCount
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case format, width, height
+    case byteCount = "bytes"
+  }
+}
+
+/// How a URL ended. Every URL of a job has exactly one.
+package enum Outcome: Hashable, Sendable {
+  /// The thumbnail is in the store.
+  /// - Parameters:
+  ///   - fromCache: whether it was there before anybody fetched.
+  ///   - bytesFetched: bytes of body that the origin sent for it; 0 from the cache.
+  case done(Thumbnail, fromCache: Bool, bytesFetched: Int)
+  case failed(Failure)
+  case cancelled
+}
+
+extension Outcome: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case outcome, thumbnail, failure
+    case fromCache = "from_cache"
+    case bytesFetched = "bytes_fetched"
+  }
+
+  private enum Name: String, Codable {
+    case done, failed, cancelled
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    switch try container.decode(Name.self, forKey: .outcome) {
+    case .done:
+      self = .done(
+        try container.decode(Thumbnail.self, forKey: .thumbnail),
+        fromCache: try container.decode(Bool.self, forKey: .fromCache),
+        bytesFetched: try container.decode(Int.self, forKey: .bytesFetched))
+    case .failed:
+      self = .failed(try container.decode(Failure.self, forKey: .failure))
+    case .cancelled:
+      self = .cancelled
+    }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    switch self {
+    case .done(let thumbnail, let fromCache, let bytesFetched):
+      try container.encode(Name.done, forKey: .outcome)
+      try container.encode(thumbnail, forKey: .thumbnail)
+      try container.encode(fromCache, forKey: .fromCache)
+      try container.encode(bytesFetched, forKey: .bytesFetched)
+    case .failed(let failure):
+      try container.encode(Name.failed, forKey: .outcome)
+      try container.encode(failure, forKey: .failure)
+    case .cancelled:
+      try container.encode(Name.cancelled, forKey: .outcome)
+    }
+  }
+}

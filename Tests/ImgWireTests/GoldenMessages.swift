@@ -1,0 +1,124 @@
+import FoundationEssentials
+import ImgWire
+
+/// One message of each kind, with every optional member present somewhere and absent somewhere, and the
+/// file that shows how it is written on the wire.
+enum GoldenMessages {
+  static let hello = Hello(protocolVersion: 1, version: "0.1.0", processID: 4_711)
+  static let thumbnail = Thumbnail(format: .webp, width: 256, height: 171, byteCount: 9_182)
+  static let lease = LeaseID(rawValue: 17)
+  static let request = RequestID(rawValue: 5)
+  static let job = JobID(rawValue: 3)
+  static let failure = Failure(
+    stage: .fetch, code: .httpStatus, httpStatus: 503, detail: "the origin answered 503")
+
+  static var variant: Variant {
+    get throws {
+      try Variant(width: 400, height: 300, mode: .fill, isCropped: true, format: .jpeg, quality: 70)
+    }
+  }
+
+  static func coordinatorMessages() throws -> [String: CoordinatorMessage] {
+    let batch = Batch(
+      variant: try variant, expireAfterMilliseconds: 3_600_000,
+      items: [Assignment(lease: lease, url: "https://example.com/a.jpg?b=c/d")])
+    return [
+      "welcome": .welcome(
+        Welcome(
+          hello: hello, workerCount: 4, limits: Limits(),
+          storeDirectory: "/var/cache/imgctl/store",
+          allowedNetworks: [NetworkRange(bytes: [127, 0, 0, 0], prefixLength: 8)].compactMap(\.self)
+        )),
+      "lookup": .lookup(batch),
+      "fetch": .fetch(Batch(variant: .standard, expireAfterMilliseconds: 1, items: batch.items)),
+      "cancel": .cancel(LeaseList(leases: [lease])),
+      "drain": .drain,
+    ]
+  }
+
+  static func workerMessages() -> [String: WorkerMessage] {
+    [
+      "hello": .hello(hello),
+      "ready": .ready(Credits(lookups: 1_024, fetches: 40)),
+      "refused": .refused(Refusal(reason: "the store cannot be opened")),
+      "looked_up": .lookedUp(
+        LookupResults(
+          hits: [.init(lease: lease, thumbnail: thumbnail)],
+          misses: [LeaseID(rawValue: 18)])),
+      "transferred": .transferred(LeaseList(leases: [lease])),
+      "finished": .finished(
+        FetchResults(results: [
+          .init(
+            lease: lease, outcome: .done(thumbnail, fromCache: false, bytesFetched: 81_920)),
+          .init(lease: LeaseID(rawValue: 18), outcome: .failed(failure)),
+          .init(lease: LeaseID(rawValue: 19), outcome: .cancelled),
+        ])),
+    ]
+  }
+
+  static func clientMessages() throws -> [String: ClientMessage] {
+    let options = RequestOptions(
+      variant: try variant, expireAfterMilliseconds: 604_800_000, priority: -1)
+    return [
+      "hello": .hello(hello),
+      "submit": .submit(Submission(id: request, name: "holiday", options: options)),
+      "submit_lines": .submitLines(
+        SubmissionLines(id: request, lines: ["https://example.com/ü", "not a URL"])),
+      "submit_end": .submitEnd(PlainRequest(id: request)),
+      "status": .status(PlainRequest(id: request)),
+      "jobs": .jobs(JobsRequest(id: request, before: job, isActiveOnly: true)),
+      "job": .job(JobRequest(id: request, job: job, isWatching: true)),
+      "results": .results(
+        ResultsRequest(id: request, job: job, from: 500, isFailedOnly: true)),
+      "cancel": .cancel(JobRequest(id: request, job: job)),
+      "get": .get(
+        GetRequest(
+          id: request, url: "https://example.com/a.jpg",
+          options: RequestOptions(variant: .standard))),
+      "stop": .stop(PlainRequest(id: request)),
+    ]
+  }
+
+  static func coordinatorReplies() throws -> [String: CoordinatorReply] {
+    var record = JobRecord(
+      id: job, options: RequestOptions(variant: try variant), state: .queued,
+      counts: JobCounts(total: 10), submittedAt: WallTime(rawValue: 1_700_000_000_123))
+    record.startedAt = WallTime(rawValue: 1_700_000_001_000)
+    record.counts.count(.done(thumbnail, fromCache: false, bytesFetched: 81_920))
+    record.counts.count(.done(thumbnail, fromCache: true, bytesFetched: 0))
+    record.counts.count(.failed(failure))
+    let status = JobStatus(record, running: 2)
+    return [
+      "hello": .hello(Hello(processID: 4_711, storeDirectory: "/var/cache/imgctl/store")),
+      "refused": .refused(
+        RequestRefusal(id: request, code: .unknownJob, message: "there is no job 3")),
+      "submitted": .submitted(Submitted(id: request, job: job, total: 1_000)),
+      "status": .status(ClusterReply(id: request, cluster: cluster)),
+      "jobs": .jobs(JobsPage(id: request, jobs: [status], hasMore: false)),
+      "job": .job(JobReply(id: request, status: status)),
+      "results": .results(
+        ResultsPage(
+          id: request,
+          entries: [
+            .init(index: 0, url: "https://example.com/a.jpg", outcome: .failed(failure)),
+            .init(index: 1, url: "https://example.com/b.jpg", outcome: nil),
+          ], next: 2)),
+      "got": .got(
+        GotReply(id: request, outcome: .done(thumbnail, fromCache: true, bytesFetched: 0))),
+      "stopping": .stopping(PlainRequest(id: request)),
+    ]
+  }
+
+  private static let cluster = ClusterStatus(
+    state: .running, processID: 4_711, version: "0.1.0",
+    startedAt: WallTime(rawValue: 1_700_000_000_000), socketPath: "/run/imgctl/control.sock",
+    dataDirectory: "/var/cache/imgctl",
+    workers: [
+      .init(
+        slot: 0, processID: 4_712, state: .ready, lookingUp: 1, fetching: 2, decoding: 3, deaths: 0),
+      .init(
+        slot: 1, processID: nil, state: .backingOff, lookingUp: 0, fetching: 0, decoding: 0,
+        deaths: 4),
+    ],
+    transfers: 2, activeJobs: 1, viewers: 0, lateAnswers: 0, trouble: nil, limits: Limits())
+}
