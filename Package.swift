@@ -40,5 +40,22 @@ let package = Package(
       dependencies: ["ImgWire"],
       exclude: ["Golden"],
       swiftSettings: settings),
+
+    // MARK: - ImgSettings: flags, environment variables, units
+
+    .target(
+      name: "ImgSettings",
+      dependencies: [
+        "ImgSystem",
+        "ImgWire",
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "ImgSettingsTests",
+      dependencies: [
+        "ImgSettings",
+        "ImgWire",
+      ],
+      swiftSettings: settings),
   ]
 )

@@ -1,0 +1,68 @@
+/// A program or command as a person sees it: what it is called, takes and does. Its arguments are
+/// read by this table and its help is written from it, so the two cannot differ.
+package struct CommandDescription: Sendable {
+  /// A command line that works, and what it does.
+  package struct Example: Sendable {
+    package let commandLine: String
+    package let explanation: String
+
+    package init(_ commandLine: String, _ explanation: String) {
+      self.commandLine = commandLine
+      self.explanation = explanation
+    }
+  }
+
+  /// The words that call it, such as `imgctl cache rm`.
+  package let name: String
+  /// One line without a full stop.
+  package let summary: String
+  package let operands: [OperandDescription]
+  package let options: [OptionDescription]
+  /// Paragraphs below the options.
+  package let notes: [String]
+  package let examples: [Example]
+
+  package init(
+    name: String, summary: String, operands: [OperandDescription] = [],
+    options: [OptionDescription] = [], notes: [String] = [], examples: [Example] = []
+  ) {
+    self.name = name
+    self.summary = summary
+    self.operands = operands
+    self.options = options
+    self.notes = notes
+    self.examples = examples
+  }
+
+  /// One line that shows how to call it.
+  package var synopsis: String {
+    let optionsUsage = options.isEmpty ? [] : ["[options]"]
+    return ([name] + operands.map(\.usage) + optionsUsage).joined(separator: " ")
+  }
+
+  /// What `--help` prints: no line is longer than ``HelpText/width`` unless one word is.
+  package var help: String {
+    var text = HelpText()
+    text.addParagraph("\(name): \(summary)")
+    text.addHeading("Usage")
+    text.addParagraph(synopsis, indentation: 2)
+    if !operands.isEmpty {
+      text.addHeading("Operands")
+      text.addDefinitions(operands.map { ($0.name, $0.help) })
+    }
+    text.addHeading("Options")
+    text.addDefinitions((options + [.help]).map { ($0.usage, $0.help) })
+    for note in notes {
+      text.addBlankLine()
+      text.addParagraph(note)
+    }
+    if !examples.isEmpty {
+      text.addHeading("Examples")
+      for example in examples {
+        text.addParagraph(example.commandLine, indentation: 2)
+        text.addParagraph(example.explanation, indentation: 6)
+      }
+    }
+    return text.rendered
+  }
+}

@@ -1,0 +1,36 @@
+import ImgWire
+
+/// What a command line of `imgcoordinator` asks for.
+package enum CoordinatorInvocation: Hashable, Sendable {
+  /// Print this text.
+  case print(String)
+  case run(Settings)
+
+  private static let version = OptionDescription("--version", help: "Print the version.")
+
+  package static let description = CommandDescription(
+    name: "imgcoordinator",
+    summary: "schedule image downloads over worker processes, in the foreground",
+    options: Setting.options + [version],
+    notes: [Setting.note],
+    examples: [
+      .init(
+        "imgcoordinator --workers 4 --transfers 32",
+        "Runs until SIGTERM or imgctl stop, on the default socket.")
+    ])
+
+  /// - Parameter arguments: without the program's name.
+  package init(
+    arguments: [String], environment: [String: String], userID: UInt32
+  ) throws(UsageError) {
+    let reader = try ArgumentReader(arguments, for: Self.description)
+    if reader.isHelpRequested {
+      self = .print(Self.description.help)
+    } else if reader.contains(Self.version) {
+      self = .print("imgcoordinator \(Build.version)\n")
+    } else {
+      self = .run(
+        try Settings(reader, environment: environment, userID: userID, startedBy: .person))
+    }
+  }
+}

@@ -1,0 +1,146 @@
+import ImgWire
+
+extension Setting {
+  /// Every setting, in the order of the help.
+  package static let all: [Setting] = places + limits + guards
+
+  private static let durations = Settings.durationRangeMilliseconds
+
+  package static let socket =
+    Setting(
+      "control socket", "--socket", "PATH",
+      default: "$XDG_RUNTIME_DIR/imgctl/control.sock, else /tmp/imgctl-UID/control.sock",
+      help: "Where the coordinator listens.",
+      set: { (settings, texts) throws(InvalidValue) in
+        settings.socketPath = try socketPath(texts[0])
+      },
+      get: { [$0.socketPath] })
+
+  package static let dataDirectory =
+    Setting(
+      "data directory", "--data-dir", "DIR",
+      default: "$XDG_CACHE_HOME/imgctl, else ~/.cache/imgctl",
+      help: "Where jobs and thumbnails are kept.",
+      set: { (settings, texts) throws(InvalidValue) in
+        settings.dataDirectory = try path(texts[0])
+      },
+      get: { [$0.dataDirectory] })
+
+  private static let places: [Setting] = [
+    socket,
+    dataDirectory,
+    Setting(
+      "worker program", "--worker-executable", "FILE",
+      default: "imgworker beside the coordinator's own program",
+      help: "The program of the workers.",
+      set: { (settings, texts) throws(InvalidValue) in
+        settings.workerExecutable = try path(texts[0])
+      },
+      get: { settings in settings.workerExecutable.map { [$0] } ?? [] }),
+    Setting(
+      "leaves when idle", "--idle-exit", "DURATION",
+      default: "never; 10m when a command started the coordinator by itself",
+      help: "Leave when nobody needed the coordinator for so long, or \"never\".",
+      set: { (settings, texts) throws(InvalidValue) in
+        settings.idleExitMilliseconds =
+          texts[0] == "never"
+          ? nil : try UnitScale.duration.value(parsing: texts[0], in: durations)
+      },
+      get: { settings in [settings.idleExitMilliseconds.map(UnitScale.duration.text) ?? "never"] }),
+  ]
+
+  private static let limits: [Setting] = [
+    Setting(
+      "workers", "--workers", "N", help: "Worker processes, or \"auto\" for one a core.",
+      isLimit: true,
+      set: { (settings, texts) throws(InvalidValue) in
+        settings.limits.workers =
+          texts[0] == "auto" ? 0 : Int(try UnitScale.count.value(parsing: texts[0], in: 1...256))
+      },
+      get: { [$0.limits.workers == 0 ? "auto" : "\($0.limits.workers)"] }),
+    .limit(
+      "transfers, whole cluster", "--transfers", "N", .count, 1...1_024, \.transfers,
+      help: "Transfers under way at a time."),
+    .limit(
+      "transfers, one host", "--transfers-per-host", "N", .count, 1...1_024, \.transfersPerHost,
+      help: "Transfers from one host at a time."),
+    .limit(
+      "connecting", "--connect-timeout", "DURATION", .duration, durations,
+      \.connectTimeoutMilliseconds, help: "Until a connection stands, TLS included."),
+    .limit(
+      "whole transfer", "--transfer-timeout", "DURATION", .duration, durations,
+      \.transferTimeoutMilliseconds,
+      help: "From the look-up of the name to the last byte of the picture."),
+    .limit(
+      "stalled below 1 KiB/s", "--stall-timeout", "DURATION", .duration, durations,
+      \.stallTimeoutMilliseconds, help: "How long a transfer may stay below 1 KiB/s."),
+    .limit(
+      "redirects", "--max-redirects", "N", .count, 0...100, \.maxRedirects,
+      help: "Redirects followed for one picture."),
+    .limit(
+      "body", "--max-body", "SIZE", .size, 1...(16 << 30), \.maxBodyByteCount,
+      help: "Bytes of one picture as it is sent."),
+    .limit(
+      "pixels, all frames", "--max-pixels", "N", .pixels, 1...1_000_000_000_000, \.maxPixels,
+      help: "Pixels of one picture, all frames together."),
+    .limit(
+      "frames", "--max-frames", "N", .count, 1...1_000_000, \.maxFrames,
+      help: "Frames of one picture."),
+    .limit(
+      "decoding", "--decode-timeout", "DURATION", .duration, durations,
+      \.decodeTimeoutMilliseconds, help: "Time to decode one picture."),
+    .limit(
+      "worker's private data", "--worker-memory", "SIZE", .size, (64 << 20)...(1 << 40),
+      \.workerMemoryByteCount, help: "Private memory of one worker."),
+    .limit(
+      "store budget", "--store-budget", "SIZE", .size, 0...(16 << 40), \.storeBudgetByteCount,
+      help: "Room for thumbnails; less than 10M is raised to it."),
+    .limit(
+      "expiry", "--default-expiry", "DURATION", .duration, durations,
+      \.defaultExpiryMilliseconds,
+      help: "How long a thumbnail is kept when the request does not say."),
+  ]
+
+  private static let guards: [Setting] = [
+    Setting(
+      "networks allowed", "--allow-network", "CIDR",
+      default: "none, so that loopback, private and link-local addresses are refused",
+      help: "Fetch from this network too. Repeatable; commas separate in the variable.",
+      isRepeatable: true,
+      set: { (settings, texts) throws(InvalidValue) in
+        var networks: [NetworkRange] = []
+        for text in texts {
+          networks.append(try NetworkRange(parsing: text))
+        }
+        settings.allowedNetworks = networks
+      },
+      get: { $0.allowedNetworks.map(\.text) })
+  ]
+
+  /// A limit that is one number.
+  private static func limit<Value: FixedWidthInteger & SendableMetatype>(
+    _ name: String, _ flag: String, _ placeholder: String, _ scale: UnitScale,
+    _ range: ClosedRange<Int64>, _ value: any WritableKeyPath<Limits, Value> & Sendable,
+    help: String
+  ) -> Setting {
+    Setting(
+      name, flag, placeholder, help: help, isLimit: true,
+      set: { (settings, texts) throws(InvalidValue) in
+        settings.limits[keyPath: value] = Value(try scale.value(parsing: texts[0], in: range))
+      },
+      get: { [scale.text(Int64($0.limits[keyPath: value]))] })
+  }
+
+  private static func path(_ text: String) throws(InvalidValue) -> String {
+    guard !text.isEmpty else { throw InvalidValue("a path is not empty") }
+    return text
+  }
+
+  private static func socketPath(_ text: String) throws(InvalidValue) -> String {
+    let limit = Settings.maximumSocketPathByteCount
+    guard text.utf8.count <= limit else {
+      throw InvalidValue("the path of a socket has at most \(limit) bytes")
+    }
+    return try path(text)
+  }
+}

@@ -1,0 +1,100 @@
+package import ImgWire
+
+/// One thing that can be set: its flag and variable, what it means, and how its text is read and
+/// written. Flags, variables, help and the table of limits all come from the table of these.
+package struct Setting: Sendable {
+  /// What is set, in the words of the table of limits.
+  package let name: String
+  package let option: OptionDescription
+  /// The default, as the help writes it.
+  package let defaultText: String
+  /// Whether ``Limits`` holds it.
+  package let isLimit: Bool
+
+  private let set: @Sendable (inout Settings, [String]) throws(InvalidValue) -> Void
+  private let get: @Sendable (Settings) -> [String]
+
+  /// - Parameters:
+  ///   - defaultText: `nil` for the text of the default value.
+  ///   - set: reads the texts that were given, one unless the setting is repeatable.
+  ///   - get: the texts that `set` reads back; none when the setting is not set.
+  init(
+    _ name: String, _ flag: String, _ placeholder: String, default defaultText: String? = nil,
+    help: String, isRepeatable: Bool = false, isLimit: Bool = false,
+    set: @escaping @Sendable (inout Settings, [String]) throws(InvalidValue) -> Void,
+    get: @escaping @Sendable (Settings) -> [String]
+  ) {
+    let defaultText =
+      defaultText
+      ?? get(Settings(socketPath: "", dataDirectory: "")).joined(separator: ", ")
+    self.name = name
+    self.defaultText = defaultText
+    self.isLimit = isLimit
+    self.set = set
+    self.get = get
+    option = OptionDescription(
+      flag, placeholder, help: "\(help) Default: \(defaultText).", isRepeatable: isRepeatable)
+  }
+
+  /// The environment variable that stands in for the flag: `IMGCTL_DATA_DIR` for `--data-dir`.
+  package var environmentVariable: String {
+    "IMGCTL_"
+      + option.flag.dropFirst(2).uppercased().split(separator: "-").joined(separator: "_")
+  }
+
+  /// The texts that say what `settings` holds; none when it is not set.
+  package func texts(in settings: Settings) -> [String] {
+    get(settings)
+  }
+
+  /// Puts into `settings` what the flag says, else what the variable says, else nothing.
+  ///
+  /// In the variable of a repeatable setting, commas separate the values.
+  func read(
+    from arguments: ArgumentReader, environment: [String: String], into settings: inout Settings
+  ) throws(UsageError) {
+    var source = option.flag
+    var texts = arguments.lists(option) ? arguments.texts(of: option) : nil
+    if texts == nil, let variable = environment[environmentVariable], !variable.isEmpty {
+      source = environmentVariable
+      texts = option.isRepeatable ? variable.split(separator: ",").map(String.init) : [variable]
+    }
+    guard let texts else { return }
+    do {
+      try set(&settings, texts)
+    } catch {
+      throw UsageError(source, error)
+    }
+  }
+}
+
+extension Setting {
+  /// The options of a program that takes every setting.
+  package static let options = all.map(\.option)
+
+  /// What stands below the options of a command that takes settings.
+  package static let note =
+    "Each setting may come from an environment variable instead: --data-dir from "
+    + "IMGCTL_DATA_DIR, and so on. A flag wins over its variable. Durations read 500ms, 30s, 10m, "
+    + "2h or 7d; sizes 64K, 100M or 2G, where 1K is 1,024 bytes."
+
+  /// One line of the table that `imgctl status --limits` prints.
+  package struct LimitRow: Hashable, Sendable {
+    package let name: String
+    package let flag: String
+    package let value: String
+    package let defaultText: String
+  }
+
+  /// The limits of a running coordinator beside their defaults.
+  package static func rows(of limits: Limits) -> [LimitRow] {
+    var settings = Settings(socketPath: "", dataDirectory: "")
+    settings.limits = limits
+    return all.filter(\.isLimit).map { setting in
+      LimitRow(
+        name: setting.name, flag: setting.option.flag,
+        value: setting.texts(in: settings).joined(separator: ", "),
+        defaultText: setting.defaultText)
+    }
+  }
+}

@@ -1,0 +1,30 @@
+/// Where things lie in the data directory.
+extension Settings {
+  /// The shared store of thumbnails.
+  package var storeDirectory: String { "\(dataDirectory)/store" }
+  /// The coordinator's journal of jobs.
+  package var journalDirectory: String { "\(dataDirectory)/journal" }
+  /// What a coordinator that was started in the background has to say.
+  package var logPath: String { "\(dataDirectory)/coordinator.log" }
+
+  /// Where the data of this user is when nobody names a place; `nil` when the environment knows no home.
+  package static func defaultDataDirectory(
+    environment: [String: String], userID: UInt32
+  ) -> String? {
+    DefaultPlaces(environment: environment, userID: userID).dataDirectory
+  }
+
+  /// The same settings with places that hold in any working directory.
+  ///
+  /// - Parameter directory: the working directory that relative paths were meant in.
+  package func resolved(in directory: String) -> Settings {
+    func absolute(_ path: String) -> String {
+      path.hasPrefix("/") ? path : "\(directory)/\(path)"
+    }
+    var resolved = self
+    resolved.socketPath = absolute(socketPath)
+    resolved.dataDirectory = absolute(dataDirectory)
+    resolved.workerExecutable = workerExecutable.map(absolute)
+    return resolved
+  }
+}

@@ -1,0 +1,75 @@
+package import ImgWire
+
+/// Everything a person can set where a coordinator starts. A value of this type is complete and in
+/// range.
+///
+/// Each setting comes from its flag, else from its environment variable, else from its default. An
+/// empty variable counts as not set.
+package struct Settings: Hashable, Sendable {
+  /// Who starts the coordinator.
+  package enum Starter: Sendable {
+    /// A person or a service manager: it stays until it is stopped.
+    case person
+    /// A command that found none running: it leaves when nobody has needed it for a while.
+    case command
+  }
+
+  package var limits = Limits()
+  /// Where the coordinator listens, a path of at most ``maximumSocketPathByteCount`` bytes.
+  package var socketPath: String
+  /// What holds the journal and the store.
+  package var dataDirectory: String
+  /// The networks that may be fetched from although their addresses are not public.
+  package var allowedNetworks: [NetworkRange] = []
+  /// How long the coordinator stays without clients and jobs; `nil` for ever.
+  package var idleExitMilliseconds: Int64?
+  /// The program that the coordinator runs as its workers; `nil` for the one beside its own.
+  package var workerExecutable: String?
+
+  /// The least store budget; a smaller one is raised to it.
+  package static let minimumStoreBudgetByteCount: Int64 = 10 << 20
+
+  /// What a duration may be, here and in requests.
+  package static let durationRangeMilliseconds = RequestOptions.expiryRangeMilliseconds
+
+  /// How long a coordinator that a command started stays idle.
+  package static let commandIdleExitMilliseconds: Int64 = 10 * 60_000
+
+  /// The size of `sun_path` without the byte that ends it (unix(7)).
+  package static let maximumSocketPathByteCount = 107
+
+  /// The defaults at given places.
+  package init(socketPath: String, dataDirectory: String) {
+    self.socketPath = socketPath
+    self.dataDirectory = dataDirectory
+  }
+
+  /// The settings that arguments and environment ask for.
+  ///
+  /// - Parameter arguments: read by a description that lists ``Setting/options`` or some of them.
+  /// - Throws: ``UsageError`` that names the flag or the variable at fault.
+  package init(
+    _ arguments: ArgumentReader, environment: [String: String], userID: UInt32,
+    startedBy starter: Starter
+  ) throws(UsageError) {
+    let places = DefaultPlaces(environment: environment, userID: userID)
+    self.init(socketPath: places.socketPath, dataDirectory: places.dataDirectory ?? "")
+    if starter == .command { idleExitMilliseconds = Self.commandIdleExitMilliseconds }
+    for setting in Setting.all {
+      try setting.read(from: arguments, environment: environment, into: &self)
+    }
+    guard !dataDirectory.isEmpty else {
+      throw UsageError(
+        "--data-dir: there is no place for the data, because HOME is not set; name a directory")
+    }
+    limits.storeBudgetByteCount = max(
+      limits.storeBudgetByteCount, Self.minimumStoreBudgetByteCount)
+  }
+
+  /// The flags that say all this again, whatever the environment and the starter.
+  package var arguments: [String] {
+    Setting.all.flatMap { setting in
+      setting.texts(in: self).flatMap { [setting.option.flag, $0] }
+    }
+  }
+}

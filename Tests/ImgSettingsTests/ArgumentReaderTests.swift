@@ -1,0 +1,149 @@
+import ImgSettings
+import Testing
+
+@Suite struct ArgumentReaderTests {
+  private static let size = OptionDescription("--size", "WxH", help: "The box.")
+  private static let output = OptionDescription("--output", short: "-o", "FILE", help: "Where to.")
+  private static let wait = OptionDescription("--wait", help: "Wait.")
+  private static let network = OptionDescription(
+    "--network", "CIDR", help: "A network.", isRepeatable: true)
+  private static let list = OperandDescription("LIST", help: "The list.")
+  private static let extra = OperandDescription("EXTRA", .optional, help: "More.")
+  private static let command = CommandDescription(
+    name: "tool put", summary: "put a list", operands: [list, extra],
+    options: [size, output, wait, network])
+
+  private func read(_ arguments: String...) throws(UsageError) -> ArgumentReader {
+    try ArgumentReader(arguments, for: Self.command)
+  }
+
+  @Test func `a value follows its flag or an equals sign`() throws {
+    #expect(try read("a", "--size", "3x4").texts(of: Self.size) == ["3x4"])
+    #expect(try read("--size=3x4", "a").texts(of: Self.size) == ["3x4"])
+    #expect(try read("--size=a=b", "a").texts(of: Self.size) == ["a=b"])
+    #expect(try read("--size=", "a").texts(of: Self.size) == [""])
+  }
+
+  @Test func `an option has one value under both of its names`() throws {
+    #expect(try read("-o", "x", "a").texts(of: Self.output) == ["x"])
+    #expect(throws: UsageError("--output is given twice")) {
+      try read("-o", "x", "--output=y", "a")
+    }
+  }
+
+  @Test func `a value may begin with one dash`() throws {
+    #expect(try read("a", "-o", "-").texts(of: Self.output) == ["-"])
+    #expect(try read("a", "--size", "-2").texts(of: Self.size) == ["-2"])
+  }
+
+  @Test func `options and operands mix`() throws {
+    let reader = try read("a", "--wait", "b")
+    #expect(reader.contains(Self.wait))
+    #expect(!reader.lists(.help))
+    #expect(reader.text(of: Self.list) == "a")
+    #expect(reader.texts(of: Self.extra) == ["b"])
+  }
+
+  @Test func `what was not given is absent`() throws {
+    let reader = try read("a")
+    #expect(!reader.contains(Self.wait))
+    #expect(reader.texts(of: Self.size) == nil)
+    #expect(reader.texts(of: Self.extra).isEmpty)
+  }
+
+  @Test func `a single dash is an operand`() throws {
+    #expect(try read("-").text(of: Self.list) == "-")
+  }
+
+  @Test func `after two dashes everything is an operand`() throws {
+    let reader = try read("--", "--wait", "--")
+    #expect(!reader.contains(Self.wait))
+    #expect(reader.text(of: Self.list) == "--wait")
+    #expect(reader.texts(of: Self.extra) == ["--"])
+  }
+
+  @Test func `a repeatable option keeps every value in order`() throws {
+    let reader = try read("--network", "a", "x", "--network=b")
+    #expect(reader.texts(of: Self.network) == ["a", "b"])
+  }
+
+  @Test func `an operand that may repeat takes all that is left`() throws {
+    let urls = OperandDescription("URL", .many, help: "The URLs.")
+    let command = CommandDescription(name: "t", summary: "s", operands: [urls])
+    #expect(try ArgumentReader(["a", "b"], for: command).texts(of: urls) == ["a", "b"])
+    #expect(throws: UsageError("URL is missing: t URL...")) {
+      try ArgumentReader([], for: command)
+    }
+  }
+
+  @Test func `asking for help wins over what follows and what is missing`() throws {
+    #expect(try read("--help").isHelpRequested)
+    #expect(try read("-h", "--bogus").isHelpRequested)
+    #expect(try !read("--", "--help").isHelpRequested)
+  }
+
+  @Test(arguments: [
+    (["a", "--siez", "3"], "there is no option \"--siez\"; did you mean --size?"),
+    (["a", "--net=3"], "there is no option \"--net\"; did you mean --network?"),
+    (["a", "-x"], "there is no option \"-x\""),
+    (["a", "--size"], "--size needs a value: --size WxH"),
+    (["a", "-o"], "-o needs a value: -o FILE"),
+    (["a", "--size", "--wait"], "--size needs a value: --size WxH"),
+    (["a", "--wait=yes"], "--wait takes no value"),
+    (["a", "--wait", "--wait"], "--wait is given twice"),
+    (["--wait"], "LIST is missing: tool put LIST [EXTRA] [options]"),
+    (["a", "b", "c"], "\"c\" is one word too many: tool put LIST [EXTRA] [options]"),
+  ])
+  func `a wrong command line is answered with a sentence`(arguments: [String], sentence: String) {
+    #expect(throws: UsageError(sentence)) {
+      try ArgumentReader(arguments, for: Self.command)
+    }
+  }
+
+  @Test func `a value that does not parse is named with its flag`() throws {
+    let reader = try read("a", "--size", "big")
+    #expect(throws: UsageError("--size: no")) {
+      try reader.value(of: Self.size) { (_) throws(InvalidValue) -> Int in
+        throw InvalidValue("no")
+      }
+    }
+  }
+
+  @Test func `the help lists everything within 80 columns`() {
+    let command = CommandDescription(
+      name: "tool put", summary: "put a list",
+      operands: [Self.list],
+      options: [
+        Self.output,
+        OptionDescription(
+          "--a-rather-long-flag", "PLACEHOLDER",
+          help: "A help text that does not fit beside its flag and is wrapped over lines."),
+      ],
+      notes: ["A note."],
+      examples: [.init("tool put list.txt", "Puts the list.")])
+    #expect(
+      command.help == """
+        tool put: put a list
+
+        Usage:
+          tool put LIST [options]
+
+        Operands:
+          LIST  The list.
+
+        Options:
+          -o, --output FILE         Where to.
+          --a-rather-long-flag PLACEHOLDER
+                                    A help text that does not fit beside its flag and is
+                                    wrapped over lines.
+          -h, --help                Show this help.
+
+        A note.
+
+        Examples:
+          tool put list.txt
+              Puts the list.
+
+        """)
+  }
+}

@@ -1,0 +1,38 @@
+import ImgSettings
+import ImgWire
+import Testing
+
+@Suite struct CoordinatorInvocationTests {
+  private func invocation(_ arguments: String...) throws(UsageError) -> CoordinatorInvocation {
+    try CoordinatorInvocation(arguments: arguments, environment: ["HOME": "/h"], userID: 1)
+  }
+
+  @Test func `arguments make settings`() throws {
+    guard case .run(let settings) = try invocation("--transfers=3") else {
+      Issue.record("not settings")
+      return
+    }
+    #expect(settings.limits.transfers == 3)
+  }
+
+  @Test func `the version is printed`() throws {
+    #expect(try invocation("--version") == .print("imgcoordinator \(Build.version)\n"))
+  }
+
+  @Test func `the help names every setting and fits 80 columns`() throws {
+    guard case .print(let help) = try invocation("--help") else {
+      Issue.record("not a text")
+      return
+    }
+    for option in Setting.options {
+      #expect(help.contains("  \(option.usage)"))
+    }
+    #expect(help.split(separator: "\n").allSatisfy { $0.count <= HelpText.width })
+  }
+
+  @Test func `there are no operands`() {
+    #expect(
+      throws: UsageError("\"now\" is one word too many: imgcoordinator [options]")
+    ) { try invocation("now") }
+  }
+}

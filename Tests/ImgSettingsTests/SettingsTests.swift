@@ -1,0 +1,174 @@
+import ImgSettings
+import ImgWire
+import Testing
+
+@Suite struct SettingsTests {
+  private static let home = ["HOME": "/home/ada"]
+
+  private func settings(
+    _ arguments: [String] = [], _ environment: [String: String] = home,
+    startedBy starter: Settings.Starter = .person
+  ) throws(UsageError) -> Settings {
+    let reader = try ArgumentReader(arguments, for: CoordinatorInvocation.description)
+    return try Settings(
+      reader, environment: environment, userID: 1_000, startedBy: starter)
+  }
+
+  @Test func `without a word everything has its default`() throws {
+    let expected = Settings(
+      socketPath: "/tmp/imgctl-1000/control.sock", dataDirectory: "/home/ada/.cache/imgctl")
+    #expect(try settings() == expected)
+    #expect(expected.limits == Limits())
+  }
+
+  @Test func `the places follow the XDG variables`() throws {
+    let found = try settings(
+      [], ["XDG_RUNTIME_DIR": "/run/user/7", "XDG_CACHE_HOME": "/scratch", "HOME": "/home/ada"])
+    #expect(found.socketPath == "/run/user/7/imgctl/control.sock")
+    #expect(found.dataDirectory == "/scratch/imgctl")
+  }
+
+  @Test func `a relative or empty XDG variable is ignored`() throws {
+    let found = try settings(
+      [], ["XDG_RUNTIME_DIR": "run", "XDG_CACHE_HOME": "", "HOME": "/home/ada"])
+    #expect(found == (try settings()))
+  }
+
+  @Test func `without a home the data directory must be named`() throws {
+    #expect(throws: UsageError.self) { try settings([], [:]) }
+    #expect(try settings(["--data-dir", "/data"], [:]).dataDirectory == "/data")
+  }
+
+  @Test func `a flag wins over its variable, and that over the default`() throws {
+    var environment = Self.home
+    environment["IMGCTL_TRANSFERS"] = "10"
+    environment["IMGCTL_DATA_DIR"] = "/data"
+    let found = try settings(["--transfers", "5"], environment)
+    #expect(found.limits.transfers == 5)
+    #expect(found.dataDirectory == "/data")
+    #expect(try settings([], environment).limits.transfers == 10)
+  }
+
+  @Test func `an empty variable is not set`() throws {
+    #expect(try settings([], Self.home.merging(["IMGCTL_WORKERS": ""]) { $1 }) == settings())
+  }
+
+  @Test func `networks repeat as flags and are separated by commas in the variable`() throws {
+    let expected = [try NetworkRange(parsing: "10.0.0.0/8"), try NetworkRange(parsing: "::1")]
+    let flags = ["--allow-network", "10.0.0.0/8", "--allow-network=::1"]
+    #expect(try settings(flags).allowedNetworks == expected)
+    let environment = Self.home.merging(["IMGCTL_ALLOW_NETWORK": "10.0.0.0/8,::1"]) { $1 }
+    #expect(try settings([], environment).allowedNetworks == expected)
+    #expect(try settings(["--allow-network=::1"], environment).allowedNetworks == [expected[1]])
+  }
+
+  @Test func `every limit is set by its flag`() throws {
+    let found = try settings([
+      "--workers=1", "--transfers=2", "--transfers-per-host=3", "--connect-timeout=4ms",
+      "--transfer-timeout=5ms", "--stall-timeout=6ms", "--max-redirects=7", "--max-body=8",
+      "--max-pixels=9", "--max-frames=10", "--decode-timeout=11ms", "--worker-memory=64M",
+      "--store-budget=13M", "--default-expiry=14ms",
+    ])
+    var limits = Limits()
+    limits.workers = 1
+    limits.transfers = 2
+    limits.transfersPerHost = 3
+    limits.connectTimeoutMilliseconds = 4
+    limits.transferTimeoutMilliseconds = 5
+    limits.stallTimeoutMilliseconds = 6
+    limits.maxRedirects = 7
+    limits.maxBodyByteCount = 8
+    limits.maxPixels = 9
+    limits.maxFrames = 10
+    limits.decodeTimeoutMilliseconds = 11
+    limits.workerMemoryByteCount = 64 << 20
+    limits.storeBudgetByteCount = 13 << 20
+    limits.defaultExpiryMilliseconds = 14
+    #expect(found.limits == limits)
+  }
+
+  @Test(arguments: [
+    ("--workers=0", "--workers: \"0\" is not from 1 to 256"),
+    ("--workers=257", "--workers: \"257\" is not from 1 to 256"),
+    ("--transfers=1025", "--transfers: \"1025\" is not from 1 to 1024"),
+    ("--transfers-per-host=0", "--transfers-per-host: \"0\" is not from 1 to 1024"),
+    ("--connect-timeout=0s", "--connect-timeout: \"0s\" is not from 1ms to 36500d"),
+    ("--max-redirects=101", "--max-redirects: \"101\" is not from 0 to 100"),
+    ("--max-body=0", "--max-body: \"0\" is not from 1 to 16G"),
+    ("--worker-memory=1M", "--worker-memory: \"1M\" is not from 64M to 1T"),
+    ("--data-dir=", "--data-dir: a path is not empty"),
+    (
+      "--allow-network=lan",
+      "--allow-network: \"lan\" is not a network; write an address or a block such as 10.0.0.0/8"
+    ),
+  ])
+  func `a value out of range is refused by the name of its flag`(
+    argument: String, sentence: String
+  ) {
+    #expect(throws: UsageError(sentence)) { try settings([argument]) }
+  }
+
+  @Test func `an error in a variable names the variable`() {
+    #expect(throws: UsageError("IMGCTL_MAX_FRAMES: \"0\" is not from 1 to 1000000")) {
+      try settings([], Self.home.merging(["IMGCTL_MAX_FRAMES": "0"]) { $1 })
+    }
+  }
+
+  @Test func `the path of a socket fits its address`() throws {
+    let longest = "/" + String(repeating: "s", count: 106)
+    #expect(try settings(["--socket", longest]).socketPath == longest)
+    #expect(throws: UsageError("--socket: the path of a socket has at most 107 bytes")) {
+      try settings(["--socket", longest + "s"])
+    }
+  }
+
+  @Test func `a small store budget is raised to the least that works`() throws {
+    #expect(try settings(["--store-budget=1M"]).limits.storeBudgetByteCount == 10 << 20)
+    #expect(try settings(["--store-budget=11M"]).limits.storeBudgetByteCount == 11 << 20)
+  }
+
+  @Test func `a coordinator started by a command leaves when idle unless told otherwise`() throws {
+    #expect(try settings(startedBy: .person).idleExitMilliseconds == nil)
+    #expect(try settings(startedBy: .command).idleExitMilliseconds == 600_000)
+    #expect(
+      try settings(["--idle-exit=never"], startedBy: .command).idleExitMilliseconds == nil)
+    #expect(try settings(["--idle-exit=5s"]).idleExitMilliseconds == 5_000)
+  }
+
+  @Test(arguments: [
+    [], ["--idle-exit=90s", "--workers=3"],
+    [
+      "--socket=/s", "--data-dir=/d", "--worker-executable=/w", "--max-pixels=123456",
+      "--max-body=1500", "--allow-network=10.0.0.0/8", "--allow-network=::1",
+    ],
+  ])
+  func `the arguments of settings say the same settings again`(arguments: [String]) throws {
+    let first = try settings(arguments)
+    let contrary = [
+      "IMGCTL_WORKERS": "7", "IMGCTL_IDLE_EXIT": "1s", "IMGCTL_SOCKET": "/else",
+    ]
+    #expect(try settings(first.arguments, contrary, startedBy: .command) == first)
+  }
+
+  @Test func `every flag has its variable`() {
+    let byFlag = Dictionary(
+      uniqueKeysWithValues: Setting.all.map { ($0.option.flag, $0.environmentVariable) })
+    #expect(byFlag.count == Setting.all.count)
+    #expect(byFlag["--transfers-per-host"] == "IMGCTL_TRANSFERS_PER_HOST")
+  }
+
+  @Test func `the table of limits shows values beside defaults`() {
+    var limits = Limits()
+    limits.maxBodyByteCount = 1 << 30
+    let rows = Setting.rows(of: limits)
+    #expect(rows.count == 14)
+    #expect(
+      rows.map { "\($0.flag) \($0.value) \($0.defaultText)" } == [
+        "--workers auto auto", "--transfers 64 64", "--transfers-per-host 8 8",
+        "--connect-timeout 10s 10s", "--transfer-timeout 1m 1m", "--stall-timeout 20s 20s",
+        "--max-redirects 10 10", "--max-body 1G 100M", "--max-pixels 100MP 100MP",
+        "--max-frames 1000 1000", "--decode-timeout 30s 30s", "--worker-memory 1G 1G",
+        "--store-budget 400M 400M", "--default-expiry 7d 7d",
+      ])
+  }
+}

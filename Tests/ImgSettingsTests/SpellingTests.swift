@@ -1,0 +1,31 @@
+import ImgSettings
+import Testing
+
+@Suite struct SpellingTests {
+  private static let words = ["submit", "status", "start", "stop", "get", "list", "cache"]
+
+  @Test(arguments: [
+    ("statsu", "status"), ("sumbit", "submit"), ("gte", "get"), ("lst", "list"), ("c", "cache"),
+    ("cach", "cache"), ("liist", "list"),
+  ])
+  func `a slip is recognised`(word: String, meant: String) {
+    #expect(Spelling.nearest(to: word, among: Self.words) == meant)
+  }
+
+  @Test(arguments: ["", "frobnicate", "xy", "s"])
+  func `a word that is far from all, or near to several, suggests nothing`(word: String) {
+    #expect(Spelling.nearest(to: word, among: Self.words) == nil)
+  }
+
+  @Test func `a long word is not compared`() {
+    let word = String(repeating: "x", count: 100_000)
+    #expect(Spelling.nearest(to: word, among: [word + "y"]) == nil)
+  }
+
+  @Test func `a quoted text is short and steers no terminal`() {
+    #expect(Spelling.quoted("a\u{1B}[2Jb\u{9B}c") == "\"a\u{FFFD}[2Jb\u{FFFD}c\"")
+    #expect(
+      Spelling.quoted(String(repeating: "x", count: 41))
+        == "\"" + String(repeating: "x", count: 40) + "…\"")
+  }
+}
