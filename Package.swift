@@ -57,5 +57,23 @@ let package = Package(
         "ImgWire",
       ],
       swiftSettings: settings),
+
+    // MARK: - ImgTransport: typed messages over Unix sockets
+
+    .target(
+      name: "ImgTransport",
+      dependencies: [
+        "ImgSystem",
+        "ImgWire",
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "ImgTransportTests",
+      dependencies: [
+        "ImgSystem",
+        "ImgTransport",
+        "ImgWire",
+      ],
+      swiftSettings: settings),
   ]
 )

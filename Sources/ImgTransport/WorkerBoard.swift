@@ -1,0 +1,66 @@
+package import ImgSystem
+package import ImgWire
+
+/// A page of memory that a worker and its coordinator share: what the worker is doing at this very
+/// moment, still readable when it hangs, is stopped or has died. A message could not say it: it would
+/// wait in a buffer of the very process that is in trouble.
+package struct WorkerBoard: Sendable {
+  private enum Word: Int, CaseIterable {
+    /// When the loop last ran, in nanoseconds of the monotonic clock.
+    case heartbeat
+    /// The lease whose picture is being decoded; 0 for none.
+    case decodingLease
+    /// When that began, in nanoseconds of the monotonic clock.
+    case decodingSince
+  }
+
+  private let words: SharedWords
+
+  /// A fresh board, on which the loop has just run.
+  package init() throws(SystemError) {
+    words = try SharedWords(count: Word.allCases.count)
+    beat()
+  }
+
+  /// The board that the coordinator passed on.
+  package init(adopting descriptor: consuming OwnedDescriptor) throws(SystemError) {
+    words = try SharedWords(adopting: descriptor, count: Word.allCases.count)
+  }
+
+  package var descriptor: CInt { words.descriptor }
+
+  // MARK: - The worker's side
+
+  /// The loop runs.
+  package func beat() {
+    words.store(MonotonicClock.nanoseconds(), at: Word.heartbeat.rawValue)
+  }
+
+  /// Marks the picture that is being decoded while `body` runs. If the process dies in there, the mark
+  /// stays.
+  package func withDecoding<Result>(of lease: LeaseID, _ body: () -> Result) -> Result {
+    words.store(MonotonicClock.nanoseconds(), at: Word.decodingSince.rawValue)
+    words.store(lease.rawValue, at: Word.decodingLease.rawValue)
+    defer { words.store(0, at: Word.decodingLease.rawValue) }
+    return body()
+  }
+
+  // MARK: - The coordinator's side
+
+  package var heartbeatAge: Duration {
+    age(of: .heartbeat)
+  }
+
+  /// The lease whose picture is being decoded, and for how long.
+  package var decoding: (lease: LeaseID, time: Duration)? {
+    let lease = words.load(Word.decodingLease.rawValue)
+    guard lease != 0 else { return nil }
+    return (LeaseID(rawValue: lease), age(of: .decodingSince))
+  }
+
+  private func age(of word: Word) -> Duration {
+    let then = words.load(word.rawValue)
+    let now = MonotonicClock.nanoseconds()
+    return .nanoseconds(now > then ? now - then : 0)
+  }
+}

@@ -1,0 +1,117 @@
+import ImgSystem
+import ImgTransport
+import ImgWire
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ChannelTests {
+  private typealias CoordinatorEnd = Channel<WorkerMessage, CoordinatorMessage>
+  private typealias WorkerEnd = Channel<CoordinatorMessage, WorkerMessage>
+
+  private func channels() throws -> (CoordinatorEnd, WorkerEnd) {
+    var pair = try UnixSocket.pair()
+    return (try Channel(pair.takeFirst()), try Channel(pair.takeSecond()))
+  }
+
+  private var soon: ContinuousClock.Instant { .now + .seconds(10) }
+
+  @Test func `what one end sends the other receives, in order`() throws {
+    let (coordinator, worker) = try channels()
+    for number in 1...100 {
+      try coordinator.send(.cancel(LeaseList(leases: [LeaseID(rawValue: UInt64(number))])))
+    }
+    for number in 1...100 {
+      let message = try worker.next(until: soon)
+      #expect(message == .cancel(LeaseList(leases: [LeaseID(rawValue: UInt64(number))])))
+    }
+  }
+
+  @Test func `nothing to read is no message and no wait`() throws {
+    let (coordinator, worker) = try channels()
+    #expect(try worker.receive().messages.isEmpty)
+    #expect(try !coordinator.receive().isClosed)
+  }
+
+  @Test func `a closed end is told after its last message`() throws {
+    var (coordinator, worker): (CoordinatorEnd?, WorkerEnd) = try channels()
+    try coordinator?.send(.drain)
+    coordinator = nil
+    #expect(try worker.next(until: soon) == .drain)
+    #expect {
+      try worker.next(until: soon)
+    } throws: {
+      if case ChannelError.closed = $0 { true } else { false }
+    }
+  }
+
+  @Test func `waiting for a silent peer ends at the deadline`() throws {
+    let (coordinator, worker) = try channels()
+    #expect {
+      try worker.next(until: .now)
+    } throws: {
+      if case ChannelError.timedOut = $0 { true } else { false }
+    }
+    withExtendedLifetime(coordinator) {}
+  }
+
+  @Test func `a peer that does not read is given up, not buffered for`() throws {
+    let (coordinator, worker) = try channels()
+    let leases = LeaseList(leases: (0..<50_000).map { LeaseID(rawValue: $0) })
+    #expect {
+      for _ in 0..<1_000 { try coordinator.send(.cancel(leases)) }
+    } throws: {
+      if case ChannelError.peerDoesNotRead = $0 { true } else { false }
+    }
+    withExtendedLifetime(worker) {}
+  }
+
+  @Test func `what did not fit the socket arrives once the peer reads`() throws {
+    let (coordinator, worker) = try channels()
+    let leases = LeaseList(leases: (0..<50_000).map { LeaseID(rawValue: $0) })
+    while !coordinator.hasUnsent { try coordinator.send(.cancel(leases)) }
+    var received: [CoordinatorMessage] = []
+    while coordinator.hasUnsent {
+      received += try worker.receive().messages
+      try coordinator.flush()
+    }
+    received += try worker.receive().messages
+    #expect(received.last == .cancel(leases))
+  }
+
+  @Test(
+    arguments: [
+      [0, 0, 0, 0], [0xFF, 0xFF, 0xFF, 0xFF], Frame.encode(Array("no JSON".utf8)),
+      Frame.encode(Array(#"{"type":"hello"}"#.utf8)),
+    ] as [[UInt8]])
+  func `garbage is an error of this connection`(bytes: [UInt8]) throws {
+    var pair = try UnixSocket.pair()
+    let stranger = pair.takeFirst()
+    let coordinator: CoordinatorEnd = try Channel(pair.takeSecond())
+    _ = try UnixSocket.send(stranger.rawValue, bytes[...])
+    #expect(throws: ChannelError.self) { try coordinator.next(until: soon) }
+  }
+}
+
+@Suite struct WorkerBoardTests {
+  @Test func `the coordinator sees what the worker is decoding, and since when`() throws {
+    let board = try WorkerBoard()
+    let descriptor = try board.duplicateDescriptor()
+    let worker = try WorkerBoard(adopting: descriptor)
+    #expect(board.decoding == nil)
+    worker.withDecoding(of: LeaseID(rawValue: 7)) {
+      #expect(board.decoding?.lease == LeaseID(rawValue: 7))
+    }
+    #expect(board.decoding == nil)
+    worker.beat()
+    #expect(board.heartbeatAge >= .zero)
+  }
+}
+
+extension WorkerBoard {
+  /// A second descriptor of the shared page, as a child inherits it.
+  fileprivate func duplicateDescriptor() throws -> OwnedDescriptor {
+    let original = OwnedDescriptor(adopting: descriptor)
+    let copy = try original.duplicate()
+    _ = original.release()
+    return copy
+  }
+}
