@@ -58,6 +58,17 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // MARK: - ImgCore: pure scheduling
+
+    .target(name: "ImgCore", dependencies: ["ImgWire"], swiftSettings: settings),
+    .testTarget(
+      name: "ImgCoreTests",
+      dependencies: [
+        "ImgCore",
+        "ImgWire",
+      ],
+      swiftSettings: settings),
+
     // MARK: - ImgTransport: typed messages over Unix sockets
 
     .target(

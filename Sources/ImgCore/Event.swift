@@ -1,0 +1,70 @@
+package import ImgWire
+
+/// A client's connection and request that wait for one picture. A later one has a higher number.
+package struct ViewerID: RawRepresentable, Hashable, Sendable {
+  package let rawValue: UInt64
+
+  package init(rawValue: UInt64) {
+    self.rawValue = rawValue
+  }
+}
+
+/// How a worker process ended.
+package enum WorkerEnd: Hashable, Sendable {
+  /// By itself, because it was told to drain.
+  case left
+  /// By a signal that a fault inside raises (SIGSEGV, SIGABRT, …), or by its own exit.
+  case crashed(String)
+  /// By SIGKILL or SIGTERM from outside: the kernel's out-of-memory killer, or a person.
+  case killed(String)
+}
+
+/// What the watchdog saw on a worker's board.
+package struct Observation: Hashable, Sendable {
+  /// How long ago the worker's loop last ran.
+  package let heartbeatAge: Duration
+  /// The lease whose picture is being decoded; `nil` when none is.
+  package let decodingLease: LeaseID?
+  /// For how long; zero when none is.
+  package let decodingTime: Duration
+
+  package init(
+    heartbeatAge: Duration, decodingLease: LeaseID? = nil, decodingTime: Duration = .zero
+  ) {
+    self.heartbeatAge = heartbeatAge
+    self.decodingLease = decodingLease
+    self.decodingTime = decodingTime
+  }
+}
+
+/// What happens to the scheduler.
+package enum Event: Hashable, Sendable {
+  /// The program begins: the workers are to be started.
+  case began
+  /// Time has passed: a deadline of the scheduler's may be due.
+  case timePassed
+
+  /// A job is durable, or was found in the journal at the start.
+  case jobAccepted(JobRecord)
+  /// The answer to a `readLines`; `next` is where the following page begins, `nil` at the end.
+  case linesRead(JobID, [JobLine], next: Int?)
+  /// The journal has made this durable.
+  case journaled(JournalOperation)
+  case cancelRequested(JobID)
+
+  case viewerArrived(ViewerID, url: String, RequestOptions)
+  case viewerLeft(ViewerID)
+
+  case workerReady(WorkerID, Credits)
+  /// The worker says that it cannot begin; its exit follows.
+  case workerRefused(WorkerID, reason: String)
+  case workerLookedUp(WorkerID, LookupResults)
+  case workerTransferred(WorkerID, [LeaseID])
+  case workerFinished(WorkerID, [FetchResults.Result])
+  case workerObserved(WorkerID, Observation)
+  /// The process is gone. `decoding` is the lease its board showed.
+  case workerExited(WorkerID, WorkerEnd, decoding: LeaseID?)
+
+  /// Finish what runs, take no more, and say so with `drained`.
+  case drainRequested
+}

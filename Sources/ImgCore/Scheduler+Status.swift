@@ -1,0 +1,51 @@
+package import ImgWire
+
+/// What the scheduler knows, for those who ask.
+extension Scheduler {
+  /// A job that has not ended; `nil` for one that only the journal knows.
+  package func status(of id: JobID) -> JobStatus? {
+    jobs[id].map { JobStatus($0.record, running: $0.runningCount) }
+  }
+
+  /// The jobs that have not ended, the newest first.
+  ///
+  /// - Parameters:
+  ///   - id: only jobs older than this one; `nil` for the newest.
+  ///   - limit: how many at most.
+  package func activeJobs(before id: JobID? = nil, limit: Int) -> [JobStatus] {
+    let older = jobs.keys.filter { job in id.map { job < $0 } ?? true }
+    return older.sorted(by: >).prefix(limit).compactMap(status)
+  }
+
+  package var activeJobCount: Int { jobs.count }
+  package var viewerCount: Int { viewers.count }
+  package var leaseCount: Int { leases.count }
+  package var transferCount: Int { transferQueue.underWay }
+
+  /// The worker slots.
+  ///
+  /// - Parameter processID: the process of a worker, as the driver knows it.
+  package func workerStatuses(
+    processID: (WorkerID) -> Int32?
+  ) -> [ClusterStatus.Worker] {
+    supervisor.slots.enumerated().map { index, slot in
+      let worker = slot.state.worker.flatMap { workers[$0] }
+      let transferring = worker?.fetches.count { isTransferring($0) } ?? 0
+      let state: ClusterStatus.Worker.State =
+        switch slot.state {
+        case .starting, .stopping: .starting
+        case .ready: .ready
+        case .backingOff: .backingOff
+        case .empty: .leaving
+        }
+      return ClusterStatus.Worker(
+        slot: index, processID: slot.state.worker.flatMap(processID), state: state,
+        lookingUp: worker?.lookups.count ?? 0, fetching: transferring,
+        decoding: (worker?.fetches.count ?? 0) - transferring, deaths: slot.deaths)
+    }
+  }
+
+  private func isTransferring(_ lease: LeaseID) -> Bool {
+    leases[lease].flatMap { items[$0.item] }?.stage == .transferring(lease)
+  }
+}

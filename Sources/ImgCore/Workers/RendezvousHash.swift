@@ -1,0 +1,21 @@
+/// Which worker a URL belongs to: the one whose weight for it is the highest (highest random weight,
+/// Thaler and Ravishankar 1998). A worker that comes or goes moves only its own share of the URLs.
+enum RendezvousHash {
+  /// A 64-bit digest of the URL (FNV-1a), computed once a URL.
+  static func digest(_ url: String) -> UInt64 {
+    url.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
+  }
+
+  /// How strongly the URL with this digest belongs to the worker in `slot`.
+  static func weight(digest: UInt64, slot: Int) -> UInt64 {
+    mix(digest ^ mix(UInt64(slot) &+ 0x9E37_79B9_7F4A_7C15))
+  }
+
+  /// The finaliser of SplitMix64: every bit of the input changes half of the output's.
+  private static func mix(_ value: UInt64) -> UInt64 {
+    var mixed = value
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+}

@@ -1,0 +1,148 @@
+package import ImgWire
+
+/// Keeps one process in each slot: respawns what died, at once when it had worked, with growing pauses
+/// when it had not, and gives up when nothing works any more. A worker has worked once it has answered:
+/// one that dies of whatever it touches first would otherwise die without end.
+package struct Supervisor {
+  package enum SlotState: Hashable {
+    case starting(WorkerID, since: ContinuousClock.Instant)
+    case ready(WorkerID)
+    /// Did not become ready in time and was killed; its exit is on the way.
+    case stopping(WorkerID)
+    case backingOff(until: ContinuousClock.Instant)
+    /// Left empty on purpose: the cluster drains or gave up.
+    case empty
+
+    package var worker: WorkerID? {
+      switch self {
+      case .starting(let worker, _), .ready(let worker), .stopping(let worker): worker
+      case .backingOff, .empty: nil
+      }
+    }
+  }
+
+  package struct Slot {
+    package fileprivate(set) var state = SlotState.empty
+    /// Processes that ended without being asked to.
+    package fileprivate(set) var deaths = 0
+    /// Starts in a row that did not lead to a worker that answered.
+    fileprivate var failedStarts = 0
+    fileprivate var hasAnswered = false
+  }
+
+  enum Verdict: Equatable {
+    case spawn(WorkerID, slot: Int)
+    case kill(WorkerID)
+    case giveUp(reason: String)
+  }
+
+  /// Pauses after failed starts: 100 ms, doubled each time, 5 s at most.
+  private static let firstPause = Duration.milliseconds(100)
+  private static let longestPause = Duration.seconds(5)
+  /// After so many failed starts in a row in every slot the cluster ends.
+  static let failedStartsMaximum = 8
+  /// A process that is not ready after this long is taken for hung.
+  static let startTimeout = Duration.seconds(30)
+
+  package private(set) var slots: [Slot]
+  private var isRespawning = true
+  private var lastWorker: UInt32 = 0
+  private var lastReason = "it ended before it was ready"
+
+  init(slotCount: Int) {
+    slots = Array(repeating: Slot(), count: slotCount)
+  }
+
+  /// When ``timePassed(at:)`` has something to do.
+  var deadline: ContinuousClock.Instant? {
+    slots.compactMap { slot in
+      switch slot.state {
+      case .starting(_, let since): since + Self.startTimeout
+      case .backingOff(let until): until
+      case .ready, .stopping, .empty: nil
+      }
+    }.min()
+  }
+
+  mutating func startAll(at now: ContinuousClock.Instant) -> [Verdict] {
+    slots.indices.map { spawn(in: $0, at: now) }
+  }
+
+  /// - Returns: the worker's slot; `nil` when nobody waits for this worker.
+  mutating func workerReady(_ worker: WorkerID) -> Int? {
+    guard let index = index(of: worker), case .starting = slots[index].state else { return nil }
+    slots[index].state = .ready(worker)
+    return index
+  }
+
+  /// The worker has answered a request: it works.
+  mutating func workerAnswered(_ worker: WorkerID) {
+    guard let index = index(of: worker) else { return }
+    slots[index].hasAnswered = true
+    slots[index].failedStarts = 0
+  }
+
+  /// Keeps the reason for the message that a later give-up shows.
+  mutating func workerRefused(reason: String) {
+    lastReason = reason
+  }
+
+  mutating func workerExited(
+    _ worker: WorkerID, reason: String, at now: ContinuousClock.Instant
+  ) -> [Verdict] {
+    guard let index = index(of: worker) else { return [] }
+    let hadAnswered = slots[index].hasAnswered
+    slots[index].state = .empty
+    guard isRespawning else { return [] }
+    slots[index].deaths += 1
+    if hadAnswered { return [spawn(in: index, at: now)] }
+
+    slots[index].failedStarts += 1
+    guard !slots.allSatisfy({ $0.failedStarts >= Self.failedStartsMaximum }) else {
+      stopRespawning()
+      return [.giveUp(reason: "\(lastReason); the last one \(reason)")]
+    }
+    let pause = Self.pause(afterFailures: slots[index].failedStarts)
+    slots[index].state = .backingOff(until: now + pause)
+    return []
+  }
+
+  /// From now on no slot that is or becomes empty is filled.
+  mutating func stopRespawning() {
+    isRespawning = false
+    for index in slots.indices {
+      if case .backingOff = slots[index].state { slots[index].state = .empty }
+    }
+  }
+
+  mutating func timePassed(at now: ContinuousClock.Instant) -> [Verdict] {
+    slots.indices.compactMap { index in
+      switch slots[index].state {
+      case .backingOff(let until) where until <= now:
+        return spawn(in: index, at: now)
+      case .starting(let worker, let since) where since + Self.startTimeout <= now:
+        slots[index].state = .stopping(worker)
+        return .kill(worker)
+      case .backingOff, .starting, .ready, .stopping, .empty:
+        return nil
+      }
+    }
+  }
+
+  /// The slot whose process is `worker`.
+  func index(of worker: WorkerID) -> Int? {
+    slots.firstIndex { $0.state.worker == worker }
+  }
+
+  static func pause(afterFailures failures: Int) -> Duration {
+    min(firstPause * (1 << min(failures - 1, 16)), longestPause)
+  }
+
+  private mutating func spawn(in index: Int, at now: ContinuousClock.Instant) -> Verdict {
+    lastWorker += 1
+    let worker = WorkerID(rawValue: lastWorker)
+    slots[index].state = .starting(worker, since: now)
+    slots[index].hasAnswered = false
+    return .spawn(worker, slot: index)
+  }
+}

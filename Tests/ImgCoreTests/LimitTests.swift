@@ -1,0 +1,110 @@
+import ImgWire
+import Testing
+
+@testable import ImgCore
+
+/// Transfers under way, in the cluster and per host.
+@Suite struct LimitTests {
+  @Test func `the cluster's limit holds and places come back at the last byte`() {
+    let cluster = ClusterModel.started(transfers: 3)
+    cluster.submit(spreadURLs(1...5))
+    cluster.answerLookups()
+    #expect(cluster.fetching == spreadURLs(1...3))
+    cluster.transferred(url(2, host: "host2"))
+    #expect(cluster.fetching == spreadURLs(1...4), "decoding takes no place")
+    #expect(cluster.scheduler.transferCount == 3)
+    cluster.finish(url(2, host: "host2"))
+    #expect(cluster.scheduler.transferCount == 3, "a place is given back once")
+  }
+
+  @Test func `a transfer that fails before its last byte gives its place back`() {
+    let cluster = ClusterModel.started(transfers: 1)
+    cluster.submit(spreadURLs(1...2))
+    cluster.answerLookups()
+    cluster.finish(url(1, host: "host1"), .failure(.timeout))
+    #expect(cluster.fetching == [url(2, host: "host2")])
+  }
+
+  @Test func `a host's limit holds and its URLs come back in order`() {
+    let cluster = ClusterModel.started(perHost: 2)
+    cluster.submit((1...5).map { url($0) })
+    cluster.answerLookups()
+    #expect(cluster.fetching == [url(1), url(2)])
+    cluster.transferred(url(1))
+    cluster.transferred(url(2))
+    #expect(cluster.fetchStarts == (1...4).map { url($0) })
+  }
+
+  @Test func `a full host blocks no other`() {
+    let cluster = ClusterModel.started(transfers: 4, perHost: 1)
+    cluster.submit((1...50).map { url($0, host: "slow") } + spreadURLs(51...54))
+    cluster.answerLookups()
+    #expect(cluster.fetching == [url(1, host: "slow")] + spreadURLs(51...53))
+  }
+
+  @Test func `a port of its own is a host of its own`() {
+    let cluster = ClusterModel.started(perHost: 1)
+    cluster.submit([url(1, host: "a:8080"), url(1, host: "a:8081")])
+    cluster.answerLookups()
+    #expect(cluster.fetching.count == 2)
+  }
+
+  @Test func `a URL that is cancelled while its host is full does not strand the rest`() {
+    let cluster = ClusterModel.started(perHost: 1)
+    let first = cluster.submit([url(1), url(2)])
+    let parked = cluster.submit([url(3)])
+    cluster.submit([url(4)])
+    cluster.answerLookups()
+    cluster.handle(.cancelRequested(parked))
+    cluster.finish(url(1))
+    #expect(cluster.fetching == [url(2)])
+    cluster.handle(.cancelRequested(first))
+    cluster.finish(url(2), .cancelled)
+    #expect(cluster.fetching == [url(4)])
+  }
+
+  @Test func `a job that waits for a slow host does not keep another from the rest`() {
+    let cluster = ClusterModel.started(perHost: 2)
+    cluster.areInvariantsChecked = false
+    cluster.submit(count: 20_000) { url($0, host: "slow") }
+    cluster.answerLookups()
+    let other = cluster.submit(spreadURLs(1...100))
+    while let next = cluster.fetching.first(where: { !$0.contains("slow") })
+      ?? (cluster.lookupCount > 0 ? "" : nil)
+    {
+      if next.isEmpty { cluster.answerLookups() } else { cluster.finish(next) }
+    }
+    #expect(cluster.counts(other)?.done == 100)
+    #expect(cluster.fetching.count == 2)
+  }
+}
+
+@Suite struct PriorityQueueTests {
+  @Test(arguments: 1...20 as ClosedRange<UInt64>)
+  func `keys leave in order whatever was moved or removed`(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    var queue = PriorityQueue<Int, Int>()
+    var expected: [Int: Int] = [:]
+    for _ in 0..<400 {
+      let key = Int.random(in: 0..<60, using: &random)
+      switch Int.random(in: 0..<4, using: &random) {
+      case 0:
+        queue.remove(key)
+        expected[key] = nil
+      case 1:
+        let first = expected.min { $0.value < $1.value }?.key
+        #expect(queue.removeFirst() == first, "seed \(seed)")
+        if let first { expected[first] = nil }
+      default:
+        // Priorities are unequal, so that the order is one.
+        let priority = Int.random(in: 0..<1_000, using: &random) * 60 + key
+        queue.set(key, to: priority)
+        expected[key] = priority
+      }
+      #expect(queue.count == expected.count, "seed \(seed)")
+    }
+    let order = expected.sorted { $0.value < $1.value }.map(\.key)
+    #expect(order.map { _ in queue.removeFirst() } == order, "seed \(seed)")
+    #expect(queue.isEmpty)
+  }
+}

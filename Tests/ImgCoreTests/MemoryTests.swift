@@ -1,0 +1,144 @@
+import ImgWire
+import Testing
+
+@testable import ImgCore
+
+/// What does not start soon stays on disk.
+@Suite(.timeLimit(.minutes(1))) struct MemoryTests {
+  private static let lineCount = 1_000_000
+  /// Lines taken up, one window, and one look-up's worth.
+  private static let heldMaximum = 6_000
+
+  /// A job of a million lines in a cluster that is not checked, for speed.
+  private func clusterWithLongJob(
+    line: @escaping (Int) -> String
+  ) -> (cluster: ClusterModel, job: JobID) {
+    let cluster = ClusterModel.started(credits: Credits(lookups: 1_024, fetches: 256))
+    cluster.areInvariantsChecked = false
+    let job = cluster.submit(count: Self.lineCount, line: line)
+    return (cluster, job)
+  }
+
+  /// Lines that the journal gave and that have no outcome: all that the core can hold.
+  private func heldCount(_ cluster: ClusterModel, _ job: JobID) -> Int {
+    let list = cluster.journal.jobs[job]
+    return (list?.readLineCount ?? 0) - (list?.outcomes.count ?? 0)
+  }
+
+  @Test func `a long list whose transfers do not end is not read on`() {
+    let (cluster, job) = clusterWithLongJob { url($0, host: "host\($0 % 100)") }
+    cluster.answerLookups()
+    #expect(heldCount(cluster, job) < Self.heldMaximum)
+    #expect(cluster.fetching.count == 64)
+  }
+
+  @Test func `a long list of one URL is not read on either`() {
+    let (cluster, job) = clusterWithLongJob { _ in url(1) }
+    cluster.answerLookups()
+    #expect(heldCount(cluster, job) < Self.heldMaximum)
+    cluster.finish(url(1))
+    #expect(cluster.counts(job)?.done == Scheduler.takenUpMaximum)
+    #expect(heldCount(cluster, job) < Self.heldMaximum)
+  }
+
+  @Test func `while a long list is worked off only a few thousand lines are held`() throws {
+    let (cluster, job) = clusterWithLongJob { number in
+      number.isMultiple(of: 7) ? "no URL" : url(number, host: "host\(number % 100)")
+    }
+    var heldMaximum = 0
+    var countDone = 0
+    while countDone < 20_000 {
+      cluster.answerLookups()
+      // Every second transfer ends, so that there are always some under way.
+      for url in cluster.fetching.prefix(32) { cluster.finish(url) }
+      heldMaximum = max(heldMaximum, heldCount(cluster, job))
+      cluster.store.removeAll()
+      countDone = cluster.counts(job)?.finished ?? 0
+    }
+    #expect(heldMaximum < Self.heldMaximum)
+
+    cluster.handle(.cancelRequested(job))
+    cluster.settle()
+    let counts = try #require(cluster.endedJobs[job]?.counts)
+    #expect(counts.done + counts.failed + counts.cancelled == Self.lineCount)
+    #expect(counts.failed >= 20_000 / 7)
+    #expect(cluster.scheduler.items.isEmpty)
+  }
+
+  @Test func `many jobs share what may be held`() {
+    let cluster = ClusterModel.started(credits: Credits(lookups: 1_024, fetches: 256))
+    cluster.areInvariantsChecked = false
+    cluster.isJournalHeld = true
+    for job in 0..<32 {
+      cluster.submit(count: Self.lineCount) { url($0, host: "host\(job)-\($0)") }
+    }
+    cluster.isJournalHeld = false
+    cluster.deliverJournal()
+    cluster.answerLookups()
+    let held = cluster.scheduler.jobs.values.map(\.takenUpCount)
+    #expect(held.reduce(0, +) <= Scheduler.takenUpMaximum)
+    #expect(held.allSatisfy { $0 > 0 })
+  }
+
+  @Test func `viewers who come and go while no worker is there leave nothing behind`() {
+    let cluster = ClusterModel()
+    for number in 0..<500 { cluster.leave(cluster.view(url(number))) }
+    #expect(cluster.scheduler.items.isEmpty)
+    #expect(cluster.scheduler.urgentLookups.isEmpty)
+  }
+
+  @Test func `viewers who come and go leave nothing behind`() {
+    let cluster = ClusterModel.started(transfers: 1)
+    cluster.view(url(1))
+    cluster.answerLookups()
+    for _ in 0..<500 {
+      let viewer = cluster.view(url(2))
+      cluster.answerLookups()
+      cluster.leave(viewer)
+    }
+    #expect(cluster.scheduler.items.count == 1)
+    #expect(cluster.scheduler.itemsByKey.count == 1)
+    cluster.settle()
+    #expect(cluster.scheduler.isIdle)
+  }
+}
+
+/// A journal that cannot write holds the work up.
+@Suite(.timeLimit(.minutes(1))) struct JournalTroubleTests {
+  @Test func `with too many outcomes unrecorded nothing starts until they are recorded`() {
+    let cluster = ClusterModel.started()
+    cluster.areInvariantsChecked = false
+    cluster.isJournalHeld = true
+    let jobs = (0..<20).map { _ in cluster.submit(count: 1_000) { _ in "no URL" } }
+    // The pages are read, but no outcome becomes durable.
+    let reads = cluster.journalQueue
+    cluster.journalQueue = []
+    for read in reads {
+      if let reply = cluster.journal.carryOut(read) { cluster.handle(reply) }
+    }
+    #expect(cluster.scheduler.unrecordedCount >= Scheduler.unrecordedMaximum)
+    #expect(cluster.scheduler.unrecordedCount < Scheduler.unrecordedMaximum + 1_536)
+    let viewer = cluster.view(url(1))
+    #expect(cluster.lookupCount == 0)
+
+    cluster.isJournalHeld = false
+    cluster.deliverJournal()
+    #expect(cluster.lookupCount == 1)
+    cluster.settle()
+    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(jobs.allSatisfy { cluster.endedJobs[$0]?.counts.failed == 1_000 })
+    #expect(cluster.scheduler.isIdle)
+  }
+
+  @Test func `what runs may end meanwhile`() {
+    let cluster = ClusterModel.started()
+    let job = cluster.submit(spreadURLs(1...3))
+    cluster.answerLookups()
+    cluster.isJournalHeld = true
+    cluster.settle()
+    #expect(cluster.status(job)?.running == 3, "until their outcomes are durable")
+    #expect(cluster.status(job)?.done == 0)
+    cluster.deliverJournal()
+    #expect(cluster.endedJobs[job]?.counts.done == 3)
+  }
+}
