@@ -24,6 +24,9 @@ let package = Package(
     // MARK: - C libraries: module maps and header-only shims
 
     .systemLibrary(name: "CLinux"),
+    .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
+    .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
+    .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
     // MARK: - ImgSystem: the only raw system calls
 
     .target(name: "ImgSystem", dependencies: ["CLinux"], swiftSettings: settings),
@@ -65,6 +68,25 @@ let package = Package(
       name: "ImgCoreTests",
       dependencies: [
         "ImgCore",
+        "ImgWire",
+      ],
+      swiftSettings: settings),
+
+    // MARK: - ImgStore: thumbnails and the job journal in LMDB
+
+    .target(
+      name: "ImgStore",
+      dependencies: [
+        "CLMDB",
+        "CSodium",
+        "CXXHash",
+        "ImgWire",
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "ImgStoreTests",
+      dependencies: [
+        "ImgStore",
         "ImgWire",
       ],
       swiftSettings: settings),

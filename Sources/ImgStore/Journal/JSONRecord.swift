@@ -1,0 +1,23 @@
+import FoundationEssentials
+
+/// Records in JSON: the few and rich ones, whose layout may gain fields.
+enum JSONRecord {
+  static func encode(_ value: some Encodable) throws(StoreError) -> [UInt8] {
+    do {
+      return Array(try JSONEncoder().encode(value))
+    } catch {
+      throw StoreError(.invalid, operation: "writing JSON")
+    }
+  }
+
+  /// - Throws: ``StoreError/Reason/damaged`` for what is not JSON of such a value.
+  static func decode<Value: Decodable>(
+    _: Value.Type, from record: Span<UInt8>
+  ) throws(StoreError) -> Value {
+    do {
+      return try JSONDecoder().decode(Value.self, from: Data(record.copy()))
+    } catch {
+      throw StoreError(.corrupted, operation: "reading JSON")
+    }
+  }
+}

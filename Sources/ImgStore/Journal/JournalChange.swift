@@ -1,0 +1,171 @@
+import ImgWire
+
+/// What a group of operations changes, while its transaction lasts.
+///
+/// Job records are read and written once a group, however many outcomes the group has.
+struct JournalChange {
+  private let tables: JournalTables
+  /// Records read in this group, as they have become.
+  private var jobs: [JobID: JobRecord] = [:]
+
+  /// Entries of one table that a transaction removes of jobs that are gone, so that commits stay
+  /// short.
+  private static let leftoverMaximum = 2_048
+
+  init(_ tables: JournalTables) {
+    self.tables = tables
+  }
+
+  mutating func perform(
+    _ operation: JournalOperation, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    switch operation {
+    case .createJob(let record):
+      try create(record, transaction)
+    case .appendURLs(let id, let lines):
+      try append(lines, to: id, transaction)
+    case .seal(let id):
+      guard try load(id, transaction) else {
+        throw StoreError(.notFound, operation: "sealing job \(id)")
+      }
+      update(id, from: .submitting) { $0.state = .queued }
+    case .discard(let id):
+      guard try load(id, transaction), jobs[id]?.state == .submitting else { return }
+      try remove(id, transaction)
+    case .start(let id, let moment):
+      guard try load(id, transaction) else { return }
+      update(id, from: .queued) { $0.startedAt = $0.startedAt ?? moment }
+    case .record(let id, let index, let outcome):
+      try record(outcome, of: id, index: index, transaction)
+    case .finish(let id, let moment):
+      guard try load(id, transaction) else { return }
+      update(id, from: .queued) { $0.end(as: .finished, at: moment) }
+    case .cancel(let id, let moment):
+      guard try load(id, transaction) else { return }
+      update(id, from: .queued) { $0.end(as: .cancelled, at: moment) }
+    }
+  }
+
+  /// Writes the job records that have changed.
+  mutating func complete(_ transaction: borrowing Transaction) throws(StoreError) {
+    for id in jobs.keys { try advanceLowWater(of: id, transaction) }
+    for (id, record) in jobs {
+      try transaction.put(JSONRecord.encode(record), for: JournalKey.job(id), in: tables.jobs)
+    }
+  }
+
+  /// Takes a job out of the journal. Its lines and outcomes, which may be millions, go with the
+  /// next commits, see ``removeLeftovers(_:)``.
+  mutating func remove(
+    _ id: JobID, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    jobs[id] = nil
+    let key = JournalKey.job(id)
+    try transaction.delete(key, from: tables.jobs)
+    try transaction.put([], for: key, in: tables.leftovers)
+  }
+
+  /// Removes a part of what is left of jobs that are gone.
+  func removeLeftovers(_ transaction: borrowing Transaction) throws(StoreError) {
+    var first: JobID?
+    try transaction.scan(tables.leftovers) { key, _ in
+      first = JobID(rawValue: key.bigEndian(at: 0, as: UInt64.self))
+      return false
+    }
+    guard let id = first else { return }
+    for table in [tables.lines, tables.outcomes] {
+      var keys: [[UInt8]] = []
+      let start = JournalKey.line(id, index: 0)
+      try transaction.scan(table, from: start) { key, _ throws(StoreError) in
+        guard try JournalKey.index(in: key, of: id) != nil else { return false }
+        keys.append(key.copy())
+        return keys.count < Self.leftoverMaximum
+      }
+      for key in keys { try transaction.delete(key, from: table) }
+      guard keys.count < Self.leftoverMaximum else { return }
+    }
+    try transaction.delete(JournalKey.job(id), from: tables.leftovers)
+  }
+
+  // MARK: - Operations
+
+  private mutating func create(
+    _ record: JobRecord, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    let isNew = try transaction.insert(
+      JSONRecord.encode(record), for: JournalKey.job(record.id), in: tables.jobs)
+    guard isNew else { throw StoreError(.keyExists, operation: "creating job \(record.id)") }
+    jobs[record.id] = record
+    let last = try tables.lastJobNumber(transaction)
+    if record.id.rawValue > last {
+      try tables.setLastJobNumber(record.id.rawValue, transaction)
+    }
+  }
+
+  private mutating func append(
+    _ lines: [String], to id: JobID, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    guard try load(id, transaction), var record = jobs[id], record.state == .submitting else {
+      return
+    }
+    var rest = lines[...]
+    while !rest.isEmpty {
+      let total = record.counts.total
+      let start = LineChunk.start(of: total)
+      let key = JournalKey.line(id, index: start)
+      var chunk: [UInt8] = []
+      if total > start {
+        chunk = try transaction.withValue(of: key, in: tables.lines) { $0.copy() } ?? []
+      }
+      let added = rest.prefix(start + LineChunk.lineCount - total)
+      for line in added { try LineChunk.append(line, to: &chunk) }
+      try transaction.put(chunk, for: key, in: tables.lines)
+      record.counts.total += added.count
+      rest = rest.dropFirst(added.count)
+    }
+    jobs[id] = record
+  }
+
+  /// A late outcome, of a job that was cancelled or is gone, changes nothing.
+  private mutating func record(
+    _ outcome: Outcome, of id: JobID, index: Int, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    guard try load(id, transaction), let job = jobs[id], job.state == .queued else { return }
+    precondition((0..<job.counts.total).contains(index), "an outcome is of a line of the list")
+    let isFirst = try transaction.insert(
+      OutcomeRecord.encode(outcome), for: JournalKey.line(id, index: index), in: tables.outcomes)
+    if isFirst { jobs[id]?.counts.count(outcome) }
+  }
+
+  // MARK: - Records
+
+  /// - Returns: whether there is such a job; then it is in `jobs`.
+  private mutating func load(
+    _ id: JobID, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> Bool {
+    if jobs[id] == nil { jobs[id] = try tables.job(id, transaction) }
+    return jobs[id] != nil
+  }
+
+  /// Changes a job that is in the state the change starts from; in any other it comes too late.
+  private mutating func update(
+    _ id: JobID, from state: JobRecord.State, _ change: (inout JobRecord) -> Void
+  ) {
+    guard var record = jobs[id], record.state == state else { return }
+    change(&record)
+    jobs[id] = record
+  }
+
+  /// Moves the mark over the outcomes that follow it without a gap.
+  private mutating func advanceLowWater(
+    of id: JobID, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    guard var mark = jobs[id]?.lowWater, jobs[id]?.counts.finished ?? 0 > mark else { return }
+    try tables.scanOutcomes(of: id, from: mark, transaction) { index, _ in
+      guard index == mark else { return false }
+      mark += 1
+      return true
+    }
+    jobs[id]?.lowWater = mark
+  }
+}

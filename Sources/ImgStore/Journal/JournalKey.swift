@@ -1,0 +1,31 @@
+import ImgWire
+
+/// The keys of the journal: numbers in big-endian order, so that a job's entries lie together and
+/// in the order of their lines.
+enum JournalKey {
+  static let lineByteCount = 16
+
+  static func job(_ id: JobID) -> [UInt8] {
+    var key: [UInt8] = []
+    key.append(bigEndian: id.rawValue)
+    return key
+  }
+
+  static func line(_ id: JobID, index: Int) -> [UInt8] {
+    var key = job(id)
+    key.append(bigEndian: UInt64(index))
+    return key
+  }
+
+  /// The line a key names if it is one of `id`; `nil` behind the job's last one.
+  ///
+  /// - Throws: ``StoreError/Reason/damaged`` for a key that no release has written.
+  static func index(
+    in key: Span<UInt8>, of id: JobID
+  ) throws(StoreError) -> Int? {
+    guard key.count == lineByteCount,
+      let index = Int(exactly: key.bigEndian(at: 8, as: UInt64.self))
+    else { throw StoreError(.corrupted, operation: "reading a key of the journal") }
+    return key.bigEndian(at: 0, as: UInt64.self) == id.rawValue ? index : nil
+  }
+}

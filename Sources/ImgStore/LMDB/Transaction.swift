@@ -1,0 +1,207 @@
+import CLMDB
+
+/// A named table of an environment, opened once and valid until the environment closes.
+struct Database: Sendable {
+  fileprivate let handle: MDB_dbi
+
+  /// The environment's own tables, which have no names: the pages free for reuse, and the
+  /// directory of named tables (`FREE_DBI` and `MAIN_DBI` of LMDB, also used by `mdb_stat`).
+  static let freePages = Database(handle: 0)
+  static let directory = Database(handle: 1)
+}
+
+/// The pages and entries of one table.
+struct DatabaseStatistics {
+  let entryCount: Int
+  /// Branch, leaf and overflow pages.
+  let pageCount: Int
+  let pageByteCount: Int
+}
+
+/// One LMDB transaction. It aborts when it goes out of scope, unless it was committed.
+///
+/// A read-only one sees the snapshot of its beginning. What it lends from the map is lent to a
+/// closure only, so that nothing outlives it.
+@safe
+struct Transaction: ~Copyable {
+  private let handle: OpaquePointer
+
+  init(environment: OpaquePointer, isReadOnly: Bool) throws(StoreError) {
+    var created: OpaquePointer?
+    let flags = isReadOnly ? CUnsignedInt(MDB_RDONLY) : 0
+    try check(unsafe mdb_txn_begin(environment, nil, flags, &created), "mdb_txn_begin")
+    guard let created = unsafe created else {
+      throw StoreError(.outOfMemory, operation: "mdb_txn_begin")
+    }
+    unsafe handle = created
+  }
+
+  deinit {
+    unsafe mdb_txn_abort(handle)
+  }
+
+  /// Ends the transaction; after an error nothing of it has happened.
+  consuming func commit() throws(StoreError) {
+    // LMDB frees the handle whatever it returns, so there is nothing left for `deinit`.
+    let handle = unsafe handle
+    discard self
+    try check(unsafe mdb_txn_commit(handle), "mdb_txn_commit")
+  }
+
+  /// Opens a table by name; the handle is valid for others once this transaction has committed.
+  func openDatabase(_ name: String, isCreated: Bool) throws(StoreError) -> Database {
+    var opened: MDB_dbi = 0
+    let flags = isCreated ? CUnsignedInt(MDB_CREATE) : 0
+    try check(unsafe mdb_dbi_open(handle, name, flags, &opened), "mdb_dbi_open")
+    return Database(handle: opened)
+  }
+
+  /// Lends the value of `key` to `body`; `nil` when there is none.
+  func withValue<Result>(
+    of key: [UInt8], in database: Database,
+    _ body: (Span<UInt8>) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result? {
+    var value = unsafe MDB_val()
+    let code = unsafe withMemory(of: key) { unsafe mdb_get(handle, database.handle, &$0, &value) }
+    guard code != MDB_NOTFOUND else { return nil }
+    try check(code, "mdb_get")
+    return try body(unsafe value.bytes.span)
+  }
+
+  /// Stores a value under a key, in place of any there was.
+  func put(_ value: [UInt8], for key: [UInt8], in database: Database) throws(StoreError) {
+    try check(code(ofPutting: value, for: key, in: database, flags: 0), "mdb_put")
+  }
+
+  /// Stores a value under a key that has none.
+  ///
+  /// - Returns: whether it did; `false` leaves the value there was.
+  func insert(
+    _ value: [UInt8], for key: [UInt8], in database: Database
+  ) throws(StoreError) -> Bool {
+    let code = code(ofPutting: value, for: key, in: database, flags: CUnsignedInt(MDB_NOOVERWRITE))
+    guard code != MDB_KEYEXIST else { return false }
+    try check(code, "mdb_put")
+    return true
+  }
+
+  /// - Returns: whether there was such a key.
+  @discardableResult
+  func delete(_ key: [UInt8], from database: Database) throws(StoreError) -> Bool {
+    let code = unsafe withMemory(of: key) { unsafe mdb_del(handle, database.handle, &$0, nil) }
+    guard code != MDB_NOTFOUND else { return false }
+    try check(code, "mdb_del")
+    return true
+  }
+
+  /// Removes every entry of a table.
+  func clear(_ database: Database) throws(StoreError) {
+    try check(unsafe mdb_drop(handle, database.handle, 0), "mdb_drop")
+  }
+
+  /// Lends the entries from the first key not below `start` on, in ascending order, until `body`
+  /// says `false`.
+  ///
+  /// - Precondition: `body` changes nothing in the table: LMDB's pointers into the map are valid
+  ///   only until the next update.
+  func scan(
+    _ database: Database, from start: [UInt8] = [],
+    _ body: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    var opened: OpaquePointer?
+    try check(unsafe mdb_cursor_open(handle, database.handle, &opened), "mdb_cursor_open")
+    let cursor = unsafe opened
+    defer { unsafe mdb_cursor_close(cursor) }
+    var value = unsafe MDB_val()
+    var key = unsafe MDB_val()
+    // The cursor replaces the key it was given by the one it found, which lies in the map.
+    var code = unsafe withMemory(of: start) { sought in
+      unsafe key = sought
+      let move = start.isEmpty ? MDB_FIRST : MDB_SET_RANGE
+      return unsafe mdb_cursor_get(cursor, &key, &value, move)
+    }
+    while code != MDB_NOTFOUND {
+      try check(code, "mdb_cursor_get")
+      guard try body(unsafe key.bytes.span, unsafe value.bytes.span) else { return }
+      code = unsafe mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
+    }
+  }
+
+  /// Lends the entries below `end`, or all, in descending order, until `body` says `false`.
+  ///
+  /// - Precondition: as for ``scan(_:from:_:)``.
+  func scanBackwards(
+    _ database: Database, before end: [UInt8]?,
+    _ body: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    var opened: OpaquePointer?
+    try check(unsafe mdb_cursor_open(handle, database.handle, &opened), "mdb_cursor_open")
+    let cursor = unsafe opened
+    defer { unsafe mdb_cursor_close(cursor) }
+    var value = unsafe MDB_val()
+    var key = unsafe MDB_val()
+    var move = MDB_LAST
+    if let end {
+      // Onto the first entry not below `end`; when there is none, the last one is below it.
+      let code = unsafe withMemory(of: end) { sought in
+        unsafe key = sought
+        return unsafe mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE)
+      }
+      if code != MDB_NOTFOUND {
+        try check(code, "mdb_cursor_get")
+        move = MDB_PREV
+      }
+    }
+    while true {
+      let code = unsafe mdb_cursor_get(cursor, &key, &value, move)
+      guard code != MDB_NOTFOUND else { return }
+      try check(code, "mdb_cursor_get")
+      guard try body(unsafe key.bytes.span, unsafe value.bytes.span) else { return }
+      move = MDB_PREV
+    }
+  }
+
+  func statistics(of database: Database) throws(StoreError) -> DatabaseStatistics {
+    var statistics = MDB_stat()
+    try check(unsafe mdb_stat(handle, database.handle, &statistics), "mdb_stat")
+    return DatabaseStatistics(
+      entryCount: statistics.ms_entries,
+      pageCount: statistics.ms_branch_pages + statistics.ms_leaf_pages
+        + statistics.ms_overflow_pages,
+      pageByteCount: Int(statistics.ms_psize))
+  }
+
+  private func code(
+    ofPutting value: [UInt8], for key: [UInt8], in database: Database, flags: CUnsignedInt
+  ) -> CInt {
+    unsafe withMemory(of: key) { key in
+      unsafe withMemory(of: value) { value in
+        unsafe mdb_put(handle, database.handle, &key, &value, flags)
+      }
+    }
+  }
+}
+
+/// Turns a return code of LMDB into an error.
+func check(_ code: CInt, _ operation: String) throws(StoreError) {
+  guard code == MDB_SUCCESS else {
+    throw StoreError(StoreError.Code(rawValue: code), operation: operation)
+  }
+}
+
+/// Describes an array to LMDB for the length of `body`. LMDB reads what it is given; that its
+/// pointers are not `const` is its way of having one type for both directions.
+private func withMemory(of bytes: [UInt8], _ body: (inout MDB_val) -> CInt) -> CInt {
+  unsafe bytes.withUnsafeBytes { memory in
+    var value = unsafe MDB_val(
+      mv_size: memory.count, mv_data: UnsafeMutableRawPointer(mutating: memory.baseAddress))
+    return unsafe body(&value)
+  }
+}
+
+extension MDB_val {
+  /// The bytes described, as long as their transaction lends them.
+  fileprivate var bytes: UnsafeBufferPointer<UInt8> {
+    unsafe UnsafeRawBufferPointer(start: mv_data, count: mv_size).bindMemory(to: UInt8.self)
+  }
+}

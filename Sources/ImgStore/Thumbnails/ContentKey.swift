@@ -1,0 +1,63 @@
+import CSodium
+package import ImgWire
+
+/// The name of a thumbnail in the store: 256 bits of BLAKE2b (RFC 7693) over the URL and the
+/// variant.
+///
+/// A cryptographic hash, because whoever can choose URLs must not be able to make two of them share
+/// a thumbnail.
+package struct ContentKey: Hashable, Sendable {
+  /// The hash as four big-endian words.
+  private let first: UInt64
+  private let second: UInt64
+  private let third: UInt64
+  private let fourth: UInt64
+
+  package static let byteCount = 32
+
+  /// Sets these hashes apart from any others over the same text. A new number makes every stored
+  /// thumbnail unreachable.
+  private static let domain = "imgctl thumbnail 1:"
+
+  /// libsodium picks its implementation here, once (`sodium_init` may be called again and from any
+  /// thread; it returns -1 when the machine gives no randomness).
+  private static let isLibraryReady = sodium_init() >= 0
+
+  package init(url: ImageURL, variant: Variant) {
+    precondition(Self.isLibraryReady, "libsodium could not be initialised")
+    // NUL never occurs in a URL, so no URL and variant run together into another pair's text.
+    let message = Array("\(Self.domain)\(url.text)\0\(variant.canonicalText)".utf8)
+    var hash = [UInt8](repeating: 0, count: Self.byteCount)
+    let code = unsafe crypto_generichash(
+      &hash, hash.count, message, UInt64(message.count), nil, 0)
+    precondition(code == 0, "crypto_generichash refuses only impossible lengths")
+    self.init(hash.span)
+  }
+
+  /// - Precondition: 32 bytes.
+  init(_ bytes: Span<UInt8>) {
+    precondition(bytes.count == Self.byteCount)
+    first = bytes.bigEndian(at: 0, as: UInt64.self)
+    second = bytes.bigEndian(at: 8, as: UInt64.self)
+    third = bytes.bigEndian(at: 16, as: UInt64.self)
+    fourth = bytes.bigEndian(at: 24, as: UInt64.self)
+  }
+
+  var bytes: [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(Self.byteCount)
+    bytes.append(bigEndian: first)
+    bytes.append(bigEndian: second)
+    bytes.append(bigEndian: third)
+    bytes.append(bigEndian: fourth)
+    return bytes
+  }
+}
+
+extension ContentKey: CustomStringConvertible {
+  /// 64 lower-case hexadecimal digits.
+  package var description: String {
+    let digits = Array("0123456789abcdef")
+    return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
+  }
+}

@@ -1,0 +1,65 @@
+import ImgWire
+
+/// A line of the table `expiry`, which orders the thumbnails by the moment they expire. Every
+/// record has exactly one.
+///
+/// | | bytes | field |
+/// |---|---|---|
+/// | key | 8 | expires at, milliseconds since 1970 with the sign bit flipped, big-endian: byte-wise order is the order of time |
+/// | key | 32 | content key |
+/// | value | 8 | stored at, little-endian |
+/// | value | 8 | bytes of the encoded picture, little-endian |
+///
+/// The value repeats what statistics need, so that they read this table, which is small and dense,
+/// instead of every record.
+struct ExpiryEntry {
+  let expiresAt: WallTime
+  let key: ContentKey
+  let storedAt: WallTime
+  let byteCount: Int64
+
+  private static let timeByteCount = 8
+  private static let keyByteCount = timeByteCount + ContentKey.byteCount
+  private static let valueByteCount = 16
+
+  init(expiresAt: WallTime, key: ContentKey, storedAt: WallTime, byteCount: Int64) {
+    self.expiresAt = expiresAt
+    self.key = key
+    self.storedAt = storedAt
+    self.byteCount = byteCount
+  }
+
+  /// - Throws: ``StoreError/Reason/damaged`` for lengths that no release has written.
+  init(key encodedKey: Span<UInt8>, value: Span<UInt8>) throws(StoreError) {
+    guard encodedKey.count == Self.keyByteCount, value.count == Self.valueByteCount else {
+      throw StoreError(.corrupted, operation: "reading the expiry index")
+    }
+    expiresAt = WallTime(
+      rawValue: Int64(
+        bitPattern: encodedKey.bigEndian(at: 0, as: UInt64.self) ^ Self.signBit))
+    key = ContentKey(encodedKey.extracting(droppingFirst: Self.timeByteCount))
+    storedAt = WallTime(rawValue: value.littleEndian(at: 0, as: Int64.self))
+    byteCount = value.littleEndian(at: 8, as: Int64.self)
+  }
+
+  var encodedKey: [UInt8] {
+    Self.encodedKey(expiresAt: expiresAt, key: key)
+  }
+
+  var encodedValue: [UInt8] {
+    var value: [UInt8] = []
+    value.append(littleEndian: storedAt.rawValue)
+    value.append(littleEndian: byteCount)
+    return value
+  }
+
+  static func encodedKey(expiresAt: WallTime, key: ContentKey) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(keyByteCount)
+    bytes.append(bigEndian: UInt64(bitPattern: expiresAt.rawValue) ^ signBit)
+    bytes.append(contentsOf: key.bytes)
+    return bytes
+  }
+
+  private static let signBit: UInt64 = 1 << 63
+}

@@ -1,0 +1,114 @@
+import CXXHash
+import ImgWire
+
+/// How a thumbnail lies in the table `thumbnails`: a header, the URL, the encoded picture.
+///
+/// Integers are unsigned and little-endian unless marked; times are signed milliseconds since 1970.
+///
+/// | offset | bytes | field |
+/// |---|---|---|
+/// | 0 | 8 | XXH3-64 of everything behind it |
+/// | 8 | 2 | version of this layout: 1 |
+/// | 10 | 1 | format of the thumbnail, see `ImageFormat.storedNumber` |
+/// | 11 | 1 | format of the source |
+/// | 12 | 4 | bytes of URL, U |
+/// | 16 | 8 | bytes of encoded picture, P |
+/// | 24 | 4 | width of the thumbnail |
+/// | 28 | 4 | height of the thumbnail |
+/// | 32 | 4 | width of the source |
+/// | 36 | 4 | height of the source |
+/// | 40 | 8 | bytes of the source (signed) |
+/// | 48 | 8 | stored at (signed) |
+/// | 56 | 8 | expires at (signed) |
+/// | 64 | U | URL, UTF-8 |
+/// | 64 + U | P | encoded picture |
+///
+/// The checksum finds what the disk or a stray write has damaged. It is no defence against somebody
+/// who may write the files.
+enum ThumbnailRecord {
+  static let headerByteCount = 64
+  private static let checksumByteCount = 8
+  private static let version: UInt16 = 1
+
+  static func byteCount(of thumbnail: NewThumbnail) -> Int {
+    headerByteCount + thumbnail.url.utf8.count + thumbnail.bytes.count
+  }
+
+  static func encode(
+    _ new: NewThumbnail, storedAt: WallTime, expiresAt: WallTime
+  ) -> [UInt8] {
+    var body: [UInt8] = []
+    body.reserveCapacity(byteCount(of: new))
+    body.append(littleEndian: version)
+    body.append(new.thumbnail.format.storedNumber)
+    body.append(new.sourceFormat.storedNumber)
+    body.append(littleEndian: UInt32(new.url.utf8.count))
+    body.append(littleEndian: UInt64(new.bytes.count))
+    body.append(littleEndian: UInt32(clamping: new.thumbnail.width))
+    body.append(littleEndian: UInt32(clamping: new.thumbnail.height))
+    body.append(littleEndian: UInt32(clamping: new.sourceWidth))
+    body.append(littleEndian: UInt32(clamping: new.sourceHeight))
+    body.append(littleEndian: new.sourceByteCount)
+    body.append(littleEndian: storedAt.rawValue)
+    body.append(littleEndian: expiresAt.rawValue)
+    body.append(contentsOf: new.url.utf8)
+    body.append(contentsOf: new.bytes)
+    var record: [UInt8] = []
+    record.reserveCapacity(checksumByteCount + body.count)
+    record.append(littleEndian: checksum(of: body.span))
+    record.append(contentsOf: body)
+    return record
+  }
+
+  /// The facts of a record that passes every check; `nil` for one that is damaged.
+  static func verifiedFacts(of record: Span<UInt8>, key: ContentKey) -> StoredThumbnail? {
+    guard let facts = facts(of: record, key: key),
+      record.littleEndian(at: 0, as: UInt64.self)
+        == checksum(of: record.extracting(droppingFirst: checksumByteCount))
+    else { return nil }
+    return facts
+  }
+
+  /// The facts of a record whose header makes sense, without a look at the rest of it: for lists,
+  /// which would otherwise read the whole store.
+  static func facts(of record: Span<UInt8>, key: ContentKey) -> StoredThumbnail? {
+    guard record.count >= headerByteCount, record.littleEndian(at: 8, as: UInt16.self) == version,
+      let format = ImageFormat(storedNumber: record[10]),
+      let sourceFormat = ImageFormat(storedNumber: record[11]),
+      let bytes = pictureRange(in: record)
+    else { return nil }
+    return StoredThumbnail(
+      key: key,
+      url: record.text(in: headerByteCount..<bytes.lowerBound),
+      thumbnail: Thumbnail(
+        format: format,
+        width: Int(record.littleEndian(at: 24, as: UInt32.self)),
+        height: Int(record.littleEndian(at: 28, as: UInt32.self)),
+        byteCount: bytes.count),
+      storedAt: WallTime(rawValue: record.littleEndian(at: 48, as: Int64.self)),
+      expiresAt: WallTime(rawValue: record.littleEndian(at: 56, as: Int64.self)),
+      sourceFormat: sourceFormat,
+      sourceWidth: Int(record.littleEndian(at: 32, as: UInt32.self)),
+      sourceHeight: Int(record.littleEndian(at: 36, as: UInt32.self)),
+      sourceByteCount: record.littleEndian(at: 40, as: Int64.self))
+  }
+
+  /// When the record says it expires, damaged or not; `nil` when it is too short to say.
+  static func expiresAt(of record: Span<UInt8>) -> WallTime? {
+    guard record.count >= headerByteCount else { return nil }
+    return WallTime(rawValue: record.littleEndian(at: 56, as: Int64.self))
+  }
+
+  /// Where the encoded picture lies: behind the URL, up to the end.
+  private static func pictureRange(in record: Span<UInt8>) -> Range<Int>? {
+    let start = headerByteCount + Int(record.littleEndian(at: 12, as: UInt32.self))
+    guard start <= record.count,
+      record.littleEndian(at: 16, as: UInt64.self) == UInt64(record.count - start)
+    else { return nil }
+    return start..<record.count
+  }
+
+  private static func checksum(of bytes: Span<UInt8>) -> UInt64 {
+    unsafe bytes.withUnsafeBufferPointer { unsafe XXH3_64bits($0.baseAddress, $0.count) }
+  }
+}

@@ -1,0 +1,78 @@
+package import ImgWire
+
+extension ThumbnailStore {
+  /// Thumbnails in the order of their keys, from the first behind `key` on. Expired ones are among
+  /// them, records whose header is damaged are not.
+  ///
+  /// - Parameter limit: how many at most; fewer mean that the end is reached.
+  package func thumbnails(
+    after key: ContentKey?, limit: Int
+  ) throws(StoreError) -> [StoredThumbnail] {
+    var found: [StoredThumbnail] = []
+    try environment.read { transaction throws(StoreError) in
+      try transaction.scan(tables.thumbnails, from: key?.bytes ?? []) { foundKey, record in
+        guard found.count < limit else { return false }
+        guard foundKey.count == ContentKey.byteCount else { return true }
+        let recordKey = ContentKey(foundKey)
+        if recordKey != key, let facts = ThumbnailRecord.facts(of: record, key: recordKey) {
+          found.append(facts)
+        }
+        return true
+      }
+    }
+    return found
+  }
+
+  /// Hands every thumbnail to `body` in the order of their keys, until it says `false`.
+  ///
+  /// Reads in batches, each a short snapshot of its own, so that a slow reader of the list does not
+  /// keep freed pages occupied. What is stored or removed meanwhile may be in the list or not.
+  package func forEach(_ body: (StoredThumbnail) throws -> Bool) throws {
+    let batchCount = 256
+    var last: ContentKey?
+    while true {
+      let batch = try thumbnails(after: last, limit: batchCount)
+      for thumbnail in batch {
+        guard try body(thumbnail) else { return }
+      }
+      guard batch.count == batchCount else { return }
+      last = batch.last?.key
+    }
+  }
+
+  /// How full the store is, at the cost of a look-up however many thumbnails it has.
+  package func summary() throws(StoreError) -> StoreSummary {
+    try environment.read { transaction throws(StoreError) in
+      try summary(transaction)
+    }
+  }
+
+  private func summary(_ transaction: borrowing Transaction) throws(StoreError) -> StoreSummary {
+    StoreSummary(
+      entryCount: try transaction.statistics(of: tables.thumbnails).entryCount,
+      occupiedByteCount: try tables.occupiedByteCount(transaction),
+      budgetByteCount: try tables.budgetByteCount(transaction))
+  }
+
+  /// The store in numbers, on one snapshot. Reads the expiry index from end to end.
+  package func statistics(at now: WallTime) throws(StoreError) -> StoreStatistics {
+    try environment.read { transaction throws(StoreError) in
+      var expiredCount = 0
+      var thumbnailByteCount: Int64 = 0
+      var oldestStoredAt: WallTime?
+      try transaction.scan(tables.expiry) { key, value throws(StoreError) in
+        let entry = try ExpiryEntry(key: key, value: value)
+        if entry.expiresAt <= now { expiredCount += 1 }
+        thumbnailByteCount += entry.byteCount
+        oldestStoredAt = min(oldestStoredAt ?? entry.storedAt, entry.storedAt)
+        return true
+      }
+      return StoreStatistics(
+        summary: try summary(transaction),
+        expiredCount: expiredCount,
+        thumbnailByteCount: thumbnailByteCount,
+        oldestStoredAt: oldestStoredAt,
+        mapByteCount: Int64(environment.mapByteCount))
+    }
+  }
+}

@@ -1,0 +1,165 @@
+package import ImgWire
+
+/// The thumbnails of one machine: an LMDB environment that any number of processes read and write
+/// at once.
+///
+/// A hit is read from the map, without a system call and without waiting for a writer. Writers wait
+/// for each other, so they put thumbnails in groups.
+///
+/// Commits wait for the disk to have the data but not the page that makes them current
+/// (`MDB_NOMETASYNC`). The death of a process loses nothing that was committed; a power cut may
+/// undo the last commit and never leaves an inconsistent store. Waiting for nothing (`MDB_NOSYNC`)
+/// keeps that promise only on a file system that preserves the order of writes (`lmdb.h`), which
+/// ext4 and XFS do not.
+///
+/// A process opens a store at most once at a time and does not use it across `fork`.
+package final class ThumbnailStore: Sendable {
+  package enum Access: Sendable {
+    case readOnly
+    /// - Parameter budgetByteCount: how much the store may occupy, see ``ThumbnailStore/put(_:at:)``.
+    case readWrite(budgetByteCount: Int64)
+  }
+
+  let environment: Environment
+  let tables: ThumbnailTables
+  /// `nil` in a store opened for reading.
+  let budgetByteCount: Int64?
+
+  /// Opens the store in `directory`; for writing, creates what does not exist.
+  ///
+  /// - Throws: ``StoreError/Reason/absent`` when there is no store to read yet,
+  ///   ``StoreError/Reason/newerVersion`` when a newer release has written it.
+  package convenience init(directory: String, access: Access) throws(StoreError) {
+    try self.init(directory: directory, access: access, mapByteCount: nil)
+  }
+
+  /// - Parameter mapByteCount: the size of the map; `nil` for one that the budget will not fill.
+  init(directory: String, access: Access, mapByteCount: Int?) throws(StoreError) {
+    var options = Environment.Options(content: .thumbnails)
+    options.durability = .exceptLastCommit
+    switch access {
+    case .readOnly:
+      options.isReadOnly = true
+      self.budgetByteCount = nil
+      let environment = try Environment(directory: directory, options: options)
+      tables = try environment.read { transaction throws(StoreError) in
+        try ThumbnailTables(openingIn: transaction)
+      }
+      self.environment = environment
+    case .readWrite(let budgetByteCount):
+      precondition(budgetByteCount > 0, "a store without room is no store")
+      self.budgetByteCount = budgetByteCount
+      options.mapByteCount = mapByteCount ?? Self.mapByteCount(budgetByteCount: budgetByteCount)
+      let environment = try Environment(directory: directory, options: options)
+      _ = try environment.checkReaders()
+      tables = try environment.write { transaction throws(StoreError) in
+        try ThumbnailTables(creatingIn: transaction, budgetByteCount: budgetByteCount)
+      }
+      self.environment = environment
+    }
+  }
+
+  /// Much more than the budget: pages that a reader still sees are not reused, so the file grows
+  /// past what it holds. Address space that is not used costs nothing, but a process has only 47
+  /// bits of it (x86-64).
+  private static func mapByteCount(budgetByteCount: Int64) -> Int {
+    let most = 1 << 45
+    let (fourfold, overflow) = Int(budgetByteCount).multipliedReportingOverflow(by: 4)
+    // LMDB wants a multiple of the page; 1 MiB is one for every page size.
+    let mebibyte = 1 << 20
+    let rounded = (min(overflow ? most : fourfold, most) + mebibyte - 1) / mebibyte * mebibyte
+    return max(1 << 30, rounded)
+  }
+
+  // MARK: - Reading
+
+  /// What the store has under a key that is worth giving out at `now`.
+  package func lookup(_ key: ContentKey, at now: WallTime) throws(StoreError) -> StoreLookup {
+    try environment.read { transaction throws(StoreError) in
+      try tables.lookup(key, at: now, transaction)
+    }
+  }
+
+  /// The same for many keys, on one snapshot; results are in the order of the keys.
+  package func lookup(
+    _ keys: [ContentKey], at now: WallTime
+  ) throws(StoreError) -> [StoreLookup] {
+    try environment.read { transaction throws(StoreError) in
+      var found: [StoreLookup] = []
+      found.reserveCapacity(keys.count)
+      for key in keys { found.append(try tables.lookup(key, at: now, transaction)) }
+      return found
+    }
+  }
+
+  /// Lends a thumbnail's bytes straight from the map; `nil` when there is no hit.
+  ///
+  /// `body` is short and uses no store: while it runs, pages freed by writers stay occupied.
+  package func withThumbnail<Result>(
+    _ key: ContentKey, at now: WallTime,
+    _ body: (StoredThumbnail, Span<UInt8>) -> Result
+  ) throws(StoreError) -> Result? {
+    let result = try environment.read { transaction throws(StoreError) in
+      try transaction.withValue(of: key.bytes, in: tables.thumbnails) { record -> Result? in
+        guard let facts = ThumbnailRecord.verifiedFacts(of: record, key: key),
+          !facts.isExpired(at: now)
+        else { return nil }
+        return body(facts, record.extracting(last: facts.thumbnail.byteCount))
+      }
+    }
+    return result ?? nil
+  }
+
+  // MARK: - Removing
+
+  /// - Returns: how many of the keys there were.
+  package func remove(_ keys: [ContentKey]) throws(StoreError) -> Int {
+    try environment.write { transaction throws(StoreError) in
+      var removedCount = 0
+      for key in keys where try tables.remove(key, transaction) { removedCount += 1 }
+      return removedCount
+    }
+  }
+
+  /// Removes a record if, at the time of the removal, it is still stale. Between a look-up and this
+  /// call another process may have stored a fresh thumbnail, which stays.
+  ///
+  /// - Returns: whether it was removed.
+  package func removeStale(_ key: ContentKey, at now: WallTime) throws(StoreError) -> Bool {
+    try environment.write { transaction throws(StoreError) in
+      guard case .stale = try tables.lookup(key, at: now, transaction) else { return false }
+      return try tables.remove(key, transaction)
+    }
+  }
+
+  /// Removes what has expired, longest ago first.
+  ///
+  /// - Parameter limit: how many at most; other writers wait meanwhile, so it is hundreds.
+  /// - Returns: how many were removed; fewer than `limit` when none is left.
+  package func removeExpired(at now: WallTime, limit: Int) throws(StoreError) -> Int {
+    try environment.write { transaction throws(StoreError) in
+      try tables.removeEarliest(limit: limit, expiredAt: now, transaction)
+    }
+  }
+
+  /// Removes everything at once. The file keeps its size, its pages are free for reuse.
+  package func reset() throws(StoreError) {
+    try environment.write { transaction throws(StoreError) in
+      try tables.clear(transaction)
+    }
+  }
+
+  // MARK: - The environment
+
+  /// Frees what readers hold whose process has died.
+  ///
+  /// - Returns: how many there were.
+  @discardableResult
+  package func checkReaders() throws(StoreError) -> Int {
+    try environment.checkReaders()
+  }
+
+  /// Whether somebody has removed or replaced the files of this store. Then whoever holds it lets
+  /// go of it and opens a new one, see ``SharedStore``.
+  package var isDetached: Bool { environment.isDetached }
+}

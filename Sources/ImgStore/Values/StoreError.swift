@@ -1,0 +1,94 @@
+/// Why the store or the journal did not do what it was asked.
+///
+/// The code keeps its spelling in C, so that it can be looked up in `lmdb.h` or `errno(3)`; the
+/// ``reason`` is what callers branch on; the description is a sentence for people.
+package struct StoreError: Error, Hashable, Sendable {
+  /// What a caller may want to treat differently.
+  package enum Reason: Hashable, Sendable {
+    /// There is no store in the directory yet.
+    case absent
+    /// No room: the map, the disk, the quota or the allowed size of a file is used up.
+    case full
+    /// The directory or its file system does not let this process do that.
+    case notPermitted
+    /// A newer release has written the directory.
+    case newerVersion
+    /// More readers at once than the environment has slots for.
+    case tooManyReaders
+    /// The files hold something else than what was written.
+    case damaged
+    /// Anything else the machine said.
+    case failed
+  }
+
+  /// What an environment keeps, and so what is lost with it.
+  enum Content: Hashable, Sendable {
+    case thumbnails
+    case jobs
+  }
+
+  package let code: Code
+  /// The C function or the step that failed, such as `mdb_put`.
+  package let operation: String
+  /// The directory of the environment; empty when the error arose away from one.
+  package let path: String
+  private let content: Content
+
+  init(
+    _ code: Code, operation: String, path: String = "", content: Content = .thumbnails
+  ) {
+    self.code = code
+    self.operation = operation
+    self.path = path
+    self.content = content
+  }
+
+  /// The same error with the place where it happened.
+  func at(_ path: String, content: Content) -> StoreError {
+    StoreError(code, operation: operation, path: path, content: content)
+  }
+
+  package var reason: Reason {
+    switch code {
+    case .noSuchFile: .absent
+    case .mapFull, .noSpace, .quotaExceeded, .fileTooLarge, .inputOutput: .full
+    case .readOnlyFileSystem, .accessDenied, .notPermitted: .notPermitted
+    case .versionMismatch: .newerVersion
+    case .readersFull: .tooManyReaders
+    case .corrupted, .invalid, .pageNotFound, .panic: .damaged
+    default: .failed
+    }
+  }
+
+  /// Whether room is what lacks; the outcome of a URL then is `store_full`.
+  package var isFull: Bool { reason == .full }
+}
+
+extension StoreError: CustomStringConvertible {
+  package var description: String {
+    let name = content == .jobs ? "the journal" : "the store"
+    let place = path.isEmpty ? name : "\(name) in \(path)"
+    let sentence =
+      switch reason {
+      case .absent: "\(place) does not exist yet"
+      case .full: "\(place) is full, or its disk is"
+      case .notPermitted: "\(place) may not be used that way by this user"
+      case .newerVersion: "\(place) was written by a newer release of imgctl"
+      case .tooManyReaders: "\(place) has too many readers at once"
+      case .damaged: "\(place) is damaged\(remedy)"
+      case .failed: "\(place) failed"
+      }
+    return "\(sentence) (\(operation): \(code.name), \(code.explanation))"
+  }
+
+  /// What to do about damaged files, and what that costs.
+  private var remedy: String {
+    guard !path.isEmpty else { return "" }
+    return switch content {
+    case .thumbnails: "; remove \(path), its thumbnails are made again"
+    case .jobs:
+      "; move \(path) away and run imgctl start: its jobs and their outcomes are lost and have to "
+        + "be submitted again, the thumbnails are not"
+    }
+  }
+}

@@ -1,0 +1,88 @@
+import CLMDB
+import Glibc
+
+extension StoreError {
+  /// A return code of LMDB: one of its own, which are negative, or an `errno`.
+  package struct Code: RawRepresentable, Hashable, Sendable {
+    package let rawValue: CInt
+
+    package init(rawValue: CInt) {
+      self.rawValue = rawValue
+    }
+  }
+}
+
+extension StoreError.Code {
+  static let keyExists = Self(rawValue: MDB_KEYEXIST)
+  static let notFound = Self(rawValue: MDB_NOTFOUND)
+  static let pageNotFound = Self(rawValue: MDB_PAGE_NOTFOUND)
+  static let corrupted = Self(rawValue: MDB_CORRUPTED)
+  static let panic = Self(rawValue: MDB_PANIC)
+  static let versionMismatch = Self(rawValue: MDB_VERSION_MISMATCH)
+  static let invalid = Self(rawValue: MDB_INVALID)
+  static let mapFull = Self(rawValue: MDB_MAP_FULL)
+  static let readersFull = Self(rawValue: MDB_READERS_FULL)
+  static let mapResized = Self(rawValue: MDB_MAP_RESIZED)
+  static let badValueSize = Self(rawValue: MDB_BAD_VALSIZE)
+
+  static let noSuchFile = Self(rawValue: ENOENT)
+  static let noSpace = Self(rawValue: ENOSPC)
+  static let quotaExceeded = Self(rawValue: EDQUOT)
+  /// Beyond RLIMIT_FSIZE, or what the file system allows a file.
+  static let fileTooLarge = Self(rawValue: EFBIG)
+  /// What LMDB says when the file system took only a part of a write (`mdb_page_flush` in its source
+  /// asks itself: "short write, filesystem full?"), as well as of a broken disk.
+  static let inputOutput = Self(rawValue: EIO)
+  static let readOnlyFileSystem = Self(rawValue: EROFS)
+  static let accessDenied = Self(rawValue: EACCES)
+  static let notPermitted = Self(rawValue: EPERM)
+  static let outOfMemory = Self(rawValue: ENOMEM)
+
+  /// The code as C spells it, such as `MDB_MAP_FULL` or `ENOSPC`.
+  package var name: String {
+    Self.names[rawValue] ?? "errno \(rawValue)"
+  }
+
+  /// The codes that a store can meet; glibc has no function for the names that Swift can see.
+  private static let names: [CInt: String] = [
+    MDB_KEYEXIST: "MDB_KEYEXIST",
+    MDB_NOTFOUND: "MDB_NOTFOUND",
+    MDB_PAGE_NOTFOUND: "MDB_PAGE_NOTFOUND",
+    MDB_CORRUPTED: "MDB_CORRUPTED",
+    MDB_PANIC: "MDB_PANIC",
+    MDB_VERSION_MISMATCH: "MDB_VERSION_MISMATCH",
+    MDB_INVALID: "MDB_INVALID",
+    MDB_MAP_FULL: "MDB_MAP_FULL",
+    MDB_DBS_FULL: "MDB_DBS_FULL",
+    MDB_READERS_FULL: "MDB_READERS_FULL",
+    MDB_TXN_FULL: "MDB_TXN_FULL",
+    MDB_CURSOR_FULL: "MDB_CURSOR_FULL",
+    MDB_PAGE_FULL: "MDB_PAGE_FULL",
+    MDB_MAP_RESIZED: "MDB_MAP_RESIZED",
+    MDB_INCOMPATIBLE: "MDB_INCOMPATIBLE",
+    MDB_BAD_RSLOT: "MDB_BAD_RSLOT",
+    MDB_BAD_TXN: "MDB_BAD_TXN",
+    MDB_BAD_VALSIZE: "MDB_BAD_VALSIZE",
+    MDB_BAD_DBI: "MDB_BAD_DBI",
+    EACCES: "EACCES",
+    EAGAIN: "EAGAIN",
+    EBUSY: "EBUSY",
+    EDQUOT: "EDQUOT",
+    EFBIG: "EFBIG",
+    EINVAL: "EINVAL",
+    EIO: "EIO",
+    EMFILE: "EMFILE",
+    ENOENT: "ENOENT",
+    ENOMEM: "ENOMEM",
+    ENOSPC: "ENOSPC",
+    ENOTDIR: "ENOTDIR",
+    EPERM: "EPERM",
+    EROFS: "EROFS",
+  ]
+
+  /// What LMDB or the C library says about the code.
+  var explanation: String {
+    guard let text = unsafe mdb_strerror(rawValue) else { return "no explanation" }
+    return unsafe String(cString: text)
+  }
+}

@@ -1,0 +1,115 @@
+import ImgWire
+import Testing
+
+@testable import ImgStore
+
+@Suite(.timeLimit(.minutes(1)))
+struct EvictionTests {
+  private let directory: TemporaryDirectory
+  private static let budget: Int64 = 1 << 20
+
+  init() throws {
+    directory = try TemporaryDirectory()
+  }
+
+  @Test func `a store over its budget drops what expires soonest down to 70 %`() throws {
+    let store = try ThumbnailStore(directory, budgetByteCount: Self.budget)
+    var evictionCount = 0
+    var previousCount = 0
+    for group in 0..<100 {
+      try store.put(pictures(ofGroup: group), at: .now)
+      let statistics = try store.statistics(at: .now)
+      #expect(statistics.summary.occupiedByteCount <= Self.budget)
+      if statistics.summary.entryCount <= previousCount {
+        evictionCount += 1
+        #expect(statistics.summary.occupiedByteCount <= Self.budget / 10 * 7)
+        // The slice of the walk keeps it from dropping much more.
+        #expect(statistics.summary.occupiedByteCount > Self.budget / 10 * 5)
+      }
+      previousCount = statistics.summary.entryCount
+    }
+    #expect(evictionCount > 2)
+    // What is left are the newest, without a gap.
+    for number in 0..<600 {
+      let isKept = try store.bytes(ofPicture: number) != nil
+      #expect(isKept == (number >= 600 - previousCount))
+    }
+  }
+
+  @Test func `a thumbnail just put is never evicted by its own group`() throws {
+    let store = try ThumbnailStore(directory, budgetByteCount: Self.budget)
+    try store.put((0..<200).map { try picture($0) }, at: .now)
+    // It expires before all others, and the store is full.
+    let shortLived = try NewThumbnail(
+      picture: 1_000, byteCount: 400_000, expiresAt: .now(plusSeconds: 1))
+    try store.put([shortLived], at: .now)
+    #expect(try store.bytes(ofPicture: 1_000) == shortLived.bytes)
+    #expect(try store.summary().occupiedByteCount <= Self.budget)
+  }
+
+  @Test func `a thumbnail larger than the budget is refused and stores nothing of its group`()
+    throws
+  {
+    let store = try ThumbnailStore(directory, budgetByteCount: Self.budget)
+    let huge = try NewThumbnail(picture: 1, byteCount: Int(Self.budget))
+    let error = #expect(throws: StoreError.self) {
+      try store.put([NewThumbnail(picture: 2), huge], at: .now)
+    }
+    #expect(error?.isFull == true)
+    #expect(try store.summary().entryCount == 0)
+  }
+
+  @Test func `a map smaller than the budget is kept from filling up`() throws {
+    let store = try smallMap()
+    for group in 0..<100 { try store.put(pictures(ofGroup: group), at: .now) }
+    #expect(try store.bytes(ofPicture: 599) != nil)
+    #expect(try store.bytes(ofPicture: 0) == nil)
+  }
+
+  @Test func `a map full of pages that a reader pins is full until the reader has ended`() throws {
+    let store = try smallMap()
+    try store.put([NewThumbnail(picture: 1_000)], at: .now)
+    let error = try store.environment.read { transaction throws(StoreError) in
+      // LMDB takes its snapshot at the beginning, so nothing need be read.
+      #expect(throws: StoreError.self) {
+        for group in 0..<100 { try store.put(pictures(ofGroup: group), at: .now) }
+      }
+    }
+    #expect(error?.isFull == true)
+    #expect(error?.code == .mapFull)
+    for group in 0..<100 { try store.put(pictures(ofGroup: group), at: .now) }
+    #expect(try store.bytes(ofPicture: 599) != nil)
+  }
+
+  @Test func `a group larger than the map is refused as a whole`() throws {
+    let store = try smallMap()
+    try store.put([NewThumbnail(picture: 1)], at: .now)
+    let error = #expect(throws: StoreError.self) {
+      try store.put((2..<2_000).map { try picture($0) }, at: .now)
+    }
+    #expect(error?.isFull == true)
+    #expect(error?.code == .mapFull)
+    #expect(try store.summary().entryCount == 1)
+    // And the store goes on working.
+    try store.put([NewThumbnail(picture: 3)], at: .now)
+    #expect(try store.bytes(ofPicture: 3) != nil)
+  }
+
+  /// A store whose map is full long before its budget is.
+  private func smallMap() throws -> ThumbnailStore {
+    try ThumbnailStore(
+      directory: directory.path + "/store", access: .readWrite(budgetByteCount: 64 << 20),
+      mapByteCount: 1 << 20)
+  }
+
+  /// Six pictures, so that a test of hundreds does not wait for the disk hundreds of times.
+  private func pictures(ofGroup group: Int) throws -> [NewThumbnail] {
+    try (group * 6..<group * 6 + 6).map { try picture($0) }
+  }
+
+  /// Higher numbers expire later.
+  private func picture(_ number: Int) throws -> NewThumbnail {
+    try NewThumbnail(
+      picture: number, byteCount: 7_000, expiresAt: .now(plusSeconds: 1_000 + Int64(number)))
+  }
+}

@@ -1,0 +1,59 @@
+import ImgStore
+import ImgWire
+
+extension WallTime {
+  /// The tests' present.
+  static let now = WallTime(rawValue: 1_800_000_000_000)
+
+  static func now(plusSeconds seconds: Int64) -> WallTime {
+    now.advanced(byMilliseconds: seconds * 1_000)
+  }
+}
+
+extension ContentKey {
+  /// The key of the picture with this number.
+  init(picture number: Int) throws {
+    self.init(
+      url: try ImageURL(parsing: "https://example.org/\(number).jpg"), variant: .standard)
+  }
+}
+
+extension NewThumbnail {
+  /// A thumbnail of the picture with this number; its bytes depend on the number.
+  init(
+    picture number: Int, byteCount: Int = 1_000, expiresAt: WallTime = .now(plusSeconds: 60)
+  ) throws {
+    self.init(
+      key: try ContentKey(picture: number),
+      url: "https://example.org/\(number).jpg",
+      thumbnail: Thumbnail(format: .webp, width: 256, height: 171, byteCount: byteCount),
+      sourceFormat: .jpeg, sourceWidth: 4_000, sourceHeight: 2_667,
+      sourceByteCount: 3_141_592, expiresAt: expiresAt,
+      bytes: (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ number) })
+  }
+}
+
+extension ThumbnailStore {
+  /// A store of the given budget in `directory`.
+  convenience init(_ directory: TemporaryDirectory, budgetByteCount: Int64 = 64 << 20) throws {
+    try self.init(
+      directory: directory.path + "/store",
+      access: .readWrite(budgetByteCount: budgetByteCount))
+  }
+
+  /// The bytes that the store gives out for a picture; `nil` when there is no hit.
+  func bytes(ofPicture number: Int, at now: WallTime = .now) throws -> [UInt8]? {
+    try withThumbnail(ContentKey(picture: number), at: now) { _, bytes in
+      bytes.indices.map { bytes[$0] }
+    }
+  }
+}
+
+extension Thumbnail {
+  static let sample = Thumbnail(format: .jpeg, width: 256, height: 144, byteCount: 9_321)
+}
+
+extension Failure {
+  static let sample = Failure(
+    stage: .fetch, code: .httpStatus, httpStatus: 404, detail: "Not Found")
+}

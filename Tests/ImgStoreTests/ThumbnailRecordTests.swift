@@ -1,0 +1,78 @@
+import ImgWire
+import Testing
+
+@testable import ImgStore
+
+@Suite
+struct ThumbnailRecordTests {
+  @Test func `a record gives back what went in`() throws {
+    let new = try NewThumbnail(picture: 7)
+    let record = ThumbnailRecord.encode(new, storedAt: .now, expiresAt: new.expiresAt)
+    let facts = try #require(verifiedFacts(of: record, key: new.key))
+    #expect(
+      facts
+        == StoredThumbnail(
+          key: new.key, url: new.url, thumbnail: new.thumbnail, storedAt: .now,
+          expiresAt: new.expiresAt, sourceFormat: .jpeg, sourceWidth: 4_000, sourceHeight: 2_667,
+          sourceByteCount: 3_141_592))
+    #expect(Array(record.suffix(new.bytes.count)) == new.bytes)
+    #expect(record.count == ThumbnailRecord.byteCount(of: new))
+  }
+
+  @Test func `a flipped bit anywhere is found`() throws {
+    let new = try NewThumbnail(picture: 7, byteCount: 40)
+    let record = ThumbnailRecord.encode(new, storedAt: .now, expiresAt: new.expiresAt)
+    for position in record.indices {
+      var damaged = record
+      damaged[position] ^= 0x10
+      #expect(verifiedFacts(of: damaged, key: new.key) == nil)
+    }
+  }
+
+  @Test func `a record cut at any length is found`() throws {
+    let new = try NewThumbnail(picture: 7, byteCount: 40)
+    let record = ThumbnailRecord.encode(new, storedAt: .now, expiresAt: new.expiresAt)
+    for count in record.indices {
+      let cut = Array(record.prefix(count))
+      #expect(verifiedFacts(of: cut, key: new.key) == nil)
+    }
+  }
+
+  @Test func `a URL length beyond the record is found without the checksum`() throws {
+    let new = try NewThumbnail(picture: 7)
+    var record = ThumbnailRecord.encode(new, storedAt: .now, expiresAt: new.expiresAt)
+    record.replaceSubrange(12..<16, with: [0xFF, 0xFF, 0xFF, 0xFF])
+    let facts = ThumbnailRecord.facts(of: record.span, key: new.key)
+    #expect(facts == nil)
+  }
+
+  @Test(arguments: ImageFormat.allCases)
+  func `every format has a number of its own`(format: ImageFormat) {
+    #expect(ImageFormat(storedNumber: format.storedNumber) == format)
+    #expect(ImageFormat(storedNumber: 0) == nil)
+  }
+
+  @Test(
+    arguments: [
+      (.min, -1), (-1, 0), (0, 1), (255, 256), (1_800_000_000_000, .max),
+    ] as [(Int64, Int64)])
+  func `the bytes of an expiry key are in the order of time`(earlier: Int64, later: Int64) throws {
+    let key = try ContentKey(picture: 1)
+    let first = ExpiryEntry.encodedKey(expiresAt: WallTime(rawValue: earlier), key: key)
+    let second = ExpiryEntry.encodedKey(expiresAt: WallTime(rawValue: later), key: key)
+    #expect(first.lexicographicallyPrecedes(second))
+    let value = ExpiryEntry(
+      expiresAt: .now, key: key, storedAt: .now(plusSeconds: -9), byteCount: 5
+    ).encodedValue
+    let entry = try ExpiryEntry(key: first.span, value: value.span)
+    #expect(entry.expiresAt.rawValue == earlier)
+    #expect(entry.storedAt == .now(plusSeconds: -9))
+    #expect(entry.byteCount == 5)
+    #expect(entry.key == key)
+  }
+
+  /// A span cannot pass through `#expect`.
+  private func verifiedFacts(of record: [UInt8], key: ContentKey) -> StoredThumbnail? {
+    ThumbnailRecord.verifiedFacts(of: record.span, key: key)
+  }
+}

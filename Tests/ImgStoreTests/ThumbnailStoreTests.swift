@@ -1,0 +1,216 @@
+import ImgWire
+import Testing
+
+@testable import ImgStore
+
+@Suite(.timeLimit(.minutes(1)))
+struct ThumbnailStoreTests {
+  private let directory: TemporaryDirectory
+  private let store: ThumbnailStore
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    store = try ThumbnailStore(directory)
+  }
+
+  // MARK: - Look-ups
+
+  @Test func `what was put is found with its facts and bytes`() throws {
+    let new = try NewThumbnail(picture: 1)
+    try store.put([new], at: .now)
+    guard case .hit(let facts) = try store.lookup(new.key, at: .now) else {
+      Issue.record("no hit")
+      return
+    }
+    #expect(facts.url == new.url)
+    #expect(facts.thumbnail == new.thumbnail)
+    #expect(facts.storedAt == .now)
+    #expect(facts.expiresAt == new.expiresAt)
+    #expect(try store.bytes(ofPicture: 1) == new.bytes)
+  }
+
+  @Test func `an unknown key is a miss`() throws {
+    #expect(try store.lookup(ContentKey(picture: 1), at: .now) == .miss)
+    #expect(try store.bytes(ofPicture: 1) == nil)
+  }
+
+  @Test func `many keys are answered in their order`() throws {
+    try store.put([NewThumbnail(picture: 2)], at: .now)
+    let keys = try [1, 2, 3].map { try ContentKey(picture: $0) }
+    let found = try store.lookup(keys, at: .now)
+    #expect(found.count == 3)
+    #expect(found.first == .miss)
+    #expect(found.last == .miss)
+    guard case .hit(let facts) = found[1] else {
+      Issue.record("no hit")
+      return
+    }
+    #expect(facts.key == keys[1])
+  }
+
+  @Test func `a thumbnail is a hit until the millisecond before it expires`() throws {
+    let new = try NewThumbnail(picture: 1)
+    try store.put([new], at: .now)
+    let last = new.expiresAt.advanced(byMilliseconds: -1)
+    #expect(try store.bytes(ofPicture: 1, at: last) != nil)
+    #expect(try store.lookup(new.key, at: new.expiresAt) == .stale(.expired))
+    #expect(try store.bytes(ofPicture: 1, at: new.expiresAt) == nil)
+  }
+
+  @Test func `a damaged record is stale and never given out`() throws {
+    let key = try ContentKey(picture: 1)
+    try store.put([NewThumbnail(picture: 1)], at: .now)
+    try flipLastByte(of: key)
+    #expect(try store.lookup(key, at: .now) == .stale(.corrupt))
+    #expect(try store.bytes(ofPicture: 1) == nil)
+    #expect(try store.removeStale(key, at: .now))
+    #expect(try store.lookup(key, at: .now) == .miss)
+    #expect(try store.statistics(at: .now).thumbnailByteCount == 0)
+  }
+
+  @Test func `a record that forgot its expiry takes its index entry along`() throws {
+    let key = try ContentKey(picture: 1)
+    try store.put([NewThumbnail(picture: 1), NewThumbnail(picture: 2)], at: .now)
+    try store.environment.write { transaction throws(StoreError) in
+      try transaction.put([1, 2, 3], for: key.bytes, in: store.tables.thumbnails)
+    }
+    #expect(try store.removeStale(key, at: .now))
+    let statistics = try store.statistics(at: .now)
+    #expect(statistics.summary.entryCount == 1)
+    #expect(statistics.thumbnailByteCount == 1_000)
+  }
+
+  // MARK: - Replacing
+
+  @Test func `a later put replaces the bytes`() throws {
+    try store.put([NewThumbnail(picture: 1, byteCount: 10)], at: .now)
+    let newer = try NewThumbnail(picture: 1, byteCount: 20)
+    try store.put([newer], at: .now(plusSeconds: 1))
+    #expect(try store.bytes(ofPicture: 1) == newer.bytes)
+    let statistics = try store.statistics(at: .now)
+    #expect(statistics.summary.entryCount == 1)
+    #expect(statistics.thumbnailByteCount == 20)
+    #expect(statistics.oldestStoredAt == .now(plusSeconds: 1))
+  }
+
+  @Test(arguments: [(100, 200), (200, 100)] as [(Int64, Int64)])
+  func `of two expiries the later one stays`(first: Int64, second: Int64) throws {
+    try store.put([NewThumbnail(picture: 1, expiresAt: .now(plusSeconds: first))], at: .now)
+    try store.put([NewThumbnail(picture: 1, expiresAt: .now(plusSeconds: second))], at: .now)
+    #expect(try store.bytes(ofPicture: 1, at: .now(plusSeconds: 199)) != nil)
+    #expect(try store.bytes(ofPicture: 1, at: .now(plusSeconds: 200)) == nil)
+    #expect(try store.removeExpired(at: .now(plusSeconds: 199), limit: 10) == 0)
+    #expect(try store.removeExpired(at: .now(plusSeconds: 200), limit: 10) == 1)
+  }
+
+  @Test func `the expiry of a damaged record is not believed`() throws {
+    let key = try ContentKey(picture: 1)
+    try store.put([NewThumbnail(picture: 1, expiresAt: .now(plusSeconds: 900))], at: .now)
+    try flipLastByte(of: key)
+    try store.put([NewThumbnail(picture: 1, expiresAt: .now(plusSeconds: 60))], at: .now)
+    #expect(try store.lookup(key, at: .now(plusSeconds: 60)) == .stale(.expired))
+    #expect(try store.statistics(at: .now).expiredCount == 0)
+    #expect(try store.statistics(at: .now(plusSeconds: 60)).expiredCount == 1)
+  }
+
+  // MARK: - Removing
+
+  @Test func `only what is stale is removed as stale`() throws {
+    let key = try ContentKey(picture: 1)
+    try store.put([NewThumbnail(picture: 1, expiresAt: .now)], at: .now(plusSeconds: -60))
+    #expect(try store.lookup(key, at: .now) == .stale(.expired))
+    // Between that look-up and the removal somebody else stores a fresh one.
+    try store.put([NewThumbnail(picture: 1)], at: .now)
+    #expect(try !store.removeStale(key, at: .now))
+    #expect(try store.bytes(ofPicture: 1) != nil)
+    #expect(try !store.removeStale(ContentKey(picture: 2), at: .now))
+  }
+
+  @Test func `expired thumbnails go in the order of their expiry`() throws {
+    for number in 1...5 {
+      let moment = WallTime.now(plusSeconds: Int64(-number))
+      try store.put([NewThumbnail(picture: number, expiresAt: moment)], at: .now)
+    }
+    try store.put([NewThumbnail(picture: 6)], at: .now)
+    #expect(try store.statistics(at: .now).expiredCount == 5)
+    #expect(try store.removeExpired(at: .now, limit: 2) == 2)
+    #expect(try store.lookup(ContentKey(picture: 5), at: .now) == .miss)
+    #expect(try store.lookup(ContentKey(picture: 4), at: .now) == .miss)
+    #expect(try store.lookup(ContentKey(picture: 3), at: .now) == .stale(.expired))
+    #expect(try store.removeExpired(at: .now, limit: 100) == 3)
+    #expect(try store.bytes(ofPicture: 6) != nil)
+  }
+
+  @Test func `removing counts what was there`() throws {
+    try store.put([NewThumbnail(picture: 1), NewThumbnail(picture: 2)], at: .now)
+    let keys = try [1, 3].map { try ContentKey(picture: $0) }
+    #expect(try store.remove(keys) == 1)
+    #expect(try store.bytes(ofPicture: 1) == nil)
+    #expect(try store.bytes(ofPicture: 2) != nil)
+  }
+
+  @Test func `a reset leaves an empty store that works`() throws {
+    try store.put((1...50).map { try NewThumbnail(picture: $0) }, at: .now)
+    try store.reset()
+    let statistics = try store.statistics(at: .now)
+    #expect(statistics.summary.entryCount == 0)
+    #expect(statistics.thumbnailByteCount == 0)
+    #expect(statistics.oldestStoredAt == nil)
+    try store.put([NewThumbnail(picture: 1)], at: .now)
+    #expect(try store.bytes(ofPicture: 1) != nil)
+  }
+
+  // MARK: - Lists and numbers
+
+  @Test func `a list has every thumbnail once, in the order of the keys`() throws {
+    // More than one batch of the list.
+    let pictures = try (1...600).map { try NewThumbnail(picture: $0, byteCount: 10) }
+    try store.put(pictures, at: .now)
+    var listed: [ContentKey] = []
+    try store.forEach { thumbnail in
+      listed.append(thumbnail.key)
+      return true
+    }
+    #expect(listed.map(\.description) == pictures.map(\.key.description).sorted())
+  }
+
+  @Test func `a list ends when its reader has enough`() throws {
+    try store.put((1...5).map { try NewThumbnail(picture: $0) }, at: .now)
+    var count = 0
+    try store.forEach { _ in
+      count += 1
+      return count < 3
+    }
+    #expect(count == 3)
+  }
+
+  @Test func `statistics are exact`() throws {
+    try store.put([NewThumbnail(picture: 1, byteCount: 5_000)], at: .now)
+    try store.put(
+      [NewThumbnail(picture: 2, byteCount: 700, expiresAt: .now(plusSeconds: 1))],
+      at: .now(plusSeconds: -5))
+    let statistics = try store.statistics(at: .now(plusSeconds: 1))
+    #expect(statistics.summary.entryCount == 2)
+    #expect(statistics.expiredCount == 1)
+    #expect(statistics.thumbnailByteCount == 5_700)
+    #expect(statistics.oldestStoredAt == .now(plusSeconds: -5))
+    #expect(statistics.summary.budgetByteCount == 64 << 20)
+    #expect(statistics.mapByteCount == 1 << 30)
+    #expect(try store.summary() == statistics.summary)
+    // Two overflow pages, four tables of one page, the directory, and the two meta pages; the pages
+    // freed by the first commits take one more.
+    #expect((8...10).contains(statistics.summary.occupiedByteCount / 4_096))
+  }
+
+  /// Changes a record behind the store's back.
+  private func flipLastByte(of key: ContentKey) throws {
+    try store.environment.write { transaction throws(StoreError) in
+      let found = try transaction.withValue(of: key.bytes, in: store.tables.thumbnails) {
+        $0.copy()
+      }
+      guard var record = found, let last = record.popLast() else { return }
+      record.append(last ^ 1)
+      try transaction.put(record, for: key.bytes, in: store.tables.thumbnails)
+    }
+  }
+}
