@@ -108,5 +108,18 @@ let package = Package(
         "ImgWire",
       ],
       swiftSettings: settings),
+
+    // MARK: - Test support
+
+    .systemLibrary(
+      name: "CMicroHTTPD", path: "Tests/CMicroHTTPD", pkgConfig: "libmicrohttpd",
+      providers: [.apt(["libmicrohttpd-dev"])]),
+    .target(
+      name: "TestOrigin",
+      dependencies: ["CMicroHTTPD"],
+      path: "Tests/TestOrigin",
+      swiftSettings: settings),
+    .testTarget(
+      name: "TestOriginTests", dependencies: ["TestOrigin"], swiftSettings: settings),
   ]
 )

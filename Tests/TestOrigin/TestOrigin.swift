@@ -1,0 +1,82 @@
+import Synchronization
+
+/// Why an origin could not start.
+package enum OriginError: Error {
+  case cannotListen(port: UInt16)
+}
+
+/// A real HTTP origin on 127.0.0.1 that behaves, and misbehaves, as a test tells it to.
+///
+/// Every connection has a thread of its own, so a held request holds nobody else. Paths are matched
+/// as they stand in the request line, without the query. `stop()`, or the end of the object's life,
+/// closes every connection, also those in the middle of an answer.
+package final class TestOrigin: Sendable {
+  /// Chooses the behaviour of a path that has none; nil means 404.
+  package typealias Fallback = @Sendable (_ path: String, _ query: String?) -> Behaviour?
+
+  package let port: UInt16
+
+  private let server: OriginServer
+  private let daemon: Mutex<Daemon?>
+
+  /// - Parameters:
+  ///   - port: 0 for a free one.
+  ///   - fallback: Must not hold the origin strongly, or it never ends.
+  package init(port: UInt16 = 0, fallback: @escaping Fallback = { _, _ in nil }) throws(OriginError)
+  {
+    server = OriginServer(fallback: fallback)
+    let daemon = try Daemon(port: port, server: server)
+    self.port = daemon.port
+    self.daemon = Mutex(daemon)
+  }
+
+  deinit {
+    stop()
+  }
+
+  /// Closes the socket and every connection; returns when their threads have ended.
+  package func stop() {
+    server.stop()
+    daemon.withLock { $0 = nil }
+  }
+
+  /// `http://127.0.0.1:PORT`, to which a path is appended.
+  package var baseURL: String { "http://127.0.0.1:\(port)" }
+
+  /// Asked on the connection's thread, which it may block.
+  package var fallback: Fallback {
+    get { server.fallback }
+    set { server.fallback = newValue }
+  }
+
+  /// Gives a path a behaviour from its next request on. A path that was served before starts anew:
+  /// its sequence at the first element, its hold shut, and whoever is held there is let go.
+  package func serve(_ path: String, _ behaviour: Behaviour) {
+    server.serve(path, behaviour)
+  }
+
+  /// Lets go what is held or stalled on a path, and holds nothing there any more.
+  package func release(_ path: String) {
+    server.release(path)
+  }
+
+  /// Everything counted so far.
+  package var snapshot: OriginSnapshot { server.ledger.snapshot }
+
+  /// The counters of a path, or of a full target with its query.
+  package func counters(_ target: String) -> PathCounters { snapshot[target] }
+
+  package func totals() -> OriginTotals { snapshot.totals }
+
+  /// The paths in the order their requests arrived.
+  package func startOrder() -> [String] { snapshot.startOrder }
+
+  /// Blocks until the counters meet a condition; looks at it after every change, not by the clock.
+  ///
+  /// - Returns: False when they did not within `seconds`.
+  package func waitUntil(
+    seconds: Double = 10, _ condition: (OriginSnapshot) -> Bool
+  ) -> Bool {
+    server.ledger.wait(seconds: seconds, until: condition)
+  }
+}
