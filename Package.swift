@@ -27,6 +27,8 @@ let package = Package(
     .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
     .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
+    .systemLibrary(
+      name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     // MARK: - ImgSystem: the only raw system calls
 
     .target(name: "ImgSystem", dependencies: ["CLinux"], swiftSettings: settings),
@@ -88,6 +90,26 @@ let package = Package(
       dependencies: [
         "ImgStore",
         "ImgWire",
+      ],
+      swiftSettings: settings),
+
+    // MARK: - ImgFetch: libcurl
+
+    .target(
+      name: "ImgFetch",
+      dependencies: [
+        "CCurl",
+        "ImgSystem",
+        "ImgWire",
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "ImgFetchTests",
+      dependencies: [
+        "ImgFetch",
+        "ImgSystem",
+        "ImgWire",
+        "TestOrigin",
       ],
       swiftSettings: settings),
 

@@ -1,0 +1,111 @@
+// libcurl's options are set and its facts are asked through functions with a variable number of
+// arguments, which Swift cannot call. One function here for each kind of value, named after the C
+// function and the kind, with its result unchanged.
+
+#ifndef IMG_CCURL_SHIM_H
+#define IMG_CCURL_SHIM_H
+
+#include <curl/curl.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#pragma clang assume_nonnull begin
+
+// curl_easy_setopt(3)
+
+static inline CURLcode curl_easy_setopt_long(CURL *handle, CURLoption option, long value) {
+  return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode curl_easy_setopt_off_t(CURL *handle, CURLoption option, curl_off_t value) {
+  return curl_easy_setopt(handle, option, value);
+}
+
+/// libcurl keeps a copy of the string.
+static inline CURLcode curl_easy_setopt_string(
+    CURL *handle, CURLoption option, const char *value) {
+  return curl_easy_setopt(handle, option, value);
+}
+
+/// libcurl keeps the pointer: what it points to must outlive its use.
+static inline CURLcode curl_easy_setopt_pointer(CURL *handle, CURLoption option, void *value) {
+  return curl_easy_setopt(handle, option, value);
+}
+
+/// For CURLOPT_WRITEFUNCTION and CURLOPT_HEADERFUNCTION.
+static inline CURLcode curl_easy_setopt_write_callback(
+    CURL *handle, CURLoption option, curl_write_callback value) {
+  return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode curl_easy_setopt_xferinfo_callback(
+    CURL *handle, CURLoption option, curl_xferinfo_callback value) {
+  return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode curl_easy_setopt_opensocket_callback(
+    CURL *handle, CURLoption option, curl_opensocket_callback value) {
+  return curl_easy_setopt(handle, option, value);
+}
+
+// curl_easy_getinfo(3)
+
+static inline CURLcode curl_easy_getinfo_off_t(CURL *handle, CURLINFO info, curl_off_t *value) {
+  return curl_easy_getinfo(handle, info, value);
+}
+
+/// The string belongs to the handle and lives until its next transfer.
+static inline CURLcode curl_easy_getinfo_string(
+    CURL *handle, CURLINFO info, char *_Nullable *_Nonnull value) {
+  return curl_easy_getinfo(handle, info, value);
+}
+
+static inline CURLcode curl_easy_getinfo_pointer(
+    CURL *handle, CURLINFO info, void *_Nullable *_Nonnull value) {
+  return curl_easy_getinfo(handle, info, value);
+}
+
+// curl_multi_setopt(3)
+
+static inline CURLMcode curl_multi_setopt_long(CURLM *multi, CURLMoption option, long value) {
+  return curl_multi_setopt(multi, option, value);
+}
+
+static inline CURLMcode curl_multi_setopt_pointer(CURLM *multi, CURLMoption option, void *value) {
+  return curl_multi_setopt(multi, option, value);
+}
+
+static inline CURLMcode curl_multi_setopt_socket_callback(
+    CURLM *multi, CURLMoption option, curl_socket_callback value) {
+  return curl_multi_setopt(multi, option, value);
+}
+
+static inline CURLMcode curl_multi_setopt_timer_callback(
+    CURLM *multi, CURLMoption option, curl_multi_timer_callback value) {
+  return curl_multi_setopt(multi, option, value);
+}
+
+// Addresses
+
+/// The address a socket is about to be connected to, in network byte order: writes 4 or 16 bytes
+/// and returns their count, or 0 for a family that is neither IPv4 nor IPv6. The address is longer
+/// than the field curl_sockaddr.addr declares, so it is read here, where C's rules for it hold.
+static inline int curl_sockaddr_address(
+    const struct curl_sockaddr *socket_address, unsigned char *bytes) {
+  const void *address = &socket_address->addr;
+  switch (socket_address->family) {
+  case AF_INET:
+    memcpy(bytes, &((const struct sockaddr_in *)address)->sin_addr, 4);
+    return 4;
+  case AF_INET6:
+    memcpy(bytes, &((const struct sockaddr_in6 *)address)->sin6_addr, 16);
+    return 16;
+  default:
+    return 0;
+  }
+}
+
+#pragma clang assume_nonnull end
+
+#endif

@@ -1,0 +1,102 @@
+internal import CCurl
+
+/// One libcurl easy handle and the buffer for its error texts.
+///
+/// A handle belongs to one transfer at a time and is reused after ``reset()``. Not `Sendable`:
+/// libcurl forbids two threads in one handle (libcurl-thread(3)).
+@safe
+final class EasyHandle {
+  let pointer: UnsafeMutableRawPointer
+  private let errorBuffer: UnsafeMutablePointer<CChar>
+
+  init() throws(CurlError) {
+    guard let pointer = unsafe curl_easy_init() else {
+      throw CurlError(operation: "curl_easy_init", reason: CURLE_OUT_OF_MEMORY.text)
+    }
+    unsafe self.pointer = pointer
+    unsafe errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
+    unsafe errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+  }
+
+  deinit {
+    unsafe curl_easy_cleanup(pointer)
+    unsafe errorBuffer.deallocate()
+  }
+
+  /// Takes back every option. Connections stay: they belong to the multi handle.
+  func reset() {
+    unsafe curl_easy_reset(pointer)
+  }
+
+  /// Lets a transfer go on that a callback paused. libcurl hands over what it kept meanwhile before
+  /// this returns (curl_easy_pause(3)), so not to be called from a callback.
+  func resume() -> CURLcode {
+    unsafe curl_easy_pause(pointer, CURLPAUSE_CONT)
+  }
+
+  // MARK: Options
+
+  func set(_ option: CURLoption, _ value: Int) throws(CurlError) {
+    try check(option, unsafe curl_easy_setopt_long(pointer, option, value))
+  }
+
+  /// For the options whose names end in `LARGE`, which take a `curl_off_t`.
+  func setLarge(_ option: CURLoption, _ value: Int64) throws(CurlError) {
+    try check(option, unsafe curl_easy_setopt_off_t(pointer, option, curl_off_t(value)))
+  }
+
+  func set(_ option: CURLoption, _ value: String) throws(CurlError) {
+    try check(option, unsafe curl_easy_setopt_string(pointer, option, value))
+  }
+
+  /// - Parameter value: must outlive the transfer.
+  func set(_ option: CURLoption, _ value: UnsafeMutableRawPointer) throws(CurlError) {
+    try unsafe check(option, curl_easy_setopt_pointer(pointer, option, value))
+  }
+
+  /// - Parameter url: must outlive the transfer.
+  func set(_ url: ParsedURL) throws(CurlError) {
+    try unsafe set(CURLOPT_CURLU, UnsafeMutableRawPointer(url.pointer))
+  }
+
+  /// - Parameter headers: must outlive the transfer.
+  func set(_ headers: RequestHeaders) throws(CurlError) {
+    try unsafe set(CURLOPT_HTTPHEADER, UnsafeMutableRawPointer(headers.pointer))
+  }
+
+  /// Makes ``errorText`` tell of the next transfer.
+  func enableErrorText() throws(CurlError) {
+    unsafe errorBuffer[0] = 0
+    try unsafe set(CURLOPT_ERRORBUFFER, UnsafeMutableRawPointer(errorBuffer))
+  }
+
+  /// Turns the result of setting an option into an error that names the option by its number.
+  func check(_ option: CURLoption, _ code: CURLcode) throws(CurlError) {
+    guard code == CURLE_OK else {
+      throw CurlError(operation: "curl_easy_setopt(\(option.rawValue))", code: code)
+    }
+  }
+
+  // MARK: Facts
+
+  /// libcurl's words on what went wrong; `nil` when it found none.
+  var errorText: String? {
+    let text = unsafe String(cString: errorBuffer)
+    return text.isEmpty ? nil : text
+  }
+
+  func text(_ info: CURLINFO) -> String? {
+    var value: UnsafeMutablePointer<CChar>?
+    guard unsafe curl_easy_getinfo_string(pointer, info, &value) == CURLE_OK else { return nil }
+    return unsafe value.map { unsafe String(cString: $0) }
+  }
+
+  func number(_ info: CURLINFO) -> Int64? {
+    var value: curl_off_t = 0
+    guard unsafe curl_easy_getinfo_off_t(pointer, info, &value) == CURLE_OK else { return nil }
+    return Int64(value)
+  }
+}
+
+@available(*, unavailable)
+extension EasyHandle: Sendable {}

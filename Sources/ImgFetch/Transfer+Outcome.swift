@@ -1,0 +1,99 @@
+internal import CCurl
+internal import ImgWire
+
+/// What becomes of a transfer once libcurl is done with it.
+extension Transfer {
+  func finish(with code: CURLcode) -> FinishedTransfer {
+    FinishedTransfer(
+      id: id, result: result(of: code), bytesReceived: bytesReceived,
+      retryAfterSeconds: retryAfterSeconds)
+  }
+
+  private var retryAfterSeconds: Int64? {
+    guard let seconds = easy.number(CURLINFO_RETRY_AFTER), seconds > 0 else { return nil }
+    return seconds
+  }
+
+  /// The order of the checks: what the origin said counts before how the connection ended after it,
+  /// and what this side refused counts before the error libcurl made of the refusal.
+  private func result(of code: CURLcode) -> Result<FetchedBody, Failure> {
+    if let status = head.status, status >= 400 {
+      return .failure(httpFailure(status, "the origin answered \(status)"))
+    }
+    if isOverLimit || code == CURLE_FILESIZE_EXCEEDED {
+      let limit = body.maximumByteCount
+      return .failure(failure(.tooLarge, "the body is longer than \(limit) bytes"))
+    }
+    if code == CURLE_COULDNT_CONNECT, let refusedAddress, !hasPermittedAddress {
+      return .failure(failure(.blockedAddress, refusedAddress))
+    }
+    if code == CURLE_UNSUPPORTED_PROTOCOL, head.status == nil {
+      return .failure(failure(.connectFailure, "the origin does not speak HTTP"))
+    }
+    guard code == CURLE_OK else {
+      let words = easy.errorText ?? code.text
+      return .failure(failure(code.failureCode(hasAnswer: head.status != nil), words))
+    }
+    return resultOfWholeAnswer()
+  }
+
+  private func resultOfWholeAnswer() -> Result<FetchedBody, Failure> {
+    guard let status = head.status else {
+      return .failure(failure(.internal, "an answer without a status"))
+    }
+    switch status {
+    case 206:
+      // Nobody asked for a range (RFC 9110 section 15.3.7).
+      return .failure(httpFailure(status, "the origin sent a part of the body unasked"))
+    case 200..<300 where !body.bytes.isEmpty:
+      return .success(
+        FetchedBody(
+          bytes: body.bytes, httpStatus: status,
+          effectiveURL: easy.text(CURLINFO_EFFECTIVE_URL) ?? "",
+          contentType: easy.text(CURLINFO_CONTENT_TYPE), heldByteCount: body.capacity))
+    case 200:
+      return .failure(failure(.notAnImage, "the origin sent an empty body"))
+    case 200..<300:
+      return .failure(httpFailure(status, "the origin answered \(status), without a body"))
+    default:
+      return .failure(httpFailure(status, "the origin answered \(status), leading nowhere"))
+    }
+  }
+
+  private func httpFailure(_ status: Int, _ detail: String) -> Failure {
+    Failure(stage: .fetch, code: .httpStatus, httpStatus: status, detail: detail)
+  }
+
+  private func failure(_ code: Failure.Code, _ detail: String) -> Failure {
+    Failure(stage: .fetch, code: code, httpStatus: head.status, detail: detail)
+  }
+}
+
+extension CURLcode {
+  /// The failure libcurl's code (libcurl-errors(3)) stands for.
+  ///
+  /// - Parameter hasAnswer: whether an answer began to come in. The same broken connection is a
+  ///   truncated body after that and a failed connection before.
+  func failureCode(hasAnswer: Bool) -> Failure.Code {
+    switch self {
+    case CURLE_URL_MALFORMAT: .invalidURL
+    case CURLE_UNSUPPORTED_PROTOCOL: .unsupportedScheme
+    case CURLE_COULDNT_RESOLVE_HOST: .dnsFailure
+    case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED: .connectFailure
+    case CURLE_OPERATION_TIMEDOUT: .timeout
+    case CURLE_TOO_MANY_REDIRECTS: .tooManyRedirects
+    case CURLE_OUT_OF_MEMORY: .outOfMemory
+    case CURLE_PARTIAL_FILE: .truncatedBody
+    case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING, CURLE_WEIRD_SERVER_REPLY,
+      CURLE_HTTP2, CURLE_HTTP2_STREAM:
+      hasAnswer ? .truncatedBody : .connectFailure
+    case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM,
+      CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_SHUTDOWN_FAILED,
+      CURLE_SSL_CRL_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
+      CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CLIENTCERT, CURLE_SSL_ENGINE_NOTFOUND,
+      CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED, CURLE_USE_SSL_FAILED:
+      .tlsFailure
+    default: .internal
+    }
+  }
+}

@@ -1,0 +1,86 @@
+internal import CCurl
+internal import ImgWire
+
+/// What all transfers of a pool have in common.
+struct TransferSettings {
+  let limits: Limits
+  let addressPolicy: AddressPolicy
+  let userAgent: String
+  let headers: RequestHeaders
+  let budget: BodyBudget
+}
+
+/// One transfer under way: its handle and what came in.
+///
+/// The handle's callbacks point at this object, so the pool keeps it until the handle has left the
+/// multi handle.
+final class Transfer {
+  let id: UInt64
+  let easy: EasyHandle
+  private let url: ParsedURL
+  let settings: TransferSettings
+
+  /// Of the answer under way; each redirect begins a new one.
+  var head = ResponseHead()
+  var body: BodyBuffer
+  /// Bytes of all bodies that were handed over, kept or not.
+  var bytesReceived = 0
+  /// Whether a body passed the limit, which ended the transfer.
+  var isOverLimit = false
+  /// The addresses of the host under way: the last one refused, with the reason, and whether any
+  /// was permitted.
+  var refusedAddress: String?
+  var hasPermittedAddress = false
+
+  /// - Parameter easy: a fresh or reset handle.
+  init(
+    id: UInt64, url: ParsedURL, easy: EasyHandle, settings: TransferSettings
+  ) throws(CurlError) {
+    self.id = id
+    self.easy = easy
+    self.url = url
+    self.settings = settings
+    body = BodyBuffer(maximumByteCount: Int(settings.limits.maxBodyByteCount))
+    try configureRequest()
+    try configureLimits()
+    try installCallbacks()
+  }
+
+  /// What is sent, and to whom. Left as libcurl has them: no cookies, no .netrc, no Accept-Encoding
+  /// (images are compressed already), certificates are verified, HTTP/2 over TLS where offered.
+  private func configureRequest() throws(CurlError) {
+    try easy.set(url)
+    try easy.set(settings.headers)
+    try easy.set(CURLOPT_USERAGENT, settings.userAgent)
+    try easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
+    try easy.set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
+    try easy.set(CURLOPT_FOLLOWLOCATION, 1)
+    // The empty name is libcurl's for "no proxy, whatever the environment says". Through a proxy,
+    // the address guard would judge the proxy's address.
+    try easy.set(CURLOPT_PROXY, "")
+    try easy.set(CURLOPT_NOSIGNAL, 1)
+    // A look-up runs in a thread of its own. Without this, libcurl waits for that thread to end
+    // when a transfer is cancelled or times out, and with it waits the whole loop.
+    try easy.set(CURLOPT_QUICK_EXIT, 1)
+  }
+
+  private func configureLimits() throws(CurlError) {
+    let limits = settings.limits
+    try easy.set(
+      CURLOPT_CONNECTTIMEOUT_MS, Self.positive(limits.connectTimeoutMilliseconds))
+    try easy.set(CURLOPT_TIMEOUT_MS, Self.positive(limits.transferTimeoutMilliseconds))
+    // libcurl counts a stall in whole seconds, and none while a transfer is paused.
+    try easy.set(CURLOPT_LOW_SPEED_LIMIT, 1_024)
+    try easy.set(
+      CURLOPT_LOW_SPEED_TIME, (Self.positive(limits.stallTimeoutMilliseconds) + 999) / 1_000)
+    // Here it is -1 that would mean "no limit".
+    try easy.set(CURLOPT_MAXREDIRS, max(limits.maxRedirects, 0))
+    // Refuses by Content-Length alone; the callbacks hold the limit where none is declared.
+    try easy.setLarge(CURLOPT_MAXFILESIZE_LARGE, limits.maxBodyByteCount)
+  }
+
+  /// In the range libcurl takes, in which 0 would mean "no limit".
+  private static func positive(_ value: Int64) -> Int {
+    Int(min(max(value, 1), Int64(Int32.max)))
+  }
+}

@@ -1,0 +1,176 @@
+import ImgFetch
+import ImgWire
+import TestOrigin
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct FetchFailureTests {
+  // MARK: What the origin says
+
+  @Test(arguments: [
+    (404, false), (403, false), (410, false), (429, true), (500, true), (503, true),
+  ])
+  func `a status from 400 on is a failure with that status`(
+    status: Int, isRetryable: Bool
+  ) throws {
+    let origin = try TestOrigin()
+    origin.serve("/a", .status(status))
+    let failure = try #require(Fetcher().fetch(origin.baseURL + "/a").failure)
+    #expect(failure.stage == .fetch)
+    #expect(failure.code == .httpStatus)
+    #expect(failure.httpStatus == status)
+    #expect(failure.isRetryable == isRetryable)
+  }
+
+  @Test func `an origin's wish to be left alone for a while is passed on`() throws {
+    let origin = try TestOrigin()
+    origin.serve("/a", .status(503, retryAfter: "7"))
+    #expect(try Fetcher().fetch(origin.baseURL + "/a").retryAfterSeconds == 7)
+  }
+
+  @Test func `the page of an error is not read without end`() throws {
+    let origin = try TestOrigin()
+    origin.serve("/a", .response(Response(status: 500, delivery: .endless)))
+    let transfer = try Fetcher().fetch(origin.baseURL + "/a")
+    #expect(transfer.failure?.httpStatus == 500)
+    #expect(transfer.bytesReceived < 1 << 20)
+  }
+
+  @Test(arguments: [204, 206, 300, 304])
+  func `a status that brings no whole body and leads nowhere is a failure`(status: Int) throws {
+    let origin = try TestOrigin()
+    origin.serve("/a", .status(status))
+    let failure = try #require(Fetcher().fetch(origin.baseURL + "/a").failure)
+    #expect(failure.code == .httpStatus)
+    #expect(failure.httpStatus == status)
+    #expect(!failure.isRetryable)
+  }
+
+  @Test func `an empty body is not an image`() throws {
+    let origin = try TestOrigin()
+    origin.serve("/a", .empty)
+    #expect(try Fetcher().fetch(origin.baseURL + "/a").failure?.code == .notAnImage)
+  }
+
+  // MARK: Size
+
+  @Test func `a declared length over the limit is refused before the body`() throws {
+    let origin = try TestOrigin()
+    origin.serve("/a", .body(noise(10_001)))
+    let transfer = try Fetcher { $0.maxBodyByteCount = 10_000 }.fetch(origin.baseURL + "/a")
+    #expect(transfer.failure?.code == .tooLarge)
+    #expect(transfer.bytesReceived == 0)
+  }
+
+  @Test(arguments: [Delivery.whole, .chunked])
+  func `a body of exactly the limit is taken`(delivery: Delivery) throws {
+    let origin = try TestOrigin()
+    origin.serve("/a", .body(noise(10_000), delivery: delivery))
+    let transfer = try Fetcher { $0.maxBodyByteCount = 10_000 }.fetch(origin.baseURL + "/a")
+    #expect(transfer.body?.bytes.count == 10_000)
+  }
+
+  @Test func `a body without end is cut off at the limit`() throws {
+    let origin = try TestOrigin()
+    origin.serve("/a", .body([], delivery: .endless))
+    let transfer = try Fetcher { $0.maxBodyByteCount = 100_000 }.fetch(origin.baseURL + "/a")
+    #expect(transfer.failure?.code == .tooLarge)
+    #expect(transfer.failure?.isRetryable == false)
+  }
+
+  @Test func `a redirect with a body without end is cut off at the limit`() throws {
+    let origin = try TestOrigin()
+    let location = Header("Location", "/b")
+    origin.serve(
+      "/a", .response(Response(status: 302, headers: [location], delivery: .endless)))
+    let transfer = try Fetcher { $0.maxBodyByteCount = 100_000 }.fetch(origin.baseURL + "/a")
+    #expect(transfer.failure?.code == .tooLarge)
+  }
+
+  // MARK: Broken bodies
+
+  @Test(arguments: [
+    Delivery.cut(after: 5_000), .cut(after: 5_000, declaresLength: false), .reset(after: 5_000),
+    .wrongLength(declared: 20_000),
+  ])
+  func `a body that breaks off is truncated`(delivery: Delivery) throws {
+    let origin = try TestOrigin()
+    origin.serve("/a", .body(noise(10_000), delivery: delivery))
+    let failure = try #require(Fetcher().fetch(origin.baseURL + "/a").failure)
+    #expect(failure.code == .truncatedBody)
+    #expect(failure.isRetryable)
+  }
+
+  @Test func `a head that breaks off is truncated too`() throws {
+    let listener = try RawListener()
+    let failure = try #require(
+      Fetcher().fetch(listener.baseURL) {
+        listener.answer(with: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-")
+      }.failure)
+    #expect(failure.code == .truncatedBody, "\(failure.detail)")
+  }
+
+  // MARK: Time
+
+  @Test func `an origin that does not answer in time is a timeout of the whole`() throws {
+    let origin = try TestOrigin()
+    origin.serve("/a", .body([1], delivery: .hold))
+    let fetcher = try Fetcher { $0.transferTimeoutMilliseconds = 300 }
+    let failure = try #require(fetcher.fetch(origin.baseURL + "/a").failure)
+    #expect(failure.code == .timeout)
+    #expect(failure.isRetryable)
+    #expect(failure.detail.contains("Operation timed out after"))
+  }
+
+  @Test func `a body that stops coming is a timeout of the stalled`() throws {
+    let origin = try TestOrigin()
+    origin.serve("/a", .body(noise(10_000), delivery: .stall(after: 100)))
+    let fetcher = try Fetcher { $0.stallTimeoutMilliseconds = 1_000 }
+    let failure = try #require(fetcher.fetch(origin.baseURL + "/a").failure)
+    #expect(failure.code == .timeout)
+    #expect(failure.detail.contains("too slow"))
+  }
+
+  @Test func `a connection that does not stand in time is a timeout of connecting`() throws {
+    let listener = try RawListener()
+    try listener.fillQueue()
+    let fetcher = try Fetcher { $0.connectTimeoutMilliseconds = 300 }
+    let failure = try #require(fetcher.fetch(listener.baseURL).failure)
+    #expect(failure.code == .timeout)
+    #expect(failure.detail.contains("Failed to connect"))
+  }
+
+  // MARK: No connection
+
+  @Test func `a port nobody listens at is a failure to connect`() throws {
+    let origin = try TestOrigin()
+    origin.stop()
+    let failure = try #require(Fetcher().fetch(origin.baseURL + "/a").failure)
+    #expect(failure.code == .connectFailure)
+    #expect(failure.isRetryable)
+  }
+
+  @Test(arguments: ["", "SSH-2.0-server\r\n", "HTTP/1.1"])
+  func `a connection that brings no head of an answer is a failure to connect`(
+    text: String
+  ) throws {
+    let listener = try RawListener()
+    let failure = try #require(
+      Fetcher().fetch(listener.baseURL) { listener.answer(with: text) }.failure)
+    #expect(failure.code == .connectFailure)
+  }
+
+  @Test func `a name nobody has is a failure of the name service`() throws {
+    #expect(try Fetcher().fetch("http://nothing.invalid/").failure?.code == .dnsFailure)
+  }
+
+  @Test func `an origin without TLS at an https URL is a failure of TLS`() throws {
+    let origin = try TestOrigin()
+    let failure = try Fetcher().fetch("https://127.0.0.1:\(origin.port)/").failure
+    #expect(failure?.code == .tlsFailure)
+  }
+
+  @Test(arguments: ["http://127.0.0.1:99999/", "http://[::1/", "http://127.0.0.1:http/"])
+  func `a URL libcurl's parser refuses is invalid`(url: String) throws {
+    #expect(try Fetcher().fetch(url).failure?.code == .invalidURL)
+  }
+}

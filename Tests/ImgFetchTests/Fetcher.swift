@@ -1,0 +1,110 @@
+import ImgFetch
+import ImgSystem
+import ImgWire
+import Testing
+
+/// A pool, its poller, and the loop that drives both on the calling thread.
+final class Fetcher {
+  let pool: TransferPool
+  private let poller: Poller
+  private(set) var finished: [UInt64: FinishedTransfer] = [:]
+  private var nextID: UInt64 = 1
+
+  private static let runtime = Result { () throws(CurlError) in try CurlRuntime.start() }
+  private static let tokenBase: UInt64 = 7 << 32
+
+  /// - Parameters:
+  ///   - networks: blocks that may be connected to, such as `127.0.0.0/8`.
+  ///   - adjust: changes the default limits.
+  ///   - bodyBudget: what the bodies may take together, in bytes.
+  init(
+    allowing networks: [String] = ["127.0.0.0/8"], bodyBudget: Int = 1 << 30,
+    adjust: (inout Limits) -> Void = { _ in }
+  ) throws {
+    var limits = Limits()
+    adjust(&limits)
+    poller = try Poller()
+    pool = try TransferPool(
+      runtime: Self.runtime.get(), limits: limits, bodyBudgetByteCount: bodyBudget,
+      addressPolicy: AddressPolicy(allowed: networks.map(range)),
+      poller: poller, tokenBase: Self.tokenBase, userAgent: "imgctl-test/1")
+  }
+
+  func start(_ url: String) throws -> UInt64 {
+    defer { nextID += 1 }
+    pool.start(nextID, url: try ImageURL(parsing: url))
+    return nextID
+  }
+
+  /// Fetches one URL to its end; `turn` is called after each turn of the loop.
+  func fetch(_ url: String, turn: () -> Void = {}) throws -> FinishedTransfer {
+    let id = try start(url)
+    try run {
+      turn()
+      return finished[id] != nil
+    }
+    let transfer = finished.removeValue(forKey: id)
+    return try #require(transfer)
+  }
+
+  /// Fetches URLs side by side and gives their ends in the order of the URLs.
+  func fetch(_ urls: [String]) throws -> [FinishedTransfer] {
+    let ids = try urls.map(start)
+    try run { ids.allSatisfy { finished[$0] != nil } }
+    return ids.compactMap { finished.removeValue(forKey: $0) }
+  }
+
+  /// Runs the loop until `isDone`, which is asked after each turn.
+  func run(within limit: Duration = .seconds(20), until isDone: () -> Bool) throws {
+    let end = ContinuousClock.now + limit
+    collect()
+    while !isDone() {
+      let now = ContinuousClock.now
+      guard now < end else { throw OutOfTime() }
+      let wake = min(pool.deadline ?? end, end)
+      for readiness in try poller.wait(timeout: max(wake - now, .zero)) {
+        pool.handle(readiness)
+      }
+      pool.handleDeadline(at: .now)
+      collect()
+    }
+  }
+
+  private func collect() {
+    for transfer in pool.takeFinished() { finished[transfer.id] = transfer }
+  }
+
+  struct OutOfTime: Error {}
+}
+
+extension FinishedTransfer {
+  var body: FetchedBody? { try? result.get() }
+
+  var failure: Failure? {
+    guard case .failure(let failure) = result else { return nil }
+    return failure
+  }
+}
+
+/// Reads a block such as `127.0.0.0/8`.
+func range(_ text: String) throws -> NetworkRange {
+  let parts = text.split(separator: "/")
+  guard let bytes = parts.first.flatMap({ IPAddress.bytes(parsing: String($0)) }),
+    let prefixLength = parts.count == 2 ? Int(parts[1]) : bytes.count * 8,
+    let range = NetworkRange(bytes: bytes, prefixLength: prefixLength)
+  else { throw NotANetwork(text: text) }
+  return range
+}
+
+struct NotANetwork: Error {
+  let text: String
+}
+
+/// Bytes without a short period, so that a lost, doubled or misplaced part shows.
+func noise(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
+  var state = seed
+  return (0..<count).map { _ in
+    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+    return UInt8(truncatingIfNeeded: state >> 56)
+  }
+}

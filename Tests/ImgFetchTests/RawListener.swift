@@ -1,0 +1,61 @@
+import Glibc
+
+/// A loopback port below HTTP: for what no HTTP server would do.
+final class RawListener {
+  private let listener: CInt
+  private var connections: [CInt] = []
+  private var address = sockaddr_in()
+
+  init() throws {
+    let type = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+    listener = socket(AF_INET, type, 0)
+    try check(listener)
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    try check(unsafe withAddress { unsafe bind(listener, $0, size) })
+    // A queue of 0 still holds one connection.
+    try check(listen(listener, 0))
+    try check(unsafe withAddress { unsafe getsockname(listener, $0, &size) })
+  }
+
+  deinit {
+    for descriptor in connections + [listener] { close(descriptor) }
+  }
+
+  var baseURL: String { "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))" }
+
+  /// Fills the queue of connections that wait to be accepted: the kernel drops the first packet of
+  /// the next one, which never comes to stand.
+  func fillQueue() throws {
+    let connection = socket(AF_INET, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    try check(connection)
+    connections.append(connection)
+    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    try check(unsafe withAddress { unsafe connect(connection, $0, size) })
+  }
+
+  /// Accepts a connection if one waits, sends `text` whatever was asked, and ends the stream.
+  func answer(with text: String) {
+    let connection = accept(listener, nil, nil)
+    guard connection >= 0 else { return }
+    connections.append(connection)
+    let bytes = Array(text.utf8)
+    _ = unsafe send(connection, bytes, bytes.count, CInt(MSG_NOSIGNAL))
+    shutdown(connection, CInt(SHUT_WR))
+  }
+
+  private func withAddress(_ body: (UnsafeMutablePointer<sockaddr>) -> CInt) -> CInt {
+    unsafe withUnsafeMutablePointer(to: &address) {
+      unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe body($0) }
+    }
+  }
+
+  private func check(_ result: CInt) throws {
+    guard result >= 0 else { throw CallFailed(code: errno) }
+  }
+
+  struct CallFailed: Error {
+    let code: CInt
+  }
+}
