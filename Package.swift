@@ -29,6 +29,8 @@ let package = Package(
     .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
     .systemLibrary(
       name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(name: "CVips", pkgConfig: "vips", providers: [.apt(["libvips-dev"])]),
+
     // MARK: - ImgSystem: the only raw system calls
 
     .target(name: "ImgSystem", dependencies: ["CLinux"], swiftSettings: settings),
@@ -113,6 +115,24 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // MARK: - ImgDecode: libvips
+
+    .target(
+      name: "ImgDecode",
+      dependencies: [
+        "CVips",
+        "ImgWire",
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "ImgDecodeTests",
+      dependencies: [
+        "ImgDecode",
+        "ImgWire",
+        "TestPictures",
+      ],
+      swiftSettings: settings),
+
     // MARK: - ImgTransport: typed messages over Unix sockets
 
     .target(
@@ -143,5 +163,13 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "TestOriginTests", dependencies: ["TestOrigin"], swiftSettings: settings),
+    .target(
+      name: "TestPictures",
+      dependencies: [
+        "CVips",
+        "ImgDecode",
+      ],
+      path: "Tests/TestPictures",
+      swiftSettings: settings),
   ]
 )

@@ -1,0 +1,127 @@
+package import ImgWire
+
+/// Tells by its first bytes what a body is. Pure, and independent of what an origin claims.
+package enum FormatSniffer {
+  /// What the first bytes say.
+  package enum Finding: Hashable, Sendable {
+    /// A format that is decoded.
+    case picture(ImageFormat)
+    /// A format of pictures or pages, named for people, that is known and not taken.
+    case unsupported(String)
+    /// No picture that anybody here knows.
+    case notAnImage
+  }
+
+  /// How far into a body anything is looked for: as far as libvips looks for the root element of an
+  /// SVG, which may stand behind a long comment. Every other format shows itself earlier.
+  package static let examinedByteCount = 1_000
+
+  package static func sniff(_ body: [UInt8]) -> Finding {
+    let head = body.prefix(examinedByteCount)
+    if let signature = signatures.first(where: { $0.matches(head) }) { return signature.finding }
+    if let finding = isoMedia(head) { return finding }
+    if isWindowsBitmap(head) { return .unsupported("bmp") }
+    if isPortableAnymap(head) { return .unsupported("pnm") }
+    return XMLPrologue.isSVG(head) ? .picture(.svg) : .notAnImage
+  }
+
+  // MARK: - Fixed signatures
+
+  /// Bytes that begin every file of a format, and a second run of bytes further in where the first
+  /// belongs to several formats.
+  private struct Signature: Sendable {
+    let start: [UInt8]
+    var later: (offset: Int, bytes: [UInt8])?
+    let finding: Finding
+
+    init(_ start: [UInt8], _ finding: Finding) {
+      self.start = start
+      self.finding = finding
+    }
+
+    init(_ text: StaticString, at offset: Int? = nil, later: String = "", _ finding: Finding) {
+      start = Array(text.description.utf8)
+      self.later = offset.map { ($0, Array(later.utf8)) }
+      self.finding = finding
+    }
+
+    func matches(_ head: ArraySlice<UInt8>) -> Bool {
+      guard head.starts(with: start) else { return false }
+      guard let later else { return true }
+      return head.dropFirst(later.offset).starts(with: later.bytes)
+    }
+  }
+
+  private static let signatures: [Signature] = [
+    Signature([0xFF, 0xD8, 0xFF], .picture(.jpeg)),
+    Signature([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A], .picture(.png)),
+    Signature("RIFF", at: 8, later: "WEBP", .picture(.webp)),
+    Signature("GIF87a", .picture(.gif)),
+    Signature("GIF89a", .picture(.gif)),
+    // TIFF 6.0 section 2, then BigTIFF's version 43; each in both byte orders.
+    Signature([0x49, 0x49, 0x2A, 0x00], .picture(.tiff)),
+    Signature([0x4D, 0x4D, 0x00, 0x2A], .picture(.tiff)),
+    Signature([0x49, 0x49, 0x2B, 0x00], .picture(.tiff)),
+    Signature([0x4D, 0x4D, 0x00, 0x2B], .picture(.tiff)),
+    // JPEG XL (ISO/IEC 18181): the bare codestream, then the container of boxes.
+    Signature([0xFF, 0x0A], .picture(.jxl)),
+    Signature([0, 0, 0, 0x0C] + Array("JXL \r\n".utf8) + [0x87, 0x0A], .picture(.jxl)),
+    Signature([0, 0, 0, 0x0C] + Array("jP  \r\n".utf8) + [0x87, 0x0A], .unsupported("jp2")),
+    Signature([0xFF, 0x4F, 0xFF, 0x51], .unsupported("jp2")),
+    Signature([0, 0, 1, 0], .unsupported("ico")),
+    Signature([0, 0, 2, 0], .unsupported("cur")),
+    Signature("icns", .unsupported("icns")),
+    Signature("8BPS", .unsupported("psd")),
+    Signature("%PDF-", .unsupported("pdf")),
+    Signature("%!PS", .unsupported("postscript")),
+    Signature("qoif", .unsupported("qoi")),
+    Signature("#?RADIANCE", .unsupported("hdr")),
+    Signature("#?RGBE", .unsupported("hdr")),
+    Signature([0x76, 0x2F, 0x31, 0x01], .unsupported("exr")),
+    Signature("DDS ", .unsupported("dds")),
+    Signature("gimp xcf", .unsupported("xcf")),
+    Signature("SIMPLE  =", .unsupported("fits")),
+    Signature([0x8A, 0x4D, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A], .unsupported("mng")),
+    Signature([0x49, 0x49, 0xBC, 0x01], .unsupported("jpeg xr")),
+    Signature("FUJIFILMCCD-RAW", .unsupported("raf")),
+    Signature([0x49, 0x49, 0x52, 0x4F], .unsupported("orf")),
+    Signature([0x49, 0x49, 0x55, 0x00], .unsupported("rw2")),
+    Signature("AT&TFORM", .unsupported("djvu")),
+  ]
+
+  // MARK: - Formats that take more than a comparison
+
+  /// HEIF and AVIF are ISO base media files (ISO/IEC 14496-12): a first box `ftyp` with a major
+  /// brand, a version and compatible brands. The structural brand `mif1` may hold either codec, so
+  /// the compatible brands decide; a film in the same container is not an image.
+  private static func isoMedia(_ head: ArraySlice<UInt8>) -> Finding? {
+    guard head.count >= 12, head.dropFirst(4).starts(with: "ftyp".utf8) else { return nil }
+    let boxByteCount = head.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+    let box = Array(head.prefix(boxByteCount))
+    guard box.count >= 12 else { return .notAnImage }
+    let offsets = [8] + stride(from: 16, through: box.count - 4, by: 4)
+    let brands = Set(offsets.map { String(decoding: box[$0..<$0 + 4], as: UTF8.self) })
+    // libvips refuses an animation by its major brand, even where there is a still beside it.
+    if box[8..<12].elementsEqual("avis".utf8) { return .unsupported("avif sequence") }
+    if !brands.isDisjoint(with: ["avif", "avis"]) { return .picture(.avif) }
+    let heifBrands: Set = [
+      "heic", "heix", "heim", "heis", "hevc", "hevx", "hevm", "hevs", "mif1", "msf1",
+    ]
+    if !brands.isDisjoint(with: heifBrands) { return .picture(.heif) }
+    return brands.contains("crx ") ? .unsupported("cr3") : .notAnImage
+  }
+
+  /// "BM" alone also begins text, so the size of the second header must be one that exists.
+  private static func isWindowsBitmap(_ head: ArraySlice<UInt8>) -> Bool {
+    guard head.starts(with: "BM".utf8), head.count >= 18 else { return false }
+    let headerByteCount = head.dropFirst(14).prefix(4).reversed().reduce(0) { $0 << 8 | Int($1) }
+    return [12, 16, 40, 52, 56, 64, 108, 124].contains(headerByteCount)
+  }
+
+  /// "P1" … "P7" and the floating-point "PF" and "Pf", each followed by white space.
+  private static func isPortableAnymap(_ head: ArraySlice<UInt8>) -> Bool {
+    let start = Array(head.prefix(3))
+    guard start.count == 3, start[0] == UInt8(ascii: "P") else { return false }
+    return "1234567Ff".utf8.contains(start[1]) && " \t\r\n".utf8.contains(start[2])
+  }
+}

@@ -1,0 +1,17 @@
+import ImgWire
+
+extension ImageFormat {
+  /// The nickname of the libvips operation that reads this format from memory.
+  var loader: String {
+    switch self {
+    case .jpeg: "jpegload_buffer"
+    case .png: "pngload_buffer"
+    case .webp: "webpload_buffer"
+    case .gif: "gifload_buffer"
+    case .tiff: "tiffload_buffer"
+    case .heif, .avif: "heifload_buffer"
+    case .jxl: "jxlload_buffer"
+    case .svg: "svgload_buffer"
+    }
+  }
+}

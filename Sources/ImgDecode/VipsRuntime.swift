@@ -1,0 +1,45 @@
+import CVips
+import ImgWire
+
+/// The proof that libvips is ready: whoever holds one may decode.
+///
+/// libvips is one per process and its start is not safe against other threads, so a process starts
+/// it once; asking again gives the same answer.
+package struct VipsRuntime: Sendable {
+  /// Evaluated once, however many threads ask.
+  private static let started = Result<VipsRuntime, VipsError> { () throws(VipsError) in
+    guard unsafe vips_init("imgctl") == 0 else { throw VipsError(operation: "vips_init") }
+    return VipsRuntime()
+  }
+
+  /// Starts libvips. Called before the process has threads of its own.
+  package static func start() throws(VipsError) -> VipsRuntime {
+    try started.get()
+  }
+
+  private init() {
+    // No picture is decoded twice, so remembered operations are memory lost.
+    vips_cache_set_max(0)
+    // One decode uses one core: the parallelism is that of the worker processes.
+    vips_concurrency_set(1)
+    img_vips_silence_warnings()
+    blockLoaders()
+  }
+
+  /// Leaves the loaders of the formats that are taken, and no other. Blocked is above all what hands
+  /// the bytes to a further library of many formats (ImageMagick, OpenSlide, MATLAB, …).
+  private func blockLoaders() {
+    unsafe vips_operation_block_set("VipsForeignLoad", 1)
+    for format in ImageFormat.allCases {
+      // A build of libvips may lack a loader; its pictures then fail one by one.
+      let type = unsafe vips_type_find("VipsForeignLoad", format.loader)
+      if let name = unsafe g_type_name(type) { unsafe vips_operation_block_set(name, 0) }
+    }
+  }
+
+  /// Frees what libvips keeps for the calling thread. The last call of a thread that decoded and
+  /// that libvips did not create.
+  package func shutdownThread() {
+    vips_thread_shutdown()
+  }
+}

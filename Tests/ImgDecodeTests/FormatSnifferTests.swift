@@ -1,0 +1,83 @@
+import ImgDecode
+import ImgWire
+import TestPictures
+import Testing
+
+@Suite struct FormatSnifferTests {
+  @Test(arguments: PictureFormat.allCases)
+  func `every picture that is decoded is recognised`(format: PictureFormat) throws {
+    let picture = try PictureMaker.start().card(index: 1, width: 40, height: 30, format: format)
+    #expect(FormatSniffer.sniff(picture) == .picture(format.imageFormat))
+  }
+
+  @Test(arguments: [
+    ("\0\0\0\u{1C}ftypmif1\0\0\0\0mif1heicmiaf", FormatSniffer.Finding.picture(.heif)),
+    ("\0\0\0\u{1C}ftypmif1\0\0\0\0mif1avifmiaf", .picture(.avif)),
+    ("\0\0\0\u{18}ftypmif1\0\0\0\0avismiaf", .picture(.avif)),
+    ("\0\0\0\u{18}ftypavis\0\0\0\0avifmiaf", .unsupported("avif sequence")),
+    ("\0\0\0\u{18}ftypisom\0\0\0\0isommp41", .notAnImage),
+    ("\0\0\0\u{18}ftypcrx \0\0\0\u{1}crx isom", .unsupported("cr3")),
+    ("\0\0\0\u{08}ftypavif\0\0\0\0avif", .notAnImage),
+    ("\0\0\0\u{0C}JXL \r\n", .notAnImage),
+    ("II*\0\u{8}\0\0\0", .picture(.tiff)),
+    ("MM\0*\0\0\0\u{8}", .picture(.tiff)),
+    ("RIFF\0\0\0\0WAVEfmt ", .notAnImage),
+    ("GIF88a", .notAnImage),
+    ("BM\0\0\0\0\0\0\0\0\0\0\0\0\u{28}\0\0\0", .unsupported("bmp")),
+    ("BMW makes cars and motorcycles", .notAnImage),
+    ("P6\n3 2\n255\n", .unsupported("pnm")),
+    ("P6 is a name", .unsupported("pnm")),
+    ("P8\n3 2\n255\n", .notAnImage),
+    ("%PDF-1.7\n", .unsupported("pdf")),
+    ("8BPS\0\u{1}", .unsupported("psd")),
+    ("PK\u{3}\u{4}", .notAnImage),
+    ("plain words", .notAnImage),
+    ("{\"error\": \"not found\"}", .notAnImage),
+    ("", .notAnImage),
+  ])
+  func `the first bytes tell the format`(head: String, finding: FormatSniffer.Finding) {
+    #expect(FormatSniffer.sniff(Array(head.utf8)) == finding)
+  }
+
+  @Test(arguments: [
+    ([0xFF, 0x0A, 0xFA], FormatSniffer.Finding.picture(.jxl)),
+    ([0, 0, 0, 0x0C, 0x4A, 0x58, 0x4C, 0x20, 0x0D, 0x0A, 0x87, 0x0A], .picture(.jxl)),
+    ([0, 0, 0, 0x0C, 0x6A, 0x50, 0x20, 0x20, 0x0D, 0x0A, 0x87, 0x0A], .unsupported("jp2")),
+    ([0xFF, 0xD8, 0xFF, 0xE0], .picture(.jpeg)),
+    ([0xFF, 0xD8], .notAnImage),
+    ([0x4D, 0x4D, 0x00, 0x2B], .picture(.tiff)),
+    ([0, 0, 1, 0, 1, 0], .unsupported("ico")),
+    ([0x76, 0x2F, 0x31, 0x01], .unsupported("exr")),
+  ])
+  func `bytes outside of ASCII tell the format`(head: [UInt8], finding: FormatSniffer.Finding) {
+    #expect(FormatSniffer.sniff(head) == finding)
+  }
+
+  @Test(arguments: [
+    "<svg/>",
+    "<svg xmlns='http://www.w3.org/2000/svg'>",
+    "\u{FEFF}<?xml version='1.0'?>\n<!-- drawn by hand -->\n<svg>",
+    "<!DOCTYPE svg [ <!ENTITY red \"<a>\"> ]>\r\n<svg\twidth='1'>",
+  ])
+  func `a document whose root element is svg is one`(text: String) {
+    #expect(FormatSniffer.sniff(Array(text.utf8)) == .picture(.svg))
+  }
+
+  @Test(arguments: [
+    "<!DOCTYPE html><html><svg></svg></html>",
+    "<html><body><svg></svg></body></html>",
+    "<!-- <svg> -->",
+    "<!-- never closed <svg>",
+    "<?xml version='1.0'?><rss></rss>",
+    "<svgs>",
+    "<",
+  ])
+  func `a document that merely mentions svg is not one`(text: String) {
+    #expect(FormatSniffer.sniff(Array(text.utf8)) == .notAnImage)
+  }
+
+  @Test func `what stands after the examined bytes does not count`() {
+    let padding = String(repeating: " ", count: FormatSniffer.examinedByteCount)
+    #expect(FormatSniffer.sniff(Array((padding + "<svg>").utf8)) == .notAnImage)
+  }
+}

@@ -1,0 +1,135 @@
+import ImgDecode
+import ImgWire
+import TestPictures
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct RefusalTests {
+  private let fixture: ThumbnailFixture
+
+  init() throws {
+    fixture = try ThumbnailFixture()
+  }
+
+  // MARK: - Not a picture
+
+  @Test(arguments: ["", "words", "<html><svg/></html>", "PK\u{3}\u{4}", "{}"])
+  func `a body that is no picture is named so`(body: String) {
+    #expect(fixture.failureCode(of: Array(body.utf8)) == .notAnImage)
+  }
+
+  @Test(arguments: ["%PDF-1.7\n1 0 obj", "P6\n1 1\n255\nabc"])
+  func `a format that is not taken is named so`(body: String) {
+    #expect(fixture.failureCode(of: Array(body.utf8)) == .unsupportedFormat)
+  }
+
+  @Test func `junk behind a picture's first bytes is a corrupt picture`() {
+    let junk = (0..<500).map { UInt8(truncatingIfNeeded: $0 &* 73) }
+    for start: [UInt8] in [
+      [0xFF, 0xD8, 0xFF], Array("GIF89a".utf8), Array("RIFF____WEBP".utf8), [0xFF, 0x0A],
+      Array("II*\0".utf8), Array("<svg ".utf8),
+    ] {
+      #expect(fixture.failureCode(of: start + junk) == .corruptImage)
+    }
+  }
+
+  @Test func `a failure tells where and why`() {
+    let failure = #expect(throws: Failure.self) {
+      try fixture.thumbnailer.thumbnail(of: [0xFF, 0xD8, 0xFF, 0xE0], as: .standard)
+    }
+    #expect(failure?.stage == .decode)
+    #expect(failure?.isRetryable == false)
+    #expect(failure?.detail.isEmpty == false)
+  }
+
+  // MARK: - Cut short
+
+  @Test(arguments: PictureFormat.allCases, [10, 50, 90])
+  func `a picture that ends early fails`(format: PictureFormat, percent: Int) throws {
+    let picture = try fixture.maker.noise(seed: 7, width: 200, height: 150, format: format)
+    let cut = Array(picture.prefix(picture.count * percent / 100))
+    #expect(fixture.failureCode(of: picture) == nil)
+    #expect(fixture.failureCode(of: cut) == .corruptImage)
+  }
+
+  @Test func `a crop does not hide that the end is missing`() throws {
+    let picture = try fixture.maker.noise(seed: 7, width: 100, height: 800)
+    let cut = Array(picture.prefix(picture.count * 9 / 10))
+    let variant = try Variant(width: 50, height: 50, mode: .fill, isCropped: true)
+    #expect(fixture.failureCode(of: picture, as: variant) == nil)
+    #expect(fixture.failureCode(of: cut, as: variant) == .corruptImage)
+  }
+
+  @Test func `an animation whose first frame is whole passes`() throws {
+    let picture = try fixture.maker.animation(index: 1, frameCount: 20)
+    #expect(fixture.failureCode(of: Array(picture.prefix(picture.count * 3 / 4))) == nil)
+    #expect(fixture.failureCode(of: Array(picture.prefix(picture.count / 40))) == .corruptImage)
+  }
+
+  // MARK: - Too large
+
+  @Test func `a declared size over the limit is refused before a pixel is decoded`() throws {
+    #expect(try fixture.failureCode(of: declaring(30_000, in: .png)) == .tooManyPixels)
+    #expect(try fixture.failureCode(of: declaring(30_000, in: .jpeg)) == .tooManyPixels)
+    let drawing = "<svg xmlns='http://www.w3.org/2000/svg' width='30000' height='30000'/>"
+    #expect(fixture.failureCode(of: Array(drawing.utf8)) == .tooManyPixels)
+  }
+
+  @Test func `a picture at the limit of pixels passes, one pixel over it does not`() throws {
+    var limits = Limits()
+    limits.maxPixels = 40 * 30
+    let picture = try fixture.maker.card(index: 1, width: 40, height: 30)
+    #expect(try ThumbnailFixture(limits: limits).failureCode(of: picture) == nil)
+    limits.maxPixels -= 1
+    #expect(try ThumbnailFixture(limits: limits).failureCode(of: picture) == .tooManyPixels)
+  }
+
+  @Test(arguments: [PictureFormat.gif, .webp])
+  func `the pixels of all frames count`(format: PictureFormat) throws {
+    var limits = Limits()
+    limits.maxPixels = 64 * 48 * 5
+    let picture = try fixture.maker.animation(index: 1, frameCount: 5, format: format)
+    #expect(try ThumbnailFixture(limits: limits).failureCode(of: picture) == nil)
+    limits.maxPixels -= 1
+    #expect(try ThumbnailFixture(limits: limits).failureCode(of: picture) == .tooManyPixels)
+  }
+
+  @Test(arguments: [PictureFormat.gif, .webp])
+  func `more frames than the limit are refused`(format: PictureFormat) throws {
+    var limits = Limits()
+    limits.maxFrames = 5
+    let limited = try ThumbnailFixture(limits: limits)
+    let five = try fixture.maker.animation(index: 1, frameCount: 5, format: format)
+    #expect(limited.failureCode(of: five) == nil)
+    let six = try fixture.maker.animation(index: 1, frameCount: 6, format: format)
+    #expect(limited.failureCode(of: six) == .tooManyFrames)
+  }
+
+  /// A small picture whose header claims `side` × `side` pixels.
+  private func declaring(_ side: Int, in format: PictureFormat) throws -> [UInt8] {
+    var picture = try fixture.maker.card(index: 1, width: 8, height: 8, format: format)
+    let claimed = [UInt8(side >> 8), UInt8(side & 0xFF)]
+    switch format {
+    case .jpeg:
+      // The frame header: marker, length (2), precision (1), height (2), width (2).
+      let marker = try #require(
+        picture.indices.first { picture[$0...].starts(with: [0xFF, 0xC0]) })
+      picture.replaceSubrange(marker + 5..<marker + 9, with: claimed + claimed)
+    default:
+      // The chunk IHDR: length (4), type (4), width (4), height (4), five more bytes, CRC (4).
+      picture.replaceSubrange(16..<24, with: [0, 0] + claimed + [0, 0] + claimed)
+      let sum = crc32(picture[12..<29])
+      picture.replaceSubrange(
+        29..<33, with: (0..<4).map { UInt8(truncatingIfNeeded: sum >> (24 - 8 * $0)) })
+    }
+    return picture
+  }
+
+  /// The checksum of a PNG chunk's type and data (ISO/IEC 15948 annex D).
+  private func crc32(_ bytes: ArraySlice<UInt8>) -> UInt32 {
+    ~bytes.reduce(UInt32.max) { sum, byte in
+      (0..<8).reduce(sum ^ UInt32(byte)) { bits, _ in
+        bits & 1 == 1 ? bits >> 1 ^ 0xEDB8_8320 : bits >> 1
+      }
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import ImgDecode
+import ImgWire
+import TestPictures
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct TransparencyTests {
+  private let fixture: ThumbnailFixture
+
+  init() throws {
+    fixture = try ThumbnailFixture()
+  }
+
+  private static let transparentFormats = PictureFormat.allCases.filter(\.hasAlpha)
+
+  /// A pixel in the transparent notch of a card of 256 × 192.
+  private func notch(of rendered: RenderedThumbnail) throws -> Raster.Pixel {
+    try fixture.reader.raster(of: rendered.bytes)[128, 180]
+  }
+
+  @Test(arguments: transparentFormats)
+  func `transparency makes an automatic thumbnail WebP`(format: PictureFormat) throws {
+    let picture = try fixture.maker.card(
+      index: 1, width: 256, height: 192, format: format, hasAlpha: true)
+    let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: .standard)
+    #expect(rendered.thumbnail.format == .webp)
+    #expect(try notch(of: rendered).alpha < 10)
+    #expect(try fixture.reader.raster(of: rendered.bytes).isUprightCard(encodedIn: format))
+  }
+
+  @Test(arguments: [Variant.Format.png, .webp, .avif])
+  func `a format that knows transparency keeps it`(format: Variant.Format) throws {
+    let picture = try fixture.maker.card(
+      index: 1, width: 256, height: 192, format: .sixteenBitPNG, hasAlpha: true)
+    let variant = try Variant(width: 256, height: 256, format: format)
+    let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
+    #expect(try notch(of: rendered).alpha < 10)
+  }
+
+  @Test func `a JPEG of a transparent picture stands on white`() throws {
+    let picture = try fixture.maker.card(
+      index: 1, width: 256, height: 192, format: .png, hasAlpha: true)
+    let variant = try Variant(width: 256, height: 256, format: .jpeg)
+    let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
+    #expect(try notch(of: rendered).resembles(Raster.Pixel(255, 255, 255)))
+  }
+
+  @Test(arguments: Variant.Format.allCases)
+  func `an alpha channel that hides nothing counts as none`(format: Variant.Format) throws {
+    let opaque = Card(index: 1, width: 64, height: 48).raster
+    let picture = try fixture.maker.encode(opaque, as: .png, hasAlpha: true)
+    #expect(try fixture.reader.hasAlpha(picture))
+    let variant = try Variant(width: 64, height: 64, format: format)
+    let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
+    #expect(try fixture.reader.hasAlpha(rendered.bytes) == false)
+    if format == .auto { #expect(rendered.thumbnail.format == .jpeg) }
+  }
+}

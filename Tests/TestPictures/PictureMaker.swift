@@ -1,0 +1,65 @@
+import CVips
+package import ImgDecode
+
+/// Makes encoded pictures in memory, so that tests and demonstrations need no files.
+package struct PictureMaker: Sendable {
+  package init(runtime: VipsRuntime) {}
+
+  package static func start() throws(VipsError) -> PictureMaker {
+    PictureMaker(runtime: try VipsRuntime.start())
+  }
+
+  /// A ``Card``. `width` and `height` are those of the upright picture.
+  /// - Parameter orientation: with another value than 1 the pixels are stored turned or mirrored,
+  ///   and the EXIF tag tells how.
+  package func card(
+    index: Int, width: Int = 320, height: Int = 240, format: PictureFormat = .jpeg,
+    orientation: Int = 1, hasAlpha: Bool = false
+  ) throws(PictureError) -> [UInt8] {
+    let card = Card(index: index, width: width, height: height, hasAlpha: hasAlpha)
+    return try encode(
+      card.raster, as: format, orientation: orientation, hasAlpha: hasAlpha && format.hasAlpha)
+  }
+
+  /// A picture of seeded noise: hardly smaller encoded than not, so a way to a body of a wanted size.
+  package func noise(
+    seed: UInt64, width: Int, height: Int, format: PictureFormat = .jpeg
+  ) throws(PictureError) -> [UInt8] {
+    var state = seed
+    let raster = Raster(width: width, height: height) { _, _ in
+      // The multiplier and increment of Knuth's MMIX generator; its high bits are the good ones.
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return Raster.Pixel(
+        UInt8(truncatingIfNeeded: state >> 56), UInt8(truncatingIfNeeded: state >> 48),
+        UInt8(truncatingIfNeeded: state >> 40))
+    }
+    return try encode(raster, as: format)
+  }
+
+  /// An animation of `frameCount` cards that count up from `index`, 100 ms each.
+  /// - Parameter format: `gif` or one of WebP.
+  package func animation(
+    index: Int, width: Int = 64, height: Int = 48, frameCount: Int, format: PictureFormat = .gif
+  ) throws(PictureError) -> [UInt8] {
+    let cards = (0..<frameCount).map {
+      Card(index: index + $0, width: width, height: height).raster
+    }
+    let strip = Raster(width: width, height: height * frameCount) { x, y in
+      cards[y / height][x, y % height]
+    }
+    let image = try VipsRaster(strip, as: format, hasAlpha: false)
+    image.setFrames(height: height, count: frameCount)
+    return try image.encoded(as: format)
+  }
+
+  /// Encodes pixels.
+  /// - Parameter hasAlpha: whether their transparency is kept; else it is ignored.
+  package func encode(
+    _ raster: Raster, as format: PictureFormat, orientation: Int = 1, hasAlpha: Bool = false
+  ) throws(PictureError) -> [UInt8] {
+    let image = try VipsRaster(
+      raster.stored(forOrientation: orientation), as: format, hasAlpha: hasAlpha)
+    if orientation != 1 { image.setOrientation(orientation) }
+    return try image.encoded(as: format)
+  }
+}

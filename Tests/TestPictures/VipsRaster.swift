@@ -1,0 +1,74 @@
+import CVips
+
+/// The owner of a libvips image made of a raster's pixels in the colours of one format.
+@safe struct VipsRaster: ~Copyable {
+  private let image: UnsafeMutablePointer<VipsImage>
+
+  init(_ raster: Raster, as format: PictureFormat, hasAlpha: Bool) throws(PictureError) {
+    let bandCount: Int
+    let interpretation: VipsInterpretation
+    switch format {
+    case .cmykJPEG: (bandCount, interpretation) = (4, VIPS_INTERPRETATION_CMYK)
+    case .grayJPEG, .grayPNG: (bandCount, interpretation) = (1, VIPS_INTERPRETATION_B_W)
+    case .sixteenBitPNG:
+      (bandCount, interpretation) = (hasAlpha ? 4 : 3, VIPS_INTERPRETATION_RGB16)
+    default: (bandCount, interpretation) = (hasAlpha ? 4 : 3, VIPS_INTERPRETATION_sRGB)
+    }
+    let samples = Self.samples(of: raster, as: format, bandCount: bandCount)
+    let isWide = format == .sixteenBitPNG
+    let made = unsafe samples.withUnsafeBytes { bytes in
+      unsafe vips_image_new_from_memory_copy(
+        bytes.baseAddress, bytes.count, Int32(raster.width), Int32(raster.height),
+        Int32(bandCount), isWide ? VIPS_FORMAT_USHORT : VIPS_FORMAT_UCHAR)
+    }
+    guard let made = unsafe made else { throw PictureError(operation: "raster") }
+    unsafe made.pointee.Type = interpretation
+    unsafe image = made
+  }
+
+  deinit {
+    unsafe g_object_unref(image)
+  }
+
+  func setOrientation(_ orientation: Int) {
+    unsafe vips_image_set_int(image, VIPS_META_ORIENTATION, Int32(orientation))
+  }
+
+  /// Declares the image to be `count` frames, one below the other.
+  func setFrames(height: Int, count: Int) {
+    unsafe vips_image_set_int(image, VIPS_META_PAGE_HEIGHT, Int32(height))
+    let delaysMilliseconds = [Int32](repeating: 100, count: count)
+    unsafe vips_image_set_array_int(image, "delay", delaysMilliseconds, Int32(count))
+  }
+
+  func encoded(as format: PictureFormat) throws(PictureError) -> [UInt8] {
+    var buffer: UnsafeMutableRawPointer?
+    var byteCount = 0
+    guard unsafe img_vips_image_write_to_buffer(image, format.suffix, &buffer, &byteCount) == 0
+    else { throw PictureError(operation: format.rawValue) }
+    defer { unsafe g_free(buffer) }
+    return unsafe Array(UnsafeRawBufferPointer(start: buffer, count: byteCount))
+  }
+
+  /// The samples in memory order, in the machine's byte order where they have two bytes.
+  private static func samples(
+    of raster: Raster, as format: PictureFormat, bandCount: Int
+  ) -> [UInt8] {
+    var samples: [UInt8] = []
+    for start in stride(from: 0, to: raster.bytes.count, by: 4) {
+      let pixel = raster.bytes[start..<start + 4]
+      switch format {
+      case .cmykJPEG:
+        samples += pixel.prefix(3).map { 255 - $0 } + [0]
+      case .grayJPEG, .grayPNG:
+        samples.append(UInt8(pixel.prefix(3).reduce(0) { $0 + Int($1) } / 3))
+      case .sixteenBitPNG:
+        // v × 257 repeats the byte: 0 stays 0 and 255 becomes 65,535.
+        samples += pixel.prefix(bandCount).flatMap { [$0, $0] }
+      default:
+        samples += pixel.prefix(bandCount)
+      }
+    }
+    return samples
+  }
+}
