@@ -19,6 +19,9 @@ let settings: [SwiftSetting] = [
 
 let package = Package(
   name: "imgctl",
+  products: [
+    .executable(name: "imgworker", targets: ["imgworker"]),
+  ],
   targets: [
 
     // MARK: - C libraries: module maps and header-only shims
@@ -150,6 +153,21 @@ let package = Package(
         "ImgWire",
       ],
       swiftSettings: settings),
+
+    // MARK: - ImgWorker: the process that fetches, decodes and stores
+
+    .target(
+      name: "ImgWorker",
+      dependencies: [
+        "ImgDecode",
+        "ImgFetch",
+        "ImgStore",
+        "ImgSystem",
+        "ImgTransport",
+        "ImgWire",
+      ],
+      swiftSettings: settings),
+    .executableTarget(name: "imgworker", dependencies: ["ImgWorker"], swiftSettings: settings),
 
     // MARK: - Test support
 
