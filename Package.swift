@@ -20,6 +20,7 @@ let settings: [SwiftSetting] = [
 let package = Package(
   name: "imgctl",
   products: [
+    .executable(name: "imgcoordinator", targets: ["imgcoordinator"]),
     .executable(name: "imgworker", targets: ["imgworker"]),
   ],
   targets: [
@@ -153,6 +154,22 @@ let package = Package(
         "ImgWire",
       ],
       swiftSettings: settings),
+
+    // MARK: - ImgCoordinator: the process that schedules
+
+    .target(
+      name: "ImgCoordinator",
+      dependencies: [
+        "ImgCore",
+        "ImgSettings",
+        "ImgStore",
+        "ImgSystem",
+        "ImgTransport",
+        "ImgWire",
+      ],
+      swiftSettings: settings),
+    .executableTarget(
+      name: "imgcoordinator", dependencies: ["ImgCoordinator"], swiftSettings: settings),
 
     // MARK: - ImgWorker: the process that fetches, decodes and stores
 

@@ -1,0 +1,21 @@
+import ImgSystem
+import ImgTransport
+
+/// The socket on which clients are heard.
+enum ControlSocket {
+  /// Listens, in the place of a coordinator that has died but not of one that lives.
+  static func listen(at path: String) throws(StartError) -> UnixListener {
+    if (try? UnixSocket.connect(path: path)) != nil {
+      throw StartError("\(StartSignal.taken) answers at \(path)")
+    }
+    do throws(SystemError) {
+      if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
+        try Directory.createPrivate(String(path[..<slash]))
+      }
+      try UnixSocket.removeFile(at: path)
+      return try UnixListener(path: path)
+    } catch {
+      throw StartError("the control socket \(path) cannot be opened: \(error)")
+    }
+  }
+}

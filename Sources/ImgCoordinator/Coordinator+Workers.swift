@@ -1,0 +1,134 @@
+import ImgCore
+import ImgSettings
+import ImgSystem
+import ImgTransport
+import ImgWire
+
+/// Worker processes: started, heard, told, buried.
+extension Coordinator {
+  func spawn(_ id: WorkerID, slot: Int) {
+    do throws(SystemError) {
+      let worker = try WorkerProcess(id: id, slot: slot, executable: workerExecutable)
+      workers[id] = worker
+      try poller.register(
+        worker.channel.descriptor, .read, token: Token.workerChannel(id).rawValue)
+      try poller.register(worker.exitDescriptor, .read, token: Token.workerExit(id).rawValue)
+    } catch {
+      log.note("worker \(slot) cannot be started: \(error)")
+      if let worker = workers.removeValue(forKey: id) {
+        worker.kill()
+        discard(worker)
+      }
+      feed(.workerRefused(id, reason: "\(workerExecutable) cannot be started: \(error)"))
+      feed(.workerExited(id, .crashed("could not be started"), decoding: nil))
+    }
+  }
+
+  func send(_ message: CoordinatorMessage, to id: WorkerID) {
+    guard let worker = workers[id] else { return }
+    do throws(ChannelError) {
+      try worker.channel.send(message)
+      setInterest(of: worker)
+    } catch {
+      lose(worker, because: error)
+    }
+  }
+
+  func workerIsReady(_ id: WorkerID, _ readiness: Poller.Readiness) {
+    guard let worker = workers[id] else { return }
+    do throws(ChannelError) {
+      if readiness.isWritable { try worker.channel.flush() }
+      if readiness.isReadable || readiness.isHungUp {
+        let received = try worker.channel.receive()
+        for message in received.messages { handle(message, from: worker) }
+        // Its exit is reported by the process itself; until then there is nothing to read.
+        if received.isClosed { poller.unregister(worker.channel.descriptor) }
+        if received.isClosed { return }
+      }
+      setInterest(of: worker)
+    } catch {
+      lose(worker, because: error)
+    }
+  }
+
+  private func handle(_ message: WorkerMessage, from worker: WorkerProcess) {
+    switch message {
+    case .hello(let hello):
+      guard hello.protocolVersion == Build.protocolVersion else {
+        feed(
+          .workerRefused(
+            worker.id,
+            reason: "\(workerExecutable) is of version \(hello.version), not \(Build.version)"))
+        return worker.kill()
+      }
+      send(.welcome(welcome), to: worker.id)
+    case .ready(let credits):
+      feed(.workerReady(worker.id, credits))
+    case .refused(let refusal):
+      log.note("worker \(worker.slot) cannot begin: \(refusal.reason)")
+      feed(.workerRefused(worker.id, reason: refusal.reason))
+    case .lookedUp(let results):
+      feed(.workerLookedUp(worker.id, results))
+    case .transferred(let list):
+      feed(.workerTransferred(worker.id, list.leases))
+    case .finished(let results):
+      feed(.workerFinished(worker.id, results.results))
+    }
+  }
+
+  private var welcome: Welcome {
+    Welcome(
+      hello: Hello(processID: ThisProcess.processID), workerCount: settings.limits.workers,
+      limits: settings.limits,
+      storeDirectory: settings.storeDirectory,
+      allowedNetworks: settings.allowedNetworks)
+  }
+
+  func workerHasExited(_ id: WorkerID) {
+    guard let worker = workers[id] else { return }
+    hearLastWords(of: worker)
+    let observation = worker.observation
+    guard let end = worker.reap(isDraining: phase != .running) else { return }
+    workers[id] = nil
+    discard(worker)
+    switch end {
+    case .left: break
+    case .crashed(let how), .killed(let how):
+      log.note("worker \(worker.slot) (process \(worker.processID)) \(how)")
+    }
+    feed(.workerExited(id, end, decoding: observation.decodingLease))
+    endWhenWorkersHaveLeft()
+  }
+
+  /// What a worker said before it died still counts: it lies in the socket's buffer.
+  private func hearLastWords(of worker: WorkerProcess) {
+    // A broken frame at the end is what the death has cut off.
+    while let received = try? worker.channel.receive() {
+      for message in received.messages { handle(message, from: worker) }
+      if received.isExhausted { return }
+    }
+  }
+
+  func observeWorkers() {
+    for worker in workers.values { feed(.workerObserved(worker.id, worker.observation)) }
+  }
+
+  /// A worker that breaks the protocol or does not read is ended; its exit does the rest.
+  private func lose(_ worker: WorkerProcess, because error: ChannelError) {
+    log.note("worker \(worker.slot) is ended: \(error)")
+    poller.unregister(worker.channel.descriptor)
+    worker.kill()
+  }
+
+  private func discard(_ worker: WorkerProcess) {
+    poller.unregister(worker.channel.descriptor)
+    poller.unregister(worker.exitDescriptor)
+  }
+
+  private func setInterest(of worker: WorkerProcess) {
+    let interest: Poller.Interest = worker.channel.hasUnsent ? [.read, .write] : .read
+    // The descriptor is registered and open; a failure to change its events would be a bug in here.
+    try? poller.update(
+      worker.channel.descriptor, interest, token: Token.workerChannel(worker.id).rawValue)
+  }
+}

@@ -1,0 +1,242 @@
+import ImgCore
+import ImgSettings
+import ImgStore
+import ImgSystem
+import ImgTransport
+import ImgWire
+
+/// The driver around the scheduler: one loop, one thread. It turns readiness into events, hands them to
+/// the scheduler, and carries out the effects; it decides nothing about work.
+final class Coordinator {
+  enum Phase: Equatable {
+    case running
+    /// The scheduler finishes what runs.
+    case draining(until: ContinuousClock.Instant)
+    /// Everything is done; the workers leave.
+    case leaving(until: ContinuousClock.Instant)
+    case ended(status: Int32)
+  }
+
+  let settings: Settings
+  let log = Log()
+  let poller: Poller
+  let signals: SignalSource
+  let listener: UnixListener
+  let journal: Journal
+  let journalAnswers: Mailbox<JournalAnswer>
+  let journalWriter: JournalWriter
+  let workerExecutable: String
+  let startedAt = WallTime(rawValue: WallClock.milliseconds())
+
+  var scheduler: Scheduler
+  var phase = Phase.running
+  var workers: [WorkerID: WorkerProcess] = [:]
+  var clients: [UInt32: ClientConnection] = [:]
+  /// The clients whose lists are being received, by job.
+  var submitters: [JobID: UInt32] = [:]
+  /// The clients that wait for a picture, with their request.
+  var waitingViewers: [ViewerID: (client: UInt32, request: RequestID)] = [:]
+  var lastClient: UInt32 = 0
+  var lastViewer: UInt64 = 0
+  var nextJob: JobID
+  /// Why outcomes cannot be written; `nil` while they can.
+  var journalTrouble: String?
+
+  private var events: [Event] = []
+  private var isFeeding = false
+  private var nextObservation: ContinuousClock.Instant
+  private var nextWatch: ContinuousClock.Instant
+  private var idleSince: ContinuousClock.Instant
+  /// When new clients are accepted again after that has failed; `nil` while they are.
+  var listeningResumes: ContinuousClock.Instant?
+
+  /// How often the watchdog looks at the boards of workers that have work.
+  private static let observationInterval = Duration.milliseconds(250)
+  /// How often a watching client hears of a change.
+  private static let watchInterval = Duration.milliseconds(100)
+  /// How long workers that have nothing left to do may take to leave.
+  static let leavingTime = Duration.seconds(5)
+
+  init(
+    settings: Settings, workerExecutable: String, signals: SignalSource,
+    listener: consuming UnixListener, journal: Journal
+  ) throws {
+    self.settings = settings
+    self.workerExecutable = workerExecutable
+    self.signals = signals
+    self.listener = listener
+    self.journal = journal
+    poller = try Poller()
+    journalAnswers = try Mailbox()
+    journalWriter = try JournalWriter(journal: journal, answers: journalAnswers)
+    scheduler = Scheduler(limits: settings.limits)
+    nextJob = try journal.nextJobID()
+    let now = ContinuousClock.now
+    nextObservation = now
+    nextWatch = now
+    idleSince = now
+    try poller.register(signals.descriptor, .read, token: Token.signals.rawValue)
+    try poller.register(journalAnswers.descriptor, .read, token: Token.journal.rawValue)
+    try poller.register(self.listener.descriptor, .read, token: Token.listener.rawValue)
+  }
+
+  // MARK: - The loop
+
+  /// Runs until the cluster has ended.
+  ///
+  /// - Returns: the exit status of the process.
+  func run() throws -> Int32 {
+    feed(.began)
+    for record in try journal.unfinishedJobs() { feed(.jobAccepted(record)) }
+    while true {
+      if case .ended(let status) = phase { return status }
+      for readiness in try poller.wait(timeout: timeout()) { handle(readiness) }
+      doWhatIsDue(at: .now)
+    }
+  }
+
+  private func handle(_ readiness: Poller.Readiness) {
+    switch Token(rawValue: readiness.token) {
+    case .listener: acceptClients()
+    case .signals: signals.take().forEach(received)
+    case .journal: journalAnswered()
+    case .client(let number): clientIsReady(number, readiness)
+    case .workerChannel(let worker): workerIsReady(worker, readiness)
+    case .workerExit(let worker): workerHasExited(worker)
+    case nil: preconditionFailure("every token is made by Token")
+    }
+  }
+
+  private func received(signal: CInt) {
+    log.note("received signal \(signal)")
+    if phase == .running { beginDraining() } else { endNow(status: 0) }
+  }
+
+  // MARK: - Time
+
+  private func timeout() -> Duration? {
+    let now = ContinuousClock.now
+    return deadlines().min().map { max($0 - now, .zero) }
+  }
+
+  private func deadlines() -> [ContinuousClock.Instant] {
+    var deadlines: [ContinuousClock.Instant] = []
+    if let deadline = scheduler.deadline { deadlines.append(deadline) }
+    if !scheduler.isIdle { deadlines.append(nextObservation) }
+    if clients.values.contains(where: { !$0.watches.isEmpty }) { deadlines.append(nextWatch) }
+    if let idleExit = idleExitInstant { deadlines.append(idleExit) }
+    if let listeningResumes { deadlines.append(listeningResumes) }
+    switch phase {
+    case .draining(let until), .leaving(let until): deadlines.append(until)
+    case .running, .ended: break
+    }
+    return deadlines
+  }
+
+  private func doWhatIsDue(at now: ContinuousClock.Instant) {
+    if let deadline = scheduler.deadline, deadline <= now { feed(.timePassed) }
+    if nextObservation <= now {
+      nextObservation = now + Self.observationInterval
+      if !scheduler.isIdle { observeWorkers() }
+    }
+    if nextWatch <= now {
+      nextWatch = now + Self.watchInterval
+      tellWatchers()
+    }
+    if let resumes = listeningResumes, resumes <= now { resumeListening() }
+    if !scheduler.isIdle || !clients.isEmpty { idleSince = now }
+    if let idleExit = idleExitInstant, idleExit <= now {
+      log.note("nothing to do, nobody connected: leaving")
+      beginDraining()
+    }
+    switch phase {
+    case .draining(let until) where until <= now || canOnlyWaitForDisk,
+      .leaving(let until) where until <= now:
+      endNow(status: 0)
+    case .running, .draining, .leaving, .ended:
+      break
+    }
+  }
+
+  /// Whether nothing runs and the journal cannot write: what is not durable is looked up again.
+  private var canOnlyWaitForDisk: Bool { journalTrouble != nil && scheduler.leaseCount == 0 }
+
+  /// When a coordinator that was started by itself leaves for want of work.
+  private var idleExitInstant: ContinuousClock.Instant? {
+    guard phase == .running, let limit = settings.idleExitMilliseconds, scheduler.isIdle,
+      clients.isEmpty
+    else { return nil }
+    return idleSince + .milliseconds(limit)
+  }
+
+  // MARK: - Events and effects
+
+  /// Hands an event to the scheduler and carries out what it wants, in order. Effects may lead to
+  /// further events, which take their turn.
+  func feed(_ event: Event) {
+    events.append(event)
+    guard !isFeeding else { return }
+    isFeeding = true
+    defer { isFeeding = false }
+    var next = 0
+    while next < events.count {
+      let now = Moment(
+        instant: .now, wall: WallTime(rawValue: WallClock.milliseconds()))
+      let effects = scheduler.handle(events[next], at: now)
+      effects.forEach(carryOut)
+      next += 1
+    }
+    events.removeAll(keepingCapacity: true)
+  }
+
+  private func carryOut(_ effect: Effect) {
+    switch effect {
+    case .send(let message, let worker): send(message, to: worker)
+    case .spawn(let worker, let slot): spawn(worker, slot: slot)
+    case .kill(let worker): workers[worker]?.kill()
+    case .readLines(let job, let index, let limit): readLines(of: job, from: index, limit: limit)
+    case .journal(let operation): journalWriter.submit(operation)
+    case .answer(let viewer, let outcome): answer(viewer, outcome)
+    case .jobEnded(let record): jobEnded(record)
+    case .drained: leave()
+    case .giveUp(let reason): giveUp(reason)
+    }
+  }
+
+  // MARK: - The end
+
+  /// Finishes what runs, within the time that the longest URL may take.
+  func beginDraining() {
+    guard phase == .running else { return }
+    let limits = settings.limits
+    let longest = limits.transferTimeoutMilliseconds + limits.decodeTimeoutMilliseconds
+    phase = .draining(until: .now + .milliseconds(longest) + Self.leavingTime)
+    feed(.drainRequested)
+  }
+
+  /// Everything is done: the workers have been told to leave.
+  private func leave() {
+    phase = .leaving(until: .now + Self.leavingTime)
+    endWhenWorkersHaveLeft()
+  }
+
+  func endWhenWorkersHaveLeft() {
+    guard case .leaving = phase, workers.isEmpty else { return }
+    journalWriter.finish()
+    phase = .ended(status: 0)
+  }
+
+  /// No worker can be kept alive: whoever waits hears why.
+  private func giveUp(_ reason: String) {
+    let message = "no worker can be kept alive: \(reason)"
+    log.note("giving up: \(message)")
+    for client in clients.values { dismiss(client, .unavailable, message) }
+    endNow(status: 1)
+  }
+
+  /// Ends without waiting for anybody. What is not durable is looked up again at the next start.
+  func endNow(status: Int32) {
+    workers.values.forEach { $0.kill() }
+    phase = .ended(status: status)
+  }
+}

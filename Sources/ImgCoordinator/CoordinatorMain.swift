@@ -1,0 +1,62 @@
+import Glibc
+import ImgSettings
+import ImgStore
+import ImgSystem
+import ImgTransport
+import ImgWire
+
+/// The program `imgcoordinator`: from the command line to a running loop.
+package enum CoordinatorMain {
+  /// Each asks for a drain, a second one for an end at once.
+  private static let endingSignals = [SIGTERM, SIGINT, SIGHUP]
+
+  /// - Returns: the exit status: 0 after a drain, 1 when it cannot begin or go on, 2 on wrong use.
+  package static func run(arguments: [String]) -> Int32 {
+    let environment = ThisProcess.environment
+    let starter = Starter(environment: environment)
+    do {
+      // Before any thread, so that every thread has them blocked and the loop alone sees them.
+      let signals = try SignalSource(endingSignals)
+      let invocation = try CoordinatorInvocation(
+        arguments: arguments, environment: environment, userID: ThisProcess.userID)
+      switch invocation {
+      case .print(let text):
+        try FileIO.writeAll(1, Array(text.utf8))
+        return 0
+      case .run(let settings):
+        return try serve(settings, signals: signals, starter: starter)
+      }
+    } catch let error as UsageError {
+      starter.fail(error.description)
+      return 2
+    } catch {
+      starter.fail(String(describing: error))
+      return 1
+    }
+  }
+
+  private static func serve(
+    _ given: Settings, signals: SignalSource, starter: Starter
+  ) throws -> Int32 {
+    var settings = given.resolved(in: ThisProcess.currentDirectory ?? "/")
+    if settings.limits.workers == 0 { settings.limits.workers = ThisProcess.coreCount }
+    ThisProcess.ignoreBrokenPipe()
+    ThisProcess.ignoreFileSizeSignal()
+    ThisProcess.raiseDescriptorLimit()
+
+    // Held until the process ends: one coordinator a data directory.
+    let lock = try DataDirectory.take(settings.dataDirectory)
+    defer { withExtendedLifetime(lock) {} }
+    let journal = try Journal(directory: settings.journalDirectory)
+    let listener = try ControlSocket.listen(at: settings.socketPath)
+    let executable =
+      settings.workerExecutable ?? "\(ThisProcess.executableDirectory ?? ".")/imgworker"
+
+    let coordinator = try Coordinator(
+      settings: settings, workerExecutable: executable, signals: signals, listener: listener,
+      journal: journal)
+    coordinator.log.note("listening on \(settings.socketPath), data in \(settings.dataDirectory)")
+    starter.isReady()
+    return try coordinator.run()
+  }
+}

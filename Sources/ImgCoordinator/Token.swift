@@ -1,0 +1,45 @@
+import ImgWire
+
+/// What a readiness of the poller is about, packed into its 64 bits. Numbers are never reused, so a
+/// readiness for something that was closed in the same round finds nothing.
+enum Token {
+  case listener
+  case signals
+  case journal
+  case client(UInt32)
+  case workerChannel(WorkerID)
+  case workerExit(WorkerID)
+
+  private var kind: UInt64 {
+    switch self {
+    case .listener: 0
+    case .signals: 1
+    case .journal: 2
+    case .client: 3
+    case .workerChannel: 4
+    case .workerExit: 5
+    }
+  }
+
+  var rawValue: UInt64 {
+    switch self {
+    case .listener, .signals, .journal: kind << 32
+    case .client(let number): kind << 32 | UInt64(number)
+    case .workerChannel(let worker), .workerExit(let worker):
+      kind << 32 | UInt64(worker.rawValue)
+    }
+  }
+
+  init?(rawValue: UInt64) {
+    let number = UInt32(truncatingIfNeeded: rawValue)
+    switch rawValue >> 32 {
+    case 0: self = .listener
+    case 1: self = .signals
+    case 2: self = .journal
+    case 3: self = .client(number)
+    case 4: self = .workerChannel(WorkerID(rawValue: number))
+    case 5: self = .workerExit(WorkerID(rawValue: number))
+    default: return nil
+    }
+  }
+}

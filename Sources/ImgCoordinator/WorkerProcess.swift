@@ -1,0 +1,62 @@
+import Glibc
+import ImgCore
+import ImgSystem
+import ImgTransport
+import ImgWire
+
+/// One worker process as its coordinator sees it: the child, the connection and the board.
+final class WorkerProcess {
+  let id: WorkerID
+  let slot: Int
+  let channel: Channel<WorkerMessage, CoordinatorMessage>
+  private let child: ChildProcess
+  private let board: WorkerBoard
+
+  /// Starts the program.
+  ///
+  /// - Parameter executable: the path of `imgworker`.
+  init(id: WorkerID, slot: Int, executable: String) throws(SystemError) {
+    self.id = id
+    self.slot = slot
+    board = try WorkerBoard()
+    var pair = try UnixSocket.pair()
+    let theirs = pair.takeSecond()
+    var environment = ThisProcess.environment
+    // The backtracer would keep a crashed worker, and everything it holds, for seconds.
+    environment["SWIFT_BACKTRACE"] = "enable=no"
+    environment[StartSignal.variable] = nil
+    child = try ChildProcess.spawn(
+      executable: executable, arguments: [], environment: environment,
+      descriptors: [
+        (parent: theirs.rawValue, child: WorkerDescriptor.channel),
+        (parent: board.descriptor, child: WorkerDescriptor.board),
+      ])
+    channel = try Channel(pair.takeFirst())
+  }
+
+  var processID: Int32 { child.processID }
+
+  /// Readable when the process has ended.
+  var exitDescriptor: CInt { child.descriptor }
+
+  func kill() {
+    child.signal(SIGKILL)
+  }
+
+  var observation: Observation {
+    let decoding = board.decoding
+    return Observation(
+      heartbeatAge: board.heartbeatAge, decodingLease: decoding?.lease,
+      decodingTime: decoding?.time ?? .zero)
+  }
+
+  /// How the process ended; `nil` while it runs.
+  func reap(isDraining: Bool) -> WorkerEnd? {
+    guard let status = child.reap() else { return nil }
+    switch status {
+    case .exited(0) where isDraining: return .left
+    case .signalled(SIGKILL), .signalled(SIGTERM): return .killed(status.description)
+    case .exited, .signalled: return .crashed(status.description)
+    }
+  }
+}

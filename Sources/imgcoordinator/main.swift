@@ -1,0 +1,4 @@
+import Glibc
+import ImgCoordinator
+
+exit(CoordinatorMain.run(arguments: Array(CommandLine.arguments.dropFirst())))
