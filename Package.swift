@@ -186,6 +186,18 @@ let package = Package(
       swiftSettings: settings),
     .executableTarget(name: "imgworker", dependencies: ["ImgWorker"], swiftSettings: settings),
 
+    // MARK: - ImgClient: the library
+
+    .target(
+      name: "ImgClient",
+      dependencies: [
+        "ImgStore",
+        "ImgSystem",
+        "ImgTransport",
+        "ImgWire",
+      ],
+      swiftSettings: settings),
+
     // MARK: - Test support
 
     .systemLibrary(

@@ -1,0 +1,124 @@
+import ImgSystem
+import ImgTransport
+
+/// Starts a coordinator in the background when none answers.
+package struct CoordinatorLauncher: Sendable {
+  private let executable: String
+  private let arguments: [String]
+  private let socketPath: String
+  private let dataDirectory: String
+  private let logPath: String
+
+  /// How long a coordinator may take to open its journal and to listen.
+  private static let startTime = Duration.seconds(30)
+  /// How long one that owns the data directory may take to listen, or to leave it.
+  private static let patience = Duration.seconds(5)
+  /// How long one that owns it is waited for at the socket before another start is tried.
+  private static let pauseBetweenStarts = Duration.seconds(1)
+  private static let pauseBetweenConnects = Duration.milliseconds(50)
+  /// A log longer than this begins anew with the next start.
+  private static let logMaximumByteCount = 1 << 20
+
+  /// - Parameters:
+  ///   - executable: the path of `imgcoordinator`.
+  ///   - arguments: its settings.
+  ///   - dataDirectory: created when there is none, for the log.
+  ///   - logPath: the file that its standard error is appended to.
+  package init(
+    executable: String, arguments: [String], socketPath: String, dataDirectory: String,
+    logPath: String
+  ) {
+    self.executable = executable
+    self.arguments = arguments
+    self.socketPath = socketPath
+    self.dataDirectory = dataDirectory
+    self.logPath = logPath
+  }
+
+  /// A connection to the coordinator at the socket, which is started when nobody answers.
+  ///
+  /// - Returns: the connection, and whether the coordinator was started for it.
+  package func connect() throws(ClientError) -> (client: Client, wasStarted: Bool) {
+    do throws(ClientError) {
+      return (try Client(socketPath: socketPath), false)
+    } catch .unreachable {
+      return try start()
+    }
+  }
+
+  /// Starts one until one answers. Another may own the data directory meanwhile: one that somebody else
+  /// has started just now and that does not listen yet, or one that is leaving.
+  private func start() throws(ClientError) -> (client: Client, wasStarted: Bool) {
+    let deadline = ContinuousClock.now + Self.patience
+    while true {
+      let answer = spawnAndHear()
+      let isTaken = answer.hasPrefix(StartSignal.taken)
+      let patience = isTaken ? Self.pauseBetweenStarts : .zero
+      if let client = try connect(until: .now + patience) {
+        return (client, answer == StartSignal.ready)
+      }
+      guard isTaken, ContinuousClock.now < deadline else { throw .notStarted(reason: answer) }
+    }
+  }
+
+  /// - Returns: `nil` when nobody answers up to the deadline.
+  private func connect(until deadline: ContinuousClock.Instant) throws(ClientError) -> Client? {
+    while true {
+      do throws(ClientError) {
+        return try Client(socketPath: socketPath)
+      } catch .unreachable {
+        guard ContinuousClock.now < deadline else { return nil }
+      }
+      ThisProcess.pause(for: Self.pauseBetweenConnects)
+    }
+  }
+
+  /// Starts the program and waits until it listens.
+  ///
+  /// - Returns: what it says, or why it says nothing.
+  private func spawnAndHear() -> String {
+    do throws(SystemError) {
+      try Directory.createPrivate(dataDirectory)
+    } catch {
+      return "the data directory \(dataDirectory) cannot be used: \(error)"
+    }
+    do throws(SystemError) {
+      var pair = try UnixSocket.pair()
+      let ours = pair.takeFirst()
+      let child = try spawn(readyEnd: pair.takeSecond())
+      let message = try hear(ours)
+      // One that cannot begin ends at once; waited for, it leaves nothing behind.
+      if message != StartSignal.ready { _ = child.waitForExit(until: .now + .seconds(1)) }
+      return message.isEmpty ? "it ended before it was ready; see \(logPath)" : message
+    } catch {
+      return error.description
+    }
+  }
+
+  private func spawn(readyEnd: consuming OwnedDescriptor) throws(SystemError) -> ChildProcess {
+    let log = try FileIO.open(log: logPath, startingAnewAbove: Self.logMaximumByteCount)
+    let nothing = try FileIO.open(readingFrom: "/dev/null")
+    var environment = ThisProcess.environment
+    environment[StartSignal.variable] = String(StartSignal.descriptor)
+    return try ChildProcess.spawn(
+      executable: executable, arguments: arguments, environment: environment,
+      descriptors: [
+        (parent: nothing.rawValue, child: 0), (parent: log.rawValue, child: 1),
+        (parent: log.rawValue, child: 2),
+        (parent: readyEnd.rawValue, child: StartSignal.descriptor),
+      ], isDetached: true)
+  }
+
+  /// What the coordinator says until it closes its end.
+  private func hear(_ connection: borrowing OwnedDescriptor) throws(SystemError) -> String {
+    let deadline = ContinuousClock.now + Self.startTime
+    var bytes: [UInt8] = []
+    while try UnixSocket.waitReadable(connection.rawValue, until: deadline) {
+      if case .received = try UnixSocket.receive(connection.rawValue, into: &bytes, upTo: 4_096) {
+        continue
+      }
+      return String(decoding: bytes, as: UTF8.self)
+    }
+    return "it was not ready after \(Self.startTime); see \(logPath)"
+  }
+}
