@@ -20,6 +20,7 @@ let settings: [SwiftSetting] = [
 let package = Package(
   name: "imgctl",
   products: [
+    .executable(name: "imgctl", targets: ["imgctl"]),
     .executable(name: "imgcoordinator", targets: ["imgcoordinator"]),
     .executable(name: "imgworker", targets: ["imgworker"]),
   ],
@@ -194,6 +195,29 @@ let package = Package(
         "ImgStore",
         "ImgSystem",
         "ImgTransport",
+        "ImgWire",
+      ],
+      swiftSettings: settings),
+
+    // MARK: - ImgCommands: the command line as a library
+
+    .target(
+      name: "ImgCommands",
+      dependencies: [
+        "ImgClient",
+        "ImgSettings",
+        "ImgStore",
+        "ImgSystem",
+        "ImgWire",
+      ],
+      swiftSettings: settings),
+    .executableTarget(name: "imgctl", dependencies: ["ImgCommands"], swiftSettings: settings),
+    .testTarget(
+      name: "ImgCommandsTests",
+      dependencies: [
+        "ImgCommands",
+        "ImgSettings",
+        "ImgSystem",
         "ImgWire",
       ],
       swiftSettings: settings),

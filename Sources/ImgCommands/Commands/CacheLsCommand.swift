@@ -1,0 +1,37 @@
+import ImgClient
+package import ImgSettings
+import ImgStore
+import ImgWire
+
+/// `imgctl cache ls`: what the store holds.
+package struct CacheLsCommand: Command {
+  package let isJSON: Bool
+
+  package static let description = CommandDescription(
+    name: "imgctl cache ls", summary: "list the thumbnails in the store",
+    options: [.json] + OptionDescription.places,
+    examples: [.init("imgctl cache ls --json", "One object a line.")])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    isJSON = arguments.contains(.json)
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    try context.storeReader()?.forEach { stored in
+      if isJSON {
+        try context.output.write(json: StoredReport(stored))
+      } else {
+        try context.output.write(line(of: stored))
+      }
+      return true
+    }
+    return .success
+  }
+
+  /// Format, size in pixels, bytes, expiry, URL: apart by tabs, so that a list of any length streams.
+  private func line(of stored: StoredThumbnail) -> String {
+    let thumbnail = stored.thumbnail
+    return "\(thumbnail.format.rawValue)\t\(thumbnail.width)x\(thumbnail.height)\t"
+      + "\(thumbnail.byteCount)\t\(stored.expiresAt)\t\(HumanText.printable(stored.url))\n"
+  }
+}

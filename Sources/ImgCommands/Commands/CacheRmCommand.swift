@@ -1,0 +1,35 @@
+import ImgClient
+package import ImgSettings
+import ImgStore
+import ImgWire
+
+/// `imgctl cache rm`: removes what the store has of some URLs.
+package struct CacheRmCommand: Command {
+  /// At least one.
+  package let urls: [String]
+
+  private static let url = OperandDescription(
+    "URL", .many, help: "The picture whose thumbnails go, in every size.")
+
+  package static let description = CommandDescription(
+    name: "imgctl cache rm", summary: "remove every thumbnail of some URLs from the store",
+    operands: [url],
+    options: OptionDescription.places,
+    examples: [.init("imgctl cache rm https://example.org/a.jpg", "It is fetched anew next time.")])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    urls = Array(arguments.texts(of: Self.url))
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    let wanted = try Set(urls.map { try ImageURL(parsing: $0).text })
+    var keys: [ContentKey] = []
+    try context.storeReader()?.forEach { stored in
+      if wanted.contains(stored.url) { keys.append(stored.key) }
+      return true
+    }
+    let removed = try context.storeWriter()?.remove(keys) ?? 0
+    context.note("removed \(removed) thumbnails\n")
+    return .success
+  }
+}

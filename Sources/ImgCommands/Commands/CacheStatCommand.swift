@@ -1,0 +1,44 @@
+import ImgClient
+package import ImgSettings
+import ImgStore
+import ImgWire
+
+/// `imgctl cache stat`: how full the store is.
+package struct CacheStatCommand: Command {
+  package let isJSON: Bool
+
+  package static let description = CommandDescription(
+    name: "imgctl cache stat", summary: "show how much the store holds",
+    options: [.json] + OptionDescription.places,
+    examples: [.init("imgctl cache stat", "Thumbnails, bytes and budget.")])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    isJSON = arguments.contains(.json)
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    guard let statistics = try context.storeReader()?.statistics() else {
+      context.note("there is no store in \(context.settings.dataDirectory) yet\n")
+      return .success
+    }
+    if isJSON {
+      try context.output.write(json: StoreReport(statistics))
+    } else {
+      try context.output.write(text(of: statistics, at: context.now))
+    }
+    return .success
+  }
+
+  private func text(of statistics: StoreStatistics, at now: WallTime) -> String {
+    let summary = statistics.summary
+    var table = Table([.text("thumbnails"), .number("\(summary.entryCount)")])
+    table.addRow(["of them expired", "\(statistics.expiredCount)"])
+    table.addRow(["their bytes", HumanText.size(statistics.thumbnailByteCount)])
+    table.addRow(["occupied", HumanText.size(summary.occupiedByteCount)])
+    table.addRow(["budget", HumanText.size(summary.budgetByteCount)])
+    if let oldest = statistics.oldestStoredAt {
+      table.addRow(["oldest", HumanText.age(of: oldest, at: now)])
+    }
+    return table.rendered
+  }
+}

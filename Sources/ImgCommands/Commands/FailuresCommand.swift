@@ -1,0 +1,39 @@
+import ImgClient
+package import ImgSettings
+package import ImgWire
+
+/// `imgctl failures`: which URLs of a job failed, and why.
+package struct FailuresCommand: Command {
+  package let job: JobID
+  package let isJSON: Bool
+
+  package static let description = CommandDescription(
+    name: "imgctl failures",
+    summary: "list the URLs of a job that failed: code, status, URL, reason",
+    operands: [.job],
+    options: [.json] + OptionDescription.places,
+    examples: [
+      .init("imgctl failures 7", "One line a URL."),
+      .init("imgctl failures 7 --json", "With the stage, and what is known in words."),
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    job = try arguments.job()
+    isJSON = arguments.contains(.json)
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    try context.coordinator().results(of: job, isFailedOnly: true) { entry in
+      guard case .failed(let failure) = entry.outcome else { return }
+      if isJSON {
+        try context.output.write(json: FailureReport(index: entry.index, url: entry.url, failure))
+      } else {
+        let status = failure.httpStatus.map(String.init) ?? "-"
+        let texts = [entry.url, failure.detail].map(HumanText.printable)
+        let line = [failure.code.rawValue, status] + texts
+        try context.output.write(line.joined(separator: "\t") + "\n")
+      }
+    }
+    return .success
+  }
+}

@@ -1,0 +1,90 @@
+import ImgClient
+package import ImgSettings
+package import ImgWire
+
+/// `imgctl submit`: hands a list of URLs to the coordinator as one job.
+package struct SubmitCommand: Command {
+  /// `-` for standard input.
+  package let listPath: String
+  package let options: RequestOptions
+  /// What the person calls the job, for lists.
+  package let name: String?
+  package let isWaiting: Bool
+  package let isJSON: Bool
+
+  private static let list = OperandDescription(
+    "FILE|-",
+    help: "The list, one URL a line; - reads standard input. Empty lines and lines that begin "
+      + "with # do not count.")
+  private static let name = OptionDescription(
+    "--name", "TEXT", help: "What the job is called in lists.")
+  private static let wait = OptionDescription(
+    "--wait", help: "Wait until the job has ended, and show how far it is.")
+
+  package static let description = CommandDescription(
+    name: "imgctl submit",
+    summary: "fetch a list of URLs and keep their thumbnails",
+    operands: [list],
+    options: VariantOptions.options + [name, wait, .json] + OptionDescription.places,
+    notes: ["Prints the job's number, by which other commands know it."],
+    examples: [
+      .init("imgctl submit urls.txt", "Every picture inside 256x256."),
+      .init(
+        "imgctl submit - --size 640x480 --crop --wait < urls.txt",
+        "Pictures of exactly 640x480, cut where they stick out; ends when the job has."),
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    listPath = arguments.text(of: Self.list)
+    options = try VariantOptions.request(in: arguments)
+    name = arguments.texts(of: Self.name)?.last
+    isWaiting = arguments.contains(Self.wait)
+    isJSON = arguments.contains(.json)
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    var list = try ListFile(path: listPath)
+    // Before a coordinator is bothered: a list that cannot be read, or holds nothing, is no job.
+    var batches = try firstBatches(of: &list)
+    let client = try context.coordinator()
+    let submitted = try client.submit(name: name, options: options) {
+      while batches.isEmpty {
+        guard let more = try list.next() else { return nil }
+        batches = more
+      }
+      return batches.removeFirst()
+    }
+    let follower = JobFollower(in: context, isQuiet: isJSON)
+    guard isWaiting else {
+      try isJSON
+        ? context.output.write(json: submitted.report)
+        : context.output.write("\(submitted.job)\n")
+      return .success
+    }
+    if !isJSON {
+      try context.output.write("\(submitted.job)\n")
+      try context.output.flush()
+    }
+    let status = try follower.follow(submitted.job, client: client)
+    if isJSON { try context.output.write(json: status) }
+    return try follower.conclude(status)
+  }
+
+  private func firstBatches(of list: inout ListFile) throws -> [[String]] {
+    while let batches = try list.next() {
+      if !batches.isEmpty { return batches }
+    }
+    let name = listPath == "-" ? "standard input" : listPath
+    throw UsageError("imgctl submit: \(name) names no URL; a list is one URL a line")
+  }
+}
+
+extension Submitted {
+  /// What `--json` prints of an accepted job.
+  fileprivate struct Report: Encodable {
+    let job: JobID
+    let total: Int
+  }
+
+  fileprivate var report: Report { Report(job: job, total: total) }
+}

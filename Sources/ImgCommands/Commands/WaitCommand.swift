@@ -1,0 +1,27 @@
+package import ImgSettings
+package import ImgWire
+
+/// `imgctl wait`: waits until a job has ended.
+package struct WaitCommand: Command {
+  package let job: JobID
+  package let isJSON: Bool
+
+  package static let description = CommandDescription(
+    name: "imgctl wait", summary: "wait until a job has ended, and show how far it is",
+    operands: [.job],
+    options: [.json] + OptionDescription.places,
+    notes: ["On a terminal a bar shows how far the job is; elsewhere one line a second does."],
+    examples: [.init("imgctl wait 7", "Ends with 1 when some images failed.")])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    job = try arguments.job()
+    isJSON = arguments.contains(.json)
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    let follower = JobFollower(in: context, isQuiet: isJSON)
+    let status = try follower.follow(job, client: try context.coordinator())
+    if isJSON { try context.output.write(json: status) }
+    return try follower.conclude(status)
+  }
+}

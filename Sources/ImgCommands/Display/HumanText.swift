@@ -1,0 +1,71 @@
+package import ImgWire
+
+/// Quantities as people read them: rounded, with their unit.
+package enum HumanText {
+  /// Bytes in binary units, such as `1.4 MiB`.
+  package static func size(_ byteCount: Int64) -> String {
+    scaled(Double(byteCount), by: 1_024, units: ["B", "KiB", "MiB", "GiB", "TiB"])
+  }
+
+  /// A flow in decimal units, as networks are measured, such as `1.3 MB/s`.
+  package static func rate(bytesPerSecond: Double) -> String {
+    scaled(bytesPerSecond, by: 1_000, units: ["B", "kB", "MB", "GB", "TB"]) + "/s"
+  }
+
+  /// A number with one decimal, or none from 100 on, where it says nothing any more.
+  package static func number(_ value: Double) -> String {
+    // Beyond this a Double counts no ones, and Int has no room soon after.
+    guard value.isFinite, abs(value) < 1e15 else { return "-" }
+    let tenths = Int((abs(value) * 10).rounded())
+    let sign = value < 0 && tenths > 0 ? "-" : ""
+    if tenths >= 1_000 { return sign + String(Int(abs(value).rounded())) }
+    return "\(sign)\(tenths / 10).\(tenths % 10)"
+  }
+
+  /// A span in its two largest units, such as `3m 12s` or `2d 4h`.
+  package static func duration(milliseconds: Int64) -> String {
+    if milliseconds < 1_000 { return "\(max(milliseconds, 0))ms" }
+    let seconds = milliseconds / 1_000
+    let parts = [
+      (seconds / 86_400, "d"), (seconds / 3_600 % 24, "h"), (seconds / 60 % 60, "m"),
+      (seconds % 60, "s"),
+    ]
+    return parts.drop { $0.0 == 0 }.prefix(2).filter { $0.0 > 0 }.map { "\($0)\($1)" }
+      .joined(separator: " ")
+  }
+
+  /// How long ago `moment` was, such as `3m 12s ago`.
+  package static func age(of moment: WallTime, at now: WallTime) -> String {
+    duration(milliseconds: moment.milliseconds(to: now)) + " ago"
+  }
+
+  /// What a stopwatch shows, such as `0:11` or `1:02:03`.
+  package static func stopwatch(seconds: Int64) -> String {
+    func twoDigits(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
+    let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60)
+    let end = twoDigits(seconds % 60)
+    return hours > 0 ? "\(hours):\(twoDigits(minutes)):\(end)" : "\(minutes):\(end)"
+  }
+
+  /// A text from outside without control characters, which could steer a terminal or break a line.
+  package static func printable(_ text: String) -> String {
+    guard text.unicodeScalars.contains(where: isControl) else { return text }
+    return String(
+      String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) ? "\u{FFFD}" : $0 }))
+  }
+
+  private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+    scalar.properties.generalCategory == .control
+  }
+
+  private static func scaled(_ value: Double, by factor: Double, units: [String]) -> String {
+    var value = max(value, 0)
+    var unit = 0
+    // What would round up to the factor is shown as 1.0 of the next unit.
+    while value.rounded() >= factor, unit + 1 < units.count {
+      value /= factor
+      unit += 1
+    }
+    return unit == 0 ? "\(Int(value.rounded())) B" : "\(number(value)) \(units[unit])"
+  }
+}

@@ -1,0 +1,79 @@
+package import ImgWire
+
+/// What a person sees of a job while it runs, as one line of text. Pure: how the line is drawn over
+/// the one before is ``RedrawnLine``'s matter.
+package struct ProgressBar: Sendable {
+  private static let barWidths = 10...40
+
+  private var rates = RateWindow()
+  private var status: JobStatus
+
+  /// - Parameter elapsed: since any fixed moment; the same one in every ``update(_:at:)``.
+  package init(_ status: JobStatus, at elapsed: Duration) {
+    self.status = status
+    update(status, at: elapsed)
+  }
+
+  package mutating func update(_ status: JobStatus, at elapsed: Duration) {
+    self.status = status
+    rates.add(at: elapsed, images: status.finished, bytes: status.bytesFetched)
+  }
+
+  /// The line for a terminal of `columns`: facts fall away from the right where there is no room,
+  /// and the bar takes what is left.
+  package func line(columns: Int) -> String {
+    var facts = [percentage, "\(status.finished)/\(status.total)"] + details
+    func barRoom() -> Int {
+      columns - 2 - facts.map { $0.count + 2 }.reduce(0, +)
+    }
+    while facts.count > 1, barRoom() < Self.barWidths.lowerBound { facts.removeLast() }
+    let room = barRoom()
+    let text = facts.joined(separator: "  ")
+    guard room >= Self.barWidths.lowerBound else { return String(text.prefix(max(columns, 0))) }
+    return "[\(bar(width: min(room, Self.barWidths.upperBound)))]  \(text)"
+  }
+
+  /// The line for a log or a pipe.
+  package var plainLine: String {
+    let head = "job \(status.job): \(status.finished)/\(status.total)"
+    return ([head, percentage] + details).joined(separator: ", ")
+  }
+
+  /// From the most to the least telling.
+  private var details: [String] {
+    var details: [String] = []
+    if status.failed > 0 { details.append("\(status.failed) failed") }
+    if status.cancelled > 0 { details.append("\(status.cancelled) cancelled") }
+    if let timeLeft { details.append(timeLeft) }
+    if let rate = rates.imagesPerSecond, !status.hasEnded {
+      details.append("\(HumanText.number(rate)) img/s")
+    }
+    if status.fromCache > 0 { details.append("\(status.fromCache) from cache") }
+    if let rate = rates.bytesPerSecond, !status.hasEnded {
+      details.append(HumanText.rate(bytesPerSecond: rate))
+    }
+    return details
+  }
+
+  /// Rounded down: 100 % means all.
+  private var percentage: String {
+    "\(Int(fraction * 100)) %"
+  }
+
+  private var fraction: Double {
+    status.total == 0 ? 1 : Double(status.finished) / Double(status.total)
+  }
+
+  private var timeLeft: String? {
+    guard let rate = rates.imagesPerSecond, rate > 0, !status.hasEnded else { return nil }
+    let seconds = Double(status.total - status.finished) / rate
+    // Beyond four days the number is a guess that nobody plans by.
+    guard seconds < 100 * 3_600 else { return nil }
+    return HumanText.stopwatch(seconds: Int64(seconds.rounded(.up))) + " left"
+  }
+
+  private func bar(width: Int) -> String {
+    let filled = Int(fraction * Double(width))
+    return String(repeating: "#", count: filled) + String(repeating: "-", count: width - filled)
+  }
+}

@@ -1,0 +1,26 @@
+import ImgWire
+
+/// What `--json` prints of a URL that failed.
+struct FailureReport: Encodable {
+  private let index: Int?
+  private let url: String
+  private let failure: Failure
+
+  private enum CodingKeys: String, CodingKey {
+    case index, url
+  }
+
+  /// - Parameter index: the line's place in its list, from 0; `nil` where there is no list.
+  init(index: Int? = nil, url: String, _ failure: Failure) {
+    self.index = index
+    self.url = url
+    self.failure = failure
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encodeIfPresent(index, forKey: .index)
+    try container.encode(url, forKey: .url)
+    try failure.encode(to: encoder)
+  }
+}

@@ -1,0 +1,48 @@
+import FoundationEssentials
+import Glibc
+import ImgSystem
+
+/// A stream for people and programs to read: standard output or standard error.
+///
+/// Whoever makes one flushes it in the end; SIGPIPE must be ignored in the process.
+package final class Output {
+  private let descriptor: CInt
+  private let capacity: Int
+  private var buffer: [UInt8] = []
+
+  /// - Parameter capacity: bytes that may wait in memory; 0 writes everything at once.
+  package init(descriptor: CInt, capacity: Int = 64 << 10) {
+    self.descriptor = descriptor
+    self.capacity = capacity
+  }
+
+  package func write(_ text: String) throws(OutputError) {
+    buffer += text.utf8
+    if buffer.count > capacity { try flush() }
+  }
+
+  /// Writes bytes that are no text: a picture.
+  package func write(bytes: [UInt8]) throws(OutputError) {
+    buffer += bytes
+    if buffer.count > capacity { try flush() }
+  }
+
+  /// Writes a value as JSON on a line of its own, its keys sorted.
+  package func write(json value: some Encodable) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    buffer += try encoder.encode(value)
+    try write("\n")
+  }
+
+  /// Writes what waits in memory.
+  package func flush() throws(OutputError) {
+    // Forgotten even when it cannot be written: it is not tried again.
+    defer { buffer.removeAll(keepingCapacity: true) }
+    do {
+      try FileIO.writeAll(descriptor, buffer.span)
+    } catch {
+      throw error.code == EPIPE ? .readerLeft : .failed(error)
+    }
+  }
+}

@@ -1,0 +1,20 @@
+import ImgStore
+
+/// What `imgctl status --json` prints of the store.
+struct StoreSummaryReport: Encodable {
+  private let entries: Int
+  private let occupiedBytes: Int64
+  private let budgetBytes: Int64
+
+  private enum CodingKeys: String, CodingKey {
+    case entries
+    case occupiedBytes = "occupied_bytes"
+    case budgetBytes = "budget_bytes"
+  }
+
+  init(_ summary: StoreSummary) {
+    entries = summary.entryCount
+    occupiedBytes = summary.occupiedByteCount
+    budgetBytes = summary.budgetByteCount
+  }
+}

@@ -1,0 +1,55 @@
+import ImgStore
+import ImgWire
+
+/// What `--json` prints of a thumbnail in the store.
+struct StoredReport: Encodable {
+  private let key: String
+  private let url: String
+  private let thumbnail: Thumbnail
+  private let sourceFormat: ImageFormat
+  private let sourceWidth: Int
+  private let sourceHeight: Int
+  private let sourceByteCount: Int64
+  private let storedAt: WallTime
+  private let expiresAt: WallTime
+  private let isFromCache: Bool?
+
+  private enum CodingKeys: String, CodingKey {
+    case key, url
+    case sourceFormat = "source_format"
+    case sourceWidth = "source_width"
+    case sourceHeight = "source_height"
+    case sourceByteCount = "source_bytes"
+    case storedAt = "stored_at"
+    case expiresAt = "expires_at"
+    case isFromCache = "from_cache"
+  }
+
+  /// - Parameter isFromCache: whether it was there before it was asked for; `nil` where nobody asked.
+  init(_ stored: StoredThumbnail, isFromCache: Bool? = nil) {
+    key = stored.key.description
+    url = stored.url
+    thumbnail = stored.thumbnail
+    sourceFormat = stored.sourceFormat
+    sourceWidth = stored.sourceWidth
+    sourceHeight = stored.sourceHeight
+    sourceByteCount = stored.sourceByteCount
+    storedAt = stored.storedAt
+    expiresAt = stored.expiresAt
+    self.isFromCache = isFromCache
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(key, forKey: .key)
+    try container.encode(url, forKey: .url)
+    try container.encode(sourceFormat, forKey: .sourceFormat)
+    try container.encode(sourceWidth, forKey: .sourceWidth)
+    try container.encode(sourceHeight, forKey: .sourceHeight)
+    try container.encode(sourceByteCount, forKey: .sourceByteCount)
+    try container.encode(storedAt, forKey: .storedAt)
+    try container.encode(expiresAt, forKey: .expiresAt)
+    try container.encodeIfPresent(isFromCache, forKey: .isFromCache)
+    try thumbnail.encode(to: encoder)
+  }
+}

@@ -1,0 +1,112 @@
+import Glibc
+import ImgClient
+import ImgStore
+import ImgSystem
+import ImgWire
+
+/// The whole cluster as `imgctl status` shows it: once, or again every second.
+struct ClusterScreen {
+  private let context: CommandContext
+  private let client: Client
+  private let isJSON: Bool
+
+  private static let refreshInterval = Duration.seconds(1)
+  /// To the first line and column, and clear from there on (ECMA-48, CUP and ED).
+  private static let clearScreen = "\u{1B}[H\u{1B}[J"
+  /// Jobs shown below the workers.
+  private static let jobMaximum = 10
+
+  init(in context: CommandContext, client: Client, isJSON: Bool) {
+    self.context = context
+    self.client = client
+    self.isJSON = isJSON
+  }
+
+  func show() throws {
+    let status = try client.status()
+    let store = try StoreReader(directory: client.storeDirectory)?.summary()
+    if isJSON {
+      try context.output.write(json: Report(status, store))
+    } else {
+      try context.output.write(try text(of: status, store))
+    }
+    try context.output.flush()
+  }
+
+  /// Until Ctrl-C, or until the coordinator leaves.
+  func watch() throws {
+    let signals = try SignalSource([SIGINT])
+    repeat {
+      if !isJSON { try context.output.write(Terminal.isTerminal(1) ? Self.clearScreen : "\n") }
+      try show()
+    } while try !UnixSocket.waitReadable(
+      signals.descriptor, until: .now + Self.refreshInterval)
+  }
+
+  // MARK: - Text
+
+  private func text(of status: ClusterStatus, _ store: StoreSummary?) throws -> String {
+    var facts = Table([.text("coordinator"), .text(status.state.rawValue)])
+    let age = HumanText.duration(milliseconds: status.startedAt.milliseconds(to: context.now))
+    facts.addRow(["process", "\(status.processID), version \(status.version), up \(age)"])
+    facts.addRow(["socket", status.socketPath])
+    facts.addRow(["data", status.dataDirectory])
+    facts.addRow(["store", Self.text(of: store)])
+    facts.addRow(["transfers", "\(status.transfers) of \(status.limits.transfers)"])
+    facts.addRow(["active", "jobs: \(status.activeJobs), viewers: \(status.viewers)"])
+    if let trouble = status.trouble { facts.addRow(["TROUBLE", trouble]) }
+    return facts.rendered + "\n" + workers(status.workers) + (try jobs())
+  }
+
+  private static func text(of store: StoreSummary?) -> String {
+    guard let store else { return "empty" }
+    return "\(store.entryCount) thumbnails, \(HumanText.size(store.occupiedByteCount)) of "
+      + HumanText.size(store.budgetByteCount)
+  }
+
+  private func workers(_ workers: [ClusterStatus.Worker]) -> String {
+    var table = Table([
+      .number("worker"), .number("process"), .text("state"), .number("looking up"),
+      .number("fetching"), .number("to decode"), .number("deaths"), .number("memory"),
+    ])
+    for worker in workers {
+      let memory = worker.processID.flatMap(ThisProcess.residentByteCount(of:))
+      table.addRow([
+        "\(worker.slot)", worker.processID.map(String.init) ?? "-", worker.state.rawValue,
+        "\(worker.lookingUp)", "\(worker.fetching)", "\(worker.decoding)",
+        "\(worker.deaths)", memory.map { HumanText.size(Int64($0)) } ?? "-",
+      ])
+    }
+    return table.rendered
+  }
+
+  private func jobs() throws -> String {
+    let active = try client.jobs(isActiveOnly: true).jobs.prefix(Self.jobMaximum)
+    guard !active.isEmpty else { return "" }
+    var table = JobTable(at: context.now)
+    for status in active { table.add(status) }
+    return "\n" + table.rendered
+  }
+
+  // MARK: - JSON
+
+  private struct Report: Encodable {
+    private let cluster: ClusterStatus
+    private let store: StoreSummaryReport?
+
+    private enum CodingKeys: String, CodingKey {
+      case store
+    }
+
+    init(_ cluster: ClusterStatus, _ store: StoreSummary?) {
+      self.cluster = cluster
+      self.store = store.map(StoreSummaryReport.init)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encodeIfPresent(store, forKey: .store)
+      try cluster.encode(to: encoder)
+    }
+  }
+}

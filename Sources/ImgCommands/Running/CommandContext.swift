@@ -1,0 +1,84 @@
+package import ImgClient
+package import ImgSettings
+package import ImgStore
+import ImgSystem
+package import ImgWire
+
+/// What a command works with: its settings, its two streams, and the ways to coordinator and store.
+package struct CommandContext {
+  package let settings: Settings
+  /// Data.
+  package let output: Output
+  private let messages: Output
+
+  package init(settings: Settings, output: Output, messages: Output) {
+    self.settings = settings.resolved(in: ThisProcess.currentDirectory ?? "/")
+    self.output = output
+    self.messages = messages
+  }
+
+  /// Tells the person something that is no data: progress, a note, an error. That nobody reads it, as in
+  /// `2>&1 | head -1`, ends nothing.
+  package func note(_ text: String) {
+    try? messages.write(text)
+  }
+
+  package var now: WallTime { WallTime(rawValue: WallClock.milliseconds()) }
+
+  /// The running coordinator.
+  package func runningCoordinator() throws -> Client {
+    let client = try Client(socketPath: settings.socketPath)
+    try check(client)
+    return client
+  }
+
+  /// The running coordinator, or a new one that leaves when it is not needed any more.
+  package func coordinator() throws -> Client {
+    let (client, wasStarted) = try startCoordinator()
+    try check(client)
+    if wasStarted {
+      note(
+        "started a coordinator in the background (process \(client.coordinatorProcessID))\n")
+    }
+    return client
+  }
+
+  /// Starts a coordinator with these settings when none answers.
+  package func startCoordinator() throws(ClientError) -> (client: Client, wasStarted: Bool) {
+    return try CoordinatorLauncher(
+      executable: coordinatorExecutable, arguments: settings.arguments,
+      socketPath: settings.socketPath, dataDirectory: settings.dataDirectory,
+      logPath: settings.logPath
+    ).connect()
+  }
+
+  /// Whoever names a data directory must not be answered from another.
+  private func check(_ client: Client) throws(UsageError) {
+    let usual = Settings.defaultDataDirectory(
+      environment: ThisProcess.environment, userID: ThisProcess.userID)
+    guard settings.dataDirectory != usual, client.storeDirectory != settings.storeDirectory else {
+      return
+    }
+    throw UsageError(
+      "imgctl: the coordinator at \(settings.socketPath) keeps \(client.storeDirectory), not "
+        + "\(settings.storeDirectory); name its own socket with --socket, or stop it first")
+  }
+
+  /// The program beside this one.
+  package var coordinatorExecutable: String {
+    "\(ThisProcess.executableDirectory ?? ".")/imgcoordinator"
+  }
+
+  /// The store as it is read without a coordinator; `nil` when there is none yet.
+  package func storeReader() throws(StoreError) -> StoreReader? {
+    try StoreReader(directory: settings.storeDirectory)
+  }
+
+  /// The store for changing it; `nil` when there is none yet. Its budget stays what it was.
+  package func storeWriter() throws(StoreError) -> ThumbnailStore? {
+    guard let summary = try storeReader()?.summary() else { return nil }
+    return try ThumbnailStore(
+      directory: settings.storeDirectory,
+      access: .readWrite(budgetByteCount: summary.budgetByteCount))
+  }
+}

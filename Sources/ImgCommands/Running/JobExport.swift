@@ -1,0 +1,81 @@
+import ImgClient
+import ImgSettings
+import ImgStore
+import ImgSystem
+import ImgWire
+
+/// A job's thumbnails as files in a directory, and a manifest that says which line became which file, or
+/// why it became none: one JSON object a line of the list, in its order.
+final class JobExport {
+  static let manifestName = "manifest.jsonl"
+
+  private let directory: String
+  private let variant: Variant
+  private let reader: StoreReader?
+  private let manifestFile: OwnedDescriptor
+  private let manifest: Output
+
+  private(set) var exportedCount = 0
+  private(set) var missingCount = 0
+
+  /// - Parameter reader: `nil` when there is no store: then every line is missing.
+  init(to directory: String, variant: Variant, reader: StoreReader?) throws {
+    self.directory = directory
+    self.variant = variant
+    self.reader = reader
+    try Directory.create(directory)
+    manifestFile = try FileIO.create("\(directory)/\(Self.manifestName)")
+    manifest = Output(descriptor: manifestFile.rawValue)
+  }
+
+  func add(_ entry: ResultsPage.Entry) throws {
+    guard case .done = entry.outcome, let found = try stored(entry) else {
+      missingCount += 1
+      return try manifest.write(json: Line(entry, file: nil, thumbnail: nil))
+    }
+    let file = Self.fileName(of: entry.index, found.facts.thumbnail.format)
+    try FileIO.replace(path: "\(directory)/\(file)", with: found.bytes)
+    exportedCount += 1
+    try manifest.write(json: Line(entry, file: file, thumbnail: found.facts.thumbnail))
+  }
+
+  func finish() throws {
+    try manifest.flush()
+  }
+
+  /// `nil` when it has expired or was evicted since the job ended.
+  private func stored(
+    _ entry: ResultsPage.Entry
+  ) throws -> (facts: StoredThumbnail, bytes: [UInt8])? {
+    try reader?.thumbnail(for: try ImageURL(parsing: entry.url), variant: variant)
+  }
+
+  /// The line's number, so that names are unique, sort like the list and need no escaping.
+  private static func fileName(of index: Int, _ format: ImageFormat) -> String {
+    let digits = String(index)
+    return String(repeating: "0", count: max(0, 7 - digits.count)) + digits
+      + ".\(format.fileExtension)"
+  }
+
+  private struct Line: Encodable {
+    private let index: Int
+    private let url: String
+    private let file: String?
+    private let thumbnail: Thumbnail?
+    private let reason: String?
+
+    init(_ entry: ResultsPage.Entry, file: String?, thumbnail: Thumbnail?) {
+      index = entry.index
+      url = entry.url
+      self.file = file
+      self.thumbnail = thumbnail
+      reason =
+        switch entry.outcome {
+        case .done: file == nil ? "not_in_store" : nil
+        case .failed(let failure): failure.code.rawValue
+        case .cancelled: "cancelled"
+        case nil: "not_finished"
+        }
+    }
+  }
+}

@@ -1,0 +1,4 @@
+import Glibc
+import ImgCommands
+
+exit(CommandMain.run(arguments: Array(CommandLine.arguments.dropFirst())))

@@ -1,0 +1,149 @@
+import ImgCommands
+import ImgSettings
+import ImgWire
+import Testing
+
+@Suite struct HelpTests {
+  private func text(_ commandLine: String) throws -> String {
+    let invocation = try Invocation(
+      arguments: commandLine.split(separator: " ").map(String.init), environment: [:], userID: 1)
+    guard case .print(let text) = invocation else {
+      throw UsageError("\(commandLine) runs")
+    }
+    return text
+  }
+
+  @Test func `the version is that of the build`() throws {
+    #expect(try text("--version") == "imgctl \(Build.version)\n")
+  }
+
+  @Test(arguments: ["", "help", "--help", "-h"])
+  func `the overview lists the commands and the exit codes`(commandLine: String) throws {
+    #expect(
+      try text(commandLine) == """
+        imgctl: fetch images by URL and keep their thumbnails
+
+        Usage:
+          imgctl COMMAND [operands] [options]
+
+        Commands:
+          submit       fetch a list of URLs and keep their thumbnails
+          status       show how the cluster or one job is
+          wait         wait until a job has ended, and show how far it is
+          failures     list the URLs of a job that failed: code, status, URL, reason
+          cancel       stop a job; what it has made stays
+          list         list the jobs, the newest first
+          get          fetch one URL before all jobs and write its thumbnail
+          export       write a job's thumbnails as files, with a manifest
+          cache stat   show how much the store holds
+          cache ls     list the thumbnails in the store
+          cache rm     remove every thumbnail of some URLs from the store
+          cache clean  remove what has expired from the store
+          cache reset  remove everything from the store
+          start        start the coordinator; other commands do so themselves
+          stop         finish what runs and stop the coordinator
+
+        imgctl help COMMAND tells more about one; imgctl --version, the version.
+
+        Exit codes:
+          0    all well
+          1    finished, some images failed
+          2    wrong use, or something that cannot be done here
+          3    no coordinator could be reached or started
+          130  Ctrl-C while a job was watched; the job goes on
+
+        """)
+  }
+
+  @Test(arguments: ["help cache", "cache --help", "cache -h"])
+  func `a group lists its commands`(commandLine: String) throws {
+    #expect(
+      try text(commandLine) == """
+        imgctl: fetch images by URL and keep their thumbnails
+
+        Usage:
+          imgctl cache COMMAND [operands] [options]
+
+        Commands:
+          cache stat   show how much the store holds
+          cache ls     list the thumbnails in the store
+          cache rm     remove every thumbnail of some URLs from the store
+          cache clean  remove what has expired from the store
+          cache reset  remove everything from the store
+
+        imgctl help COMMAND tells more about one; imgctl --version, the version.
+
+        """)
+  }
+
+  @Test(arguments: ["help submit", "submit --help", "submit -h --bogus"])
+  func `the help of a command tells all of it`(commandLine: String) throws {
+    #expect(
+      try text(commandLine) == """
+        imgctl submit: fetch a list of URLs and keep their thumbnails
+
+        Usage:
+          imgctl submit FILE|- [options]
+
+        Operands:
+          FILE|-  The list, one URL a line; - reads standard input. Empty lines and
+                  lines that begin with # do not count.
+
+        Options:
+          --size WxH               The box in pixels; one number N is NxN. Default:
+                                   256x256.
+          --mode MODE              fit: inside the box; fill: cover it; stretch: exactly
+                                   the box. Default: fit.
+          --crop                   Cut off what sticks out of the box; goes with fill,
+                                   and implies it.
+          --format FORMAT          auto, jpeg, png, webp or avif; auto is JPEG, or WebP
+                                   where there is transparency. Default: auto.
+          --quality Q              Of the encoder, from 1 to 100. Default: 80.
+          --expire-after DURATION  Keep the thumbnail so long after its download.
+                                   Default: as the coordinator is set.
+          --priority P             From -2, the least, to 2, the most urgent. Default:
+                                   0.
+          --name TEXT              What the job is called in lists.
+          --wait                   Wait until the job has ended, and show how far it is.
+          --json                   Print JSON: one object, or one a line where there are
+                                   many.
+          --socket PATH            Where the coordinator listens. Default:
+                                   $XDG_RUNTIME_DIR/imgctl/control.sock, else
+                                   /tmp/imgctl-UID/control.sock.
+          --data-dir DIR           Where jobs and thumbnails are kept. Default:
+                                   $XDG_CACHE_HOME/imgctl, else ~/.cache/imgctl.
+          -h, --help               Show this help.
+
+        Prints the job's number, by which other commands know it.
+
+        Examples:
+          imgctl submit urls.txt
+              Every picture inside 256x256.
+          imgctl submit - --size 640x480 --crop --wait < urls.txt
+              Pictures of exactly 640x480, cut where they stick out; ends when the job
+              has.
+
+        """)
+  }
+
+  @Test(arguments: [
+    "submit", "status", "wait", "failures", "cancel", "list", "get", "export", "cache stat",
+    "cache ls", "cache rm", "cache clean", "cache reset", "start", "stop",
+  ])
+  func `every command has a help of at most 80 columns, with an example that it reads`(
+    command: String
+  ) throws {
+    let help = try text("help \(command)")
+    #expect(help.hasPrefix("imgctl \(command): "))
+    #expect(help.split(separator: "\n").allSatisfy { $0.count <= HelpText.width })
+    let examples = help.split(separator: "\n").drop { $0 != "Examples:" }
+      .filter { $0.hasPrefix("  imgctl") }
+    #expect(!examples.isEmpty)
+    for example in examples {
+      let words = example.split(separator: " ").prefix { $0 != "<" }.dropFirst().map(String.init)
+      #expect(throws: Never.self) {
+        try Invocation(arguments: words, environment: ["HOME": "/h"], userID: 1)
+      }
+    }
+  }
+}
