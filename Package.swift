@@ -242,5 +242,15 @@ let package = Package(
       ],
       path: "Tests/TestPictures",
       swiftSettings: settings),
+    .executableTarget(
+      name: "testorigin",
+      dependencies: [
+        "ImgDecode",
+        "ImgWire",
+        "TestOrigin",
+        "TestPictures",
+      ],
+      path: "Tests/TestOriginTool",
+      swiftSettings: settings),
   ]
 )
