@@ -252,5 +252,33 @@ let package = Package(
       ],
       path: "Tests/TestOriginTool",
       swiftSettings: settings),
+
+    .target(
+      name: "TestCluster",
+      dependencies: [
+        "CLinux",
+        "ImgClient",
+        "ImgSystem",
+        "ImgTransport",
+        "ImgWire",
+      ],
+      path: "Tests/TestCluster",
+      swiftSettings: settings),
+
+    // MARK: - ClusterTests: the real processes
+
+    .testTarget(
+      name: "ClusterTests",
+      dependencies: [
+        "ImgClient",
+        "ImgDecode",
+        "ImgSystem",
+        "ImgTransport",
+        "ImgWire",
+        "TestCluster",
+        "TestOrigin",
+        "TestPictures",
+      ],
+      swiftSettings: settings),
   ]
 )

@@ -1,0 +1,22 @@
+import ImgWire
+import TestCluster
+import TestOrigin
+import Testing
+
+/// Addresses that nobody allowed.
+@Suite(.timeLimit(.minutes(5)))
+struct AddressTests {
+  @Test func `without permission no address of this machine is connected to`() throws {
+    let cluster = try Cluster(["ALLOW_NETWORK": ""])
+    let origin = try ListOrigin()
+    let port = origin.origin.port
+    let lines =
+      origin.pictures(3) + ["http://localhost:\(port)/p/1", "http://[::1]:\(port)/p/1"]
+      + ["http://127.1:\(port)/p/1", "http://0.0.0.0:\(port)/p/1"]
+    let status = try cluster.run(lines)
+    #expect(status.failed == lines.count)
+    let codes = Set(try cluster.failures(of: status.job).values)
+    #expect(codes == [Failure.Code.blockedAddress.rawValue])
+    #expect(origin.origin.totals().connectionsOpened == 0)
+  }
+}

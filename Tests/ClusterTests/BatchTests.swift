@@ -1,0 +1,65 @@
+import ImgWire
+import TestCluster
+import TestOrigin
+import Testing
+
+/// Lists from `imgctl submit` to their numbers.
+@Suite(.timeLimit(.minutes(5)))
+struct BatchTests {
+  private let cluster: Cluster
+  private let origin: ListOrigin
+
+  init() throws {
+    cluster = try Cluster()
+    origin = try ListOrigin()
+  }
+
+  @Test func `every line ends in one outcome, and what is done is never fetched again`() throws {
+    let list = origin.mixedList(1_000)
+    let job = try cluster.submit(list.lines)
+    let first = try cluster.finished(job)
+    try cluster.expect(first, endedAs: list)
+    #expect(first.fromCache == 0)
+    #expect(try cluster.status(of: job) == first)
+    #expect(origin.origin.totals().requests == 1_000)
+
+    let second = try cluster.run(list.lines)
+    try cluster.expect(second, endedAs: list)
+    #expect(second.fromCache == first.done)
+    #expect(second.bytesFetched == 0)
+    let counters = origin.origin.snapshot
+    for line in list.lines {
+      let path = String(line.dropFirst(origin.origin.baseURL.count))
+      #expect(counters[path].requests == (list.failures[line] == nil ? 1 : 2), "\(path)")
+    }
+  }
+
+  @Test func `submit --wait ends with 1 when some images failed and with 0 when none did`() throws {
+    let good = try cluster.list(origin.pictures(3), name: "good")
+    let mixed = try cluster.list(origin.mixedList(10).lines, name: "mixed")
+    #expect(try cluster.imgctl("submit", "--wait", good).exitCode == 0)
+    let result = try cluster.imgctl("submit", "--wait", mixed)
+    #expect(result.exitCode == 1)
+    #expect(result.output == "2\n")
+    #expect(result.messages.contains("imgctl failures 2"))
+  }
+
+  @Test func `lines with one URL share one fetch and count each`() throws {
+    let status = try cluster.run(Array(repeating: origin.url("/p/1"), count: 50))
+    #expect(status.done == 50)
+    #expect(status.total == 50)
+    #expect(origin.origin.counters("/p/1").requests == 1)
+    #expect(status.bytesFetched == Int64(origin.origin.totals().bytesSent))
+  }
+
+  @Test func `the exported files are as many as the job's thumbnails, and a manifest names all`()
+    throws
+  {
+    let list = origin.mixedList(20)
+    let job = try cluster.run(list.lines).job
+    let directory = cluster.directory.file("out")
+    let result = try cluster.imgctl("export", "\(job)", directory)
+    #expect(result.exitCode == 1)
+    #expect(result.messages.hasPrefix("exported \(list.doneCount) thumbnails"))
+  }
+}

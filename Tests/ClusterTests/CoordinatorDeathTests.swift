@@ -1,0 +1,77 @@
+import FoundationEssentials
+import ImgSystem
+import ImgWire
+import TestCluster
+import TestOrigin
+import Testing
+
+/// The end of the coordinator: by accident and on demand.
+@Suite(.timeLimit(.minutes(5)))
+struct CoordinatorDeathTests {
+  private let cluster: Cluster
+  private let origin: ListOrigin
+
+  init() throws {
+    cluster = try Cluster()
+    origin = try ListOrigin()
+  }
+
+  @Test
+  func `after a killed coordinator the job goes on, and only what was in flight is fetched again`()
+    throws
+  {
+    let job = try cluster.submit(origin.pictures(1_000))
+    try #require(origin.origin.waitUntil(seconds: 30) { $0.totals.requests >= 300 })
+    let workers = try cluster.readyWorkers()
+    #expect(workers.count == 2)
+    try cluster.killCoordinator()
+    for worker in workers { #expect(try worker.hasEnded()) }
+
+    try cluster.start()
+    let status = try cluster.finished(job)
+    #expect(status.state == .finished)
+    #expect(status.done == 1_000)
+    #expect(status.total == 1_000)
+    // Two workers with the credits of half of 64 transfers each, and eight for the decoder.
+    #expect(origin.origin.totals().requests <= 1_000 + 2 * (32 + 8))
+  }
+
+  @Test
+  func `SIGTERM finishes what runs, refuses what comes, and leaves the rest for the next start`()
+    throws
+  {
+    let held = (0..<8).map { "/held/\($0)" }
+    for path in held { try origin.hold(path) }
+    let job = try cluster.submit(held.map(origin.url) + origin.pictures(50))
+    try #require(origin.origin.waitUntil { $0.totals.inFlight == held.count })
+    let workers = try cluster.readyWorkers()
+
+    let coordinator = try cluster.runningCoordinator()
+    coordinator.signal(15)
+    try #require(try cluster.waitUntil { $0.state == .draining })
+    let refused = try cluster.imgctl("submit", try cluster.list(origin.pictures(1), name: "late"))
+    #expect(refused.exitCode == 3)
+    #expect(refused.messages == "imgctl: the coordinator is stopping\n")
+    for path in held { origin.origin.release(path) }
+
+    #expect(try coordinator.wait().exitCode == 0)
+    #expect(!FileManager.default.fileExists(atPath: cluster.socketPath))
+    for worker in workers { #expect(try worker.hasEnded()) }
+    #expect(origin.origin.totals().requests == held.count)
+
+    try cluster.start()
+    let status = try cluster.finished(job)
+    #expect(status.done == held.count + 50)
+    #expect(status.fromCache == 0)
+    #expect(origin.origin.totals().requests == held.count + 50)
+  }
+
+  @Test func `stop returns when the coordinator has left, and without one says so`() throws {
+    let coordinator = try cluster.runningCoordinator()
+    #expect(try cluster.imgctl("stop").exitCode == 0)
+    #expect(try coordinator.wait().exitCode == 0)
+    let second = try cluster.imgctl("stop")
+    #expect(second.exitCode == 0)
+    #expect(second.messages == "no coordinator runs\n")
+  }
+}

@@ -1,0 +1,82 @@
+import FoundationEssentials
+import Glibc
+import ImgClient
+import ImgWire
+import TestCluster
+import TestOrigin
+import Testing
+
+/// Disks that cannot be written.
+@Suite(.timeLimit(.minutes(5)))
+struct DiskTests {
+  @Test func `a data directory that cannot be made is told by whoever starts there`() throws {
+    let cluster = try Cluster(dataDirectory: "/dev/null/data", isStarted: false)
+    let (run, reason) = try cluster.launch()
+    #expect(reason.contains("the data directory /dev/null/data cannot be used"))
+    #expect(reason.contains("Not a directory"))
+    #expect(try run.wait().exitCode == 1)
+
+    let submit = try cluster.imgctl("submit", try cluster.list(["http://example.org/"]))
+    #expect(submit.exitCode == 3)
+    #expect(submit.messages.contains("the data directory /dev/null/data cannot be used"))
+    let get = try cluster.imgctl("get", "http://example.org/")
+    #expect(get.exitCode != 0)
+    #expect(get.messages.contains("/dev/null/data"))
+  }
+
+  @Test func `a socket whose directory cannot be made is told`() throws {
+    let cluster = try Cluster(isStarted: false)
+    let (run, reason) = try cluster.launch(["--socket", "/dev/null/control.sock"])
+    #expect(reason.contains("the control socket /dev/null/control.sock cannot be opened"))
+    #expect(try run.wait().exitCode == 1)
+  }
+
+  // A limit of the size of files (RLIMIT_FSIZE) stands in for a full disk. It is crueller: by default
+  // the kernel kills whoever writes beyond it (SIGXFSZ, setrlimit(2)).
+
+  @Test func `a journal that cannot even be made is told by its reason`() throws {
+    let cluster = try Cluster(isStarted: false)
+    let (run, reason) = try cluster.launch(fileKibibytes: 4)
+    #expect(reason.contains("\(cluster.dataDirectory)/journal"))
+    #expect(try run.wait().exitCode == 1)
+  }
+
+  @Test func `when the store can grow no more, jobs end with store_full and workers live`() throws {
+    let cluster = try Cluster(isStarted: false)
+    let origin = try ListOrigin()
+    try cluster.start(fileKibibytes: 600)
+    let status = try cluster.run(origin.pictures(600))
+    #expect(status.total == 600)
+    #expect(status.done > 0)
+    #expect(status.failed > 0)
+    #expect(status.done + status.failed == 600)
+    let codes = Set(try cluster.failures(of: status.job).values)
+    #expect(codes == [Failure.Code.storeFull.rawValue])
+    #expect(try cluster.client().status().workers.map(\.deaths) == [0, 0])
+  }
+
+  @Test func `when the journal can grow no more, the trouble is shown, and no outcome is lost`()
+    throws
+  {
+    let cluster = try Cluster(isStarted: false)
+    let count = 3_000
+    try cluster.start(fileKibibytes: 192)
+    let job = try cluster.submit((0..<count).map { "bad line \($0)" })
+    #expect(try cluster.waitUntil { $0.trouble?.contains(cluster.dataDirectory) == true })
+    #expect(try cluster.imgctl("status").output.contains("TROUBLE"))
+    let refused = try cluster.imgctl("submit", try cluster.list(["another bad line"]))
+    #expect(refused.exitCode == 3)
+    #expect(refused.messages.hasPrefix("imgctl: the list cannot be written: "))
+
+    // Nothing runs, and for the disk nobody waits.
+    let coordinator = try cluster.runningCoordinator()
+    coordinator.signal(SIGTERM)
+    #expect(try coordinator.wait().exitCode == 0)
+
+    try cluster.start()
+    let status = try cluster.finished(job)
+    #expect(status.total == count)
+    #expect(status.failed == count)
+    #expect(try cluster.failures(of: job).count == count)
+  }
+}

@@ -1,0 +1,166 @@
+import ImgClient
+import ImgSystem
+import ImgTransport
+import ImgWire
+import TestCluster
+import TestOrigin
+import Testing
+
+/// Clients that break the protocol, on purpose or not: each is closed with a reason, and nobody else
+/// notices.
+@Suite(.timeLimit(.minutes(5)))
+struct HostileClientTests {
+  private typealias ClientChannel = Channel<CoordinatorReply, ClientMessage>
+
+  private let cluster: Cluster
+  private let origin: ListOrigin
+
+  init() throws {
+    cluster = try Cluster()
+    origin = try ListOrigin()
+  }
+
+  @Test func `a client of another protocol hears ours and is closed`() throws {
+    let channel = try connect()
+    try channel.send(.hello(Hello(protocolVersion: 99, version: "9.9", processID: 1)))
+    guard case .hello(let hello) = try next(of: channel) else {
+      Issue.record("the answer to a hello is a hello")
+      return
+    }
+    #expect(hello.protocolVersion == Build.protocolVersion)
+    expectClosed(channel)
+  }
+
+  @Test func `a client that does not greet is refused and closed`() throws {
+    let channel = try connect()
+    try channel.send(.status(PlainRequest(id: RequestID(rawValue: 1))))
+    try expectRefusal(on: channel, containing: "not a hello")
+    expectClosed(channel)
+  }
+
+  @Test(arguments: [
+    // A length of 2³¹, and one of 0.
+    (bytes: [0x80, 0, 0, 0] as [UInt8], reason: "a frame of 2147483648 bytes"),
+    (bytes: [0, 0, 0, 0], reason: "a frame of length 0"),
+    (bytes: Array("GET / HTTP/1.1\r\n\r\n".utf8), reason: "a frame of"),
+    (bytes: Frame.encode(Array("garbage".utf8)), reason: "not a message of a client"),
+    (bytes: Frame.encode([0xFF, 0xFE]), reason: "not a message of a client"),
+    (bytes: Frame.encode(Array("[]".utf8)), reason: "not a message of a client"),
+    (bytes: Frame.encode(Array(#"{"type":"dance"}"#.utf8)), reason: "not a message of a client"),
+    (
+      bytes: Frame.encode(Array(#"{"type":"get","id":-1,"url":7}"#.utf8)),
+      reason: "not a message of a client"
+    ),
+  ])
+  func `bytes that are no messages are answered with the reason and a close`(
+    bytes: [UInt8], reason: String
+  ) throws {
+    try origin.hold("/held")
+    let job = try cluster.submit([origin.url("/held")] + origin.pictures(10))
+    let socket = try UnixSocket.connect(path: cluster.socketPath)
+    #expect(try UnixSocket.send(socket.rawValue, bytes[...]) == bytes.count)
+    let channel = try ClientChannel(socket)
+    try expectRefusal(on: channel, containing: reason)
+    expectClosed(channel)
+    origin.origin.release("/held")
+    #expect(try cluster.finished(job).done == 11)
+    #expect(try cluster.runningCoordinator().messages().contains(reason))
+  }
+
+  @Test func `half a frame and half a list leave nothing behind`() throws {
+    do {
+      let socket = try UnixSocket.connect(path: cluster.socketPath)
+      #expect(try UnixSocket.send(socket.rawValue, [0, 0, 1, 0, 0x7B]) == 5)
+    }
+    do {
+      let channel = try greetedChannel()
+      let id = RequestID(rawValue: 1)
+      let options = RequestOptions(variant: .standard)
+      try channel.send(.submit(Submission(id: id, name: nil, options: options)))
+      try channel.send(.submitLines(SubmissionLines(id: id, lines: origin.pictures(10))))
+      try channel.flush(until: .now + ProgramRun.patience)
+    }
+    #expect(try cluster.run(origin.pictures(3)).done == 3)
+    #expect(try cluster.client().jobs().jobs.count == 1)
+    #expect(origin.origin.totals().requests == 3)
+  }
+
+  @Test func `a client that asks without ever reading is closed, and others are served`() throws {
+    let job = try cluster.submit(origin.pictures(200))
+    _ = try cluster.finished(job)
+    let deaf = try greetedChannel()
+    #expect(throws: ChannelError.self) {
+      // Each answer has hundreds of lines; what waits for the deaf client is bounded.
+      for number in 1...100_000 {
+        try deaf.send(
+          .results(
+            ResultsRequest(
+              id: RequestID(rawValue: UInt64(number)), job: job, from: 0, isFailedOnly: false)))
+        try deaf.flush(until: .now + ProgramRun.patience)
+      }
+    }
+    let coordinator = try cluster.runningCoordinator()
+    #expect(try coordinator.messages().contains("the other end does not read what it is sent"))
+    let peak = try #require(peakByteCount(of: coordinator.processID))
+    #expect(peak < 100 << 20)
+    #expect(try cluster.run(origin.pictures(3)).fromCache == 3)
+  }
+
+  @Test func `more requests than may wait are refused one by one`() throws {
+    try origin.hold("/held")
+    let channel = try greetedChannel()
+    let maximum = 1_024
+    for number in 1...maximum + 1 {
+      try channel.send(
+        .get(
+          GetRequest(
+            id: RequestID(rawValue: UInt64(number)), url: origin.url("/held"),
+            options: RequestOptions(variant: .standard))))
+    }
+    try channel.flush(until: .now + ProgramRun.patience)
+    try expectRefusal(on: channel, containing: "\(maximum) requests of this client wait already")
+    origin.origin.release("/held")
+    for _ in 1...maximum {
+      guard case .got = try next(of: channel) else {
+        Issue.record("every request that was taken is answered")
+        return
+      }
+    }
+    #expect(origin.origin.counters("/held").requests == 1)
+  }
+
+  // MARK: - A client of our own making
+
+  private func connect() throws -> ClientChannel {
+    try ClientChannel(UnixSocket.connect(path: cluster.socketPath))
+  }
+
+  private func greetedChannel() throws -> ClientChannel {
+    let channel = try connect()
+    try channel.send(.hello(Hello(processID: ThisProcess.processID)))
+    _ = try next(of: channel)
+    return channel
+  }
+
+  private func next(of channel: ClientChannel) throws -> CoordinatorReply {
+    try channel.next(until: .now + ProgramRun.patience)
+  }
+
+  private func expectRefusal(on channel: ClientChannel, containing reason: String) throws {
+    guard case .refused(let refusal) = try next(of: channel) else {
+      Issue.record("the answer is a refusal")
+      return
+    }
+    #expect(refusal.message.contains(reason))
+  }
+
+  private func expectClosed(_ channel: ClientChannel) {
+    do {
+      _ = try next(of: channel)
+      Issue.record("nothing follows")
+    } catch ChannelError.closed {
+    } catch {
+      Issue.record("closed rather than: \(error)")
+    }
+  }
+}

@@ -1,0 +1,70 @@
+import ImgDecode
+import ImgWire
+import TestOrigin
+import TestPictures
+
+/// An origin for lists: `/p/N` is a small picture, `/text/N` is none, and all else is not found.
+struct ListOrigin {
+  let origin: TestOrigin
+
+  /// Made once for all tests; URLs make them many.
+  private static let pictures = Result {
+    let maker = try PictureMaker.start()
+    return try (0..<8).map { try maker.card(index: $0, width: 64, height: 48) }
+  }
+
+  /// - Parameter headerDelay: how long each answer is held back.
+  init(headerDelay: Duration = .zero) throws {
+    let pictures = try Self.pictures.get()
+    origin = try TestOrigin { path, _ in
+      let parts = path.split(separator: "/")
+      guard parts.count == 2, let number = Int(parts[1]) else { return nil }
+      return switch parts[0] {
+      case "p": .body(pictures[number % pictures.count], headerDelay: headerDelay)
+      case "text": .body(Array("no picture".utf8), contentType: "text/plain")
+      default: nil
+      }
+    }
+  }
+
+  /// Serves a picture that is held back until its path is released.
+  func hold(_ path: String) throws {
+    origin.serve(path, .body(try Self.pictures.get()[0], delivery: .hold))
+  }
+
+  func url(_ path: String) -> String { origin.baseURL + path }
+
+  /// The URLs of so many pictures.
+  func pictures(_ count: Int) -> [String] {
+    (0..<count).map { url("/p/\($0)") }
+  }
+
+  /// A list of which every tenth line is not found, and every tenth no picture.
+  func mixedList(_ count: Int) -> MixedList {
+    var list = MixedList()
+    for number in 0..<count {
+      switch number % 10 {
+      case 3:
+        list.add(url("/missing/\(number)"), failing: .httpStatus)
+      case 7:
+        list.add(url("/text/\(number)"), failing: .notAnImage)
+      default:
+        list.add(url("/p/\(number)"), failing: nil)
+      }
+    }
+    return list
+  }
+}
+
+/// The lines of a list, and how each is to end.
+struct MixedList {
+  private(set) var lines: [String] = []
+  private(set) var failures: [String: String] = [:]
+
+  var doneCount: Int { lines.count - failures.count }
+
+  mutating func add(_ line: String, failing code: Failure.Code?) {
+    lines.append(line)
+    failures[line] = code?.rawValue
+  }
+}

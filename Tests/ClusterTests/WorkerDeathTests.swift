@@ -1,0 +1,92 @@
+import ImgClient
+import ImgSystem
+import ImgWire
+import TestCluster
+import TestOrigin
+import Testing
+
+/// Workers that die, hang, or never begin.
+@Suite(.timeLimit(.minutes(5)))
+struct WorkerDeathTests {
+  private static let stop: CInt = 19
+
+  @Test func `a job ends with the same counts when workers are killed over and over`() throws {
+    let cluster = try Cluster()
+    let origin = try ListOrigin()
+    let list = origin.mixedList(1_000)
+    let job = try cluster.submit(list.lines)
+    var killCount = 0
+    for requestCount in stride(from: 30, to: 900, by: 30) {
+      try #require(origin.origin.waitUntil(seconds: 30) { $0.totals.requests >= requestCount })
+      if let worker = try cluster.readyWorkers().randomElement() {
+        worker.signal(9)
+        killCount += 1
+      }
+    }
+    let status = try cluster.finished(job)
+    #expect(killCount > 10)
+    try cluster.expect(status, endedAs: list)
+    #expect(status.fromCache == 0)
+  }
+
+  @Test(.tags(.slow)) func `a worker that is stopped is replaced, and the job ends all the same`()
+    throws
+  {
+    let cluster = try Cluster()
+    let origin = try ListOrigin()
+    let list = origin.mixedList(1_000)
+    let job = try cluster.submit(list.lines)
+    try #require(origin.origin.waitUntil(seconds: 30) { $0.totals.requests >= 100 })
+    let worker = try #require(try cluster.readyWorkers().first)
+    worker.signal(Self.stop)
+    try cluster.expect(try cluster.finished(job), endedAs: list)
+    #expect(try worker.hasEnded())
+  }
+
+  @Test(.tags(.slow))
+  func `a coordinator whose workers never begin gives up, and its job waits for a better one`()
+    throws
+  {
+    let origin = try ListOrigin()
+    // Side by side, because each takes the seconds that all pauses between starts make.
+    let attempts = try ["/bin/false", "/nowhere/imgworker"].map { program in
+      let cluster = try Cluster(isStarted: false)
+      try cluster.start(["--worker-executable", program])
+      let list = try cluster.list(origin.pictures(3))
+      return (
+        cluster: cluster, program: program, run: try cluster.begin(["submit", "--wait", list])
+      )
+    }
+    for (cluster, program, run) in attempts {
+      #expect(try run.wait().exitCode == 3)
+      let coordinator = try cluster.runningCoordinator().wait()
+      #expect(coordinator.exitCode == 1)
+      #expect(coordinator.messages.contains("giving up: no worker can be kept alive"))
+      if program != "/bin/false" { #expect(coordinator.messages.contains(program)) }
+      try cluster.start()
+      #expect(try cluster.finished(JobID(rawValue: 1)).done == 3)
+    }
+  }
+
+  @Test func `jobs and a killed worker leave no descriptor behind`() throws {
+    let cluster = try Cluster()
+    let origin = try ListOrigin()
+    let processID = try cluster.runningCoordinator().processID
+    // The only client at the first count and, once the others are forgotten, at the last.
+    let client = try cluster.client()
+    func areWorkersReady() throws -> Bool {
+      try eventually { try client.status().workers.allSatisfy { $0.state == .ready } }
+    }
+    try #require(try areWorkersReady())
+    let before = try #require(openDescriptorCount(of: processID))
+    for size in [10, 20] { _ = try cluster.run(origin.pictures(size)) }
+    let victim = try #require(try cluster.readyWorkers().first)
+    victim.signal(9)
+    #expect(try victim.hasEnded())
+    _ = try cluster.run(origin.pictures(30))
+    try #require(try areWorkersReady())
+    #expect(try eventually { openDescriptorCount(of: processID) == before })
+    #expect(childProcessIDs(of: processID).count == 2)
+    #expect(try client.status().workers.map(\.deaths).reduce(0, +) == 1)
+  }
+}

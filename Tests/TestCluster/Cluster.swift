@@ -1,0 +1,186 @@
+import FoundationEssentials
+package import ImgClient
+import ImgSystem
+import ImgTransport
+package import ImgWire
+
+/// A cluster of the real processes for one test: places of its own, `imgctl` as a person would call it,
+/// and a coordinator as this process's child.
+///
+/// Whatever coordinator runs in its places is ended with this object, its workers with it.
+package final class Cluster {
+  package let directory: TestDirectory
+  /// What every program of the cluster is started with: nothing of the caller's own settings.
+  package let environment: [String: String]
+  private let executableDirectory: String?
+  private var coordinator: ProgramRun?
+
+  package var socketPath: String { directory.file("control.sock") }
+  package var dataDirectory: String { directory.file("data") }
+  package var storeDirectory: String { "\(dataDirectory)/store" }
+  /// What a coordinator that a command started has to say.
+  package var logPath: String { "\(dataDirectory)/coordinator.log" }
+
+  private static let kill: CInt = 9
+
+  /// - Parameters:
+  ///   - settings: environment variables without their prefix, such as `WORKERS`, beside the two
+  ///     workers and the permission to fetch from this machine that every cluster has.
+  ///   - dataDirectory: elsewhere than in the test's own directory.
+  ///   - isStarted: whether a coordinator is started now.
+  package init(
+    _ settings: [String: String] = [:], dataDirectory: String? = nil,
+    executableDirectory: String? = nil, isStarted: Bool = true
+  ) throws {
+    directory = try TestDirectory()
+    self.executableDirectory = executableDirectory
+    var environment = [
+      "PATH": "/usr/bin:/bin", "HOME": directory.path, "SWIFT_BACKTRACE": "enable=no",
+      "IMGCTL_SOCKET": directory.file("control.sock"),
+      "IMGCTL_DATA_DIR": dataDirectory ?? directory.file("data"),
+      "IMGCTL_ALLOW_NETWORK": "127.0.0.0/8", "IMGCTL_WORKERS": "2",
+    ]
+    for (name, value) in settings { environment["IMGCTL_\(name)"] = value }
+    self.environment = environment
+    if isStarted { try start() }
+  }
+
+  deinit {
+    // One that a command started is no child of ours, but it answers at the socket.
+    let processIDs = [
+      coordinator.flatMap { $0.isRunning ? $0.processID : nil },
+      (try? Client(socketPath: socketPath))?.coordinatorProcessID,
+    ]
+    for coordinator in Set(processIDs.compactMap(\.self)).compactMap(WatchedProcess.init) {
+      let workers = childProcessIDs(of: coordinator.processID).compactMap(WatchedProcess.init)
+      coordinator.signal(Self.kill)
+      // Until the last has ended, the directory may gain files while it is removed.
+      for process in [coordinator] + workers { _ = try? process.hasEnded() }
+    }
+  }
+
+  // MARK: - Coordinator
+
+  /// Starts a coordinator and waits until it listens.
+  ///
+  /// - Parameters:
+  ///   - arguments: besides the settings in the environment.
+  ///   - fileKibibytes: how large a file it and its workers may make (RLIMIT_FSIZE); `nil` for any.
+  package func start(_ arguments: [String] = [], fileKibibytes: Int? = nil) throws {
+    let (run, message) = try launch(arguments, fileKibibytes: fileKibibytes)
+    guard message == StartSignal.ready else {
+      throw ClusterError("the coordinator did not start: \(message) \(try run.wait().messages)")
+    }
+    coordinator = run
+  }
+
+  /// Starts a coordinator whether or not it can begin.
+  ///
+  /// - Returns: its run, and what it told whoever started it.
+  package func launch(
+    _ arguments: [String] = [], fileKibibytes: Int? = nil
+  ) throws -> (run: ProgramRun, message: String) {
+    var pair = try UnixSocket.pair()
+    let ours = pair.takeFirst()
+    let run = try start(arguments, fileKibibytes, readyEnd: pair.takeSecond())
+    var bytes: [UInt8] = []
+    while try UnixSocket.waitReadable(ours.rawValue, until: .now + ProgramRun.patience) {
+      let result = try UnixSocket.receive(ours.rawValue, into: &bytes, upTo: 4_096)
+      if result == .closed { break }
+    }
+    return (run, String(decoding: bytes, as: UTF8.self))
+  }
+
+  private func start(
+    _ arguments: [String], _ fileKibibytes: Int?, readyEnd: consuming OwnedDescriptor
+  ) throws -> ProgramRun {
+    var environment = environment
+    environment[StartSignal.variable] = String(StartSignal.descriptor)
+    var command = [try program("imgcoordinator")] + arguments
+    if let fileKibibytes {
+      // The shell's unit is 512 bytes (POSIX, ulimit).
+      let script = "ulimit -f \(2 * fileKibibytes); exec \"$@\""
+      command = ["/bin/sh", "-c", script, "sh"] + command
+    }
+    return try ProgramRun(
+      command[0], Array(command.dropFirst()), environment: environment,
+      descriptors: [(parent: readyEnd.rawValue, child: StartSignal.descriptor)], in: directory)
+  }
+
+  /// The coordinator that ``start(_:)`` started.
+  package func runningCoordinator() throws -> ProgramRun {
+    guard let coordinator else { throw ClusterError("no coordinator was started") }
+    return coordinator
+  }
+
+  /// Ends the coordinator as a power cut would.
+  package func killCoordinator() throws {
+    let run = try runningCoordinator()
+    run.signal(Self.kill)
+    guard try run.wait().status == .signalled(Self.kill) else {
+      throw ClusterError("the coordinator was not killed")
+    }
+    coordinator = nil
+  }
+
+  package func client() throws -> Client {
+    try Client(socketPath: socketPath)
+  }
+
+  /// The workers that are ready at this moment.
+  package func readyWorkers() throws -> [WatchedProcess] {
+    try client().status().workers.compactMap { worker in
+      worker.state == .ready ? worker.processID.flatMap(WatchedProcess.init) : nil
+    }
+  }
+
+  // MARK: - imgctl
+
+  /// Runs `imgctl` to its end.
+  @discardableResult
+  package func imgctl(_ arguments: String..., inputPath: String = "/dev/null") throws
+    -> ProgramResult
+  {
+    try begin(arguments, inputPath: inputPath).wait()
+  }
+
+  /// Starts `imgctl` and does not wait.
+  package func begin(
+    _ arguments: [String], inputPath: String = "/dev/null"
+  ) throws -> ProgramRun {
+    try ProgramRun(
+      try program("imgctl"), arguments, environment: environment, inputPath: inputPath,
+      in: directory)
+  }
+
+  /// The path of a list of these lines.
+  package func list(_ lines: [String], name: String = "list.txt") throws -> String {
+    try directory.write(Array(lines.map { $0 + "\n" }.joined().utf8), to: name)
+  }
+
+  /// Submits the lines as a job without waiting for it.
+  package func submit(_ lines: [String]) throws -> JobID {
+    let result = try imgctl("submit", try list(lines))
+    guard result.exitCode == 0, let job = result.lines.first.flatMap(JobID.init) else {
+      throw ClusterError("submit failed: \(result.messages)")
+    }
+    return job
+  }
+
+  /// Waits for the end of a job.
+  ///
+  /// - Returns: what `imgctl wait --json` printed of it.
+  package func finished(_ job: JobID) throws -> JobStatus {
+    let result = try imgctl("wait", "\(job)", "--json")
+    return try JSONDecoder().decode(JobStatus.self, from: Data(result.outputBytes))
+  }
+
+  /// Submits the lines as a job and waits for its end.
+  package func run(_ lines: [String]) throws -> JobStatus {
+    try finished(try submit(lines))
+  }
+
+  private func program(_ name: String) throws -> String {
+    try executableDirectory.map { "\($0)/\(name)" } ?? Programs.path(of: name)
+  }
+}

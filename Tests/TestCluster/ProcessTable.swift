@@ -1,0 +1,23 @@
+import FoundationEssentials
+import ImgSystem
+
+/// How many descriptors a process has open; `nil` when it is gone.
+package func openDescriptorCount(of processID: Int32) -> Int? {
+  (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(processID)/fd"))?.count
+}
+
+/// The children of a process's main thread, dead ones that nobody reaped included (proc(5)).
+package func childProcessIDs(of processID: Int32) -> [Int32] {
+  let path = "/proc/\(processID)/task/\(processID)/children"
+  let bytes = (try? FileIO.contents(of: path, upTo: 1 << 16)) ?? []
+  return String(decoding: bytes, as: UTF8.self).split(separator: " ").compactMap { Int32($0) }
+}
+
+/// The most memory that a process had at any time, in bytes; `nil` when it is gone.
+package func peakByteCount(of processID: Int32) -> Int? {
+  let bytes = (try? FileIO.contents(of: "/proc/\(processID)/status", upTo: 1 << 16)) ?? []
+  let line = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+    .first { $0.hasPrefix("VmHWM:") }
+  return line?.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first
+    .flatMap { Int($0) }.map { $0 << 10 }
+}

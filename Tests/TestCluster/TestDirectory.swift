@@ -1,0 +1,32 @@
+import FoundationEssentials
+import Glibc
+
+/// A directory of its own for one test, removed with all it holds when the test lets go of it.
+///
+/// Its path is short, because the path of a socket inside has at most 107 bytes.
+package final class TestDirectory: Sendable {
+  package let path: String
+
+  package init() throws {
+    var template = Array("/tmp/imgctl-XXXXXX".utf8CString)
+    guard unsafe mkdtemp(&template) != nil else { throw CocoaError(.fileWriteUnknown) }
+    path = String(
+      decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  deinit {
+    // A directory that is left behind in /tmp is no failure of the test.
+    try? FileManager.default.removeItem(atPath: path)
+  }
+
+  /// The path of a file inside, there or not.
+  package func file(_ name: String) -> String { "\(path)/\(name)" }
+
+  /// Makes a file of these bytes.
+  ///
+  /// - Returns: its path.
+  package func write(_ bytes: [UInt8], to name: String) throws -> String {
+    try Data(bytes).write(to: URL(filePath: file(name)))
+    return file(name)
+  }
+}
