@@ -280,5 +280,9 @@ let package = Package(
         "TestPictures",
       ],
       swiftSettings: settings),
+
+    // MARK: - SoundnessTests: the repository as text and as programs
+
+    .testTarget(name: "SoundnessTests", swiftSettings: settings),
   ]
 )

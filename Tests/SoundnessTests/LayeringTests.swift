@@ -1,0 +1,84 @@
+import Testing
+
+/// The arrows between the modules point one way.
+struct LayeringTests {
+  /// What of the platform a module that does input and output may use.
+  private static let platform: Set<String> = [
+    "Dispatch", "FoundationEssentials", "Glibc", "Synchronization",
+  ]
+
+  /// Module ← what it may import. A C library stands in one row, so its types stay in one module.
+  private static let allowedImports: [String: Set<String>] = [
+    // Pure: no input, no output, no clock, so nothing of the platform.
+    "ImgWire": ["FoundationEssentials"],
+    "ImgCore": ["ImgWire"],
+
+    "ImgSystem": platform.union(["CLinux"]),
+    "ImgSettings": platform.union(["ImgSystem", "ImgWire"]),
+    "ImgTransport": platform.union(["ImgSystem", "ImgWire"]),
+    "ImgStore": platform.union(["CLMDB", "CSodium", "CXXHash", "ImgWire"]),
+    "ImgFetch": platform.union(["CCurl", "ImgSystem", "ImgWire"]),
+    "ImgDecode": platform.union(["CVips", "ImgWire"]),
+    "ImgCoordinator": platform.union([
+      "ImgCore", "ImgSettings", "ImgStore", "ImgSystem", "ImgTransport", "ImgWire",
+    ]),
+    "ImgWorker": platform.union([
+      "ImgDecode", "ImgFetch", "ImgStore", "ImgSystem", "ImgTransport", "ImgWire",
+    ]),
+    "ImgClient": platform.union(["ImgStore", "ImgSystem", "ImgTransport", "ImgWire"]),
+    "ImgCommands": platform.union([
+      "ImgClient", "ImgSettings", "ImgStore", "ImgSystem", "ImgWire",
+    ]),
+
+    "imgctl": platform.union(["ImgCommands"]),
+    "imgcoordinator": platform.union(["ImgCoordinator"]),
+    "imgworker": platform.union(["ImgWorker"]),
+  ]
+
+  @Test func `every Swift target below Sources has a row in the table`() throws {
+    let names = try Manifest.ours().targets
+      .filter { !$0.isSystemLibrary && $0.directory.hasPrefix("Sources/") }
+      .map(\.name)
+    #expect(names.sorted() == Self.allowedImports.keys.sorted())
+  }
+
+  @Test(arguments: Self.allowedImports.keys.sorted())
+  func `a module imports only what its row allows`(module: String) throws {
+    let allowed = try #require(Self.allowedImports[module])
+    for source in try Repository.swiftSources(below: "Sources/\(module)") {
+      let forbidden = source.imports.subtracting(allowed).sorted()
+      #expect(forbidden.isEmpty, "\(source.path)")
+    }
+  }
+
+  @Test func `every target lists the modules that it imports, and no more`() throws {
+    let targets = try Manifest.ours().targets
+    let ownModules = Set(targets.map(\.name))
+    for target in targets where !target.isSystemLibrary {
+      let imports = try Repository.swiftSources(below: target.directory).map(\.imports)
+      let imported = imports.reduce(into: Set()) { $0.formUnion($1) }.intersection(ownModules)
+      #expect(imported.sorted() == target.dependencies.sorted(), "\(target.name)")
+    }
+  }
+
+  @Test func `the manifest's targets are read with kind, place and dependencies`() throws {
+    let manifest = Manifest(
+      text: """
+        .systemLibrary(name: "CThing", pkgConfig: "thing"),
+        .target(
+          name: "Thing",
+          dependencies: [
+            "CThing",
+            "Other",
+          ]),
+        .testTarget(name: "ThingTests", dependencies: ["Thing"]),
+        .target(name: "Helper", path: "Tests/Helper"),
+        """)
+    #expect(manifest.targets.map(\.name) == ["CThing", "Thing", "ThingTests", "Helper"])
+    #expect(manifest.targets.map(\.isSystemLibrary) == [true, false, false, false])
+    let directories = ["Sources/CThing", "Sources/Thing", "Tests/ThingTests", "Tests/Helper"]
+    #expect(manifest.targets.map(\.directory) == directories)
+    #expect(
+      manifest.targets.map(\.dependencies) == [[], ["CThing", "Other"], ["Thing"], []])
+  }
+}

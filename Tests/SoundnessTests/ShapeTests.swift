@@ -1,0 +1,66 @@
+import Testing
+
+/// The shape of the source files: sizes, and what they do without.
+struct ShapeTests {
+  private static let maximumFileLineCount = 500
+  private static let maximumFunctionLineCount = 70
+
+  @Test(arguments: ["Sources", "Tests"])
+  func `a file has at most 500 lines, a function at most 70`(directory: String) throws {
+    for source in try Repository.swiftSources(below: directory) {
+      #expect(source.lines.count <= Self.maximumFileLineCount, "\(source.path)")
+      for function in source.functions {
+        #expect(
+          function.lineCount <= Self.maximumFunctionLineCount,
+          "\(source.path):\(function.firstLine)")
+      }
+    }
+  }
+
+  /// Work put off belongs into the list of issues, not into the code.
+  @Test func `no source puts work off`() throws {
+    for source in try Repository.swiftSources(below: "Sources") {
+      let postponed = source.lines.filter { $0.contains(/\b(?:TODO|FIXME|XXX)\b/) }
+      #expect(postponed.isEmpty, "\(source.path)")
+    }
+  }
+
+  /// Each of these turns somebody else's input into our crash, or a compiler's proof into a promise.
+  @Test(arguments: ["try!", "fatalError(", "nonisolated(unsafe)"])
+  func `no source escapes from the checks`(escape: String) throws {
+    for source in try Repository.swiftSources(below: "Sources") {
+      let escapes = source.code.filter { $0.contains(escape) }
+      #expect(escapes.isEmpty, "\(source.path)")
+    }
+  }
+
+  /// A pointer makes the compiler give up on a type that is safe to share; then a person proves it.
+  @Test func `a type that is Sendable by promise says why in its comment`() throws {
+    for source in try Repository.swiftSources(below: "Sources") {
+      for (index, line) in source.code.enumerated() where line.contains("@unchecked Sendable") {
+        let above = source.lines[..<index].reversed()
+        let comment = above.drop { !$0.contains("///") && !$0.isEmpty }
+          .prefix { $0.contains("///") }
+        #expect(comment.contains { $0.contains("Sendable") }, "\(source.path):\(index + 1)")
+      }
+    }
+  }
+
+  /// Foundation brings the data of all languages along, FoundationNetworking libcurl.
+  @Test(arguments: ["Sources", "Tests"])
+  func `nothing imports the whole of Foundation`(directory: String) throws {
+    for source in try Repository.swiftSources(below: directory) {
+      let whole = source.imports.intersection(["Foundation", "FoundationNetworking"])
+      #expect(whole.isEmpty, "\(source.path)")
+    }
+  }
+
+  /// A test that sleeps is slow on a fast machine and fails on a slow one.
+  @Test func `no test sleeps`() throws {
+    let testTargets = try Manifest.ours().targets.filter { $0.directory.hasSuffix("Tests") }
+    for source in try testTargets.flatMap({ try Repository.swiftSources(below: $0.directory) }) {
+      let sleeps = source.code.filter { $0.contains(/\b(?:u|nano)?sleep\(/) }
+      #expect(sleeps.isEmpty, "\(source.path)")
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import Testing
+
+/// One Swift file, read line by line.
+///
+/// There is no parser here: the formatter has settled how a line may look before these tests run, so
+/// indentation says where a function ends.
+struct SwiftSource: Sendable {
+  let path: String
+  let lines: [String]
+
+  init(path: String, text: String) {
+    self.path = path
+    let ended = text.hasSuffix("\n") ? text.dropLast() : text[...]
+    lines = ended.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+  }
+
+  /// The lines without their comments.
+  var code: [String] {
+    lines.map { line in
+      if line.drop(while: { $0 == " " }).hasPrefix("//") { return "" }
+      guard let comment = line.firstRange(of: " //") else { return line }
+      return String(line[..<comment.lowerBound])
+    }
+  }
+
+  /// The modules named by import declarations.
+  var imports: Set<String> {
+    let access = /(?:@\w+ |public |package |internal |private |fileprivate )*/
+    let kind = /(?:struct |class |enum |protocol |func |var |let |typealias )?/
+    return Set(
+      code.compactMap { line in
+        guard let start = line.prefixMatch(of: access)?.range.upperBound,
+          line[start...].hasPrefix("import ")
+        else { return nil }
+        let declared = line[start...].dropFirst("import ".count)
+        let name = declared.prefixMatch(of: kind).map { declared[$0.range.upperBound...] }
+        return name.map { String($0.prefix { $0.isLetter || $0.isNumber || $0 == "_" }) }
+      })
+  }
+
+  /// Every function whose body has lines of its own: where it starts, counted from 1, and how many
+  /// lines it has with its declaration and its closing brace.
+  var functions: [(firstLine: Int, lineCount: Int)] {
+    let code = code
+    return code.indices.compactMap { first in
+      guard Self.declaresFunction(code[first]),
+        let last = Self.lastLine(ofFunctionAt: first, in: code)
+      else { return nil }
+      return (first + 1, last - first + 1)
+    }
+  }
+
+  private static func declaresFunction(_ line: String) -> Bool {
+    line.contains(/^ *(?:[\w@()]+ )*(?:func .|init[?(<]|deinit \{|subscript[(<])/)
+  }
+
+  /// The closing brace is the first line that is indented like the declaration and holds nothing
+  /// else. A line that opens with `)` continues a declaration of several lines; any other line so
+  /// far out means that there was no body.
+  private static func lastLine(ofFunctionAt first: Int, in code: [String]) -> Int? {
+    let indentation = indentation(code[first])
+    for index in code.indices.dropFirst(first + 1) where !code[index].isEmpty {
+      guard Self.indentation(code[index]) <= indentation else { continue }
+      let content = code[index].dropFirst(Self.indentation(code[index]))
+      if content == "}" { return Self.indentation(code[index]) == indentation ? index : nil }
+      guard content.hasPrefix(")") || content.hasPrefix("where ") || content.hasPrefix("{") else {
+        return nil
+      }
+    }
+    return nil
+  }
+
+  private static func indentation(_ line: String) -> Int {
+    line.prefix { $0 == " " }.count
+  }
+}
+
+extension SwiftSource: CustomTestStringConvertible {
+  var testDescription: String { path }
+}
