@@ -253,6 +253,20 @@ let package = Package(
       path: "Tests/TestOriginTool",
       swiftSettings: settings),
 
+    .executableTarget(
+      name: "imgbench",
+      dependencies: [
+        "ImgClient",
+        "ImgCommands",
+        "ImgDecode",
+        "ImgStore",
+        "ImgSystem",
+        "ImgWire",
+        "TestPictures",
+      ],
+      path: "Tests/Benchmarks",
+      swiftSettings: settings),
+
     .target(
       name: "TestCluster",
       dependencies: [

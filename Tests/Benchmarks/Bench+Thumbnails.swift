@@ -1,0 +1,67 @@
+import ImgSystem
+
+/// How many thumbnails a second.
+extension Bench {
+  /// What one way of making all thumbnails took.
+  private struct Pass {
+    let seconds: Double
+    let processorTime: ProcessorTime
+  }
+
+  /// The whole way of a picture beside the decoding alone, in pairs of changing order: whatever else
+  /// the machine does meanwhile meets both.
+  func measureThumbnails(into report: inout Report) throws {
+    var (whole, bare): ([Pass], [Pass]) = ([], [])
+    // So that the first round finds both programs and pictures in memory.
+    _ = try makeBare()
+    for round in 1...options.rounds {
+      try note("thumbnails, round \(round) of \(options.rounds)")
+      if round.isMultiple(of: 2) { bare.append(try makeBare()) }
+      whole.append(try makeWhole(round))
+      if !round.isMultiple(of: 2) { bare.append(try makeBare()) }
+    }
+    let count = Double(decoding.pictureCount)
+    let submit = "imgctl submit --wait LIST (\(decoding.pictureCount) URLs, new store)"
+    let alone = "the same calls in one process, \(ThisProcess.coreCount) threads, from memory"
+    let pairs = "the two above, pair by pair"
+    func add(_ name: String, _ values: [Double], _ unit: String, _ command: String) {
+      report.add(name, Samples(values), unit, command: command)
+    }
+    add("thumbnails, whole way", whole.map { count / $0.seconds }, "/s", submit)
+    add("thumbnails, libvips alone", bare.map { count / $0.seconds }, "/s", alone)
+    add("ratio", zip(whole, bare).map { $1.seconds / $0.seconds }, "", pairs)
+
+    func each(_ seconds: Double) -> Double { seconds / count * 1_000 }
+    func add(_ part: String, _ time: (ProcessorTime) -> Double) {
+      add("processor, \(part)", whole.map { each(time($0.processorTime)) }, "ms each", submit)
+    }
+    add("workers", \.workers)
+    add("coordinator", \.coordinator)
+    add("origin", \.origin)
+    add(
+      "processor, libvips alone", bare.map { each($0.processorTime.workers) }, "ms each", alone)
+    let shares = zip(whole, bare).map { whole, bare in
+      bare.processorTime.workers
+        / (whole.processorTime.workers + whole.processorTime.coordinator)
+    }
+    add("ratio by processor time", shares, "", "the processor times, pair by pair")
+  }
+
+  private func makeWhole(_ round: Int) throws -> Pass {
+    let cluster = try start("round-\(round)")
+    let before = try cluster.processorTime(originProcessID: options.originProcessID)
+    let duration = try cluster.run(["submit", "--wait", options.listPath])
+    let after = try cluster.processorTime(originProcessID: options.originProcessID)
+    try cluster.stop()
+    return Pass(seconds: duration.inSeconds, processorTime: after - before)
+  }
+
+  private func makeBare() throws -> Pass {
+    let before = try ProcessorTime.seconds(of: ThisProcess.processID)
+    let duration = try decoding.run(threadCount: ThisProcess.coreCount)
+    let after = try ProcessorTime.seconds(of: ThisProcess.processID)
+    return Pass(
+      seconds: duration.inSeconds,
+      processorTime: ProcessorTime(workers: after - before, coordinator: 0, origin: 0))
+  }
+}

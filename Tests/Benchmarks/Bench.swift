@@ -1,0 +1,38 @@
+import ImgCommands
+
+/// Takes all figures, one after the other, on a cluster with its default settings.
+struct Bench {
+  let options: BenchOptions
+  let imgctl: Imgctl
+  let decoding: BareDecoding
+  private let notes = Output(descriptor: 2, capacity: 0)
+
+  init(_ options: BenchOptions) throws {
+    self.options = options
+    imgctl = Imgctl(
+      programDirectory: options.programDirectory,
+      socketPath: options.workDirectory + "/control.sock", workDirectory: options.workDirectory)
+    decoding = try BareDecoding(pictureDirectory: options.pictureDirectory)
+  }
+
+  func run() throws {
+    var report = Report()
+    try measureThumbnails(into: &report)
+    let cluster = try start("calls")
+    let urls = try fillStore(of: cluster)
+    try measureHits(urls, on: cluster, into: &report)
+    try measureCalls(urls, on: cluster, into: &report)
+    try measureProcesses(urls[0], on: cluster, into: &report)
+    try measureSubmission(to: cluster, into: &report)
+    try cluster.stop()
+    try report.write(to: Output(descriptor: 1), isJSON: options.isJSON)
+  }
+
+  func start(_ name: String) throws -> Cluster {
+    try Cluster.start(imgctl, dataDirectory: "\(options.workDirectory)/data-\(name)")
+  }
+
+  func note(_ text: String) throws {
+    try notes.write("\(text)\n")
+  }
+}

@@ -1,0 +1,72 @@
+/// What the command line asks for.
+enum BenchInvocation {
+  case makePictures(count: Int, directory: String)
+  case measure(BenchOptions)
+
+  static let usage = """
+    usage: imgbench pictures COUNT DIR
+           imgbench measure --programs DIR --pictures DIR --list FILE --work DIR
+                            --origin-process PID --rounds N [--quick] [--json]
+    """
+
+  init(_ arguments: [String]) throws(BenchError) {
+    switch arguments.first {
+    case "pictures":
+      guard arguments.count == 3, let count = Int(arguments[1]), count > 0 else { fallthrough }
+      self = .makePictures(count: count, directory: arguments[2])
+    case "measure":
+      self = .measure(try BenchOptions(arguments.dropFirst()))
+    default:
+      throw BenchError(Self.usage)
+    }
+  }
+}
+
+/// What is measured, where and how often.
+struct BenchOptions {
+  /// Where imgctl, imgcoordinator and imgworker lie.
+  private(set) var programDirectory = ""
+  /// The pictures that the origin serves.
+  private(set) var pictureDirectory = ""
+  /// Their URLs, one a line.
+  private(set) var listPath = ""
+  /// For data and lists of a run; whoever calls removes it.
+  private(set) var workDirectory = ""
+  private(set) var originProcessID: Int32 = 0
+  private(set) var rounds = 5
+  /// Whether everything is done on a tenth of the scale, to try the measuring out.
+  private(set) var isQuick = false
+  private(set) var isJSON = false
+
+  init(_ arguments: ArraySlice<String>) throws(BenchError) {
+    var rest = arguments
+    while let flag = rest.popFirst() {
+      switch flag {
+      case "--quick": isQuick = true
+      case "--json": isJSON = true
+      default: try set(flag, to: rest.popFirst())
+      }
+    }
+    guard rounds > 0, originProcessID > 0,
+      ![programDirectory, pictureDirectory, listPath, workDirectory].contains("")
+    else { throw BenchError(BenchInvocation.usage) }
+  }
+
+  private mutating func set(_ flag: String, to value: String?) throws(BenchError) {
+    guard let value else { throw BenchError("\(flag) needs a value") }
+    switch flag {
+    case "--programs": programDirectory = value
+    case "--pictures": pictureDirectory = value
+    case "--list": listPath = value
+    case "--work": workDirectory = value
+    case "--origin-process": originProcessID = Int32(value) ?? 0
+    case "--rounds": rounds = Int(value) ?? 0
+    default: throw BenchError("\(flag) is not known\n\(BenchInvocation.usage)")
+    }
+  }
+
+  /// `count`, or a tenth of it in a quick run.
+  func scaled(_ count: Int) -> Int {
+    isQuick ? max(count / 10, 1) : count
+  }
+}

@@ -1,0 +1,82 @@
+import ImgSystem
+import TestPictures
+
+/// A picture that costs a decoder what a photograph costs: slopes and shapes of every size, three
+/// channels that mostly go together, and a little grain.
+struct Photograph {
+  private let seed: UInt64
+  private let width: Int
+  private let height: Int
+
+  /// Distinct pictures of a set; larger sets repeat them under further names.
+  private static let distinctCount = 32
+  /// Between these, in steps, as pictures of the web are: 0.3 to 1 megapixel.
+  private static let smallest = (width: 640, height: 480)
+  private static let growth = (width: 16, height: 12)
+  private static let octaves = 7
+
+  init(number: Int) {
+    let step = number % Self.distinctCount
+    seed = UInt64(step)
+    width = Self.smallest.width + step * Self.growth.width
+    height = Self.smallest.height + step * Self.growth.height
+  }
+
+  /// Fills `directory` with `count` JPEG files.
+  static func write(count: Int, to directory: String) throws {
+    try Directory.create(directory)
+    let maker = try PictureMaker.start()
+    let bodies = try (0..<min(count, distinctCount)).map { number in
+      try maker.encode(Photograph(number: number).raster, as: .jpeg)
+    }
+    for number in 0..<count {
+      let file = try FileIO.create("\(directory)/\(number + 1).jpg")
+      try FileIO.writeAll(file.rawValue, bodies[number % bodies.count])
+    }
+  }
+
+  private var raster: Raster {
+    Raster(width: width, height: height) { x, y in
+      let brightness = 128 + 110 * relief(x, y, channel: 0)
+      let (red, blue) = (24 * relief(x, y, channel: 1), 24 * relief(x, y, channel: 2))
+      let grain = 5 * lattice(x, y, octave: 15, channel: 3)
+      func byte(_ value: Double) -> UInt8 { UInt8(min(max(value + grain, 0), 255)) }
+      return Raster.Pixel(byte(brightness + red), byte(brightness), byte(brightness + blue))
+    }
+  }
+
+  /// Noise of halving scale and strength (value noise), −1…1.
+  private func relief(_ x: Int, _ y: Int, channel: UInt64) -> Double {
+    // Colour changes over larger distances than brightness.
+    let octaves = channel == 0 ? Self.octaves : 3
+    var sum = 0.0
+    var strength = 0.6
+    for octave in 0..<octaves {
+      sum += strength * smooth(x, y, cell: 256 >> octave, octave: octave, channel: channel)
+      strength *= 0.6
+    }
+    return min(max(sum, -1), 1)
+  }
+
+  /// The lattice's values, interpolated between its points.
+  private func smooth(_ x: Int, _ y: Int, cell: Int, octave: Int, channel: UInt64) -> Double {
+    let (column, row) = (x / cell, y / cell)
+    let (right, down) = (Double(x % cell) / Double(cell), Double(y % cell) / Double(cell))
+    func value(_ columnStep: Int, _ rowStep: Int) -> Double {
+      lattice(column + columnStep, row + rowStep, octave: octave, channel: channel)
+    }
+    let upper = value(0, 0) * (1 - right) + value(1, 0) * right
+    let lower = value(0, 1) * (1 - right) + value(1, 1) * right
+    return upper * (1 - down) + lower * down
+  }
+
+  /// A random number for a point, −1…1, the same at each call.
+  private func lattice(_ x: Int, _ y: Int, octave: Int, channel: UInt64) -> Double {
+    // The finaliser of SplitMix64 over the coordinates, which take 24 bits each.
+    var state = seed << 56 ^ channel << 52 ^ UInt64(octave) << 48 ^ UInt64(x) << 24 ^ UInt64(y)
+    state = (state ^ state >> 30) &* 0xBF58_476D_1CE4_E5B9
+    state = (state ^ state >> 27) &* 0x94D0_49BB_1331_11EB
+    state ^= state >> 31
+    return Double(state >> 11) / Double(1 << 52) - 1
+  }
+}
