@@ -25,7 +25,6 @@ let package = Package(
     .executable(name: "imgworker", targets: ["imgworker"]),
   ],
   targets: [
-
     // MARK: - C libraries: module maps and header-only shims
 
     .systemLibrary(name: "CLinux"),
