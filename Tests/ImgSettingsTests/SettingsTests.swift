@@ -171,4 +171,13 @@ import Testing
         "--store-budget 400M 400M", "--default-expiry 7d 7d",
       ])
   }
+
+  @Test func `places hold in any working directory and have one spelling`() {
+    let given = Settings(socketPath: "run/s.sock", dataDirectory: "data//")
+    let resolved = given.resolved(in: "/home/user")
+    #expect(resolved.socketPath == "/home/user/run/s.sock")
+    #expect(resolved.dataDirectory == "/home/user/data")
+    #expect(resolved.storeDirectory == "/home/user/data/store")
+    #expect(resolved.resolved(in: "/elsewhere") == resolved)
+  }
 }

@@ -1,11 +1,11 @@
 /// Words as people mistype them.
 package enum Spelling {
-  /// A mistyped word is longer than this only when it is something else, such as a pasted URL; it is
-  /// not compared then, so that the cost stays small.
+  /// A mistyped word is longer than this only when it is something else, such as a pasted URL; it
+  /// is not compared then, so that the cost stays small.
   private static let maximumLength = 40
 
-  /// The candidate that `word` was most likely meant to be: the only one that begins with it, or one
-  /// at most two slips away, as long as no more than half of it is wrong.
+  /// The candidate that `word` was most likely meant to be: the only one that begins with it, or
+  /// one at most two slips away, as long as no more than half of it is wrong.
   package static func nearest(to word: String, among candidates: [String]) -> String? {
     guard (1...maximumLength).contains(word.utf8.count) else { return nil }
     let completions = candidates.filter { $0.hasPrefix(word) }

@@ -1,5 +1,5 @@
-/// A command line or an environment that asks for nothing that could be done. It ends a program with
-/// the exit code for wrong use.
+/// A command line or an environment that asks for nothing that could be done. It ends a program
+/// with the exit code for wrong use.
 package struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
   /// One sentence that names the flag, variable or word at fault, without a full stop.
   package let description: String

@@ -7,7 +7,8 @@ extension Settings {
   /// What a coordinator that was started in the background has to say.
   package var logPath: String { "\(dataDirectory)/coordinator.log" }
 
-  /// Where the data of this user is when nobody names a place; `nil` when the environment knows no home.
+  /// Where the data of this user is when nobody names a place; `nil` when the environment knows no
+  /// home.
   package static func defaultDataDirectory(
     environment: [String: String], userID: UInt32
   ) -> String? {
@@ -19,7 +20,11 @@ extension Settings {
   /// - Parameter directory: the working directory that relative paths were meant in.
   package func resolved(in directory: String) -> Settings {
     func absolute(_ path: String) -> String {
-      path.hasPrefix("/") ? path : "\(directory)/\(path)"
+      var path = path.hasPrefix("/") ? path : "\(directory)/\(path)"
+      // Two spellings of one directory must be equal: a client compares its own with its
+      // coordinator's.
+      while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+      return path
     }
     var resolved = self
     resolved.socketPath = absolute(socketPath)
