@@ -108,9 +108,7 @@ struct Transaction: ~Copyable {
     _ database: Database, from start: [UInt8] = [],
     _ body: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    var opened: OpaquePointer?
-    try check(unsafe mdb_cursor_open(handle, database.handle, &opened), "mdb_cursor_open")
-    let cursor = unsafe opened
+    let cursor = unsafe try openCursor(of: database)
     defer { unsafe mdb_cursor_close(cursor) }
     var value = unsafe MDB_val()
     var key = unsafe MDB_val()
@@ -134,9 +132,7 @@ struct Transaction: ~Copyable {
     _ database: Database, before end: [UInt8]?,
     _ body: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    var opened: OpaquePointer?
-    try check(unsafe mdb_cursor_open(handle, database.handle, &opened), "mdb_cursor_open")
-    let cursor = unsafe opened
+    let cursor = unsafe try openCursor(of: database)
     defer { unsafe mdb_cursor_close(cursor) }
     var value = unsafe MDB_val()
     var key = unsafe MDB_val()
@@ -159,6 +155,13 @@ struct Transaction: ~Copyable {
       guard try body(unsafe key.bytes.span, unsafe value.bytes.span) else { return }
       move = MDB_PREV
     }
+  }
+
+  /// A cursor that the caller closes.
+  private func openCursor(of database: Database) throws(StoreError) -> OpaquePointer? {
+    var cursor: OpaquePointer?
+    try check(unsafe mdb_cursor_open(handle, database.handle, &cursor), "mdb_cursor_open")
+    return unsafe cursor
   }
 
   func statistics(of database: Database) throws(StoreError) -> DatabaseStatistics {
