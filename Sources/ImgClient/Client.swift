@@ -4,7 +4,8 @@ package import ImgWire
 
 /// A connection to the coordinator, one request at a time, each call waiting for its answer.
 ///
-/// Calls throw ``ClientError``, and what the closures that they are given throw. Belongs to one thread.
+/// Calls throw ``ClientError``, and what the closures that they are given throw. Belongs to one
+/// thread.
 package final class Client {
   private let channel: Channel<CoordinatorReply, ClientMessage>
   private var lastRequest: UInt64 = 0

@@ -46,8 +46,8 @@ package struct CoordinatorLauncher: Sendable {
     }
   }
 
-  /// Starts one until one answers. Another may own the data directory meanwhile: one that somebody else
-  /// has started just now and that does not listen yet, or one that is leaving.
+  /// Starts one until one answers. Another may own the data directory meanwhile: one that somebody
+  /// else has started just now and that does not listen yet, or one that is leaving.
   private func start() throws(ClientError) -> (client: Client, wasStarted: Bool) {
     let deadline = ContinuousClock.now + Self.patience
     while true {

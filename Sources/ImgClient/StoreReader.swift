@@ -2,7 +2,8 @@ package import ImgStore
 import ImgSystem
 package import ImgWire
 
-/// Answers from the store by reading the map itself: no coordinator, no socket, no copy but the last.
+/// Answers from the store by reading the map itself: no coordinator, no socket, no copy but the
+/// last.
 package struct StoreReader: Sendable {
   private let store: ThumbnailStore
 

@@ -11,8 +11,8 @@ extension Coordinator {
     do throws(SystemError) {
       while let connection = try listener.accept() { try accept(connection) }
     } catch {
-      // Mostly for want of descriptors. The listener stays readable, so that it must not be listened to
-      // until some are free.
+      // Mostly for want of descriptors. The listener stays readable, so that it must not be
+      // listened to until some are free.
       log.note("clients cannot be accepted for a second: \(error)")
       listen(to: [])
       listeningResumes = .now + .seconds(1)
@@ -88,8 +88,8 @@ extension Coordinator {
     send(.refused(RequestRefusal(id: request, code: code, message: message)), to: client)
   }
 
-  /// Waits for what the client's state calls for: its requests while it may be read, room in its socket
-  /// while something is unsent. One that is closing closes once nothing is unsent.
+  /// Waits for what the client's state calls for: its requests while it may be read, room in its
+  /// socket while something is unsent. One that is closing closes once nothing is unsent.
   func settle(_ client: ClientConnection) {
     guard clients[client.number] != nil else { return }
     if client.isClosing, !client.channel.hasUnsent { return close(client) }
@@ -101,7 +101,8 @@ extension Coordinator {
       client.channel.descriptor, interest, token: Token.client(client.number).rawValue)
   }
 
-  /// A client that breaks the protocol hears why, if it listens, and is closed. Nobody else notices.
+  /// A client that breaks the protocol hears why, if it listens, and is closed. Nobody else
+  /// notices.
   private func lose(_ client: ClientConnection, because error: ChannelError) {
     guard clients[client.number] != nil else { return }
     switch error {

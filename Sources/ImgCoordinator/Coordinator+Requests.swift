@@ -29,7 +29,8 @@ extension Coordinator {
     }
   }
 
-  /// Both ends must speak the same protocol: the other version hears ours, which lets it say what to do.
+  /// Both ends must speak the same protocol: the other version hears ours, which lets it say what
+  /// to do.
   private func greet(_ client: ClientConnection, _ hello: Hello) {
     let answer = Hello(
       processID: ThisProcess.processID, storeDirectory: settings.storeDirectory)

@@ -3,8 +3,8 @@ import ImgSystem
 import ImgTransport
 import ImgWire
 
-/// Lists being received: part by part from the client into the journal, no faster than the disk takes
-/// them, and a job only once the last part is durable.
+/// Lists being received: part by part from the client into the journal, no faster than the disk
+/// takes them, and a job only once the last part is durable.
 extension Coordinator {
   private static let nameMaximumByteCount = 200
 

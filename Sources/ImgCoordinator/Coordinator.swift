@@ -5,8 +5,8 @@ import ImgSystem
 import ImgTransport
 import ImgWire
 
-/// The driver around the scheduler: one loop, one thread. It turns readiness into events, hands them to
-/// the scheduler, and carries out the effects; it decides nothing about work.
+/// The driver around the scheduler: one loop, one thread. It turns readiness into events, hands
+/// them to the scheduler, and carries out the effects; it decides nothing about work.
 final class Coordinator {
   enum Phase: Equatable {
     case running

@@ -14,13 +14,13 @@ enum JournalAnswer: Sendable {
 
 /// The one thread that writes the journal.
 ///
-/// A durable commit waits for the disk, so the loop must not make it; what gathers while one commit is
-/// under way makes up the next, so the groups grow by themselves exactly when the disk is slow.
+/// A durable commit waits for the disk, so the loop must not make it; what gathers while one commit
+/// is under way makes up the next, so the groups grow by themselves exactly when the disk is slow.
 struct JournalWriter {
   private let thread: ServiceThread<JournalOperation>
 
-  /// Operations that may wait: more than the scheduler lets be unrecorded and all clients together may
-  /// have unwritten parts of lists.
+  /// Operations that may wait: more than the scheduler lets be unrecorded and all clients together
+  /// may have unwritten parts of lists.
   private static let capacity = 1 << 20
   private static let groupMaximum = 8_192
   private static let retryPause = Duration.seconds(1)

@@ -1,8 +1,8 @@
 import ImgSystem
 import ImgWire
 
-/// What the coordinator tells whoever looks after it: one line an event on standard error, which is the
-/// journal of a service and `coordinator.log` of one that was started in the background.
+/// What the coordinator tells whoever looks after it: one line an event on standard error, which is
+/// the journal of a service and `coordinator.log` of one that was started in the background.
 struct Log {
   func note(_ message: String) {
     let time = WallTime(rawValue: WallClock.milliseconds())

@@ -1,8 +1,8 @@
 import ImgSystem
 import ImgTransport
 
-/// Whoever started this coordinator and waits to hear that it listens, or why it cannot: a client in the
-/// background, by way of a connection, or a person, by way of standard error.
+/// Whoever started this coordinator and waits to hear that it listens, or why it cannot: a client
+/// in the background, by way of a connection, or a person, by way of standard error.
 struct Starter {
   private let descriptor: CInt?
 

@@ -23,8 +23,8 @@ struct ActiveJob {
   var takenUpCount = 0
   /// Lines with a worker, or whose outcome is on its way into the journal.
   var runningCount = 0
-  /// Whether the journal was told of the end, by a finish or a cancel: nothing of the job starts any
-  /// more.
+  /// Whether the journal was told of the end, by a finish or a cancel: nothing of the job starts
+  /// any more.
   var isEnding = false
 
   init(_ record: JobRecord) {

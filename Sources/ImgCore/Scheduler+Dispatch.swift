@@ -2,16 +2,16 @@ import ImgWire
 
 /// Giving out work: called after every event, does all that the limits permit at that moment.
 ///
-/// The next look-up is chosen by ``nextForLookup(at:)``, the next transfer by ``TransferQueue/next()``,
-/// the worker by ``worker(for:where:load:)``.
+/// The next look-up is chosen by ``nextForLookup(at:)``, the next transfer by
+/// ``TransferQueue/next()``, the worker by ``worker(for:where:load:)``.
 extension Scheduler {
-  /// Lines without an outcome that may be taken up at once, shared evenly by the jobs: what does not
-  /// start soon stays on disk, and a job that waits for a slow host holds no other up.
+  /// Lines without an outcome that may be taken up at once, shared evenly by the jobs: what does
+  /// not start soon stays on disk, and a job that waits for a slow host holds no other up.
   static let takenUpMaximum = 4_096
   /// What each job may take up however many there are.
   static let takenUpMinimumPerJob = 64
-  /// Outcomes that may wait for the journal. Beyond it nothing starts, so that a journal that cannot
-  /// write (a full disk) holds the work up instead of filling the memory.
+  /// Outcomes that may wait for the journal. Beyond it nothing starts, so that a journal that
+  /// cannot write (a full disk) holds the work up instead of filling the memory.
   static let unrecordedMaximum = 16_384
 
   mutating func dispatch(at now: Moment) {
@@ -82,7 +82,8 @@ extension Scheduler {
   /// How much more the URL's own worker may hold than the idlest before the idlest takes the URL.
   private static let stealingThreshold = 4
 
-  /// The URL's own worker by rendezvous hashing, unless it takes no more or another is clearly idler.
+  /// The URL's own worker by rendezvous hashing, unless it takes no more or another is clearly
+  /// idler.
   private func worker(
     for item: WorkItem, where takesMore: (ReadyWorker) -> Bool, load: (ReadyWorker) -> Int
   ) -> WorkerID? {
@@ -137,7 +138,8 @@ private struct BatchCollector {
     }
   }
 
-  /// Cuts a batch so that each part fits a frame whatever its URLs are: JSON may write a byte as six.
+  /// Cuts a batch so that each part fits a frame whatever its URLs are: JSON may write a byte as
+  /// six.
   private static func framed(_ items: [Assignment]) -> [[Assignment]] {
     let byteCountMaximum = Frame.maximumByteCount / 8
     var parts: [[Assignment]] = [[]]

@@ -42,8 +42,8 @@ extension Scheduler {
     }
   }
 
-  /// Somebody stopped waiting. The last one to leave ends the item: at once when it waits, by way of
-  /// its worker when it runs.
+  /// Somebody stopped waiting. The last one to leave ends the item: at once when it waits, by way
+  /// of its worker when it runs.
   mutating func leave(_ id: WorkID, where isLeaving: (WorkItem.Waiter) -> Bool) {
     guard var item = items[id] else { return }
     let leaving = item.leave(where: isLeaving)

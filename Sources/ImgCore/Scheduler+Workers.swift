@@ -105,7 +105,8 @@ extension Scheduler {
     follow(supervisor.workerExited(id, reason: reason, at: now.instant))
   }
 
-  /// The picture on the dead worker's decoder: blamed when the evidence is enough, tried again else.
+  /// The picture on the dead worker's decoder: blamed when the evidence is enough, tried again
+  /// else.
   private mutating func settleVictim(
     _ item: WorkItem, lease: LeaseID, end: WorkerEnd, condemnation: ReadyWorker.Condemnation?
   ) {

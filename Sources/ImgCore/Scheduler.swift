@@ -1,7 +1,7 @@
 package import ImgWire
 
-/// The heart of the coordinator: which URL is looked up, fetched and decoded next, by which worker, and
-/// what becomes of it. Pure: events in, effects out, time passed in.
+/// The heart of the coordinator: which URL is looked up, fetched and decoded next, by which worker,
+/// and what becomes of it. Pure: events in, effects out, time passed in.
 ///
 /// A URL's way through it:
 ///
@@ -10,8 +10,9 @@ package import ImgWire
 ///     viewer ────────┘        ▲                │ miss        │                 │
 ///                             └── worker died ─┴── transferring ─► decoding ───┘
 ///
-/// Invariants: a work item has at most one lease; a lease belongs to one ready worker; every line of a
-/// job waits in the journal, in a window, or at exactly one item, until its outcome is durable.
+/// Invariants: a work item has at most one lease; a lease belongs to one ready worker; every line
+/// of a job waits in the journal, in a window, or at exactly one item, until its outcome is
+/// durable.
 package struct Scheduler {
   /// A worker's hold on a work item.
   struct Lease {
@@ -26,7 +27,8 @@ package struct Scheduler {
 
   var items: [WorkID: WorkItem] = [:]
   var itemsByKey: [WorkItem.Key: WorkID] = [:]
-  /// Items of viewers that wait for their look-up, and items that a dead worker held: before any list.
+  /// Items of viewers that wait for their look-up, and items that a dead worker held: before any
+  /// list.
   var urgentLookups = PriorityQueue<WorkID, Urgency>()
   var transferQueue: TransferQueue
 
@@ -84,7 +86,8 @@ package struct Scheduler {
     return effects
   }
 
-  /// When the scheduler wants to hear `timePassed`; `nil` when only other events can change anything.
+  /// When the scheduler wants to hear `timePassed`; `nil` when only other events can change
+  /// anything.
   package var deadline: ContinuousClock.Instant? { supervisor.deadline }
 
   /// Whether nothing runs and nothing waits.

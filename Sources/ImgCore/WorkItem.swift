@@ -5,8 +5,8 @@ struct WorkID: Hashable {
   let rawValue: UInt64
 }
 
-/// One URL in one variant, and everybody who waits for it: what is looked up, fetched and decoded once
-/// however many ask.
+/// One URL in one variant, and everybody who waits for it: what is looked up, fetched and decoded
+/// once however many ask.
 struct WorkItem {
   /// Requests with equal keys share one item.
   struct Key: Hashable {

@@ -30,8 +30,8 @@ enum ThumbnailEncoding {
 
   /// The savers' options, chosen on thumbnails of 256 pixels of forty photographs:
   ///
-  /// - JPEG: neither optimised nor progressive; together they save 5 % of the bytes in 2.5 times the
-  ///   time.
+  /// - JPEG: neither optimised nor progressive; together they save 5 % of the bytes in 2.5 times
+  ///   the time.
   /// - PNG: with all row filters, level 3 of zlib is smaller by a fifth and faster than level 6
   ///   without them.
   /// - WebP: effort 2 takes half the time of 4, the default, for 3 % more bytes.

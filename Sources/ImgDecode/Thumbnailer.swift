@@ -3,8 +3,8 @@ package import ImgWire
 /// Makes thumbnails: bytes of a picture in, bytes of a thumbnail out, within limits, without a file
 /// or a socket. All that it knows of a picture is in its bytes.
 ///
-/// A call takes as long as the picture does; whoever cannot wait runs it on a thread or in a process
-/// that may be given up.
+/// A call takes as long as the picture does; whoever cannot wait runs it on a thread or in a
+/// process that may be given up.
 package struct Thumbnailer: Sendable {
   private let limits: Limits
 
@@ -77,7 +77,8 @@ package struct Thumbnailer: Sendable {
       let whole = try Image.decoding(
         bytes, width: geometry.scaled.width, height: geometry.scaled.height)
       guard geometry.kept != geometry.scaled else { return whole }
-      // Cut only now: a decoder that is asked for the middle alone overlooks that the end is missing.
+      // Cut only now: a decoder that is asked for the middle alone overlooks that the end is
+      // missing.
       let origin = geometry.keptOrigin
       return try whole.cropped(
         left: origin.left, top: origin.top, width: geometry.kept.width,

@@ -26,8 +26,8 @@ package struct VipsRuntime: Sendable {
     blockLoaders()
   }
 
-  /// Leaves the loaders of the formats that are taken, and no other. Blocked is above all what hands
-  /// the bytes to a further library of many formats (ImageMagick, OpenSlide, MATLAB, …).
+  /// Leaves the loaders of the formats that are taken, and no other. Blocked is above all what
+  /// hands the bytes to a further library of many formats (ImageMagick, OpenSlide, MATLAB, …).
   private func blockLoaders() {
     unsafe vips_operation_block_set("VipsForeignLoad", 1)
     for format in ImageFormat.allCases {

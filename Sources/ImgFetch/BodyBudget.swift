@@ -5,8 +5,9 @@
 /// Lower numbers are older.
 ///
 /// Seven eighths of the budget are kept for the oldest under way: many bodies of unknown length
-/// would else fill it all and none could be finished. Against a deadlock, the oldest is never refused while
-/// nothing is handed out: the total may pass the budget by that one body, and by no more.
+/// would else fill it all and none could be finished. Against a deadlock, the oldest is never
+/// refused while nothing is handed out: the total may pass the budget by that one body, and by no
+/// more.
 final class BodyBudget {
   /// What all bodies are charged together.
   private(set) var heldByteCount = 0
@@ -25,8 +26,8 @@ final class BodyBudget {
     charges[id] = 0
   }
 
-  /// Charges a transfer under way, whose buffer is to grow, with the difference. There has to be room
-  /// for all of the new buffer, because the old one lives until its bytes are copied.
+  /// Charges a transfer under way, whose buffer is to grow, with the difference. There has to be
+  /// room for all of the new buffer, because the old one lives until its bytes are copied.
   /// - Returns: `false` when it has to wait until ``nextToResume()`` names it.
   func grow(_ id: UInt64, to byteCount: Int) -> Bool {
     guard permits(byteCount, to: id) else {

@@ -56,9 +56,9 @@ final class MultiHandle {
         return 0
       })
     try check(unsafe curl_multi_setopt_long(pointer, CURLMOPT_MAXCONNECTS, connectionLimit))
-    // One transfer a connection, also with HTTP/2: a paused one then leaves its bytes in the socket.
-    // On a shared connection libcurl would have to keep them for the sake of the others, up to the
-    // stream's window of 32 MiB (curl_easy_pause(3)).
+    // One transfer a connection, also with HTTP/2: a paused one then leaves its bytes in the
+    // socket. On a shared connection libcurl would have to keep them for the sake of the others, up
+    // to the stream's window of 32 MiB (curl_easy_pause(3)).
     try check(unsafe curl_multi_setopt_long(pointer, CURLMOPT_PIPELINING, Int(CURLPIPE_NOTHING)))
   }
 

@@ -8,13 +8,13 @@ package import ImgWire
 /// (``handle(_:)``) and what is due (``handleDeadline(at:)``) and asks for results
 /// (``takeFinished()``). How many transfers run at once is for the caller to decide.
 ///
-/// The bodies under way and those handed out share one budget of memory. A transfer whose next bytes
-/// do not fit is paused: libcurl keeps at most what it has read already (one buffer of 16 KiB) and
-/// stops reading the socket, so the origin has to wait. A paused transfer does not count as stalled,
-/// but its whole time goes on; one that waits too long ends as a timeout. Paused transfers go on,
-/// oldest first, when a body is given back or another transfer ends. The oldest under way is not
-/// paused while no body is handed out, so something always goes on, and what is held passes the
-/// budget by at most one body.
+/// The bodies under way and those handed out share one budget of memory. A transfer whose next
+/// bytes do not fit is paused: libcurl keeps at most what it has read already (one buffer of 16
+/// KiB) and stops reading the socket, so the origin has to wait. A paused transfer does not count
+/// as stalled, but its whole time goes on; one that waits too long ends as a timeout. Paused
+/// transfers go on, oldest first, when a body is given back or another transfer ends. The oldest
+/// under way is not paused while no body is handed out, so something always goes on, and what is
+/// held passes the budget by at most one body.
 ///
 /// All transfers share answers of name servers and, one after the other, connections. Bound to the
 /// thread that made it.
@@ -109,7 +109,8 @@ package final class TransferPool {
 
   // MARK: The loop
 
-  /// When ``handleDeadline(at:)`` is to be called at the latest; `nil` while nothing is due by time.
+  /// When ``handleDeadline(at:)`` is to be called at the latest; `nil` while nothing is due by
+  /// time.
   package var deadline: ContinuousClock.Instant? { multi.requests.deadline }
 
   /// Takes an event of one of the pool's sockets.
@@ -135,8 +136,8 @@ package final class TransferPool {
 
   // MARK: After libcurl worked
 
-  /// Collects what ended, lets go on what has room by now, then passes on to the poller what libcurl
-  /// asked for meanwhile.
+  /// Collects what ended, lets go on what has room by now, then passes on to the poller what
+  /// libcurl asked for meanwhile.
   private func settle() {
     collectFinished()
     while let id = settings.budget.nextToResume(), let transfer = active[id] {

@@ -1,12 +1,12 @@
 package import ImgSystem
 package import ImgWire
 
-/// One connection over which typed messages go both ways: frames, a bounded queue of what the peer has
-/// not read, and no more memory than that whatever the peer does.
+/// One connection over which typed messages go both ways: frames, a bounded queue of what the peer
+/// has not read, and no more memory than that whatever the peer does.
 ///
-/// The socket is non-blocking. A loop calls ``receive()`` when it is readable and ``flush()`` when it is
-/// writable; who has nothing else to do uses the waiting calls. After an error the connection is of no
-/// further use. Belongs to one thread.
+/// The socket is non-blocking. A loop calls ``receive()`` when it is readable and ``flush()`` when
+/// it is writable; who has nothing else to do uses the waiting calls. After an error the connection
+/// is of no further use. Belongs to one thread.
 package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
   /// What one call of ``receive()`` found.
   package struct Received {
@@ -25,8 +25,8 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
   private var unsentStart = 0
   private var isPeerClosed = false
 
-  /// A peer that has left so many bytes unread is closed rather than buffered for: a few of the largest
-  /// frames.
+  /// A peer that has left so many bytes unread is closed rather than buffered for: a few of the
+  /// largest frames.
   package static var unsentMaximumByteCount: Int { 8 * Frame.maximumByteCount }
 
   private static var readByteCount: Int { 256 << 10 }

@@ -6,8 +6,8 @@ package enum WorkerDescriptor {
   package static let board: CInt = 4
 }
 
-/// How a coordinator tells whoever started it in the background that it listens, or why it cannot: one
-/// text on a connection it inherits, which it then closes.
+/// How a coordinator tells whoever started it in the background that it listens, or why it cannot:
+/// one text on a connection it inherits, which it then closes.
 package enum StartSignal {
   /// The descriptor of the connection.
   package static let descriptor: CInt = 3

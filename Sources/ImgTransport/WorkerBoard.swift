@@ -2,8 +2,8 @@ package import ImgSystem
 package import ImgWire
 
 /// A page of memory that a worker and its coordinator share: what the worker is doing at this very
-/// moment, still readable when it hangs, is stopped or has died. A message could not say it: it would
-/// wait in a buffer of the very process that is in trouble.
+/// moment, still readable when it hangs, is stopped or has died. A message could not say it: it
+/// would wait in a buffer of the very process that is in trouble.
 package struct WorkerBoard: Sendable {
   private enum Word: Int, CaseIterable {
     /// When the loop last ran, in nanoseconds of the monotonic clock.
@@ -36,8 +36,8 @@ package struct WorkerBoard: Sendable {
     words.store(MonotonicClock.nanoseconds(), at: Word.heartbeat.rawValue)
   }
 
-  /// Marks the picture that is being decoded while `body` runs. If the process dies in there, the mark
-  /// stays.
+  /// Marks the picture that is being decoded while `body` runs. If the process dies in there, the
+  /// mark stays.
   package func withDecoding<Result>(of lease: LeaseID, _ body: () -> Result) -> Result {
     words.store(MonotonicClock.nanoseconds(), at: Word.decodingSince.rawValue)
     words.store(lease.rawValue, at: Word.decodingLease.rawValue)

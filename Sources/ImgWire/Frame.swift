@@ -38,8 +38,8 @@ package enum FrameError: Error, Equatable, CustomStringConvertible {
 
 /// Cuts a stream of bytes, arriving in pieces of any size, into frames.
 ///
-/// Holds at most one incomplete frame plus what was appended last. After an error every further call
-/// throws the same error.
+/// Holds at most one incomplete frame plus what was appended last. After an error every further
+/// call throws the same error.
 package struct FrameDecoder: Sendable {
   private var buffer: [UInt8] = []
   /// Where in `buffer` the next frame begins; what lies before it was delivered.

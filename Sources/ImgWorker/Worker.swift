@@ -8,8 +8,8 @@ import ImgWire
 /// A worker process: one loop that talks to the coordinator, drives libcurl and looks up the store,
 /// beside one thread that decodes and one that writes.
 ///
-/// A URL's way through it: `look up` answers at once; `fetch` starts a transfer, whose body goes to the
-/// decoder, whose thumbnail goes to the store, whose commit makes the result.
+/// A URL's way through it: `look up` answers at once; `fetch` starts a transfer, whose body goes to
+/// the decoder, whose thumbnail goes to the store, whose commit makes the result.
 final class Worker {
   private enum Token {
     static let channel: UInt64 = 0
@@ -69,9 +69,9 @@ final class Worker {
     try channel.send(.ready(credits))
   }
 
-  /// How much this worker takes at once: its share of the cluster's transfers, and a few bodies for the
-  /// decoder, so that it never waits for the network. When the decoder lags, the credits are used up
-  /// by what waits for it, and no new transfer begins.
+  /// How much this worker takes at once: its share of the cluster's transfers, and a few bodies for
+  /// the decoder, so that it never waits for the network. When the decoder lags, the credits are
+  /// used up by what waits for it, and no new transfer begins.
   static func credits(for welcome: Welcome) -> Credits {
     let share = (welcome.limits.transfers + welcome.workerCount - 1) / welcome.workerCount
     return Credits(lookups: 1_024, fetches: max(share, 8) + 8)
@@ -134,8 +134,8 @@ final class Worker {
 
   // MARK: - Looking up
 
-  /// Answers a batch from one snapshot of the store. A line that is no URL is a miss, whose fetch says
-  /// why.
+  /// Answers a batch from one snapshot of the store. A line that is no URL is a miss, whose fetch
+  /// says why.
   private func lookUp(_ batch: Batch) -> LookupResults {
     var wanted: [(lease: LeaseID, key: ContentKey)] = []
     var hits: [LookupResults.Hit] = []

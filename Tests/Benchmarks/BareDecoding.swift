@@ -4,8 +4,8 @@ import ImgDecode
 import ImgWire
 import Synchronization
 
-/// The yardstick: the calls of libvips that a worker makes, on pictures in memory, in one process, one
-/// thread a core; no network, no store, no other process.
+/// The yardstick: the calls of libvips that a worker makes, on pictures in memory, in one process,
+/// one thread a core; no network, no store, no other process.
 struct BareDecoding {
   private let thumbnailer: Thumbnailer
   private let runtime: VipsRuntime

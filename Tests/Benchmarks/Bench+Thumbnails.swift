@@ -8,8 +8,8 @@ extension Bench {
     let processorTime: ProcessorTime
   }
 
-  /// The whole way of a picture beside the decoding alone, in pairs of changing order: whatever else
-  /// the machine does meanwhile meets both.
+  /// The whole way of a picture beside the decoding alone, in pairs of changing order: whatever
+  /// else the machine does meanwhile meets both.
   func measureThumbnails(into report: inout Report) throws {
     var (whole, bare): ([Pass], [Pass]) = ([], [])
     // So that the first round finds both programs and pictures in memory.

@@ -31,8 +31,8 @@ struct DiskTests {
     #expect(try run.wait().exitCode == 1)
   }
 
-  // A limit of the size of files (RLIMIT_FSIZE) stands in for a full disk. It is crueller: by default
-  // the kernel kills whoever writes beyond it (SIGXFSZ, setrlimit(2)).
+  // A limit of the size of files (RLIMIT_FSIZE) stands in for a full disk. It is crueller: by
+  // default the kernel kills whoever writes beyond it (SIGXFSZ, setrlimit(2)).
 
   @Test func `a journal that cannot even be made is told by its reason`() throws {
     let cluster = try Cluster(isStarted: false)

@@ -6,8 +6,8 @@ import TestCluster
 import TestOrigin
 import Testing
 
-/// Clients that break the protocol, on purpose or not: each is closed with a reason, and nobody else
-/// notices.
+/// Clients that break the protocol, on purpose or not: each is closed with a reason, and nobody
+/// else notices.
 @Suite(.timeLimit(.minutes(5)))
 struct HostileClientTests {
   private typealias ClientChannel = Channel<CoordinatorReply, ClientMessage>

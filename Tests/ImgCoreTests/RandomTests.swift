@@ -3,8 +3,8 @@ import Testing
 
 @testable import ImgCore
 
-/// Anything in any order: after every event the invariants hold, and in the end every line has exactly
-/// one outcome and every viewer one answer.
+/// Anything in any order: after every event the invariants hold, and in the end every line has
+/// exactly one outcome and every viewer one answer.
 @Suite(.timeLimit(.minutes(2))) struct RandomTests {
   @Test(arguments: 0..<8 as Range<UInt64>)
   func `whatever happens, every line gets exactly one outcome`(part: UInt64) {

@@ -27,8 +27,8 @@ struct ThumbnailFixture {
 }
 
 extension Raster.Pixel {
-  /// - Parameter tolerance: how far any channel may lie from the other's; by default as far as lossy
-  ///   encodings move a flat colour.
+  /// - Parameter tolerance: how far any channel may lie from the other's; by default as far as
+  ///   lossy encodings move a flat colour.
   func resembles(_ other: Raster.Pixel, tolerance: Int = 32) -> Bool {
     let channels = [
       (red, other.red), (green, other.green), (blue, other.blue), (alpha, other.alpha),

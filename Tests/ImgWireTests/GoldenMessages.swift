@@ -1,8 +1,8 @@
 import FoundationEssentials
 import ImgWire
 
-/// One message of each kind, with every optional member present somewhere and absent somewhere, and the
-/// file that shows how it is written on the wire.
+/// One message of each kind, with every optional member present somewhere and absent somewhere, and
+/// the file that shows how it is written on the wire.
 enum GoldenMessages {
   static let hello = Hello(protocolVersion: 1, version: "0.1.0", processID: 4_711)
   static let thumbnail = Thumbnail(format: .webp, width: 256, height: 171, byteCount: 9_182)

@@ -25,7 +25,8 @@ struct ShapeTests {
     }
   }
 
-  /// Each of these turns somebody else's input into our crash, or a compiler's proof into a promise.
+  /// Each of these turns somebody else's input into our crash, or a compiler's proof into a
+  /// promise.
   @Test(arguments: ["try!", "fatalError(", "nonisolated(unsafe)"])
   func `no source escapes from the checks`(escape: String) throws {
     for source in try Repository.swiftSources(below: "Sources") {

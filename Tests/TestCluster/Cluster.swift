@@ -4,8 +4,8 @@ import ImgSystem
 import ImgTransport
 package import ImgWire
 
-/// A cluster of the real processes for one test: places of its own, `imgctl` as a person would call it,
-/// and a coordinator as this process's child.
+/// A cluster of the real processes for one test: places of its own, `imgctl` as a person would call
+/// it, and a coordinator as this process's child.
 ///
 /// Whatever coordinator runs in its places is ended with this object, its workers with it.
 package final class Cluster {

@@ -1,7 +1,7 @@
 package import ImgSystem
 
-/// One run of a program: a child of this process, its output caught in files, ended with this object
-/// at the latest.
+/// One run of a program: a child of this process, its output caught in files, ended with this
+/// object at the latest.
 package final class ProgramRun {
   private let child: ChildProcess
   private let outputPath: String

@@ -28,7 +28,8 @@ extension Behaviour {
         body: bytes, delivery: delivery, headerDelay: headerDelay))
   }
 
-  /// A status with a short text as its body, where the status may have one (RFC 9110, section 6.4.1).
+  /// A status with a short text as its body, where the status may have one (RFC 9110, section
+  /// 6.4.1).
   package static func status(
     _ code: Int, headers: [Header] = [], retryAfter: String? = nil
   ) -> Behaviour {
@@ -48,7 +49,8 @@ extension Behaviour {
     .sequence(codes.map { $0 == 200 ? .body(bytes) : .status($0, retryAfter: retryAfter) })
   }
 
-  /// A redirect to an absolute URL or to a path of the origin. Chains and loops are made of several.
+  /// A redirect to an absolute URL or to a path of the origin. Chains and loops are made of
+  /// several.
   package static func redirect(to location: String, status: Int = 302) -> Behaviour {
     .response(Response(status: status, headers: [Header("Location", location)]))
   }

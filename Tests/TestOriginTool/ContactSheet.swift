@@ -2,8 +2,8 @@ import FoundationEssentials
 import ImgDecode
 import TestPictures
 
-/// All pictures of a directory on one sheet, in the order of their names, so that a person sees at a
-/// glance what came out.
+/// All pictures of a directory on one sheet, in the order of their names, so that a person sees at
+/// a glance what came out.
 struct ContactSheet {
   private static let margin = 4
   private static let pictureLimit = 5_000

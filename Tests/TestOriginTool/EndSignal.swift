@@ -1,8 +1,8 @@
 import Dispatch
 import Glibc
 
-/// SIGTERM and SIGINT, to be waited for. Made before the process starts threads, so that all of them
-/// leave the signals to the one that waits.
+/// SIGTERM and SIGINT, to be waited for. Made before the process starts threads, so that all of
+/// them leave the signals to the one that waits.
 struct EndSignal {
   private let signals: sigset_t
 

@@ -5,8 +5,8 @@ import TestPictures
 /// The numbered pictures of the origin, from 1, in all common formats by turns; some of them, if so
 /// wanted, are missing or no pictures.
 ///
-/// Made before the first request, so that serving costs nothing but the copying. From the 1,001st on
-/// the bodies repeat.
+/// Made before the first request, so that serving costs nothing but the copying. From the 1,001st
+/// on the bodies repeat.
 struct PictureCatalogue: Sendable {
   private static let distinctLimit = 1_000
   private static let formats: [(picture: PictureFormat, image: ImageFormat)] = [

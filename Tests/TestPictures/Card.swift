@@ -1,7 +1,7 @@
 /// A test card that can be told from every other at a glance, and whose way up can be checked.
 ///
-/// The background's hue comes from the index, which stands in the middle in figures; the corners are
-/// red (top left), green (top right), blue (bottom left) and yellow (bottom right).
+/// The background's hue comes from the index, which stands in the middle in figures; the corners
+/// are red (top left), green (top right), blue (bottom left) and yellow (bottom right).
 package struct Card: Sendable {
   package let index: Int
   package let width: Int

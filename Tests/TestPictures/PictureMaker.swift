@@ -21,7 +21,8 @@ package struct PictureMaker: Sendable {
       card.raster, as: format, orientation: orientation, hasAlpha: hasAlpha && format.hasAlpha)
   }
 
-  /// A picture of seeded noise: hardly smaller encoded than not, so a way to a body of a wanted size.
+  /// A picture of seeded noise: hardly smaller encoded than not, so a way to a body of a wanted
+  /// size.
   package func noise(
     seed: UInt64, width: Int, height: Int, format: PictureFormat = .jpeg
   ) throws(PictureError) -> [UInt8] {

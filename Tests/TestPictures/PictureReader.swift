@@ -35,8 +35,8 @@ package struct PictureReader: Sendable {
     try unsafe bytes.withVipsImage { unsafe vips_image_hasalpha($0) != 0 }
   }
 
-  /// Which of EXIF, XMP, IPTC, a colour profile and an orientation the picture carries, by the names
-  /// of libvips.
+  /// Which of EXIF, XMP, IPTC, a colour profile and an orientation the picture carries, by the
+  /// names of libvips.
   package func metadata(of bytes: [UInt8]) throws(PictureError) -> [String] {
     let names = [
       VIPS_META_EXIF_NAME, VIPS_META_XMP_NAME, VIPS_META_IPTC_NAME, VIPS_META_ICC_NAME,

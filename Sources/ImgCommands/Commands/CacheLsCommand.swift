@@ -28,7 +28,8 @@ package struct CacheLsCommand: Command {
     return .success
   }
 
-  /// Format, size in pixels, bytes, expiry, URL: apart by tabs, so that a list of any length streams.
+  /// Format, size in pixels, bytes, expiry, URL: apart by tabs, so that a list of any length
+  /// streams.
   private func line(of stored: StoredThumbnail) -> String {
     let thumbnail = stored.thumbnail
     return "\(thumbnail.format.rawValue)\t\(thumbnail.width)x\(thumbnail.height)\t"

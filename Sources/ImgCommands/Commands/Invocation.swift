@@ -5,7 +5,8 @@ import ImgWire
 package enum Invocation: Sendable {
   /// Print this text.
   case print(String)
-  /// Run a command, which reaches the coordinator at these places or starts one with these settings.
+  /// Run a command, which reaches the coordinator at these places or starts one with these
+  /// settings.
   case run(any Command, Settings)
 
   /// - Parameters:

@@ -7,7 +7,8 @@ package struct RateWindow: Sendable {
   }
 
   private static let width = Duration.seconds(10)
-  /// Samples closer than this are not kept, so that there are never more than a window has room for.
+  /// Samples closer than this are not kept, so that there are never more than a window has room
+  /// for.
   private static let spacing = Duration.milliseconds(200)
   /// A shorter time says more about chance than about speed.
   private static let minimumWidth = Duration.milliseconds(500)

@@ -7,6 +7,7 @@ package enum ExitCode: Int32, Sendable {
   case wrongUse = 2
   /// No coordinator could be reached or started.
   case noCoordinator = 3
-  /// Ctrl-C while a job was watched, which goes on: 128 and the number of SIGINT, as shells have it.
+  /// Ctrl-C while a job was watched, which goes on: 128 and the number of SIGINT, as shells have
+  /// it.
   case interrupted = 130
 }

@@ -25,7 +25,8 @@ struct StoredReport: Encodable {
     case isFromCache = "from_cache"
   }
 
-  /// - Parameter isFromCache: whether it was there before it was asked for; `nil` where nobody asked.
+  /// - Parameter isFromCache: whether it was there before it was asked for; `nil` where nobody
+  ///   asked.
   init(_ stored: StoredThumbnail, isFromCache: Bool? = nil) {
     key = stored.key.description
     url = stored.url

@@ -17,7 +17,8 @@ package struct CommandContext {
     self.messages = messages
   }
 
-  /// Tells the person something that is no data: progress, a note, an error. That nobody reads it, as in
+  /// Tells the person something that is no data: progress, a note, an error. That nobody reads it,
+  /// as in
   /// `2>&1 | head -1`, ends nothing.
   package func note(_ text: String) {
     try? messages.write(text)
@@ -45,7 +46,7 @@ package struct CommandContext {
 
   /// Starts a coordinator with these settings when none answers.
   package func startCoordinator() throws(ClientError) -> (client: Client, wasStarted: Bool) {
-    return try CoordinatorLauncher(
+    try CoordinatorLauncher(
       executable: coordinatorExecutable, arguments: settings.arguments,
       socketPath: settings.socketPath, dataDirectory: settings.dataDirectory,
       logPath: settings.logPath

@@ -4,8 +4,8 @@ import ImgStore
 import ImgSystem
 import ImgWire
 
-/// A job's thumbnails as files in a directory, and a manifest that says which line became which file, or
-/// why it became none: one JSON object a line of the list, in its order.
+/// A job's thumbnails as files in a directory, and a manifest that says which line became which
+/// file, or why it became none: one JSON object a line of the list, in its order.
 final class JobExport {
   static let manifestName = "manifest.jsonl"
 

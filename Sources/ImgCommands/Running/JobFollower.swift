@@ -3,8 +3,8 @@ import ImgClient
 import ImgSystem
 import ImgWire
 
-/// Shows how far a job is until it has ended: a bar on a terminal, a line a second elsewhere, nothing
-/// where the result is wanted as JSON. Ctrl-C ends the showing, not the job.
+/// Shows how far a job is until it has ended: a bar on a terminal, a line a second elsewhere,
+/// nothing where the result is wanted as JSON. Ctrl-C ends the showing, not the job.
 struct JobFollower {
   private let context: CommandContext
   private let isQuiet: Bool

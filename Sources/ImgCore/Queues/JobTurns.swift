@@ -1,7 +1,7 @@
 import ImgWire
 
-/// Whose line leaves its list next: the jobs of the highest priority in turn, one line each, so that a
-/// job of ten URLs is not behind a job of ten million.
+/// Whose line leaves its list next: the jobs of the highest priority in turn, one line each, so
+/// that a job of ten URLs is not behind a job of ten million.
 struct JobTurns {
   private var levels: [Int: FIFO<JobID>] = [:]
 
@@ -9,8 +9,8 @@ struct JobTurns {
     levels[priority, default: FIFO()].append(job)
   }
 
-  /// Takes the first job for which `hasLine` holds and puts it at the end of its level. Jobs for which
-  /// it does not hold are passed over; those `isActive` denies are dropped.
+  /// Takes the first job for which `hasLine` holds and puts it at the end of its level. Jobs for
+  /// which it does not hold are passed over; those `isActive` denies are dropped.
   mutating func next(where hasLine: (JobID) -> Bool, isActive: (JobID) -> Bool) -> JobID? {
     for priority in RequestOptions.priorityRange.reversed() {
       // Taken out of the dictionary while it changes, so that it changes in place.

@@ -21,8 +21,9 @@ struct Urgency: Hashable, Comparable {
 
 /// Chooses the next URL to transfer: the most urgent one whose host has a free place.
 ///
-/// Each host keeps its own URLs in order; only hosts that could start one now compete, each with its
-/// most urgent URL. A full host therefore stands in nobody's way, however many URLs wait for it.
+/// Each host keeps its own URLs in order; only hosts that could start one now compete, each with
+/// its most urgent URL. A full host therefore stands in nobody's way, however many URLs wait for
+/// it.
 struct TransferQueue {
   private struct Host {
     var waiting = PriorityQueue<WorkID, Urgency>()

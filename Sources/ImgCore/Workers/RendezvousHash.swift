@@ -1,5 +1,6 @@
-/// Which worker a URL belongs to: the one whose weight for it is the highest (highest random weight,
-/// Thaler and Ravishankar 1998). A worker that comes or goes moves only its own share of the URLs.
+/// Which worker a URL belongs to: the one whose weight for it is the highest (highest random
+/// weight, Thaler and Ravishankar 1998). A worker that comes or goes moves only its own share of
+/// the URLs.
 enum RendezvousHash {
   /// A 64-bit digest of the URL (FNV-1a), computed once a URL.
   static func digest(_ url: String) -> UInt64 {

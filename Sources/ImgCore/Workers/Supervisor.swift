@@ -1,8 +1,8 @@
 package import ImgWire
 
-/// Keeps one process in each slot: respawns what died, at once when it had worked, with growing pauses
-/// when it had not, and gives up when nothing works any more. A worker has worked once it has answered:
-/// one that dies of whatever it touches first would otherwise die without end.
+/// Keeps one process in each slot: respawns what died, at once when it had worked, with growing
+/// pauses when it had not, and gives up when nothing works any more. A worker has worked once it
+/// has answered: one that dies of whatever it touches first would otherwise die without end.
 package struct Supervisor {
   package enum SlotState: Hashable {
     case starting(WorkerID, since: ContinuousClock.Instant)

@@ -16,7 +16,8 @@ package import ImgWire
 package final class ThumbnailStore: Sendable {
   package enum Access: Sendable {
     case readOnly
-    /// - Parameter budgetByteCount: how much the store may occupy, see ``ThumbnailStore/put(_:at:)``.
+    /// - Parameter budgetByteCount: how much the store may occupy, see
+    ///   ``ThumbnailStore/put(_:at:)``.
     case readWrite(budgetByteCount: Int64)
   }
 

@@ -30,8 +30,8 @@ extension StoreError.Code {
   static let quotaExceeded = Self(rawValue: EDQUOT)
   /// Beyond RLIMIT_FSIZE, or what the file system allows a file.
   static let fileTooLarge = Self(rawValue: EFBIG)
-  /// What LMDB says when the file system took only a part of a write (`mdb_page_flush` in its source
-  /// asks itself: "short write, filesystem full?"), as well as of a broken disk.
+  /// What LMDB says when the file system took only a part of a write (`mdb_page_flush` in its
+  /// source asks itself: "short write, filesystem full?"), as well as of a broken disk.
   static let inputOutput = Self(rawValue: EIO)
   static let readOnlyFileSystem = Self(rawValue: EROFS)
   static let accessDenied = Self(rawValue: EACCES)

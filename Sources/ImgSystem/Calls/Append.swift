@@ -1,5 +1,5 @@
-/// Lets a call fill room for exactly `maximumByteCount` bytes at the end of `buffer`, without clearing that
-/// memory first.
+/// Lets a call fill room for exactly `maximumByteCount` bytes at the end of `buffer`, without
+/// clearing that memory first.
 ///
 /// - Parameter call: returns how many bytes it wrote, or -1 and sets errno.
 func append(

@@ -30,7 +30,8 @@ package enum Directory {
     }
   }
 
-  /// Makes sure that there is a directory at `path`, with what is missing above it, as mkdir -p does.
+  /// Makes sure that there is a directory at `path`, with what is missing above it, as mkdir -p
+  /// does.
   ///
   /// - Throws: ENOTDIR when something else is there.
   package static func create(_ path: String) throws(SystemError) {

@@ -3,8 +3,8 @@ import Glibc
 
 /// A file that one process at a time holds locked, with its process ID inside.
 ///
-/// The lock belongs to the open file (fcntl_locking(2), "Open file description locks"): it ends with
-/// the last descriptor of it, however the process ends, and the file stays.
+/// The lock belongs to the open file (fcntl_locking(2), "Open file description locks"): it ends
+/// with the last descriptor of it, however the process ends, and the file stays.
 package enum FileLock {
   /// Takes the lock and writes our process ID; never waits.
   ///

@@ -12,8 +12,8 @@ extension ThisProcess {
   /// Cores this machine has online, at least 1.
   package static var coreCount: Int { max(sysconf(CInt(_SC_NPROCESSORS_ONLN)), 1) }
 
-  /// Limits the private memory (RLIMIT_DATA: heap, stacks and anonymous mappings; the shared map of a
-  /// store does not count). An allocation beyond it fails, and with it mostly the process.
+  /// Limits the private memory (RLIMIT_DATA: heap, stacks and anonymous mappings; the shared map of
+  /// a store does not count). An allocation beyond it fails, and with it mostly the process.
   package static func limitPrivateMemory(byteCount: Int64) throws(SystemError) {
     var limit = rlimit(rlim_cur: rlim_t(byteCount), rlim_max: rlim_t(byteCount))
     _ = try systemCall("setrlimit RLIMIT_DATA") {
@@ -21,7 +21,8 @@ extension ThisProcess {
     }
   }
 
-  /// Makes the calling thread wait; for pauses between attempts, never in a loop that serves others.
+  /// Makes the calling thread wait; for pauses between attempts, never in a loop that serves
+  /// others.
   package static func pause(for duration: Duration) {
     var wanted = duration.timespec
     var left = timespec()

@@ -1,5 +1,5 @@
-/// What a client asks of the coordinator. Every request carries the client's number for it, and every
-/// reply the number of its request; replies to different requests may come in any order.
+/// What a client asks of the coordinator. Every request carries the client's number for it, and
+/// every reply the number of its request; replies to different requests may come in any order.
 package enum ClientMessage: Hashable, WireMessage {
   package static let speaker = "client"
 

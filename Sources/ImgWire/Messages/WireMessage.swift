@@ -1,9 +1,11 @@
 import FoundationEssentials
 
-/// Everything one side may say to another: a closed enum whose cases travel as one JSON object each,
+/// Everything one side may say to another: a closed enum whose cases travel as one JSON object
+/// each,
 /// `{"type": "…", …}` with the payload's members beside the type.
 ///
-/// To add a message: its payload struct, the case, its line in `Kind`, both switches, a golden file.
+/// To add a message: its payload struct, the case, its line in `Kind`, both switches, a golden
+/// file.
 package protocol WireMessage: Codable, Sendable {
   /// Who speaks, for error texts: "coordinator", "worker", "client".
   static var speaker: String { get }
@@ -14,8 +16,8 @@ enum TypeKey: String, CodingKey {
   case type
 }
 
-/// Why the bytes of a frame are no message. Ends the connection: both ends are of one build, so this
-/// is a fault or a stranger, never a newer peer (those part at the hello).
+/// Why the bytes of a frame are no message. Ends the connection: both ends are of one build, so
+/// this is a fault or a stranger, never a newer peer (those part at the hello).
 package struct MessageError: Error, Equatable, CustomStringConvertible {
   package let description: String
 

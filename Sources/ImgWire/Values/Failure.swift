@@ -44,7 +44,8 @@ package struct Failure: Error, Hashable, Sendable {
 
   package static let maximumDetailByteCount = 300
 
-  /// - Parameter isRetryable: by default what the code implies, see ``Code/isRetryable(httpStatus:)``.
+  /// - Parameter isRetryable: by default what the code implies, see
+  ///   ``Code/isRetryable(httpStatus:)``.
   package init(
     stage: Stage, code: Code, httpStatus: Int? = nil, isRetryable: Bool? = nil, detail: String
   ) {
@@ -61,9 +62,9 @@ extension Failure: CustomStringConvertible {
 }
 
 extension Failure.Code {
-  /// Whether trying again is worth it: the network's and the machine's troubles pass, a bad URL or a
-  /// bad picture stays bad. Of HTTP statuses, 408, 425, 429 and the 5xx pass (RFC 9110 section 15,
-  /// RFC 8470 section 5.2, RFC 6585 section 4).
+  /// Whether trying again is worth it: the network's and the machine's troubles pass, a bad URL or
+  /// a bad picture stays bad. Of HTTP statuses, 408, 425, 429 and the 5xx pass (RFC 9110 section
+  /// 15, RFC 8470 section 5.2, RFC 6585 section 4).
   package func isRetryable(httpStatus: Int?) -> Bool {
     switch self {
     case .dnsFailure, .connectFailure, .timeout, .truncatedBody, .outOfMemory, .storeFull,

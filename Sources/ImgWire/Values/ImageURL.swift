@@ -1,4 +1,5 @@
-/// A URL that may be handed to a worker: http or https, short enough, and free of what no URL holds.
+/// A URL that may be handed to a worker: http or https, short enough, and free of what no URL
+/// holds.
 ///
 /// This is the cheap gate in front of everything. It does not resolve or interpret the authority:
 /// the worker parses the text again with the parser that connects, so that what is checked there is

@@ -19,7 +19,8 @@ package struct JobRecord: Hashable, Sendable, Codable {
   package let submittedAt: WallTime
   package var startedAt: WallTime?
   package var finishedAt: WallTime?
-  /// Every index below this one has an outcome, so that reading on after a crash need not look there.
+  /// Every index below this one has an outcome, so that reading on after a crash need not look
+  /// there.
   package var lowWater: Int
 
   package init(
@@ -38,8 +39,8 @@ package struct JobRecord: Hashable, Sendable, Codable {
     self.lowWater = lowWater
   }
 
-  /// Ends the job, `finished` or `cancelled`. Of a cancelled one, every line without an outcome counts
-  /// as cancelled.
+  /// Ends the job, `finished` or `cancelled`. Of a cancelled one, every line without an outcome
+  /// counts as cancelled.
   package mutating func end(as state: State, at moment: WallTime) {
     precondition(state == .finished || state == .cancelled, "an end is one of two states")
     self.state = state

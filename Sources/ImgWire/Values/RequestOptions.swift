@@ -8,7 +8,8 @@ package struct RequestOptions: Hashable, Sendable, Codable {
   package let priority: Int
 
   package static let priorityRange = -2...2
-  /// The longest is a century: longer than anything that is kept, and far from overflow in any clock.
+  /// The longest is a century: longer than anything that is kept, and far from overflow in any
+  /// clock.
   package static let expiryRangeMilliseconds: ClosedRange<Int64> = 1...36_500 * 86_400_000
 
   /// - Precondition: both numbers are in their ranges.

@@ -39,8 +39,8 @@ package struct Variant: Hashable, Sendable, Codable {
   package static let standard = Variant(
     uncheckedWidth: 256, height: 256, mode: .fit, isCropped: false, format: .auto, quality: 80)
 
-  /// - Throws: ``VariantError`` when a number is out of its range, or a crop is asked for in another
-  ///   mode than `fill`, where there is nothing to cut.
+  /// - Throws: ``VariantError`` when a number is out of its range, or a crop is asked for in
+  ///   another mode than `fill`, where there is nothing to cut.
   package init(
     width: Int, height: Int, mode: Mode = .fit, isCropped: Bool = false, format: Format = .auto,
     quality: Int = 80

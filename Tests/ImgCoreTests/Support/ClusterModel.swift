@@ -2,8 +2,8 @@ import ImgCore
 import ImgWire
 import Testing
 
-/// A scheduler with everything around it that a test decides: a clock that stands still, a journal in
-/// memory, and workers that answer when they are told to. After every event the invariants are
+/// A scheduler with everything around it that a test decides: a clock that stands still, a journal
+/// in memory, and workers that answer when they are told to. After every event the invariants are
 /// checked.
 final class ClusterModel {
   var scheduler: Scheduler
