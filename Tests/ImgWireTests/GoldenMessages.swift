@@ -20,17 +20,19 @@ enum GoldenMessages {
 
   static func coordinatorMessages() throws -> [String: CoordinatorMessage] {
     let batch = Batch(
-      variant: try variant, expireAfterMilliseconds: 3_600_000,
+      variant: try variant, expireAfterMilliseconds: 3_600_000, isUrgent: false,
       items: [Assignment(lease: lease, url: "https://example.com/a.jpg?b=c/d")])
     return [
       "welcome": .welcome(
         Welcome(
-          hello: hello, workerCount: 4, limits: Limits(),
-          storeDirectory: "/var/cache/imgctl/store",
+          hello: hello, limits: Limits(), storeDirectory: "/var/cache/imgctl/store",
           allowedNetworks: [NetworkRange(bytes: [127, 0, 0, 0], prefixLength: 8)].compactMap(\.self)
         )),
       "lookup": .lookup(batch),
-      "fetch": .fetch(Batch(variant: .standard, expireAfterMilliseconds: 1, items: batch.items)),
+      "fetch": .fetch(
+        Batch(
+          variant: .standard, expireAfterMilliseconds: 1, isUrgent: true, items: batch.items)),
+      "ride": .ride(batch),
       "cancel": .cancel(LeaseList(leases: [lease])),
       "drain": .drain,
     ]
@@ -39,13 +41,14 @@ enum GoldenMessages {
   static func workerMessages() -> [String: WorkerMessage] {
     [
       "hello": .hello(hello),
-      "ready": .ready(Credits(lookups: 1_024, fetches: 40)),
+      "ready": .ready(Credits(lookups: 1_024, leases: 256, backlog: 40)),
       "refused": .refused(Refusal(reason: "the store cannot be opened")),
       "looked_up": .lookedUp(
         LookupResults(
           hits: [.init(lease: lease, thumbnail: thumbnail)],
           misses: [LeaseID(rawValue: 18)])),
       "transferred": .transferred(LeaseList(leases: [lease])),
+      "gone": .gone(LeaseList(leases: [lease])),
       "finished": .finished(
         FetchResults(results: [
           .init(
@@ -59,9 +62,14 @@ enum GoldenMessages {
   static func clientMessages() throws -> [String: ClientMessage] {
     let options = RequestOptions(
       variant: try variant, expireAfterMilliseconds: 604_800_000, priority: -1)
-    return [
+    let delayed = RequestOptions(variant: .standard, delayMilliseconds: 250)
+    let changes = changes.mapValues { change in
+      ClientMessage.change(ChangeRequest(id: request, job: job, change: change))
+    }
+    return changes.merging([
       "hello": .hello(hello),
-      "submit": .submit(Submission(id: request, name: "holiday", options: options)),
+      "submit": .submit(
+        Submission(id: request, name: "holiday", options: options, order: .lastInFirstOut)),
       "submit_lines": .submitLines(
         SubmissionLines(id: request, lines: ["https://example.com/ü", "not a URL"])),
       "submit_end": .submitEnd(PlainRequest(id: request)),
@@ -70,14 +78,30 @@ enum GoldenMessages {
       "job": .job(JobRequest(id: request, job: job, isWatching: true)),
       "results": .results(
         ResultsRequest(id: request, job: job, from: 500, isFailedOnly: true)),
-      "cancel": .cancel(JobRequest(id: request, job: job)),
+      "limit": .limit(
+        LimitRequest(
+          id: request,
+          limits: TransferLimits(transfers: 16, transfersPerHost: nil, hostRatePerMinute: 300))),
       "get": .get(
         GetRequest(
           id: request, url: "https://example.com/a.jpg",
           options: RequestOptions(variant: .standard))),
+      "get_viewer": .get(
+        GetRequest(
+          id: request, url: "https://example.com/a.jpg", viewer: "left", options: delayed)),
       "stop": .stop(PlainRequest(id: request)),
-    ]
+    ]) { $1 }
   }
+
+  /// Each change of a job, by the file of the message that asks for it.
+  private static let changes: [String: JobChange] = [
+    "change_pause": .pause,
+    "change_resume": .resume,
+    "change_cancel": .cancel,
+    "change_retry": .retry(includesFinal: true),
+    "change_prioritise": .prioritise(-2),
+    "change_remove": .remove,
+  ]
 
   static func coordinatorReplies() throws -> [String: CoordinatorReply] {
     var record = JobRecord(
@@ -120,5 +144,6 @@ enum GoldenMessages {
         slot: 1, processID: nil, state: .backingOff, lookingUp: 0, fetching: 0, decoding: 0,
         deaths: 4),
     ],
-    transfers: 2, activeJobs: 1, viewers: 0, lateAnswers: 0, trouble: nil, limits: Limits())
+    transfers: 2, activeJobs: 1, viewers: 0, lateAnswers: 0, discardedLate: 6, trouble: nil,
+    limits: Limits())
 }

@@ -35,7 +35,7 @@ import Testing
 
   @Test func `a variant out of range does not come off the wire`() {
     let text = """
-      {"type":"get","id":1,"url":"http://a/","options":{"priority":0,"variant":
+      {"type":"get","id":1,"url":"http://a/","options":{"priority":0,"delay_ms":0,"variant":
       {"width":0,"height":1,"mode":"fit","crop":false,"format":"auto","quality":80}}}
       """
     #expect(throws: MessageError.self) {

@@ -20,8 +20,10 @@ package enum ClientMessage: Hashable, WireMessage {
   case job(JobRequest)
   /// One page of a job's URLs with their outcomes; answered by `results`.
   case results(ResultsRequest)
-  /// Stops a job; answered by `job` until the job has ended.
-  case cancel(JobRequest)
+  /// Changes a job; answered by `job` once the change is durable.
+  case change(ChangeRequest)
+  /// Changes limits of the running coordinator; answered by `status`.
+  case limit(LimitRequest)
   /// One URL, before all batches; answered by `got`.
   case get(GetRequest)
   /// Finish what runs and leave; answered by `stopping`, and the connection closes at the end.
@@ -42,11 +44,13 @@ package struct Submission: Hashable, Sendable, Codable {
   package let id: RequestID
   package let name: String?
   package let options: RequestOptions
+  package let order: LineOrder
 
-  package init(id: RequestID, name: String?, options: RequestOptions) {
+  package init(id: RequestID, name: String?, options: RequestOptions, order: LineOrder) {
     self.id = id
     self.name = name
     self.options = options
+    self.order = order
   }
 }
 
@@ -104,6 +108,30 @@ package struct JobRequest: Hashable, Sendable, Codable {
   }
 }
 
+/// A change of one job.
+package struct ChangeRequest: Hashable, Sendable, Codable {
+  package let id: RequestID
+  package let job: JobID
+  package let change: JobChange
+
+  package init(id: RequestID, job: JobID, change: JobChange) {
+    self.id = id
+    self.job = job
+    self.change = change
+  }
+}
+
+/// A change of the limits of the running coordinator.
+package struct LimitRequest: Hashable, Sendable, Codable {
+  package let id: RequestID
+  package let limits: TransferLimits
+
+  package init(id: RequestID, limits: TransferLimits) {
+    self.id = id
+    self.limits = limits
+  }
+}
+
 /// A page of results.
 package struct ResultsRequest: Hashable, Sendable, Codable {
   package let id: RequestID
@@ -143,11 +171,18 @@ package struct ResultsRequest: Hashable, Sendable, Codable {
 package struct GetRequest: Hashable, Sendable, Codable {
   package let id: RequestID
   package let url: String
+  /// Names the place where the picture is to be shown: it shows one picture at a time, so that a
+  /// later request of the same name, from any client, takes the place of this one, which then ends
+  /// as cancelled. `nil` for a request that stands by itself.
+  package let viewer: String?
   package let options: RequestOptions
 
-  package init(id: RequestID, url: String, options: RequestOptions) {
+  package static let maximumViewerByteCount = 200
+
+  package init(id: RequestID, url: String, viewer: String? = nil, options: RequestOptions) {
     self.id = id
     self.url = url
+    self.viewer = viewer
     self.options = options
   }
 }
@@ -157,7 +192,7 @@ extension ClientMessage {
     case hello, submit
     case submitLines = "submit_lines"
     case submitEnd = "submit_end"
-    case status, jobs, job, results, cancel, get, stop
+    case status, jobs, job, results, change, limit, get, stop
   }
 
   package init(from decoder: any Decoder) throws {
@@ -170,7 +205,8 @@ extension ClientMessage {
     case .jobs: self = .jobs(try JobsRequest(from: decoder))
     case .job: self = .job(try JobRequest(from: decoder))
     case .results: self = .results(try ResultsRequest(from: decoder))
-    case .cancel: self = .cancel(try JobRequest(from: decoder))
+    case .change: self = .change(try ChangeRequest(from: decoder))
+    case .limit: self = .limit(try LimitRequest(from: decoder))
     case .get: self = .get(try GetRequest(from: decoder))
     case .stop: self = .stop(try PlainRequest(from: decoder))
     }
@@ -188,7 +224,8 @@ extension ClientMessage {
       case .jobs(let request): (.jobs, request)
       case .job(let request): (.job, request)
       case .results(let request): (.results, request)
-      case .cancel(let request): (.cancel, request)
+      case .change(let request): (.change, request)
+      case .limit(let request): (.limit, request)
       case .get(let request): (.get, request)
       case .stop(let request): (.stop, request)
       }

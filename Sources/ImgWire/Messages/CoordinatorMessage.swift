@@ -8,6 +8,10 @@ package enum CoordinatorMessage: Hashable, WireMessage {
   case lookup(Batch)
   /// Fetch, decode and store these; each lease ends with its result in a `finished`.
   case fetch(Batch)
+  /// Decode and store these from the body of a fetch of the same URL that this worker was given
+  /// before and whose body it still receives or holds; each lease ends as one of a `fetch` does, or
+  /// with a `gone`.
+  case ride(Batch)
   /// Nobody waits for these any more. Each still ends with a result, which may be any.
   case cancel(LeaseList)
   /// Finish what runs, then leave.
@@ -17,8 +21,6 @@ package enum CoordinatorMessage: Hashable, WireMessage {
 /// What a worker needs to know before it takes work.
 package struct Welcome: Hashable, Sendable, Codable {
   package let hello: Hello
-  /// How many workers share the cluster's transfers.
-  package let workerCount: Int
   package let limits: Limits
   /// The directory of the shared store.
   package let storeDirectory: String
@@ -26,11 +28,9 @@ package struct Welcome: Hashable, Sendable, Codable {
   package let allowedNetworks: [NetworkRange]
 
   package init(
-    hello: Hello, workerCount: Int, limits: Limits, storeDirectory: String,
-    allowedNetworks: [NetworkRange]
+    hello: Hello, limits: Limits, storeDirectory: String, allowedNetworks: [NetworkRange]
   ) {
     self.hello = hello
-    self.workerCount = workerCount
     self.limits = limits
     self.storeDirectory = storeDirectory
     self.allowedNetworks = allowedNetworks
@@ -38,7 +38,6 @@ package struct Welcome: Hashable, Sendable, Codable {
 
   private enum CodingKeys: String, CodingKey {
     case hello
-    case workerCount = "worker_count"
     case limits
     case storeDirectory = "store_directory"
     case allowedNetworks = "allowed_networks"
@@ -56,7 +55,7 @@ package struct LeaseList: Hashable, Sendable, Codable {
 
 extension CoordinatorMessage {
   private enum Kind: String, Codable {
-    case welcome, lookup, fetch, cancel, drain
+    case welcome, lookup, fetch, ride, cancel, drain
   }
 
   package init(from decoder: any Decoder) throws {
@@ -64,6 +63,7 @@ extension CoordinatorMessage {
     case .welcome: self = .welcome(try Welcome(from: decoder))
     case .lookup: self = .lookup(try Batch(from: decoder))
     case .fetch: self = .fetch(try Batch(from: decoder))
+    case .ride: self = .ride(try Batch(from: decoder))
     case .cancel: self = .cancel(try LeaseList(from: decoder))
     case .drain: self = .drain
     }
@@ -76,6 +76,7 @@ extension CoordinatorMessage {
       case .welcome(let welcome): (.welcome, welcome)
       case .lookup(let batch): (.lookup, batch)
       case .fetch(let batch): (.fetch, batch)
+      case .ride(let batch): (.ride, batch)
       case .cancel(let list): (.cancel, list)
       case .drain: (.drain, nil)
       }

@@ -21,8 +21,8 @@ package struct RequestRefusal: Hashable, Sendable, Codable {
   package enum Code: String, Sendable, Codable {
     /// No job has that number.
     case unknownJob = "unknown_job"
-    /// The job has ended; there is nothing to cancel.
-    case jobEnded = "job_ended"
+    /// The job is in a state that does not allow the change.
+    case wrongState = "wrong_state"
     /// The coordinator finishes what runs and takes no more.
     case stopping
     /// What was asked makes no sense at this point.

@@ -12,7 +12,9 @@ package enum WorkerMessage: Hashable, WireMessage {
   case lookedUp(LookupResults)
   /// The last byte of these is in: their places in the cluster and at their hosts are free.
   case transferred(LeaseList)
-  /// The ends of `fetch` leases.
+  /// The bodies that these were to ride on are gone: their leases are over without a result.
+  case gone(LeaseList)
+  /// The ends of `fetch` and `ride` leases.
   case finished(FetchResults)
 }
 
@@ -20,12 +22,16 @@ package enum WorkerMessage: Hashable, WireMessage {
 package struct Credits: Hashable, Sendable, Codable {
   /// URLs in look-ups that are not answered.
   package let lookups: Int
-  /// `fetch` leases without a result: transfers plus pictures waiting for the decoder.
-  package let fetches: Int
+  /// Leases of fetches and rides without a result, at the very most.
+  package let leases: Int
+  /// Pictures that should wait for the decoder beside the transfers under way, so that it never
+  /// waits for the network.
+  package let backlog: Int
 
-  package init(lookups: Int, fetches: Int) {
+  package init(lookups: Int, leases: Int, backlog: Int) {
     self.lookups = lookups
-    self.fetches = fetches
+    self.leases = leases
+    self.backlog = backlog
   }
 }
 
@@ -82,7 +88,7 @@ extension WorkerMessage {
   private enum Kind: String, Codable {
     case hello, ready, refused
     case lookedUp = "looked_up"
-    case transferred, finished
+    case transferred, gone, finished
   }
 
   package init(from decoder: any Decoder) throws {
@@ -92,6 +98,7 @@ extension WorkerMessage {
     case .refused: self = .refused(try Refusal(from: decoder))
     case .lookedUp: self = .lookedUp(try LookupResults(from: decoder))
     case .transferred: self = .transferred(try LeaseList(from: decoder))
+    case .gone: self = .gone(try LeaseList(from: decoder))
     case .finished: self = .finished(try FetchResults(from: decoder))
     }
   }
@@ -105,6 +112,7 @@ extension WorkerMessage {
       case .refused(let refusal): (.refused, refusal)
       case .lookedUp(let results): (.lookedUp, results)
       case .transferred(let list): (.transferred, list)
+      case .gone(let list): (.gone, list)
       case .finished(let results): (.finished, results)
       }
     try container.encode(kind, forKey: .type)

@@ -63,6 +63,9 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
   package let viewers: Int
   /// Answers of workers for leases that were no longer theirs; they were dropped.
   package let lateAnswers: Int
+  /// Fetches that ended, with a picture or aborted, when the viewers they were for had left or
+  /// moved on; what came of them was dropped.
+  package let discardedLate: Int
   /// What keeps the coordinator from recording outcomes, in words; `nil` when nothing does.
   package let trouble: String?
   package let limits: Limits
@@ -70,7 +73,7 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
   package init(
     state: State, processID: Int32, version: String, startedAt: WallTime, socketPath: String,
     dataDirectory: String, workers: [Worker], transfers: Int, activeJobs: Int, viewers: Int,
-    lateAnswers: Int, trouble: String?, limits: Limits
+    lateAnswers: Int, discardedLate: Int, trouble: String?, limits: Limits
   ) {
     self.state = state
     self.processID = processID
@@ -83,6 +86,7 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
     self.activeJobs = activeJobs
     self.viewers = viewers
     self.lateAnswers = lateAnswers
+    self.discardedLate = discardedLate
     self.trouble = trouble
     self.limits = limits
   }
@@ -98,6 +102,7 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
     case activeJobs = "active_jobs"
     case viewers
     case lateAnswers = "late_answers"
+    case discardedLate = "discarded_late"
     case trouble, limits
   }
 }

@@ -9,8 +9,10 @@ package struct ImageURL: Hashable, Sendable {
   /// case, no fragment (RFC 3986 section 6.2.2.1; a fragment never reaches a server, section 3.5).
   package let text: String
 
-  /// Host and port as written, in lower case: whose limits and politeness apply.
-  package let authority: String
+  /// The host in lower case, without its port and without the dot that may end a full name: whose
+  /// limits and politeness apply. One machine that listens on several ports is still one machine;
+  /// several names of one machine count as several, because nobody knows before they are looked up.
+  package let host: String
 
   /// The longest URL taken, in bytes of UTF-8. Servers commonly refuse request lines over 8 KiB
   /// (RFC 9112 section 3 recommends to support at least 8,000).
@@ -49,12 +51,20 @@ package struct ImageURL: Hashable, Sendable {
     let userAndHost = afterSlashes[..<authorityEnd]
     let hostStart =
       userAndHost.lastIndex(of: UInt8(ascii: "@")).map { $0 + 1 } ?? userAndHost.startIndex
-    let host = String(decoding: userAndHost[hostStart...], as: UTF8.self).lowercased()
+    let hostAndPort = String(decoding: userAndHost[hostStart...], as: UTF8.self).lowercased()
+    host = Self.host(in: hostAndPort)
     guard !host.isEmpty else { throw Self.invalid("names no host") }
-    authority = host
     text =
-      "\(scheme)://" + String(decoding: userAndHost[..<hostStart], as: UTF8.self) + host
+      "\(scheme)://" + String(decoding: userAndHost[..<hostStart], as: UTF8.self) + hostAndPort
       + String(decoding: afterSlashes[authorityEnd...], as: UTF8.self)
+  }
+
+  /// What stands before the port (RFC 3986 section 3.2.3), without the dot of a full name.
+  private static func host(in hostAndPort: String) -> String {
+    let hostEnd = hostAndPort.hasPrefix("[") ? hostAndPort.firstIndex(of: "]") : nil
+    let port = hostAndPort[(hostEnd ?? hostAndPort.startIndex)...].lastIndex(of: ":")
+    let host = hostAndPort[..<(port ?? hostAndPort.endIndex)]
+    return String(host.hasSuffix(".") ? host.dropLast() : host)
   }
 
   private static func invalid(_ reason: String) -> Failure {

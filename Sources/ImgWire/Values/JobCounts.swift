@@ -4,6 +4,8 @@ package struct JobCounts: Hashable, Sendable, Codable {
   package var total = 0
   package var done = 0
   package var failed = 0
+  /// Of `failed`: those that may well succeed when they are tried again.
+  package var retryable = 0
   package var cancelled = 0
   /// Of `done`: those that were in the store before anybody fetched.
   package var fromCache = 0
@@ -30,15 +32,16 @@ package struct JobCounts: Hashable, Sendable, Codable {
       } else {
         bytesStored += Int64(thumbnail.byteCount)
       }
-    case .failed:
+    case .failed(let failure):
       failed += 1
+      if failure.isRetryable { retryable += 1 }
     case .cancelled:
       cancelled += 1
     }
   }
 
   private enum CodingKeys: String, CodingKey {
-    case total, done, failed, cancelled
+    case total, done, failed, retryable, cancelled
     case fromCache = "from_cache"
     case bytesFetched = "bytes_fetched"
     case bytesStored = "bytes_stored"

@@ -5,6 +5,8 @@ package struct JobRecord: Hashable, Sendable, Codable {
     case submitting
     /// Accepted: its URLs wait or run.
     case queued
+    /// Accepted: its URLs wait until a person lets them go on.
+    case paused
     /// Every URL has its outcome.
     case finished
     /// Stopped by a person; what had no outcome counts as cancelled.
@@ -13,47 +15,122 @@ package struct JobRecord: Hashable, Sendable, Codable {
 
   package let id: JobID
   package let name: String?
-  package let options: RequestOptions
+  /// The priority in them is the present one.
+  package private(set) var options: RequestOptions
+  package let order: LineOrder
   package var state: State
   package var counts: JobCounts
+  package var retries: JobRetries
   package let submittedAt: WallTime
   package var startedAt: WallTime?
   package var finishedAt: WallTime?
-  /// Every index below this one has an outcome, so that reading on after a crash need not look
-  /// there.
+  /// Every index below this one has an outcome that stands, so that reading on after a crash need
+  /// not look there.
   package var lowWater: Int
 
   package init(
-    id: JobID, name: String? = nil, options: RequestOptions, state: State = .submitting,
-    counts: JobCounts = JobCounts(), submittedAt: WallTime, startedAt: WallTime? = nil,
-    finishedAt: WallTime? = nil, lowWater: Int = 0
+    id: JobID, name: String? = nil, options: RequestOptions,
+    order: LineOrder = .firstInFirstOut, state: State = .submitting,
+    counts: JobCounts = JobCounts(), retries: JobRetries = JobRetries(), submittedAt: WallTime,
+    startedAt: WallTime? = nil, finishedAt: WallTime? = nil, lowWater: Int = 0
   ) {
     self.id = id
     self.name = name
     self.options = options
+    self.order = order
     self.state = state
     self.counts = counts
+    self.retries = retries
     self.submittedAt = submittedAt
     self.startedAt = startedAt
     self.finishedAt = finishedAt
     self.lowWater = lowWater
   }
 
-  /// Ends the job, `finished` or `cancelled`. Of a cancelled one, every line without an outcome
-  /// counts as cancelled.
-  package mutating func end(as state: State, at moment: WallTime) {
-    precondition(state == .finished || state == .cancelled, "an end is one of two states")
-    self.state = state
-    finishedAt = moment
-    if state == .cancelled { counts.cancelled += counts.total - counts.finished }
+  /// Whether it was accepted and has not ended.
+  package var isActive: Bool { state == .queued || state == .paused }
+
+  /// Before this moment nothing of the job is looked up or fetched.
+  package var notBefore: WallTime {
+    submittedAt.advanced(byMilliseconds: options.delayMilliseconds)
   }
 
   private enum CodingKeys: String, CodingKey {
     case id = "job"
-    case name, options, state, counts
+    case name, options, order, state, counts, retries
     case submittedAt = "submitted_at"
     case startedAt = "started_at"
     case finishedAt = "finished_at"
     case lowWater = "low_water"
+  }
+}
+
+extension JobRecord {
+  /// Changes the job as a person asked for: the one place that knows which transitions are legal.
+  ///
+  ///     queued ⇄ paused          pause, resume
+  ///     queued, paused → cancelled   cancel
+  ///     finished, cancelled → queued   retry
+  ///
+  /// - Throws: ``JobChangeRefusal``; then nothing has changed.
+  package mutating func apply(
+    _ change: JobChange, at moment: WallTime
+  ) throws(JobChangeRefusal) {
+    switch (change, state) {
+    case (.pause, .queued):
+      state = .paused
+    case (.resume, .paused):
+      state = .queued
+    case (.cancel, .queued), (.cancel, .paused):
+      counts.cancelled += counts.total - counts.finished
+      state = .cancelled
+      finishedAt = moment
+    case (.prioritise(let priority), .queued), (.prioritise(let priority), .paused):
+      options.priority = priority
+    case (.retry(let includesFinal), .finished), (.retry(let includesFinal), .cancelled):
+      try reopen(includesFinal: includesFinal)
+    case (.remove, .finished), (.remove, .cancelled):
+      break
+    default:
+      throw refusal(of: change)
+    }
+  }
+
+  /// Every line has its outcome.
+  package mutating func finish(at moment: WallTime) {
+    state = .finished
+    finishedAt = moment
+  }
+
+  private mutating func reopen(includesFinal: Bool) throws(JobChangeRefusal) {
+    let reopenedCount = includesFinal ? counts.failed : counts.retryable
+    guard reopenedCount + counts.cancelled > 0 else {
+      throw JobChangeRefusal(
+        description: counts.failed == 0
+          ? "nothing of job \(id) has failed"
+          : "no failure of job \(id) may pass by itself; --all tries all \(counts.failed) again")
+    }
+    counts.failed -= reopenedCount
+    counts.retryable = 0
+    counts.cancelled = 0
+    retries.add(includesFinal: includesFinal)
+    state = .queued
+    startedAt = nil
+    finishedAt = nil
+    lowWater = 0
+  }
+
+  private func refusal(of change: JobChange) -> JobChangeRefusal {
+    let state = "job \(id) is \(state.rawValue)"
+    let reason =
+      switch change {
+      case .pause where self.state == .paused: " already"
+      case .resume where isActive: "; only a paused job is resumed"
+      case .pause, .resume, .prioritise: "; nothing of it waits"
+      case .cancel: "; nothing is left to cancel"
+      case .retry: "; wait until it has ended, or cancel it first"
+      case .remove: "; cancel it first"
+      }
+    return JobChangeRefusal(description: state + reason)
   }
 }

@@ -2,16 +2,28 @@
 /// cancelled`, always.
 package struct JobStatus: Hashable, Sendable, Codable {
   package enum State: String, CaseIterable, Sendable, Codable {
-    case queued, running, finished, cancelled
+    /// Accepted with a delay that is not over.
+    case scheduled
+    /// Nothing of it has begun.
+    case queued
+    case running
+    /// Nothing more of it begins until a person resumes it.
+    case paused
+    /// Stopped by a person; the stop is not durable yet.
+    case cancelling
+    case finished, cancelled
   }
 
   package let job: JobID
   package let name: String?
   package let state: State
   package let variant: Variant
+  package let priority: Int
   package let total: Int
   package let done: Int
   package let failed: Int
+  /// Of `failed`: those that `retry` tries again.
+  package let retryable: Int
   package let cancelled: Int
   package let queued: Int
   package let running: Int
@@ -23,15 +35,22 @@ package struct JobStatus: Hashable, Sendable, Codable {
   package let startedAt: WallTime?
   package let finishedAt: WallTime?
 
-  /// - Parameter running: how many URLs are with a worker or on their way into the journal.
-  package init(_ record: JobRecord, running: Int = 0) {
+  /// - Parameters:
+  ///   - running: how many URLs are with a worker or on their way into the journal.
+  ///   - isDelayed: whether its delay is not over.
+  ///   - isCancelling: whether it is being cancelled.
+  package init(
+    _ record: JobRecord, running: Int = 0, isDelayed: Bool = false, isCancelling: Bool = false
+  ) {
     let counts = record.counts
     job = record.id
     name = record.name
     variant = record.options.variant
+    priority = record.options.priority
     total = counts.total
     done = counts.done
     failed = counts.failed
+    retryable = counts.retryable
     cancelled = counts.cancelled
     self.running = running
     queued = counts.total - counts.finished - running
@@ -45,7 +64,16 @@ package struct JobStatus: Hashable, Sendable, Codable {
       switch record.state {
       case .finished: .finished
       case .cancelled: .cancelled
-      case .submitting, .queued: record.startedAt == nil ? .queued : .running
+      case .submitting, .queued, .paused:
+        if isCancelling {
+          .cancelling
+        } else if record.state == .paused {
+          .paused
+        } else if isDelayed {
+          .scheduled
+        } else {
+          record.startedAt == nil ? .queued : .running
+        }
       }
   }
 
@@ -55,7 +83,8 @@ package struct JobStatus: Hashable, Sendable, Codable {
   package var hasEnded: Bool { state == .finished || state == .cancelled }
 
   private enum CodingKeys: String, CodingKey {
-    case job, name, state, variant, total, done, failed, cancelled, queued, running
+    case job, name, state, variant, priority, total, done, failed, retryable, cancelled, queued
+    case running
     case fromCache = "from_cache"
     case bytesFetched = "bytes_fetched"
     case bytesStored = "bytes_stored"

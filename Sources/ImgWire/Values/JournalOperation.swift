@@ -15,6 +15,6 @@ package enum JournalOperation: Hashable, Sendable {
   case record(JobID, index: Int, Outcome)
   /// Every line has its outcome.
   case finish(JobID, at: WallTime)
-  /// Stopped by a person: every line without an outcome counts as cancelled.
-  case cancel(JobID, at: WallTime)
+  /// What a person asked for; one that comes too late changes nothing.
+  case change(JobID, JobChange, at: WallTime)
 }

@@ -4,29 +4,41 @@ package struct RequestOptions: Hashable, Sendable, Codable {
   /// How long a thumbnail made for this request is kept, counted from its download; `nil` for the
   /// coordinator's default.
   package let expireAfterMilliseconds: Int64?
-  /// −2 (least) … 2 (most urgent) among jobs; 0 for a job that says nothing.
-  package let priority: Int
+  /// −2 (least) … 2 (most urgent) among jobs; 0 for a job that says nothing. Always in
+  /// ``priorityRange``.
+  package var priority: Int
+  /// How long to wait before anything is looked up or fetched, from the request on.
+  package let delayMilliseconds: Int64
 
   package static let priorityRange = -2...2
   /// The longest is a century: longer than anything that is kept, and far from overflow in any
   /// clock.
   package static let expiryRangeMilliseconds: ClosedRange<Int64> = 1...36_500 * 86_400_000
 
-  /// - Precondition: both numbers are in their ranges.
-  package init(variant: Variant, expireAfterMilliseconds: Int64? = nil, priority: Int = 0) {
+  package static let delayRangeMilliseconds: ClosedRange<Int64> = 0...86_400_000
+
+  /// - Precondition: the numbers are in their ranges.
+  package init(
+    variant: Variant, expireAfterMilliseconds: Int64? = nil, priority: Int = 0,
+    delayMilliseconds: Int64 = 0
+  ) {
     precondition(Self.priorityRange.contains(priority), "a priority is from -2 to 2")
     precondition(
       expireAfterMilliseconds.map(Self.expiryRangeMilliseconds.contains) ?? true,
       "an expiry is at most a century away")
+    precondition(
+      Self.delayRangeMilliseconds.contains(delayMilliseconds), "a delay is at most a day")
     self.variant = variant
     self.expireAfterMilliseconds = expireAfterMilliseconds
     self.priority = priority
+    self.delayMilliseconds = delayMilliseconds
   }
 
   private enum CodingKeys: String, CodingKey {
     case variant
     case expireAfterMilliseconds = "expire_after_ms"
     case priority
+    case delayMilliseconds = "delay_ms"
   }
 
   /// Decodes with the initialiser's conditions as errors.
@@ -43,8 +55,13 @@ package struct RequestOptions: Hashable, Sendable, Codable {
         forKey: .expireAfterMilliseconds, in: container,
         debugDescription: "an expiry is from 1 ms to a century")
     }
+    let delay = try container.decode(Int64.self, forKey: .delayMilliseconds)
+    guard Self.delayRangeMilliseconds.contains(delay) else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .delayMilliseconds, in: container, debugDescription: "a delay is at most a day")
+    }
     self.init(
       variant: try container.decode(Variant.self, forKey: .variant),
-      expireAfterMilliseconds: expiry, priority: priority)
+      expireAfterMilliseconds: expiry, priority: priority, delayMilliseconds: delay)
   }
 }
