@@ -3,7 +3,7 @@ import Testing
 
 @testable import ImgStore
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct JournalPagingTests {
   private let directory: TemporaryDirectory
   private let journal: Journal
@@ -14,39 +14,40 @@ struct JournalPagingTests {
     journal = try Journal(directory: directory.path)
   }
 
-  @Test func `pages of 100,000 lines have each open line once`() throws {
-    try submit(lineCount: 100_000)
+  @Test(arguments: LineOrder.allCases)
+  func `pages of 100,000 lines have each open line once, in the order asked for`(
+    order: LineOrder
+  ) throws {
+    try journal.submit(id, lineCount: 100_000)
     // Every third line is done; those of the last page, too.
     try recordOutcomes(stride(from: 0, to: 100_000, by: 3).map { $0 })
-    var seen: [Int] = []
-    var next: Int? = 0
-    while let from = next {
-      let page = try journal.urls(of: id, from: from, limit: 4_000)
-      #expect(page.entries.count <= 4_000)
-      #expect(page.entries.allSatisfy { $0.url == "https://example.org/\($0.index)" })
-      seen += page.entries.map(\.index)
-      next = page.next
-    }
-    #expect(seen == (0..<100_000).filter { $0 % 3 != 0 })
+    let entries = try journal.openLines(of: id, order: order, limit: 4_000)
+    #expect(entries.allSatisfy { $0.url == "https://example.org/\($0.index)" })
+    let open = (0..<100_000).filter { $0 % 3 != 0 }
+    #expect(entries.map(\.index) == (order == .firstInFirstOut ? open : open.reversed()))
   }
 
   @Test func `a page of long lines ends at 256 KiB of text`() throws {
     let line = String(repeating: "x", count: 8_000)
     try journal.apply([
-      .createJob(JobRecord(id: id, options: options, submittedAt: .now)),
+      .createJob(.sample(id)),
       .appendURLs(id, [String](repeating: line, count: 100)), .seal(id),
     ])
-    let first = try journal.urls(of: id, from: 0, limit: 1_000)
-    #expect(first.entries.count == 33)
-    #expect(first.next == 33)
-    #expect(try journal.urls(of: id, from: 99, limit: 1_000).next == nil)
+    for order in LineOrder.allCases {
+      let first = try journal.urls(of: id, positions: 0..<100, order: order, limit: 1_000)
+      #expect(first.entries.count == 33)
+      #expect(first.next == 33)
+      let last = try journal.urls(of: id, positions: 99..<100, order: order, limit: 1_000)
+      #expect(last.entries.count == 1)
+      #expect(last.next == 100)
+    }
   }
 
   @Test func `jobs come newest first, in pages, without those never sealed`() throws {
     for number in UInt64(1)...300 {
       let job = JobID(rawValue: number)
       try journal.apply([
-        .createJob(JobRecord(id: job, options: options, submittedAt: .now)),
+        .createJob(.sample(job)),
         .appendURLs(job, ["a"]),
       ])
       if number != 299 { try journal.apply([.seal(job)]) }
@@ -60,113 +61,129 @@ struct JournalPagingTests {
   }
 
   @Test func `unfinished are the jobs that were accepted and have not ended`() throws {
-    for number in UInt64(1)...4 {
-      let job = JobID(rawValue: number)
-      try journal.apply([.createJob(JobRecord(id: job, options: options, submittedAt: .now))])
-      if number != 4 { try journal.apply([.seal(job)]) }
-    }
-    try journal.apply([.finish(JobID(rawValue: 2), at: .now)])
+    let jobs = (UInt64(1)...5).map(JobID.init(rawValue:))
+    for job in jobs.dropLast() { try journal.submit(job, lineCount: 1) }
+    try journal.apply([
+      .createJob(.sample(jobs[4])), .finish(jobs[1], at: .now),
+      .change(jobs[2], .pause, at: .now), .change(jobs[3], .cancel, at: .now),
+    ])
     #expect(try journal.unfinishedJobs().map(\.id.rawValue) == [1, 3])
   }
 
   @Test func `a list whose open lines lie far behind is found by following the pages`() throws {
-    try submit(lineCount: 70_000)
+    try journal.submit(id, lineCount: 70_000)
     try recordOutcomes(Array(1..<69_999))
-    let first = try journal.urls(of: id, from: 0, limit: 10)
+    let first = try page(0..<70_000)
     #expect(first.entries.map(\.index) == [0])
-    let rest = try journal.urls(of: id, from: try #require(first.next), limit: 10)
+    #expect(first.next < 70_000)
+    let rest = try page(first.next..<70_000)
     #expect(rest.entries.map(\.index) == [69_999])
-    #expect(rest.next == nil)
+    #expect(rest.next == 70_000)
+    let last = try page(0..<70_000, .lastInFirstOut)
+    #expect(last.entries.map(\.index) == [69_999])
+    #expect(last.next < 70_000)
+    #expect(try page(last.next..<70_000, .lastInFirstOut).entries.map(\.index) == [0])
+  }
+
+  @Test func `a page holds its positions only and says where the next begins`() throws {
+    try journal.submit(id, lineCount: 10)
+    try recordOutcomes([4])
+    let middle = try page(2..<7)
+    #expect(middle.entries.map(\.index) == [2, 3, 5, 6])
+    #expect(middle.next == 7)
+    let reversed = try page(2..<7, .lastInFirstOut)
+    #expect(reversed.entries.map(\.index) == [7, 6, 5, 3])
+    #expect(reversed.next == 7)
+    let full = try page(2..<7, .lastInFirstOut, limit: 3)
+    #expect(full.entries.map(\.index) == [7, 6, 5])
+    #expect(full.next == 5)
+    #expect(try page(2..<7, limit: 4).next == 7)
+    #expect(try page(5..<5) == URLPage(next: 5))
+  }
+
+  @Test(arguments: LineOrder.allCases)
+  func `positions behind the end hold nothing`(order: LineOrder) throws {
+    try journal.submit(id, lineCount: 3)
+    let across = try page(2..<1_000, order)
+    #expect(across.entries.count == 1)
+    #expect(across.next == 1_000)
+    #expect(try page(3..<9, order) == URLPage(next: 9))
+    #expect(try page(7..<9, order) == URLPage(next: 9))
+    try recordOutcomes([0, 1, 2])
+    #expect(try page(0..<3, order) == URLPage(next: 3))
+  }
+
+  @Test func `lines below the low-water mark are skipped at once`() throws {
+    try journal.submit(id, lineCount: 200_000)
+    for start in stride(from: 0, to: 150_000, by: 10_000) {
+      try recordOutcomes(Array(start..<start + 10_000))
+    }
+    #expect(try page(0..<200_000, limit: 1).entries.map(\.index) == [150_000])
+    let behind = try page(50_000..<200_000, .lastInFirstOut)
+    #expect(behind == URLPage(next: 200_000))
+  }
+
+  @Test func `a job that is not active has no lines to read`() throws {
+    try journal.apply([.createJob(.sample(id)), .appendURLs(id, ["a", "b"])])
+    #expect(try page(0..<2) == URLPage(next: 2))
+    try journal.apply(.seal(id))
+    #expect(try page(0..<2).entries.count == 2)
+    try journal.apply(.change(id, .pause, at: .now))
+    #expect(try page(0..<2).entries.count == 2)
+    try journal.apply(.change(id, .cancel, at: .now))
+    #expect(try page(0..<2) == URLPage(next: 2))
   }
 
   @Test(arguments: [1, 255, 256, 257, 1_000])
   func `results come in pages of any size`(limit: Int) throws {
-    try submit(lineCount: 600)
+    try journal.submit(id, lineCount: 600)
     try recordOutcomes(Array(0..<500))
-    var entries: [ResultPage.Entry] = []
-    var next: Int? = 0
-    while let from = next {
-      let page = try journal.results(of: id, from: from, limit: limit, isFailedOnly: false)
-      #expect(page.entries.count == min(limit, 600 - from))
-      entries += page.entries
-      next = page.next
-    }
+    let first = try journal.results(of: id, from: 0, limit: limit, isFailedOnly: false)
+    #expect(first.entries.count == min(limit, 600))
+    let entries = try journal.allResults(of: id, limit: limit)
     #expect(entries.map(\.index) == Array(0..<600))
     #expect(entries.allSatisfy { $0.url == "https://example.org/\($0.index)" })
     #expect(entries.allSatisfy { $0.outcome == ($0.index < 500 ? outcome(of: $0.index) : nil) })
   }
 
   @Test func `of the results only the failed ones can be read`() throws {
-    try submit(lineCount: 600)
+    try journal.submit(id, lineCount: 600)
     try recordOutcomes(Array(0..<600))
-    var entries: [ResultPage.Entry] = []
-    var next: Int? = 0
-    while let from = next {
-      let page = try journal.results(of: id, from: from, limit: 25, isFailedOnly: true)
-      entries += page.entries
-      next = page.next
-    }
+    let entries = try journal.allResults(of: id, limit: 25, isFailedOnly: true)
     #expect(entries.map(\.index) == (0..<600).filter { $0 % 10 == 4 })
     #expect(entries.allSatisfy { $0.outcome == .failed(.sample) })
     #expect(entries.allSatisfy { $0.url == "https://example.org/\($0.index)" })
   }
 
   @Test func `beyond the end and of an unknown job there is nothing`() throws {
-    try submit(lineCount: 3)
-    #expect(try journal.urls(of: id, from: 3, limit: 5) == URLPage())
+    try journal.submit(id, lineCount: 3)
     #expect(try journal.results(of: id, from: 3, limit: 5, isFailedOnly: false) == ResultPage())
     let unknown = JobID(rawValue: 8)
-    #expect(try journal.urls(of: unknown, from: 0, limit: 5) == URLPage())
+    #expect(
+      try journal.urls(of: unknown, positions: 0..<5, order: .firstInFirstOut, limit: 5)
+        == URLPage(next: 5))
     #expect(
       try journal.results(of: unknown, from: 0, limit: 5, isFailedOnly: true) == ResultPage())
   }
 
   @Test func `neighbouring jobs do not mix`() throws {
-    try submit(lineCount: 3)
+    try journal.submit(id, lineCount: 3)
     let neighbour = JobID(rawValue: 8)
     try journal.apply([
-      .createJob(JobRecord(id: neighbour, options: options, submittedAt: .now)),
+      .createJob(.sample(neighbour)),
       .appendURLs(neighbour, ["a", "b"]), .seal(neighbour),
       .record(neighbour, index: 0, .failed(.sample)),
     ])
     #expect(
       try journal.results(of: id, from: 0, limit: 9, isFailedOnly: true) == ResultPage())
-    #expect(try journal.urls(of: id, from: 0, limit: 9).entries.count == 3)
-    #expect(try journal.urls(of: neighbour, from: 0, limit: 9).entries.map(\.url) == ["b"])
+    #expect(try journal.openLines(of: id).count == 3)
+    #expect(try journal.openLines(of: neighbour).map(\.url) == ["b"])
   }
 
-  @Test(
-    arguments: [
-      .done(.sample, fromCache: true, bytesFetched: 0),
-      .done(
-        Thumbnail(format: .avif, width: 16_383, height: 1, byteCount: 4_000_000_000),
-        fromCache: false, bytesFetched: 5_000_000_000),
-      .failed(.sample),
-      .failed(Failure(stage: .decode, code: .corruptImage, detail: "")),
-      .cancelled,
-    ] as [Outcome])
-  func `an outcome survives its record`(outcome: Outcome) throws {
-    let record = try OutcomeRecord.encode(outcome)
-    #expect(try decode(record) == outcome)
-    if case .done = outcome { #expect(record.count == 24) }
-  }
-
-  @Test(arguments: [
-    [], [0], [4], [1, 0, 1, 0], [2, 0x7B], [1] + [UInt8](repeating: 0, count: 23),
-  ])
-  func `a damaged outcome is an error`(record: [UInt8]) throws {
-    let error = #expect(throws: StoreError.self) { try decode(record) }
-    #expect(error?.reason == .damaged)
-  }
-
-  private var options: RequestOptions { RequestOptions(variant: .standard) }
-
-  private func submit(lineCount: Int) throws {
-    let lines = (0..<lineCount).map { "https://example.org/\($0)" }
-    try journal.apply([
-      .createJob(JobRecord(id: id, options: options, submittedAt: .now)),
-      .appendURLs(id, lines), .seal(id),
-    ])
+  private func page(
+    _ positions: Range<Int>, _ order: LineOrder = .firstInFirstOut, limit: Int = 1_000
+  ) throws -> URLPage {
+    try journal.urls(of: id, positions: positions, order: order, limit: limit)
   }
 
   private func recordOutcomes(_ indices: [Int]) throws {
@@ -175,10 +192,5 @@ struct JournalPagingTests {
 
   private func outcome(of index: Int) -> Outcome {
     index % 10 == 4 ? .failed(.sample) : .done(.sample, fromCache: false, bytesFetched: index)
-  }
-
-  /// A span cannot pass through `#expect`.
-  private func decode(_ record: [UInt8]) throws -> Outcome {
-    try OutcomeRecord.decode(record.span)
   }
 }

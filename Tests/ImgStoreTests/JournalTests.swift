@@ -3,7 +3,7 @@ import Testing
 
 @testable import ImgStore
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct JournalTests {
   private let directory: TemporaryDirectory
   private let journal: Journal
@@ -17,7 +17,7 @@ struct JournalTests {
   // MARK: - Submissions
 
   @Test func `a sealed job is queued with all its lines`() throws {
-    try submit(id, lineCount: 3)
+    try journal.submit(id, lineCount: 3)
     let job = try #require(try journal.job(id))
     #expect(job.state == .queued)
     #expect(job.counts == JobCounts(total: 3))
@@ -30,24 +30,24 @@ struct JournalTests {
     let submitted: JobRecord?
     do {
       let first = try Journal(directory: path)
-      try submit(id, lineCount: 300, to: first)
+      try first.submit(id, lineCount: 300)
       try first.apply([.start(id, at: .now), .record(id, index: 0, .cancelled)])
       submitted = try first.job(id)
     }
     let second = try Journal(directory: path)
     #expect(try second.job(id) == submitted)
     #expect(try second.job(id)?.startedAt == .now)
-    #expect(try second.urls(of: id, from: 0, limit: 1_000).entries.count == 299)
+    #expect(try second.openLines(of: id).count == 299)
   }
 
   @Test func `lines come back as they were written`() throws {
     let lines = ["", "  spaces ", "ünï ✓", "not a url", String(repeating: "x", count: 8_300)]
-    try journal.apply([.createJob(record(id)), .appendURLs(id, lines), .seal(id)])
-    #expect(try journal.urls(of: id, from: 0, limit: 10).entries.map(\.url) == lines)
+    try journal.apply([.createJob(.sample(id)), .appendURLs(id, lines), .seal(id)])
+    #expect(try journal.openLines(of: id).map(\.url) == lines)
   }
 
   @Test func `parts of any size make up one list`() throws {
-    var operations: [JournalOperation] = [.createJob(record(id))]
+    var operations: [JournalOperation] = [.createJob(.sample(id))]
     var expected: [String] = []
     for count in [1, 255, 0, 257, 100, 512, 3] {
       let lines = (0..<count).map { "line \(expected.count + $0)" }
@@ -57,16 +57,15 @@ struct JournalTests {
       operations = []
     }
     try journal.apply([.seal(id)])
-    let page = try journal.urls(of: id, from: 0, limit: 10_000)
-    #expect(page.entries.map(\.url) == expected)
-    #expect(page.entries.map(\.index) == Array(0..<expected.count))
-    #expect(page.next == nil)
+    let entries = try journal.openLines(of: id)
+    #expect(entries.map(\.url) == expected)
+    #expect(entries.map(\.index) == Array(0..<expected.count))
   }
 
   @Test func `a line that is too long refuses the whole group`() throws {
     let line = String(repeating: "x", count: 8_301)
     let error = #expect(throws: StoreError.self) {
-      try journal.apply([.createJob(record(id)), .appendURLs(id, ["short", line])])
+      try journal.apply([.createJob(.sample(id)), .appendURLs(id, ["short", line])])
     }
     #expect(error?.code == .badValueSize)
     #expect(try journal.jobs(limit: 10) == [])
@@ -76,9 +75,9 @@ struct JournalTests {
     let path = directory.path + "/other"
     do {
       let first = try Journal(directory: path)
-      try submit(id, lineCount: 3, to: first)
+      try first.submit(id, lineCount: 3)
       let unsealed = JobID(rawValue: 2)
-      try first.apply([.createJob(record(unsealed)), .appendURLs(unsealed, ["a", "b"])])
+      try first.apply([.createJob(.sample(unsealed)), .appendURLs(unsealed, ["a", "b"])])
       #expect(try first.job(unsealed) != nil)
     }
     let second = try Journal(directory: path)
@@ -88,9 +87,8 @@ struct JournalTests {
 
   @Test func `a discarded submission leaves nothing`() throws {
     let lines = (0..<10_000).map { "line \($0)" }
-    try journal.apply([.createJob(record(id)), .appendURLs(id, lines), .discard(id)])
+    try journal.apply([.createJob(.sample(id)), .appendURLs(id, lines), .discard(id)])
     #expect(try journal.job(id) == nil)
-    #expect(try journal.urls(of: id, from: 0, limit: 10) == URLPage())
     try journal.apply([])
     #expect(try entryCount(of: journal.tables.lines) == 0)
     #expect(try entryCount(of: journal.tables.leftovers) == 0)
@@ -100,30 +98,30 @@ struct JournalTests {
   }
 
   @Test func `a sealed job cannot be discarded or grow`() throws {
-    try submit(id, lineCount: 3)
+    try journal.submit(id, lineCount: 3)
     try journal.apply([.discard(id), .appendURLs(id, ["more"])])
     #expect(try journal.job(id)?.counts.total == 3)
   }
 
   @Test func `a seal of nothing and a second creation are errors`() throws {
     #expect(throws: StoreError.self) { try journal.apply([.seal(id)]) }
-    try submit(id, lineCount: 1)
-    let error = #expect(throws: StoreError.self) { try journal.apply([.createJob(record(id))]) }
+    try journal.submit(id, lineCount: 1)
+    let error = #expect(throws: StoreError.self) { try journal.apply([.createJob(.sample(id))]) }
     #expect(error?.code == .keyExists)
   }
 
   @Test func `a job's number is never used again`() throws {
     #expect(try journal.nextJobID() == JobID(rawValue: 1))
-    try submit(JobID(rawValue: 1), lineCount: 1)
+    try journal.submit(JobID(rawValue: 1), lineCount: 1)
     #expect(try journal.nextJobID() == JobID(rawValue: 2))
-    try journal.apply([.createJob(record(JobID(rawValue: 2))), .discard(JobID(rawValue: 2))])
+    try journal.apply([.createJob(.sample(JobID(rawValue: 2))), .discard(JobID(rawValue: 2))])
     #expect(try journal.nextJobID() == JobID(rawValue: 3))
   }
 
   // MARK: - Outcomes
 
   @Test func `outcomes are counted exactly`() throws {
-    try submit(id, lineCount: 5)
+    try journal.submit(id, lineCount: 5)
     try journal.apply([
       .start(id, at: .now),
       .record(id, index: 0, .done(.sample, fromCache: false, bytesFetched: 70_000)),
@@ -145,19 +143,18 @@ struct JournalTests {
   }
 
   @Test func `a line keeps its first outcome and counts once`() throws {
-    try submit(id, lineCount: 2)
+    try journal.submit(id, lineCount: 2)
     try journal.apply([.record(id, index: 1, .failed(.sample)), .record(id, index: 1, .cancelled)])
     try journal.apply([
       .record(id, index: 1, .done(.sample, fromCache: false, bytesFetched: 1))
     ])
     #expect(try journal.job(id)?.counts.failed == 1)
     #expect(try journal.job(id)?.counts.finished == 1)
-    let page = try journal.results(of: id, from: 0, limit: 10, isFailedOnly: false)
-    #expect(page.entries.map(\.outcome) == [nil, .failed(.sample)])
+    #expect(try journal.outcomes(of: id) == [nil, .failed(.sample)])
   }
 
   @Test func `the low-water mark stops at the first line without an outcome`() throws {
-    try submit(id, lineCount: 10)
+    try journal.submit(id, lineCount: 10)
     try journal.apply([3, 1, 2].map { .record(id, index: $0, .cancelled) })
     #expect(try journal.job(id)?.lowWater == 0)
     try journal.apply([.record(id, index: 0, .cancelled)])
@@ -165,7 +162,7 @@ struct JournalTests {
   }
 
   @Test func `a group is applied as a whole or not at all`() throws {
-    try submit(id, lineCount: 2)
+    try journal.submit(id, lineCount: 2)
     #expect(throws: StoreError.self) {
       try journal.apply([.record(id, index: 0, .cancelled), .seal(JobID(rawValue: 9))])
     }
@@ -174,24 +171,27 @@ struct JournalTests {
   }
 
   @Test func `a cancelled job counts the rest as cancelled and takes nothing more`() throws {
-    try submit(id, lineCount: 5)
+    try journal.submit(id, lineCount: 5)
     try journal.apply([.record(id, index: 4, .failed(.sample))])
     try journal.apply([
-      .cancel(id, at: .now(plusSeconds: 5)), .record(id, index: 0, .cancelled),
-      .finish(id, at: .now(plusSeconds: 6)), .cancel(id, at: .now(plusSeconds: 7)),
+      .change(id, .cancel, at: .now(plusSeconds: 5)), .record(id, index: 0, .cancelled),
+      .finish(id, at: .now(plusSeconds: 6)), .change(id, .cancel, at: .now(plusSeconds: 7)),
     ])
     let job = try #require(try journal.job(id))
     #expect(job.state == .cancelled)
     #expect(job.finishedAt == .now(plusSeconds: 5))
     #expect(job.counts.cancelled == 4)
     #expect(job.counts.finished == 5)
-    #expect(try journal.urls(of: id, from: 0, limit: 10) == URLPage())
+    #expect(try journal.outcomes(of: id) == [nil, nil, nil, nil, .failed(.sample)])
+    #expect(try journal.openLines(of: id) == [])
   }
 
   @Test func `a finished job stays finished`() throws {
-    try submit(id, lineCount: 1)
+    try journal.submit(id, lineCount: 1)
     try journal.apply([.record(id, index: 0, .cancelled), .finish(id, at: .now(plusSeconds: 5))])
-    try journal.apply([.cancel(id, at: .now(plusSeconds: 9))])
+    try journal.apply([
+      .change(id, .cancel, at: .now(plusSeconds: 9)), .finish(id, at: .now(plusSeconds: 9)),
+    ])
     #expect(try journal.job(id)?.state == .finished)
     #expect(try journal.job(id)?.finishedAt == .now(plusSeconds: 5))
   }
@@ -213,20 +213,12 @@ struct JournalTests {
   @Test func `a map that is full grows`() throws {
     let small = try Journal(directory: directory.path + "/small", mapByteCount: 1 << 17)
     let lines = (0..<20_000).map { "https://example.org/\($0)" }
-    try small.apply([.createJob(record(id)), .appendURLs(id, lines), .seal(id)])
+    try small.apply([.createJob(.sample(id)), .appendURLs(id, lines), .seal(id)])
     #expect(small.environment.mapByteCount > 1 << 17)
     #expect(try small.job(id)?.counts.total == 20_000)
-    #expect(try small.urls(of: id, from: 19_999, limit: 1).entries.first?.url == lines.last)
-  }
-
-  private func submit(_ id: JobID, lineCount: Int, to other: Journal? = nil) throws {
-    let lines = (0..<lineCount).map { "https://example.org/\($0).jpg" }
-    try (other ?? journal).apply([.createJob(record(id)), .appendURLs(id, lines), .seal(id)])
-  }
-
-  private func record(_ id: JobID) -> JobRecord {
-    JobRecord(
-      id: id, name: "list", options: RequestOptions(variant: .standard), submittedAt: .now)
+    let end = try small.urls(
+      of: id, positions: 19_999..<20_000, order: .firstInFirstOut, limit: 1)
+    #expect(end.entries.map(\.url) == [lines[19_999]])
   }
 
   private func entryCount(of table: Database) throws -> Int {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ImgStore
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct StoreOpeningTests {
   private let directory: TemporaryDirectory
 

@@ -7,42 +7,79 @@ extension Journal {
   /// Text of lines at which a page of them ends, so that a page of the longest URLs is no burden.
   private static let textMaximumByteCount = 256 << 10
 
-  /// The lines from `index` on that have no outcome. A job that has ended has none.
+  /// Lines whose outcomes are looked up at once: few, so that a page that is soon full looks at
+  /// little behind its end.
+  private static let windowLineCount = 1_024
+
+  /// The lines at `positions` that have no outcome. A job that is not active has none.
+  ///
+  /// Position 0 is the line that leaves the list first in `order`. Positions behind the end of the
+  /// list hold nothing.
   ///
   /// - Parameter limit: how many at most; fewer when their text is long.
   package func urls(
-    of id: JobID, from index: Int, limit: Int
+    of id: JobID, positions: Range<Int>, order: LineOrder, limit: Int
   ) throws(StoreError) -> URLPage {
-    precondition(index >= 0 && limit > 0)
+    precondition(positions.lowerBound >= 0 && limit > 0)
     return try environment.read { transaction throws(StoreError) in
-      var page = URLPage()
-      guard let job = try tables.job(id, transaction), job.state != .cancelled else { return page }
-      let start = max(index, job.lowWater)
-      let end = min(job.counts.total, start + Self.examinedMaximum)
-      guard start < end else { return page }
-      var isOpen = [Bool](repeating: true, count: end - start)
-      try tables.scanOutcomes(of: id, from: start, transaction) { found, _ in
-        guard found < end else { return false }
-        isOpen[found - start] = false
-        return true
+      guard let job = try tables.job(id, transaction), job.isActive else {
+        return URLPage(next: positions.upperBound)
       }
-      var lines = CurrentChunk(job)
-      var textByteCount = 0
-      for position in start..<end where isOpen[position - start] {
-        guard page.entries.count < limit, textByteCount < Self.textMaximumByteCount else {
-          page.next = position
-          return page
-        }
-        let url = try lines.line(position, in: tables, transaction)
-        page.entries.append(URLPage.Entry(index: position, url: url))
-        textByteCount += url.utf8.count
-      }
-      page.next = end < job.counts.total ? end : nil
+      let waiting = order.lines(at: job.lowWater..<job.counts.total, of: job.counts.total)
+      let sought = positions.clamped(to: waiting)
+      var page = try openLines(of: job, positions: sought, order: order, limit, transaction)
+      if page.next == sought.upperBound { page.next = positions.upperBound }
       return page
     }
   }
 
-  /// The lines from `index` on with their outcomes, or of them those that have failed.
+  /// - Parameter sought: positions of the list.
+  private func openLines(
+    of job: JobRecord, positions sought: Range<Int>, order: LineOrder, _ limit: Int,
+    _ transaction: borrowing Transaction
+  ) throws(StoreError) -> URLPage {
+    let total = job.counts.total
+    let end = min(sought.upperBound, sought.lowerBound + Self.examinedMaximum)
+    var page = URLPage(next: sought.lowerBound)
+    var lines = CurrentChunk(job)
+    var textByteCount = 0
+    while page.next < end {
+      let window = page.next..<min(end, page.next + Self.windowLineCount)
+      let windowLines = order.lines(at: window, of: total)
+      let isOpen = try openness(of: windowLines, in: job, transaction)
+      for position in window {
+        let index = order.line(at: position, of: total)
+        guard isOpen[index - windowLines.lowerBound] else { continue }
+        let url = try lines.line(index, in: tables, transaction)
+        page.entries.append(URLPage.Entry(index: index, url: url))
+        textByteCount += url.utf8.count
+        if page.entries.count == limit || textByteCount >= Self.textMaximumByteCount {
+          page.next = position + 1
+          return page
+        }
+      }
+      page.next = window.upperBound
+    }
+    return page
+  }
+
+  /// Which of neighbouring lines have no outcome that stands.
+  private func openness(
+    of lines: Range<Int>, in job: JobRecord, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> [Bool] {
+    var isOpen = [Bool](repeating: true, count: lines.count)
+    try tables.scanOutcomes(of: job.id, from: lines.lowerBound, transaction) {
+      index, record throws(StoreError) in
+      guard index < lines.upperBound else { return false }
+      isOpen[index - lines.lowerBound] =
+        try !OutcomeRecord.isStanding(record, after: job.retries)
+      return true
+    }
+    return isOpen
+  }
+
+  /// The lines from `index` on with their outcomes, or of them those that have failed and are not
+  /// to be tried again.
   ///
   /// - Parameter limit: how many at most.
   package func results(
@@ -67,7 +104,9 @@ extension Journal {
     try tables.scanOutcomes(of: job.id, from: index, transaction) {
       found, record throws(StoreError) in
       guard found < end else { return false }
-      outcomes[found] = try OutcomeRecord.decode(record)
+      if try OutcomeRecord.isStanding(record, after: job.retries) {
+        outcomes[found] = try OutcomeRecord.decode(record)
+      }
       return true
     }
     var page = ResultPage()
@@ -94,7 +133,9 @@ extension Journal {
         return false
       }
       examinedCount += 1
-      if OutcomeRecord.isFailure(record) {
+      if OutcomeRecord.isFailure(record),
+        try OutcomeRecord.isStanding(record, after: job.retries)
+      {
         let outcome = try OutcomeRecord.decode(record)
         let url = try lines.line(found, in: tables, transaction)
         page.entries.append(ResultPage.Entry(index: found, url: url, outcome: outcome))

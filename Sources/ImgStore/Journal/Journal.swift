@@ -14,7 +14,8 @@ package final class Journal: Sendable {
   private static let mapLimitByteCount = 1 << 44
 
   /// Opens the journal in `directory`, creates it when there is none, and removes the submissions
-  /// that were never sealed: nobody was told that they are accepted.
+  /// that were never sealed: nobody was told that they are accepted. A journal that an older
+  /// release has written is upgraded: all of it, durably, or nothing.
   ///
   /// - Throws: ``StoreError/Reason/newerVersion`` when a newer release has written it.
   package convenience init(directory: String) throws(StoreError) {
@@ -37,8 +38,8 @@ package final class Journal: Sendable {
 
   /// Applies a group of operations in their order: all of them, durably, or none.
   ///
-  /// Operations of jobs that are gone change nothing. Each call also removes a part of what is left
-  /// of removed jobs.
+  /// Operations of jobs that are gone change nothing, nor do those that come too late for the state
+  /// of their job. Each call also removes a part of what is left of removed jobs.
   ///
   /// - Throws: ``StoreError/Reason/full`` when the disk is; `MDB_NOTFOUND` for the seal of a job
   ///   that was never created, `MDB_BAD_VALSIZE` for a line longer than a URL can be.
@@ -48,6 +49,15 @@ package final class Journal: Sendable {
       for operation in operations { try change.perform(operation, transaction) }
       try change.complete(transaction)
       try change.removeLeftovers(transaction)
+    }
+  }
+
+  /// Removes a part of what is left of removed jobs.
+  ///
+  /// - Returns: whether there may be more.
+  package func removeLeftovers() throws(StoreError) -> Bool {
+    try Self.write(to: environment) { transaction throws(StoreError) in
+      try JournalChange(tables).removeLeftovers(transaction)
     }
   }
 
@@ -72,11 +82,11 @@ package final class Journal: Sendable {
     }
   }
 
-  /// The accepted jobs that have not ended, in the order of submission. Reads every job there ever
-  /// was, so it is for the start.
+  /// The accepted jobs that have not ended, paused ones included, in the order of submission. Reads
+  /// every job there ever was, so it is for the start.
   package func unfinishedJobs() throws(StoreError) -> [JobRecord] {
     try environment.read { transaction throws(StoreError) in
-      try tables.allJobs(transaction).filter { $0.state == .queued }
+      try tables.allJobs(transaction).filter(\.isActive)
     }
   }
 

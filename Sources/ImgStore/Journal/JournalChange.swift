@@ -12,6 +12,10 @@ struct JournalChange {
   /// short.
   private static let leftoverMaximum = 2_048
 
+  /// Outcomes over which a group moves a job's low-water mark, so that the group that fills a gap
+  /// before millions of them stays short. More than a group records, so that the mark keeps up.
+  static let lowWaterStepMaximum = 1 << 14
+
   init(_ tables: JournalTables) {
     self.tables = tables
   }
@@ -28,21 +32,18 @@ struct JournalChange {
       guard try load(id, transaction) else {
         throw StoreError(.notFound, operation: "sealing job \(id)")
       }
-      update(id, from: .submitting) { $0.state = .queued }
+      if jobs[id]?.state == .submitting { jobs[id]?.state = .queued }
     case .discard(let id):
       guard try load(id, transaction), jobs[id]?.state == .submitting else { return }
       try remove(id, transaction)
     case .start(let id, let moment):
-      guard try load(id, transaction) else { return }
-      update(id, from: .queued) { $0.startedAt = $0.startedAt ?? moment }
+      try updateActive(id, transaction) { $0.startedAt = $0.startedAt ?? moment }
     case .record(let id, let index, let outcome):
       try record(outcome, of: id, index: index, transaction)
     case .finish(let id, let moment):
-      guard try load(id, transaction) else { return }
-      update(id, from: .queued) { $0.end(as: .finished, at: moment) }
-    case .cancel(let id, let moment):
-      guard try load(id, transaction) else { return }
-      update(id, from: .queued) { $0.end(as: .cancelled, at: moment) }
+      try updateActive(id, transaction) { $0.finish(at: moment) }
+    case .change(let id, let change, let moment):
+      try apply(change, to: id, at: moment, transaction)
     }
   }
 
@@ -66,13 +67,16 @@ struct JournalChange {
   }
 
   /// Removes a part of what is left of jobs that are gone.
-  func removeLeftovers(_ transaction: borrowing Transaction) throws(StoreError) {
+  ///
+  /// - Returns: whether there may be more.
+  @discardableResult
+  func removeLeftovers(_ transaction: borrowing Transaction) throws(StoreError) -> Bool {
     var first: JobID?
     try transaction.scan(tables.leftovers) { key, _ in
       first = JobID(rawValue: key.bigEndian(at: 0, as: UInt64.self))
       return false
     }
-    guard let id = first else { return }
+    guard let id = first else { return false }
     for table in [tables.lines, tables.outcomes] {
       var keys: [[UInt8]] = []
       let start = JournalKey.line(id, index: 0)
@@ -82,9 +86,10 @@ struct JournalChange {
         return keys.count < Self.leftoverMaximum
       }
       for key in keys { try transaction.delete(key, from: table) }
-      guard keys.count < Self.leftoverMaximum else { return }
+      guard keys.count < Self.leftoverMaximum else { return true }
     }
     try transaction.delete(JournalKey.job(id), from: tables.leftovers)
+    return true
   }
 
   // MARK: - Operations
@@ -126,15 +131,38 @@ struct JournalChange {
     jobs[id] = record
   }
 
-  /// A late outcome, of a job that was cancelled or is gone, changes nothing.
+  /// A late outcome, of a job that has ended or is gone, changes nothing; nor does a second one of
+  /// a line, unless the first no longer stands.
   private mutating func record(
     _ outcome: Outcome, of id: JobID, index: Int, _ transaction: borrowing Transaction
   ) throws(StoreError) {
-    guard try load(id, transaction), let job = jobs[id], job.state == .queued else { return }
+    guard try load(id, transaction), let job = jobs[id], job.isActive else { return }
     precondition((0..<job.counts.total).contains(index), "an outcome is of a line of the list")
-    let isFirst = try transaction.insert(
-      OutcomeRecord.encode(outcome), for: JournalKey.line(id, index: index), in: tables.outcomes)
-    if isFirst { jobs[id]?.counts.count(outcome) }
+    let key = JournalKey.line(id, index: index)
+    let encoded = try OutcomeRecord.encode(outcome, round: job.retries.round)
+    if try !transaction.insert(encoded, for: key, in: tables.outcomes) {
+      let isStanding = try transaction.withValue(of: key, in: tables.outcomes) {
+        present throws(StoreError) in
+        try OutcomeRecord.isStanding(present, after: job.retries)
+      }
+      guard isStanding == false else { return }
+      try transaction.put(encoded, for: key, in: tables.outcomes)
+    }
+    jobs[id]?.counts.count(outcome)
+  }
+
+  /// A change that the job's state refuses came too late, and changes nothing.
+  private mutating func apply(
+    _ change: JobChange, to id: JobID, at moment: WallTime, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    guard try load(id, transaction), var record = jobs[id] else { return }
+    do throws(JobChangeRefusal) {
+      try record.apply(change, at: moment)
+    } catch {
+      return
+    }
+    jobs[id] = record
+    if change == .remove { try remove(id, transaction) }
   }
 
   // MARK: - Records
@@ -147,22 +175,26 @@ struct JournalChange {
     return jobs[id] != nil
   }
 
-  /// Changes a job that is in the state the change starts from; in any other it comes too late.
-  private mutating func update(
-    _ id: JobID, from state: JobRecord.State, _ change: (inout JobRecord) -> Void
-  ) {
-    guard var record = jobs[id], record.state == state else { return }
+  /// Changes a job that is active; for any other the change comes too late.
+  private mutating func updateActive(
+    _ id: JobID, _ transaction: borrowing Transaction, _ change: (inout JobRecord) -> Void
+  ) throws(StoreError) {
+    guard try load(id, transaction), var record = jobs[id], record.isActive else { return }
     change(&record)
     jobs[id] = record
   }
 
-  /// Moves the mark over the outcomes that follow it without a gap.
+  /// Moves the mark over the outcomes that stand and follow it without a gap.
   private mutating func advanceLowWater(
     of id: JobID, _ transaction: borrowing Transaction
   ) throws(StoreError) {
-    guard var mark = jobs[id]?.lowWater, jobs[id]?.counts.finished ?? 0 > mark else { return }
-    try tables.scanOutcomes(of: id, from: mark, transaction) { index, _ in
-      guard index == mark else { return false }
+    guard let job = jobs[id], job.isActive, job.counts.finished > job.lowWater else { return }
+    var mark = job.lowWater
+    let end = mark + Self.lowWaterStepMaximum
+    try tables.scanOutcomes(of: id, from: mark, transaction) { index, record throws(StoreError) in
+      guard index == mark, mark < end,
+        try OutcomeRecord.isStanding(record, after: job.retries)
+      else { return false }
       mark += 1
       return true
     }

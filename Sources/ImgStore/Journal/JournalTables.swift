@@ -13,17 +13,18 @@ struct JournalTables: Sendable {
   /// Schema version and the last job's number.
   let meta: Database
 
-  private static let version = SchemaVersion(number: 1)
+  private static let version = SchemaVersion(number: 2)
   private static let lastJobKey = Array("last_job".utf8)
 
-  /// Opens the tables, and creates what does not exist yet.
+  /// Opens the tables, creates what does not exist yet, and upgrades what an older release wrote.
   init(_ transaction: borrowing Transaction) throws(StoreError) {
     meta = try transaction.openDatabase("meta", isCreated: true)
-    try Self.version.establish(in: meta, transaction)
+    let found = try Self.version.establish(in: meta, transaction)
     jobs = try transaction.openDatabase("jobs", isCreated: true)
     lines = try transaction.openDatabase("lines", isCreated: true)
     outcomes = try transaction.openDatabase("outcomes", isCreated: true)
     leftovers = try transaction.openDatabase("leftovers", isCreated: true)
+    if found == JournalUpgrade.sourceVersion { try JournalUpgrade(self).run(transaction) }
   }
 
   func job(_ id: JobID, _ transaction: borrowing Transaction) throws(StoreError) -> JobRecord? {

@@ -4,36 +4,41 @@ struct SchemaVersion {
 
   private static let key = Array("schema".utf8)
 
-  /// Writes the number into a new environment, or checks the one that is there.
+  /// Checks the number of an environment and writes this one in its place.
   ///
+  /// - Returns: the number there was; below ``number`` the caller has records to bring up to date,
+  ///   in the same transaction. `nil` for a new environment.
   /// - Throws: ``StoreError/Reason/newerVersion`` when a newer release has been here, whose records
   ///   this one would misread.
+  @discardableResult
   func establish(
     in meta: Database, _ transaction: borrowing Transaction
-  ) throws(StoreError) {
-    guard try !verify(in: meta, transaction) else { return }
-    var value: [UInt8] = []
-    value.append(littleEndian: number)
-    try transaction.put(value, for: Self.key, in: meta)
+  ) throws(StoreError) -> UInt32? {
+    let found = try verify(in: meta, transaction)
+    if found != number {
+      var value: [UInt8] = []
+      value.append(littleEndian: number)
+      try transaction.put(value, for: Self.key, in: meta)
+    }
+    return found
   }
 
   /// Checks the number without writing.
   ///
-  /// - Returns: whether there was one.
+  /// - Returns: the one there is.
   @discardableResult
   func verify(
     in meta: Database, _ transaction: borrowing Transaction
-  ) throws(StoreError) -> Bool {
+  ) throws(StoreError) -> UInt32? {
     let found = try transaction.withValue(of: Self.key, in: meta) { value throws(StoreError) in
       guard value.count == MemoryLayout<UInt32>.size else {
         throw StoreError(.corrupted, operation: "reading the schema version")
       }
       return value.littleEndian(at: 0, as: UInt32.self)
     }
-    guard let found else { return false }
-    guard found <= number else {
+    if let found, found > number {
       throw StoreError(.versionMismatch, operation: "reading schema \(found), newer than \(number)")
     }
-    return true
+    return found
   }
 }
