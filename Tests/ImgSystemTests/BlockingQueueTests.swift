@@ -2,7 +2,7 @@ import ImgSystem
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct BlockingQueueTests {
   @Test func `a full queue refuses, and takes again when there is room`() throws {
     let queue = try BlockingQueue<Int>(capacity: 2)
@@ -49,5 +49,12 @@ struct BlockingQueueTests {
       let own = all.filter { $0 / 500 == producer }
       #expect(own == own.sorted())
     }
+  }
+
+  @Test func `what is urgent is taken before all that wait`() throws {
+    let queue = try BlockingQueue<Int>(capacity: 4)
+    for number in 1...2 { #expect(queue.push(number)) }
+    for number in 3...4 { #expect(queue.push(number, isFirst: true)) }
+    #expect(queue.take(upTo: 4) == [4, 3, 1, 2])
   }
 }

@@ -2,7 +2,7 @@ import Glibc
 import ImgSystem
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ChildProcessTests {
   @Test func `the exit status is told, as often as asked`() throws {
     let child = try shell("exit 3")

@@ -1,7 +1,7 @@
 import ImgSystem
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct MailboxTests {
   @Test func `a wake-up stays up until it is drained, however often it was raised`() throws {
     let wakeup = try Wakeup()

@@ -2,7 +2,7 @@ import Glibc
 import ImgSystem
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SharedWordsTests {
   @Test func `words begin at zero and keep what is stored`() throws {
     let words = try SharedWords(count: 3)

@@ -2,7 +2,7 @@ import Glibc
 import ImgSystem
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SignalSourceTests {
   @Test func `signals are read instead of acted upon`() throws {
     let source = try SignalSource([SIGUSR1, SIGUSR2])

@@ -2,7 +2,7 @@ import Glibc
 import ImgSystem
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct UnixListenerTests {
   private let directory: TemporaryDirectory
   private var path: String { directory.file("socket") }

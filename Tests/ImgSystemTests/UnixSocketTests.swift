@@ -2,7 +2,7 @@ import Glibc
 import ImgSystem
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct UnixSocketTests {
   @Test func `received bytes are appended, no more than asked for`() throws {
     var pair = try UnixSocket.pair()

@@ -31,11 +31,12 @@ package final class BlockingQueue<Element: Sendable>: Sendable {
 
   /// Adds an element unless the queue is full or closed; never waits.
   ///
+  /// - Parameter isFirst: whether it is taken before all that wait, instead of after them.
   /// - Returns: whether it was added.
-  package func push(_ element: Element) -> Bool {
+  package func push(_ element: Element, isFirst: Bool = false) -> Bool {
     let (isAdded, wasEmpty) = state.withLock { state in
       guard !state.isClosed, state.elements.count < capacity else { return (false, false) }
-      state.elements.append(element)
+      state.elements.insert(element, at: isFirst ? 0 : state.elements.count)
       return (true, state.elements.count == 1)
     }
     if wasEmpty { wakeup.signal() }
