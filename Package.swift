@@ -75,9 +75,23 @@ let package = Package(
     .testTarget(
       name: "ImgCoreTests",
       dependencies: [
+        "ClusterSimulation",
         "ImgCore",
         "ImgWire",
       ],
+      swiftSettings: settings),
+    .target(
+      name: "ClusterSimulation",
+      dependencies: [
+        "ImgCore",
+        "ImgWire",
+      ],
+      path: "Tests/ClusterSimulation",
+      swiftSettings: settings),
+    .executableTarget(
+      name: "imgsimulate",
+      dependencies: ["ClusterSimulation"],
+      path: "Tests/SimulationTool",
       swiftSettings: settings),
 
     // MARK: - ImgStore: thumbnails and the job journal in LMDB
@@ -185,6 +199,19 @@ let package = Package(
       ],
       swiftSettings: settings),
     .executableTarget(name: "imgworker", dependencies: ["ImgWorker"], swiftSettings: settings),
+    .testTarget(
+      name: "ImgWorkerTests",
+      dependencies: [
+        "ImgDecode",
+        "ImgFetch",
+        "ImgSystem",
+        "ImgTransport",
+        "ImgWire",
+        "ImgWorker",
+        "TestOrigin",
+        "TestPictures",
+      ],
+      swiftSettings: settings),
 
     // MARK: - ImgClient: the library
 

@@ -9,12 +9,12 @@ package enum Effect: Hashable, Sendable {
   case kill(WorkerID)
 
   /// Read lines without an outcome from the journal; answered by `linesRead`.
-  case readLines(JobID, from: Int, limit: Int)
+  case readLines(LinePageRequest)
   /// Make this durable; answered by `journaled`. Operations are made durable in their order.
   case journal(JournalOperation)
 
   case answer(ViewerID, Outcome)
-  /// The job has ended and its end is durable.
+  /// The job has ended, by a finish or a cancel, and its end is durable.
   case jobEnded(JobRecord)
 
   /// Nothing runs any more after a request to drain.

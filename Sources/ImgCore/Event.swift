@@ -46,13 +46,18 @@ package enum Event: Hashable, Sendable {
 
   /// A job is durable, or was found in the journal at the start.
   case jobAccepted(JobRecord)
-  /// The answer to a `readLines`; `next` is where the following page begins, `nil` at the end.
-  case linesRead(JobID, [JobLine], next: Int?)
-  /// The journal has made this durable.
-  case journaled(JournalOperation)
-  case cancelRequested(JobID)
+  /// The answer to a `readLines`.
+  case linesRead(LinePageRequest, LinePage)
+  /// The journal has made these durable, in this order.
+  case journaled([JournalOperation])
+  /// A change of a job that has not ended, which ``JobRecord/apply(_:at:)`` allows: a pause, a
+  /// resumption, a cancel or a priority.
+  case changeRequested(JobID, JobChange)
+  /// From now on these limits hold.
+  case limitsChanged(TransferLimits)
 
-  case viewerArrived(ViewerID, url: String, RequestOptions)
+  /// - Parameter name: a viewer of the same name that still waits is superseded by this one.
+  case viewerArrived(ViewerID, name: String?, url: String, RequestOptions)
   case viewerLeft(ViewerID)
 
   case workerReady(WorkerID, Credits)
@@ -60,6 +65,8 @@ package enum Event: Hashable, Sendable {
   case workerRefused(WorkerID, reason: String)
   case workerLookedUp(WorkerID, LookupResults)
   case workerTransferred(WorkerID, [LeaseID])
+  /// What these were to ride on is gone.
+  case workerLostBodies(WorkerID, [LeaseID])
   case workerFinished(WorkerID, [FetchResults.Result])
   case workerObserved(WorkerID, Observation)
   /// The process is gone. `decoding` is the lease its board showed.

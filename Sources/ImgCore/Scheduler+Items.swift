@@ -1,101 +1,118 @@
 import ImgWire
 
-/// Work items: joined, leased, ended.
+/// Work items: joined, left, ended.
 extension Scheduler {
   /// Makes `waiter` wait for the URL in the variant; joins whoever waits for it already.
   ///
   /// - Returns: the item, and whether it is new.
   mutating func join(
-    _ waiter: WorkItem.Waiter, url: ImageURL, options: RequestOptions, at now: Moment
+    _ waiter: Waiter, url: ImageURL, variant: Variant
   ) -> (id: WorkID, isNew: Bool) {
-    let key = WorkItem.Key(url: url, variant: options.variant)
-    let expireAfter = options.expireAfterMilliseconds ?? limits.defaultExpiryMilliseconds
+    let key = WorkItem.Key(url: url, variant: variant)
     // Taken out of the dictionary while it changes, so that its list of waiters grows in place.
     if let id = itemsByKey[key], var item = items.removeValue(forKey: id) {
       let urgency = item.urgency
-      item.join(
-        waiter, expireAfterMilliseconds: expireAfter, priority: options.priority)
+      count([waiter], of: item, by: 1)
+      item.join(item.stage == .awaitingTransfer ? queued(waiter) : waiter)
       items[id] = item
       if item.urgency != urgency { queue(item) }
-      if item.stage.lease != nil { beganRunning([waiter], at: now) }
       return (id, false)
     }
     lastItem += 1
     let id = WorkID(rawValue: lastItem)
-    let item = WorkItem(
-      id: id, key: key, waiter: waiter, expireAfterMilliseconds: expireAfter,
-      priority: options.priority)
+    let item = WorkItem(id: id, key: key, waiter: waiter)
     items[id] = item
     itemsByKey[key] = id
+    count(item.waiters, of: item, by: 1)
     return (id, true)
+  }
+
+  /// Somebody stopped waiting. The last one to leave ends the item: at once when it waits, by way
+  /// of its worker when it runs.
+  mutating func leave(_ id: WorkID, where isLeaving: (Waiter) -> Bool) {
+    guard var item = items[id] else { return }
+    let leaving = item.leave(where: isLeaving)
+    count(leaving, of: item, by: -1)
+    putBack(leaving, host: item.host)
+    let isAwaited = !item.waiters.isEmpty
+    if isAwaited || item.stage.lease != nil {
+      item.departedViewerCount += leaving.count { $0.viewer != nil }
+    }
+    items[id] = item
+    if isAwaited { return queue(item) }
+    // Whoever asks from now on begins anew: what is being aborted cannot be joined.
+    itemsByKey[item.key] = nil
+    guard let lease = item.stage.lease else { return discard(item) }
+    if let held = leases[lease], let transfer = held.transfer {
+      effects.append(.send(.cancel(LeaseList(leases: [lease])), to: held.worker))
+      stopJoiningAborted(transfer)
+    }
+  }
+
+  /// Lines that leave go back to where their jobs took them up; what becomes of them there is the
+  /// jobs' matter.
+  private mutating func putBack(_ waiters: [Waiter], host: String) {
+    for case .line(let job, let index) in waiters.map(\.who) {
+      jobs[job]?.putBack(index, host: host)
+      readOn(job)
+      giveTurn(to: job)
+    }
   }
 
   /// Puts an item that waits where its urgency belongs.
   mutating func queue(_ item: WorkItem) {
     switch item.stage {
-    case .awaitingLookup:
-      urgentLookups.set(item.id, to: item.urgency)
-    case .awaitingTransfer:
-      transferQueue.insert(item.id, host: item.key.url.authority, urgency: item.urgency)
-    case .lookingUp, .transferring, .decoding:
-      break
+    case .awaitingLookup: urgentLookups.set(item.id, to: item.urgency)
+    case .awaitingTransfer: item.source.map { queueSource($0) }
+    case .lookingUp, .transferring, .decoding: break
     }
   }
 
-  /// Somebody stopped waiting. The last one to leave ends the item: at once when it waits, by way
-  /// of its worker when it runs.
-  mutating func leave(_ id: WorkID, where isLeaving: (WorkItem.Waiter) -> Bool) {
-    guard var item = items[id] else { return }
-    let leaving = item.leave(where: isLeaving)
-    items[id] = item
-    if item.stage.lease != nil { stoppedRunning(leaving) }
-    guard item.waiters.isEmpty else {
-      queue(item)
-      return
-    }
-    // Whoever asks from now on begins anew: what is being aborted cannot be joined.
-    itemsByKey[item.key] = nil
-    guard let lease = item.stage.lease else {
-      urgentLookups.remove(id)
-      transferQueue.remove(id, host: item.key.url.authority)
-      items[id] = nil
-      return
-    }
-    if let worker = leases[lease]?.worker, workers[worker]?.fetches.contains(lease) == true {
-      effects.append(.send(.cancel(LeaseList(leases: [lease])), to: worker))
-    }
+  /// The item goes on to a stage, and the jobs of those who wait count it there.
+  mutating func move(_ item: inout WorkItem, to stage: WorkItem.Stage) {
+    let change = StageNumbers(stage) + StageNumbers(item.stage) * -1
+    item.stage = stage
+    items[item.id] = item
+    count(item.waiters, at: item.host, by: change)
   }
 
-  /// Ends a lease and gives its places back.
+  /// Makes an item wait without a lease. Lines of paused jobs go back to their lists; during a
+  /// drain viewers hear that nothing begins any more.
   ///
-  /// - Returns: the item, or `nil` when the lease is not `worker`'s any more: the answer is late.
-  mutating func endLease(_ lease: LeaseID, of worker: WorkerID) -> WorkItem? {
-    guard let held = leases[lease], held.worker == worker, let item = items[held.item] else {
-      lateAnswerCount += 1
-      return nil
+  /// - Returns: whether anybody still waits for it.
+  mutating func park(_ item: inout WorkItem, in stage: WorkItem.Stage) -> Bool {
+    move(&item, to: stage)
+    if isDraining { dismissViewers(of: item) }
+    for job in item.jobs where jobs[job]?.isPaused == true {
+      leave(item.id) { $0.isLine(of: job) }
     }
-    leases[lease] = nil
-    workers[worker]?.lookups.remove(lease)
-    workers[worker]?.fetches.remove(lease)
-    if item.stage == .transferring(lease) {
-      transferQueue.release(host: item.key.url.authority)
+    guard let rest = items[item.id] else { return false }
+    item = rest
+    guard item.waiters.isEmpty else { return true }
+    discard(item)
+    return false
+  }
+
+  mutating func dismissViewers(of item: WorkItem) {
+    for viewer in item.waiters.compactMap(\.viewer) {
+      viewerLeft(viewer)
+      answerStopping(viewer)
     }
-    return item
   }
 
   /// Tells everybody who waits. The first to wait is the one for whom the bytes were fetched; who
   /// joined costs the origin nothing.
   mutating func complete(_ item: WorkItem, with outcome: Outcome) {
-    items[item.id] = nil
-    if itemsByKey[item.key] == item.id { itemsByKey[item.key] = nil }
+    count(item.waiters, of: item, by: -1)
+    discardedLateCount += item.departedViewerCount
+    discard(item)
     var share = outcome
     for waiter in item.waiters {
-      switch waiter {
+      switch waiter.who {
       case .line(let job, let index):
-        jobs[job]?.takenUpCount -= 1
         record(share, job: job, index: index)
       case .viewer(let viewer):
-        viewers[viewer] = nil
+        forget(viewer)
         effects.append(.answer(viewer, share))
       }
       if case .done(let thumbnail, let isFromCache, _) = outcome {
@@ -104,45 +121,59 @@ extension Scheduler {
     }
   }
 
-  /// A worker that held the item is gone: it begins again with a look-up, because what the worker
-  /// stored without saying so is a hit.
-  mutating func requeue(_ item: WorkItem) {
-    stoppedRunning(item.waiters)
-    guard !item.waiters.isEmpty else {
-      items[item.id] = nil
-      return
-    }
-    var requeued = item
-    requeued.stage = .awaitingLookup
-    items[item.id] = requeued
-    queue(requeued)
+  /// Forgets an item that has no lease.
+  private mutating func discard(_ item: WorkItem) {
+    items[item.id] = nil
+    if itemsByKey[item.key] == item.id { itemsByKey[item.key] = nil }
+    urgentLookups.remove(item.id)
+    leaveSource(item)
   }
 
-  /// The lines among `waiters` are with a worker now.
-  mutating func beganRunning(_ waiters: [WorkItem.Waiter], at now: Moment) {
-    for case .line(let job, _) in waiters {
-      lineBeganRunning(of: job, at: now)
-    }
+  /// Counts the lines among `waiters` in or out of their jobs' numbers, at the item's stage.
+  private mutating func count(_ waiters: [Waiter], of item: WorkItem, by change: Int) {
+    count(waiters, at: item.host, by: StageNumbers(item.stage) * change)
   }
 
-  /// A line has left the queue; the job's first one starts the job.
-  mutating func lineBeganRunning(of id: JobID, at now: Moment) {
-    jobs[id]?.runningCount += 1
-    guard let job = jobs[id], job.record.startedAt == nil else { return }
-    jobs[id]?.record.startedAt = now.wall
-    effects.append(.journal(.start(id, at: now.wall)))
-  }
-
-  /// The lines among `waiters` are in the queue again, or left.
-  mutating func stoppedRunning(_ waiters: [WorkItem.Waiter]) {
-    for case .line(let job, _) in waiters {
-      jobs[job]?.runningCount -= 1
+  private mutating func count(_ waiters: [Waiter], at host: String, by change: StageNumbers) {
+    guard change != StageNumbers() else { return }
+    for waiter in waiters {
+      guard let job = waiter.job else { continue }
+      jobs[job]?.leasedCount += change.leased
+      jobs[job]?.changeBacklog(of: host, by: change.backlog)
+      if change.backlog != ActiveJob.Backlog() { giveTurn(to: job) }
+      if change.leased > 0 { noteStart(of: job) }
     }
   }
+}
 
-  /// Hands an outcome to the journal; the line counts as running until it is durable.
-  mutating func record(_ outcome: Outcome, job: JobID, index: Int) {
-    unrecordedCount += 1
-    effects.append(.journal(.record(job, index: index, outcome)))
+/// Which of a job's numbers a line at a stage counts in.
+private struct StageNumbers: Equatable {
+  var leased = 0
+  var backlog = ActiveJob.Backlog()
+
+  init() {}
+
+  init(_ stage: WorkItem.Stage) {
+    leased = stage.lease == nil ? 0 : 1
+    switch stage {
+    case .awaitingLookup, .lookingUp: backlog.lookingUp = 1
+    case .awaitingTransfer: backlog.awaitingTransfer = 1
+    case .transferring, .decoding: break
+    }
+  }
+
+  static func * (numbers: Self, factor: Int) -> Self {
+    var product = numbers
+    product.leased *= factor
+    product.backlog.lookingUp *= factor
+    product.backlog.awaitingTransfer *= factor
+    return product
+  }
+
+  static func + (left: Self, right: Self) -> Self {
+    var sum = left
+    sum.leased += right.leased
+    sum.backlog += right.backlog
+    return sum
   }
 }

@@ -1,102 +1,225 @@
 import ImgWire
 
-/// Jobs: accepted, read, recorded, ended.
+/// Jobs: accepted, read, recorded, changed, ended.
 extension Scheduler {
-  /// Lines read from the journal at once, and the fill below which a window is read on.
-  static let windowPageLineCount = 1_024
-  static let windowRefillThreshold = 512
+  /// Lines without an outcome that may be in hand at once, shared evenly by the jobs that may start:
+  /// what does not start soon stays on disk.
+  static let linesInHandMaximum = 4_096
+  /// What each job may have in hand however many there are.
+  static let linesInHandMinimum = 64
+  /// Lines read from the journal at once, at most.
+  private static let pageLineCountMaximum = 1_024
 
+  /// Lines of one host that a job may have waiting: enough to keep the host's places busy, few
+  /// enough that many slow hosts can be waited for within the job's share.
+  private var backlogMaximum: Int {
+    let share = linesInHandPerJob
+    return max(4, share / 256, min(2 * limits.transfersPerHost, share / 16))
+  }
+
+  /// To be called whenever a job has begun or ceased to be one that may start, or limits change.
+  mutating func divideLines() {
+    let count = jobs.values.count { $0.isStartable }
+    linesInHandPerJob = max(Self.linesInHandMaximum / max(count, 1), Self.linesInHandMinimum)
+    let backlogMaximum = backlogMaximum
+    for id in jobs.keys.sorted() {
+      jobs[id]?.setBacklogMaximum(backlogMaximum)
+      giveTurn(to: id)
+    }
+  }
+
+  /// - Precondition: the job is active and was not accepted before, or has ended since.
   mutating func acceptJob(_ record: JobRecord) {
-    precondition(jobs[record.id] == nil, "a job is accepted once")
-    jobs[record.id] = ActiveJob(record)
-    turns.append(record.id, priority: record.options.priority)
+    precondition(jobs[record.id] == nil && record.isActive, "a job is accepted once")
+    var job = ActiveJob(record, backlogMaximum: backlogMaximum)
+    // However the clock was set meanwhile, it is never longer than it was meant to be.
+    let delay = min(
+      now.wall.milliseconds(to: record.notBefore), record.options.delayMilliseconds)
+    if delay > 0 {
+      job.isDelayed = true
+      delays.set(.job(record.id), to: now.instant + .milliseconds(delay))
+    }
+    jobs[record.id] = job
+    divideLines()
     readOn(record.id)
+    finishWhenComplete(record.id)
   }
 
-  /// Asks for the next page of a list whose window runs low.
+  /// Asks for the next pages of a list whose cursors run low.
   mutating func readOn(_ id: JobID) {
-    guard let job = jobs[id], !job.isReading, let nextIndex = job.nextIndex,
-      job.window.count < Self.windowRefillThreshold
-    else { return }
-    jobs[id]?.isReading = true
-    effects.append(.readLines(id, from: nextIndex, limit: Self.windowPageLineCount))
+    let lineCount = min(Self.pageLineCountMaximum, linesInHandPerJob)
+    var ticket = lastTicket
+    let requests = jobs[id]?.nextPages(lineCount: lineCount) {
+      ticket += 1
+      return ticket
+    }
+    lastTicket = ticket
+    effects += (requests ?? []).map { .readLines($0) }
   }
 
-  mutating func linesRead(_ lines: [JobLine], next: Int?, of id: JobID, at now: Moment) {
-    guard var job = jobs[id], !job.isEnding else { return }
-    job.isReading = false
-    job.nextIndex = next
-    job.window.append(contentsOf: lines)
-    jobs[id] = job
-    readOn(id)
-    finishWhenComplete(id, at: now)
+  /// Whether the answer to this is still of use.
+  package func awaits(_ request: LinePageRequest) -> Bool {
+    jobs[request.job]?.awaits(request) ?? false
+  }
+
+  mutating func linesRead(_ page: LinePage, for request: LinePageRequest) {
+    jobs[request.job]?.take(page, for: request)
+    readOn(request.job)
+    giveTurn(to: request.job)
   }
 
   /// Makes the line of a list wait for its URL.
   ///
   /// - Returns: the item when it is new and is to be looked up; `nil` when the line has joined
   ///   another or is no URL.
-  mutating func takeUp(_ line: JobLine, of id: JobID, at now: Moment) -> WorkID? {
+  mutating func takeUp(_ line: QueuedLine, of id: JobID) -> WorkID? {
+    // No copy of the job may be alive while it changes, or all that is in hand would be copied.
     guard let options = jobs[id]?.record.options else { return nil }
-    do throws(Failure) {
-      let url = try ImageURL(parsing: line.text)
-      let (item, isNew) = join(
-        .line(id, index: line.index), url: url, options: options, at: now)
-      jobs[id]?.takenUpCount += 1
+    jobs[id]?.takeInHand(line.index)
+    switch line.url {
+    case .success(let url):
+      let waiter = Waiter(
+        who: .line(id, index: line.index),
+        expireAfterMilliseconds: expiry(options), priority: options.priority)
+      let (item, isNew) = join(waiter, url: url, variant: options.variant)
       return isNew ? item : nil
-    } catch {
-      // The line never runs, but until its outcome is durable it does not wait either.
-      lineBeganRunning(of: id, at: now)
-      record(.failed(error), job: id, index: line.index)
+    case .failure(let failure):
+      record(.failed(failure), job: id, index: line.index)
       return nil
     }
   }
 
-  mutating func journaled(_ operation: JournalOperation, at now: Moment) {
+  func expiry(_ options: RequestOptions) -> Int64 {
+    options.expireAfterMilliseconds ?? limits.defaultExpiryMilliseconds
+  }
+
+  // MARK: - The journal
+
+  /// Hands an outcome to the journal; the line counts as running until it is durable.
+  mutating func record(_ outcome: Outcome, job id: JobID, index: Int) {
+    noteStart(of: id)
+    jobs[id]?.unrecordedCount += 1
+    unrecordedCount += 1
+    effects.append(.journal(.record(id, index: index, outcome)))
+  }
+
+  /// A line has left the queue; the job's first one starts the job.
+  mutating func noteStart(of id: JobID) {
+    guard let job = jobs[id], job.record.startedAt == nil else { return }
+    jobs[id]?.record.startedAt = now.wall
+    effects.append(.journal(.start(id, at: now.wall)))
+  }
+
+  mutating func journaled(_ operation: JournalOperation) {
     switch operation {
-    case .record(let id, _, let outcome):
+    case .record(let id, let index, let outcome):
       unrecordedCount -= 1
-      guard var job = jobs[id] else { return }
-      job.record.counts.count(outcome)
-      job.runningCount -= 1
-      jobs[id] = job
-      finishWhenComplete(id, at: now)
-    case .finish(let id, let at):
-      end(id, state: .finished, at: at)
-    case .cancel(let id, let at):
-      end(id, state: .cancelled, at: at)
-    case .createJob, .appendURLs, .seal, .discard, .start:
+      jobs[id]?.letGo(index)
+      jobs[id]?.unrecordedCount -= 1
+      jobs[id]?.record.counts.count(outcome)
+      giveTurn(to: id)
+      finishWhenComplete(id)
+    case .finish(let id, let moment):
+      end(id) { $0.finish(at: moment) }
+    case .change(let id, .cancel, let moment):
+      // What was recorded before it was journaled before it, so the rest of the job is exactly what
+      // has no outcome.
+      end(id) { record in
+        do { try record.apply(.cancel, at: moment) } catch { preconditionFailure("\(error)") }
+      }
+    case .createJob, .appendURLs, .seal, .discard, .start, .change:
       break
     }
   }
 
-  /// The job's URLs are dropped where nobody else waits for them, and the journal is told once.
-  mutating func cancelJob(_ id: JobID, at now: Moment) {
-    guard var job = jobs[id], !job.isEnding else { return }
-    job.isEnding = true
-    job.window = FIFO()
-    job.nextIndex = nil
-    job.takenUpCount = 0
-    jobs[id] = job
-    let awaited = items.values.filter { $0.isAwaited(by: id) }.map(\.id)
-    for item in awaited.sorted(by: { $0.rawValue < $1.rawValue }) {
-      leave(item) { $0.isLine(of: id) }
-    }
-    effects.append(.journal(.cancel(id, at: now.wall)))
-  }
-
-  private mutating func finishWhenComplete(_ id: JobID, at now: Moment) {
+  private mutating func finishWhenComplete(_ id: JobID) {
     guard let job = jobs[id], !job.isEnding, job.record.counts.finished == job.record.counts.total
     else { return }
     jobs[id]?.isEnding = true
     effects.append(.journal(.finish(id, at: now.wall)))
   }
 
-  /// The end is durable. What was recorded before it was journaled before it, so the rest of a
-  /// cancelled job is exactly what has no outcome.
-  private mutating func end(_ id: JobID, state: JobRecord.State, at: WallTime) {
-    guard var record = jobs.removeValue(forKey: id)?.record else { return }
-    record.end(as: state, at: at)
+  /// The end is durable.
+  private mutating func end(_ id: JobID, _ apply: (inout JobRecord) -> Void) {
+    guard let job = jobs.removeValue(forKey: id) else { return }
+    turns.remove(id, priority: job.priority)
+    delays.remove(.job(id))
+    divideLines()
+    var record = job.record
+    apply(&record)
     effects.append(.jobEnded(record))
+  }
+
+  // MARK: - Changes
+
+  /// - Precondition: the change is legal for the job's record, and is no retry and no removal.
+  mutating func changeJob(_ id: JobID, _ change: JobChange) {
+    guard let job = jobs[id], !job.isEnding else { return }
+    defer { divideLines() }
+    effects.append(.journal(.change(id, change, at: now.wall)))
+    switch change {
+    case .cancel:
+      jobs[id]?.isEnding = true
+      jobs[id]?.startOver()
+      release(linesOf: id)
+    case .pause:
+      apply(change, to: id)
+      jobs[id]?.isPaused = true
+      jobs[id]?.startOver()
+      release(linesOf: id, isWaitingOnly: true)
+    case .resume:
+      apply(change, to: id)
+      jobs[id]?.isPaused = false
+      readOn(id)
+    case .prioritise:
+      turns.remove(id, priority: job.priority)
+      apply(change, to: id)
+      prioritise(id)
+    case .retry, .remove:
+      preconditionFailure("only what has ended is retried or removed")
+    }
+  }
+
+  private mutating func apply(_ change: JobChange, to id: JobID) {
+    do {
+      try jobs[id]?.record.apply(change, at: now.wall)
+    } catch {
+      preconditionFailure("what is not legal was refused: \(error)")
+    }
+  }
+
+  /// The job's lines leave their items, or those that wait there, and are not in hand any more.
+  private mutating func release(linesOf id: JobID, isWaitingOnly: Bool = false) {
+    for item in itemsAwaited(by: id) where !isWaitingOnly || item.stage.lease == nil {
+      leave(item.id) { $0.isLine(of: id) }
+    }
+  }
+
+  /// The lines that wait take their turns at the new priority.
+  private mutating func prioritise(_ id: JobID) {
+    guard let priority = jobs[id]?.priority else { return }
+    giveTurn(to: id)
+    jobs[id]?.lastTurn = 0
+    for var item in itemsAwaited(by: id) {
+      item.changeWaiters { waiter in
+        guard waiter.isLine(of: id) else { return }
+        waiter.priority = priority
+        if waiter.turn != nil { waiter.turn = nextTurn(of: id) }
+      }
+      items[item.id] = item
+      queue(item)
+    }
+  }
+
+  /// In the order in which they were taken up.
+  private func itemsAwaited(by id: JobID) -> [WorkItem] {
+    items.values.filter { $0.waiters.contains { $0.isLine(of: id) } }
+      .sorted { $0.id.rawValue < $1.id.rawValue }
+  }
+
+  mutating func changeLimits(_ change: TransferLimits) {
+    limits.apply(change)
+    transferQueue.apply(limits, at: now.instant)
+    divideLines()
   }
 }

@@ -4,7 +4,16 @@ package import ImgWire
 extension Scheduler {
   /// A job that has not ended; `nil` for one that only the journal knows.
   package func status(of id: JobID) -> JobStatus? {
-    jobs[id].map { JobStatus($0.record, running: $0.runningCount) }
+    jobs[id].map {
+      JobStatus(
+        $0.record, running: $0.runningCount, isDelayed: $0.isDelayed,
+        isCancelling: $0.isEnding && $0.record.counts.finished < $0.record.counts.total)
+    }
+  }
+
+  /// A job that may be changed; `nil` for one that has ended or whose end is on its way.
+  package func changeableRecord(of id: JobID) -> JobRecord? {
+    jobs[id].flatMap { $0.isEnding ? nil : $0.record }
   }
 
   /// The jobs that have not ended, the newest first.

@@ -1,24 +1,90 @@
 import ImgWire
 
-/// Viewers: somebody who waits for one picture now.
+/// Somebody who waits for one picture now.
+enum Viewer {
+  /// Nothing begins for it before its delay is over.
+  case delayed(name: String?, url: ImageURL, RequestOptions)
+  case waiting(name: String?, WorkID)
+
+  var name: String? {
+    switch self {
+    case .delayed(let name, _, _), .waiting(let name, _): name
+    }
+  }
+}
+
+/// Who lets a delay pass before anything begins.
+enum Delayed: Hashable {
+  case viewer(ViewerID)
+  case job(JobID)
+}
+
+/// Viewers.
 extension Scheduler {
+  /// A viewer of the same name that still waits is detached: one place shows one picture.
   mutating func viewerArrived(
-    _ viewer: ViewerID, url text: String, options: RequestOptions, at now: Moment
+    _ viewer: ViewerID, name: String?, url text: String, options: RequestOptions
   ) {
     guard !isDraining else { return answerStopping(viewer) }
+    let earlier = name.flatMap { viewersByName[$0] }
+    defer {
+      // Only now, so that what both want goes on without a break.
+      if let earlier {
+        viewerLeft(earlier)
+        effects.append(.answer(earlier, .cancelled))
+      }
+    }
     do throws(Failure) {
       let url = try ImageURL(parsing: text)
-      let (id, isNew) = join(.viewer(viewer), url: url, options: options, at: now)
-      viewers[viewer] = id
-      if isNew, let item = items[id] { queue(item) }
+      if let name { viewersByName[name] = viewer }
+      if options.delayMilliseconds > 0 {
+        viewers[viewer] = .delayed(name: name, url: url, options)
+        delays.set(.viewer(viewer), to: now.instant + .milliseconds(options.delayMilliseconds))
+      } else {
+        attach(viewer, name: name, to: url, options: options)
+      }
     } catch {
       effects.append(.answer(viewer, .failed(error)))
     }
   }
 
+  private mutating func attach(
+    _ viewer: ViewerID, name: String?, to url: ImageURL, options: RequestOptions
+  ) {
+    let waiter = Waiter(who: .viewer(viewer), expireAfterMilliseconds: expiry(options))
+    let (id, isNew) = join(waiter, url: url, variant: options.variant)
+    viewers[viewer] = .waiting(name: name, id)
+    if isNew, let item = items[id] { queue(item) }
+  }
+
   mutating func viewerLeft(_ viewer: ViewerID) {
-    guard let item = viewers.removeValue(forKey: viewer) else { return }
-    leave(item) { $0 == .viewer(viewer) }
+    guard let left = forget(viewer) else { return }
+    switch left {
+    case .delayed: delays.remove(.viewer(viewer))
+    case .waiting(_, let item): leave(item) { $0.viewer == viewer }
+    }
+  }
+
+  @discardableResult
+  mutating func forget(_ viewer: ViewerID) -> Viewer? {
+    let forgotten = viewers.removeValue(forKey: viewer)
+    if let name = forgotten?.name, viewersByName[name] == viewer { viewersByName[name] = nil }
+    return forgotten
+  }
+
+  /// Begins what has waited long enough.
+  mutating func endDelays() {
+    while let (delayed, until) = delays.first, until <= now.instant {
+      delays.remove(delayed)
+      switch delayed {
+      case .job(let job):
+        jobs[job]?.isDelayed = false
+        divideLines()
+      case .viewer(let viewer):
+        guard case .delayed(let name, let url, let options) = viewers[viewer] else { continue }
+        attach(viewer, name: name, to: url, options: options)
+      }
+    }
   }
 
   /// The coordinator leaves: what has not begun for a viewer never will.

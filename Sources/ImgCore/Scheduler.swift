@@ -1,7 +1,8 @@
 package import ImgWire
 
 /// The heart of the coordinator: which URL is looked up, fetched and decoded next, by which worker,
-/// and what becomes of it. Pure: events in, effects out, time passed in.
+/// and what becomes of it. Pure: events in, effects out, time passed in. How the next URL is chosen
+/// is in `NextURL.swift`.
 ///
 /// A URL's way through it:
 ///
@@ -12,21 +13,18 @@ package import ImgWire
 ///
 /// Invariants: a work item has at most one lease; a lease belongs to one ready worker; every line
 /// of a job waits in the journal, in a window, or at exactly one item, until its outcome is
-/// durable.
+/// durable; a URL has at most one transfer that can be joined.
 package struct Scheduler {
-  /// A worker's hold on a work item.
-  struct Lease {
-    let item: WorkID
-    let worker: WorkerID
-  }
-
-  let limits: Limits
+  package internal(set) var limits: Limits
   package internal(set) var supervisor: Supervisor
   var workers: [WorkerID: ReadyWorker] = [:]
   var leases: [LeaseID: Lease] = [:]
 
   var items: [WorkID: WorkItem] = [:]
   var itemsByKey: [WorkItem.Key: WorkID] = [:]
+  var sources: [SourceID: Source] = [:]
+  var sourcesByURL: [ImageURL: SourceID] = [:]
+  var transfers: [LeaseID: Transfer] = [:]
   /// Items of viewers that wait for their look-up, and items that a dead worker held: before any
   /// list.
   var urgentLookups = PriorityQueue<WorkID, Urgency>()
@@ -34,7 +32,14 @@ package struct Scheduler {
 
   var jobs: [JobID: ActiveJob] = [:]
   var turns = JobTurns()
-  var viewers: [ViewerID: WorkID] = [:]
+  /// Lines without an outcome that each job may have in hand.
+  var linesInHandPerJob = Self.linesInHandMaximum
+  /// The turn served last, by priority, see ``Urgency/turn``.
+  var turnsServed: [Int: UInt64] = [:]
+  var viewers: [ViewerID: Viewer] = [:]
+  var viewersByName: [String: ViewerID] = [:]
+  /// Who lets a delay pass before anything begins, and until when.
+  var delays = PriorityQueue<Delayed, ContinuousClock.Instant>()
 
   package internal(set) var isDraining = false
   var hasReportedDrained = false
@@ -42,56 +47,70 @@ package struct Scheduler {
   var unrecordedCount = 0
   /// Answers for leases that nobody holds any more: late, and dropped.
   package internal(set) var lateAnswerCount = 0
+  /// Results, aborted ones too, that came when the viewers they were for had left or moved on.
+  package internal(set) var discardedLateCount = 0
 
+  /// The moment of the event being handled.
+  var now: Moment
   var lastLease: UInt64 = 0
   var lastItem: UInt64 = 0
+  var lastTicket: UInt64 = 0
   var effects: [Effect] = []
 
   /// - Parameter limits: `workers` is the number of slots, at least 1.
-  package init(limits: Limits) {
+  package init(limits: Limits, at now: Moment) {
     self.limits = limits
+    self.now = now
     supervisor = Supervisor(slotCount: limits.workers)
-    transferQueue = TransferQueue(
-      limit: limits.transfers, limitPerHost: limits.transfersPerHost)
+    transferQueue = TransferQueue(limits)
   }
 
   /// Takes in what happened and says what to do about it.
   package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
+    self.now = now
     switch event {
     case .began: follow(supervisor.startAll(at: now.instant))
     case .timePassed: follow(supervisor.timePassed(at: now.instant))
 
     case .jobAccepted(let record): acceptJob(record)
-    case .linesRead(let job, let lines, let next): linesRead(lines, next: next, of: job, at: now)
-    case .journaled(let operation): journaled(operation, at: now)
-    case .cancelRequested(let job): cancelJob(job, at: now)
+    case .linesRead(let request, let page): linesRead(page, for: request)
+    case .journaled(let operations): operations.forEach { journaled($0) }
+    case .changeRequested(let job, let change): changeJob(job, change)
+    case .limitsChanged(let change): changeLimits(change)
 
-    case .viewerArrived(let viewer, let url, let options):
-      viewerArrived(viewer, url: url, options: options, at: now)
+    case .viewerArrived(let viewer, let name, let url, let options):
+      viewerArrived(viewer, name: name, url: url, options: options)
     case .viewerLeft(let viewer): viewerLeft(viewer)
 
     case .workerReady(let worker, let credits): workerReady(worker, credits: credits)
     case .workerRefused(_, let reason): supervisor.workerRefused(reason: reason)
     case .workerLookedUp(let worker, let results): lookedUp(results, by: worker)
     case .workerTransferred(let worker, let leases): transferred(leases, by: worker)
+    case .workerLostBodies(let worker, let leases): lostBodies(leases, by: worker)
     case .workerFinished(let worker, let results): finished(results, by: worker)
     case .workerObserved(let worker, let observation): observed(observation, of: worker)
     case .workerExited(let worker, let end, let decoding):
-      workerExited(worker, end: end, decoding: decoding, at: now)
+      workerExited(worker, end: end, decoding: decoding)
 
     case .drainRequested: drain()
     }
-    dispatch(at: now)
+    endDelays()
+    transferQueue.wake(at: now.instant)
+    dispatch()
     defer { effects = [] }
     return effects
   }
 
   /// When the scheduler wants to hear `timePassed`; `nil` when only other events can change
   /// anything.
-  package var deadline: ContinuousClock.Instant? { supervisor.deadline }
+  package var deadline: ContinuousClock.Instant? {
+    let places = isDraining ? nil : transferQueue.deadline
+    return [supervisor.deadline, delays.first?.priority, places].compactMap(\.self).min()
+  }
 
-  /// Whether nothing runs and nothing waits.
+  /// Whether nothing runs and nothing waits but what a person has paused.
   package var isIdle: Bool {
-    jobs.isEmpty && viewers.isEmpty && leases.isEmpty && unrecordedCount == 0
+    jobs.values.allSatisfy { $0.isPaused && !$0.isEnding } && viewers.isEmpty && leases.isEmpty
+      && unrecordedCount == 0
   }
 }

@@ -1,6 +1,7 @@
 import ImgWire
 import Testing
 
+@testable import ClusterSimulation
 @testable import ImgCore
 
 /// Workers that die, and what they held.
@@ -34,7 +35,7 @@ import Testing
 
   @Test func `a hit whose look-up had to be repeated still counts as from the cache`() {
     let cluster = ClusterModel.started()
-    cluster.store[url(1)] = 0
+    cluster.prestore([url(1)])
     let job = cluster.submit([url(1)])
     for worker in cluster.workers.keys { cluster.exit(worker, .crashed("SIGSEGV")) }
     cluster.advance(by: .milliseconds(100))
@@ -53,7 +54,7 @@ import Testing
     cluster.crash(decoding: poison)
     cluster.settle()
     #expect(cluster.counts(job)?.done == 2)
-    #expect(cluster.journal.jobs[job]?.outcomes[1]?.failureCode == .decodeCrash)
+    #expect(cluster.outcome(of: 1, job)?.failureCode == .decodeCrash)
   }
 
   @Test func `crashes outside of the decoder are tolerated below their number`() {
@@ -91,7 +92,7 @@ import Testing
       cluster.answerLookups()
       for worker in cluster.workers.keys { cluster.exit(worker, .killed("SIGKILL")) }
     }
-    #expect(cluster.scheduler.items.values.allSatisfy { $0.lossCount == 0 })
+    #expect(cluster.scheduler.sources.values.allSatisfy { $0.lossCount == 0 })
     cluster.settle()
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
@@ -187,7 +188,7 @@ import Testing
     cluster.crash(decoding: slow, .killed("SIGKILL"))
     cluster.settle()
     #expect(cluster.counts(job)?.done == 2)
-    #expect(cluster.journal.jobs[job]?.outcomes[1]?.failureCode == .decodeTimeout)
+    #expect(cluster.outcome(of: 1, job)?.failureCode == .decodeTimeout)
   }
 
   @Test func `a decode that ends between the verdict and the kill is not blamed`() throws {
@@ -199,7 +200,7 @@ import Testing
     cluster.finish(url(1))
     cluster.crash(decoding: url(2), .killed("SIGKILL"))
     #expect(cluster.answers[first] == .fetchedSample)
-    #expect(cluster.scheduler.items.values.allSatisfy { $0.killCount == 0 })
+    #expect(cluster.scheduler.sources.values.allSatisfy { $0.killCount == 0 })
     cluster.settle()
     #expect(cluster.answers[second] == .fetchedSample)
   }

@@ -1,6 +1,7 @@
 import ImgWire
 import Testing
 
+@testable import ClusterSimulation
 @testable import ImgCore
 
 /// The coordinator is asked to leave.

@@ -1,6 +1,7 @@
 import ImgWire
 import Testing
 
+@testable import ClusterSimulation
 @testable import ImgCore
 
 @Suite struct JobTests {
@@ -28,7 +29,7 @@ import Testing
 
   @Test func `hits count as from the cache and are not fetched`() throws {
     let cluster = ClusterModel.started()
-    cluster.store = [url(1): 0, url(2): 0]
+    cluster.prestore([url(1), url(2)])
     let job = cluster.submit([url(1), url(2), url(3)])
     cluster.settle()
     let counts = try #require(cluster.counts(job))
@@ -46,8 +47,8 @@ import Testing
     #expect(record.counts.failed == 2)
     #expect(record.startedAt != nil)
     let outcomes = try #require(cluster.journal.jobs[job]?.outcomes)
-    #expect(outcomes[0]?.failureCode == .invalidURL)
-    #expect(outcomes[1]?.failureCode == .unsupportedScheme)
+    #expect(outcomes[0]?.outcome.failureCode == .invalidURL)
+    #expect(outcomes[1]?.outcome.failureCode == .unsupportedScheme)
   }
 
   @Test func `an empty job finishes`() {
@@ -90,7 +91,7 @@ import Testing
     let job = cluster.submit(spreadURLs(1...10))
     cluster.answerLookups()
     cluster.finish(url(1, host: "host1"))
-    cluster.handle(.cancelRequested(job))
+    cluster.change(job, .cancel)
 
     let record = try #require(cluster.endedJobs[job])
     #expect(record.state == .cancelled)
@@ -109,7 +110,7 @@ import Testing
     cluster.isJournalHeld = true
     cluster.finish(url(1, host: "host1"))
     cluster.finish(url(2, host: "host2"), .failure(.httpStatus))
-    cluster.handle(.cancelRequested(job))
+    cluster.change(job, .cancel)
     #expect(cluster.endedJobs[job] == nil)
     cluster.deliverJournal()
     let counts = try #require(cluster.endedJobs[job]?.counts)
@@ -121,21 +122,21 @@ import Testing
   @Test func `the jobs that have not ended are listed newest first`() {
     let cluster = ClusterModel.started()
     let jobs = (1...4).map { cluster.submit([url($0)]) }
-    cluster.handle(.cancelRequested(jobs[1]))
+    cluster.change(jobs[1], .cancel)
     let scheduler = cluster.scheduler
     #expect(scheduler.activeJobs(limit: 9).map(\.job) == [jobs[3], jobs[2], jobs[0]])
     #expect(scheduler.activeJobs(limit: 2).map(\.job) == [jobs[3], jobs[2]])
     #expect(scheduler.activeJobs(before: jobs[2], limit: 2).map(\.job) == [jobs[0]])
   }
 
-  @Test func `what was cancelled before its job counts once`() {
+  @Test func `what was cancelled before its job counts once`() throws {
     var counts = JobCounts(total: 3)
     counts.done = 1
     counts.cancelled = 1
     var record = JobRecord(
       id: JobID(rawValue: 1), options: RequestOptions(variant: .standard), state: .queued,
       counts: counts, submittedAt: WallTime(rawValue: 0))
-    record.end(as: .cancelled, at: WallTime(rawValue: 5))
+    try record.apply(.cancel, at: WallTime(rawValue: 5))
     #expect(record.counts.cancelled == 2)
     #expect(record.state == .cancelled)
     #expect(record.finishedAt == WallTime(rawValue: 5))
@@ -145,8 +146,8 @@ import Testing
     let cluster = ClusterModel.started()
     cluster.isJournalHeld = true
     let job = cluster.submit(spreadURLs(1...4))
-    cluster.handle(.cancelRequested(job))
-    cluster.handle(.cancelRequested(job))
+    cluster.change(job, .cancel)
+    cluster.change(job, .cancel)
     cluster.deliverJournal()
     #expect(cluster.endedJobs[job]?.counts.cancelled == 4)
     #expect(cluster.scheduler.isIdle)
@@ -160,7 +161,7 @@ import Testing
     cluster.isJournalHeld = true
     cluster.finish(url(1))
     cluster.deliverJournal(1)
-    cluster.handle(.cancelRequested(job))
+    cluster.change(job, .cancel)
     cluster.deliverJournal()
     #expect(cluster.endedJobs[job]?.state == .finished)
   }

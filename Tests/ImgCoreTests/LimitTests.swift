@@ -1,6 +1,7 @@
 import ImgWire
 import Testing
 
+@testable import ClusterSimulation
 @testable import ImgCore
 
 /// Transfers under way, in the cluster and per host.
@@ -42,11 +43,14 @@ import Testing
     #expect(cluster.fetching == [url(1, host: "slow")] + spreadURLs(51...53))
   }
 
-  @Test func `a port of its own is a host of its own`() {
+  @Test func `the ports and spellings of a host are one host`() {
     let cluster = ClusterModel.started(perHost: 1)
-    cluster.submit([url(1, host: "a:8080"), url(1, host: "a:8081")])
+    cluster.submit(["a:8080", "a:8081", "A", "a."].map { url(1, host: $0) })
     cluster.answerLookups()
-    #expect(cluster.fetching.count == 2)
+    #expect(cluster.fetching.count == 1)
+    cluster.settle()
+    #expect(cluster.fetchStarts.count == 4)
+    #expect(cluster.peakPerHost == 1)
   }
 
   @Test func `a URL that is cancelled while its host is full does not strand the rest`() {
@@ -55,10 +59,10 @@ import Testing
     let parked = cluster.submit([url(3)])
     cluster.submit([url(4)])
     cluster.answerLookups()
-    cluster.handle(.cancelRequested(parked))
+    cluster.change(parked, .cancel)
     cluster.finish(url(1))
     #expect(cluster.fetching == [url(2)])
-    cluster.handle(.cancelRequested(first))
+    cluster.change(first, .cancel)
     cluster.finish(url(2), .cancelled)
     #expect(cluster.fetching == [url(4)])
   }

@@ -1,6 +1,7 @@
 import ImgWire
 import Testing
 
+@testable import ClusterSimulation
 @testable import ImgCore
 
 /// Who is next.
@@ -13,40 +14,16 @@ import Testing
     return cluster
   }
 
-  /// The numbers of the URLs that start while everything is finished one by one.
-  private func startsUntilIdle(_ cluster: ClusterModel) -> [Int] {
-    cluster.fetchStarts = []
-    while let url = cluster.fetching.first { cluster.finish(url) }
-    return cluster.fetchStarts.compactMap { $0.split(separator: "/").last.flatMap { Int($0) } }
-  }
-
-  @Test func `viewers go before the batch, the newest first`() {
-    let cluster = busyCluster()
-    #expect(cluster.fetching == spreadURLs(1...2))
-    cluster.view(url(99, host: "host99"))
-    cluster.answerLookups()
-    cluster.view(url(3, host: "host3"))
-    #expect(startsUntilIdle(cluster) == [3, 99, 4, 5], "and 3 is fetched once")
-  }
-
-  @Test func `the order of the viewers decides, not that of the batch`() {
-    let cluster = busyCluster()
-    cluster.view(url(3, host: "host3"))
-    cluster.view(url(99, host: "host99"))
-    cluster.answerLookups()
-    #expect(startsUntilIdle(cluster) == [99, 3, 4, 5])
-  }
-
   @Test func `a URL whose viewer leaves falls back into the batch`() {
     let cluster = busyCluster()
     let viewer = cluster.view(url(5, host: "host5"))
     cluster.view(url(4, host: "host4"))
     cluster.leave(viewer)
-    #expect(startsUntilIdle(cluster) == [4, 3, 5])
+    #expect(cluster.startsUntilIdle() == [4, 3, 5])
   }
 
   @Test func `a viewer's look-up goes before a list's`() {
-    let cluster = ClusterModel.started(credits: Credits(lookups: 1, fetches: 8))
+    let cluster = ClusterModel.started(credits: Credits(lookups: 1, leases: 8, backlog: 8))
     cluster.submit(spreadURLs(1...3))
     cluster.view(url(99))
     for worker in cluster.workers.keys { cluster.answerLookup(of: worker) }
@@ -86,13 +63,13 @@ import Testing
     let cluster = busyCluster()
     cluster.submit(spreadURLs(11...12), priority: 1)
     cluster.answerLookups()
-    #expect(startsUntilIdle(cluster) == [11, 12, 3, 4, 5])
+    #expect(cluster.startsUntilIdle() == [11, 12, 3, 4, 5])
   }
 
   @Test func `a URL that a more urgent job wants too is as urgent`() {
     let cluster = busyCluster()
     cluster.submit([url(5, host: "host5")], priority: 1)
     cluster.answerLookups()
-    #expect(startsUntilIdle(cluster) == [5, 3, 4])
+    #expect(cluster.startsUntilIdle() == [5, 3, 4])
   }
 }

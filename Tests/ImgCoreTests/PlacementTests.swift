@@ -1,6 +1,7 @@
 import ImgWire
 import Testing
 
+@testable import ClusterSimulation
 @testable import ImgCore
 
 /// Which worker gets a URL.
@@ -68,7 +69,8 @@ import Testing
   }
 
   @Test func `credits are used up and never exceeded`() {
-    let cluster = ClusterModel.started(workers: 2, credits: Credits(lookups: 3, fetches: 5))
+    let cluster = ClusterModel.started(
+      workers: 2, credits: Credits(lookups: 3, leases: 5, backlog: 8))
     cluster.submit(spreadURLs(1...50))
     #expect(cluster.lookupCount == 6)
     cluster.answerLookups()

@@ -1,6 +1,7 @@
 import ImgWire
 import Testing
 
+@testable import ClusterSimulation
 @testable import ImgCore
 
 /// Whoever waits for the same URL in the same variant shares its one fetch.
@@ -56,14 +57,14 @@ import Testing
     cluster.submit([url(1)], expireAfter: first)
     cluster.view(url(1), expireAfter: second)
     cluster.settle()
-    #expect(cluster.store[url(1)] == 9_000)
+    #expect(cluster.storedExpiry(url(1)) == 9_000)
   }
 
   @Test func `who names no expiry gets the default`() {
     let cluster = ClusterModel.started()
     cluster.view(url(1))
     cluster.settle()
-    #expect(cluster.store[url(1)] == Limits().defaultExpiryMilliseconds)
+    #expect(cluster.storedExpiry(url(1)) == Limits().defaultExpiryMilliseconds)
   }
 
   @Test func `a failure reaches all`() {
@@ -82,7 +83,7 @@ import Testing
     let second = cluster.submit([url(1)])
     let viewer = cluster.view(url(1))
     cluster.answerLookups()
-    cluster.handle(.cancelRequested(first))
+    cluster.change(first, .cancel)
     #expect(cluster.cancelledLeases.isEmpty)
     cluster.settle()
     #expect(cluster.endedJobs[first]?.counts.cancelled == 1)

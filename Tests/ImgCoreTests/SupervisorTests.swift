@@ -1,6 +1,7 @@
 import ImgWire
 import Testing
 
+@testable import ClusterSimulation
 @testable import ImgCore
 
 /// Worker processes are kept alive.

@@ -8,6 +8,7 @@ struct FIFO<Element> {
 
   var isEmpty: Bool { head == elements.count }
   var count: Int { elements.count - head }
+  var first: Element? { isEmpty ? nil : elements[head] }
 
   mutating func append(_ element: Element) {
     elements.append(element)
@@ -15,6 +16,11 @@ struct FIFO<Element> {
 
   mutating func append(contentsOf more: some Sequence<Element>) {
     elements.append(contentsOf: more)
+  }
+
+  mutating func removeAll(where isRemoved: (Element) -> Bool) {
+    elements = elements[head...].filter { !isRemoved($0) }
+    head = 0
   }
 
   mutating func removeFirst() -> Element? {

@@ -1,90 +1,110 @@
 import ImgWire
 
-/// How urgent a URL is among all that wait for a transfer; the least is next.
-///
-/// Somebody who waits goes before nobody who waits; among those who wait, the newest first; among
-/// batches, by the job's priority and then in the order in which the lines left their lists.
-struct Urgency: Hashable, Comparable {
-  /// The newest viewer's number; 0 when only batches wait.
-  let viewer: UInt64
-  /// The highest priority of a waiting job.
-  let priority: Int
-  /// The order in which URLs were taken up.
-  let sequence: UInt64
-
-  static func < (left: Self, right: Self) -> Bool {
-    if left.viewer != right.viewer { return left.viewer > right.viewer }
-    if left.priority != right.priority { return left.priority > right.priority }
-    return left.sequence < right.sequence
-  }
-}
-
-/// Chooses the next URL to transfer: the most urgent one whose host has a free place.
+/// The URLs that wait for a transfer, by host, and the places they wait for. How the next one is
+/// chosen is in `NextURL.swift`.
 ///
 /// Each host keeps its own URLs in order; only hosts that could start one now compete, each with
 /// its most urgent URL. A full host therefore stands in nobody's way, however many URLs wait for
 /// it.
 struct TransferQueue {
-  private struct Host {
-    var waiting = PriorityQueue<WorkID, Urgency>()
+  struct Host {
+    var waiting = PriorityQueue<SourceID, Urgency>()
     var underWay = 0
+    var bucket = TokenBucket()
   }
 
-  private let limit: Int
-  private let limitPerHost: Int
+  private var limit: Int
+  private(set) var limitPerHost: Int
+  private(set) var rate: TransferRate?
 
-  /// The hosts with a URL that waits or a transfer under way.
-  private var hosts: [String: Host] = [:]
-  /// The hosts with a URL that waits and a free place, each as urgent as its most urgent URL.
-  private var startable = PriorityQueue<String, Urgency>()
+  /// The hosts with a URL that waits, a transfer under way, or a bucket that is not full.
+  private(set) var hosts: [String: Host] = [:]
+  /// The hosts with a URL that waits, a free place and a token, each as urgent as its most urgent
+  /// URL.
+  private(set) var startable = PriorityQueue<String, Urgency>()
+  /// The hosts that only time keeps from starting, or from being forgotten, and until when.
+  private(set) var resting = PriorityQueue<String, ContinuousClock.Instant>()
   private(set) var underWay = 0
 
-  init(limit: Int, limitPerHost: Int) {
-    self.limit = limit
-    self.limitPerHost = limitPerHost
+  init(_ limits: Limits) {
+    limit = limits.transfers
+    limitPerHost = limits.transfersPerHost
+    rate = Self.rate(limits)
   }
+
+  private static func rate(_ limits: Limits) -> TransferRate? {
+    limits.hostRatePerMinute > 0 ? TransferRate(perMinute: limits.hostRatePerMinute) : nil
+  }
+
+  /// From now on these limits hold; what is under way beyond them comes to its end.
+  mutating func apply(_ limits: Limits, at now: ContinuousClock.Instant) {
+    limit = limits.transfers
+    limitPerHost = limits.transfersPerHost
+    let oldRate = rate
+    rate = Self.rate(limits)
+    for host in hosts.keys.sorted() {
+      if let oldRate, let rate { hosts[host]?.bucket.change(from: oldRate, to: rate, at: now) }
+      update(host, at: now)
+    }
+  }
+
+  var hasPlace: Bool { underWay < limit }
+
+  /// When a host may go on that rests now.
+  var deadline: ContinuousClock.Instant? { resting.first?.priority }
 
   /// Queues a URL, or changes the urgency of one that is queued.
-  mutating func insert(_ item: WorkID, host: String, urgency: Urgency) {
-    hosts[host, default: Host()].waiting.set(item, to: urgency)
-    update(host)
+  mutating func insert(
+    _ source: SourceID, host: String, urgency: Urgency, at now: ContinuousClock.Instant
+  ) {
+    hosts[host, default: Host()].waiting.set(source, to: urgency)
+    update(host, at: now)
   }
 
-  mutating func remove(_ item: WorkID, host: String) {
-    hosts[host]?.waiting.remove(item)
-    update(host)
+  mutating func remove(_ source: SourceID, host: String, at now: ContinuousClock.Instant) {
+    hosts[host]?.waiting.remove(source)
+    update(host, at: now)
   }
 
-  /// Takes the next URL and, for it, one place of the cluster and one of its host; `nil` when
-  /// nothing may start now. Each place goes back by ``release(host:)``.
-  mutating func next() -> WorkID? {
-    guard underWay < limit, let host = startable.first?.key,
-      let item = hosts[host]?.waiting.removeFirst()
-    else { return nil }
+  /// Takes the most urgent URL of a startable host and, for it, one place of the cluster, one of
+  /// the host and one of its tokens. The places go back by ``release(host:at:)``.
+  mutating func start(_ host: String, at now: ContinuousClock.Instant) -> SourceID? {
+    guard let source = hosts[host]?.waiting.removeFirst() else { return nil }
     underWay += 1
     hosts[host]?.underWay += 1
-    update(host)
-    return item
+    if let rate { hosts[host]?.bucket.take(at: now, rate: rate) }
+    update(host, at: now)
+    return source
   }
 
   /// Gives back the places of a transfer whose last byte is in, or which ended.
-  mutating func release(host: String) {
+  mutating func release(host: String, at now: ContinuousClock.Instant) {
     guard let count = hosts[host]?.underWay, count > 0 else {
       preconditionFailure("a place is given back that was not taken")
     }
     underWay -= 1
     hosts[host]?.underWay = count - 1
-    update(host)
+    update(host, at: now)
+  }
+
+  /// Lets the hosts go on whose rest is over.
+  mutating func wake(at now: ContinuousClock.Instant) {
+    while let (host, until) = resting.first, until <= now {
+      resting.remove(host)
+      update(host, at: now)
+    }
   }
 
   /// Brings the host's standing among the others up to date, and forgets a host without work.
-  private mutating func update(_ name: String) {
+  private mutating func update(_ name: String, at now: ContinuousClock.Instant) {
     guard let host = hosts[name] else { return }
-    if host.underWay < limitPerHost, let mostUrgent = host.waiting.first {
-      startable.set(name, to: mostUrgent.priority)
-    } else {
-      startable.remove(name)
+    startable.remove(name)
+    resting.remove(name)
+    switch standing(of: host, at: now) {
+    case .startable(let urgency): startable.set(name, to: urgency)
+    case .resting(let until): resting.set(name, to: until)
+    case .full: break
+    case .idle: hosts[name] = nil
     }
-    if host.waiting.isEmpty, host.underWay == 0 { hosts[name] = nil }
   }
 }

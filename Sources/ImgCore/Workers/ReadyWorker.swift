@@ -6,17 +6,33 @@ struct ReadyWorker {
   let slot: Int
   let credits: Credits
   var lookups: Set<LeaseID> = []
+  /// Leases of fetches and of rides.
   var fetches: Set<LeaseID> = []
+  /// Those of them that ride on a body that is still on its way: they cost it nothing yet.
+  var rides: Set<LeaseID> = []
   /// Why the watchdog has told it to end; its exit is on the way.
   var condemnation: Condemnation?
 
   enum Condemnation: Equatable {
     /// Its loop did not run; nobody is to blame.
     case hung
+    /// It owes an answer that it should have given long ago; nobody is to blame.
+    case overdue
     /// This lease's picture took too long to decode.
     case decodeTimeout(LeaseID)
   }
 
   var takesLookups: Bool { condemnation == nil && lookups.count < credits.lookups }
-  var takesFetches: Bool { condemnation == nil && fetches.count < credits.fetches }
+
+  /// Whether it takes one more lease that lives on a transfer it has.
+  var takesRides: Bool { condemnation == nil && fetches.count < credits.leases }
+
+  /// Whether it takes a transfer of its own.
+  ///
+  /// - Parameter share: of the cluster's transfers. A few pictures for the decoder come on top, so
+  ///   that it never waits for the network. When the decoder lags, what waits for it uses the
+  ///   places up, and no new transfer begins.
+  func takesFetches(share: Int) -> Bool {
+    takesRides && fetches.count - rides.count < share + credits.backlog
+  }
 }

@@ -1,0 +1,53 @@
+import ImgWire
+
+/// Gathers assignments into one message for each worker and kind of request.
+struct BatchCollector {
+  private struct Group: Hashable {
+    let worker: WorkerID
+    let variant: Variant
+    let expireAfterMilliseconds: Int64
+    let isUrgent: Bool
+  }
+
+  private var groups: [Group: [Assignment]] = [:]
+  private var order: [Group] = []
+
+  mutating func add(_ granted: Lease.Granted) {
+    let group = Group(
+      worker: granted.worker, variant: granted.item.key.variant,
+      expireAfterMilliseconds: granted.item.expireAfterMilliseconds,
+      isUrgent: granted.item.urgency.viewer > 0)
+    if groups[group] == nil { order.append(group) }
+    groups[group, default: []].append(
+      Assignment(lease: granted.lease, url: granted.item.key.url.text))
+  }
+
+  func messages(_ message: (Batch) -> CoordinatorMessage) -> [Effect] {
+    order.flatMap { group in
+      Self.framed(groups[group, default: []]).map { items in
+        let batch = Batch(
+          variant: group.variant, expireAfterMilliseconds: group.expireAfterMilliseconds,
+          isUrgent: group.isUrgent, items: items)
+        return .send(message(batch), to: group.worker)
+      }
+    }
+  }
+
+  /// Cuts a batch so that each part fits a frame whatever its URLs are: JSON may write a byte as
+  /// six.
+  private static func framed(_ items: [Assignment]) -> [[Assignment]] {
+    let byteCountMaximum = Frame.maximumByteCount / 8
+    var parts: [[Assignment]] = [[]]
+    var byteCount = 0
+    for item in items {
+      let itemByteCount = item.url.utf8.count + 64
+      if byteCount + itemByteCount > byteCountMaximum, !(parts.last ?? []).isEmpty {
+        parts.append([])
+        byteCount = 0
+      }
+      parts[parts.count - 1].append(item)
+      byteCount += itemByteCount
+    }
+    return parts
+  }
+}

@@ -1,0 +1,170 @@
+import ImgWire
+
+// How the next URL is chosen, whole. After every event the scheduler starts all that may start at
+// that moment, so a choice is never older than the moment it is made in.
+//
+// A URL is *looked up* in the store as soon as a worker takes it: first what somebody waits for in
+// person, the newest first, then the jobs of the highest priority in turn, one line each.
+//
+// A URL that is not in the store is *fetched* when there is a place in the cluster, a place at its
+// host and a token of its host's, and a worker that takes it. Among those that could start, the
+// most urgent one does: see `Urgency`.
+
+/// How urgent a URL is among all that wait; the least is next.
+///
+/// Somebody who waits goes before nobody who waits; among those who wait, the newest first; among
+/// jobs, by priority and then by turn. Of all who wait for one URL, the strongest counts.
+struct Urgency: Hashable, Comparable {
+  /// The newest viewer's number; 0 when only jobs wait.
+  let viewer: UInt64
+  /// The job's priority.
+  let priority: Int
+  /// When the line's turn comes among the jobs of its priority, by start-time fair queueing (Goyal,
+  /// Vin and Cheng 1996): a job's lines have turns one after the other, and the first turn of a job
+  /// that comes later is the one served now. So jobs share in turn however long their lists are,
+  /// and who had nothing to fetch for a while has saved nothing up.
+  let turn: UInt64
+  /// The order in which URLs were taken up.
+  let sequence: UInt64
+
+  init(of waiter: Waiter, item: WorkID) {
+    viewer = waiter.viewer?.rawValue ?? 0
+    priority = waiter.priority
+    turn = waiter.turn ?? 0
+    sequence = item.rawValue
+  }
+
+  static func < (left: Self, right: Self) -> Bool {
+    if left.viewer != right.viewer { return left.viewer > right.viewer }
+    if left.priority != right.priority { return left.priority > right.priority }
+    if left.turn != right.turn { return left.turn < right.turn }
+    return left.sequence < right.sequence
+  }
+}
+
+// MARK: - Transfers
+
+extension Scheduler {
+  /// Takes the item whose URL is to be fetched next, and the places; `nil` when nothing may start
+  /// now. The other items of its URL ride on its transfer.
+  mutating func nextTransfer() -> WorkItem? {
+    guard let source = transferQueue.next(at: now.instant).flatMap({ sources[$0] }) else {
+      return nil
+    }
+    return waitingItems(of: source).min { $0.urgency < $1.urgency }
+  }
+
+  /// The turn of one more line of a job.
+  mutating func nextTurn(of job: JobID) -> UInt64? {
+    guard let active = jobs[job] else { return nil }
+    let turn = max(turnsServed[active.priority] ?? 0, active.lastTurn) + 1
+    jobs[job]?.lastTurn = turn
+    return turn
+  }
+
+  /// An item's transfer begins: its turn is the one served now.
+  mutating func serve(_ urgency: Urgency) {
+    guard urgency.viewer == 0 else { return }
+    turnsServed[urgency.priority] = max(turnsServed[urgency.priority] ?? 0, urgency.turn)
+  }
+}
+
+extension TransferQueue {
+  /// Takes the most urgent URL of all hosts that have a place and a token.
+  fileprivate mutating func next(at now: ContinuousClock.Instant) -> SourceID? {
+    guard hasPlace, let host = startable.first?.key else { return nil }
+    return start(host, at: now)
+  }
+
+  /// What a host may do at a moment.
+  enum Standing {
+    /// Start its most urgent URL as soon as the cluster has a place.
+    case startable(Urgency)
+    /// Nothing before a token comes; or, for a host without work, before its bucket is full:
+    /// forgotten any earlier, it would have all its tokens again at once.
+    case resting(until: ContinuousClock.Instant)
+    /// Nothing before one of its transfers ends.
+    case full
+    /// Be forgotten.
+    case idle
+  }
+
+  func standing(of host: Host, at now: ContinuousClock.Instant) -> Standing {
+    guard let mostUrgent = host.waiting.first else {
+      if host.underWay > 0 { return .full }
+      guard rate != nil, let fullAt = host.bucket.fullAt, fullAt > now else { return .idle }
+      return .resting(until: fullAt)
+    }
+    if host.underWay >= limitPerHost { return .full }
+    guard let token = rate.flatMap(host.bucket.nextToken), token > now else {
+      return .startable(mostUrgent.priority)
+    }
+    return .resting(until: token)
+  }
+}
+
+// MARK: - Look-ups
+
+extension Scheduler {
+  /// Takes the item to look up next.
+  mutating func nextLookup() -> WorkID? {
+    if let id = urgentLookups.removeFirst() { return id }
+    while let (job, line) = nextLine() {
+      if let id = takeUp(line, of: job) { return id }
+    }
+    return nil
+  }
+
+  /// Takes a line off its list, the jobs of the highest priority in turn, one line each, so that a
+  /// job of ten URLs is not behind a job of ten million.
+  private mutating func nextLine() -> (JobID, QueuedLine)? {
+    for level in turns.levelIndices {
+      while let job = turns.removeFirst(atLevel: level) {
+        let line = jobs[job]?.nextLine(share: linesInHandPerJob)
+        readOn(job)
+        guard let line else { continue }
+        giveTurn(to: job)
+        return (job, line)
+      }
+    }
+    return nil
+  }
+
+  /// Something has changed by which the job may have a line to take: more was read, a line has got
+  /// its outcome, a host has room, the job goes on.
+  mutating func giveTurn(to id: JobID) {
+    if let job = jobs[id] { turns.append(id, priority: job.priority) }
+  }
+}
+
+extension ActiveJob {
+  /// Takes the job's next line: of a host that lags when there is room for it, as those are the
+  /// older lines, else the next one whose host has room. What has none is passed over.
+  ///
+  /// - Parameter share: lines that the job may have in hand.
+  fileprivate mutating func nextLine(share: Int) -> QueuedLine? {
+    guard isStartable, inHand.count < share else { return nil }
+    if let host = takeable.first?.key { return removeFirst(ofLagging: host) }
+    while let line = cursor.window.first {
+      // What is no URL has no host, and fails when it is taken up.
+      guard let host = line.host, isLagging(host) || !hasRoom(for: host) else {
+        return removeFirst()
+      }
+      guard passedOverCount < Self.passedOverPerLineInHand * share else { return nil }
+      passOver(line.position, of: host)
+      _ = removeFirst()
+    }
+    return nil
+  }
+
+  /// Positions to remember for each line that the job may have in hand: what a list of many slow
+  /// hosts may cost in memory.
+  private static let passedOverPerLineInHand = 16
+
+  /// Whether one more line of the host may be taken up: as many as there are look-ups while none
+  /// had to wait for a transfer, since then they may all be in the store; few ahead once one has.
+  func hasRoom(for host: String) -> Bool {
+    guard let backlog = backlogs[host], backlog.awaitingTransfer > 0 else { return true }
+    return backlog.lookingUp + backlog.awaitingTransfer < backlogMaximum
+  }
+}

@@ -1,0 +1,103 @@
+import ImgWire
+
+/// Deaths of workers: what they held goes on elsewhere, and a picture that kills is found out.
+extension Scheduler {
+  /// How many workers may crash over one picture before it is given up as their killer.
+  static let crashMaximum = 2
+  /// How many may be killed from outside meanwhile. That is mostly somebody else's doing, but a
+  /// picture that invites the kernel's out-of-memory killer every time must end too.
+  static let killMaximum = 10
+  /// How many workers may crash outside of a decode while they hold one fetch. None of the fetches
+  /// a worker held is known to be the reason, but one that is must end too.
+  static let lossMaximum = 3
+
+  mutating func workerExited(_ id: WorkerID, end: WorkerEnd, decoding: LeaseID?) {
+    if let worker = workers.removeValue(forKey: id) {
+      for transfer in worker.fetches.compactMap({ leases[$0]?.transfer }) { stopJoining(transfer) }
+      bury(worker, end: end, decoding: decoding)
+    }
+    let reason =
+      switch end {
+      case .left: "left"
+      case .crashed(let how), .killed(let how): how
+      }
+    follow(supervisor.workerExited(id, reason: reason, at: now.instant))
+  }
+
+  private mutating func bury(_ worker: ReadyWorker, end: WorkerEnd, decoding: LeaseID?) {
+    var victim: WorkItem?
+    var lost: [WorkItem] = []
+    for lease in worker.lookups.union(worker.fetches).sorted() {
+      guard let item = endLease(lease, of: worker.id) else { continue }
+      if lease == decoding, worker.fetches.contains(lease) {
+        victim = item
+      } else if worker.fetches.contains(lease), decoding == nil, case .crashed = end {
+        lost.append(item)
+      } else {
+        requeue(item)
+      }
+    }
+    if case .crashed(let how) = end { settleLosses(lost, how: how) }
+    if let victim { settleVictim(victim, of: worker, end: end) }
+  }
+
+  /// The item begins again with a look-up, because what its worker stored without saying so is a
+  /// hit.
+  private mutating func requeue(_ held: WorkItem) {
+    var item = held
+    if park(&item, in: .awaitingLookup) { queue(item) }
+  }
+
+  /// The picture on the dead worker's decoder: blamed when the evidence is enough, tried again
+  /// else.
+  private mutating func settleVictim(_ item: WorkItem, of worker: ReadyWorker, end: WorkerEnd) {
+    guard let id = item.source, var source = sources[id] else { return requeue(item) }
+    var blame: Failure?
+    switch (worker.condemnation, end) {
+    case (.decodeTimeout(item.stage.lease), _):
+      blame = Self.blame(
+        .decodeTimeout, "decoding took longer than \(limits.decodeTimeoutMilliseconds) ms")
+    case (.hung, _), (.overdue, _), (.decodeTimeout, .killed), (_, .left):
+      // The kill was ours, and not because of this picture.
+      break
+    case (_, .crashed(let how)):
+      source.crashCount += 1
+      if source.crashCount >= Self.crashMaximum {
+        blame = Self.blame(.decodeCrash, "the decoder crashed \(source.crashCount) times: \(how)")
+      }
+    case (_, .killed(let how)):
+      source.killCount += 1
+      if source.killCount >= Self.killMaximum {
+        blame = Self.blame(
+          .decodeCrash, "\(source.killCount) workers were killed while decoding it: \(how)")
+      }
+    }
+    sources[id] = source
+    guard let blame else { return requeue(item) }
+    complete(item, with: .failed(blame))
+    // In another size it would kill just the same.
+    for member in source.members {
+      // Looked up anew: the one before may have set it going.
+      guard let other = items[member], other.stage.lease == nil else { continue }
+      complete(other, with: .failed(blame))
+    }
+  }
+
+  private static func blame(_ code: Failure.Code, _ detail: String) -> Failure {
+    Failure(stage: .decode, code: code, detail: detail)
+  }
+
+  /// What a worker fetched that crashed outside of a decode.
+  private mutating func settleLosses(_ lost: [WorkItem], how: String) {
+    for source in Set(lost.compactMap(\.source)) { sources[source]?.lossCount += 1 }
+    for item in lost {
+      let count = item.source.flatMap { sources[$0]?.lossCount } ?? 0
+      guard count >= Self.lossMaximum else {
+        requeue(item)
+        continue
+      }
+      let detail = "\(count) workers crashed while they fetched it: \(how)"
+      complete(item, with: .failed(Failure(stage: .fetch, code: .internal, detail: detail)))
+    }
+  }
+}

@@ -1,0 +1,178 @@
+import ImgWire
+
+/// Sources: one transfer for all variants of a URL.
+extension Scheduler {
+  /// A look-up has missed, or what the item was to ride on is gone: it needs its URL's body.
+  mutating func awaitTransfer(_ missed: WorkItem) {
+    var item = missed
+    let source = joinSource(&item)
+    guard park(&item, in: .awaitingTransfer) else { return }
+    guard !isCrowded(item) else { return leave(item.id) { _ in true } }
+    item.changeWaiters { $0 = queued($0) }
+    items[item.id] = item
+    queueSource(source)
+  }
+
+  /// Whether the item came about by lines alone, of jobs that have too much of its host waiting
+  /// already: they were taken up before it was known that the host's URLs have to be fetched.
+  private func isCrowded(_ item: WorkItem) -> Bool {
+    guard !item.wasFetched, item.source.flatMap({ sources[$0]?.joinable }) == nil,
+      item.waiters.allSatisfy({ $0.viewer == nil })
+    else { return false }
+    return item.jobs.allSatisfy { id in
+      guard let job = jobs[id], let backlog = job.backlogs[item.host] else { return false }
+      let ownCount = item.waiters.count { $0.isLine(of: id) }
+      return backlog.awaitingTransfer - ownCount >= job.backlogMaximum
+    }
+  }
+
+  /// The waiter with its turn among all that wait for a transfer.
+  mutating func queued(_ waiter: Waiter) -> Waiter {
+    guard waiter.turn == nil, let job = waiter.job else { return waiter }
+    var queued = waiter
+    queued.turn = nextTurn(of: job)
+    return queued
+  }
+
+  private mutating func joinSource(_ item: inout WorkItem) -> SourceID {
+    if let source = item.source { return source }
+    let id = sourcesByURL[item.key.url] ?? SourceID(rawValue: item.id.rawValue)
+    item.source = id
+    sourcesByURL[item.key.url] = id
+    sources[id, default: Source(id: id, url: item.key.url)].members.append(item.id)
+    return id
+  }
+
+  mutating func leaveSource(_ item: WorkItem) {
+    guard let id = item.source, let url = sources[id]?.url else { return }
+    sources[id]?.members.removeAll { $0 == item.id }
+    queueSource(id)
+    guard sources[id]?.members.isEmpty == true else { return }
+    sources[id] = nil
+    sourcesByURL[url] = nil
+  }
+
+  /// Puts a URL where the strongest of the items that wait for it belongs, or has them ride on the
+  /// transfer that can be joined.
+  mutating func queueSource(_ id: SourceID) {
+    guard let source = sources[id] else { return }
+    let waiting = waitingItems(of: source)
+    if let transfer = source.joinable {
+      waiting.forEach { board($0, transfer) }
+    } else if let mostUrgent = waiting.map(\.urgency).min() {
+      sources[id]?.isQueued = true
+      transferQueue.insert(id, host: source.url.host, urgency: mostUrgent, at: now.instant)
+    } else if source.isQueued {
+      sources[id]?.isQueued = false
+      transferQueue.remove(id, host: source.url.host, at: now.instant)
+    }
+  }
+
+  func waitingItems(of source: Source) -> [WorkItem] {
+    source.members.compactMap { items[$0] }.filter { $0.stage == .awaitingTransfer }
+  }
+
+  // MARK: - Transfers
+
+  /// The item's lease begins a transfer, whose places have been taken.
+  mutating func beginTransfer(of waiting: WorkItem, by worker: WorkerID) -> Lease.Granted {
+    var item = waiting
+    serve(item.urgency)
+    let id = LeaseID(rawValue: lastLease + 1)
+    let lease = grantLease(to: worker, for: item.id, transfer: id)
+    guard let source = item.source else {
+      preconditionFailure("what waits for a body has a source")
+    }
+    transfers[id] = Transfer(source: source, worker: worker, host: item.host, leases: [lease])
+    sources[source]?.joinable = id
+    sources[source]?.isQueued = false
+    item.wasFetched = true
+    move(&item, to: .transferring(lease))
+    return Lease.Granted(item: item, lease: lease, worker: worker)
+  }
+
+  /// The item rides on a transfer, without a place of its own, if its worker takes one more lease;
+  /// else it waits until one of the transfer's leases has ended.
+  private mutating func board(_ waiting: WorkItem, _ id: LeaseID) {
+    guard let transfer = transfers[id], !isDraining,
+      workers[transfer.worker]?.takesRides == true
+    else { return }
+    var item = waiting
+    serve(item.urgency)
+    let lease = grantLease(to: transfer.worker, for: item.id, transfer: id)
+    transfers[id]?.leases.append(lease)
+    if transfer.holdsPlace { workers[transfer.worker]?.rides.insert(lease) }
+    item.wasFetched = true
+    move(&item, to: transfer.holdsPlace ? .transferring(lease) : .decoding(lease))
+    var batches = BatchCollector()
+    batches.add(Lease.Granted(item: item, lease: lease, worker: transfer.worker))
+    effects += batches.messages { .ride($0) }
+  }
+
+  /// The last byte is in, or the transfer has failed: other URLs may use the places.
+  mutating func releasePlace(of id: LeaseID) {
+    guard let transfer = transfers[id], transfer.holdsPlace else { return }
+    transfers[id]?.holdsPlace = false
+    transferQueue.release(host: transfer.host, at: now.instant)
+  }
+
+  /// Nobody may join the transfer from now on; who waits gets one of their own.
+  mutating func stopJoining(_ id: LeaseID) {
+    guard let source = transfers[id]?.source, sources[source]?.joinable == id else { return }
+    sources[source]?.joinable = nil
+    queueSource(source)
+  }
+
+  /// A transfer for which nobody waits any more is being aborted.
+  mutating func stopJoiningAborted(_ id: LeaseID) {
+    let isAborted = transfers[id]?.leases.allSatisfy { lease in
+      leases[lease].flatMap { items[$0.item] }?.waiters.isEmpty ?? true
+    }
+    if isAborted == true { stopJoining(id) }
+  }
+
+  /// One of its leases has ended. The last one ends the transfer.
+  private mutating func leaveTransfer(_ id: LeaseID, _ lease: LeaseID) {
+    transfers[id]?.leases.removeAll { $0 == lease }
+    guard let transfer = transfers[id] else { return }
+    if transfer.leases.isEmpty {
+      releasePlace(of: id)
+      stopJoining(id)
+      transfers[id] = nil
+    } else {
+      queueSource(transfer.source)
+    }
+  }
+
+  // MARK: - Leases
+
+  mutating func grantLease(
+    to worker: WorkerID, for item: WorkID, transfer: LeaseID?
+  ) -> LeaseID {
+    lastLease += 1
+    let lease = LeaseID(rawValue: lastLease)
+    leases[lease] = Lease(item: item, worker: worker, transfer: transfer, since: now.instant)
+    if transfer == nil {
+      workers[worker]?.lookups.insert(lease)
+    } else {
+      workers[worker]?.fetches.insert(lease)
+    }
+    return lease
+  }
+
+  /// Ends a lease and gives its places back.
+  ///
+  /// - Returns: the item, or `nil` when the lease is not `worker`'s any more: the answer is late.
+  mutating func endLease(_ lease: LeaseID, of worker: WorkerID) -> WorkItem? {
+    guard let held = leases[lease], held.worker == worker, let item = items[held.item] else {
+      lateAnswerCount += 1
+      return nil
+    }
+    leases[lease] = nil
+    workers[worker]?.lookups.remove(lease)
+    workers[worker]?.fetches.remove(lease)
+    workers[worker]?.rides.remove(lease)
+    if let transfer = held.transfer { leaveTransfer(transfer, lease) }
+    return item
+  }
+}

@@ -1,0 +1,55 @@
+import ImgWire
+
+/// Names a source: the first of its items.
+struct SourceID: Hashable {
+  let rawValue: UInt64
+}
+
+/// A URL that has to be fetched: what its variants share, so that it is fetched once for all of
+/// them. Lives as long as one of its items.
+struct Source {
+  let id: SourceID
+  let url: ImageURL
+  /// Its items, in the order in which they came.
+  var members: [WorkID] = []
+  /// Whether it waits for a transfer of its own.
+  var isQueued = false
+  /// The transfer that others may still ride on: its body is on its way, or held by its worker.
+  var joinable: LeaseID?
+  /// Workers that crashed while they decoded this picture.
+  var crashCount = 0
+  /// Workers killed from outside while they decoded this picture.
+  var killCount = 0
+  /// Workers that crashed outside of a decode while they held this fetch.
+  var lossCount = 0
+}
+
+/// A fetch under way or being decoded, named by the lease that began it.
+struct Transfer {
+  let source: SourceID
+  let worker: WorkerID
+  let host: String
+  /// Every lease that lives on it, each of another variant.
+  var leases: [LeaseID]
+  /// Whether its last byte is still to come, so that it has a place of the cluster and of its host.
+  var holdsPlace = true
+}
+
+/// A worker's hold on a work item.
+struct Lease {
+  let item: WorkID
+  let worker: WorkerID
+  /// The transfer on which it lives; `nil` for a look-up.
+  let transfer: LeaseID?
+  /// Since when it is in its stage.
+  var since: ContinuousClock.Instant
+}
+
+extension Lease {
+  /// A lease on its way to its worker.
+  struct Granted {
+    let item: WorkItem
+    let lease: LeaseID
+    let worker: WorkerID
+  }
+}

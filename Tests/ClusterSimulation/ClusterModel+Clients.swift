@@ -1,0 +1,105 @@
+import ImgWire
+
+@testable import ImgCore
+
+/// What clients may do.
+extension ClusterModel {
+  @discardableResult
+  func submit(
+    _ lines: [String], variant: Variant = .standard, expireAfter: Int64? = nil, priority: Int = 0,
+    order: LineOrder = .firstInFirstOut, delay: Int64 = 0
+  ) -> JobID {
+    submit(
+      count: lines.count, variant: variant, expireAfter: expireAfter, priority: priority,
+      order: order, delay: delay
+    ) { lines[$0] }
+  }
+
+  @discardableResult
+  func submit(
+    count: Int, variant: Variant = .standard, expireAfter: Int64? = nil, priority: Int = 0,
+    order: LineOrder = .firstInFirstOut, delay: Int64 = 0, line: @escaping (Int) -> String
+  ) -> JobID {
+    lastJob += 1
+    let record = JobRecord(
+      id: JobID(rawValue: lastJob),
+      options: RequestOptions(
+        variant: variant, expireAfterMilliseconds: expireAfter, priority: priority,
+        delayMilliseconds: delay),
+      order: order, state: .queued, counts: JobCounts(total: count), submittedAt: now.wall)
+    journal.add(record, line: line)
+    handle(.jobAccepted(record))
+    return record.id
+  }
+
+  /// Changes a job as the coordinator does: what is not legal is refused, what has ended is
+  /// changed by the journal alone.
+  ///
+  /// - Returns: whether the change was begun.
+  @discardableResult
+  func change(_ id: JobID, _ change: JobChange) -> Bool {
+    let isActive = scheduler.status(of: id) != nil
+    let record = isActive ? scheduler.changeableRecord(of: id) : journal.jobs[id]?.record
+    guard var changed = record, !changingJobs.contains(id) else { return false }
+    do throws(JobChangeRefusal) {
+      try changed.apply(change, at: now.wall)
+    } catch {
+      return false
+    }
+    changingJobs.insert(id)
+    if case .retry = change { endedJobs[id] = nil }
+    guard !isActive else {
+      handle(.changeRequested(id, change))
+      return true
+    }
+    journalQueue.append(.change(id, change, at: now.wall))
+    if !isJournalHeld { deliverJournal() }
+    return true
+  }
+
+  @discardableResult
+  func view(
+    _ url: String, name: String? = nil, variant: Variant = .standard, expireAfter: Int64? = nil,
+    delay: Int64 = 0
+  ) -> ViewerID {
+    lastViewer += 1
+    let viewer = ViewerID(rawValue: lastViewer)
+    waitingViewers.insert(viewer)
+    handle(
+      .viewerArrived(
+        viewer, name: name, url: url,
+        RequestOptions(
+          variant: variant, expireAfterMilliseconds: expireAfter, delayMilliseconds: delay)))
+    return viewer
+  }
+
+  func leave(_ viewer: ViewerID) {
+    waitingViewers.remove(viewer)
+    handle(.viewerLeft(viewer))
+  }
+
+  func status(_ job: JobID) -> JobStatus? { scheduler.status(of: job) }
+
+  /// The job's counts, ended or not.
+  func counts(_ job: JobID) -> JobCounts? {
+    endedJobs[job]?.counts ?? scheduler.jobs[job]?.record.counts
+  }
+
+  // MARK: - The coordinator
+
+  /// The coordinator is killed and started again: what was durable is all that is left.
+  func restart() {
+    scheduler = Scheduler(limits: scheduler.limits, at: now)
+    workers = [:]
+    killed = []
+    mail = []
+    journalQueue = []
+    pageQueue = []
+    waitingViewers = []
+    changingJobs = []
+    giveUpReasons = []
+    forgetStarts()
+    handle(.began)
+    for record in journal.activeJobs { handle(.jobAccepted(record)) }
+  }
+}

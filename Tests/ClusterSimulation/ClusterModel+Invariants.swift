@@ -1,0 +1,257 @@
+import ImgWire
+
+@testable import ImgCore
+
+/// What must hold after every event, whatever happened.
+extension ClusterModel {
+  func checkInvariants(after event: Event) {
+    for job in scheduler.jobs.values { checkLines(of: job, after: event) }
+    checkLeases(after: event)
+    checkItems(after: event)
+    checkSources(after: event)
+    checkPlaces(after: event)
+    checkOrder(after: event)
+    checkNothingIdles(after: event)
+    // Else the coordinator would turn in circles.
+    let isAhead = scheduler.deadline.map { $0 > now.instant } ?? true
+    check(event != .timePassed || isAhead, "wants to hear of a time that has passed", event)
+  }
+
+  // MARK: - Lines
+
+  /// Every line is in exactly one place, and the job's numbers say in which.
+  private func checkLines(of job: ActiveJob, after event: Event) {
+    let id = job.id
+    guard let list = journal.jobs[id], let status = scheduler.status(of: id) else {
+      return fail("an unknown job", after: event)
+    }
+    let unrecorded = unrecordedLines(of: id)
+    let held = scheduler.items.values.flatMap { item in
+      item.waiters.compactMap { waiter in
+        if case .line(id, let index) = waiter.who { (item: item, index: index) } else { nil }
+      }
+    }
+    let leasedCount = held.count { $0.item.stage.lease != nil }
+    let inHand = held.map(\.index) + unrecorded
+    let runningCount = leasedCount + unrecorded.count
+    check(status.running == runningCount, "running: \(status.running), not \(runningCount)", event)
+    check(job.inHand.count == inHand.count, "a line is in hand twice", event)
+    check(job.inHand == Set(inHand), "lines in hand are not those that are held", event)
+    check(
+      status.done + status.failed == list.settledCount, "counts differ from the journal's", event)
+    check(status.queued >= 0, "fewer than no lines queued", event)
+    check(
+      status.total
+        == status.queued + status.running + status.done + status.failed + status.cancelled,
+      "the numbers do not add up", event)
+    check(
+      job.record.startedAt != nil
+        || runningCount == 0 && (list.settledCount == 0 || list.record.retries.round > 0),
+      "runs without a start", event)
+    checkBacklogs(of: job, held.map(\.item), event)
+    if !job.isEnding, !job.isPaused { checkNothingLost(job, list, event) }
+  }
+
+  private func unrecordedLines(of id: JobID) -> [Int] {
+    journalQueue.compactMap { operation in
+      if case .record(id, let index, _) = operation { index } else { nil }
+    }
+  }
+
+  private func checkBacklogs(of job: ActiveJob, _ held: [WorkItem], _ event: Event) {
+    var expected: [String: [Int]] = [:]
+    for item in held {
+      switch item.stage {
+      case .awaitingLookup, .lookingUp: expected[item.host, default: [0, 0]][0] += 1
+      case .awaitingTransfer: expected[item.host, default: [0, 0]][1] += 1
+      case .transferring, .decoding: break
+      }
+    }
+    let found = job.backlogs.mapValues { [$0.lookingUp, $0.awaitingTransfer] }
+    check(found == expected, "backlogs \(found), not \(expected)", event)
+  }
+
+  /// A line that is neither settled nor in hand is in front of a cursor that will come by it.
+  private func checkNothingLost(
+    _ job: ActiveJob, _ list: JournalModel.Job, _ event: Event
+  ) {
+    let ahead = LinesAhead(of: job)
+    let total = list.record.counts.total
+    for index in 0..<total where !list.isSettled(index) && !job.inHand.contains(index) {
+      let position = list.record.order.line(at: index, of: total)
+      check(ahead.contains(position), "line \(index) of job \(job.id) is lost", event)
+    }
+    let rangeCount = job.lagging.values.reduce(0) { $0 + $1.passedOver.rangeCount }
+    check(job.passedOverCount == rangeCount, "positions passed over are miscounted", event)
+  }
+
+  // MARK: - Leases and items
+
+  /// Leases, items and workers tell the same story.
+  private func checkLeases(after event: Event) {
+    for (lease, held) in scheduler.leases {
+      let worker = scheduler.workers[held.worker]
+      check(scheduler.items[held.item]?.stage.lease == lease, "a lease without its item", event)
+      let isLookup = held.transfer == nil
+      check(
+        worker?.lookups.contains(lease) == isLookup && worker?.fetches.contains(lease) == !isLookup,
+        "a lease that its worker does not hold", event)
+    }
+    let leased = scheduler.items.values.count { $0.stage.lease != nil }
+    let held = scheduler.workers.values.reduce(0) { $0 + $1.lookups.count + $1.fetches.count }
+    check(leased == scheduler.leases.count, "an item without its lease", event)
+    check(held == scheduler.leases.count, "a worker holds what is no lease", event)
+    for worker in scheduler.workers.values {
+      // What the worker has ended may still be in the mail, or lost.
+      check(
+        workers[worker.id].map { worker.lookups.union(worker.fetches).isSuperset(of: $0.leases) }
+          ?? false, "the worker holds what the scheduler does not know", event)
+    }
+  }
+
+  private func checkItems(after event: Event) {
+    for item in scheduler.items.values {
+      let isRegistered = scheduler.itemsByKey[item.key] == item.id
+      check(isRegistered == !item.waiters.isEmpty, "an item that cannot be joined", event)
+      check(
+        !item.waiters.isEmpty || item.stage.lease != nil, "an item for nobody", event)
+      let strongest = item.waiters.map { Urgency(of: $0, item: item.id) }.min()
+      check(strongest == nil || strongest == item.urgency, "a stale urgency", event)
+    }
+    let registered = scheduler.items.values.count { !$0.waiters.isEmpty }
+    check(scheduler.itemsByKey.count == registered, "a key without its item", event)
+    check(Set(scheduler.viewers.keys) == waitingViewers, "a viewer is forgotten", event)
+    for case (let viewer, .waiting(_, let item)) in scheduler.viewers {
+      check(
+        scheduler.items[item]?.waiters.contains { $0.viewer == viewer } == true,
+        "a viewer who waits for nothing", event)
+    }
+    let named = scheduler.viewers.filter { $0.value.name != nil }
+    check(named.count == scheduler.viewersByName.count, "a viewer's name is stale", event)
+  }
+
+  // MARK: - Sources and transfers
+
+  private func checkSources(after event: Event) {
+    for source in scheduler.sources.values {
+      check(!source.members.isEmpty, "a source of nothing", event)
+      check(scheduler.sourcesByURL[source.url] == source.id, "a source that is not found", event)
+      check(
+        source.members.allSatisfy { scheduler.items[$0]?.source == source.id },
+        "a source with a stranger", event)
+      check(
+        source.joinable.map { scheduler.transfers[$0]?.source == source.id } ?? true,
+        "what can be joined is no transfer", event)
+    }
+    check(scheduler.sourcesByURL.count == scheduler.sources.count, "a source too many", event)
+    for (id, transfer) in scheduler.transfers {
+      check(!transfer.leases.isEmpty, "a transfer for no lease", event)
+      check(
+        transfer.leases.allSatisfy { scheduler.leases[$0]?.transfer == id },
+        "a transfer of other leases", event)
+    }
+  }
+
+  /// Places are taken by exactly those who transfer.
+  private func checkPlaces(after event: Event) {
+    let holders = scheduler.transfers.values.filter(\.holdsPlace)
+    check(scheduler.transferCount == holders.count, "a place of the cluster leaked", event)
+    let perHost = Dictionary(grouping: holders, by: \.host).mapValues(\.count)
+    let known = scheduler.transferQueue.hosts.mapValues(\.underWay).filter { $0.value > 0 }
+    check(perHost == known, "a place of a host leaked", event)
+  }
+
+  // MARK: - Choices
+
+  /// What has begun was more urgent than what still waits at the same host: above all, no viewer
+  /// waits while a batch of its host begins.
+  private func checkOrder(after event: Event) {
+    for begun in begunTransfers {
+      guard let item = scheduler.leases[begun].flatMap({ scheduler.items[$0.item] }) else {
+        continue
+      }
+      for source in waitingSources where source.url.host == item.host {
+        let waiting = scheduler.waitingItems(of: source).filter(hasNotGrown).map(\.urgency).min()
+        check(
+          waiting.map { item.urgency < $0 } ?? true,
+          "\(item.key.url.text) begins out of turn: \(item.urgency) before \(source.url.text) "
+            + "\(String(describing: waiting))",
+          event)
+      }
+    }
+  }
+
+  /// Whether nobody has joined during this event: lines are taken up when transfers have begun, and
+  /// may make a URL that waits more urgent than what was chosen before.
+  private func hasNotGrown(_ item: WorkItem) -> Bool {
+    waiterCounts[item.id].map { item.waiters.count <= $0 } ?? true
+  }
+
+  /// Sources of which items wait for a transfer of their own.
+  private var waitingSources: [Source] {
+    scheduler.sources.values.filter {
+      $0.joinable == nil && !scheduler.waitingItems(of: $0).isEmpty
+    }
+  }
+
+  /// Nothing that could start waits.
+  private func checkNothingIdles(after event: Event) {
+    guard !scheduler.isDraining, scheduler.unrecordedCount < Scheduler.unrecordedMaximum else {
+      return
+    }
+    if scheduler.workers.values.contains(where: \.takesLookups) {
+      check(
+        scheduler.items.values.allSatisfy { $0.stage != .awaitingLookup },
+        "a look-up waits without need", event)
+      check(
+        scheduler.jobs.values.allSatisfy {
+          !$0.isStartable || $0.inHand.count >= scheduler.linesInHandPerJob
+            || ($0.takeable.isEmpty && !$0.couldTakeMainLine)
+        }, "a line waits without need", event)
+    }
+    let share = scheduler.transferShare
+    guard scheduler.workers.values.contains(where: { $0.takesFetches(share: share) }),
+      scheduler.transferQueue.hasPlace
+    else { return }
+    for source in waitingSources {
+      let host = scheduler.transferQueue.hosts[source.url.host]
+      let isFull = host.map { $0.underWay >= scheduler.limits.transfersPerHost } ?? false
+      let token = scheduler.transferQueue.rate.flatMap { host?.bucket.nextToken(at: $0) }
+      check(
+        isFull || token.map { $0 > now.instant } ?? false, "a transfer waits without need", event)
+    }
+  }
+
+  private func check(_ isHeld: Bool, _ message: @autoclosure () -> String, _ event: Event) {
+    if !isHeld { fail(message(), after: event) }
+  }
+}
+
+extension ActiveJob {
+  /// Whether the main cursor's next line needs only somebody to take it.
+  fileprivate var couldTakeMainLine: Bool {
+    guard let line = cursor.window.first else { return false }
+    return line.host.map { !isLagging($0) && hasRoom(for: $0) } ?? true
+  }
+}
+
+/// The lines that a job will come by.
+private struct LinesAhead {
+  private var read: Set<Int> = []
+  private let passedOver: [PositionList]
+  private let next: Int
+
+  init(of job: ActiveJob) {
+    next = job.cursor.next
+    passedOver = job.lagging.values.map(\.passedOver)
+    for window in [job.cursor.window] + job.lagging.values.map(\.window) {
+      var window = window
+      while let line = window.removeFirst() { read.insert(line.position) }
+    }
+  }
+
+  func contains(_ position: Int) -> Bool {
+    position >= next || read.contains(position)
+      || passedOver.contains { $0.contains(position) }
+  }
+}

@@ -1,0 +1,131 @@
+import ImgWire
+
+@testable import ImgCore
+
+/// What workers may do.
+extension ClusterModel {
+  /// URLs being fetched or decoded, in the order of their leases.
+  var fetching: [String] {
+    workers.values.flatMap(\.fetches).sorted { $0.lease < $1.lease }.map(\.url)
+  }
+
+  var lookupCount: Int { workers.values.flatMap(\.lookups).flatMap(\.items).count }
+
+  /// Leases that the workers were told to abort and that have not ended.
+  var cancelledLeases: [LeaseID] { workers.values.flatMap(\.cancelled).sorted() }
+
+  /// Answers every look-up, and those which that leads to, from the store.
+  func answerLookups() {
+    while let worker = workers.values.filter({ !$0.lookups.isEmpty }).map(\.id).min() {
+      answerLookup(of: worker)
+    }
+  }
+
+  /// Answers the worker's oldest look-up.
+  func answerLookup(of worker: WorkerID) {
+    guard let batch = workers[worker]?.lookups.first else { return }
+    workers[worker]?.lookups.removeFirst()
+    let found = batch.items.map { item in (item, isStored(item.url, batch.variant)) }
+    let hits = found.filter(\.1).map { LookupResults.Hit(lease: $0.0.lease, thumbnail: .sample) }
+    let misses = found.filter { !$0.1 }.map(\.0.lease)
+    say(.workerLookedUp(worker, LookupResults(hits: hits, misses: misses)))
+  }
+
+  func isStored(_ url: String, _ variant: Variant = .standard) -> Bool {
+    key(url, variant).map { store[$0] != nil } ?? false
+  }
+
+  func key(_ url: String, _ variant: Variant = .standard) -> WorkItem.Key? {
+    (try? ImageURL(parsing: url)).map { WorkItem.Key(url: $0, variant: variant) }
+  }
+
+  /// The worker and lease that fetch `url`; the newest when there are several.
+  func fetch(
+    of url: String, variant: Variant? = nil
+  ) -> (worker: WorkerID, fetch: WorkerModel.Fetch)? {
+    workers.values
+      .flatMap { worker in worker.fetches.map { (worker: worker.id, fetch: $0) } }
+      .filter { $0.fetch.url == url && (variant == nil || $0.fetch.variant == variant) }
+      .max { $0.fetch.lease < $1.fetch.lease }
+  }
+
+  /// The last byte of `url` is in, for all that ride on it.
+  func transferred(_ url: String) {
+    guard let (worker, fetch) = fetch(of: url) else { return fail("\(url) is not fetched") }
+    transferred(fetch.transfer, of: worker)
+  }
+
+  func transferred(_ transfer: LeaseID, of worker: WorkerID) {
+    guard workers[worker]?.transfer(transfer)?.state == .receiving else { return }
+    workers[worker]?.setState(.held, of: transfer)
+    let leases = workers[worker]?.fetches.filter { $0.transfer == transfer }.map(\.lease) ?? []
+    say(.workerTransferred(worker, leases))
+  }
+
+  /// The thumbnail is in the store, whether or not the worker has said so.
+  func store(_ url: String, variant: Variant? = nil) {
+    guard let (_, fetch) = fetch(of: url, variant: variant), let key = key(url, fetch.variant)
+    else {
+      return fail("\(url) is not fetched")
+    }
+    store[key] = fetch.expireAfterMilliseconds
+  }
+
+  /// The fetch of `url` ends; a success is stored first.
+  func finish(_ url: String, variant: Variant? = nil, _ outcome: Outcome = .fetchedSample) {
+    guard let (worker, fetch) = fetch(of: url, variant: variant) else {
+      return fail("\(url) is not fetched")
+    }
+    if case .done = outcome { store(url, variant: fetch.variant) }
+    finish(fetch, of: worker, outcome)
+  }
+
+  func finish(_ fetch: WorkerModel.Fetch, of worker: WorkerID, _ outcome: Outcome) {
+    workers[worker]?.remove(fetch.lease)
+    say(
+      .workerFinished(worker, [FetchResults.Result(lease: fetch.lease, outcome: outcome)]))
+  }
+
+  /// Everything outstanding succeeds until nothing is.
+  func settle() {
+    repeat {
+      answerLookups()
+      if let url = fetching.first {
+        transferred(url)
+        finish(url)
+      }
+    } while lookupCount > 0 || !fetching.isEmpty
+  }
+
+  // MARK: - Processes
+
+  /// - Parameter decoding: the URL whose lease the board of the dead worker shows.
+  func exit(_ worker: WorkerID, _ end: WorkerEnd, decoding url: String? = nil) {
+    let lease = url.flatMap { url in workers[worker]?.fetches.first { $0.url == url }?.lease }
+    workers[worker] = nil
+    killed.removeAll { $0 == worker }
+    handle(.workerExited(worker, end, decoding: lease))
+  }
+
+  /// The worker that fetches `url` dies while it decodes it.
+  func crash(decoding url: String, _ end: WorkerEnd = .crashed("SIGSEGV")) {
+    guard let (worker, _) = fetch(of: url) else { return fail("\(url) is not fetched") }
+    exit(worker, end, decoding: url)
+  }
+
+  /// Somebody sets the wall clock; time goes on as before.
+  func setClock(by duration: Duration) {
+    now = Moment(
+      instant: now.instant,
+      wall: now.wall.advanced(byMilliseconds: Int64(duration / .milliseconds(1))))
+  }
+
+  /// Time passes, and the scheduler hears of it when it wanted to.
+  func advance(by duration: Duration) {
+    let milliseconds = duration / .milliseconds(1)
+    now = Moment(
+      instant: now.instant + duration,
+      wall: now.wall.advanced(byMilliseconds: Int64(milliseconds)))
+    if let deadline = scheduler.deadline, deadline <= now.instant { handle(.timePassed) }
+  }
+}

@@ -1,0 +1,259 @@
+import ImgWire
+
+@testable import ImgCore
+
+/// A scheduler with everything around it that a test decides: a clock that stands still, a journal
+/// in memory, and workers that answer when they are told to. After every event the invariants are
+/// checked.
+final class ClusterModel {
+  var scheduler: Scheduler
+  var now = Moment(instant: .now, wall: WallTime(rawValue: 1_000_000))
+
+  var journal = JournalModel()
+  /// Whether operations and reads wait until ``deliverJournal(_:)``.
+  var isJournalHeld = false
+  var journalQueue: [JournalOperation] = []
+  var pageQueue: [LinePageRequest] = []
+
+  var workers: [WorkerID: WorkerModel] = [:]
+  let credits: Credits
+  /// Whether a spawned worker is ready at once.
+  var areWorkersReadyAtOnce = true
+  private var becomingReady: [WorkerID] = []
+  /// Answers of workers that have not arrived; see ``say(_:)``.
+  var mail: [Event] = []
+  /// Whether answers wait in `mail` until somebody delivers them.
+  var isMailHeld = false
+  /// Workers that the scheduler wanted ended and that have not exited.
+  var killed: [WorkerID] = []
+  var spawnCount = 0
+
+  /// URLs in the shared store by variant, and how long they are kept.
+  var store: [WorkItem.Key: Int64] = [:]
+  /// URLs in the order in which their look-ups and their fetches began.
+  var lookupStarts: [String] = []
+  var fetchStarts: [String] = []
+  /// Leases that began transfers during the event being handled.
+  var begunTransfers: [LeaseID] = []
+  /// How many waited for each item before that event.
+  var waiterCounts: [WorkID: Int] = [:]
+  /// When transfers of each host began since the rate was changed last.
+  private var starts: [String: [ContinuousClock.Instant]] = [:]
+  var rideCount = 0
+  /// The most transfers of one host, and of all, at one time.
+  var peakPerHost = 0
+  var peak = 0
+
+  var lastViewer: UInt64 = 0
+  var lastJob: UInt64 = 0
+  var waitingViewers: Set<ViewerID> = []
+  var answers: [ViewerID: Outcome] = [:]
+  var endedJobs: [JobID: JobRecord] = [:]
+  /// Jobs of which a change is on its way into the journal.
+  var changingJobs: Set<JobID> = []
+  var drainedCount = 0
+  var giveUpReasons: [String] = []
+
+  /// Hosts of lines that were asked for, because reading them is slow.
+  private var hosts: [String: String?] = [:]
+
+  /// Told everything that goes against the rules.
+  let report: (String) -> Void
+  /// Off where the state is so large that checking all of it takes too long.
+  var areInvariantsChecked = true
+
+  init(
+    workers: Int = 1, transfers: Int = 64, perHost: Int = 8, ratePerMinute: Int = 0,
+    credits: Credits = Credits(lookups: 256, leases: 128, backlog: 8),
+    report: @escaping (String) -> Void
+  ) {
+    var limits = Limits()
+    limits.workers = workers
+    limits.transfers = transfers
+    limits.transfersPerHost = perHost
+    limits.hostRatePerMinute = ratePerMinute
+    scheduler = Scheduler(limits: limits, at: now)
+    self.credits = credits
+    self.report = report
+  }
+
+  // MARK: - Events in
+
+  func handle(_ event: Event) {
+    process(event)
+    while true {
+      if !becomingReady.isEmpty {
+        ready(becomingReady.removeFirst())
+      } else if !isMailHeld, !mail.isEmpty {
+        process(mail.removeFirst())
+      } else if !isJournalHeld, !journalQueue.isEmpty || !pageQueue.isEmpty {
+        deliverJournal(1)
+      } else {
+        return
+      }
+    }
+  }
+
+  /// Makes groups of operations durable and answers reads, each in their order.
+  ///
+  /// - Parameter count: operations of a group; also how many groups and pages.
+  func deliverJournal(_ count: Int = .max) {
+    var remaining = count
+    while remaining > 0, !journalQueue.isEmpty || !pageQueue.isEmpty {
+      remaining -= 1
+      let group = Array(journalQueue.prefix(count))
+      journalQueue.removeFirst(group.count)
+      if !group.isEmpty { deliver(group) }
+      if !pageQueue.isEmpty {
+        let request = pageQueue.removeFirst()
+        process(.linesRead(request, journal.page(request)))
+      }
+    }
+  }
+
+  private func deliver(_ group: [JournalOperation]) {
+    for operation in group { journal.apply(operation) }
+    journal.takeFaults().forEach { fail($0) }
+    process(.journaled(group))
+    for case .change(let id, let change, _) in group {
+      changingJobs.remove(id)
+      if case .retry = change, let record = journal.jobs[id]?.record {
+        process(.jobAccepted(record))
+      }
+    }
+  }
+
+  func ready(_ worker: WorkerID) {
+    guard workers[worker] != nil else { return }
+    workers[worker]?.isReady = true
+    process(.workerReady(worker, credits))
+  }
+
+  /// A worker says something, which arrives now or when the mail is delivered.
+  func say(_ event: Event) {
+    mail.append(event)
+    if !isMailHeld { handle(mail.removeFirst()) }
+  }
+
+  func changeLimits(_ change: TransferLimits) {
+    forgetStarts()
+    handle(.limitsChanged(change))
+  }
+
+  /// From here on the rate is measured anew: no coordinator remembers what another has begun.
+  func forgetStarts() {
+    starts = [:]
+  }
+
+  func fail(_ message: String, after event: Event? = nil) {
+    report(message + (event.map { "; after \($0)" } ?? ""))
+  }
+
+  private func process(_ event: Event) {
+    begunTransfers = []
+    if areInvariantsChecked { waiterCounts = scheduler.items.mapValues(\.waiters.count) }
+    for effect in scheduler.handle(event, at: now) { carryOut(effect) }
+    if areInvariantsChecked { checkInvariants(after: event) }
+  }
+
+  // MARK: - Effects out
+
+  private func carryOut(_ effect: Effect) {
+    switch effect {
+    case .send(let message, let worker): deliver(message, to: worker)
+    case .spawn(let worker, let slot):
+      spawnCount += 1
+      workers[worker] = WorkerModel(id: worker, slot: slot)
+      if areWorkersReadyAtOnce { becomingReady.append(worker) }
+    case .kill(let worker):
+      if killed.contains(worker) || workers[worker] == nil { fail("\(worker) killed twice") }
+      killed.append(worker)
+    case .readLines(let request): pageQueue.append(request)
+    case .journal(let operation): journalQueue.append(operation)
+    case .answer(let viewer, let outcome):
+      if waitingViewers.remove(viewer) == nil { fail("\(viewer) answered without waiting") }
+      answers[viewer] = outcome
+    case .jobEnded(let record):
+      if endedJobs.updateValue(record, forKey: record.id) != nil { fail("a job ended twice") }
+    case .drained: drainedCount += 1
+    case .giveUp(let reason): giveUpReasons.append(reason)
+    }
+  }
+
+  private func deliver(_ message: CoordinatorMessage, to id: WorkerID) {
+    guard workers[id]?.isReady == true else {
+      return fail("a message to \(id), which is not ready: \(message)")
+    }
+    switch message {
+    case .welcome: fail("welcomes are the driver's")
+    case .lookup(let batch):
+      lookupStarts += batch.items.map(\.url)
+      workers[id]?.lookups.append(batch)
+    case .fetch(let batch): batch.items.forEach { fetch($0, of: batch, by: id) }
+    case .ride(let batch): batch.items.forEach { ride($0, of: batch, on: id) }
+    case .cancel(let list):
+      workers[id]?.cancelled.formUnion(list.leases)
+    case .drain:
+      if workers[id]?.isDraining == true { fail("told to drain twice") }
+      workers[id]?.isDraining = true
+    }
+    guard let worker = workers[id] else { return }
+    if worker.lookups.flatMap(\.items).count > credits.lookups { fail("too many look-ups") }
+    if worker.fetches.count > credits.leases { fail("too many leases") }
+  }
+
+  /// A transfer begins: the origin sees it.
+  private func fetch(_ item: Assignment, of batch: Batch, by id: WorkerID) {
+    if workers.values.contains(where: { $0.receiving.contains { $0.url == item.url } }) {
+      fail("\(item.url) is fetched twice at a time")
+    }
+    fetchStarts.append(item.url)
+    begunTransfers.append(item.lease)
+    workers[id]?.transfers.append(WorkerModel.Transfer(id: item.lease, url: item.url))
+    workers[id]?.fetches.append(lease(item, of: batch, transfer: item.lease))
+    checkRate(of: item.url)
+    let underWay = workers.values.flatMap(\.receiving)
+    let host = host(of: item.url)
+    let count = underWay.count { self.host(of: $0.url) == host }
+    peakPerHost = max(peakPerHost, count)
+    peak = max(peak, underWay.count)
+    if count > scheduler.limits.transfersPerHost {
+      fail("over the limit of the host of \(item.url)")
+    }
+    if underWay.count > scheduler.limits.transfers { fail("over the cluster's limit") }
+  }
+
+  /// However it was worked out when to begin: a burst and one more never begin within an interval.
+  private func checkRate(of url: String) {
+    guard let host = host(of: url), let rate = scheduler.transferQueue.rate else { return }
+    starts[host, default: []].append(now.instant)
+    let recent = starts[host, default: []].suffix(rate.burst + 1)
+    if recent.count > rate.burst, let first = recent.first, now.instant - first < rate.interval {
+      fail("\(host) is asked more often than its rate allows")
+    }
+  }
+
+  private func ride(_ item: Assignment, of batch: Batch, on id: WorkerID) {
+    rideCount += 1
+    guard let transfer = workers[id]?.joinableTransfer(of: item.url) else {
+      return mail.append(.workerLostBodies(id, [item.lease]))
+    }
+    workers[id]?.fetches.append(lease(item, of: batch, transfer: transfer.id))
+  }
+
+  private func lease(
+    _ item: Assignment, of batch: Batch, transfer: LeaseID
+  ) -> WorkerModel.Fetch {
+    WorkerModel.Fetch(
+      lease: item.lease, url: item.url, variant: batch.variant,
+      expireAfterMilliseconds: batch.expireAfterMilliseconds, transfer: transfer)
+  }
+
+  /// The host of a line; `nil` of one that is no URL.
+  func host(of line: String) -> String? {
+    if let known = hosts[line] { return known }
+    let host = (try? ImageURL(parsing: line))?.host
+    hosts[line] = .some(host)
+    return host
+  }
+}

@@ -1,0 +1,128 @@
+import ImgWire
+
+@testable import ImgCore
+
+/// What workers do, and what befalls them.
+extension Story {
+  private mutating func worker(where isFit: (WorkerModel) -> Bool) -> WorkerModel? {
+    cluster.workers.values.filter(isFit).sorted { $0.id < $1.id }.randomElement(using: &random)
+  }
+
+  mutating func answerLookup() {
+    guard let worker = worker(where: { !$0.lookups.isEmpty }) else { return }
+    cluster.answerLookup(of: worker.id)
+  }
+
+  /// A body is in, or its transfer has failed, or those who wanted it have all left.
+  mutating func endTransfer() {
+    guard let worker = worker(where: { $0.transfers.contains { $0.state == .receiving } }),
+      let transfer = worker.transfers.filter({ $0.state == .receiving })
+        .randomElement(using: &random)
+    else { return }
+    let leases = worker.fetches.filter { $0.transfer == transfer.id }
+    if leases.allSatisfy({ worker.cancelled.contains($0.lease) }) {
+      leases.forEach { cluster.finish($0, of: worker.id, .cancelled) }
+    } else if Int.random(in: 0..<5, using: &random) == 0 {
+      leases.forEach { cluster.finish($0, of: worker.id, .failure(.timeout)) }
+    } else {
+      cluster.transferred(transfer.id, of: worker.id)
+    }
+  }
+
+  /// A picture is decoded, and then stored or not.
+  mutating func endDecode() {
+    guard let worker = worker(where: { $0.transfers.contains { $0.state != .receiving } }),
+      let fetch = worker.fetches.filter({ worker.transfer($0.transfer)?.state != .receiving })
+        .randomElement(using: &random)
+    else { return }
+    // The body goes before the thumbnail is in the store, and who asks between comes too late.
+    let others = worker.fetches.count { $0.transfer == fetch.transfer }
+    if others == 1, worker.transfer(fetch.transfer)?.state == .held,
+      Bool.random(using: &random)
+    {
+      cluster.workers[worker.id]?.setState(.gone, of: fetch.transfer)
+      return
+    }
+    guard Int.random(in: 0..<4, using: &random) > 0 else {
+      return cluster.finish(fetch, of: worker.id, .failure(.corruptImage, stage: .decode))
+    }
+    if let key = cluster.key(fetch.url, fetch.variant), Bool.random(using: &random) {
+      cluster.store[key] = fetch.expireAfterMilliseconds
+    }
+    cluster.finish(fetch, of: worker.id, .fetchedSample)
+  }
+
+  // MARK: - Answers on their way
+
+  mutating func deliverMail() {
+    guard let index = cluster.mail.indices.randomElement(using: &random) else { return }
+    let event = cluster.mail.remove(at: index)
+    oldAnswers.append(event)
+    cluster.handle(event)
+  }
+
+  /// Said twice, or by a worker that is long dead.
+  mutating func repeatAnswer() {
+    guard let event = oldAnswers.randomElement(using: &random) else { return }
+    cluster.handle(event)
+  }
+
+  /// The worker lives on, but this is never heard of.
+  mutating func loseAnswer() {
+    guard let index = cluster.mail.indices.randomElement(using: &random) else { return }
+    cluster.mail.remove(at: index)
+  }
+
+  // MARK: - Processes
+
+  mutating func becomeReady() {
+    let killed = cluster.killed
+    guard let worker = worker(where: { !$0.isReady && !killed.contains($0.id) }) else { return }
+    cluster.ready(worker.id)
+  }
+
+  mutating func die() {
+    guard let worker = worker(where: { _ in true }) else { return }
+    // One slot's failed starts stay below the number that ends the cluster.
+    if !worker.isReady {
+      guard failedStartCount < Supervisor.failedStartsMaximum - 1 else { return }
+      failedStartCount += 1
+    }
+    let ends: [WorkerEnd] = [.left, .crashed("SIGSEGV"), .killed("SIGKILL")]
+    exit(worker, ends.randomElement(using: &random) ?? .left)
+  }
+
+  mutating func observe() {
+    let killed = cluster.killed
+    guard let worker = worker(where: { $0.isReady && !killed.contains($0.id) }) else { return }
+    let lease = worker.fetches.randomElement(using: &random)?.lease
+    let age = Duration.seconds(Int.random(in: 0...12, using: &random))
+    let time = lease == nil ? Duration.zero : .seconds(Int.random(in: 0...40, using: &random))
+    cluster.handle(
+      .workerObserved(
+        worker.id, Observation(heartbeatAge: age, decodingLease: lease, decodingTime: time)))
+  }
+
+  mutating func exitKilled() {
+    for id in cluster.killed {
+      if let worker = cluster.workers[id] { exit(worker, .killed("SIGKILL")) }
+    }
+  }
+
+  private mutating func exit(_ worker: WorkerModel, _ end: WorkerEnd) {
+    let decoding = Bool.random(using: &random) ? worker.fetches.first?.url : nil
+    cluster.exit(worker.id, end, decoding: decoding)
+  }
+
+  /// The coordinator is killed, and with it everything that was not durable.
+  mutating func restart() {
+    lateAnswerCount += cluster.scheduler.lateAnswerCount
+    restartCount += 1
+    // A failed start that no coordinator remembers counts no more.
+    failedStartCount = 0
+    // Its workers are gone too, and the next one's are numbered from 1 again.
+    oldAnswers = []
+    expectedViewers.formIntersection(cluster.answers.keys)
+    cluster.restart()
+  }
+}

@@ -1,0 +1,68 @@
+import ImgWire
+
+/// A worker process as the coordinator sees it: what it was told and has not answered.
+struct WorkerModel {
+  /// A lease of a fetch or of a ride.
+  struct Fetch {
+    let lease: LeaseID
+    let url: String
+    let variant: Variant
+    let expireAfterMilliseconds: Int64
+    /// The transfer on which it lives.
+    let transfer: LeaseID
+  }
+
+  /// A body on its way from the origin, or held.
+  struct Transfer {
+    enum State {
+      case receiving, held, gone
+    }
+
+    /// The lease that began it.
+    let id: LeaseID
+    let url: String
+    var state = State.receiving
+  }
+
+  let id: WorkerID
+  let slot: Int
+  var isReady = false
+  var lookups: [Batch] = []
+  var fetches: [Fetch] = []
+  var transfers: [Transfer] = []
+  var cancelled: Set<LeaseID> = []
+  var isDraining = false
+
+  /// Every lease it holds.
+  var leases: [LeaseID] {
+    lookups.flatMap { $0.items.map(\.lease) } + fetches.map(\.lease)
+  }
+
+  func transfer(_ id: LeaseID) -> Transfer? { transfers.first { $0.id == id } }
+
+  /// The newest transfer of the URL whose body is on its way or held.
+  func joinableTransfer(of url: String) -> Transfer? {
+    transfers.last { $0.url == url && $0.state != .gone }
+  }
+
+  mutating func setState(_ state: Transfer.State, of id: LeaseID) {
+    for index in transfers.indices where transfers[index].id == id {
+      transfers[index].state = state
+    }
+  }
+
+  /// Takes a lease out; a transfer without leases is over.
+  mutating func remove(_ lease: LeaseID) {
+    fetches.removeAll { $0.lease == lease }
+    cancelled.remove(lease)
+    transfers.removeAll { transfer in !fetches.contains { $0.transfer == transfer.id } }
+  }
+
+  /// What the origin is asked for: transfers that somebody wants.
+  var receiving: [Transfer] {
+    transfers.filter { transfer in
+      transfer.state == .receiving
+        && fetches.contains { $0.transfer == transfer.id && !cancelled.contains($0.lease) }
+    }
+  }
+}

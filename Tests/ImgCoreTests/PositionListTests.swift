@@ -1,0 +1,47 @@
+import Testing
+
+@testable import ClusterSimulation
+@testable import ImgCore
+
+/// Positions as ranges, against a plain set.
+@Suite struct PositionListTests {
+  @Test func `neighbours are one range`() {
+    var list = PositionList()
+    for position in [5, 7, 6, 1, 0, 9] { list.insert(position) }
+    #expect(list.rangeCount == 3)
+    #expect(list.first == 0)
+    #expect([0, 1, 5, 6, 7, 9].allSatisfy(list.contains))
+    #expect(![2, 4, 8, 10].contains(where: list.contains))
+  }
+
+  @Test func `a span holds as many positions as wanted, within its length`() {
+    var list = PositionList()
+    for position in [10, 11, 12, 20, 21, 5_000] { list.insert(position) }
+    #expect(list.span(count: 2, length: 100) == 10..<12)
+    #expect(list.span(count: 4, length: 100) == 10..<21)
+    #expect(list.span(count: 9, length: 100) == 10..<22)
+    #expect(PositionList().span(count: 1, length: 1) == nil)
+  }
+
+  @Test(arguments: 0..<20 as Range<UInt64>)
+  func `whatever is inserted and removed, it holds what a set holds`(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    var list = PositionList()
+    var set: Set<Int> = []
+    for _ in 0..<2_000 {
+      if Int.random(in: 0..<10, using: &random) > 0 {
+        let position = Int.random(in: 0..<500, using: &random)
+        if set.insert(position).inserted { list.insert(position) }
+      } else {
+        let start = Int.random(in: 0..<500, using: &random)
+        let removed = start..<start + Int.random(in: 0..<60, using: &random)
+        list.remove(removed)
+        set.subtract(removed)
+      }
+      #expect(list.first == set.min())
+    }
+    #expect((0..<600).filter(list.contains) == set.sorted())
+    let gaps = zip(set.sorted(), set.sorted().dropFirst()).count { $1 > $0 + 1 }
+    #expect(list.rangeCount == (set.isEmpty ? 0 : gaps + 1))
+  }
+}

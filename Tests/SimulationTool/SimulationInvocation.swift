@@ -1,0 +1,47 @@
+/// What is wrong with the command line, as a sentence.
+struct UsageError: Error {
+  let message: String
+}
+
+/// Which runs are wanted.
+struct SimulationInvocation {
+  /// The seeds are `firstSeed`, `firstSeed` + 1, …
+  private(set) var firstSeed: UInt64 = 0
+  private(set) var seedCount = 1_000
+  private(set) var stepCount = 400
+
+  static let usage = """
+    usage: scripts/simulate [--seeds N] [--from SEED] [--steps N]
+           scripts/simulate --seed SEED [--steps N]
+      --seeds N     how many runs, each with a seed of its own (1000)
+      --from SEED   the first of the seeds (0)
+      --seed SEED   replay one run
+      --steps N     how much happens in a run (400); a replay needs the number of the first run
+    """
+
+  init(_ arguments: [String]) throws(UsageError) {
+    var rest = arguments[...]
+    while let flag = rest.popFirst() {
+      switch flag {
+      case "--seeds": seedCount = Int(try Self.number(of: flag, in: &rest, 1...10_000_000))
+      case "--from": firstSeed = try Self.number(of: flag, in: &rest, 0...UInt64.max / 2)
+      case "--steps": stepCount = Int(try Self.number(of: flag, in: &rest, 1...1_000_000))
+      case "--seed":
+        firstSeed = try Self.number(of: flag, in: &rest, 0...UInt64.max / 2)
+        seedCount = 1
+      default: throw UsageError(message: "\(flag) is not known")
+      }
+    }
+  }
+
+  private static func number(
+    of flag: String, in rest: inout ArraySlice<String>, _ range: ClosedRange<UInt64>
+  ) throws(UsageError) -> UInt64 {
+    guard let text = rest.popFirst() else { throw UsageError(message: "\(flag) needs a number") }
+    guard let number = UInt64(text), range.contains(number) else {
+      throw UsageError(
+        message: "\(flag): \(text) is no number from \(range.lowerBound) to \(range.upperBound)")
+    }
+    return number
+  }
+}
