@@ -27,8 +27,9 @@ final class MultiHandle {
   private let pointer: UnsafeMutableRawPointer
   /// The callbacks' only context; lives as long as the multi handle.
   let requests = LoopRequests()
+  private var connectionLimit = 0
 
-  /// - Parameter connectionLimit: how many connections may be kept open for reuse.
+  /// - Parameter connectionLimit: see ``raiseConnectionLimit(to:)``.
   init(connectionLimit: Int) throws(CurlError) {
     guard let pointer = unsafe curl_multi_init() else {
       throw CurlError(operation: "curl_multi_init", reason: CURLE_OUT_OF_MEMORY.text)
@@ -55,7 +56,7 @@ final class MultiHandle {
         }
         return 0
       })
-    try check(unsafe curl_multi_setopt_long(pointer, CURLMOPT_MAXCONNECTS, connectionLimit))
+    try raiseConnectionLimit(to: max(connectionLimit, 1))
     // One transfer a connection, also with HTTP/2: a paused one then leaves its bytes in the
     // socket. On a shared connection libcurl would have to keep them for the sake of the others, up
     // to the stream's window of 32 MiB (curl_easy_pause(3)).
@@ -64,6 +65,17 @@ final class MultiHandle {
 
   deinit {
     unsafe curl_multi_cleanup(pointer)
+  }
+
+  /// Keeps up to so many connections open, if that is more than before.
+  ///
+  /// Whenever a transfer ends and there are more, those in use counted, libcurl closes the one that
+  /// lay idle longest (CURLMOPT_MAXCONNECTS(3)). So a limit below the number of transfers under way
+  /// would close every connection after one use. No transfer ever waits for it.
+  func raiseConnectionLimit(to limit: Int) throws(CurlError) {
+    guard limit > connectionLimit else { return }
+    try check(unsafe curl_multi_setopt_long(pointer, CURLMOPT_MAXCONNECTS, limit))
+    connectionLimit = limit
   }
 
   func add(_ easy: EasyHandle) throws(CurlError) {

@@ -16,8 +16,9 @@ package import ImgWire
 /// under way is not paused while no body is handed out, so something always goes on, and what is
 /// held passes the budget by at most one body.
 ///
-/// All transfers share answers of name servers and, one after the other, connections. Bound to the
-/// thread that made it.
+/// All transfers share answers of name servers and, one after the other, connections. At most as
+/// many connections stay open as transfers ever ran at once, or as the limits allowed at the start.
+/// Bound to the thread that made it.
 package final class TransferPool {
   private let settings: TransferSettings
   private let poller: Poller
@@ -48,7 +49,7 @@ package final class TransferPool {
       headers: try RequestHeaders(), budget: BodyBudget(byteCount: bodyBudgetByteCount))
     self.poller = poller
     self.tokenBase = tokenBase
-    multi = try MultiHandle(connectionLimit: max(limits.transfers, 1))
+    multi = try MultiHandle(connectionLimit: limits.transfers)
   }
 
   deinit {
@@ -189,6 +190,7 @@ package final class TransferPool {
     do throws(CurlError) {
       let easy = if let idle = idleHandles.popLast() { idle } else { try EasyHandle() }
       let transfer = try Transfer(id: id, url: url, easy: easy, settings: settings)
+      try multi.raiseConnectionLimit(to: active.count + 1)
       try multi.add(transfer.easy)
       settings.budget.begin(id)
       return transfer

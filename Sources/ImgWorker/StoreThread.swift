@@ -24,7 +24,7 @@ struct StoreThread {
   private let thread: ServiceThread<StoreWrite>
 
   private static let groupMaximum = 64
-  /// Beyond the puts of all fetches: lazy deletions, of which any may be dropped.
+  /// Beyond the puts of all leases: lazy deletions, of which any may be dropped.
   private static let deletionCapacity = 4_096
 
   /// - Parameter putCapacity: thumbnails that may wait; the worker's credits keep within it.
@@ -42,7 +42,7 @@ struct StoreThread {
 
   func put(_ thumbnail: NewThumbnail, lease: LeaseID) {
     let isQueued = thread.queue.push(.put(thumbnail, lease: lease))
-    precondition(isQueued, "the store's queue holds all fetches that the credits allow")
+    precondition(isQueued, "the store's queue holds all leases that the credits allow")
   }
 
   /// Deletes lazily: a record that is not deleted now is found stale again by the next look-up.

@@ -8,8 +8,9 @@ import ImgWire
 /// A worker process: one loop that talks to the coordinator, drives libcurl and looks up the store,
 /// beside one thread that decodes and one that writes.
 ///
-/// A URL's way through it: `look up` answers at once; `fetch` starts a transfer, whose body goes to
-/// the decoder, whose thumbnail goes to the store, whose commit makes the result.
+/// A URL's way through it: `look up` answers at once; `fetch` starts a transfer and `ride` joins
+/// one; the body goes to the decoder once for each of these leases, the thumbnail to the store,
+/// whose commit makes the result.
 final class Worker {
   private enum Token {
     static let channel: UInt64 = 0
@@ -21,21 +22,27 @@ final class Worker {
 
   private let channel: Channel<CoordinatorMessage, WorkerMessage>
   private let board: WorkerBoard
-  private let limits: Limits
-  private let store: SharedStore
+  let store: SharedStore
   private let poller: Poller
   private let pool: TransferPool
   private let decoded: Mailbox<DecodeResult>
   private let stored: Mailbox<StoreResult>
   private let decodeThread: DecodeThread
-  private let storeThread: StoreThread
+  let storeThread: StoreThread
 
   private var fetches: [LeaseID: Fetch] = [:]
+  private var transfers = SharedTransfers()
   private var isDraining = false
   /// What this round of the loop has to tell, sent as one message each at its end.
   private var transferred: [LeaseID] = []
+  private var gone: [LeaseID] = []
   private var finished: [FetchResults.Result] = []
 
+  /// The same for every setting, because limits change while the worker runs: all transfers that
+  /// the cluster may have under way, and as many leases again that ride on them or wait for the
+  /// decoder.
+  static let credits = Credits(
+    lookups: 256, leases: 2 * TransferLimits.transferRange.upperBound, backlog: 8)
   /// How often the loop runs at least, so that the watchdog sees that it can.
   private static let heartbeatInterval = Duration.seconds(2)
 
@@ -46,8 +53,7 @@ final class Worker {
   ) throws {
     self.channel = channel
     self.board = board
-    limits = welcome.limits
-    let credits = Self.credits(for: welcome)
+    let limits = welcome.limits
     store = try SharedStore(
       directory: welcome.storeDirectory,
       access: .readWrite(budgetByteCount: limits.storeBudgetByteCount))
@@ -61,20 +67,12 @@ final class Worker {
     decoded = try Mailbox()
     stored = try Mailbox()
     decodeThread = try DecodeThread(
-      vips: vips, limits: limits, board: board, capacity: credits.fetches, results: decoded)
-    storeThread = try StoreThread(store: store, putCapacity: credits.fetches, results: stored)
+      vips: vips, limits: limits, board: board, capacity: Self.credits.leases, results: decoded)
+    storeThread = try StoreThread(store: store, putCapacity: Self.credits.leases, results: stored)
     try poller.register(channel.descriptor, .read, token: Token.channel)
     try poller.register(decoded.descriptor, .read, token: Token.decoded)
     try poller.register(stored.descriptor, .read, token: Token.stored)
-    try channel.send(.ready(credits))
-  }
-
-  /// How much this worker takes at once: its share of the cluster's transfers, and a few bodies for
-  /// the decoder, so that it never waits for the network. When the decoder lags, the credits are
-  /// used up by what waits for it, and no new transfer begins.
-  static func credits(for welcome: Welcome) -> Credits {
-    let share = (welcome.limits.transfers + welcome.workerCount - 1) / welcome.workerCount
-    return Credits(lookups: 1_024, fetches: max(share, 8) + 8)
+    try channel.send(.ready(Self.credits))
   }
 
   // MARK: - The loop
@@ -115,7 +113,8 @@ final class Worker {
   private func handle(_ message: CoordinatorMessage) throws(ChannelError) {
     switch message {
     case .lookup(let batch): try channel.send(.lookedUp(lookUp(batch)))
-    case .fetch(let batch): begin(batch)
+    case .fetch(let batch): fetch(batch)
+    case .ride(let batch): ride(batch)
     case .cancel(let list): list.leases.forEach(cancel)
     case .drain: isDraining = true
     case .welcome: break
@@ -125,91 +124,90 @@ final class Worker {
   /// Tells the coordinator what this round has brought.
   private func report() throws {
     if !transferred.isEmpty { try channel.send(.transferred(LeaseList(leases: transferred))) }
+    if !gone.isEmpty { try channel.send(.gone(LeaseList(leases: gone))) }
     if !finished.isEmpty { try channel.send(.finished(FetchResults(results: finished))) }
     transferred.removeAll(keepingCapacity: true)
+    gone.removeAll(keepingCapacity: true)
     finished.removeAll(keepingCapacity: true)
     try poller.update(
       channel.descriptor, channel.hasUnsent ? [.read, .write] : .read, token: Token.channel)
   }
 
-  // MARK: - Looking up
-
-  /// Answers a batch from one snapshot of the store. A line that is no URL is a miss, whose fetch
-  /// says why.
-  private func lookUp(_ batch: Batch) -> LookupResults {
-    var wanted: [(lease: LeaseID, key: ContentKey)] = []
-    var hits: [LookupResults.Hit] = []
-    var misses: [LeaseID] = []
-    for item in batch.items {
-      if let url = try? ImageURL(parsing: item.url) {
-        wanted.append((item.lease, ContentKey(url: url, variant: batch.variant)))
-      } else {
-        misses.append(item.lease)
-      }
-    }
-    for ((lease, key), found) in zip(wanted, stored(wanted.map(\.key))) {
-      if case .stale = found { storeThread.removeStale(key) }
-      if case .hit(let stored) = found {
-        hits.append(LookupResults.Hit(lease: lease, thumbnail: stored.thumbnail))
-      } else {
-        misses.append(lease)
-      }
-    }
-    return LookupResults(hits: hits, misses: misses)
-  }
-
-  /// A store that cannot be read is a store without the records: the URLs are fetched.
-  private func stored(_ keys: [ContentKey]) -> [StoreLookup] {
-    let now = WallTime(rawValue: WallClock.milliseconds())
-    return (try? store.current().lookup(keys, at: now))
-      ?? [StoreLookup](repeating: .miss, count: keys.count)
-  }
-
   // MARK: - Fetching, decoding, storing
 
-  private func begin(_ batch: Batch) {
-    for item in batch.items {
+  /// Begins a transfer for each assignment.
+  private func fetch(_ batch: Batch) {
+    for fetch in admit(batch) {
+      transfers.begin(fetch.lease, url: fetch.url.text)
+      pool.start(fetch.lease.rawValue, url: fetch.url)
+    }
+  }
+
+  /// Puts each assignment on a transfer of its URL.
+  private func ride(_ batch: Batch) {
+    for fetch in admit(batch) {
+      switch transfers.ride(fetch.lease, url: fetch.url.text) {
+      case .receiving: break
+      case .holding(let share): decode(share)
+      case .gone:
+        fetches[fetch.lease] = nil
+        gone.append(fetch.lease)
+      }
+    }
+  }
+
+  /// Keeps the assignments that name a URL; the others have failed.
+  private func admit(_ batch: Batch) -> [Fetch] {
+    batch.items.compactMap { item in
       do throws(Failure) {
-        let url = try ImageURL(parsing: item.url)
-        fetches[item.lease] = Fetch(
-          lease: item.lease, url: url, variant: batch.variant,
-          expireAfterMilliseconds: batch.expireAfterMilliseconds)
-        pool.start(item.lease.rawValue, url: url)
+        let fetch = try Fetch(item, of: batch)
+        fetches[fetch.lease] = fetch
+        return fetch
       } catch {
         end(item.lease, with: .failed(error))
+        return nil
       }
     }
   }
 
   /// The transfer has ended.
   private func settle(_ transfer: FinishedTransfer) {
-    let lease = LeaseID(rawValue: transfer.id)
-    guard let fetch = fetches[lease] else { return }
-    fetches[lease]?.isTransferring = false
-    fetches[lease]?.bytesFetched = transfer.bytesReceived
+    let id = LeaseID(rawValue: transfer.id)
     switch transfer.result {
-    case .success(let body):
-      transferred.append(lease)
-      decodeThread.submit(
-        DecodeJob(
-          lease: lease, bytes: body.bytes, heldByteCount: body.heldByteCount,
-          variant: fetch.variant))
+    case .success(let fetched):
+      let shares = transfers.receive(
+        SharedTransfer.Body(
+          bytes: fetched.bytes, heldByteCount: fetched.heldByteCount,
+          receivedByteCount: transfer.bytesReceived),
+        by: id)
+      transferred += shares.map(\.lease)
+      shares.forEach(decode)
     case .failure(let failure):
-      end(lease, with: .failed(failure))
+      for lease in transfers.fail(id) { end(lease, with: .failed(failure)) }
     }
+  }
+
+  private func decode(_ share: SharedTransfer.Share) {
+    guard let fetch = fetches[share.lease] else { return }
+    fetches[share.lease]?.bytesFetched = share.bytesFetched
+    fetches[share.lease]?.sourceByteCount = share.body.receivedByteCount
+    decodeThread.submit(
+      DecodeJob(
+        lease: share.lease, bytes: share.body.bytes, variant: fetch.variant,
+        isUrgent: fetch.isUrgent, cancellation: fetch.cancellation))
   }
 
   /// The picture is decoded.
   private func settle(_ decode: DecodeResult) {
-    pool.releaseBody(byteCount: decode.releasedByteCount)
+    if let byteCount = transfers.decoded(decode.lease) { pool.releaseBody(byteCount: byteCount) }
     guard let fetch = fetches[decode.lease] else { return }
     switch decode.result {
-    case .success(let rendered) where !fetch.isCancelled:
+    case .success(let rendered) where !fetch.cancellation.isSet:
       fetches[decode.lease]?.thumbnail = rendered.thumbnail
       storeThread.put(
         fetch.stored(rendered, at: WallTime(rawValue: WallClock.milliseconds())),
         lease: decode.lease)
-    case .success:
+    case .success, nil:
       end(decode.lease, with: .cancelled)
     case .failure(let failure):
       end(decode.lease, with: .failed(failure))
@@ -227,14 +225,18 @@ final class Worker {
     }
   }
 
-  /// Nobody waits any more: a transfer is aborted, a decode runs to its end and is dropped.
+  /// Nobody waits any more: a transfer without other leases is aborted; a decode that has begun
+  /// runs to its end and is dropped.
   private func cancel(_ lease: LeaseID) {
     guard let fetch = fetches[lease] else { return }
-    if fetch.isTransferring {
-      pool.cancel(lease.rawValue)
+    switch transfers.leave(lease) {
+    case .left:
       end(lease, with: .cancelled)
-    } else {
-      fetches[lease]?.isCancelled = true
+    case .leftLast(let id):
+      pool.cancel(id.rawValue)
+      end(lease, with: .cancelled)
+    case .tooLate:
+      fetch.cancellation.set()
     }
   }
 

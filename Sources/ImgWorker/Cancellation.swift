@@ -1,0 +1,12 @@
+import Synchronization
+
+/// Tells other threads that nobody waits for a piece of work any more. Once set, it stays.
+final class Cancellation: Sendable {
+  private let flag = Atomic(false)
+
+  var isSet: Bool { flag.load(ordering: .relaxed) }
+
+  func set() {
+    flag.store(true, ordering: .relaxed)
+  }
+}

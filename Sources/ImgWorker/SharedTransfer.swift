@@ -1,0 +1,59 @@
+import ImgWire
+
+/// One transfer of a URL and the leases that it serves. Its body comes in once; each lease gets a
+/// decode of its own from it.
+///
+///     receiving ── the body is in ──► decoding ── the last decode is over ──► over
+///         └────── it failed, or the last lease left ───────────────────────────▲
+struct SharedTransfer {
+  /// A body that came in whole. Its bytes are shared, never copied.
+  struct Body {
+    let bytes: [UInt8]
+    /// What it counts against the transfer pool's budget.
+    let heldByteCount: Int
+    /// Bytes of bodies that the origin sent for it, those of redirects among them.
+    let receivedByteCount: Int
+  }
+
+  /// What one lease is to be decoded from.
+  struct Share {
+    let lease: LeaseID
+    let body: Body
+    /// What the lease's result reports as fetched. The bytes of a body are counted once, however
+    /// many leases are decoded from it.
+    let bytesFetched: Int
+  }
+
+  let url: String
+  /// Those whose decode is not over, in the order they joined; never empty before the end.
+  private(set) var leases: [LeaseID]
+  /// `nil` while it comes in.
+  private(set) var body: Body?
+
+  /// - Parameter lease: the lease that begins the transfer.
+  init(url: String, begunBy lease: LeaseID) {
+    self.url = url
+    leases = [lease]
+  }
+
+  /// - Returns: the lease's share if the body is in; else it comes from ``receive(_:)``.
+  mutating func join(_ lease: LeaseID) -> Share? {
+    leases.append(lease)
+    return body.map { Share(lease: lease, body: $0, bytesFetched: 0) }
+  }
+
+  /// - Returns: whether no lease is left.
+  mutating func leave(_ lease: LeaseID) -> Bool {
+    leases.removeAll { $0 == lease }
+    return leases.isEmpty
+  }
+
+  /// - Returns: a share for each lease. The first one counts the bytes: the lease that began the
+  ///   transfer or, if that has left, the one that joined first.
+  mutating func receive(_ body: Body) -> [Share] {
+    self.body = body
+    return leases.enumerated().map { index, lease in
+      Share(lease: lease, body: body, bytesFetched: index == 0 ? body.receivedByteCount : 0)
+    }
+  }
+}

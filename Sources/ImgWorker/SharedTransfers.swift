@@ -1,0 +1,89 @@
+import ImgWire
+
+/// The transfers whose bodies this worker receives or holds, and which lease is on which: single
+/// flight by URL. It decides and does nothing itself: the worker tells it what happened, and
+/// carries out the answer.
+///
+/// A transfer is named by the lease that began it, also after that lease has left.
+struct SharedTransfers {
+  /// What a lease finds that wants to ride.
+  enum Ride {
+    /// The body is on its way; the share comes with the others.
+    case receiving
+    /// The body is held: the lease can be decoded.
+    case holding(SharedTransfer.Share)
+    /// There is no body of the URL, nor will there be.
+    case gone
+  }
+
+  /// What becomes of a lease that nobody waits for any more.
+  enum Departure: Equatable {
+    /// It has left; the transfer goes on for others.
+    case left
+    /// It has left, and was the last one: this transfer is to be aborted.
+    case leftLast(LeaseID)
+    /// The body is in: the lease goes on to its decode.
+    case tooLate
+  }
+
+  private var transfers: [LeaseID: SharedTransfer] = [:]
+  private var transferOfLease: [LeaseID: LeaseID] = [:]
+  /// The newest last.
+  private var transfersOfURL: [String: [LeaseID]] = [:]
+
+  /// Puts a lease on a transfer of its own.
+  mutating func begin(_ lease: LeaseID, url: String) {
+    transfers[lease] = SharedTransfer(url: url, begunBy: lease)
+    transferOfLease[lease] = lease
+    transfersOfURL[url, default: []].append(lease)
+  }
+
+  /// Puts a lease on the newest transfer of the URL.
+  mutating func ride(_ lease: LeaseID, url: String) -> Ride {
+    guard let id = transfersOfURL[url]?.last else { return .gone }
+    transferOfLease[lease] = id
+    return transfers[id]?.join(lease).map(Ride.holding) ?? .receiving
+  }
+
+  /// Takes a lease off its transfer, if the body is still on its way.
+  mutating func leave(_ lease: LeaseID) -> Departure {
+    guard let id = transferOfLease[lease], transfers[id]?.body == nil else { return .tooLate }
+    transferOfLease[lease] = nil
+    guard transfers[id]?.leave(lease) == true else { return .left }
+    remove(id)
+    return .leftLast(id)
+  }
+
+  /// The transfer's body is in. It is held until every share was told to ``decoded(_:)``.
+  /// - Returns: a share for each lease of the transfer.
+  mutating func receive(_ body: SharedTransfer.Body, by id: LeaseID) -> [SharedTransfer.Share] {
+    transfers[id]?.receive(body) ?? []
+  }
+
+  /// The transfer has failed.
+  /// - Returns: the leases that fail with it.
+  mutating func fail(_ id: LeaseID) -> [LeaseID] {
+    let leases = remove(id)?.leases ?? []
+    for lease in leases { transferOfLease[lease] = nil }
+    return leases
+  }
+
+  /// The lease's decode is over, whatever came of it.
+  /// - Returns: what the body counted against the transfer pool's budget, when this was the last
+  ///   decode that used it and its memory is free; `nil` while others do.
+  mutating func decoded(_ lease: LeaseID) -> Int? {
+    guard let id = transferOfLease.removeValue(forKey: lease),
+      transfers[id]?.leave(lease) == true
+    else { return nil }
+    return remove(id)?.body?.heldByteCount
+  }
+
+  /// From now on nobody joins the transfer; older ones of its URL stay.
+  @discardableResult
+  private mutating func remove(_ id: LeaseID) -> SharedTransfer? {
+    guard let transfer = transfers.removeValue(forKey: id) else { return nil }
+    let others = transfersOfURL[transfer.url]?.filter { $0 != id } ?? []
+    transfersOfURL[transfer.url] = others.isEmpty ? nil : others
+    return transfer
+  }
+}

@@ -1,0 +1,154 @@
+import ImgWire
+import Testing
+
+@testable import ImgWorker
+
+/// Which lease is on which transfer, and what becomes of transfers and bodies.
+@Suite struct SharedTransfersTests {
+  private static let url = "http://example.com/a.jpg"
+  private static let body = SharedTransfer.Body(
+    bytes: [1, 2, 3], heldByteCount: 4_096, receivedByteCount: 30)
+
+  private var transfers = SharedTransfers()
+
+  // MARK: - Who is decoded
+
+  @Test mutating func `every lease of a transfer gets a share of its one body`() {
+    transfers.begin(1, url: Self.url)
+    #expect(transfers.ride(2, url: Self.url).isReceiving)
+    #expect(transfers.ride(3, url: Self.url).isReceiving)
+    let shares = transfers.receive(Self.body, by: 1)
+    #expect(shares.map(\.lease) == [1, 2, 3])
+    #expect(shares.map(\.body.bytes) == [[1, 2, 3], [1, 2, 3], [1, 2, 3]])
+  }
+
+  @Test mutating func `a lease that joins a body that is held gets its share at once`() {
+    transfers.begin(1, url: Self.url)
+    _ = transfers.receive(Self.body, by: 1)
+    let share = transfers.ride(2, url: Self.url).share
+    #expect(share?.lease == 2)
+    #expect(share?.body.bytes == [1, 2, 3])
+  }
+
+  @Test mutating func `a ride without a transfer of its URL finds it gone`() {
+    transfers.begin(1, url: Self.url)
+    #expect(transfers.ride(2, url: Self.url + "?other").isGone)
+  }
+
+  @Test mutating func `a ride finds the body gone once the last decode is over`() {
+    transfers.begin(1, url: Self.url)
+    _ = transfers.receive(Self.body, by: 1)
+    _ = transfers.decoded(1)
+    #expect(transfers.ride(2, url: Self.url).isGone)
+  }
+
+  @Test mutating func `a ride joins the newest transfer of its URL`() {
+    transfers.begin(1, url: Self.url)
+    transfers.begin(2, url: Self.url)
+    #expect(transfers.ride(3, url: Self.url).isReceiving)
+    #expect(transfers.receive(Self.body, by: 1).map(\.lease) == [1])
+    #expect(transfers.receive(Self.body, by: 2).map(\.lease) == [2, 3])
+  }
+
+  @Test mutating func `a ride joins an older transfer when the newest is over`() {
+    transfers.begin(1, url: Self.url)
+    transfers.begin(2, url: Self.url)
+    #expect(transfers.fail(2) == [2])
+    #expect(transfers.ride(3, url: Self.url).isReceiving)
+    #expect(transfers.receive(Self.body, by: 1).map(\.lease) == [1, 3])
+  }
+
+  // MARK: - Who reports the bytes
+
+  @Test mutating func `the lease that began the transfer reports its bytes, the others none`() {
+    transfers.begin(1, url: Self.url)
+    _ = transfers.ride(2, url: Self.url)
+    #expect(transfers.receive(Self.body, by: 1).map(\.bytesFetched) == [30, 0])
+    #expect(transfers.ride(3, url: Self.url).share?.bytesFetched == 0)
+  }
+
+  @Test mutating func `the first of those who stay reports the bytes when the beginner has left`() {
+    transfers.begin(1, url: Self.url)
+    _ = transfers.ride(2, url: Self.url)
+    _ = transfers.ride(3, url: Self.url)
+    _ = transfers.leave(1)
+    let shares = transfers.receive(Self.body, by: 1)
+    #expect(shares.map(\.lease) == [2, 3])
+    #expect(shares.map(\.bytesFetched) == [30, 0])
+  }
+
+  // MARK: - When the body is given back
+
+  @Test mutating func `a body is given back once, after the last decode`() {
+    transfers.begin(1, url: Self.url)
+    _ = transfers.ride(2, url: Self.url)
+    _ = transfers.receive(Self.body, by: 1)
+    #expect(transfers.decoded(1) == nil)
+    _ = transfers.ride(3, url: Self.url)
+    #expect(transfers.decoded(2) == nil)
+    #expect(transfers.decoded(3) == 4_096)
+    #expect(transfers.decoded(3) == nil)
+  }
+
+  @Test mutating func `each of two transfers of a URL gives its own body back`() {
+    transfers.begin(1, url: Self.url)
+    transfers.begin(2, url: Self.url)
+    _ = transfers.receive(Self.body, by: 1)
+    _ = transfers.receive(Self.body, by: 2)
+    #expect(transfers.decoded(1) == 4_096)
+    #expect(transfers.ride(3, url: Self.url).share != nil)
+    #expect(transfers.decoded(2) == nil)
+    #expect(transfers.decoded(3) == 4_096)
+  }
+
+  // MARK: - Failures
+
+  @Test mutating func `a transfer's failure ends every lease of it, and nobody joins it`() {
+    transfers.begin(1, url: Self.url)
+    _ = transfers.ride(2, url: Self.url)
+    #expect(transfers.fail(1) == [1, 2])
+    #expect(transfers.ride(3, url: Self.url).isGone)
+    #expect(transfers.decoded(2) == nil)
+  }
+
+  @Test mutating func `a lease that has left does not fail with the transfer`() {
+    transfers.begin(1, url: Self.url)
+    _ = transfers.ride(2, url: Self.url)
+    _ = transfers.leave(1)
+    #expect(transfers.fail(1) == [2])
+  }
+
+  // MARK: - Leaving
+
+  @Test mutating func `a transfer is aborted when its last lease leaves, whichever it is`() {
+    transfers.begin(1, url: Self.url)
+    _ = transfers.ride(2, url: Self.url)
+    #expect(transfers.leave(1) == .left)
+    #expect(transfers.leave(2) == .leftLast(1))
+    #expect(transfers.ride(3, url: Self.url).isGone)
+  }
+
+  @Test mutating func `a lease stays when the body is in, and holds it until its decode is over`() {
+    transfers.begin(1, url: Self.url)
+    _ = transfers.receive(Self.body, by: 1)
+    #expect(transfers.leave(1) == .tooLate)
+    #expect(transfers.ride(2, url: Self.url).share != nil)
+    #expect(transfers.decoded(1) == nil)
+    #expect(transfers.leave(1) == .tooLate, "its thumbnail is on its way to the store")
+    #expect(transfers.decoded(2) == 4_096)
+  }
+}
+
+extension SharedTransfers.Ride {
+  fileprivate var isReceiving: Bool {
+    if case .receiving = self { true } else { false }
+  }
+
+  fileprivate var isGone: Bool {
+    if case .gone = self { true } else { false }
+  }
+
+  fileprivate var share: SharedTransfer.Share? {
+    if case .holding(let share) = self { share } else { nil }
+  }
+}

@@ -1,0 +1,142 @@
+import ImgWire
+import ImgWorker
+import TestOrigin
+import TestPictures
+import Testing
+
+/// Several leases on one transfer, from their assignment to their results.
+@Suite(.timeLimit(.minutes(5))) struct SingleFlightTests {
+  private let origin: TestOrigin
+  private let picture: [UInt8]
+  private let worker: RunningWorker
+  private let url: String
+
+  init() throws {
+    origin = try TestOrigin()
+    picture = try PictureMaker.start().card(index: 1)
+    origin.serve("/a", .body(picture, delivery: .hold))
+    worker = try RunningWorker()
+    url = origin.baseURL + "/a"
+  }
+
+  /// An assignment of the URL whose thumbnail is this wide.
+  private func batch(_ lease: LeaseID, url: String? = nil, width: Int = 64) throws -> Batch {
+    Batch(
+      variant: try Variant(width: width, height: width), expireAfterMilliseconds: 60_000,
+      isUrgent: false,
+      items: [Assignment(lease: lease, url: url ?? self.url)])
+  }
+
+  @Test func `one transfer serves several variants, and its bytes are counted once`() throws {
+    try worker.send(.fetch(batch(1, width: 64)))
+    try worker.send(.ride(batch(2, width: 32)))
+    try worker.settle()
+    origin.release("/a")
+    let said = try worker.messages(untilEnded: 2)
+    #expect(said.transferred == [1, 2])
+    #expect(said.outcomes[1]?.width == 64)
+    #expect(said.outcomes[2]?.width == 32)
+    #expect(said.outcomes[1]?.bytesFetched == picture.count)
+    #expect(said.outcomes[2]?.bytesFetched == 0)
+    #expect(origin.counters("/a").requests == 1)
+  }
+
+  @Test func `a ride joins a body that waits for the decoder`() throws {
+    let early = (2...200).map { LeaseID(rawValue: $0) }
+    let late: LeaseID = 201
+    try worker.send(.fetch(batch(1)))
+    for lease in early { try worker.send(.ride(batch(lease, width: 256))) }
+    try worker.settle()
+    origin.release("/a")
+    let begun = try worker.messages { !$0.transferred.isEmpty }
+    // It is handled long before the last of so many decodes, one after the other, is over.
+    try worker.send(.ride(batch(late, width: 32)))
+    let said = try worker.messages(after: begun) { $0.gone.count + $0.outcomes.count >= 201 }
+    #expect(said.transferred == [1] + early)
+    #expect(said.outcomes[late]?.width == 32)
+    #expect(said.outcomes[late]?.bytesFetched == 0)
+  }
+
+  @Test func `each fetch starts a transfer of its own`() throws {
+    try worker.send(.fetch(batch(1)))
+    try worker.send(.fetch(batch(2)))
+    try worker.settle()
+    origin.release("/a")
+    let said = try worker.messages(untilEnded: 2)
+    #expect(said.outcomes.values.map(\.bytesFetched) == [picture.count, picture.count])
+    #expect(origin.counters("/a").requests == 2)
+  }
+
+  @Test func `a failure reaches every lease of the transfer`() throws {
+    origin.serve("/a", .response(Response(status: 404, body: picture, delivery: .hold)))
+    try worker.send(.fetch(batch(1)))
+    try worker.send(.ride(batch(2)))
+    try worker.settle()
+    origin.release("/a")
+    let said = try worker.messages(untilEnded: 2)
+    #expect(said.outcomes[1]?.failureCode == .httpStatus)
+    #expect(said.outcomes[2] == said.outcomes[1])
+    #expect(said.transferred.isEmpty)
+  }
+
+  @Test func `the transfer goes on when the lease that began it is cancelled`() throws {
+    try worker.send(.fetch(batch(1)))
+    try worker.send(.ride(batch(2)))
+    try worker.send(.cancel(LeaseList(leases: [1])))
+    #expect(try worker.messages(untilEnded: 1).outcomes == [1: .cancelled])
+    origin.release("/a")
+    let said = try worker.messages(untilEnded: 1)
+    #expect(said.transferred == [2])
+    #expect(said.outcomes[2]?.bytesFetched == picture.count)
+  }
+
+  @Test func `the transfer is aborted when its last lease is cancelled`() throws {
+    try worker.send(.fetch(batch(1)))
+    try worker.send(.ride(batch(2)))
+    #expect(origin.waitUntil { $0["/a"].inFlight == 1 })
+    try worker.send(.cancel(LeaseList(leases: [1, 2])))
+    try worker.send(.ride(batch(3)))
+    let said = try worker.messages(untilEnded: 3)
+    #expect(said.outcomes == [1: .cancelled, 2: .cancelled])
+    #expect(said.gone == [3])
+    #expect(origin.waitUntil { $0["/a"].aborted == 1 })
+  }
+
+  @Test func `a body that served several leases makes room for the next`() throws {
+    origin.release("/a")
+    var limits = Limits()
+    limits.workerMemoryByteCount = 2
+    let worker = try RunningWorker(limits: limits)
+    for first in stride(from: LeaseID.RawValue(1), to: 9, by: 2) {
+      try worker.send(.fetch(batch(LeaseID(rawValue: first))))
+      try worker.send(.ride(batch(LeaseID(rawValue: first + 1))))
+      let said = try worker.messages(untilEnded: 2)
+      #expect(said.outcomes[LeaseID(rawValue: first)]?.bytesFetched == picture.count)
+    }
+  }
+
+  @Test func `a ride whose transfer is over is gone, and one of no URL has failed`() throws {
+    origin.release("/a")
+    try worker.send(.fetch(batch(1)))
+    #expect(try worker.messages(untilEnded: 1).outcomes.keys.contains(1))
+    try worker.send(.ride(batch(2)))
+    try worker.send(.ride(batch(3, url: "mailto:somebody")))
+    let said = try worker.messages(untilEnded: 2)
+    #expect(said.gone == [2])
+    #expect(said.outcomes[3]?.failureCode == .unsupportedScheme)
+  }
+}
+
+extension Outcome {
+  fileprivate var width: Int? {
+    if case .done(let thumbnail, _, _) = self { thumbnail.width } else { nil }
+  }
+
+  fileprivate var bytesFetched: Int? {
+    if case .done(_, _, let byteCount) = self { byteCount } else { nil }
+  }
+
+  fileprivate var failureCode: Failure.Code? {
+    if case .failed(let failure) = self { failure.code } else { nil }
+  }
+}
