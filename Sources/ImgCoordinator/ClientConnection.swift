@@ -20,6 +20,8 @@ final class ClientConnection {
   /// The jobs it watches, with the state it was told last.
   var watches: [RequestID: JobStatus] = [:]
   var viewers: [RequestID: ViewerID] = [:]
+  /// Its changes of jobs that are not durable yet.
+  var changes: Set<RequestID> = []
   /// Set when it is to be closed once everything is sent.
   var isClosing = false
 
@@ -42,10 +44,10 @@ final class ClientConnection {
 
   /// Why a request of this number may not wait for an answer that comes later; `nil` when it may.
   func reasonNotToWait(for request: RequestID) -> String? {
-    if watches[request] != nil || viewers[request] != nil {
+    if watches[request] != nil || viewers[request] != nil || changes.contains(request) {
       return "a request of this number waits already"
     }
-    return watches.count + viewers.count < Self.pendingMaximum
+    return watches.count + viewers.count + changes.count < Self.pendingMaximum
       ? nil : "\(Self.pendingMaximum) requests of this client wait already"
   }
 }

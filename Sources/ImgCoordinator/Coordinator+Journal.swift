@@ -6,14 +6,17 @@ import ImgWire
 
 /// The journal: read here, written by its own thread.
 extension Coordinator {
-  func readLines(of job: JobID, from index: Int, limit: Int) {
+  func answer(_ request: LinePageRequest) {
+    guard scheduler.awaits(request) else { return }
     do throws(StoreError) {
-      let page = try journal.urls(of: job, from: index, limit: limit)
+      let page = try journal.urls(
+        of: request.job, positions: request.positions, order: request.order,
+        limit: request.limit)
       let lines = page.entries.map { JobLine(index: $0.index, text: $0.url) }
-      feed(.linesRead(job, lines, next: page.next))
+      feed(.linesRead(request, LinePage(lines: lines, next: page.next)))
     } catch {
       // Without its lists the coordinator cannot work, and going on would leave the job hanging.
-      log.note("job \(job) cannot be read from the journal: \(error)")
+      log.note("job \(request.job) cannot be read from the journal: \(error)")
       endNow(status: 1)
     }
   }
@@ -23,6 +26,7 @@ extension Coordinator {
       switch answer {
       case .applied(let operations):
         journalTrouble = nil
+        feed(.journaled(operations))
         for operation in operations { applied(operation) }
       case .refused(let operations, let reason):
         log.note("a list cannot be accepted: \(reason)")
@@ -39,25 +43,27 @@ extension Coordinator {
     case .createJob, .appendURLs:
       submissionPartIsWritten(of: operation.job)
     case .seal(let job):
-      accept(job)
-    case .start, .record, .finish, .cancel:
-      feed(.journaled(operation))
-    case .discard:
+      if let record = accept(job) { submissionIsAccepted(record) }
+    case .change(let job, let change, _):
+      changeIsDurable(of: job, change)
+    case .start, .record, .finish, .discard:
       break
     }
   }
 
-  /// The list is durable: its job runs, and its client may know the number.
-  private func accept(_ id: JobID) {
+  /// The list is durable, or its failures are open again: its job runs.
+  @discardableResult
+  func accept(_ id: JobID) -> JobRecord? {
     do throws(StoreError) {
       guard let record = try journal.job(id) else {
-        preconditionFailure("a sealed job is in the journal")
+        preconditionFailure("a job that was written is in the journal")
       }
       feed(.jobAccepted(record))
-      submissionIsAccepted(record)
+      return record
     } catch {
       log.note("job \(id) cannot be read from the journal: \(error)")
       endNow(status: 1)
+      return nil
     }
   }
 

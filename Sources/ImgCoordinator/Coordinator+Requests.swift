@@ -21,7 +21,8 @@ extension Coordinator {
     case .jobs(let request): listJobs(request, for: client)
     case .job(let request): reportJob(request, to: client)
     case .results(let request): listResults(request, for: client)
-    case .cancel(let request): cancelJob(request, for: client)
+    case .change(let request): change(request, for: client)
+    case .limit(let request): changeLimits(request, for: client)
     case .get(let request): get(request, for: client)
     case .stop(let request):
       send(.stopping(request), to: client)
@@ -53,8 +54,16 @@ extension Coordinator {
       workers: scheduler.workerStatuses { self.workers[$0]?.processID },
       transfers: scheduler.transferCount, activeJobs: scheduler.activeJobCount,
       viewers: scheduler.viewerCount, lateAnswers: scheduler.lateAnswerCount,
-      trouble: journalTrouble, limits: settings.limits)
+      discardedLate: scheduler.discardedLateCount, trouble: journalTrouble,
+      limits: scheduler.limits)
     send(.status(ClusterReply(id: request, cluster: cluster)), to: client)
+  }
+
+  /// They hold until the coordinator ends; its settings hold when it starts again.
+  private func changeLimits(_ request: LimitRequest, for client: ClientConnection) {
+    log.note("limits changed by client \(client.number)")
+    feed(.limitsChanged(request.limits))
+    reportStatus(to: client, request.id)
   }
 
   // MARK: - Jobs
@@ -86,25 +95,6 @@ extension Coordinator {
         client.watches[request.id] = status
       }
       return .job(JobReply(id: request.id, status: status))
-    }
-  }
-
-  private func cancelJob(_ request: JobRequest, for client: ClientConnection) {
-    answering(request.id, of: client) { () throws(StoreError) in
-      guard let status = try status(of: request.job) else {
-        return unknown(request.job, request.id)
-      }
-      guard !status.hasEnded else {
-        return .refused(
-          RequestRefusal(
-            id: request.id, code: .jobEnded,
-            message: "job \(request.job) is \(status.state.rawValue); nothing is left to cancel"))
-      }
-      if let refusal = refusalToWait(request.id, of: client) { return refusal }
-      // The answer is the job's end, like that of a watch.
-      client.watches[request.id] = status
-      feed(.cancelRequested(request.job))
-      return nil
     }
   }
 
@@ -165,12 +155,17 @@ extension Coordinator {
   // MARK: - Viewers
 
   private func get(_ request: GetRequest, for client: ClientConnection) {
+    guard (request.viewer?.utf8.count ?? 0) <= GetRequest.maximumViewerByteCount else {
+      return refuse(
+        request.id, of: client, .invalidRequest,
+        "a viewer's name has at most \(GetRequest.maximumViewerByteCount) bytes")
+    }
     if let refusal = refusalToWait(request.id, of: client) { return send(refusal, to: client) }
     lastViewer += 1
     let viewer = ViewerID(rawValue: lastViewer)
     client.viewers[request.id] = viewer
     waitingViewers[viewer] = (client.number, request.id)
-    feed(.viewerArrived(viewer, url: request.url, request.options))
+    feed(.viewerArrived(viewer, name: request.viewer, url: request.url, request.options))
   }
 
   func answer(_ viewer: ViewerID, _ outcome: Outcome) {
@@ -183,12 +178,12 @@ extension Coordinator {
 
   // MARK: - Answers
 
-  private func unknown(_ job: JobID, _ request: RequestID) -> CoordinatorReply {
+  func unknown(_ job: JobID, _ request: RequestID) -> CoordinatorReply {
     .refused(
       RequestRefusal(id: request, code: .unknownJob, message: "there is no job \(job)"))
   }
 
-  private func refusalToWait(
+  func refusalToWait(
     _ request: RequestID, of client: ClientConnection
   ) -> CoordinatorReply? {
     client.reasonNotToWait(for: request).map {
@@ -197,7 +192,7 @@ extension Coordinator {
   }
 
   /// Sends what `reply` makes, or why the journal could not be read.
-  private func answering(
+  func answering(
     _ request: RequestID, of client: ClientConnection,
     _ reply: () throws(StoreError) -> CoordinatorReply?
   ) {

@@ -26,7 +26,7 @@ extension Coordinator {
     client.submission = ClientConnection.OpenSubmission(request: submission.id, job: job)
     submitters[job] = client.number
     let record = JobRecord(
-      id: job, name: submission.name, options: submission.options,
+      id: job, name: submission.name, options: submission.options, order: submission.order,
       submittedAt: WallTime(rawValue: WallClock.milliseconds()))
     hand(.createJob(record), of: client)
   }

@@ -71,6 +71,8 @@ extension Coordinator {
       feed(.workerLookedUp(worker.id, results))
     case .transferred(let list):
       feed(.workerTransferred(worker.id, list.leases))
+    case .gone(let list):
+      feed(.workerLostBodies(worker.id, list.leases))
     case .finished(let results):
       feed(.workerFinished(worker.id, results.results))
     }
@@ -78,8 +80,7 @@ extension Coordinator {
 
   private var welcome: Welcome {
     Welcome(
-      hello: Hello(processID: ThisProcess.processID), workerCount: settings.limits.workers,
-      limits: settings.limits,
+      hello: Hello(processID: ThisProcess.processID), limits: scheduler.limits,
       storeDirectory: settings.storeDirectory,
       allowedNetworks: settings.allowedNetworks)
   }
@@ -97,7 +98,6 @@ extension Coordinator {
       log.note("worker \(worker.slot) (process \(worker.processID)) \(how)")
     }
     feed(.workerExited(id, end, decoding: observation.decodingLease))
-    endWhenWorkersHaveLeft()
   }
 
   /// What a worker said before it died still counts: it lies in the socket's buffer.

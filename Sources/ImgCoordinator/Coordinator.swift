@@ -36,6 +36,9 @@ final class Coordinator {
   var submitters: [JobID: UInt32] = [:]
   /// The clients that wait for a picture, with their request.
   var waitingViewers: [ViewerID: (client: UInt32, request: RequestID)] = [:]
+  var pendingChanges: [JobID: PendingChange] = [:]
+  /// Pages of lists that the scheduler wants, in their order.
+  private var pageRequests: [LinePageRequest] = []
   var lastClient: UInt32 = 0
   var lastViewer: UInt64 = 0
   var nextJob: JobID
@@ -69,7 +72,7 @@ final class Coordinator {
     poller = try Poller()
     journalAnswers = try Mailbox()
     journalWriter = try JournalWriter(journal: journal, answers: journalAnswers)
-    scheduler = Scheduler(limits: settings.limits)
+    scheduler = Scheduler(limits: settings.limits, at: Self.moment)
     nextJob = try journal.nextJobID()
     let now = ContinuousClock.now
     nextObservation = now
@@ -92,7 +95,15 @@ final class Coordinator {
       if case .ended(let status) = phase { return status }
       for readiness in try poller.wait(timeout: timeout()) { handle(readiness) }
       doWhatIsDue(at: .now)
+      readNextPage()
+      endWhenWorkersHaveLeft()
     }
+  }
+
+  /// One page a round, so that however much there is to read, everybody else is heard meanwhile.
+  private func readNextPage() {
+    guard !pageRequests.isEmpty else { return }
+    answer(pageRequests.removeFirst())
   }
 
   private func handle(_ readiness: Poller.Readiness) {
@@ -120,6 +131,7 @@ final class Coordinator {
   }
 
   private func deadlines() -> [ContinuousClock.Instant] {
+    guard pageRequests.isEmpty else { return [.now] }
     var deadlines: [ContinuousClock.Instant] = []
     if let deadline = scheduler.deadline { deadlines.append(deadline) }
     if !scheduler.isIdle { deadlines.append(nextObservation) }
@@ -180,13 +192,15 @@ final class Coordinator {
     defer { isFeeding = false }
     var next = 0
     while next < events.count {
-      let now = Moment(
-        instant: .now, wall: WallTime(rawValue: WallClock.milliseconds()))
-      let effects = scheduler.handle(events[next], at: now)
+      let effects = scheduler.handle(events[next], at: Self.moment)
       effects.forEach(carryOut)
       next += 1
     }
     events.removeAll(keepingCapacity: true)
+  }
+
+  private static var moment: Moment {
+    Moment(instant: .now, wall: WallTime(rawValue: WallClock.milliseconds()))
   }
 
   private func carryOut(_ effect: Effect) {
@@ -194,7 +208,7 @@ final class Coordinator {
     case .send(let message, let worker): send(message, to: worker)
     case .spawn(let worker, let slot): spawn(worker, slot: slot)
     case .kill(let worker): workers[worker]?.kill()
-    case .readLines(let job, let index, let limit): readLines(of: job, from: index, limit: limit)
+    case .readLines(let request): pageRequests.append(request)
     case .journal(let operation): journalWriter.submit(operation)
     case .answer(let viewer, let outcome): answer(viewer, outcome)
     case .jobEnded(let record): jobEnded(record)
@@ -217,13 +231,16 @@ final class Coordinator {
   /// Everything is done: the workers have been told to leave.
   private func leave() {
     phase = .leaving(until: .now + Self.leavingTime)
-    endWhenWorkersHaveLeft()
   }
 
-  func endWhenWorkersHaveLeft() {
+  /// Once the workers have left, whoever waits for the disk hears what it has taken, and then
+  /// nothing is left to do.
+  private func endWhenWorkersHaveLeft() {
     guard case .leaving = phase, workers.isEmpty else { return }
-    journalWriter.finish()
     phase = .ended(status: 0)
+    journalWriter.finish()
+    journalAnswered()
+    for client in clients.values { try? client.channel.flush(until: .now + .seconds(1)) }
   }
 
   /// No worker can be kept alive: whoever waits hears why.

@@ -20,8 +20,8 @@ struct JournalWriter {
   private let thread: ServiceThread<JournalOperation>
 
   /// Operations that may wait: more than the scheduler lets be unrecorded and all clients together
-  /// may have unwritten parts of lists.
-  private static let capacity = 1 << 20
+  /// may have unwritten parts of lists and changes of jobs.
+  private static let capacity = 1 << 21
   private static let groupMaximum = 8_192
   private static let retryPause = Duration.seconds(1)
 
@@ -39,13 +39,18 @@ struct JournalWriter {
           ThisProcess.pause(for: Self.retryPause)
           if queue.count > 0 { group.add(queue.take(upTo: Self.groupMaximum) ?? []) }
         }
+        // What is left of removed jobs goes a part with each group, and all of it in quiet times.
+        // When it fails, for want of room, the next group tries again.
+        while queue.count == 0, !queue.isClosed, (try? journal.removeLeftovers()) == true {}
       }
     }
   }
 
+  /// What comes after ``finish()`` is lost, as by a crash.
   func submit(_ operation: JournalOperation) {
     let isQueued = thread.queue.push(operation)
-    precondition(isQueued, "the journal's queue holds all that may be unrecorded")
+    precondition(
+      isQueued || thread.queue.isClosed, "the journal's queue holds all that may be unrecorded")
   }
 
   /// Writes what is queued, as far as the disk takes it, then ends the thread.
@@ -96,7 +101,7 @@ extension JournalOperation {
   var isPartOfSubmission: Bool {
     switch self {
     case .createJob, .appendURLs, .seal: true
-    case .discard, .start, .record, .finish, .cancel: false
+    case .discard, .start, .record, .finish, .change: false
     }
   }
 
@@ -104,7 +109,7 @@ extension JournalOperation {
     switch self {
     case .createJob(let record): record.id
     case .appendURLs(let id, _), .seal(let id), .discard(let id), .start(let id, _),
-      .record(let id, _, _), .finish(let id, _), .cancel(let id, _):
+      .record(let id, _, _), .finish(let id, _), .change(let id, _, _):
       id
     }
   }
