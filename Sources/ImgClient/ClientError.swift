@@ -1,3 +1,5 @@
+import Glibc
+import ImgSystem
 package import ImgTransport
 package import ImgWire
 
@@ -12,6 +14,11 @@ package enum ClientError: Error, CustomStringConvertible {
   case refused(RequestRefusal.Code, message: String)
   /// The connection ended before the answer.
   case connection(ChannelError)
+  /// The connection ended while a list was submitted.
+  ///
+  /// - isComplete: whether all of the list was sent. Only then may the coordinator have accepted
+  ///   it: no job begins before its list's end has arrived.
+  case submission(isComplete: Bool, ChannelError)
 
   package var description: String {
     switch self {
@@ -25,10 +32,30 @@ package enum ClientError: Error, CustomStringConvertible {
         + "end it with: kill \(theirs.processID)"
     case .refused(_, let message):
       message
-    case .connection(.closed):
+    case .connection(let error) where error.meansPeerGone:
       "the coordinator has gone; accepted jobs go on when it is started again (imgctl start)"
     case .connection(let error):
-      "the connection to the coordinator broke: \(error)"
+      Self.broken(error)
+    case .submission(let isComplete, let error):
+      (error.meansPeerGone ? "the coordinator has gone" : Self.broken(error))
+        + (isComplete
+          ? "; whether it accepted the list is not known: imgctl list tells"
+          : "; the list had not arrived whole and was not accepted")
+    }
+  }
+
+  private static func broken(_ error: ChannelError) -> String {
+    "the connection to the coordinator broke: \(error)"
+  }
+}
+
+extension ChannelError {
+  /// Whether the other process has left, as against a connection that is of no use.
+  fileprivate var meansPeerGone: Bool {
+    switch self {
+    case .closed: true
+    case .system(let error): error.code == EPIPE || error.code == ECONNRESET
+    case .timedOut, .framing, .message, .peerDoesNotRead: false
     }
   }
 }

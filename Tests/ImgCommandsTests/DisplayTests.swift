@@ -54,6 +54,11 @@ import Testing
     #expect(HumanText.number(value) == text)
   }
 
+  @Test(arguments: [(0, "0 jobs"), (1, "1 job"), (2, "2 jobs"), (1_000, "1000 jobs")])
+  func `a count has its noun in the number that it takes`(count: Int, text: String) {
+    #expect(HumanText.count(count, of: "job") == text)
+  }
+
   @Test(
     arguments: [
       (0, "0ms"), (850, "850ms"), (12_000, "12s"), (192_000, "3m 12s"), (3_600_000, "1h"),

@@ -31,7 +31,12 @@ import Testing
           status       show how the cluster or one job is
           wait         wait until a job has ended, and show how far it is
           failures     list the URLs of a job that failed: code, status, URL, reason
+          retry        try again what of a job failed and may pass by itself
+          pause        let nothing more of a job begin; what runs is finished
+          resume       let a paused job go on where it was
           cancel       stop a job; what it has made stays
+          priority     make a job more or less urgent than others
+          remove       forget jobs that have ended: lists and outcomes
           list         list the jobs, the newest first
           get          fetch one URL before all jobs and write its thumbnail
           export       write a job's thumbnails as files, with a manifest
@@ -40,6 +45,7 @@ import Testing
           cache rm     remove every thumbnail of some URLs from the store
           cache clean  remove what has expired from the store
           cache reset  remove everything from the store
+          limits       show the limits of the running coordinator, or change them
           start        start the coordinator; other commands do so themselves
           stop         finish what runs and stop the coordinator
 
@@ -101,8 +107,12 @@ import Testing
           --quality Q              Of the encoder, from 1 to 100. Default: 80.
           --expire-after DURATION  Keep the thumbnail so long after its download.
                                    Default: as the coordinator is set.
+          --delay DURATION         Wait so long before anything is looked up or fetched.
+                                   Default: 0s.
           --priority P             From -2, the least, to 2, the most urgent. Default:
                                    0.
+          --order ORDER            fifo: the first line first; lifo: the last line
+                                   first. Default: fifo.
           --name TEXT              What the job is called in lists.
           --wait                   Wait until the job has ended, and show how far it is.
           --json                   Print JSON: one object, or one a line where there are
@@ -126,9 +136,23 @@ import Testing
         """)
   }
 
+  @Test func `the help of limits names no defaults, because what is not given stays`() throws {
+    #expect(
+      try text("help limits").contains(
+        """
+        Options:
+          --transfers N           Transfers under way at a time.
+          --transfers-per-host N  Transfers from one host at a time.
+          --rate-per-host RATE    Transfers begun at one host in a time, such as 5/s or
+                                  30/m, or "none" for any number.
+
+        """))
+  }
+
   @Test(arguments: [
-    "submit", "status", "wait", "failures", "cancel", "list", "get", "export", "cache stat",
-    "cache ls", "cache rm", "cache clean", "cache reset", "start", "stop",
+    "submit", "status", "wait", "failures", "retry", "pause", "resume", "cancel", "priority",
+    "remove", "list", "get", "export", "cache stat", "cache ls", "cache rm", "cache clean",
+    "cache reset", "limits", "start", "stop",
   ])
   func `every command has a help of at most 80 columns, with an example that it reads`(
     command: String

@@ -35,18 +35,21 @@ import Testing
     let plain = try command("submit urls.txt", as: SubmitCommand.self)
     #expect(plain.listPath == "urls.txt")
     #expect(plain.options == RequestOptions(variant: .standard))
+    #expect(plain.order == .firstInFirstOut)
     #expect(!plain.isWaiting && !plain.isJSON)
 
     let full = try command(
       "submit - --size 640x480 --mode fill --crop --format webp --quality 90 "
-        + "--expire-after 2h --priority -2 --wait --json", as: SubmitCommand.self)
+        + "--expire-after 2h --priority -2 --delay 250ms --order lifo --wait --json",
+      as: SubmitCommand.self)
     #expect(full.listPath == "-")
     #expect(
       full.options
         == RequestOptions(
           variant: try Variant(
             width: 640, height: 480, mode: .fill, isCropped: true, format: .webp, quality: 90),
-          expireAfterMilliseconds: 7_200_000, priority: -2))
+          expireAfterMilliseconds: 7_200_000, priority: -2, delayMilliseconds: 250))
+    #expect(full.order == .lastInFirstOut)
     #expect(full.isWaiting && full.isJSON)
   }
 
@@ -75,6 +78,68 @@ import Testing
     #expect(try command("cancel 7", as: CancelCommand.self).job == job)
     let export = try command("export 7 out", as: ExportCommand.self)
     #expect(export.job == job && export.directory == "out")
+  }
+
+  @Test func `a job is paused, resumed, tried again and made more or less urgent`() throws {
+    let job = JobID(rawValue: 7)
+    #expect(try command("pause 7", as: PauseCommand.self).job == job)
+    let resume = try command("resume 7 --wait", as: ResumeCommand.self)
+    #expect(resume.job == job && resume.isWaiting)
+    let retry = try command("retry 7", as: RetryCommand.self)
+    #expect(retry.job == job && !retry.includesFinal && !retry.isWaiting && !retry.isJSON)
+    let retryAll = try command("retry 7 --all --wait --json", as: RetryCommand.self)
+    #expect(retryAll.includesFinal && retryAll.isWaiting && retryAll.isJSON)
+    #expect(try command("priority 7 2", as: PriorityCommand.self).priority == 2)
+    let least = try command("priority 7 -2", as: PriorityCommand.self)
+    #expect(least.job == job && least.priority == -2)
+  }
+
+  @Test func `jobs are removed by their numbers or by their age`() throws {
+    #expect(
+      try command("remove 7 12", as: RemoveCommand.self).subject
+        == .jobs([JobID(rawValue: 7), JobID(rawValue: 12)]))
+    #expect(
+      try command("remove --older-than 2d", as: RemoveCommand.self).subject
+        == .olderThan(milliseconds: 172_800_000))
+    #expect(
+      try command("remove --older-than 0s", as: RemoveCommand.self).subject
+        == .olderThan(milliseconds: 0))
+  }
+
+  @Test func `limits changes what is given, and nothing else`() throws {
+    #expect(try command("limits --json", as: LimitsCommand.self).change == nil)
+    #expect(
+      try command("limits --transfers 1", as: LimitsCommand.self).change
+        == TransferLimits(transfers: 1, transfersPerHost: nil, hostRatePerMinute: nil))
+    let change = "limits --transfers 3 --transfers-per-host 2 --rate-per-host 5/s"
+    #expect(
+      try command(change, as: LimitsCommand.self).change
+        == TransferLimits(transfers: 3, transfersPerHost: 2, hostRatePerMinute: 300))
+    #expect(
+      try command("limits --rate-per-host none", as: LimitsCommand.self).change
+        == TransferLimits(transfers: nil, transfersPerHost: nil, hostRatePerMinute: 0))
+  }
+
+  @Test(arguments: [("0.25", 250), ("3", 3_000), ("1.5m", 90_000)] as [(String, Int64)])
+  func `a delay is written as for sleep`(text: String, milliseconds: Int64) throws {
+    let submit = try command("submit - --delay \(text)", as: SubmitCommand.self)
+    #expect(submit.options.delayMilliseconds == milliseconds)
+    let get = try command("get http://h/ --delay \(text)", as: GetCommand.self)
+    #expect(get.options.delayMilliseconds == milliseconds)
+  }
+
+  @Test func `get may wait first, and is for a viewer`() throws {
+    let plain = try command("get http://h/", as: GetCommand.self)
+    #expect(plain.viewer == nil && plain.options.delayMilliseconds == 0)
+    let get = try command("get http://h/ --viewer left --delay 250ms", as: GetCommand.self)
+    #expect(get.viewer == "left" && get.options.delayMilliseconds == 250)
+    let longest = String(repeating: "v", count: GetRequest.maximumViewerByteCount)
+    #expect(try command("get http://h/ --viewer \(longest)", as: GetCommand.self).viewer == longest)
+    for name in ["", longest + "v"] {
+      #expect(
+        throws: UsageError("imgctl get: --viewer: a viewer's name has from 1 to 200 bytes")
+      ) { try invocation("get http://h/ --viewer=\(name)") }
+    }
   }
 
   @Test func `get writes to a file or to standard output`() throws {
@@ -146,20 +211,45 @@ import Testing
     ),
     ("submit a --priority 3", "imgctl submit: --priority: \"3\" is not from -2 to 2"),
     (
-      "submit a --expire-after 7",
-      "imgctl submit: --expire-after: \"7\" is not a duration; write a whole number with ms, s, m, h or d, such as 500ms or 10m"
+      "submit a --expire-after 7w",
+      "imgctl submit: --expire-after: \"7w\" is not a duration; write a number of seconds, or one with ms, s, m, h or d, such as 0.25, 500ms or 10m"
     ),
     ("wait seven", "imgctl wait: JOB: \"seven\" is no job; imgctl list shows their numbers"),
     ("cancel 0", "imgctl cancel: JOB: \"0\" is no job; imgctl list shows their numbers"),
     ("export 7", "imgctl export: DIR is missing: imgctl export JOB DIR [options]"),
     (
       "status 7 --limits",
-      "imgctl status: --limits is about the whole cluster and does not change; give it alone"
+      "imgctl status: --limits is about the whole cluster and is shown once; give it alone"
     ),
     (
       "get http://h/ --json -o -",
       "imgctl get: --json and --output - would both write to standard output"
     ),
+    ("get http://h/ --priority 1", "imgctl get: there is no option \"--priority\""),
+    (
+      "submit a --order filo",
+      "imgctl submit: --order: \"filo\" is none of fifo, lifo; did you mean fifo?"
+    ),
+    ("get http://h/ --delay 25h", "imgctl get: --delay: \"25h\" is not from 0s to 1d"),
+    (
+      "submit a --delay 0.0001",
+      "imgctl submit: --delay: \"0.0001\" is no whole multiple of 1ms"
+    ),
+    ("priority 7", "imgctl priority: P is missing: imgctl priority JOB P [options]"),
+    ("priority 7 -3", "imgctl priority: P: \"-3\" is not from -2 to 2"),
+    ("priority 7 -x", "imgctl priority: there is no option \"-x\""),
+    ("remove", "imgctl remove: name jobs by their numbers, or give --older-than; one of the two"),
+    (
+      "remove 7 --older-than 1d",
+      "imgctl remove: name jobs by their numbers, or give --older-than; one of the two"
+    ),
+    ("remove 7 x", "imgctl remove: JOB: \"x\" is no job; imgctl list shows their numbers"),
+    ("limits --transfers 0", "imgctl limits: --transfers: \"0\" is not from 1 to 1024"),
+    (
+      "limits --rate-per-host 100/h",
+      "imgctl limits: --rate-per-host: \"100/h\" is no whole number a minute; write 1/m or 2/m"
+    ),
+    ("limits --workers 3", "imgctl limits: there is no option \"--workers\""),
     ("cache rm", "imgctl cache rm: URL is missing: imgctl cache rm URL... [options]"),
     ("start --workers 0", "imgctl start: --workers: \"0\" is not from 1 to 256"),
   ])

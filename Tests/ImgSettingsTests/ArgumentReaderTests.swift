@@ -55,6 +55,13 @@ import Testing
     #expect(try read("-").text(of: Self.list) == "-")
   }
 
+  @Test func `a negative number is an operand`() throws {
+    let reader = try read("-2", "-17")
+    #expect(reader.text(of: Self.list) == "-2")
+    #expect(reader.texts(of: Self.extra) == ["-17"])
+    #expect(throws: UsageError("there is no option \"-2x\"")) { try read("a", "-2x") }
+  }
+
   @Test func `after two dashes everything is an operand`() throws {
     let reader = try read("--", "--wait", "--")
     #expect(!reader.contains(Self.wait))
@@ -74,6 +81,14 @@ import Testing
     #expect(throws: UsageError("URL is missing: t URL...")) {
       try ArgumentReader([], for: command)
     }
+  }
+
+  @Test func `an operand that may be left out or repeat takes none or all`() throws {
+    let jobs = OperandDescription("JOB", .any, help: "The jobs.")
+    let command = CommandDescription(name: "t", summary: "s", operands: [jobs])
+    #expect(command.synopsis == "t [JOB...]")
+    #expect(try ArgumentReader([], for: command).texts(of: jobs).isEmpty)
+    #expect(try ArgumentReader(["a", "b"], for: command).texts(of: jobs) == ["a", "b"])
   }
 
   @Test func `asking for help wins over what follows and what is missing`() throws {

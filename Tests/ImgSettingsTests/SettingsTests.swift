@@ -64,8 +64,9 @@ import Testing
 
   @Test func `every limit is set by its flag`() throws {
     let found = try settings([
-      "--workers=1", "--transfers=2", "--transfers-per-host=3", "--connect-timeout=4ms",
-      "--transfer-timeout=5ms", "--stall-timeout=6ms", "--max-redirects=7", "--max-body=8",
+      "--workers=1", "--transfers=2", "--transfers-per-host=3", "--rate-per-host=4/m",
+      "--connect-timeout=4ms", "--transfer-timeout=5ms", "--stall-timeout=6ms", "--max-redirects=7",
+      "--max-body=8",
       "--max-pixels=9", "--max-frames=10", "--decode-timeout=11ms", "--worker-memory=64M",
       "--store-budget=13M", "--default-expiry=14ms",
     ])
@@ -73,6 +74,7 @@ import Testing
     limits.workers = 1
     limits.transfers = 2
     limits.transfersPerHost = 3
+    limits.hostRatePerMinute = 4
     limits.connectTimeoutMilliseconds = 4
     limits.transferTimeoutMilliseconds = 5
     limits.stallTimeoutMilliseconds = 6
@@ -90,8 +92,10 @@ import Testing
   @Test(arguments: [
     ("--workers=0", "--workers: \"0\" is not from 1 to 256"),
     ("--workers=257", "--workers: \"257\" is not from 1 to 256"),
+    ("--transfers=0", "--transfers: \"0\" is not from 1 to 1024"),
     ("--transfers=1025", "--transfers: \"1025\" is not from 1 to 1024"),
     ("--transfers-per-host=0", "--transfers-per-host: \"0\" is not from 1 to 1024"),
+    ("--rate-per-host=10001/s", "--rate-per-host: \"10001/s\" is not from 1/m to 10000/s"),
     ("--connect-timeout=0s", "--connect-timeout: \"0s\" is not from 1ms to 36500d"),
     ("--max-redirects=101", "--max-redirects: \"101\" is not from 0 to 100"),
     ("--max-body=0", "--max-body: \"0\" is not from 1 to 16G"),
@@ -139,7 +143,8 @@ import Testing
     [], ["--idle-exit=90s", "--workers=3"],
     [
       "--socket=/s", "--data-dir=/d", "--worker-executable=/w", "--max-pixels=123456",
-      "--max-body=1500", "--allow-network=10.0.0.0/8", "--allow-network=::1",
+      "--max-body=1500", "--rate-per-host=90/m", "--allow-network=10.0.0.0/8",
+      "--allow-network=::1",
     ],
   ])
   func `the arguments of settings say the same settings again`(arguments: [String]) throws {
@@ -161,15 +166,32 @@ import Testing
     var limits = Limits()
     limits.maxBodyByteCount = 1 << 30
     let rows = Setting.rows(of: limits)
-    #expect(rows.count == 14)
+    #expect(rows.count == 15)
     #expect(
       rows.map { "\($0.flag) \($0.value) \($0.defaultText)" } == [
         "--workers auto auto", "--transfers 64 64", "--transfers-per-host 8 8",
-        "--connect-timeout 10s 10s", "--transfer-timeout 1m 1m", "--stall-timeout 20s 20s",
+        "--rate-per-host none none", "--connect-timeout 10s 10s", "--transfer-timeout 1m 1m",
+        "--stall-timeout 20s 20s",
         "--max-redirects 10 10", "--max-body 1G 100M", "--max-pixels 100MP 100MP",
         "--max-frames 1000 1000", "--decode-timeout 30s 30s", "--worker-memory 1G 1G",
         "--store-budget 400M 400M", "--default-expiry 7d 7d",
       ])
+  }
+
+  @Test func `a command that changes limits is told what is given, not what the environment says`()
+    throws
+  {
+    let command = CommandDescription(name: "t", summary: "s", options: TransferLimits.options)
+    let reader = try ArgumentReader(["--rate-per-host=30/m"], for: command)
+    #expect(
+      try TransferLimits(reader)
+        == TransferLimits(transfers: nil, transfersPerHost: nil, hostRatePerMinute: 30))
+    #expect(
+      TransferLimits.options.map(\.usage)
+        == ["--transfers N", "--transfers-per-host N", "--rate-per-host RATE"])
+    #expect(throws: UsageError("--transfers-per-host: \"0\" is not from 1 to 1024")) {
+      try TransferLimits(try ArgumentReader(["--transfers-per-host=0"], for: command))
+    }
   }
 
   @Test func `places hold in any working directory and have one spelling`() {

@@ -13,6 +13,39 @@ import Testing
 
   @Test(
     arguments: [
+      ("0.25s", 250), ("1.5h", 5_400_000), ("0.5ms", nil), ("1.0ms", 1), ("0.001s", 1),
+      ("0.0005s", nil), ("0.00050000m", 30), ("1.00000001d", nil), ("0.0000001157d", nil),
+      ("0.00001d", 864), ("1.0000000000000000000000000s", 1_000),
+      ("0.0000000000000000000000001s", nil), ("9.99999999999999999d", nil),
+    ] as [(String, Int64?)])
+  func `a decimal is a duration where it comes to whole milliseconds`(
+    text: String, milliseconds: Int64?
+  ) throws {
+    guard let milliseconds else {
+      #expect(throws: InvalidValue("\"\(text)\" is no whole multiple of 1ms")) {
+        try UnitScale.duration.value(parsing: text)
+      }
+      return
+    }
+    #expect(try UnitScale.duration.value(parsing: text) == milliseconds)
+  }
+
+  @Test(arguments: [("0", 0), ("3", 3_000), ("0.25", 250), ("30", 30_000)] as [(String, Int64)])
+  func `a duration without a unit is seconds`(text: String, milliseconds: Int64) throws {
+    #expect(try UnitScale.duration.value(parsing: text) == milliseconds)
+  }
+
+  @Test(arguments: ["1.5G", "0.5", "1.0K"])
+  func `a size is a whole number`(text: String) {
+    #expect(
+      throws: InvalidValue(
+        "\"\(text)\" is not a size; write a whole number of bytes, or one with K, M, G or T, "
+          + "such as 64K or 2G")
+    ) { try UnitScale.size.value(parsing: text) }
+  }
+
+  @Test(
+    arguments: [
       ("64K", 64 << 10), ("100M", 100 << 20), ("2G", 2 << 30), ("1t", 1 << 40), ("1000", 1_000),
     ] as [(String, Int64)])
   func `a size is bytes in binary units`(text: String, bytes: Int64) throws {
@@ -25,13 +58,17 @@ import Testing
   }
 
   @Test(arguments: [
-    "", "s", "30", "-1s", "+1s", "1.5h", "1 s", " 1s", "1s ", "1w", "1h30m", "٣s", "1S\u{301}",
+    "", "s", "-1s", "+1s", "-1", "1.s", ".5s", "1.", ".", "1,5h", "1.5.5h", "1e3", "1 s",
+    " 1s", "1s ", "1w", "1h30m", "٣s", "1S\u{301}",
   ])
-  func `what is not a whole number and one unit is no duration`(text: String) {
+  func `what is not a number and one unit is no duration`(text: String) {
     #expect(throws: InvalidValue.self) { try UnitScale.duration.value(parsing: text) }
   }
 
-  @Test(arguments: ["9223372036854775808s", "106751991168d", "99999999999999999999999ms"])
+  @Test(arguments: [
+    "9223372036854775808s", "106751991168d", "99999999999999999999999ms", "9223372036854775.808",
+    "99999999999999999999999.5",
+  ])
   func `a duration beyond 64 bits is too large`(text: String) {
     #expect(throws: InvalidValue("\"\(text)\" is too large")) {
       try UnitScale.duration.value(parsing: text)
@@ -41,9 +78,9 @@ import Testing
   @Test func `an error says how to write a value`() {
     #expect(
       throws: InvalidValue(
-        "\"30\" is not a duration; write a whole number with ms, s, m, h or d, "
-          + "such as 500ms or 10m")
-    ) { try UnitScale.duration.value(parsing: "30") }
+        "\"30x\" is not a duration; write a number of seconds, or one with ms, s, m, h or d, "
+          + "such as 0.25, 500ms or 10m")
+    ) { try UnitScale.duration.value(parsing: "30x") }
   }
 
   @Test(

@@ -5,22 +5,26 @@ package import ImgWire
 /// `imgctl cancel`: stops a job.
 package struct CancelCommand: Command {
   package let job: JobID
+  package let isJSON: Bool
 
   package static let description = CommandDescription(
     name: "imgctl cancel", summary: "stop a job; what it has made stays",
     operands: [.job],
-    options: OptionDescription.places,
-    examples: [.init("imgctl cancel 7", "Ends when the job has stopped.")])
+    options: [.json] + OptionDescription.places,
+    examples: [
+      .init("imgctl cancel 7", "Ends when the stop is on disk; imgctl retry 7 takes it up again.")
+    ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     job = try arguments.job()
+    isJSON = arguments.contains(.json)
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let status = try context.coordinator().cancel(job)
-    context.note(
-      "job \(job) cancelled: \(status.done) done, \(status.failed) failed, "
-        + "\(status.cancelled) cancelled\n")
-    return .success
+    let status = try context.coordinator().change(job, .cancel)
+    return try context.show(
+      status, isJSON: isJSON,
+      orSay: "job \(job) cancelled: \(status.done) done, \(status.failed) failed, "
+        + "\(status.cancelled) cancelled")
   }
 }

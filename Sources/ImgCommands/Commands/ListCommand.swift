@@ -16,16 +16,9 @@ package struct ListCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let client = try context.coordinator()
     var table = JobTable(at: context.now)
-    var oldest: JobID?
-    while true {
-      let page = try client.jobs(before: oldest)
-      for status in page.jobs {
-        if isJSON { try context.output.write(json: status) } else { table.add(status) }
-      }
-      oldest = page.jobs.last?.job
-      guard page.hasMore, oldest != nil else { break }
+    try context.coordinator().forEachJob { status in
+      if isJSON { try context.output.write(json: status) } else { table.add(status) }
     }
     if !isJSON { try context.output.write(table.rendered) }
     return .success

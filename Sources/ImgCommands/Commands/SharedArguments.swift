@@ -6,6 +6,9 @@ extension OptionDescription {
   static let json = OptionDescription(
     "--json", help: "Print JSON: one object, or one a line where there are many.")
 
+  static let wait = OptionDescription(
+    "--wait", help: "Wait until the job has ended, and show how far it is.")
+
   /// Where the coordinator and its data are: every command has them.
   static let places = [Setting.socket.option, Setting.dataDirectory.option]
 }
@@ -13,6 +16,31 @@ extension OptionDescription {
 /// Operands that several commands have.
 extension OperandDescription {
   static let job = OperandDescription("JOB", help: "The number that submit printed.")
+}
+
+extension RequestOptions {
+  static let priorityHelp = "From -2, the least, to 2, the most urgent."
+
+  /// Reads a priority, the only number with a sign.
+  static func priority(parsing text: String) throws(InvalidValue) -> Int {
+    guard let number = Int(text), priorityRange.contains(number) else {
+      throw InvalidValue("\(Spelling.quoted(text)) is not from -2 to 2")
+    }
+    return number
+  }
+}
+
+extension RawRepresentable<String> where Self: CaseIterable {
+  /// Reads one of a few words.
+  init(parsing text: String) throws(InvalidValue) {
+    guard let choice = Self(rawValue: text) else {
+      let words = Self.allCases.map(\.rawValue)
+      throw InvalidValue(
+        "\(Spelling.quoted(text)) is none of \(words.joined(separator: ", "))"
+          + Spelling.suggestion(for: text, among: words))
+    }
+    self = choice
+  }
 }
 
 extension JobID {

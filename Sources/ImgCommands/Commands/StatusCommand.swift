@@ -37,7 +37,7 @@ package struct StatusCommand: Command {
     let areLimitsWanted = arguments.contains(Self.limits)
     let job = try arguments.value(of: Self.job, JobID.init(parsing:))
     guard !areLimitsWanted || (job == nil && !isWatching) else {
-      throw UsageError("--limits is about the whole cluster and does not change; give it alone")
+      throw UsageError("--limits is about the whole cluster and is shown once; give it alone")
     }
     subject = job.map(Subject.job) ?? (areLimitsWanted ? .limits : .cluster)
   }
@@ -45,7 +45,9 @@ package struct StatusCommand: Command {
   package func run(in context: CommandContext) throws -> ExitCode {
     switch subject {
     case .job(let job): try showJob(job, in: context)
-    case .limits: try showLimits(in: context)
+    case .limits:
+      try LimitTable.show(
+        try context.runningCoordinator().status().limits, isJSON: isJSON, in: context)
     case .cluster: try showCluster(in: context)
     }
   }
@@ -56,10 +58,7 @@ package struct StatusCommand: Command {
       try show(try client.status(of: job), in: context)
       return .success
     }
-    let follower = JobFollower(in: context, isQuiet: isJSON)
-    let status = try follower.follow(job, client: client)
-    if isJSON { try context.output.write(json: status) }
-    return try follower.conclude(status)
+    return try JobFollower(in: context, isJSON: isJSON).follow(job, client: client)
   }
 
   private func show(_ status: JobStatus, in context: CommandContext) throws {
@@ -67,20 +66,6 @@ package struct StatusCommand: Command {
     var table = JobTable(at: context.now)
     table.add(status)
     try context.output.write(table.rendered)
-  }
-
-  private func showLimits(in context: CommandContext) throws -> ExitCode {
-    let limits = try context.runningCoordinator().status().limits
-    if isJSON {
-      try context.output.write(json: limits)
-    } else {
-      var table = Table([.text("limit"), .text("flag"), .text("value"), .text("default")])
-      for row in Setting.rows(of: limits) {
-        table.addRow([row.name, row.flag, row.value, row.defaultText])
-      }
-      try context.output.write(table.rendered)
-    }
-    return .success
   }
 
   private func showCluster(in context: CommandContext) throws -> ExitCode {

@@ -7,6 +7,7 @@ package struct SubmitCommand: Command {
   /// `-` for standard input.
   package let listPath: String
   package let options: RequestOptions
+  package let order: LineOrder
   /// What the person calls the job, for lists.
   package let name: String?
   package let isWaiting: Bool
@@ -18,14 +19,18 @@ package struct SubmitCommand: Command {
       + "with # do not count.")
   private static let name = OptionDescription(
     "--name", "TEXT", help: "What the job is called in lists.")
-  private static let wait = OptionDescription(
-    "--wait", help: "Wait until the job has ended, and show how far it is.")
+  private static let priority = OptionDescription(
+    "--priority", "P", help: "\(RequestOptions.priorityHelp) Default: 0.")
+  private static let order = OptionDescription(
+    "--order", "ORDER",
+    help: "fifo: the first line first; lifo: the last line first. Default: fifo.")
 
   package static let description = CommandDescription(
     name: "imgctl submit",
     summary: "fetch a list of URLs and keep their thumbnails",
     operands: [list],
-    options: VariantOptions.options + [name, wait, .json] + OptionDescription.places,
+    options: VariantOptions.options + [priority, order, name, .wait, .json]
+      + OptionDescription.places,
     notes: ["Prints the job's number, by which other commands know it."],
     examples: [
       .init("imgctl submit urls.txt", "Every picture inside 256x256."),
@@ -36,9 +41,12 @@ package struct SubmitCommand: Command {
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     listPath = arguments.text(of: Self.list)
-    options = try VariantOptions.request(in: arguments)
+    options = try VariantOptions.request(
+      in: arguments,
+      priority: try arguments.value(of: Self.priority, RequestOptions.priority(parsing:)) ?? 0)
+    order = try arguments.value(of: Self.order, LineOrder.init(parsing:)) ?? .firstInFirstOut
     name = arguments.texts(of: Self.name)?.last
-    isWaiting = arguments.contains(Self.wait)
+    isWaiting = arguments.contains(.wait)
     isJSON = arguments.contains(.json)
   }
 
@@ -47,14 +55,13 @@ package struct SubmitCommand: Command {
     // Before a coordinator is bothered: a list that cannot be read, or holds nothing, is no job.
     var batches = try firstBatches(of: &list)
     let client = try context.coordinator()
-    let submitted = try client.submit(name: name, options: options) {
+    let submitted = try client.submit(name: name, options: options, order: order) {
       while batches.isEmpty {
         guard let more = try list.next() else { return nil }
         batches = more
       }
       return batches.removeFirst()
     }
-    let follower = JobFollower(in: context, isQuiet: isJSON)
     guard isWaiting else {
       try isJSON
         ? context.output.write(json: submitted.report)
@@ -65,9 +72,7 @@ package struct SubmitCommand: Command {
       try context.output.write("\(submitted.job)\n")
       try context.output.flush()
     }
-    let status = try follower.follow(submitted.job, client: client)
-    if isJSON { try context.output.write(json: status) }
-    return try follower.conclude(status)
+    return try JobFollower(in: context, isJSON: isJSON).follow(submitted.job, client: client)
   }
 
   private func firstBatches(of list: inout ListFile) throws -> [[String]] {

@@ -1,7 +1,7 @@
 import ImgSettings
 import ImgWire
 
-/// The options that say what is to be made of a picture, and how urgently.
+/// The options that say what is to be made of a picture, and when.
 enum VariantOptions {
   private static let size = OptionDescription(
     "--size", "WxH", help: "The box in pixels; one number N is NxN. Default: 256x256.")
@@ -19,42 +19,46 @@ enum VariantOptions {
   private static let expiry = OptionDescription(
     "--expire-after", "DURATION",
     help: "Keep the thumbnail so long after its download. Default: as the coordinator is set.")
-  private static let priority = OptionDescription(
-    "--priority", "P", help: "From -2, the least, to 2, the most urgent. Default: 0.")
+  private static let delay = OptionDescription(
+    "--delay", "DURATION",
+    help: "Wait so long before anything is looked up or fetched. Default: 0s.")
 
-  static let options = [size, mode, crop, format, quality, expiry, priority]
+  static let options = [size, mode, crop, format, quality, expiry, delay]
 
-  /// - Parameter arguments: of a command that lists ``options``.
-  static func request(in arguments: ArgumentReader) throws(UsageError) -> RequestOptions {
-    let standard = Variant.standard
-    let box = try arguments.value(of: size, box) ?? (standard.width, standard.height)
-    let isCropped = arguments.contains(crop)
-    let mode =
-      try arguments.value(of: mode) { (text) throws(InvalidValue) in
-        try choice(text, of: Variant.Mode.allCases)
-      } ?? (isCropped ? .fill : standard.mode)
-    let format =
-      try arguments.value(of: format) { (text) throws(InvalidValue) in
-        try choice(text, of: Variant.Format.allCases)
-      } ?? standard.format
-    let quality =
-      try arguments.value(of: quality) { (text) throws(InvalidValue) in
-        try number(text, in: Variant.qualityRange)
-      } ?? standard.quality
-    let variant: Variant
-    do {
-      variant = try Variant(
-        width: box.0, height: box.1, mode: mode, isCropped: isCropped, format: format,
-        quality: quality)
-    } catch {
-      throw UsageError("\(error)")
-    }
-    return RequestOptions(
-      variant: variant,
+  /// - Parameters:
+  ///   - arguments: of a command that lists ``options``.
+  ///   - priority: among jobs.
+  static func request(
+    in arguments: ArgumentReader, priority: Int = 0
+  ) throws(UsageError) -> RequestOptions {
+    RequestOptions(
+      variant: try variant(in: arguments),
       expireAfterMilliseconds: try arguments.value(of: expiry) { (text) throws(InvalidValue) in
         try UnitScale.duration.value(parsing: text, in: Settings.durationRangeMilliseconds)
       },
-      priority: try arguments.value(of: priority, priority) ?? 0)
+      priority: priority,
+      delayMilliseconds: try arguments.value(of: delay) { (text) throws(InvalidValue) in
+        try UnitScale.duration.value(parsing: text, in: RequestOptions.delayRangeMilliseconds)
+      } ?? 0)
+  }
+
+  private static func variant(in arguments: ArgumentReader) throws(UsageError) -> Variant {
+    let standard = Variant.standard
+    let box = try arguments.value(of: size, box) ?? (standard.width, standard.height)
+    let isCropped = arguments.contains(crop)
+    let mode = try arguments.value(of: mode, Variant.Mode.init(parsing:))
+    let format = try arguments.value(of: format, Variant.Format.init(parsing:))
+    let quality = try arguments.value(of: quality) { (text) throws(InvalidValue) in
+      try number(text, in: Variant.qualityRange)
+    }
+    do {
+      return try Variant(
+        width: box.0, height: box.1, mode: mode ?? (isCropped ? .fill : standard.mode),
+        isCropped: isCropped, format: format ?? standard.format,
+        quality: quality ?? standard.quality)
+    } catch {
+      throw UsageError("\(error)")
+    }
   }
 
   /// Reads `640x480`, or `256` for a square.
@@ -67,29 +71,9 @@ enum VariantOptions {
     return (width, sides.count == 2 ? try number(sides[1], in: Variant.sideRange) : width)
   }
 
-  private static func choice<Choice: RawRepresentable<String>>(
-    _ text: String, of choices: [Choice]
-  ) throws(InvalidValue) -> Choice {
-    guard let choice = Choice(rawValue: text) else {
-      let words = choices.map(\.rawValue)
-      throw InvalidValue(
-        "\(Spelling.quoted(text)) is none of \(words.joined(separator: ", "))"
-          + Spelling.suggestion(for: text, among: words))
-    }
-    return choice
-  }
-
   private static func number(_ text: String, in range: ClosedRange<Int>) throws(InvalidValue) -> Int
   {
     let range = Int64(range.lowerBound)...Int64(range.upperBound)
     return Int(try UnitScale.count.value(parsing: text, in: range))
-  }
-
-  /// The only number with a sign.
-  private static func priority(_ text: String) throws(InvalidValue) -> Int {
-    guard let number = Int(text), RequestOptions.priorityRange.contains(number) else {
-      throw InvalidValue("\(Spelling.quoted(text)) is not from -2 to 2")
-    }
-    return number
   }
 }

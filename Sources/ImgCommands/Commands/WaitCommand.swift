@@ -10,7 +10,10 @@ package struct WaitCommand: Command {
     name: "imgctl wait", summary: "wait until a job has ended, and show how far it is",
     operands: [.job],
     options: [.json] + OptionDescription.places,
-    notes: ["On a terminal a bar shows how far the job is; elsewhere one line a second does."],
+    notes: [
+      "On a terminal a bar shows how far the job is; elsewhere one line a second does. A paused "
+        + "job is waited for until it is resumed and has ended."
+    ],
     examples: [.init("imgctl wait 7", "Ends with 1 when some images failed.")])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
@@ -19,9 +22,6 @@ package struct WaitCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let follower = JobFollower(in: context, isQuiet: isJSON)
-    let status = try follower.follow(job, client: try context.coordinator())
-    if isJSON { try context.output.write(json: status) }
-    return try follower.conclude(status)
+    try JobFollower(in: context, isJSON: isJSON).follow(job, client: try context.coordinator())
   }
 }

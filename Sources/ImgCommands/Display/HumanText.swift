@@ -22,6 +22,11 @@ package enum HumanText {
     return "\(sign)\(tenths / 10).\(tenths % 10)"
   }
 
+  /// How many there are of what a regular noun names, such as `1 job` or `2 jobs`.
+  package static func count(_ count: Int, of noun: String) -> String {
+    "\(count) \(noun)\(count == 1 ? "" : "s")"
+  }
+
   /// A span in its two largest units, such as `3m 12s` or `2d 4h`.
   package static func duration(milliseconds: Int64) -> String {
     if milliseconds < 1_000 { return "\(max(milliseconds, 0))ms" }

@@ -1,26 +1,27 @@
-import ImgWire
+package import ImgWire
 
 /// Jobs as a table, one a row.
-struct JobTable {
+package struct JobTable {
   private var table = Table([
     .number("job"), .text("state"), .number("total"), .number("done"), .number("failed"),
-    .number("cancelled"), .number("cached"), .number("queued"), .number("running"),
+    .number("retryable"), .number("cancelled"), .number("cached"), .number("queued"),
+    .number("running"),
     .text("submitted"), .text("name"),
   ])
   private let now: WallTime
 
-  init(at now: WallTime) {
+  package init(at now: WallTime) {
     self.now = now
   }
 
-  mutating func add(_ status: JobStatus) {
+  package mutating func add(_ status: JobStatus) {
     table.addRow([
       "\(status.job)", status.state.rawValue, "\(status.total)", "\(status.done)",
-      "\(status.failed)", "\(status.cancelled)", "\(status.fromCache)", "\(status.queued)",
-      "\(status.running)",
-      HumanText.age(of: status.submittedAt, at: now), status.name ?? "",
+      "\(status.failed)", "\(status.retryable)", "\(status.cancelled)", "\(status.fromCache)",
+      "\(status.queued)", "\(status.running)", HumanText.age(of: status.submittedAt, at: now),
+      status.name ?? "",
     ])
   }
 
-  var rendered: String { table.rendered }
+  package var rendered: String { table.rendered }
 }

@@ -42,18 +42,24 @@ package struct ProgressBar: Sendable {
   /// From the most to the least telling.
   private var details: [String] {
     var details: [String] = []
+    if [.scheduled, .paused, .cancelling].contains(status.state) {
+      details.append(status.state.rawValue)
+    }
     if status.failed > 0 { details.append("\(status.failed) failed") }
     if status.cancelled > 0 { details.append("\(status.cancelled) cancelled") }
     if let timeLeft { details.append(timeLeft) }
-    if let rate = rates.imagesPerSecond, !status.hasEnded {
+    if let rate = rates.imagesPerSecond, isMoving {
       details.append("\(HumanText.number(rate)) img/s")
     }
     if status.fromCache > 0 { details.append("\(status.fromCache) from cache") }
-    if let rate = rates.bytesPerSecond, !status.hasEnded {
+    if let rate = rates.bytesPerSecond, isMoving {
       details.append(HumanText.rate(bytesPerSecond: rate))
     }
     return details
   }
+
+  /// Whether what was fast lately tells anything of what comes.
+  private var isMoving: Bool { [.queued, .running].contains(status.state) }
 
   /// Rounded down: 100 % means all.
   private var percentage: String {
@@ -65,7 +71,7 @@ package struct ProgressBar: Sendable {
   }
 
   private var timeLeft: String? {
-    guard let rate = rates.imagesPerSecond, rate > 0, !status.hasEnded else { return nil }
+    guard let rate = rates.imagesPerSecond, rate > 0, isMoving else { return nil }
     let seconds = Double(status.total - status.finished) / rate
     // Beyond four days the number is a guess that nobody plans by.
     guard seconds < 100 * 3_600 else { return nil }

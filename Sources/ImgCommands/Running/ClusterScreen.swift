@@ -54,6 +54,9 @@ struct ClusterScreen {
     facts.addRow(["store", Self.text(of: store)])
     facts.addRow(["transfers", "\(status.transfers) of \(status.limits.transfers)"])
     facts.addRow(["active", "jobs: \(status.activeJobs), viewers: \(status.viewers)"])
+    facts.addRow([
+      "discarded", "late pictures: \(status.discardedLate), late answers: \(status.lateAnswers)",
+    ])
     if let trouble = status.trouble { facts.addRow(["TROUBLE", trouble]) }
     return facts.rendered + "\n" + workers(status.workers) + (try jobs())
   }

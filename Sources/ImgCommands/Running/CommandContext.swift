@@ -24,6 +24,18 @@ package struct CommandContext {
     try? messages.write(text)
   }
 
+  /// Shows what became of a job that was changed: its status as JSON, or a sentence.
+  func show(
+    _ status: JobStatus, isJSON: Bool, orSay sentence: String
+  ) throws -> ExitCode {
+    if isJSON {
+      try output.write(json: status)
+    } else {
+      note(sentence + "\n")
+    }
+    return .success
+  }
+
   package var now: WallTime { WallTime(rawValue: WallClock.milliseconds()) }
 
   /// The running coordinator.

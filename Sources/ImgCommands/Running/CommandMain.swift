@@ -57,10 +57,10 @@ package enum CommandMain {
 
 extension RequestRefusal.Code {
   /// Whether it is the coordinator that cannot serve, rather than the request that makes no sense.
-  fileprivate var meansNoCoordinator: Bool {
+  var meansNoCoordinator: Bool {
     switch self {
     case .stopping, .journal, .unavailable, .notPermitted: true
-    case .unknownJob, .jobEnded, .invalidRequest: false
+    case .unknownJob, .wrongState, .invalidRequest: false
     }
   }
 }

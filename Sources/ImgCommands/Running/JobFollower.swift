@@ -7,36 +7,49 @@ import ImgWire
 /// nothing where the result is wanted as JSON. Ctrl-C ends the showing, not the job.
 struct JobFollower {
   private let context: CommandContext
-  private let isQuiet: Bool
+  private let isJSON: Bool
 
   private static let redrawInterval = Duration.milliseconds(100)
   private static let lineInterval = Duration.seconds(1)
   /// What a terminal that does not say has room for.
   private static let usualColumns = 80
 
-  init(in context: CommandContext, isQuiet: Bool) {
+  init(in context: CommandContext, isJSON: Bool) {
     self.context = context
-    self.isQuiet = isQuiet
+    self.isJSON = isJSON
+  }
+
+  /// Follows the job until it has ended or the person leaves, and says how it went.
+  func follow(_ job: JobID, client: Client) throws -> ExitCode {
+    let status = try watch(job, client: client)
+    if isJSON { try context.output.write(json: status) }
+    return conclude(status)
   }
 
   /// - Returns: the job as it was seen last; not ended when the person left.
-  func follow(_ job: JobID, client: Client) throws -> JobStatus {
+  private func watch(_ job: JobID, client: Client) throws -> JobStatus {
     // From here on Ctrl-C is an event to look for, not the end of the process.
     let signals = try SignalSource([SIGINT])
     let start = ContinuousClock.now
-    let isOnTerminal = Terminal.isTerminal(2) && !isQuiet
+    let isOnTerminal = Terminal.isTerminal(2) && !isJSON
     var bar: ProgressBar?
     var line = RedrawnLine()
     var nextLine = start
+    var wasPaused = false
     let status = try client.watch(job, every: Self.redrawInterval) { status in
       let now = ContinuousClock.now
       var current = bar ?? ProgressBar(status, at: now - start)
       current.update(status, at: now - start)
       bar = current
+      let isPaused = status.state == .paused
+      if isPaused, !wasPaused, !isJSON {
+        context.note(line.erase() + "job \(job) is paused; it goes on with: imgctl resume \(job)\n")
+      }
+      wasPaused = isPaused
       if isOnTerminal {
         let columns = Terminal.columns(2) ?? Self.usualColumns
         context.note(line.draw(current.line(columns: columns)))
-      } else if !isQuiet, now >= nextLine || status.hasEnded {
+      } else if !isJSON, now >= nextLine || status.hasEnded {
         nextLine = now + Self.lineInterval
         context.note(current.plainLine + "\n")
       }
@@ -47,32 +60,17 @@ struct JobFollower {
   }
 
   /// Says how it went, and what to type next.
-  func conclude(_ status: JobStatus) throws -> ExitCode {
+  private func conclude(_ status: JobStatus) -> ExitCode {
     guard status.hasEnded else {
-      if !isQuiet {
+      if !isJSON {
+        let course = status.state == .paused ? "stays paused" : "goes on"
         context.note(
-          "job \(status.job) goes on; see it again with: imgctl wait \(status.job)\n")
+          "job \(status.job) \(course); see it again with: imgctl wait \(status.job)\n")
       }
       return .interrupted
     }
-    if !isQuiet {
-      context.note(Self.summary(status) + "\n")
-      if status.failed > 0 {
-        context.note("see which with: imgctl failures \(status.job)\n")
-      }
-    }
+    if !isJSON { context.note(JobSummary(status).text) }
     return status.exitCode
-  }
-
-  private static func summary(_ status: JobStatus) -> String {
-    var facts = ["\(status.done) of \(status.total) done", "\(status.failed) failed"]
-    if status.cancelled > 0 { facts.append("\(status.cancelled) cancelled") }
-    facts.append("\(status.fromCache) from cache")
-    facts.append("\(HumanText.size(status.bytesFetched)) fetched")
-    if let started = status.startedAt, let finished = status.finishedAt {
-      facts.append("in " + HumanText.duration(milliseconds: started.milliseconds(to: finished)))
-    }
-    return "job \(status.job) \(status.state.rawValue): " + facts.joined(separator: ", ")
   }
 }
 

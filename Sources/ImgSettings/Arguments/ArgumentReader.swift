@@ -1,7 +1,8 @@
 /// The arguments of one command, sorted into options and operands by the command's description.
 ///
-/// `--name value` and `--name=value` are the same. `--` ends the options, and `-` is an operand. A
-/// value that begins with `--` is written with `=`, so that a forgotten value is noticed.
+/// `--name value` and `--name=value` are the same. `--` ends the options; `-` and a negative number
+/// are operands. A value that begins with `--` is written with `=`, so that a forgotten value is
+/// noticed.
 package struct ArgumentReader: Sendable {
   /// Whether the person asks for the help; nothing else was checked then.
   package private(set) var isHelpRequested = false
@@ -20,7 +21,7 @@ package struct ArgumentReader: Sendable {
         operandTexts += rest
         break
       }
-      guard argument.hasPrefix("-"), argument != "-" else {
+      guard argument.hasPrefix("-"), argument != "-", Int(argument) == nil else {
         operandTexts.append(argument)
         continue
       }
@@ -87,7 +88,7 @@ package struct ArgumentReader: Sendable {
       preconditionFailure("\(description.name) does not list \(operand.name)")
     }
     let texts = operandTexts.dropFirst(place)
-    return operand.count == .many ? texts : texts.prefix(1)
+    return operand.count.isUnbounded ? texts : texts.prefix(1)
   }
 
   private mutating func readOption(
@@ -124,10 +125,10 @@ package struct ArgumentReader: Sendable {
 
   private func checkOperandCount() throws(UsageError) {
     let operands = description.operands
-    if operandTexts.count < operands.count, operands[operandTexts.count].count != .optional {
+    if operandTexts.count < operands.count, operands[operandTexts.count].count.isRequired {
       throw UsageError("\(operands[operandTexts.count].name) is missing: \(description.synopsis)")
     }
-    if operandTexts.count > operands.count, operands.last?.count != .many {
+    if operandTexts.count > operands.count, operands.last?.count.isUnbounded != true {
       throw UsageError(
         "\(Spelling.quoted(operandTexts[operands.count])) is one word too many: "
           + description.synopsis)

@@ -6,6 +6,11 @@ package struct OperandDescription: Hashable, Sendable {
     case optional
     /// Once or more; only the last operand of a command.
     case many
+    /// Any number of times; only the last operand of a command.
+    case any
+
+    var isRequired: Bool { self == .one || self == .many }
+    var isUnbounded: Bool { self == .many || self == .any }
   }
 
   /// What stands for the operand in the help, such as `JOB`.
@@ -25,6 +30,7 @@ package struct OperandDescription: Hashable, Sendable {
     case .one: name
     case .optional: "[\(name)]"
     case .many: "\(name)..."
+    case .any: "[\(name)...]"
     }
   }
 }

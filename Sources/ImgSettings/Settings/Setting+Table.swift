@@ -4,7 +4,12 @@ extension Setting {
   /// Every setting, in the order of the help.
   package static let all: [Setting] = places + limits + guards
 
+  /// Those of ``TransferLimits``, which can be changed while a coordinator runs.
+  static let transferLimits = [transfers, transfersPerHost, ratePerHost]
+
   private static let durations = Settings.durationRangeMilliseconds
+  private static let transferRange =
+    Int64(TransferLimits.transferRange.lowerBound)...Int64(TransferLimits.transferRange.upperBound)
 
   package static let socket =
     Setting(
@@ -49,6 +54,23 @@ extension Setting {
       get: { settings in [settings.idleExitMilliseconds.map(UnitScale.duration.text) ?? "never"] }),
   ]
 
+  static let transfers = limit(
+    "transfers, whole cluster", "--transfers", "N", .count, transferRange, \.transfers,
+    help: "Transfers under way at a time.")
+
+  static let transfersPerHost = limit(
+    "transfers, one host", "--transfers-per-host", "N", .count, transferRange, \.transfersPerHost,
+    help: "Transfers from one host at a time.")
+
+  static let ratePerHost = Setting(
+    "transfers begun, one host", "--rate-per-host", "RATE",
+    help: "Transfers begun at one host in a time, such as 5/s or 30/m, or \"none\" for any number.",
+    isLimit: true,
+    set: { (settings, texts) throws(InvalidValue) in
+      settings.limits.hostRatePerMinute = try HostRate.perMinute(parsing: texts[0])
+    },
+    get: { [HostRate.text(perMinute: $0.limits.hostRatePerMinute)] })
+
   private static let limits: [Setting] = [
     Setting(
       "workers", "--workers", "N", help: "Worker processes, or \"auto\" for one a core.",
@@ -58,12 +80,9 @@ extension Setting {
           texts[0] == "auto" ? 0 : Int(try UnitScale.count.value(parsing: texts[0], in: 1...256))
       },
       get: { [$0.limits.workers == 0 ? "auto" : "\($0.limits.workers)"] }),
-    .limit(
-      "transfers, whole cluster", "--transfers", "N", .count, 1...1_024, \.transfers,
-      help: "Transfers under way at a time."),
-    .limit(
-      "transfers, one host", "--transfers-per-host", "N", .count, 1...1_024, \.transfersPerHost,
-      help: "Transfers from one host at a time."),
+    transfers,
+    transfersPerHost,
+    ratePerHost,
     .limit(
       "connecting", "--connect-timeout", "DURATION", .duration, durations,
       \.connectTimeoutMilliseconds, help: "Until a connection stands, TLS included."),

@@ -6,6 +6,9 @@ package struct Setting: Sendable {
   /// What is set, in the words of the table of limits.
   package let name: String
   package let option: OptionDescription
+  /// The option of a command that changes the setting of a running coordinator: without it, the
+  /// setting stays as it is, so that no default is named.
+  package let changeOption: OptionDescription
   /// The default, as the help writes it.
   package let defaultText: String
   /// Whether ``Limits`` holds it.
@@ -34,6 +37,7 @@ package struct Setting: Sendable {
     self.get = get
     option = OptionDescription(
       flag, placeholder, help: "\(help) Default: \(defaultText).", isRepeatable: isRepeatable)
+    changeOption = OptionDescription(flag, placeholder, help: help, isRepeatable: isRepeatable)
   }
 
   /// The environment variable that stands in for the flag: `IMGCTL_DATA_DIR` for `--data-dir`.
@@ -60,6 +64,13 @@ package struct Setting: Sendable {
       texts = option.isRepeatable ? variable.split(separator: ",").map(String.init) : [variable]
     }
     guard let texts else { return }
+    try put(texts, from: source, into: &settings)
+  }
+
+  /// Reads the texts that were given by the flag or variable `source`.
+  func put(
+    _ texts: [String], from source: String, into settings: inout Settings
+  ) throws(UsageError) {
     do {
       try set(&settings, texts)
     } catch {
@@ -76,7 +87,7 @@ extension Setting {
   package static let note =
     "Each setting may come from an environment variable instead: --data-dir from "
     + "IMGCTL_DATA_DIR, and so on. A flag wins over its variable. Durations read 500ms, 30s, 10m, "
-    + "2h or 7d; sizes 64K, 100M or 2G, where 1K is 1,024 bytes."
+    + "2h, 1.5d, or 0.25 in seconds; sizes 64K, 100M or 2G, where 1K is 1,024 bytes."
 
   /// One line of the table that `imgctl status --limits` prints.
   package struct LimitRow: Hashable, Sendable {

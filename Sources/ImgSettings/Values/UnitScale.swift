@@ -1,4 +1,4 @@
-/// A kind of quantity as people write it: a whole number and one unit, such as `30s` or `64K`.
+/// A kind of quantity as people write it: a number and one unit, such as `30s` or `64K`.
 ///
 /// Every value has one shortest exact text, and reading that text gives the value back.
 package struct UnitScale: Sendable {
@@ -11,20 +11,31 @@ package struct UnitScale: Sendable {
   private let kind: String
   /// How to write one, for the sentences of errors.
   private let advice: String
-  /// From the largest unit to the one of factor 1.
+  /// From the largest unit to the one of factor 1; of two that are equal, the one to write first.
   private let units: [Unit]
+  /// The text of nothing at all, for which no unit is better than another.
+  private let zero: String
+  /// Whether decimals are read that come to a whole number of the smallest unit.
+  private let readsDecimals: Bool
 
-  private init(kind: String, advice: String, units: KeyValuePairs<String, Int64>) {
+  private init(
+    kind: String, advice: String, units: KeyValuePairs<String, Int64>, zero: String = "0",
+    readsDecimals: Bool = false
+  ) {
     self.kind = kind
     self.advice = advice
     self.units = units.map { Unit(suffix: $0.key, factor: $0.value) }
+    self.zero = zero
+    self.readsDecimals = readsDecimals
   }
 
-  /// Milliseconds. A unit is always written, because a bare number could mean several.
+  /// Milliseconds, read as by sleep(1): decimals, and a bare number is seconds. A unit is always
+  /// written.
   package static let duration = UnitScale(
     kind: "a duration",
-    advice: "a whole number with ms, s, m, h or d, such as 500ms or 10m",
-    units: ["d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1])
+    advice: "a number of seconds, or one with ms, s, m, h or d, such as 0.25, 500ms or 10m",
+    units: ["d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "": 1_000, "ms": 1],
+    zero: "0s", readsDecimals: true)
 
   /// Bytes, in binary units: 1K is 1,024 bytes.
   package static let size = UnitScale(
@@ -42,19 +53,55 @@ package struct UnitScale: Sendable {
   package static let count = UnitScale(
     kind: "a whole number", advice: "digits alone, such as 8", units: ["": 1])
 
+  /// How often in an hour; settings read it through ``HostRate``.
+  static let rate = UnitScale(
+    kind: "a rate", advice: "a whole number with /s, /m or /h, such as 5/s or 30/m, or \"none\"",
+    units: ["/s": 3_600, "/m": 60, "/h": 1], zero: "0/s")
+
   /// Reads a text; upper and lower case are the same, as no two units differ by it.
   package func value(parsing text: String) throws(InvalidValue) -> Int64 {
-    let digits = text.utf8.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-    let suffix = text.utf8.dropFirst(digits.count).map { $0 | 0x20 }
-    guard !digits.isEmpty,
+    let digits = text.utf8.prefix(while: Self.isDigit)
+    var rest = text.utf8.dropFirst(digits.count)
+    var decimals: Substring.UTF8View?
+    if readsDecimals, rest.first == UInt8(ascii: ".") {
+      decimals = rest.dropFirst().prefix(while: Self.isDigit)
+      rest = rest.dropFirst(1 + (decimals?.count ?? 0))
+    }
+    let suffix = rest.map { $0 | 0x20 }
+    guard !digits.isEmpty, decimals?.isEmpty != true,
       let unit = units.first(where: { $0.suffix.utf8.map { $0 | 0x20 } == suffix })
     else {
       throw InvalidValue("\(Spelling.quoted(text)) is not \(kind); write \(advice)")
     }
     guard let number = Int64(Substring(digits)) else { throw tooLarge(text) }
-    let (value, overflow) = number.multipliedReportingOverflow(by: unit.factor)
+    let (whole, overflow) = number.multipliedReportingOverflow(by: unit.factor)
     guard !overflow else { throw tooLarge(text) }
+    guard let part = Self.part(of: unit, decimals: Substring(decimals ?? "".utf8[...])) else {
+      throw InvalidValue("\(Spelling.quoted(text)) is no whole multiple of \(self.text(1))")
+    }
+    let (value, sumOverflow) = whole.addingReportingOverflow(part)
+    guard !sumOverflow else { throw tooLarge(text) }
     return value
+  }
+
+  /// What the digits after a decimal point are of `unit`; `nil` when that is no whole number.
+  private static func part(of unit: Unit, decimals: Substring) -> Int64? {
+    let zeros = decimals.reversed().prefix { $0 == "0" }.count
+    let digits = decimals.dropLast(zeros)
+    guard !digits.isEmpty else { return 0 }
+    // More digits than fit come to no whole number: no unit has so many factors of ten.
+    guard let number = Int64(digits) else { return nil }
+    var (part, overflow) = number.multipliedReportingOverflow(by: unit.factor)
+    guard !overflow else { return nil }
+    for _ in digits {
+      guard part.isMultiple(of: 10) else { return nil }
+      part /= 10
+    }
+    return part
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
   }
 
   /// Reads a text whose value must lie in `range`.
@@ -73,16 +120,11 @@ package struct UnitScale: Sendable {
   /// The shortest text that reads as exactly `value`.
   package func text(_ value: Int64) -> String {
     precondition(value >= 0, "a quantity is not negative")
-    if value == 0 { return "0" + zeroSuffix }
+    if value == 0 { return zero }
     for unit in units where value.isMultiple(of: unit.factor) {
       return "\(value / unit.factor)\(unit.suffix)"
     }
     preconditionFailure("the last unit divides every value")
-  }
-
-  /// No unit of a duration is better than another for nothing at all; seconds read best.
-  private var zeroSuffix: String {
-    units.contains { $0.suffix.isEmpty } ? "" : "s"
   }
 
   private func tooLarge(_ text: String) -> InvalidValue {

@@ -1,0 +1,130 @@
+import ImgTransport
+package import ImgWire
+
+extension Client {
+  /// Submits a list as one job.
+  ///
+  /// - Parameters:
+  ///   - order: in which the lines are fetched.
+  ///   - nextLines: the list's next lines, within ``SubmissionLines/maximumCount`` and
+  ///     ``SubmissionLines/maximumByteCount``; `nil` at its end.
+  /// - Returns: once the job is durable.
+  /// - Throws: ``ClientError/submission(isComplete:_:)`` where the connection ends first, unless
+  ///   the coordinator said why before.
+  package func submit(
+    name: String?, options: RequestOptions, order: LineOrder = .firstInFirstOut,
+    nextLines: () throws -> [String]?
+  ) throws -> Submitted {
+    let id = newRequest()
+    try send(
+      .submit(Submission(id: id, name: name, options: options, order: order)), submitting: id)
+    while let lines = try nextLines() {
+      try send(.submitLines(SubmissionLines(id: id, lines: lines)), submitting: id)
+    }
+    try send(.submitEnd(PlainRequest(id: id)), submitting: id)
+    do throws(ClientError) {
+      guard case .submitted(let submitted) = try reply(to: id, until: nil) else {
+        throw Self.unexpected
+      }
+      return submitted
+    } catch .connection(let error) {
+      throw ClientError.submission(isComplete: true, error)
+    }
+  }
+
+  /// Sends a part of a list.
+  private func send(_ part: ClientMessage, submitting id: RequestID) throws(ClientError) {
+    do throws(ClientError) {
+      try send(part)
+    } catch .connection(let error) {
+      // A refusal that came before the end is the reason of it.
+      if let refusal = refusal(of: id) { throw refusal }
+      throw .submission(isComplete: false, error)
+    }
+  }
+
+  /// The refusal of a request that has arrived; `nil` when there is none.
+  private func refusal(of id: RequestID) -> ClientError? {
+    do throws(ClientError) {
+      _ = try reply(to: id, until: .now)
+    } catch {
+      if case .refused = error { return error }
+    }
+    return nil
+  }
+
+  package func status(of job: JobID) throws(ClientError) -> JobStatus {
+    let id = newRequest()
+    try send(.job(JobRequest(id: id, job: job)))
+    return try jobReply(to: id)
+  }
+
+  /// Follows a job until it ends.
+  ///
+  /// - Parameters:
+  ///   - interval: how often `body` is called at least, whether or not something has changed.
+  ///   - body: takes the newest state; returns `false` to stop following.
+  /// - Returns: the state that `body` saw last.
+  package func watch(
+    _ job: JobID, every interval: Duration, _ body: (JobStatus) throws -> Bool
+  ) throws -> JobStatus {
+    let id = newRequest()
+    try send(.job(JobRequest(id: id, job: job, isWatching: true)))
+    var status = try jobReply(to: id)
+    while try body(status), !status.hasEnded {
+      do {
+        status = try jobReply(to: id, until: .now + interval)
+      } catch ClientError.connection(.timedOut) {
+        continue
+      }
+    }
+    return status
+  }
+
+  /// Changes a job.
+  ///
+  /// - Returns: once the change is durable: the job after it, or for a removal before it.
+  /// - Throws: ``ClientError/refused(_:message:)`` with `wrong_state` where the job's state does not
+  ///   allow the change; ``JobRecord/apply(_:at:)`` says when it does.
+  package func change(_ job: JobID, _ change: JobChange) throws(ClientError) -> JobStatus {
+    let id = newRequest()
+    try send(.change(ChangeRequest(id: id, job: job, change: change)))
+    return try jobReply(to: id, until: nil)
+  }
+
+  /// Jobs, or those of them that have not ended, newest first; `before` continues an earlier page.
+  package func jobs(
+    before: JobID? = nil, isActiveOnly: Bool = false
+  ) throws(ClientError) -> JobsPage {
+    let id = newRequest()
+    try send(.jobs(JobsRequest(id: id, before: before, isActiveOnly: isActiveOnly)))
+    guard case .jobs(let page) = try reply(to: id) else { throw Self.unexpected }
+    return page
+  }
+
+  /// Calls `body` with each job, newest first.
+  package func forEachJob(_ body: (JobStatus) throws -> Void) throws {
+    var oldest: JobID?
+    while true {
+      let page = try jobs(before: oldest)
+      try page.jobs.forEach(body)
+      oldest = page.jobs.last?.job
+      guard page.hasMore, oldest != nil else { return }
+    }
+  }
+
+  /// Calls `body` with each of the job's lines, or each that failed, in their order.
+  package func results(
+    of job: JobID, isFailedOnly: Bool, _ body: (ResultsPage.Entry) throws -> Void
+  ) throws {
+    var from: Int? = 0
+    while let start = from {
+      let id = newRequest()
+      try send(
+        .results(ResultsRequest(id: id, job: job, from: start, isFailedOnly: isFailedOnly)))
+      guard case .results(let page) = try reply(to: id) else { throw Self.unexpected }
+      try page.entries.forEach(body)
+      from = page.next
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import ImgClient
+package import ImgSettings
+package import ImgWire
+
+/// `imgctl limits`: shows the limits of the running coordinator, and changes some of them.
+package struct LimitsCommand: Command {
+  /// `nil` where nothing is changed.
+  package let change: TransferLimits?
+  package let isJSON: Bool
+
+  package static let description = CommandDescription(
+    name: "imgctl limits", summary: "show the limits of the running coordinator, or change them",
+    options: TransferLimits.options + [.json] + OptionDescription.places,
+    notes: [
+      "A change holds at once and until the coordinator ends. What is not given stays as it is; "
+        + "other limits are set by imgctl start."
+    ],
+    examples: [
+      .init("imgctl limits", "The table that imgctl status --limits prints."),
+      .init("imgctl limits --transfers-per-host 2 --rate-per-host 30/m", "Gentler at every host."),
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    isJSON = arguments.contains(.json)
+    let isChanging = TransferLimits.options.contains { arguments.contains($0) }
+    change = isChanging ? try TransferLimits(arguments) : nil
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    let client = try context.runningCoordinator()
+    let status = try change.map { try client.limit($0) } ?? client.status()
+    return try LimitTable.show(status.limits, isJSON: isJSON, in: context)
+  }
+}

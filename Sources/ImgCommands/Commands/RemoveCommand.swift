@@ -1,0 +1,107 @@
+import ImgClient
+package import ImgSettings
+package import ImgWire
+
+/// `imgctl remove`: forgets jobs that have ended.
+package struct RemoveCommand: Command {
+  /// What is removed.
+  package enum Subject: Hashable, Sendable {
+    /// At least one.
+    case jobs([JobID])
+    /// All jobs that ended at least so long ago.
+    case olderThan(milliseconds: Int64)
+  }
+
+  package let subject: Subject
+  package let isJSON: Bool
+
+  private static let job = OperandDescription(
+    "JOB", .any, help: "The number of a job that has ended.")
+  private static let age = OptionDescription(
+    "--older-than", "DURATION", help: "All jobs that ended longer ago; 0s for all that ended.")
+  private static let ageRangeMilliseconds = 0...Settings.durationRangeMilliseconds.upperBound
+
+  package static let description = CommandDescription(
+    name: "imgctl remove", summary: "forget jobs that have ended: lists and outcomes",
+    operands: [job],
+    options: [age, .json] + OptionDescription.places,
+    notes: [
+      "Thumbnails stay in the store until they expire. A job that has not ended is refused; the "
+        + "others go. With --json, each job that went is printed as it stood last."
+    ],
+    examples: [
+      .init("imgctl remove 7 8", "Two jobs."),
+      .init("imgctl remove --older-than 30d", "All that ended more than a month ago."),
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    var jobs: [JobID] = []
+    for text in arguments.texts(of: Self.job) {
+      do {
+        jobs.append(try JobID(parsing: text))
+      } catch {
+        throw UsageError(Self.job.name, error)
+      }
+    }
+    isJSON = arguments.contains(.json)
+    let age = try arguments.value(of: Self.age) { (text) throws(InvalidValue) in
+      try UnitScale.duration.value(parsing: text, in: Self.ageRangeMilliseconds)
+    }
+    switch age {
+    case nil where jobs.isEmpty, _? where !jobs.isEmpty:
+      throw UsageError("name jobs by their numbers, or give \(Self.age.flag); one of the two")
+    case nil: subject = .jobs(jobs)
+    case let age?: subject = .olderThan(milliseconds: age)
+    }
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    let client = try context.coordinator()
+    let jobs = try jobs(of: client, at: context.now)
+    var removedCount = 0
+    var isAllDone = false
+    // Also when the coordinator goes in the middle: those before are gone.
+    defer {
+      if !isJSON, removedCount > 0 || isAllDone {
+        context.note("removed \(HumanText.count(removedCount, of: "job"))\n")
+      }
+    }
+    for job in jobs {
+      guard let last = try remove(job, through: client, in: context) else { continue }
+      removedCount += 1
+      if isJSON { try context.output.write(json: last) }
+    }
+    isAllDone = removedCount == jobs.count || !areJobsNamed
+    return isAllDone ? .success : .wrongUse
+  }
+
+  private var areJobsNamed: Bool {
+    if case .jobs = subject { true } else { false }
+  }
+
+  /// - Returns: the job as it stood last; `nil` when it is refused. Of a job that was named the
+  ///   reason is said; one found by its age has been taken up again or removed meanwhile.
+  private func remove(
+    _ job: JobID, through client: Client, in context: CommandContext
+  ) throws(ClientError) -> JobStatus? {
+    do throws(ClientError) {
+      return try client.change(job, .remove)
+    } catch .refused(let code, let message) where !code.meansNoCoordinator {
+      if areJobsNamed { context.note("imgctl: \(message)\n") }
+      return nil
+    }
+  }
+
+  private func jobs(of client: Client, at now: WallTime) throws -> [JobID] {
+    switch subject {
+    case .jobs(let jobs): return jobs
+    case .olderThan(let age):
+      var jobs: [JobID] = []
+      try client.forEachJob { status in
+        guard let end = status.finishedAt, end.milliseconds(to: now) >= age else { return }
+        jobs.append(status.job)
+      }
+      return jobs
+    }
+  }
+}

@@ -1,0 +1,31 @@
+import ImgClient
+package import ImgSettings
+package import ImgWire
+
+/// `imgctl resume`: lets a paused job go on.
+package struct ResumeCommand: Command {
+  package let job: JobID
+  package let isWaiting: Bool
+  package let isJSON: Bool
+
+  package static let description = CommandDescription(
+    name: "imgctl resume", summary: "let a paused job go on where it was",
+    operands: [.job],
+    options: [.wait, .json] + OptionDescription.places,
+    examples: [.init("imgctl resume 7 --wait", "Ends when job 7 has.")])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    job = try arguments.job()
+    isWaiting = arguments.contains(.wait)
+    isJSON = arguments.contains(.json)
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    let client = try context.coordinator()
+    let status = try client.change(job, .resume)
+    let sentence = "job \(job) goes on after \(status.finished) of \(status.total)"
+    guard isWaiting else { return try context.show(status, isJSON: isJSON, orSay: sentence) }
+    if !isJSON { context.note(sentence + "\n") }
+    return try JobFollower(in: context, isJSON: isJSON).follow(job, client: client)
+  }
+}

@@ -1,0 +1,32 @@
+package import ImgWire
+
+/// What is said of a job that has ended: how it went, and what to type next.
+package struct JobSummary: Sendable {
+  private let status: JobStatus
+
+  package init(_ status: JobStatus) {
+    self.status = status
+  }
+
+  /// One line or more, each ended.
+  package var text: String {
+    var lines = ["job \(status.job) \(status.state.rawValue): \(facts.joined(separator: ", "))"]
+    if status.failed > 0 { lines.append("see which with: imgctl failures \(status.job)") }
+    if status.retryable > 0 {
+      let which = status.retryable == status.failed ? "all" : "\(status.retryable)"
+      lines.append("\(status.failed) failed, \(which) of them may pass: imgctl retry \(status.job)")
+    }
+    return lines.map { $0 + "\n" }.joined()
+  }
+
+  private var facts: [String] {
+    var facts = ["\(status.done) of \(status.total) done", "\(status.failed) failed"]
+    if status.cancelled > 0 { facts.append("\(status.cancelled) cancelled") }
+    facts.append("\(status.fromCache) from cache")
+    facts.append("\(HumanText.size(status.bytesFetched)) fetched")
+    if let started = status.startedAt, let finished = status.finishedAt {
+      facts.append("in " + HumanText.duration(milliseconds: started.milliseconds(to: finished)))
+    }
+    return facts
+  }
+}

@@ -1,0 +1,155 @@
+import FoundationEssentials
+import ImgCommands
+import ImgSettings
+import ImgSystem
+import ImgWire
+import Synchronization
+import Testing
+
+/// A coordinator that answers one command as a test says, in a directory of its own.
+final class ScriptedCoordinator {
+  /// How a command ended, and what it wrote.
+  struct Result: Sendable {
+    /// `nil` where it threw.
+    var exitCode: ExitCode?
+    var error: String?
+    var output = ""
+    var messages = ""
+    /// What the coordinator was sent after the hello.
+    var requests: [ClientMessage] = []
+
+    /// The lines of the output, each a JSON object.
+    func decodedLines<Value: Decodable>(_ type: Value.Type) throws -> [Value] {
+      try output.split(separator: "\n").map {
+        try JSONDecoder().decode(type, from: Data($0.utf8))
+      }
+    }
+  }
+
+  /// What the command's thread leaves.
+  private final class Ending: Sendable {
+    private let result = Mutex(Result())
+
+    func set(_ result: Result) { self.result.withLock { $0 = result } }
+
+    func get() -> Result { result.withLock { $0 } }
+  }
+
+  let directory: String
+
+  /// How long a command may take for its next word.
+  private static let patience = Duration.seconds(60)
+
+  init() throws {
+    directory = FileManager.default.temporaryDirectory.path + "/coordinator-\(UUID())"
+    try FileManager.default.createDirectory(
+      atPath: directory, withIntermediateDirectories: false)
+  }
+
+  deinit {
+    try? FileManager.default.removeItem(atPath: directory)
+  }
+
+  /// Runs a command against this coordinator.
+  ///
+  /// - Parameter replies: to a request; the connection closes after them where `nil` ends them.
+  func run(
+    _ commandLine: [String], replies: (ClientMessage) -> [CoordinatorReply?]
+  ) throws -> Result {
+    let listener = try UnixListener(path: directory + "/socket")
+    let ending = Ending()
+    let thread = try ServiceThread<Never>(name: "command", capacity: 1) { [directory] _ in
+      ending.set(Self.ending(of: commandLine, in: directory))
+    }
+    defer { thread.join() }
+    let requests = try serve(listener, replies)
+    thread.join()
+    var result = ending.get()
+    result.requests = requests
+    result.output = try String(contentsOfFile: directory + "/output", encoding: .utf8)
+    result.messages = try String(contentsOfFile: directory + "/messages", encoding: .utf8)
+    return result
+  }
+
+  private static func ending(of commandLine: [String], in directory: String) -> Result {
+    do {
+      return Result(exitCode: try exitCode(of: commandLine, in: directory))
+    } catch {
+      return Result(error: "\(error)")
+    }
+  }
+
+  private static func exitCode(
+    of commandLine: [String], in directory: String
+  ) throws -> ExitCode {
+    let places = ["--socket", directory + "/socket", "--data-dir", directory]
+    let invocation = try Invocation(
+      arguments: commandLine + places, environment: [:], userID: 1)
+    guard case .run(let command, let settings) = invocation else {
+      throw UsageError("the command line prints")
+    }
+    let outputFile = try FileIO.create(directory + "/output")
+    let messagesFile = try FileIO.create(directory + "/messages")
+    let output = Output(descriptor: outputFile.rawValue)
+    let messages = Output(descriptor: messagesFile.rawValue, capacity: 0)
+    let exitCode = try command.run(
+      in: CommandContext(settings: settings, output: output, messages: messages))
+    try output.flush()
+    return exitCode
+  }
+
+  /// Answers the first who connects until one end closes.
+  private func serve(
+    _ listener: borrowing UnixListener, _ replies: (ClientMessage) -> [CoordinatorReply?]
+  ) throws -> [ClientMessage] {
+    try #require(
+      try UnixSocket.waitReadable(listener.descriptor, until: .now + Self.patience))
+    guard let accepted = try listener.accept() else { return [] }
+    let connection = accepted.takeDescriptor()
+    try UnixSocket.setNonBlocking(connection.rawValue, false)
+    var decoder = FrameDecoder()
+    var requests: [ClientMessage] = []
+    var bytes: [UInt8] = []
+    while case .received = try UnixSocket.receive(connection.rawValue, into: &bytes, upTo: 4_096) {
+      decoder.append(bytes)
+      bytes = []
+      while let payload = try decoder.next() {
+        let request = try WireCoding.message(ClientMessage.self, from: payload)
+        guard try answer(request, replies, &requests, over: connection) else { return requests }
+      }
+    }
+    return requests
+  }
+
+  /// - Returns: whether the connection stays.
+  private func answer(
+    _ request: ClientMessage, _ replies: (ClientMessage) -> [CoordinatorReply?],
+    _ requests: inout [ClientMessage], over connection: borrowing OwnedDescriptor
+  ) throws -> Bool {
+    var answers: [CoordinatorReply?] = []
+    if case .hello = request {
+      answers = [.hello(Hello(processID: 1, storeDirectory: directory + "/store"))]
+    } else {
+      requests.append(request)
+      answers = replies(request)
+    }
+    for answer in answers {
+      guard let answer else { return false }
+      let frame = try WireCoding.frame(answer)
+      try FileIO.writeAll(connection.rawValue, frame.span)
+    }
+    return true
+  }
+}
+
+extension JobStatus {
+  /// A job of twenty lines as it may be seen.
+  static func sample(_ number: UInt64, _ state: JobRecord.State = .finished) -> JobStatus {
+    let hasEnded = state == .finished || state == .cancelled
+    return JobStatus(
+      JobRecord(
+        id: JobID(rawValue: number), name: nil, options: RequestOptions(variant: .standard),
+        state: state, counts: JobCounts(total: 20), submittedAt: WallTime(rawValue: 0),
+        finishedAt: hasEnded ? WallTime(rawValue: 5_000) : nil))
+  }
+}

@@ -1,0 +1,56 @@
+import ImgCommands
+import ImgSystem
+import ImgWire
+import Testing
+
+/// What a person is told whose list was under way when its coordinator left.
+@Suite(.timeLimit(.minutes(5))) struct SubmitCommandTests {
+  /// Submits a list that is longer than what a socket holds unread.
+  private func submit(
+    _ replies: (ClientMessage) -> [CoordinatorReply?]
+  ) throws -> ScriptedCoordinator.Result {
+    let coordinator = try ScriptedCoordinator()
+    let path = coordinator.directory + "/urls.txt"
+    let lines = (0..<100_000).map { "https://example.org/\($0).jpg" }
+    try FileIO.replace(path: path, with: Array(lines.joined(separator: "\n").utf8))
+    return try coordinator.run(["submit", path], replies: replies)
+  }
+
+  @Test func `a list whose coordinator leaves in the middle was not accepted`() throws {
+    let result = try submit { request in
+      if case .submitLines = request { [nil] } else { [] }
+    }
+    #expect(
+      result.error
+        == "the coordinator has gone; the list had not arrived whole and was not accepted")
+    #expect(result.output.isEmpty)
+  }
+
+  @Test func `whether a list was accepted that arrived whole is for imgctl list to tell`() throws {
+    let result = try submit { request in
+      if case .submitEnd = request { [nil] } else { [] }
+    }
+    #expect(
+      result.error
+        == "the coordinator has gone; whether it accepted the list is not known: imgctl list tells")
+    #expect(result.output.isEmpty)
+  }
+
+  @Test func `a coordinator that says why before it leaves is quoted`() throws {
+    let result = try submit { request in
+      guard case .submitLines(let lines) = request else { return [] }
+      let refusal = RequestRefusal(id: lines.id, code: .journal, message: "the disk is full")
+      return [.refused(refusal), nil]
+    }
+    #expect(result.error == "the disk is full")
+  }
+
+  @Test func `a list that is accepted prints the job's number`() throws {
+    let result = try submit { request in
+      guard case .submitEnd(let end) = request else { return [] }
+      return [.submitted(Submitted(id: end.id, job: JobID(rawValue: 7), total: 100_000))]
+    }
+    #expect(result.exitCode == .success)
+    #expect(result.output == "7\n")
+  }
+}
