@@ -14,7 +14,7 @@ struct CancelTests {
   private static let interrupt: CInt = 2
 
   init() throws {
-    cluster = try Cluster()
+    cluster = try Cluster.inOrder()
     origin = try ListOrigin()
     for path in held { try origin.hold(path) }
   }
@@ -44,7 +44,7 @@ struct CancelTests {
     let slow = try ListOrigin(headerDelay: .milliseconds(20))
     let job = try cluster.submit(slow.pictures(500))
     try #require(slow.origin.waitUntil { $0.totals.requests >= 50 })
-    let final = try cluster.client().cancel(job)
+    let final = try cluster.client().change(job, .cancel)
     #expect(final.state == .cancelled)
     #expect(final.finished == 500)
     #expect(final.cancelled > 0)

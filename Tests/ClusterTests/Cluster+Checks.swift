@@ -6,6 +6,12 @@ import TestCluster
 import Testing
 
 extension Cluster {
+  /// A cluster of one worker, which answers all look-ups of a list at once, so that the list is
+  /// fetched in its order: of two, the faster one's part goes first.
+  static func inOrder(_ settings: [String: String] = [:]) throws -> Cluster {
+    try Cluster(settings.merging(["WORKERS": "1"]) { given, _ in given })
+  }
+
   /// What `imgctl failures` lists: code by URL. Each line has a reason, too.
   func failures(of job: JobID) throws -> [String: String] {
     let result = try imgctl("failures", "\(job)")
@@ -19,6 +25,36 @@ extension Cluster {
   /// What `imgctl status JOB --json` prints.
   func status(of job: JobID) throws -> JobStatus {
     try imgctl("status", "\(job)", "--json").decoded(JobStatus.self)
+  }
+
+  /// What `imgctl status --json` prints.
+  func status() throws -> ClusterStatus {
+    try imgctl("status", "--json").decoded(ClusterStatus.self)
+  }
+
+  /// What `imgctl list --json` prints.
+  func jobs() throws -> [JobID] {
+    try imgctl("list", "--json").lines.map {
+      try JSONDecoder().decode(JobStatus.self, from: Data($0.utf8)).job
+    }
+  }
+
+  /// Waits until what was asked for so far competes for a transfer or is beyond that. A status that
+  /// is asked for now is answered after all lines in hand have been handed out to be looked up.
+  ///
+  /// - Returns: whether it did in time.
+  func waitUntilLookedUp() throws -> Bool {
+    try waitUntil(\.isNothingLookedUp)
+  }
+
+  /// Runs `imgctl` and expects it to be refused: exit status 2 and a sentence that says why.
+  func expectRefused(
+    _ arguments: String..., because reason: String,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let result = try begin(arguments).wait()
+    #expect(result.exitCode == 2, sourceLocation: sourceLocation)
+    #expect(result.messages.contains(reason), sourceLocation: sourceLocation)
   }
 
   /// Expects that a job ended as its list was made to.
@@ -42,6 +78,12 @@ extension Cluster {
     let client = try client()
     return try eventually { try condition(try client.status()) }
   }
+}
+
+extension ClusterStatus {
+  /// Whether what has come in so far waits for a transfer or is beyond it: who waits for a place
+  /// competes for it only then.
+  var isNothingLookedUp: Bool { workers.allSatisfy { $0.lookingUp == 0 } }
 }
 
 extension ProgramResult {

@@ -10,8 +10,6 @@ import Testing
 /// else notices.
 @Suite(.timeLimit(.minutes(5)))
 struct HostileClientTests {
-  private typealias ClientChannel = Channel<CoordinatorReply, ClientMessage>
-
   private let cluster: Cluster
   private let origin: ListOrigin
 
@@ -21,9 +19,9 @@ struct HostileClientTests {
   }
 
   @Test func `a client of another protocol hears ours and is closed`() throws {
-    let channel = try connect()
+    let channel = try cluster.connect()
     try channel.send(.hello(Hello(protocolVersion: 99, version: "9.9", processID: 1)))
-    guard case .hello(let hello) = try next(of: channel) else {
+    guard case .hello(let hello) = try channel.nextInTime() else {
       Issue.record("the answer to a hello is a hello")
       return
     }
@@ -32,7 +30,7 @@ struct HostileClientTests {
   }
 
   @Test func `a client that does not greet is refused and closed`() throws {
-    let channel = try connect()
+    let channel = try cluster.connect()
     try channel.send(.status(PlainRequest(id: RequestID(rawValue: 1))))
     try expectRefusal(on: channel, containing: "not a hello")
     expectClosed(channel)
@@ -73,10 +71,12 @@ struct HostileClientTests {
       #expect(try UnixSocket.send(socket.rawValue, [0, 0, 1, 0, 0x7B]) == 5)
     }
     do {
-      let channel = try greetedChannel()
+      let channel = try cluster.greetedChannel()
       let id = RequestID(rawValue: 1)
       let options = RequestOptions(variant: .standard)
-      try channel.send(.submit(Submission(id: id, name: nil, options: options)))
+      let submission = Submission(
+        id: id, name: nil, options: options, order: .firstInFirstOut)
+      try channel.send(.submit(submission))
       try channel.send(.submitLines(SubmissionLines(id: id, lines: origin.pictures(10))))
       try channel.flush(until: .now + ProgramRun.patience)
     }
@@ -88,7 +88,7 @@ struct HostileClientTests {
   @Test func `a client that asks without ever reading is closed, and others are served`() throws {
     let job = try cluster.submit(origin.pictures(200))
     _ = try cluster.finished(job)
-    let deaf = try greetedChannel()
+    let deaf = try cluster.greetedChannel()
     #expect(throws: ChannelError.self) {
       // Each answer has hundreds of lines; what waits for the deaf client is bounded.
       for number in 1...100_000 {
@@ -108,7 +108,7 @@ struct HostileClientTests {
 
   @Test func `more requests than may wait are refused one by one`() throws {
     try origin.hold("/held")
-    let channel = try greetedChannel()
+    let channel = try cluster.greetedChannel()
     let maximum = 1_024
     for number in 1...maximum + 1 {
       try channel.send(
@@ -121,7 +121,7 @@ struct HostileClientTests {
     try expectRefusal(on: channel, containing: "\(maximum) requests of this client wait already")
     origin.origin.release("/held")
     for _ in 1...maximum {
-      guard case .got = try next(of: channel) else {
+      guard case .got = try channel.nextInTime() else {
         Issue.record("every request that was taken is answered")
         return
       }
@@ -129,25 +129,10 @@ struct HostileClientTests {
     #expect(origin.origin.counters("/held").requests == 1)
   }
 
-  // MARK: - A client of our own making
-
-  private func connect() throws -> ClientChannel {
-    try ClientChannel(UnixSocket.connect(path: cluster.socketPath))
-  }
-
-  private func greetedChannel() throws -> ClientChannel {
-    let channel = try connect()
-    try channel.send(.hello(Hello(processID: ThisProcess.processID)))
-    _ = try next(of: channel)
-    return channel
-  }
-
-  private func next(of channel: ClientChannel) throws -> CoordinatorReply {
-    try channel.next(until: .now + ProgramRun.patience)
-  }
+  // MARK: - Answers
 
   private func expectRefusal(on channel: ClientChannel, containing reason: String) throws {
-    guard case .refused(let refusal) = try next(of: channel) else {
+    guard case .refused(let refusal) = try channel.nextInTime() else {
       Issue.record("the answer is a refusal")
       return
     }
@@ -156,7 +141,7 @@ struct HostileClientTests {
 
   private func expectClosed(_ channel: ClientChannel) {
     do {
-      _ = try next(of: channel)
+      _ = try channel.nextInTime()
       Issue.record("nothing follows")
     } catch ChannelError.closed {
     } catch {

@@ -22,6 +22,37 @@ struct LimitTests {
     #expect(peaks.contains(2))
   }
 
+  @Test func `a limit that is lowered and raised while it works holds from then on`() throws {
+    let cluster = try Cluster(["TRANSFERS": "6"])
+    let origin = try ListOrigin(headerDelay: .milliseconds(25))
+    let job = try cluster.submit(origin.pictures(500))
+    for limit in [6, 2, 5] {
+      #expect(try cluster.imgctl("limits", "--transfers", "\(limit)").exitCode == 0)
+      // As many as may still be on their way by the old limit.
+      let start = origin.origin.totals().requests + 6
+      try #require(origin.origin.waitUntil(seconds: 30) { $0.totals.requests >= start })
+      let mark = origin.origin.snapshot.log.count
+      let end = start + 60
+      try #require(origin.origin.waitUntil(seconds: 30) { $0.totals.requests >= end })
+      #expect(origin.origin.snapshot.peakInFlight(from: mark) == limit)
+    }
+    #expect(try cluster.finished(job).done == 500)
+    #expect(origin.origin.totals().peakInFlight == 6)
+  }
+
+  @Test func `transfers begin at a host no more often than its rate allows`() throws {
+    let cluster = try Cluster(["RATE_PER_HOST": "2/s"])
+    let origin = try ListOrigin()
+    let begin = ContinuousClock.now
+    #expect(try cluster.run(origin.pictures(6)).done == 6)
+    let starts = origin.origin.snapshot.starts().map(\.moment)
+    #expect(starts.count == 6)
+    // Two may begin at once; a delay on the way to the origin only makes the others later.
+    for (index, moment) in starts.enumerated() {
+      #expect(moment - begin >= .milliseconds(500) * (index - 1), "start \(index)")
+    }
+  }
+
   @Test func `what is larger than allowed fails by its limit's code`() throws {
     let cluster = try Cluster(["MAX_BODY": "10000", "MAX_PIXELS": "3000"])
     let origin = try ListOrigin()

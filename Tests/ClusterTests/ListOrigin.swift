@@ -32,11 +32,46 @@ struct ListOrigin {
     origin.serve(path, .body(try Self.pictures.get()[0], delivery: .hold))
   }
 
+  /// Serves a picture.
+  func serve(_ path: String) throws {
+    origin.serve(path, .body(try Self.pictures.get()[0]))
+  }
+
+  /// Serves a picture, but to the first who asks says that it is too busy.
+  func refuseOnce(_ path: String) throws {
+    origin.serve(path, .statuses([503, 200], body: try Self.pictures.get()[0]))
+  }
+
+  /// Holds the first transfers of a list back, so that what follows waits in its order.
+  ///
+  /// - Returns: their paths.
+  func holdPictures(_ count: Int) throws -> [String] {
+    let paths = (0..<count).map { "/held/\($0)" }
+    for path in paths { try hold(path) }
+    return paths
+  }
+
+  func release(_ paths: [String]) {
+    for path in paths { origin.release(path) }
+  }
+
   func url(_ path: String) -> String { origin.baseURL + path }
 
   /// The URLs of so many pictures.
   func pictures(_ count: Int) -> [String] {
     (0..<count).map { url("/p/\($0)") }
+  }
+
+  /// A list of which every twentieth line is not found.
+  func listWithMissing(_ count: Int) -> MixedList {
+    var list = MixedList()
+    for number in 0..<count {
+      let isMissing = number % 20 == 7
+      list.add(
+        url(isMissing ? "/missing/\(number)" : "/p/\(number)"),
+        failing: isMissing ? .httpStatus : nil)
+    }
+    return list
   }
 
   /// A list of which every tenth line is not found, and every tenth no picture.

@@ -159,8 +159,10 @@ package final class Cluster {
   }
 
   /// Submits the lines as a job without waiting for it.
-  package func submit(_ lines: [String]) throws -> JobID {
-    let result = try imgctl("submit", try list(lines))
+  ///
+  /// - Parameter options: of `imgctl submit`.
+  package func submit(_ lines: [String], _ options: String...) throws -> JobID {
+    let result = try begin(["submit", try list(lines)] + options).wait()
     guard result.exitCode == 0, let job = result.lines.first.flatMap(JobID.init) else {
       throw ClusterError("submit failed: \(result.messages)")
     }

@@ -9,7 +9,8 @@ final class Exchange {
   private(set) var request: Request?
 
   private let ledger: Ledger
-  private var isInFlight = false
+  /// The ledger's number for it while it is in flight.
+  private var number: Int?
 
   init(target: String, ledger: Ledger) {
     self.target = target
@@ -23,8 +24,7 @@ final class Exchange {
       method: method, path: String(parts[0]),
       query: parts.count == 2 ? String(parts[1]) : nil, headers: headers)
     self.request = request
-    isInFlight = true
-    ledger.record { $0.started(request) }
+    number = ledger.record { $0.started(request) }
   }
 
   /// So many body bytes are about to be handed to the connection.
@@ -38,18 +38,15 @@ final class Exchange {
   /// To be called before the client can have the last byte, or see that the origin breaks off: a
   /// client that starts its next request on seeing it must not find this one still counted.
   func land() {
-    guard isInFlight, let request else { return }
-    isInFlight = false
-    ledger.record { $0.landed(request) }
+    guard let number, let request else { return }
+    self.number = nil
+    ledger.record { $0.ended(number, .landed, request) }
   }
 
   /// The connection has done with the request. If nothing else ended it before, its client left.
   func end(byShutdown: Bool) {
-    guard isInFlight, let request else { return }
-    isInFlight = false
-    ledger.record { snapshot in
-      snapshot.landed(request)
-      if !byShutdown { snapshot.aborted(request) }
-    }
+    guard let number, let request else { return }
+    self.number = nil
+    ledger.record { $0.ended(number, byShutdown ? .landed : .aborted, request) }
   }
 }

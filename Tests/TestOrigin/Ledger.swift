@@ -14,10 +14,11 @@ final class Ledger: Sendable {
     state.withLock { $0.snapshot }
   }
 
-  func record(_ change: (inout OriginSnapshot) -> Void) {
+  @discardableResult
+  func record<Result>(_ change: (inout OriginSnapshot) -> Result) -> Result {
     state.withLock { state in
-      change(&state.snapshot)
-      for waiter in state.waiters.values { waiter.signal() }
+      defer { for waiter in state.waiters.values { waiter.signal() } }
+      return change(&state.snapshot)
     }
   }
 
@@ -30,8 +31,13 @@ final class Ledger: Sendable {
     state.withLock { $0.waiters[ObjectIdentifier(change)] = change }
     defer { state.withLock { _ = $0.waiters.removeValue(forKey: ObjectIdentifier(change)) } }
     repeat {
-      if condition(snapshot) { return true }
+      if isMet(condition) { return true }
     } while change.wait(timeout: deadline) == .success
-    return condition(snapshot)
+    return isMet(condition)
+  }
+
+  /// Looked at in place: a copy would make the next change copy every counter.
+  private func isMet(_ condition: (OriginSnapshot) -> Bool) -> Bool {
+    state.withLock { condition($0.snapshot) }
   }
 }

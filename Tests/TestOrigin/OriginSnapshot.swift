@@ -44,6 +44,14 @@ package struct OriginSnapshot: Sendable, Encodable {
   /// The paths in the order their requests arrived, the first 10,000.
   package internal(set) var startOrder: [String] = []
 
+  /// What began and ended, in its order, the first 100,000 entries. Not encoded, because who reads
+  /// the counters as text has no use for moments of this process.
+  package internal(set) var log: [OriginEvent] = []
+
+  private enum CodingKeys: String, CodingKey {
+    case paths, totals, startOrder
+  }
+
   /// The counters of a path or of a full target; zeros for one never asked for.
   package subscript(_ target: String) -> PathCounters {
     paths[target] ?? PathCounters()
@@ -53,11 +61,14 @@ package struct OriginSnapshot: Sendable, Encodable {
 extension OriginSnapshot {
   private static let pathCapacity = 100_000
   private static let listCapacity = 10_000
+  private static let logCapacity = 100_000
 
-  mutating func started(_ request: Request) {
+  /// - Returns: the number of the request, by which its end is told.
+  mutating func started(_ request: Request) -> Int {
     totals.requests += 1
     totals.inFlight += 1
     totals.peakInFlight = max(totals.peakInFlight, totals.inFlight)
+    note(.started, totals.requests, request)
     if startOrder.count < Self.listCapacity { startOrder.append(request.path) }
     update(request.countedNames) { counters in
       counters.requests += 1
@@ -69,6 +80,7 @@ extension OriginSnapshot {
         counters.ranges.append(range)
       }
     }
+    return totals.requests
   }
 
   mutating func sent(_ byteCount: Int, for request: Request) {
@@ -76,14 +88,18 @@ extension OriginSnapshot {
     update(request.countedNames) { $0.bytesSent += byteCount }
   }
 
-  mutating func landed(_ request: Request) {
+  mutating func ended(_ number: Int, _ kind: OriginEvent.Kind, _ request: Request) {
     totals.inFlight -= 1
     update(request.countedNames) { $0.inFlight -= 1 }
-  }
-
-  mutating func aborted(_ request: Request) {
+    note(kind, number, request)
+    guard kind == .aborted else { return }
     totals.aborted += 1
     update(request.countedNames) { $0.aborted += 1 }
+  }
+
+  private mutating func note(_ kind: OriginEvent.Kind, _ number: Int, _ request: Request) {
+    guard log.count < Self.logCapacity else { return }
+    log.append(OriginEvent(kind: kind, request: number, path: request.path, moment: .now))
   }
 
   private mutating func update(_ names: [String], _ change: (inout PathCounters) -> Void) {

@@ -73,6 +73,7 @@ package final class TestOrigin: Sendable {
 
   /// Blocks until the counters meet a condition; looks at it after every change, not by the clock.
   ///
+  /// - Parameter condition: Must not ask the origin, which waits for it.
   /// - Returns: False when they did not within `seconds`.
   package func waitUntil(
     seconds: Double = 10, _ condition: (OriginSnapshot) -> Bool

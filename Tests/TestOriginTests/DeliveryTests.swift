@@ -2,7 +2,7 @@ import Testing
 
 @testable import TestOrigin
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct DeliveryTests {
   private let origin: TestOrigin
 

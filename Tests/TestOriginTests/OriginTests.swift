@@ -1,7 +1,7 @@
 import TestOrigin
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct OriginTests {
   private let origin: TestOrigin
 

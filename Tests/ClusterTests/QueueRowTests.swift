@@ -1,0 +1,109 @@
+import ImgWire
+import TestCluster
+import TestOrigin
+import Testing
+
+/// What starts when, as the origin sees it.
+@Suite(.timeLimit(.minutes(5)))
+struct QueueRowTests {
+  private let origin: ListOrigin
+
+  init() throws {
+    origin = try ListOrigin()
+  }
+
+  @Test func `S8: the first ones start at once, as many as the limit allows`() throws {
+    let cluster = try Cluster(["TRANSFERS": "2"])
+    let held = try origin.holdPictures(5)
+    let jobs = try held.map { try cluster.submit([origin.url($0)]) }
+    try #require(origin.origin.waitUntil { $0.totals.inFlight == 2 })
+    try #require(try cluster.waitUntilLookedUp())
+    #expect(try cluster.status().transfers == 2)
+    #expect(origin.origin.totals().requests == 2)
+    origin.release(held)
+    for job in jobs { #expect(try cluster.finished(job).done == 1) }
+    #expect(origin.origin.totals().peakInFlight == 2)
+  }
+
+  @Test func `S9: a URL that waits in several jobs and for a viewer is fetched once`() throws {
+    let cluster = try Cluster.inOrder(["TRANSFERS": "1"])
+    let held = try origin.holdPictures(1)
+    let url = origin.url("/p/3")
+    let jobs = [
+      try cluster.submit(held.map(origin.url) + [url, url]), try cluster.submit([url, url]),
+    ]
+    try #require(origin.origin.waitUntil { $0.totals.inFlight == 1 })
+    let viewer = try cluster.begin(["get", url])
+    try #require(try cluster.waitUntil { $0.viewers == 1 })
+    origin.release(held)
+    #expect(try viewer.wait().exitCode == 0)
+    #expect(try jobs.map { try cluster.finished($0).done } == [3, 2])
+    #expect(origin.origin.counters("/p/3").requests == 1)
+  }
+
+  @Test func `S13: fifty slow URLs reach the limit exactly`() throws {
+    let cluster = try Cluster(["TRANSFERS": "5"])
+    let slow = try ListOrigin(headerDelay: .milliseconds(20))
+    #expect(try cluster.run(slow.pictures(50)).done == 50)
+    #expect(slow.origin.totals().peakInFlight == 5)
+  }
+
+  @Test func `S13: a limit of none is refused`() throws {
+    let cluster = try Cluster()
+    for flag in ["--transfers", "--transfers-per-host"] {
+      for command in ["start", "limits"] {
+        try cluster.expectRefused(command, flag, "0", because: flag)
+      }
+    }
+    #expect(try cluster.status().limits.transfers == 64)
+  }
+
+  @Test(arguments: [false, true])
+  func `S25: the stronger of two jobs that wait for a URL counts, until it leaves`(
+    isStrongerLeaving: Bool
+  ) throws {
+    let cluster = try Cluster(["TRANSFERS": "1"])
+    let held = try origin.holdPictures(1)
+    let first = try cluster.submit(held.map(origin.url))
+    try #require(origin.origin.waitUntil { $0.totals.inFlight == 1 })
+    let low = try cluster.submit([origin.url("/p/1")], "--priority", "-2")
+    let middle = try cluster.submit([origin.url("/p/2")])
+    let high = try cluster.submit([origin.url("/p/1")], "--priority", "2")
+    try #require(try cluster.waitUntilLookedUp())
+    if isStrongerLeaving { #expect(try cluster.imgctl("cancel", "\(high)").exitCode == 0) }
+    origin.release(held)
+    for job in [first, low, middle] { #expect(try cluster.finished(job).done == 1) }
+    let rest = isStrongerLeaving ? ["/p/2", "/p/1"] : ["/p/1", "/p/2"]
+    #expect(origin.origin.startOrder() == held + rest)
+  }
+
+  @Test func `a job's priority counts for what has not begun, also when it is changed`() throws {
+    let cluster = try Cluster.inOrder(["TRANSFERS": "1"])
+    let held = try origin.holdPictures(1)
+    _ = try cluster.submit(held.map(origin.url))
+    try #require(origin.origin.waitUntil { $0.totals.inFlight == 1 })
+    let jobs = try [["/p/1", "/p/2"], ["/p/3", "/p/4"], ["/p/5", "/p/6"]].map {
+      try cluster.submit($0.map(origin.url))
+    }
+    #expect(try cluster.imgctl("priority", "\(jobs[2])", "1").exitCode == 0)
+    #expect(try cluster.imgctl("priority", "\(jobs[0])", "-1").exitCode == 0)
+    #expect(try cluster.status(of: jobs[2]).priority == 1)
+    try #require(try cluster.waitUntilLookedUp())
+    origin.release(held)
+    for job in jobs { #expect(try cluster.finished(job).done == 2) }
+    let order = ["/p/5", "/p/6", "/p/3", "/p/4", "/p/1", "/p/2"]
+    #expect(origin.origin.startOrder() == held + order)
+  }
+
+  @Test(arguments: [(order: "fifo", isReversed: false), (order: "lifo", isReversed: true)])
+  func `a list is fetched from its beginning or from its end`(
+    order: String, isReversed: Bool
+  ) throws {
+    let cluster = try Cluster.inOrder(["TRANSFERS": "1"])
+    let lines = origin.pictures(40)
+    let job = try cluster.submit(lines, "--order", order)
+    #expect(try cluster.finished(job).done == 40)
+    let starts = origin.origin.startOrder().map(origin.url)
+    #expect(starts == (isReversed ? lines.reversed() : lines))
+  }
+}
