@@ -9,11 +9,15 @@ extension Bench {
   private static let callCount = 5_000
   private static let hitCount = 20_000
 
-  /// Stores thumbnails as workers would, under URLs that nobody serves.
-  func fillStore(of cluster: Cluster) throws -> [ImageURL] {
-    let urls = try (1...options.scaled(Self.hitCount)).map { number in
+  /// URLs that nobody serves.
+  func hitURLs() throws -> [ImageURL] {
+    try (1...options.scaled(Self.hitCount)).map { number in
       try ImageURL(parsing: "http://127.0.0.1:9/stored/\(number).jpg")
     }
+  }
+
+  /// Stores a thumbnail for each URL, as workers would.
+  func fillStore(of cluster: Cluster, _ urls: [ImageURL]) throws {
     try note("storing \(urls.count) thumbnails")
     let store = try ThumbnailStore(
       directory: cluster.dataDirectory + "/store",
@@ -33,7 +37,6 @@ extension Bench {
       }
       try store.put(thumbnails, at: now)
     }
-    return urls
   }
 
   func measureHits(

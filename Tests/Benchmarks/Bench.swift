@@ -17,15 +17,21 @@ struct Bench {
 
   func run() throws {
     var report = Report()
+    if !options.isOnlyLists { try measureAllButLists(into: &report) }
+    try measureLists(into: &report)
+    try report.write(to: Output(descriptor: 1), isJSON: options.isJSON)
+  }
+
+  private func measureAllButLists(into report: inout Report) throws {
     try measureThumbnails(into: &report)
     let cluster = try start("calls")
-    let urls = try fillStore(of: cluster)
+    let urls = try hitURLs()
+    try fillStore(of: cluster, urls)
     try measureHits(urls, on: cluster, into: &report)
     try measureCalls(urls, on: cluster, into: &report)
     try measureProcesses(urls[0], on: cluster, into: &report)
     try measureSubmission(to: cluster, into: &report)
     try cluster.stop()
-    try report.write(to: Output(descriptor: 1), isJSON: options.isJSON)
   }
 
   func start(_ name: String) throws -> Cluster {

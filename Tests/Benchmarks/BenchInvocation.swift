@@ -6,7 +6,8 @@ enum BenchInvocation {
   static let usage = """
     usage: imgbench pictures COUNT DIR
            imgbench measure --programs DIR --pictures DIR --list FILE --work DIR
-                            --origin-process PID --rounds N [--quick] [--json]
+                            --origin-process PID --rounds N --list-lengths N,…
+                            [--only-lists] [--quick] [--json]
     """
 
   init(_ arguments: [String]) throws(BenchError) {
@@ -34,6 +35,10 @@ struct BenchOptions {
   private(set) var workDirectory = ""
   private(set) var originProcessID: Int32 = 0
   private(set) var rounds = 5
+  /// The lengths of the long lists.
+  private(set) var listLineCounts: [Int] = []
+  /// Whether nothing but the long lists is measured.
+  private(set) var isOnlyLists = false
   /// Whether everything is done on a tenth of the scale, to try the measuring out.
   private(set) var isQuick = false
   private(set) var isJSON = false
@@ -42,12 +47,13 @@ struct BenchOptions {
     var rest = arguments
     while let flag = rest.popFirst() {
       switch flag {
+      case "--only-lists": isOnlyLists = true
       case "--quick": isQuick = true
       case "--json": isJSON = true
       default: try set(flag, to: rest.popFirst())
       }
     }
-    guard rounds > 0, originProcessID > 0,
+    guard rounds > 0, originProcessID > 0, listLineCounts.allSatisfy({ $0 > 0 }),
       ![programDirectory, pictureDirectory, listPath, workDirectory].contains("")
     else { throw BenchError(BenchInvocation.usage) }
   }
@@ -61,6 +67,7 @@ struct BenchOptions {
     case "--work": workDirectory = value
     case "--origin-process": originProcessID = Int32(value) ?? 0
     case "--rounds": rounds = Int(value) ?? 0
+    case "--list-lengths": listLineCounts = value.split(separator: ",").map { Int($0) ?? 0 }
     default: throw BenchError("\(flag) is not known\n\(BenchInvocation.usage)")
     }
   }

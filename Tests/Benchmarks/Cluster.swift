@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ImgClient
 import ImgSystem
 import ImgWire
@@ -37,6 +38,16 @@ struct Cluster {
 
   func client() throws(ClientError) -> Client {
     try Client(socketPath: imgctl.socketPath)
+  }
+
+  /// How large the journal's file is.
+  func journalByteCount() throws -> Int {
+    let path = dataDirectory + "/journal/data.mdb"
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    guard let byteCount = attributes[.size] as? any BinaryInteger else {
+      throw BenchError("\(path) has no size")
+    }
+    return Int(byteCount)
   }
 
   /// The processor time that each part of the way has taken so far.

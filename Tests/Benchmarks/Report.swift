@@ -13,6 +13,7 @@ struct Report {
   }
 
   private(set) var figures: [Figure] = []
+  private(set) var listCosts: [ListCost] = []
 
   mutating func add(_ name: String, _ samples: Samples, _ unit: String, command: String) {
     figures.append(
@@ -21,11 +22,20 @@ struct Report {
         unit: unit, command: command))
   }
 
+  mutating func add(_ cost: ListCost) {
+    listCosts.append(cost)
+  }
+
   func write(to output: Output, isJSON: Bool) throws {
     if isJSON {
       for figure in figures { try output.write(json: figure) }
+      for cost in listCosts { try output.write(json: cost) }
     } else {
-      try output.write(table.rendered)
+      let tables = [
+        figures.isEmpty ? nil : table.rendered,
+        listCosts.isEmpty ? nil : ListCostTable(listCosts).rendered,
+      ]
+      try output.write(tables.compactMap(\.self).joined(separator: "\n"))
     }
     try output.flush()
   }
@@ -45,7 +55,7 @@ struct Report {
   }
 
   /// Three significant figures or all whole ones, which is more than two runs agree on.
-  private static func text(_ value: Double) -> String {
+  static func text(_ value: Double) -> String {
     guard value < 10 else { return HumanText.number(value) }
     let hundredths = Int((value * 100).rounded())
     let fraction = hundredths % 100
