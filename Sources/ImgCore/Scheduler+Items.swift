@@ -83,9 +83,9 @@ extension Scheduler {
   mutating func park(_ item: inout WorkItem, in stage: WorkItem.Stage) -> Bool {
     move(&item, to: stage)
     if isDraining { dismissViewers(of: item) }
-    for job in item.jobs where jobs[job]?.isPaused == true {
-      leave(item.id) { $0.isLine(of: job) }
-    }
+    let paused = Set(item.jobs.filter { jobs[$0]?.isPaused == true })
+    // At once: between two leaves the item might be given a lease.
+    if !paused.isEmpty { leave(item.id) { $0.job.map(paused.contains) ?? false } }
     guard let rest = items[item.id] else { return false }
     item = rest
     guard item.waiters.isEmpty else { return true }

@@ -190,8 +190,8 @@ extension Scheduler {
 
   /// The job's lines leave their items, or those that wait there, and are not in hand any more.
   private mutating func release(linesOf id: JobID, isWaitingOnly: Bool = false) {
-    for item in itemsAwaited(by: id) where !isWaitingOnly || item.stage.lease == nil {
-      leave(item.id) { $0.isLine(of: id) }
+    for item in itemsAwaited(by: id) where !isWaitingOnly || items[item]?.stage.lease == nil {
+      leave(item) { $0.isLine(of: id) }
     }
   }
 
@@ -200,7 +200,8 @@ extension Scheduler {
     guard let priority = jobs[id]?.priority else { return }
     giveTurn(to: id)
     jobs[id]?.lastTurn = 0
-    for var item in itemsAwaited(by: id) {
+    for awaited in itemsAwaited(by: id) {
+      guard var item = items[awaited] else { continue }
       item.changeWaiters { waiter in
         guard waiter.isLine(of: id) else { return }
         waiter.priority = priority
@@ -212,9 +213,9 @@ extension Scheduler {
   }
 
   /// In the order in which they were taken up.
-  private func itemsAwaited(by id: JobID) -> [WorkItem] {
-    items.values.filter { $0.waiters.contains { $0.isLine(of: id) } }
-      .sorted { $0.id.rawValue < $1.id.rawValue }
+  private func itemsAwaited(by id: JobID) -> [WorkID] {
+    items.values.filter { $0.waiters.contains { $0.isLine(of: id) } }.map(\.id)
+      .sorted { $0.rawValue < $1.rawValue }
   }
 
   mutating func changeLimits(_ change: TransferLimits) {

@@ -239,4 +239,17 @@ import Testing
         if case .decoding = item.stage { true } else { false }
       })
   }
+
+  @Test func `what only paused jobs wait for does not ride, however many they are`() {
+    let cluster = ClusterModel.started()
+    cluster.view(url(1))
+    cluster.answerLookups()
+    let jobs = (1...2).map { _ in cluster.submit([url(1)], variant: .small) }
+    for job in jobs { cluster.change(job, .pause) }
+    cluster.answerLookups()
+    #expect(cluster.rideCount == 0)
+    for job in jobs { cluster.change(job, .resume) }
+    cluster.settle()
+    #expect(jobs.allSatisfy { cluster.endedJobs[$0]?.counts.done == 1 })
+  }
 }
