@@ -69,6 +69,10 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // MARK: - SeededRandom: what random tests are replayed by
+
+    .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: settings),
+
     // MARK: - ImgCore: pure scheduling
 
     .target(name: "ImgCore", dependencies: ["ImgWire"], swiftSettings: settings),
@@ -78,6 +82,7 @@ let package = Package(
         "ClusterSimulation",
         "ImgCore",
         "ImgWire",
+        "SeededRandom",
       ],
       swiftSettings: settings),
     .target(
@@ -85,6 +90,7 @@ let package = Package(
       dependencies: [
         "ImgCore",
         "ImgWire",
+        "SeededRandom",
       ],
       path: "Tests/ClusterSimulation",
       swiftSettings: settings),
@@ -110,6 +116,7 @@ let package = Package(
       dependencies: [
         "ImgStore",
         "ImgWire",
+        "SeededRandom",
       ],
       swiftSettings: settings),
 
@@ -315,6 +322,7 @@ let package = Package(
         "ImgSystem",
         "ImgTransport",
         "ImgWire",
+        "SeededRandom",
         "TestCluster",
         "TestOrigin",
         "TestPictures",

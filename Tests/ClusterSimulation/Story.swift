@@ -1,4 +1,5 @@
 import ImgWire
+import SeededRandom
 
 @testable import ImgCore
 

@@ -1,3 +1,4 @@
+import SeededRandom
 import TestCluster
 
 /// Who is killed, and at how many requests that the origin has seen: all of it follows from a

@@ -1,4 +1,5 @@
 import ImgWire
+import SeededRandom
 import Testing
 
 @testable import ClusterSimulation
