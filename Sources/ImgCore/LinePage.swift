@@ -23,8 +23,8 @@ package struct LinePageRequest: Hashable, Sendable {
   /// The host for whose lines this is; `nil` for all.
   let host: String?
   package let order: LineOrder
-  /// The positions to look at. Lines that have an outcome are left out.
-  package let positions: Range<Int>
+  /// The positions to look at, in ascending order. Lines that have an outcome are left out.
+  package let positions: [Range<Int>]
   /// How many lines at most.
   package let limit: Int
 }
@@ -33,7 +33,7 @@ package struct LinePageRequest: Hashable, Sendable {
 /// come between the reading and the handing in.
 package struct LinePage: Hashable, Sendable {
   package let lines: [JobLine]
-  /// The position where the next page begins; the end of the requested positions after the last.
+  /// The position where the next page begins; the end of the last requested range after the last.
   package let next: Int
 
   package init(lines: [JobLine], next: Int) {

@@ -42,18 +42,19 @@ struct JournalModel {
   }
 
   mutating func page(_ request: LinePageRequest) -> LinePage {
+    let end = request.positions.last?.upperBound ?? 0
     guard let job = jobs[request.job], job.record.isActive else {
-      return LinePage(lines: [], next: request.positions.upperBound)
+      return LinePage(lines: [], next: end)
     }
     var lines: [JobLine] = []
-    for position in request.positions {
+    for position in request.positions.joined() {
       guard lines.count < request.limit else { return LinePage(lines: lines, next: position) }
       let index = request.order.line(at: position, of: job.record.counts.total)
       if job.isSettled(index) { continue }
       lines.append(JobLine(index: index, text: job.line(index)))
       jobs[request.job]?.readLineCount += 1
     }
-    return LinePage(lines: lines, next: request.positions.upperBound)
+    return LinePage(lines: lines, next: end)
   }
 
   /// Makes the operation durable.

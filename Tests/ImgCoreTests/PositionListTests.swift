@@ -15,13 +15,13 @@ import Testing
     #expect(![2, 4, 8, 10].contains(where: list.contains))
   }
 
-  @Test func `a span holds as many positions as wanted, within its length`() {
+  @Test func `a prefix holds as many positions as wanted, or all`() {
     var list = PositionList()
     for position in [10, 11, 12, 20, 21, 5_000] { list.insert(position) }
-    #expect(list.span(count: 2, length: 100) == 10..<12)
-    #expect(list.span(count: 4, length: 100) == 10..<21)
-    #expect(list.span(count: 9, length: 100) == 10..<22)
-    #expect(PositionList().span(count: 1, length: 1) == nil)
+    #expect(list.prefix(2) == [10..<12])
+    #expect(list.prefix(4) == [10..<13, 20..<21])
+    #expect(list.prefix(9) == [10..<13, 20..<22, 5_000..<5_001])
+    #expect(PositionList().prefix(1).isEmpty)
   }
 
   @Test(arguments: 0..<20 as Range<UInt64>)

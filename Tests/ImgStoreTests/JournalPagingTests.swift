@@ -27,6 +27,26 @@ struct JournalPagingTests {
     #expect(entries.map(\.index) == (order == .firstInFirstOut ? open : open.reversed()))
   }
 
+  @Test(arguments: LineOrder.allCases)
+  func `scattered positions are read alone, and with their outcomes left out`(
+    order: LineOrder
+  ) throws {
+    try journal.submit(id, lineCount: 5_000)
+    try recordOutcomes([order.line(at: 700, of: 5_000)])
+    let positions = [3..<4, 300..<303, 700..<702, 4_999..<5_000]
+    func read(limit: Int) throws -> URLPage {
+      try journal.urls(of: id, positions: positions, order: order, limit: limit)
+    }
+    let wanted = [3, 300, 301, 302, 701, 4_999].map { order.line(at: $0, of: 5_000) }
+    let whole = try read(limit: 100)
+    #expect(whole.entries.map(\.index) == wanted)
+    #expect(whole.entries.allSatisfy { $0.url == "https://example.org/\($0.index)" })
+    #expect(whole.next == 5_000)
+    let part = try read(limit: 2)
+    #expect(part.entries.map(\.index) == Array(wanted.prefix(2)))
+    #expect(part.next == 301)
+  }
+
   @Test func `a page of long lines ends at 256 KiB of text`() throws {
     let line = String(repeating: "x", count: 8_000)
     try journal.apply([
@@ -34,10 +54,10 @@ struct JournalPagingTests {
       .appendURLs(id, [String](repeating: line, count: 100)), .seal(id),
     ])
     for order in LineOrder.allCases {
-      let first = try journal.urls(of: id, positions: 0..<100, order: order, limit: 1_000)
+      let first = try journal.urls(of: id, positions: [0..<100], order: order, limit: 1_000)
       #expect(first.entries.count == 33)
       #expect(first.next == 33)
-      let last = try journal.urls(of: id, positions: 99..<100, order: order, limit: 1_000)
+      let last = try journal.urls(of: id, positions: [99..<100], order: order, limit: 1_000)
       #expect(last.entries.count == 1)
       #expect(last.next == 100)
     }
@@ -160,7 +180,7 @@ struct JournalPagingTests {
     #expect(try journal.results(of: id, from: 3, limit: 5, isFailedOnly: false) == ResultPage())
     let unknown = JobID(rawValue: 8)
     #expect(
-      try journal.urls(of: unknown, positions: 0..<5, order: .firstInFirstOut, limit: 5)
+      try journal.urls(of: unknown, positions: [0..<5], order: .firstInFirstOut, limit: 5)
         == URLPage(next: 5))
     #expect(
       try journal.results(of: unknown, from: 0, limit: 5, isFailedOnly: true) == ResultPage())
@@ -183,7 +203,7 @@ struct JournalPagingTests {
   private func page(
     _ positions: Range<Int>, _ order: LineOrder = .firstInFirstOut, limit: Int = 1_000
   ) throws -> URLPage {
-    try journal.urls(of: id, positions: positions, order: order, limit: limit)
+    try journal.urls(of: id, positions: [positions], order: order, limit: limit)
   }
 
   private func recordOutcomes(_ indices: [Int]) throws {

@@ -36,7 +36,7 @@ extension Journal {
     var entries: [URLPage.Entry] = []
     var position = 0
     while position < end {
-      let page = try urls(of: id, positions: position..<end, order: order, limit: limit)
+      let page = try urls(of: id, positions: [position..<end], order: order, limit: limit)
       #expect(page.entries.count <= limit)
       try #require(page.next > position && page.next <= end)
       entries += page.entries

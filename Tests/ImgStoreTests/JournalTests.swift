@@ -217,7 +217,7 @@ struct JournalTests {
     #expect(small.environment.mapByteCount > 1 << 17)
     #expect(try small.job(id)?.counts.total == 20_000)
     let end = try small.urls(
-      of: id, positions: 19_999..<20_000, order: .firstInFirstOut, limit: 1)
+      of: id, positions: [19_999..<20_000], order: .firstInFirstOut, limit: 1)
     #expect(end.entries.map(\.url) == [lines[19_999]])
   }
 

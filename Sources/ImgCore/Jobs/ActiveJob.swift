@@ -163,9 +163,6 @@ struct ActiveJob {
 
   // MARK: - Reading
 
-  /// How far apart lines of a lagging host may lie that are read at once.
-  private static let spanMaximum = 4_096
-
   /// What is to be read next: for the cursor when it runs low, and for the lagging host whose turn
   /// it is.
   ///
@@ -181,20 +178,20 @@ struct ActiveJob {
       let ticket = newTicket()
       cursor.ticket = ticket
       requests.append(
-        request(ticket, nil, cursor.next..<record.counts.total, limit: lineCount))
+        request(ticket, nil, [cursor.next..<record.counts.total], limit: lineCount))
     }
     if laggingTicket == nil, let host = wanting.first?.key,
-      let span = lagging[host]?.passedOver.span(count: backlogMaximum, length: Self.spanMaximum)
+      let positions = lagging[host]?.passedOver.prefix(backlogMaximum)
     {
       let ticket = newTicket()
       laggingTicket = ticket
-      requests.append(request(ticket, host, span, limit: span.count))
+      requests.append(request(ticket, host, positions, limit: backlogMaximum))
     }
     return requests
   }
 
   private func request(
-    _ ticket: UInt64, _ host: String?, _ positions: Range<Int>, limit: Int
+    _ ticket: UInt64, _ host: String?, _ positions: [Range<Int>], limit: Int
   ) -> LinePageRequest {
     LinePageRequest(
       job: id, ticket: ticket, host: host, order: record.order, positions: positions,
@@ -213,10 +210,13 @@ struct ActiveJob {
       cursor.take(lines.map(queued), next: page.next)
     } else if laggingTicket == request.ticket, let host = request.host {
       laggingTicket = nil
-      guard let passedOver = lagging[host]?.passedOver else { return }
-      let lines = page.lines.filter { passedOver.contains(position(of: $0.index)) }.map(queued)
+      let lines = page.lines.map(queued)
       lagging[host]?.window.append(contentsOf: lines)
-      changePassedOver(of: host) { $0.remove(request.positions.lowerBound..<page.next) }
+      changePassedOver(of: host) { passedOver in
+        for range in request.positions where range.lowerBound < page.next {
+          passedOver.remove(range.lowerBound..<min(range.upperBound, page.next))
+        }
+      }
       updateStanding(of: host)
     }
   }

@@ -29,18 +29,17 @@ struct PositionList {
     }
   }
 
-  /// The stretch of the list from the first position on that holds `count` positions of this one,
-  /// or fewer within `length`; `nil` when there is none.
-  func span(count: Int, length: Int) -> Range<Int>? {
-    guard let start = first else { return nil }
+  /// The first `count` positions, or fewer when there are fewer.
+  func prefix(_ count: Int) -> [Range<Int>] {
+    var found: [Range<Int>] = []
     var remaining = count
-    var end = start
-    for range in ranges[head...] where range.lowerBound < start + length {
-      end = min(range.upperBound, range.lowerBound + remaining, start + length)
-      remaining -= end - range.lowerBound
+    for range in ranges[head...] {
+      let taken = range.prefix(remaining)
+      found.append(taken.startIndex..<taken.endIndex)
+      remaining -= taken.count
       if remaining == 0 { break }
     }
-    return start..<end
+    return found
   }
 
   /// Removes the positions below `end` that are not below `start`, of which those at the front.

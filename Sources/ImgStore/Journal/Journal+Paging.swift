@@ -16,33 +16,45 @@ extension Journal {
   /// Position 0 is the line that leaves the list first in `order`. Positions behind the end of the
   /// list hold nothing.
   ///
-  /// - Parameter limit: how many at most; fewer when their text is long.
+  /// - Parameters:
+  ///   - positions: in ascending order, at least one range.
+  ///   - limit: how many at most; fewer when their text is long.
   package func urls(
-    of id: JobID, positions: Range<Int>, order: LineOrder, limit: Int
+    of id: JobID, positions: [Range<Int>], order: LineOrder, limit: Int
   ) throws(StoreError) -> URLPage {
-    precondition(positions.lowerBound >= 0 && limit > 0)
+    guard let first = positions.first, let last = positions.last else {
+      preconditionFailure("a page of no positions")
+    }
+    precondition(first.lowerBound >= 0 && limit > 0)
     return try environment.read { transaction throws(StoreError) in
       guard let job = try tables.job(id, transaction), job.isActive else {
-        return URLPage(next: positions.upperBound)
+        return URLPage(next: last.upperBound)
       }
       let waiting = order.lines(at: job.lowWater..<job.counts.total, of: job.counts.total)
-      let sought = positions.clamped(to: waiting)
-      var page = try openLines(of: job, positions: sought, order: order, limit, transaction)
-      if page.next == sought.upperBound { page.next = positions.upperBound }
+      var page = URLPage(next: first.lowerBound)
+      var lines = CurrentChunk(job)
+      var textByteCount = 0
+      for range in positions where page.entries.count < limit {
+        let sought = range.clamped(to: waiting)
+        page.next = sought.lowerBound
+        try addOpenLines(
+          of: job, positions: sought, order: order, limit, to: &page, &textByteCount, &lines,
+          transaction)
+        guard page.next == sought.upperBound else { return page }
+        page.next = range.upperBound
+      }
       return page
     }
   }
 
-  /// - Parameter sought: positions of the list.
-  private func openLines(
+  /// - Parameter sought: neighbouring positions of the list, from the page's next on.
+  private func addOpenLines(
     of job: JobRecord, positions sought: Range<Int>, order: LineOrder, _ limit: Int,
+    to page: inout URLPage, _ textByteCount: inout Int, _ lines: inout CurrentChunk,
     _ transaction: borrowing Transaction
-  ) throws(StoreError) -> URLPage {
+  ) throws(StoreError) {
     let total = job.counts.total
     let end = min(sought.upperBound, sought.lowerBound + Self.examinedMaximum)
-    var page = URLPage(next: sought.lowerBound)
-    var lines = CurrentChunk(job)
-    var textByteCount = 0
     while page.next < end {
       let window = page.next..<min(end, page.next + Self.windowLineCount)
       let windowLines = order.lines(at: window, of: total)
@@ -50,17 +62,19 @@ extension Journal {
       for position in window {
         let index = order.line(at: position, of: total)
         guard isOpen[index - windowLines.lowerBound] else { continue }
-        let url = try lines.line(index, in: tables, transaction)
+        let url =
+          sought.count == 1
+          ? try tables.line(index, of: job.id, transaction)
+          : try lines.line(index, in: tables, transaction)
         page.entries.append(URLPage.Entry(index: index, url: url))
         textByteCount += url.utf8.count
         if page.entries.count == limit || textByteCount >= Self.textMaximumByteCount {
           page.next = position + 1
-          return page
+          return
         }
       }
       page.next = window.upperBound
     }
-    return page
   }
 
   /// Which of neighbouring lines have no outcome that stands.

@@ -70,6 +70,21 @@ struct JournalTables: Sendable {
     } ?? []
   }
 
+  /// One line of a list.
+  func line(
+    _ index: Int, of id: JobID, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> String {
+    let start = LineChunk.start(of: index)
+    let key = JournalKey.line(id, index: start)
+    let line = try transaction.withValue(of: key, in: lines) { chunk throws(StoreError) in
+      try LineChunk.line(index - start, in: chunk)
+    }
+    guard let line = line ?? nil else {
+      throw StoreError(.corrupted, operation: "reading line \(index) of job \(id)")
+    }
+    return line
+  }
+
   /// Lends the outcomes of a job from a line on, in the order of the lines, until `body` says
   /// `false`.
   func scanOutcomes(

@@ -40,6 +40,24 @@ enum LineChunk {
     return lines
   }
 
+  /// One line, without taking the others out; `nil` behind the last.
+  ///
+  /// - Throws: ``StoreError/Reason/damaged`` when the lengths make no sense.
+  static func line(_ number: Int, in chunk: Span<UInt8>) throws(StoreError) -> String? {
+    var offset = 0
+    var passedCount = 0
+    while offset < chunk.count {
+      let start = offset + MemoryLayout<UInt16>.size
+      guard start <= chunk.count else { throw damaged }
+      let end = start + Int(chunk.littleEndian(at: offset, as: UInt16.self))
+      guard end <= chunk.count else { throw damaged }
+      if passedCount == number { return chunk.text(in: start..<end) }
+      passedCount += 1
+      offset = end
+    }
+    return nil
+  }
+
   private static var damaged: StoreError {
     StoreError(.corrupted, operation: "reading lines of a list")
   }
