@@ -22,7 +22,7 @@ struct Urgency: Hashable, Comparable {
   /// When the line's turn comes among the jobs of its priority, by start-time fair queueing (Goyal,
   /// Vin and Cheng 1996): a job's lines have turns one after the other, and the first turn of a job
   /// that comes later is the one served now. So jobs share in turn however long their lists are,
-  /// and who had nothing to fetch for a while has saved nothing up.
+  /// each in the order of its list, and who had nothing to do for a while has saved nothing up.
   let turn: UInt64
   /// The order in which URLs were taken up.
   let sequence: UInt64
@@ -30,7 +30,7 @@ struct Urgency: Hashable, Comparable {
   init(of waiter: Waiter, item: WorkID) {
     viewer = waiter.viewer?.rawValue ?? 0
     priority = waiter.priority
-    turn = waiter.turn ?? 0
+    turn = waiter.turn
     sequence = item.rawValue
   }
 
@@ -54,15 +54,21 @@ extension Scheduler {
     return waitingItems(of: source).min { $0.urgency < $1.urgency }
   }
 
-  /// The turn of one more line of a job.
-  mutating func nextTurn(of job: JobID) -> UInt64? {
-    guard let active = jobs[job] else { return nil }
-    let turn = max(turnsServed[active.priority] ?? 0, active.lastTurn) + 1
+  /// The turn of one more line of a job, in the order in which lines are taken up.
+  mutating func nextTurn(of job: JobID) -> UInt64 {
+    guard let priority = jobs[job]?.priority else { return 0 }
+    let turn = max(turnsServed[priority] ?? 0, jobs[job]?.lastTurn ?? 0) + 1
     jobs[job]?.lastTurn = turn
     return turn
   }
 
-  /// An item's transfer begins: its turn is the one served now.
+  /// A line goes back to its list: its turn is the next one's.
+  mutating func giveBack(_ turn: UInt64, of job: JobID) {
+    guard let lastTurn = jobs[job]?.lastTurn else { return }
+    jobs[job]?.lastTurn = min(lastTurn, max(turn, 1) - 1)
+  }
+
+  /// An item's transfer begins, or it needs none: its turn is the one served now.
   mutating func serve(_ urgency: Urgency) {
     guard urgency.viewer == 0 else { return }
     turnsServed[urgency.priority] = max(turnsServed[urgency.priority] ?? 0, urgency.turn)

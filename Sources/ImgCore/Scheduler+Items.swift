@@ -13,7 +13,7 @@ extension Scheduler {
     if let id = itemsByKey[key], var item = items.removeValue(forKey: id) {
       let urgency = item.urgency
       count([waiter], of: item, by: 1)
-      item.join(item.stage == .awaitingTransfer ? queued(waiter) : waiter)
+      item.join(waiter)
       items[id] = item
       if item.urgency != urgency { queue(item) }
       return (id, false)
@@ -52,7 +52,9 @@ extension Scheduler {
   /// Lines that leave go back to where their jobs took them up; what becomes of them there is the
   /// jobs' matter.
   private mutating func putBack(_ waiters: [Waiter], host: String) {
-    for case .line(let job, let index) in waiters.map(\.who) {
+    for waiter in waiters {
+      guard case .line(let job, let index) = waiter.who else { continue }
+      giveBack(waiter.turn, of: job)
       jobs[job]?.putBack(index, host: host)
       readOn(job)
       giveTurn(to: job)

@@ -80,7 +80,8 @@ extension Scheduler {
     case .success(let url):
       let waiter = Waiter(
         who: .line(id, index: line.index),
-        expireAfterMilliseconds: expiry(options), priority: options.priority)
+        expireAfterMilliseconds: expiry(options), priority: options.priority,
+        turn: nextTurn(of: id))
       let (item, isNew) = join(waiter, url: url, variant: options.variant)
       return isNew ? item : nil
     case .failure(let failure):
@@ -205,7 +206,7 @@ extension Scheduler {
       item.changeWaiters { waiter in
         guard waiter.isLine(of: id) else { return }
         waiter.priority = priority
-        if waiter.turn != nil { waiter.turn = nextTurn(of: id) }
+        waiter.turn = nextTurn(of: id)
       }
       items[item.id] = item
       queue(item)

@@ -8,8 +8,6 @@ extension Scheduler {
     let source = joinSource(&item)
     guard park(&item, in: .awaitingTransfer) else { return }
     guard !isCrowded(item) else { return leave(item.id) { _ in true } }
-    item.changeWaiters { $0 = queued($0) }
-    items[item.id] = item
     queueSource(source)
   }
 
@@ -24,14 +22,6 @@ extension Scheduler {
       let ownCount = item.waiters.count { $0.isLine(of: id) }
       return backlog.awaitingTransfer - ownCount >= job.backlogMaximum
     }
-  }
-
-  /// The waiter with its turn among all that wait for a transfer.
-  mutating func queued(_ waiter: Waiter) -> Waiter {
-    guard waiter.turn == nil, let job = waiter.job else { return waiter }
-    var queued = waiter
-    queued.turn = nextTurn(of: job)
-    return queued
   }
 
   private mutating func joinSource(_ item: inout WorkItem) -> SourceID {

@@ -14,6 +14,7 @@ extension Scheduler {
     supervisor.workerAnswered(worker)
     for hit in results.hits {
       guard let item = endLease(hit.lease, of: worker) else { continue }
+      serve(item.urgency)
       complete(
         item, with: .done(hit.thumbnail, fromCache: !item.wasFetched, bytesFetched: 0))
     }

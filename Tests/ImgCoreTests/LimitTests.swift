@@ -56,16 +56,15 @@ import Testing
 
   @Test func `a URL that is cancelled while its host is full does not strand the rest`() {
     let cluster = ClusterModel.started(perHost: 1)
-    let first = cluster.submit([url(1), url(2)])
+    cluster.submit([url(1), url(2)])
     let parked = cluster.submit([url(3)])
     cluster.submit([url(4)])
     cluster.answerLookups()
     cluster.change(parked, .cancel)
     cluster.finish(url(1))
+    #expect(cluster.fetching == [url(4)], "the jobs in turn")
+    cluster.finish(url(4))
     #expect(cluster.fetching == [url(2)])
-    cluster.change(first, .cancel)
-    cluster.finish(url(2), .cancelled)
-    #expect(cluster.fetching == [url(4)])
   }
 
   @Test func `a job that waits for a slow host does not keep another from the rest`() {

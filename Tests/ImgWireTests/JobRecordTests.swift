@@ -39,12 +39,12 @@ import Testing
     (.submitting, .remove, .refused("job 3 is submitting; cancel it first")),
 
     (.queued, .pause, .becomes(.paused)),
-    (.queued, .resume, .refused("job 3 is queued; only a paused job is resumed")),
+    (.queued, .resume, .refused("job 3 is running; only a paused job is resumed")),
     (.queued, .cancel, .becomes(.cancelled)),
-    (.queued, .retry(includesFinal: false), refusedRetry("queued")),
-    (.queued, .retry(includesFinal: true), refusedRetry("queued")),
+    (.queued, .retry(includesFinal: false), refusedRetry("running")),
+    (.queued, .retry(includesFinal: true), refusedRetry("running")),
     (.queued, .prioritise(2), .becomes(.queued)),
-    (.queued, .remove, .refused("job 3 is queued; cancel it first")),
+    (.queued, .remove, .refused("job 3 is running; cancel it first")),
 
     (.paused, .pause, .refused("job 3 is paused already")),
     (.paused, .resume, .becomes(.queued)),

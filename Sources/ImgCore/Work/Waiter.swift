@@ -14,9 +14,8 @@ struct Waiter {
   let expireAfterMilliseconds: Int64
   /// The job's; nothing for a viewer, who goes before all jobs.
   var priority = 0
-  /// When the line's turn among all jobs of its priority comes, see ``Urgency/turn``; `nil` while
-  /// it does not wait for a transfer.
-  var turn: UInt64?
+  /// When the line's turn among all jobs of its priority comes, see ``Urgency/turn``.
+  var turn: UInt64 = 0
 
   func isLine(of job: JobID) -> Bool { self.job == job }
 

@@ -92,7 +92,7 @@ extension JobRecord {
     case (.remove, .finished), (.remove, .cancelled):
       break
     default:
-      throw refusal(of: change)
+      throw refusal(of: change, at: moment)
     }
   }
 
@@ -120,8 +120,10 @@ extension JobRecord {
     lowWater = 0
   }
 
-  private func refusal(of change: JobChange) -> JobChangeRefusal {
-    let state = "job \(id) is \(state.rawValue)"
+  private func refusal(of change: JobChange, at moment: WallTime) -> JobChangeRefusal {
+    // As people see it: a job that is queued may be running, or wait for its delay to be over.
+    let seen = JobStatus(self, isDelayed: moment < notBefore).state.rawValue
+    let state = "job \(id) is \(isActive ? seen : state.rawValue)"
     let reason =
       switch change {
       case .pause where self.state == .paused: " already"
