@@ -54,16 +54,16 @@ import Testing
     let before = status(.finished, done: 5, failed: 15, retryable: 12)
     #expect(
       RetryReport(from: before, to: status(.queued, done: 5, failed: 3)).text
-        == "job 7: 12 of 15 failures again\n")
+        == "job 7: 12 of 15 failures are tried again\n")
     #expect(
       RetryReport(
         from: status(.cancelled, done: 5, failed: 2, retryable: 1, cancelled: 13),
         to: status(.queued, done: 5, failed: 1)
-      ).text == "job 7: 1 of 2 failures and 13 cancelled again\n")
+      ).text == "job 7: 1 of 2 failures and 13 cancelled URLs are tried again\n")
     #expect(
       RetryReport(
         from: status(.cancelled, done: 5, cancelled: 15), to: status(.queued, done: 5)
-      ).text == "job 7: 15 cancelled again\n")
+      ).text == "job 7: 15 cancelled URLs are tried again\n")
   }
 
   @Test func `a table shows each job's state, and which failures may pass`() {

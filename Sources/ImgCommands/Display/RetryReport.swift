@@ -19,7 +19,7 @@ package struct RetryReport: Sendable {
     if before.failed > 0 {
       facts.append("\(before.failed - after.failed) of \(before.failed) failures")
     }
-    if before.cancelled > 0 { facts.append("\(before.cancelled) cancelled") }
-    return "job \(after.job): \(facts.joined(separator: " and ")) again\n"
+    if before.cancelled > 0 { facts.append("\(before.cancelled) cancelled URLs") }
+    return "job \(after.job): \(facts.joined(separator: " and ")) are tried again\n"
   }
 }
