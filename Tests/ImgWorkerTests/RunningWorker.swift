@@ -17,7 +17,11 @@ final class RunningWorker {
 
   /// - Parameter limits: of which the limit of its memory is not set for this process.
   /// - Throws: also when the worker does not begin.
-  init(limits: Limits = Limits()) throws {
+  init(limits given: Limits = Limits()) throws {
+    var limits = given
+    // A test may be kept waiting for long while the origin holds its picture back.
+    limits.transferTimeoutMilliseconds = 600_000
+    limits.stallTimeoutMilliseconds = 600_000
     directory = try TemporaryDirectory()
     var pair = try UnixSocket.pair()
     let channel = try Channel<WorkerMessage, CoordinatorMessage>(pair.takeFirst())

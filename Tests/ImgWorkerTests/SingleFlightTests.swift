@@ -41,22 +41,6 @@ import Testing
     #expect(origin.counters("/a").requests == 1)
   }
 
-  @Test func `a ride joins a body that waits for the decoder`() throws {
-    let early = (2...200).map { LeaseID(rawValue: $0) }
-    let late: LeaseID = 201
-    try worker.send(.fetch(batch(1)))
-    for lease in early { try worker.send(.ride(batch(lease, width: 256))) }
-    try worker.settle()
-    origin.release("/a")
-    let begun = try worker.messages { !$0.transferred.isEmpty }
-    // It is handled long before the last of so many decodes, one after the other, is over.
-    try worker.send(.ride(batch(late, width: 32)))
-    let said = try worker.messages(after: begun) { $0.gone.count + $0.outcomes.count >= 201 }
-    #expect(said.transferred == [1] + early)
-    #expect(said.outcomes[late]?.width == 32)
-    #expect(said.outcomes[late]?.bytesFetched == 0)
-  }
-
   @Test func `each fetch starts a transfer of its own`() throws {
     try worker.send(.fetch(batch(1)))
     try worker.send(.fetch(batch(2)))
