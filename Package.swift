@@ -108,6 +108,7 @@ let package = Package(
         "CLMDB",
         "CSodium",
         "CXXHash",
+        "ImgSystem",
         "ImgWire",
       ],
       swiftSettings: settings),

@@ -164,6 +164,19 @@ static inline void img_word_store(uintptr_t base, size_t index, uint64_t value) 
   atomic_store_explicit((_Atomic(uint64_t) *)base + index, value, memory_order_release);
 }
 
+/// Counts: nothing is ordered by it.
+static inline void img_word_add(uintptr_t base, size_t index, uint64_t amount) {
+  atomic_fetch_add_explicit((_Atomic(uint64_t) *)base + index, amount, memory_order_relaxed);
+}
+
+static inline uint8_t img_byte_load(uintptr_t base, size_t index) {
+  return atomic_load_explicit((_Atomic(uint8_t) *)base + index, memory_order_relaxed);
+}
+
+static inline void img_byte_store(uintptr_t base, size_t index, uint8_t value) {
+  atomic_store_explicit((_Atomic(uint8_t) *)base + index, value, memory_order_relaxed);
+}
+
 // Unix sockets
 
 static inline int img_unix_socket(void) { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }

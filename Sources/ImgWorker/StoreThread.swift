@@ -79,7 +79,9 @@ struct StoreThread {
   ) {
     guard !puts.isEmpty else { return }
     do throws(StoreError) {
-      try store.current().put(puts.map(\.thumbnail), at: now)
+      try store.change { store throws(StoreError) in
+        try store.put(puts.map(\.thumbnail), at: now)
+      }
       for put in puts { results.post(StoreResult(lease: put.lease, failure: nil)) }
     } catch  where puts.count > 1 {
       // One of the group may be the reason; each has its own outcome.

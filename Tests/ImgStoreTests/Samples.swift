@@ -23,13 +23,25 @@ extension NewThumbnail {
   init(
     picture number: Int, byteCount: Int = 1_000, expiresAt: WallTime = .now(plusSeconds: 60)
   ) throws {
+    try self.init(
+      picture: number, expiresAt: expiresAt,
+      bytes: (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ number) })
+  }
+
+  /// One whose bytes are all the same, which is soon made.
+  init(large number: Int, byteCount: Int, expiresAt: WallTime = .now(plusSeconds: 60)) throws {
+    try self.init(
+      picture: number, expiresAt: expiresAt,
+      bytes: [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: byteCount))
+  }
+
+  private init(picture number: Int, expiresAt: WallTime, bytes: [UInt8]) throws {
     self.init(
       key: try ContentKey(picture: number),
       url: "https://example.org/\(number).jpg",
-      thumbnail: Thumbnail(format: .webp, width: 256, height: 171, byteCount: byteCount),
+      thumbnail: Thumbnail(format: .webp, width: 256, height: 171, byteCount: bytes.count),
       sourceFormat: .jpeg, sourceWidth: 4_000, sourceHeight: 2_667,
-      sourceByteCount: 3_141_592, expiresAt: expiresAt,
-      bytes: (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ number) })
+      sourceByteCount: 3_141_592, expiresAt: expiresAt, bytes: bytes)
   }
 }
 

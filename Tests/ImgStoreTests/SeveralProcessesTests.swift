@@ -76,7 +76,8 @@ struct SeveralProcessesTests {
         directory: path, access: .readWrite(budgetByteCount: 64 << 20))
       let new = try NewThumbnail(picture: 1)
       try store.environment.write { transaction throws(StoreError) in
-        try store.tables.put(new, at: .now, transaction)
+        var counters = StoreCounters()
+        try store.tables.put(new, at: .now, transaction, counting: &counters)
         _exit(0)
       }
     }

@@ -36,6 +36,7 @@ struct StoreOpeningTests {
     #expect(try permissions(of: directory.path + "/a") == 0o700)
     #expect(try permissions(of: path + "/data.mdb") == 0o600)
     #expect(try permissions(of: path + "/lock.mdb") == 0o600)
+    #expect(try permissions(of: path + "/uses") == 0o600)
   }
 
   @Test func `what was put is there after the store was opened again`() throws {
@@ -72,7 +73,7 @@ struct StoreOpeningTests {
       let store = try ThumbnailStore(directory)
       try store.environment.write { transaction throws(StoreError) in
         let meta = try transaction.openDatabase("meta", isCreated: false)
-        try transaction.put([2, 0, 0, 0], for: Array("schema".utf8), in: meta)
+        try transaction.put([3, 0, 0, 0], for: Array("schema".utf8), in: meta)
       }
     }
     for access in [ThumbnailStore.Access.readOnly, .readWrite(budgetByteCount: 1 << 20)] {
@@ -82,6 +83,32 @@ struct StoreOpeningTests {
       #expect(error?.reason == .newerVersion)
       #expect(error?.description.contains("newer release") == true)
     }
+  }
+
+  @Test func `a store of an older release is absent to readers, and replaced by a writer`() throws {
+    let path = directory.path + "/store"
+    do {
+      let store = try ThumbnailStore(directory)
+      #expect(store.replacedSchema == nil)
+      try store.put([NewThumbnail(picture: 1)], at: .now)
+      try store.environment.write { transaction throws(StoreError) in
+        let meta = try transaction.openDatabase("meta", isCreated: false)
+        try transaction.put([1, 0, 0, 0], for: Array("schema".utf8), in: meta)
+      }
+    }
+    let error = #expect(throws: StoreError.self) {
+      try ThumbnailStore(directory: path, access: .readOnly)
+    }
+    #expect(error?.reason == .absent)
+    do {
+      let store = try ThumbnailStore(directory)
+      #expect(store.replacedSchema == 1)
+      #expect(try store.statistics(at: .now).summary.entryCount == 0)
+      try store.put([NewThumbnail(picture: 2)], at: .now)
+    }
+    let store = try ThumbnailStore(directory)
+    #expect(store.replacedSchema == nil)
+    #expect(try store.bytes(ofPicture: 2) != nil)
   }
 
   @Test func `a directory that cannot be made names its path`() throws {

@@ -62,12 +62,13 @@ struct ThumbnailRecordTests {
     let second = ExpiryEntry.encodedKey(expiresAt: WallTime(rawValue: later), key: key)
     #expect(first.lexicographicallyPrecedes(second))
     let value = ExpiryEntry(
-      expiresAt: .now, key: key, storedAt: .now(plusSeconds: -9), byteCount: 5
+      expiresAt: .now, key: key, storedAt: .now(plusSeconds: -9), byteCount: 5, sequence: 7
     ).encodedValue
     let entry = try ExpiryEntry(key: first.span, value: value.span)
     #expect(entry.expiresAt.rawValue == earlier)
     #expect(entry.storedAt == .now(plusSeconds: -9))
     #expect(entry.byteCount == 5)
+    #expect(entry.sequence == 7)
     #expect(entry.key == key)
   }
 

@@ -16,7 +16,7 @@ struct LayeringTests {
     "ImgSystem": platform.union(["CLinux"]),
     "ImgSettings": platform.union(["ImgSystem", "ImgWire"]),
     "ImgTransport": platform.union(["ImgSystem", "ImgWire"]),
-    "ImgStore": platform.union(["CLMDB", "CSodium", "CXXHash", "ImgWire"]),
+    "ImgStore": platform.union(["CLMDB", "CSodium", "CXXHash", "ImgSystem", "ImgWire"]),
     "ImgFetch": platform.union(["CCurl", "ImgSystem", "ImgWire"]),
     "ImgDecode": platform.union(["CVips", "ImgWire"]),
     "ImgCoordinator": platform.union([

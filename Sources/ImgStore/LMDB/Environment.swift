@@ -146,14 +146,10 @@ final class Environment: @unchecked Sendable {
   /// Whether the data file that is mapped is no longer the one in the directory, because somebody
   /// removed or replaced it. What is written from then on, nobody else sees.
   var isDetached: Bool {
-    var descriptor: CInt = -1
-    var mapped = stat()
-    var named = stat()
-    guard unsafe mdb_env_get_fd(handle, &descriptor) == MDB_SUCCESS,
-      unsafe fstat(descriptor, &mapped) == 0,
-      unsafe stat(directory + "/data.mdb", &named) == 0
+    guard let descriptor = try? descriptor(), let mapped = FileIdentity(descriptor),
+      let named = FileIdentity(directory + "/data.mdb")
     else { return true }
-    return mapped.st_ino != named.st_ino || mapped.st_dev != named.st_dev
+    return mapped != named
   }
 
   // MARK: - The file
@@ -188,12 +184,16 @@ final class Environment: @unchecked Sendable {
 
   /// What the file lacks of its pages; not above 0 when it is complete.
   private func missingByteCount() throws(StoreError) -> Int {
-    let byteCount = try pageByteCountInAll()
+    try pageByteCountInAll() - fileByteCount()
+  }
+
+  /// The length of the data file.
+  func fileByteCount() throws(StoreError) -> Int {
     var file = stat()
     guard unsafe fstat(try descriptor(), &file) == 0 else {
       throw StoreError(StoreError.Code(rawValue: errno), operation: "fstat")
     }
-    return byteCount - Int(file.st_size)
+    return Int(file.st_size)
   }
 
   /// Bytes of all pages up to the last that was ever in use. Only the two pages at the start of the

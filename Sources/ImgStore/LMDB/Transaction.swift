@@ -174,6 +174,22 @@ struct Transaction: ~Copyable {
       pageByteCount: Int(statistics.ms_psize))
   }
 
+  /// Pages that are free for reuse: each entry of their table lists some, behind their number
+  /// (`mdb_stat.c`, which counts them the same way).
+  ///
+  /// - Precondition: the transaction is read-only; LMDB opens no cursor there in another.
+  func freePageCount() throws(StoreError) -> Int {
+    var count = 0
+    try scan(.freePages) { _, list throws(StoreError) in
+      guard list.count >= MemoryLayout<UInt>.size else {
+        throw StoreError(.corrupted, operation: "reading the free pages")
+      }
+      count += Int(clamping: list.littleEndian(at: 0, as: UInt.self))
+      return true
+    }
+    return count
+  }
+
   private func code(
     ofPutting value: [UInt8], for key: [UInt8], in database: Database, flags: CUnsignedInt
   ) -> CInt {

@@ -43,6 +43,9 @@ package struct ContentKey: Hashable, Sendable {
     fourth = bytes.bigEndian(at: 24, as: UInt64.self)
   }
 
+  /// As good as random, and the same for the same key.
+  var leadingBits: UInt64 { first }
+
   var bytes: [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(Self.byteCount)

@@ -9,6 +9,7 @@ import ImgWire
 /// | key | 32 | content key |
 /// | value | 8 | stored at, little-endian |
 /// | value | 8 | bytes of the encoded picture, little-endian |
+/// | value | 8 | sequence number, little-endian: names the entry in `arrivals` |
 ///
 /// The value repeats what statistics need, so that they read this table, which is small and dense,
 /// instead of every record.
@@ -17,16 +18,20 @@ struct ExpiryEntry {
   let key: ContentKey
   let storedAt: WallTime
   let byteCount: Int64
+  let sequence: UInt64
 
   private static let timeByteCount = 8
   private static let keyByteCount = timeByteCount + ContentKey.byteCount
-  private static let valueByteCount = 16
+  private static let valueByteCount = 24
 
-  init(expiresAt: WallTime, key: ContentKey, storedAt: WallTime, byteCount: Int64) {
+  init(
+    expiresAt: WallTime, key: ContentKey, storedAt: WallTime, byteCount: Int64, sequence: UInt64
+  ) {
     self.expiresAt = expiresAt
     self.key = key
     self.storedAt = storedAt
     self.byteCount = byteCount
+    self.sequence = sequence
   }
 
   /// - Throws: ``StoreError/Reason/damaged`` for lengths that no release has written.
@@ -40,6 +45,7 @@ struct ExpiryEntry {
     key = ContentKey(encodedKey.extracting(droppingFirst: Self.timeByteCount))
     storedAt = WallTime(rawValue: value.littleEndian(at: 0, as: Int64.self))
     byteCount = value.littleEndian(at: 8, as: Int64.self)
+    sequence = value.littleEndian(at: 16, as: UInt64.self)
   }
 
   var encodedKey: [UInt8] {
@@ -50,7 +56,14 @@ struct ExpiryEntry {
     var value: [UInt8] = []
     value.append(littleEndian: storedAt.rawValue)
     value.append(littleEndian: byteCount)
+    value.append(littleEndian: sequence)
     return value
+  }
+
+  /// The same entry for a record that was given another place in the order of arrival.
+  func moved(to sequence: UInt64) -> ExpiryEntry {
+    ExpiryEntry(
+      expiresAt: expiresAt, key: key, storedAt: storedAt, byteCount: byteCount, sequence: sequence)
   }
 
   static func encodedKey(expiresAt: WallTime, key: ContentKey) -> [UInt8] {

@@ -87,6 +87,12 @@ package struct StoreStatistics: Hashable, Sendable {
   package let thumbnailByteCount: Int64
   /// When the oldest entry was stored; `nil` when the store is empty.
   package let oldestStoredAt: WallTime?
+  /// What happened to the store; `nil` when this process may not read the file that counts.
+  package let counters: StoreCounters?
+  /// Pages of the data file that are free for reuse.
+  package let freePageCount: Int
+  /// The length of the data file.
+  package let fileByteCount: Int64
   /// Address space reserved for the data file.
   package let mapByteCount: Int64
 }

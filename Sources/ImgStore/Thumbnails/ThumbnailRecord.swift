@@ -8,7 +8,7 @@ import ImgWire
 /// | offset | bytes | field |
 /// |---|---|---|
 /// | 0 | 8 | XXH3-64 of everything behind it |
-/// | 8 | 2 | version of this layout: 1 |
+/// | 8 | 2 | version of this layout: 2; 1 was the same, in a store without an order of arrival |
 /// | 10 | 1 | format of the thumbnail, see `ImageFormat.storedNumber` |
 /// | 11 | 1 | format of the source |
 /// | 12 | 4 | bytes of URL, U |
@@ -28,7 +28,7 @@ import ImgWire
 enum ThumbnailRecord {
   static let headerByteCount = 64
   private static let checksumByteCount = 8
-  private static let version: UInt16 = 1
+  private static let version: UInt16 = 2
 
   static func byteCount(of thumbnail: NewThumbnail) -> Int {
     headerByteCount + thumbnail.url.utf8.count + thumbnail.bytes.count

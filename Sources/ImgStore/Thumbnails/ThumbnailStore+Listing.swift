@@ -72,6 +72,9 @@ extension ThumbnailStore {
         expiredCount: expiredCount,
         thumbnailByteCount: thumbnailByteCount,
         oldestStoredAt: oldestStoredAt,
+        counters: uses?.counters,
+        freePageCount: try transaction.freePageCount(),
+        fileByteCount: Int64(try environment.fileByteCount()),
         mapByteCount: Int64(environment.mapByteCount))
     }
   }

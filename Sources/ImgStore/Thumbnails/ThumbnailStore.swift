@@ -3,8 +3,9 @@ package import ImgWire
 /// The thumbnails of one machine: an LMDB environment that any number of processes read and write
 /// at once.
 ///
-/// A hit is read from the map, without a system call and without waiting for a writer. Writers wait
-/// for each other, so they put thumbnails in groups.
+/// A hit is read from the map, without a system call and without waiting for a writer, and noted in
+/// the file `uses` beside it (see ``UsesFile``). Writers wait for each other, so they put thumbnails
+/// in groups.
 ///
 /// Commits wait for the disk to have the data but not the page that makes them current
 /// (`MDB_NOMETASYNC`). The death of a process loses nothing that was committed; a power cut may
@@ -23,10 +24,13 @@ package final class ThumbnailStore: Sendable {
 
   let environment: Environment
   let tables: ThumbnailTables
+  /// `nil` where reads are not noted, see ``UsesFile``.
+  let uses: UsesFile?
   /// `nil` in a store opened for reading.
   let budgetByteCount: Int64?
 
-  /// Opens the store in `directory`; for writing, creates what does not exist.
+  /// Opens the store in `directory`; for writing, creates what does not exist, and replaces a store
+  /// of an older release by an empty one, see ``replacedSchema``.
   ///
   /// - Throws: ``StoreError/Reason/absent`` when there is no store to read yet,
   ///   ``StoreError/Reason/newerVersion`` when a newer release has written it.
@@ -46,6 +50,7 @@ package final class ThumbnailStore: Sendable {
       tables = try environment.read { transaction throws(StoreError) in
         try ThumbnailTables(openingIn: transaction)
       }
+      uses = UsesFile(directory: directory)
       self.environment = environment
     case .readWrite(let budgetByteCount):
       precondition(budgetByteCount > 0, "a store without room is no store")
@@ -53,8 +58,10 @@ package final class ThumbnailStore: Sendable {
       options.mapByteCount = mapByteCount ?? Self.mapByteCount(budgetByteCount: budgetByteCount)
       let environment = try Environment(directory: directory, options: options)
       _ = try environment.checkReaders()
-      tables = try environment.write { transaction throws(StoreError) in
-        try ThumbnailTables(creatingIn: transaction, budgetByteCount: budgetByteCount)
+      (tables, uses) = try environment.write { transaction throws(StoreError) in
+        let tables = try ThumbnailTables(
+          creatingIn: transaction, budgetByteCount: budgetByteCount)
+        return (tables, UsesFile.openOrCreate(directory: directory))
       }
       self.environment = environment
     }
@@ -76,20 +83,40 @@ package final class ThumbnailStore: Sendable {
 
   /// What the store has under a key that is worth giving out at `now`.
   package func lookup(_ key: ContentKey, at now: WallTime) throws(StoreError) -> StoreLookup {
-    try environment.read { transaction throws(StoreError) in
+    let found = try environment.read { transaction throws(StoreError) in
       try tables.lookup(key, at: now, transaction)
     }
+    var counters = StoreCounters()
+    note(found, of: key, in: &counters)
+    uses?.add(counters)
+    return found
   }
 
   /// The same for many keys, on one snapshot; results are in the order of the keys.
   package func lookup(
     _ keys: [ContentKey], at now: WallTime
   ) throws(StoreError) -> [StoreLookup] {
-    try environment.read { transaction throws(StoreError) in
+    var counters = StoreCounters()
+    let found = try environment.read { transaction throws(StoreError) in
       var found: [StoreLookup] = []
       found.reserveCapacity(keys.count)
-      for key in keys { found.append(try tables.lookup(key, at: now, transaction)) }
+      for key in keys {
+        let lookup = try tables.lookup(key, at: now, transaction)
+        note(lookup, of: key, in: &counters)
+        found.append(lookup)
+      }
       return found
+    }
+    uses?.add(counters)
+    return found
+  }
+
+  private func note(_ lookup: StoreLookup, of key: ContentKey, in counters: inout StoreCounters) {
+    if case .hit = lookup {
+      uses?.note(key)
+      counters.hits += 1
+    } else {
+      counters.misses += 1
     }
   }
 
@@ -105,49 +132,19 @@ package final class ThumbnailStore: Sendable {
         guard let facts = ThumbnailRecord.verifiedFacts(of: record, key: key),
           !facts.isExpired(at: now)
         else { return nil }
+        uses?.note(key)
         return body(facts, record.extracting(last: facts.thumbnail.byteCount))
       }
     }
-    return result ?? nil
-  }
-
-  // MARK: - Removing
-
-  /// - Returns: how many of the keys there were.
-  package func remove(_ keys: [ContentKey]) throws(StoreError) -> Int {
-    try environment.write { transaction throws(StoreError) in
-      var removedCount = 0
-      for key in keys where try tables.remove(key, transaction) { removedCount += 1 }
-      return removedCount
+    var counters = StoreCounters()
+    guard let result = result ?? nil else {
+      counters.misses = 1
+      uses?.add(counters)
+      return nil
     }
-  }
-
-  /// Removes a record if, at the time of the removal, it is still stale. Between a look-up and this
-  /// call another process may have stored a fresh thumbnail, which stays.
-  ///
-  /// - Returns: whether it was removed.
-  package func removeStale(_ key: ContentKey, at now: WallTime) throws(StoreError) -> Bool {
-    try environment.write { transaction throws(StoreError) in
-      guard case .stale = try tables.lookup(key, at: now, transaction) else { return false }
-      return try tables.remove(key, transaction)
-    }
-  }
-
-  /// Removes what has expired, longest ago first.
-  ///
-  /// - Parameter limit: how many at most; other writers wait meanwhile, so it is hundreds.
-  /// - Returns: how many were removed; fewer than `limit` when none is left.
-  package func removeExpired(at now: WallTime, limit: Int) throws(StoreError) -> Int {
-    try environment.write { transaction throws(StoreError) in
-      try tables.removeEarliest(limit: limit, expiredAt: now, transaction)
-    }
-  }
-
-  /// Removes everything at once. The file keeps its size, its pages are free for reuse.
-  package func reset() throws(StoreError) {
-    try environment.write { transaction throws(StoreError) in
-      try tables.clear(transaction)
-    }
+    counters.hits = 1
+    uses?.add(counters)
+    return result
   }
 
   // MARK: - The environment
@@ -159,6 +156,10 @@ package final class ThumbnailStore: Sendable {
   package func checkReaders() throws(StoreError) -> Int {
     try environment.checkReaders()
   }
+
+  /// The schema of the older release whose thumbnails were dropped by opening this store for
+  /// writing; `nil` when nothing was dropped.
+  package var replacedSchema: UInt32? { tables.replacedSchema }
 
   /// Whether somebody has removed or replaced the files of this store. Then whoever holds it lets
   /// go of it and opens a new one, see ``SharedStore``.

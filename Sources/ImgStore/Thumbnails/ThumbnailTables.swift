@@ -1,26 +1,37 @@
 import ImgWire
 
 /// The tables of the thumbnail store, and the changes that keep them in step: every record has
-/// exactly one entry in the expiry index.
+/// exactly one entry in the expiry index and one in the order of arrival, and these three name each
+/// other.
 struct ThumbnailTables: Sendable {
   /// Content key → ``ThumbnailRecord``.
   let thumbnails: Database
   /// ``ExpiryEntry``.
   let expiry: Database
+  /// ``ArrivalEntry``.
+  let arrivals: Database
   /// Schema version and budget.
   private let meta: Database
+  /// The older schema whose records were dropped by opening; `nil` when there was none.
+  let replacedSchema: UInt32?
 
-  private static let version = SchemaVersion(number: 1)
+  /// 2 has the order of arrival.
+  static let version = SchemaVersion(number: 2)
   private static let budgetKey = Array("budget".utf8)
 
-  /// Opens the tables, and creates what does not exist yet.
+  /// Opens the tables, and creates what does not exist yet. Records of an older schema are dropped:
+  /// this is a cache, and to make its thumbnails again costs less than to keep code that reads
+  /// every layout there was.
   init(
     creatingIn transaction: borrowing Transaction, budgetByteCount: Int64
   ) throws(StoreError) {
     meta = try transaction.openDatabase("meta", isCreated: true)
-    try Self.version.establish(in: meta, transaction)
+    let found = try Self.version.establish(in: meta, transaction)
+    replacedSchema = found == Self.version.number ? nil : found
     thumbnails = try transaction.openDatabase("thumbnails", isCreated: true)
     expiry = try transaction.openDatabase("expiry", isCreated: true)
+    arrivals = try transaction.openDatabase("arrivals", isCreated: true)
+    if replacedSchema != nil { try clear(transaction) }
     if try self.budgetByteCount(transaction) != budgetByteCount {
       var value: [UInt8] = []
       value.append(littleEndian: budgetByteCount)
@@ -30,13 +41,19 @@ struct ThumbnailTables: Sendable {
 
   /// Opens the tables for reading.
   ///
-  /// - Throws: ``StoreError/Reason/absent`` when no writer has created them yet.
+  /// - Throws: ``StoreError/Reason/absent`` when no writer has created them yet, or brought them to
+  ///   this schema.
   init(openingIn transaction: borrowing Transaction) throws(StoreError) {
     do throws(StoreError) {
       meta = try transaction.openDatabase("meta", isCreated: false)
-      try Self.version.verify(in: meta, transaction)
+      let found = try Self.version.verify(in: meta, transaction)
+      guard found == Self.version.number else {
+        throw StoreError(.notFound, operation: "opening a schema that the next writer replaces")
+      }
+      replacedSchema = nil
       thumbnails = try transaction.openDatabase("thumbnails", isCreated: false)
       expiry = try transaction.openDatabase("expiry", isCreated: false)
+      arrivals = try transaction.openDatabase("arrivals", isCreated: false)
     } catch {
       throw error.code == .notFound ? StoreError(.noSuchFile, operation: error.operation) : error
     }
@@ -65,21 +82,28 @@ struct ThumbnailTables: Sendable {
 
   /// Stores a thumbnail in place of any that had its key. Of two expiries the later one stays.
   func put(
-    _ new: NewThumbnail, at now: WallTime, _ transaction: borrowing Transaction
+    _ new: NewThumbnail, at now: WallTime, _ transaction: borrowing Transaction,
+    counting counters: inout StoreCounters
   ) throws(StoreError) {
     let key = new.key.bytes
     var expiresAt = new.expiresAt
     let replaced = try lookup(new.key, at: now, transaction)
     if case .hit(let facts) = replaced { expiresAt = max(expiresAt, facts.expiresAt) }
+    if case .stale(let staleness) = replaced { counters.countRemoval(of: staleness) }
     if replaced != .miss { try remove(new.key, transaction) }
     let record = ThumbnailRecord.encode(new, storedAt: now, expiresAt: expiresAt)
     try transaction.put(record, for: key, in: thumbnails)
-    let entry = ExpiryEntry(
-      expiresAt: expiresAt, key: new.key, storedAt: now, byteCount: Int64(new.bytes.count))
-    try transaction.put(entry.encodedValue, for: entry.encodedKey, in: expiry)
+    let expiryEntry = ExpiryEntry(
+      expiresAt: expiresAt, key: new.key, storedAt: now, byteCount: Int64(new.bytes.count),
+      sequence: try nextSequence(transaction))
+    try transaction.put(expiryEntry.encodedValue, for: expiryEntry.encodedKey, in: expiry)
+    let arrival = ArrivalEntry(
+      sequence: expiryEntry.sequence, key: new.key, expiresAt: expiresAt)
+    try transaction.put(arrival.encodedValue, for: arrival.encodedKey, in: arrivals)
+    counters.stores += 1
   }
 
-  /// Removes a record and its entry in the index.
+  /// Removes a record and its entries in the indexes.
   ///
   /// - Returns: whether there was one.
   @discardableResult
@@ -90,39 +114,15 @@ struct ThumbnailTables: Sendable {
       ThumbnailRecord.expiresAt(of: record)
     }
     guard let statedExpiry = found else { return false }
-    try removeEntry(of: key, statedExpiry: statedExpiry, transaction)
+    try removeEntries(of: key, statedExpiry: statedExpiry, transaction)
     try transaction.delete(key.bytes, from: thumbnails)
     return true
-  }
-
-  /// Removes the records that expire soonest.
-  ///
-  /// - Parameters:
-  ///   - limit: how many at most.
-  ///   - now: when given, only records that have expired by then.
-  ///   - spared: records that stay whenever they expire.
-  /// - Returns: how many were removed.
-  func removeEarliest(
-    limit: Int, expiredAt now: WallTime? = nil, sparing spared: Set<ContentKey> = [],
-    _ transaction: borrowing Transaction
-  ) throws(StoreError) -> Int {
-    var chosen: [ExpiryEntry] = []
-    try transaction.scan(expiry) { key, value throws(StoreError) in
-      let entry = try ExpiryEntry(key: key, value: value)
-      if let now, entry.expiresAt > now { return false }
-      if !spared.contains(entry.key) { chosen.append(entry) }
-      return chosen.count < limit
-    }
-    for entry in chosen {
-      try transaction.delete(entry.encodedKey, from: expiry)
-      try transaction.delete(entry.key.bytes, from: thumbnails)
-    }
-    return chosen.count
   }
 
   func clear(_ transaction: borrowing Transaction) throws(StoreError) {
     try transaction.clear(thumbnails)
     try transaction.clear(expiry)
+    try transaction.clear(arrivals)
   }
 
   /// What the pages that hold something occupy: those of every table, and the two at the start of
@@ -130,7 +130,7 @@ struct ThumbnailTables: Sendable {
   func occupiedByteCount(_ transaction: borrowing Transaction) throws(StoreError) -> Int64 {
     var pageCount = 2
     var pageByteCount = 0
-    for database in [.freePages, .directory, meta, expiry, thumbnails] {
+    for database in [.freePages, .directory, meta, expiry, arrivals, thumbnails] {
       let statistics = try transaction.statistics(of: database)
       pageCount += statistics.pageCount
       pageByteCount = statistics.pageByteCount
@@ -138,21 +138,24 @@ struct ThumbnailTables: Sendable {
     return Int64(pageCount) * Int64(pageByteCount)
   }
 
-  /// Removes the index entry of a record. A damaged record may not know its own expiry; then the
+  /// Removes the index entries of a record. A damaged record may not know its own expiry; then the
   /// whole index is searched, so that no entry is left without a record.
-  private func removeEntry(
+  private func removeEntries(
     of key: ContentKey, statedExpiry: WallTime?, _ transaction: borrowing Transaction
   ) throws(StoreError) {
-    if let statedExpiry {
-      let entryKey = ExpiryEntry.encodedKey(expiresAt: statedExpiry, key: key)
-      if try transaction.delete(entryKey, from: expiry) { return }
-    }
     var found: ExpiryEntry?
-    try transaction.scan(expiry) { entryKey, value throws(StoreError) in
-      let entry = try ExpiryEntry(key: entryKey, value: value)
-      if entry.key == key { found = entry }
-      return found == nil
+    if let statedExpiry {
+      found = try expiryEntry(of: key, expiresAt: statedExpiry, transaction)
     }
-    if let found { try transaction.delete(found.encodedKey, from: expiry) }
+    if found == nil {
+      try transaction.scan(expiry) { entryKey, value throws(StoreError) in
+        let entry = try ExpiryEntry(key: entryKey, value: value)
+        if entry.key == key { found = entry }
+        return found == nil
+      }
+    }
+    guard let found else { return }
+    try transaction.delete(found.encodedKey, from: expiry)
+    try transaction.delete(ArrivalEntry.encodedKey(found.sequence), from: arrivals)
   }
 }

@@ -17,6 +17,8 @@ package struct StoreError: Error, Hashable, Sendable {
     case tooManyReaders
     /// The files hold something else than what was written.
     case damaged
+    /// Somebody has removed or replaced the files while they were open: to be opened anew.
+    case replaced
     /// Anything else the machine said.
     case failed
   }
@@ -56,6 +58,7 @@ package struct StoreError: Error, Hashable, Sendable {
     case .versionMismatch: .newerVersion
     case .readersFull: .tooManyReaders
     case .corrupted, .invalid, .pageNotFound, .panic: .damaged
+    case .replaced: .replaced
     default: .failed
     }
   }
@@ -76,6 +79,7 @@ extension StoreError: CustomStringConvertible {
       case .newerVersion: "\(place) was written by a newer release of imgctl"
       case .tooManyReaders: "\(place) has too many readers at once"
       case .damaged: "\(place) is damaged\(remedy)"
+      case .replaced: "\(place) was removed or replaced while it was in use; try again"
       case .failed: "\(place) failed"
       }
     return "\(sentence) (\(operation): \(code.name), \(code.explanation))"

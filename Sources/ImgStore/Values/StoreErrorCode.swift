@@ -36,6 +36,9 @@ extension StoreError.Code {
   static let readOnlyFileSystem = Self(rawValue: EROFS)
   static let accessDenied = Self(rawValue: EACCES)
   static let notPermitted = Self(rawValue: EPERM)
+  static let busy = Self(rawValue: EBUSY)
+  /// The files that are open are no longer those in the directory.
+  static let replaced = Self(rawValue: ESTALE)
   static let outOfMemory = Self(rawValue: ENOMEM)
 
   /// The code as C spells it, such as `MDB_MAP_FULL` or `ENOSPC`.
@@ -78,6 +81,7 @@ extension StoreError.Code {
     ENOTDIR: "ENOTDIR",
     EPERM: "EPERM",
     EROFS: "EROFS",
+    ESTALE: "ESTALE",
   ]
 
   /// What LMDB or the C library says about the code.

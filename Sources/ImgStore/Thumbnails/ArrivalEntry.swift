@@ -1,0 +1,56 @@
+import ImgWire
+
+/// A line of the table `arrivals`, which orders the thumbnails by when they came, or were given
+/// their last second chance. Every record has exactly one.
+///
+/// | | bytes | field |
+/// |---|---|---|
+/// | key | 8 | sequence number, big-endian: byte-wise order is the order of arrival |
+/// | value | 32 | content key |
+/// | value | 8 | expires at, milliseconds since 1970, little-endian: names the entry in `expiry` |
+struct ArrivalEntry {
+  let sequence: UInt64
+  let key: ContentKey
+  let expiresAt: WallTime
+
+  private static let valueByteCount = ContentKey.byteCount + 8
+
+  init(sequence: UInt64, key: ContentKey, expiresAt: WallTime) {
+    self.sequence = sequence
+    self.key = key
+    self.expiresAt = expiresAt
+  }
+
+  /// - Throws: ``StoreError/Reason/damaged`` for lengths that no release has written.
+  init(key encodedKey: Span<UInt8>, value: Span<UInt8>) throws(StoreError) {
+    guard value.count == Self.valueByteCount else {
+      throw StoreError(.corrupted, operation: "reading the order of arrival")
+    }
+    sequence = try Self.sequence(of: encodedKey)
+    key = ContentKey(value.extracting(first: ContentKey.byteCount))
+    expiresAt = WallTime(rawValue: value.littleEndian(at: ContentKey.byteCount, as: Int64.self))
+  }
+
+  var encodedKey: [UInt8] {
+    Self.encodedKey(sequence)
+  }
+
+  var encodedValue: [UInt8] {
+    var value = key.bytes
+    value.append(littleEndian: expiresAt.rawValue)
+    return value
+  }
+
+  static func encodedKey(_ sequence: UInt64) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.append(bigEndian: sequence)
+    return bytes
+  }
+
+  static func sequence(of encodedKey: Span<UInt8>) throws(StoreError) -> UInt64 {
+    guard encodedKey.count == MemoryLayout<UInt64>.size else {
+      throw StoreError(.corrupted, operation: "reading the order of arrival")
+    }
+    return encodedKey.bigEndian(at: 0, as: UInt64.self)
+  }
+}

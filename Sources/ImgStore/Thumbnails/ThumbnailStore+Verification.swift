@@ -1,0 +1,61 @@
+extension ThumbnailStore {
+  /// Entries checked on one snapshot, and so the most that pins freed pages.
+  private static let checkedCount = 256
+
+  /// Reads every record and every entry of the indexes, and hands what is wrong to `report`.
+  ///
+  /// The store may be used meanwhile: each entry is compared with the others of its own snapshot.
+  ///
+  /// - Parameter isRepairing: removes what is wrong, after it was reported. Thumbnails that go are
+  ///   made again when they are asked for.
+  /// - Returns: how many records there were.
+  package func verify(
+    isRepairing: Bool, _ report: (StoreDefect) throws -> Void
+  ) throws -> Int {
+    var recordCount = 0
+    for table in StoreDefect.Table.allCases {
+      var next: [UInt8]? = []
+      while let start = next {
+        let part = try check(table, from: start)
+        if table == .thumbnails { recordCount += part.count }
+        for defect in part.defects {
+          try report(defect)
+          if isRepairing { try repair(defect) }
+        }
+        next = part.next
+      }
+    }
+    return recordCount
+  }
+
+  /// - Returns: `next`, where to go on; `nil` at the end.
+  private func check(
+    _ table: StoreDefect.Table, from start: [UInt8]
+  ) throws(StoreError) -> (count: Int, defects: [StoreDefect], next: [UInt8]?) {
+    var count = 0
+    var defects: [StoreDefect] = []
+    var next: [UInt8]?
+    try environment.read { transaction throws(StoreError) in
+      try transaction.scan(tables.database(of: table), from: start) {
+        key, value throws(StoreError) in
+        guard count < Self.checkedCount else {
+          next = key.copy()
+          return false
+        }
+        count += 1
+        let reason = try tables.defect(in: table, key: key, value: value, transaction)
+        if let reason {
+          defects.append(StoreDefect(table: table, entryKey: key.copy(), reason: reason))
+        }
+        return true
+      }
+    }
+    return (count, defects, next)
+  }
+
+  private func repair(_ defect: StoreDefect) throws(StoreError) {
+    try change { transaction, counters throws(StoreError) in
+      if try tables.repair(defect, transaction) == .damaged { counters.damagedRemovals += 1 }
+    }
+  }
+}

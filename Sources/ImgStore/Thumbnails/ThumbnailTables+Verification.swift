@@ -1,0 +1,88 @@
+import ImgWire
+
+/// What makes an entry right: its own form, and the entries it belongs to.
+extension ThumbnailTables {
+  func database(of table: StoreDefect.Table) -> Database {
+    switch table {
+    case .arrivals: arrivals
+    case .expiry: expiry
+    case .thumbnails: thumbnails
+    }
+  }
+
+  /// What is wrong with an entry; `nil` when nothing is.
+  func defect(
+    in table: StoreDefect.Table, key: Span<UInt8>, value: Span<UInt8>,
+    _ transaction: borrowing Transaction
+  ) throws(StoreError) -> StoreDefect.Reason? {
+    do throws(StoreError) {
+      switch table {
+      case .arrivals:
+        return try defect(of: ArrivalEntry(key: key, value: value), transaction)
+      case .expiry:
+        return try defect(of: ExpiryEntry(key: key, value: value), transaction)
+      case .thumbnails:
+        guard key.count == ContentKey.byteCount else { return .foreign }
+        return try defect(of: value, key: ContentKey(key), transaction)
+      }
+    } catch {
+      // What the entries say of themselves; LMDB's own pages are another matter.
+      guard error.code == .corrupted, error.operation.hasPrefix("reading") else { throw error }
+      return .foreign
+    }
+  }
+
+  /// Removes an entry if it is still wrong, and of a record its entries in the indexes, too.
+  ///
+  /// - Returns: what was wrong; `nil` when nothing is any more.
+  func repair(
+    _ defect: StoreDefect, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> StoreDefect.Reason? {
+    let database = database(of: defect.table)
+    let key = defect.entryKey
+    let found = try transaction.withValue(of: key, in: database) { value throws(StoreError) in
+      try self.defect(in: defect.table, key: key.span, value: value, transaction)
+    }
+    guard let reason = found ?? nil else { return nil }
+    if defect.table == .thumbnails, key.count == ContentKey.byteCount {
+      try remove(ContentKey(key.span), transaction)
+    } else {
+      try transaction.delete(key, from: database)
+    }
+    return reason
+  }
+
+  private func defect(
+    of entry: ArrivalEntry, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> StoreDefect.Reason? {
+    let expiryEntry = try expiryEntry(of: entry.key, expiresAt: entry.expiresAt, transaction)
+    guard let expiryEntry, expiryEntry.sequence == entry.sequence else { return .withoutRecord }
+    return try defect(of: expiryEntry, transaction)
+  }
+
+  private func defect(
+    of entry: ExpiryEntry, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> StoreDefect.Reason? {
+    let isRight = try transaction.withValue(of: entry.key.bytes, in: thumbnails) { record in
+      // A damaged record is reported as such, not with every entry that it contradicts.
+      ThumbnailRecord.expiresAt(of: record) == entry.expiresAt
+        || ThumbnailRecord.verifiedFacts(of: record, key: entry.key) == nil
+    }
+    return isRight ?? false ? nil : .withoutRecord
+  }
+
+  private func defect(
+    of record: Span<UInt8>, key: ContentKey, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> StoreDefect.Reason? {
+    guard let facts = ThumbnailRecord.verifiedFacts(of: record, key: key) else { return .damaged }
+    guard let entry = try expiryEntry(of: key, expiresAt: facts.expiresAt, transaction) else {
+      return .withoutExpiry
+    }
+    let arrivalKey = ArrivalEntry.encodedKey(entry.sequence)
+    let isNamed = try transaction.withValue(of: arrivalKey, in: arrivals) {
+      value throws(StoreError) in
+      try ArrivalEntry(key: arrivalKey.span, value: value).key == key
+    }
+    return isNamed ?? false ? nil : .withoutArrival
+  }
+}

@@ -1,0 +1,192 @@
+import Glibc
+import ImgWire
+import Testing
+
+@testable import ImgStore
+
+/// Which thumbnails a full store keeps: those that were read.
+@Suite(.timeLimit(.minutes(5)))
+struct SecondChanceTests {
+  private let directory: TemporaryDirectory
+  private let path: String
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    path = directory.path + "/store"
+  }
+
+  /// Rows S3 and S4.
+  @Test(arguments: [10, 20])
+  func `a store keeps to its budget with the newest in it and the oldest gone`(
+    mebibytes: Int
+  ) throws {
+    let budget = Int64(mebibytes) << 20
+    let store = try ThumbnailStore(directory, budgetByteCount: budget)
+    for group in 0..<20 {
+      let numbers = group * 15..<group * 15 + 15
+      try store.put(numbers.map { try NewThumbnail(large: $0, byteCount: 100_000) }, at: .now)
+      #expect(try store.summary().occupiedByteCount <= budget)
+    }
+    let kept = try kept(in: store, of: 0..<300)
+    #expect(kept == Array(300 - kept.count..<300))
+    #expect(kept.count >= mebibytes * 6)
+  }
+
+  @Test func `what was read survives what was not`() throws {
+    let store = try fullStore()
+    for number in 0..<20 { _ = try store.bytes(ofPicture: number) }
+    let batch = try (20..<30).map { try ContentKey(picture: $0) }
+    _ = try store.lookup(batch, at: .now)
+    _ = try store.lookup(ContentKey(picture: 30), at: .now)
+    try overflow(store)
+    let kept = try kept(in: store, of: 0..<Self.count)
+    #expect(kept.prefix(31) == ArraySlice(0..<31))
+    #expect(!kept.contains(31))
+  }
+
+  @Test func `a second chance is given once`() throws {
+    let store = try fullStore()
+    _ = try store.lookup(ContentKey(picture: 0), at: .now)
+    try overflow(store)
+    #expect(try kept(in: store, of: 0..<1) == [0])
+    // Kept, it is the last in order; nobody reads it until its turn comes again.
+    for group in 2..<8 { try store.put(pictures(group * 100..<group * 100 + 40), at: .now) }
+    #expect(try lacks(0, in: store))
+  }
+
+  @Test func `a store of which everything was read still keeps to its budget`() throws {
+    let store = try fullStore()
+    for number in 0..<Self.count { _ = try store.lookup(ContentKey(picture: number), at: .now) }
+    try overflow(store)
+    #expect(try store.summary().occupiedByteCount <= Self.budget)
+    #expect(try kept(in: store, of: 1_000..<1_040).count == 40)
+    #expect(try store.verifiedEntryCounts() == [try store.summary().entryCount])
+  }
+
+  @Test func `a read in another process counts, also in one that only reads`() async throws {
+    let store = try fullStore()
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      let reader = try ThumbnailStore(directory: path, access: .readOnly)
+      _ = try reader.withThumbnail(ContentKey(picture: 0), at: .now) { _, _ in }
+      _exit(0)
+    }
+    try overflow(store)
+    #expect(try kept(in: store, of: 0..<2) == [0])
+  }
+
+  @Test func `what is removed in any way leaves nothing in the order of arrival`() throws {
+    let store = try ThumbnailStore(directory)
+    try store.put(pictures(0..<10), at: .now)
+    try store.put([NewThumbnail(picture: 10, expiresAt: .now(plusSeconds: 1))], at: .now)
+    try store.put([NewThumbnail(picture: 3, expiresAt: .now(plusSeconds: 900))], at: .now)
+    _ = try store.remove([ContentKey(picture: 1)])
+    _ = try store.removeExpired(at: .now(plusSeconds: 1), limit: 10)
+    #expect(try store.verifiedEntryCounts() == [9])
+    try store.reset()
+    #expect(try store.verifiedEntryCounts() == [0])
+  }
+
+  // MARK: - The file
+
+  @Test(.enabled(if: geteuid() != 0, "root may write anywhere"))
+  func `a reader that may not note its reads answers all the same`() throws {
+    do { try ThumbnailStore(directory).put(pictures(0..<1), at: .now) }
+    #expect(unsafe chmod(path + "/uses", 0o400) == 0)
+    try expectSilentReader()
+  }
+
+  @Test(arguments: [nil, 0, UsesFile.byteCount - 1, UsesFile.byteCount + 1])
+  func `a reader that finds no file of the right size answers all the same`(
+    byteCount: Int?
+  ) throws {
+    do { try ThumbnailStore(directory).put(pictures(0..<1), at: .now) }
+    try damageUses(byteCount: byteCount)
+    try expectSilentReader()
+  }
+
+  @Test(arguments: [nil, 0, UsesFile.byteCount - 1, UsesFile.byteCount + 1])
+  func `a writer makes the file anew when there is none of the right size`(
+    byteCount: Int?
+  ) throws {
+    do { try ThumbnailStore(directory).put(pictures(0..<1), at: .now) }
+    try damageUses(byteCount: byteCount)
+    let store = try ThumbnailStore(directory)
+    #expect(try store.bytes(ofPicture: 0) != nil)
+    #expect(try store.statistics(at: .now).counters?.hits == 1)
+    let reader = try #require(UsesFile(directory: path))
+    #expect(reader.counters.hits == 1)
+  }
+
+  @Test func `a file of another layout is made anew`() throws {
+    do { _ = try ThumbnailStore(directory) }
+    let file = unsafe open(path + "/uses", O_RDWR)
+    #expect(unsafe pwrite(file, [9], 1, 8) == 1)
+    close(file)
+    #expect(UsesFile(directory: path) == nil)
+    let store = try ThumbnailStore(directory)
+    #expect(store.uses != nil)
+  }
+
+  private func damageUses(byteCount: Int?) throws {
+    if let byteCount {
+      #expect(unsafe truncate(path + "/uses", byteCount) == 0)
+    } else {
+      #expect(unsafe unlink(path + "/uses") == 0)
+    }
+  }
+
+  private func expectSilentReader() throws {
+    let reader = try ThumbnailStore(directory: path, access: .readOnly)
+    #expect(try reader.bytes(ofPicture: 0) != nil)
+    #expect(try reader.lookup(ContentKey(picture: 1), at: .now) == .miss)
+    #expect(try reader.statistics(at: .now).counters == nil)
+  }
+
+  // MARK: - Samples
+
+  private static let budget: Int64 = 1 << 20
+  /// As many as just fit, at two pages each.
+  private static let count = 110
+
+  private func fullStore() throws -> ThumbnailStore {
+    let store = try ThumbnailStore(directory, budgetByteCount: Self.budget)
+    try store.put(pictures(0..<Self.count), at: .now)
+    #expect(try kept(in: store, of: 0..<Self.count).count == Self.count)
+    return store
+  }
+
+  /// Puts more than there is room for.
+  private func overflow(_ store: ThumbnailStore) throws {
+    try store.put(pictures(1_000..<1_040), at: .now)
+    let evictions = try #require(try store.statistics(at: .now).counters?.evictions)
+    #expect(evictions > 0)
+  }
+
+  private func pictures(_ numbers: Range<Int>) throws -> [NewThumbnail] {
+    try numbers.map { try NewThumbnail(large: $0, byteCount: 7_000) }
+  }
+
+  /// Found without being read.
+  private func kept(in store: ThumbnailStore, of numbers: Range<Int>) throws -> [Int] {
+    var urls: Set<String> = []
+    try store.forEach { urls.insert($0.url).inserted }
+    return numbers.filter { urls.contains("https://example.org/\($0).jpg") }
+  }
+
+  private func lacks(_ number: Int, in store: ThumbnailStore) throws -> Bool {
+    try kept(in: store, of: number..<number + 1).isEmpty
+  }
+}
+
+extension ThumbnailStore {
+  /// The numbers of entries that the tables have; one number when they agree.
+  func verifiedEntryCounts() throws -> Set<Int> {
+    try environment.read { transaction throws(StoreError) in
+      var counts: Set<Int> = []
+      for table in [tables.thumbnails, tables.expiry, tables.arrivals] {
+        counts.insert(try transaction.statistics(of: table).entryCount)
+      }
+      return counts
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import ImgWire
+import Testing
+
+@testable import ImgStore
+
+@Suite(.timeLimit(.minutes(5)))
+struct VerificationTests {
+  private let directory: TemporaryDirectory
+  private let store: ThumbnailStore
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    store = try ThumbnailStore(directory)
+    // More than is checked on one snapshot.
+    try store.put((0..<600).map { try NewThumbnail(large: $0, byteCount: 10) }, at: .now)
+  }
+
+  @Test func `a sound store has nothing wrong, also after every kind of change`() throws {
+    try store.put([NewThumbnail(picture: 3, expiresAt: .now(plusSeconds: 900))], at: .now)
+    _ = try store.remove([ContentKey(picture: 4)])
+    #expect(try verify() == [])
+    #expect(try store.verify(isRepairing: false) { _ in } == 599)
+    _ = try store.removeExpired(at: .now(plusSeconds: 60), limit: 300)
+    #expect(try verify() == [])
+  }
+
+  /// The ways in which one record can go wrong, and in how many places that shows.
+  enum Damage: CaseIterable {
+    case flippedBit, cutRecord, lostExpiry, lostArrival, lostRecord, foreignRecord,
+      foreignArrival, foreignExpiry
+  }
+
+  @Test(arguments: Damage.allCases)
+  func `every kind of damage is found, and repaired with nothing else lost`(
+    damage: Damage
+  ) throws {
+    let key = try ContentKey(picture: 500)
+    try inflict(damage, on: key)
+    let found = try verify()
+    #expect(found.count == expectedReasons(of: damage).count)
+    #expect(found.map(\.reason) == expectedReasons(of: damage))
+    #expect(found.allSatisfy { !$0.description.contains("\n") })
+    // Looking changes nothing.
+    #expect(try verify() == found)
+    #expect(try verify(isRepairing: true).count >= found.count)
+    #expect(try verify() == [])
+    #expect(try store.verifiedEntryCounts().count == 1)
+    #expect(try store.summary().entryCount >= 599)
+    #expect(
+      try store.statistics(at: .now).counters?.damagedRemovals
+        == ([.flippedBit, .cutRecord].contains(damage) ? 1 : 0))
+  }
+
+  private func expectedReasons(of damage: Damage) -> [StoreDefect.Reason] {
+    switch damage {
+    case .flippedBit, .cutRecord: [.damaged]
+    case .lostExpiry: [.withoutRecord, .withoutExpiry]
+    case .lostArrival: [.withoutArrival]
+    case .lostRecord: [.withoutRecord, .withoutRecord]
+    case .foreignRecord, .foreignArrival: [.foreign]
+    case .foreignExpiry: [.foreign, .foreign, .foreign]
+    }
+  }
+
+  private func inflict(_ damage: Damage, on key: ContentKey) throws {
+    let tables = store.tables
+    try store.environment.write { transaction throws(StoreError) in
+      let record = try transaction.withValue(of: key.bytes, in: tables.thumbnails) { $0.copy() }
+      guard var record else { return }
+      let expiryKey = ExpiryEntry.encodedKey(expiresAt: .now(plusSeconds: 60), key: key)
+      let sequence = try transaction.withValue(of: expiryKey, in: tables.expiry) {
+        $0.littleEndian(at: 16, as: UInt64.self)
+      }
+      switch damage {
+      case .flippedBit:
+        // In the expiry, which the indexes repeat.
+        record[57] ^= 1
+        try transaction.put(record, for: key.bytes, in: tables.thumbnails)
+      case .cutRecord:
+        try transaction.put(Array(record.prefix(20)), for: key.bytes, in: tables.thumbnails)
+      case .lostExpiry: try transaction.delete(expiryKey, from: tables.expiry)
+      case .lostArrival:
+        try transaction.delete(ArrivalEntry.encodedKey(sequence ?? 0), from: tables.arrivals)
+      case .lostRecord: try transaction.delete(key.bytes, from: tables.thumbnails)
+      case .foreignRecord: try transaction.put([1], for: [2, 3], in: tables.thumbnails)
+      case .foreignArrival: try transaction.put([1], for: [2, 3], in: tables.arrivals)
+      case .foreignExpiry: try transaction.put([1], for: expiryKey, in: tables.expiry)
+      }
+    }
+  }
+
+  private func verify(isRepairing: Bool = false) throws -> [StoreDefect] {
+    var defects: [StoreDefect] = []
+    _ = try store.verify(isRepairing: isRepairing) { defects.append($0) }
+    return defects
+  }
+}
