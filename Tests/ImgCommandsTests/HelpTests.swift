@@ -27,27 +27,28 @@ import Testing
           imgctl COMMAND [operands] [options]
 
         Commands:
-          submit       fetch a list of URLs and keep their thumbnails
-          status       show how the cluster or one job is
-          wait         wait until a job has ended, and show how far it is
-          failures     list the URLs of a job that failed: code, status, URL, reason
-          retry        try again what of a job failed and may pass by itself
-          pause        let nothing more of a job begin; what runs is finished
-          resume       let a paused job go on where it was
-          cancel       stop a job; what it has made stays
-          priority     make a job more or less urgent than others
-          remove       forget jobs that have ended: lists and outcomes
-          list         list the jobs, the newest first
-          get          fetch one URL before all jobs and write its thumbnail
-          export       write a job's thumbnails as files, with a manifest
-          cache stat   show how much the store holds
-          cache ls     list the thumbnails in the store
-          cache rm     remove every thumbnail of some URLs from the store
-          cache clean  remove what has expired from the store
-          cache reset  remove everything from the store
-          limits       show the limits of the running coordinator, or change them
-          start        start the coordinator; other commands do so themselves
-          stop         finish what runs and stop the coordinator
+          submit        fetch a list of URLs and keep their thumbnails
+          status        show how the cluster or one job is
+          wait          wait until a job has ended, and show how far it is
+          failures      list the URLs of a job that failed: code, status, URL, reason
+          retry         try again what of a job failed and may pass by itself
+          pause         let nothing more of a job begin; what runs is finished
+          resume        let a paused job go on where it was
+          cancel        stop a job; what it has made stays
+          priority      make a job more or less urgent than others
+          remove        forget jobs that have ended: lists and outcomes
+          list          list the jobs, the newest first
+          get           fetch one URL before all jobs and write its thumbnail
+          export        write a job's thumbnails as files, with a manifest
+          cache stat    show how much the store holds, and how it is used
+          cache ls      list the thumbnails in the store
+          cache rm      remove every thumbnail of some URLs from the store
+          cache clean   remove what has expired from the store
+          cache reset   remove everything from the store
+          cache verify  read everything in the store and say what is damaged
+          limits        show the limits of the running coordinator, or change them
+          start         start the coordinator; other commands do so themselves
+          stop          finish what runs and stop the coordinator
 
         imgctl help COMMAND tells more about one; imgctl --version, the version.
 
@@ -71,11 +72,12 @@ import Testing
           imgctl cache COMMAND [operands] [options]
 
         Commands:
-          cache stat   show how much the store holds
-          cache ls     list the thumbnails in the store
-          cache rm     remove every thumbnail of some URLs from the store
-          cache clean  remove what has expired from the store
-          cache reset  remove everything from the store
+          cache stat    show how much the store holds, and how it is used
+          cache ls      list the thumbnails in the store
+          cache rm      remove every thumbnail of some URLs from the store
+          cache clean   remove what has expired from the store
+          cache reset   remove everything from the store
+          cache verify  read everything in the store and say what is damaged
 
         imgctl help COMMAND tells more about one; imgctl --version, the version.
 
@@ -152,7 +154,7 @@ import Testing
   @Test(arguments: [
     "submit", "status", "wait", "failures", "retry", "pause", "resume", "cancel", "priority",
     "remove", "list", "get", "export", "cache stat", "cache ls", "cache rm", "cache clean",
-    "cache reset", "limits", "start", "stop",
+    "cache reset", "cache verify", "limits", "start", "stop",
   ])
   func `every command has a help of at most 80 columns, with an example that it reads`(
     command: String

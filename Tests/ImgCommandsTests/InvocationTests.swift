@@ -157,6 +157,50 @@ import Testing
         == ["http://a/", "http://b/"])
     _ = try command("cache clean", as: CacheCleanCommand.self)
     _ = try command("cache reset", as: CacheResetCommand.self)
+    #expect(try !command("cache verify", as: CacheVerifyCommand.self).isRepairing)
+    #expect(try command("cache verify --repair", as: CacheVerifyCommand.self).isRepairing)
+  }
+
+  private func admits(
+    _ arguments: String, url: String = "https://example.org:8443/a.jpg", byteCount: Int64 = 100,
+    age: Int64 = 5_000, isExpired: Bool = false
+  ) throws -> Bool {
+    let now = WallTime(rawValue: 1_800_000_000_000)
+    return try command("cache ls \(arguments)", as: CacheLsCommand.self).filter.admits(
+      url: url, byteCount: byteCount, storedAt: now.advanced(byMilliseconds: -age),
+      expiresAt: now.advanced(byMilliseconds: isExpired ? 0 : 1), at: now)
+  }
+
+  @Test func `cache ls lists what all filters admit`() throws {
+    #expect(try admits(""))
+    #expect(try admits("", isExpired: true))
+    #expect(try admits("--host Example.ORG"))
+    #expect(try !admits("--host example.org", url: "https://www.example.org/a.jpg"))
+    #expect(try !admits("--host www.example.org"))
+    #expect(try admits("--older-than 4999ms") && !admits("--older-than 5s"))
+    #expect(try admits("--newer-than 5001ms") && !admits("--newer-than 5s"))
+    // A clock that was set back.
+    #expect(try admits("--newer-than 5s", age: -1) && !admits("--older-than 0s", age: -1))
+    #expect(try admits("--larger-than 99") && !admits("--larger-than 100"))
+    #expect(try admits("--smaller-than 101") && !admits("--smaller-than 100"))
+    #expect(try admits("--larger-than 99 --smaller-than 101"))
+    #expect(try admits("--fresh") && !admits("--fresh", isExpired: true))
+    #expect(try !admits("--expired") && admits("--expired", isExpired: true))
+    #expect(try !admits("--host example.org --larger-than 100"))
+  }
+
+  @Test(arguments: [
+    ("--host example.org:80", "--host: \"example.org:80\" is not a host"),
+    ("--host http://h/", "--host: \"http://h/\" is not a host"),
+    ("--expired --fresh", "--expired and --fresh exclude each other"),
+    ("--larger-than 5 --smaller-than 6", "nothing lies between --larger-than and --smaller-than"),
+    ("--older-than 5x", "--older-than: \"5x\" is not a duration"),
+  ])
+  func `filters of cache ls that make no sense are refused`(
+    arguments: String, reason: String
+  ) throws {
+    let error = #expect(throws: UsageError.self) { try invocation("cache ls \(arguments)") }
+    #expect(error?.description.contains(reason) == true)
   }
 
   @Test func `start takes every setting, and stays`() throws {

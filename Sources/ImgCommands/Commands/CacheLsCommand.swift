@@ -6,18 +6,27 @@ import ImgWire
 /// `imgctl cache ls`: what the store holds.
 package struct CacheLsCommand: Command {
   package let isJSON: Bool
+  package let filter: CacheLsFilter
 
   package static let description = CommandDescription(
     name: "imgctl cache ls", summary: "list the thumbnails in the store",
-    options: [.json] + OptionDescription.places,
-    examples: [.init("imgctl cache ls --json", "One object a line.")])
+    options: [.json] + CacheLsFilter.options + OptionDescription.places,
+    examples: [
+      .init("imgctl cache ls --json", "One object a line."),
+      .init(
+        "imgctl cache ls --host example.org --older-than 2d --larger-than 64K",
+        "What makes the most room."),
+    ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     isJSON = arguments.contains(.json)
+    filter = try CacheLsFilter(arguments)
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
+    let now = context.now
     try context.storeReader()?.forEach { stored in
+      guard filter.admits(stored, at: now) else { return true }
       if isJSON {
         try context.output.write(json: StoredReport(stored))
       } else {

@@ -3,14 +3,14 @@ package import ImgSettings
 import ImgStore
 import ImgWire
 
-/// `imgctl cache stat`: how full the store is.
+/// `imgctl cache stat`: how full the store is, and how it is used.
 package struct CacheStatCommand: Command {
   package let isJSON: Bool
 
   package static let description = CommandDescription(
-    name: "imgctl cache stat", summary: "show how much the store holds",
+    name: "imgctl cache stat", summary: "show how much the store holds, and how it is used",
     options: [.json] + OptionDescription.places,
-    examples: [.init("imgctl cache stat", "Thumbnails, bytes and budget.")])
+    examples: [.init("imgctl cache stat", "Thumbnails, bytes, budget, and the share of hits.")])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     isJSON = arguments.contains(.json)
@@ -39,6 +39,18 @@ package struct CacheStatCommand: Command {
     if let oldest = statistics.oldestStoredAt {
       table.addRow(["oldest", HumanText.age(of: oldest, at: now)])
     }
+    if let counters = statistics.counters {
+      table.addRow(["hits", "\(counters.hits)"])
+      table.addRow(["misses", "\(counters.misses)"])
+      table.addRow(["hit rate", counters.hitRate.map { "\(HumanText.number($0 * 100)) %" } ?? "-"])
+      table.addRow(["put", "\(counters.stores)"])
+      table.addRow(["evicted", "\(counters.evictions)"])
+      table.addRow(["removed expired", "\(counters.expiredRemovals)"])
+      table.addRow(["removed damaged", "\(counters.damagedRemovals)"])
+    }
+    table.addRow(["free pages", "\(statistics.freePageCount)"])
+    table.addRow(["file", HumanText.size(statistics.fileByteCount)])
+    table.addRow(["map", HumanText.size(statistics.mapByteCount)])
     return table.rendered
   }
 }

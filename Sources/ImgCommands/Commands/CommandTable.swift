@@ -21,6 +21,7 @@ enum CommandTable {
     CacheRmCommand.self,
     CacheCleanCommand.self,
     CacheResetCommand.self,
+    CacheVerifyCommand.self,
     LimitsCommand.self,
     StartCommand.self,
     StopCommand.self,

@@ -9,13 +9,29 @@ struct StoreReport: Encodable {
   private let occupiedBytes: Int64
   private let budgetBytes: Int64
   private let oldestStoredAt: WallTime?
+  private let hits: UInt64?
+  private let misses: UInt64?
+  private let hitRate: Double?
+  private let stores: UInt64?
+  private let evictions: UInt64?
+  private let expiredRemovals: UInt64?
+  private let damagedRemovals: UInt64?
+  private let freePages: Int
+  private let fileBytes: Int64
+  private let mapBytes: Int64
 
   private enum CodingKeys: String, CodingKey {
-    case entries, expired
+    case entries, expired, hits, misses, stores, evictions
     case thumbnailBytes = "thumbnail_bytes"
     case occupiedBytes = "occupied_bytes"
     case budgetBytes = "budget_bytes"
     case oldestStoredAt = "oldest_stored_at"
+    case hitRate = "hit_rate"
+    case expiredRemovals = "expired_removals"
+    case damagedRemovals = "damaged_removals"
+    case freePages = "free_pages"
+    case fileBytes = "file_bytes"
+    case mapBytes = "map_bytes"
   }
 
   init(_ statistics: StoreStatistics) {
@@ -25,5 +41,16 @@ struct StoreReport: Encodable {
     occupiedBytes = statistics.summary.occupiedByteCount
     budgetBytes = statistics.summary.budgetByteCount
     oldestStoredAt = statistics.oldestStoredAt
+    let counters = statistics.counters
+    hits = counters?.hits
+    misses = counters?.misses
+    hitRate = counters?.hitRate
+    stores = counters?.stores
+    evictions = counters?.evictions
+    expiredRemovals = counters?.expiredRemovals
+    damagedRemovals = counters?.damagedRemovals
+    freePages = statistics.freePageCount
+    fileBytes = statistics.fileByteCount
+    mapBytes = statistics.mapByteCount
   }
 }

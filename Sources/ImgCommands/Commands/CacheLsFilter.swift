@@ -1,0 +1,90 @@
+import ImgSettings
+import ImgStore
+package import ImgWire
+
+/// Which thumbnails `imgctl cache ls` lists: those for which everything holds that was asked for.
+package struct CacheLsFilter: Hashable, Sendable {
+  /// The host in lower case, without port; `nil` for any.
+  private let host: String?
+  private let ageMilliseconds: Range<Int64>
+  private let byteCounts: Range<Int64>
+  /// `nil` for both.
+  private let isExpired: Bool?
+
+  private static let host = OptionDescription(
+    "--host", "HOST", help: "Only from this host, on any port; other names below it are others.")
+  private static let olderThan = OptionDescription(
+    "--older-than", "DURATION", help: "Only what was stored longer ago, such as 2d.")
+  private static let newerThan = OptionDescription(
+    "--newer-than", "DURATION", help: "Only what was stored less long ago.")
+  private static let largerThan = OptionDescription(
+    "--larger-than", "SIZE", help: "Only thumbnails of more bytes, such as 64K.")
+  private static let smallerThan = OptionDescription(
+    "--smaller-than", "SIZE", help: "Only thumbnails of fewer bytes.")
+  private static let expired = OptionDescription(
+    "--expired", help: "Only what has expired and is not yet removed.")
+  private static let fresh = OptionDescription("--fresh", help: "Only what has not expired.")
+
+  static let options = [
+    host, olderThan, newerThan, largerThan, smallerThan, expired, fresh,
+  ]
+
+  init(_ arguments: ArgumentReader) throws(UsageError) {
+    host = try arguments.value(of: Self.host, Self.host(parsing:))
+    ageMilliseconds = try Self.range(
+      arguments, over: Self.olderThan, under: Self.newerThan, in: .duration)
+    byteCounts = try Self.range(
+      arguments, over: Self.largerThan, under: Self.smallerThan, in: .size)
+    let wantsExpired = arguments.contains(Self.expired)
+    let wantsFresh = arguments.contains(Self.fresh)
+    guard !(wantsExpired && wantsFresh) else {
+      throw UsageError("--expired and --fresh exclude each other")
+    }
+    isExpired = wantsExpired ? true : wantsFresh ? false : nil
+  }
+
+  func admits(_ stored: StoredThumbnail, at now: WallTime) -> Bool {
+    admits(
+      url: stored.url, byteCount: Int64(stored.thumbnail.byteCount), storedAt: stored.storedAt,
+      expiresAt: stored.expiresAt, at: now)
+  }
+
+  package func admits(
+    url: String, byteCount: Int64, storedAt: WallTime, expiresAt: WallTime, at now: WallTime
+  ) -> Bool {
+    guard ageMilliseconds.contains(storedAt.milliseconds(to: now)),
+      byteCounts.contains(byteCount), isExpired == nil || isExpired == (expiresAt <= now)
+    else { return false }
+    guard let host else { return true }
+    // What is no URL, which only a damaged record holds, is of no host.
+    return (try? ImageURL(parsing: url))?.host == host
+  }
+
+  /// Reads a host the way URLs do, so that both are spelled alike.
+  private static func host(parsing text: String) throws(InvalidValue) -> String {
+    guard let url = try? ImageURL(parsing: "http://\(text)/"), url.text == "http://\(url.host)/"
+    else {
+      throw InvalidValue(
+        "\(Spelling.quoted(text)) is not a host; write its name alone, such as example.org")
+    }
+    return url.host
+  }
+
+  /// What lies between two limits, neither included.
+  private static func range(
+    _ arguments: ArgumentReader, over: OptionDescription, under: OptionDescription,
+    in scale: UnitScale
+  ) throws(UsageError) -> Range<Int64> {
+    let read = { (text: String) throws(InvalidValue) in
+      try scale.value(parsing: text, in: 0...(.max - 1))
+    }
+    let lower = try arguments.value(of: over, read)
+    let upper = try arguments.value(of: under, read)
+    guard let upper else { return (lower.map { $0 + 1 } ?? .min)..<(.max) }
+    guard let lower else { return .min..<upper }
+    guard lower + 1 < upper else {
+      throw UsageError("nothing lies between \(over.flag) and \(under.flag)")
+    }
+    return lower + 1..<upper
+  }
+}
