@@ -45,6 +45,8 @@ int memfd_create(const char *name, unsigned int flags);
 int pthread_setname_np(pthread_t thread, const char *name);
 int pthread_attr_setsigmask_np(pthread_attr_t *attributes, const sigset_t *signals);
 int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int first);
+int renameat2(
+    int directory, const char *path, int other_directory, const char *other, unsigned int flags);
 
 enum {
   // <linux/memfd.h>
@@ -52,12 +54,20 @@ enum {
   IMG_MFD_ALLOW_SEALING = 0x0002,
   // <linux/fcntl.h>
   IMG_F_ADD_SEALS = 1024 + 9,
+  IMG_F_GET_SEALS = 1024 + 10,
   IMG_F_SEAL_SEAL = 0x0001,
   IMG_F_SEAL_SHRINK = 0x0002,
   IMG_F_SEAL_GROW = 0x0004,
+  IMG_F_SEAL_WRITE = 0x0008,
+  /// With these nobody can change the bytes or their number.
+  IMG_F_SEAL_CONTENTS = IMG_F_SEAL_SHRINK | IMG_F_SEAL_GROW | IMG_F_SEAL_WRITE,
   // <asm-generic/fcntl.h>
   IMG_F_OFD_GETLK = 36,
   IMG_F_OFD_SETLK = 37,
+  IMG_F_OFD_SETLKW = 38,
+  IMG_O_PATH = 010000000,
+  // <linux/fs.h>
+  IMG_RENAME_EXCHANGE = 1 << 1,
   // <spawn.h>
   IMG_POSIX_SPAWN_SETSID = 0x80,
 };
@@ -146,6 +156,22 @@ static inline int img_fixed_memory_file(const char *name, off_t byte_count) {
   return -1;
 }
 
+/// An empty anonymous file in memory that can be sealed.
+static inline int img_memory_file(const char *name) {
+  return memfd_create(name, IMG_MFD_CLOEXEC | IMG_MFD_ALLOW_SEALING);
+}
+
+/// Makes what the file holds unchangeable, for everybody and for ever.
+static inline int img_seal_contents(int descriptor) {
+  return fcntl(descriptor, IMG_F_ADD_SEALS, IMG_F_SEAL_CONTENTS | IMG_F_SEAL_SEAL);
+}
+
+/// Whether nobody can change what the file holds: 1 or 0; -1 and EINVAL for what cannot be sealed.
+static inline int img_has_sealed_contents(int descriptor) {
+  int seals = fcntl(descriptor, IMG_F_GET_SEALS);
+  return seals < 0 ? -1 : (seals & IMG_F_SEAL_CONTENTS) == IMG_F_SEAL_CONTENTS;
+}
+
 /// Maps a file shared, for reading and writing. The address is 0 on failure.
 static inline uintptr_t img_map_shared(int descriptor, size_t byte_count) {
   void *address = mmap(NULL, byte_count, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
@@ -228,6 +254,80 @@ static inline ssize_t img_send(int descriptor, const void *_Nullable bytes, size
   return send(descriptor, bytes, count, MSG_NOSIGNAL);
 }
 
+/// Room for one descriptor beside bytes, aligned as cmsg(3) wants it.
+union img_control {
+  struct cmsghdr header;
+  char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+/// Sends bytes and, with the first of them, a descriptor (unix(7), SCM_RIGHTS).
+static inline ssize_t img_send_passing(
+    int socket, const void *_Nullable bytes, size_t count, int passed) {
+  union img_control control;
+  memset(&control, 0, sizeof control);
+  struct iovec part = {(void *)bytes, count};
+  struct msghdr message = {0};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = &control;
+  message.msg_controllen = sizeof control;
+  struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof passed);
+  memcpy(CMSG_DATA(header), &passed, sizeof passed);
+  return sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
+/// What came beside bytes.
+struct img_passed {
+  /// The descriptor; -1 unless exactly one came whole.
+  int descriptor;
+  /// How many came; when there were several, all are closed again.
+  int count;
+  /// Whether some were dropped by the kernel: more came than there is room for here, or the process
+  /// may open no more.
+  bool is_truncated;
+};
+
+/// Receives bytes and the descriptor that came with them.
+static inline ssize_t img_receive_passed(
+    int socket, void *_Nullable bytes, size_t count, struct img_passed *passed) {
+  union img_control control;
+  struct iovec part = {bytes, count};
+  struct msghdr message = {0};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = &control;
+  message.msg_controllen = sizeof control;
+  passed->descriptor = -1;
+  passed->count = 0;
+  passed->is_truncated = false;
+  ssize_t received = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  if (received < 0) return received;
+  passed->is_truncated = message.msg_flags & MSG_CTRUNC;
+  for (struct cmsghdr *_Nullable header = CMSG_FIRSTHDR(&message); header != NULL;
+       header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    size_t number = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t index = 0; index < number; index += 1) {
+      int descriptor;
+      memcpy(&descriptor, CMSG_DATA(header) + index * sizeof descriptor, sizeof descriptor);
+      passed->count += 1;
+      if (passed->count == 1) {
+        passed->descriptor = descriptor;
+      } else {
+        close(descriptor);
+      }
+    }
+  }
+  if (passed->descriptor >= 0 && (passed->count > 1 || passed->is_truncated)) {
+    close(passed->descriptor);
+    passed->descriptor = -1;
+  }
+  return received;
+}
+
 // Processes and threads
 
 /// The environment of this process as a vector for posix_spawn.
@@ -266,6 +366,14 @@ static inline int img_lock_file(int descriptor) {
   return fcntl(descriptor, IMG_F_OFD_SETLK, &lock);
 }
 
+/// The same, and waits while another holds it.
+static inline int img_wait_and_lock_file(int descriptor) {
+  struct flock lock = {0};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return fcntl(descriptor, IMG_F_OFD_SETLKW, &lock);
+}
+
 /// Whether anybody holds such a lock: 1 or 0, without ever taking it.
 static inline int img_is_file_locked(int descriptor) {
   struct flock lock = {0};
@@ -273,6 +381,16 @@ static inline int img_is_file_locked(int descriptor) {
   lock.l_whence = SEEK_SET;
   if (fcntl(descriptor, IMG_F_OFD_GETLK, &lock) != 0) return -1;
   return lock.l_type != F_UNLCK;
+}
+
+/// Opens a directory for finding files below it, whatever becomes of its name.
+static inline int img_open_directory(const char *path) {
+  return open(path, IMG_O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/// Gives each of two paths what the other one led to, at once (rename(2), RENAME_EXCHANGE).
+static inline int img_exchange(const char *path, const char *other) {
+  return renameat2(AT_FDCWD, path, AT_FDCWD, other, IMG_RENAME_EXCHANGE);
 }
 
 static inline int img_terminal_columns(int descriptor) {

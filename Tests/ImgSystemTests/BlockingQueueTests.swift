@@ -51,6 +51,22 @@ struct BlockingQueueTests {
     }
   }
 
+  @Test func `who waits up to a deadline takes what comes before it, or nothing`() throws {
+    let queue = try BlockingQueue<Int>(capacity: 2)
+    #expect(queue.take(upTo: 1, until: .now) == [])
+    #expect(queue.take(upTo: 1, until: .now + .milliseconds(1)) == [])
+    #expect(queue.push(1))
+    #expect(queue.take(upTo: 1, until: .now) == [1])
+    let producer = try ServiceThread<Int>(name: "producer", capacity: 1) { _ in
+      #expect(queue.push(2))
+    }
+    #expect(queue.take(upTo: 1, until: .now + .seconds(240)) == [2])
+    producer.join()
+    queue.close()
+    #expect(queue.take(upTo: 1, until: .now) == nil)
+    #expect(queue.take(upTo: 1, until: .now + .seconds(240)) == nil)
+  }
+
   @Test func `what is urgent is taken before all that wait`() throws {
     let queue = try BlockingQueue<Int>(capacity: 4)
     for number in 1...2 { #expect(queue.push(number)) }

@@ -101,4 +101,17 @@ struct FileIOTests {
     #expect(try FileIO.read(reader.rawValue, into: &bytes, upTo: 8) == 1)
     #expect(bytes == [5])
   }
+
+  @Test func `a log that was removed goes on in a new file, any other where it is`() throws {
+    let kept = directory.file("kept")
+    let removed = try FileIO.open(log: path, startingAnewAbove: 1_000)
+    let other = try FileIO.open(log: kept, startingAnewAbove: 1_000)
+    try FileIO.writeAll(removed.rawValue, "before\n")
+    #expect(unsafe unlink(path) == 0)
+    try FileIO.renewLog(at: path, for: [removed.rawValue, other.rawValue])
+    try FileIO.writeAll(removed.rawValue, "after\n")
+    try FileIO.writeAll(other.rawValue, "kept\n")
+    #expect(try FileIO.contents(of: path, upTo: 100) == Array("after\n".utf8))
+    #expect(try FileIO.contents(of: kept, upTo: 100) == Array("kept\n".utf8))
+  }
 }

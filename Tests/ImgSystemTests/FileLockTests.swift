@@ -1,7 +1,9 @@
+import Dispatch
 import Glibc
 import ImgSystem
 import Testing
 
+@Suite(.timeLimit(.minutes(5)))
 struct FileLockTests {
   private let directory: TemporaryDirectory
   private var path: String { directory.file("lock") }
@@ -23,6 +25,21 @@ struct FileLockTests {
     #expect(try canBeAcquired())
   }
 
+  @Test func `a lock whose file was removed or replaced is known to keep nobody off`() throws {
+    guard let lock = try FileLock.acquire(path: path) else {
+      Issue.record("nobody else holds it")
+      return
+    }
+    let atFirst = FileLock.isHeld(by: lock, at: path)
+    #expect(atFirst)
+    #expect(unsafe unlink(path) == 0)
+    let whenRemoved = FileLock.isHeld(by: lock, at: path)
+    #expect(!whenRemoved)
+    #expect(try canBeAcquired())
+    let whenReplaced = FileLock.isHeld(by: lock, at: path)
+    #expect(!whenReplaced)
+  }
+
   @Test func `nothing of a former holder is left in the file`() throws {
     try FileIO.replace(path: path, with: Array("123456789012345\n".utf8))
     let lock = try FileLock.acquire(path: path)
@@ -37,6 +54,25 @@ struct FileLockTests {
     #expect(throws: SystemError(operation: "open \(path)", code: ELOOP)) {
       _ = try FileLock.acquire(path: path)
     }
+  }
+
+  /// The one that waits, here, is in nobody's way: it has a thread of its own.
+  @Test func `whoever waits for a lock has it when its holder dies`() async throws {
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+      let lock = try FileLock.acquire(path: path)
+      DispatchQueue(label: "waits").async {
+        // An open file of its own, and so as good as another process.
+        _ = try? FileLock.acquire(waitingFor: path)
+        // Never, as the holder lives on.
+        _exit(1)
+      }
+      #expect(FileLock.holder(path: path) == ThisProcess.processID)
+      kill(getpid(), SIGKILL)
+      _ = consume lock
+    }
+    let lock = try FileLock.acquire(waitingFor: path)
+    #expect(lock.rawValue >= 0)
+    #expect(FileLock.holder(path: path) == ThisProcess.processID)
   }
 
   private func canBeAcquired() throws -> Bool {

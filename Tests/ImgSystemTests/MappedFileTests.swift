@@ -52,6 +52,16 @@ struct MappedFileTests {
     }
   }
 
+  @Test func `a file of one of several sizes is mapped with the size it has`() throws {
+    _ = try MappedFile.create(path: path, byteCount: 96) { $0.setByte(95, to: 7) }
+    let mapped = try MappedFile(path: path) { $0 % 32 == 0 }
+    #expect(mapped.byteCount == 96)
+    #expect(mapped.byte(95) == 7)
+    #expect(throws: SystemError(operation: "map file", code: EINVAL)) {
+      _ = try MappedFile(path: path) { $0 > 96 }
+    }
+  }
+
   @Test func `a file that is not there is not created by opening`() throws {
     let error = #expect(throws: SystemError.self) {
       _ = try MappedFile(path: path, byteCount: 64)

@@ -27,9 +27,11 @@ package final class Wakeup: Sendable {
   }
 
   /// Waits until the flag is up, and takes it down. One thread waits at a time.
-  package func waitBlocking() {
+  ///
+  /// - Parameter deadline: when to wait no longer; `nil` for never.
+  package func waitBlocking(until deadline: ContinuousClock.Instant? = nil) {
     do {
-      _ = try waitForEvents(POLLIN, on: event.rawValue, until: nil)
+      _ = try waitForEvents(POLLIN, on: event.rawValue, until: deadline)
     } catch {
       preconditionFailure("an event descriptor cannot be waited for: \(error)")
     }

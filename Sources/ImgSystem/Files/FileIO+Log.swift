@@ -11,4 +11,20 @@ extension FileIO {
     }
     return log
   }
+
+  /// Goes on in a new file at `path` where a stream's log was removed: what is written into a file
+  /// without a name, nobody ever reads.
+  ///
+  /// - Parameter streams: the descriptors that may be such logs; others stay what they are.
+  package static func renewLog(
+    at path: String, for streams: [CInt] = [1, 2]
+  ) throws(SystemError) {
+    for stream in streams {
+      // A stream may be closed.
+      guard let status = try? FileStatus(of: stream), status.isRegularFile, !status.hasName
+      else { continue }
+      let log = try open(appendingTo: path)
+      _ = try systemCall("dup2") { dup2(log.rawValue, stream) }
+    }
+  }
 }

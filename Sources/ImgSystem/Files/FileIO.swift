@@ -52,12 +52,22 @@ package enum FileIO {
     of path: String, upTo maximumByteCount: Int
   ) throws(SystemError) -> [UInt8] {
     let file = try open(readingFrom: path)
+    return try contents(of: file.rawValue, named: path, upTo: maximumByteCount)
+  }
+
+  /// The bytes that come up to the end of an open file; waits for them.
+  ///
+  /// - Parameter name: for errors.
+  /// - Throws: EFBIG when it holds more than `maximumByteCount`.
+  package static func contents(
+    of descriptor: CInt, named name: String, upTo maximumByteCount: Int
+  ) throws(SystemError) -> [UInt8] {
     var bytes: [UInt8] = []
     while bytes.count <= maximumByteCount {
       let room = min(maximumByteCount + 1 - bytes.count, 1 << 16)
-      if try read(file.rawValue, into: &bytes, upTo: room) == 0 { return bytes }
+      if try read(descriptor, into: &bytes, upTo: room) == 0 { return bytes }
     }
-    throw SystemError(operation: "read \(path)", code: EFBIG)
+    throw SystemError(operation: "read \(name)", code: EFBIG)
   }
 
   /// Writes all bytes, waiting for room as often as needed.

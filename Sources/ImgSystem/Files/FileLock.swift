@@ -10,16 +10,48 @@ package enum FileLock {
   ///
   /// - Returns: the descriptor that holds the lock, or `nil` when another does.
   package static func acquire(path: String) throws(SystemError) -> OwnedDescriptor? {
-    let file = try FileIO.open(path, O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
+    let file = try open(path)
     do {
       _ = try systemCall("lock \(path)") { img_lock_file(file.rawValue) }
     } catch {
       if error.code == EAGAIN || error.code == EACCES { return nil }
       throw error
     }
+    try sign(file, path)
+    return file
+  }
+
+  /// Takes the lock and writes our process ID, as soon as no other process holds it.
+  ///
+  /// - Precondition: this process does not hold it, or it would wait for itself.
+  package static func acquire(waitingFor path: String) throws(SystemError) -> OwnedDescriptor {
+    let file = try open(path)
+    _ = try systemCall("lock \(path)") { img_wait_and_lock_file(file.rawValue) }
+    try sign(file, path)
+    return file
+  }
+
+  private static func open(_ path: String) throws(SystemError) -> OwnedDescriptor {
+    try FileIO.open(path, O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
+  }
+
+  private static func sign(
+    _ file: borrowing OwnedDescriptor, _ path: String
+  ) throws(SystemError) {
     _ = try systemCall("ftruncate \(path)") { ftruncate(file.rawValue, 0) }
     try FileIO.writeAll(file.rawValue, "\(ThisProcess.processID)\n")
-    return file
+  }
+
+  /// Whether the file at `path` is the one whose lock a descriptor holds, and so whether it keeps
+  /// others off who come by that path.
+  package static func isHeld(
+    by lock: borrowing OwnedDescriptor, at path: String
+  ) -> Bool {
+    // Whatever cannot be looked at is no lock that others could meet.
+    guard let held = try? FileStatus(of: lock.rawValue),
+      let named = try? FileStatus(at: path)
+    else { return false }
+    return held.isSameFile(as: named)
   }
 
   /// The process that holds the lock; `nil` when none does. Good for messages: the holder may have

@@ -29,7 +29,11 @@ struct FileStatus {
   var isRegularFile: Bool { value.st_mode & S_IFMT == S_IFREG }
   var isSocket: Bool { value.st_mode & S_IFMT == S_IFSOCK }
   var isSymbolicLink: Bool { value.st_mode & S_IFMT == S_IFLNK }
+  /// Whether the file has a name anywhere, or was removed from the last place it had.
+  var hasName: Bool { value.st_nlink > 0 }
   var userID: UInt32 { value.st_uid }
+  var groupID: UInt32 { value.st_gid }
+  var permissions: UInt32 { value.st_mode & 0o7777 }
   var byteCount: Int { value.st_size }
 
   /// Whether both are the same file, not only equal ones.

@@ -19,7 +19,16 @@ package final class MappedFile: Sendable {
   /// - Throws: EINVAL when it is no regular file of exactly `byteCount` bytes, EACCES or EROFS when
   ///   it may not be written, ENOENT when there is none.
   package convenience init(path: String, byteCount: Int) throws(SystemError) {
+    try self.init(path: path) { $0 == byteCount }
+  }
+
+  /// The same for a file that may have one of several sizes: `isRight` says whether it has.
+  package convenience init(
+    path: String, whereByteCount isRight: (Int) -> Bool
+  ) throws(SystemError) {
     let file = try FileIO.open(path, O_RDWR | O_NOFOLLOW)
+    let byteCount = try FileStatus(of: file.rawValue).byteCount
+    guard isRight(byteCount) else { throw SystemError(operation: "map file", code: EINVAL) }
     try self.init(mapping: file, byteCount: byteCount)
   }
 

@@ -69,11 +69,48 @@ package enum UnixSocket {
     _ descriptor: CInt, into buffer: inout [UInt8], upTo maximumByteCount: Int
   ) throws(SystemError) -> ReceiveResult {
     precondition(maximumByteCount > 0, "receiving nothing cannot be told from the end")
-    do {
-      let count = try unsafe append(to: &buffer, upTo: maximumByteCount, operation: "recv") {
-        bytes in
+    return try receiveResult { () throws(SystemError) in
+      try unsafe append(to: &buffer, upTo: maximumByteCount, operation: "recv") { bytes in
         unsafe recv(descriptor, bytes.baseAddress, bytes.count, 0)
       }
+    }
+  }
+
+  /// The same, and the descriptor that came with the bytes, which ``receive(_:into:upTo:)`` drops.
+  ///
+  /// Bytes that were sent with a descriptor are the last of what one call appends (the loop of
+  /// `unix_stream_read_generic` in Linux); what was sent before them may stand in front of them.
+  ///
+  /// - Parameter passed: the descriptor, close-on-exec; `nil` when none came.
+  /// - Throws: EPROTO when several came at once, and EMFILE when this process may not open the one
+  ///   that came; then none of them stays open.
+  package static func receive(
+    _ descriptor: CInt, into buffer: inout [UInt8], upTo maximumByteCount: Int,
+    passed: inout OwnedDescriptor?
+  ) throws(SystemError) -> ReceiveResult {
+    precondition(maximumByteCount > 0, "receiving nothing cannot be told from the end")
+    var arrival = img_passed(descriptor: -1, count: 0, is_truncated: false)
+    let result = try receiveResult { () throws(SystemError) in
+      try unsafe append(to: &buffer, upTo: maximumByteCount, operation: "recvmsg") { bytes in
+        unsafe img_receive_passed(descriptor, bytes.baseAddress, bytes.count, &arrival)
+      }
+    }
+    passed = arrival.descriptor >= 0 ? OwnedDescriptor(adopting: arrival.descriptor) : nil
+    guard arrival.count <= 1 else {
+      throw SystemError(operation: "recvmsg, several descriptors at once", code: EPROTO)
+    }
+    guard !arrival.is_truncated else {
+      throw SystemError(
+        operation: "recvmsg, a descriptor", code: arrival.count == 0 ? EMFILE : EPROTO)
+    }
+    return result
+  }
+
+  private static func receiveResult(
+    _ call: () throws(SystemError) -> Int
+  ) throws(SystemError) -> ReceiveResult {
+    do {
+      let count = try call()
       return count == 0 ? .closed : .received(count)
     } catch {
       switch error.code {
@@ -86,14 +123,23 @@ package enum UnixSocket {
 
   /// Sends bytes; on a non-blocking socket possibly fewer than given.
   ///
+  /// - Parameter passed: a descriptor that goes with the first byte, and so was sent when any was;
+  ///   the receiver gets one of its own for the same open file. There must be a byte.
   /// - Returns: how many were sent, or `nil` when none can be now.
-  /// - Throws: EPIPE or ECONNRESET when the other end is gone; never raises SIGPIPE.
+  /// - Throws: EPIPE or ECONNRESET when the other end is gone; never raises SIGPIPE. ETOOMANYREFS
+  ///   when more descriptors of this user are on their way than a process may have open (unix(7)).
   package static func send(
-    _ descriptor: CInt, _ bytes: ArraySlice<UInt8>
+    _ descriptor: CInt, _ bytes: ArraySlice<UInt8>, passing passed: CInt? = nil
   ) throws(SystemError) -> Int? {
+    precondition(passed == nil || !bytes.isEmpty, "a descriptor goes with a byte")
     do {
       return try systemCall("send") {
-        unsafe bytes.withUnsafeBytes { unsafe img_send(descriptor, $0.baseAddress, $0.count) }
+        unsafe bytes.withUnsafeBytes { bytes in
+          guard let passed else {
+            return unsafe img_send(descriptor, bytes.baseAddress, bytes.count)
+          }
+          return unsafe img_send_passing(descriptor, bytes.baseAddress, bytes.count, passed)
+        }
       }
     } catch {
       if error.code == EAGAIN { return nil }

@@ -51,8 +51,12 @@ package final class BlockingQueue<Element: Sendable>: Sendable {
 
   /// The oldest elements, at most `maximumCount`; waits for the first. To be called by one thread.
   ///
-  /// - Returns: at least one element, or `nil` when the queue is closed and empty.
-  package func take(upTo maximumCount: Int) -> [Element]? {
+  /// - Parameter deadline: when not to wait any longer; `nil` for never.
+  /// - Returns: at least one element, none when there was none up to the deadline, or `nil` when the
+  ///   queue is closed and empty.
+  package func take(
+    upTo maximumCount: Int, until deadline: ContinuousClock.Instant? = nil
+  ) -> [Element]? {
     precondition(maximumCount > 0, "taking nothing would wait for ever")
     while true {
       let (taken, isClosed) = state.withLock { state in
@@ -62,7 +66,8 @@ package final class BlockingQueue<Element: Sendable>: Sendable {
       }
       if !taken.isEmpty { return taken }
       if isClosed { return nil }
-      wakeup.waitBlocking()
+      if let deadline, deadline <= .now { return [] }
+      wakeup.waitBlocking(until: deadline)
     }
   }
 }
