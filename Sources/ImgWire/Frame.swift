@@ -3,7 +3,7 @@ package enum Frame {
   /// The most bytes a frame's JSON may have. Lists of URLs travel in several frames.
   package static let maximumByteCount = 1 << 20
 
-  static let headerByteCount = 4
+  package static let headerByteCount = 4
 
   /// Puts the header in front of `payload`.
   ///

@@ -46,7 +46,7 @@ import Testing
 
   @Test func `every rate that is read is in the range of the limit`() throws {
     for text in ["none", "1/m", "10000/s"] {
-      #expect(TransferLimits.hostRateRange.contains(try HostRate.perMinute(parsing: text)))
+      #expect(LimitChange.hostRateRange.contains(try HostRate.perMinute(parsing: text)))
     }
   }
 }

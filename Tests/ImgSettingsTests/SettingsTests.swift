@@ -66,7 +66,7 @@ import Testing
     let found = try settings([
       "--workers=1", "--transfers=2", "--transfers-per-host=3", "--rate-per-host=4/m",
       "--connect-timeout=4ms", "--transfer-timeout=5ms", "--stall-timeout=6ms", "--max-redirects=7",
-      "--max-body=8",
+      "--attempts=15", "--backoff=16ms", "--url-timeout=17ms", "--max-body=8",
       "--max-pixels=9", "--max-frames=10", "--decode-timeout=11ms", "--worker-memory=64M",
       "--store-budget=13M", "--default-expiry=14ms",
     ])
@@ -79,6 +79,9 @@ import Testing
     limits.transferTimeoutMilliseconds = 5
     limits.stallTimeoutMilliseconds = 6
     limits.maxRedirects = 7
+    limits.attempts = 15
+    limits.backoffMilliseconds = 16
+    limits.urlTimeoutMilliseconds = 17
     limits.maxBodyByteCount = 8
     limits.maxPixels = 9
     limits.maxFrames = 10
@@ -129,6 +132,9 @@ import Testing
   @Test func `a small store budget is raised to the least that works`() throws {
     #expect(try settings(["--store-budget=1M"]).limits.storeBudgetByteCount == 10 << 20)
     #expect(try settings(["--store-budget=11M"]).limits.storeBudgetByteCount == 11 << 20)
+    let remark = try settings(["--store-budget=1M"]).remark
+    #expect(remark == "the store's budget is 10M, the least there is, and not 1M")
+    #expect(try settings(["--store-budget=11M"]).remark == nil)
   }
 
   @Test func `a coordinator started by a command leaves when idle unless told otherwise`() throws {
@@ -166,13 +172,14 @@ import Testing
     var limits = Limits()
     limits.maxBodyByteCount = 1 << 30
     let rows = Setting.rows(of: limits)
-    #expect(rows.count == 15)
+    #expect(rows.count == 18)
     #expect(
       rows.map { "\($0.flag) \($0.value) \($0.defaultText)" } == [
         "--workers auto auto", "--transfers 64 64", "--transfers-per-host 8 8",
         "--rate-per-host none none", "--connect-timeout 10s 10s", "--transfer-timeout 1m 1m",
         "--stall-timeout 20s 20s",
-        "--max-redirects 10 10", "--max-body 1G 100M", "--max-pixels 100MP 100MP",
+        "--max-redirects 10 10", "--attempts 3 3", "--backoff 1s 1s", "--url-timeout 10m 10m",
+        "--max-body 1G 100M", "--max-pixels 100MP 100MP",
         "--max-frames 1000 1000", "--decode-timeout 30s 30s", "--worker-memory 1G 1G",
         "--store-budget 400M 400M", "--default-expiry 7d 7d",
       ])
@@ -181,16 +188,19 @@ import Testing
   @Test func `a command that changes limits is told what is given, not what the environment says`()
     throws
   {
-    let command = CommandDescription(name: "t", summary: "s", options: TransferLimits.options)
+    let command = CommandDescription(name: "t", summary: "s", options: LimitChange.options)
     let reader = try ArgumentReader(["--rate-per-host=30/m"], for: command)
     #expect(
-      try TransferLimits(reader)
-        == TransferLimits(transfers: nil, transfersPerHost: nil, hostRatePerMinute: 30))
+      try LimitChange(reader)
+        == LimitChange(hostRatePerMinute: 30))
     #expect(
-      TransferLimits.options.map(\.usage)
-        == ["--transfers N", "--transfers-per-host N", "--rate-per-host RATE"])
+      LimitChange.options.map(\.usage)
+        == [
+          "--transfers N", "--transfers-per-host N", "--rate-per-host RATE",
+          "--default-expiry DURATION",
+        ])
     #expect(throws: UsageError("--transfers-per-host: \"0\" is not from 1 to 1024")) {
-      try TransferLimits(try ArgumentReader(["--transfers-per-host=0"], for: command))
+      try LimitChange(try ArgumentReader(["--transfers-per-host=0"], for: command))
     }
   }
 

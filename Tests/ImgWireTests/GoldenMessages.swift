@@ -12,6 +12,11 @@ enum GoldenMessages {
   static let failure = Failure(
     stage: .fetch, code: .httpStatus, httpStatus: 503, detail: "the origin answered 503")
 
+  static let unstored = UnstoredThumbnail(
+    thumbnail: thumbnail, sourceFormat: .jpeg, sourceWidth: 4_000, sourceHeight: 3_000,
+    sourceByteCount: 2_345_678,
+    failure: Failure(stage: .store, code: .storeFull, detail: "the store is full"))
+
   static var variant: Variant {
     get throws {
       try Variant(width: 400, height: 300, mode: .fill, isCropped: true, format: .jpeg, quality: 70)
@@ -20,7 +25,11 @@ enum GoldenMessages {
 
   static func coordinatorMessages() throws -> [String: CoordinatorMessage] {
     let batch = Batch(
-      variant: try variant, expireAfterMilliseconds: 3_600_000, isUrgent: false,
+      variant: try variant, keep: .all,
+      retention: Retention(
+        afterMilliseconds: 3_600_000, until: WallTime(rawValue: 1_800_000_000_000),
+        slidingMilliseconds: 60_000),
+      isUrgent: false,
       items: [Assignment(lease: lease, url: "https://example.com/a.jpg?b=c/d")])
     return [
       "welcome": .welcome(
@@ -31,9 +40,23 @@ enum GoldenMessages {
       "lookup": .lookup(batch),
       "fetch": .fetch(
         Batch(
-          variant: .standard, expireAfterMilliseconds: 1, isUrgent: true, items: batch.items)),
+          variant: .standard, keep: .thumbnail, retention: Retention(afterMilliseconds: 1),
+          isUrgent: true, items: batch.items)),
+      "fetch_no_cache": .fetch(
+        Batch(
+          variant: .standard, keep: .thumbnail, retention: Retention(afterMilliseconds: 1),
+          isUrgent: true, items: batch.items, bypassesStore: true)),
       "ride": .ride(batch),
+      "decode": .decode(
+        HandedInPicture(
+          lease: lease, url: "https://example.com/a.jpg", variant: try variant, keep: .all,
+          retention: Retention(afterMilliseconds: 1), byteCount: 2_345_678)),
+      "decode_unnamed": .decode(
+        HandedInPicture(
+          lease: lease, url: nil, variant: .standard, keep: .thumbnail,
+          retention: Retention(afterMilliseconds: 1), byteCount: 0)),
       "cancel": .cancel(LeaseList(leases: [lease])),
+      "sweep": .sweep(Sweep(at: WallTime(rawValue: 1_700_000_000_123))),
       "drain": .drain,
     ]
   }
@@ -46,7 +69,7 @@ enum GoldenMessages {
       "looked_up": .lookedUp(
         LookupResults(
           hits: [.init(lease: lease, thumbnail: thumbnail)],
-          misses: [LeaseID(rawValue: 18)])),
+          originals: [LeaseID(rawValue: 20)], misses: [LeaseID(rawValue: 18)])),
       "transferred": .transferred(LeaseList(leases: [lease])),
       "gone": .gone(LeaseList(leases: [lease])),
       "finished": .finished(
@@ -56,13 +79,19 @@ enum GoldenMessages {
           .init(lease: LeaseID(rawValue: 18), outcome: .failed(failure)),
           .init(lease: LeaseID(rawValue: 19), outcome: .cancelled),
         ])),
+      "unstored": .unstored(
+        UnstoredResult(
+          lease: lease, made: unstored, bytesFetched: 81_920, isStoreInTrouble: true)),
     ]
   }
 
   static func clientMessages() throws -> [String: ClientMessage] {
     let options = RequestOptions(
-      variant: try variant, expireAfterMilliseconds: 604_800_000, priority: -1)
-    let delayed = RequestOptions(variant: .standard, delayMilliseconds: 250)
+      variant: try variant, expiry: Expiry(.after(milliseconds: 604_800_000), isSliding: true),
+      priority: -1)
+    let delayed = RequestOptions(
+      variant: .standard, expiry: Expiry(.at(WallTime(rawValue: 1_800_000_000_123))),
+      delayMilliseconds: 250, keep: .original)
     let changes = changes.mapValues { change in
       ClientMessage.change(ChangeRequest(id: request, job: job, change: change))
     }
@@ -81,7 +110,8 @@ enum GoldenMessages {
       "limit": .limit(
         LimitRequest(
           id: request,
-          limits: TransferLimits(transfers: 16, transfersPerHost: nil, hostRatePerMinute: 300))),
+          limits: LimitChange(
+            transfers: 16, hostRatePerMinute: 300, defaultExpiryMilliseconds: 3_600_000))),
       "get": .get(
         GetRequest(
           id: request, url: "https://example.com/a.jpg",
@@ -89,6 +119,17 @@ enum GoldenMessages {
       "get_viewer": .get(
         GetRequest(
           id: request, url: "https://example.com/a.jpg", viewer: "left", options: delayed)),
+      "get_no_cache": .get(
+        GetRequest(
+          id: request, url: "https://example.com/a.jpg",
+          options: RequestOptions(variant: .standard), bypassesStore: true)),
+      "hand_in": .handIn(
+        HandInRequest(
+          id: request, url: "https://example.com/a.jpg", byteCount: 2_345_678, options: options)),
+      "hand_in_unnamed": .handIn(
+        HandInRequest(
+          id: request, url: nil, byteCount: 0, options: RequestOptions(variant: .standard))),
+      "sweep": .sweep(PlainRequest(id: request)),
       "stop": .stop(PlainRequest(id: request)),
     ]) { $1 }
   }
@@ -112,6 +153,9 @@ enum GoldenMessages {
     record.counts.count(.done(thumbnail, fromCache: true, bytesFetched: 0))
     record.counts.count(.failed(failure))
     let status = JobStatus(record, running: 2)
+    let delayed = JobRecord(
+      id: job, options: RequestOptions(variant: .standard, priority: 1, delayMilliseconds: 250),
+      order: .lastInFirstOut, state: .queued, submittedAt: WallTime(rawValue: 1_700_000_000_123))
     return [
       "hello": .hello(Hello(processID: 4_711, storeDirectory: "/var/cache/imgctl/store")),
       "refused": .refused(
@@ -120,6 +164,7 @@ enum GoldenMessages {
       "status": .status(ClusterReply(id: request, cluster: cluster)),
       "jobs": .jobs(JobsPage(id: request, jobs: [status], hasMore: false)),
       "job": .job(JobReply(id: request, status: status)),
+      "job_delayed": .job(JobReply(id: request, status: JobStatus(delayed, isDelayed: true))),
       "results": .results(
         ResultsPage(
           id: request,
@@ -129,6 +174,11 @@ enum GoldenMessages {
           ], next: 2)),
       "got": .got(
         GotReply(id: request, outcome: .done(thumbnail, fromCache: true, bytesFetched: 0))),
+      "got_unstored": .got(
+        GotReply(
+          id: request, outcome: .done(thumbnail, fromCache: false, bytesFetched: 81_920),
+          unstored: unstored)),
+      "sweeping": .sweeping(PlainRequest(id: request)),
       "stopping": .stopping(PlainRequest(id: request)),
     ]
   }
@@ -145,5 +195,7 @@ enum GoldenMessages {
         deaths: 4),
     ],
     transfers: 2, activeJobs: 1, viewers: 0, lateAnswers: 0, discardedLate: 6, trouble: nil,
+    storeTrouble: StoreTrouble(
+      reason: "the store is full", since: WallTime(rawValue: 1_700_000_002_000), servedCount: 12),
     limits: Limits())
 }

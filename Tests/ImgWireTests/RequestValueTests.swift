@@ -19,7 +19,7 @@ import Testing
   }
 
   private func get(_ members: String) -> String {
-    #"{"type":"get","id":1,"url":"http://a/","options":{"priority":0,\#(members)"#
+    #"{"type":"get","id":1,"url":"http://a/","no_cache":false,"options":{"priority":0,\#(members)"#
       + #""variant":{"width":1,"height":1,"mode":"fit","crop":false,"format":"auto","quality":80}}}"#
   }
 
@@ -33,6 +33,8 @@ import Testing
     (#""transfers_per_host":0"#, "the limit is from 1 to 1024"),
     (#""host_rate_per_minute":-1"#, "the limit is from 0 to 600000"),
     (#""host_rate_per_minute":600001"#, "the limit is from 0 to 600000"),
+    (#""default_expiry_ms":0"#, "the limit is from 1 to 3153600000000"),
+    (#""default_expiry_ms":3153600000001"#, "the limit is from 1 to 3153600000000"),
     (#""transfers":1.5"#, "not a message of a client"),
   ])
   func `a limit out of range does not come off the wire`(members: String, reason: String) throws {
@@ -49,9 +51,55 @@ import Testing
     var expected = Limits()
     expected.transfersPerHost = 1_024
     #expect(limits == expected)
-    limits.apply(TransferLimits(transfers: 2, transfersPerHost: nil, hostRatePerMinute: 0))
+    limits.apply(LimitChange(transfers: 2, hostRatePerMinute: 0))
     expected.transfers = 2
     #expect(limits == expected)
+    limits.apply(LimitChange(defaultExpiryMilliseconds: 3_600_000))
+    expected.defaultExpiryMilliseconds = 3_600_000
+    #expect(limits == expected)
+  }
+
+  @Test(arguments: [
+    (#""expire_after_ms":0,"#, "an expiry is from 1 ms to a century"),
+    (#""expire_after_ms":3153600000001,"#, "an expiry is from 1 ms to a century"),
+    (
+      #""expire_after_ms":1,"expire_at":"2027-01-01T00:00:00.000Z","#,
+      "an expiry is a duration or a date"
+    ),
+    (
+      #""expire_on_access":true,"expire_at":"2027-01-01T00:00:00.000Z","#,
+      "a date does not slide"
+    ),
+    (#""expire_at":"tomorrow","#, "tomorrow"),
+  ])
+  func `an expiry that makes no sense does not come off the wire`(
+    members: String, reason: String
+  ) throws {
+    #expect(try error(of: get(#""delay_ms":0,"# + members)).contains(reason))
+  }
+
+  @Test(
+    arguments: [
+      ("", .standard), (#""expire_after_ms":1,"#, Expiry(.after(milliseconds: 1))),
+      (#""expire_on_access":false,"#, .standard),
+      (#""expire_on_access":true,"#, Expiry(.standard, isSliding: true)),
+      (
+        #""expire_on_access":true,"expire_after_ms":9,"#,
+        Expiry(.after(milliseconds: 9), isSliding: true)
+      ),
+      (
+        #""expire_at":"2027-01-01T00:00:00.001Z","#,
+        Expiry(.at(WallTime(rawValue: 1_798_761_600_001)))
+      ),
+    ] as [(String, Expiry)])
+  func `an expiry is read also where it is written as before there were dates`(
+    members: String, expiry: Expiry
+  ) throws {
+    guard case .get(let request) = try message(get(#""delay_ms":0,"# + members)) else {
+      Issue.record("no get")
+      return
+    }
+    #expect(request.options.expiry == expiry)
   }
 
   @Test(arguments: [

@@ -43,7 +43,8 @@ import Testing
       ("http://a b/", .invalidURL), ("http://a/\u{7F}", .invalidURL), ("http://a/\t", .invalidURL),
       ("http://a/\u{FFFD}", .invalidURL), ("1http://a/", .invalidURL), ("http:\\\\a", .invalidURL),
       ("ftp://example.com/a", .unsupportedScheme), ("file:///etc/passwd", .unsupportedScheme),
-      ("javascript:alert(1)", .unsupportedScheme), ("data:image/png;base64,AA", .unsupportedScheme),
+      ("javascript:alert(1)", .unsupportedScheme), ("data:image/png", .invalidURL),
+      ("data:,a\u{1}", .invalidURL),
     ] as [(String, Failure.Code)])
   func `what cannot be fetched is named`(line: String, code: Failure.Code) throws {
     let failure = try #require(throws: Failure.self) { try ImageURL(parsing: line) }

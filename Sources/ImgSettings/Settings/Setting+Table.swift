@@ -4,12 +4,12 @@ extension Setting {
   /// Every setting, in the order of the help.
   package static let all: [Setting] = places + limits + guards
 
-  /// Those of ``TransferLimits``, which can be changed while a coordinator runs.
-  static let transferLimits = [transfers, transfersPerHost, ratePerHost]
+  /// Those of ``LimitChange``, which can be changed while a coordinator runs.
+  static let changeable = [transfers, transfersPerHost, ratePerHost, defaultExpiry]
 
   private static let durations = Settings.durationRangeMilliseconds
   private static let transferRange =
-    Int64(TransferLimits.transferRange.lowerBound)...Int64(TransferLimits.transferRange.upperBound)
+    Int64(LimitChange.transferRange.lowerBound)...Int64(LimitChange.transferRange.upperBound)
 
   package static let socket =
     Setting(
@@ -71,6 +71,10 @@ extension Setting {
     },
     get: { [HostRate.text(perMinute: $0.limits.hostRatePerMinute)] })
 
+  static let defaultExpiry = limit(
+    "expiry", "--default-expiry", "DURATION", .duration, durations, \.defaultExpiryMilliseconds,
+    help: "How long a thumbnail is kept when the request does not say.")
+
   private static let limits: [Setting] = [
     Setting(
       "workers", "--workers", "N", help: "Worker processes, or \"auto\" for one a core.",
@@ -97,6 +101,16 @@ extension Setting {
       "redirects", "--max-redirects", "N", .count, 0...100, \.maxRedirects,
       help: "Redirects followed for one picture."),
     .limit(
+      "attempts", "--attempts", "N", .count, 1...100, \.attempts,
+      help: "Transfers of one URL, while they fail in a way that may pass."),
+    .limit(
+      "wait before a retry", "--backoff", "DURATION", .duration, durations,
+      \.backoffMilliseconds,
+      help: "The longest wait before the first retry; it doubles with each, up to a minute."),
+    .limit(
+      "retries of one URL", "--url-timeout", "DURATION", .duration, durations,
+      \.urlTimeoutMilliseconds, help: "From its first failure on; no retry begins later."),
+    .limit(
       "body", "--max-body", "SIZE", .size, 1...(16 << 30), \.maxBodyByteCount,
       help: "Bytes of one picture as it is sent."),
     .limit(
@@ -114,10 +128,7 @@ extension Setting {
     .limit(
       "store budget", "--store-budget", "SIZE", .size, 0...(16 << 40), \.storeBudgetByteCount,
       help: "Room for thumbnails; less than 10M is raised to it."),
-    .limit(
-      "expiry", "--default-expiry", "DURATION", .duration, durations,
-      \.defaultExpiryMilliseconds,
-      help: "How long a thumbnail is kept when the request does not say."),
+    defaultExpiry,
   ]
 
   private static let guards: [Setting] = [

@@ -25,6 +25,8 @@ package struct Settings: Hashable, Sendable {
   package var idleExitMilliseconds: Int64?
   /// The program that the coordinator runs as its workers; `nil` for the one beside its own.
   package var workerExecutable: String?
+  /// The store budget that was asked for, where it is below the least and so was raised; else `nil`.
+  package private(set) var refusedStoreBudgetByteCount: Int64?
 
   /// The least store budget; a smaller one is raised to it.
   package static let minimumStoreBudgetByteCount: Int64 = 10 << 20
@@ -62,8 +64,18 @@ package struct Settings: Hashable, Sendable {
       throw UsageError(
         "--data-dir: there is no place for the data, because HOME is not set; name a directory")
     }
-    limits.storeBudgetByteCount = max(
-      limits.storeBudgetByteCount, Self.minimumStoreBudgetByteCount)
+    if limits.storeBudgetByteCount < Self.minimumStoreBudgetByteCount {
+      refusedStoreBudgetByteCount = limits.storeBudgetByteCount
+      limits.storeBudgetByteCount = Self.minimumStoreBudgetByteCount
+    }
+  }
+
+  /// What a person is to know of settings that are not as they were asked for; `nil` when all are.
+  package var remark: String? {
+    refusedStoreBudgetByteCount.map { asked in
+      "the store's budget is \(UnitScale.size.text(limits.storeBudgetByteCount)), the least there "
+        + "is, and not \(UnitScale.size.text(asked))"
+    }
   }
 
   /// The flags that say all this again, whatever the environment and the starter.

@@ -8,11 +8,11 @@ package enum HostRate {
 
   /// Reads a rate.
   ///
-  /// - Returns: in ``TransferLimits/hostRateRange``.
+  /// - Returns: in ``LimitChange/hostRateRange``.
   package static func perMinute(parsing text: String) throws(InvalidValue) -> Int {
     guard text != none else { return 0 }
     try refuseTooGentle(text)
-    let most = TransferLimits.hostRateRange.upperBound * minutesInHour
+    let most = LimitChange.hostRateRange.upperBound * minutesInHour
     let hourly = try UnitScale.rate.value(parsing: text, in: Int64(minutesInHour)...Int64(most))
     let (rate, rest) = Int(hourly).quotientAndRemainder(dividingBy: minutesInHour)
     guard rest == 0 else {

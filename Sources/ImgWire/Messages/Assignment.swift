@@ -13,26 +13,33 @@ package struct Assignment: Hashable, Sendable, Codable {
 /// URLs that are to become thumbnails of one variant.
 package struct Batch: Hashable, Sendable, Codable {
   package let variant: Variant
-  /// How long the thumbnails are kept from their download on.
-  package let expireAfterMilliseconds: Int64
+  package let keep: Keep
+  /// How long it is to be kept. In a look-up it is asked of those that are found, which are kept for
+  /// longer where it is longer, before the look-up is answered.
+  package let retention: Retention
   /// Whether somebody waits for each of them in person: they are decoded before others, the newest
   /// first.
   package let isUrgent: Bool
   package let items: [Assignment]
+  /// Whether the thumbnails are handed over and not stored.
+  package let bypassesStore: Bool
 
   package init(
-    variant: Variant, expireAfterMilliseconds: Int64, isUrgent: Bool, items: [Assignment]
+    variant: Variant, keep: Keep, retention: Retention, isUrgent: Bool, items: [Assignment],
+    bypassesStore: Bool = false
   ) {
     self.variant = variant
-    self.expireAfterMilliseconds = expireAfterMilliseconds
+    self.keep = keep
+    self.retention = retention
     self.isUrgent = isUrgent
     self.items = items
+    self.bypassesStore = bypassesStore
   }
 
   private enum CodingKeys: String, CodingKey {
-    case variant
-    case expireAfterMilliseconds = "expire_after_ms"
+    case variant, keep, retention
     case isUrgent = "urgent"
     case items
+    case bypassesStore = "no_cache"
   }
 }

@@ -26,8 +26,16 @@ package enum ClientMessage: Hashable, WireMessage {
   case limit(LimitRequest)
   /// One URL, before all batches; answered by `got`.
   case get(GetRequest)
+  /// A picture that the client has itself, in the file beside this message; answered by `got`.
+  case handIn(HandInRequest)
+  /// Removes what has expired from the store, in the background; answered by `sweeping`.
+  case sweep(PlainRequest)
   /// Finish what runs and leave; answered by `stopping`, and the connection closes at the end.
   case stop(PlainRequest)
+
+  package var announcesFile: Bool {
+    if case .handIn = self { true } else { false }
+  }
 }
 
 /// A request that is only its name.
@@ -124,9 +132,9 @@ package struct ChangeRequest: Hashable, Sendable, Codable {
 /// A change of the limits of the running coordinator.
 package struct LimitRequest: Hashable, Sendable, Codable {
   package let id: RequestID
-  package let limits: TransferLimits
+  package let limits: LimitChange
 
-  package init(id: RequestID, limits: TransferLimits) {
+  package init(id: RequestID, limits: LimitChange) {
     self.id = id
     self.limits = limits
   }
@@ -176,14 +184,50 @@ package struct GetRequest: Hashable, Sendable, Codable {
   /// as cancelled. `nil` for a request that stands by itself.
   package let viewer: String?
   package let options: RequestOptions
+  /// Whether the picture is fetched whatever the store has, and not stored.
+  package let bypassesStore: Bool
 
   package static let maximumViewerByteCount = 200
 
-  package init(id: RequestID, url: String, viewer: String? = nil, options: RequestOptions) {
+  package init(
+    id: RequestID, url: String, viewer: String? = nil, options: RequestOptions,
+    bypassesStore: Bool = false
+  ) {
     self.id = id
     self.url = url
     self.viewer = viewer
     self.options = options
+    self.bypassesStore = bypassesStore
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case id, url, viewer, options
+    case bypassesStore = "no_cache"
+  }
+}
+
+/// A picture that somebody hands in, to have it treated as if it had been fetched just now.
+package struct HandInRequest: Hashable, Sendable, Codable {
+  package let id: RequestID
+  /// What it is the picture of: there it is stored, in place of what was. `nil` to have the
+  /// thumbnail handed over and nothing stored.
+  package let url: String?
+  /// Bytes in the file beside the message.
+  package let byteCount: Int
+  /// Without a delay: nothing is waited for that could be spared.
+  package let options: RequestOptions
+
+  package init(id: RequestID, url: String?, byteCount: Int, options: RequestOptions) {
+    self.id = id
+    self.url = url
+    self.byteCount = byteCount
+    self.options = options
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case id, url
+    case byteCount = "bytes"
+    case options
   }
 }
 
@@ -192,7 +236,9 @@ extension ClientMessage {
     case hello, submit
     case submitLines = "submit_lines"
     case submitEnd = "submit_end"
-    case status, jobs, job, results, change, limit, get, stop
+    case status, jobs, job, results, change, limit, get
+    case handIn = "hand_in"
+    case sweep, stop
   }
 
   package init(from decoder: any Decoder) throws {
@@ -208,6 +254,8 @@ extension ClientMessage {
     case .change: self = .change(try ChangeRequest(from: decoder))
     case .limit: self = .limit(try LimitRequest(from: decoder))
     case .get: self = .get(try GetRequest(from: decoder))
+    case .handIn: self = .handIn(try HandInRequest(from: decoder))
+    case .sweep: self = .sweep(try PlainRequest(from: decoder))
     case .stop: self = .stop(try PlainRequest(from: decoder))
     }
   }
@@ -227,6 +275,8 @@ extension ClientMessage {
       case .change(let request): (.change, request)
       case .limit(let request): (.limit, request)
       case .get(let request): (.get, request)
+      case .handIn(let request): (.handIn, request)
+      case .sweep(let request): (.sweep, request)
       case .stop(let request): (.stop, request)
       }
     try container.encode(kind, forKey: .type)

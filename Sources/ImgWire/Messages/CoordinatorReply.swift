@@ -13,7 +13,13 @@ package enum CoordinatorReply: Hashable, WireMessage {
   case job(JobReply)
   case results(ResultsPage)
   case got(GotReply)
+  /// A worker removes what has expired, or the next one will that is ready.
+  case sweeping(PlainRequest)
   case stopping(PlainRequest)
+
+  package var announcesFile: Bool {
+    if case .got(let got) = self { got.unstored != nil } else { false }
+  }
 }
 
 /// A request that cannot be served, and why.
@@ -143,16 +149,20 @@ package struct ResultsPage: Hashable, Sendable, Codable {
 package struct GotReply: Hashable, Sendable, Codable {
   package let id: RequestID
   package let outcome: Outcome
+  /// What is done but not in the store; then the file beside this message holds it. `nil` for what
+  /// is in the store or was not made.
+  package let unstored: UnstoredThumbnail?
 
-  package init(id: RequestID, outcome: Outcome) {
+  package init(id: RequestID, outcome: Outcome, unstored: UnstoredThumbnail? = nil) {
     self.id = id
     self.outcome = outcome
+    self.unstored = unstored
   }
 }
 
 extension CoordinatorReply {
   private enum Kind: String, Codable {
-    case hello, refused, submitted, status, jobs, job, results, got, stopping
+    case hello, refused, submitted, status, jobs, job, results, got, sweeping, stopping
   }
 
   package init(from decoder: any Decoder) throws {
@@ -165,6 +175,7 @@ extension CoordinatorReply {
     case .job: self = .job(try JobReply(from: decoder))
     case .results: self = .results(try ResultsPage(from: decoder))
     case .got: self = .got(try GotReply(from: decoder))
+    case .sweeping: self = .sweeping(try PlainRequest(from: decoder))
     case .stopping: self = .stopping(try PlainRequest(from: decoder))
     }
   }
@@ -181,6 +192,7 @@ extension CoordinatorReply {
       case .job(let reply): (.job, reply)
       case .results(let page): (.results, page)
       case .got(let reply): (.got, reply)
+      case .sweeping(let request): (.sweeping, request)
       case .stopping(let request): (.stopping, request)
       }
     try container.encode(kind, forKey: .type)

@@ -9,6 +9,13 @@ import FoundationEssentials
 package protocol WireMessage: Codable, Sendable {
   /// Who speaks, for error texts: "coordinator", "worker", "client".
   static var speaker: String { get }
+  /// Whether a sealed memory file travels beside this message. One that announces a file and comes
+  /// without, or the other way round, ends the connection.
+  var announcesFile: Bool { get }
+}
+
+extension WireMessage {
+  package var announcesFile: Bool { false }
 }
 
 /// The member that every message has.

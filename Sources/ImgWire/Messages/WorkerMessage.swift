@@ -14,8 +14,15 @@ package enum WorkerMessage: Hashable, WireMessage {
   case transferred(LeaseList)
   /// The bodies that these were to ride on are gone: their leases are over without a result.
   case gone(LeaseList)
-  /// The ends of `fetch` and `ride` leases.
+  /// The ends of `fetch` and `ride` leases. What is done is in the store.
   case finished(FetchResults)
+  /// The end of a `fetch` or `ride` lease: the thumbnail is made, but not in the store. The file
+  /// beside this message holds it.
+  case unstored(UnstoredResult)
+
+  package var announcesFile: Bool {
+    if case .unstored = self { true } else { false }
+  }
 }
 
 /// How much a worker takes at once. What is assigned beyond it is a fault of the coordinator.
@@ -57,10 +64,13 @@ package struct LookupResults: Hashable, Sendable, Codable {
   }
 
   package let hits: [Hit]
+  /// What can be made from the original of its URL, which the store has.
+  package let originals: [LeaseID]
   package let misses: [LeaseID]
 
-  package init(hits: [Hit], misses: [LeaseID]) {
+  package init(hits: [Hit], originals: [LeaseID], misses: [LeaseID]) {
     self.hits = hits
+    self.originals = originals
     self.misses = misses
   }
 }
@@ -70,10 +80,25 @@ package struct FetchResults: Hashable, Sendable, Codable {
   package struct Result: Hashable, Sendable, Codable {
     package let lease: LeaseID
     package let outcome: Outcome
+    /// How long the origin wants to be left alone; `nil` when it did not say.
+    package let retryAfterMilliseconds: Int64?
+    /// Whether it came from where the URL's own host has sent the worker.
+    package let wasRedirected: Bool
 
-    package init(lease: LeaseID, outcome: Outcome) {
+    package init(
+      lease: LeaseID, outcome: Outcome, retryAfterMilliseconds: Int64? = nil,
+      wasRedirected: Bool = false
+    ) {
       self.lease = lease
       self.outcome = outcome
+      self.retryAfterMilliseconds = retryAfterMilliseconds
+      self.wasRedirected = wasRedirected
+    }
+
+    private enum CodingKeys: String, CodingKey {
+      case lease, outcome
+      case retryAfterMilliseconds = "retry_after_ms"
+      case wasRedirected = "redirected"
     }
   }
 
@@ -84,11 +109,36 @@ package struct FetchResults: Hashable, Sendable, Codable {
   }
 }
 
+/// The end of a lease with a thumbnail that is not in the store.
+package struct UnstoredResult: Hashable, Sendable, Codable {
+  package let lease: LeaseID
+  package let made: UnstoredThumbnail
+  /// Bytes of body that the origin sent for it.
+  package let bytesFetched: Int
+  /// Whether it is the store that takes nothing now, rather than this thumbnail that is not for it.
+  package let isStoreInTrouble: Bool
+
+  package init(
+    lease: LeaseID, made: UnstoredThumbnail, bytesFetched: Int, isStoreInTrouble: Bool
+  ) {
+    self.lease = lease
+    self.made = made
+    self.bytesFetched = bytesFetched
+    self.isStoreInTrouble = isStoreInTrouble
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case lease, made
+    case bytesFetched = "bytes_fetched"
+    case isStoreInTrouble = "store_in_trouble"
+  }
+}
+
 extension WorkerMessage {
   private enum Kind: String, Codable {
     case hello, ready, refused
     case lookedUp = "looked_up"
-    case transferred, gone, finished
+    case transferred, gone, finished, unstored
   }
 
   package init(from decoder: any Decoder) throws {
@@ -100,6 +150,7 @@ extension WorkerMessage {
     case .transferred: self = .transferred(try LeaseList(from: decoder))
     case .gone: self = .gone(try LeaseList(from: decoder))
     case .finished: self = .finished(try FetchResults(from: decoder))
+    case .unstored: self = .unstored(try UnstoredResult(from: decoder))
     }
   }
 
@@ -114,6 +165,7 @@ extension WorkerMessage {
       case .transferred(let list): (.transferred, list)
       case .gone(let list): (.gone, list)
       case .finished(let results): (.finished, results)
+      case .unstored(let result): (.unstored, result)
       }
     try container.encode(kind, forKey: .type)
     try payload.encode(to: encoder)

@@ -68,12 +68,15 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
   package let discardedLate: Int
   /// What keeps the coordinator from recording outcomes, in words; `nil` when nothing does.
   package let trouble: String?
+  /// What keeps thumbnails out of the store; `nil` when nothing is known to.
+  package let storeTrouble: StoreTrouble?
   package let limits: Limits
 
   package init(
     state: State, processID: Int32, version: String, startedAt: WallTime, socketPath: String,
     dataDirectory: String, workers: [Worker], transfers: Int, activeJobs: Int, viewers: Int,
-    lateAnswers: Int, discardedLate: Int, trouble: String?, limits: Limits
+    lateAnswers: Int, discardedLate: Int, trouble: String?, storeTrouble: StoreTrouble?,
+    limits: Limits
   ) {
     self.state = state
     self.processID = processID
@@ -88,6 +91,7 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
     self.lateAnswers = lateAnswers
     self.discardedLate = discardedLate
     self.trouble = trouble
+    self.storeTrouble = storeTrouble
     self.limits = limits
   }
 
@@ -103,6 +107,8 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
     case viewers
     case lateAnswers = "late_answers"
     case discardedLate = "discarded_late"
-    case trouble, limits
+    case trouble
+    case storeTrouble = "store_trouble"
+    case limits
   }
 }

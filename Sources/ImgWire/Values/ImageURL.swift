@@ -1,5 +1,5 @@
-/// A URL that may be handed to a worker: http or https, short enough, and free of what no URL
-/// holds.
+/// A URL that may be handed to a worker: http or https, or a picture in itself (`data:`), short
+/// enough, and free of what no URL holds.
 ///
 /// This is the cheap gate in front of everything. It does not resolve or interpret the authority:
 /// the worker parses the text again with the parser that connects, so that what is checked there is
@@ -12,7 +12,13 @@ package struct ImageURL: Hashable, Sendable {
   /// The host in lower case, without its port and without the dot that may end a full name: whose
   /// limits and politeness apply. One machine that listens on several ports is still one machine;
   /// several names of one machine count as several, because nobody knows before they are looked up.
+  /// A picture that comes from no origin has in place of a host what no host's name can be: it
+  /// holds a slash.
   package let host: String
+
+  /// Whether the picture comes from no origin: there is nothing to fetch, so that no limit of
+  /// transfers concerns it and no original of it is kept.
+  package let isLocal: Bool
 
   /// The longest URL taken, in bytes of UTF-8. Servers commonly refuse request lines over 8 KiB
   /// (RFC 9112 section 3 recommends to support at least 8,000).
@@ -28,6 +34,12 @@ package struct ImageURL: Hashable, Sendable {
     }
     // Bytes that are not UTF-8 arrive as U+FFFD, which no valid URL contains.
     guard !line.unicodeScalars.contains("\u{FFFD}") else { throw Self.invalid("not valid UTF-8") }
+    if let data = try DataURL.text(of: bytes) {
+      text = data
+      host = "data/"
+      isLocal = true
+      return
+    }
     guard bytes.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
       throw Self.invalid("holds a space or a control character")
     }
@@ -38,7 +50,8 @@ package struct ImageURL: Hashable, Sendable {
     guard scheme == "http" || scheme == "https" else {
       throw Failure(
         stage: .queue, code: .unsupportedScheme,
-        detail: "\(scheme.prefix(32)): is not fetched; http and https are")
+        detail: "\(scheme.prefix(32)): is not fetched; http, https and data are; "
+          + "imgctl get takes a file")
     }
     let rest = bytes[(colon + 1)...].prefix { $0 != UInt8(ascii: "#") }
     guard rest.starts(with: [UInt8(ascii: "/"), UInt8(ascii: "/")]) else {
@@ -54,9 +67,19 @@ package struct ImageURL: Hashable, Sendable {
     let hostAndPort = String(decoding: userAndHost[hostStart...], as: UTF8.self).lowercased()
     host = Self.host(in: hostAndPort)
     guard !host.isEmpty else { throw Self.invalid("names no host") }
+    isLocal = false
     text =
       "\(scheme)://" + String(decoding: userAndHost[..<hostStart], as: UTF8.self) + hostAndPort
       + String(decoding: afterSlashes[authorityEnd...], as: UTF8.self)
+  }
+
+  /// Stands for a picture that somebody hands in, as one that no line names.
+  ///
+  /// - Parameter number: tells it from others that are there at the same time.
+  package init(handedIn number: UInt64) {
+    host = "handed-in/"
+    text = "handed-in:\(number)"
+    isLocal = true
   }
 
   /// What stands before the port (RFC 3986 section 3.2.3), without the dot of a full name.
@@ -67,7 +90,7 @@ package struct ImageURL: Hashable, Sendable {
     return String(host.hasSuffix(".") ? host.dropLast() : host)
   }
 
-  private static func invalid(_ reason: String) -> Failure {
+  static func invalid(_ reason: String) -> Failure {
     Failure(stage: .queue, code: .invalidURL, detail: reason)
   }
 

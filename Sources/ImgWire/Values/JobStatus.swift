@@ -18,7 +18,11 @@ package struct JobStatus: Hashable, Sendable, Codable {
   package let name: String?
   package let state: State
   package let variant: Variant
+  package let keep: Keep
   package let priority: Int
+  package let order: LineOrder
+  /// The end of its delay, before which nothing of it begins; `nil` where there was none.
+  package let notBefore: WallTime?
   package let total: Int
   package let done: Int
   package let failed: Int
@@ -46,7 +50,10 @@ package struct JobStatus: Hashable, Sendable, Codable {
     job = record.id
     name = record.name
     variant = record.options.variant
+    keep = record.options.keep
     priority = record.options.priority
+    order = record.order
+    notBefore = record.options.delayMilliseconds > 0 ? record.notBefore : nil
     total = counts.total
     done = counts.done
     failed = counts.failed
@@ -83,8 +90,9 @@ package struct JobStatus: Hashable, Sendable, Codable {
   package var hasEnded: Bool { state == .finished || state == .cancelled }
 
   private enum CodingKeys: String, CodingKey {
-    case job, name, state, variant, priority, total, done, failed, retryable, cancelled, queued
-    case running
+    case job, name, state, variant, keep, priority, order, total, done, failed, retryable
+    case cancelled, queued, running
+    case notBefore = "not_before"
     case fromCache = "from_cache"
     case bytesFetched = "bytes_fetched"
     case bytesStored = "bytes_stored"

@@ -1,14 +1,16 @@
 /// What a person may ask of the URLs of one job or one `get`, besides the URLs themselves.
 package struct RequestOptions: Hashable, Sendable, Codable {
   package let variant: Variant
-  /// How long a thumbnail made for this request is kept, counted from its download; `nil` for the
-  /// coordinator's default.
-  package let expireAfterMilliseconds: Int64?
+  /// ``expiry`` as it is written: at most one of the two; none for the coordinator's default.
+  private let expireAfterMilliseconds: Int64?
+  private let expireAt: WallTime?
+  private let isExpirySliding: Bool
   /// −2 (least) … 2 (most urgent) among jobs; 0 for a job that says nothing. Always in
   /// ``priorityRange``.
   package var priority: Int
   /// How long to wait before anything is looked up or fetched, from the request on.
   package let delayMilliseconds: Int64
+  package let keep: Keep
 
   package static let priorityRange = -2...2
   /// The longest is a century: longer than anything that is kept, and far from overflow in any
@@ -19,26 +21,37 @@ package struct RequestOptions: Hashable, Sendable, Codable {
 
   /// - Precondition: the numbers are in their ranges.
   package init(
-    variant: Variant, expireAfterMilliseconds: Int64? = nil, priority: Int = 0,
-    delayMilliseconds: Int64 = 0
+    variant: Variant, expiry: Expiry = .standard, priority: Int = 0, delayMilliseconds: Int64 = 0,
+    keep: Keep = .thumbnail
   ) {
     precondition(Self.priorityRange.contains(priority), "a priority is from -2 to 2")
     precondition(
-      expireAfterMilliseconds.map(Self.expiryRangeMilliseconds.contains) ?? true,
-      "an expiry is at most a century away")
-    precondition(
       Self.delayRangeMilliseconds.contains(delayMilliseconds), "a delay is at most a day")
     self.variant = variant
-    self.expireAfterMilliseconds = expireAfterMilliseconds
+    expireAfterMilliseconds =
+      if case .after(let milliseconds) = expiry.moment { milliseconds } else { nil }
+    expireAt = if case .at(let date) = expiry.moment { date } else { nil }
+    isExpirySliding = expiry.isSliding
     self.priority = priority
     self.delayMilliseconds = delayMilliseconds
+    self.keep = keep
+  }
+
+  package var expiry: Expiry {
+    let moment =
+      expireAfterMilliseconds.map { .after(milliseconds: $0) } ?? expireAt.map { .at($0) }
+      ?? Expiry.Moment.standard
+    return Expiry(moment, isSliding: isExpirySliding)
   }
 
   private enum CodingKeys: String, CodingKey {
     case variant
     case expireAfterMilliseconds = "expire_after_ms"
+    case expireAt = "expire_at"
+    case isExpirySliding = "expire_on_access"
     case priority
     case delayMilliseconds = "delay_ms"
+    case keep
   }
 
   /// Decodes with the initialiser's conditions as errors.
@@ -49,12 +62,6 @@ package struct RequestOptions: Hashable, Sendable, Codable {
       throw DecodingError.dataCorruptedError(
         forKey: .priority, in: container, debugDescription: "a priority is from -2 to 2")
     }
-    let expiry = try container.decodeIfPresent(Int64.self, forKey: .expireAfterMilliseconds)
-    guard expiry.map(Self.expiryRangeMilliseconds.contains) ?? true else {
-      throw DecodingError.dataCorruptedError(
-        forKey: .expireAfterMilliseconds, in: container,
-        debugDescription: "an expiry is from 1 ms to a century")
-    }
     let delay = try container.decode(Int64.self, forKey: .delayMilliseconds)
     guard Self.delayRangeMilliseconds.contains(delay) else {
       throw DecodingError.dataCorruptedError(
@@ -62,6 +69,28 @@ package struct RequestOptions: Hashable, Sendable, Codable {
     }
     self.init(
       variant: try container.decode(Variant.self, forKey: .variant),
-      expireAfterMilliseconds: expiry, priority: priority, delayMilliseconds: delay)
+      expiry: try Self.expiry(in: container), priority: priority, delayMilliseconds: delay,
+      // Jobs of journals from before there was a choice.
+      keep: try container.decodeIfPresent(Keep.self, forKey: .keep) ?? .thumbnail)
+  }
+
+  /// Jobs that were journaled before there were dates and sliding name neither.
+  private static func expiry(in container: KeyedDecodingContainer<CodingKeys>) throws -> Expiry {
+    let duration = try container.decodeIfPresent(Int64.self, forKey: .expireAfterMilliseconds)
+    let date = try container.decodeIfPresent(WallTime.self, forKey: .expireAt)
+    let isSliding = try container.decodeIfPresent(Bool.self, forKey: .isExpirySliding) ?? false
+    guard duration.map(expiryRangeMilliseconds.contains) ?? true else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .expireAfterMilliseconds, in: container,
+        debugDescription: "an expiry is from 1 ms to a century")
+    }
+    guard date == nil || duration == nil && !isSliding else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .expireAt, in: container,
+        debugDescription: "an expiry is a duration or a date, and a date does not slide")
+    }
+    if let date { return Expiry(.at(date)) }
+    return Expiry(
+      duration.map { .after(milliseconds: $0) } ?? .standard, isSliding: isSliding)
   }
 }

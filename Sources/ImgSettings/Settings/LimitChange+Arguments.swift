@@ -1,17 +1,17 @@
 package import ImgWire
 
-extension TransferLimits {
+extension LimitChange {
   /// The options of a command that changes limits of a running coordinator.
-  package static let options = Setting.transferLimits.map(\.changeOption)
+  package static let options = Setting.changeable.map(\.changeOption)
 
   /// What the command line gives; what it leaves out is to stay as it is, whatever the environment
   /// says of the next start.
   ///
   /// - Parameter arguments: of a command that lists ``options``.
   package init(_ arguments: ArgumentReader) throws(UsageError) {
-    func given(
-      _ setting: Setting, _ limit: KeyPath<Limits, Int>
-    ) throws(UsageError) -> Int? {
+    func given<Value>(
+      _ setting: Setting, _ limit: KeyPath<Limits, Value>
+    ) throws(UsageError) -> Value? {
       guard let texts = arguments.texts(of: setting.changeOption) else { return nil }
       var settings = Settings(socketPath: "", dataDirectory: "")
       try setting.put(texts, from: setting.changeOption.flag, into: &settings)
@@ -20,6 +20,7 @@ extension TransferLimits {
     self.init(
       transfers: try given(.transfers, \.transfers),
       transfersPerHost: try given(.transfersPerHost, \.transfersPerHost),
-      hostRatePerMinute: try given(.ratePerHost, \.hostRatePerMinute))
+      hostRatePerMinute: try given(.ratePerHost, \.hostRatePerMinute),
+      defaultExpiryMilliseconds: try given(.defaultExpiry, \.defaultExpiryMilliseconds))
   }
 }

@@ -1,0 +1,92 @@
+import ImgWire
+
+/// Reads the parts of a date of RFC 3339 (section 5.6), one after the other.
+struct DateReader {
+  private var rest: ArraySlice<UInt8>
+
+  private static let millisecondsInMinute: Int64 = 60_000
+  private static let millisecondsInDay: Int64 = 86_400_000
+
+  init(_ text: String) {
+    rest = Array(text.utf8)[...]
+  }
+
+  /// - Returns: `nil` when the text is no date, or more than one.
+  mutating func readMoment() -> WallTime? {
+    guard let date = readDate() else { return nil }
+    let midnight = date.daysSince1970 * Self.millisecondsInDay
+    guard !rest.isEmpty else { return WallTime(rawValue: midnight) }
+    guard skip("Tt"), let time = readTime(), let offset = readOffset(), rest.isEmpty else {
+      return nil
+    }
+    return WallTime(rawValue: midnight + time - offset)
+  }
+
+  private mutating func readDate() -> CivilDate? {
+    guard let year = readNumber(digitCount: 4, below: 10_000), skip("-"),
+      let month = readNumber(digitCount: 2, below: 13), skip("-"),
+      let day = readNumber(digitCount: 2, below: 32)
+    else { return nil }
+    return CivilDate(year: year, month: month, day: day)
+  }
+
+  /// Milliseconds from midnight on.
+  private mutating func readTime() -> Int64? {
+    guard let minutes = readMinutes(), skip(":"),
+      let second = readNumber(digitCount: 2, below: 60), let fraction = readFraction()
+    else { return nil }
+    return minutes * Self.millisecondsInMinute + second * 1_000 + fraction
+  }
+
+  /// Milliseconds, 0 where there is no fraction.
+  private mutating func readFraction() -> Int64? {
+    guard skip(".") else { return 0 }
+    let digits = rest.prefix(while: Self.isDigit)
+    rest = rest.dropFirst(digits.count)
+    let thousandths = Array(digits.prefix(3)) + [UInt8](repeating: Self.zero, count: 3)
+    return digits.isEmpty ? nil : Self.number(thousandths.prefix(3))
+  }
+
+  /// Milliseconds by which the clock that is meant is ahead of UTC.
+  private mutating func readOffset() -> Int64? {
+    if skip("Zz") { return 0 }
+    let isBehind = rest.first == UInt8(ascii: "-")
+    guard skip("+-"), let minutes = readMinutes() else { return nil }
+    return (isBehind ? -minutes : minutes) * Self.millisecondsInMinute
+  }
+
+  /// Hours and minutes, as minutes.
+  private mutating func readMinutes() -> Int64? {
+    guard let hour = readNumber(digitCount: 2, below: 24), skip(":"),
+      let minute = readNumber(digitCount: 2, below: 60)
+    else { return nil }
+    return hour * 60 + minute
+  }
+
+  // MARK: - Characters
+
+  private static let zero = UInt8(ascii: "0")
+
+  private static func isDigit(_ byte: UInt8) -> Bool {
+    (zero...UInt8(ascii: "9")).contains(byte)
+  }
+
+  private static func number(_ digits: ArraySlice<UInt8>) -> Int64 {
+    digits.reduce(0) { $0 * 10 + Int64($1 - zero) }
+  }
+
+  private mutating func readNumber(digitCount: Int, below limit: Int64) -> Int64? {
+    let digits = rest.prefix(digitCount)
+    guard digits.count == digitCount, digits.allSatisfy(Self.isDigit) else { return nil }
+    rest = rest.dropFirst(digitCount)
+    let number = Self.number(digits)
+    return number < limit ? number : nil
+  }
+
+  /// Takes one of these characters if it is next.
+  private mutating func skip(_ characters: StaticString) -> Bool {
+    guard let next = rest.first, "\(characters)".utf8.contains(next) else { return false }
+    rest = rest.dropFirst()
+    return true
+  }
+}

@@ -1,0 +1,65 @@
+/// The limits that a person can change while the coordinator runs; `nil` leaves one as it is.
+package struct LimitChange: Hashable, Sendable, Codable {
+  package let transfers: Int?
+  package let transfersPerHost: Int?
+  package let hostRatePerMinute: Int?
+  /// For what is stored from now on; what is stored keeps its expiry.
+  package let defaultExpiryMilliseconds: Int64?
+
+  package static let transferRange = 1...1_024
+  package static let hostRateRange = 0...600_000
+
+  /// - Precondition: what is given is in its range.
+  package init(
+    transfers: Int? = nil, transfersPerHost: Int? = nil, hostRatePerMinute: Int? = nil,
+    defaultExpiryMilliseconds: Int64? = nil
+  ) {
+    precondition(
+      [transfers, transfersPerHost].allSatisfy { $0.map(Self.transferRange.contains) ?? true }
+        && hostRatePerMinute.map(Self.hostRateRange.contains) ?? true
+        && defaultExpiryMilliseconds.map(RequestOptions.expiryRangeMilliseconds.contains) ?? true,
+      "a limit is in its range")
+    self.transfers = transfers
+    self.transfersPerHost = transfersPerHost
+    self.hostRatePerMinute = hostRatePerMinute
+    self.defaultExpiryMilliseconds = defaultExpiryMilliseconds
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case transfers
+    case transfersPerHost = "transfers_per_host"
+    case hostRatePerMinute = "host_rate_per_minute"
+    case defaultExpiryMilliseconds = "default_expiry_ms"
+  }
+
+  /// Decodes with the initialiser's conditions as errors.
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    func limit<Value: BinaryInteger & Decodable>(
+      _ key: CodingKeys, in range: ClosedRange<Value>
+    ) throws -> Value? {
+      let value = try container.decodeIfPresent(Value.self, forKey: key)
+      guard value.map(range.contains) ?? true else {
+        throw DecodingError.dataCorruptedError(
+          forKey: key, in: container,
+          debugDescription: "the limit is from \(range.lowerBound) to \(range.upperBound)")
+      }
+      return value
+    }
+    self.init(
+      transfers: try limit(.transfers, in: Self.transferRange),
+      transfersPerHost: try limit(.transfersPerHost, in: Self.transferRange),
+      hostRatePerMinute: try limit(.hostRatePerMinute, in: Self.hostRateRange),
+      defaultExpiryMilliseconds: try limit(
+        .defaultExpiryMilliseconds, in: RequestOptions.expiryRangeMilliseconds))
+  }
+}
+
+extension Limits {
+  package mutating func apply(_ change: LimitChange) {
+    transfers = change.transfers ?? transfers
+    transfersPerHost = change.transfersPerHost ?? transfersPerHost
+    hostRatePerMinute = change.hostRatePerMinute ?? hostRatePerMinute
+    defaultExpiryMilliseconds = change.defaultExpiryMilliseconds ?? defaultExpiryMilliseconds
+  }
+}

@@ -1,0 +1,25 @@
+/// Escapes in URLs (RFC 3986 section 2.1).
+package enum PercentEncoding {
+  /// The bytes that a part of a URL stands for. A percent sign that begins no escape stands for
+  /// itself (WHATWG URL Standard, section 1.3).
+  package static func decoded(_ text: some Collection<UInt8>) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(text.count)
+    var rest = text[...]
+    while let byte = rest.popFirst() {
+      if byte == UInt8(ascii: "%"), let high = rest.first.flatMap(hexadecimalValue),
+        let low = rest.dropFirst().first.flatMap(hexadecimalValue)
+      {
+        bytes.append(high << 4 | low)
+        rest = rest.dropFirst(2)
+      } else {
+        bytes.append(byte)
+      }
+    }
+    return bytes
+  }
+
+  private static func hexadecimalValue(_ byte: UInt8) -> UInt8? {
+    Character(Unicode.Scalar(byte)).hexDigitValue.map(UInt8.init)
+  }
+}
