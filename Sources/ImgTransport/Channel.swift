@@ -1,8 +1,10 @@
+import Glibc
 package import ImgSystem
 package import ImgWire
 
-/// One connection over which typed messages go both ways: frames, a bounded queue of what the peer
-/// has not read, and no more memory than that whatever the peer does.
+/// One connection over which typed messages go both ways, some with a file beside them: frames, a
+/// bounded queue of what the peer has not read, and no more memory or open files than that whatever
+/// the peer does.
 ///
 /// The socket is non-blocking. A loop calls ``receive()`` when it is readable and ``flush()`` when
 /// it is writable; who has nothing else to do uses the waiting calls. After an error the connection
@@ -10,7 +12,7 @@ package import ImgWire
 package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
   /// What one call of ``receive()`` found.
   package struct Received {
-    package var messages: [Incoming] = []
+    package var deliveries: [Delivery<Incoming>] = []
     /// The peer has closed its end: nothing follows these messages.
     package var isClosed = false
     /// Nothing more lies in the socket at this moment.
@@ -18,16 +20,17 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
   }
 
   private let socket: OwnedDescriptor
-  private var decoder = FrameDecoder()
-  private var arrived: [Incoming] = []
-  private var unsent: [UInt8] = []
-  /// Index in `unsent` of the first byte that the kernel has not taken.
-  private var unsentStart = 0
+  private var inbox = Inbox<Incoming>()
+  private var outbox = Outbox()
+  private var arrived: [Delivery<Incoming>] = []
   private var isPeerClosed = false
 
   /// A peer that has left so many bytes unread is closed rather than buffered for: a few of the
   /// largest frames.
   package static var unsentMaximumByteCount: Int { 8 * Frame.maximumByteCount }
+  /// A peer for which so many files wait beyond those that the kernel has taken is closed as well:
+  /// each keeps a descriptor and its memory.
+  package static var unsentMaximumFileCount: Int { 64 }
 
   private static var readByteCount: Int { 256 << 10 }
 
@@ -40,7 +43,10 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
   package var descriptor: CInt { socket.rawValue }
 
   /// Whether bytes wait for the socket to become writable.
-  package var hasUnsent: Bool { unsentStart < unsent.count }
+  package var hasUnsent: Bool { !outbox.isEmpty }
+
+  /// Whether one more message with a file may be sent before the peer has read some.
+  package var takesFile: Bool { outbox.fileCount < Self.unsentMaximumFileCount }
 
   // MARK: - For a loop
 
@@ -48,46 +54,42 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
   package func receive() throws(ChannelError) -> Received {
     var received = Received()
     try fill(&received)
-    while let payload = try nextPayload() {
-      do throws(MessageError) {
-        received.messages.append(try WireCoding.message(Incoming.self, from: payload))
-      } catch {
-        throw .message(error)
-      }
-    }
+    while let delivery = try inbox.next() { received.deliveries.append(delivery) }
     return received
   }
 
   /// Queues a message and hands the kernel what it takes.
-  package func send(_ message: Outgoing) throws(ChannelError) {
+  ///
+  /// - Parameter file: goes beside the message, which announces it.
+  package func send(
+    _ message: Outgoing, with file: MemoryFile? = nil
+  ) throws(ChannelError) {
+    precondition(
+      message.announcesFile == (file != nil), "a message comes with the file that it announces")
     let frame: [UInt8]
     do throws(MessageError) {
       frame = try WireCoding.frame(message)
     } catch {
       throw .message(error)
     }
-    if unsentStart == unsent.count {
-      unsent = frame
-      unsentStart = 0
-    } else {
-      unsent.append(contentsOf: frame)
-    }
+    outbox.append(frame, file)
     try flush()
-    guard unsent.count - unsentStart <= Self.unsentMaximumByteCount else {
-      throw .peerDoesNotRead
-    }
+    guard outbox.byteCount <= Self.unsentMaximumByteCount,
+      outbox.fileCount <= Self.unsentMaximumFileCount
+    else { throw .peerDoesNotRead }
   }
 
   /// Hands the kernel what it takes of the queued bytes.
   package func flush() throws(ChannelError) {
+    defer { outbox.compact() }
     do throws(SystemError) {
       while hasUnsent {
-        guard let count = try UnixSocket.send(socket.rawValue, unsent[unsentStart...]) else {
-          return compact()
-        }
-        unsentStart += count
+        let (bytes, file) = outbox.next
+        guard
+          let count = try UnixSocket.send(socket.rawValue, bytes, passing: file?.descriptor)
+        else { return }
+        outbox.wasSent(count)
       }
-      compact()
     } catch {
       throw .system(error)
     }
@@ -95,18 +97,25 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
 
   // MARK: - For one who waits
 
-  /// The next message.
+  /// The next message; a file that came with it is dropped.
   ///
   /// - Parameter deadline: `nil` waits for ever.
   /// - Throws: `timedOut` at the deadline, `closed` when the peer has closed.
   package func next(until deadline: ContinuousClock.Instant?) throws(ChannelError) -> Incoming {
+    try nextDelivery(until: deadline).message
+  }
+
+  /// The next message and its file, see ``next(until:)``.
+  package func nextDelivery(
+    until deadline: ContinuousClock.Instant?
+  ) throws(ChannelError) -> Delivery<Incoming> {
     while arrived.isEmpty {
       guard !isPeerClosed else { throw .closed }
       try wait { () throws(SystemError) in
         try UnixSocket.waitReadable(socket.rawValue, until: deadline)
       }
       let received = try receive()
-      arrived = received.messages
+      arrived = received.deliveries
       isPeerClosed = received.isClosed
     }
     return arrived.removeFirst()
@@ -128,9 +137,12 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
   /// Reads once.
   private func fill(_ received: inout Received) throws(ChannelError) {
     var bytes: [UInt8] = []
+    var passed: OwnedDescriptor?
     do throws(SystemError) {
-      switch try UnixSocket.receive(socket.rawValue, into: &bytes, upTo: Self.readByteCount) {
-      case .received: decoder.append(bytes)
+      switch try UnixSocket.receive(
+        socket.rawValue, into: &bytes, upTo: Self.readByteCount, passed: &passed)
+      {
+      case .received: inbox.append(bytes, Self.file(of: passed.take()))
       case .wouldBlock:
         received.isExhausted = true
       case .closed:
@@ -138,22 +150,13 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
         received.isClosed = true
       }
     } catch {
-      throw .system(error)
+      throw error.code == EPROTO ? .attachment(.several) : .system(error)
     }
   }
 
-  private func nextPayload() throws(ChannelError) -> ArraySlice<UInt8>? {
-    do throws(FrameError) {
-      return try decoder.next()
-    } catch {
-      throw .framing(error)
-    }
-  }
-
-  private func compact() {
-    guard unsentStart > 0, unsentStart == unsent.count || unsentStart > 1 << 20 else { return }
-    unsent.removeFirst(unsentStart)
-    unsentStart = 0
+  private static func file(of passed: consuming OwnedDescriptor?) -> MemoryFile? {
+    guard let descriptor = passed else { return nil }
+    return MemoryFile(adopting: descriptor)
   }
 
   private func wait(_ isReady: () throws(SystemError) -> Bool) throws(ChannelError) {
@@ -176,6 +179,8 @@ package enum ChannelError: Error, CustomStringConvertible {
   case framing(FrameError)
   /// A frame that is no message.
   case message(MessageError)
+  /// A file that does not go with its message.
+  case attachment(AttachmentError)
   /// The peer leaves unread what it is sent.
   case peerDoesNotRead
   case system(SystemError)
@@ -186,6 +191,7 @@ package enum ChannelError: Error, CustomStringConvertible {
     case .timedOut: "no answer in time"
     case .framing(let error): String(describing: error)
     case .message(let error): error.description
+    case .attachment(let error): error.description
     case .peerDoesNotRead: "the other end does not read what it is sent"
     case .system(let error): error.description
     }

@@ -27,7 +27,7 @@ import Testing
 
   @Test func `nothing to read is no message and no wait`() throws {
     let (coordinator, worker) = try channels()
-    #expect(try worker.receive().messages.isEmpty)
+    #expect(try worker.receive().deliveries.isEmpty)
     #expect(try !coordinator.receive().isClosed)
   }
 
@@ -70,10 +70,10 @@ import Testing
     while !coordinator.hasUnsent { try coordinator.send(.cancel(leases)) }
     var received: [CoordinatorMessage] = []
     while coordinator.hasUnsent {
-      received += try worker.receive().messages
+      received += try worker.receive().deliveries.map(\.message)
       try coordinator.flush()
     }
-    received += try worker.receive().messages
+    received += try worker.receive().deliveries.map(\.message)
     #expect(received.last == .cancel(leases))
   }
 

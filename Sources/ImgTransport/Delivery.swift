@@ -1,0 +1,31 @@
+package import ImgSystem
+
+/// A message as it arrived, with the file that travelled beside it; `file` is there exactly when the
+/// message announces one, see `WireMessage.announcesFile`. Whoever lets go of it closes it.
+package struct Delivery<Message: Sendable>: Sendable {
+  package let message: Message
+  /// Anything may be behind it: its reader checks, see ``MemoryFile/contents(byteCount:)``.
+  package let file: MemoryFile?
+}
+
+/// Why files and messages do not go together. Ends the connection, as what follows cannot be
+/// trusted to go together either.
+package enum AttachmentError: Error, Hashable, CustomStringConvertible {
+  /// A message announces a file that did not come.
+  case missing
+  /// A file came beside a message that announces none.
+  case unannounced
+  /// A file came with bytes in the middle of a frame.
+  case misplaced
+  /// More than one file came at once.
+  case several
+
+  package var description: String {
+    switch self {
+    case .missing: "a message without the file that it announces"
+    case .unannounced: "a file beside a message that announces none"
+    case .misplaced: "a file in the middle of a frame"
+    case .several: "several files at once"
+    }
+  }
+}

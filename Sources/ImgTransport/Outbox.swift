@@ -1,0 +1,45 @@
+import ImgSystem
+
+/// Frames that the kernel has not taken, and the files that go with them.
+struct Outbox {
+  private var bytes: [UInt8] = []
+  /// Index in `bytes` of the first byte that was not sent.
+  private var start = 0
+  /// The frames in `bytes` whose files were not sent, in their order.
+  private var files: [(frame: Range<Int>, file: MemoryFile)] = []
+
+  var byteCount: Int { bytes.count - start }
+  var fileCount: Int { files.count }
+  var isEmpty: Bool { byteCount == 0 }
+
+  mutating func append(_ frame: [UInt8], _ file: MemoryFile?) {
+    if isEmpty {
+      bytes = frame
+      start = 0
+    } else {
+      bytes.append(contentsOf: frame)
+    }
+    if let file { files.append(((bytes.count - frame.count)..<bytes.count, file)) }
+  }
+
+  /// What one call may send: a frame that has a file goes with it and by itself, so that the
+  /// receiver can tell whose the file is, see ``Inbox``.
+  var next: (bytes: ArraySlice<UInt8>, file: MemoryFile?) {
+    guard let (frame, file) = files.first else { return (bytes[start...], nil) }
+    return frame.lowerBound == start ? (bytes[frame], file) : (bytes[start..<frame.lowerBound], nil)
+  }
+
+  /// The kernel has taken so many bytes of ``next``, and with the first of them the file.
+  mutating func wasSent(_ count: Int) {
+    if count > 0, files.first?.frame.lowerBound == start { files.removeFirst() }
+    start += count
+  }
+
+  /// Gives back the memory of what was sent, once that is all or much.
+  mutating func compact() {
+    guard start > 0, isEmpty || start > 1 << 20 else { return }
+    bytes.removeFirst(start)
+    files = files.map { (($0.frame.lowerBound - start)..<($0.frame.upperBound - start), $0.file) }
+    start = 0
+  }
+}
