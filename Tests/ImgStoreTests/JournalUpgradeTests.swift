@@ -28,7 +28,7 @@ struct JournalUpgradeTests {
         == JobRecord(
           id: id, name: "nightly",
           options: RequestOptions(
-            variant: variant, expireAfterMilliseconds: 86_400_000, priority: -1),
+            variant: variant, expiry: Expiry(.after(milliseconds: 86_400_000)), priority: -1),
           state: .queued, counts: counts, submittedAt: .now, startedAt: .now(plusSeconds: 2),
           lowWater: 4))
     let expected: [Outcome?] = [

@@ -1,5 +1,6 @@
-import ImgStore
 import ImgWire
+
+@testable import ImgStore
 
 extension WallTime {
   /// The tests' present.
@@ -35,17 +36,43 @@ extension NewThumbnail {
       bytes: [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: byteCount))
   }
 
+  /// One that is kept as asked for.
+  init(picture number: Int, retention: Retention) throws {
+    try self.init(picture: number, retention: retention, bytes: [UInt8(truncatingIfNeeded: number)])
+  }
+
   private init(picture number: Int, expiresAt: WallTime, bytes: [UInt8]) throws {
+    try self.init(picture: number, retention: Retention(until: expiresAt), bytes: bytes)
+  }
+
+  private init(picture number: Int, retention: Retention, bytes: [UInt8]) throws {
     self.init(
       key: try ContentKey(picture: number),
       url: "https://example.org/\(number).jpg",
       thumbnail: Thumbnail(format: .webp, width: 256, height: 171, byteCount: bytes.count),
       sourceFormat: .jpeg, sourceWidth: 4_000, sourceHeight: 2_667,
-      sourceByteCount: 3_141_592, expiresAt: expiresAt, bytes: bytes)
+      sourceByteCount: 3_141_592, retention: retention, bytes: bytes)
   }
+
+  /// When it expires if it is stored in the tests' present.
+  var expiresAt: WallTime { retention.expiresAt(storedAt: .now) }
 }
 
 extension ThumbnailStore {
+  /// What is wrong with it.
+  func defects() throws -> [StoreDefect] {
+    var found: [StoreDefect] = []
+    for table in StoreDefect.Table.allCases {
+      var next: [UInt8]? = []
+      while let start = next {
+        let part = try self.check(table, from: start)
+        found += part.defects
+        next = part.next
+      }
+    }
+    return found
+  }
+
   /// A store of the given budget in `directory`.
   convenience init(_ directory: TemporaryDirectory, budgetByteCount: Int64 = 64 << 20) throws {
     try self.init(

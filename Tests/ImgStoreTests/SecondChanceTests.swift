@@ -15,9 +15,8 @@ struct SecondChanceTests {
     path = directory.path + "/store"
   }
 
-  /// Rows S3 and S4.
   @Test(arguments: [10, 20])
-  func `a store keeps to its budget with the newest in it and the oldest gone`(
+  func `S3, S4: 300 thumbnails of 100 kB keep to a budget, the newest there, the oldest gone`(
     mebibytes: Int
   ) throws {
     let budget = Int64(mebibytes) << 20
@@ -30,6 +29,7 @@ struct SecondChanceTests {
     let kept = try kept(in: store, of: 0..<300)
     #expect(kept == Array(300 - kept.count..<300))
     #expect(kept.count >= mebibytes * 6)
+    #expect(try store.statistics(at: .now).mapByteCount > budget)
   }
 
   @Test func `what was read survives what was not`() throws {
@@ -74,6 +74,28 @@ struct SecondChanceTests {
     #expect(try kept(in: store, of: 0..<2) == [0])
   }
 
+  @Test func `a put that fails takes nobody's second chance, and evicts nothing`() throws {
+    let store = try fullStore()
+    for number in 0..<20 { _ = try store.bytes(ofPicture: number) }
+    let before = try store.statistics(at: .now).counters
+    // Each fits into the budget, but not all at once.
+    let group = try (1_000..<1_040).map { try NewThumbnail(large: $0, byteCount: 30_000) }
+    let error = #expect(throws: StoreError.self) { try store.put(group, at: .now) }
+    #expect(error?.isFull == true)
+    #expect(try store.statistics(at: .now).counters == before)
+    #expect(try kept(in: store, of: 0..<Self.count).count == Self.count)
+    try overflow(store)
+    #expect(try kept(in: store, of: 0..<21) == Array(0..<20))
+  }
+
+  @Test func `what is only delivered is not kept for it`() throws {
+    let store = try fullStore()
+    _ = try store.withThumbnail(ContentKey(picture: 0), at: .now, noting: .nothing) { _, _ in }
+    _ = try store.withThumbnail(ContentKey(picture: 1), at: .now, noting: .hitOnly) { _, _ in }
+    try overflow(store)
+    #expect(try kept(in: store, of: 0..<2) == [1])
+  }
+
   @Test func `what is removed in any way leaves nothing in the order of arrival`() throws {
     let store = try ThumbnailStore(directory)
     try store.put(pictures(0..<10), at: .now)
@@ -95,7 +117,7 @@ struct SecondChanceTests {
     try expectSilentReader()
   }
 
-  @Test(arguments: [nil, 0, UsesFile.byteCount - 1, UsesFile.byteCount + 1])
+  @Test(arguments: [nil, 0, 4_096, usesByteCount - 1, usesByteCount + 1])
   func `a reader that finds no file of the right size answers all the same`(
     byteCount: Int?
   ) throws {
@@ -104,7 +126,7 @@ struct SecondChanceTests {
     try expectSilentReader()
   }
 
-  @Test(arguments: [nil, 0, UsesFile.byteCount - 1, UsesFile.byteCount + 1])
+  @Test(arguments: [nil, 0, 4_096, usesByteCount - 1, usesByteCount + 1])
   func `a writer makes the file anew when there is none of the right size`(
     byteCount: Int?
   ) throws {
@@ -126,6 +148,9 @@ struct SecondChanceTests {
     let store = try ThumbnailStore(directory)
     #expect(store.uses != nil)
   }
+
+  /// A header of a page, and the fewest slots.
+  private static let usesByteCount = 4_096 + UsesFile.minimumSlotCount
 
   private func damageUses(byteCount: Int?) throws {
     if let byteCount {

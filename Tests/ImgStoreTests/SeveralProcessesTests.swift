@@ -30,6 +30,8 @@ struct SeveralProcessesTests {
     let path = directory.path + "/small"
     let small = try ThumbnailStore(
       directory: path, access: .readWrite(budgetByteCount: 64 << 20), mapByteCount: 1 << 20)
+    // So that a transaction of the old size is kept.
+    #expect(try small.bytes(ofPicture: 1) == nil)
     await #expect(processExitsWith: .success) { [path = path as String] in
       let store = try ThumbnailStore(
         directory: path, access: .readWrite(budgetByteCount: 64 << 20), mapByteCount: 1 << 26)
@@ -67,6 +69,20 @@ struct SeveralProcessesTests {
     }
     #expect(try small.bytes(ofPicture: 399) != nil)
     #expect(try small.checkReaders() == 0)
+  }
+
+  @Test func `what a killed reader pinned is reused by those who go on`() async throws {
+    let new = try NewThumbnail(large: 1, byteCount: 1 << 20)
+    try store.put([new], at: .now)
+    await #expect(processExitsWith: .signal(SIGKILL)) {
+      [path = store.environment.directory as String] in
+      let store = try ThumbnailStore(directory: path, access: .readOnly)
+      _ = try store.withThumbnail(ContentKey(picture: 1), at: .now) { _, _ in
+        kill(getpid(), SIGKILL)
+      }
+    }
+    for _ in 0..<50 { try store.put([new], at: .now) }
+    #expect(try store.environment.fileByteCount() < 10 << 20)
   }
 
   @Test func `a writer that died in its transaction leaves nothing and blocks nobody`() async throws

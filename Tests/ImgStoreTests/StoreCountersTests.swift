@@ -30,6 +30,24 @@ struct StoreCountersTests {
     #expect(try counters.hitRate == 1.0 / 3)
   }
 
+  @Test(
+    arguments: [
+      (.hitOrMiss, 1, 1), (.hitOnly, 1, 0), (.nothing, 0, 0),
+    ] as [(ThumbnailStore.Noting, UInt64, UInt64)])
+  func `a read counts as its reader says`(
+    noting: ThumbnailStore.Noting, hits: UInt64, misses: UInt64
+  ) throws {
+    try store.put([NewThumbnail(picture: 1)], at: .now)
+    for number in [1, 2] {
+      let found = try store.withThumbnail(
+        ContentKey(picture: number), at: .now, noting: noting
+      ) { facts, _ in facts.url }
+      #expect((found != nil) == (number == 1))
+    }
+    #expect(try counters.hits == hits)
+    #expect(try counters.misses == misses)
+  }
+
   @Test func `what a change does is counted by its reason`() throws {
     try store.put([NewThumbnail(picture: 1), NewThumbnail(picture: 2)], at: .now)
     try store.put([NewThumbnail(picture: 3, expiresAt: .now(plusSeconds: 1))], at: .now)

@@ -1,6 +1,9 @@
+import Dispatch
 import FoundationEssentials
 import Glibc
+import ImgSystem
 import ImgWire
+import Synchronization
 import Testing
 
 @testable import ImgStore
@@ -73,7 +76,7 @@ struct StoreOpeningTests {
       let store = try ThumbnailStore(directory)
       try store.environment.write { transaction throws(StoreError) in
         let meta = try transaction.openDatabase("meta", isCreated: false)
-        try transaction.put([3, 0, 0, 0], for: Array("schema".utf8), in: meta)
+        try transaction.put([4, 0, 0, 0], for: Array("schema".utf8), in: meta)
       }
     }
     for access in [ThumbnailStore.Access.readOnly, .readWrite(budgetByteCount: 1 << 20)] {
@@ -85,7 +88,10 @@ struct StoreOpeningTests {
     }
   }
 
-  @Test func `a store of an older release is absent to readers, and replaced by a writer`() throws {
+  @Test(arguments: [1, 2] as [UInt8])
+  func `a store of an older release is absent to readers, and replaced by a writer`(
+    schema: UInt8
+  ) throws {
     let path = directory.path + "/store"
     do {
       let store = try ThumbnailStore(directory)
@@ -93,7 +99,7 @@ struct StoreOpeningTests {
       try store.put([NewThumbnail(picture: 1)], at: .now)
       try store.environment.write { transaction throws(StoreError) in
         let meta = try transaction.openDatabase("meta", isCreated: false)
-        try transaction.put([1, 0, 0, 0], for: Array("schema".utf8), in: meta)
+        try transaction.put([schema, 0, 0, 0], for: Array("schema".utf8), in: meta)
       }
     }
     let error = #expect(throws: StoreError.self) {
@@ -102,7 +108,7 @@ struct StoreOpeningTests {
     #expect(error?.reason == .absent)
     do {
       let store = try ThumbnailStore(directory)
-      #expect(store.replacedSchema == 1)
+      #expect(store.replacedSchema == UInt32(schema))
       #expect(try store.statistics(at: .now).summary.entryCount == 0)
       try store.put([NewThumbnail(picture: 2)], at: .now)
     }
@@ -116,6 +122,73 @@ struct StoreOpeningTests {
     let error = #expect(throws: StoreError.self) { try ThumbnailStore(directory) }
     #expect(error?.path == directory.path + "/store")
     #expect(error?.description.contains("ENOTDIR") == true)
+  }
+
+  @Test func `a journal that cannot be made is called a journal`() throws {
+    try Data("a file".utf8).write(to: URL(filePath: directory.path + "/file"))
+    for path in [directory.path + "/file", directory.path + "/file/journal"] {
+      let error = #expect(throws: StoreError.self) { try Journal(directory: path) }
+      #expect(error?.description.hasPrefix("the journal in \(path) failed") == true)
+    }
+  }
+
+  @Test func `opening a store that needs nothing written does not wait for a writer`() async throws
+  {
+    let store = try ThumbnailStore(directory)
+    let (isWriting, isOpened) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    async let writer: Void = onThread {
+      try store.environment.write { _ throws(StoreError) in
+        isWriting.signal()
+        isOpened.wait()
+      }
+    }
+    try await onThread { isWriting.wait() }
+    await #expect(processExitsWith: .success) { [path = store.environment.directory as String] in
+      _ = try ThumbnailStore(directory: path, access: .readWrite(budgetByteCount: 64 << 20))
+    }
+    isOpened.signal()
+    try await writer
+  }
+
+  /// One of the two stores has made one commit more than the other, so that whoever took the data of
+  /// one and the locks of the other would look for the last commit where the one before it is.
+  @Test func `all files of an opening are of one directory, whatever takes its place`() async throws
+  {
+    let paths = [directory.path + "/store", directory.path + "/other"]
+    // Open all the time: the locks of a store that nobody has open are made anew by opening it.
+    let stores = try paths.map { path in
+      try ThumbnailStore(directory: path, access: .readWrite(budgetByteCount: 64 << 20))
+    }
+    try stores[0].put([NewThumbnail(picture: 1)], at: .now)
+    for store in stores { try store.put([NewThumbnail(picture: 2)], at: .now) }
+    let isDone = Atomic(false)
+    async let exchanges: Void = onThread {
+      while !isDone.load(ordering: .relaxed) {
+        try Directory.exchange(paths[0], with: paths[1])
+      }
+    }
+    await #expect(processExitsWith: .success) { [path = paths[0] as String] in
+      let key = try ContentKey(picture: 2)
+      for _ in 0..<2_000 {
+        do throws(StoreError) {
+          let store = try ThumbnailStore(directory: path, access: .readOnly)
+          guard try store.lookup(key, at: .now) != .miss else { _exit(1) }
+        } catch {
+          // More often than an opening tries again.
+          guard error.reason == .replaced else { _exit(2) }
+        }
+      }
+    }
+    isDone.store(true, ordering: .relaxed)
+    try await exchanges
+  }
+
+  @Test func `a store whose lock file was removed is detached`() throws {
+    let store = try ThumbnailStore(directory)
+    #expect(unsafe unlink(store.environment.directory + "/lock.mdb") == 0)
+    #expect(store.isDetached)
+    let error = #expect(throws: StoreError.self) { try store.reset() }
+    #expect(error?.reason == .replaced)
   }
 
   @Test(.enabled(if: geteuid() != 0, "root may write anywhere"))
@@ -141,6 +214,7 @@ struct StoreOpeningTests {
     (StoreError.Code.mapFull, StoreError.Reason.full), (.noSpace, .full), (.quotaExceeded, .full),
     (.readOnlyFileSystem, .notPermitted), (.accessDenied, .notPermitted),
     (.readersFull, .tooManyReaders), (.corrupted, .damaged), (.invalid, .damaged),
+    (.cutOff, .damaged),
     (.versionMismatch, .newerVersion), (.noSuchFile, .absent), (.keyExists, .failed),
   ])
   func `every code has its reason and keeps its name`(

@@ -7,13 +7,15 @@ import Testing
 struct ThumbnailRecordTests {
   @Test func `a record gives back what went in`() throws {
     let new = try NewThumbnail(picture: 7)
-    let record = ThumbnailRecord.encode(new, storedAt: .now, expiresAt: new.expiresAt)
+    let record = ThumbnailRecord.encode(
+      new, storedAt: .now, expiresAt: new.expiresAt, lifetimeMilliseconds: 5)
     let facts = try #require(verifiedFacts(of: record, key: new.key))
     #expect(
       facts
         == StoredThumbnail(
           key: new.key, url: new.url, thumbnail: new.thumbnail, storedAt: .now,
-          expiresAt: new.expiresAt, sourceFormat: .jpeg, sourceWidth: 4_000, sourceHeight: 2_667,
+          expiresAt: new.expiresAt, lifetimeMilliseconds: 5, sourceFormat: .jpeg,
+          sourceWidth: 4_000, sourceHeight: 2_667,
           sourceByteCount: 3_141_592))
     #expect(Array(record.suffix(new.bytes.count)) == new.bytes)
     #expect(record.count == ThumbnailRecord.byteCount(of: new))
@@ -21,7 +23,8 @@ struct ThumbnailRecordTests {
 
   @Test func `a flipped bit anywhere is found`() throws {
     let new = try NewThumbnail(picture: 7, byteCount: 40)
-    let record = ThumbnailRecord.encode(new, storedAt: .now, expiresAt: new.expiresAt)
+    let record = ThumbnailRecord.encode(
+      new, storedAt: .now, expiresAt: new.expiresAt, lifetimeMilliseconds: 0)
     for position in record.indices {
       var damaged = record
       damaged[position] ^= 0x10
@@ -31,7 +34,8 @@ struct ThumbnailRecordTests {
 
   @Test func `a record cut at any length is found`() throws {
     let new = try NewThumbnail(picture: 7, byteCount: 40)
-    let record = ThumbnailRecord.encode(new, storedAt: .now, expiresAt: new.expiresAt)
+    let record = ThumbnailRecord.encode(
+      new, storedAt: .now, expiresAt: new.expiresAt, lifetimeMilliseconds: 0)
     for count in record.indices {
       let cut = Array(record.prefix(count))
       #expect(verifiedFacts(of: cut, key: new.key) == nil)
@@ -40,7 +44,8 @@ struct ThumbnailRecordTests {
 
   @Test func `a URL length beyond the record is found without the checksum`() throws {
     let new = try NewThumbnail(picture: 7)
-    var record = ThumbnailRecord.encode(new, storedAt: .now, expiresAt: new.expiresAt)
+    var record = ThumbnailRecord.encode(
+      new, storedAt: .now, expiresAt: new.expiresAt, lifetimeMilliseconds: 0)
     record.replaceSubrange(12..<16, with: [0xFF, 0xFF, 0xFF, 0xFF])
     let facts = ThumbnailRecord.facts(of: record.span, key: new.key)
     #expect(facts == nil)

@@ -115,7 +115,7 @@ struct ThumbnailStoreTests {
 
   // MARK: - Removing
 
-  @Test func `only what is stale is removed as stale`() throws {
+  @Test func `U22: a fresh thumbnail put between a look-up and the removal stays`() throws {
     let key = try ContentKey(picture: 1)
     try store.put([NewThumbnail(picture: 1, expiresAt: .now)], at: .now(plusSeconds: -60))
     #expect(try store.lookup(key, at: .now) == .stale(.expired))
@@ -139,6 +139,21 @@ struct ThumbnailStoreTests {
     #expect(try store.lookup(ContentKey(picture: 3), at: .now) == .stale(.expired))
     #expect(try store.removeExpired(at: .now, limit: 100) == 3)
     #expect(try store.bytes(ofPicture: 6) != nil)
+  }
+
+  @Test func `what has expired and is still there is counted`() throws {
+    #expect(try !store.hasExpired(at: .now))
+    #expect(try store.expiredCount(at: .now) == 0)
+    for number in 1...5 {
+      let moment = WallTime.now(plusSeconds: Int64(number))
+      try store.put([NewThumbnail(picture: number, expiresAt: moment)], at: .now)
+    }
+    #expect(try !store.hasExpired(at: .now))
+    #expect(try store.hasExpired(at: .now(plusSeconds: 1)))
+    #expect(try store.expiredCount(at: .now(plusSeconds: 3)) == 3)
+    #expect(try store.removeExpired(at: .now(plusSeconds: 3), limit: 10) == 3)
+    #expect(try !store.hasExpired(at: .now(plusSeconds: 3)))
+    #expect(try store.expiredCount(at: .now(plusSeconds: 5)) == 2)
   }
 
   @Test func `removing counts what was there`() throws {
@@ -196,6 +211,7 @@ struct ThumbnailStoreTests {
     #expect(statistics.oldestStoredAt == .now(plusSeconds: -5))
     #expect(statistics.summary.budgetByteCount == 64 << 20)
     #expect(statistics.mapByteCount == 1 << 30)
+    #expect(statistics.freeByteCount == Int64(statistics.freePageCount) * 4_096)
     #expect(statistics.fileByteCount >= statistics.summary.occupiedByteCount)
     #expect(try store.summary() == statistics.summary)
     // Two overflow pages, five tables of one page, the directory, and the two meta pages; the pages

@@ -6,11 +6,14 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct VerificationTests {
   private let directory: TemporaryDirectory
+  private let shared: SharedStore
   private let store: ThumbnailStore
 
   init() throws {
     directory = try TemporaryDirectory()
-    store = try ThumbnailStore(directory)
+    shared = try SharedStore(
+      directory: directory.path + "/store", access: .readWrite(budgetByteCount: 64 << 20))
+    store = try shared.current()
     // More than is checked on one snapshot.
     try store.put((0..<600).map { try NewThumbnail(large: $0, byteCount: 10) }, at: .now)
   }
@@ -19,7 +22,7 @@ struct VerificationTests {
     try store.put([NewThumbnail(picture: 3, expiresAt: .now(plusSeconds: 900))], at: .now)
     _ = try store.remove([ContentKey(picture: 4)])
     #expect(try verify() == [])
-    #expect(try store.verify(isRepairing: false) { _ in } == 599)
+    #expect(try shared.verify(isRepairing: false) { _ in } == 599)
     _ = try store.removeExpired(at: .now(plusSeconds: 60), limit: 300)
     #expect(try verify() == [])
   }
@@ -91,7 +94,7 @@ struct VerificationTests {
 
   private func verify(isRepairing: Bool = false) throws -> [StoreDefect] {
     var defects: [StoreDefect] = []
-    _ = try store.verify(isRepairing: isRepairing) { defects.append($0) }
+    _ = try shared.verify(isRepairing: isRepairing) { defects.append($0) }
     return defects
   }
 }

@@ -2,15 +2,6 @@ package import ImgWire
 
 /// Lists are read in pages, each on a snapshot of its own that is gone when the call returns.
 extension Journal {
-  /// Lines that one call looks at, so that a call is short however rare what it looks for.
-  private static let examinedMaximum = 1 << 16
-  /// Text of lines at which a page of them ends, so that a page of the longest URLs is no burden.
-  private static let textMaximumByteCount = 256 << 10
-
-  /// Lines whose outcomes are looked up at once: few, so that a page that is soon full looks at
-  /// little behind its end.
-  private static let windowLineCount = 1_024
-
   /// The lines at `positions` that have no outcome. A job that is not active has none.
   ///
   /// Position 0 is the line that leaves the list first in `order`. Positions behind the end of the
@@ -26,7 +17,7 @@ extension Journal {
       preconditionFailure("a page of no positions")
     }
     precondition(first.lowerBound >= 0 && limit > 0)
-    return try environment.read { transaction throws(StoreError) in
+    return try read { transaction, tables throws(StoreError) in
       guard let job = try tables.job(id, transaction), job.isActive else {
         return URLPage(next: last.upperBound)
       }
@@ -37,7 +28,7 @@ extension Journal {
       for range in positions where page.entries.count < limit {
         let sought = range.clamped(to: waiting)
         page.next = sought.lowerBound
-        try addOpenLines(
+        try tables.addOpenLines(
           of: job, positions: sought, order: order, limit, to: &page, &textByteCount, &lines,
           transaction)
         guard page.next == sought.upperBound else { return page }
@@ -47,8 +38,38 @@ extension Journal {
     }
   }
 
+  /// The lines from `index` on with their outcomes, or of them those that have failed and are not
+  /// to be tried again.
+  ///
+  /// - Parameter limit: how many at most.
+  package func results(
+    of id: JobID, from index: Int, limit: Int, isFailedOnly: Bool
+  ) throws(StoreError) -> ResultPage {
+    precondition(index >= 0 && limit > 0)
+    return try read { transaction, tables throws(StoreError) in
+      guard let job = try tables.job(id, transaction), index < job.counts.total else {
+        return ResultPage()
+      }
+      return isFailedOnly
+        ? try tables.failures(of: job, from: index, limit: limit, transaction)
+        : try tables.allResults(of: job, from: index, limit: limit, transaction)
+    }
+  }
+}
+
+/// What pages are made of.
+extension JournalTables {
+  /// Lines that one call looks at, so that a call is short however rare what it looks for.
+  private static let examinedMaximum = 1 << 16
+  /// Text of lines at which a page of them ends, so that a page of the longest URLs is no burden.
+  private static let textMaximumByteCount = 256 << 10
+
+  /// Lines whose outcomes are looked up at once: few, so that a page that is soon full looks at
+  /// little behind its end.
+  private static let windowLineCount = 1_024
+
   /// - Parameter sought: neighbouring positions of the list, from the page's next on.
-  private func addOpenLines(
+  fileprivate func addOpenLines(
     of job: JobRecord, positions sought: Range<Int>, order: LineOrder, _ limit: Int,
     to page: inout URLPage, _ textByteCount: inout Int, _ lines: inout CurrentChunk,
     _ transaction: borrowing Transaction
@@ -64,8 +85,8 @@ extension Journal {
         guard isOpen[index - windowLines.lowerBound] else { continue }
         let url =
           sought.count == 1
-          ? try tables.line(index, of: job.id, transaction)
-          : try lines.line(index, in: tables, transaction)
+          ? try line(index, of: job.id, transaction)
+          : try lines.line(index, in: self, transaction)
         page.entries.append(URLPage.Entry(index: index, url: url))
         textByteCount += url.utf8.count
         if page.entries.count == limit || textByteCount >= Self.textMaximumByteCount {
@@ -82,7 +103,7 @@ extension Journal {
     of lines: Range<Int>, in job: JobRecord, _ transaction: borrowing Transaction
   ) throws(StoreError) -> [Bool] {
     var isOpen = [Bool](repeating: true, count: lines.count)
-    try tables.scanOutcomes(of: job.id, from: lines.lowerBound, transaction) {
+    try scanOutcomes(of: job.id, from: lines.lowerBound, transaction) {
       index, record throws(StoreError) in
       guard index < lines.upperBound else { return false }
       isOpen[index - lines.lowerBound] =
@@ -92,30 +113,12 @@ extension Journal {
     return isOpen
   }
 
-  /// The lines from `index` on with their outcomes, or of them those that have failed and are not
-  /// to be tried again.
-  ///
-  /// - Parameter limit: how many at most.
-  package func results(
-    of id: JobID, from index: Int, limit: Int, isFailedOnly: Bool
-  ) throws(StoreError) -> ResultPage {
-    precondition(index >= 0 && limit > 0)
-    return try environment.read { transaction throws(StoreError) in
-      guard let job = try tables.job(id, transaction), index < job.counts.total else {
-        return ResultPage()
-      }
-      return isFailedOnly
-        ? try failures(of: job, from: index, limit: limit, transaction)
-        : try allResults(of: job, from: index, limit: limit, transaction)
-    }
-  }
-
-  private func allResults(
+  fileprivate func allResults(
     of job: JobRecord, from index: Int, limit: Int, _ transaction: borrowing Transaction
   ) throws(StoreError) -> ResultPage {
     let end = min(job.counts.total, index + min(limit, Self.examinedMaximum))
     var outcomes: [Int: Outcome] = [:]
-    try tables.scanOutcomes(of: job.id, from: index, transaction) {
+    try scanOutcomes(of: job.id, from: index, transaction) {
       found, record throws(StoreError) in
       guard found < end else { return false }
       if try OutcomeRecord.isStanding(record, after: job.retries) {
@@ -126,7 +129,7 @@ extension Journal {
     var page = ResultPage()
     var lines = CurrentChunk(job)
     for position in index..<end {
-      let url = try lines.line(position, in: tables, transaction)
+      let url = try lines.line(position, in: self, transaction)
       page.entries.append(
         ResultPage.Entry(index: position, url: url, outcome: outcomes[position]))
     }
@@ -134,13 +137,13 @@ extension Journal {
     return page
   }
 
-  private func failures(
+  fileprivate func failures(
     of job: JobRecord, from index: Int, limit: Int, _ transaction: borrowing Transaction
   ) throws(StoreError) -> ResultPage {
     var page = ResultPage()
     var lines = CurrentChunk(job)
     var examinedCount = 0
-    try tables.scanOutcomes(of: job.id, from: index, transaction) {
+    try scanOutcomes(of: job.id, from: index, transaction) {
       found, record throws(StoreError) in
       guard page.entries.count < limit, examinedCount < Self.examinedMaximum else {
         page.next = found
@@ -151,7 +154,7 @@ extension Journal {
         try OutcomeRecord.isStanding(record, after: job.retries)
       {
         let outcome = try OutcomeRecord.decode(record)
-        let url = try lines.line(found, in: tables, transaction)
+        let url = try lines.line(found, in: self, transaction)
         page.entries.append(ResultPage.Entry(index: found, url: url, outcome: outcome))
       }
       return true

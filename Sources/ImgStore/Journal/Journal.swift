@@ -1,13 +1,19 @@
 package import ImgWire
+import Synchronization
 
 /// The jobs of a data directory: their lists, what became of each line, and their numbers.
 ///
 /// An LMDB environment that the coordinator alone opens. Every group of operations is one
 /// transaction that is on the disk when ``apply(_:)`` returns, so an accepted job survives a power
-/// cut. One thread applies; any thread reads.
+/// cut. One thread applies and restores; any thread reads.
 package final class Journal: Sendable {
-  let environment: Environment
-  let tables: JournalTables
+  /// An environment and its tables, which are of no use for another.
+  private struct Opened: Sendable {
+    let environment: Environment
+    let tables: JournalTables
+  }
+
+  private let opened: Mutex<Opened>
 
   /// The map begins at 1 GiB and doubles when it is full, up to 16 TiB.
   private static let initialMapByteCount = 1 << 30
@@ -23,18 +29,31 @@ package final class Journal: Sendable {
   }
 
   init(directory: String, mapByteCount: Int) throws(StoreError) {
-    var options = Environment.Options(content: .jobs)
-    options.mapByteCount = mapByteCount
-    environment = try Environment(directory: directory, options: options)
-    tables = try Self.write(to: environment) { transaction throws(StoreError) in
-      let tables = try JournalTables(transaction)
+    let opened = try Self.open(directory, mapByteCount: mapByteCount)
+    let tables = opened.tables
+    try Self.write(to: opened.environment) { transaction throws(StoreError) in
       var change = JournalChange(tables)
       for job in try tables.allJobs(transaction) where job.state == .submitting {
         try change.remove(job.id, transaction)
       }
-      return tables
     }
+    self.opened = Mutex(opened)
   }
+
+  private static func open(
+    _ directory: String, mapByteCount: Int
+  ) throws(StoreError) -> Opened {
+    var options = Environment.Options(content: .jobs)
+    options.mapByteCount = mapByteCount
+    let environment = try Environment(directory: directory, options: options)
+    let tables = try write(to: environment) { transaction throws(StoreError) in
+      try JournalTables(transaction)
+    }
+    return Opened(environment: environment, tables: tables)
+  }
+
+  var environment: Environment { opened.withLock(\.environment) }
+  var tables: JournalTables { opened.withLock(\.tables) }
 
   /// Applies a group of operations in their order: all of them, durably, or none.
   ///
@@ -44,7 +63,7 @@ package final class Journal: Sendable {
   /// - Throws: ``StoreError/Reason/full`` when the disk is; `MDB_NOTFOUND` for the seal of a job
   ///   that was never created, `MDB_BAD_VALSIZE` for a line longer than a URL can be.
   package func apply(_ operations: [JournalOperation]) throws(StoreError) {
-    try Self.write(to: environment) { transaction throws(StoreError) in
+    try write { transaction, tables throws(StoreError) in
       var change = JournalChange(tables)
       for operation in operations { try change.perform(operation, transaction) }
       try change.complete(transaction)
@@ -56,7 +75,7 @@ package final class Journal: Sendable {
   ///
   /// - Returns: whether there may be more.
   package func removeLeftovers() throws(StoreError) -> Bool {
-    try Self.write(to: environment) { transaction throws(StoreError) in
+    try write { transaction, tables throws(StoreError) in
       try JournalChange(tables).removeLeftovers(transaction)
     }
   }
@@ -70,7 +89,7 @@ package final class Journal: Sendable {
     before id: JobID? = nil, limit: Int
   ) throws(StoreError) -> [JobRecord] {
     precondition(limit > 0)
-    return try environment.read { transaction throws(StoreError) in
+    return try read { transaction, tables throws(StoreError) in
       var found: [JobRecord] = []
       try transaction.scanBackwards(tables.jobs, before: id.map(JournalKey.job)) {
         _, encoded throws(StoreError) in
@@ -85,13 +104,13 @@ package final class Journal: Sendable {
   /// The accepted jobs that have not ended, paused ones included, in the order of submission. Reads
   /// every job there ever was, so it is for the start.
   package func unfinishedJobs() throws(StoreError) -> [JobRecord] {
-    try environment.read { transaction throws(StoreError) in
+    try read { transaction, tables throws(StoreError) in
       try tables.allJobs(transaction).filter(\.isActive)
     }
   }
 
   package func job(_ id: JobID) throws(StoreError) -> JobRecord? {
-    try environment.read { transaction throws(StoreError) in
+    try read { transaction, tables throws(StoreError) in
       try tables.job(id, transaction)
     }
   }
@@ -99,8 +118,52 @@ package final class Journal: Sendable {
   /// A number that no job of this directory has had, removed ones included. It stays the same until
   /// a job is created.
   package func nextJobID() throws(StoreError) -> JobID {
-    try environment.read { transaction throws(StoreError) in
+    try read { transaction, tables throws(StoreError) in
       JobID(rawValue: try tables.lastJobNumber(transaction) + 1)
+    }
+  }
+
+  // MARK: - The files
+
+  /// Whether somebody has removed or replaced the files. What is applied from then on is lost when
+  /// the process ends, unless ``restore()`` comes first.
+  package var isDetached: Bool { environment.isDetached }
+
+  /// Writes the journal into its directory anew, after the files there were removed, and goes on in
+  /// the new ones: nothing that was applied is lost. Submissions that are not sealed stay as well.
+  ///
+  /// - Throws: ``StoreError/Reason/replaced`` when there is another journal in the directory by now.
+  ///   After every error the journal still works, on files that nobody else sees.
+  package func restore() throws(StoreError) {
+    let removed = environment
+    try removed.restoreFiles()
+    let restored: Opened
+    do throws(StoreError) {
+      restored = try Self.open(removed.directory, mapByteCount: removed.mapByteCount)
+    } catch {
+      removed.withdrawRestoredFiles()
+      throw error
+    }
+    opened.withLock { $0 = restored }
+  }
+
+  // MARK: - Transactions
+
+  func read<Result>(
+    _ body: (borrowing Transaction, JournalTables) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    let opened = opened.withLock { $0 }
+    return try opened.environment.read { transaction throws(StoreError) in
+      try body(transaction, opened.tables)
+    }
+  }
+
+  private func write<Result>(
+    _ body: (borrowing Transaction, JournalTables) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    let opened = opened.withLock { $0 }
+    return try Self.write(to: opened.environment) { transaction throws(StoreError) in
+      try body(transaction, opened.tables)
     }
   }
 

@@ -131,7 +131,9 @@ private struct OldJobRecord: Decodable {
     JobRecord(
       id: id, name: name,
       options: RequestOptions(
-        variant: options.variant, expireAfterMilliseconds: options.expireAfterMilliseconds,
+        variant: options.variant,
+        expiry: Expiry(
+          options.expireAfterMilliseconds.map { .after(milliseconds: $0) } ?? .standard),
         priority: options.priority),
       state: newState, counts: newCounts(retryableCount: retryableCount), submittedAt: submittedAt,
       startedAt: startedAt, finishedAt: finishedAt, lowWater: lowWater)

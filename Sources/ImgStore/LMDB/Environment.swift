@@ -14,8 +14,8 @@ import Glibc
 ///
 /// Sendable is unchecked because of the two pointers. Both are constant for the life of the object;
 /// LMDB allows an `MDB_env` to be shared by threads (with `MDB_NOTLS` its read-only transactions,
-/// too, are bound to no thread), except while the map changes its size, and `mapLock` keeps every
-/// transaction of this process out of that.
+/// too, are bound to no thread), except while the map changes its size, and `mapLock` and the places
+/// of `snapshots` keep every transaction of this process out of that.
 @safe
 final class Environment: @unchecked Sendable {
   /// What a commit waits for.
@@ -25,6 +25,8 @@ final class Environment: @unchecked Sendable {
     /// The data but not the page that makes them current (`MDB_NOMETASYNC`): a power cut may undo
     /// the last commit, and leaves the environment consistent.
     case exceptLastCommit
+    /// Nothing before ``sync()`` (`MDB_NOSYNC`): for what nobody else sees until then.
+    case none
   }
 
   struct Options {
@@ -35,6 +37,8 @@ final class Environment: @unchecked Sendable {
     var mapByteCount: Int?
     /// Readers at once, of all processes. A slot takes 64 bytes of the lock file.
     static let maximumReaders: CUnsignedInt = 512
+    /// As long as LMDB makes the lock file: the slots, and a header of two more.
+    static let lockFileByteCount = off_t(64 * (maximumReaders + 2))
     /// Named tables; no environment here has more.
     static let maximumDatabases: MDB_dbi = 8
 
@@ -43,9 +47,13 @@ final class Environment: @unchecked Sendable {
     }
   }
 
-  private let handle: OpaquePointer
+  let handle: OpaquePointer
+  /// What is open, whatever the directory has by now.
+  private let files: EnvironmentFiles
+  private let pageByteCount: Int
   /// Shared by transactions, held alone by whoever changes the size of the map.
   private let mapLock: UnsafeMutablePointer<pthread_rwlock_t>
+  private let snapshots: SnapshotPool
   let directory: String
   let content: StoreError.Content
 
@@ -57,44 +65,32 @@ final class Environment: @unchecked Sendable {
   ///
   /// - Throws: ``StoreError/Reason/damaged`` when the file is cut off or is no environment.
   init(directory: String, options: Options) throws(StoreError) {
-    if !options.isReadOnly { try createDirectory(directory) }
-    var created: OpaquePointer?
-    try check(unsafe mdb_env_create(&created), "mdb_env_create")
-    guard let created = unsafe created else {
-      throw StoreError(.outOfMemory, operation: "mdb_env_create")
+    self.directory = directory
+    content = options.content
+    do throws(StoreError) {
+      let opened = try EnvironmentOpening(directory: directory, options: options).run()
+      files = opened.files
+      pageByteCount = opened.pageByteCount
+      unsafe handle = opened.release()
+    } catch {
+      throw error.at(directory, content: options.content)
     }
-    unsafe handle = created
     unsafe mapLock = .allocate(capacity: 1)
     unsafe mapLock.initialize(to: pthread_rwlock_t())
     unsafe pthread_rwlock_init(mapLock, nil)
-    self.directory = directory
-    content = options.content
-    // From here on `deinit` closes, also when opening fails, as `mdb_env_open` demands.
-    do {
-      try open(options)
-      try requireCompleteFile()
+    unsafe snapshots = SnapshotPool(environment: handle)
+    do throws(StoreError) {
+      if options.isReadOnly { try requireCompleteFile() } else { try completeOrRefuseFile() }
     } catch {
       throw error.at(directory, content: content)
     }
   }
 
   deinit {
+    snapshots.close()
     unsafe mdb_env_close(handle)
     unsafe pthread_rwlock_destroy(mapLock)
     unsafe mapLock.deallocate()
-  }
-
-  private func open(_ options: Options) throws(StoreError) {
-    try check(unsafe mdb_env_set_maxdbs(handle, Options.maximumDatabases), "mdb_env_set_maxdbs")
-    try check(
-      unsafe mdb_env_set_maxreaders(handle, Options.maximumReaders), "mdb_env_set_maxreaders")
-    if let byteCount = options.mapByteCount {
-      try check(unsafe mdb_env_set_mapsize(handle, byteCount), "mdb_env_set_mapsize")
-    }
-    var flags = MDB_NOTLS
-    if options.isReadOnly { flags |= MDB_RDONLY }
-    if options.durability == .exceptLastCommit { flags |= MDB_NOMETASYNC }
-    try check(unsafe mdb_env_open(handle, directory, CUnsignedInt(flags), 0o600), "mdb_env_open")
   }
 
   /// Runs `body` on a snapshot.
@@ -102,6 +98,20 @@ final class Environment: @unchecked Sendable {
     _ body: (borrowing Transaction) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
     try transact(isReadOnly: true, body)
+  }
+
+  /// Runs `body` on a snapshot, as ``read(_:)`` does, on a transaction that is kept for it: for
+  /// reads that are short and many. `body` opens no table.
+  func glance<Result>(
+    _ body: (borrowing Transaction) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    do throws(StoreError) {
+      if let result = try snapshots.withSnapshot(body) { return result }
+    } catch {
+      throw error.at(directory, content: content)
+    }
+    // Whatever is in the way of a snapshot, this says so or removes it.
+    return try read(body)
   }
 
   /// Runs `body` as the only writer of all processes and commits, or changes nothing and throws.
@@ -116,7 +126,11 @@ final class Environment: @unchecked Sendable {
   /// - Returns: how many there were.
   func checkReaders() throws(StoreError) -> Int {
     var deadCount: CInt = 0
-    try check(unsafe mdb_reader_check(handle, &deadCount), "mdb_reader_check")
+    do throws(StoreError) {
+      try check(unsafe mdb_reader_check(handle, &deadCount), "mdb_reader_check")
+    } catch {
+      throw error.at(directory, content: content)
+    }
     return Int(deadCount)
   }
 
@@ -124,9 +138,11 @@ final class Environment: @unchecked Sendable {
   ///
   /// - Precondition: no other thread changes the map meanwhile; inside a transaction none can.
   var mapByteCount: Int {
-    var information = unsafe MDB_envinfo()
-    unsafe mdb_env_info(handle, &information)
-    return unsafe information.me_mapsize
+    get throws(StoreError) {
+      var information = unsafe MDB_envinfo()
+      try check(unsafe mdb_env_info(handle, &information), "mdb_env_info")
+      return unsafe information.me_mapsize
+    }
   }
 
   /// Doubles the map, after the transactions of this process that are under way.
@@ -134,7 +150,7 @@ final class Environment: @unchecked Sendable {
   /// - Throws: ``StoreError/Reason/full`` at `limitByteCount`.
   func growMap(limitByteCount: Int) throws(StoreError) {
     try whileMapChanges { () throws(StoreError) in
-      let (doubled, overflow) = mapByteCount.multipliedReportingOverflow(by: 2)
+      let (doubled, overflow) = try mapByteCount.multipliedReportingOverflow(by: 2)
       guard !overflow, doubled <= limitByteCount else {
         throw StoreError(
           .mapFull, operation: "mdb_env_set_mapsize", path: directory, content: content)
@@ -143,13 +159,52 @@ final class Environment: @unchecked Sendable {
     }
   }
 
-  /// Whether the data file that is mapped is no longer the one in the directory, because somebody
-  /// removed or replaced it. What is written from then on, nobody else sees.
-  var isDetached: Bool {
-    guard let descriptor = try? descriptor(), let mapped = FileIdentity(descriptor),
-      let named = FileIdentity(directory + "/data.mdb")
-    else { return true }
-    return mapped != named
+  /// What has become of the files since they were opened.
+  enum State {
+    case sound
+    /// Somebody removed or replaced them, or their directory. What is written from then on, nobody
+    /// else sees.
+    case detached
+    /// The data file ends before its last page, or a commit is just being completed, see
+    /// ``completeOrRefuseFile()``.
+    case cutOff
+  }
+
+  /// Costs two system calls. Whoever looks before each group of reads notices a file that was cut
+  /// off before it is the death of the process, unless it happens between the look and the reads.
+  var state: State {
+    let named = EnvironmentFiles(in: directory)
+    guard named.areSame(as: files) else { return .detached }
+    // The two pages that say how many there are must themselves be there to be read.
+    guard named.dataByteCount >= 2 * pageByteCount,
+      let needed = try? whileMapStays({ () throws(StoreError) in try pageByteCountInAll() }),
+      needed <= named.dataByteCount
+    else { return .cutOff }
+    return .sound
+  }
+
+  /// Whether the files that are open are no longer those in the directory.
+  var isDetached: Bool { !EnvironmentFiles(in: directory).areSame(as: files) }
+
+  /// Waits until everything committed is on the disk, for ``Durability/none``.
+  func sync() throws(StoreError) {
+    do throws(StoreError) {
+      try check(unsafe mdb_env_sync(handle, 1), "mdb_env_sync")
+    } catch {
+      throw error.at(directory, content: content)
+    }
+  }
+
+  /// Writes what is committed into an open, empty file, whatever has become of the environment's
+  /// own files: LMDB reads them by what it holds open. Nobody may be writing in this thread.
+  func copy(to descriptor: CInt) throws(StoreError) {
+    try whileMapStays { () throws(StoreError) in
+      try check(unsafe mdb_env_copyfd2(handle, descriptor, 0), "mdb_env_copyfd2")
+      // The copy is as short as the file, see `completeFile`.
+      guard ftruncate(descriptor, off_t(try pageByteCountInAll())) == 0 else {
+        throw StoreError(StoreError.Code(rawValue: errno), operation: "ftruncate")
+      }
+    }
   }
 
   // MARK: - The file
@@ -161,8 +216,58 @@ final class Environment: @unchecked Sendable {
     // A writer may just have committed and not yet completed the file.
     usleep(Self.completionMicroseconds)
     let missing = try missingByteCount()
-    guard missing <= 0 else {
-      throw StoreError(.corrupted, operation: "opening data.mdb, which lacks \(missing) bytes")
+    guard missing <= 0 else { throw Self.cutOff(missing) }
+  }
+
+  /// Refuses a file that was cut off since it was opened. For readers.
+  func refuseCutOffFile() throws(StoreError) {
+    do throws(StoreError) {
+      try whileMapStays { () throws(StoreError) in try requireCompleteFile() }
+    } catch {
+      throw error.at(directory, content: content)
+    }
+  }
+
+  private static func cutOff(_ missingByteCount: Int) -> StoreError {
+    StoreError(.cutOff, operation: "reading data.mdb, which lacks \(missingByteCount) bytes")
+  }
+
+  /// Makes a file that ends before its last page as long as its pages demand, if it lacks only
+  /// pages that are free: the writer that would complete it is not there yet, or was killed. For
+  /// writers: it waits for the one that is at work.
+  ///
+  /// - Throws: ``StoreError/Reason/damaged`` when pages are missing that hold something.
+  func completeOrRefuseFile() throws(StoreError) {
+    try whileMapStays { () throws(StoreError) in
+      guard try missingByteCount() > 0 else { return }
+      // Nobody commits, and so nobody lengthens the file any more, while this is open.
+      let writer = try unsafe Transaction(environment: handle, isReadOnly: false)
+      let (byteCount, missing) = (try fileByteCount(), try missingByteCount())
+      guard missing > 0 else { return writer.abort() }
+      // So that the list of free pages can be read, even if the pages that hold it are missing.
+      try setFileByteCount(byteCount + missing)
+      let (first, end) = (byteCount / pageByteCount, (byteCount + missing) / pageByteCount)
+      guard areFree(first..<end) else {
+        try setFileByteCount(byteCount)
+        throw Self.cutOff(missing)
+      }
+      try check(unsafe mdb_env_sync(handle, 1), "mdb_env_sync")
+      writer.abort()
+    }
+  }
+
+  /// Whether all these pages, the last ones there are, are free. A list that cannot be read names
+  /// none.
+  private func areFree(_ pages: Range<Int>) -> Bool {
+    guard let reader = try? unsafe Transaction(environment: handle, isReadOnly: true),
+      let free = try? reader.freePages(from: pages.lowerBound)
+    else { return false }
+    return free.count == pages.count
+  }
+
+  private func setFileByteCount(_ byteCount: Int) throws(StoreError) {
+    guard ftruncate(try descriptor(), off_t(byteCount)) == 0 else {
+      throw StoreError(StoreError.Code(rawValue: errno), operation: "ftruncate")
     }
   }
 
@@ -183,8 +288,14 @@ final class Environment: @unchecked Sendable {
   }
 
   /// What the file lacks of its pages; not above 0 when it is complete.
+  ///
+  /// - Throws: ``StoreError/Reason/damaged`` when it lacks those that say how many there are.
   private func missingByteCount() throws(StoreError) -> Int {
-    try pageByteCountInAll() - fileByteCount()
+    let byteCount = try fileByteCount()
+    guard byteCount >= 2 * pageByteCount else {
+      throw Self.cutOff(2 * pageByteCount - byteCount)
+    }
+    return try pageByteCountInAll() - byteCount
   }
 
   /// The length of the data file.
@@ -261,7 +372,7 @@ final class Environment: @unchecked Sendable {
     }
   }
 
-  private func whileMapStays<Result>(
+  func whileMapStays<Result>(
     _ body: () throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
     unsafe pthread_rwlock_rdlock(mapLock)
@@ -270,24 +381,11 @@ final class Environment: @unchecked Sendable {
   }
 
   private func whileMapChanges(_ body: () throws(StoreError) -> Void) throws(StoreError) {
-    unsafe pthread_rwlock_wrlock(mapLock)
-    defer { unsafe pthread_rwlock_unlock(mapLock) }
-    try body()
+    // In this order: who has a snapshot of the pool may yet begin a transaction beside it.
+    try snapshots.whileIdle { () throws(StoreError) in
+      unsafe pthread_rwlock_wrlock(mapLock)
+      defer { unsafe pthread_rwlock_unlock(mapLock) }
+      try body()
+    }
   }
-}
-
-/// Creates a directory and the missing ones above it, for this user alone.
-private func createDirectory(_ path: String) throws(StoreError) {
-  guard unsafe mkdir(path, 0o700) != 0 else { return }
-  switch errno {
-  case EEXIST:
-    return
-  case ENOENT:
-    guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { break }
-    try createDirectory(String(path[..<slash]))
-    if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { return }
-  default:
-    break
-  }
-  throw StoreError(StoreError.Code(rawValue: errno), operation: "mkdir", path: path)
 }

@@ -19,7 +19,7 @@ struct FileIdentity: Equatable {
     self.init(status)
   }
 
-  private init(_ status: stat) {
+  init(_ status: stat) {
     device = status.st_dev
     node = status.st_ino
   }

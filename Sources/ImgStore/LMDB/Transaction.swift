@@ -36,8 +36,25 @@ struct Transaction: ~Copyable {
     unsafe handle = created
   }
 
+  /// Goes on with a read-only transaction that was ``reset()``, on the newest snapshot. When it
+  /// throws, the handle stays the caller's.
+  init(renewing handle: OpaquePointer) throws(StoreError) {
+    try check(unsafe mdb_txn_renew(handle), "mdb_txn_renew")
+    unsafe self.handle = handle
+  }
+
   deinit {
     unsafe mdb_txn_abort(handle)
+  }
+
+  /// Lets go of the snapshot of a read-only transaction, and keeps what can be used again.
+  ///
+  /// - Returns: the handle, which is the caller's to renew or to abort.
+  consuming func reset() -> OpaquePointer {
+    let handle = unsafe handle
+    discard self
+    unsafe mdb_txn_reset(handle)
+    return unsafe handle
   }
 
   /// Ends the transaction; after an error nothing of it has happened.
@@ -47,6 +64,9 @@ struct Transaction: ~Copyable {
     discard self
     try check(unsafe mdb_txn_commit(handle), "mdb_txn_commit")
   }
+
+  /// Ends the transaction; nothing of it has happened.
+  consuming func abort() {}
 
   /// Opens a table by name; the handle is valid for others once this transaction has committed.
   func openDatabase(_ name: String, isCreated: Bool) throws(StoreError) -> Database {
@@ -61,6 +81,14 @@ struct Transaction: ~Copyable {
     of key: [UInt8], in database: Database,
     _ body: (Span<UInt8>) throws(StoreError) -> Result
   ) throws(StoreError) -> Result? {
+    try withValue(of: key.span, in: database, body)
+  }
+
+  /// The same for a key that lies anywhere.
+  func withValue<Result>(
+    of key: Span<UInt8>, in database: Database,
+    _ body: (Span<UInt8>) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result? {
     var value = unsafe MDB_val()
     let code = unsafe withMemory(of: key) { unsafe mdb_get(handle, database.handle, &$0, &value) }
     guard code != MDB_NOTFOUND else { return nil }
@@ -70,7 +98,22 @@ struct Transaction: ~Copyable {
 
   /// Stores a value under a key, in place of any there was.
   func put(_ value: [UInt8], for key: [UInt8], in database: Database) throws(StoreError) {
+    try put(value.span, for: key.span, in: database)
+  }
+
+  /// Stores a value under a key, in place of any there was.
+  func put(
+    _ value: Span<UInt8>, for key: Span<UInt8>, in database: Database
+  ) throws(StoreError) {
     try check(code(ofPutting: value, for: key, in: database, flags: 0), "mdb_put")
+  }
+
+  /// Stores a value under a key behind all others of the table; pages are filled to the brim.
+  func append(
+    _ value: Span<UInt8>, for key: Span<UInt8>, in database: Database
+  ) throws(StoreError) {
+    let code = code(ofPutting: value, for: key, in: database, flags: CUnsignedInt(MDB_APPEND))
+    try check(code, "mdb_put")
   }
 
   /// Stores a value under a key that has none.
@@ -79,7 +122,8 @@ struct Transaction: ~Copyable {
   func insert(
     _ value: [UInt8], for key: [UInt8], in database: Database
   ) throws(StoreError) -> Bool {
-    let code = code(ofPutting: value, for: key, in: database, flags: CUnsignedInt(MDB_NOOVERWRITE))
+    let code = code(
+      ofPutting: value.span, for: key.span, in: database, flags: CUnsignedInt(MDB_NOOVERWRITE))
     guard code != MDB_KEYEXIST else { return false }
     try check(code, "mdb_put")
     return true
@@ -88,6 +132,12 @@ struct Transaction: ~Copyable {
   /// - Returns: whether there was such a key.
   @discardableResult
   func delete(_ key: [UInt8], from database: Database) throws(StoreError) -> Bool {
+    try delete(key.span, from: database)
+  }
+
+  /// - Returns: whether there was such a key.
+  @discardableResult
+  func delete(_ key: Span<UInt8>, from database: Database) throws(StoreError) -> Bool {
     let code = unsafe withMemory(of: key) { unsafe mdb_del(handle, database.handle, &$0, nil) }
     guard code != MDB_NOTFOUND else { return false }
     try check(code, "mdb_del")
@@ -113,7 +163,7 @@ struct Transaction: ~Copyable {
     var value = unsafe MDB_val()
     var key = unsafe MDB_val()
     // The cursor replaces the key it was given by the one it found, which lies in the map.
-    var code = unsafe withMemory(of: start) { sought in
+    var code = unsafe withMemory(of: start.span) { sought in
       unsafe key = sought
       let move = start.isEmpty ? MDB_FIRST : MDB_SET_RANGE
       return unsafe mdb_cursor_get(cursor, &key, &value, move)
@@ -139,7 +189,7 @@ struct Transaction: ~Copyable {
     var move = MDB_LAST
     if let end {
       // Onto the first entry not below `end`; when there is none, the last one is below it.
-      let code = unsafe withMemory(of: end) { sought in
+      let code = unsafe withMemory(of: end.span) { sought in
         unsafe key = sought
         return unsafe mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE)
       }
@@ -158,7 +208,7 @@ struct Transaction: ~Copyable {
   }
 
   /// A cursor that the caller closes.
-  private func openCursor(of database: Database) throws(StoreError) -> OpaquePointer? {
+  func openCursor(of database: Database) throws(StoreError) -> OpaquePointer? {
     var cursor: OpaquePointer?
     try check(unsafe mdb_cursor_open(handle, database.handle, &cursor), "mdb_cursor_open")
     return unsafe cursor
@@ -174,24 +224,50 @@ struct Transaction: ~Copyable {
       pageByteCount: Int(statistics.ms_psize))
   }
 
-  /// Pages that are free for reuse: each entry of their table lists some, behind their number
-  /// (`mdb_stat.c`, which counts them the same way).
+  /// How many pages are free for reuse.
   ///
   /// - Precondition: the transaction is read-only; LMDB opens no cursor there in another.
   func freePageCount() throws(StoreError) -> Int {
     var count = 0
+    try scanFreeLists { _, listedCount in count += listedCount }
+    return count
+  }
+
+  /// The pages from the one numbered `first` on that are free for reuse.
+  ///
+  /// - Precondition: as for ``freePageCount()``.
+  func freePages(from first: Int) throws(StoreError) -> Set<UInt> {
+    var pages: Set<UInt> = []
+    try scanFreeLists { list, listedCount throws(StoreError) in
+      let size = MemoryLayout<UInt>.size
+      guard list.count / size > listedCount else {
+        throw StoreError(.corrupted, operation: "reading the free pages")
+      }
+      for index in 0..<listedCount {
+        let page = list.littleEndian(at: (index + 1) * size, as: UInt.self)
+        if page >= UInt(first) { pages.insert(page) }
+      }
+    }
+    return pages
+  }
+
+  /// Hands each list of free pages to `body`: the pages' numbers behind how many they are
+  /// (`mdb_stat.c`, which counts them the same way).
+  private func scanFreeLists(
+    _ body: (_ list: Span<UInt8>, _ listedCount: Int) throws(StoreError) -> Void
+  ) throws(StoreError) {
     try scan(.freePages) { _, list throws(StoreError) in
       guard list.count >= MemoryLayout<UInt>.size else {
         throw StoreError(.corrupted, operation: "reading the free pages")
       }
-      count += Int(clamping: list.littleEndian(at: 0, as: UInt.self))
+      try body(list, Int(clamping: list.littleEndian(at: 0, as: UInt.self)))
       return true
     }
-    return count
   }
 
   private func code(
-    ofPutting value: [UInt8], for key: [UInt8], in database: Database, flags: CUnsignedInt
+    ofPutting value: Span<UInt8>, for key: Span<UInt8>, in database: Database,
+    flags: CUnsignedInt
   ) -> CInt {
     unsafe withMemory(of: key) { key in
       unsafe withMemory(of: value) { value in
@@ -208,9 +284,9 @@ func check(_ code: CInt, _ operation: String) throws(StoreError) {
   }
 }
 
-/// Describes an array to LMDB for the length of `body`. LMDB reads what it is given; that its
-/// pointers are not `const` is its way of having one type for both directions.
-private func withMemory(of bytes: [UInt8], _ body: (inout MDB_val) -> CInt) -> CInt {
+/// Describes bytes to LMDB for the length of `body`. LMDB reads what it is given; that its pointers
+/// are not `const` is its way of having one type for both directions.
+private func withMemory(of bytes: Span<UInt8>, _ body: (inout MDB_val) -> CInt) -> CInt {
   unsafe bytes.withUnsafeBytes { memory in
     var value = unsafe MDB_val(
       mv_size: memory.count, mv_data: UnsafeMutableRawPointer(mutating: memory.baseAddress))
@@ -220,7 +296,7 @@ private func withMemory(of bytes: [UInt8], _ body: (inout MDB_val) -> CInt) -> C
 
 extension MDB_val {
   /// The bytes described, as long as their transaction lends them.
-  fileprivate var bytes: UnsafeBufferPointer<UInt8> {
+  var bytes: UnsafeBufferPointer<UInt8> {
     unsafe UnsafeRawBufferPointer(start: mv_data, count: mv_size).bindMemory(to: UInt8.self)
   }
 }

@@ -51,6 +51,11 @@ struct ArrivalEntry {
     guard encodedKey.count == MemoryLayout<UInt64>.size else {
       throw StoreError(.corrupted, operation: "reading the order of arrival")
     }
-    return encodedKey.bigEndian(at: 0, as: UInt64.self)
+    let sequence = encodedKey.bigEndian(at: 0, as: UInt64.self)
+    // No store lives to see the last number, and nothing could come behind it.
+    guard sequence < .max else {
+      throw StoreError(.corrupted, operation: "reading the order of arrival")
+    }
+    return sequence
   }
 }

@@ -1,8 +1,8 @@
 import CSodium
 package import ImgWire
 
-/// The name of a thumbnail in the store: 256 bits of BLAKE2b (RFC 7693) over the URL and the
-/// variant.
+/// The name of a record in the store: 256 bits of BLAKE2b (RFC 7693) over the URL and, of a
+/// thumbnail, the variant.
 ///
 /// A cryptographic hash, because whoever can choose URLs must not be able to make two of them share
 /// a thumbnail.
@@ -15,18 +15,35 @@ package struct ContentKey: Hashable, Sendable {
 
   package static let byteCount = 32
 
-  /// Sets these hashes apart from any others over the same text. A new number makes every stored
-  /// thumbnail unreachable.
-  private static let domain = "imgctl thumbnail 1:"
+  /// They set hashes apart from any others over the same text. A new number makes every stored
+  /// record of the kind unreachable.
+  private enum Domain {
+    static let thumbnail = "imgctl thumbnail 1:"
+    static let original = "imgctl original 1:"
+  }
 
   /// libsodium picks its implementation here, once (`sodium_init` may be called again and from any
   /// thread; it returns -1 when the machine gives no randomness).
   private static let isLibraryReady = sodium_init() >= 0
 
   package init(url: ImageURL, variant: Variant) {
-    precondition(Self.isLibraryReady, "libsodium could not be initialised")
     // NUL never occurs in a URL, so no URL and variant run together into another pair's text.
-    let message = Array("\(Self.domain)\(url.text)\0\(variant.canonicalText)".utf8)
+    self.init(hashing: "\(Domain.thumbnail)\(url.text)\0\(variant.canonicalText)")
+  }
+
+  /// Of the picture as it came.
+  package init(originalOf url: ImageURL) {
+    self.init(originalOf: url.text)
+  }
+
+  /// - Parameter url: in the spelling of ``ImageURL/text``.
+  init(originalOf url: String) {
+    self.init(hashing: "\(Domain.original)\(url)")
+  }
+
+  private init(hashing text: String) {
+    precondition(Self.isLibraryReady, "libsodium could not be initialised")
+    let message = Array(text.utf8)
     var hash = [UInt8](repeating: 0, count: Self.byteCount)
     let code = unsafe crypto_generichash(
       &hash, hash.count, message, UInt64(message.count), nil, 0)
@@ -47,13 +64,17 @@ package struct ContentKey: Hashable, Sendable {
   var leadingBits: UInt64 { first }
 
   var bytes: [UInt8] {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(Self.byteCount)
-    bytes.append(bigEndian: first)
-    bytes.append(bigEndian: second)
-    bytes.append(bigEndian: third)
-    bytes.append(bigEndian: fourth)
-    return bytes
+    withBytes { $0.copy() }
+  }
+
+  /// Lends the bytes, which then do not come to lie on the heap.
+  func withBytes<Result, Failure: Error>(
+    _ body: (Span<UInt8>) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let words = (first.bigEndian, second.bigEndian, third.bigEndian, fourth.bigEndian)
+    return try unsafe withUnsafeBytes(of: words) { memory throws(Failure) in
+      try body(unsafe memory.bindMemory(to: UInt8.self).span)
+    }
   }
 }
 

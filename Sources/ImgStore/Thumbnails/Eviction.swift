@@ -1,49 +1,80 @@
 import ImgWire
 
-/// Brings a store down to a size, within a write transaction: what has expired goes first, then
+/// Keeps a store to its budget, at the end of a write transaction: what has expired goes first, then
 /// what was not read lately.
 ///
 /// The latter by second chance, also named CLOCK, which approximates least recently used without a
 /// write for each read: in the order of arrival, a record that was read since it was last passed
 /// becomes the newest, one that was not goes.
+///
+/// An entry of an index that is none of this release, or that belongs to no record, goes as soon as
+/// it is met.
 struct Eviction {
-  let tables: ThumbnailTables
+  /// Thumbnails that were just put: whoever is told that one is stored finds it.
+  struct Newcomers {
+    let keys: Set<ContentKey>
+    let arrival: WallTime
+
+    init(_ thumbnails: [NewThumbnail], at arrival: WallTime) {
+      keys = Set(thumbnails.map(\.key))
+      self.arrival = arrival
+    }
+  }
+
+  private let tables: ThumbnailTables
   /// `nil` evicts in the order of arrival.
-  let uses: UsesFile?
-  /// Records that stay, whatever becomes of the target.
-  let spared: Set<ContentKey>
-  let targetByteCount: Int64
-  /// What the store must not exceed afterwards, whatever it takes: its budget, or what it occupied
-  /// before this transaction if that was more already, because the budget is a smaller one now.
-  let limitByteCount: Int64
+  private let uses: UsesFile?
+  /// `nil` after a change that put nothing.
+  private let newcomers: Newcomers?
+  /// Below it the store comes once it has been full, if that needs no more than `removalsLeft`.
+  private let targetByteCount: Int64
+  /// What the store does not exceed after the commit, whatever it takes: its budget, or what it
+  /// occupied before this transaction if that was more already, because the budget is a smaller one
+  /// now.
+  private let limitByteCount: Int64
+  private let byteCountBefore: Int64
 
   /// Records that one transaction removes at most to come from the limit down to the target, so that
   /// other writers and readers of the index need not wait long.
   private var removalsLeft = 1_024
   /// Second chances that one transaction gives at most, for the same reason. Who would have the
   /// next one goes: the budget is kept.
-  private var chancesLeft = 1_024
+  private static let maximumChances = 1_024
+  /// Who was given one by this transaction.
+  private var chances: Set<ContentKey> = []
   /// Records looked at between two looks at the size.
   private static let sliceCount = 8
 
+  /// - Parameter byteCountBefore: what the store occupied when the transaction began.
   init(
-    tables: ThumbnailTables, uses: UsesFile?, spared: Set<ContentKey>, targetByteCount: Int64,
-    limitByteCount: Int64
+    tables: ThumbnailTables, uses: UsesFile?, newcomers: Newcomers?, budgetByteCount: Int64,
+    byteCountBefore: Int64
   ) {
     self.tables = tables
     self.uses = uses
-    self.spared = spared
-    self.targetByteCount = targetByteCount
-    self.limitByteCount = limitByteCount
+    self.newcomers = newcomers
+    self.byteCountBefore = byteCountBefore
+    limitByteCount = max(budgetByteCount, byteCountBefore)
+    // Some room to come, so that not every put has to evict.
+    targetByteCount = newcomers == nil ? limitByteCount : budgetByteCount / 10 * 7
   }
 
+  /// - Returns: whom it gave a second chance: their uses are to be forgotten once the transaction
+  ///   is committed.
+  /// - Throws: ``StoreError/Reason/full`` when the newcomers alone exceed the budget.
   consuming func run(
-    at now: WallTime, _ transaction: borrowing Transaction,
-    counting counters: inout StoreCounters
-  ) throws(StoreError) {
+    _ transaction: borrowing Transaction, counting counters: inout StoreCounters
+  ) throws(StoreError) -> Set<ContentKey> {
     var eviction = self
-    try eviction.removeExpired(at: now, transaction, &counters)
+    guard try eviction.exceedsLimit(transaction) else { return [] }
+    if let now = eviction.newcomers?.arrival {
+      try eviction.removeExpired(at: now, transaction, &counters)
+    }
     try eviction.turn(transaction, &counters)
+    if eviction.newcomers != nil, try eviction.exceedsLimit(transaction) {
+      throw StoreError(.mapFull, operation: "put, more than the budget at once")
+    }
+    return eviction.chances
   }
 
   private mutating func removeExpired(
@@ -51,8 +82,8 @@ struct Eviction {
   ) throws(StoreError) {
     while try mustGoOn(transaction) {
       let count = try tables.removeExpired(
-        at: now, limit: Self.sliceCount, sparing: spared, transaction)
-      counters.expiredRemovals += UInt64(count)
+        at: now, limit: Self.sliceCount, sparing: newcomers?.keys ?? [], transaction,
+        counting: &counters)
       removalsLeft -= count
       guard count == Self.sliceCount else { return }
     }
@@ -66,23 +97,55 @@ struct Eviction {
     var hand: UInt64 = 0
     while try mustGoOn(transaction) {
       let slice = try tables.arrivals(from: hand, limit: Self.sliceCount, transaction)
-      guard let last = slice.last else { return }
-      for entry in slice where !spared.contains(entry.key) {
-        if chancesLeft > 0, uses?.take(entry.key) ?? false {
-          try tables.moveToEnd(entry, transaction)
-          chancesLeft -= 1
-        } else {
-          try tables.remove(entry, transaction)
-          removalsLeft -= 1
-          counters.evictions += 1
-        }
+      guard !slice.isEmpty else { return }
+      for key in slice.foreignKeys {
+        try transaction.delete(key, from: tables.arrivals)
+        counters.damagedRemovals += 1
       }
-      hand = last.sequence + 1
+      for entry in slice.entries where newcomers?.keys.contains(entry.key) != true {
+        try pass(entry, transaction, &counters)
+      }
+      if let last = slice.entries.last { hand = last.sequence + 1 }
     }
   }
 
+  private mutating func pass(
+    _ entry: ArrivalEntry, _ transaction: borrowing Transaction, _ counters: inout StoreCounters
+  ) throws(StoreError) {
+    var isDamaged = false
+    if hasChance(entry.key) {
+      if try tables.moveToEnd(entry, transaction) {
+        chances.insert(entry.key)
+        return
+      }
+      isDamaged = true
+    }
+    if try !tables.remove(entry, transaction) { isDamaged = true }
+    if isDamaged { counters.damagedRemovals += 1 } else { counters.evictions += 1 }
+    removalsLeft -= 1
+  }
+
+  private func hasChance(_ key: ContentKey) -> Bool {
+    guard chances.count < Self.maximumChances, !chances.contains(key) else { return false }
+    return uses?.isNoted(key) ?? false
+  }
+
   private func mustGoOn(_ transaction: borrowing Transaction) throws(StoreError) -> Bool {
-    let mostByteCount = removalsLeft > 0 ? targetByteCount : limitByteCount
-    return try tables.occupiedByteCount(transaction) > mostByteCount
+    if removalsLeft > 0, try tables.occupiedByteCount(transaction) > targetByteCount {
+      return true
+    }
+    return try exceedsLimit(transaction)
+  }
+
+  /// Whether the store would exceed its limit after the commit, which lists the pages that the
+  /// transaction frees, and those of older lists that it used, in pages of its own
+  /// (`mdb_freelist_save` in LMDB's source): eight bytes for a page that was in use before or is
+  /// now, and a few pages for the tree that holds the lists.
+  private func exceedsLimit(_ transaction: borrowing Transaction) throws(StoreError) -> Bool {
+    let byteCount = try tables.occupiedByteCount(transaction)
+    let pageByteCount = try transaction.statistics(of: .freePages).pageByteCount
+    let listedByteCount = (byteCountBefore + byteCount) / Int64(pageByteCount) * 8
+    let treeByteCount = Int64(8 * pageByteCount)
+    return byteCount + listedByteCount + treeByteCount > limitByteCount
   }
 }

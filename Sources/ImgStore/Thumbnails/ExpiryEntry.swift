@@ -66,6 +66,12 @@ struct ExpiryEntry {
       expiresAt: expiresAt, key: key, storedAt: storedAt, byteCount: byteCount, sequence: sequence)
   }
 
+  /// The same entry for a record that was given another expiry.
+  func expiring(at moment: WallTime) -> ExpiryEntry {
+    ExpiryEntry(
+      expiresAt: moment, key: key, storedAt: storedAt, byteCount: byteCount, sequence: sequence)
+  }
+
   static func encodedKey(expiresAt: WallTime, key: ContentKey) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(keyByteCount)

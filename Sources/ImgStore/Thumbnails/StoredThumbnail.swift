@@ -1,13 +1,16 @@
 package import ImgWire
 
-/// What the store knows of one of its thumbnails, without the bytes.
+/// What the store knows of one of its records, without the bytes: of a thumbnail or of an original,
+/// which is kept as it came and is described in the same words.
 package struct StoredThumbnail: Hashable, Sendable {
   package let key: ContentKey
   package let url: String
   package let thumbnail: Thumbnail
   package let storedAt: WallTime
   /// From this moment on the thumbnail is not given out any more.
-  package let expiresAt: WallTime
+  package private(set) var expiresAt: WallTime
+  /// How long it is kept from each access on; 0 where accesses change nothing.
+  package private(set) var lifetimeMilliseconds: Int64
   /// The picture it was made of.
   package let sourceFormat: ImageFormat
   package let sourceWidth: Int
@@ -15,12 +18,34 @@ package struct StoredThumbnail: Hashable, Sendable {
   /// Bytes of the body that the origin sent.
   package let sourceByteCount: Int64
 
+  package var isOriginal: Bool { key == ContentKey(originalOf: url) }
+
   func isExpired(at now: WallTime) -> Bool {
     expiresAt <= now
   }
+
+  /// The thumbnail as it is kept after an access; `nil` when that changes nothing. Nothing shortens
+  /// its life.
+  ///
+  /// Where accesses count, its expiry moves when more than a tenth of the lifetime has passed since
+  /// it was set: a thumbnail that is accessed all the time is not written all the time.
+  ///
+  /// - Parameters:
+  ///   - retention: what who accesses it asks for, with durations counted from its download.
+  ///   - now: when it is accessed, and has not expired.
+  package func extended(by retention: Retention, at now: WallTime) -> StoredThumbnail? {
+    var extended = self
+    let lifetime = max(lifetimeMilliseconds, retention.slidingMilliseconds)
+    extended.lifetimeMilliseconds = lifetime
+    extended.expiresAt = max(expiresAt, retention.expiresAt(storedAt: storedAt))
+    let moved = now.advanced(byMilliseconds: lifetime)
+    if extended.expiresAt.milliseconds(to: moved) > lifetime / 10 { extended.expiresAt = moved }
+    let isSame = extended.expiresAt == expiresAt && lifetime == lifetimeMilliseconds
+    return isSame ? nil : extended
+  }
 }
 
-/// A thumbnail on its way into the store.
+/// A thumbnail, or an original, on its way into the store.
 package struct NewThumbnail: Sendable {
   package let key: ContentKey
   package let url: String
@@ -29,14 +54,15 @@ package struct NewThumbnail: Sendable {
   package let sourceWidth: Int
   package let sourceHeight: Int
   package let sourceByteCount: Int64
-  package let expiresAt: WallTime
+  /// Its durations count from the moment at which it is stored.
+  package let retention: Retention
   /// The encoded picture.
   package let bytes: [UInt8]
 
   /// - Precondition: `bytes` is as long as `thumbnail` says.
   package init(
     key: ContentKey, url: String, thumbnail: Thumbnail, sourceFormat: ImageFormat,
-    sourceWidth: Int, sourceHeight: Int, sourceByteCount: Int64, expiresAt: WallTime,
+    sourceWidth: Int, sourceHeight: Int, sourceByteCount: Int64, retention: Retention,
     bytes: [UInt8]
   ) {
     precondition(bytes.count == thumbnail.byteCount, "a thumbnail is as long as its facts say")
@@ -47,7 +73,7 @@ package struct NewThumbnail: Sendable {
     self.sourceWidth = sourceWidth
     self.sourceHeight = sourceHeight
     self.sourceByteCount = sourceByteCount
-    self.expiresAt = expiresAt
+    self.retention = retention
     self.bytes = bytes
   }
 }
@@ -91,6 +117,8 @@ package struct StoreStatistics: Hashable, Sendable {
   package let counters: StoreCounters?
   /// Pages of the data file that are free for reuse.
   package let freePageCount: Int
+  /// What these pages occupy in the data file.
+  package let freeByteCount: Int64
   /// The length of the data file.
   package let fileByteCount: Int64
   /// Address space reserved for the data file.

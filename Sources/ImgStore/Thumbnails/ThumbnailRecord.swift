@@ -8,7 +8,7 @@ import ImgWire
 /// | offset | bytes | field |
 /// |---|---|---|
 /// | 0 | 8 | XXH3-64 of everything behind it |
-/// | 8 | 2 | version of this layout: 2; 1 was the same, in a store without an order of arrival |
+/// | 8 | 2 | version of this layout: 3; 1 and 2 had no lifetime |
 /// | 10 | 1 | format of the thumbnail, see `ImageFormat.storedNumber` |
 /// | 11 | 1 | format of the source |
 /// | 12 | 4 | bytes of URL, U |
@@ -20,22 +20,25 @@ import ImgWire
 /// | 40 | 8 | bytes of the source (signed) |
 /// | 48 | 8 | stored at (signed) |
 /// | 56 | 8 | expires at (signed) |
-/// | 64 | U | URL, UTF-8 |
-/// | 64 + U | P | encoded picture |
+/// | 64 | 8 | lifetime in milliseconds (signed); 0 where accesses change nothing |
+/// | 72 | U | URL, UTF-8 |
+/// | 72 + U | P | encoded picture |
 ///
 /// The checksum finds what the disk or a stray write has damaged. It is no defence against somebody
 /// who may write the files.
 enum ThumbnailRecord {
-  static let headerByteCount = 64
+  static let headerByteCount = 72
   private static let checksumByteCount = 8
-  private static let version: UInt16 = 2
+  /// Where the two times begin that change while a record stays: expiry and lifetime.
+  private static let expiryOffset = 56
+  private static let version: UInt16 = 3
 
   static func byteCount(of thumbnail: NewThumbnail) -> Int {
     headerByteCount + thumbnail.url.utf8.count + thumbnail.bytes.count
   }
 
   static func encode(
-    _ new: NewThumbnail, storedAt: WallTime, expiresAt: WallTime
+    _ new: NewThumbnail, storedAt: WallTime, expiresAt: WallTime, lifetimeMilliseconds: Int64
   ) -> [UInt8] {
     var body: [UInt8] = []
     body.reserveCapacity(byteCount(of: new))
@@ -51,8 +54,23 @@ enum ThumbnailRecord {
     body.append(littleEndian: new.sourceByteCount)
     body.append(littleEndian: storedAt.rawValue)
     body.append(littleEndian: expiresAt.rawValue)
+    body.append(littleEndian: lifetimeMilliseconds)
     body.append(contentsOf: new.url.utf8)
     body.append(contentsOf: new.bytes)
+    return withChecksum(body)
+  }
+
+  /// A sound record with the expiry and the lifetime of `facts` in place of its own.
+  static func copy(of record: Span<UInt8>, keptAs facts: StoredThumbnail) -> [UInt8] {
+    var body = record.extracting(checksumByteCount..<expiryOffset).copy()
+    body.reserveCapacity(record.count)
+    body.append(littleEndian: facts.expiresAt.rawValue)
+    body.append(littleEndian: facts.lifetimeMilliseconds)
+    body.append(contentsOf: record.extracting(droppingFirst: headerByteCount).copy())
+    return withChecksum(body)
+  }
+
+  private static func withChecksum(_ body: [UInt8]) -> [UInt8] {
     var record: [UInt8] = []
     record.reserveCapacity(checksumByteCount + body.count)
     record.append(littleEndian: checksum(of: body.span))
@@ -86,7 +104,8 @@ enum ThumbnailRecord {
         height: Int(record.littleEndian(at: 28, as: UInt32.self)),
         byteCount: bytes.count),
       storedAt: WallTime(rawValue: record.littleEndian(at: 48, as: Int64.self)),
-      expiresAt: WallTime(rawValue: record.littleEndian(at: 56, as: Int64.self)),
+      expiresAt: WallTime(rawValue: record.littleEndian(at: expiryOffset, as: Int64.self)),
+      lifetimeMilliseconds: record.littleEndian(at: expiryOffset + 8, as: Int64.self),
       sourceFormat: sourceFormat,
       sourceWidth: Int(record.littleEndian(at: 32, as: UInt32.self)),
       sourceHeight: Int(record.littleEndian(at: 36, as: UInt32.self)),
@@ -96,7 +115,7 @@ enum ThumbnailRecord {
   /// When the record says it expires, damaged or not; `nil` when it is too short to say.
   static func expiresAt(of record: Span<UInt8>) -> WallTime? {
     guard record.count >= headerByteCount else { return nil }
-    return WallTime(rawValue: record.littleEndian(at: 56, as: Int64.self))
+    return WallTime(rawValue: record.littleEndian(at: expiryOffset, as: Int64.self))
   }
 
   /// Where the encoded picture lies: behind the URL, up to the end.
@@ -109,6 +128,6 @@ enum ThumbnailRecord {
   }
 
   private static func checksum(of bytes: Span<UInt8>) -> UInt64 {
-    unsafe bytes.withUnsafeBufferPointer { unsafe XXH3_64bits($0.baseAddress, $0.count) }
+    unsafe bytes.withUnsafeBufferPointer { unsafe img_xxh3_64bits($0.baseAddress, $0.count) }
   }
 }

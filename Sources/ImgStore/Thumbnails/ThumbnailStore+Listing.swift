@@ -9,6 +9,8 @@ extension ThumbnailStore {
     after key: ContentKey?, limit: Int
   ) throws(StoreError) -> [StoredThumbnail] {
     var found: [StoredThumbnail] = []
+    // A list may be read for minutes, in which the file may be cut off.
+    try environment.refuseCutOffFile()
     try environment.read { transaction throws(StoreError) in
       try transaction.scan(tables.thumbnails, from: key?.bytes ?? []) { foundKey, record in
         guard found.count < limit else { return false }
@@ -40,6 +42,32 @@ extension ThumbnailStore {
     }
   }
 
+  /// Whether a thumbnail has expired at `moment` and is still there, at the cost of a look-up.
+  package func hasExpired(at moment: WallTime) throws(StoreError) -> Bool {
+    try environment.read { transaction throws(StoreError) in
+      var hasExpired = false
+      try transaction.scan(tables.expiry) { key, value throws(StoreError) in
+        hasExpired = try ExpiryEntry(key: key, value: value).expiresAt <= moment
+        return false
+      }
+      return hasExpired
+    }
+  }
+
+  /// How many thumbnails have expired at `moment` and are still there. Reads their entries of the
+  /// expiry index.
+  package func expiredCount(at moment: WallTime) throws(StoreError) -> Int {
+    try environment.read { transaction throws(StoreError) in
+      var count = 0
+      try transaction.scan(tables.expiry) { key, value throws(StoreError) in
+        guard try ExpiryEntry(key: key, value: value).expiresAt <= moment else { return false }
+        count += 1
+        return true
+      }
+      return count
+    }
+  }
+
   /// How full the store is, at the cost of a look-up however many thumbnails it has.
   package func summary() throws(StoreError) -> StoreSummary {
     try environment.read { transaction throws(StoreError) in
@@ -67,15 +95,18 @@ extension ThumbnailStore {
         oldestStoredAt = min(oldestStoredAt ?? entry.storedAt, entry.storedAt)
         return true
       }
+      let pageByteCount = try transaction.statistics(of: tables.thumbnails).pageByteCount
+      let freePageCount = try transaction.freePageCount()
       return StoreStatistics(
         summary: try summary(transaction),
         expiredCount: expiredCount,
         thumbnailByteCount: thumbnailByteCount,
         oldestStoredAt: oldestStoredAt,
         counters: uses?.counters,
-        freePageCount: try transaction.freePageCount(),
+        freePageCount: freePageCount,
+        freeByteCount: Int64(freePageCount) * Int64(pageByteCount),
         fileByteCount: Int64(try environment.fileByteCount()),
-        mapByteCount: Int64(environment.mapByteCount))
+        mapByteCount: Int64(try environment.mapByteCount))
     }
   }
 }

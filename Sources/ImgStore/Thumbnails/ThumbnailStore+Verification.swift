@@ -1,10 +1,8 @@
-extension ThumbnailStore {
-  /// Entries checked on one snapshot, and so the most that pins freed pages.
-  private static let checkedCount = 256
-
+extension SharedStore {
   /// Reads every record and every entry of the indexes, and hands what is wrong to `report`.
   ///
-  /// The store may be used meanwhile: each entry is compared with the others of its own snapshot.
+  /// The store may be used meanwhile, and replaced: each entry is compared with the others of its
+  /// own snapshot.
   ///
   /// - Parameter isRepairing: removes what is wrong, after it was reported. Thumbnails that go are
   ///   made again when they are asked for.
@@ -16,20 +14,27 @@ extension ThumbnailStore {
     for table in StoreDefect.Table.allCases {
       var next: [UInt8]? = []
       while let start = next {
-        let part = try check(table, from: start)
+        let part = try current().check(table, from: start)
         if table == .thumbnails { recordCount += part.count }
         for defect in part.defects {
           try report(defect)
-          if isRepairing { try repair(defect) }
+          if isRepairing {
+            try change { store throws(StoreError) in try store.repair(defect) }
+          }
         }
         next = part.next
       }
     }
     return recordCount
   }
+}
+
+extension ThumbnailStore {
+  /// Entries checked on one snapshot, and so the most that pins freed pages.
+  private static let checkedCount = 256
 
   /// - Returns: `next`, where to go on; `nil` at the end.
-  private func check(
+  func check(
     _ table: StoreDefect.Table, from start: [UInt8]
   ) throws(StoreError) -> (count: Int, defects: [StoreDefect], next: [UInt8]?) {
     var count = 0
@@ -53,7 +58,7 @@ extension ThumbnailStore {
     return (count, defects, next)
   }
 
-  private func repair(_ defect: StoreDefect) throws(StoreError) {
+  fileprivate func repair(_ defect: StoreDefect) throws(StoreError) {
     try change { transaction, counters throws(StoreError) in
       if try tables.repair(defect, transaction) == .damaged { counters.damagedRemovals += 1 }
     }

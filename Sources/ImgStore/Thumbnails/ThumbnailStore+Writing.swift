@@ -6,11 +6,12 @@ extension ThumbnailStore {
   /// A thumbnail replaces the one that has its key; of their expiries the later one stays. When the
   /// store then occupies more than its budget, what has expired and what was not read lately go
   /// until it occupies 70 % of it (see ``Eviction``), but none of this group: whoever is told that
-  /// a thumbnail is stored finds it. So the store may exceed its budget by the size of one group.
+  /// a thumbnail is stored finds it.
   ///
-  /// - Throws: ``StoreError/Reason/full`` when one of the thumbnails alone is larger than the
-  ///   budget, when the disk is full, or when a reader has kept so many freed pages from reuse that
-  ///   the map is. Of a group, the caller then tries each alone.
+  /// - Throws: ``StoreError/Reason/tooLarge`` when one of the thumbnails alone is larger than the
+  ///   budget, ``StoreError/Reason/full`` when they are together, when the disk is full, or when a
+  ///   reader has kept so many freed pages from reuse that the map is. Of a group, the caller then
+  ///   tries each alone.
   package func put(_ thumbnails: [NewThumbnail], at now: WallTime) throws(StoreError) {
     guard let budgetByteCount else {
       throw StoreError(
@@ -19,37 +20,33 @@ extension ThumbnailStore {
     for byteCount in thumbnails.map(ThumbnailRecord.byteCount(of:)) {
       guard byteCount <= budgetByteCount else {
         throw StoreError(
-          .mapFull, operation: "put, \(byteCount) bytes in a budget of \(budgetByteCount)",
+          .largerThanBudget, operation: "put, \(byteCount) bytes in a budget of \(budgetByteCount)",
           path: environment.directory)
       }
     }
     do throws(StoreError) {
-      try write(thumbnails, at: now, budgetByteCount: budgetByteCount)
+      try write(thumbnails, at: now)
     } catch {
-      // Eviction keeps the map from filling up, so only pages that readers pin can have filled it.
-      // Those of dead readers are free after a check; for living ones there is nothing to do.
-      guard error.code == .mapFull, try checkReaders() > 0 else { throw error }
-      try write(thumbnails, at: now, budgetByteCount: budgetByteCount)
+      let byteCount = thumbnails.reduce(0) { $0 + ThumbnailRecord.byteCount(of: $1) }
+      guard error.reason == .full, try makeRoom(byteCount: byteCount) else { throw error }
+      try write(thumbnails, at: now)
     }
   }
 
-  private func write(
-    _ thumbnails: [NewThumbnail], at now: WallTime, budgetByteCount: Int64
-  ) throws(StoreError) {
-    try change { transaction, counters throws(StoreError) in
-      let byteCountBefore = try tables.occupiedByteCount(transaction)
+  private func write(_ thumbnails: [NewThumbnail], at now: WallTime) throws(StoreError) {
+    try change(makingRoomFor: Eviction.Newcomers(thumbnails, at: now)) {
+      transaction, counters throws(StoreError) in
       for thumbnail in thumbnails {
         try tables.put(thumbnail, at: now, transaction, counting: &counters)
       }
-      // A map that is hardly larger than the budget counts instead: a commit needs pages beside
-      // those in use, for what it copies and for what it frees.
-      let mostByteCount = min(budgetByteCount, Int64(environment.mapByteCount) / 2)
-      guard try tables.occupiedByteCount(transaction) > mostByteCount else { return }
-      let eviction = Eviction(
-        tables: tables, uses: uses, spared: Set(thumbnails.map(\.key)),
-        targetByteCount: mostByteCount / 10 * 7,
-        limitByteCount: max(mostByteCount, byteCountBefore))
-      try eviction.run(at: now, transaction, counting: &counters)
+    }
+  }
+
+  /// Has thumbnails kept for as long as these accesses ask for: all of them or, when it throws,
+  /// none. Of what has gone meanwhile nothing is changed.
+  package func extend(_ accesses: [ThumbnailAccess]) throws(StoreError) {
+    try change { transaction, _ throws(StoreError) in
+      for access in accesses { try tables.extend(access, transaction) }
     }
   }
 
@@ -80,15 +77,18 @@ extension ThumbnailStore {
 
   /// Removes what has expired, longest ago first.
   ///
-  /// - Parameter limit: how many at most; other writers wait meanwhile, so it is hundreds.
+  /// - Parameter limit: how many at most; other writers wait meanwhile, so it is
+  ///   ``expiredBatchCount`` for everybody who removes all.
   /// - Returns: how many were removed; fewer than `limit` when none is left.
   package func removeExpired(at now: WallTime, limit: Int) throws(StoreError) -> Int {
     try change { transaction, counters throws(StoreError) in
-      let count = try tables.removeExpired(at: now, limit: limit, transaction)
-      counters.expiredRemovals += UInt64(count)
-      return count
+      try tables.removeExpired(at: now, limit: limit, transaction, counting: &counters)
     }
   }
+
+  /// Expired records that are removed in one transaction: so few that whoever waits for it notices
+  /// nothing.
+  package static let expiredBatchCount = 256
 
   /// Removes everything at once. The file keeps its size, its pages are free for reuse.
   package func reset() throws(StoreError) {
@@ -97,20 +97,45 @@ extension ThumbnailStore {
     }
   }
 
-  /// Runs `body` as the only writer of all processes, and adds what it counts when that is
-  /// committed.
+  /// Runs `body` as the only writer of all processes, keeps the budget, and adds what was counted
+  /// when that is committed. After the commit the store occupies no more than its budget; only one
+  /// that a larger budget had filled comes down to it in several changes.
   ///
+  /// Readers that were killed are cleared first: what they pin is then free for this change, however
+  /// long everybody else goes on. That costs a system call for each process that reads, nothing
+  /// beside a commit.
+  ///
+  /// - Parameter newcomers: what `body` puts; `nil` when it puts nothing.
   /// - Throws: ``StoreError/Reason/replaced`` when the files are no longer the store's, before
   ///   anything is written into them: while a writer waits, somebody may replace the store.
   func change<Result>(
+    makingRoomFor newcomers: Eviction.Newcomers? = nil,
     _ body: (borrowing Transaction, inout StoreCounters) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
     var counters = StoreCounters()
+    try checkReaders()
+    var chances: Set<ContentKey> = []
     let result = try environment.write { transaction throws(StoreError) in
       guard !environment.isDetached else { throw StoreError(.replaced, operation: "writing") }
-      return try body(transaction, &counters)
+      let byteCountBefore = try tables.occupiedByteCount(transaction)
+      let result = try body(transaction, &counters)
+      let eviction = Eviction(
+        tables: tables, uses: uses, newcomers: newcomers,
+        budgetByteCount: try effectiveBudgetByteCount, byteCountBefore: byteCountBefore)
+      chances = try eviction.run(transaction, counting: &counters)
+      return result
     }
     uses?.add(counters)
+    // Not before: a change that fails takes nobody's second chance.
+    for key in chances { uses?.forget(key) }
     return result
+  }
+
+  /// A map that is hardly larger than the budget counts instead: a commit needs pages beside those
+  /// in use, for what it copies and for what it frees.
+  private var effectiveBudgetByteCount: Int64 {
+    get throws(StoreError) {
+      min(budgetByteCount ?? .max, Int64(try environment.mapByteCount) / 2)
+    }
   }
 }

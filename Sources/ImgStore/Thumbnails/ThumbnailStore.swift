@@ -13,6 +13,12 @@ package import ImgWire
 /// keeps that promise only on a file system that preserves the order of writes (`lmdb.h`), which
 /// ext4 and XFS do not.
 ///
+/// After every commit the store occupies no more than its budget. The file is larger: by pages that
+/// are free but lie in pieces too small for the next thumbnail, and by those that some reader still
+/// saw when they were needed. With thumbnails of up to a 200th of the budget each it stays within a
+/// quarter above the budget, plus what is put while one reader holds one snapshot. It never becomes
+/// smaller by itself.
+///
 /// A process opens a store at most once at a time and does not use it across `fork`.
 package final class ThumbnailStore: Sendable {
   package enum Access: Sendable {
@@ -58,12 +64,42 @@ package final class ThumbnailStore: Sendable {
       options.mapByteCount = mapByteCount ?? Self.mapByteCount(budgetByteCount: budgetByteCount)
       let environment = try Environment(directory: directory, options: options)
       _ = try environment.checkReaders()
-      (tables, uses) = try environment.write { transaction throws(StoreError) in
-        let tables = try ThumbnailTables(
-          creatingIn: transaction, budgetByteCount: budgetByteCount)
-        return (tables, UsesFile.openOrCreate(directory: directory))
-      }
+      (tables, uses) = try Self.parts(of: environment, budgetByteCount: budgetByteCount)
       self.environment = environment
+    }
+  }
+
+  private typealias Parts = (tables: ThumbnailTables, uses: UsesFile?)
+
+  /// What a writer finds in a store that needs nothing to be written for it, so that whoever starts
+  /// does not wait for the writer that is at work; `nil` when something is to be created or set.
+  private static func readyParts(
+    of environment: Environment, budgetByteCount: Int64
+  ) throws(StoreError) -> Parts? {
+    guard let uses = UsesFile(directory: environment.directory) else { return nil }
+    do throws(StoreError) {
+      return try environment.read { transaction throws(StoreError) -> Parts? in
+        let tables = try ThumbnailTables(openingIn: transaction)
+        guard try tables.budgetByteCount(transaction) == budgetByteCount else { return nil }
+        return (tables, uses)
+      }
+    } catch  where error.reason == .absent {
+      return nil
+    }
+  }
+
+  /// What a writer finds, or creates.
+  private static func parts(
+    of environment: Environment, budgetByteCount: Int64
+  ) throws(StoreError) -> Parts {
+    if let ready = try readyParts(of: environment, budgetByteCount: budgetByteCount) {
+      return ready
+    }
+    return try environment.write { transaction throws(StoreError) in
+      let tables = try ThumbnailTables(creatingIn: transaction, budgetByteCount: budgetByteCount)
+      let uses = UsesFile.openOrCreate(
+        directory: environment.directory, budgetByteCount: budgetByteCount)
+      return (tables, uses)
     }
   }
 
@@ -81,9 +117,20 @@ package final class ThumbnailStore: Sendable {
 
   // MARK: - Reading
 
+  /// What of a read is noted: every picture that somebody asks for is to count once, as a hit or as
+  /// a miss, and what is asked for stays longer.
+  package enum Noting: Sendable {
+    /// The picture was asked for here and nowhere else.
+    case hitOrMiss
+    /// Who misses it here has a worker make it, whose look-up then counts.
+    case hitOnly
+    /// The request was counted before, or is none: a delivery, an export, a list.
+    case nothing
+  }
+
   /// What the store has under a key that is worth giving out at `now`.
   package func lookup(_ key: ContentKey, at now: WallTime) throws(StoreError) -> StoreLookup {
-    let found = try environment.read { transaction throws(StoreError) in
+    let found = try environment.glance { transaction throws(StoreError) in
       try tables.lookup(key, at: now, transaction)
     }
     var counters = StoreCounters()
@@ -97,7 +144,7 @@ package final class ThumbnailStore: Sendable {
     _ keys: [ContentKey], at now: WallTime
   ) throws(StoreError) -> [StoreLookup] {
     var counters = StoreCounters()
-    let found = try environment.read { transaction throws(StoreError) in
+    let found = try environment.glance { transaction throws(StoreError) in
       var found: [StoreLookup] = []
       found.reserveCapacity(keys.count)
       for key in keys {
@@ -109,6 +156,25 @@ package final class ThumbnailStore: Sendable {
     }
     uses?.add(counters)
     return found
+  }
+
+  /// What the records under some keys say of themselves, as far as they have not expired. Whether
+  /// their bytes are sound is for whoever reads them: this is for originals, which are large. Notes
+  /// their use and counts neither hits nor misses.
+  package func facts(
+    of keys: [ContentKey], at now: WallTime
+  ) throws(StoreError) -> [StoredThumbnail?] {
+    try environment.read { transaction throws(StoreError) in
+      var found: [StoredThumbnail?] = []
+      for key in keys {
+        let facts = try transaction.withValue(of: key.bytes, in: tables.thumbnails) { record in
+          ThumbnailRecord.facts(of: record, key: key).flatMap { $0.isExpired(at: now) ? nil : $0 }
+        }
+        if case .some(.some) = facts { uses?.note(key) }
+        found.append(facts ?? nil)
+      }
+      return found
+    }
   }
 
   private func note(_ lookup: StoreLookup, of key: ContentKey, in counters: inout StoreCounters) {
@@ -124,27 +190,45 @@ package final class ThumbnailStore: Sendable {
   ///
   /// `body` is short and uses no store: while it runs, pages freed by writers stay occupied.
   package func withThumbnail<Result>(
-    _ key: ContentKey, at now: WallTime,
+    _ key: ContentKey, at now: WallTime, noting: Noting = .hitOrMiss,
     _ body: (StoredThumbnail, Span<UInt8>) -> Result
   ) throws(StoreError) -> Result? {
-    let result = try environment.read { transaction throws(StoreError) in
-      try transaction.withValue(of: key.bytes, in: tables.thumbnails) { record -> Result? in
+    var result: Result?
+    let isHit = try lendThumbnail(key, at: now) { result = body($0, $1) }
+    note(isHit: isHit, of: key, noting)
+    return result
+  }
+
+  /// Not generic, because a caller in another module gets generic code, which looks up the types it
+  /// deals with at every call.
+  ///
+  /// - Returns: whether there was a hit, and so `body` ran.
+  private func lendThumbnail(
+    _ key: ContentKey, at now: WallTime, _ body: (StoredThumbnail, Span<UInt8>) -> Void
+  ) throws(StoreError) -> Bool {
+    try environment.glance { transaction throws(StoreError) in
+      try tables.withRecord(of: key, transaction) { record in
         guard let facts = ThumbnailRecord.verifiedFacts(of: record, key: key),
           !facts.isExpired(at: now)
-        else { return nil }
-        uses?.note(key)
-        return body(facts, record.extracting(last: facts.thumbnail.byteCount))
-      }
+        else { return false }
+        body(facts, record.extracting(last: facts.thumbnail.byteCount))
+        return true
+      } ?? false
     }
+  }
+
+  private func note(isHit: Bool, of key: ContentKey, _ noting: Noting) {
     var counters = StoreCounters()
-    guard let result = result ?? nil else {
+    switch (noting, isHit) {
+    case (.hitOrMiss, true), (.hitOnly, true):
+      uses?.note(key)
+      counters.hits = 1
+    case (.hitOrMiss, false):
       counters.misses = 1
-      uses?.add(counters)
-      return nil
+    case (.hitOnly, false), (.nothing, _):
+      return
     }
-    counters.hits = 1
     uses?.add(counters)
-    return result
   }
 
   // MARK: - The environment

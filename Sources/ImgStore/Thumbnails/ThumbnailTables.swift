@@ -15,8 +15,8 @@ struct ThumbnailTables: Sendable {
   /// The older schema whose records were dropped by opening; `nil` when there was none.
   let replacedSchema: UInt32?
 
-  /// 2 has the order of arrival.
-  static let version = SchemaVersion(number: 2)
+  /// 2 has the order of arrival, 3 records with a lifetime.
+  static let version = SchemaVersion(number: 3)
   private static let budgetKey = Array("budget".utf8)
 
   /// Opens the tables, and creates what does not exist yet. Records of an older schema are dropped:
@@ -33,9 +33,7 @@ struct ThumbnailTables: Sendable {
     arrivals = try transaction.openDatabase("arrivals", isCreated: true)
     if replacedSchema != nil { try clear(transaction) }
     if try self.budgetByteCount(transaction) != budgetByteCount {
-      var value: [UInt8] = []
-      value.append(littleEndian: budgetByteCount)
-      try transaction.put(value, for: Self.budgetKey, in: meta)
+      try setBudget(budgetByteCount, transaction)
     }
   }
 
@@ -69,10 +67,23 @@ struct ThumbnailTables: Sendable {
     } ?? 0
   }
 
+  /// Writes the budget there is, which changes nothing but is a change to commit.
+  func renewBudget(_ transaction: borrowing Transaction) throws(StoreError) {
+    try setBudget(try budgetByteCount(transaction), transaction)
+  }
+
+  private func setBudget(
+    _ byteCount: Int64, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    var value: [UInt8] = []
+    value.append(littleEndian: byteCount)
+    try transaction.put(value, for: Self.budgetKey, in: meta)
+  }
+
   func lookup(
     _ key: ContentKey, at now: WallTime, _ transaction: borrowing Transaction
   ) throws(StoreError) -> StoreLookup {
-    try transaction.withValue(of: key.bytes, in: thumbnails) { record in
+    try withRecord(of: key, transaction) { record in
       guard let facts = ThumbnailRecord.verifiedFacts(of: record, key: key) else {
         return .stale(.corrupt)
       }
@@ -80,18 +91,34 @@ struct ThumbnailTables: Sendable {
     } ?? .miss
   }
 
-  /// Stores a thumbnail in place of any that had its key. Of two expiries the later one stays.
+  /// Lends a record to `body`, good or not; `nil` when there is none.
+  func withRecord<Result>(
+    of key: ContentKey, _ transaction: borrowing Transaction,
+    _ body: (Span<UInt8>) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result? {
+    try key.withBytes { bytes throws(StoreError) in
+      try transaction.withValue(of: bytes, in: thumbnails, body)
+    }
+  }
+
+  /// Stores a thumbnail in place of any that had its key. Of two expiries the later one stays, of
+  /// two lifetimes the longer one.
   func put(
     _ new: NewThumbnail, at now: WallTime, _ transaction: borrowing Transaction,
     counting counters: inout StoreCounters
   ) throws(StoreError) {
     let key = new.key.bytes
-    var expiresAt = new.expiresAt
+    var expiresAt = new.retention.expiresAt(storedAt: now)
+    var lifetime = new.retention.slidingMilliseconds
     let replaced = try lookup(new.key, at: now, transaction)
-    if case .hit(let facts) = replaced { expiresAt = max(expiresAt, facts.expiresAt) }
+    if case .hit(let facts) = replaced {
+      expiresAt = max(expiresAt, facts.expiresAt)
+      lifetime = max(lifetime, facts.lifetimeMilliseconds)
+    }
     if case .stale(let staleness) = replaced { counters.countRemoval(of: staleness) }
     if replaced != .miss { try remove(new.key, transaction) }
-    let record = ThumbnailRecord.encode(new, storedAt: now, expiresAt: expiresAt)
+    let record = ThumbnailRecord.encode(
+      new, storedAt: now, expiresAt: expiresAt, lifetimeMilliseconds: lifetime)
     try transaction.put(record, for: key, in: thumbnails)
     let expiryEntry = ExpiryEntry(
       expiresAt: expiresAt, key: new.key, storedAt: now, byteCount: Int64(new.bytes.count),
@@ -110,9 +137,7 @@ struct ThumbnailTables: Sendable {
   func remove(
     _ key: ContentKey, _ transaction: borrowing Transaction
   ) throws(StoreError) -> Bool {
-    let found = try transaction.withValue(of: key.bytes, in: thumbnails) { record in
-      ThumbnailRecord.expiresAt(of: record)
-    }
+    let found = try withRecord(of: key, transaction) { ThumbnailRecord.expiresAt(of: $0) }
     guard let statedExpiry = found else { return false }
     try removeEntries(of: key, statedExpiry: statedExpiry, transaction)
     try transaction.delete(key.bytes, from: thumbnails)
@@ -148,9 +173,10 @@ struct ThumbnailTables: Sendable {
       found = try expiryEntry(of: key, expiresAt: statedExpiry, transaction)
     }
     if found == nil {
-      try transaction.scan(expiry) { entryKey, value throws(StoreError) in
-        let entry = try ExpiryEntry(key: entryKey, value: value)
-        if entry.key == key { found = entry }
+      try transaction.scan(expiry) { entryKey, value in
+        // What is no entry is not the one sought.
+        let entry = try? ExpiryEntry(key: entryKey, value: value)
+        if entry?.key == key { found = entry }
         return found == nil
       }
     }

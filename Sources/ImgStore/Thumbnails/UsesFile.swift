@@ -1,4 +1,5 @@
 import ImgSystem
+import Synchronization
 
 /// The file `uses` beside the environment: what every process notes of how a store is used, so that
 /// a read writes nothing into LMDB and waits for nobody.
@@ -8,30 +9,40 @@ import ImgSystem
 /// | offset | bytes | field |
 /// |---|---|---|
 /// | 0 | 8 | magic |
-/// | 8 | 8 | version of this layout: 1 |
-/// | 16 | 8 | number of slots: 1,048,576 |
+/// | 8 | 8 | version of this layout: 2; 1 had a fixed number of slots, which held 0 or 1 |
+/// | 16 | 8 | number of slots, a power of two |
+/// | 24 | 8 | 1 once another file has taken the place of this one, else 0 |
 /// | 64 × n | 8 | a counter, for n from 1 to 6, each in a cache line of its own |
-/// | 4,096 | 1 each | slots: 1 when a record whose key falls on it was read, else 0 |
+/// | 4,096 | 1 each | slots: the mark of the record on it that was read last, 0 for none |
 ///
-/// Keys that share a slot share its use, and the first of them that eviction comes by takes it. So
-/// the more records there are for each slot, the more of those that were read go with those that
-/// were not; nothing else depends on it. Whatever is in the file, a store answers the same.
+/// Keys that share a slot displace each other's marks, so of the records that were read some are
+/// taken for unread: with a store full of 8 KiB thumbnails one in eighty when a fifth of all were
+/// read, one in sixteen when all were. The other error, to take an unread record for read, needs
+/// equal marks, which one pair in 255 has. Whatever is in the file, a store answers the same.
+///
+/// There is a slot for each KiB of the store's budget. A larger budget needs a larger file, which
+/// its first writer puts in place of the old one; whoever has that mapped sees so by its header, at
+/// the next note, and goes on with the new one. What is counted in that moment is lost, and all
+/// marks are: until the new room is used up nobody asks for them. A smaller budget keeps the file.
 final class UsesFile: Sendable {
   static let name = "uses"
-  /// More than the default budget has pages, so keys that share a slot are few. A power of two.
-  static let slotCount = 1 << 20
-  static let byteCount = headerByteCount + slotCount
+  /// Enough for any small store; the file then has 68 KiB.
+  static let minimumSlotCount = 1 << 16
+  /// For a budget of 1 TiB; beyond that keys share slots more often.
+  static let maximumSlotCount = 1 << 30
 
+  private static let budgetByteCountOfSlot: Int64 = 1_024
   private static let headerByteCount = 4_096
   /// "imgctl-u" as its eight bytes lie in the file of a little-endian machine.
   private static let magic: UInt64 = 0x752D_6C74_6367_6D69
-  private static let version: UInt64 = 1
+  private static let version: UInt64 = 2
   private static let wordsInLine = 8
 
   private enum HeaderWord {
     static let magic = 0
     static let version = 1
     static let slotCount = 2
+    static let isReplaced = 3
   }
 
   /// Numbers are added, never reused.
@@ -42,58 +53,119 @@ final class UsesFile: Sendable {
     var word: Int { rawValue * wordsInLine }
   }
 
+  private let directory: String
   private let file: MappedFile
+  let slotCount: Int
+  /// The file that has taken the place of this one, once this process has seen that.
+  private let successor = AtomicLazyReference<UsesFile>()
 
   /// Maps the file of the store in `directory`; `nil` when there is none that this process may
   /// write, or it is none of this layout. Then nothing is noted.
-  init?(directory: String) {
+  convenience init?(directory: String) {
+    let path = Self.path(in: directory)
     guard
-      let file = try? MappedFile(path: Self.path(in: directory), byteCount: Self.byteCount),
-      file.word(HeaderWord.magic) == Self.magic, file.word(HeaderWord.version) == Self.version,
-      file.word(HeaderWord.slotCount) == UInt64(Self.slotCount)
+      let file = try? MappedFile(path: path, whereByteCount: { $0 > Self.headerByteCount }),
+      file.word(HeaderWord.magic) == Self.magic, file.word(HeaderWord.version) == Self.version
     else { return nil }
-    self.file = file
+    let slotCount = file.byteCount - Self.headerByteCount
+    guard slotCount.nonzeroBitCount == 1,
+      file.word(HeaderWord.slotCount) == UInt64(slotCount)
+    else { return nil }
+    self.init(file, directory: directory)
   }
 
-  private init(_ file: MappedFile) {
+  private init(_ file: MappedFile, directory: String) {
     self.file = file
+    self.directory = directory
+    slotCount = file.byteCount - Self.headerByteCount
   }
 
-  /// The file of the store in `directory`, created anew when there is none of this layout; `nil`
-  /// when that fails, as on a full disk: a store without it evicts in the order of arrival.
+  /// The file of the store in `directory`, made anew when there is none of this layout with slots
+  /// enough for the budget; `nil` when that fails, as on a full disk: a store without it evicts in
+  /// the order of arrival.
+  ///
+  /// All its room is taken at once, a thousandth of the budget: on a full disk, to touch a page
+  /// that has none yet is the death of the process.
   ///
   /// - Precondition: the caller is the store's only writer of all processes.
-  static func openOrCreate(directory: String) -> UsesFile? {
-    if let existing = UsesFile(directory: directory) { return existing }
-    let created = try? MappedFile.create(path: path(in: directory), byteCount: byteCount) { file in
+  static func openOrCreate(directory: String, budgetByteCount: Int64) -> UsesFile? {
+    let existing = UsesFile(directory: directory)
+    let slotCount = slotCount(budgetByteCount: budgetByteCount)
+    if let existing, existing.slotCount >= slotCount { return existing }
+    let created = try? MappedFile.create(
+      path: path(in: directory), byteCount: headerByteCount + slotCount
+    ) { file in
       file.setWord(HeaderWord.version, to: version)
       file.setWord(HeaderWord.slotCount, to: UInt64(slotCount))
       file.setWord(HeaderWord.magic, to: magic)
     }
-    return created.map(UsesFile.init)
+    guard let created else { return existing }
+    let uses = UsesFile(created, directory: directory)
+    if let existing {
+      existing.file.setWord(HeaderWord.isReplaced, to: 1)
+      uses.add(existing.ownCounters)
+    }
+    return uses
+  }
+
+  /// The number of slots for a budget: a power of two.
+  static func slotCount(budgetByteCount: Int64) -> Int {
+    var slotCount = minimumSlotCount
+    while slotCount < maximumSlotCount,
+      Int64(slotCount) < budgetByteCount / budgetByteCountOfSlot
+    {
+      slotCount *= 2
+    }
+    return slotCount
+  }
+
+  /// This file or, once another has taken its place, that one.
+  private var current: UsesFile {
+    guard file.word(HeaderWord.isReplaced) != 0 else { return self }
+    if let known = successor.load() { return known.current }
+    // Only a larger one takes a place, so no file follows itself.
+    guard let found = UsesFile(directory: directory), found.slotCount > slotCount else {
+      return self
+    }
+    return successor.storeIfNil(found).current
   }
 
   // MARK: - Uses
 
-  /// Notes that a record was read. Only the first time writes, so that the cache lines of what is
-  /// read often stay shared by all processors.
+  /// Notes that a record was read. Nothing is written when that is noted already, so that the cache
+  /// lines of what is read often stay shared by all processors.
   func note(_ key: ContentKey) {
-    let slot = Self.slot(of: key)
-    if file.byte(slot) == 0 { file.setByte(slot, to: 1) }
+    let uses = current
+    let (slot, mark) = (uses.slot(of: key), Self.mark(of: key))
+    if uses.file.byte(slot) != mark { uses.file.setByte(slot, to: mark) }
   }
 
-  /// Whether a record was read since this was asked of its slot last.
-  func take(_ key: ContentKey) -> Bool {
-    let slot = Self.slot(of: key)
-    guard file.byte(slot) != 0 else { return false }
-    // A use noted between the two lines is lost; it was as late as one before them.
-    file.setByte(slot, to: 0)
-    return true
+  /// Whether a record was read since this was last forgotten.
+  func isNoted(_ key: ContentKey) -> Bool {
+    let uses = current
+    return uses.file.byte(uses.slot(of: key)) == Self.mark(of: key)
+  }
+
+  /// Forgets that a record was read; a use noted meanwhile is lost with the others.
+  func forget(_ key: ContentKey) {
+    let uses = current
+    if uses.isNoted(key) { uses.file.setByte(uses.slot(of: key), to: 0) }
+  }
+
+  private func slot(of key: ContentKey) -> Int {
+    Self.headerByteCount + Int(truncatingIfNeeded: key.leadingBits) & (slotCount - 1)
+  }
+
+  /// From bits that choose no slot; never 0.
+  private static func mark(of key: ContentKey) -> UInt8 {
+    max(1, UInt8(truncatingIfNeeded: key.leadingBits >> 56))
   }
 
   // MARK: - Counters
 
-  var counters: StoreCounters {
+  var counters: StoreCounters { current.ownCounters }
+
+  private var ownCounters: StoreCounters {
     var counters = StoreCounters()
     counters.hits = count(of: .hits)
     counters.misses = count(of: .misses)
@@ -106,12 +178,13 @@ final class UsesFile: Sendable {
 
   /// Adds what a process has counted; at most one addition in memory for each counter.
   func add(_ counters: StoreCounters) {
-    add(counters.hits, to: .hits)
-    add(counters.misses, to: .misses)
-    add(counters.stores, to: .stores)
-    add(counters.evictions, to: .evictions)
-    add(counters.expiredRemovals, to: .expiredRemovals)
-    add(counters.damagedRemovals, to: .damagedRemovals)
+    let uses = current
+    uses.add(counters.hits, to: .hits)
+    uses.add(counters.misses, to: .misses)
+    uses.add(counters.stores, to: .stores)
+    uses.add(counters.evictions, to: .evictions)
+    uses.add(counters.expiredRemovals, to: .expiredRemovals)
+    uses.add(counters.damagedRemovals, to: .damagedRemovals)
   }
 
   private func count(of counter: Counter) -> UInt64 {
@@ -120,10 +193,6 @@ final class UsesFile: Sendable {
 
   private func add(_ amount: UInt64, to counter: Counter) {
     if amount > 0 { file.add(amount, toWord: counter.word) }
-  }
-
-  private static func slot(of key: ContentKey) -> Int {
-    headerByteCount + Int(truncatingIfNeeded: key.leadingBits) & (slotCount - 1)
   }
 
   private static func path(in directory: String) -> String {

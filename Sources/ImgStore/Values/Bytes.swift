@@ -2,35 +2,32 @@
 /// comparison then sorts them as numbers, little-endian in values.
 extension [UInt8] {
   mutating func append(littleEndian value: some FixedWidthInteger) {
-    for shift in stride(from: 0, to: value.bitWidth, by: 8) {
-      append(UInt8(truncatingIfNeeded: value >> shift))
-    }
+    append(bytesOf: value.littleEndian)
   }
 
   mutating func append(bigEndian value: some FixedWidthInteger) {
-    for shift in stride(from: value.bitWidth - 8, through: 0, by: -8) {
-      append(UInt8(truncatingIfNeeded: value >> shift))
-    }
+    append(bytesOf: value.bigEndian)
+  }
+
+  /// In the order in which they lie in memory.
+  private mutating func append(bytesOf value: some FixedWidthInteger) {
+    unsafe Swift.withUnsafeBytes(of: value) { unsafe append(contentsOf: $0) }
   }
 }
 
 extension Span<UInt8> {
   /// - Precondition: the integer lies within the span.
-  func littleEndian<Value: FixedWidthInteger>(at offset: Int, as _: Value.Type) -> Value {
-    var value: Value = 0
-    for index in (0..<MemoryLayout<Value>.size).reversed() {
-      value = value << 8 | Value(truncatingIfNeeded: self[offset + index])
-    }
-    return value
+  func littleEndian<Value: FixedWidthInteger & BitwiseCopyable>(
+    at offset: Int, as type: Value.Type
+  ) -> Value {
+    Value(littleEndian: unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: type))
   }
 
   /// - Precondition: the integer lies within the span.
-  func bigEndian<Value: FixedWidthInteger>(at offset: Int, as _: Value.Type) -> Value {
-    var value: Value = 0
-    for index in 0..<MemoryLayout<Value>.size {
-      value = value << 8 | Value(truncatingIfNeeded: self[offset + index])
-    }
-    return value
+  func bigEndian<Value: FixedWidthInteger & BitwiseCopyable>(
+    at offset: Int, as type: Value.Type
+  ) -> Value {
+    Value(bigEndian: unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: type))
   }
 
   /// A copy of the bytes in `range` as text; bytes that are not UTF-8 become U+FFFD.

@@ -1,3 +1,5 @@
+import ImgSystem
+
 /// Why the store or the journal did not do what it was asked.
 ///
 /// The code keeps its spelling in C, so that it can be looked up in `lmdb.h` or `errno(3)`; the
@@ -9,6 +11,8 @@ package struct StoreError: Error, Hashable, Sendable {
     case absent
     /// No room: the map, the disk, the quota or the allowed size of a file is used up.
     case full
+    /// The thumbnail alone is larger than the budget; others may find room.
+    case tooLarge
     /// The directory or its file system does not let this process do that.
     case notPermitted
     /// A newer release has written the directory.
@@ -45,6 +49,11 @@ package struct StoreError: Error, Hashable, Sendable {
     self.content = content
   }
 
+  /// A system call of another module that failed.
+  init(_ error: SystemError) {
+    self.init(Code(rawValue: error.code), operation: error.operation)
+  }
+
   /// The same error with the place where it happened.
   func at(_ path: String, content: Content) -> StoreError {
     StoreError(code, operation: operation, path: path, content: content)
@@ -53,18 +62,20 @@ package struct StoreError: Error, Hashable, Sendable {
   package var reason: Reason {
     switch code {
     case .noSuchFile: .absent
+    case .largerThanBudget: .tooLarge
     case .mapFull, .noSpace, .quotaExceeded, .fileTooLarge, .inputOutput: .full
     case .readOnlyFileSystem, .accessDenied, .notPermitted: .notPermitted
     case .versionMismatch: .newerVersion
     case .readersFull: .tooManyReaders
-    case .corrupted, .invalid, .pageNotFound, .panic: .damaged
+    // The last when `mdb_stat`, which keeps it to itself, met one of the others.
+    case .corrupted, .invalid, .pageNotFound, .panic, .cutOff, .badTransaction: .damaged
     case .replaced: .replaced
     default: .failed
     }
   }
 
   /// Whether room is what lacks; the outcome of a URL then is `store_full`.
-  package var isFull: Bool { reason == .full }
+  package var isFull: Bool { reason == .full || reason == .tooLarge }
 }
 
 extension StoreError: CustomStringConvertible {
@@ -75,6 +86,7 @@ extension StoreError: CustomStringConvertible {
       switch reason {
       case .absent: "\(place) does not exist yet"
       case .full: "\(place) is full, or its disk is"
+      case .tooLarge: "the thumbnail is larger than all that \(place) may hold"
       case .notPermitted: "\(place) may not be used that way by this user"
       case .newerVersion: "\(place) was written by a newer release of imgctl"
       case .tooManyReaders: "\(place) has too many readers at once"
@@ -82,8 +94,11 @@ extension StoreError: CustomStringConvertible {
       case .replaced: "\(place) was removed or replaced while it was in use; try again"
       case .failed: "\(place) failed"
       }
-    return "\(sentence) (\(operation): \(code.name), \(code.explanation))"
+    return "\(sentence) (\(cause))"
   }
+
+  /// What failed, for those who look it up.
+  var cause: String { "\(operation): \(code.name), \(code.explanation)" }
 
   /// What to do about damaged files, and what that costs.
   private var remedy: String {

@@ -23,6 +23,7 @@ extension StoreError.Code {
   static let mapFull = Self(rawValue: MDB_MAP_FULL)
   static let readersFull = Self(rawValue: MDB_READERS_FULL)
   static let mapResized = Self(rawValue: MDB_MAP_RESIZED)
+  static let badTransaction = Self(rawValue: MDB_BAD_TXN)
   static let badValueSize = Self(rawValue: MDB_BAD_VALSIZE)
 
   static let noSuchFile = Self(rawValue: ENOENT)
@@ -39,7 +40,11 @@ extension StoreError.Code {
   static let busy = Self(rawValue: EBUSY)
   /// The files that are open are no longer those in the directory.
   static let replaced = Self(rawValue: ESTALE)
+  /// The data file ends before its last page.
+  static let cutOff = Self(rawValue: ENODATA)
   static let outOfMemory = Self(rawValue: ENOMEM)
+  /// A thumbnail that no store of the budget could hold.
+  static let largerThanBudget = Self(rawValue: EMSGSIZE)
 
   /// The code as C spells it, such as `MDB_MAP_FULL` or `ENOSPC`.
   package var name: String {
@@ -75,6 +80,8 @@ extension StoreError.Code {
     EINVAL: "EINVAL",
     EIO: "EIO",
     EMFILE: "EMFILE",
+    EMSGSIZE: "EMSGSIZE",
+    ENODATA: "ENODATA",
     ENOENT: "ENOENT",
     ENOMEM: "ENOMEM",
     ENOSPC: "ENOSPC",

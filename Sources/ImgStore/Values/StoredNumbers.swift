@@ -16,11 +16,18 @@ extension ImageFormat {
     }
   }
 
-  private static let byStoredNumber = Dictionary(
-    uniqueKeysWithValues: allCases.map { ($0.storedNumber, $0) })
-
   init?(storedNumber: UInt8) {
-    guard let format = Self.byStoredNumber[storedNumber] else { return nil }
-    self = format
+    switch storedNumber {
+    case 1: self = .jpeg
+    case 2: self = .png
+    case 3: self = .webp
+    case 4: self = .gif
+    case 5: self = .tiff
+    case 6: self = .heif
+    case 7: self = .avif
+    case 8: self = .jxl
+    case 9: self = .svg
+    default: return nil
+    }
   }
 }

@@ -1,0 +1,132 @@
+extension Environment {
+  /// Copies every table into a new environment in `directory`, without free pages, while others
+  /// write here as ever. Then, as the only writer, brings the copy up to date and runs `replace`,
+  /// for which the copy is complete, on the disk and closed.
+  ///
+  /// The writers wait as long as it takes to walk all keys and to have on the disk what has changed,
+  /// not to copy all values. The walk took 4 to 8 ms for 65,000 records of 6 KB, of which
+  /// `mdb_env_copy2` with `MDB_CP_COMPACT` took 1.2 to 1.8 s to make a copy.
+  ///
+  /// - Parameter directory: is created; there is none of that name.
+  /// - Throws: ``StoreError/Reason/replaced`` when the files here are no longer those in the
+  ///   directory; `MDB_MAP_RESIZED` when another process has grown the map meanwhile, which the
+  ///   next transaction follows.
+  func replaceByCopy(
+    in directory: String, _ replace: () throws(StoreError) -> Void
+  ) throws(StoreError) {
+    do throws(StoreError) {
+      let tables = try namedTables()
+      try whileMapStays { () throws(StoreError) in
+        // What is committed while the copy is made is caught up with before others have to wait.
+        let first = try unsafe Transaction(environment: handle, isReadOnly: true)
+        try copy(tables, of: first, to: directory)
+        let second = try unsafe Transaction(environment: handle, isReadOnly: true)
+        try bringUpToDate(directory, tables, from: first, to: second)
+        first.abort()
+        let last = try unsafe Transaction(environment: handle, isReadOnly: false)
+        guard !isDetached else { throw StoreError(.replaced, operation: "copying") }
+        try bringUpToDate(directory, tables, from: second, to: last)
+        second.abort()
+        try replace()
+        last.abort()
+      }
+    } catch {
+      throw error.path.isEmpty ? error.at(self.directory, content: content) : error
+    }
+  }
+
+  /// A table with the name by which a copy has it.
+  private struct NamedTable {
+    let name: String
+    let database: Database
+  }
+
+  /// All tables that have names, opened for the transactions that follow.
+  private func namedTables() throws(StoreError) -> [NamedTable] {
+    try read { transaction throws(StoreError) in
+      var names: [String] = []
+      try transaction.scan(.directory) { name, _ in
+        names.append(String(decoding: name.copy(), as: UTF8.self))
+        return true
+      }
+      var tables: [NamedTable] = []
+      for name in names {
+        let database = try transaction.openDatabase(name, isCreated: false)
+        tables.append(NamedTable(name: name, database: database))
+      }
+      return tables
+    }
+  }
+
+  /// The environment of a copy. Each step opens it and closes it again: closing destroys the locks
+  /// in its lock file if nobody else has it open, and so must come before it is anybody else's.
+  private func openCopy(in directory: String) throws(StoreError) -> Environment {
+    var options = Options(content: content)
+    options.durability = .none
+    options.mapByteCount = try mapByteCount
+    return try Environment(directory: directory, options: options)
+  }
+
+  private func copy(
+    _ tables: [NamedTable], of snapshot: borrowing Transaction, to directory: String
+  ) throws(StoreError) {
+    let copy = try openCopy(in: directory)
+    for table in tables {
+      var next: [UInt8]? = []
+      while let start = next {
+        next = try copy.write { transaction throws(StoreError) in
+          let database = try transaction.openDatabase(table.name, isCreated: true)
+          return try Self.append(
+            table.database, of: snapshot, from: start, to: database, transaction)
+        }
+      }
+    }
+    try copy.sync()
+  }
+
+  /// What one transaction of a copy takes: a writer holds its pages in memory until it commits.
+  private static let copiedByteCount = 16 << 20
+
+  /// Appends the entries of a table from `start` on to another one.
+  ///
+  /// - Returns: where to go on; `nil` at the end.
+  private static func append(
+    _ source: Database, of snapshot: borrowing Transaction, from start: [UInt8],
+    to database: Database, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> [UInt8]? {
+    var byteCount = 0
+    var next: [UInt8]?
+    try snapshot.scan(source, from: start) { key, value throws(StoreError) in
+      guard byteCount < copiedByteCount else {
+        next = key.copy()
+        return false
+      }
+      try transaction.append(value, for: key, in: database)
+      byteCount += key.count + value.count
+      return true
+    }
+    return next
+  }
+
+  /// Makes a copy of the older of two snapshots one of the newer.
+  private func bringUpToDate(
+    _ directory: String, _ tables: [NamedTable], from older: borrowing Transaction,
+    to newer: borrowing Transaction
+  ) throws(StoreError) {
+    let copy = try openCopy(in: directory)
+    try copy.write { transaction throws(StoreError) in
+      for table in tables {
+        let database = try transaction.openDatabase(table.name, isCreated: true)
+        try newer.compare(
+          table.database, with: older,
+          changed: { key, value throws(StoreError) in
+            try transaction.put(value, for: key, in: database)
+          },
+          removed: { key throws(StoreError) in
+            try transaction.delete(key, from: database)
+          })
+      }
+    }
+    try copy.sync()
+  }
+}

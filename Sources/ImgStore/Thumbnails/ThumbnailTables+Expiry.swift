@@ -1,0 +1,38 @@
+import ImgWire
+
+/// How a record comes to live longer.
+extension ThumbnailTables {
+  /// Has a thumbnail kept for as long as an access asks for, in its record and in the indexes. One
+  /// that is gone, or that had expired when it was accessed, stays as it is; so does one that the
+  /// index of expiry does not know, which is for ``ThumbnailStore/verify(isRepairing:_:)``.
+  func extend(
+    _ access: ThumbnailAccess, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    let key = access.key.bytes
+    let found = try transaction.withValue(of: key, in: thumbnails) { record in
+      extended(record, by: access)
+    }
+    guard let (before, after, record) = found ?? nil,
+      let entry = try expiryEntry(of: access.key, expiresAt: before, transaction)
+    else { return }
+    try transaction.put(record, for: key, in: thumbnails)
+    guard after != before else { return }
+    let moved = entry.expiring(at: after)
+    try transaction.delete(entry.encodedKey, from: expiry)
+    try transaction.put(moved.encodedValue, for: moved.encodedKey, in: expiry)
+    let arrival = ArrivalEntry(sequence: entry.sequence, key: access.key, expiresAt: after)
+    try transaction.put(arrival.encodedValue, for: arrival.encodedKey, in: arrivals)
+  }
+
+  /// The expiry of a record, the one it gets, and the record with it; `nil` when it stays.
+  private func extended(
+    _ record: Span<UInt8>, by access: ThumbnailAccess
+  ) -> (before: WallTime, after: WallTime, record: [UInt8])? {
+    guard let facts = ThumbnailRecord.verifiedFacts(of: record, key: access.key),
+      !facts.isExpired(at: access.moment),
+      let extended = facts.extended(by: access.retention, at: access.moment)
+    else { return nil }
+    let copy = ThumbnailRecord.copy(of: record, keptAs: extended)
+    return (facts.expiresAt, extended.expiresAt, copy)
+  }
+}

@@ -1,0 +1,203 @@
+import FoundationEssentials
+import Glibc
+import ImgWire
+import Testing
+
+@testable import ImgStore
+
+/// Copies without free pages that take a store's place.
+@Suite(.timeLimit(.minutes(5)))
+struct CompactionTests {
+  private let directory: TemporaryDirectory
+  private let path: String
+  private let shared: SharedStore
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    path = directory.path + "/store"
+    shared = try SharedStore(directory: path, access: CompactionTraffic.access)
+  }
+
+  private var names: [String] {
+    get throws { try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() }
+  }
+
+  private func put(_ numbers: Range<Int>, byteCount: Int = 10_000) throws {
+    let thumbnails = try numbers.map { try NewThumbnail(large: $0, byteCount: byteCount) }
+    try shared.change { store throws(StoreError) in try store.put(thumbnails, at: .now) }
+  }
+
+  private func remove(_ numbers: Range<Int>) throws {
+    let keys = try numbers.map { try ContentKey(picture: $0) }
+    _ = try shared.change { store throws(StoreError) in try store.remove(keys) }
+  }
+
+  @Test func `a compacted store holds the same in a smaller file, and counts on`() throws {
+    try put(0..<600)
+    try remove(100..<600)
+    #expect(try shared.current().bytes(ofPicture: 7)?.count == 10_000)
+    #expect(unsafe chmod(path, 0o750) == 0)
+    #expect(unsafe chmod(path + "/data.mdb", 0o640) == 0)
+    let old = try shared.current()
+    let before = try old.statistics(at: .now)
+
+    let compaction = try shared.compact()
+    #expect(old.isDetached)
+    let after = try shared.current().statistics(at: .now)
+    #expect(compaction.byteCountBefore == before.fileByteCount)
+    #expect(compaction.byteCountAfter == after.fileByteCount)
+    #expect(after.fileByteCount < before.fileByteCount / 3)
+    // Those that the copy's own commits leave.
+    #expect(after.freePageCount < 20)
+    #expect(
+      after.summary
+        == StoreSummary(
+          entryCount: 100, occupiedByteCount: after.summary.occupiedByteCount,
+          budgetByteCount: 512 << 20))
+    #expect(after.counters == before.counters)
+    #expect(after.mapByteCount == before.mapByteCount)
+    for number in 0..<100 {
+      #expect(try shared.current().bytes(ofPicture: number)?.count == 10_000)
+    }
+    #expect(try shared.verify(isRepairing: false) { Issue.record("\($0)") } == 100)
+    #expect(try names == ["store", "store.lock"])
+    var status = stat()
+    #expect(unsafe stat(path, &status) == 0)
+    #expect(status.st_mode & 0o777 == 0o750)
+    #expect(unsafe stat(path + "/data.mdb", &status) == 0)
+    #expect(status.st_mode & 0o777 == 0o640)
+  }
+
+  @Test func `an empty store is compacted, too, and again`() throws {
+    for _ in 0..<3 { _ = try shared.compact() }
+    try put(0..<1)
+    _ = try shared.compact()
+    #expect(try shared.current().bytes(ofPicture: 0) != nil)
+  }
+
+  @Test func `a store that a symbolic link names stays where it is`() async throws {
+    let link = directory.path + "/link"
+    #expect(unsafe symlink(path, link) == 0)
+    try put(0..<3)
+    await #expect(processExitsWith: .success) { [link = link as String] in
+      let linked = try SharedStore(
+        directory: link, access: CompactionTraffic.access)
+      _ = try linked.compact()
+      _exit(try linked.current().bytes(ofPicture: 2) == nil ? 1 : 0)
+    }
+    #expect(try names == ["link", "store", "store.lock"])
+    #expect(try shared.current().bytes(ofPicture: 2) != nil)
+  }
+
+  @Test func `a reader compacts nothing`() throws {
+    let error = try #require(throws: StoreError.self) {
+      try SharedStore(directory: path, access: .readOnly).compact()
+    }
+    #expect(error.reason == .notPermitted)
+  }
+
+  @Test(.enabled(if: geteuid() == 0, "only root can give a directory away"))
+  func `another user's store is left alone`() throws {
+    #expect(unsafe chown(path, 65_534, 65_534) == 0)
+    let error = try #require(throws: StoreError.self) { try shared.compact() }
+    #expect(error.reason == .notPermitted)
+    #expect(error.path == path)
+    #expect(try names == ["store"])
+  }
+
+  @Test func `a store that is let go of when it was replaced leaves no file open`() async throws {
+    try put(0..<1)
+    shared.releaseIfDetached()
+    weak let old = try shared.current()
+    #expect(old != nil)
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      _ = try SharedStore(directory: path, access: CompactionTraffic.access).compact()
+    }
+    #expect(old?.isDetached == true)
+    shared.releaseIfDetached()
+    #expect(old == nil)
+    #expect(try shared.current().bytes(ofPicture: 0) != nil)
+  }
+
+  @Test func `what changes between two snapshots is found, and nothing else`() throws {
+    try put(0..<300)
+    let store = try shared.current()
+    let table = store.tables.thumbnails
+    var (changed, removed): (Set<[UInt8]>, Set<[UInt8]>) = ([], [])
+    try store.environment.read { older throws(StoreError) in
+      do throws(any Error) {
+        // Of these, the first 50 are replaced by others of their name.
+        try put(250..<320, byteCount: 9_000)
+        try remove(10..<20)
+      } catch {
+        Issue.record(error)
+      }
+      try store.environment.read { newer throws(StoreError) in
+        try newer.compare(
+          table, with: older, changed: { key, _ in changed.insert(key.copy()) },
+          removed: { key in removed.insert(key.copy()) })
+      }
+    }
+    #expect(changed == Set(try (250..<320).map { try ContentKey(picture: $0).bytes }))
+    #expect(removed == Set(try (10..<20).map { try ContentKey(picture: $0).bytes }))
+  }
+
+  /// Where a compaction is killed.
+  enum Stage: String, CaseIterable, Codable {
+    case begun, copied, exchanged
+  }
+
+  @Test(arguments: Stage.allCases)
+  func `a compaction that is killed leaves the store as it was or compacted`(
+    stage: Stage
+  ) async throws {
+    let path = directory.path + "/killed"
+    do {
+      let store = try ThumbnailStore(
+        directory: path, access: CompactionTraffic.access)
+      try store.put((0..<300).map { try NewThumbnail(large: $0, byteCount: 10_000) }, at: .now)
+    }
+    await #expect(processExitsWith: .signal(SIGKILL)) {
+      [path = path as String, stage = stage as Stage] in
+      try CompactionTraffic.compactUntilKilled(path, at: stage)
+    }
+    let events = Events()
+    let store = try SharedStore(
+      directory: path, access: CompactionTraffic.access, report: events.add)
+    for number in 0..<300 {
+      #expect(try store.current().bytes(ofPicture: number)?.count == 10_000)
+    }
+    #expect(events.all.isEmpty)
+    #expect(try !names.contains("killed.spare"))
+    let new = try NewThumbnail(picture: 500)
+    try store.change { store throws(StoreError) in try store.put([new], at: .now) }
+    _ = try store.compact()
+    #expect(try store.current().bytes(ofPicture: 500) != nil)
+    #expect(try store.verify(isRepairing: false) { Issue.record("\($0)") } == 301)
+  }
+
+  @Test func `no change is lost or undone, and no reader misses, while compactions run`()
+    async throws
+  {
+    try put(CompactionTraffic.steadyPictures)
+    let (path, shared) = (path, shared)
+    async let writer = #expect(processExitsWith: .success) { [path = path as String] in
+      try CompactionTraffic.write(
+        SharedStore(directory: path, access: CompactionTraffic.access), as: 1)
+    }
+    async let reader = #expect(processExitsWith: .success) { [path = path as String] in
+      try CompactionTraffic.read(path, as: 2)
+    }
+    async let thread: Void = onThread { [shared] in try CompactionTraffic.write(shared, as: 3) }
+    try await onThread { [shared] in
+      for number in 1...3 {
+        try #require(try eventually { try CompactionTraffic.hasBegun(number, in: shared) })
+      }
+      for _ in 0..<12 { _ = try shared.compact() }
+      try CompactionTraffic.stop(shared)
+    }
+    try await thread
+    _ = await (writer, reader)
+    #expect(try shared.verify(isRepairing: false) { Issue.record("\($0)") } > 0)
+  }
+}

@@ -1,0 +1,254 @@
+import ImgWire
+import SeededRandom
+import Testing
+
+@testable import ImgStore
+
+/// When thumbnails expire, and what accesses change of it.
+@Suite(.timeLimit(.minutes(5)))
+struct ExpiryTests {
+  private let directory: TemporaryDirectory
+  private let store: ThumbnailStore
+  private static let day: Int64 = 86_400_000
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    store = try ThumbnailStore(directory)
+  }
+
+  private func facts(
+    ofPicture number: Int = 1, at now: WallTime = .now
+  ) throws -> StoredThumbnail? {
+    guard case .hit(let facts) = try store.lookup(ContentKey(picture: number), at: now) else {
+      return nil
+    }
+    return facts
+  }
+
+  /// How long after the tests' present the thumbnail expires, in milliseconds.
+  private func expiry(ofPicture number: Int = 1, at now: WallTime = .now) throws -> Int64? {
+    try facts(ofPicture: number, at: now).map { WallTime.now.milliseconds(to: $0.expiresAt) }
+  }
+
+  private func put(_ retention: Retention, at now: WallTime = .now) throws {
+    try store.put([NewThumbnail(picture: 1, retention: retention)], at: now)
+  }
+
+  private func access(
+    picture number: Int = 1, _ retention: Retention = Retention(), at now: WallTime
+  ) throws {
+    try store.extend([
+      ThumbnailAccess(key: ContentKey(picture: number), retention: retention, at: now)
+    ])
+  }
+
+  private func expectSound() throws {
+    #expect(try store.defects() == [])
+    #expect(try store.verifiedEntryCounts().count == 1)
+  }
+
+  // MARK: - Stored
+
+  @Test(arguments: [604_800_000, 31_556_926_000] as [Int64])
+  func `U19, U20: a duration counts from the moment at which a thumbnail is stored`(
+    milliseconds: Int64
+  ) throws {
+    let storedAt = WallTime.now(plusSeconds: -77)
+    try put(Retention(afterMilliseconds: milliseconds), at: storedAt)
+    let facts = try #require(try facts())
+    #expect(facts.storedAt == storedAt)
+    #expect(facts.storedAt.milliseconds(to: facts.expiresAt) == milliseconds)
+    #expect(facts.lifetimeMilliseconds == 0)
+  }
+
+  @Test func `U20: a date stays what it is, also one that has passed`() throws {
+    let date = WallTime.now(plusSeconds: 500)
+    try put(Retention(until: date))
+    #expect(try facts()?.expiresAt == date)
+    try store.put(
+      [NewThumbnail(picture: 2, expiresAt: .now(plusSeconds: -5))], at: .now)
+    #expect(try expiry(ofPicture: 2) == nil)
+    #expect(try expiry(ofPicture: 2, at: .now(plusSeconds: -6)) == -5_000)
+  }
+
+  @Test func `a thumbnail that is stored again keeps the later expiry and the longer lifetime`()
+    throws
+  {
+    try put(Retention(afterMilliseconds: Self.day, slidingMilliseconds: Self.day))
+    try put(Retention(afterMilliseconds: 1_000))
+    #expect(try facts()?.lifetimeMilliseconds == Self.day)
+    #expect(try expiry() == Self.day)
+    try expectSound()
+  }
+
+  // MARK: - Accessed
+
+  @Test func `an access that asks for more has a thumbnail kept for longer, from its download on`()
+    throws
+  {
+    try put(Retention(afterMilliseconds: 10_000))
+    try access(Retention(afterMilliseconds: 100_000), at: .now(plusSeconds: 9))
+    #expect(try expiry() == 100_000)
+    #expect(try store.removeExpired(at: .now(plusSeconds: 99), limit: 10) == 0)
+    let date = WallTime.now(plusSeconds: 200)
+    try access(Retention(until: date), at: .now(plusSeconds: 99))
+    #expect(try facts()?.expiresAt == date)
+    #expect(try facts()?.storedAt == .now)
+    try expectSound()
+    #expect(try store.removeExpired(at: date, limit: 10) == 1)
+    #expect(try store.verifiedEntryCounts() == [0])
+  }
+
+  @Test func `no access shortens a life`() throws {
+    try put(Retention(afterMilliseconds: Self.day))
+    for retention in [
+      Retention(), Retention(afterMilliseconds: 1), Retention(until: .now(plusSeconds: 1)),
+    ] {
+      try access(retention, at: .now(plusSeconds: 60))
+      #expect(try expiry() == Self.day)
+    }
+    try access(
+      Retention(afterMilliseconds: 1, slidingMilliseconds: 1_000), at: .now(plusSeconds: 60))
+    #expect(try expiry() == Self.day)
+  }
+
+  @Test func `the bytes, the place in the order of arrival and the numbers stay`() throws {
+    let new = try NewThumbnail(picture: 1, byteCount: 9_000)
+    try store.put([new, NewThumbnail(picture: 2)], at: .now)
+    let before = try store.statistics(at: .now)
+    try access(Retention(afterMilliseconds: Self.day, slidingMilliseconds: 7), at: .now)
+    #expect(try store.bytes(ofPicture: 1) == new.bytes)
+    let after = try store.statistics(at: .now)
+    #expect(after.thumbnailByteCount == before.thumbnailByteCount)
+    #expect(after.oldestStoredAt == before.oldestStoredAt)
+    let arrivals = try store.environment.read { transaction throws(StoreError) in
+      try store.tables.arrivals(from: 0, limit: 9, transaction).entries.map(\.key)
+    }
+    #expect(arrivals == [new.key, try ContentKey(picture: 2)])
+    try expectSound()
+  }
+
+  @Test func `a thumbnail that slides is kept from each access on, once a tenth has passed`() throws
+  {
+    try put(Retention(afterMilliseconds: 100_000, slidingMilliseconds: 100_000))
+    try access(at: .now(plusSeconds: 10))
+    #expect(try expiry() == 100_000, "a tenth, and no more")
+    try access(at: .now(plusSeconds: 11))
+    #expect(try expiry() == 111_000)
+    try access(at: .now(plusSeconds: 21))
+    #expect(try expiry() == 111_000)
+    try access(at: .now(plusSeconds: 110))
+    #expect(try expiry() == 210_000)
+    // A clock that was set back.
+    try access(at: .now(plusSeconds: -500))
+    #expect(try expiry() == 210_000)
+    try expectSound()
+  }
+
+  @Test func `a thumbnail that does not slide is not moved by accesses`() throws {
+    try put(Retention(afterMilliseconds: 100_000))
+    try access(at: .now(plusSeconds: 99))
+    #expect(try expiry() == 100_000)
+  }
+
+  @Test func `a thumbnail begins to slide when an access asks for it`() throws {
+    try put(Retention(afterMilliseconds: 100_000))
+    try access(Retention(slidingMilliseconds: 50_000), at: .now(plusSeconds: 60))
+    #expect(try facts()?.lifetimeMilliseconds == 50_000)
+    #expect(try expiry() == 110_000)
+    try access(at: .now(plusSeconds: 90))
+    #expect(try expiry() == 140_000)
+    try expectSound()
+  }
+
+  @Test func `what has gone or had expired when it was accessed is left alone`() throws {
+    try put(Retention(afterMilliseconds: 10_000))
+    let more = Retention(afterMilliseconds: 100_000)
+    try access(more, at: .now(plusSeconds: 10))
+    #expect(try expiry() == 10_000)
+    // Found in time, written too late.
+    try access(more, at: .now(plusSeconds: 9))
+    #expect(try expiry() == 100_000)
+    try access(picture: 2, more, at: .now)
+    #expect(try store.summary().entryCount == 1)
+    try expectSound()
+  }
+
+  @Test func `a damaged record or index is left to verification`() throws {
+    try store.put([NewThumbnail(picture: 1), NewThumbnail(picture: 2)], at: .now)
+    let key = try ContentKey(picture: 1)
+    let other = try ContentKey(picture: 2)
+    try store.environment.write { transaction throws(StoreError) in
+      let entry = ExpiryEntry.encodedKey(expiresAt: .now(plusSeconds: 60), key: key)
+      try transaction.delete(entry, from: store.tables.expiry)
+      try transaction.put([1, 2, 3], for: other.bytes, in: store.tables.thumbnails)
+    }
+    let before = try reasons()
+    for number in 1...2 {
+      try access(picture: number, Retention(afterMilliseconds: Self.day), at: .now)
+    }
+    #expect(try reasons() == before)
+    #expect(try expiry() == 60_000)
+  }
+
+  private func reasons() throws -> [StoreDefect.Reason] {
+    try store.defects().map(\.reason)
+  }
+
+  // MARK: - Against a model
+
+  /// What the model knows of a thumbnail, in seconds from the tests' present on.
+  private struct Kept {
+    var storedAt: Int64
+    var expiresAt: Int64
+    var lifetime: Int64
+  }
+
+  @Test(arguments: 1...12 as ClosedRange<UInt64>)
+  func `U26: whatever is put, accessed and removed, expiries are those of a model`(
+    seed: UInt64
+  ) throws {
+    var random = SeededGenerator(seed: seed)
+    var model: [Int: Kept] = [:]
+    var now: Int64 = 0
+    for _ in 0..<150 {
+      now += Int64.random(in: 0...30, using: &random)
+      let number = Int.random(in: 1...6, using: &random)
+      let duration = Int64.random(in: 1...100, using: &random)
+      let lifetime = Bool.random(using: &random) ? duration : 0
+      let wish = Retention(
+        afterMilliseconds: duration * 1_000, slidingMilliseconds: lifetime * 1_000)
+      switch Int.random(in: 0..<6, using: &random) {
+      case 0, 1:
+        let old = model[number].flatMap { $0.expiresAt > now ? $0 : nil }
+        model[number] = Kept(
+          storedAt: now, expiresAt: max(now + duration, old?.expiresAt ?? 0),
+          lifetime: max(lifetime, old?.lifetime ?? 0))
+        try store.put(
+          [NewThumbnail(picture: number, retention: wish)], at: .now(plusSeconds: now))
+      case 2, 3, 4:
+        let isAsking = Bool.random(using: &random)
+        if var kept = model[number], kept.expiresAt > now {
+          if isAsking {
+            kept.lifetime = max(kept.lifetime, lifetime)
+            kept.expiresAt = max(kept.expiresAt, kept.storedAt + duration)
+          }
+          let moved = now + kept.lifetime
+          if (moved - kept.expiresAt) * 10 > kept.lifetime { kept.expiresAt = moved }
+          model[number] = kept
+        }
+        try access(
+          picture: number, isAsking ? wish : Retention(), at: .now(plusSeconds: now))
+      default:
+        _ = try store.removeExpired(at: .now(plusSeconds: now), limit: 100)
+        model = model.filter { $0.value.expiresAt > now }
+      }
+      for (number, kept) in model {
+        let found = try facts(ofPicture: number, at: .now(plusSeconds: kept.expiresAt - 1))
+        #expect(found?.expiresAt == .now(plusSeconds: kept.expiresAt), "seed \(seed)")
+        #expect(found?.lifetimeMilliseconds == kept.lifetime * 1_000, "seed \(seed)")
+      }
+      try expectSound()
+    }
+  }
+}

@@ -1,0 +1,221 @@
+import FoundationEssentials
+import Glibc
+import ImgWire
+import Testing
+
+@testable import ImgStore
+
+/// A store is a cache: where it is damaged, a writer begins anew, and a reader does not die.
+@Suite(.timeLimit(.minutes(5)))
+struct StoreRepairTests {
+  private static let writing = ThumbnailStore.Access.readWrite(budgetByteCount: 64 << 20)
+
+  private let directory: TemporaryDirectory
+  private let path: String
+  private let events = Events()
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    path = directory.path + "/store"
+  }
+
+  private func open(_ access: ThumbnailStore.Access = Self.writing) throws -> SharedStore {
+    try SharedStore(directory: path, access: access, report: events.add)
+  }
+
+  /// About 1.2 MB.
+  private func fill(_ store: SharedStore) throws {
+    let thumbnails = try (0..<100).map { try NewThumbnail(large: $0, byteCount: 10_000) }
+    try store.change { store throws(StoreError) in try store.put(thumbnails, at: .now) }
+  }
+
+  private func put(_ number: Int, in store: SharedStore) throws {
+    let new = try NewThumbnail(picture: number)
+    try store.change { store throws(StoreError) in try store.put([new], at: .now) }
+  }
+
+  private func cut(to byteCount: Int) {
+    #expect(unsafe truncate(path + "/data.mdb", byteCount) == 0)
+  }
+
+  /// Overwrites everything behind the two pages at the start of the file with zeros.
+  private func eraseTables() throws {
+    let byteCount = try Data(contentsOf: URL(filePath: path + "/data.mdb")).count
+    cut(to: 8_192)
+    cut(to: byteCount)
+  }
+
+  private func expectBegunAnew(_ store: SharedStore) throws {
+    #expect(events.all.count == 1)
+    #expect(events.all.first?.description.hasPrefix("the store in \(path) was damaged") == true)
+    try put(1, in: store)
+    #expect(try store.current().bytes(ofPicture: 1) != nil)
+    #expect(try store.current().statistics(at: .now).summary.entryCount == 1)
+    #expect(events.all.count == 1)
+    let names = try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
+    #expect(names == ["store", "store.lock"])
+  }
+
+  @Test(arguments: [8_192, 64 << 10, 5_000, 100])
+  func `a writer begins anew where the file is cut off`(byteCount: Int) throws {
+    do { try fill(open()) }
+    cut(to: byteCount)
+    try expectBegunAnew(open())
+  }
+
+  @Test func `a writer begins anew where the file is junk`() throws {
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    try Data(repeating: 0x55, count: 16_384).write(to: URL(filePath: path + "/data.mdb"))
+    #expect(throws: StoreError.self) { try open(.readOnly) }
+    #expect(events.all.isEmpty)
+    try expectBegunAnew(open())
+  }
+
+  @Test(arguments: [0, 4_096, 64 << 10])
+  func `a writer begins anew when the file is cut off while it is open`(byteCount: Int) throws {
+    let store = try open()
+    try fill(store)
+    cut(to: byteCount)
+    #expect(try store.current().bytes(ofPicture: 50) == nil)
+    try expectBegunAnew(store)
+  }
+
+  @Test func `a reader of a file that is cut off has an error, and then the new store`() throws {
+    let writer = try open()
+    try fill(writer)
+    // As another process would: two environments of one process do not share their locks.
+    let copy = directory.path + "/read"
+    try FileManager.default.copyItem(atPath: path, toPath: copy)
+    let reader = try SharedStore(directory: copy, access: .readOnly)
+    #expect(try reader.current().bytes(ofPicture: 50) != nil)
+    #expect(unsafe truncate(copy + "/data.mdb", 64 << 10) == 0)
+    for _ in 0..<2 {
+      let error = #expect(throws: StoreError.self) { try reader.current() }
+      #expect(error?.reason == .damaged)
+      #expect(error?.path == copy)
+    }
+    try FileManager.default.removeItem(atPath: copy)
+    try FileManager.default.copyItem(atPath: path, toPath: copy)
+    #expect(try reader.current().bytes(ofPicture: 50) != nil)
+  }
+
+  @Test func `a writer that meets damage in the tables begins anew`() throws {
+    let store = try open()
+    try fill(store)
+    try eraseTables()
+    #expect(events.all.isEmpty)
+    try put(2, in: store)
+    #expect(try store.current().bytes(ofPicture: 2) != nil)
+    #expect(try store.change { store throws(StoreError) in try store.remove([]) } == 0)
+    let key = try ContentKey(picture: 2)
+    #expect(try store.change { store throws(StoreError) in try store.remove([key]) } == 1)
+    try expectBegunAnew(store)
+  }
+
+  /// LMDB leaves pages unwritten that a transaction took from the end of the file and gave back; a
+  /// writer that is killed after its commit has not yet made up for that.
+  @Test(arguments: [false, true])
+  func `a file that lacks only free pages is completed, and nothing is lost`(isOpen: Bool) throws {
+    var store: SharedStore? = try open()
+    try grow(try #require(store))
+    let byteCount = try #require(try store?.current().environment.fileByteCount())
+    if !isOpen { store = nil }
+    cut(to: byteCount - 1_000 * 4_096)
+    let same = try store ?? open()
+    #expect(try same.current().bytes(ofPicture: 1) != nil)
+    #expect(try same.current().environment.fileByteCount() == byteCount)
+    #expect(events.all.isEmpty)
+  }
+
+  @Test func `a file that lacks pages in use is damaged, although all tables are there`() throws {
+    do { try grow(open(), isRemoved: false) }
+    cut(to: try Data(contentsOf: URL(filePath: path + "/data.mdb")).count - 1_000 * 4_096)
+    let store = try open()
+    #expect(events.all.first?.description.contains("lacks 4096000 bytes: ENODATA") == true)
+    try expectBegunAnew(store)
+  }
+
+  /// Puts a picture of more than 1,000 pages at the end of the file, and removes it or not; the
+  /// commits after that move what came behind it to free pages before it.
+  private func grow(_ store: SharedStore, isRemoved: Bool = true) throws {
+    for number in 10..<40 { try put(number, in: store) }
+    let large = try NewThumbnail(large: 200, byteCount: 8 << 20)
+    try store.change { store throws(StoreError) in
+      try store.put([large], at: .now)
+      if isRemoved { _ = try store.remove([large.key]) }
+    }
+    for _ in 0..<10 { try put(1, in: store) }
+  }
+
+  @Test func `a store of a newer release, or of a newer LMDB, is refused and stays`() throws {
+    do {
+      let store = try open()
+      try fill(store)
+      try store.current().environment.write { transaction throws(StoreError) in
+        let meta = try transaction.openDatabase("meta", isCreated: false)
+        try transaction.put([99, 0, 0, 0], for: Array("schema".utf8), in: meta)
+      }
+    }
+    let file = URL(filePath: path + "/data.mdb")
+    var bytes = try Data(contentsOf: file)
+    #expect(throws: StoreError.self) { try open() }
+    // The version in both pages at the start: behind a header of 16 bytes and the magic number.
+    for page in [0, 4_096] { bytes[page + 20] = 99 }
+    try bytes.write(to: file)
+    for access in [Self.writing, .readOnly] {
+      let error = #expect(throws: StoreError.self) { try open(access) }
+      #expect(error?.reason == .newerVersion)
+    }
+    #expect(try Data(contentsOf: file) == bytes)
+    #expect(events.all.isEmpty)
+  }
+
+  @Test func `that the thumbnails of an older release were dropped is said once`() throws {
+    do {
+      let store = try open()
+      try fill(store)
+      try store.current().environment.write { transaction throws(StoreError) in
+        let meta = try transaction.openDatabase("meta", isCreated: false)
+        try transaction.put([1, 0, 0, 0], for: Array("schema".utf8), in: meta)
+      }
+    }
+    do { _ = try open() }
+    #expect(events.all == [.droppedSchema(1, directory: path)])
+    do { _ = try open() }
+    #expect(events.all.count == 1)
+  }
+
+  @Test func `of several processes that find damage one begins anew`() async throws {
+    do { try fill(open()) }
+    cut(to: 64 << 10)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<4 {
+        group.addTask { [path] in
+          await #expect(processExitsWith: .success) {
+            [path = path as String, number = number as Int] in
+            let store = try SharedStore(
+              directory: path, access: .readWrite(budgetByteCount: 64 << 20))
+            let new = try NewThumbnail(picture: number)
+            try store.change { store throws(StoreError) in try store.put([new], at: .now) }
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    let store = try open()
+    for number in 0..<4 { #expect(try store.current().bytes(ofPicture: number) != nil) }
+    #expect(events.all.isEmpty)
+  }
+
+  @Test func `what a killed process left beside the store is removed by the next writer`() throws {
+    do { try fill(open()) }
+    let spare = path + ".spare"
+    try FileManager.default.createDirectory(atPath: spare, withIntermediateDirectories: false)
+    try Data(count: 10).write(to: URL(filePath: spare + "/data.mdb"))
+    do { _ = try open(.readOnly) }
+    #expect(FileManager.default.fileExists(atPath: spare))
+    _ = try open()
+    #expect(!FileManager.default.fileExists(atPath: spare))
+    #expect(events.all.isEmpty)
+  }
+}

@@ -1,0 +1,92 @@
+import ImgWire
+import Testing
+
+@testable import ImgStore
+
+/// The file of uses by itself; what it does to eviction is in `SecondChanceTests`.
+@Suite(.timeLimit(.minutes(5)))
+struct UsesFileTests {
+  private let directory: TemporaryDirectory
+
+  init() throws {
+    directory = try TemporaryDirectory()
+  }
+
+  private func open(budgetByteCount: Int64) throws -> UsesFile {
+    try #require(
+      UsesFile.openOrCreate(directory: directory.path, budgetByteCount: budgetByteCount))
+  }
+
+  @Test(
+    arguments: [
+      (1, 1 << 16), (64 << 20, 1 << 16), (64 << 20 + 1024, 1 << 17), (400 << 20, 1 << 19),
+      (1 << 40, 1 << 30), (.max, 1 << 30),
+    ] as [(Int64, Int)])
+  func `there is a slot for each KiB of the budget, within bounds`(
+    budgetByteCount: Int64, slotCount: Int
+  ) {
+    #expect(UsesFile.slotCount(budgetByteCount: budgetByteCount) == slotCount)
+  }
+
+  @Test func `a use is noted until it is forgotten`() throws {
+    let uses = try open(budgetByteCount: 1)
+    let (key, other) = (try ContentKey(picture: 1), try ContentKey(picture: 2))
+    #expect(!uses.isNoted(key))
+    uses.note(key)
+    #expect(uses.isNoted(key))
+    #expect(!uses.isNoted(other))
+    uses.forget(other)
+    #expect(uses.isNoted(key))
+    uses.forget(key)
+    #expect(!uses.isNoted(key))
+  }
+
+  /// Of a store full of thumbnails of two pages each, every nth of which was read.
+  @Test(arguments: [(5, 50), (1, 12)])
+  func `of what was read little is taken for unread, and of the rest hardly any for read`(
+    nth: Int, mostOneIn: Int
+  ) throws {
+    let budget: Int64 = 64 << 20
+    let uses = try open(budgetByteCount: budget)
+    let keys = try (0..<Int(budget) / 8_192).map { try ContentKey(picture: $0) }
+    for (number, key) in keys.enumerated() where number % nth == 0 { uses.note(key) }
+    var (readCount, lostCount, falseCount) = (0, 0, 0)
+    for (number, key) in keys.enumerated() {
+      if number % nth == 0 {
+        readCount += 1
+        if !uses.isNoted(key) { lostCount += 1 }
+      } else if uses.isNoted(key) {
+        falseCount += 1
+      }
+    }
+    #expect(lostCount * mostOneIn < readCount)
+    #expect(falseCount * 500 < keys.count)
+  }
+
+  @Test func `who has a file that was replaced by a larger one goes on with that`() throws {
+    let holder = try open(budgetByteCount: 1)
+    let key = try ContentKey(picture: 1)
+    var counters = StoreCounters()
+    counters.hits = 3
+    holder.add(counters)
+    let larger = try open(budgetByteCount: 1 << 30)
+    #expect(larger.slotCount == 1 << 20)
+    #expect(larger.counters == counters)
+    let largest = try open(budgetByteCount: 1 << 31)
+    holder.note(key)
+    holder.add(counters)
+    #expect(largest.isNoted(key))
+    #expect(largest.counters.hits == 6)
+    #expect(holder.counters == largest.counters)
+    #expect(UsesFile(directory: directory.path)?.slotCount == largest.slotCount)
+  }
+
+  @Test func `a smaller budget keeps the file`() throws {
+    let holder = try open(budgetByteCount: 1 << 30)
+    let key = try ContentKey(picture: 1)
+    holder.note(key)
+    let smaller = try open(budgetByteCount: 1)
+    #expect(smaller.slotCount == holder.slotCount)
+    #expect(smaller.isNoted(key))
+  }
+}

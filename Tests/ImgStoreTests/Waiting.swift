@@ -1,0 +1,25 @@
+import Dispatch
+import ImgSystem
+
+/// Looks again and again, for what another process or thread brings about.
+///
+/// - Returns: whether it was so before anybody's patience ended.
+func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
+  let deadline = ContinuousClock.now + .seconds(120)
+  while ContinuousClock.now < deadline {
+    if try condition() { return true }
+    ThisProcess.pause(for: .milliseconds(1))
+  }
+  return false
+}
+
+/// Runs what blocks on a thread of its own, not on one of those that all tests share.
+func onThread<Result: Sendable>(
+  _ body: @escaping @Sendable () throws -> Result
+) async throws -> Result {
+  try await withCheckedThrowingContinuation { continuation in
+    DispatchQueue(label: "test").async {
+      continuation.resume(with: Swift.Result { try body() })
+    }
+  }
+}
