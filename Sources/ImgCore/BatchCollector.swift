@@ -5,8 +5,10 @@ struct BatchCollector {
   private struct Group: Hashable {
     let worker: WorkerID
     let variant: Variant
-    let expireAfterMilliseconds: Int64
+    let keep: Keep
+    let retention: Retention
     let isUrgent: Bool
+    let bypassesStore: Bool
   }
 
   private var groups: [Group: [Assignment]] = [:]
@@ -14,9 +16,9 @@ struct BatchCollector {
 
   mutating func add(_ granted: Lease.Granted) {
     let group = Group(
-      worker: granted.worker, variant: granted.item.key.variant,
-      expireAfterMilliseconds: granted.item.expireAfterMilliseconds,
-      isUrgent: granted.item.urgency.viewer > 0)
+      worker: granted.worker, variant: granted.item.key.variant, keep: granted.item.key.keep,
+      retention: granted.item.granted, isUrgent: granted.item.urgency.viewer > 0,
+      bypassesStore: granted.item.key.bypassesStore)
     if groups[group] == nil { order.append(group) }
     groups[group, default: []].append(
       Assignment(lease: granted.lease, url: granted.item.key.url.text))
@@ -26,8 +28,8 @@ struct BatchCollector {
     order.flatMap { group in
       Self.framed(groups[group, default: []]).map { items in
         let batch = Batch(
-          variant: group.variant, expireAfterMilliseconds: group.expireAfterMilliseconds,
-          isUrgent: group.isUrgent, items: items)
+          variant: group.variant, keep: group.keep, retention: group.retention,
+          isUrgent: group.isUrgent, items: items, bypassesStore: group.bypassesStore)
         return .send(message(batch), to: group.worker)
       }
     }

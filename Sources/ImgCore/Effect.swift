@@ -3,6 +3,8 @@ package import ImgWire
 /// What the scheduler wants done. Effects are carried out in their order.
 package enum Effect: Hashable, Sendable {
   case send(CoordinatorMessage, to: WorkerID)
+  /// The same with an attachment beside the message, which stays the driver's.
+  case pass(AttachmentID, CoordinatorMessage, to: WorkerID)
   /// Start a process for this slot; a failure to start is reported as its exit.
   case spawn(WorkerID, slot: Int)
   /// End the process at once; its exit follows as an event.
@@ -14,8 +16,16 @@ package enum Effect: Hashable, Sendable {
   case journal(JournalOperation)
 
   case answer(ViewerID, Outcome)
+  /// The viewer's answer is a thumbnail that is not in the store; the attachment holds it.
+  case deliver(AttachmentID, UnstoredThumbnail, bytesFetched: Int, to: ViewerID)
+  /// Nobody gets the attachment any more, but who has it already.
+  case release(AttachmentID)
   /// The job has ended, by a finish or a cancel, and its end is durable.
   case jobEnded(JobRecord)
+
+  /// The store takes no thumbnails any more, or takes them again; for people.
+  case storeTroubleBegan(StoreTrouble)
+  case storeTroubleEnded(StoreTrouble)
 
   /// Nothing runs any more after a request to drain.
   case drained

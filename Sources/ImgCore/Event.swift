@@ -9,6 +9,31 @@ package struct ViewerID: RawRepresentable, Hashable, Sendable {
   }
 }
 
+/// A memory file that came with an event. The driver holds it; the scheduler only names it, and
+/// releases it: a result with the effects of the same event, a picture that was handed in once
+/// nobody waits for its thumbnail any more.
+package struct AttachmentID: RawRepresentable, Hashable, Sendable {
+  package let rawValue: UInt64
+
+  package init(rawValue: UInt64) {
+    self.rawValue = rawValue
+  }
+}
+
+/// A picture that somebody hands in, see ``HandInRequest``.
+package struct HandIn: Hashable, Sendable {
+  package let attachment: AttachmentID
+  package let byteCount: Int
+  /// Under which it is to be stored; `nil` when it is not.
+  package let url: String?
+
+  package init(attachment: AttachmentID, byteCount: Int, url: String?) {
+    self.attachment = attachment
+    self.byteCount = byteCount
+    self.url = url
+  }
+}
+
 /// How a worker process ended.
 package enum WorkerEnd: Hashable, Sendable {
   /// By itself, because it was told to drain.
@@ -54,10 +79,14 @@ package enum Event: Hashable, Sendable {
   /// resumption, a cancel or a priority.
   case changeRequested(JobID, JobChange)
   /// From now on these limits hold.
-  case limitsChanged(TransferLimits)
+  case limitsChanged(LimitChange)
 
-  /// - Parameter name: a viewer of the same name that still waits is superseded by this one.
-  case viewerArrived(ViewerID, name: String?, url: String, RequestOptions)
+  /// - Parameters:
+  ///   - name: a viewer of the same name that still waits is superseded by this one.
+  ///   - bypassesStore: see ``GetRequest/bypassesStore``.
+  case viewerArrived(
+    ViewerID, name: String?, url: String, RequestOptions, bypassesStore: Bool = false)
+  case viewerHandedIn(ViewerID, HandIn, RequestOptions)
   case viewerLeft(ViewerID)
 
   case workerReady(WorkerID, Credits)
@@ -68,6 +97,8 @@ package enum Event: Hashable, Sendable {
   /// What these were to ride on is gone.
   case workerLostBodies(WorkerID, [LeaseID])
   case workerFinished(WorkerID, [FetchResults.Result])
+  /// A lease has ended with a thumbnail that only the attachment holds.
+  case workerMadeUnstored(WorkerID, UnstoredResult, AttachmentID)
   case workerObserved(WorkerID, Observation)
   /// The process is gone. `decoding` is the lease its board showed.
   case workerExited(WorkerID, WorkerEnd, decoding: LeaseID?)

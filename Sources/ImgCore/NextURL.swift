@@ -7,8 +7,10 @@ import ImgWire
 // person, the newest first, then the jobs of the highest priority in turn, one line each.
 //
 // A URL that is not in the store is *fetched* when there is a place in the cluster, a place at its
-// host and a token of its host's, and a worker that takes it. Among those that could start, the
-// most urgent one does: see `Urgency`.
+// host and a token of its host's, the host is not left alone for a while (see `HostHealth`), and a
+// worker takes it. One whose original is in the store
+// needs only the worker, which *decodes* that. Among those that could start, the most urgent one
+// does: see `Urgency`.
 
 /// How urgent a URL is among all that wait; the least is next.
 ///
@@ -42,12 +44,35 @@ struct Urgency: Hashable, Comparable {
   }
 }
 
-// MARK: - Transfers
+// MARK: - Transfers and decodes
 
 extension Scheduler {
+  /// What a worker is given next.
+  enum Assignable {
+    case transfer(WorkItem)
+    case decode(WorkItem)
+
+    var item: WorkItem {
+      switch self {
+      case .transfer(let item), .decode(let item): item
+      }
+    }
+  }
+
+  /// Takes what is to be fetched or decoded next; `nil` when nothing may start now.
+  mutating func nextAssignable() -> Assignable? {
+    if let (id, urgency) = originals.first,
+      transferQueue.mostUrgent.map({ urgency < $0 }) ?? true
+    {
+      originals.remove(id)
+      return items[id].map(Assignable.decode)
+    }
+    return nextTransfer().map(Assignable.transfer)
+  }
+
   /// Takes the item whose URL is to be fetched next, and the places; `nil` when nothing may start
   /// now. The other items of its URL ride on its transfer.
-  mutating func nextTransfer() -> WorkItem? {
+  private mutating func nextTransfer() -> WorkItem? {
     guard let source = transferQueue.next(at: now.instant).flatMap({ sources[$0] }) else {
       return nil
     }
@@ -76,6 +101,9 @@ extension Scheduler {
 }
 
 extension TransferQueue {
+  /// How urgent the next URL is; `nil` when none may start.
+  fileprivate var mostUrgent: Urgency? { hasPlace ? startable.first?.priority : nil }
+
   /// Takes the most urgent URL of all hosts that have a place and a token.
   fileprivate mutating func next(at now: ContinuousClock.Instant) -> SourceID? {
     guard hasPlace, let host = startable.first?.key else { return nil }
@@ -86,8 +114,9 @@ extension TransferQueue {
   enum Standing {
     /// Start its most urgent URL as soon as the cluster has a place.
     case startable(Urgency)
-    /// Nothing before a token comes; or, for a host without work, before its bucket is full:
-    /// forgotten any earlier, it would have all its tokens again at once.
+    /// Nothing before a token comes and its rest is over; or, for a host without work, before its
+    /// bucket is full and its health of no interest: forgotten any earlier, it would have all its
+    /// tokens again at once, and be thought well.
     case resting(until: ContinuousClock.Instant)
     /// Nothing before one of its transfers ends.
     case full
@@ -98,14 +127,18 @@ extension TransferQueue {
   func standing(of host: Host, at now: ContinuousClock.Instant) -> Standing {
     guard let mostUrgent = host.waiting.first else {
       if host.underWay > 0 { return .full }
-      guard rate != nil, let fullAt = host.bucket.fullAt, fullAt > now else { return .idle }
-      return .resting(until: fullAt)
+      let fullAt = rate == nil ? nil : host.bucket.fullAt
+      let memories = [fullAt, host.health.forgettableAt].compactMap(\.self)
+      guard let until = memories.max(), until > now else { return .idle }
+      return .resting(until: until)
     }
-    if host.underWay >= limitPerHost { return .full }
-    guard let token = rate.flatMap(host.bucket.nextToken), token > now else {
+    let limit = host.health.isOnProbation ? 1 : limitPerHost
+    if host.underWay >= limit { return .full }
+    let moments = [rate.flatMap(host.bucket.nextToken), host.health.restsUntil]
+    guard let until = moments.compactMap(\.self).max(), until > now else {
       return .startable(mostUrgent.priority)
     }
-    return .resting(until: token)
+    return .resting(until: until)
   }
 }
 
@@ -170,7 +203,7 @@ extension ActiveJob {
   /// Whether one more line of the host may be taken up: as many as there are look-ups while none
   /// had to wait for a transfer, since then they may all be in the store; few ahead once one has.
   func hasRoom(for host: String) -> Bool {
-    guard let backlog = backlogs[host], backlog.awaitingTransfer > 0 else { return true }
-    return backlog.lookingUp + backlog.awaitingTransfer < backlogMaximum
+    guard let backlog = backlogs[host], backlog.waiting > 0 else { return true }
+    return backlog.lookingUp + backlog.waiting < backlogMaximum
   }
 }

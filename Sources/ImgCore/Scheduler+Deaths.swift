@@ -42,8 +42,9 @@ extension Scheduler {
   }
 
   /// The item begins again with a look-up, because what its worker stored without saying so is a
-  /// hit.
+  /// hit. What bypasses the store is fetched again, and what was handed in is decoded again.
   private mutating func requeue(_ held: WorkItem) {
+    if held.key.bypassesStore || held.picture != nil { return awaitTransfer(held) }
     var item = held
     if park(&item, in: .awaitingLookup) { queue(item) }
   }

@@ -11,7 +11,7 @@ extension Scheduler {
     guard !isDraining else { return reportDrainedWhenDone() }
     guard unrecordedCount < Self.unrecordedMaximum else { return }
     // Transfers first: they make room for lines.
-    dispatchTransfers()
+    dispatchFetches()
     dispatchLookups()
   }
 
@@ -28,21 +28,32 @@ extension Scheduler {
     effects += batches.messages { .lookup($0) }
   }
 
-  private mutating func dispatchTransfers() {
+  private mutating func dispatchFetches() {
     let share = transferShare
-    var batches = BatchCollector()
+    var fetches = BatchCollector()
+    var decodes = BatchCollector()
     var begun: [SourceID] = []
     while workers.values.contains(where: { $0.takesFetches(share: share) }),
-      let item = nextTransfer()
+      let next = nextAssignable()
     {
-      guard let source = item.source,
+      guard let source = next.item.source,
         let worker = worker(
-          for: item, where: { $0.takesFetches(share: share) }, load: \.fetches.count)
+          for: next.item, where: { $0.takesFetches(share: share) }, load: \.fetches.count)
       else { preconditionFailure("what is next is there, and somebody takes it") }
-      batches.add(beginTransfer(of: item, by: worker))
-      begun.append(source)
+      switch next {
+      case .transfer(let item):
+        fetches.add(beginTransfer(of: item, by: worker))
+        begun.append(source)
+      case .decode(let item):
+        let granted = beginDecode(of: item, by: worker)
+        if let passing = granted.passing {
+          effects.append(passing)
+        } else {
+          decodes.add(granted)
+        }
+      }
     }
-    effects += batches.messages { .fetch($0) }
+    effects += fetches.messages { .fetch($0) } + decodes.messages { .ride($0) }
     // After the fetches on which they ride.
     begun.forEach { queueSource($0) }
   }

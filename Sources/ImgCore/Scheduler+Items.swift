@@ -2,29 +2,40 @@ import ImgWire
 
 /// Work items: joined, left, ended.
 extension Scheduler {
-  /// Makes `waiter` wait for the URL in the variant; joins whoever waits for it already.
+  /// Makes `waiter` wait for the URL as the options want it; joins whoever waits for it already.
   ///
   /// - Returns: the item, and whether it is new.
   mutating func join(
-    _ waiter: Waiter, url: ImageURL, variant: Variant
+    _ waiter: Waiter, url: ImageURL, options: RequestOptions, bypassesStore: Bool = false
   ) -> (id: WorkID, isNew: Bool) {
-    let key = WorkItem.Key(url: url, variant: variant)
+    let key = WorkItem.Key(
+      url: url, variant: options.variant,
+      // Who has the URL has the picture already.
+      keep: url.isLocal ? options.keep.withoutOriginal : options.keep,
+      bypassesStore: bypassesStore)
     // Taken out of the dictionary while it changes, so that its list of waiters grows in place.
     if let id = itemsByKey[key], var item = items.removeValue(forKey: id) {
       let urgency = item.urgency
       count([waiter], of: item, by: 1)
-      item.join(waiter)
+      item.join(waiter, defaultExpiryMilliseconds: limits.defaultExpiryMilliseconds)
       items[id] = item
       if item.urgency != urgency { queue(item) }
       return (id, false)
     }
+    return (add(key, waiter).id, true)
+  }
+
+  /// Makes an item for the first that waits.
+  mutating func add(
+    _ key: WorkItem.Key, _ waiter: Waiter, picture: HandIn? = nil
+  ) -> WorkItem {
     lastItem += 1
-    let id = WorkID(rawValue: lastItem)
-    let item = WorkItem(id: id, key: key, waiter: waiter)
-    items[id] = item
-    itemsByKey[key] = id
+    let item = WorkItem(
+      id: WorkID(rawValue: lastItem), key: key, waiter: waiter, picture: picture)
+    items[item.id] = item
+    itemsByKey[key] = item.id
     count(item.waiters, of: item, by: 1)
-    return (id, true)
+    return item
   }
 
   /// Somebody stopped waiting. The last one to leave ends the item: at once when it waits, by way
@@ -66,6 +77,7 @@ extension Scheduler {
     switch item.stage {
     case .awaitingLookup: urgentLookups.set(item.id, to: item.urgency)
     case .awaitingTransfer: item.source.map { queueSource($0) }
+    case .awaitingDecode: originals.set(item.id, to: item.urgency)
     case .lookingUp, .transferring, .decoding: break
     }
   }
@@ -73,6 +85,9 @@ extension Scheduler {
   /// The item goes on to a stage, and the jobs of those who wait count it there.
   mutating func move(_ item: inout WorkItem, to stage: WorkItem.Stage) {
     let change = StageNumbers(stage) + StageNumbers(item.stage) * -1
+    if item.stage.lease == nil, stage.lease != nil {
+      item.grantRetention(defaultExpiryMilliseconds: limits.defaultExpiryMilliseconds)
+    }
     item.stage = stage
     items[item.id] = item
     count(item.waiters, at: item.host, by: change)
@@ -102,14 +117,36 @@ extension Scheduler {
     }
   }
 
-  /// Tells everybody who waits. The first to wait is the one for whom the bytes were fetched; who
-  /// joined costs the origin nothing.
-  mutating func complete(_ item: WorkItem, with outcome: Outcome) {
-    count(item.waiters, of: item, by: -1)
+  /// Tells everybody who waits, except who came late and wants the thumbnail kept for longer: it is
+  /// looked up once more for them, which keeps it for longer, as for somebody who comes now.
+  mutating func complete(_ ended: WorkItem, with outcome: Outcome) {
+    var item = ended
     discardedLateCount += item.departedViewerCount
-    discard(item)
+    guard case .done(let thumbnail, let isFromCache, let byteCount) = outcome else {
+      count(item.waiters, of: item, by: -1)
+      discard(item)
+      return tell(item.waiters, outcome)
+    }
+    item.departedViewerCount = 0
+    item.untoldByteCount += byteCount
+    let served = item.leave { !$0.isLate }
+    count(served, of: item, by: -1)
+    let told = Outcome.done(
+      thumbnail, fromCache: isFromCache, bytesFetched: item.untoldByteCount)
+    if !served.isEmpty { item.untoldByteCount = 0 }
+    if item.waiters.isEmpty {
+      discard(item)
+    } else if park(&item, in: .awaitingLookup) {
+      queue(item)
+    }
+    tell(served, told)
+  }
+
+  /// The first to wait is the one for whom the bytes were fetched; who joined costs the origin
+  /// nothing.
+  private mutating func tell(_ waiters: [Waiter], _ outcome: Outcome) {
     var share = outcome
-    for waiter in item.waiters {
+    for waiter in waiters {
       switch waiter.who {
       case .line(let job, let index):
         record(share, job: job, index: index)
@@ -123,12 +160,21 @@ extension Scheduler {
     }
   }
 
+  /// Forgets an item that has an end, of which those who wait are then told.
+  mutating func conclude(_ item: WorkItem) {
+    count(item.waiters, of: item, by: -1)
+    discardedLateCount += item.departedViewerCount
+    discard(item)
+  }
+
   /// Forgets an item that has no lease.
   private mutating func discard(_ item: WorkItem) {
     items[item.id] = nil
     if itemsByKey[item.key] == item.id { itemsByKey[item.key] = nil }
     urgentLookups.remove(item.id)
+    originals.remove(item.id)
     leaveSource(item)
+    if let picture = item.picture { effects.append(.release(picture.attachment)) }
   }
 
   /// Counts the lines among `waiters` in or out of their jobs' numbers, at the item's stage.
@@ -159,7 +205,7 @@ private struct StageNumbers: Equatable {
     leased = stage.lease == nil ? 0 : 1
     switch stage {
     case .awaitingLookup, .lookingUp: backlog.lookingUp = 1
-    case .awaitingTransfer: backlog.awaitingTransfer = 1
+    case .awaitingTransfer, .awaitingDecode: backlog.waiting = 1
     case .transferring, .decoding: break
     }
   }
@@ -168,7 +214,7 @@ private struct StageNumbers: Equatable {
     var product = numbers
     product.leased *= factor
     product.backlog.lookingUp *= factor
-    product.backlog.awaitingTransfer *= factor
+    product.backlog.waiting *= factor
     return product
   }
 

@@ -79,19 +79,14 @@ extension Scheduler {
     switch line.url {
     case .success(let url):
       let waiter = Waiter(
-        who: .line(id, index: line.index),
-        expireAfterMilliseconds: expiry(options), priority: options.priority,
+        who: .line(id, index: line.index), expiry: options.expiry, priority: options.priority,
         turn: nextTurn(of: id))
-      let (item, isNew) = join(waiter, url: url, variant: options.variant)
+      let (item, isNew) = join(waiter, url: url, options: options)
       return isNew ? item : nil
     case .failure(let failure):
       record(.failed(failure), job: id, index: line.index)
       return nil
     }
-  }
-
-  func expiry(_ options: RequestOptions) -> Int64 {
-    options.expireAfterMilliseconds ?? limits.defaultExpiryMilliseconds
   }
 
   // MARK: - The journal
@@ -219,7 +214,7 @@ extension Scheduler {
       .sorted { $0.rawValue < $1.rawValue }
   }
 
-  mutating func changeLimits(_ change: TransferLimits) {
+  mutating func changeLimits(_ change: LimitChange) {
     limits.apply(change)
     transferQueue.apply(limits, at: now.instant)
     divideLines()

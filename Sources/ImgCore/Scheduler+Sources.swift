@@ -2,8 +2,10 @@ import ImgWire
 
 /// Sources: one transfer for all variants of a URL.
 extension Scheduler {
-  /// A look-up has missed, or what the item was to ride on is gone: it needs its URL's body.
+  /// A look-up has missed, or what the item was to ride on is gone: it needs its URL's body. That
+  /// of a picture from no origin is at hand.
   mutating func awaitTransfer(_ missed: WorkItem) {
+    guard !missed.key.url.isLocal else { return awaitDecode(missed) }
     var item = missed
     let source = joinSource(&item)
     guard park(&item, in: .awaitingTransfer) else { return }
@@ -11,8 +13,19 @@ extension Scheduler {
     queueSource(source)
   }
 
+  /// A look-up has found the original of the item's URL, or nothing has to be fetched: it needs a
+  /// decoder.
+  mutating func awaitDecode(_ found: WorkItem) {
+    var item = found
+    // Its source has the blame when the original kills a worker.
+    _ = joinSource(&item)
+    guard park(&item, in: .awaitingDecode) else { return }
+    guard !isCrowded(item) else { return leave(item.id) { _ in true } }
+    queue(item)
+  }
+
   /// Whether the item came about by lines alone, of jobs that have too much of its host waiting
-  /// already: they were taken up before it was known that the host's URLs have to be fetched.
+  /// already: they were taken up before it was known that the host's URLs have to wait.
   private func isCrowded(_ item: WorkItem) -> Bool {
     guard !item.wasFetched, item.source.flatMap({ sources[$0]?.joinable }) == nil,
       item.waiters.allSatisfy({ $0.viewer == nil })
@@ -20,7 +33,7 @@ extension Scheduler {
     return item.jobs.allSatisfy { id in
       guard let job = jobs[id], let backlog = job.backlogs[item.host] else { return false }
       let ownCount = item.waiters.count { $0.isLine(of: id) }
-      return backlog.awaitingTransfer - ownCount >= job.backlogMaximum
+      return backlog.waiting - ownCount >= job.backlogMaximum
     }
   }
 
@@ -38,17 +51,24 @@ extension Scheduler {
     sources[id]?.members.removeAll { $0 == item.id }
     queueSource(id)
     guard sources[id]?.members.isEmpty == true else { return }
+    backoffs.remove(id)
     sources[id] = nil
     sourcesByURL[url] = nil
   }
 
   /// Puts a URL where the strongest of the items that wait for it belongs, or has them ride on the
-  /// transfer that can be joined.
+  /// transfer that can be joined. Those who wait for a host that is down are told so.
   mutating func queueSource(_ id: SourceID) {
     guard let source = sources[id] else { return }
     let waiting = waitingItems(of: source)
     if let transfer = source.joinable {
       waiting.forEach { board($0, transfer) }
+    } else if !waiting.isEmpty,
+      let failure = transferQueue.downBecause(source.url.host, at: now.instant)
+    {
+      giveUp(waiting, of: source, because: failure)
+    } else if let retryAt = source.retryAt, !waiting.isEmpty {
+      backoffs.set(id, to: retryAt)
     } else if let mostUrgent = waiting.map(\.urgency).min() {
       sources[id]?.isQueued = true
       transferQueue.insert(id, host: source.url.host, urgency: mostUrgent, at: now.instant)
@@ -67,18 +87,36 @@ extension Scheduler {
   /// The item's lease begins a transfer, whose places have been taken.
   mutating func beginTransfer(of waiting: WorkItem, by worker: WorkerID) -> Lease.Granted {
     var item = waiting
+    let (lease, source) = begin(item, by: worker, holdsPlace: true)
+    sources[source]?.joinable = lease
+    sources[source]?.isQueued = false
+    item.wasFetched = true
+    move(&item, to: .transferring(lease))
+    return Lease.Granted(item: item, lease: lease, worker: worker)
+  }
+
+  /// The item's lease begins the decode of what is at hand. Nobody joins: each variant finds an
+  /// original by its own look-up.
+  mutating func beginDecode(of waiting: WorkItem, by worker: WorkerID) -> Lease.Granted {
+    var item = waiting
+    let (lease, _) = begin(item, by: worker, holdsPlace: false)
+    item.wasFetched = true
+    move(&item, to: .decoding(lease))
+    return Lease.Granted(item: item, lease: lease, worker: worker)
+  }
+
+  private mutating func begin(
+    _ item: WorkItem, by worker: WorkerID, holdsPlace: Bool
+  ) -> (LeaseID, SourceID) {
     serve(item.urgency)
     let id = LeaseID(rawValue: lastLease + 1)
     let lease = grantLease(to: worker, for: item.id, transfer: id)
     guard let source = item.source else {
       preconditionFailure("what waits for a body has a source")
     }
-    transfers[id] = Transfer(source: source, worker: worker, host: item.host, leases: [lease])
-    sources[source]?.joinable = id
-    sources[source]?.isQueued = false
-    item.wasFetched = true
-    move(&item, to: .transferring(lease))
-    return Lease.Granted(item: item, lease: lease, worker: worker)
+    transfers[id] = Transfer(
+      source: source, worker: worker, host: item.host, leases: [lease], holdsPlace: holdsPlace)
+    return (lease, source)
   }
 
   /// The item rides on a transfer, without a place of its own, if its worker takes one more lease;

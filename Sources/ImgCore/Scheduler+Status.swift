@@ -30,6 +30,8 @@ extension Scheduler {
   package var viewerCount: Int { viewers.count }
   package var leaseCount: Int { leases.count }
   package var transferCount: Int { transferQueue.underWay }
+  /// What keeps thumbnails out of the store; `nil` when nothing is known to.
+  package var storeTrouble: StoreTrouble? { storeHealth.trouble }
 
   /// The worker slots.
   ///
@@ -52,6 +54,14 @@ extension Scheduler {
         lookingUp: worker?.lookups.count ?? 0, fetching: transferring,
         decoding: (worker?.fetches.count ?? 0) - transferring, deaths: slot.deaths)
     }
+  }
+
+  /// The one worker that keeps the store in order; `nil` while none is ready. It changes only when
+  /// workers come and go, so that two hardly ever do the same work.
+  package var housekeeper: WorkerID? {
+    supervisor.slots.lazy.compactMap { slot in
+      if case .ready(let worker) = slot.state { worker } else { nil }
+    }.first
   }
 
   private func isTransferring(_ lease: LeaseID) -> Bool {

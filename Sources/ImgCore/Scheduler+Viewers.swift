@@ -3,12 +3,12 @@ import ImgWire
 /// Somebody who waits for one picture now.
 enum Viewer {
   /// Nothing begins for it before its delay is over.
-  case delayed(name: String?, url: ImageURL, RequestOptions)
+  case delayed(name: String?, url: ImageURL, RequestOptions, bypassesStore: Bool)
   case waiting(name: String?, WorkID)
 
   var name: String? {
     switch self {
-    case .delayed(let name, _, _), .waiting(let name, _): name
+    case .delayed(let name, _, _, _), .waiting(let name, _): name
     }
   }
 }
@@ -23,7 +23,8 @@ enum Delayed: Hashable {
 extension Scheduler {
   /// A viewer of the same name that still waits is detached: one place shows one picture.
   mutating func viewerArrived(
-    _ viewer: ViewerID, name: String?, url text: String, options: RequestOptions
+    _ viewer: ViewerID, name: String?, url text: String, options: RequestOptions,
+    bypassesStore: Bool
   ) {
     guard !isDraining else { return answerStopping(viewer) }
     let earlier = name.flatMap { viewersByName[$0] }
@@ -38,10 +39,11 @@ extension Scheduler {
       let url = try ImageURL(parsing: text)
       if let name { viewersByName[name] = viewer }
       if options.delayMilliseconds > 0 {
-        viewers[viewer] = .delayed(name: name, url: url, options)
+        viewers[viewer] = .delayed(
+          name: name, url: url, options, bypassesStore: bypassesStore)
         delays.set(.viewer(viewer), to: now.instant + .milliseconds(options.delayMilliseconds))
       } else {
-        attach(viewer, name: name, to: url, options: options)
+        attach(viewer, name: name, to: url, options: options, bypassesStore: bypassesStore)
       }
     } catch {
       effects.append(.answer(viewer, .failed(error)))
@@ -49,12 +51,14 @@ extension Scheduler {
   }
 
   private mutating func attach(
-    _ viewer: ViewerID, name: String?, to url: ImageURL, options: RequestOptions
+    _ viewer: ViewerID, name: String?, to url: ImageURL, options: RequestOptions,
+    bypassesStore: Bool
   ) {
-    let waiter = Waiter(who: .viewer(viewer), expireAfterMilliseconds: expiry(options))
-    let (id, isNew) = join(waiter, url: url, variant: options.variant)
+    let waiter = Waiter(who: .viewer(viewer), expiry: options.expiry)
+    let (id, isNew) = join(waiter, url: url, options: options, bypassesStore: bypassesStore)
     viewers[viewer] = .waiting(name: name, id)
-    if isNew, let item = items[id] { queue(item) }
+    guard isNew, let item = items[id] else { return }
+    if bypassesStore { awaitTransfer(item) } else { queue(item) }
   }
 
   mutating func viewerLeft(_ viewer: ViewerID) {
@@ -81,16 +85,21 @@ extension Scheduler {
         jobs[job]?.isDelayed = false
         divideLines()
       case .viewer(let viewer):
-        guard case .delayed(let name, let url, let options) = viewers[viewer] else { continue }
-        attach(viewer, name: name, to: url, options: options)
+        guard
+          case .delayed(let name, let url, let options, let bypassesStore) = viewers[viewer]
+        else { continue }
+        attach(viewer, name: name, to: url, options: options, bypassesStore: bypassesStore)
       }
     }
   }
 
   /// The coordinator leaves: what has not begun for a viewer never will.
   mutating func answerStopping(_ viewer: ViewerID) {
-    let failure = Failure(
+    effects.append(.answer(viewer, .failed(Self.stopping)))
+  }
+
+  static var stopping: Failure {
+    Failure(
       stage: .queue, code: .cancelled, isRetryable: true, detail: "the coordinator is stopping")
-    effects.append(.answer(viewer, .failed(failure)))
   }
 }

@@ -18,6 +18,10 @@ extension Scheduler {
       complete(
         item, with: .done(hit.thumbnail, fromCache: !item.wasFetched, bytesFetched: 0))
     }
+    for lease in results.originals {
+      guard let item = endLease(lease, of: worker) else { continue }
+      awaitDecode(item)
+    }
     for lease in results.misses {
       guard let item = endLease(lease, of: worker) else { continue }
       awaitTransfer(item)
@@ -30,6 +34,7 @@ extension Scheduler {
         continue
       }
       releasePlace(of: transfer)
+      transferQueue.answered(transfers[transfer]?.host ?? "", at: now.instant)
       // All of them, also those that the worker did not know of yet when it said so.
       for lease in transfers[transfer]?.leases ?? [] { bodyIsIn(for: lease, of: worker) }
     }
@@ -44,7 +49,7 @@ extension Scheduler {
     move(&item, to: .decoding(lease))
   }
 
-  /// The bodies that these were to ride on are gone.
+  /// The bodies that these were to ride on, or the originals, are gone.
   mutating func lostBodies(_ gone: [LeaseID], by worker: WorkerID) {
     for lease in gone {
       if let held = leases[lease], held.worker == worker { held.transfer.map { stopJoining($0) } }
@@ -55,9 +60,25 @@ extension Scheduler {
 
   mutating func finished(_ results: [FetchResults.Result], by worker: WorkerID) {
     for result in results {
+      let isRetried = noteFailure(result, by: worker)
       guard let item = endLease(result.lease, of: worker) else { continue }
-      complete(item, with: result.outcome)
+      if case .done = result.outcome { noteStored() }
+      if isRetried, !item.waiters.isEmpty {
+        awaitTransfer(item)
+      } else if case .failed(let failure) = result.outcome {
+        complete(item, with: .failed(lastFailure(failure, of: item)))
+      } else {
+        complete(item, with: result.outcome)
+      }
     }
+  }
+
+  /// - Returns: whether the lease's URL is to be tried again.
+  private mutating func noteFailure(_ result: FetchResults.Result, by worker: WorkerID) -> Bool {
+    guard case .failed(let failure) = result.outcome, leases[result.lease]?.worker == worker else {
+      return false
+    }
+    return transferFailed(result, failure)
   }
 
   // MARK: - Watchdog
@@ -96,7 +117,7 @@ extension Scheduler {
         case .transferring: transferTime
         // Each picture in front of it may take that long.
         case .decoding: decodeTime * worker.fetches.count
-        case .awaitingLookup, .lookingUp, .awaitingTransfer: .zero
+        case .awaitingLookup, .lookingUp, .awaitingTransfer, .awaitingDecode: .zero
         }
       return lease.since + time + Self.answerGrace < now.instant
     }

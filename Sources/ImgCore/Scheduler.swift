@@ -6,10 +6,13 @@ package import ImgWire
 ///
 /// A URL's way through it:
 ///
-///     line of a job ─┐                ┌── hit ────────────────────────────────┐
-///                    ├─► awaitingLookup ─► lookingUp ─► awaitingTransfer       ├─► outcome
-///     viewer ────────┘        ▲                │ miss        │                 │
-///                             └── worker died ─┴── transferring ─► decoding ───┘
+///     line of a job ─┐              (handed in: awaitingDecode at once)
+///                    ├─► awaitingLookup ─► lookingUp ─┬─ hit ──────────────────────────► outcome
+///     viewer ────────┘        ▲                       ├─ miss ─► awaitingTransfer          ▲
+///                             │                       │              └─► transferring      │
+///                      its worker died                │                       ▼            │
+///                                                     └─ original             │            │
+///                                                          └─► awaitingDecode ─► decoding ─┘
 ///
 /// Invariants: a work item has at most one lease; a lease belongs to one ready worker; every line
 /// of a job waits in the journal, in a window, or at exactly one item, until its outcome is
@@ -29,6 +32,11 @@ package struct Scheduler {
   /// list.
   var urgentLookups = PriorityQueue<WorkID, Urgency>()
   var transferQueue: TransferQueue
+  /// The sources that wait before they are tried again, and until when.
+  var backoffs = PriorityQueue<SourceID, ContinuousClock.Instant>()
+  var jitter: Jitter
+  /// Items whose URL's original is in the store and waits for a decoder.
+  var originals = PriorityQueue<WorkID, Urgency>()
 
   var jobs: [JobID: ActiveJob] = [:]
   var turns = JobTurns()
@@ -49,6 +57,7 @@ package struct Scheduler {
   package internal(set) var lateAnswerCount = 0
   /// Results, aborted ones too, that came when the viewers they were for had left or moved on.
   package internal(set) var discardedLateCount = 0
+  var storeHealth = StoreHealth()
 
   /// The moment of the event being handled.
   var now: Moment
@@ -57,9 +66,12 @@ package struct Scheduler {
   var lastTicket: UInt64 = 0
   var effects: [Effect] = []
 
-  /// - Parameter limits: `workers` is the number of slots, at least 1.
-  package init(limits: Limits, at now: Moment) {
+  /// - Parameters:
+  ///   - limits: `workers` is the number of slots, at least 1.
+  ///   - seed: of the jitter of retries.
+  package init(limits: Limits, seed: UInt64, at now: Moment) {
     self.limits = limits
+    jitter = Jitter(seed: seed)
     self.now = now
     supervisor = Supervisor(slotCount: limits.workers)
     transferQueue = TransferQueue(limits)
@@ -78,8 +90,10 @@ package struct Scheduler {
     case .changeRequested(let job, let change): changeJob(job, change)
     case .limitsChanged(let change): changeLimits(change)
 
-    case .viewerArrived(let viewer, let name, let url, let options):
-      viewerArrived(viewer, name: name, url: url, options: options)
+    case .viewerArrived(let viewer, let name, let url, let options, let bypassesStore):
+      viewerArrived(viewer, name: name, url: url, options: options, bypassesStore: bypassesStore)
+    case .viewerHandedIn(let viewer, let picture, let options):
+      viewerHandedIn(viewer, picture, options: options)
     case .viewerLeft(let viewer): viewerLeft(viewer)
 
     case .workerReady(let worker, let credits): workerReady(worker, credits: credits)
@@ -88,6 +102,8 @@ package struct Scheduler {
     case .workerTransferred(let worker, let leases): transferred(leases, by: worker)
     case .workerLostBodies(let worker, let leases): lostBodies(leases, by: worker)
     case .workerFinished(let worker, let results): finished(results, by: worker)
+    case .workerMadeUnstored(let worker, let result, let attachment):
+      unstored(result, in: attachment, by: worker)
     case .workerObserved(let worker, let observation): observed(observation, of: worker)
     case .workerExited(let worker, let end, let decoding):
       workerExited(worker, end: end, decoding: decoding)
@@ -95,6 +111,7 @@ package struct Scheduler {
     case .drainRequested: drain()
     }
     endDelays()
+    endBackoffs()
     transferQueue.wake(at: now.instant)
     dispatch()
     defer { effects = [] }
@@ -104,8 +121,8 @@ package struct Scheduler {
   /// When the scheduler wants to hear `timePassed`; `nil` when only other events can change
   /// anything.
   package var deadline: ContinuousClock.Instant? {
-    let places = isDraining ? nil : transferQueue.deadline
-    return [supervisor.deadline, delays.first?.priority, places].compactMap(\.self).min()
+    let starts = isDraining ? [] : [transferQueue.deadline, backoffs.first?.priority]
+    return ([supervisor.deadline, delays.first?.priority] + starts).compactMap(\.self).min()
   }
 
   /// Whether nothing runs and nothing waits but what a person has paused.

@@ -6,26 +6,28 @@ import ImgWire
 extension ClusterModel {
   @discardableResult
   func submit(
-    _ lines: [String], variant: Variant = .standard, expireAfter: Int64? = nil, priority: Int = 0,
-    order: LineOrder = .firstInFirstOut, delay: Int64 = 0
+    _ lines: [String], variant: Variant = .standard, expiry: Expiry = .standard,
+    priority: Int = 0, order: LineOrder = .firstInFirstOut, delay: Int64 = 0,
+    keep: Keep = .thumbnail
   ) -> JobID {
     submit(
-      count: lines.count, variant: variant, expireAfter: expireAfter, priority: priority,
-      order: order, delay: delay
+      count: lines.count, variant: variant, expiry: expiry, priority: priority,
+      order: order, delay: delay, keep: keep
     ) { lines[$0] }
   }
 
   @discardableResult
   func submit(
-    count: Int, variant: Variant = .standard, expireAfter: Int64? = nil, priority: Int = 0,
-    order: LineOrder = .firstInFirstOut, delay: Int64 = 0, line: @escaping (Int) -> String
+    count: Int, variant: Variant = .standard, expiry: Expiry = .standard, priority: Int = 0,
+    order: LineOrder = .firstInFirstOut, delay: Int64 = 0, keep: Keep = .thumbnail,
+    line: @escaping (Int) -> String
   ) -> JobID {
     lastJob += 1
     let record = JobRecord(
       id: JobID(rawValue: lastJob),
       options: RequestOptions(
-        variant: variant, expireAfterMilliseconds: expireAfter, priority: priority,
-        delayMilliseconds: delay),
+        variant: variant, expiry: expiry, priority: priority,
+        delayMilliseconds: delay, keep: keep),
       order: order, state: .queued, counts: JobCounts(total: count), submittedAt: now.wall)
     journal.add(record, line: line)
     handle(.jobAccepted(record))
@@ -59,22 +61,43 @@ extension ClusterModel {
 
   @discardableResult
   func view(
-    _ url: String, name: String? = nil, variant: Variant = .standard, expireAfter: Int64? = nil,
-    delay: Int64 = 0
+    _ url: String, name: String? = nil, variant: Variant = .standard, expiry: Expiry = .standard,
+    delay: Int64 = 0, keep: Keep = .thumbnail, bypassesStore: Bool = false
   ) -> ViewerID {
     lastViewer += 1
     let viewer = ViewerID(rawValue: lastViewer)
+    let options = RequestOptions(
+      variant: variant, expiry: expiry, delayMilliseconds: delay, keep: keep)
     waitingViewers.insert(viewer)
+    requests[viewer] = (url, options)
     handle(
-      .viewerArrived(
-        viewer, name: name, url: url,
-        RequestOptions(
-          variant: variant, expireAfterMilliseconds: expireAfter, delayMilliseconds: delay)))
+      .viewerArrived(viewer, name: name, url: url, options, bypassesStore: bypassesStore))
+    return viewer
+  }
+
+  /// Somebody hands a picture in.
+  ///
+  /// - Parameter url: under which it is to be stored; `nil` when it is not.
+  @discardableResult
+  func handIn(
+    as url: String? = nil, variant: Variant = .standard, keep: Keep = .thumbnail,
+    byteCount: Int = 50_000
+  ) -> ViewerID {
+    lastViewer += 1
+    lastAttachment += 1
+    let viewer = ViewerID(rawValue: lastViewer)
+    let options = RequestOptions(variant: variant, keep: keep)
+    waitingViewers.insert(viewer)
+    requests[viewer] = url.map { ($0, options) }
+    let picture = HandIn(
+      attachment: AttachmentID(rawValue: lastAttachment), byteCount: byteCount, url: url)
+    handle(.viewerHandedIn(viewer, picture, options))
     return viewer
   }
 
   func leave(_ viewer: ViewerID) {
     waitingViewers.remove(viewer)
+    requests[viewer] = nil
     handle(.viewerLeft(viewer))
   }
 
@@ -89,13 +112,15 @@ extension ClusterModel {
 
   /// The coordinator is killed and started again: what was durable is all that is left.
   func restart() {
-    scheduler = Scheduler(limits: scheduler.limits, at: now)
+    scheduler = Scheduler(limits: scheduler.limits, seed: 1, at: now)
     workers = [:]
     killed = []
     mail = []
     journalQueue = []
     pageQueue = []
     waitingViewers = []
+    requests = [:]
+    openAttachments = []
     changingJobs = []
     giveUpReasons = []
     forgetStarts()

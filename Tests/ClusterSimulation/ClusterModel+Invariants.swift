@@ -8,6 +8,8 @@ extension ClusterModel {
     for job in scheduler.jobs.values { checkLines(of: job, after: event) }
     checkLeases(after: event)
     checkItems(after: event)
+    let pictures = scheduler.items.values.compactMap { $0.picture?.attachment }
+    check(openAttachments == Set(pictures), "an attachment is not released, or too early", event)
     checkSources(after: event)
     checkPlaces(after: event)
     checkOrder(after: event)
@@ -63,11 +65,11 @@ extension ClusterModel {
     for item in held {
       switch item.stage {
       case .awaitingLookup, .lookingUp: expected[item.host, default: [0, 0]][0] += 1
-      case .awaitingTransfer: expected[item.host, default: [0, 0]][1] += 1
+      case .awaitingTransfer, .awaitingDecode: expected[item.host, default: [0, 0]][1] += 1
       case .transferring, .decoding: break
       }
     }
-    let found = job.backlogs.mapValues { [$0.lookingUp, $0.awaitingTransfer] }
+    let found = job.backlogs.mapValues { [$0.lookingUp, $0.waiting] }
     check(found == expected, "backlogs \(found), not \(expected)", event)
   }
 
@@ -115,6 +117,17 @@ extension ClusterModel {
       check(isRegistered == !item.waiters.isEmpty, "an item that cannot be joined", event)
       check(
         !item.waiters.isEmpty || item.stage.lease != nil, "an item for nobody", event)
+      if item.picture != nil {
+        let isReady = [.awaitingDecode, item.stage.lease.map(WorkItem.Stage.decoding)]
+          .contains(item.stage)
+        check(isReady && item.waiters.count <= 1, "what was handed in is one's own", event)
+      }
+      if item.key.bypassesStore {
+        let isForViewers = item.waiters.allSatisfy { $0.viewer != nil }
+        let isLookedUp = [.awaitingLookup, item.stage.lease.map(WorkItem.Stage.lookingUp)]
+          .contains(item.stage)
+        check(isForViewers && !isLookedUp, "the store is not bypassed", event)
+      }
       let strongest = item.waiters.map { Urgency(of: $0, item: item.id) }.min()
       check(strongest == nil || strongest == item.urgency, "a stale urgency", event)
     }
@@ -161,6 +174,30 @@ extension ClusterModel {
     check(perHost == known, "a place of a host leaked", event)
   }
 
+  // MARK: - Expiry
+
+  /// Whoever gets a thumbnail finds it kept for as long as was asked for, unless it has gone since.
+  func checkExpiry(of url: String, _ options: RequestOptions) {
+    let wish = options.expiry.retentionOfStored(
+      defaultMilliseconds: RequestOptions.expiryRangeMilliseconds.lowerBound)
+    let thumbnail = store.thumbnails[StoreModel.Key(url: url, variant: options.variant)]
+    let kept = [
+      options.keep.includesThumbnail ? thumbnail : nil,
+      options.keep.includesOriginal ? store.originals[url] : nil,
+    ]
+    for kept in kept.compactMap(\.self) where !kept.covers(wish) {
+      fail("\(url) is kept for \(kept), not \(wish)")
+    }
+  }
+
+  /// The same for a line of a list.
+  func checkExpiry(of operation: JournalOperation) {
+    guard case .record(let id, let index, .done) = operation, let job = journal.jobs[id] else {
+      return
+    }
+    checkExpiry(of: job.line(index), job.record.options)
+  }
+
   // MARK: - Choices
 
   /// What has begun was more urgent than what still waits at the same host: above all, no viewer
@@ -190,7 +227,7 @@ extension ClusterModel {
   /// Sources of which items wait for a transfer of their own.
   private var waitingSources: [Source] {
     scheduler.sources.values.filter {
-      $0.joinable == nil && !scheduler.waitingItems(of: $0).isEmpty
+      $0.joinable == nil && $0.retryAt == nil && !scheduler.waitingItems(of: $0).isEmpty
     }
   }
 
@@ -210,15 +247,21 @@ extension ClusterModel {
         }, "a line waits without need", event)
     }
     let share = scheduler.transferShare
-    guard scheduler.workers.values.contains(where: { $0.takesFetches(share: share) }),
-      scheduler.transferQueue.hasPlace
-    else { return }
+    guard scheduler.workers.values.contains(where: { $0.takesFetches(share: share) }) else {
+      return
+    }
+    check(
+      scheduler.items.values.allSatisfy { $0.stage != .awaitingDecode },
+      "an original waits without need", event)
+    guard scheduler.transferQueue.hasPlace else { return }
     for source in waitingSources {
       let host = scheduler.transferQueue.hosts[source.url.host]
-      let isFull = host.map { $0.underWay >= scheduler.limits.transfersPerHost } ?? false
+      let limit = host?.health.isOnProbation == true ? 1 : scheduler.limits.transfersPerHost
+      let isFull = host.map { $0.underWay >= limit } ?? false
       let token = scheduler.transferQueue.rate.flatMap { host?.bucket.nextToken(at: $0) }
-      check(
-        isFull || token.map { $0 > now.instant } ?? false, "a transfer waits without need", event)
+      let moments = [token, host?.health.restsUntil].compactMap(\.self)
+      let isResting = moments.contains { $0 > now.instant }
+      check(isFull || isResting, "a transfer waits without need", event)
     }
   }
 

@@ -25,18 +25,22 @@ extension ClusterModel {
   func answerLookup(of worker: WorkerID) {
     guard let batch = workers[worker]?.lookups.first else { return }
     workers[worker]?.lookups.removeFirst()
-    let found = batch.items.map { item in (item, isStored(item.url, batch.variant)) }
-    let hits = found.filter(\.1).map { LookupResults.Hit(lease: $0.0.lease, thumbnail: .sample) }
-    let misses = found.filter { !$0.1 }.map(\.0.lease)
-    say(.workerLookedUp(worker, LookupResults(hits: hits, misses: misses)))
+    let found = Dictionary(grouping: batch.items) { store.finding(of: $0.url, in: batch) }
+    // Kept for longer before the answer.
+    for item in found[.hit, default: []] { store.extend(item.url, as: batch) }
+    let hits = found[.hit, default: []].map {
+      LookupResults.Hit(lease: $0.lease, thumbnail: .sample)
+    }
+    say(
+      .workerLookedUp(
+        worker,
+        LookupResults(
+          hits: hits, originals: found[.original, default: []].map(\.lease),
+          misses: found[.miss, default: []].map(\.lease))))
   }
 
   func isStored(_ url: String, _ variant: Variant = .standard) -> Bool {
-    key(url, variant).map { store[$0] != nil } ?? false
-  }
-
-  func key(_ url: String, _ variant: Variant = .standard) -> WorkItem.Key? {
-    (try? ImageURL(parsing: url)).map { WorkItem.Key(url: $0, variant: variant) }
+    store.thumbnails[StoreModel.Key(url: url, variant: variant)] != nil
   }
 
   /// The worker and lease that fetch `url`; the newest when there are several.
@@ -62,13 +66,12 @@ extension ClusterModel {
     say(.workerTransferred(worker, leases))
   }
 
-  /// The thumbnail is in the store, whether or not the worker has said so.
+  /// What is to be kept is in the store, whether or not the worker has said so.
   func store(_ url: String, variant: Variant? = nil) {
-    guard let (_, fetch) = fetch(of: url, variant: variant), let key = key(url, fetch.variant)
-    else {
+    guard let (_, fetch) = fetch(of: url, variant: variant) else {
       return fail("\(url) is not fetched")
     }
-    store[key] = fetch.expireAfterMilliseconds
+    store.keep(fetch)
   }
 
   /// The fetch of `url` ends; a success is stored first.
@@ -76,14 +79,50 @@ extension ClusterModel {
     guard let (worker, fetch) = fetch(of: url, variant: variant) else {
       return fail("\(url) is not fetched")
     }
-    if case .done = outcome { store(url, variant: fetch.variant) }
+    if case .done = outcome {
+      if fetch.bypassesStore { return makeUnstored(fetch, of: worker) }
+      store(url, variant: fetch.variant)
+    }
     finish(fetch, of: worker, outcome)
   }
 
-  func finish(_ fetch: WorkerModel.Fetch, of worker: WorkerID, _ outcome: Outcome) {
+  /// The picture is made, and the store has not got it.
+  ///
+  /// - Parameter isStoreInTrouble: as against a picture that is too large, or not for the store.
+  func makeUnstored(
+    _ fetch: WorkerModel.Fetch, of worker: WorkerID, isStoreInTrouble: Bool = false
+  ) {
     workers[worker]?.remove(fetch.lease)
-    say(
-      .workerFinished(worker, [FetchResults.Result(lease: fetch.lease, outcome: outcome)]))
+    lastAttachment += 1
+    let result = UnstoredResult(
+      lease: fetch.lease, made: fetch.bypassesStore || fetch.keep == .none ? .wanted : .refused,
+      bytesFetched: 50_000,
+      isStoreInTrouble: isStoreInTrouble)
+    say(.workerMadeUnstored(worker, result, AttachmentID(rawValue: lastAttachment)))
+  }
+
+  /// The fetch of `url` ends with a picture that the store has no room for.
+  func refuse(_ url: String) {
+    guard let (worker, fetch) = fetch(of: url) else { return fail("\(url) is not fetched") }
+    makeUnstored(fetch, of: worker, isStoreInTrouble: true)
+  }
+
+  /// - Parameter retryAfter: milliseconds for which the origin wants to be left alone.
+  func finish(
+    _ fetch: WorkerModel.Fetch, of worker: WorkerID, _ outcome: Outcome, retryAfter: Int64? = nil,
+    wasRedirected: Bool = false
+  ) {
+    workers[worker]?.remove(fetch.lease)
+    let result = FetchResults.Result(
+      lease: fetch.lease, outcome: outcome, retryAfterMilliseconds: retryAfter,
+      wasRedirected: wasRedirected)
+    say(.workerFinished(worker, [result]))
+  }
+
+  /// What the lease was to be made from is gone.
+  func lose(_ fetch: WorkerModel.Fetch, of worker: WorkerID) {
+    workers[worker]?.remove(fetch.lease)
+    say(.workerLostBodies(worker, [fetch.lease]))
   }
 
   /// Everything outstanding succeeds until nothing is.

@@ -28,8 +28,9 @@ final class ClusterModel {
   var killed: [WorkerID] = []
   var spawnCount = 0
 
-  /// URLs in the shared store by variant, and how long they are kept.
-  var store: [WorkItem.Key: Int64] = [:]
+  var store = StoreModel()
+  /// What viewers that wait have asked for.
+  var requests: [ViewerID: (url: String, options: RequestOptions)] = [:]
   /// URLs in the order in which their look-ups and their fetches began.
   var lookupStarts: [String] = []
   var fetchStarts: [String] = []
@@ -40,6 +41,10 @@ final class ClusterModel {
   /// When transfers of each host began since the rate was changed last.
   private var starts: [String: [ContinuousClock.Instant]] = [:]
   var rideCount = 0
+  /// The URLs of pictures that were handed in, as their decodes began.
+  var decodeStarts: [String] = []
+  /// In place of the URL of one that has none.
+  static let handedIn = "handed in"
   /// The most transfers of one host, and of all, at one time.
   var peakPerHost = 0
   var peak = 0
@@ -48,6 +53,13 @@ final class ClusterModel {
   var lastJob: UInt64 = 0
   var waitingViewers: Set<ViewerID> = []
   var answers: [ViewerID: Outcome] = [:]
+  /// Viewers that were answered with a picture that is not in the store.
+  var deliveries: [ViewerID: UnstoredThumbnail] = [:]
+  /// Attachments that the driver would hold.
+  var openAttachments: Set<AttachmentID> = []
+  var lastAttachment: UInt64 = 0
+  /// What the log would say of the store.
+  var storeTroubles: [String] = []
   var endedJobs: [JobID: JobRecord] = [:]
   /// Jobs of which a change is on its way into the journal.
   var changingJobs: Set<JobID> = []
@@ -64,7 +76,7 @@ final class ClusterModel {
 
   init(
     workers: Int = 1, transfers: Int = 64, perHost: Int = 8, ratePerMinute: Int = 0,
-    credits: Credits = Credits(lookups: 256, leases: 128, backlog: 8),
+    attempts: Int = 1, credits: Credits = Credits(lookups: 256, leases: 128, backlog: 8),
     report: @escaping (String) -> Void
   ) {
     var limits = Limits()
@@ -72,7 +84,8 @@ final class ClusterModel {
     limits.transfers = transfers
     limits.transfersPerHost = perHost
     limits.hostRatePerMinute = ratePerMinute
-    scheduler = Scheduler(limits: limits, at: now)
+    limits.attempts = attempts
+    scheduler = Scheduler(limits: limits, seed: 1, at: now)
     self.credits = credits
     self.report = report
   }
@@ -135,7 +148,7 @@ final class ClusterModel {
     if !isMailHeld { handle(mail.removeFirst()) }
   }
 
-  func changeLimits(_ change: TransferLimits) {
+  func changeLimits(_ change: LimitChange) {
     forgetStarts()
     handle(.limitsChanged(change))
   }
@@ -151,6 +164,11 @@ final class ClusterModel {
 
   private func process(_ event: Event) {
     begunTransfers = []
+    switch event {
+    case .workerMadeUnstored(_, _, let attachment): openAttachments.insert(attachment)
+    case .viewerHandedIn(_, let picture, _): openAttachments.insert(picture.attachment)
+    default: break
+    }
     if areInvariantsChecked { waiterCounts = scheduler.items.mapValues(\.waiters.count) }
     for effect in scheduler.handle(event, at: now) { carryOut(effect) }
     if areInvariantsChecked { checkInvariants(after: event) }
@@ -161,6 +179,10 @@ final class ClusterModel {
   private func carryOut(_ effect: Effect) {
     switch effect {
     case .send(let message, let worker): deliver(message, to: worker)
+    case .pass(let attachment, let message, let worker):
+      if !openAttachments.contains(attachment) { fail("\(attachment) is not open") }
+      if !message.announcesFile { fail("\(message) has no file") }
+      deliver(message, to: worker)
     case .spawn(let worker, let slot):
       spawnCount += 1
       workers[worker] = WorkerModel(id: worker, slot: slot)
@@ -169,10 +191,24 @@ final class ClusterModel {
       if killed.contains(worker) || workers[worker] == nil { fail("\(worker) killed twice") }
       killed.append(worker)
     case .readLines(let request): pageQueue.append(request)
-    case .journal(let operation): journalQueue.append(operation)
+    case .journal(let operation):
+      checkExpiry(of: operation)
+      journalQueue.append(operation)
     case .answer(let viewer, let outcome):
+      if let (url, options) = requests.removeValue(forKey: viewer), case .done = outcome {
+        checkExpiry(of: url, options)
+      }
       if waitingViewers.remove(viewer) == nil { fail("\(viewer) answered without waiting") }
       answers[viewer] = outcome
+    case .deliver(let attachment, let made, let bytesFetched, let viewer):
+      if !openAttachments.contains(attachment) { fail("\(attachment) is not open") }
+      if waitingViewers.remove(viewer) == nil { fail("\(viewer) answered without waiting") }
+      answers[viewer] = .done(made.thumbnail, fromCache: false, bytesFetched: bytesFetched)
+      deliveries[viewer] = made
+    case .release(let attachment):
+      if openAttachments.remove(attachment) == nil { fail("\(attachment) released twice") }
+    case .storeTroubleBegan: storeTroubles.append("began")
+    case .storeTroubleEnded(let trouble): storeTroubles.append("ended \(trouble.servedCount)")
     case .jobEnded(let record):
       if endedJobs.updateValue(record, forKey: record.id) != nil { fail("a job ended twice") }
     case .drained: drainedCount += 1
@@ -185,12 +221,14 @@ final class ClusterModel {
       return fail("a message to \(id), which is not ready: \(message)")
     }
     switch message {
-    case .welcome: fail("welcomes are the driver's")
+    case .welcome, .sweep: fail("welcomes and sweeps are the driver's")
     case .lookup(let batch):
+      if batch.bypassesStore { fail("a look-up of what bypasses the store") }
       lookupStarts += batch.items.map(\.url)
       workers[id]?.lookups.append(batch)
     case .fetch(let batch): batch.items.forEach { fetch($0, of: batch, by: id) }
     case .ride(let batch): batch.items.forEach { ride($0, of: batch, on: id) }
+    case .decode(let picture): decode(picture, by: id)
     case .cancel(let list):
       workers[id]?.cancelled.formUnion(list.leases)
     case .drain:
@@ -235,18 +273,37 @@ final class ClusterModel {
 
   private func ride(_ item: Assignment, of batch: Batch, on id: WorkerID) {
     rideCount += 1
-    guard let transfer = workers[id]?.joinableTransfer(of: item.url) else {
-      return mail.append(.workerLostBodies(id, [item.lease]))
+    if let transfer = workers[id]?.joinableTransfer(of: item.url) {
+      workers[id]?.fetches.append(lease(item, of: batch, transfer: transfer.id))
+    } else if store.originals[item.url] != nil || item.url.hasPrefix("data:") {
+      workers[id]?.transfers.append(
+        WorkerModel.Transfer(
+          id: item.lease, url: item.url, isOriginal: true, state: .gone))
+      workers[id]?.fetches.append(lease(item, of: batch, transfer: item.lease))
+    } else {
+      mail.append(.workerLostBodies(id, [item.lease]))
     }
-    workers[id]?.fetches.append(lease(item, of: batch, transfer: transfer.id))
+  }
+
+  private func decode(_ picture: HandedInPicture, by id: WorkerID) {
+    let url = picture.url ?? Self.handedIn
+    decodeStarts.append(url)
+    // Nobody may join it.
+    workers[id]?.transfers.append(
+      WorkerModel.Transfer(id: picture.lease, url: url, state: .gone))
+    workers[id]?.fetches.append(
+      WorkerModel.Fetch(
+        lease: picture.lease, url: url, variant: picture.variant, keep: picture.keep,
+        retention: picture.retention, bypassesStore: picture.url == nil,
+        transfer: picture.lease))
   }
 
   private func lease(
     _ item: Assignment, of batch: Batch, transfer: LeaseID
   ) -> WorkerModel.Fetch {
     WorkerModel.Fetch(
-      lease: item.lease, url: item.url, variant: batch.variant,
-      expireAfterMilliseconds: batch.expireAfterMilliseconds, transfer: transfer)
+      lease: item.lease, url: item.url, variant: batch.variant, keep: batch.keep,
+      retention: batch.retention, bypassesStore: batch.bypassesStore, transfer: transfer)
   }
 
   /// The host of a line; `nil` of one that is no URL.

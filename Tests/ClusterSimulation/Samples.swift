@@ -4,6 +4,19 @@ extension Thumbnail {
   static let sample = Thumbnail(format: .jpeg, width: 256, height: 192, byteCount: 1_000)
 }
 
+extension UnstoredThumbnail {
+  /// For whoever wanted it so.
+  static let wanted = unstored(nil)
+  /// For want of room.
+  static let refused = unstored(Failure(stage: .store, code: .storeFull, detail: "no room"))
+
+  private static func unstored(_ failure: Failure?) -> UnstoredThumbnail {
+    UnstoredThumbnail(
+      thumbnail: .sample, sourceFormat: .jpeg, sourceWidth: 4_000, sourceHeight: 3_000,
+      sourceByteCount: 50_000, failure: failure)
+  }
+}
+
 extension Outcome {
   static let fetchedSample = Outcome.done(.sample, fromCache: false, bytesFetched: 50_000)
   static let cachedSample = Outcome.done(.sample, fromCache: true, bytesFetched: 0)

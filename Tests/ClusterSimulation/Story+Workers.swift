@@ -22,12 +22,27 @@ extension Story {
     let leases = worker.fetches.filter { $0.transfer == transfer.id }
     if leases.allSatisfy({ worker.cancelled.contains($0.lease) }) {
       leases.forEach { cluster.finish($0, of: worker.id, .cancelled) }
-    } else if Int.random(in: 0..<5, using: &random) == 0 {
-      leases.forEach { cluster.finish($0, of: worker.id, .failure(.timeout)) }
+    } else if Int.random(in: 0..<5, using: &random) == 0 || isDown(cluster.host(of: transfer.url)) {
+      fail(leases, of: worker.id)
     } else {
       cluster.transferred(transfer.id, of: worker.id)
     }
   }
+
+  /// Each lease of a transfer hears of its failure.
+  private mutating func fail(_ leases: [WorkerModel.Fetch], of worker: WorkerID) {
+    let failure = Failure(
+      stage: .fetch, code: .httpStatus, httpStatus: [404, 429, 503].randomElement(using: &random),
+      detail: "made to fail")
+    let isWishing = Bool.random(using: &random)
+    let retryAfter: Int64? = isWishing ? .random(in: 0...9_000, using: &random) : nil
+    for lease in leases {
+      cluster.finish(lease, of: worker, .failed(failure), retryAfter: retryAfter)
+    }
+  }
+
+  /// One host fails always, so that it is left alone, as long as anything may go wrong.
+  private func isDown(_ host: String?) -> Bool { host == "host3" && cluster.isMailHeld }
 
   /// A picture is decoded, and then stored or not.
   mutating func endDecode() {
@@ -46,10 +61,29 @@ extension Story {
     guard Int.random(in: 0..<4, using: &random) > 0 else {
       return cluster.finish(fetch, of: worker.id, .failure(.corruptImage, stage: .decode))
     }
-    if let key = cluster.key(fetch.url, fetch.variant), Bool.random(using: &random) {
-      cluster.store[key] = fetch.expireAfterMilliseconds
+    // Now and then the store has no room.
+    let isRefused = Int.random(in: 0..<5, using: &random) == 0
+    if fetch.bypassesStore || fetch.keep == .none || isRefused {
+      let isKept = !fetch.bypassesStore && fetch.keep != .none
+      return cluster.makeUnstored(
+        fetch, of: worker.id, isStoreInTrouble: isKept && Bool.random(using: &random))
     }
+    cluster.store.keep(fetch)
+    // Now and then it has to go at once.
+    if Bool.random(using: &random) { cluster.store.evict(fetch) }
     cluster.finish(fetch, of: worker.id, .fetchedSample)
+  }
+
+  /// An original is evicted. A decode of it that has not begun finds it gone.
+  mutating func loseOriginal() {
+    guard let url = cluster.store.originals.keys.sorted().randomElement(using: &random) else {
+      return
+    }
+    cluster.store.originals[url] = nil
+    guard let worker = worker(where: { $0.decodesOriginal(of: url) }) else { return }
+    for fetch in worker.fetches where worker.isFromOriginal(fetch) && fetch.url == url {
+      cluster.lose(fetch, of: worker.id)
+    }
   }
 
   // MARK: - Answers on their way

@@ -29,6 +29,7 @@ struct Story {
       workers: .random(in: 1...3, using: &random), transfers: .random(in: 1...5, using: &random),
       perHost: .random(in: 1...3, using: &random),
       ratePerMinute: Bool.random(using: &random) ? 0 : .random(in: 20...400, using: &random),
+      attempts: .random(in: 1...4, using: &random),
       // Now and then so many look-ups that a host gets more lines than it may have waiting.
       credits: Credits(
         lookups: Bool.random(using: &random) ? 4 : 120,
@@ -63,7 +64,8 @@ struct Story {
     case 46..<80: cluster.deliverJournal(.random(in: 1...4, using: &random))
     case 80..<100: answerLookup()
     case 100..<116: endTransfer()
-    case 116..<142: endDecode()
+    case 116..<141: endDecode()
+    case 141: loseOriginal()
     case 142..<172: deliverMail()
     case 172..<176: becomeReady()
     case 176..<181: die()
@@ -99,6 +101,21 @@ extension Story {
     Self.variants.randomElement(using: &random) ?? .standard
   }
 
+  private mutating func randomKeep() -> Keep {
+    ([.thumbnail, .thumbnail] + Keep.allCases).randomElement(using: &random) ?? .thumbnail
+  }
+
+  private mutating func randomExpiry() -> Expiry {
+    let number = Int64.random(in: 1...9, using: &random)
+    switch Int.random(in: 0..<6, using: &random) {
+    case 0: return Expiry(.after(milliseconds: number * 1_000))
+    case 1: return Expiry(.after(milliseconds: number * 1_000), isSliding: true)
+    case 2: return Expiry(.at(WallTime(rawValue: number * 1_000_000)))
+    case 3: return Expiry(.standard, isSliding: true)
+    default: return .standard
+    }
+  }
+
   private mutating func randomDelay() -> Int64 {
     Int.random(in: 0..<5, using: &random) == 0 ? .random(in: 1...4_000, using: &random) : 0
   }
@@ -112,15 +129,27 @@ extension Story {
       isOfOneHost ? url(number + 100, host: "host1") : randomLine()
     }
     cluster.submit(
-      lines, variant: randomVariant(), priority: .random(in: -2...2, using: &random),
+      lines, variant: randomVariant(), expiry: randomExpiry(),
+      priority: .random(in: -2...2, using: &random),
       order: Bool.random(using: &random) ? .firstInFirstOut : .lastInFirstOut,
-      delay: randomDelay())
+      delay: randomDelay(), keep: randomKeep())
+  }
+
+  private mutating func handIn() {
+    let viewer = cluster.handIn(
+      as: Bool.random(using: &random) ? randomLine() : nil, variant: randomVariant(),
+      keep: randomKeep())
+    // What is stored under no URL is refused.
+    if cluster.waitingViewers.contains(viewer) { expectedViewers.insert(viewer) }
   }
 
   private mutating func view() {
+    if Int.random(in: 0..<8, using: &random) == 0 { return handIn() }
     let name = ["a", "b", nil, nil].randomElement(using: &random) ?? nil
     let viewer = cluster.view(
-      randomLine(), name: name, variant: randomVariant(), delay: randomDelay())
+      randomLine(), name: name, variant: randomVariant(), expiry: randomExpiry(),
+      delay: randomDelay(), keep: randomKeep(),
+      bypassesStore: Int.random(in: 0..<5, using: &random) == 0)
     expectedViewers.insert(viewer)
   }
 
@@ -144,9 +173,10 @@ extension Story {
 
   private mutating func changeLimits() {
     cluster.changeLimits(
-      TransferLimits(
+      LimitChange(
         transfers: .random(in: 1...5, using: &random),
         transfersPerHost: .random(in: 1...3, using: &random),
-        hostRatePerMinute: Bool.random(using: &random) ? 0 : .random(in: 20...400, using: &random)))
+        hostRatePerMinute: Bool.random(using: &random) ? 0 : .random(in: 20...400, using: &random),
+        defaultExpiryMilliseconds: .random(in: 1_000...9_000, using: &random)))
   }
 }

@@ -7,12 +7,14 @@ struct WorkerModel {
     let lease: LeaseID
     let url: String
     let variant: Variant
-    let expireAfterMilliseconds: Int64
+    let keep: Keep
+    let retention: Retention
+    let bypassesStore: Bool
     /// The transfer on which it lives.
     let transfer: LeaseID
   }
 
-  /// A body on its way from the origin, or held.
+  /// A body on its way from the origin or held, or an original being decoded.
   struct Transfer {
     enum State {
       case receiving, held, gone
@@ -21,6 +23,7 @@ struct WorkerModel {
     /// The lease that began it.
     let id: LeaseID
     let url: String
+    var isOriginal = false
     var state = State.receiving
   }
 
@@ -36,6 +39,12 @@ struct WorkerModel {
   /// Every lease it holds.
   var leases: [LeaseID] {
     lookups.flatMap { $0.items.map(\.lease) } + fetches.map(\.lease)
+  }
+
+  func isFromOriginal(_ fetch: Fetch) -> Bool { transfer(fetch.transfer)?.isOriginal ?? false }
+
+  func decodesOriginal(of url: String) -> Bool {
+    fetches.contains { $0.url == url && isFromOriginal($0) }
   }
 
   func transfer(_ id: LeaseID) -> Transfer? { transfers.first { $0.id == id } }

@@ -8,21 +8,21 @@ extension ClusterModel {
   /// A cluster whose faults are those of the running test.
   convenience init(
     workers: Int = 1, transfers: Int = 64, perHost: Int = 8, ratePerMinute: Int = 0,
-    credits: Credits = Credits(lookups: 256, leases: 128, backlog: 8)
+    attempts: Int = 1, credits: Credits = Credits(lookups: 256, leases: 128, backlog: 8)
   ) {
     self.init(
       workers: workers, transfers: transfers, perHost: perHost, ratePerMinute: ratePerMinute,
-      credits: credits, report: { Issue.record("\($0)") })
+      attempts: attempts, credits: credits, report: { Issue.record("\($0)") })
   }
 
   /// A cluster with all workers ready.
   static func started(
     workers: Int = 1, transfers: Int = 64, perHost: Int = 8, ratePerMinute: Int = 0,
-    credits: Credits = Credits(lookups: 256, leases: 128, backlog: 8)
+    attempts: Int = 1, credits: Credits = Credits(lookups: 256, leases: 128, backlog: 8)
   ) -> ClusterModel {
     let cluster = ClusterModel(
       workers: workers, transfers: transfers, perHost: perHost, ratePerMinute: ratePerMinute,
-      credits: credits)
+      attempts: attempts, credits: credits)
     cluster.handle(.began)
     return cluster
   }
@@ -45,21 +45,28 @@ extension ClusterModel {
     url.split(separator: "/").last.flatMap { Int($0) }
   }
 
-  func changeLimits(transfers: Int? = nil, perHost: Int? = nil, ratePerMinute: Int? = nil) {
+  func changeLimits(
+    transfers: Int? = nil, perHost: Int? = nil, ratePerMinute: Int? = nil,
+    defaultExpiry: Int64? = nil
+  ) {
     handle(
       .limitsChanged(
-        TransferLimits(
-          transfers: transfers, transfersPerHost: perHost, hostRatePerMinute: ratePerMinute)))
+        LimitChange(
+          transfers: transfers, transfersPerHost: perHost, hostRatePerMinute: ratePerMinute,
+          defaultExpiryMilliseconds: defaultExpiry)))
   }
 
-  /// How long the thumbnail of a URL is kept, in milliseconds; `nil` when there is none.
-  func storedExpiry(_ url: String) -> Int64? {
-    key(url).flatMap { store[$0] }
+  /// How long the thumbnail of a URL is kept; `nil` when there is none.
+  func retention(_ url: String) -> Retention? {
+    store.thumbnails[StoreModel.Key(url: url, variant: .standard)]
   }
 
   /// Puts thumbnails into the store that were there before.
   func prestore(_ urls: [String]) {
-    for key in urls.compactMap({ key($0) }) { store[key] = 1 }
+    for url in urls {
+      store.thumbnails[StoreModel.Key(url: url, variant: .standard)] =
+        Retention(afterMilliseconds: 1)
+    }
   }
 
   func outcome(of index: Int, _ job: JobID) -> Outcome? {

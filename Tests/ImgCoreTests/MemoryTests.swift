@@ -55,7 +55,7 @@ import Testing
       // Every second transfer ends, so that there are always some under way.
       for url in cluster.fetching.prefix(32) { cluster.finish(url) }
       heldMaximum = max(heldMaximum, heldCount(cluster, job))
-      cluster.store.removeAll()
+      cluster.store = StoreModel()
       countDone = cluster.counts(job)?.finished ?? 0
     }
     #expect(heldMaximum < Self.heldMaximum)

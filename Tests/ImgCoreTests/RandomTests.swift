@@ -27,7 +27,7 @@ import Testing
     for _ in 0..<5 { run(.random(in: 0...UInt64.max / 2)) }
   }
 
-  @Test(arguments: [3, 42] as [UInt64])
+  @Test(arguments: [4, 42] as [UInt64])
   func `the same seed gives the same run`(seed: UInt64) {
     let reports = (0..<2).map { _ in Simulation.run(seed: seed, stepCount: Self.stepCount) }
     #expect(reports[0] == reports[1])

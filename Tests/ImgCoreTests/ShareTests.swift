@@ -33,7 +33,7 @@ import Testing
     }
     let slow = (0..<200).map { url($0, host: "slow") }
     let job = cluster.submit(slow + spreadURLs(1...10))
-    cluster.changeLimits(TransferLimits(transfers: 200, transfersPerHost: 1, hostRatePerMinute: 0))
+    cluster.changeLimits(LimitChange(transfers: 200, transfersPerHost: 1, hostRatePerMinute: 0))
     workOffFastHosts(cluster)
     #expect(cluster.counts(job)?.done == 10)
   }

@@ -51,22 +51,6 @@ import Testing
     #expect(cluster.fetching == [url(1), url(1)])
   }
 
-  @Test(arguments: [(1_000, 9_000), (9_000, 1_000)] as [(Int64, Int64)])
-  func `the later expiry wins`(first: Int64, second: Int64) {
-    let cluster = ClusterModel.started()
-    cluster.submit([url(1)], expireAfter: first)
-    cluster.view(url(1), expireAfter: second)
-    cluster.settle()
-    #expect(cluster.storedExpiry(url(1)) == 9_000)
-  }
-
-  @Test func `who names no expiry gets the default`() {
-    let cluster = ClusterModel.started()
-    cluster.view(url(1))
-    cluster.settle()
-    #expect(cluster.storedExpiry(url(1)) == Limits().defaultExpiryMilliseconds)
-  }
-
   @Test func `a failure reaches all`() {
     let cluster = ClusterModel.started()
     let job = cluster.submit([url(1), url(1)])

@@ -7,7 +7,7 @@ import Testing
 /// Every event in every stage of a work item, once.
 @Suite struct StageTests {
   enum Stage: String, CaseIterable {
-    case awaitingLookup, lookingUp, awaitingTransfer, transferring, decoding
+    case awaitingLookup, lookingUp, awaitingTransfer, awaitingDecode, transferring, decoding
   }
 
   enum Event: String, CaseIterable {
@@ -44,7 +44,7 @@ import Testing
     row(.waiterLeaves) { After($0, waiters: 1) },
     row(.lastLeaves) { stage in
       switch stage {
-      case .awaitingLookup, .awaitingTransfer: After()
+      case .awaitingLookup, .awaitingTransfer, .awaitingDecode: After()
       case .lookingUp: After(stage)
       case .transferring, .decoding: After(stage, isAborted: true)
       }
@@ -54,12 +54,13 @@ import Testing
       case .awaitingLookup: After(.lookingUp, waiters: 2)
       case .lookingUp: After(.awaitingTransfer, waiters: 2)
       case .awaitingTransfer: After(.transferring, waiters: 2)
+      case .awaitingDecode: After(.decoding, waiters: 2)
       case .transferring: After(.decoding, waiters: 2)
       case .decoding: After()
       }
     },
     row(.workerDies) { stage in
-      After(stage == .awaitingTransfer ? stage : .awaitingLookup, waiters: 2)
+      After(isWaiting(stage) && stage != .awaitingLookup ? stage : .awaitingLookup, waiters: 2)
     },
     row(.jobPaused) { After($0, waiters: isHeld($0) ? 2 : 1) },
     row(.jobCancelled) { After($0, waiters: 1) },
@@ -70,10 +71,13 @@ import Testing
     Stage.allCases.map { Row(stage: $0, event: event, after: after($0)) }
   }
 
-  /// Whether a worker has it.
-  private static func isHeld(_ stage: Stage) -> Bool {
-    stage != .awaitingLookup && stage != .awaitingTransfer
+  /// Whether it waits for a worker.
+  private static func isWaiting(_ stage: Stage) -> Bool {
+    [.awaitingLookup, .awaitingTransfer, .awaitingDecode].contains(stage)
   }
+
+  /// Whether a worker has it.
+  private static func isHeld(_ stage: Stage) -> Bool { !isWaiting(stage) }
 
   @Test func `the table has each pair once`() {
     let pairs = Set(Self.rows.map(\.testDescription))
@@ -108,8 +112,12 @@ extension StageTests {
     private let blocker = ClusterSimulation.url(2, host: "b")
 
     init(at stage: Stage) {
-      cluster = ClusterModel.started(transfers: 1)
-      if stage == .awaitingTransfer || stage == .lookingUp {
+      // A worker that takes one lease, or none that waits for the decoder beside it.
+      let leases = stage == .awaitingDecode ? 1 : 128
+      cluster = ClusterModel.started(
+        transfers: 1, credits: Credits(lookups: 256, leases: leases, backlog: 8))
+      if stage == .awaitingDecode { cluster.store.originals[url] = Retention() }
+      if [.awaitingTransfer, .awaitingDecode, .lookingUp].contains(stage) {
         cluster.view(blocker)
         cluster.answerLookups()
       }
@@ -121,7 +129,7 @@ extension StageTests {
         endWorker()
         cluster.advance(by: .milliseconds(100))
       case .lookingUp: break
-      case .awaitingTransfer, .transferring: cluster.answerLookups()
+      case .awaitingTransfer, .awaitingDecode, .transferring: cluster.answerLookups()
       case .decoding:
         cluster.answerLookups()
         cluster.transferred(url)
@@ -142,6 +150,7 @@ extension StageTests {
         case .awaitingLookup: .awaitingLookup
         case .lookingUp: .lookingUp
         case .awaitingTransfer: .awaitingTransfer
+        case .awaitingDecode: .awaitingDecode
         case .transferring: .transferring
         case .decoding: .decoding
         }
@@ -175,7 +184,7 @@ extension StageTests {
       case nil: break
       case .awaitingLookup: readyWorkers()
       case .lookingUp: cluster.answerLookups()
-      case .awaitingTransfer: cluster.finish(blocker)
+      case .awaitingTransfer, .awaitingDecode: cluster.finish(blocker)
       case .transferring: cluster.transferred(url)
       case .decoding: cluster.finish(url)
       }

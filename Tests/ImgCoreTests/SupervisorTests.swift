@@ -155,4 +155,17 @@ import Testing
     #expect(statuses[0].decoding == 1)
     #expect(statuses[0].processID == Int32(worker.rawValue))
   }
+
+  @Test func `the store is kept in order by one worker, and by another when that has gone`() throws
+  {
+    let cluster = startingCluster(workers: 2)
+    #expect(cluster.scheduler.housekeeper == nil)
+    let workers = cluster.workers.values.sorted { $0.slot < $1.slot }.map(\.id)
+    cluster.ready(workers[1])
+    #expect(cluster.scheduler.housekeeper == workers[1])
+    cluster.ready(workers[0])
+    #expect(cluster.scheduler.housekeeper == workers[0])
+    cluster.exit(workers[0], .crashed("SIGSEGV"))
+    #expect(cluster.scheduler.housekeeper == workers[1])
+  }
 }

@@ -11,11 +11,12 @@ struct ActiveJob {
   /// Lines of one host that are in hand and not being fetched.
   struct Backlog: Equatable {
     var lookingUp = 0
-    var awaitingTransfer = 0
+    /// For a transfer or a decoder.
+    var waiting = 0
 
     static func += (backlog: inout Self, change: Self) {
       backlog.lookingUp += change.lookingUp
-      backlog.awaitingTransfer += change.awaitingTransfer
+      backlog.waiting += change.waiting
     }
   }
 

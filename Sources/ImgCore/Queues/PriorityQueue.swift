@@ -11,6 +11,9 @@ struct PriorityQueue<Key: Hashable, Priority: Comparable> {
   var count: Int { entries.count }
   var first: (key: Key, priority: Priority)? { entries.first }
 
+  /// In no order.
+  var keys: [Key] { entries.map(\.key) }
+
   /// Adds the key, or moves it to where its new priority belongs.
   mutating func set(_ key: Key, to priority: Priority) {
     let position = positions[key] ?? entries.count

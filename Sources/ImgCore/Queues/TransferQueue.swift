@@ -11,6 +11,7 @@ struct TransferQueue {
     var waiting = PriorityQueue<SourceID, Urgency>()
     var underWay = 0
     var bucket = TokenBucket()
+    var health = HostHealth()
   }
 
   private var limit: Int
@@ -85,6 +86,50 @@ struct TransferQueue {
     underWay -= 1
     hosts[host]?.underWay = count - 1
     update(host, at: now)
+  }
+
+  // MARK: - Health
+
+  /// The host has answered.
+  mutating func answered(_ host: String, at now: ContinuousClock.Instant) {
+    guard hosts[host]?.health.lastFailure != nil else { return }
+    hosts[host]?.health.answered()
+    update(host, at: now)
+  }
+
+  /// A transfer has failed for the host's sake.
+  mutating func failed(
+    _ failure: Failure, host: String, begunAt: ContinuousClock.Instant,
+    at now: ContinuousClock.Instant
+  ) {
+    hosts[host]?.health.failed(failure, begunAt: begunAt, at: now)
+    update(host, at: now)
+  }
+
+  /// The host does not want to be asked before then.
+  mutating func rest(
+    _ host: String, until moment: ContinuousClock.Instant, at now: ContinuousClock.Instant
+  ) {
+    hosts[host]?.health.rest(until: moment)
+    update(host, at: now)
+  }
+
+  /// Why it is of no use to wait for the host now; `nil` when it is, or when one who waits will be
+  /// the next to try.
+  func downBecause(_ host: String, at now: ContinuousClock.Instant) -> Failure? {
+    guard let health = hosts[host]?.health, let until = health.restsUntil, until > now else {
+      return nil
+    }
+    return health.downBecause
+  }
+
+  func waiting(for host: String) -> [SourceID] { hosts[host]?.waiting.keys ?? [] }
+
+  /// How many hosts are not asked for now although somebody waits for them.
+  func restingHostCount(at now: ContinuousClock.Instant) -> Int {
+    hosts.values.count { host in
+      !host.waiting.isEmpty && host.health.restsUntil.map { $0 > now } ?? false
+    }
   }
 
   /// Lets the hosts go on whose rest is over.

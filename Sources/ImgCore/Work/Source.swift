@@ -16,6 +16,12 @@ struct Source {
   var isQueued = false
   /// The transfer that others may still ride on: its body is on its way, or held by its worker.
   var joinable: LeaseID?
+  /// Transfers of it that failed.
+  var attempts = 0
+  /// When the first of them did.
+  var firstFailedAt: ContinuousClock.Instant?
+  /// When it may be queued again; `nil` when it may be now.
+  var retryAt: ContinuousClock.Instant?
   /// Workers that crashed while they decoded this picture.
   var crashCount = 0
   /// Workers killed from outside while they decoded this picture.
@@ -24,7 +30,8 @@ struct Source {
   var lossCount = 0
 }
 
-/// A fetch under way or being decoded, named by the lease that began it.
+/// A fetch under way or being decoded, or the decode of an original, named by the lease that began
+/// it.
 struct Transfer {
   let source: SourceID
   let worker: WorkerID
@@ -33,6 +40,8 @@ struct Transfer {
   var leases: [LeaseID]
   /// Whether its last byte is still to come, so that it has a place of the cluster and of its host.
   var holdsPlace = true
+  /// Whether it has failed and its URL is tried again; `nil` while it has not failed.
+  var isRetried: Bool?
 }
 
 /// A worker's hold on a work item.

@@ -10,12 +10,15 @@ struct Waiter {
   }
 
   let who: Who
-  /// How long the thumbnail is to be kept.
-  let expireAfterMilliseconds: Int64
+  /// When the thumbnail is to expire.
+  let expiry: Expiry
   /// The job's; nothing for a viewer, who goes before all jobs.
   var priority = 0
   /// When the line's turn among all jobs of its priority comes, see ``Urgency/turn``.
   var turn: UInt64 = 0
+  /// Whether it came when the item's lease had begun, and wants the thumbnail kept for longer than
+  /// the worker was told.
+  var isLate = false
 
   func isLine(of job: JobID) -> Bool { self.job == job }
 

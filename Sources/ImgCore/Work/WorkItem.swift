@@ -5,26 +5,32 @@ struct WorkID: Hashable {
   let rawValue: UInt64
 }
 
-/// One URL in one variant, and everybody who waits for it: what is looked up, decoded and stored
-/// once however many ask. What is fetched once is the ``Source``.
+/// One URL in one variant, of which the same is to be kept, and everybody who waits for it: what is
+/// looked up, decoded and stored once however many ask. What is fetched once is the ``Source``.
 struct WorkItem {
   /// Requests with equal keys share one item.
   struct Key: Hashable {
     let url: ImageURL
     let variant: Variant
+    let keep: Keep
+    /// Whether it is fetched without a look-up and handed over without being stored: then nobody
+    /// shares it who wants it from the store, or in it.
+    var bypassesStore = false
   }
 
   enum Stage: Equatable {
     case awaitingLookup
     case lookingUp(LeaseID)
     case awaitingTransfer
+    /// The picture is at hand, be it the original in the store: it waits for a decoder.
+    case awaitingDecode
     case transferring(LeaseID)
     /// The last byte is in; the worker decodes and stores.
     case decoding(LeaseID)
 
     var lease: LeaseID? {
       switch self {
-      case .awaitingLookup, .awaitingTransfer: nil
+      case .awaitingLookup, .awaitingTransfer, .awaitingDecode: nil
       case .lookingUp(let lease), .transferring(let lease), .decoding(let lease): lease
       }
     }
@@ -34,20 +40,27 @@ struct WorkItem {
   let key: Key
   /// See ``RendezvousHash/digest(_:)``.
   let digest: UInt64
+  /// What was handed in; then nothing is looked up or fetched, and nobody joins.
+  let picture: HandIn?
   private(set) var waiters: [Waiter]
   private(set) var urgency: Urgency
   var stage = Stage.awaitingLookup
   /// What it shares with the other variants of its URL; `nil` until a look-up has missed.
   var source: SourceID?
-  /// Whether a fetch was assigned for these waiters: a hit found after a worker's death is then the
-  /// result of that fetch, and does not count as found in the cache.
+  /// Whether a fetch or a decode was assigned for these waiters: the thumbnail is made for them, and
+  /// a hit found after a worker's death is its result, and does not count as found in the cache.
   var wasFetched = false
+  /// What the worker that has the lease was told, for all who waited when the lease began.
+  private(set) var granted = Retention()
+  /// Bytes of bodies that no outcome has told of yet.
+  var untoldByteCount = 0
   /// Viewers that left or moved on while a result was on its way.
   var departedViewerCount = 0
 
-  init(id: WorkID, key: Key, waiter: Waiter) {
+  init(id: WorkID, key: Key, waiter: Waiter, picture: HandIn? = nil) {
     self.id = id
     self.key = key
+    self.picture = picture
     waiters = [waiter]
     urgency = Urgency(of: waiter, item: id)
     digest = RendezvousHash.digest(key.url.text)
@@ -58,14 +71,28 @@ struct WorkItem {
   /// The jobs that wait for it.
   var jobs: [JobID] { Set(waiters.compactMap(\.job)).sorted() }
 
-  /// The longest that any waiter asked for.
-  var expireAfterMilliseconds: Int64 {
-    waiters.reduce(1) { max($0, $1.expireAfterMilliseconds) }
-  }
-
-  mutating func join(_ waiter: Waiter) {
+  mutating func join(_ newcomer: Waiter, defaultExpiryMilliseconds: Int64) {
+    var waiter = newcomer
+    waiter.isLate =
+      stage.lease != nil && !granted.covers(retention(of: waiter, defaultExpiryMilliseconds))
     waiters.append(waiter)
     urgency = min(urgency, Urgency(of: waiter, item: id))
+  }
+
+  /// A lease begins: its worker is told what all ask for who wait at this moment.
+  mutating func grantRetention(defaultExpiryMilliseconds: Int64) {
+    granted = Retention()
+    for index in waiters.indices {
+      granted.formUnion(retention(of: waiters[index], defaultExpiryMilliseconds))
+      waiters[index].isLate = false
+    }
+  }
+
+  /// What is found when nothing was fetched for those who wait was stored before they came.
+  private func retention(of waiter: Waiter, _ defaultMilliseconds: Int64) -> Retention {
+    wasFetched
+      ? waiter.expiry.retention(defaultMilliseconds: defaultMilliseconds)
+      : waiter.expiry.retentionOfStored(defaultMilliseconds: defaultMilliseconds)
   }
 
   /// - Returns: the waiters that left.

@@ -1,0 +1,51 @@
+import ImgWire
+
+/// Pictures that somebody hands in: decoded like an original that the store has, without a look-up
+/// and without a transfer. Each is an item of its own, which nobody joins.
+extension Scheduler {
+  mutating func viewerHandedIn(
+    _ viewer: ViewerID, _ picture: HandIn, options: RequestOptions
+  ) {
+    if let refusal = refusal(of: picture) {
+      effects += [.release(picture.attachment), .answer(viewer, .failed(refusal))]
+      return
+    }
+    let waiter = Waiter(who: .viewer(viewer), expiry: options.expiry)
+    let url = ImageURL(handedIn: picture.attachment.rawValue)
+    let key = WorkItem.Key(url: url, variant: options.variant, keep: options.keep)
+    let item = add(key, waiter, picture: picture)
+    viewers[viewer] = .waiting(name: nil, item.id)
+    awaitDecode(item)
+  }
+
+  /// Why it is not taken; `nil` when it is.
+  private func refusal(of picture: HandIn) -> Failure? {
+    if isDraining { return Self.stopping }
+    guard picture.byteCount <= limits.maxBodyByteCount else {
+      return Failure(
+        stage: .fetch, code: .tooLarge,
+        detail: "\(picture.byteCount) bytes; \(limits.maxBodyByteCount) are the most")
+    }
+    do throws(Failure) {
+      _ = try picture.url.map { (url) throws(Failure) in try ImageURL(parsing: url) }
+      return nil
+    } catch {
+      return error
+    }
+  }
+}
+
+extension Lease.Granted {
+  /// What the worker is told of a picture that was handed in; `nil` of any other.
+  var passing: Effect? {
+    item.picture.map { picture in
+      .pass(
+        picture.attachment,
+        .decode(
+          HandedInPicture(
+            lease: lease, url: picture.url, variant: item.key.variant, keep: item.key.keep,
+            retention: item.granted, byteCount: picture.byteCount)),
+        to: worker)
+    }
+  }
+}

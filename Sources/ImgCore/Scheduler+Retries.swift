@@ -1,0 +1,100 @@
+import ImgWire
+
+/// Transfers that failed: what is tried again, when, and whose hosts are left alone meanwhile.
+///
+/// A URL that waits for its retry holds no place of the cluster or of its host.
+extension Scheduler {
+  /// The transfer of a lease has failed.
+  ///
+  /// - Returns: whether the URL is to be tried again, by every lease of the transfer.
+  mutating func transferFailed(_ result: FetchResults.Result, _ failure: Failure) -> Bool {
+    guard failure.stage == .fetch, let lease = leases[result.lease], let id = lease.transfer,
+      let transfer = transfers[id]
+    else { return false }
+    if let isRetried = transfer.isRetried { return isRetried }
+    noteHealth(of: transfer.host, result, failure, begunAt: lease.since)
+    let isRetried = failure.isRetryable && scheduleRetry(of: transfer.source)
+    transfers[id]?.isRetried = isRetried
+    stopJoining(id)
+    giveUpIfDown(transfer.host)
+    return isRetried
+  }
+
+  /// What comes behind a redirect may be another host's doing; that there was a redirect shows this
+  /// one alive.
+  private mutating func noteHealth(
+    of host: String, _ result: FetchResults.Result, _ failure: Failure,
+    begunAt: ContinuousClock.Instant
+  ) {
+    if result.wasRedirected { return transferQueue.answered(host, at: now.instant) }
+    if let milliseconds = result.retryAfterMilliseconds {
+      let rest = min(.milliseconds(milliseconds), HostHealth.longestRest)
+      transferQueue.rest(host, until: now.instant + rest, at: now.instant)
+    }
+    if failure.isOfHost {
+      transferQueue.failed(failure, host: host, begunAt: begunAt, at: now.instant)
+    } else if failure.httpStatus != nil {
+      transferQueue.answered(host, at: now.instant)
+    }
+  }
+
+  /// - Returns: whether there is another attempt, within the URL's time.
+  private mutating func scheduleRetry(of id: SourceID) -> Bool {
+    guard var source = sources[id] else { return false }
+    source.attempts += 1
+    let began = source.firstFailedAt ?? now.instant
+    source.firstFailedAt = began
+    let delay = Backoff(limits).delay(afterAttempts: source.attempts, using: &jitter)
+    let deadline = began + .milliseconds(limits.urlTimeoutMilliseconds)
+    let isRetried = source.attempts < limits.attempts && now.instant + delay < deadline
+    source.retryAt = isRetried ? now.instant + delay : nil
+    sources[id] = source
+    return isRetried
+  }
+
+  /// Queues what has waited long enough.
+  mutating func endBackoffs() {
+    while let (id, until) = backoffs.first, until <= now.instant {
+      backoffs.remove(id)
+      sources[id]?.retryAt = nil
+      queueSource(id)
+    }
+  }
+
+  /// Who waits for a host that is down hears so at once; it is asked now and then for those who
+  /// come when its rest is over.
+  private mutating func giveUpIfDown(_ host: String) {
+    guard transferQueue.downBecause(host, at: now.instant) != nil else { return }
+    for id in transferQueue.waiting(for: host).sorted(by: { $0.rawValue < $1.rawValue }) {
+      queueSource(id)
+    }
+  }
+
+  mutating func giveUp(_ waiting: [WorkItem], of source: Source, because last: Failure) {
+    if source.isQueued {
+      sources[source.id]?.isQueued = false
+      transferQueue.remove(source.id, host: source.url.host, at: now.instant)
+    }
+    let host = source.url.host
+    let failure = last.explained("\(host) is down, and was not asked again: \(last.detail)")
+    for waiting in waiting {
+      // Looked up anew: when one has gone, those that are left are queued again, and so given up.
+      guard let item = items[waiting.id], item.stage == .awaitingTransfer else { continue }
+      complete(item, with: .failed(failure))
+    }
+  }
+
+  /// The failure of a URL that is given up, with what was done about it.
+  func lastFailure(_ failure: Failure, of item: WorkItem) -> Failure {
+    let attempts = item.source.flatMap { sources[$0]?.attempts } ?? 0
+    guard attempts > 1 else { return failure }
+    return failure.explained("\(failure.detail), the last of \(attempts) attempts")
+  }
+}
+
+extension Failure {
+  fileprivate func explained(_ detail: String) -> Failure {
+    Failure(
+      stage: stage, code: code, httpStatus: httpStatus, isRetryable: isRetryable, detail: detail)
+  }
+}
