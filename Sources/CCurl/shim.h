@@ -55,6 +55,10 @@ static inline CURLcode curl_easy_getinfo_off_t(CURL *handle, CURLINFO info, curl
   return curl_easy_getinfo(handle, info, value);
 }
 
+static inline CURLcode curl_easy_getinfo_long(CURL *handle, CURLINFO info, long *value) {
+  return curl_easy_getinfo(handle, info, value);
+}
+
 /// The string belongs to the handle and lives until its next transfer.
 static inline CURLcode curl_easy_getinfo_string(
     CURL *handle, CURLINFO info, char *_Nullable *_Nonnull value) {

@@ -16,6 +16,22 @@ package enum FormatSniffer {
   /// SVG, which may stand behind a long comment. Every other format shows itself earlier.
   package static let examinedByteCount = 1_000
 
+  /// The format of a body that is decoded.
+  ///
+  /// - Throws: a ``Failure`` of stage `decode`: `not_an_image` or `unsupported_format`. The first
+  ///   ``examinedByteCount`` bytes of a body give the same answer as all of it.
+  package static func format(of body: [UInt8]) throws(Failure) -> ImageFormat {
+    switch sniff(body) {
+    case .picture(let format):
+      return format
+    case .unsupported(let name):
+      throw Failure(stage: .decode, code: .unsupportedFormat, detail: "\(name) is not decoded")
+    case .notAnImage:
+      let reason = body.isEmpty ? "the body is empty" : "the first bytes are those of no picture"
+      throw Failure(stage: .decode, code: .notAnImage, detail: reason)
+    }
+  }
+
   package static func sniff(_ body: [UInt8]) -> Finding {
     let head = body.prefix(examinedByteCount)
     if let signature = signatures.first(where: { $0.matches(head) }) { return signature.finding }

@@ -21,25 +21,13 @@ package struct Thumbnailer: Sendable {
   package func thumbnail(
     of bytes: [UInt8], as variant: Variant
   ) throws(Failure) -> RenderedThumbnail {
-    let format = try sniff(bytes)
+    let format = try FormatSniffer.format(of: bytes)
     let source = try readHeader(of: bytes, in: format)
     try checkLimits(source)
     let geometry = ThumbnailGeometry(
       source: .init(width: source.width, height: source.height), variant: variant)
     let image = try decode(bytes, to: geometry)
     return try encode(image, as: variant, source: source)
-  }
-
-  private func sniff(_ bytes: [UInt8]) throws(Failure) -> ImageFormat {
-    switch FormatSniffer.sniff(bytes) {
-    case .picture(let format):
-      return format
-    case .unsupported(let name):
-      throw Failure(stage: .decode, code: .unsupportedFormat, detail: "\(name) is not decoded")
-    case .notAnImage:
-      let reason = bytes.isEmpty ? "the body is empty" : "the first bytes are those of no picture"
-      throw Failure(stage: .decode, code: .notAnImage, detail: reason)
-    }
   }
 
   private func readHeader(

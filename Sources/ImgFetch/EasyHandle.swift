@@ -91,6 +91,13 @@ final class EasyHandle {
     return unsafe value.map { unsafe String(cString: $0) }
   }
 
+  /// For the facts that are a C `long`.
+  func count(_ info: CURLINFO) -> Int {
+    var value = 0
+    guard unsafe curl_easy_getinfo_long(pointer, info, &value) == CURLE_OK else { return 0 }
+    return value
+  }
+
   func number(_ info: CURLINFO) -> Int64? {
     var value: curl_off_t = 0
     guard unsafe curl_easy_getinfo_off_t(pointer, info, &value) == CURLE_OK else { return nil }

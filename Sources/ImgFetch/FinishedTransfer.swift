@@ -24,4 +24,6 @@ package struct FinishedTransfer: Sendable {
   /// The origin's wish that it not be asked again so soon (Retry-After, RFC 9110 section 10.2.3);
   /// `nil` when it has none.
   package let retryAfterSeconds: Int64?
+  /// Whether a redirect was followed before it ended.
+  package let wasRedirected: Bool
 }

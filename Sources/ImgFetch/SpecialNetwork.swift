@@ -2,6 +2,11 @@ internal import ImgWire
 
 /// One row of the table of networks that are not the public internet, after the IANA registries of
 /// special-purpose addresses (RFC 6890) and the RFC each row names.
+///
+/// Anycast addresses of network services are refused although the registries call them globally
+/// reachable: the nearest node answers, which may be one of this very network. What cannot be known
+/// is a prefix that a network took from its own addresses to reach IPv4 by NAT64 (RFC 6052 section
+/// 2.2).
 struct SpecialNetwork: Sendable {
   /// What becomes of an address in the network.
   enum Rule: Sendable {
@@ -34,10 +39,15 @@ struct SpecialNetwork: Sendable {
     ipv4(192, 0, 0, 0, bits: 24, "reserved for protocols"),
     // RFC 5737 section 3
     ipv4(192, 0, 2, 0, bits: 24, "documentation"),
+    // RFC 7535: AS112, then RFC 7450: automatic multicast tunnelling
+    ipv4(192, 31, 196, 0, bits: 24, "anycast service"),
+    ipv4(192, 52, 193, 0, bits: 24, "anycast service"),
     // RFC 7526 section 5
     ipv4(192, 88, 99, 0, bits: 24, "6to4 relay"),
     // RFC 1918 section 3
     ipv4(192, 168, 0, 0, bits: 16, "private"),
+    // RFC 7534: AS112
+    ipv4(192, 175, 48, 0, bits: 24, "anycast service"),
     // RFC 2544 appendix C.2.2, RFC 6815
     ipv4(198, 18, 0, 0, bits: 15, "benchmarking"),
     // RFC 5737 section 3
@@ -71,10 +81,13 @@ struct SpecialNetwork: Sendable {
     ipv6(0x100, bits: 64, "discard-only"),
     // RFC 4380 section 2.6
     ipv6(0x2001, 0, bits: 32, "Teredo"),
-    // RFC 2928: among them benchmarking (RFC 5180) and ORCHID (RFC 4843, RFC 7343)
+    // RFC 2928: among them benchmarking (RFC 5180), ORCHID (RFC 4843, RFC 7343), drone
+    // identities (RFC 9374) and the anycast services (RFC 7723, RFC 8155, RFC 7450, RFC 7535)
     ipv6(0x2001, bits: 23, "reserved for protocols"),
     // RFC 3849
     ipv6(0x2001, 0xDB8, bits: 32, "documentation"),
+    // RFC 7534: AS112
+    ipv6(0x2620, 0x4F, 0x8000, bits: 48, "anycast service"),
     // RFC 9637
     ipv6(0x3FFF, bits: 20, "documentation"),
     // RFC 9602

@@ -25,8 +25,7 @@ extension Transfer {
       unsafe curl_easy_setopt_write_callback(easy.pointer, CURLOPT_HEADERFUNCTION) {
         start, size, count, context in
         let line = unsafe UnsafeRawBufferPointer(start: start, count: size * count)
-        unsafe Transfer.from(context).takeHead(line)
-        return size * count
+        return unsafe Transfer.from(context).takeHead(line) ? line.count : 0
       })
     try easy.check(
       CURLOPT_OPENSOCKETFUNCTION,
@@ -67,15 +66,15 @@ extension Transfer {
   /// - Returns: the count of `chunk` to go on, another count to end the transfer, or
   ///   `CURL_WRITEFUNC_PAUSE` to get the same chunk again later.
   private func takeBody(_ chunk: UnsafeRawBufferPointer) -> Int {
-    let refusal = 0
+    let refusalCount = 0
     if let status = head.status, status >= 400 {
       bytesReceived += chunk.count
-      return bytesReceived <= Self.maximumErrorPageByteCount ? chunk.count : refusal
+      return bytesReceived <= Self.maximumErrorPageByteCount ? chunk.count : refusalCount
     }
     guard body.hasRoom(for: chunk.count) else {
       bytesReceived += chunk.count
       isOverLimit = true
-      return refusal
+      return refusalCount
     }
     body.declaredByteCount = head.contentLength
     let capacity = body.capacity(toFit: chunk.count)
@@ -87,13 +86,32 @@ extension Transfer {
     }
     bytesReceived += chunk.count
     unsafe body.append(chunk)
-    return chunk.count
+    screenBody()
+    return refusal == nil ? chunk.count : refusalCount
   }
 
-  private func takeHead(_ line: UnsafeRawBufferPointer) {
-    guard unsafe head.take(line: line) else { return }
-    refusedAddress = nil
-    hasPermittedAddress = false
+  /// Judges the body once, when as many bytes are in as that takes. A shorter one costs nothing to
+  /// read to its end; and what comes with another status is no picture, whatever it looks like.
+  private func screenBody() {
+    guard let screen = settings.screen, !isScreened, body.bytes.count >= screen.byteCount,
+      let status = head.status, (200..<300).contains(status)
+    else { return }
+    isScreened = true
+    refusal = screen.refusal(of: body.bytes)
+  }
+
+  /// The most that the heads of all answers of a transfer may take together: redirects and interim
+  /// answers (RFC 9110 section 15.2) would else be a way around it.
+  static let maximumHeadByteCount = 64 << 10
+
+  /// - Returns: whether to go on.
+  private func takeHead(_ line: UnsafeRawBufferPointer) -> Bool {
+    headByteCount += line.count
+    if unsafe head.take(line: line) {
+      refusedAddress = nil
+      hasPermittedAddress = false
+    }
+    return headByteCount <= Self.maximumHeadByteCount
   }
 
   /// Opens a socket when the policy permits the address. This is the very address libcurl connects

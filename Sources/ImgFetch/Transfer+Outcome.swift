@@ -6,7 +6,7 @@ extension Transfer {
   func finish(with code: CURLcode) -> FinishedTransfer {
     FinishedTransfer(
       id: id, result: result(of: code), bytesReceived: bytesReceived,
-      retryAfterSeconds: retryAfterSeconds)
+      retryAfterSeconds: retryAfterSeconds, wasRedirected: easy.count(CURLINFO_REDIRECT_COUNT) > 0)
   }
 
   private var retryAfterSeconds: Int64? {
@@ -24,6 +24,11 @@ extension Transfer {
       let limit = body.maximumByteCount
       return .failure(failure(.tooLarge, "the body is longer than \(limit) bytes"))
     }
+    if isHeadOverLimit(code) {
+      let limit = Self.maximumHeadByteCount
+      return .failure(failure(.tooLarge, "the headers are longer than \(limit) bytes"))
+    }
+    if let refusal { return .failure(refusal) }
     if code == CURLE_COULDNT_CONNECT, let refusedAddress, !hasPermittedAddress {
       return .failure(failure(.blockedAddress, refusedAddress))
     }
@@ -35,6 +40,14 @@ extension Transfer {
       return .failure(failure(code.failureCode(hasAnswer: head.status != nil), words))
     }
     return resultOfWholeAnswer()
+  }
+
+  /// A line is handed over when it is whole. One that does not end is libcurl's to cut off, after
+  /// 100 KiB (CURL_MAX_HTTP_HEADER in curl/curl.h), and in its words there is no memory for it.
+  private func isHeadOverLimit(_ code: CURLcode) -> Bool {
+    if headByteCount > Self.maximumHeadByteCount { return true }
+    let hasBegunToAnswer = easy.number(CURLINFO_STARTTRANSFER_TIME_T).map { $0 > 0 } ?? false
+    return code == CURLE_OUT_OF_MEMORY && hasBegunToAnswer && bytesReceived == 0
   }
 
   private func resultOfWholeAnswer() -> Result<FetchedBody, Failure> {

@@ -8,6 +8,7 @@ struct TransferSettings {
   let userAgent: String
   let headers: RequestHeaders
   let budget: BodyBudget
+  let screen: BodyScreen?
 }
 
 /// One transfer under way: its handle and what came in.
@@ -23,10 +24,15 @@ final class Transfer {
   /// Of the answer under way; each redirect begins a new one.
   var head = ResponseHead()
   var body: BodyBuffer
+  /// Bytes of the heads of all answers, those of redirects and interim ones among them.
+  var headByteCount = 0
   /// Bytes of all bodies that were handed over, kept or not.
   var bytesReceived = 0
   /// Whether a body passed the limit, which ended the transfer.
   var isOverLimit = false
+  /// Whether the first bytes of the body were judged, and what they were refused for.
+  var isScreened = false
+  var refusal: Failure?
   /// The addresses of the host under way: the last one refused, with the reason, and whether any
   /// was permitted.
   var refusedAddress: String?
@@ -46,8 +52,13 @@ final class Transfer {
     try installCallbacks()
   }
 
-  /// What is sent, and to whom. Left as libcurl has them: no cookies, no .netrc, no Accept-Encoding
-  /// (images are compressed already), certificates are verified, HTTP/2 over TLS where offered.
+  /// What is sent, and to whom. Left as libcurl has them: no cookies, no .netrc, credentials of a
+  /// URL for its own scheme, host and port only, certificates are verified, HTTP/2 over TLS where
+  /// offered, no Accept-Encoding (images are compressed already).
+  ///
+  /// Without Accept-Encoding libcurl leaves a Content-Encoding undone, so a small body cannot
+  /// become a large one: it is judged by its bytes as they came, and compressed ones are no image.
+  /// A compressed Transfer-Encoding is undone unasked; what comes out counts as the body.
   private func configureRequest() throws(CurlError) {
     try easy.set(url)
     try easy.set(settings.headers)

@@ -39,14 +39,16 @@ package final class TransferPool {
   ///   - poller: gets the sockets, each with the token `tokenBase | UInt64(socket)`.
   ///   - bodyBudgetByteCount: what the bodies may take together.
   ///   - tokenBase: tells the pool's tokens from others; its low 32 bits are zero.
+  ///   - screen: ends a transfer whose body it refuses; `nil` lets all bodies come in whole.
   package init(
     runtime: CurlRuntime, limits: Limits, bodyBudgetByteCount: Int, addressPolicy: AddressPolicy,
-    poller: Poller, tokenBase: UInt64, userAgent: String
+    poller: Poller, tokenBase: UInt64, userAgent: String, screen: BodyScreen?
   ) throws(CurlError) {
     precondition(UInt32(truncatingIfNeeded: tokenBase) == 0, "sockets need the low 32 bits")
     settings = TransferSettings(
       limits: limits, addressPolicy: addressPolicy, userAgent: userAgent,
-      headers: try RequestHeaders(), budget: BodyBudget(byteCount: bodyBudgetByteCount))
+      headers: try RequestHeaders(), budget: BodyBudget(byteCount: bodyBudgetByteCount),
+      screen: screen)
     self.poller = poller
     self.tokenBase = tokenBase
     multi = try MultiHandle(connectionLimit: limits.transfers)
@@ -75,7 +77,8 @@ package final class TransferPool {
     } catch {
       finished.append(
         FinishedTransfer(
-          id: id, result: .failure(error), bytesReceived: 0, retryAfterSeconds: nil))
+          id: id, result: .failure(error), bytesReceived: 0, retryAfterSeconds: nil,
+          wasRedirected: false))
     }
     settle()
   }

@@ -16,9 +16,11 @@ final class Fetcher {
   /// - Parameters:
   ///   - networks: blocks that may be connected to, such as `127.0.0.0/8`.
   ///   - adjust: changes the default limits.
+  ///   - screen: judges first bytes.
   ///   - bodyBudget: what the bodies may take together, in bytes.
   init(
     allowing networks: [String] = ["127.0.0.0/8"], bodyBudget: Int = 1 << 30,
+    screen: BodyScreen? = nil,
     adjust: (inout Limits) -> Void = { _ in }
   ) throws {
     var limits = Limits()
@@ -27,7 +29,7 @@ final class Fetcher {
     pool = try TransferPool(
       runtime: Self.runtime.get(), limits: limits, bodyBudgetByteCount: bodyBudget,
       addressPolicy: AddressPolicy(allowed: networks.map(range)),
-      poller: poller, tokenBase: Self.tokenBase, userAgent: "imgctl-test/1")
+      poller: poller, tokenBase: Self.tokenBase, userAgent: "imgctl-test/1", screen: screen)
   }
 
   func start(_ url: String) throws -> UInt64 {

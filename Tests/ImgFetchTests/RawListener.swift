@@ -1,17 +1,22 @@
 import Glibc
 
-/// A loopback port below HTTP: for what no HTTP server would do.
+/// A loopback port below HTTP: for what no HTTP server would do, and for other loopback addresses
+/// than a server's.
 final class RawListener {
   private let listener: CInt
   private var connections: [CInt] = []
   private var address = sockaddr_in()
 
-  init() throws {
+  /// - Parameters:
+  ///   - host: the last two bytes of an address in 127.0.0.0/8.
+  ///   - port: 0 for a free one.
+  init(host: UInt16 = 1, port: UInt16 = 0) throws {
     let type = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
     listener = socket(AF_INET, type, 0)
     try check(listener)
     address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+    address.sin_addr.s_addr = (0x7F00_0000 | UInt32(host)).bigEndian
+    address.sin_port = port.bigEndian
     var size = socklen_t(MemoryLayout<sockaddr_in>.size)
     try check(unsafe withAddress { unsafe bind(listener, $0, size) })
     // A queue of 0 still holds one connection.
@@ -23,7 +28,12 @@ final class RawListener {
     for descriptor in connections + [listener] { close(descriptor) }
   }
 
-  var baseURL: String { "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))" }
+  var port: UInt16 { UInt16(bigEndian: address.sin_port) }
+
+  var baseURL: String {
+    let host = UInt32(bigEndian: address.sin_addr.s_addr)
+    return "http://127.0.\(host >> 8 & 0xFF).\(host & 0xFF):\(port)"
+  }
 
   /// Fills the queue of connections that wait to be accepted: the kernel drops the first packet of
   /// the next one, which never comes to stand.
@@ -35,12 +45,22 @@ final class RawListener {
     try check(unsafe withAddress { unsafe connect(connection, $0, size) })
   }
 
+  /// Accepts a connection if one waits.
+  func acceptsConnection() -> Bool {
+    let connection = accept(listener, nil, nil)
+    guard connection >= 0 else { return false }
+    connections.append(connection)
+    return true
+  }
+
   /// Accepts a connection if one waits, sends `text` whatever was asked, and ends the stream.
   func answer(with text: String) {
-    let connection = accept(listener, nil, nil)
-    guard connection >= 0 else { return }
-    connections.append(connection)
-    let bytes = Array(text.utf8)
+    answer(with: Array(text.utf8))
+  }
+
+  /// - Parameter bytes: no more than the kernel takes at once.
+  func answer(with bytes: [UInt8]) {
+    guard acceptsConnection(), let connection = connections.last else { return }
     _ = unsafe send(connection, bytes, bytes.count, CInt(MSG_NOSIGNAL))
     shutdown(connection, CInt(SHUT_WR))
   }

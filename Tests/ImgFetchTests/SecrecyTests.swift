@@ -1,0 +1,88 @@
+import ImgFetch
+import ImgWire
+import TestOrigin
+import Testing
+
+/// What is not told to an origin, by what the origin saw.
+@Suite(.timeLimit(.minutes(5))) struct SecrecyTests {
+  /// RFC 7617 section 2, of `user:word`.
+  private static let credentials = "Basic dXNlcjp3b3Jk"
+
+  @Test func `credentials in a URL go to its own host, also after a redirect there`() throws {
+    let origin = try TestOrigin()
+    origin.serve("/a", .redirect(to: "/b"))
+    origin.serve("/b", .body([7]))
+    let url = "http://user:word@127.0.0.1:\(origin.port)/a"
+    #expect(try Fetcher().fetch(url).body?.bytes == [7])
+    #expect(origin.counters("/a").headersSeen["authorization"] == Self.credentials)
+    #expect(origin.counters("/b").headersSeen["authorization"] == Self.credentials)
+  }
+
+  @Test(arguments: ["127.0.0.1", "localhost"])
+  func `credentials in a URL do not go to another host or port`(host: String) throws {
+    let origins = try (0..<2).map { _ in try TestOrigin() }
+    origins[0].serve("/a", .redirect(to: "http://\(host):\(origins[1].port)/b"))
+    origins[1].serve("/b", .body([7]))
+    let url = "http://user:word@127.0.0.1:\(origins[0].port)/a"
+    #expect(try Fetcher().fetch(url).body?.bytes == [7])
+    #expect(origins[0].counters("/a").headersSeen["authorization"] == Self.credentials)
+    let seen = origins[1].counters("/b").headersSeen
+    #expect(seen["authorization"] == nil)
+    #expect(!seen.values.contains { $0.contains("word") })
+  }
+
+  @Test func `credentials of one transfer are not those of the next on its connection`() throws {
+    let origin = try TestOrigin { _, _ in .body([7]) }
+    let fetcher = try Fetcher()
+    _ = try fetcher.fetch("http://user:word@127.0.0.1:\(origin.port)/a")
+    _ = try fetcher.fetch(origin.baseURL + "/b")
+    #expect(origin.counters("/b").headersSeen["authorization"] == nil)
+  }
+
+  @Test func `cookies are neither kept for a redirect nor for the next transfer`() throws {
+    let origin = try TestOrigin()
+    let cookie = Header("Set-Cookie", "a=b; Path=/")
+    let location = Header("Location", "/b")
+    origin.serve("/a", .response(Response(status: 302, headers: [location, cookie])))
+    origin.serve("/b", .body([7], headers: [cookie]))
+    let fetcher = try Fetcher()
+    for _ in 0..<2 {
+      #expect(try fetcher.fetch(origin.baseURL + "/a").body?.bytes == [7])
+      #expect(origin.counters("/a").headersSeen["cookie"] == nil)
+      #expect(origin.counters("/b").headersSeen["cookie"] == nil)
+    }
+  }
+
+  @Test func `an origin sees nothing but what a fetch needs`() throws {
+    let origin = try TestOrigin()
+    origin.serve("/a", .redirect(to: "/b"))
+    origin.serve("/b", .body([7]))
+    #expect(try Fetcher().fetch(origin.baseURL + "/a").body?.bytes == [7])
+    for path in ["/a", "/b"] {
+      let names = Set(origin.counters(path).headersSeen.keys)
+      #expect(names == ["host", "user-agent", "accept"])
+    }
+  }
+
+  @Test func `a body that was compressed unasked stays as it came`() throws {
+    let origin = try TestOrigin()
+    origin.serve("/a", .body(Self.compressed, headers: [Header("Content-Encoding", "gzip")]))
+    #expect(try Fetcher().fetch(origin.baseURL + "/a").body?.bytes == Self.compressed)
+  }
+
+  @Test func `what a transfer compressed unasked grows to counts as its body`() throws {
+    let listener = try RawListener()
+    let start = "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nConnection: close\r\n\r\n"
+    let fetcher = try Fetcher { $0.maxBodyByteCount = 99_999 }
+    let transfer = try fetcher.fetch(listener.baseURL) {
+      listener.answer(with: Array(start.utf8) + Self.compressed)
+    }
+    #expect(transfer.failure?.code == .tooLarge)
+  }
+
+  /// 100,000 zeros (RFC 1952).
+  private static let compressed: [UInt8] =
+    [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 2, 3, 0xED, 0xC1, 0x31, 1, 0, 0, 0, 0xC2, 0xA0, 0xF5, 0x4F]
+    + [0x6D, 0x0D, 0x0F, 0xA0] + Array(repeating: 0, count: 96)
+    + [0x80, 0x57, 3, 0x7D, 0x95, 0x11, 0xD4, 0xA0, 0x86, 1, 0]
+}
