@@ -1,12 +1,13 @@
 import ImgDecode
+import ImgStore
 import ImgSystem
 import ImgTransport
 import ImgWire
 
-/// A body on its way to the decoder, for one lease.
+/// A picture on its way to the decoder, for one lease.
 struct DecodeJob: Sendable {
   let lease: LeaseID
-  let bytes: [UInt8]
+  let source: DecodeSource
   let variant: Variant
   /// Whether somebody waits for it in person.
   let isUrgent: Bool
@@ -16,9 +17,19 @@ struct DecodeJob: Sendable {
 
 /// What the decoder made of it; the decoder does not hold the body any more.
 struct DecodeResult: Sendable {
+  enum End: Sendable {
+    /// - original: what it was made from, where that was in the store.
+    /// - handedIn: what it was made from, where that was handed in and is to be kept.
+    case decoded(RenderedThumbnail, original: StoredThumbnail?, handedIn: [UInt8]?)
+    case failed(Failure)
+    /// Nobody waited any more when its turn came.
+    case cancelled
+    /// The original is not in the store any more, or is no picture.
+    case gone
+  }
+
   let lease: LeaseID
-  /// `nil` when it was cancelled before its turn.
-  let result: Result<RenderedThumbnail, Failure>?
+  let end: End
 }
 
 /// The one thread that decodes. One, so that when the process dies or hangs in a decoder, the board
@@ -28,15 +39,16 @@ struct DecodeThread {
 
   /// - Parameter capacity: jobs that may wait; the worker's credits keep within it.
   init(
-    vips: VipsRuntime, limits: Limits, board: WorkerBoard, capacity: Int,
+    vips: VipsRuntime, limits: Limits, store: SharedStore, board: WorkerBoard, capacity: Int,
     results: Mailbox<DecodeResult>
   ) throws(SystemError) {
-    let thumbnailer = Thumbnailer(runtime: vips, limits: limits)
+    let decoder = Decoder(
+      thumbnailer: Thumbnailer(runtime: vips, limits: limits), store: store, board: board)
     thread = try ServiceThread(name: "decode", capacity: capacity) { queue in
       while var jobs = queue.take(upTo: 1) {
         // Taken out, so that the body is let go of before the result says so.
         while !jobs.isEmpty {
-          let result = Self.decode(jobs.removeFirst(), with: thumbnailer, board: board)
+          let result = decoder.result(of: jobs.removeFirst())
           results.post(result)
         }
       }
@@ -49,16 +61,77 @@ struct DecodeThread {
     let isQueued = thread.queue.push(job, isFirst: job.isUrgent)
     precondition(isQueued, "the decoder's queue holds all leases that the credits allow")
   }
+}
 
-  private static func decode(
-    _ job: DecodeJob, with thumbnailer: Thumbnailer, board: WorkerBoard
-  ) -> DecodeResult {
-    guard !job.cancellation.isSet else { return DecodeResult(lease: job.lease, result: nil) }
-    let result = board.withDecoding(of: job.lease) {
-      Result { () throws(Failure) in
-        try thumbnailer.thumbnail(of: job.bytes, as: job.variant)
+/// The thread's work.
+private struct Decoder {
+  let thumbnailer: Thumbnailer
+  let store: SharedStore
+  let board: WorkerBoard
+
+  func result(of job: DecodeJob) -> DecodeResult {
+    DecodeResult(lease: job.lease, end: end(of: job))
+  }
+
+  private func end(of job: DecodeJob) -> DecodeResult.End {
+    guard !job.cancellation.isSet else { return .cancelled }
+    switch job.source {
+    case .body(let bytes):
+      return decode(bytes, of: job, original: nil)
+    case .handedIn(let file, let byteCount, let isKept):
+      let bytes: [UInt8]
+      do throws(SystemError) {
+        bytes = try file.contents(byteCount: byteCount)
+      } catch {
+        return .failed(
+          Failure(
+            stage: .fetch, code: .internal, isRetryable: false,
+            detail: "the picture that was handed in cannot be read: \(error)"))
+      }
+      return decode(bytes, of: job, original: nil, isKept: isKept)
+    case .original(let key):
+      guard let (original, bytes) = self.original(key) else { return .gone }
+      let end = decode(bytes, of: job, original: original)
+      // It was a picture when it was kept. Who fetches it anew will see what it is.
+      if case .failed(let failure) = end, failure.isOfContent {
+        _ = try? store.change { store throws(StoreError) in try store.remove([key]) }
+        return .gone
+      }
+      return end
+    }
+  }
+
+  private func decode(
+    _ bytes: [UInt8], of job: DecodeJob, original: StoredThumbnail?, isKept: Bool = false
+  ) -> DecodeResult.End {
+    board.withDecoding(of: job.lease) {
+      do throws(Failure) {
+        let rendered = try thumbnailer.thumbnail(of: bytes, as: job.variant)
+        return .decoded(rendered, original: original, handedIn: isKept ? bytes : nil)
+      } catch {
+        return .failed(error)
       }
     }
-    return DecodeResult(lease: job.lease, result: result)
+  }
+
+  private func original(_ key: ContentKey) -> (StoredThumbnail, [UInt8])? {
+    let now = WallTime(rawValue: WallClock.milliseconds())
+    let found = try? store.current().withThumbnail(key, at: now, noting: .nothing) { facts, bytes in
+      (facts, unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) })
+    }
+    if let found { return found }
+    // Damaged, or just expired, where it is still there; the next one is to find none.
+    _ = try? store.change { store throws(StoreError) in try store.removeStale(key, at: now) }
+    return nil
+  }
+}
+
+extension Failure {
+  /// Whether it says that the bytes are no picture, rather than one that goes beyond a limit.
+  fileprivate var isOfContent: Bool {
+    switch code {
+    case .notAnImage, .unsupportedFormat, .corruptImage: true
+    default: false
+    }
   }
 }

@@ -2,36 +2,107 @@ import ImgDecode
 import ImgStore
 import ImgWire
 
-/// One `fetch` or `ride` lease of this worker, from its assignment to its result.
+/// One `fetch`, `ride` or `decode` lease of this worker, from its assignment to its result.
 struct Fetch {
   let lease: LeaseID
   let url: ImageURL
   let variant: Variant
-  let expireAfterMilliseconds: Int64
+  let keep: Keep
+  let retention: Retention
   let isUrgent: Bool
+  /// Whether its thumbnail is handed over and not stored.
+  let bypassesStore: Bool
   /// Set when nobody waits for the result any more.
   let cancellation = Cancellation()
   /// What the result reports as fetched; known once the body is in.
   var bytesFetched = 0
   /// Bytes of body that the origin sent, for whichever lease; known once the body is in.
   var sourceByteCount = 0
-  /// Known once it is decoded.
-  var thumbnail: Thumbnail?
+  /// Bytes of the picture among them.
+  var bodyByteCount = 0
+  /// What its result will be if the store takes what is to be kept; known once it is decoded.
+  var outcome: Outcome?
 
   init(_ assignment: Assignment, of batch: Batch) throws(Failure) {
     lease = assignment.lease
     url = try ImageURL(parsing: assignment.url)
     variant = batch.variant
-    expireAfterMilliseconds = batch.expireAfterMilliseconds
+    keep = batch.keep
+    retention = batch.retention
     isUrgent = batch.isUrgent
+    bypassesStore = batch.bypassesStore
   }
 
-  /// The record to keep: it expires counted from its download.
-  func stored(_ rendered: RenderedThumbnail, at now: WallTime) -> NewThumbnail {
+  init(_ picture: HandedInPicture) throws(Failure) {
+    lease = picture.lease
+    url =
+      try picture.url.map { (url) throws(Failure) in try ImageURL(parsing: url) }
+      ?? ImageURL(handedIn: picture.lease.rawValue)
+    variant = picture.variant
+    keep = picture.keep
+    retention = picture.retention
+    isUrgent = true
+    bypassesStore = picture.url == nil
+    holdBody(byteCount: picture.byteCount)
+  }
+
+  /// The picture is at hand, from no origin.
+  mutating func holdBody(byteCount: Int) {
+    sourceByteCount = byteCount
+    bodyByteCount = byteCount
+  }
+
+  /// What is told of it: the thumbnail or, where only the original is wanted, that.
+  ///
+  /// - Parameter original: what it was made from, where that was in the store.
+  func outcome(of rendered: RenderedThumbnail, original: StoredThumbnail?) -> Outcome {
+    let told =
+      keep == .original
+      ? original?.thumbnail ?? Self.original(of: rendered.source, byteCount: bodyByteCount)
+      : rendered.thumbnail
+    return .done(told, fromCache: original != nil, bytesFetched: bytesFetched)
+  }
+
+  // MARK: - What is kept
+
+  /// The thumbnail's record.
+  ///
+  /// - Parameter original: what it was made from, where that was in the store; else its download
+  ///   has just ended.
+  func thumbnail(
+    _ rendered: RenderedThumbnail, original: StoredThumbnail?, at now: WallTime
+  ) -> NewThumbnail {
     NewThumbnail(
       key: ContentKey(url: url, variant: variant), url: url.text, thumbnail: rendered.thumbnail,
       sourceFormat: rendered.source.format, sourceWidth: rendered.source.width,
-      sourceHeight: rendered.source.height, sourceByteCount: Int64(sourceByteCount),
-      expiresAt: now.advanced(byMilliseconds: expireAfterMilliseconds), bytes: rendered.bytes)
+      sourceHeight: rendered.source.height,
+      sourceByteCount: original?.sourceByteCount ?? Int64(sourceByteCount),
+      retention: original.map { retention(from: $0, at: now) } ?? retention,
+      bytes: rendered.bytes)
+  }
+
+  /// The body's record.
+  func original(_ body: [UInt8], of source: SourceFacts) -> NewThumbnail {
+    NewThumbnail(
+      key: ContentKey(originalOf: url), url: url.text,
+      thumbnail: Self.original(of: source, byteCount: body.count), sourceFormat: source.format,
+      sourceWidth: source.width, sourceHeight: source.height,
+      sourceByteCount: Int64(sourceByteCount), retention: retention, bytes: body)
+  }
+
+  /// A body, described as what it is: a picture in its own size.
+  static func original(of source: SourceFacts, byteCount: Int) -> Thumbnail {
+    Thumbnail(
+      format: source.format, width: source.width, height: source.height, byteCount: byteCount)
+  }
+
+  /// Durations count from the download, also where that was long ago. Then the thumbnail is kept as
+  /// long from now on, but not for longer than its original on that account.
+  private func retention(from original: StoredThumbnail, at now: WallTime) -> Retention {
+    let fromDownload = retention.expiresAt(storedAt: original.storedAt)
+    let fromNow = retention.expiresAt(storedAt: now)
+    return Retention(
+      until: max(fromDownload, min(fromNow, original.expiresAt)),
+      slidingMilliseconds: retention.slidingMilliseconds)
   }
 }

@@ -29,6 +29,8 @@ struct SharedTransfer {
   private(set) var leases: [LeaseID]
   /// `nil` while it comes in.
   private(set) var body: Body?
+  /// Whether the store has the body as the original.
+  private var isKept = false
 
   /// - Parameter lease: the lease that begins the transfer.
   init(url: String, begunBy lease: LeaseID) {
@@ -46,6 +48,15 @@ struct SharedTransfer {
   mutating func leave(_ lease: LeaseID) -> Bool {
     leases.removeAll { $0 == lease }
     return leases.isEmpty
+  }
+
+  /// The body, for a lease that is to keep it; `nil` once it is in the store. Until then each lease
+  /// that wants it kept stores it, as none can know whether another's is going to be.
+  var unkeptBody: Body? { isKept ? nil : body }
+
+  /// A lease has kept the body.
+  mutating func noteKept() {
+    isKept = true
   }
 
   /// - Returns: a share for each lease. The first one counts the bytes: the lease that began the

@@ -54,7 +54,7 @@ struct SharedTransfers {
     return .leftLast(id)
   }
 
-  /// The transfer's body is in. It is held until every share was told to ``decoded(_:)``.
+  /// The transfer's body is in. It is held until every share was told to ``release(_:)``.
   /// - Returns: a share for each lease of the transfer.
   mutating func receive(_ body: SharedTransfer.Body, by id: LeaseID) -> [SharedTransfer.Share] {
     transfers[id]?.receive(body) ?? []
@@ -68,10 +68,21 @@ struct SharedTransfers {
     return leases
   }
 
-  /// The lease's decode is over, whatever came of it.
+  /// The lease's body, unless the store has it.
+  func unkeptBody(of lease: LeaseID) -> SharedTransfer.Body? {
+    transferOfLease[lease].flatMap { transfers[$0]?.unkeptBody }
+  }
+
+  /// What the lease was to keep is in the store, its body among it.
+  mutating func noteKept(by lease: LeaseID) {
+    if let id = transferOfLease[lease] { transfers[id]?.noteKept() }
+  }
+
+  /// The lease needs its body no more: its decode is over, whatever came of it, and the store has
+  /// the original if this lease kept it.
   /// - Returns: what the body counted against the transfer pool's budget, when this was the last
-  ///   decode that used it and its memory is free; `nil` while others do.
-  mutating func decoded(_ lease: LeaseID) -> Int? {
+  ///   lease that used it and its memory is free; `nil` while others do.
+  mutating func release(_ lease: LeaseID) -> Int? {
     guard let id = transferOfLease.removeValue(forKey: lease),
       transfers[id]?.leave(lease) == true
     else { return nil }

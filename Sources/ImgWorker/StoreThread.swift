@@ -2,20 +2,6 @@ import ImgStore
 import ImgSystem
 import ImgWire
 
-/// A change of the store.
-enum StoreWrite: Sendable {
-  case put(NewThumbnail, lease: LeaseID)
-  /// A record that a look-up found expired or damaged.
-  case removeStale(ContentKey)
-}
-
-/// What became of a `put`.
-struct StoreResult: Sendable {
-  let lease: LeaseID
-  /// `nil` when the thumbnail is in the store.
-  let failure: Failure?
-}
-
 /// The one thread of this process that writes the store.
 ///
 /// LMDB has one writer at a time over all processes, so a write may wait; what gathers meanwhile is
@@ -24,31 +10,58 @@ struct StoreThread {
   private let thread: ServiceThread<StoreWrite>
 
   private static let groupMaximum = 64
-  /// Beyond the puts of all leases: lazy deletions, of which any may be dropped.
-  private static let deletionCapacity = 4_096
+  /// Beyond what somebody waits for: lazy writes and sweeps, of which any may be dropped.
+  private static let lazyCapacity = 4_096
 
-  /// - Parameter putCapacity: thumbnails that may wait; the worker's credits keep within it.
+  /// - Parameters:
+  ///   - credits: the thumbnails and the look-ups that may wait keep within them.
+  ///   - answers: gets the answers of look-ups whose extensions are in the store.
   init(
-    store: SharedStore, putCapacity: Int, results: Mailbox<StoreResult>
+    store: SharedStore, credits: Credits, results: Mailbox<StoreResult>,
+    answers: Mailbox<LookupResults>
   ) throws(SystemError) {
     thread = try ServiceThread(
-      name: "store", capacity: putCapacity + Self.deletionCapacity
+      name: "store", capacity: credits.leases + credits.lookups + Self.lazyCapacity
     ) { queue in
-      while let writes = queue.take(upTo: Self.groupMaximum) {
-        Self.carryOut(writes, in: store, results: results)
+      var sweep = ExpirySweep()
+      while let writes = queue.take(upTo: Self.groupMaximum, until: sweep.nextBatch) {
+        if writes.isEmpty { sweep.removeBatch(from: store) }
+        for case .sweep(let moment) in writes { sweep.begin(at: moment) }
+        Self.carryOut(writes, in: store, results: results, answers: answers)
       }
     }
   }
 
-  func put(_ thumbnail: NewThumbnail, lease: LeaseID) {
-    let isQueued = thread.queue.push(.put(thumbnail, lease: lease))
+  func put(_ put: StorePut) {
+    let isQueued = thread.queue.push(.put(put))
     precondition(isQueued, "the store's queue holds all leases that the credits allow")
   }
 
   /// Deletes lazily: a record that is not deleted now is found stale again by the next look-up.
   func removeStale(_ key: ContentKey) {
-    guard thread.queue.count < Self.deletionCapacity else { return }
-    _ = thread.queue.push(.removeStale(key))
+    pushLazily(.removeStale(key))
+  }
+
+  /// Extends lazily: what is not extended now is found due again by the next look-up.
+  func extend(_ accesses: [ThumbnailAccess]) {
+    pushLazily(.extend(accesses, answer: nil))
+  }
+
+  /// Extends what somebody wants kept for longer, before the look-up that found it is answered.
+  func extend(_ accesses: [ThumbnailAccess], thenAnswer answer: LookupResults) {
+    let isQueued = thread.queue.push(.extend(accesses, answer: answer))
+    precondition(isQueued, "the store's queue holds all look-ups that the credits allow")
+  }
+
+  private func pushLazily(_ write: StoreWrite) {
+    guard thread.queue.count < Self.lazyCapacity else { return }
+    _ = thread.queue.push(write)
+  }
+
+  /// Removes what has expired at `moment`, in pauses of all else, see ``ExpirySweep``.
+  func sweep(at moment: WallTime) {
+    // With so much to write there is no pause for it; it is asked for again.
+    pushLazily(.sweep(moment))
   }
 
   /// Writes what is queued, then ends the thread.
@@ -57,39 +70,73 @@ struct StoreThread {
   }
 
   private static func carryOut(
-    _ writes: [StoreWrite], in store: SharedStore, results: Mailbox<StoreResult>
+    _ writes: [StoreWrite], in store: SharedStore, results: Mailbox<StoreResult>,
+    answers: Mailbox<LookupResults>
   ) {
     let now = WallTime(rawValue: WallClock.milliseconds())
-    var puts: [(thumbnail: NewThumbnail, lease: LeaseID)] = []
+    var puts: [StorePut] = []
+    var accesses: [ThumbnailAccess] = []
+    var awaitedAnswers: [LookupResults] = []
     for write in writes {
       switch write {
-      case .put(let thumbnail, let lease):
-        puts.append((thumbnail, lease))
+      case .put(let put): puts.append(put)
       case .removeStale(let key):
         // Lazy: the next look-up that finds it will ask again.
-        _ = try? store.current().removeStale(key, at: now)
+        _ = try? store.change { store throws(StoreError) in
+          try store.removeStale(key, at: now)
+        }
+      case .extend(let wanted, let answer):
+        accesses += wanted
+        if let answer { awaitedAnswers.append(answer) }
+      case .sweep:
+        break
       }
     }
-    put(puts, at: now, in: store, results: results)
+    if !puts.isEmpty { put(puts, at: now, in: store, results: results) }
+    extend(accesses, in: store)
+    awaitedAnswers.forEach(answers.post)
+  }
+
+  private static func extend(_ accesses: [ThumbnailAccess], in store: SharedStore) {
+    for start in stride(from: 0, to: accesses.count, by: groupMaximum) {
+      let group = Array(accesses[start...].prefix(groupMaximum))
+      // A store that cannot be written has the thumbnails all the same, for as long as before.
+      try? store.change { store throws(StoreError) in try store.extend(group) }
+    }
   }
 
   private static func put(
-    _ puts: [(thumbnail: NewThumbnail, lease: LeaseID)], at now: WallTime,
-    in store: SharedStore, results: Mailbox<StoreResult>
+    _ puts: [StorePut], at now: WallTime, in store: SharedStore, results: Mailbox<StoreResult>
   ) {
-    guard !puts.isEmpty else { return }
+    guard puts.count == 1 || refusal(of: puts, at: now, in: store) != nil else {
+      for put in puts { results.post(StoreResult(lease: put.lease, ending: .stored)) }
+      return
+    }
+    // One of the group may be the reason, so each is tried by itself; but none after one that finds
+    // no room: a full disk is tried twice a group, not once a thumbnail. The next group tries anew.
+    var refusalOfRest: StoreRefusal?
+    for single in puts {
+      let refusal = refusalOfRest ?? refusal(of: [single], at: now, in: store)
+      if refusal?.isForWantOfRoom == true { refusalOfRest = refusal }
+      results.post(
+        StoreResult(
+          lease: single.lease, ending: refusal.map { .refused(single.thumbnail, $0) } ?? .stored))
+    }
+  }
+
+  /// Stores all of them or none.
+  ///
+  /// - Returns: why it is none; `nil` when they are in the store.
+  private static func refusal(
+    of puts: [StorePut], at now: WallTime, in store: SharedStore
+  ) -> StoreRefusal? {
     do throws(StoreError) {
       try store.change { store throws(StoreError) in
-        try store.put(puts.map(\.thumbnail), at: now)
+        try store.put(puts.flatMap(\.kept), at: now)
       }
-      for put in puts { results.post(StoreResult(lease: put.lease, failure: nil)) }
-    } catch  where puts.count > 1 {
-      // One of the group may be the reason; each has its own outcome.
-      for single in puts { put([single], at: now, in: store, results: results) }
+      return nil
     } catch {
-      let failure = Failure(
-        stage: .store, code: error.isFull ? .storeFull : .internal, detail: error.description)
-      for put in puts { results.post(StoreResult(lease: put.lease, failure: failure)) }
+      return StoreRefusal(error)
     }
   }
 }

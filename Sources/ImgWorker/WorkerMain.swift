@@ -14,7 +14,7 @@ package enum WorkerMain {
   /// - Returns: the exit status: 0 when the coordinator let it go or is gone, 1 otherwise.
   package static func run() -> Int32 {
     guard isStartedByCoordinator else {
-      report("imgworker is started by imgcoordinator, not by hand")
+      WorkerLog.note("started by imgcoordinator, not by hand")
       return 2
     }
     do {
@@ -29,7 +29,7 @@ package enum WorkerMain {
     } catch ChannelError.closed {
       return 0
     } catch {
-      report("imgworker: \(error)")
+      WorkerLog.note("\(error)")
       return 1
     }
   }
@@ -65,10 +65,5 @@ package enum WorkerMain {
 
   private static var isStartedByCoordinator: Bool {
     (try? UnixSocket.credentials(of: WorkerDescriptor.channel)) != nil
-  }
-
-  private static func report(_ message: String) {
-    // Standard error may be closed; there is nobody else to tell.
-    try? FileIO.writeAll(2, Array("\(message)\n".utf8))
   }
 }

@@ -1,4 +1,5 @@
 import ImgDecode
+import ImgStore
 import ImgSystem
 import ImgTransport
 import ImgWire
@@ -8,9 +9,12 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct DecodeThreadTests {
   @Test func `a job that is cancelled before its turn is not decoded`() throws {
+    let directory = try TemporaryDirectory()
+    let store = try SharedStore(
+      directory: directory.path, access: .readWrite(budgetByteCount: 10 << 20))
     let results = try Mailbox<DecodeResult>()
     let thread = try DecodeThread(
-      vips: VipsRuntime.start(), limits: Limits(), board: WorkerBoard(), capacity: 2,
+      vips: VipsRuntime.start(), limits: Limits(), store: store, board: WorkerBoard(), capacity: 2,
       results: results)
     let cancelled = Cancellation()
     cancelled.set()
@@ -26,11 +30,12 @@ import Testing
       found += results.takeAll()
     }
     #expect(found.map(\.lease) == [1, 2])
-    #expect(found.map { $0.result == nil } == [true, false])
+    #expect(found.map { if case .cancelled = $0.end { true } else { false } } == [true, false])
   }
 
   private func noPicture(_ lease: LeaseID, _ cancellation: Cancellation) -> DecodeJob {
     DecodeJob(
-      lease: lease, bytes: [0], variant: .standard, isUrgent: false, cancellation: cancellation)
+      lease: lease, source: .body([0]), variant: .standard, isUrgent: false,
+      cancellation: cancellation)
   }
 }

@@ -1,5 +1,6 @@
 import ImgDecode
 import ImgFetch
+import ImgStore
 import ImgSystem
 import ImgTransport
 import ImgWire
@@ -12,6 +13,8 @@ final class RunningWorker {
   private var channel: Channel<WorkerMessage, CoordinatorMessage>?
   private let thread: ServiceThread<Never>
   private let directory: TemporaryDirectory
+  /// The worker's own: a process opens a store once.
+  let store: SharedStore
 
   private static let curl = Result { () throws(CurlError) in try CurlRuntime.start() }
 
@@ -33,13 +36,18 @@ final class RunningWorker {
     let curl = try Self.curl.get()
     let vips = try VipsRuntime.start()
     let board = try WorkerBoard()
+    let stores = try BlockingQueue<SharedStore>(capacity: 1)
     thread = try ServiceThread(name: "worker", capacity: 1) { _ in
       // Its end closes the channel, which the test sees.
       try? Self.run(
         Channel(OwnedDescriptor(adopting: descriptor)), board: board, welcome: welcome,
-        curl: curl, vips: vips)
+        curl: curl, vips: vips, stores: stores)
     }
     self.channel = channel
+    guard let store = stores.take(upTo: 1)?.first else {
+      throw Unexpected()
+    }
+    self.store = store
     guard case .ready = try channel.next(until: .now + .seconds(60)) else { throw Unexpected() }
   }
 
@@ -50,29 +58,38 @@ final class RunningWorker {
 
   private static func run(
     _ channel: Channel<CoordinatorMessage, WorkerMessage>, board: WorkerBoard, welcome: Welcome,
-    curl: CurlRuntime, vips: VipsRuntime
+    curl: CurlRuntime, vips: VipsRuntime, stores: BlockingQueue<SharedStore>
   ) throws {
-    try Worker(channel: channel, board: board, welcome: welcome, curl: curl, vips: vips).run()
+    defer { stores.close() }
+    let worker = try Worker(
+      channel: channel, board: board, welcome: welcome, curl: curl, vips: vips)
+    _ = stores.push(worker.store)
+    try worker.run()
   }
 
-  func send(_ message: CoordinatorMessage) throws {
-    try channel?.send(message)
+  func send(_ message: CoordinatorMessage, with file: MemoryFile? = nil) throws {
+    try channel?.send(message, with: file)
   }
 
   /// What the worker says until it has told the ends of so many leases.
   func messages(untilEnded count: Int) throws -> Said {
-    try messages { $0.gone.count + $0.outcomes.count >= count }
+    try messages { $0.gone.count + $0.outcomes.count + $0.unstored.count >= count }
   }
 
   /// What the worker says until that is enough; `said` is what it said before.
   func messages(after said: Said = Said(), until isEnough: (Said) -> Bool) throws -> Said {
     var said = said
     while let channel, !isEnough(said) {
-      switch try channel.next(until: .now + .seconds(60)) {
+      let delivery = try channel.nextDelivery(until: .now + .seconds(60))
+      switch delivery.message {
       case .transferred(let list): said.transferred += list.leases
       case .gone(let list): said.gone += list.leases
       case .finished(let results):
         for result in results.results { said.outcomes[result.lease] = result.outcome }
+      case .unstored(let result):
+        said.unstored[result.lease] = result
+        said.pictures[result.lease] = try delivery.file?.contents(
+          byteCount: result.made.thumbnail.byteCount)
       case .hello, .ready, .refused, .lookedUp: throw Unexpected()
       }
     }
@@ -81,16 +98,46 @@ final class RunningWorker {
 
   /// Returns when the worker has handled what it was sent before.
   func settle() throws {
-    let none = Batch(
-      variant: .standard, expireAfterMilliseconds: 60_000, isUrgent: false, items: [])
-    try send(.lookup(none))
-    guard case .lookedUp = try channel?.next(until: .now + .seconds(60)) else { throw Unexpected() }
+    _ = try lookUp([])
+  }
+
+  /// What the store has of these.
+  func lookUp(_ items: [Assignment]) throws -> LookupResults {
+    try send(
+      .lookup(
+        Batch(
+          variant: .standard, keep: .thumbnail, retention: Retention(), isUrgent: false,
+          items: items)))
+    return try lookupResults()
+  }
+
+  /// The answer to the oldest look-up; nothing else may be said before.
+  func lookupResults() throws -> LookupResults {
+    guard case .lookedUp(let results) = try channel?.next(until: .now + .seconds(60)) else {
+      throw Unexpected()
+    }
+    return results
+  }
+
+  var now: WallTime { WallTime(rawValue: WallClock.milliseconds()) }
+
+  /// Puts an original into the store.
+  func keepOriginal(of url: ImageURL, _ bytes: [UInt8]) throws {
+    let facts = Thumbnail(format: .jpeg, width: 1, height: 1, byteCount: bytes.count)
+    let new = NewThumbnail(
+      key: ContentKey(originalOf: url), url: url.text, thumbnail: facts, sourceFormat: .jpeg,
+      sourceWidth: 1, sourceHeight: 1, sourceByteCount: Int64(bytes.count),
+      retention: Retention(afterMilliseconds: 60_000), bytes: bytes)
+    try store.current().put([new], at: now)
   }
 
   struct Said {
     var transferred: [LeaseID] = []
     var gone: [LeaseID] = []
     var outcomes: [LeaseID: Outcome] = [:]
+    /// Pictures that are not in the store, and their bytes.
+    var unstored: [LeaseID: UnstoredResult] = [:]
+    var pictures: [LeaseID: [UInt8]] = [:]
   }
 
   struct Unexpected: Error {}

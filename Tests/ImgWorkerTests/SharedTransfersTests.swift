@@ -38,7 +38,7 @@ import Testing
   @Test mutating func `a ride finds the body gone once the last decode is over`() {
     transfers.begin(1, url: Self.url)
     _ = transfers.receive(Self.body, by: 1)
-    _ = transfers.decoded(1)
+    _ = transfers.release(1)
     #expect(transfers.ride(2, url: Self.url).isGone)
   }
 
@@ -83,11 +83,11 @@ import Testing
     transfers.begin(1, url: Self.url)
     _ = transfers.ride(2, url: Self.url)
     _ = transfers.receive(Self.body, by: 1)
-    #expect(transfers.decoded(1) == nil)
+    #expect(transfers.release(1) == nil)
     _ = transfers.ride(3, url: Self.url)
-    #expect(transfers.decoded(2) == nil)
-    #expect(transfers.decoded(3) == 4_096)
-    #expect(transfers.decoded(3) == nil)
+    #expect(transfers.release(2) == nil)
+    #expect(transfers.release(3) == 4_096)
+    #expect(transfers.release(3) == nil)
   }
 
   @Test mutating func `each of two transfers of a URL gives its own body back`() {
@@ -95,10 +95,10 @@ import Testing
     transfers.begin(2, url: Self.url)
     _ = transfers.receive(Self.body, by: 1)
     _ = transfers.receive(Self.body, by: 2)
-    #expect(transfers.decoded(1) == 4_096)
+    #expect(transfers.release(1) == 4_096)
     #expect(transfers.ride(3, url: Self.url).share != nil)
-    #expect(transfers.decoded(2) == nil)
-    #expect(transfers.decoded(3) == 4_096)
+    #expect(transfers.release(2) == nil)
+    #expect(transfers.release(3) == 4_096)
   }
 
   // MARK: - Failures
@@ -108,7 +108,7 @@ import Testing
     _ = transfers.ride(2, url: Self.url)
     #expect(transfers.fail(1) == [1, 2])
     #expect(transfers.ride(3, url: Self.url).isGone)
-    #expect(transfers.decoded(2) == nil)
+    #expect(transfers.release(2) == nil)
   }
 
   @Test mutating func `a lease that has left does not fail with the transfer`() {
@@ -133,9 +133,9 @@ import Testing
     _ = transfers.receive(Self.body, by: 1)
     #expect(transfers.leave(1) == .tooLate)
     #expect(transfers.ride(2, url: Self.url).share != nil)
-    #expect(transfers.decoded(1) == nil)
+    #expect(transfers.release(1) == nil)
     #expect(transfers.leave(1) == .tooLate, "its thumbnail is on its way to the store")
-    #expect(transfers.decoded(2) == 4_096)
+    #expect(transfers.release(2) == 4_096)
   }
 }
 

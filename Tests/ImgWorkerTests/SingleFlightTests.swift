@@ -22,8 +22,8 @@ import Testing
   /// An assignment of the URL whose thumbnail is this wide.
   private func batch(_ lease: LeaseID, url: String? = nil, width: Int = 64) throws -> Batch {
     Batch(
-      variant: try Variant(width: width, height: width), expireAfterMilliseconds: 60_000,
-      isUrgent: false,
+      variant: try Variant(width: width, height: width), keep: .thumbnail,
+      retention: Retention(afterMilliseconds: 60_000), isUrgent: false,
       items: [Assignment(lease: lease, url: url ?? self.url)])
   }
 
@@ -108,19 +108,5 @@ import Testing
     let said = try worker.messages(untilEnded: 2)
     #expect(said.gone == [2])
     #expect(said.outcomes[3]?.failureCode == .unsupportedScheme)
-  }
-}
-
-extension Outcome {
-  fileprivate var width: Int? {
-    if case .done(let thumbnail, _, _) = self { thumbnail.width } else { nil }
-  }
-
-  fileprivate var bytesFetched: Int? {
-    if case .done(_, _, let byteCount) = self { byteCount } else { nil }
-  }
-
-  fileprivate var failureCode: Failure.Code? {
-    if case .failed(let failure) = self { failure.code } else { nil }
   }
 }

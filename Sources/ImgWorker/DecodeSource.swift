@@ -1,0 +1,15 @@
+import ImgStore
+import ImgSystem
+
+/// Where the decoder takes a picture from.
+enum DecodeSource: Sendable {
+  /// A body that came in.
+  case body([UInt8])
+  /// The original in the store. It is read when its turn comes, so that of those that wait none is
+  /// in memory.
+  case original(ContentKey)
+  /// What somebody handed in; read when its turn comes, like an original.
+  ///
+  /// - isKept: whether its bytes are wanted with the result.
+  case handedIn(MemoryFile, byteCount: Int, isKept: Bool)
+}

@@ -1,0 +1,123 @@
+import ImgSystem
+import ImgWire
+import Testing
+
+@testable import ImgStore
+@testable import ImgWorker
+
+/// The removal of what has expired and nobody asks for.
+@Suite(.timeLimit(.minutes(5)))
+struct ExpirySweepTests {
+  private let directory: TemporaryDirectory
+  private let store: SharedStore
+  private let now = WallTime(rawValue: 1_800_000_000_000)
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    store = try SharedStore(
+      directory: directory.path + "/store", access: .readWrite(budgetByteCount: 64 << 20))
+  }
+
+  /// Puts thumbnails that expire at `moment`.
+  private func put(_ numbers: Range<Int>, expiringAt moment: WallTime) throws {
+    let thumbnails = try numbers.map { number in
+      let url = try ImageURL(parsing: "https://example.org/\(number).jpg")
+      return NewThumbnail(
+        key: ContentKey(url: url, variant: .standard), url: url.text,
+        thumbnail: Thumbnail(format: .jpeg, width: 64, height: 48, byteCount: 100),
+        sourceFormat: .jpeg, sourceWidth: 640, sourceHeight: 480, sourceByteCount: 10_000,
+        retention: Retention(until: moment), bytes: [UInt8](repeating: 7, count: 100))
+    }
+    try store.current().put(thumbnails, at: moment.advanced(byMilliseconds: -10_000))
+  }
+
+  private func entryCount() throws -> Int {
+    try store.current().summary().entryCount
+  }
+
+  @Test func `what has expired goes in batches with pauses between them, the rest stays`() throws {
+    try put(0..<600, expiringAt: now)
+    try put(600..<610, expiringAt: now.advanced(byMilliseconds: 1))
+    var sweep = ExpirySweep()
+    #expect(sweep.nextBatch == nil)
+    sweep.begin(at: now)
+    for left in [354, 98] {
+      let begin = ContinuousClock.now
+      sweep.removeBatch(from: store)
+      #expect(try entryCount() == left)
+      let next = try #require(sweep.nextBatch)
+      #expect(next - begin >= .milliseconds(200))
+    }
+    sweep.removeBatch(from: store)
+    #expect(try entryCount() == 10)
+    #expect(sweep.nextBatch == nil)
+    #expect(try store.current().statistics(at: now).counters?.expiredRemovals == 600)
+  }
+
+  @Test func `a sweep that begins while another is under way is one with it`() throws {
+    try put(0..<300, expiringAt: now)
+    let later = now.advanced(byMilliseconds: 60_000)
+    try put(300..<310, expiringAt: later)
+    var sweep = ExpirySweep()
+    sweep.begin(at: now)
+    sweep.removeBatch(from: store)
+    let due = sweep.nextBatch
+    sweep.begin(at: later)
+    sweep.begin(at: now)
+    #expect(sweep.nextBatch == due)
+    sweep.removeBatch(from: store)
+    #expect(try entryCount() == 0)
+    #expect(sweep.nextBatch == nil)
+  }
+
+  @Test func `to find nothing that has expired takes no lock`() throws {
+    try put(0..<10, expiringAt: now)
+    let opened = try store.current()
+    // Who waited for the lock here would wait for ever.
+    try opened.environment.write { _ in
+      var sweep = ExpirySweep()
+      sweep.begin(at: now.advanced(byMilliseconds: -1))
+      sweep.removeBatch(from: store)
+      #expect(sweep.nextBatch == nil)
+    }
+    #expect(try entryCount() == 10)
+  }
+
+  @Test func `two that sweep at the same time share the work`() async throws {
+    try put(0..<2_000, expiringAt: now)
+    try put(2_000..<2_010, expiringAt: now.advanced(byMilliseconds: 1))
+    await withTaskGroup { group in
+      for _ in 0..<2 {
+        group.addTask { [store, now] in
+          var sweep = ExpirySweep()
+          sweep.begin(at: now)
+          while sweep.nextBatch != nil { sweep.removeBatch(from: store) }
+        }
+      }
+    }
+    let statistics = try store.current().statistics(at: now)
+    #expect(statistics.summary.entryCount == 10)
+    #expect(statistics.counters?.expiredRemovals == 2_000)
+  }
+
+  @Test func `the store's thread sweeps when it has nothing else to do, and ends without delay`()
+    throws
+  {
+    try put(0..<300, expiringAt: now)
+    let results = try Mailbox<StoreResult>()
+    let credits = Credits(lookups: 1, leases: 8, backlog: 1)
+    let thread = try StoreThread(
+      store: store, credits: credits, results: results, answers: Mailbox())
+    thread.sweep(at: now)
+    let deadline = ContinuousClock.now + .seconds(60)
+    while try entryCount() > 0, ContinuousClock.now < deadline {
+      ThisProcess.pause(for: .milliseconds(5))
+    }
+    #expect(try entryCount() == 0)
+    // Fifty batches: it would take ten seconds.
+    try put(0..<12_800, expiringAt: now)
+    thread.sweep(at: now)
+    thread.finish()
+    #expect(try entryCount() > 0)
+  }
+}

@@ -1,0 +1,98 @@
+import ImgDecode
+import ImgSystem
+import ImgWire
+import TestCluster
+import TestOrigin
+import TestPictures
+import Testing
+
+/// Thumbnails that are not in the store: their bytes go to the coordinator.
+@Suite(.timeLimit(.minutes(5))) struct HandoverTests {
+  private let origin: TestOrigin
+  private let picture: [UInt8]
+
+  init() throws {
+    origin = try TestOrigin()
+    picture = try PictureMaker.start().card(index: 1)
+    origin.serve("/a", .body(picture))
+  }
+
+  /// A worker with a store that no thumbnail fits.
+  private func workerOfTinyStore() throws -> RunningWorker {
+    var limits = Limits()
+    limits.storeBudgetByteCount = 100
+    return try RunningWorker(limits: limits)
+  }
+
+  private func batch(
+    _ leases: [LeaseID], isUrgent: Bool = false, bypassesStore: Bool = false
+  ) -> Batch {
+    Batch(
+      variant: .standard, keep: .thumbnail,
+      retention: Retention(afterMilliseconds: 60_000), isUrgent: isUrgent,
+      items: leases.map { Assignment(lease: $0, url: origin.baseURL + "/a") },
+      bypassesStore: bypassesStore)
+  }
+
+  @Test(arguments: [false, true])
+  func `a thumbnail larger than the budget is handed over, whoever it was for`(isUrgent: Bool)
+    throws
+  {
+    let worker = try workerOfTinyStore()
+    try worker.send(.fetch(batch([1], isUrgent: isUrgent)))
+    let said = try worker.messages(untilEnded: 1)
+    let result = try #require(said.unstored[1])
+    let thumbnail = result.made.thumbnail
+    let raster = try PictureReader(runtime: VipsRuntime.start()).raster(of: said.pictures[1] ?? [])
+    #expect([raster.width, raster.height] == [thumbnail.width, thumbnail.height])
+    #expect([result.made.sourceWidth, result.made.sourceHeight] == [320, 240])
+    #expect(result.bytesFetched == picture.count)
+    #expect(result.made.failure?.code == .storeFull)
+    #expect(result.made.failure?.isRetryable == true)
+    #expect(!result.isStoreInTrouble, "the store has room for others")
+    #expect(said.outcomes.isEmpty)
+  }
+
+  @Test func `S21: what bypasses the store is fetched, handed over and not stored`() throws {
+    let worker = try RunningWorker()
+    for lease in [1, 2] as [LeaseID] {
+      try worker.send(.fetch(batch([lease], bypassesStore: true)))
+      let said = try worker.messages(untilEnded: 1)
+      #expect(said.unstored[lease]?.made.failure == nil)
+      #expect(said.unstored[lease]?.isStoreInTrouble == false)
+      #expect(said.pictures[lease]?.isEmpty == false)
+    }
+    #expect(origin.counters("/a").requests == 2)
+    let found = try worker.lookUp([Assignment(lease: 3, url: origin.baseURL + "/a")])
+    #expect(found.misses == [3])
+
+    try worker.send(.fetch(batch([4])))
+    #expect(try worker.messages(untilEnded: 1).outcomes.keys.contains(4))
+    #expect(try worker.lookUp([Assignment(lease: 5, url: origin.baseURL + "/a")]).hits.count == 1)
+  }
+
+  @Test func `a coordinator that is slow to read gets every picture`() throws {
+    origin.serve("/a", .body(picture, delivery: .hold))
+    let worker = try workerOfTinyStore()
+    // More than a socket takes and than may wait as open files.
+    let leases = (1...600).map { LeaseID(rawValue: $0) }
+    try worker.send(.fetch(batch([1])))
+    try worker.send(.ride(batch(Array(leases.dropFirst()))))
+    try worker.settle()
+    origin.release("/a")
+    #expect(waitForOpenFiles(count: 64))
+    let said = try worker.messages(untilEnded: leases.count)
+    #expect(Set(said.unstored.keys) == Set(leases))
+    #expect(said.pictures.values.allSatisfy { $0 == said.pictures[1] })
+  }
+
+  /// Waits until so many files in memory are open in this process, of which the worker is a thread.
+  private func waitForOpenFiles(count: Int) -> Bool {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while ContinuousClock.now < deadline {
+      if openMemoryFileCount(of: ThisProcess.processID) >= count { return true }
+      ThisProcess.pause(for: .milliseconds(5))
+    }
+    return false
+  }
+}

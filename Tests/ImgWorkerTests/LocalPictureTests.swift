@@ -1,0 +1,111 @@
+import ImgStore
+import ImgSystem
+import ImgWire
+import TestPictures
+import Testing
+
+@testable import ImgWorker
+
+/// Pictures that need no network: in a URL, or handed in.
+@Suite(.timeLimit(.minutes(5))) struct LocalPictureTests {
+  private static let url = "http://127.0.0.1:1/a"
+  private let picture: [UInt8]
+
+  init() throws {
+    picture = try PictureMaker.start().card(index: 1)
+  }
+
+  private static let svg =
+    "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' width='40' height='30'/>"
+
+  private func ride(
+    _ lease: LeaseID, _ url: String, limits: Limits = Limits()
+  ) throws -> Outcome? {
+    let worker = try RunningWorker(limits: limits)
+    try worker.send(
+      .ride(
+        Batch(
+          variant: .standard, keep: .thumbnail, retention: Retention(afterMilliseconds: 60_000),
+          isUrgent: false, items: [Assignment(lease: lease, url: ImageURL(parsing: url).text)])))
+    let outcome = try worker.messages(untilEnded: 1).outcomes[lease]
+    let found = try worker.lookUp([Assignment(lease: 9, url: ImageURL(parsing: url).text)])
+    #expect(found.hits.isEmpty == (outcome?.width == nil))
+    return outcome
+  }
+
+  @Test func `I10: the picture that a URL holds is decoded and stored`() throws {
+    let outcome = try ride(1, Self.svg)
+    #expect(outcome?.width == 40)
+    #expect(outcome?.bytesFetched == 0)
+    #expect(outcome?.isFromCache == false)
+  }
+
+  @Test(arguments: [
+    ("data:,hello", Failure.Code.notAnImage), ("data:;base64,a", .invalidURL),
+    ("data:,", .notAnImage),
+  ])
+  func `a URL that holds no picture is told by its code`(
+    url: String, code: Failure.Code
+  ) throws {
+    #expect(try ride(1, url)?.failureCode == code)
+  }
+
+  @Test func `a URL that holds more than a body may have is refused`() throws {
+    var limits = Limits()
+    limits.maxBodyByteCount = 50
+    #expect(try ride(1, Self.svg, limits: limits)?.failureCode == .tooLarge)
+  }
+
+  private func handIn(
+    _ bytes: [UInt8], as url: String?, keep: Keep = .thumbnail, byteCount: Int? = nil,
+    to worker: RunningWorker
+  ) throws -> RunningWorker.Said {
+    let message = HandedInPicture(
+      lease: 1, url: url, variant: .standard, keep: keep,
+      retention: Retention(afterMilliseconds: 60_000), byteCount: byteCount ?? bytes.count)
+    try worker.send(.decode(message), with: MemoryFile(containing: bytes))
+    return try worker.messages(untilEnded: 1)
+  }
+
+  private func entryCount(_ worker: RunningWorker) throws -> Int {
+    try worker.store.current().summary().entryCount
+  }
+
+  @Test func `I10: what is handed in without a URL is handed over and not stored`() throws {
+    let worker = try RunningWorker()
+    let said = try handIn(picture, as: nil, keep: .all, to: worker)
+    #expect(said.unstored[1]?.made.failure == nil)
+    #expect(said.unstored[1]?.made.sourceByteCount == Int64(picture.count))
+    #expect(said.unstored[1]?.bytesFetched == 0)
+    #expect(said.pictures[1]?.isEmpty == false)
+    #expect(try entryCount(worker) == 0)
+  }
+
+  @Test(arguments: [(Keep.thumbnail, 1), (.original, 1), (.all, 2)])
+  func `S21: what is put under a URL is kept as asked for`(keep: Keep, count: Int) throws {
+    let worker = try RunningWorker()
+    let said = try handIn(picture, as: Self.url, keep: keep, to: worker)
+    #expect(said.outcomes[1]?.width == (keep == .original ? 320 : 256))
+    #expect(try entryCount(worker) == count)
+    guard keep.includesOriginal else { return }
+    let key = ContentKey(originalOf: try ImageURL(parsing: Self.url))
+    let stored = try worker.store.current().withThumbnail(key, at: worker.now) { _, bytes in
+      bytes.indices.map { bytes[$0] }
+    }
+    #expect(stored == picture)
+  }
+
+  @Test func `S24: junk is refused, and what was stored stays`() throws {
+    let worker = try RunningWorker()
+    _ = try handIn(picture, as: Self.url, to: worker)
+    let said = try handIn(Array("no picture".utf8), as: Self.url, to: worker)
+    #expect(said.outcomes[1]?.failureCode == .notAnImage)
+    #expect(try worker.lookUp([Assignment(lease: 2, url: Self.url)]).hits.count == 1)
+  }
+
+  @Test func `a file of another size than announced is refused`() throws {
+    let worker = try RunningWorker()
+    let said = try handIn(picture, as: nil, byteCount: picture.count + 1, to: worker)
+    #expect(said.outcomes[1]?.failureCode == .internal)
+  }
+}

@@ -1,0 +1,105 @@
+import ImgStore
+import ImgSystem
+import ImgWire
+import TestOrigin
+import TestPictures
+import Testing
+
+@testable import ImgWorker
+
+/// Keeping originals, and making thumbnails of them.
+@Suite(.timeLimit(.minutes(5))) struct OriginalTests {
+  private let origin: TestOrigin
+  private let picture: [UInt8]
+  private let worker: RunningWorker
+  private let url: ImageURL
+
+  init() throws {
+    origin = try TestOrigin()
+    picture = try PictureMaker.start().card(index: 1)
+    origin.serve("/a", .body(picture))
+    worker = try RunningWorker()
+    url = try ImageURL(parsing: origin.baseURL + "/a")
+  }
+
+  private func batch(_ lease: LeaseID, width: Int = 64, keep: Keep = .thumbnail) throws -> Batch {
+    Batch(
+      variant: try Variant(width: width, height: width), keep: keep,
+      retention: Retention(afterMilliseconds: 60_000), isUrgent: false,
+      items: [Assignment(lease: lease, url: url.text)])
+  }
+
+  private func fetch(_ lease: LeaseID, keep: Keep) throws -> Outcome? {
+    try worker.send(.fetch(batch(lease, keep: keep)))
+    let said = try worker.messages(untilEnded: 1)
+    return said.outcomes[lease]
+      ?? said.unstored[lease].map {
+        .done($0.made.thumbnail, fromCache: false, bytesFetched: $0.bytesFetched)
+      }
+  }
+
+  private func entryCount() throws -> Int { try worker.store.current().summary().entryCount }
+
+  @Test(arguments: [(Keep.none, 0), (.thumbnail, 1), (.original, 1), (.all, 2)])
+  func `what is kept is what was asked for`(keep: Keep, count: Int) throws {
+    let outcome = try fetch(1, keep: keep)
+    #expect(outcome?.width == (keep == .original ? 320 : 64))
+    #expect(outcome?.bytesFetched == picture.count)
+    #expect(try entryCount() == count)
+  }
+
+  @Test func `an original is kept byte by byte, once for all variants of a transfer`() throws {
+    origin.serve("/a", .body(picture, delivery: .hold))
+    try worker.send(.fetch(batch(1, width: 64, keep: .all)))
+    try worker.send(.ride(batch(2, width: 32, keep: .all)))
+    try worker.settle()
+    origin.release("/a")
+    #expect(try worker.messages(untilEnded: 2).outcomes.count == 2)
+    #expect(try entryCount() == 3)
+    let key = ContentKey(originalOf: url)
+    let stored = try worker.store.current().withThumbnail(key, at: worker.now) { facts, bytes in
+      (facts: facts, bytes: bytes.indices.map { bytes[$0] })
+    }
+    #expect(stored?.bytes == picture)
+    #expect(stored?.facts.isOriginal == true)
+    #expect(try worker.store.current().summary().entryCount == 3)
+  }
+
+  @Test func `look-ups tell originals from hits and misses`() throws {
+    _ = try fetch(1, keep: .all)
+    try worker.send(.lookup(batch(2)))
+    try worker.send(.lookup(batch(3, width: 32)))
+    try worker.send(.lookup(batch(4, width: 32, keep: .all)))
+    try worker.send(.lookup(batch(5, width: 32, keep: .original)))
+    let found = try (0..<4).map { _ in try worker.lookupResults() }
+    #expect(found.map { $0.hits.map(\.lease) } == [[2], [], [], [5]])
+    #expect(found.map(\.originals) == [[], [3], [4], []])
+    #expect(found[3].hits.first?.thumbnail.byteCount == picture.count)
+  }
+
+  @Test func `a thumbnail of a kept original asks the origin nothing`() throws {
+    _ = try fetch(1, keep: .all)
+    try worker.send(.ride(batch(2, width: 32)))
+    let outcome = try worker.messages(untilEnded: 1).outcomes[2]
+    #expect(outcome?.width == 32)
+    #expect(outcome?.bytesFetched == 0)
+    #expect(outcome?.isFromCache == true)
+    #expect(origin.counters("/a").requests == 1)
+    #expect(try entryCount() == 3)
+  }
+
+  @Test(arguments: [false, true])
+  func `S24: an original that is no picture is removed, and its lease is told so`(
+    isCutOff: Bool
+  ) throws {
+    try worker.keepOriginal(of: url, isCutOff ? Array(picture.prefix(100)) : [1, 2, 3])
+    try worker.send(.ride(batch(1)))
+    #expect(try worker.messages(untilEnded: 1).gone == [1])
+    #expect(try entryCount() == 0)
+  }
+
+  @Test func `a ride on neither body nor original is lost`() throws {
+    try worker.send(.ride(batch(1)))
+    #expect(try worker.messages(untilEnded: 1).gone == [1])
+  }
+}
