@@ -1,21 +1,57 @@
+package import ImgSystem
 import ImgTransport
 package import ImgWire
 
 extension Client {
   /// Has a thumbnail made, before all batches.
   ///
-  /// - Parameter viewer: see ``GetRequest/viewer``; at most
-  ///   ``GetRequest/maximumViewerByteCount`` bytes.
-  /// - Returns: when it is in the store, cannot be made, or was superseded by a later request of the
-  ///   same viewer, which ends it as cancelled. How long that may take is the matter of the delay in
-  ///   `options` and of the coordinator's limits.
+  /// - Parameters:
+  ///   - viewer: see ``GetRequest/viewer``; at most ``GetRequest/maximumViewerByteCount`` bytes.
+  ///   - bypassesStore: whether it is fetched whatever the store has, and not stored.
+  /// - Returns: when it is in the store, comes with the answer because it is not, cannot be made, or
+  ///   was superseded by a later request of the same viewer, which ends it as cancelled. How long
+  ///   that may take is the matter of the delay in `options` and of the coordinator's limits.
   package func get(
-    _ url: String, viewer: String? = nil, options: RequestOptions
-  ) throws(ClientError) -> Outcome {
+    _ url: String, viewer: String? = nil, options: RequestOptions, bypassesStore: Bool = false
+  ) throws(ClientError) -> GetResult {
     let id = newRequest()
-    try send(.get(GetRequest(id: id, url: url, viewer: viewer, options: options)))
-    guard case .got(let got) = try reply(to: id, until: nil) else { throw Self.unexpected }
-    return got.outcome
+    try send(
+      .get(
+        GetRequest(
+          id: id, url: url, viewer: viewer, options: options, bypassesStore: bypassesStore)))
+    return try result(of: id)
+  }
+
+  /// Has a picture treated as if it had been fetched just now.
+  ///
+  /// - Parameters:
+  ///   - url: see ``HandInRequest/url``.
+  ///   - options: without a delay.
+  /// - Returns: as ``get(_:viewer:options:bypassesStore:)`` does; without a `url`, a thumbnail
+  ///   always comes with the answer.
+  package func handIn(
+    _ picture: MemoryFile, byteCount: Int, as url: String?, options: RequestOptions
+  ) throws(ClientError) -> GetResult {
+    let id = newRequest()
+    try send(
+      .handIn(HandInRequest(id: id, url: url, byteCount: byteCount, options: options)),
+      with: picture)
+    return try result(of: id)
+  }
+
+  private func result(of id: RequestID) throws(ClientError) -> GetResult {
+    let delivery = try delivery(to: id, until: nil)
+    guard case .got(let got) = delivery.message else { throw Self.unexpected }
+    guard let facts = got.unstored, let file = delivery.file else {
+      return GetResult(outcome: got.outcome, unstored: nil)
+    }
+    do throws(SystemError) {
+      let bytes = try file.contents(byteCount: facts.thumbnail.byteCount)
+      return GetResult(
+        outcome: got.outcome, unstored: UnstoredPicture(facts: facts, bytes: bytes))
+    } catch {
+      throw .connection(.system(error))
+    }
   }
 
   package func status() throws(ClientError) -> ClusterStatus {
@@ -27,10 +63,19 @@ extension Client {
   /// Changes limits of the coordinator until it ends.
   ///
   /// - Returns: the cluster with the limits that hold from now on.
-  package func limit(_ limits: TransferLimits) throws(ClientError) -> ClusterStatus {
+  package func limit(_ limits: LimitChange) throws(ClientError) -> ClusterStatus {
     let id = newRequest()
     try send(.limit(LimitRequest(id: id, limits: limits)))
     return try clusterReply(to: id)
+  }
+
+  /// Has what has expired removed from the store.
+  ///
+  /// - Returns: at once; the removal takes its time.
+  package func sweep() throws(ClientError) {
+    let id = newRequest()
+    try send(.sweep(PlainRequest(id: id)))
+    guard case .sweeping = try reply(to: id) else { throw Self.unexpected }
   }
 
   /// Asks the coordinator to finish what runs and to leave.
@@ -41,7 +86,7 @@ extension Client {
     try send(.stop(PlainRequest(id: id)))
     guard case .stopping = try reply(to: id) else { throw Self.unexpected }
     do throws(ClientError) {
-      while true { _ = try nextReply(until: nil) }
+      while true { _ = try nextDelivery(until: nil) }
     } catch .connection(.closed) {
       return
     }

@@ -64,9 +64,9 @@ package final class Client {
     return RequestID(rawValue: lastRequest)
   }
 
-  func send(_ message: ClientMessage) throws(ClientError) {
+  func send(_ message: ClientMessage, with file: MemoryFile? = nil) throws(ClientError) {
     do throws(ChannelError) {
-      try channel.send(message)
+      try channel.send(message, with: file)
       try channel.flush(until: .now + Self.answerTime)
     } catch {
       throw .connection(error)
@@ -81,22 +81,30 @@ package final class Client {
   func reply(
     to id: RequestID, until deadline: ContinuousClock.Instant?
   ) throws(ClientError) -> CoordinatorReply {
+    try delivery(to: id, until: deadline).message
+  }
+
+  /// The next reply to this request, and the file beside it.
+  func delivery(
+    to id: RequestID, until deadline: ContinuousClock.Instant?
+  ) throws(ClientError) -> Delivery<CoordinatorReply> {
     while true {
-      let reply = try nextReply(until: deadline)
+      let delivery = try nextDelivery(until: deadline)
+      let reply = delivery.message
       if case .refused(let refusal) = reply,
         refusal.id == id || refusal.id == RequestRefusal.wholeConnection
       {
         throw .refused(refusal.code, message: refusal.message)
       }
-      if reply.request == id { return reply }
+      if reply.request == id { return delivery }
     }
   }
 
-  func nextReply(
+  func nextDelivery(
     until deadline: ContinuousClock.Instant?
-  ) throws(ClientError) -> CoordinatorReply {
+  ) throws(ClientError) -> Delivery<CoordinatorReply> {
     do throws(ChannelError) {
-      return try channel.next(until: deadline)
+      return try channel.nextDelivery(until: deadline)
     } catch {
       throw .connection(error)
     }
@@ -130,6 +138,7 @@ extension CoordinatorReply {
     case .job(let reply): reply.id
     case .results(let page): page.id
     case .got(let reply): reply.id
+    case .sweeping(let request): request.id
     case .stopping(let request): request.id
     }
   }

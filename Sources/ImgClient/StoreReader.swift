@@ -3,14 +3,14 @@ import ImgSystem
 package import ImgWire
 
 /// Answers from the store by reading the map itself: no coordinator, no socket, no copy but the
-/// last.
+/// last. Each call reads the store that the directory has at that time.
 package struct StoreReader: Sendable {
-  private let store: ThumbnailStore
+  private let store: SharedStore
 
   /// - Returns: `nil` when there is no store yet.
   package init?(directory: String) throws(StoreError) {
     do throws(StoreError) {
-      store = try ThumbnailStore(directory: directory, access: .readOnly)
+      store = try SharedStore(directory: directory, access: .readOnly)
     } catch  where error.reason == .absent {
       return nil
     }
@@ -18,27 +18,57 @@ package struct StoreReader: Sendable {
 
   /// The thumbnail and its bytes; `nil` when it is not there, or expired.
   ///
-  /// - Parameter moment: when it must not have been expired; `nil` for now.
+  /// - Parameters:
+  ///   - moment: when it must not have been expired; `nil` for now.
+  ///   - noting: what of it the store's counters note.
   package func thumbnail(
-    for url: ImageURL, variant: Variant, at moment: WallTime? = nil
+    for url: ImageURL, variant: Variant, at moment: WallTime? = nil,
+    noting: ThumbnailStore.Noting = .hitOrMiss
   ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
-    let key = ContentKey(url: url, variant: variant)
-    return try store.withThumbnail(key, at: moment ?? now) { facts, bytes in
-      (facts, unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) })
+    try record(ContentKey(url: url, variant: variant), at: moment ?? now, noting: noting)
+  }
+
+  /// The picture as it came and its bytes; `nil` when it is not kept, or expired.
+  package func original(
+    of url: ImageURL
+  ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
+    try record(ContentKey(originalOf: url), at: now, noting: .nothing)
+  }
+
+  /// Whether the picture is kept as it came.
+  package func hasOriginal(of url: ImageURL) throws(StoreError) -> Bool {
+    try store.current().facts(of: [ContentKey(originalOf: url)], at: now).contains { $0 != nil }
+  }
+
+  private func record(
+    _ key: ContentKey, at moment: WallTime, noting: ThumbnailStore.Noting
+  ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
+    do throws(StoreError) {
+      return try store.current().withThumbnail(key, at: moment, noting: noting) { facts, bytes in
+        (facts, unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) })
+      }
+    } catch  where error.reason == .absent {
+      // Removed since it was opened, and not there again.
+      return nil
     }
   }
 
   package func summary() throws(StoreError) -> StoreSummary {
-    try store.summary()
+    try store.current().summary()
+  }
+
+  /// How many thumbnails have expired at `moment` and are still there.
+  package func expiredCount(at moment: WallTime) throws(StoreError) -> Int {
+    try store.current().expiredCount(at: moment)
   }
 
   package func statistics() throws(StoreError) -> StoreStatistics {
-    try store.statistics(at: now)
+    try store.current().statistics(at: now)
   }
 
   /// Calls `body` with every record, also expired ones, until it returns `false`.
   package func forEach(_ body: (StoredThumbnail) throws -> Bool) throws {
-    try store.forEach(body)
+    try store.current().forEach(body)
   }
 
   private var now: WallTime { WallTime(rawValue: WallClock.milliseconds()) }

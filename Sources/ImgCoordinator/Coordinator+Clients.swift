@@ -58,7 +58,9 @@ extension Coordinator {
       if readiness.isReadable || readiness.isHungUp {
         let received = try client.channel.receive()
         // A message may be the last: it may close the client, or make it one that is closing.
-        for message in received.messages where isHeard(client) { handle(message, from: client) }
+        for delivery in received.deliveries where isHeard(client) {
+          handle(delivery, from: client)
+        }
         if received.isClosed { return close(client) }
       }
       settle(client)
@@ -72,9 +74,11 @@ extension Coordinator {
   }
 
   /// Sends a reply; a client that cannot take it is closed.
-  func send(_ reply: CoordinatorReply, to client: ClientConnection) {
+  func send(
+    _ reply: CoordinatorReply, with file: MemoryFile? = nil, to client: ClientConnection
+  ) {
     do throws(ChannelError) {
-      try client.channel.send(reply)
+      try client.channel.send(reply, with: file)
       settle(client)
     } catch {
       lose(client, because: error)
@@ -106,7 +110,7 @@ extension Coordinator {
   private func lose(_ client: ClientConnection, because error: ChannelError) {
     guard clients[client.number] != nil else { return }
     switch error {
-    case .framing, .message:
+    case .framing, .message, .attachment:
       log.note("client \(client.number) is closed: \(error)")
       let refusal = RequestRefusal(
         id: RequestRefusal.wholeConnection, code: .invalidRequest, message: error.description)

@@ -34,6 +34,16 @@ extension Coordinator {
       case .stuck(let reason):
         if journalTrouble == nil { log.note("outcomes cannot be written: \(reason)") }
         journalTrouble = "outcomes cannot be written to \(settings.dataDirectory): \(reason)"
+      case .restored:
+        journalTrouble = nil
+        // Without it, the line that follows and all later ones would be lost. One that cannot be
+        // made must not stop the work.
+        try? FileIO.renewLog(at: settings.logPath)
+        log.note(
+          "the data directory \(settings.dataDirectory), or a part of it, had been removed; its jobs "
+            + "are there again")
+      case .lost(let reason):
+        giveUp("its jobs cannot be kept: \(reason)")
       }
     }
   }

@@ -7,12 +7,12 @@ import ImgWire
 
 /// What clients ask, one function a request.
 extension Coordinator {
-  func handle(_ message: ClientMessage, from client: ClientConnection) {
-    if case .hello(let hello) = message { return greet(client, hello) }
+  func handle(_ delivery: Delivery<ClientMessage>, from client: ClientConnection) {
+    if case .hello(let hello) = delivery.message { return greet(client, hello) }
     guard client.hasGreeted else {
       return dismiss(client, .invalidRequest, "the first frame is not a hello")
     }
-    switch message {
+    switch delivery.message {
     case .hello: break
     case .submit(let submission): openSubmission(submission, of: client)
     case .submitLines(let lines): takeLines(lines, of: client)
@@ -24,6 +24,8 @@ extension Coordinator {
     case .change(let request): change(request, for: client)
     case .limit(let request): changeLimits(request, for: client)
     case .get(let request): get(request, for: client)
+    case .handIn(let request): handIn(request, delivery.file, for: client)
+    case .sweep(let request): sweep(request.id, for: client)
     case .stop(let request):
       send(.stopping(request), to: client)
       beginDraining()
@@ -55,7 +57,7 @@ extension Coordinator {
       transfers: scheduler.transferCount, activeJobs: scheduler.activeJobCount,
       viewers: scheduler.viewerCount, lateAnswers: scheduler.lateAnswerCount,
       discardedLate: scheduler.discardedLateCount, trouble: journalTrouble,
-      limits: scheduler.limits)
+      storeTrouble: scheduler.storeTrouble, limits: scheduler.limits)
     send(.status(ClusterReply(id: request, cluster: cluster)), to: client)
   }
 
@@ -150,30 +152,6 @@ extension Coordinator {
         send(.job(JobReply(id: request, status: status)), to: client)
       }
     }
-  }
-
-  // MARK: - Viewers
-
-  private func get(_ request: GetRequest, for client: ClientConnection) {
-    guard (request.viewer?.utf8.count ?? 0) <= GetRequest.maximumViewerByteCount else {
-      return refuse(
-        request.id, of: client, .invalidRequest,
-        "a viewer's name has at most \(GetRequest.maximumViewerByteCount) bytes")
-    }
-    if let refusal = refusalToWait(request.id, of: client) { return send(refusal, to: client) }
-    lastViewer += 1
-    let viewer = ViewerID(rawValue: lastViewer)
-    client.viewers[request.id] = viewer
-    waitingViewers[viewer] = (client.number, request.id)
-    feed(.viewerArrived(viewer, name: request.viewer, url: request.url, request.options))
-  }
-
-  func answer(_ viewer: ViewerID, _ outcome: Outcome) {
-    guard let waiting = waitingViewers.removeValue(forKey: viewer),
-      let client = clients[waiting.client]
-    else { return }
-    client.viewers[waiting.request] = nil
-    send(.got(GotReply(id: waiting.request, outcome: outcome)), to: client)
   }
 
   // MARK: - Answers

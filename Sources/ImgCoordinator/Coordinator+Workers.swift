@@ -24,10 +24,10 @@ extension Coordinator {
     }
   }
 
-  func send(_ message: CoordinatorMessage, to id: WorkerID) {
+  func send(_ message: CoordinatorMessage, with file: MemoryFile? = nil, to id: WorkerID) {
     guard let worker = workers[id] else { return }
     do throws(ChannelError) {
-      try worker.channel.send(message)
+      try worker.channel.send(message, with: file)
       setInterest(of: worker)
     } catch {
       lose(worker, because: error)
@@ -40,7 +40,7 @@ extension Coordinator {
       if readiness.isWritable { try worker.channel.flush() }
       if readiness.isReadable || readiness.isHungUp {
         let received = try worker.channel.receive()
-        for message in received.messages { handle(message, from: worker) }
+        for delivery in received.deliveries { handle(delivery, from: worker) }
         // Its exit is reported by the process itself; until then there is nothing to read.
         if received.isClosed { poller.unregister(worker.channel.descriptor) }
         if received.isClosed { return }
@@ -51,8 +51,8 @@ extension Coordinator {
     }
   }
 
-  private func handle(_ message: WorkerMessage, from worker: WorkerProcess) {
-    switch message {
+  private func handle(_ delivery: Delivery<WorkerMessage>, from worker: WorkerProcess) {
+    switch delivery.message {
     case .hello(let hello):
       guard hello.protocolVersion == Build.protocolVersion else {
         feed(
@@ -75,6 +75,8 @@ extension Coordinator {
       feed(.workerLostBodies(worker.id, list.leases))
     case .finished(let results):
       feed(.workerFinished(worker.id, results.results))
+    case .unstored(let result):
+      feed(.workerMadeUnstored(worker.id, result, attach(delivery.file)))
     }
   }
 
@@ -104,7 +106,7 @@ extension Coordinator {
   private func hearLastWords(of worker: WorkerProcess) {
     // A broken frame at the end is what the death has cut off.
     while let received = try? worker.channel.receive() {
-      for message in received.messages { handle(message, from: worker) }
+      for delivery in received.deliveries { handle(delivery, from: worker) }
       if received.isExhausted { return }
     }
   }

@@ -36,6 +36,9 @@ final class Coordinator {
   var submitters: [JobID: UInt32] = [:]
   /// The clients that wait for a picture, with their request.
   var waitingViewers: [ViewerID: (client: UInt32, request: RequestID)] = [:]
+  /// Files that the scheduler names, until it releases them.
+  var attachments: [AttachmentID: MemoryFile] = [:]
+  var lastAttachment: UInt64 = 0
   var pendingChanges: [JobID: PendingChange] = [:]
   /// Pages of lists that the scheduler wants, in their order.
   private var pageRequests: [LinePageRequest] = []
@@ -49,6 +52,9 @@ final class Coordinator {
   private var isFeeding = false
   private var nextObservation: ContinuousClock.Instant
   private var nextWatch: ContinuousClock.Instant
+  var nextSweep: ContinuousClock.Instant
+  /// Whether a client waits for the next sweep.
+  var isSweepWanted = false
   private var idleSince: ContinuousClock.Instant
   /// When new clients are accepted again after that has failed; `nil` while they are.
   var listeningResumes: ContinuousClock.Instant?
@@ -62,7 +68,7 @@ final class Coordinator {
 
   init(
     settings: Settings, workerExecutable: String, signals: SignalSource,
-    listener: consuming UnixListener, journal: Journal
+    listener: consuming UnixListener, dataDirectory: DataDirectory, journal: Journal
   ) throws {
     self.settings = settings
     self.workerExecutable = workerExecutable
@@ -71,12 +77,15 @@ final class Coordinator {
     self.journal = journal
     poller = try Poller()
     journalAnswers = try Mailbox()
-    journalWriter = try JournalWriter(journal: journal, answers: journalAnswers)
-    scheduler = Scheduler(limits: settings.limits, at: Self.moment)
+    journalWriter = try JournalWriter(
+      journal: journal, in: dataDirectory, answers: journalAnswers)
+    scheduler = Scheduler(
+      limits: settings.limits, seed: .random(in: 0...UInt64.max), at: Self.moment)
     nextJob = try journal.nextJobID()
     let now = ContinuousClock.now
     nextObservation = now
     nextWatch = now
+    nextSweep = now
     idleSince = now
     try poller.register(signals.descriptor, .read, token: Token.signals.rawValue)
     try poller.register(journalAnswers.descriptor, .read, token: Token.journal.rawValue)
@@ -138,6 +147,7 @@ final class Coordinator {
     if clients.values.contains(where: { !$0.watches.isEmpty }) { deadlines.append(nextWatch) }
     if let idleExit = idleExitInstant { deadlines.append(idleExit) }
     if let listeningResumes { deadlines.append(listeningResumes) }
+    if housekeeper != nil { deadlines.append(nextSweep) }
     switch phase {
     case .draining(let until), .leaving(let until): deadlines.append(until)
     case .running, .ended: break
@@ -156,6 +166,7 @@ final class Coordinator {
       tellWatchers()
     }
     if let resumes = listeningResumes, resumes <= now { resumeListening() }
+    if nextSweep <= now { sweep(at: now) }
     if !scheduler.isIdle || !clients.isEmpty { idleSince = now }
     if let idleExit = idleExitInstant, idleExit <= now {
       log.note("nothing to do, nobody connected: leaving")
@@ -206,14 +217,23 @@ final class Coordinator {
   private func carryOut(_ effect: Effect) {
     switch effect {
     case .send(let message, let worker): send(message, to: worker)
+    case .pass(let attachment, let message, let worker):
+      send(message, with: file(attachment), to: worker)
     case .spawn(let worker, let slot): spawn(worker, slot: slot)
     case .kill(let worker): workers[worker]?.kill()
     case .readLines(let request): pageRequests.append(request)
     case .journal(let operation): journalWriter.submit(operation)
     case .answer(let viewer, let outcome): answer(viewer, outcome)
+    case .deliver(let attachment, let made, let bytesFetched, let viewer):
+      deliver(attachment, made, bytesFetched: bytesFetched, to: viewer)
+    case .release(let attachment): attachments[attachment] = nil
     case .jobEnded(let record): jobEnded(record)
+    case .storeTroubleBegan(let trouble):
+      log.note("thumbnails cannot be stored: \(trouble.reason)")
+    case .storeTroubleEnded(let trouble):
+      log.note("thumbnails are stored again; \(trouble.servedCount) were served meanwhile")
     case .drained: leave()
-    case .giveUp(let reason): giveUp(reason)
+    case .giveUp(let reason): giveUp("no worker can be kept alive: \(reason)")
     }
   }
 
@@ -243,11 +263,10 @@ final class Coordinator {
     for client in clients.values { try? client.channel.flush(until: .now + .seconds(1)) }
   }
 
-  /// No worker can be kept alive: whoever waits hears why.
-  private func giveUp(_ reason: String) {
-    let message = "no worker can be kept alive: \(reason)"
-    log.note("giving up: \(message)")
-    for client in clients.values { dismiss(client, .unavailable, message) }
+  /// The work cannot go on: whoever waits hears why.
+  func giveUp(_ reason: String) {
+    log.note("giving up: \(reason)")
+    for client in clients.values { dismiss(client, .unavailable, reason) }
     endNow(status: 1)
   }
 

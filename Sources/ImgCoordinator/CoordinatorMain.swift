@@ -44,9 +44,9 @@ package enum CoordinatorMain {
     ThisProcess.ignoreFileSizeSignal()
     ThisProcess.raiseDescriptorLimit()
 
-    // Held until the process ends: one coordinator a data directory.
-    let lock = try DataDirectory.take(settings.dataDirectory)
-    defer { withExtendedLifetime(lock) {} }
+    let dataDirectory = try DataDirectory(taking: settings.dataDirectory)
+    // Owned until the process ends: one coordinator a data directory.
+    defer { withExtendedLifetime(dataDirectory) {} }
     let journal = try Journal(directory: settings.journalDirectory)
     let listener = try ControlSocket.listen(at: settings.socketPath)
     let executable =
@@ -54,8 +54,9 @@ package enum CoordinatorMain {
 
     let coordinator = try Coordinator(
       settings: settings, workerExecutable: executable, signals: signals, listener: listener,
-      journal: journal)
+      dataDirectory: dataDirectory, journal: journal)
     coordinator.log.note("listening on \(settings.socketPath), data in \(settings.dataDirectory)")
+    if let remark = settings.remark { coordinator.log.note(remark) }
     starter.isReady()
     return try coordinator.run()
   }

@@ -1,24 +1,69 @@
+import Glibc
 import ImgSystem
 import ImgTransport
+import Synchronization
 
-/// The directory of journal and store, which one coordinator owns at a time.
-enum DataDirectory {
-  /// Creates the directory if need be and takes its lock.
+/// The directory of journal and store, which one coordinator owns at a time: whoever has this
+/// object. The ownership ends with it, and so no later than with the process.
+final class DataDirectory: Sendable {
+  let path: String
+  private let lock: Mutex<OwnedDescriptor>
+
+  /// Creates the directory if need be and takes it.
+  init(taking path: String) throws(DataDirectoryError) {
+    self.path = path
+    lock = Mutex(try Self.acquireLock(of: path))
+  }
+
+  /// Takes the directory again when somebody has removed it, or its lock, since it was taken: what
+  /// has no name keeps nobody off.
   ///
-  /// - Returns: the lock, which lasts as long as the descriptor is open, and so no longer than the
-  ///   process.
-  static func take(_ path: String) throws(StartError) -> OwnedDescriptor {
+  /// - Returns: whether that was so.
+  func retake() throws(DataDirectoryError) -> Bool {
+    try lock.withLock { lock throws(DataDirectoryError) in
+      if FileLock.isHeld(by: lock, at: Self.lockPath(path)) { return false }
+      lock = try Self.acquireLock(of: path)
+      return true
+    }
+  }
+
+  private static func acquireLock(
+    of path: String
+  ) throws(DataDirectoryError) -> OwnedDescriptor {
     do throws(SystemError) {
       try Directory.createPrivate(path)
       if let lock = try FileLock.acquire(path: lockPath(path)) { return lock }
     } catch {
-      throw StartError("the data directory \(path) cannot be used: \(error)")
+      throw .unusable(path, error)
     }
-    let holder = FileLock.holder(path: lockPath(path)).map { " (process \($0))" } ?? ""
-    throw StartError(
-      "\(StartSignal.taken)\(holder) owns the data directory \(path); ask it by its --socket, or name another --data-dir"
-    )
+    throw .taken(path, by: FileLock.holder(path: lockPath(path)))
   }
 
   private static func lockPath(_ path: String) -> String { "\(path)/coordinator.lock" }
+}
+
+/// Why a data directory cannot be had.
+enum DataDirectoryError: Error, CustomStringConvertible {
+  case unusable(_ path: String, SystemError)
+  /// Another coordinator owns it; its process where it is known.
+  case taken(_ path: String, by: Int32?)
+
+  /// Whether it is of no use to try again.
+  var isFinal: Bool {
+    switch self {
+    case .taken: true
+    case .unusable(_, let error): [EROFS, EACCES, EPERM].contains(error.code)
+    }
+  }
+
+  var description: String {
+    switch self {
+    case .unusable(let path, let error):
+      return "the data directory \(path) cannot be used: \(error)"
+    case .taken(let path, let holder):
+      let process = holder.map { " (process \($0))" } ?? ""
+      return "\(StartSignal.taken)\(process) owns the data directory \(path); ask it by its "
+        + "--socket, or name another --data-dir"
+    }
+  }
 }

@@ -2,7 +2,7 @@ import ImgStore
 import ImgSystem
 import ImgWire
 
-/// What became of operations handed to the journal.
+/// What became of operations handed to the journal, or of the journal itself.
 enum JournalAnswer: Sendable {
   /// Durable, in this order.
   case applied([JournalOperation])
@@ -10,6 +10,11 @@ enum JournalAnswer: Sendable {
   case refused([JournalOperation], reason: String)
   /// Outcomes cannot be written now; they are kept and tried again every second.
   case stuck(reason: String)
+  /// The data directory had been removed; everything is in it again.
+  case restored
+  /// The data directory was removed, and the journal cannot be written into it again. Nothing is
+  /// written any more.
+  case lost(reason: String)
 }
 
 /// The one thread that writes the journal.
@@ -24,26 +29,50 @@ struct JournalWriter {
   private static let capacity = 1 << 21
   private static let groupMaximum = 8_192
   private static let retryPause = Duration.seconds(1)
+  /// How long the journal may be out of its place unnoticed while nothing is written.
+  private static let longestPause = Duration.seconds(10)
 
   /// - Parameter answers: hears of every operation once it is durable or given up.
-  init(journal: Journal, answers: Mailbox<JournalAnswer>) throws(SystemError) {
+  init(
+    journal: Journal, in directory: DataDirectory, answers: Mailbox<JournalAnswer>
+  ) throws(SystemError) {
+    let place = JournalPlace(journal: journal, directory: directory)
     thread = try ServiceThread(name: "journal", capacity: Self.capacity) { queue in
       var group = JournalGroup()
-      while let operations = queue.take(upTo: Self.groupMaximum) {
+      while let operations = queue.take(upTo: Self.groupMaximum, until: .now + Self.longestPause) {
         group.add(operations)
-        while let answer = group.write(to: journal) {
-          answers.post(answer)
-          guard case .stuck = answer else { continue }
-          // Who leaves cannot wait for a disk: what is lost is looked up again at the next start.
-          if queue.isClosed { return }
-          ThisProcess.pause(for: Self.retryPause)
-          if queue.count > 0 { group.add(queue.take(upTo: Self.groupMaximum) ?? []) }
-        }
+        guard Self.write(&group, to: place, from: queue, answers) else { return }
         // What is left of removed jobs goes a part with each group, and all of it in quiet times.
         // When it fails, for want of room, the next group tries again.
         while queue.count == 0, !queue.isClosed, (try? journal.removeLeftovers()) == true {}
       }
+      // What was removed in the last pause is written again as well.
+      _ = Self.write(&group, to: place, from: queue, answers)
     }
+  }
+
+  /// Writes the group, and what comes in meanwhile when the disk does not take it at once.
+  ///
+  /// - Returns: whether there may be more to write.
+  private static func write(
+    _ group: inout JournalGroup, to place: JournalPlace,
+    from queue: BlockingQueue<JournalOperation>, _ answers: Mailbox<JournalAnswer>
+  ) -> Bool {
+    while let answer = group.write(to: place) {
+      answers.post(answer)
+      switch answer {
+      case .applied, .refused, .restored:
+        continue
+      case .lost:
+        return false
+      case .stuck:
+        // Who leaves cannot wait for a disk: what is lost is looked up again at the next start.
+        if queue.isClosed { return false }
+        ThisProcess.pause(for: retryPause)
+        if queue.count > 0 { group.add(queue.take(upTo: groupMaximum) ?? []) }
+      }
+    }
+    return true
   }
 
   /// What comes after ``finish()`` is lost, as by a crash.
@@ -62,6 +91,8 @@ struct JournalWriter {
 /// The operations that the next transaction writes, and what of them may be given up.
 private struct JournalGroup {
   private var pending: [JournalOperation] = []
+  /// Written, but perhaps into files that somebody has removed meanwhile.
+  private var applied: [JournalOperation] = []
   /// Submissions of which a part was refused. What follows of them is dropped up to their discard:
   /// a job without its middle must not come about.
   private var refused: Set<JobID> = []
@@ -74,25 +105,44 @@ private struct JournalGroup {
     }
   }
 
-  /// Writes everything as one transaction.
+  /// Writes everything as one transaction, with the journal in its place before and after.
   ///
-  /// - Returns: what became of it; `nil` when there was nothing to write.
-  mutating func write(to journal: Journal) -> JournalAnswer? {
-    guard !pending.isEmpty else { return nil }
+  /// - Returns: what became of it, to be called again; `nil` when there was nothing left to do.
+  mutating func write(to place: JournalPlace) -> JournalAnswer? {
+    do throws(JournalPlace.Trouble) {
+      if try place.secure() { return .restored }
+      if applied.isEmpty {
+        guard !pending.isEmpty else { return nil }
+        if let failure = apply(to: place.journal) { return failure }
+        if try place.secure() { return .restored }
+      }
+    } catch {
+      return error.isFinal ? .lost(reason: error.reason) : giveUp(because: error.reason)
+    }
+    defer { applied = [] }
+    return .applied(applied)
+  }
+
+  /// - Returns: what became of it when it failed.
+  private mutating func apply(to journal: Journal) -> JournalAnswer? {
     do throws(StoreError) {
       try journal.apply(pending)
-      defer { pending = [] }
-      return .applied(pending)
     } catch {
-      // A submission is not accepted yet, so it can be refused; an outcome is the work done.
-      let submissions = pending.filter(\.isPartOfSubmission)
-      guard submissions.isEmpty else {
-        refused.formUnion(submissions.map(\.job))
-        pending.removeAll(where: \.isPartOfSubmission)
-        return .refused(submissions, reason: error.description)
-      }
-      return .stuck(reason: error.description)
+      return giveUp(because: error.description)
     }
+    applied = pending
+    pending = []
+    return nil
+  }
+
+  /// What can be given up is: a submission is not accepted yet, so it can be refused; an outcome is
+  /// the work done.
+  private mutating func giveUp(because reason: String) -> JournalAnswer {
+    let submissions = pending.filter(\.isPartOfSubmission)
+    guard !submissions.isEmpty else { return .stuck(reason: reason) }
+    refused.formUnion(submissions.map(\.job))
+    pending.removeAll(where: \.isPartOfSubmission)
+    return .refused(submissions, reason: reason)
   }
 }
 

@@ -1,0 +1,15 @@
+package import ImgWire
+
+/// The end of a `get`.
+package struct GetResult: Sendable {
+  package let outcome: Outcome
+  /// The thumbnail where it is done but not in the store; nobody can have it a second time. `nil`
+  /// for one that is in the store or was not made.
+  package let unstored: UnstoredPicture?
+}
+
+/// A thumbnail that is not in the store, and its bytes.
+package struct UnstoredPicture: Sendable {
+  package let facts: UnstoredThumbnail
+  package let bytes: [UInt8]
+}
