@@ -27,28 +27,31 @@ import Testing
           imgctl COMMAND [operands] [options]
 
         Commands:
-          submit        fetch a list of URLs and keep their thumbnails
-          status        show how the cluster or one job is
-          wait          wait until a job has ended, and show how far it is
-          failures      list the URLs of a job that failed: code, status, URL, reason
-          retry         try again what of a job failed and may pass by itself
-          pause         let nothing more of a job begin; what runs is finished
-          resume        let a paused job go on where it was
-          cancel        stop a job; what it has made stays
-          priority      make a job more or less urgent than others
-          remove        forget jobs that have ended: lists and outcomes
-          list          list the jobs, the newest first
-          get           fetch one URL before all jobs and write its thumbnail
-          export        write a job's thumbnails as files, with a manifest
-          cache stat    show how much the store holds, and how it is used
-          cache ls      list the thumbnails in the store
-          cache rm      remove every thumbnail of some URLs from the store
-          cache clean   remove what has expired from the store
-          cache reset   remove everything from the store
-          cache verify  read everything in the store and say what is damaged
-          limits        show the limits of the running coordinator, or change them
-          start         start the coordinator; other commands do so themselves
-          stop          finish what runs and stop the coordinator
+          submit         fetch a list of URLs and keep their thumbnails
+          status         show how the cluster or one job is
+          wait           wait until a job has ended, and show how far it is
+          failures       list the URLs of a job that failed: code, status, URL, reason
+          retry          try again what of a job failed and may pass by itself
+          pause          let nothing more of a job begin; what runs is finished
+          resume         let a paused job go on where it was
+          cancel         stop a job; what it has made stays
+          priority       make a job more or less urgent than others
+          remove         forget jobs that have ended: lists and outcomes
+          list           list the jobs, the newest first
+          get            fetch one URL before all jobs and write its thumbnail
+          export         write a job's thumbnails as files, with a manifest
+          cache stat     show how much the store holds, and how it is used
+          cache ls       list the thumbnails in the store
+          cache get      write a thumbnail that is in the store; fetch nothing
+          cache put      store a thumbnail of a file as that of a URL
+          cache rm       remove every thumbnail of some URLs from the store
+          cache clean    remove what has expired from the store
+          cache reset    remove everything from the store
+          cache verify   read everything in the store and say what is damaged
+          cache compact  make the store's file as small as what it holds
+          limits         show the limits of the running coordinator, or change them
+          start          start the coordinator; other commands do so themselves
+          stop           finish what runs and stop the coordinator
 
         imgctl help COMMAND tells more about one; imgctl --version, the version.
 
@@ -72,12 +75,15 @@ import Testing
           imgctl cache COMMAND [operands] [options]
 
         Commands:
-          cache stat    show how much the store holds, and how it is used
-          cache ls      list the thumbnails in the store
-          cache rm      remove every thumbnail of some URLs from the store
-          cache clean   remove what has expired from the store
-          cache reset   remove everything from the store
-          cache verify  read everything in the store and say what is damaged
+          cache stat     show how much the store holds, and how it is used
+          cache ls       list the thumbnails in the store
+          cache get      write a thumbnail that is in the store; fetch nothing
+          cache put      store a thumbnail of a file as that of a URL
+          cache rm       remove every thumbnail of some URLs from the store
+          cache clean    remove what has expired from the store
+          cache reset    remove everything from the store
+          cache verify   read everything in the store and say what is damaged
+          cache compact  make the store's file as small as what it holds
 
         imgctl help COMMAND tells more about one; imgctl --version, the version.
 
@@ -107,8 +113,17 @@ import Testing
           --format FORMAT          auto, jpeg, png, webp or avif; auto is JPEG, or WebP
                                    where there is transparency. Default: auto.
           --quality Q              Of the encoder, from 1 to 100. Default: 80.
-          --expire-after DURATION  Keep the thumbnail so long after its download.
-                                   Default: as the coordinator is set.
+          --keep WHAT              none, thumbnail, original (the picture as it came) or
+                                   all; from an original, other sizes are made without
+                                   another fetch. Default: thumbnail.
+          --expire-after DURATION  Keep the thumbnail so long after its download; a date
+                                   as of --expires-at, or "never", will do too. Default:
+                                   as the coordinator is set.
+          --expires-at DATE        Keep the thumbnail until then: 2027-01-01, which is
+                                   that day's beginning in UTC, or
+                                   2027-01-01T12:00:00+02:00.
+          --expire-on-access       Count the duration anew from each access to the
+                                   thumbnail.
           --delay DURATION         Wait so long before anything is looked up or fetched.
                                    Default: 0s.
           --priority P             From -2, the least, to 2, the most urgent. Default:
@@ -143,17 +158,21 @@ import Testing
       try text("help limits").contains(
         """
         Options:
-          --transfers N           Transfers under way at a time.
-          --transfers-per-host N  Transfers from one host at a time.
-          --rate-per-host RATE    Transfers begun at one host in a time, such as 5/s or
-                                  30/m, or "none" for any number.
+          --transfers N             Transfers under way at a time.
+          --transfers-per-host N    Transfers from one host at a time.
+          --rate-per-host RATE      Transfers begun at one host in a time, such as 5/s
+                                    or 30/m, or "none" for any number.
+          --default-expiry DURATION
+                                    How long a thumbnail is kept when the request does
+                                    not say.
 
         """))
   }
 
   @Test(arguments: [
     "submit", "status", "wait", "failures", "retry", "pause", "resume", "cancel", "priority",
-    "remove", "list", "get", "export", "cache stat", "cache ls", "cache rm", "cache clean",
+    "remove", "list", "get", "export", "cache stat", "cache ls", "cache get", "cache rm",
+    "cache clean",
     "cache reset", "cache verify", "limits", "start", "stop",
   ])
   func `every command has a help of at most 80 columns, with an example that it reads`(

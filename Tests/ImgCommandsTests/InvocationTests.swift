@@ -48,7 +48,7 @@ import Testing
         == RequestOptions(
           variant: try Variant(
             width: 640, height: 480, mode: .fill, isCropped: true, format: .webp, quality: 90),
-          expireAfterMilliseconds: 7_200_000, priority: -2, delayMilliseconds: 250))
+          expiry: Expiry(.after(milliseconds: 7_200_000)), priority: -2, delayMilliseconds: 250))
     #expect(full.order == .lastInFirstOut)
     #expect(full.isWaiting && full.isJSON)
   }
@@ -110,14 +110,36 @@ import Testing
     #expect(try command("limits --json", as: LimitsCommand.self).change == nil)
     #expect(
       try command("limits --transfers 1", as: LimitsCommand.self).change
-        == TransferLimits(transfers: 1, transfersPerHost: nil, hostRatePerMinute: nil))
+        == LimitChange(transfers: 1))
     let change = "limits --transfers 3 --transfers-per-host 2 --rate-per-host 5/s"
     #expect(
       try command(change, as: LimitsCommand.self).change
-        == TransferLimits(transfers: 3, transfersPerHost: 2, hostRatePerMinute: 300))
+        == LimitChange(transfers: 3, transfersPerHost: 2, hostRatePerMinute: 300))
     #expect(
       try command("limits --rate-per-host none", as: LimitsCommand.self).change
-        == TransferLimits(transfers: nil, transfersPerHost: nil, hostRatePerMinute: 0))
+        == LimitChange(hostRatePerMinute: 0))
+    #expect(
+      try command("limits --default-expiry 1h", as: LimitsCommand.self).change
+        == LimitChange(defaultExpiryMilliseconds: 3_600_000))
+  }
+
+  @Test(
+    arguments: [
+      ("", .standard), ("--expire-after 31556926s", Expiry(.after(milliseconds: 31_556_926_000))),
+      ("--expire-after 2027-01-01", Expiry(.at(WallTime(rawValue: 1_798_761_600_000)))),
+      (
+        "--expires-at 2027-01-01T12:00:00+02:00", Expiry(.at(WallTime(rawValue: 1_798_797_600_000)))
+      ),
+      ("--expire-on-access", Expiry(.standard, isSliding: true)),
+      (
+        "--expire-on-access --expire-after 1h",
+        Expiry(.after(milliseconds: 3_600_000), isSliding: true)
+      ),
+    ] as [(String, Expiry)])
+  func `U20: submit and get say when a thumbnail expires`(arguments: String, expiry: Expiry) throws
+  {
+    #expect(try command("submit - \(arguments)", as: SubmitCommand.self).options.expiry == expiry)
+    #expect(try command("get http://h/ \(arguments)", as: GetCommand.self).options.expiry == expiry)
   }
 
   @Test(arguments: [("0.25", 250), ("3", 3_000), ("1.5m", 90_000)] as [(String, Int64)])
@@ -142,11 +164,19 @@ import Testing
     }
   }
 
+  @Test func `get may bypass the store`() throws {
+    #expect(try !command("get http://h/", as: GetCommand.self).bypassesStore)
+    #expect(try command("get http://h/ --no-cache", as: GetCommand.self).bypassesStore)
+    #expect(
+      throws: UsageError("imgctl submit: there is no option \"--no-cache\"")
+    ) { try invocation("submit - --no-cache") }
+  }
+
   @Test func `get writes to a file or to standard output`() throws {
     #expect(try command("get http://h/", as: GetCommand.self).outputPath == nil)
     #expect(try command("get http://h/ -o -", as: GetCommand.self).outputPath == nil)
     let file = try command("get http://h/ -o a.jpg --json", as: GetCommand.self)
-    #expect(file.outputPath == "a.jpg" && file.isJSON && file.url == "http://h/")
+    #expect(file.outputPath == "a.jpg" && file.isJSON && file.picture == "http://h/")
   }
 
   @Test func `the commands of the cache have two words`() throws {
@@ -155,8 +185,23 @@ import Testing
     #expect(
       try command("cache rm http://a/ http://b/", as: CacheRmCommand.self).urls
         == ["http://a/", "http://b/"])
-    _ = try command("cache clean", as: CacheCleanCommand.self)
+    let clean = try command("cache clean", as: CacheCleanCommand.self)
+    #expect(!clean.isWaiting && !clean.isJSON)
+    let waiting = try command("cache clean --wait --json", as: CacheCleanCommand.self)
+    #expect(waiting.isWaiting && waiting.isJSON)
+    let put = try command(
+      "cache put http://a/ - --size 64 --keep all --expire-after 1h --json",
+      as: CachePutCommand.self)
+    #expect(put.url == "http://a/" && put.path == "-" && put.isJSON)
+    #expect(
+      put.options
+        == RequestOptions(
+          variant: try Variant(width: 64, height: 64),
+          expiry: Expiry(.after(milliseconds: 3_600_000)), keep: .all))
+    let get = try command("cache get http://a/ --size 64 -o a.jpg", as: CacheGetCommand.self)
+    #expect(get.url == "http://a/" && get.variant.width == 64)
     _ = try command("cache reset", as: CacheResetCommand.self)
+    _ = try command("cache compact", as: CacheCompactCommand.self)
     #expect(try !command("cache verify", as: CacheVerifyCommand.self).isRepairing)
     #expect(try command("cache verify --repair", as: CacheVerifyCommand.self).isRepairing)
   }
@@ -258,6 +303,22 @@ import Testing
       "submit a --expire-after 7w",
       "imgctl submit: --expire-after: \"7w\" is not a duration; write a number of seconds, or one with ms, s, m, h or d, such as 0.25, 500ms or 10m"
     ),
+    (
+      "submit a --expires-at 1h",
+      "imgctl submit: --expires-at: \"1h\" is not a date; write one such as 2027-01-01, 2027-01-01T12:00:00Z or 2027-01-01T12:00:00+02:00"
+    ),
+    (
+      "submit a --expire-after 1h --expires-at 2027-01-01",
+      "imgctl submit: --expire-after and --expires-at say the same thing; give one of the two"
+    ),
+    (
+      "get http://h/ --expires-at 2027-01-01 --expire-on-access",
+      "imgctl get: --expire-on-access counts a duration anew, and a date is none"
+    ),
+    (
+      "limits --default-expiry 0s",
+      "imgctl limits: --default-expiry: \"0s\" is not from 1ms to 36500d"
+    ),
     ("wait seven", "imgctl wait: JOB: \"seven\" is no job; imgctl list shows their numbers"),
     ("cancel 0", "imgctl cancel: JOB: \"0\" is no job; imgctl list shows their numbers"),
     ("export 7", "imgctl export: DIR is missing: imgctl export JOB DIR [options]"),
@@ -269,6 +330,15 @@ import Testing
       "get http://h/ --json -o -",
       "imgctl get: --json and --output - would both write to standard output"
     ),
+    (
+      "cache put http://h/",
+      "imgctl cache put: FILE|- is missing: imgctl cache put URL FILE|- [options]"
+    ),
+    (
+      "cache put http://h/ a.jpg --keep none",
+      "imgctl cache put: --keep none: put is there to keep it"
+    ),
+    ("cache put http://h/ a.jpg --delay 1s", "imgctl cache put: there is no option \"--delay\""),
     ("get http://h/ --priority 1", "imgctl get: there is no option \"--priority\""),
     (
       "submit a --order filo",
@@ -294,6 +364,11 @@ import Testing
       "imgctl limits: --rate-per-host: \"100/h\" is no whole number a minute; write 1/m or 2/m"
     ),
     ("limits --workers 3", "imgctl limits: there is no option \"--workers\""),
+    ("cache get http://h/ --delay 1s", "imgctl cache get: there is no option \"--delay\""),
+    (
+      "cache get http://h/ --json -o -",
+      "imgctl cache get: --json and --output - would both write to standard output"
+    ),
     ("cache rm", "imgctl cache rm: URL is missing: imgctl cache rm URL... [options]"),
     ("start --workers 0", "imgctl start: --workers: \"0\" is not from 1 to 256"),
   ])

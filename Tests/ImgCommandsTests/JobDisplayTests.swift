@@ -54,16 +54,20 @@ import Testing
     let before = status(.finished, done: 5, failed: 15, retryable: 12)
     #expect(
       RetryReport(from: before, to: status(.queued, done: 5, failed: 3)).text
-        == "job 7: 12 of 15 failures are tried again\n")
+        == "job 7 tries 12 of 15 failures again\n")
     #expect(
       RetryReport(
         from: status(.cancelled, done: 5, failed: 2, retryable: 1, cancelled: 13),
         to: status(.queued, done: 5, failed: 1)
-      ).text == "job 7: 1 of 2 failures and 13 cancelled URLs are tried again\n")
+      ).text == "job 7 tries 1 of 2 failures and 13 cancelled URLs again\n")
     #expect(
       RetryReport(
-        from: status(.cancelled, done: 5, cancelled: 15), to: status(.queued, done: 5)
-      ).text == "job 7: 15 cancelled URLs are tried again\n")
+        from: status(.cancelled, done: 19, cancelled: 1), to: status(.queued, done: 19)
+      ).text == "job 7 tries 1 cancelled URL again\n")
+    #expect(
+      RetryReport(
+        from: status(.finished, done: 19, failed: 1, retryable: 1), to: status(.queued, done: 19)
+      ).text == "job 7 tries 1 of 1 failure again\n")
   }
 
   @Test func `a table shows each job's state, and which failures may pass`() {
@@ -79,6 +83,38 @@ import Testing
         "job state total done failed retryable", "7 paused 20 5 3 2", "7 scheduled 20 0 0 0",
         "7 cancelling 20 0 0 0",
       ])
+  }
+
+  @Test func `a table says what is not as by default: priority, order, a delay that goes on`() {
+    func record(
+      _ state: JobRecord.State = .queued, priority: Int = 0, order: LineOrder = .firstInFirstOut,
+      delay: Int64 = 0
+    ) -> JobRecord {
+      JobRecord(
+        id: JobID(rawValue: 7), name: "holiday",
+        options: RequestOptions(
+          variant: .standard, priority: priority, delayMilliseconds: delay),
+        order: order, state: state, submittedAt: WallTime(rawValue: 0))
+    }
+    /// The cells behind the age of each job.
+    func lastCells(_ records: JobRecord...) -> [[String]] {
+      var table = JobTable(at: WallTime(rawValue: 60_000))
+      for record in records { table.add(JobStatus(record)) }
+      return table.rendered.split(separator: "\n").map { line in
+        line.split(separator: "submitted").last?.split(separator: " ago").last?
+          .split(separator: "  ").map { String($0.trimmingPrefix(" ")) } ?? []
+      }
+    }
+    #expect(lastCells(record(), record(delay: 60_000)) == [["name"], ["holiday"], ["holiday"]])
+    #expect(
+      lastCells(
+        record(), record(priority: -1),
+        record(priority: 2, order: .lastInFirstOut, delay: 630_000),
+        record(.cancelled, delay: 630_000))
+        == [
+          ["with", "name"], ["holiday"], ["priority -1", "holiday"],
+          ["priority 2, lifo, in 9m 30s", "holiday"], ["holiday"],
+        ])
   }
 
   @Test func `progress names a state in which nothing is expected to move`() {

@@ -1,28 +1,78 @@
+import ImgClient
 package import ImgSettings
 import ImgStore
+import ImgWire
 
 /// `imgctl cache clean`: removes what has expired.
 package struct CacheCleanCommand: Command {
+  /// Whether it returns only when none is left.
+  package let isWaiting: Bool
+  package let isJSON: Bool
+
+  private static let wait = OptionDescription(
+    "--wait", help: "Remove it here and now, and return when none is left.")
+
   package static let description = CommandDescription(
     name: "imgctl cache clean", summary: "remove what has expired from the store",
-    options: OptionDescription.places,
-    examples: [.init("imgctl cache clean", "What nobody asks for any more makes room now.")])
+    options: [wait, .json] + OptionDescription.places,
+    notes: [
+      "Returns at once where a coordinator runs: one of its workers removes what has expired, in "
+        + "small parts beside its work. Without a coordinator the command does it itself and "
+        + "starts none. Each coordinator does so anyway, once a minute, with what expired more "
+        + "than a minute ago."
+    ],
+    examples: [
+      .init("imgctl cache clean", "What nobody asks for any more makes room soon."),
+      .init("imgctl cache clean --wait", "The room is there when the command has ended."),
+    ])
 
-  package init(_ arguments: ArgumentReader) throws(UsageError) {}
-
-  /// Records removed in one transaction: workers that wait for the store wait no longer than that.
-  private static let batchCount = 1_000
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    isWaiting = arguments.contains(Self.wait)
+    isJSON = arguments.contains(.json)
+  }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    var total = 0
-    if let store = try context.storeWriter() {
-      while true {
-        let removed = try store.removeExpired(at: context.now, limit: Self.batchCount)
-        total += removed
-        if removed < Self.batchCount { break }
-      }
+    let now = context.now
+    let expiredCount = try context.storeReader()?.expiredCount(at: now) ?? 0
+    let isInBackground = expiredCount > 0 && !isWaiting && context.sweepsInBackground()
+    let removedCount = isInBackground ? 0 : try removeExpired(at: now, in: context)
+    if isJSON {
+      try context.output.write(
+        json: Report(
+          expired: expiredCount, removed: removedCount, isInBackground: isInBackground))
+    } else if isInBackground {
+      context.note(
+        "removing \(HumanText.count(expiredCount, of: "expired thumbnail")) in the background\n")
+    } else {
+      context.note("removed \(HumanText.count(removedCount, of: "expired thumbnail"))\n")
     }
-    context.note("removed \(total) expired thumbnails\n")
     return .success
+  }
+
+  /// - Returns: how many were removed. Others may remove some at the same time.
+  private func removeExpired(
+    at now: WallTime, in context: CommandContext
+  ) throws(StoreError) -> Int {
+    guard let store = try context.storeWriter() else { return 0 }
+    let limit = ThumbnailStore.expiredBatchCount
+    var total = 0
+    while true {
+      let removed = try store.change { store throws(StoreError) in
+        try store.removeExpired(at: now, limit: limit)
+      }
+      total += removed
+      if removed < limit { return total }
+    }
+  }
+
+  private struct Report: Encodable {
+    let expired: Int
+    let removed: Int
+    let isInBackground: Bool
+
+    private enum CodingKeys: String, CodingKey {
+      case expired, removed
+      case isInBackground = "in_background"
+    }
   }
 }

@@ -37,11 +37,11 @@ package struct CacheLsCommand: Command {
     return .success
   }
 
-  /// Format, size in pixels, bytes, expiry, URL: apart by tabs, so that a list of any length
+  /// Kind, format, size in pixels, bytes, expiry, URL: apart by tabs, so that a list of any length
   /// streams.
   private func line(of stored: StoredThumbnail) -> String {
     let thumbnail = stored.thumbnail
-    return "\(thumbnail.format.rawValue)\t\(thumbnail.width)x\(thumbnail.height)\t"
+    return "\(stored.kind)\t\(thumbnail.format.rawValue)\t\(thumbnail.width)x\(thumbnail.height)\t"
       + "\(thumbnail.byteCount)\t\(stored.expiresAt)\t\(HumanText.printable(stored.url))\n"
   }
 }

@@ -9,7 +9,7 @@ package struct CacheRmCommand: Command {
   package let urls: [String]
 
   private static let url = OperandDescription(
-    "URL", .many, help: "The picture whose thumbnails go, in every size.")
+    "URL", .many, help: "The picture whose thumbnails go, in every size, and its original.")
 
   package static let description = CommandDescription(
     name: "imgctl cache rm", summary: "remove every thumbnail of some URLs from the store",
@@ -28,8 +28,11 @@ package struct CacheRmCommand: Command {
       if wanted.contains(stored.url) { keys.append(stored.key) }
       return true
     }
-    let removed = try context.storeWriter()?.remove(keys) ?? 0
-    context.note("removed \(removed) thumbnails\n")
+    let found = keys
+    let removed = try context.storeWriter()?.change { store throws(StoreError) in
+      try store.remove(found)
+    }
+    context.note("removed \(HumanText.count(removed ?? 0, of: "thumbnail"))\n")
     return .success
   }
 }

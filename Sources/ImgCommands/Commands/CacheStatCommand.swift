@@ -32,8 +32,8 @@ package struct CacheStatCommand: Command {
   private func text(of statistics: StoreStatistics, at now: WallTime) -> String {
     let summary = statistics.summary
     var table = Table([.text("thumbnails"), .number("\(summary.entryCount)")])
-    table.addRow(["of them expired", "\(statistics.expiredCount)"])
     table.addRow(["their bytes", HumanText.size(statistics.thumbnailByteCount)])
+    table.addRow(["expired, not yet removed", "\(statistics.expiredCount)"])
     table.addRow(["occupied", HumanText.size(summary.occupiedByteCount)])
     table.addRow(["budget", HumanText.size(summary.budgetByteCount)])
     if let oldest = statistics.oldestStoredAt {
@@ -49,6 +49,7 @@ package struct CacheStatCommand: Command {
       table.addRow(["removed damaged", "\(counters.damagedRemovals)"])
     }
     table.addRow(["free pages", "\(statistics.freePageCount)"])
+    table.addRow(["reclaimable by compact", HumanText.size(statistics.freeByteCount)])
     table.addRow(["file", HumanText.size(statistics.fileByteCount)])
     table.addRow(["map", HumanText.size(statistics.mapByteCount)])
     return table.rendered

@@ -30,17 +30,18 @@ package struct CacheVerifyCommand: Command {
       defectCount += 1
       try context.output.write("\(defect)\n")
     }
-    let verdict = defectCount == 0 ? "nothing wrong" : "\(defectCount) things wrong"
+    let verdict =
+      defectCount == 0 ? "nothing wrong" : "\(HumanText.count(defectCount, of: "thing")) wrong"
     context.note(
-      "checked \(recordCount) thumbnails: \(verdict)"
+      "checked \(HumanText.count(recordCount, of: "thumbnail")): \(verdict)"
         + (isRepairing && defectCount > 0 ? ", and removed\n" : "\n"))
     return defectCount == 0 ? .success : .someFailed
   }
 
-  private func store(in context: CommandContext) throws(StoreError) -> ThumbnailStore? {
+  private func store(in context: CommandContext) throws(StoreError) -> SharedStore? {
     if isRepairing { return try context.storeWriter() }
     do throws(StoreError) {
-      return try ThumbnailStore(directory: context.settings.storeDirectory, access: .readOnly)
+      return try SharedStore(directory: context.settings.storeDirectory, access: .readOnly)
     } catch  where error.reason == .absent {
       return nil
     }

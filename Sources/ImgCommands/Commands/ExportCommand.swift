@@ -6,6 +6,7 @@ package import ImgWire
 package struct ExportCommand: Command {
   package let job: JobID
   package let directory: String
+  package let isJSON: Bool
 
   private static let directoryOperand = OperandDescription(
     "DIR", help: "Where the files go; made when there is none.")
@@ -13,7 +14,11 @@ package struct ExportCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl export", summary: "write a job's thumbnails as files, with a manifest",
     operands: [.job, directoryOperand],
-    options: OptionDescription.places,
+    options: [.json] + OptionDescription.places,
+    notes: [
+      "Other files that the directory has stay; the manifest is of this job alone, and says of each "
+        + "line without a file why it has none."
+    ],
     examples: [
       .init("imgctl export 7 thumbnails", "One file a picture, and which URL each came from.")
     ])
@@ -21,19 +26,53 @@ package struct ExportCommand: Command {
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     job = try arguments.job()
     directory = arguments.text(of: Self.directoryOperand)
+    isJSON = arguments.contains(.json)
     guard !directory.isEmpty else { throw UsageError("DIR: a path is not empty") }
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let client = try context.coordinator()
-    let variant = try client.status(of: job).variant
     let export = try JobExport(
-      to: directory, variant: variant, reader: try StoreReader(directory: client.storeDirectory))
+      of: try client.status(of: job), to: directory,
+      reader: try StoreReader(directory: client.storeDirectory))
     try client.results(of: job, isFailedOnly: false) { try export.add($0) }
     try export.finish()
-    context.note(
-      "exported \(export.exportedCount) thumbnails to \(directory), "
-        + "\(export.missingCount) URLs have none; \(JobExport.manifestName) names all\n")
+    if isJSON {
+      try context.output.write(json: Report(export))
+    } else {
+      context.note(text(of: export))
+    }
     return export.missingCount > 0 ? .someFailed : .success
+  }
+
+  private func text(of export: JobExport) -> String {
+    let exported = HumanText.count(export.exportedCount, of: "thumbnail")
+    let missing = HumanText.count(export.missingCount, of: "URL")
+    let summary =
+      "exported \(exported) to \(directory), none for \(missing); "
+      + "\(JobExport.manifestName) names all\n"
+    if export.keep == .none { return summary + "the job kept nothing, as --keep none asks for\n" }
+    guard export.goneCount > 0 else { return summary }
+    return summary
+      + "not in the store any more, because expired or evicted: "
+      + HumanText.count(export.goneCount, of: "thumbnail")
+      + "; the same list submitted again makes them anew\n"
+  }
+
+  private struct Report: Encodable {
+    private let exported: Int
+    private let missing: Int
+    private let gone: Int
+
+    private enum CodingKeys: String, CodingKey {
+      case exported, missing
+      case gone = "not_in_store"
+    }
+
+    init(_ export: JobExport) {
+      exported = export.exportedCount
+      missing = export.missingCount
+      gone = export.goneCount
+    }
   }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import ImgClient
 package import ImgSettings
 import ImgStore
@@ -6,50 +7,61 @@ package import ImgWire
 
 /// `imgctl get`: one thumbnail, now.
 package struct GetCommand: Command {
-  package let url: String
-  /// Where the thumbnail goes; `nil` for standard output.
-  package let outputPath: String?
+  /// A URL, a file, or `-` for standard input.
+  package let picture: String
   package let options: RequestOptions
   /// Names the place where the picture is to be shown; `nil` for a request by itself.
   package let viewer: String?
-  package let isJSON: Bool
+  /// Whether it is fetched whatever the store has, and not stored.
+  package let bypassesStore: Bool
+  private let destination: PictureOutput
 
-  private static let source = OperandDescription("URL", help: "The picture, http or https.")
-  private static let output = OptionDescription(
-    "--output", short: "-o", "FILE",
-    help: "Write the thumbnail there; - is standard output, and the default.")
+  /// Where the thumbnail goes; `nil` for standard output.
+  package var outputPath: String? { destination.path }
+  package var isJSON: Bool { destination.isJSON }
+
+  private static let source = OperandDescription(
+    "URL|FILE|-",
+    help:
+      "The picture: http, https or data; or a file, or - for standard input, which imgctl reads "
+      + "itself, so that nothing of it is stored.")
   private static let viewer = OptionDescription(
     "--viewer", "NAME",
     help: "The picture is for this viewer, which shows one at a time: a later get of the same "
       + "name takes the place of one that still waits.")
 
+  private static let noCache = OptionDescription(
+    "--no-cache", help: "Fetch it whatever the store has, and do not store it.")
+
   package static let description = CommandDescription(
     name: "imgctl get", summary: "fetch one URL before all jobs and write its thumbnail",
     operands: [source],
-    options: [output] + VariantOptions.options + [viewer, .json] + OptionDescription.places,
+    options: VariantOptions.options + [viewer, noCache] + PictureOutput.options
+      + OptionDescription.places,
     notes: [
-      "With --json the thumbnail is written only where --output says so.",
+      PictureOutput.note,
       "A get whose place another takes ends with 1 and says so.",
+      "Where the store has no room the thumbnail is written all the same, and a note says so.",
     ],
     examples: [
       .init("imgctl get https://example.org/a.jpg -o a.jpg", "The thumbnail in a file."),
       .init("imgctl get https://example.org/a.jpg --json", "Only what is known of it."),
+      .init("imgctl get - < a.heic > a.jpg", "Of a picture that is here already."),
       .init(
         "imgctl get https://example.org/a.jpg --viewer left --delay 250ms -o left.jpg",
         "Costs nothing when the viewer moves on within a quarter of a second."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
-    url = arguments.text(of: Self.source)
-    let outputPath = arguments.texts(of: Self.output)?.last
-    guard outputPath != "" else { throw UsageError("--output: a path is not empty") }
+    picture = arguments.text(of: Self.source)
     options = try VariantOptions.request(in: arguments)
-    viewer = try arguments.value(of: Self.viewer, Self.viewerName)
-    isJSON = arguments.contains(.json)
-    self.outputPath = outputPath == "-" ? nil : outputPath
-    guard !isJSON || outputPath != "-" else {
-      throw UsageError("--json and --output - would both write to standard output")
+    guard options.keep != .original else {
+      throw UsageError(
+        "--keep original: get hands a thumbnail out; with --keep all the original is kept, too")
     }
+    viewer = try arguments.value(of: Self.viewer, Self.viewerName)
+    bypassesStore = arguments.contains(Self.noCache)
+    destination = try PictureOutput(arguments)
   }
 
   private static func viewerName(_ text: String) throws(InvalidValue) -> String {
@@ -61,63 +73,125 @@ package struct GetCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    if outputPath == nil, !isJSON, Terminal.isTerminal(1) {
-      throw UsageError(
-        "imgctl get: a picture is not for a terminal; name a file with -o FILE, or ask for --json")
-    }
+    try destination.check(for: Self.description.name)
+    try VariantOptions.check(options.expiry, at: context.now, of: Self.description)
     do {
-      try deliver(try thumbnail(in: context), in: context)
+      switch try thumbnail(in: context) {
+      case .stored(let facts, let bytes, let isFromCache):
+        try destination.deliver(bytes, StoredReport(facts, isFromCache: isFromCache), in: context)
+      case .unstored(let made):
+        try destination.deliver(
+          made.bytes, UnstoredReport(url: picture, made.facts), in: context)
+      }
       return .success
     } catch let failure as Failure {
-      if isJSON { try context.output.write(json: FailureReport(url: url, failure)) }
+      if isJSON { try context.output.write(json: FailureReport(url: picture, failure)) }
       context.note("imgctl: \(failure)\n")
       return .someFailed
     }
   }
 
-  private typealias Found = (facts: StoredThumbnail, bytes: [UInt8], isFromCache: Bool)
+  /// A thumbnail, and where it was found.
+  private enum Found {
+    case stored(StoredThumbnail, bytes: [UInt8], isFromCache: Bool)
+    case unstored(UnstoredPicture)
+  }
+
+  private func thumbnail(in context: CommandContext) throws -> Found {
+    switch try PictureSource(picture) {
+    case .url(let text): return try thumbnail(of: ImageURL(parsing: text), in: context)
+    case .file(let path): return try thumbnail(ofFile: path, in: context)
+    }
+  }
+
+  /// Made of the person's own picture; nothing is looked up and nothing is stored.
+  private func thumbnail(ofFile path: String, in context: CommandContext) throws -> Found {
+    guard viewer == nil, options.delayMilliseconds == 0 else {
+      throw UsageError(
+        "\(Self.description.name): --viewer and --delay are for URLs; a file is decoded at once")
+    }
+    let file = try Self.open(path)
+    let client = try context.coordinator()
+    let result = try file.handIn(over: client, as: nil, options: options)
+    guard let made = result.unstored else { throw result.outcome.failure() ?? .isGone }
+    return .unstored(made)
+  }
+
+  private static func open(_ path: String) throws -> PictureFile {
+    do throws(SystemError) {
+      return try PictureFile(path: path)
+    } catch {
+      guard error.code == ENOENT else { throw error }
+      throw UsageError(
+        "\(description.name): there is no file \(Spelling.quoted(path)); a URL begins with "
+          + "https:// or http://")
+    }
+  }
 
   /// From the map when it is there, which takes no coordinator; else made by one. What has to wait,
-  /// or to take another's place, is the coordinator's matter even where the map has it.
-  private func thumbnail(in context: CommandContext) throws -> Found {
-    let url = try ImageURL(parsing: url)
-    if viewer == nil, options.delayMilliseconds == 0,
-      let hit = try context.storeReader()?.thumbnail(for: url, variant: options.variant)
+  /// to be fetched anyway, to take another's place, or to be kept for longer, is the coordinator's
+  /// matter even where the map has it.
+  private func thumbnail(of url: ImageURL, in context: CommandContext) throws -> Found {
+    if viewer == nil, !bypassesStore, options.delayMilliseconds == 0,
+      let hit = try stored(url, in: context)
     {
-      return (hit.facts, hit.bytes, true)
+      return .stored(hit.facts, bytes: hit.bytes, isFromCache: true)
     }
     let asked = context.now
     let client = try context.coordinator()
-    switch try client.get(url.text, viewer: viewer, options: options) {
-    case .done(_, let isFromCache, _):
-      let reader = try StoreReader(directory: client.storeDirectory)
-      // However short its life was to be, it is what was asked for.
-      guard let made = try reader?.thumbnail(for: url, variant: options.variant, at: asked) else {
-        throw Failure(
-          stage: .store, code: .internal, detail: "the thumbnail was removed before it was read")
-      }
-      return (made.facts, made.bytes, isFromCache)
-    case .failed(let failure):
-      throw failure
-    case .cancelled:
-      throw Failure(stage: .queue, code: .cancelled, detail: reasonOfCancel)
+    let result = try client.get(
+      url.text, viewer: viewer, options: options, bypassesStore: bypassesStore)
+    if let picture = result.unstored {
+      if let failure = picture.facts.failure { context.note("not stored: \(failure.detail)\n") }
+      return .unstored(picture)
     }
+    guard case .done(_, let isFromCache, _) = result.outcome else {
+      throw result.outcome.failure(cancelledBecause: reasonOfCancel) ?? .isGone
+    }
+    let reader = try StoreReader(directory: client.storeDirectory)
+    // However short its life was to be, it is what was asked for.
+    guard
+      let made = try reader?.thumbnail(
+        for: url, variant: options.variant, at: asked, noting: .nothing)
+    else {
+      throw Failure.isGone
+    }
+    return .stored(made.facts, bytes: made.bytes, isFromCache: isFromCache)
+  }
+
+  /// Of a picture from no origin there is none.
+  private func keepsOriginal(of url: ImageURL) -> Bool {
+    options.keep.includesOriginal && !url.isLocal
+  }
+
+  /// What the store has and need not be kept for longer. One that is damaged has nothing: a worker
+  /// will begin it anew.
+  private func stored(
+    _ url: ImageURL, in context: CommandContext
+  ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
+    do throws(StoreError) {
+      guard let reader = try context.storeReader() else { return nil }
+      if keepsOriginal(of: url), try !reader.hasOriginal(of: url) { return nil }
+      guard
+        let found = try reader.thumbnail(
+          for: url, variant: options.variant, noting: .hitOnly),
+        found.facts.extended(by: leastWish, at: context.now) == nil
+      else { return nil }
+      return found
+    } catch  where error.reason == .damaged {
+      return nil
+    }
+  }
+
+  /// What is asked for of a thumbnail that is there, as far as that can be known without asking the
+  /// coordinator for its default.
+  private var leastWish: Retention {
+    options.expiry.retentionOfStored(
+      defaultMilliseconds: RequestOptions.expiryRangeMilliseconds.lowerBound)
   }
 
   private var reasonOfCancel: String {
     viewer.map { "a later get of the viewer \(Spelling.quoted($0)) took the place of this one" }
       ?? "the request was cancelled"
-  }
-
-  private func deliver(_ found: Found, in context: CommandContext) throws {
-    if let outputPath {
-      try FileIO.replace(path: outputPath, with: found.bytes)
-    } else if !isJSON {
-      try context.output.write(bytes: found.bytes)
-    }
-    if isJSON {
-      try context.output.write(
-        json: StoredReport(found.facts, isFromCache: found.isFromCache))
-    }
   }
 }

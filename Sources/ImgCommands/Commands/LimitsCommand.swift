@@ -5,12 +5,12 @@ package import ImgWire
 /// `imgctl limits`: shows the limits of the running coordinator, and changes some of them.
 package struct LimitsCommand: Command {
   /// `nil` where nothing is changed.
-  package let change: TransferLimits?
+  package let change: LimitChange?
   package let isJSON: Bool
 
   package static let description = CommandDescription(
     name: "imgctl limits", summary: "show the limits of the running coordinator, or change them",
-    options: TransferLimits.options + [.json] + OptionDescription.places,
+    options: LimitChange.options + [.json] + OptionDescription.places,
     notes: [
       "A change holds at once and until the coordinator ends. What is not given stays as it is; "
         + "other limits are set by imgctl start."
@@ -18,12 +18,15 @@ package struct LimitsCommand: Command {
     examples: [
       .init("imgctl limits", "The table that imgctl status --limits prints."),
       .init("imgctl limits --transfers-per-host 2 --rate-per-host 30/m", "Gentler at every host."),
+      .init(
+        "imgctl limits --default-expiry 1d",
+        "For thumbnails stored from now on; the others keep their expiry."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     isJSON = arguments.contains(.json)
-    let isChanging = TransferLimits.options.contains { arguments.contains($0) }
-    change = isChanging ? try TransferLimits(arguments) : nil
+    let isChanging = LimitChange.options.contains { arguments.contains($0) }
+    change = isChanging ? try LimitChange(arguments) : nil
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {

@@ -25,6 +25,7 @@ package struct StartCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
+    if let remark = context.settings.remark { context.note("imgctl: \(remark)\n") }
     if isInForeground {
       try ThisProcess.replace(
         with: context.coordinatorExecutable, arguments: context.settings.arguments)

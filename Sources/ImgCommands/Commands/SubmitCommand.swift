@@ -51,6 +51,7 @@ package struct SubmitCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
+    try VariantOptions.check(options.expiry, at: context.now, of: Self.description)
     var list = try ListFile(path: listPath)
     // Before a coordinator is bothered: a list that cannot be read, or holds nothing, is no job.
     var batches = try firstBatches(of: &list)

@@ -18,31 +18,76 @@ enum VariantOptions {
     "--quality", "Q", help: "Of the encoder, from 1 to 100. Default: 80.")
   private static let expiry = OptionDescription(
     "--expire-after", "DURATION",
-    help: "Keep the thumbnail so long after its download. Default: as the coordinator is set.")
+    help: "Keep the thumbnail so long after its download; a date as of --expires-at, or \"never\", "
+      + "will do too. Default: as the coordinator is set.")
+  private static let expiryDate = OptionDescription(
+    "--expires-at", "DATE",
+    help: "Keep the thumbnail until then: 2027-01-01, which is that day's beginning in UTC, or "
+      + "2027-01-01T12:00:00+02:00.")
+  private static let sliding = OptionDescription(
+    "--expire-on-access", help: "Count the duration anew from each access to the thumbnail.")
+  private static let keep = OptionDescription(
+    "--keep", "WHAT",
+    help: "none, thumbnail, original (the picture as it came) or all; from an original, other "
+      + "sizes are made without another fetch. Default: thumbnail.")
   private static let delay = OptionDescription(
     "--delay", "DURATION",
     help: "Wait so long before anything is looked up or fetched. Default: 0s.")
 
-  static let options = [size, mode, crop, format, quality, expiry, delay]
+  /// Those that name a thumbnail.
+  static let variantOptions = [size, mode, crop, format, quality]
+  /// Those that say how it is stored, too.
+  static let storeOptions = variantOptions + [keep, expiry, expiryDate, sliding]
+  static let options = storeOptions + [delay]
 
   /// - Parameters:
-  ///   - arguments: of a command that lists ``options``.
+  ///   - arguments: of a command that lists ``options``, or ``storeOptions`` alone.
   ///   - priority: among jobs.
   static func request(
     in arguments: ArgumentReader, priority: Int = 0
   ) throws(UsageError) -> RequestOptions {
     RequestOptions(
       variant: try variant(in: arguments),
-      expireAfterMilliseconds: try arguments.value(of: expiry) { (text) throws(InvalidValue) in
-        try UnitScale.duration.value(parsing: text, in: Settings.durationRangeMilliseconds)
-      },
-      priority: priority,
-      delayMilliseconds: try arguments.value(of: delay) { (text) throws(InvalidValue) in
-        try UnitScale.duration.value(parsing: text, in: RequestOptions.delayRangeMilliseconds)
-      } ?? 0)
+      expiry: try expiry(in: arguments), priority: priority,
+      delayMilliseconds: try arguments.lists(delay) ? delay(in: arguments) : 0,
+      keep: try arguments.value(of: keep, Keep.init(parsing:)) ?? .thumbnail)
   }
 
-  private static func variant(in arguments: ArgumentReader) throws(UsageError) -> Variant {
+  private static func delay(in arguments: ArgumentReader) throws(UsageError) -> Int64 {
+    try arguments.value(of: delay) { (text) throws(InvalidValue) in
+      try UnitScale.duration.value(parsing: text, in: RequestOptions.delayRangeMilliseconds)
+    } ?? 0
+  }
+
+  private static func expiry(in arguments: ArgumentReader) throws(UsageError) -> Expiry {
+    let after = try arguments.value(of: expiry, Expiry.Moment.init(parsing:))
+    let date = try arguments.value(of: expiryDate, WallTime.init(parsing:))
+    guard after == nil || date == nil else {
+      throw UsageError("--expire-after and --expires-at say the same thing; give one of the two")
+    }
+    let moment = after ?? date.map { .at($0) } ?? .standard
+    let isSliding = arguments.contains(sliding)
+    if isSliding, case .at = moment {
+      throw UsageError("--expire-on-access counts a duration anew, and a date is none")
+    }
+    return Expiry(moment, isSliding: isSliding)
+  }
+
+  /// Refuses an expiry that cannot be kept.
+  ///
+  /// - Parameter command: the one that read it.
+  static func check(
+    _ expiry: Expiry, at now: WallTime, of command: CommandDescription
+  ) throws(UsageError) {
+    do throws(InvalidValue) {
+      try expiry.check(at: now)
+    } catch {
+      throw UsageError(command.name, error)
+    }
+  }
+
+  /// - Parameter arguments: of a command that lists ``variantOptions``.
+  static func variant(in arguments: ArgumentReader) throws(UsageError) -> Variant {
     let standard = Variant.standard
     let box = try arguments.value(of: size, box) ?? (standard.width, standard.height)
     let isCropped = arguments.contains(crop)

@@ -1,27 +1,45 @@
 package import ImgWire
 
-/// Jobs as a table, one a row.
+/// Jobs as a table, one a row. What was asked for beside the usual has a column only when a job has
+/// it.
 package struct JobTable {
-  private var table = Table([
+  private static let columns: [Table.Column] = [
     .number("job"), .text("state"), .number("total"), .number("done"), .number("failed"),
     .number("retryable"), .number("cancelled"), .number("cached"), .number("queued"),
-    .number("running"),
-    .text("submitted"), .text("name"),
-  ])
+    .number("running"), .text("submitted"),
+  ]
+
   private let now: WallTime
+  private var rows: [(cells: [String], terms: String, name: String)] = []
 
   package init(at now: WallTime) {
     self.now = now
   }
 
   package mutating func add(_ status: JobStatus) {
-    table.addRow([
+    let cells = [
       "\(status.job)", status.state.rawValue, "\(status.total)", "\(status.done)",
       "\(status.failed)", "\(status.retryable)", "\(status.cancelled)", "\(status.fromCache)",
       "\(status.queued)", "\(status.running)", HumanText.age(of: status.submittedAt, at: now),
-      status.name ?? "",
-    ])
+    ]
+    rows.append((cells, terms(of: status), status.name ?? ""))
   }
 
-  package var rendered: String { table.rendered }
+  package var rendered: String {
+    let hasTerms = rows.contains { !$0.terms.isEmpty }
+    var table = Table(Self.columns + (hasTerms ? [.text("with")] : []) + [.text("name")])
+    for row in rows { table.addRow(row.cells + (hasTerms ? [row.terms] : []) + [row.name]) }
+    return table.rendered
+  }
+
+  /// What of the job is not as by default: priority, order, and a delay that is not over.
+  private func terms(of status: JobStatus) -> String {
+    var terms: [String] = []
+    if status.priority != 0 { terms.append("priority \(status.priority)") }
+    if status.order != .firstInFirstOut { terms.append(status.order.rawValue) }
+    if !status.hasEnded, let notBefore = status.notBefore, notBefore > now {
+      terms.append("in " + HumanText.duration(milliseconds: now.milliseconds(to: notBefore)))
+    }
+    return terms.joined(separator: ", ")
+  }
 }

@@ -17,9 +17,12 @@ package struct RetryReport: Sendable {
   package var text: String {
     var facts: [String] = []
     if before.failed > 0 {
-      facts.append("\(before.failed - after.failed) of \(before.failed) failures")
+      facts.append(
+        "\(before.failed - after.failed) of \(HumanText.count(before.failed, of: "failure"))")
     }
-    if before.cancelled > 0 { facts.append("\(before.cancelled) cancelled URLs") }
-    return "job \(after.job): \(facts.joined(separator: " and ")) are tried again\n"
+    if before.cancelled > 0 {
+      facts.append(HumanText.count(before.cancelled, of: "cancelled URL"))
+    }
+    return "job \(after.job) tries \(facts.joined(separator: " and ")) again\n"
   }
 }

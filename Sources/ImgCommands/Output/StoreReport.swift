@@ -17,6 +17,7 @@ struct StoreReport: Encodable {
   private let expiredRemovals: UInt64?
   private let damagedRemovals: UInt64?
   private let freePages: Int
+  private let freeBytes: Int64
   private let fileBytes: Int64
   private let mapBytes: Int64
 
@@ -30,6 +31,7 @@ struct StoreReport: Encodable {
     case expiredRemovals = "expired_removals"
     case damagedRemovals = "damaged_removals"
     case freePages = "free_pages"
+    case freeBytes = "free_bytes"
     case fileBytes = "file_bytes"
     case mapBytes = "map_bytes"
   }
@@ -50,6 +52,7 @@ struct StoreReport: Encodable {
     expiredRemovals = counters?.expiredRemovals
     damagedRemovals = counters?.damagedRemovals
     freePages = statistics.freePageCount
+    freeBytes = statistics.freeByteCount
     fileBytes = statistics.fileByteCount
     mapBytes = statistics.mapByteCount
   }

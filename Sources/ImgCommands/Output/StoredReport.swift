@@ -1,9 +1,10 @@
 import ImgStore
 import ImgWire
 
-/// What `--json` prints of a thumbnail in the store.
+/// What `--json` prints of a thumbnail, or an original, in the store.
 struct StoredReport: Encodable {
   private let key: String
+  private let kind: String
   private let url: String
   private let thumbnail: Thumbnail
   private let sourceFormat: ImageFormat
@@ -12,23 +13,27 @@ struct StoredReport: Encodable {
   private let sourceByteCount: Int64
   private let storedAt: WallTime
   private let expiresAt: WallTime
+  private let lifetimeMilliseconds: Int64?
   private let isFromCache: Bool?
 
   private enum CodingKeys: String, CodingKey {
-    case key, url
+    case key, kind, url
     case sourceFormat = "source_format"
     case sourceWidth = "source_width"
     case sourceHeight = "source_height"
     case sourceByteCount = "source_bytes"
     case storedAt = "stored_at"
     case expiresAt = "expires_at"
+    case lifetimeMilliseconds = "lifetime_ms"
     case isFromCache = "from_cache"
+    case isStored = "stored"
   }
 
   /// - Parameter isFromCache: whether it was there before it was asked for; `nil` where nobody
   ///   asked.
   init(_ stored: StoredThumbnail, isFromCache: Bool? = nil) {
     key = stored.key.description
+    kind = stored.kind
     url = stored.url
     thumbnail = stored.thumbnail
     sourceFormat = stored.sourceFormat
@@ -37,12 +42,14 @@ struct StoredReport: Encodable {
     sourceByteCount = stored.sourceByteCount
     storedAt = stored.storedAt
     expiresAt = stored.expiresAt
+    lifetimeMilliseconds = stored.lifetimeMilliseconds > 0 ? stored.lifetimeMilliseconds : nil
     self.isFromCache = isFromCache
   }
 
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(key, forKey: .key)
+    try container.encode(kind, forKey: .kind)
     try container.encode(url, forKey: .url)
     try container.encode(sourceFormat, forKey: .sourceFormat)
     try container.encode(sourceWidth, forKey: .sourceWidth)
@@ -50,7 +57,17 @@ struct StoredReport: Encodable {
     try container.encode(sourceByteCount, forKey: .sourceByteCount)
     try container.encode(storedAt, forKey: .storedAt)
     try container.encode(expiresAt, forKey: .expiresAt)
-    try container.encodeIfPresent(isFromCache, forKey: .isFromCache)
+    try container.encodeIfPresent(lifetimeMilliseconds, forKey: .lifetimeMilliseconds)
+    if let isFromCache {
+      try container.encode(isFromCache, forKey: .isFromCache)
+      // Beside where it came from, where it is: see UnstoredReport.
+      try container.encode(true, forKey: .isStored)
+    }
     try thumbnail.encode(to: encoder)
   }
+}
+
+extension StoredThumbnail {
+  /// What people call it.
+  var kind: String { isOriginal ? "original" : "thumbnail" }
 }

@@ -24,13 +24,22 @@ struct ClusterScreen {
 
   func show() throws {
     let status = try client.status()
-    let store = try StoreReader(directory: client.storeDirectory)?.summary()
+    let store = try storeSummary()
     if isJSON {
       try context.output.write(json: Report(status, store))
     } else {
       try context.output.write(try text(of: status, store))
     }
     try context.output.flush()
+  }
+
+  /// `nil` also of a store that is damaged: a worker will begin it anew.
+  private func storeSummary() throws(StoreError) -> StoreSummary? {
+    do throws(StoreError) {
+      return try StoreReader(directory: client.storeDirectory)?.summary()
+    } catch  where error.reason == .damaged {
+      return nil
+    }
   }
 
   /// Until Ctrl-C, or until the coordinator leaves.
@@ -58,13 +67,21 @@ struct ClusterScreen {
       "discarded", "late pictures: \(status.discardedLate), late answers: \(status.lateAnswers)",
     ])
     if let trouble = status.trouble { facts.addRow(["TROUBLE", trouble]) }
+    if let trouble = status.storeTrouble { facts.addRow(["TROUBLE", text(of: trouble)]) }
     return facts.rendered + "\n" + workers(status.workers) + (try jobs())
   }
 
   private static func text(of store: StoreSummary?) -> String {
     guard let store else { return "empty" }
-    return "\(store.entryCount) thumbnails, \(HumanText.size(store.occupiedByteCount)) of "
+    return HumanText.count(store.entryCount, of: "thumbnail")
+      + ", \(HumanText.size(store.occupiedByteCount)) of "
       + HumanText.size(store.budgetByteCount)
+  }
+
+  private func text(of trouble: StoreTrouble) -> String {
+    let count = HumanText.count(trouble.servedCount, of: "thumbnail")
+    let age = HumanText.duration(milliseconds: trouble.since.milliseconds(to: context.now))
+    return "\(trouble.reason); \(count) served without being stored, since \(age)"
   }
 
   private func workers(_ workers: [ClusterStatus.Worker]) -> String {

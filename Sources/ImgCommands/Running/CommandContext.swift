@@ -87,11 +87,37 @@ package struct CommandContext {
     try StoreReader(directory: settings.storeDirectory)
   }
 
-  /// The store for changing it; `nil` when there is none yet. Its budget stays what it was.
-  package func storeWriter() throws(StoreError) -> ThumbnailStore? {
-    guard let summary = try storeReader()?.summary() else { return nil }
-    return try ThumbnailStore(
-      directory: settings.storeDirectory,
-      access: .readWrite(budgetByteCount: summary.budgetByteCount))
+  /// The store for changing it; `nil` when there is none yet. Its budget stays what it was, unless
+  /// it is damaged: then it begins anew, with the budget of these settings.
+  package func storeWriter() throws(StoreError) -> SharedStore? {
+    guard let budgetByteCount = try storeBudgetByteCount() else { return nil }
+    return try SharedStore(
+      directory: settings.storeDirectory, access: .readWrite(budgetByteCount: budgetByteCount)
+    ) { event in
+      // To standard error as every note; that nobody reads it changes nothing.
+      try? FileIO.writeAll(2, "imgctl: \(event)\n")
+    }
+  }
+
+  private func storeBudgetByteCount() throws(StoreError) -> Int64? {
+    do throws(StoreError) {
+      return try storeReader()?.summary().budgetByteCount
+    } catch  where error.reason == .damaged {
+      return settings.limits.storeBudgetByteCount
+    }
+  }
+
+  /// Has the coordinator that keeps this store remove what has expired from it.
+  ///
+  /// - Returns: whether it does; `false` when there is none, or none that can be asked.
+  func sweepsInBackground() -> Bool {
+    do throws(ClientError) {
+      let client = try Client(socketPath: settings.socketPath)
+      guard client.storeDirectory == settings.storeDirectory else { return false }
+      try client.sweep()
+      return true
+    } catch {
+      return false
+    }
   }
 }

@@ -4,24 +4,29 @@ import ImgStore
 import ImgSystem
 import ImgWire
 
-/// A job's thumbnails as files in a directory, and a manifest that says which line became which
+/// A job's thumbnails, or its originals where it kept nothing else, as files in a directory, and a
+/// manifest that says which line became which
 /// file, or why it became none: one JSON object a line of the list, in its order.
 final class JobExport {
   static let manifestName = "manifest.jsonl"
 
   private let directory: String
   private let variant: Variant
+  let keep: Keep
   private let reader: StoreReader?
   private let manifestFile: OwnedDescriptor
   private let manifest: Output
 
   private(set) var exportedCount = 0
   private(set) var missingCount = 0
+  /// Of them, those whose thumbnail was made and has expired or was evicted since.
+  private(set) var goneCount = 0
 
   /// - Parameter reader: `nil` when there is no store: then every line is missing.
-  init(to directory: String, variant: Variant, reader: StoreReader?) throws {
+  init(of job: JobStatus, to directory: String, reader: StoreReader?) throws {
     self.directory = directory
-    self.variant = variant
+    variant = job.variant
+    keep = job.keep
     self.reader = reader
     try Directory.create(directory)
     manifestFile = try FileIO.create("\(directory)/\(Self.manifestName)")
@@ -29,14 +34,18 @@ final class JobExport {
   }
 
   func add(_ entry: ResultsPage.Entry) throws {
-    guard case .done = entry.outcome, let found = try stored(entry) else {
+    let isDone = if case .done = entry.outcome { true } else { false }
+    guard isDone, let found = try stored(entry) else {
       missingCount += 1
-      return try manifest.write(json: Line(entry, file: nil, thumbnail: nil))
+      if isDone, keep != .none { goneCount += 1 }
+      return try manifest.write(
+        json: Line(entry, file: nil, thumbnail: nil, isKept: keep != .none))
     }
     let file = Self.fileName(of: entry.index, found.facts.thumbnail.format)
     try FileIO.replace(path: "\(directory)/\(file)", with: found.bytes)
     exportedCount += 1
-    try manifest.write(json: Line(entry, file: file, thumbnail: found.facts.thumbnail))
+    try manifest.write(
+      json: Line(entry, file: file, thumbnail: found.facts.thumbnail, isKept: true))
   }
 
   func finish() throws {
@@ -47,7 +56,10 @@ final class JobExport {
   private func stored(
     _ entry: ResultsPage.Entry
   ) throws -> (facts: StoredThumbnail, bytes: [UInt8])? {
-    try reader?.thumbnail(for: try ImageURL(parsing: entry.url), variant: variant)
+    let url = try ImageURL(parsing: entry.url)
+    return keep == .original
+      ? try reader?.original(of: url)
+      : try reader?.thumbnail(for: url, variant: variant, noting: .nothing)
   }
 
   /// The line's number, so that names are unique, sort like the list and need no escaping.
@@ -64,14 +76,14 @@ final class JobExport {
     private let thumbnail: Thumbnail?
     private let reason: String?
 
-    init(_ entry: ResultsPage.Entry, file: String?, thumbnail: Thumbnail?) {
+    init(_ entry: ResultsPage.Entry, file: String?, thumbnail: Thumbnail?, isKept: Bool) {
       index = entry.index
       url = entry.url
       self.file = file
       self.thumbnail = thumbnail
       reason =
         switch entry.outcome {
-        case .done: file == nil ? "not_in_store" : nil
+        case .done: file == nil ? (isKept ? "not_in_store" : "not_kept") : nil
         case .failed(let failure): failure.code.rawValue
         case .cancelled: "cancelled"
         case nil: "not_finished"

@@ -1,0 +1,79 @@
+import ImgClient
+package import ImgSettings
+import ImgStore
+package import ImgWire
+
+/// `imgctl cache put`: stores a picture of the person's own as if it had been fetched.
+package struct CachePutCommand: Command {
+  package let url: String
+  /// `-` for standard input.
+  package let path: String
+  package let options: RequestOptions
+  package let isJSON: Bool
+
+  private static let target = OperandDescription("URL", help: "What it is the picture of.")
+  private static let source = OperandDescription(
+    "FILE|-", help: "The picture; - reads standard input.")
+
+  package static let description = CommandDescription(
+    name: "imgctl cache put", summary: "store a thumbnail of a file as that of a URL",
+    operands: [target, source],
+    options: VariantOptions.storeOptions + [.json] + OptionDescription.places,
+    notes: [
+      "It takes the place of what is stored of that URL in that size; other sizes stay. With "
+        + "--keep original or all, further sizes are made of the file.",
+      "What is no picture is refused, and what is stored stays.",
+    ],
+    examples: [
+      .init(
+        "imgctl cache put https://example.org/a.jpg a.jpg",
+        "Whoever gets that URL is served the thumbnail of the file."),
+      .init(
+        "imgctl cache put https://example.org/a.jpg - --keep all --expire-after never < a.jpg",
+        "In every size, for ever."),
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    url = arguments.text(of: Self.target)
+    path = arguments.text(of: Self.source)
+    options = try VariantOptions.request(in: arguments)
+    guard options.keep != .none else { throw UsageError("--keep none: put is there to keep it") }
+    isJSON = arguments.contains(.json)
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    try VariantOptions.check(options.expiry, at: context.now, of: Self.description)
+    do {
+      let stored = try store(try ImageURL(parsing: url), in: context)
+      if isJSON {
+        try context.output.write(json: StoredReport(stored))
+      } else {
+        let made = stored.thumbnail
+        context.note(
+          "stored \(made.width)x\(made.height) \(made.format.rawValue), "
+            + "\(HumanText.size(Int64(made.byteCount)))\n")
+      }
+      return .success
+    } catch let failure as Failure {
+      if isJSON { try context.output.write(json: FailureReport(url: url, failure)) }
+      context.note("imgctl: \(failure)\n")
+      return .someFailed
+    }
+  }
+
+  private func store(_ url: ImageURL, in context: CommandContext) throws -> StoredThumbnail {
+    let file = try PictureFile(path: path)
+    let asked = context.now
+    let client = try context.coordinator()
+    let result = try file.handIn(over: client, as: url.text, options: options)
+    if let failure = result.unstored?.facts.failure { throw failure }
+    if let failure = result.outcome.failure() { throw failure }
+    let reader = try StoreReader(directory: client.storeDirectory)
+    let stored =
+      options.keep == .original
+      ? try reader?.original(of: url)
+      : try reader?.thumbnail(for: url, variant: options.variant, at: asked)
+    guard let stored else { throw Failure.isGone }
+    return stored.facts
+  }
+}

@@ -1,0 +1,37 @@
+import ImgWire
+
+/// What `imgctl get --json` prints of a thumbnail that is not in the store: what ``StoredReport``
+/// has, but for what only a stored one has.
+struct UnstoredReport: Encodable {
+  private let url: String
+  private let made: UnstoredThumbnail
+
+  private enum CodingKeys: String, CodingKey {
+    case url
+    case sourceFormat = "source_format"
+    case sourceWidth = "source_width"
+    case sourceHeight = "source_height"
+    case sourceByteCount = "source_bytes"
+    case isFromCache = "from_cache"
+    case isStored = "stored"
+    case reason = "not_stored_because"
+  }
+
+  init(url: String, _ made: UnstoredThumbnail) {
+    self.url = url
+    self.made = made
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(url, forKey: .url)
+    try container.encode(made.sourceFormat, forKey: .sourceFormat)
+    try container.encode(made.sourceWidth, forKey: .sourceWidth)
+    try container.encode(made.sourceHeight, forKey: .sourceHeight)
+    try container.encode(made.sourceByteCount, forKey: .sourceByteCount)
+    try container.encode(false, forKey: .isFromCache)
+    try container.encode(false, forKey: .isStored)
+    try container.encodeIfPresent(made.failure?.detail, forKey: .reason)
+    try made.thumbnail.encode(to: encoder)
+  }
+}

@@ -1,0 +1,22 @@
+import ImgWire
+
+extension Outcome {
+  /// Why there is no thumbnail; `nil` where there is one.
+  ///
+  /// - Parameter reason: why the request was cancelled.
+  func failure(cancelledBecause reason: String = "the request was cancelled") -> Failure? {
+    switch self {
+    case .done: nil
+    case .failed(let failure): failure
+    case .cancelled: Failure(stage: .queue, code: .cancelled, detail: reason)
+    }
+  }
+}
+
+extension Failure {
+  /// What was made is not where the coordinator said.
+  static var isGone: Failure {
+    Failure(
+      stage: .store, code: .internal, detail: "the thumbnail was removed before it was read")
+  }
+}

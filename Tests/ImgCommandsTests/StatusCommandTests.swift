@@ -1,0 +1,41 @@
+import ImgCommands
+import ImgWire
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct StatusCommandTests {
+  private func output(of status: ClusterStatus, _ options: String...) throws -> String {
+    let result = try ScriptedCoordinator().run(["status"] + options) { request in
+      switch request {
+      case .status(let request): [.status(ClusterReply(id: request.id, cluster: status))]
+      case .jobs(let request): [.jobs(JobsPage(id: request.id, jobs: [], hasMore: false))]
+      default: [nil]
+      }
+    }
+    return result.output
+  }
+
+  private func status(_ trouble: StoreTrouble?) -> ClusterStatus {
+    ClusterStatus(
+      state: .running, processID: 1, version: "0", startedAt: WallTime(rawValue: 0),
+      socketPath: "/socket", dataDirectory: "/data", workers: [], transfers: 0, activeJobs: 0,
+      viewers: 0, lateAnswers: 0, discardedLate: 0, trouble: nil, storeTrouble: trouble,
+      limits: Limits())
+  }
+
+  @Test func `a store that takes nothing is told, with what was served nevertheless`() throws {
+    // A clock that was set back shows no age.
+    let since = WallTime(rawValue: 4_102_444_800_000)
+    let trouble = StoreTrouble(reason: "the store is full", since: since, servedCount: 12)
+    let line = "the store is full; 12 thumbnails served without being stored, since 0ms"
+    #expect(try output(of: status(trouble)).contains("TROUBLE      \(line)\n"))
+    let json = try output(of: status(trouble), "--json")
+    #expect(
+      json.contains(
+        #""store_trouble":{"reason":"the store is full","served":12,"since":"#))
+  }
+
+  @Test func `a store that takes everything is no news`() throws {
+    #expect(try !output(of: status(nil)).contains("TROUBLE"))
+    #expect(try !output(of: status(nil), "--json").contains("store_trouble"))
+  }
+}
