@@ -1,0 +1,129 @@
+public import Glibc
+
+// The system's functions as LMDB calls them: each consults the script of its thread and passes on.
+// The manifest makes the linker export them, so that they are found before the C library's.
+
+private typealias Next = NextFunctions
+
+/// What becomes of a call of LMDB's into the system.
+private enum Verdict {
+  case pass
+  case fail
+  case shorten
+}
+
+/// - Returns: `.fail` with `errno` set.
+private func verdict(on function: String) -> Verdict {
+  guard let script = CallScript.current, script.isInLibrary else { return .pass }
+  switch script.fault(in: function, of: .system) {
+  case nil: return .pass
+  case .code(let code):
+    errno = code
+    return .fail
+  case .shortWrite:
+    errno = ENOSPC
+    return .shorten
+  }
+}
+
+/// The script that is to know of a write of LMDB's.
+private var recorder: CallScript? {
+  guard let script = CallScript.current, script.isInLibrary else { return nil }
+  return script
+}
+
+/// `pwrite`.
+@c(pwrite)
+public func provenWrite(
+  _ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int, _ offset: off_t
+) -> Int {
+  let written: Int
+  switch verdict(on: "pwrite") {
+  case .pass: written = unsafe Next.write(descriptor, bytes, count, offset)
+  case .fail: return -1
+  case .shorten: written = unsafe Next.write(descriptor, bytes, count / 2, offset)
+  }
+  if let recorder, written > 0 {
+    recorder.record(
+      .write(
+        file: fileNumber(of: descriptor), offset: Int(offset),
+        bytes: unsafe Array(UnsafeRawBufferPointer(start: bytes, count: written)),
+        isDurable: fcntl(descriptor, F_GETFL) & O_DSYNC != 0))
+  }
+  return written
+}
+
+/// `writev`, which LMDB uses for pages that follow each other, after `lseek`.
+@c(writev)
+public func provenWriteVector(
+  _ descriptor: CInt, _ parts: UnsafePointer<iovec>?, _ count: CInt
+) -> Int {
+  switch verdict(on: "writev") {
+  case .pass: break
+  case .fail: return -1
+  // All but the last part, and of a single one half.
+  case .shorten:
+    guard count < 2 else { return unsafe Next.writeVector(descriptor, parts, count - 1) }
+    guard var part = unsafe parts?.pointee else { return -1 }
+    unsafe part.iov_len /= 2
+    return unsafe Next.writeVector(descriptor, &part, 1)
+  }
+  let offset = recorder == nil ? 0 : Int(lseek(descriptor, 0, SEEK_CUR))
+  let written = unsafe Next.writeVector(descriptor, parts, count)
+  if let recorder, written > 0 {
+    let bytes = unsafe UnsafeBufferPointer(start: parts, count: Int(count)).flatMap { part in
+      unsafe Array(UnsafeRawBufferPointer(start: part.iov_base, count: part.iov_len))
+    }
+    recorder.record(
+      .write(
+        file: fileNumber(of: descriptor), offset: offset, bytes: Array(bytes.prefix(written)),
+        isDurable: fcntl(descriptor, F_GETFL) & O_DSYNC != 0))
+  }
+  return written
+}
+
+/// `pread`.
+@c(pread)
+public func provenRead(
+  _ descriptor: CInt, _ bytes: UnsafeMutableRawPointer?, _ count: Int, _ offset: off_t
+) -> Int {
+  guard verdict(on: "pread") == .pass else { return -1 }
+  return unsafe Next.read(descriptor, bytes, count, offset)
+}
+
+/// `fdatasync`.
+@c(fdatasync)
+public func provenSyncData(_ descriptor: CInt) -> CInt {
+  guard verdict(on: "fdatasync") == .pass else { return -1 }
+  let code = Next.syncData(descriptor)
+  if code == 0 { recorder?.record(.synced(file: fileNumber(of: descriptor))) }
+  return code
+}
+
+/// `ftruncate`, with which LMDB gives the file of locks its size.
+@c(ftruncate)
+public func provenTruncate(_ descriptor: CInt, _ byteCount: off_t) -> CInt {
+  guard verdict(on: "ftruncate") == .pass else { return -1 }
+  return Next.truncate(descriptor, byteCount)
+}
+
+/// `posix_fallocate`, with which the store, not LMDB, completes its file. It returns its error.
+@c(posix_fallocate)
+public func provenAllocate(_ descriptor: CInt, _ offset: off_t, _ byteCount: off_t) -> CInt {
+  let code = Next.allocate(descriptor, offset, byteCount)
+  if code == 0 {
+    CallScript.current?.record(
+      .extend(file: fileNumber(of: descriptor), byteCount: Int(offset + byteCount)))
+  }
+  return code
+}
+
+/// `mmap`.
+@c(mmap)
+public func provenMap(
+  _ address: UnsafeMutableRawPointer?, _ byteCount: Int, _ protection: CInt, _ flags: CInt,
+  _ descriptor: CInt, _ offset: off_t
+) -> UnsafeMutableRawPointer? {
+  guard verdict(on: "mmap") == .pass else { return unsafe MAP_FAILED }
+  return unsafe Next.map(address, byteCount, protection, flags, descriptor, offset)
+}
