@@ -32,7 +32,7 @@ extension Bench {
           thumbnail: rendered.thumbnail, sourceFormat: rendered.source.format,
           sourceWidth: rendered.source.width, sourceHeight: rendered.source.height,
           sourceByteCount: 100_000,
-          expiresAt: now.advanced(byMilliseconds: Limits().defaultExpiryMilliseconds),
+          retention: Retention(afterMilliseconds: Limits().defaultExpiryMilliseconds),
           bytes: rendered.bytes)
       }
       try store.put(thumbnails, at: now)
@@ -68,7 +68,7 @@ extension Bench {
       let url = urls[call % urls.count]
       asked.add(
         try Self.microseconds {
-          guard case .done = try client.get(url.text, options: request) else {
+          guard case .done = try client.get(url.text, options: request).outcome else {
             throw BenchError("\(url.text) is not stored")
           }
         })
@@ -90,7 +90,7 @@ extension Bench {
     }
   }
 
-  private static func microseconds(_ body: () throws -> Void) throws -> Double {
+  static func microseconds(_ body: () throws -> Void) throws -> Double {
     let start = ContinuousClock.now
     try body()
     return start.duration(to: .now) / .microseconds(1)

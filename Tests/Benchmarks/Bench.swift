@@ -17,12 +17,14 @@ struct Bench {
 
   func run() throws {
     var report = Report()
-    if !options.isOnlyLists { try measureAllButLists(into: &report) }
-    try measureLists(into: &report)
+    let isAll = !options.isOnlyLists && !options.isOnlyStore
+    if isAll { try measureCluster(into: &report) }
+    if isAll || options.isOnlyStore { try measureStore(into: &report) }
+    if isAll || options.isOnlyLists { try measureLists(into: &report) }
     try report.write(to: Output(descriptor: 1), isJSON: options.isJSON)
   }
 
-  private func measureAllButLists(into report: inout Report) throws {
+  private func measureCluster(into report: inout Report) throws {
     try measureThumbnails(into: &report)
     let cluster = try start("calls")
     let urls = try hitURLs()

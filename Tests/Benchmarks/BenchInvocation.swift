@@ -2,12 +2,14 @@
 enum BenchInvocation {
   case makePictures(count: Int, directory: String)
   case measure(BenchOptions)
+  /// A part of measuring that needs a process of its own.
+  case storeProcess(StoreProcess)
 
   static let usage = """
     usage: imgbench pictures COUNT DIR
            imgbench measure --programs DIR --pictures DIR --list FILE --work DIR
                             --origin-process PID --rounds N --list-lengths N,…
-                            [--only-lists] [--quick] [--json]
+                            --store-sizes N,… [--only-lists] [--only-store] [--quick] [--json]
     """
 
   init(_ arguments: [String]) throws(BenchError) {
@@ -17,6 +19,8 @@ enum BenchInvocation {
       self = .makePictures(count: count, directory: arguments[2])
     case "measure":
       self = .measure(try BenchOptions(arguments.dropFirst()))
+    case "store-process":
+      self = .storeProcess(try StoreProcess(arguments: arguments))
     default:
       throw BenchError(Self.usage)
     }
@@ -37,8 +41,12 @@ struct BenchOptions {
   private(set) var rounds = 5
   /// The lengths of the long lists.
   private(set) var listLineCounts: [Int] = []
+  /// How many thumbnails the stores have whose costs are compared.
+  private(set) var storeSizes: [Int] = []
   /// Whether nothing but the long lists is measured.
   private(set) var isOnlyLists = false
+  /// Whether nothing but the store is measured.
+  private(set) var isOnlyStore = false
   /// Whether everything is done on a tenth of the scale, to try the measuring out.
   private(set) var isQuick = false
   private(set) var isJSON = false
@@ -48,12 +56,14 @@ struct BenchOptions {
     while let flag = rest.popFirst() {
       switch flag {
       case "--only-lists": isOnlyLists = true
+      case "--only-store": isOnlyStore = true
       case "--quick": isQuick = true
       case "--json": isJSON = true
       default: try set(flag, to: rest.popFirst())
       }
     }
-    guard rounds > 0, originProcessID > 0, listLineCounts.allSatisfy({ $0 > 0 }),
+    guard rounds > 0, originProcessID > 0,
+      (listLineCounts + storeSizes).allSatisfy({ $0 > 0 }),
       ![programDirectory, pictureDirectory, listPath, workDirectory].contains("")
     else { throw BenchError(BenchInvocation.usage) }
   }
@@ -67,9 +77,15 @@ struct BenchOptions {
     case "--work": workDirectory = value
     case "--origin-process": originProcessID = Int32(value) ?? 0
     case "--rounds": rounds = Int(value) ?? 0
-    case "--list-lengths": listLineCounts = value.split(separator: ",").map { Int($0) ?? 0 }
+    case "--list-lengths": listLineCounts = Self.numbers(value)
+    case "--store-sizes": storeSizes = Self.numbers(value)
     default: throw BenchError("\(flag) is not known\n\(BenchInvocation.usage)")
     }
+  }
+
+  /// Numbers with commas between them; 0 for what is none.
+  private static func numbers(_ text: String) -> [Int] {
+    text.split(separator: ",").map { Int($0) ?? 0 }
   }
 
   /// `count`, or a tenth of it in a quick run.

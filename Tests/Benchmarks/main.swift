@@ -9,6 +9,8 @@ do {
     try Photograph.write(count: count, to: directory)
   case .measure(let options):
     try Bench(options).run()
+  case .storeProcess(let process):
+    try process.run()
   }
 } catch {
   try Output(descriptor: 2, capacity: 0).write("imgbench: \(error)\n")

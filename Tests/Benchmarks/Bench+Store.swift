@@ -1,0 +1,199 @@
+import FoundationEssentials
+import ImgStore
+import ImgSystem
+import SeededRandom
+
+/// The store by itself: no coordinator, no worker.
+extension Bench {
+  private static let putSeconds = 1.0
+  private static let groupCounts = [1, 4, 16, 64]
+
+  func measureStore(into report: inout Report) throws {
+    try measureStoreHits(into: &report)
+    for groupCount in Self.groupCounts { try measurePuts(groupCount: groupCount, into: &report) }
+    try measureChurn(into: &report)
+    for size in options.storeSizes { try measureStore(ofSize: size, into: &report) }
+  }
+
+  // MARK: - Puts
+
+  /// Into an empty store and an empty environment, in turns.
+  private func measurePuts(groupCount: Int, into report: inout Report) throws {
+    var (rates, bareRates, shares) = (Samples(), Samples(), Samples())
+    for round in 1...options.rounds {
+      try note("puts in groups of \(groupCount), round \(round) of \(options.rounds)")
+      let bare = try bareRate(groupCount: groupCount)
+      let rate = try storeRate(groupCount: groupCount)
+      rates.add(rate)
+      bareRates.add(bare)
+      shares.add(rate / bare * 100)
+    }
+    let name = "puts in groups of \(groupCount)"
+    let put = "ThumbnailStore.put, \(StoreContent.usual.pictureByteCount) bytes each"
+    report.add("\(name), store", rates, "/s", command: put)
+    report.add(
+      "\(name), store, commits", Samples(rates.values.map { $0 / Double(groupCount) }), "/s",
+      command: put)
+    report.add("\(name), bare", bareRates, "/s", command: "mdb_put in one table, mdb_txn_commit")
+    report.add("\(name), store : bare", shares, "%", command: "the rates of each round")
+  }
+
+  private func bareRate(groupCount: Int) throws -> Double {
+    let content = StoreContent.usual
+    let record = content.bareRecord
+    let directory = options.workDirectory + "/puts"
+    defer { try? FileManager.default.removeItem(atPath: directory) }
+    let store = try BareStore(directory: directory, recordByteCount: record.count)
+    return try putRate(groupCount: groupCount) {
+      $0.map(content.bareKey)
+    } put: { keys in
+      try store.put(record, for: keys)
+    }
+  }
+
+  private func storeRate(groupCount: Int) throws -> Double {
+    let content = StoreContent.usual
+    let directory = options.workDirectory + "/puts"
+    defer { try? FileManager.default.removeItem(atPath: directory) }
+    let store = try ThumbnailStore(
+      directory: directory, access: .readWrite(budgetByteCount: Self.ampleBudgetByteCount))
+    return try putRate(groupCount: groupCount) { numbers in
+      try numbers.map { try content.thumbnail($0) }
+    } put: { thumbnails in
+      try store.put(thumbnails, at: StoreContent.now)
+    }
+  }
+
+  /// - Parameter make: what is put, by numbers; the time that this takes does not count.
+  private func putRate<Group>(
+    groupCount: Int, _ make: (Range<Int>) throws -> Group, put: (Group) throws -> Void
+  ) throws -> Double {
+    let seconds = Self.putSeconds / Double(options.isQuick ? 10 : 1)
+    var count = 0
+    var elapsed = 0.0
+    repeat {
+      let group = try make(count..<count + groupCount)
+      elapsed += try Self.microseconds { try put(group) } / 1e6
+      count += groupCount
+    } while elapsed < seconds
+    return Double(count) / elapsed
+  }
+
+  // MARK: - Churn
+
+  private static let churnBudgetByteCount: Int64 = 64 << 20
+  private static let churnCycles: Int64 = 10
+
+  /// Puts ten times the budget in pictures from 2 to 200 KiB, small ones as often as large ones.
+  private func measureChurn(into report: inout Report) throws {
+    for isReaderSlow in [false, true] {
+      try note("churn\(isReaderSlow ? " with a slow reader" : "")")
+      let directory = options.workDirectory + "/churn"
+      let share = try churnShare(directory: directory, isReaderSlow: isReaderSlow)
+      try FileManager.default.removeItem(atPath: directory)
+      let reader = isReaderSlow ? ", while a reader holds each snapshot for a quarter of it" : ""
+      report.add(
+        "file : budget after churn\(isReaderSlow ? ", slow reader" : "")", Samples([share]), "×",
+        command: "put of \(Self.churnCycles) times the budget, 2 to 200 KiB each\(reader)")
+    }
+  }
+
+  private func churnShare(directory: String, isReaderSlow: Bool) throws -> Double {
+    let budget = Self.churnBudgetByteCount
+    let store = try ThumbnailStore(
+      directory: directory, access: .readWrite(budgetByteCount: budget))
+    var churn = Churn(store: store)
+    for _ in 0..<Self.churnCycles * 4 {
+      if isReaderSlow {
+        // The snapshot lasts as long as the closure.
+        let outcome = try store.withThumbnail(try churn.newest(), at: StoreContent.now) { _, _ in
+          Result { try churn.put(byteCount: budget / 4) }
+        }
+        try outcome?.get()
+      } else {
+        try churn.put(byteCount: budget / 4)
+      }
+    }
+    return Double(try store.statistics(at: StoreContent.now).fileByteCount) / Double(budget)
+  }
+
+  // MARK: - Sizes
+
+  private static let timedHitSeconds = 2.0
+  private static let hitKeyCount = 20_000
+  private static let timedPutCount = 100
+  private static let timedEvictionCount = 5
+
+  /// What a hit, a put and an eviction cost in a store of many thumbnails.
+  private func measureStore(ofSize size: Int, into report: inout Report) throws {
+    let count = options.scaled(size)
+    let content = StoreContent.small
+    try note("a store of \(count) thumbnails of \(content.pictureByteCount) bytes")
+    let directory = options.workDirectory + "/sized"
+    defer { try? FileManager.default.removeItem(atPath: directory) }
+    let occupied = try measureHitsAndPuts(count, content, in: directory, into: &report)
+    try measureEvictions(count, content, occupied, in: directory, into: &report)
+  }
+
+  private func measureHitsAndPuts(
+    _ count: Int, _ content: StoreContent, in directory: String, into report: inout Report
+  ) throws -> Int64 {
+    // Room for twice as many, at a page each and something for the indexes.
+    let budget = Int64(count + 100 * 64) * 2 * 4_096 + (16 << 20)
+    let store = try ThumbnailStore(
+      directory: directory, access: .readWrite(budgetByteCount: budget))
+    try content.fill(store, with: 0..<count)
+    let name = "of \(count) thumbnails"
+    var random = SeededGenerator(seed: UInt64(count))
+    let keys = try (0..<min(count, Self.hitKeyCount)).map { _ in
+      try content.key(Int(truncatingIfNeeded: random.next() >> 1) % count)
+    }
+    let now = StoreContent.now
+    let trial = try HitTrial(seconds: Self.timedHitSeconds, keys: keys, seed: 1) { key in
+      let found = try store.withThumbnail(key, at: now) { _, bytes in bytes.count }
+      guard found == content.pictureByteCount else { throw BenchError("a hit was missed") }
+    }
+    let command = "ThumbnailStore.withThumbnail, \(content.pictureByteCount) bytes each"
+    report.add("\(name), hit: median", Samples([trial.median]), "µs", command: command)
+    report.add("\(name), hit: 99 %", Samples([trial.quantile99]), "µs", command: command)
+    var puts = Samples()
+    for group in 0..<Self.timedPutCount {
+      let first = count + group * 64
+      let thumbnails = try (first..<first + 64).map { try content.thumbnail($0) }
+      puts.add(try Self.microseconds { try store.put(thumbnails, at: now) } / 64)
+    }
+    report.add("\(name), put", puts, "µs", command: "ThumbnailStore.put in groups of 64, a 64th")
+    return try store.summary().occupiedByteCount
+  }
+
+  /// Into a store whose budget is a little smaller than what it holds, so that each put evicts as
+  /// much as one may.
+  private func measureEvictions(
+    _ count: Int, _ content: StoreContent, _ occupied: Int64, in directory: String,
+    into report: inout Report
+  ) throws {
+    let store = try ThumbnailStore(
+      directory: directory, access: .readWrite(budgetByteCount: occupied / 100 * 99))
+    var evictions = Samples()
+    for number in 0..<Self.timedEvictionCount {
+      let thumbnail = try content.thumbnail(2 * count + 1_000_000 + number)
+      let before = try evictionCount(of: store)
+      let microseconds = try Self.microseconds {
+        try store.put([thumbnail], at: StoreContent.now)
+      }
+      let evicted = try evictionCount(of: store) - before
+      if evicted > 0 { evictions.add(microseconds / Double(evicted)) }
+    }
+    guard !evictions.values.isEmpty else { throw BenchError("nothing was evicted") }
+    report.add(
+      "of \(count) thumbnails, eviction", evictions, "µs",
+      command: "ThumbnailStore.put of one into a full store, through what it evicts")
+  }
+
+  private func evictionCount(of store: ThumbnailStore) throws -> UInt64 {
+    guard let counters = try store.statistics(at: StoreContent.now).counters else {
+      throw BenchError("nothing is counted")
+    }
+    return counters.evictions
+  }
+}
