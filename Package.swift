@@ -52,6 +52,10 @@ let package = Package(
       exclude: ["Golden"],
       swiftSettings: settings),
 
+    // MARK: - SeededRandom: what random tests are replayed by
+
+    .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: settings),
+
     // MARK: - ImgSettings: flags, environment variables, units
 
     .target(
@@ -66,12 +70,9 @@ let package = Package(
       dependencies: [
         "ImgSettings",
         "ImgWire",
+        "SeededRandom",
       ],
       swiftSettings: settings),
-
-    // MARK: - SeededRandom: what random tests are replayed by
-
-    .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: settings),
 
     // MARK: - ImgCore: pure scheduling
 
@@ -116,9 +117,31 @@ let package = Package(
       name: "ImgStoreTests",
       dependencies: [
         "ImgStore",
+        "ImgSystem",
         "ImgWire",
         "SeededRandom",
       ],
+      swiftSettings: settings),
+
+    // MARK: - StoreProof: the store under kills, failing calls, full disks, many threads
+
+    .target(
+      name: "StoreProof",
+      dependencies: [
+        "ImgStore",
+        "ImgWire",
+        "SeededRandom",
+      ],
+      path: "Tests/StoreProof",
+      swiftSettings: settings),
+    .executableTarget(
+      name: "imgprove",
+      dependencies: [
+        "ImgSystem",
+        "SeededRandom",
+        "StoreProof",
+      ],
+      path: "Tests/ProofTool",
       swiftSettings: settings),
 
     // MARK: - ImgFetch: libcurl
@@ -139,7 +162,11 @@ let package = Package(
         "ImgWire",
         "TestOrigin",
       ],
-      swiftSettings: settings),
+      swiftSettings: settings,
+      // libcurl then calls that of FakeResolver.swift.
+      linkerSettings: [
+        .unsafeFlags(["-Xlinker", "--export-dynamic-symbol=getaddrinfo"])
+      ]),
 
     // MARK: - ImgDecode: libvips
 
@@ -212,10 +239,12 @@ let package = Package(
       dependencies: [
         "ImgDecode",
         "ImgFetch",
+        "ImgStore",
         "ImgSystem",
         "ImgTransport",
         "ImgWire",
         "ImgWorker",
+        "TestCluster",
         "TestOrigin",
         "TestPictures",
       ],
@@ -290,12 +319,14 @@ let package = Package(
     .executableTarget(
       name: "imgbench",
       dependencies: [
+        "CLMDB",
         "ImgClient",
         "ImgCommands",
         "ImgDecode",
         "ImgStore",
         "ImgSystem",
         "ImgWire",
+        "SeededRandom",
         "TestPictures",
       ],
       path: "Tests/Benchmarks",
@@ -313,6 +344,26 @@ let package = Package(
       path: "Tests/TestCluster",
       swiftSettings: settings),
 
+    // MARK: - StoreProofTests: what StoreProof is used for
+
+    .testTarget(
+      name: "StoreProofTests",
+      dependencies: [
+        "CLMDB",
+        "ImgStore",
+        "ImgSystem",
+        "SeededRandom",
+        "StoreProof",
+        "TestCluster",
+      ],
+      swiftSettings: settings,
+      // LMDB then calls those of Calls/InterposedSystem.swift.
+      linkerSettings: [
+        .unsafeFlags(
+          ["pwrite", "writev", "pread", "fdatasync", "ftruncate", "mmap"]
+            .flatMap { ["-Xlinker", "--export-dynamic-symbol=\($0)"] })
+      ]),
+
     // MARK: - ClusterTests: the real processes
 
     .testTarget(
@@ -320,6 +371,7 @@ let package = Package(
       dependencies: [
         "ImgClient",
         "ImgDecode",
+        "ImgStore",
         "ImgSystem",
         "ImgTransport",
         "ImgWire",

@@ -13,6 +13,7 @@ struct AddressTests {
     let lines =
       origin.pictures(3) + ["http://localhost:\(port)/p/1", "http://[::1]:\(port)/p/1"]
       + ["http://127.1:\(port)/p/1", "http://0.0.0.0:\(port)/p/1"]
+      + ["http://１２７.０.０.１:\(port)/p/1"]
     let status = try cluster.run(lines)
     #expect(status.failed == lines.count)
     let codes = Set(try cluster.failures(of: status.job).values)

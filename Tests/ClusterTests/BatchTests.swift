@@ -60,6 +60,29 @@ struct BatchTests {
     let directory = cluster.directory.file("out")
     let result = try cluster.imgctl("export", "\(job)", directory)
     #expect(result.exitCode == 1)
-    #expect(result.messages.hasPrefix("exported \(list.doneCount) thumbnails"))
+    #expect(
+      result.messages
+        == "exported \(list.doneCount) thumbnails to \(directory), none for "
+        + "\(list.failures.count) URLs; manifest.jsonl names all\n")
+  }
+
+  @Test func `an export says how many thumbnails have expired or were evicted since`() throws {
+    let list = try cluster.list(origin.pictures(3) + ["no URL"])
+    let submit = try cluster.imgctl("submit", "--wait", "--expire-after", "1ms", list)
+    #expect(submit.output == "1\n")
+    let directory = cluster.directory.file("out")
+    // What expires within a millisecond has expired before another program runs.
+    let result = try cluster.imgctl("export", "1", directory)
+    #expect(result.exitCode == 1)
+    #expect(
+      result.messages == """
+        exported 0 thumbnails to \(directory), none for 4 URLs; manifest.jsonl names all
+        not in the store any more, because expired or evicted: 3 thumbnails; the same list submitted \
+        again makes them anew
+
+        """)
+    let told = try cluster.imgctl("export", "1", directory, "--json")
+    #expect(told.output == "{\"exported\":0,\"missing\":4,\"not_in_store\":3}\n")
+    #expect(told.messages.isEmpty)
   }
 }

@@ -1,4 +1,6 @@
 import FoundationEssentials
+import Glibc
+import ImgClient
 import ImgWire
 import TestCluster
 import TestOrigin
@@ -19,6 +21,14 @@ struct CacheTests {
   private struct Statistics: Decodable {
     let entries: Int
     let expired: Int
+    let fileBytes: Int
+    let hits: Int
+    let misses: Int
+
+    enum CodingKeys: String, CodingKey {
+      case entries, expired, hits, misses
+      case fileBytes = "file_bytes"
+    }
   }
 
   private func statistics() throws -> Statistics {
@@ -29,26 +39,133 @@ struct CacheTests {
     try eventually { try statistics().expired == count }
   }
 
-  @Test func `an expired picture is fetched again and replaced`() throws {
+  @Test func `U22: what has expired counts until it is asked for, and is then replaced`() throws {
     let url = origin.url("/p/1")
-    #expect(try cluster.imgctl("get", url, "--expire-after", "2s").exitCode == 0)
+    #expect(try cluster.imgctl("get", url, "--expire-after", "1s").exitCode == 0)
     try #require(try waitForExpiry(of: 1))
-    let again = try cluster.imgctl("get", url)
-    #expect(again.exitCode == 0)
+    #expect(try statistics().entries == 1)
+    #expect(try cluster.imgctl("get", url).exitCode == 0)
     #expect(origin.origin.counters("/p/1").requests == 2)
     let statistics = try statistics()
     #expect(statistics.entries == 1)
     #expect(statistics.expired == 0)
   }
 
-  @Test func `clean removes what has expired, and only that`() throws {
+  @Test func `every picture asked for counts once, as a hit or as a miss`() throws {
+    func requireCounts(hits: Int, misses: Int) throws {
+      let statistics = try statistics()
+      #expect([statistics.hits, statistics.misses] == [hits, misses])
+    }
+    // The first finds no store yet, the second one without it.
+    #expect(try cluster.imgctl("get", origin.url("/p/1")).exitCode == 0)
+    try requireCounts(hits: 0, misses: 1)
+    #expect(try cluster.imgctl("get", origin.url("/p/9")).exitCode == 0)
+    try requireCounts(hits: 0, misses: 2)
+    #expect(try cluster.imgctl("get", origin.url("/p/1")).exitCode == 0)
+    try requireCounts(hits: 1, misses: 2)
+    // A viewer's request goes by way of a worker.
+    #expect(try cluster.imgctl("get", origin.url("/p/1"), "--viewer", "left").exitCode == 0)
+    try requireCounts(hits: 2, misses: 2)
+    let status = try cluster.run(origin.pictures(5))
+    #expect(status.fromCache == 1)
+    try requireCounts(hits: 3, misses: 6)
+    let exported = try cluster.imgctl("export", "\(status.job)", cluster.directory.path + "/out")
+    #expect(exported.exitCode == 0)
+    #expect(try cluster.imgctl("cache", "ls").lines.count == 6)
+    try requireCounts(hits: 3, misses: 6)
+  }
+
+  @Test
+  func `U22: what has expired goes when it is asked for, also where the origin has it no more`()
+    throws
+  {
+    let url = origin.url("/p/1")
+    #expect(try cluster.imgctl("get", url, "--expire-after", "1s").exitCode == 0)
+    try #require(try waitForExpiry(of: 1))
+    origin.origin.stop()
+    #expect(try cluster.imgctl("get", url).exitCode == 1)
+    // Lazily, by a thread that nobody waits for.
+    #expect(try eventually { try statistics().entries == 0 })
+  }
+
+  /// What `imgctl cache clean --json` prints.
+  private struct Cleaning: Decodable, Equatable {
+    let expired: Int
+    let removed: Int
+    let isInBackground: Bool
+
+    private enum CodingKeys: String, CodingKey {
+      case expired, removed
+      case isInBackground = "in_background"
+    }
+  }
+
+  /// Stores ten pictures that expire at once and one that stays.
+  private func storeExpired() throws {
     let list = try cluster.list(origin.pictures(10))
     #expect(try cluster.imgctl("submit", "--wait", "--expire-after", "1ms", list).exitCode == 0)
     #expect(try cluster.run([origin.url("/p/20")]).done == 1)
     try #require(try waitForExpiry(of: 10))
-    let result = try cluster.imgctl("cache", "clean")
-    #expect(result.messages == "removed 10 expired thumbnails\n")
+  }
+
+  @Test(arguments: [false, true])
+  func `U23: clean returns at once, and a worker removes what has expired, and only that`(
+    isJSON: Bool
+  ) throws {
+    try storeExpired()
+    if isJSON {
+      let result = try cluster.imgctl("cache", "clean", "--json").decoded(Cleaning.self)
+      #expect(result == Cleaning(expired: 10, removed: 0, isInBackground: true))
+    } else {
+      let result = try cluster.imgctl("cache", "clean")
+      #expect(result.exitCode == 0)
+      #expect(result.messages == "removing 10 expired thumbnails in the background\n")
+    }
+    #expect(try waitForExpiry(of: 0))
     #expect(try statistics().entries == 1)
+    #expect(try cluster.imgctl("cache", "clean").messages == "removed 0 expired thumbnails\n")
+  }
+
+  @Test func `U23: clean --wait returns when none is left`() throws {
+    try storeExpired()
+    #expect(
+      try cluster.imgctl("cache", "clean", "--wait").messages
+        == "removed 10 expired thumbnails\n")
+    #expect(try statistics().entries == 1)
+  }
+
+  @Test func `U23: without a coordinator clean removes it itself, and starts none`() throws {
+    try storeExpired()
+    #expect(try cluster.imgctl("stop").exitCode == 0)
+    let result = try cluster.imgctl("cache", "clean", "--json").decoded(Cleaning.self)
+    #expect(result == Cleaning(expired: 10, removed: 10, isInBackground: false))
+    #expect(try statistics().entries == 1)
+    #expect(try cluster.imgctl("status").exitCode == 3)
+  }
+
+  @Test func `S21: cache get gives what the store has, and asks nobody for what it has not`() throws
+  {
+    let url = origin.url("/p/1")
+    let path = cluster.directory.file("one.jpg")
+    #expect(try cluster.imgctl("get", url, "--size", "32", "-o", path).exitCode == 0)
+    let fetched = try Data(contentsOf: URL(filePath: path))
+    #expect(try cluster.imgctl("stop").exitCode == 0)
+
+    let copy = cluster.directory.file("copy.jpg")
+    #expect(try cluster.imgctl("cache", "get", url, "--size", "32", "-o", copy).exitCode == 0)
+    #expect(try Data(contentsOf: URL(filePath: copy)) == fetched)
+    let told = try cluster.imgctl("cache", "get", url, "--size", "32", "--json")
+    #expect(told.output.contains("\"url\":\"\(url)\""))
+
+    let missing = try cluster.imgctl("cache", "get", url, "-o", copy)
+    #expect(missing.exitCode == 1)
+    #expect(
+      missing.messages
+        == "imgctl: the store has no such thumbnail of \(url); imgctl get fetches it\n")
+    #expect(missing.output.isEmpty)
+    #expect(try Data(contentsOf: URL(filePath: copy)) == fetched)
+    #expect(try cluster.imgctl("status").exitCode == 3)
+    #expect(origin.origin.counters("/p/1").requests == 1)
   }
 
   @Test func `ls names what is there, rm and reset remove it, all while a job runs`() throws {
@@ -64,7 +181,7 @@ struct CacheTests {
     #expect(try cluster.imgctl("cache", "ls", "--json").lines.count == 10)
 
     let removed = try cluster.imgctl("cache", "rm", origin.url("/p/1"), origin.url("/p/99"))
-    #expect(removed.messages == "removed 1 thumbnails\n")
+    #expect(removed.messages == "removed 1 thumbnail\n")
     #expect(try statistics().entries == 9)
     #expect(try cluster.imgctl("get", origin.url("/p/1")).exitCode == 0)
     #expect(origin.origin.counters("/p/1").requests == 2)
@@ -76,6 +193,15 @@ struct CacheTests {
     #expect(try statistics().entries == 1)
   }
 
+  @Test func `U24: after a reset there is nothing, and the next get asks the origin`() throws {
+    #expect(try cluster.run(origin.pictures(5)).done == 5)
+    #expect(try cluster.imgctl("cache", "reset").messages == "the store is empty\n")
+    #expect(try statistics().entries == 0)
+    #expect(try cluster.imgctl("get", origin.url("/p/1")).exitCode == 0)
+    #expect(origin.origin.counters("/p/1").requests == 2)
+    #expect(try statistics().entries == 1)
+  }
+
   @Test func `a store directory removed while the cluster runs comes back`() throws {
     #expect(try cluster.run(origin.pictures(5)).done == 5)
     try FileManager.default.removeItem(atPath: cluster.storeDirectory)
@@ -83,5 +209,83 @@ struct CacheTests {
     #expect(status.done == 5)
     #expect(try cluster.imgctl("get", origin.url("/p/1")).exitCode == 0)
     #expect(try statistics().entries == 5)
+  }
+
+  @Test func `compact gives room back while a job runs, and idle workers let go of the old file`()
+    throws
+  {
+    #expect(try cluster.run(origin.pictures(60)).done == 60)
+    try origin.hold("/held")
+    let job = try cluster.submit([origin.url("/held")])
+    try #require(origin.origin.waitUntil { $0.totals.inFlight == 1 })
+    #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
+    let before = try statistics().fileBytes
+
+    let compact = try cluster.imgctl("cache", "compact")
+    #expect(compact.exitCode == 0)
+    #expect(compact.messages.hasPrefix("the store's file: "))
+    #expect(compact.messages.contains(" → "))
+    #expect(try statistics().fileBytes < before)
+    let workers = try cluster.readyWorkers().map(\.processID)
+    #expect(workers.count == 2)
+    #expect(
+      try eventually {
+        !workers.contains { openFilePaths(of: $0).contains { $0.hasSuffix(".mdb (deleted)") } }
+      })
+
+    origin.origin.release("/held")
+    #expect(try cluster.finished(job).done == 1)
+    #expect(try statistics().entries == 1)
+    #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
+  }
+
+  @Test func `a reader goes on with the store that has taken the place of the one it opened`()
+    throws
+  {
+    #expect(try cluster.run(origin.pictures(2)).done == 2)
+    let reader = try #require(try StoreReader(directory: cluster.storeDirectory))
+    let url = try ImageURL(parsing: origin.pictures(3)[2])
+    #expect(try reader.thumbnail(for: url, variant: .standard) == nil)
+    #expect(try cluster.imgctl("cache", "compact").exitCode == 0)
+    #expect(try cluster.run(origin.pictures(3)).done == 3)
+    #expect(try reader.thumbnail(for: url, variant: .standard) != nil)
+    try FileManager.default.removeItem(atPath: cluster.storeDirectory)
+    #expect(try reader.thumbnail(for: url, variant: .standard) == nil)
+  }
+
+  @Test func `a store that is cut off while the cluster runs begins anew, and the log says so`()
+    throws
+  {
+    for round in 1...2 {
+      #expect(try cluster.run(origin.pictures(5)).done == 5)
+      #expect(unsafe truncate(cluster.storeDirectory + "/data.mdb", 8_192) == 0)
+      // Who looks at it lives, whether or not the sweep has begun it anew already.
+      #expect(try cluster.imgctl("status").exitCode == 0)
+      // Whoever only reads has nothing from it, and asks for it to be made.
+      #expect(try cluster.imgctl("get", origin.url("/p/1")).exitCode == 0)
+      let status = try cluster.run(origin.pictures(5))
+      #expect(status.done == 5)
+      #expect(status.fromCache == 1)
+      let log = try cluster.runningCoordinator().messages()
+      let notes = log.split(separator: "\n").filter {
+        $0.contains(
+          " imgworker: the store in \(cluster.storeDirectory) was damaged and begins anew")
+      }
+      #expect(notes.count == round)
+    }
+    #expect(try cluster.client().status().workers.map(\.deaths) == [0, 0])
+  }
+
+  @Test func `a damaged store is told by who reads it, and begun anew by who changes it`() throws {
+    #expect(try cluster.run(origin.pictures(5)).done == 5)
+    try cluster.killCoordinator()
+    #expect(unsafe truncate(cluster.storeDirectory + "/data.mdb", 8_192) == 0)
+    for command in ["stat", "ls", "verify"] {
+      try cluster.expectRefused("cache", command, because: "\(cluster.storeDirectory) is damaged")
+    }
+    let reset = try cluster.imgctl("cache", "reset")
+    #expect(reset.exitCode == 0)
+    #expect(reset.messages.contains("\(cluster.storeDirectory) was damaged and begins anew"))
+    #expect(try statistics().entries == 0)
   }
 }

@@ -94,9 +94,11 @@ extension ProgramResult {
 
 /// Looks again and again, for what nobody tells of, until it is so.
 ///
-/// - Returns: whether it was so before a program's patience ended.
-func eventually(_ condition: () throws -> Bool) throws -> Bool {
-  let deadline = ContinuousClock.now + ProgramRun.patience
+/// - Returns: whether it was so before the time ended, by default a program's patience.
+func eventually(
+  within time: Duration = ProgramRun.patience, _ condition: () throws -> Bool
+) throws -> Bool {
+  let deadline = ContinuousClock.now + time
   while ContinuousClock.now < deadline {
     if try condition() { return true }
     ThisProcess.pause(for: .milliseconds(5))

@@ -65,6 +65,18 @@ struct HostileClientTests {
     #expect(try cluster.runningCoordinator().messages().contains(reason))
   }
 
+  @Test func `a file that nobody expects is closed with the connection`() throws {
+    let frame = try WireCoding.frame(ClientMessage.hello(Hello(processID: 1)))
+    let file = try MemoryFile(containing: [1, 2, 3])
+    let socket = try UnixSocket.connect(path: cluster.socketPath)
+    _ = try UnixSocket.send(socket.rawValue, frame[...], passing: file.descriptor)
+    let channel = try ClientChannel(socket)
+    try expectRefusal(on: channel, containing: "a file beside a message that announces none")
+    expectClosed(channel)
+    #expect(openMemoryFileCount(of: try cluster.runningCoordinator().processID) == 0)
+    #expect(try cluster.run(origin.pictures(3)).done == 3)
+  }
+
   @Test func `half a frame and half a list leave nothing behind`() throws {
     do {
       let socket = try UnixSocket.connect(path: cluster.socketPath)

@@ -55,6 +55,19 @@ struct RequestRowTests {
     #expect(origin.origin.startOrder() == ["/p/99"])
   }
 
+  @Test func `U14: status and list show a delay that goes on, beside priority and order`() throws {
+    let job = try cluster.submit(
+      origin.pictures(2), "--delay", "1h", "--priority", "2", "--order", "lifo")
+    for arguments in [["status", "\(job)"], ["list"], ["status"]] {
+      let output = try cluster.begin(arguments).wait().output
+      #expect(output.contains("priority 2, lifo, in "), "\(arguments)")
+    }
+    let status = try cluster.status(of: job)
+    #expect(status.order == .lastInFirstOut)
+    #expect(status.notBefore == status.submittedAt.advanced(byMilliseconds: 3_600_000))
+    #expect(try cluster.imgctl("cancel", "\(job)").exitCode == 0)
+  }
+
   @Test func `U14: a job begins when its delay is over, and not before`() throws {
     let status = try cluster.finished(try cluster.submit(origin.pictures(3), "--delay", "300ms"))
     #expect(status.done == 3)

@@ -5,7 +5,7 @@ import ImgSystem
 ///
 /// - Returns: whether it was so before anybody's patience ended.
 func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
-  let deadline = ContinuousClock.now + .seconds(120)
+  let deadline = ContinuousClock.now + .seconds(540)
   while ContinuousClock.now < deadline {
     if try condition() { return true }
     ThisProcess.pause(for: .milliseconds(1))

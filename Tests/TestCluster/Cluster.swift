@@ -25,7 +25,8 @@ package final class Cluster {
 
   /// - Parameters:
   ///   - settings: environment variables without their prefix, such as `WORKERS`, beside the two
-  ///     workers and the permission to fetch from this machine that every cluster has.
+  ///     workers and the permission to fetch from this machine that every cluster has. A transfer
+  ///     that fails is not tried again unless `ATTEMPTS` says so.
   ///   - dataDirectory: elsewhere than in the test's own directory.
   ///   - isStarted: whether a coordinator is started now.
   package init(
@@ -38,7 +39,7 @@ package final class Cluster {
       "PATH": "/usr/bin:/bin", "HOME": directory.path, "SWIFT_BACKTRACE": "enable=no",
       "IMGCTL_SOCKET": directory.file("control.sock"),
       "IMGCTL_DATA_DIR": dataDirectory ?? directory.file("data"),
-      "IMGCTL_ALLOW_NETWORK": "127.0.0.0/8", "IMGCTL_WORKERS": "2",
+      "IMGCTL_ALLOW_NETWORK": "127.0.0.0/8", "IMGCTL_WORKERS": "2", "IMGCTL_ATTEMPTS": "1",
     ]
     for (name, value) in settings { environment["IMGCTL_\(name)"] = value }
     self.environment = environment
@@ -65,9 +66,13 @@ package final class Cluster {
   ///
   /// - Parameters:
   ///   - arguments: besides the settings in the environment.
-  ///   - fileKibibytes: how large a file it and its workers may make (RLIMIT_FSIZE); `nil` for any.
-  package func start(_ arguments: [String] = [], fileKibibytes: Int? = nil) throws {
-    let (run, message) = try launch(arguments, fileKibibytes: fileKibibytes)
+  ///   - fileKibibytes: how large a file it and its workers may make (RLIMIT_FSIZE) until somebody
+  ///     lets them make larger ones; `nil` for any.
+  ///   - disk: mounted for them alone; `nil` for none.
+  package func start(
+    _ arguments: [String] = [], fileKibibytes: Int? = nil, on disk: SmallDisk? = nil
+  ) throws {
+    let (run, message) = try launch(arguments, fileKibibytes: fileKibibytes, on: disk)
     guard message == StartSignal.ready else {
       throw ClusterError("the coordinator did not start: \(message) \(try run.wait().messages)")
     }
@@ -78,11 +83,11 @@ package final class Cluster {
   ///
   /// - Returns: its run, and what it told whoever started it.
   package func launch(
-    _ arguments: [String] = [], fileKibibytes: Int? = nil
+    _ arguments: [String] = [], fileKibibytes: Int? = nil, on disk: SmallDisk? = nil
   ) throws -> (run: ProgramRun, message: String) {
     var pair = try UnixSocket.pair()
     let ours = pair.takeFirst()
-    let run = try start(arguments, fileKibibytes, readyEnd: pair.takeSecond())
+    let run = try start(arguments, fileKibibytes, disk, readyEnd: pair.takeSecond())
     var bytes: [UInt8] = []
     while try UnixSocket.waitReadable(ours.rawValue, until: .now + ProgramRun.patience) {
       let result = try UnixSocket.receive(ours.rawValue, into: &bytes, upTo: 4_096)
@@ -92,16 +97,18 @@ package final class Cluster {
   }
 
   private func start(
-    _ arguments: [String], _ fileKibibytes: Int?, readyEnd: consuming OwnedDescriptor
+    _ arguments: [String], _ fileKibibytes: Int?, _ disk: SmallDisk?,
+    readyEnd: consuming OwnedDescriptor
   ) throws -> ProgramRun {
     var environment = environment
     environment[StartSignal.variable] = String(StartSignal.descriptor)
     var command = [try program("imgcoordinator")] + arguments
     if let fileKibibytes {
-      // The shell's unit is 512 bytes (POSIX, ulimit).
-      let script = "ulimit -f \(2 * fileKibibytes); exec \"$@\""
+      // The shell's unit is 512 bytes (POSIX, ulimit). The soft limit, which can be raised later.
+      let script = "ulimit -S -f \(2 * fileKibibytes); exec \"$@\""
       command = ["/bin/sh", "-c", script, "sh"] + command
     }
+    if let disk { command = disk.command(command) }
     return try ProgramRun(
       command[0], Array(command.dropFirst()), environment: environment,
       descriptors: [(parent: readyEnd.rawValue, child: StartSignal.descriptor)], in: directory)

@@ -6,6 +6,22 @@ package func openDescriptorCount(of processID: Int32) -> Int? {
   (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(processID)/fd"))?.count
 }
 
+/// How many files in memory that hold a thumbnail a process has open.
+package func openMemoryFileCount(of processID: Int32) -> Int {
+  openFilePaths(of: processID).count { $0.hasPrefix("/memfd:imgctl-bytes") }
+}
+
+/// The paths of the files that a process has open, with ` (deleted)` behind those that are gone
+/// (proc(5), /proc/pid/fd).
+package func openFilePaths(of processID: Int32) -> [String] {
+  let directory = "/proc/\(processID)/fd"
+  let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+  // One that is closed meanwhile is not open.
+  return names.compactMap {
+    try? FileManager.default.destinationOfSymbolicLink(atPath: "\(directory)/\($0)")
+  }
+}
+
 /// The children of a process's main thread, dead ones that nobody reaped included (proc(5)).
 package func childProcessIDs(of processID: Int32) -> [Int32] {
   let path = "/proc/\(processID)/task/\(processID)/children"

@@ -36,9 +36,9 @@ struct EnvironmentOpening {
       if error.code == ENOENT, !options.isReadOnly { return nil }
       throw StoreError(error)
     }
-    if !options.isReadOnly { try Self.reserveLockFile(in: place.path) }
-    let lockBefore = EnvironmentFiles(in: place.path).lock
     do throws(StoreError) {
+      if !options.isReadOnly { try Self.reserveLockFile(in: place.path) }
+      let lockBefore = EnvironmentFiles(in: place.path).lock
       let opened = try open(at: place.path)
       guard place.isNamed(directory), opened.isConsistent(lockBefore: lockBefore) else {
         return nil

@@ -1,0 +1,108 @@
+import FoundationEssentials
+import Glibc
+import ImgClient
+import ImgSystem
+import ImgWire
+import TestCluster
+import TestOrigin
+import Testing
+
+/// A disk that fills up while a job runs, and has room again later.
+@Suite(.timeLimit(.minutes(5)))
+struct FillUpTests {
+  private let cluster: Cluster
+  private let origin: ListOrigin
+
+  private static let pictureCount = 600
+
+  init() throws {
+    cluster = try Cluster(isStarted: false)
+    origin = try ListOrigin()
+  }
+
+  @Test func `when files may grow again, what the store had no room for is fetched by a retry`()
+    throws
+  {
+    try cluster.start(fileKibibytes: 600)
+    let job = try cluster.submit(origin.pictures(Self.pictureCount))
+    try expectFull(try cluster.finished(job))
+    try liftFileLimit()
+    try expectAllDone(job, dataDirectory: cluster.dataDirectory)
+  }
+
+  /// Journal and store share the disk, so that the journal may be what finds no room.
+  @Test(
+    .enabled("a tmpfs of its own needs user namespaces") { try SmallDisk.isAvailable() })
+  func `a job on a disk that fills up loses nothing, and is done once there is room again`() throws
+  {
+    try FileManager.default.createDirectory(
+      atPath: cluster.dataDirectory, withIntermediateDirectories: false)
+    let disk = SmallDisk(directory: cluster.dataDirectory, kibibytes: 16 << 10)
+    try cluster.start(on: disk)
+    try #require(try eventually { try cluster.readyWorkers().count == 2 })
+    let processID = try cluster.runningCoordinator().processID
+    let ballast = disk.path("ballast", seenBy: processID)
+    try fill(ballast, leavingKibibytes: 500)
+    let job = try cluster.submit(origin.pictures(Self.pictureCount))
+    // Either the job ends without some thumbnails, or the journal waits for room.
+    var isEnded = false
+    try #require(
+      try eventually {
+        isEnded = try cluster.status(of: job).state == .finished
+        return try isEnded || cluster.status().trouble != nil
+      })
+    if isEnded { #expect(try cluster.status(of: job).failed > 0) }
+    try FileManager.default.removeItem(atPath: ballast)
+    try expectFull(try cluster.finished(job))
+    try expectAllDone(job, dataDirectory: disk.path("", seenBy: processID))
+  }
+
+  // MARK: - Room
+
+  /// Makes a file that takes what a file system has but for so much.
+  private func fill(_ path: String, leavingKibibytes: Int) throws {
+    let file = try FileIO.create(path)
+    var status = statvfs()
+    try #require(unsafe fstatvfs(file.rawValue, &status) == 0)
+    let freeByteCount = Int(status.f_bavail * status.f_frsize)
+    try #require(freeByteCount > leavingKibibytes << 10)
+    let code = posix_fallocate(file.rawValue, 0, off_t(freeByteCount - leavingKibibytes << 10))
+    try #require(code == 0)
+  }
+
+  /// Lets the processes that run make files of any size.
+  private func liftFileLimit() throws {
+    let coordinator = try cluster.runningCoordinator().processID
+    for processID in [coordinator] + childProcessIDs(of: coordinator) {
+      let run = try ProgramRun(
+        "/usr/bin/prlimit", ["--pid", "\(processID)", "--fsize=unlimited:"],
+        environment: ["PATH": "/usr/bin:/bin"], in: cluster.directory)
+      #expect(try run.wait().exitCode == 0)
+    }
+  }
+
+  // MARK: - Checks
+
+  /// Expects an outcome for every line, and for want of room alone that some have no thumbnail.
+  private func expectFull(_ status: JobStatus) throws {
+    #expect(status.done + status.failed == Self.pictureCount)
+    let codes = Set(try cluster.failures(of: status.job).values)
+    #expect(codes.subtracting([Failure.Code.storeFull.rawValue]) == [])
+    #expect(try cluster.client().status().workers.map(\.deaths) == [0, 0])
+  }
+
+  /// Expects that a retry makes every thumbnail, and that all are in a sound store.
+  private func expectAllDone(_ job: JobID, dataDirectory: String) throws {
+    if try cluster.status(of: job).failed > 0 {
+      #expect(try cluster.imgctl("retry", "\(job)").exitCode == 0)
+    }
+    let status = try cluster.finished(job)
+    #expect(status.done == Self.pictureCount)
+    #expect(status.failed == 0)
+    #expect(try cluster.client().status().workers.map(\.deaths) == [0, 0])
+    let verification = try cluster.imgctl("cache", "verify", "--data-dir", dataDirectory)
+    #expect(verification.exitCode == 0, "\(verification)")
+    let listed = try cluster.imgctl("cache", "ls", "--data-dir", dataDirectory)
+    #expect(listed.lines.count == Self.pictureCount)
+  }
+}

@@ -1,0 +1,90 @@
+import FoundationEssentials
+import ImgWire
+import TestCluster
+import TestOrigin
+import TestPictures
+import Testing
+
+/// Transfers that fail, by what the origin saw.
+@Suite(.timeLimit(.minutes(5)))
+struct RetryTests {
+  private let cluster: Cluster
+  private let origin: TestOrigin
+  private let picture: [UInt8]
+
+  init() throws {
+    cluster = try Cluster(["ATTEMPTS": "3", "BACKOFF": "20ms"])
+    origin = try TestOrigin()
+    picture = try PictureMaker.start().card(index: 1)
+  }
+
+  private func submit(_ paths: [String]) throws -> JobStatus {
+    try cluster.finished(cluster.submit(paths.map { origin.baseURL + $0 }))
+  }
+
+  @Test func `what is busy twice is done at the third attempt`() throws {
+    origin.serve("/a", .statuses([503, 503, 200], body: picture))
+    #expect(try submit(["/a"]).done == 1)
+    #expect(origin.counters("/a").requests == 3)
+  }
+
+  @Test func `a body that breaks off is fetched again`() throws {
+    origin.serve(
+      "/a",
+      .sequence([.body(picture, delivery: .cut(after: picture.count / 2)), .body(picture)]))
+    #expect(try submit(["/a"]).done == 1)
+    #expect(origin.counters("/a").requests == 2)
+  }
+
+  @Test(arguments: [404, 403, 410])
+  func `what is refused for good is asked once`(status: Int) throws {
+    origin.serve("/a", .status(status))
+    let job = try cluster.submit([origin.baseURL + "/a"])
+    #expect(try cluster.finished(job).failed == 1)
+    #expect(origin.counters("/a").requests == 1)
+  }
+
+  @Test func `what stays busy fails after its attempts, and says how many`() throws {
+    origin.serve("/a", .status(503))
+    let job = try cluster.submit([origin.baseURL + "/a"])
+    #expect(try cluster.finished(job).failed == 1)
+    #expect(origin.counters("/a").requests == 3)
+    #expect(try cluster.imgctl("failures", "\(job)").output.contains("the last of 3 attempts"))
+  }
+
+  @Test(arguments: [false, true])
+  func `Retry-After is obeyed in both of its forms`(isDate: Bool) throws {
+    let wish = isDate ? Self.date(inSeconds: 2) : "1"
+    origin.serve("/a", .statuses([429, 200], body: picture, retryAfter: wish))
+    origin.serve("/b", .body(picture))
+    let first = try cluster.submit([origin.baseURL + "/a"])
+    try #require(origin.waitUntil { $0.totals.requests == 1 && $0.totals.inFlight == 0 })
+    try #require(try cluster.waitUntil { $0.transfers == 0 })
+    // The same host: it has to wait as well.
+    let second = try cluster.submit([origin.baseURL + "/b"])
+    #expect(try cluster.status(of: second).done == 0)
+    #expect(try [first, second].map { try cluster.finished($0).done } == [1, 1])
+    #expect(origin.counters("/a").requests == 2)
+    #expect(origin.counters("/b").requests == 1)
+  }
+
+  /// IMF-fixdate (RFC 9110 section 5.6.7).
+  private static func date(inSeconds seconds: Double) -> String {
+    var utc = Calendar(identifier: .gregorian)
+    utc.timeZone = .gmt
+    let fields = utc.dateComponents(
+      [.weekday, .day, .month, .year, .hour, .minute, .second],
+      from: Date(timeIntervalSinceNow: seconds))
+    let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    let months = [
+      "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+    func two(_ number: Int?) -> String {
+      let digits = String(number ?? 0)
+      return digits.count < 2 ? "0" + digits : digits
+    }
+    return "\(days[(fields.weekday ?? 1) - 1]), \(two(fields.day)) "
+      + "\(months[(fields.month ?? 1) - 1]) \(fields.year ?? 0) "
+      + "\(two(fields.hour)):\(two(fields.minute)):\(two(fields.second)) GMT"
+  }
+}
