@@ -135,13 +135,14 @@ package final class SharedStore: Sendable {
   /// Opens what is there, or when that is damaged, a new store in its place. Others who find the
   /// same damage come here one after the other, and the first one has removed it.
   private func openAnew() throws(StoreError) -> ThumbnailStore {
-    let replacement = try StoreReplacement(of: directory)
-    do throws(StoreError) {
-      return try ThumbnailStore(directory: directory, access: access)
-    } catch {
-      guard error.reason == .damaged else { throw error }
-      try replacement.setAside()
-      report(.beganAnew(error))
+    if let replacement = try StoreReplacement(of: directory) {
+      do throws(StoreError) {
+        return try ThumbnailStore(directory: directory, access: access)
+      } catch {
+        guard error.reason == .damaged else { throw error }
+        try replacement.setAside()
+        report(.beganAnew(error))
+      }
     }
     return try ThumbnailStore(directory: directory, access: access)
   }
@@ -187,8 +188,7 @@ package final class SharedStore: Sendable {
 
   /// Takes the files of a store away, unless somebody else has done so.
   private func setAside(_ store: ThumbnailStore, because error: StoreError) throws(StoreError) {
-    let replacement = try StoreReplacement(of: directory)
-    guard !store.isDetached else { return }
+    guard let replacement = try StoreReplacement(of: directory), !store.isDetached else { return }
     try replacement.setAside()
     report(.beganAnew(error))
   }

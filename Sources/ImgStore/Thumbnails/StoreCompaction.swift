@@ -12,9 +12,8 @@ extension ThumbnailStore {
   ///   other failure, the store is as it was.
   func compact() throws(StoreError) -> StoreCompaction {
     let directory = environment.directory
-    let replacement = try StoreReplacement(of: directory)
     // Whoever had the right before may have compacted it.
-    guard !isDetached else {
+    guard let replacement = try StoreReplacement(of: directory), !isDetached else {
       throw StoreError(.replaced, operation: "compacting", path: directory)
     }
     replacement.removeSpare()

@@ -15,17 +15,21 @@ struct StoreReplacement: ~Copyable {
   /// Where a new store is made.
   var spareDirectory: String { Self.spareDirectory(of: directory) }
 
-  /// Waits until nobody else has the right.
+  /// Waits until nobody else has the right; `nil` when there is no directory: another process has
+  /// just taken it away, or a person.
   ///
-  /// - Throws: ``StoreError/Reason/absent`` when there is no directory,
-  ///   ``StoreError/Reason/notPermitted`` when it is another user's: a store that this process made
-  ///   in its place would not be theirs.
-  init(of directory: String) throws(StoreError) {
-    let resolved = try Self.inStore(directory) { () throws(SystemError) in
-      try Directory.resolve(directory)
-    }
-    let isOwn = try Self.inStore(directory) { () throws(SystemError) in
-      try Directory.isOwn(resolved)
+  /// - Throws: ``StoreError/Reason/notPermitted`` when the directory is another user's: a store that
+  ///   this process made in its place would not be theirs.
+  init?(of directory: String) throws(StoreError) {
+    let (resolved, isOwn): (String, Bool)
+    do throws(StoreError) {
+      (resolved, isOwn) = try Self.inStore(directory) { () throws(SystemError) in
+        let resolved = try Directory.resolve(directory)
+        return (resolved, try Directory.isOwn(resolved))
+      }
+    } catch {
+      guard error.reason == .absent else { throw error }
+      return nil
     }
     guard isOwn else {
       throw StoreError(.notPermitted, operation: "replacing another user's store", path: directory)
