@@ -22,22 +22,22 @@ package struct StoreReader: Sendable {
   ///   - moment: when it must not have been expired; `nil` for now.
   ///   - noting: what of it the store's counters note.
   package func thumbnail(
-    for url: ImageURL, variant: Variant, at moment: WallTime? = nil,
+    for name: PictureName, variant: Variant, at moment: WallTime? = nil,
     noting: ThumbnailStore.Noting = .hitOrMiss
   ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
-    try record(ContentKey(url: url, variant: variant), at: moment ?? now, noting: noting)
+    try record(ContentKey(name, variant: variant), at: moment ?? now, noting: noting)
   }
 
   /// The picture as it came and its bytes; `nil` when it is not kept, or expired.
   package func original(
-    of url: ImageURL
+    of name: PictureName
   ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
-    try record(ContentKey(originalOf: url), at: now, noting: .nothing)
+    try record(ContentKey(originalOf: name), at: now, noting: .nothing)
   }
 
   /// Whether the picture is kept as it came.
-  package func hasOriginal(of url: ImageURL) throws(StoreError) -> Bool {
-    try store.current().facts(of: [ContentKey(originalOf: url)], at: now).contains { $0 != nil }
+  package func hasOriginal(of name: PictureName) throws(StoreError) -> Bool {
+    try store.current().facts(of: [ContentKey(originalOf: name)], at: now).contains { $0 != nil }
   }
 
   private func record(

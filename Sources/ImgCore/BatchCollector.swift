@@ -6,6 +6,7 @@ struct BatchCollector {
     let worker: WorkerID
     let variant: Variant
     let keep: Keep
+    let fetch: FetchOptions
     let retention: Retention
     let isUrgent: Bool
     let bypassesStore: Bool
@@ -17,18 +18,19 @@ struct BatchCollector {
   mutating func add(_ granted: Lease.Granted) {
     let group = Group(
       worker: granted.worker, variant: granted.item.key.variant, keep: granted.item.key.keep,
+      fetch: granted.item.key.fetch,
       retention: granted.item.granted, isUrgent: granted.item.urgency.viewer > 0,
       bypassesStore: granted.item.key.bypassesStore)
     if groups[group] == nil { order.append(group) }
     groups[group, default: []].append(
-      Assignment(lease: granted.lease, url: granted.item.key.url.text))
+      Assignment(lease: granted.lease, url: granted.item.url.text))
   }
 
   func messages(_ message: (Batch) -> CoordinatorMessage) -> [Effect] {
     order.flatMap { group in
       Self.framed(groups[group, default: []]).map { items in
         let batch = Batch(
-          variant: group.variant, keep: group.keep, retention: group.retention,
+          variant: group.variant, keep: group.keep, fetch: group.fetch, retention: group.retention,
           isUrgent: group.isUrgent, items: items, bypassesStore: group.bypassesStore)
         return .send(message(batch), to: group.worker)
       }

@@ -12,8 +12,9 @@ extension Scheduler {
     }
     let waiter = Waiter(who: .viewer(viewer), expiry: options.expiry)
     let url = ImageURL(handedIn: picture.attachment.rawValue)
-    let key = WorkItem.Key(url: url, variant: options.variant, keep: options.keep)
-    let item = add(key, waiter, picture: picture)
+    let key = WorkItem.Key(
+      name: PictureName(url), variant: options.variant, keep: options.keep, fetch: .standard)
+    let item = add(key, url, waiter, picture: picture)
     viewers[viewer] = .waiting(name: nil, item.id)
     awaitDecode(item)
   }

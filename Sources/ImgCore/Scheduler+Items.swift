@@ -9,9 +9,9 @@ extension Scheduler {
     _ waiter: Waiter, url: ImageURL, options: RequestOptions, bypassesStore: Bool = false
   ) -> (id: WorkID, isNew: Bool) {
     let key = WorkItem.Key(
-      url: url, variant: options.variant,
+      name: options.fetch.name(of: url), variant: options.variant,
       // Who has the URL has the picture already.
-      keep: url.isLocal ? options.keep.withoutOriginal : options.keep,
+      keep: url.isLocal ? options.keep.withoutOriginal : options.keep, fetch: options.fetch,
       bypassesStore: bypassesStore)
     // Taken out of the dictionary while it changes, so that its list of waiters grows in place.
     if let id = itemsByKey[key], var item = items.removeValue(forKey: id) {
@@ -22,16 +22,16 @@ extension Scheduler {
       if item.urgency != urgency { queue(item) }
       return (id, false)
     }
-    return (add(key, waiter).id, true)
+    return (add(key, url, waiter).id, true)
   }
 
   /// Makes an item for the first that waits.
   mutating func add(
-    _ key: WorkItem.Key, _ waiter: Waiter, picture: HandIn? = nil
+    _ key: WorkItem.Key, _ url: ImageURL, _ waiter: Waiter, picture: HandIn? = nil
   ) -> WorkItem {
     lastItem += 1
     let item = WorkItem(
-      id: WorkID(rawValue: lastItem), key: key, waiter: waiter, picture: picture)
+      id: WorkID(rawValue: lastItem), key: key, url: url, waiter: waiter, picture: picture)
     items[item.id] = item
     itemsByKey[key] = item.id
     count(item.waiters, of: item, by: 1)

@@ -5,7 +5,7 @@ extension Scheduler {
   /// A look-up has missed, or what the item was to ride on is gone: it needs its URL's body. That
   /// of a picture from no origin is at hand.
   mutating func awaitTransfer(_ missed: WorkItem) {
-    guard !missed.key.url.isLocal else { return awaitDecode(missed) }
+    guard !missed.url.isLocal else { return awaitDecode(missed) }
     var item = missed
     let source = joinSource(&item)
     guard park(&item, in: .awaitingTransfer) else { return }
@@ -39,21 +39,21 @@ extension Scheduler {
 
   private mutating func joinSource(_ item: inout WorkItem) -> SourceID {
     if let source = item.source { return source }
-    let id = sourcesByURL[item.key.url] ?? SourceID(rawValue: item.id.rawValue)
+    let id = sourcesByName[item.key.name] ?? SourceID(rawValue: item.id.rawValue)
     item.source = id
-    sourcesByURL[item.key.url] = id
-    sources[id, default: Source(id: id, url: item.key.url)].members.append(item.id)
+    sourcesByName[item.key.name] = id
+    sources[id, default: Source(id: id, name: item.key.name, url: item.url)].members.append(item.id)
     return id
   }
 
   mutating func leaveSource(_ item: WorkItem) {
-    guard let id = item.source, let url = sources[id]?.url else { return }
+    guard let id = item.source, let name = sources[id]?.name else { return }
     sources[id]?.members.removeAll { $0 == item.id }
     queueSource(id)
     guard sources[id]?.members.isEmpty == true else { return }
     backoffs.remove(id)
     sources[id] = nil
-    sourcesByURL[url] = nil
+    sourcesByName[name] = nil
   }
 
   /// Puts a URL where the strongest of the items that wait for it belongs, or has them ride on the

@@ -26,7 +26,7 @@ package struct Scheduler {
   var items: [WorkID: WorkItem] = [:]
   var itemsByKey: [WorkItem.Key: WorkID] = [:]
   var sources: [SourceID: Source] = [:]
-  var sourcesByURL: [ImageURL: SourceID] = [:]
+  var sourcesByName: [PictureName: SourceID] = [:]
   var transfers: [LeaseID: Transfer] = [:]
   /// Items of viewers that wait for their look-up, and items that a dead worker held: before any
   /// list.

@@ -6,6 +6,7 @@ import ImgWire
 struct Fetch {
   let lease: LeaseID
   let url: ImageURL
+  let name: PictureName
   let variant: Variant
   let keep: Keep
   let retention: Retention
@@ -26,6 +27,7 @@ struct Fetch {
   init(_ assignment: Assignment, of batch: Batch) throws(Failure) {
     lease = assignment.lease
     url = try ImageURL(parsing: assignment.url)
+    name = batch.fetch.name(of: url)
     variant = batch.variant
     keep = batch.keep
     retention = batch.retention
@@ -38,6 +40,7 @@ struct Fetch {
     url =
       try picture.url.map { (url) throws(Failure) in try ImageURL(parsing: url) }
       ?? ImageURL(handedIn: picture.lease.rawValue)
+    name = PictureName(url)
     variant = picture.variant
     keep = picture.keep
     retention = picture.retention
@@ -73,7 +76,7 @@ struct Fetch {
     _ rendered: RenderedThumbnail, original: StoredThumbnail?, at now: WallTime
   ) -> NewThumbnail {
     NewThumbnail(
-      key: ContentKey(url: url, variant: variant), url: url.text, thumbnail: rendered.thumbnail,
+      key: ContentKey(name, variant: variant), url: name.recordText, thumbnail: rendered.thumbnail,
       sourceFormat: rendered.source.format, sourceWidth: rendered.source.width,
       sourceHeight: rendered.source.height,
       sourceByteCount: original?.sourceByteCount ?? Int64(sourceByteCount),
@@ -84,7 +87,7 @@ struct Fetch {
   /// The body's record.
   func original(_ body: [UInt8], of source: SourceFacts) -> NewThumbnail {
     NewThumbnail(
-      key: ContentKey(originalOf: url), url: url.text,
+      key: ContentKey(originalOf: name), url: name.recordText,
       thumbnail: Self.original(of: source, byteCount: body.count), sourceFormat: source.format,
       sourceWidth: source.width, sourceHeight: source.height,
       sourceByteCount: Int64(sourceByteCount), retention: retention, bytes: body)

@@ -1,6 +1,6 @@
 import ImgWire
 
-/// One transfer of a URL and the leases that it serves. Its body comes in once; each lease gets a
+/// One transfer of a picture and the leases that it serves. Its body comes in once; each lease gets a
 /// decode of its own from it.
 ///
 ///     receiving ── the body is in ──► decoding ── the last decode is over ──► over
@@ -24,7 +24,7 @@ struct SharedTransfer {
     let bytesFetched: Int
   }
 
-  let url: String
+  let name: PictureName
   /// Those whose decode is not over, in the order they joined; never empty before the end.
   private(set) var leases: [LeaseID]
   /// `nil` while it comes in.
@@ -33,8 +33,8 @@ struct SharedTransfer {
   private var isKept = false
 
   /// - Parameter lease: the lease that begins the transfer.
-  init(url: String, begunBy lease: LeaseID) {
-    self.url = url
+  init(name: PictureName, begunBy lease: LeaseID) {
+    self.name = name
     leases = [lease]
   }
 

@@ -1,7 +1,7 @@
 import ImgWire
 
 /// The transfers whose bodies this worker receives or holds, and which lease is on which: single
-/// flight by URL. It decides and does nothing itself: the worker tells it what happened, and
+/// flight by name. It decides and does nothing itself: the worker tells it what happened, and
 /// carries out the answer.
 ///
 /// A transfer is named by the lease that began it, also after that lease has left.
@@ -12,7 +12,7 @@ struct SharedTransfers {
     case receiving
     /// The body is held: the lease can be decoded.
     case holding(SharedTransfer.Share)
-    /// There is no body of the URL, nor will there be.
+    /// There is no body of the name, nor will there be.
     case gone
   }
 
@@ -29,18 +29,18 @@ struct SharedTransfers {
   private var transfers: [LeaseID: SharedTransfer] = [:]
   private var transferOfLease: [LeaseID: LeaseID] = [:]
   /// The newest last.
-  private var transfersOfURL: [String: [LeaseID]] = [:]
+  private var transfersOfName: [PictureName: [LeaseID]] = [:]
 
   /// Puts a lease on a transfer of its own.
-  mutating func begin(_ lease: LeaseID, url: String) {
-    transfers[lease] = SharedTransfer(url: url, begunBy: lease)
+  mutating func begin(_ lease: LeaseID, name: PictureName) {
+    transfers[lease] = SharedTransfer(name: name, begunBy: lease)
     transferOfLease[lease] = lease
-    transfersOfURL[url, default: []].append(lease)
+    transfersOfName[name, default: []].append(lease)
   }
 
-  /// Puts a lease on the newest transfer of the URL.
-  mutating func ride(_ lease: LeaseID, url: String) -> Ride {
-    guard let id = transfersOfURL[url]?.last else { return .gone }
+  /// Puts a lease on the newest transfer of the name.
+  mutating func ride(_ lease: LeaseID, name: PictureName) -> Ride {
+    guard let id = transfersOfName[name]?.last else { return .gone }
     transferOfLease[lease] = id
     return transfers[id]?.join(lease).map(Ride.holding) ?? .receiving
   }
@@ -89,12 +89,12 @@ struct SharedTransfers {
     return remove(id)?.body?.heldByteCount
   }
 
-  /// From now on nobody joins the transfer; older ones of its URL stay.
+  /// From now on nobody joins the transfer; older ones of its name stay.
   @discardableResult
   private mutating func remove(_ id: LeaseID) -> SharedTransfer? {
     guard let transfer = transfers.removeValue(forKey: id) else { return nil }
-    let others = transfersOfURL[transfer.url]?.filter { $0 != id } ?? []
-    transfersOfURL[transfer.url] = others.isEmpty ? nil : others
+    let others = transfersOfName[transfer.name]?.filter { $0 != id } ?? []
+    transfersOfName[transfer.name] = others.isEmpty ? nil : others
     return transfer
   }
 }

@@ -10,18 +10,18 @@ extension Worker {
   ///   so that whoever is answered finds it kept as asked for.
   func lookUp(_ batch: Batch) -> LookupResults? {
     let now = wallTime
-    var wanted: [(lease: LeaseID, url: ImageURL)] = []
+    var wanted: [(lease: LeaseID, name: PictureName)] = []
     var misses: [LeaseID] = []
     var accesses: [ThumbnailAccess] = []
     for item in batch.items {
       if let url = try? ImageURL(parsing: item.url) {
-        wanted.append((item.lease, url))
+        wanted.append((item.lease, batch.fetch.name(of: url)))
       } else {
         misses.append(item.lease)
       }
     }
-    let thumbnails = storedThumbnails(of: wanted.map(\.url), batch, at: now)
-    let originals = storedOriginals(of: wanted.map(\.url), found: thumbnails, batch, at: now)
+    let thumbnails = storedThumbnails(of: wanted.map(\.name), batch, at: now)
+    let originals = storedOriginals(of: wanted.map(\.name), found: thumbnails, batch, at: now)
     var hits: [LookupResults.Hit] = []
     var decodable: [LeaseID] = []
     for (index, (lease, _)) in wanted.enumerated() {
@@ -77,10 +77,10 @@ extension Worker {
 
   /// The thumbnails in the variant, from one snapshot; `nil` where there is none.
   private func storedThumbnails(
-    of urls: [ImageURL], _ batch: Batch, at now: WallTime
+    of names: [PictureName], _ batch: Batch, at now: WallTime
   ) -> [StoredThumbnail?] {
-    guard batch.keep != .original else { return urls.map { _ in nil } }
-    let keys = urls.map { ContentKey(url: $0, variant: batch.variant) }
+    guard batch.keep != .original else { return names.map { _ in nil } }
+    let keys = names.map { ContentKey($0, variant: batch.variant) }
     // A store that cannot be read is a store without the records: the URLs are fetched.
     let found = (try? store.current().lookup(keys, at: now)) ?? keys.map { _ in .miss }
     return zip(keys, found).map { key, found in
@@ -96,20 +96,20 @@ extension Worker {
 
   /// The originals of those for which they matter; `nil` where there is none.
   private func storedOriginals(
-    of urls: [ImageURL], found thumbnails: [StoredThumbnail?], _ batch: Batch, at now: WallTime
+    of names: [PictureName], found thumbnails: [StoredThumbnail?], _ batch: Batch, at now: WallTime
   ) -> [StoredThumbnail?] {
-    let asked = urls.indices.filter { batch.keep.includesOriginal || thumbnails[$0] == nil }
-    var originals: [StoredThumbnail?] = urls.map { _ in nil }
+    let asked = names.indices.filter { batch.keep.includesOriginal || thumbnails[$0] == nil }
+    var originals: [StoredThumbnail?] = names.map { _ in nil }
     guard !asked.isEmpty else { return originals }
-    let keys = asked.map { ContentKey(originalOf: urls[$0]) }
+    let keys = asked.map { ContentKey(originalOf: names[$0]) }
     let found = (try? store.current().facts(of: keys, at: now)) ?? []
     for (index, original) in zip(asked, found) { originals[index] = original }
     return originals
   }
 
-  /// Whether a thumbnail of the URL can be made from the store.
-  func hasOriginal(of url: ImageURL) -> Bool {
-    let found = try? store.current().facts(of: [ContentKey(originalOf: url)], at: wallTime)
+  /// Whether a thumbnail of the picture can be made from the store.
+  func hasOriginal(of name: PictureName) -> Bool {
+    let found = try? store.current().facts(of: [ContentKey(originalOf: name)], at: wallTime)
     return found?.contains { $0 != nil } ?? false
   }
 

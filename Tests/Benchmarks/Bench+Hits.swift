@@ -28,7 +28,7 @@ extension Bench {
     for start in stride(from: 0, to: urls.count, by: group) {
       let thumbnails = urls[start..<min(start + group, urls.count)].map { url in
         NewThumbnail(
-          key: ContentKey(url: url, variant: .standard), url: url.text,
+          key: ContentKey(PictureName(url), variant: .standard), url: url.text,
           thumbnail: rendered.thumbnail, sourceFormat: rendered.source.format,
           sourceWidth: rendered.source.width, sourceHeight: rendered.source.height,
           sourceByteCount: 100_000,
@@ -74,7 +74,7 @@ extension Bench {
         })
       read.add(
         try Self.microseconds {
-          guard try reader.thumbnail(for: url, variant: .standard) != nil else {
+          guard try reader.thumbnail(for: PictureName(url), variant: .standard) != nil else {
             throw BenchError("\(url.text) is not stored")
           }
         })

@@ -23,7 +23,7 @@ struct StoreContent {
   }
 
   func key(_ number: Int) throws -> ContentKey {
-    ContentKey(url: try ImageURL(parsing: Self.url(number)), variant: .standard)
+    ContentKey(PictureName(try ImageURL(parsing: Self.url(number))), variant: .standard)
   }
 
   /// - Parameter byteCount: bytes of the picture; `nil` for the usual number of them.

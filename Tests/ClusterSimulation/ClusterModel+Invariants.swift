@@ -148,7 +148,7 @@ extension ClusterModel {
   private func checkSources(after event: Event) {
     for source in scheduler.sources.values {
       check(!source.members.isEmpty, "a source of nothing", event)
-      check(scheduler.sourcesByURL[source.url] == source.id, "a source that is not found", event)
+      check(scheduler.sourcesByName[source.name] == source.id, "a source that is not found", event)
       check(
         source.members.allSatisfy { scheduler.items[$0]?.source == source.id },
         "a source with a stranger", event)
@@ -156,7 +156,7 @@ extension ClusterModel {
         source.joinable.map { scheduler.transfers[$0]?.source == source.id } ?? true,
         "what can be joined is no transfer", event)
     }
-    check(scheduler.sourcesByURL.count == scheduler.sources.count, "a source too many", event)
+    check(scheduler.sourcesByName.count == scheduler.sources.count, "a source too many", event)
     for (id, transfer) in scheduler.transfers {
       check(!transfer.leases.isEmpty, "a transfer for no lease", event)
       check(
@@ -211,7 +211,7 @@ extension ClusterModel {
         let waiting = scheduler.waitingItems(of: source).filter(hasNotGrown).map(\.urgency).min()
         check(
           waiting.map { item.urgency < $0 } ?? true,
-          "\(item.key.url.text) begins out of turn: \(item.urgency) before \(source.url.text) "
+          "\(item.url.text) begins out of turn: \(item.urgency) before \(source.url.text) "
             + "\(String(describing: waiting))",
           event)
       }

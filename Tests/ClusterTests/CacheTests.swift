@@ -245,12 +245,12 @@ struct CacheTests {
     #expect(try cluster.run(origin.pictures(2)).done == 2)
     let reader = try #require(try StoreReader(directory: cluster.storeDirectory))
     let url = try ImageURL(parsing: origin.pictures(3)[2])
-    #expect(try reader.thumbnail(for: url, variant: .standard) == nil)
+    #expect(try reader.thumbnail(for: PictureName(url), variant: .standard) == nil)
     #expect(try cluster.imgctl("cache", "compact").exitCode == 0)
     #expect(try cluster.run(origin.pictures(3)).done == 3)
-    #expect(try reader.thumbnail(for: url, variant: .standard) != nil)
+    #expect(try reader.thumbnail(for: PictureName(url), variant: .standard) != nil)
     try FileManager.default.removeItem(atPath: cluster.storeDirectory)
-    #expect(try reader.thumbnail(for: url, variant: .standard) == nil)
+    #expect(try reader.thumbnail(for: PictureName(url), variant: .standard) == nil)
   }
 
   @Test func `a store that is cut off while the cluster runs begins anew, and the log says so`()

@@ -174,7 +174,7 @@ struct ExpiryRowTests {
     try store.put(
       [
         NewThumbnail(
-          key: ContentKey(url: url, variant: .standard), url: url.text,
+          key: ContentKey(PictureName(url), variant: .standard), url: url.text,
           thumbnail: Thumbnail(format: .jpeg, width: 1, height: 1, byteCount: bytes.count),
           sourceFormat: .jpeg, sourceWidth: 1, sourceHeight: 1, sourceByteCount: 3,
           retention: hour, bytes: bytes)

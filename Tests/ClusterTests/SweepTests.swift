@@ -17,7 +17,7 @@ struct SweepTests {
     let thumbnails = try numbers.map { number in
       let url = try ImageURL(parsing: "http://example.org/\(number).jpg")
       return NewThumbnail(
-        key: ContentKey(url: url, variant: .standard), url: url.text,
+        key: ContentKey(PictureName(url), variant: .standard), url: url.text,
         thumbnail: Thumbnail(format: .jpeg, width: 64, height: 48, byteCount: 200),
         sourceFormat: .jpeg, sourceWidth: 640, sourceHeight: 480, sourceByteCount: 10_000,
         retention: Retention(until: moment), bytes: [UInt8](repeating: 7, count: 200))

@@ -139,7 +139,7 @@ extension StageTests {
     }
 
     private var item: WorkItem? {
-      cluster.scheduler.items.values.first { $0.key.url.text == url }
+      cluster.scheduler.items.values.first { $0.url.text == url }
     }
 
     var state: After {

@@ -15,20 +15,20 @@ struct ContentKeyTests {
   /// Python's `hashlib.blake2b(digest_size=32)`.
   @Test func `a key is the BLAKE2b hash of domain, URL, NUL and variant`() {
     #expect(
-      ContentKey(url: url, variant: .standard).description
+      ContentKey(PictureName(url), variant: .standard).description
         == "cc16bddb28c63b7686801d3074ea57c8aab7e4adf63fb3a2fa99f6c5ba979e2f")
   }
 
   @Test func `another URL or another variant is another key`() throws {
-    let key = ContentKey(url: url, variant: .standard)
+    let key = ContentKey(PictureName(url), variant: .standard)
     let other = try ImageURL(parsing: "https://example.org/b.jpg")
-    #expect(ContentKey(url: other, variant: .standard) != key)
-    #expect(ContentKey(url: url, variant: try Variant(width: 256, height: 255)) != key)
-    #expect(ContentKey(url: url, variant: .standard) == key)
+    #expect(ContentKey(PictureName(other), variant: .standard) != key)
+    #expect(ContentKey(PictureName(url), variant: try Variant(width: 256, height: 255)) != key)
+    #expect(ContentKey(PictureName(url), variant: .standard) == key)
   }
 
   @Test func `a key survives the way through its bytes`() {
-    let key = ContentKey(url: url, variant: .standard)
+    let key = ContentKey(PictureName(url), variant: .standard)
     let bytes = key.bytes
     let read = ContentKey(bytes.span)
     #expect(read == key)

@@ -15,7 +15,7 @@ extension ContentKey {
   /// The key of the picture with this number.
   init(picture number: Int) throws {
     self.init(
-      url: try ImageURL(parsing: "https://example.org/\(number).jpg"), variant: .standard)
+      PictureName(try ImageURL(parsing: "https://example.org/\(number).jpg")), variant: .standard)
   }
 }
 

@@ -88,7 +88,7 @@ import Testing
     #expect(said.outcomes[1]?.width == (keep == .original ? 320 : 256))
     #expect(try entryCount(worker) == count)
     guard keep.includesOriginal else { return }
-    let key = ContentKey(originalOf: try ImageURL(parsing: Self.url))
+    let key = ContentKey(originalOf: PictureName(try ImageURL(parsing: Self.url)))
     let stored = try worker.store.current().withThumbnail(key, at: worker.now) { _, bytes in
       bytes.indices.map { bytes[$0] }
     }

@@ -56,7 +56,7 @@ import Testing
     origin.release("/a")
     #expect(try worker.messages(untilEnded: 2).outcomes.count == 2)
     #expect(try entryCount() == 3)
-    let key = ContentKey(originalOf: url)
+    let key = ContentKey(originalOf: PictureName(url))
     let stored = try worker.store.current().withThumbnail(key, at: worker.now) { facts, bytes in
       (facts: facts, bytes: bytes.indices.map { bytes[$0] })
     }

@@ -125,7 +125,8 @@ final class RunningWorker {
   func keepOriginal(of url: ImageURL, _ bytes: [UInt8]) throws {
     let facts = Thumbnail(format: .jpeg, width: 1, height: 1, byteCount: bytes.count)
     let new = NewThumbnail(
-      key: ContentKey(originalOf: url), url: url.text, thumbnail: facts, sourceFormat: .jpeg,
+      key: ContentKey(originalOf: PictureName(url)), url: url.text, thumbnail: facts,
+      sourceFormat: .jpeg,
       sourceWidth: 1, sourceHeight: 1, sourceByteCount: Int64(bytes.count),
       retention: Retention(afterMilliseconds: 60_000), bytes: bytes)
     try store.current().put([new], at: now)

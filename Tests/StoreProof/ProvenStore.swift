@@ -168,7 +168,7 @@ package final class ProvenStore: Sendable {
     guard let url = try? ImageURL(parsing: "\(urlPrefix)\(number)") else {
       preconditionFailure("a number makes a URL")
     }
-    return ContentKey(url: url, variant: .standard)
+    return ContentKey(PictureName(url), variant: .standard)
   }
 
   private static func thumbnail(_ picture: Picture) -> NewThumbnail {

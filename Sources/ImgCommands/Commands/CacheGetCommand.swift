@@ -36,7 +36,9 @@ package struct CacheGetCommand: Command {
   package func run(in context: CommandContext) throws -> ExitCode {
     try picture.check(for: Self.description.name)
     let url = try ImageURL(parsing: url)
-    guard let found = try context.storeReader()?.thumbnail(for: url, variant: variant) else {
+    guard
+      let found = try context.storeReader()?.thumbnail(for: PictureName(url), variant: variant)
+    else {
       context.note(
         "imgctl: the store has no such thumbnail of \(HumanText.printable(url.text)); imgctl get "
           + "fetches it\n")

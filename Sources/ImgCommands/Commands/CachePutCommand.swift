@@ -71,8 +71,8 @@ package struct CachePutCommand: Command {
     let reader = try StoreReader(directory: client.storeDirectory)
     let stored =
       options.keep == .original
-      ? try reader?.original(of: url)
-      : try reader?.thumbnail(for: url, variant: options.variant, at: asked)
+      ? try reader?.original(of: PictureName(url))
+      : try reader?.thumbnail(for: PictureName(url), variant: options.variant, at: asked)
     guard let stored else { throw Failure.isGone }
     return stored.facts
   }

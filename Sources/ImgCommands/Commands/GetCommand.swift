@@ -152,7 +152,7 @@ package struct GetCommand: Command {
     // However short its life was to be, it is what was asked for.
     guard
       let made = try reader?.thumbnail(
-        for: url, variant: options.variant, at: asked, noting: .nothing)
+        for: options.fetch.name(of: url), variant: options.variant, at: asked, noting: .nothing)
     else {
       throw Failure.isGone
     }
@@ -171,10 +171,11 @@ package struct GetCommand: Command {
   ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
     do throws(StoreError) {
       guard let reader = try context.storeReader() else { return nil }
-      if keepsOriginal(of: url), try !reader.hasOriginal(of: url) { return nil }
+      let name = options.fetch.name(of: url)
+      if keepsOriginal(of: url), try !reader.hasOriginal(of: name) { return nil }
       guard
         let found = try reader.thumbnail(
-          for: url, variant: options.variant, noting: .hitOnly),
+          for: name, variant: options.variant, noting: .hitOnly),
         found.facts.extended(by: leastWish, at: context.now) == nil
       else { return nil }
       return found

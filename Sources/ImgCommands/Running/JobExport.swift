@@ -13,6 +13,7 @@ final class JobExport {
   private let directory: String
   private let variant: Variant
   let keep: Keep
+  private let fetch: FetchOptions
   private let reader: StoreReader?
   private let manifestFile: OwnedDescriptor
   private let manifest: Output
@@ -27,6 +28,7 @@ final class JobExport {
     self.directory = directory
     variant = job.variant
     keep = job.keep
+    fetch = job.fetch
     self.reader = reader
     try Directory.create(directory)
     manifestFile = try FileIO.create("\(directory)/\(Self.manifestName)")
@@ -56,10 +58,10 @@ final class JobExport {
   private func stored(
     _ entry: ResultsPage.Entry
   ) throws -> (facts: StoredThumbnail, bytes: [UInt8])? {
-    let url = try ImageURL(parsing: entry.url)
+    let name = fetch.name(of: try ImageURL(parsing: entry.url))
     return keep == .original
-      ? try reader?.original(of: url)
-      : try reader?.thumbnail(for: url, variant: variant, noting: .nothing)
+      ? try reader?.original(of: name)
+      : try reader?.thumbnail(for: name, variant: variant, noting: .nothing)
   }
 
   /// The line's number, so that names are unique, sort like the list and need no escaping.

@@ -9,6 +9,7 @@ struct SourceID: Hashable {
 /// them. Lives as long as one of its items.
 struct Source {
   let id: SourceID
+  let name: PictureName
   let url: ImageURL
   /// Its items, in the order in which they came.
   var members: [WorkID] = []

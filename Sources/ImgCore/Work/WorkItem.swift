@@ -10,9 +10,10 @@ struct WorkID: Hashable {
 struct WorkItem {
   /// Requests with equal keys share one item.
   struct Key: Hashable {
-    let url: ImageURL
+    let name: PictureName
     let variant: Variant
     let keep: Keep
+    let fetch: FetchOptions
     /// Whether it is fetched without a look-up and handed over without being stored: then nobody
     /// shares it who wants it from the store, or in it.
     var bypassesStore = false
@@ -38,6 +39,7 @@ struct WorkItem {
 
   let id: WorkID
   let key: Key
+  let url: ImageURL
   /// See ``RendezvousHash/digest(_:)``.
   let digest: UInt64
   /// What was handed in; then nothing is looked up or fetched, and nobody joins.
@@ -57,16 +59,17 @@ struct WorkItem {
   /// Viewers that left or moved on while a result was on its way.
   var departedViewerCount = 0
 
-  init(id: WorkID, key: Key, waiter: Waiter, picture: HandIn? = nil) {
+  init(id: WorkID, key: Key, url: ImageURL, waiter: Waiter, picture: HandIn? = nil) {
     self.id = id
     self.key = key
+    self.url = url
     self.picture = picture
     waiters = [waiter]
     urgency = Urgency(of: waiter, item: id)
-    digest = RendezvousHash.digest(key.url.text)
+    digest = RendezvousHash.digest(key.name.text)
   }
 
-  var host: String { key.url.host }
+  var host: String { url.host }
 
   /// The jobs that wait for it.
   var jobs: [JobID] { Set(waiters.compactMap(\.job)).sorted() }

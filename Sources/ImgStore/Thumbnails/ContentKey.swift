@@ -20,25 +20,33 @@ package struct ContentKey: Hashable, Sendable {
   private enum Domain {
     static let thumbnail = "imgctl thumbnail 1:"
     static let original = "imgctl original 1:"
+    static let headers = "imgctl headers 1:"
   }
 
   /// libsodium picks its implementation here, once (`sodium_init` may be called again and from any
   /// thread; it returns -1 when the machine gives no randomness).
   private static let isLibraryReady = sodium_init() >= 0
 
-  package init(url: ImageURL, variant: Variant) {
-    // NUL never occurs in a URL, so no URL and variant run together into another pair's text.
-    self.init(hashing: "\(Domain.thumbnail)\(url.text)\0\(variant.canonicalText)")
+  package init(_ name: PictureName, variant: Variant) {
+    // NUL never occurs in a URL, so no name and variant run together into another pair's text.
+    self.init(
+      hashing: "\(Domain.thumbnail)\(name.recordText)\0\(variant.canonicalText)")
   }
 
   /// Of the picture as it came.
-  package init(originalOf url: ImageURL) {
-    self.init(originalOf: url.text)
+  package init(originalOf name: PictureName) {
+    self.init(originalOfRecord: name.recordText)
   }
 
-  /// - Parameter url: in the spelling of ``ImageURL/text``.
-  init(originalOf url: String) {
-    self.init(hashing: "\(Domain.original)\(url)")
+  /// - Parameter text: see ``PictureName/recordText``.
+  init(originalOfRecord text: String) {
+    self.init(hashing: "\(Domain.original)\(text)")
+  }
+
+  fileprivate init(hashing headers: [HeaderField]) {
+    // Neither a name nor a value holds NUL (RFC 9110 section 5.5).
+    self.init(
+      hashing: Domain.headers + headers.map { "\($0.name)\0\($0.value)\0" }.joined())
   }
 
   private init(hashing text: String) {
@@ -75,6 +83,14 @@ package struct ContentKey: Hashable, Sendable {
     return try unsafe withUnsafeBytes(of: words) { memory throws(Failure) in
       try body(unsafe memory.bindMemory(to: UInt8.self).span)
     }
+  }
+}
+
+extension PictureName {
+  /// What its records say that they are of: the URL and, behind a space, which no URL holds, a hash
+  /// of the header fields, if there are any. The fields themselves may be secrets.
+  package var recordText: String {
+    headers.isEmpty ? text : "\(text) \(ContentKey(hashing: headers))"
   }
 }
 

@@ -18,7 +18,7 @@ package struct StoredThumbnail: Hashable, Sendable {
   /// Bytes of the body that the origin sent.
   package let sourceByteCount: Int64
 
-  package var isOriginal: Bool { key == ContentKey(originalOf: url) }
+  package var isOriginal: Bool { key == ContentKey(originalOfRecord: url) }
 
   func isExpired(at now: WallTime) -> Bool {
     expiresAt <= now

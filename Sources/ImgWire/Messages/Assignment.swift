@@ -14,6 +14,7 @@ package struct Assignment: Hashable, Sendable, Codable {
 package struct Batch: Hashable, Sendable, Codable {
   package let variant: Variant
   package let keep: Keep
+  package let fetch: FetchOptions
   /// How long it is to be kept. In a look-up it is asked of those that are found, which are kept for
   /// longer where it is longer, before the look-up is answered.
   package let retention: Retention
@@ -25,11 +26,12 @@ package struct Batch: Hashable, Sendable, Codable {
   package let bypassesStore: Bool
 
   package init(
-    variant: Variant, keep: Keep, retention: Retention, isUrgent: Bool, items: [Assignment],
-    bypassesStore: Bool = false
+    variant: Variant, keep: Keep, fetch: FetchOptions = .standard, retention: Retention,
+    isUrgent: Bool, items: [Assignment], bypassesStore: Bool = false
   ) {
     self.variant = variant
     self.keep = keep
+    self.fetch = fetch
     self.retention = retention
     self.isUrgent = isUrgent
     self.items = items
@@ -37,7 +39,7 @@ package struct Batch: Hashable, Sendable, Codable {
   }
 
   private enum CodingKeys: String, CodingKey {
-    case variant, keep, retention
+    case variant, keep, fetch, retention
     case isUrgent = "urgent"
     case items
     case bypassesStore = "no_cache"

@@ -19,6 +19,7 @@ package struct JobStatus: Hashable, Sendable, Codable {
   package let state: State
   package let variant: Variant
   package let keep: Keep
+  package let fetch: FetchOptions
   package let priority: Int
   package let order: LineOrder
   /// The end of its delay, before which nothing of it begins; `nil` where there was none.
@@ -51,6 +52,7 @@ package struct JobStatus: Hashable, Sendable, Codable {
     name = record.name
     variant = record.options.variant
     keep = record.options.keep
+    fetch = record.options.fetch
     priority = record.options.priority
     order = record.order
     notBefore = record.options.delayMilliseconds > 0 ? record.notBefore : nil
@@ -90,7 +92,7 @@ package struct JobStatus: Hashable, Sendable, Codable {
   package var hasEnded: Bool { state == .finished || state == .cancelled }
 
   private enum CodingKeys: String, CodingKey {
-    case job, name, state, variant, keep, priority, order, total, done, failed, retryable
+    case job, name, state, variant, keep, fetch, priority, order, total, done, failed, retryable
     case cancelled, queued, running
     case notBefore = "not_before"
     case fromCache = "from_cache"

@@ -11,6 +11,7 @@ package struct RequestOptions: Hashable, Sendable, Codable {
   /// How long to wait before anything is looked up or fetched, from the request on.
   package let delayMilliseconds: Int64
   package let keep: Keep
+  package let fetch: FetchOptions
 
   package static let priorityRange = -2...2
   /// The longest is a century: longer than anything that is kept, and far from overflow in any
@@ -22,7 +23,7 @@ package struct RequestOptions: Hashable, Sendable, Codable {
   /// - Precondition: the numbers are in their ranges.
   package init(
     variant: Variant, expiry: Expiry = .standard, priority: Int = 0, delayMilliseconds: Int64 = 0,
-    keep: Keep = .thumbnail
+    keep: Keep = .thumbnail, fetch: FetchOptions = .standard
   ) {
     precondition(Self.priorityRange.contains(priority), "a priority is from -2 to 2")
     precondition(
@@ -35,6 +36,7 @@ package struct RequestOptions: Hashable, Sendable, Codable {
     self.priority = priority
     self.delayMilliseconds = delayMilliseconds
     self.keep = keep
+    self.fetch = fetch
   }
 
   package var expiry: Expiry {
@@ -51,7 +53,7 @@ package struct RequestOptions: Hashable, Sendable, Codable {
     case isExpirySliding = "expire_on_access"
     case priority
     case delayMilliseconds = "delay_ms"
-    case keep
+    case keep, fetch
   }
 
   /// Decodes with the initialiser's conditions as errors.
@@ -71,7 +73,8 @@ package struct RequestOptions: Hashable, Sendable, Codable {
       variant: try container.decode(Variant.self, forKey: .variant),
       expiry: try Self.expiry(in: container), priority: priority, delayMilliseconds: delay,
       // Jobs of journals from before there was a choice.
-      keep: try container.decodeIfPresent(Keep.self, forKey: .keep) ?? .thumbnail)
+      keep: try container.decodeIfPresent(Keep.self, forKey: .keep) ?? .thumbnail,
+      fetch: try container.decodeIfPresent(FetchOptions.self, forKey: .fetch) ?? .standard)
   }
 
   /// Jobs that were journaled before there were dates and sliding name neither.

@@ -1,0 +1,109 @@
+import ImgDecode
+import ImgFetch
+import ImgStore
+import ImgSystem
+import ImgTransport
+import ImgWire
+
+/// From a decoded picture to the store, and from there to the result.
+extension Worker {
+  /// The picture is decoded.
+  func settle(_ decode: DecodeResult) {
+    var isBodyInUse = false
+    switch decode.end {
+    case .decoded(let rendered, let original, let handedIn):
+      isBodyInUse = keep(
+        rendered, original: original, handedIn: handedIn, lease: decode.lease)
+    case .failed(let failure): end(decode.lease, with: .failed(failure))
+    case .cancelled: end(decode.lease, with: .cancelled)
+    case .gone: lose(decode.lease)
+    }
+    if !isBodyInUse { releaseBody(of: decode.lease) }
+  }
+
+  /// Hands the store what is to be kept.
+  ///
+  /// - Returns: whether the body is among it.
+  private func keep(
+    _ rendered: RenderedThumbnail, original: StoredThumbnail?, handedIn: [UInt8]?, lease: LeaseID
+  ) -> Bool {
+    guard let fetch = fetches[lease] else { return false }
+    guard !fetch.cancellation.isSet else {
+      end(lease, with: .cancelled)
+      return false
+    }
+    let thumbnail = fetch.thumbnail(rendered, original: original, at: wallTime)
+    guard fetch.keep != .none, !fetch.bypassesStore else {
+      handOver(thumbnail, of: fetch, refused: nil)
+      return false
+    }
+    let body = handedIn ?? keptBody(of: fetch)
+    var kept = fetch.keep.includesThumbnail ? [thumbnail] : []
+    if let body { kept.append(fetch.original(body, of: rendered.source)) }
+    let outcome = fetch.outcome(of: rendered, original: original)
+    if kept.isEmpty {
+      end(lease, with: outcome)
+    } else {
+      fetches[lease]?.outcome = outcome
+      storeThread.put(StorePut(lease: lease, kept: kept, thumbnail: thumbnail))
+    }
+    return body != nil
+  }
+
+  /// The body that the lease is to keep; `nil` when it keeps none, or the store has it.
+  private func keptBody(of fetch: Fetch) -> [UInt8]? {
+    guard fetch.keep.includesOriginal else { return nil }
+    if let body = transfers.unkeptBody(of: fetch.lease) { return body.bytes }
+    // It is kept for as long as either wants.
+    storeThread.extend([
+      ThumbnailAccess(
+        key: ContentKey(originalOf: fetch.name), retention: fetch.retention, at: wallTime)
+    ])
+    return nil
+  }
+
+  private func releaseBody(of lease: LeaseID) {
+    if let byteCount = transfers.release(lease) { pool.releaseBody(byteCount: byteCount) }
+  }
+
+  /// What is to be kept is in the store, or cannot be.
+  func settle(_ write: StoreResult) {
+    defer { releaseBody(of: write.lease) }
+    guard let fetch = fetches[write.lease] else { return }
+    switch write.ending {
+    case .refused(let thumbnail, let refusal):
+      handOver(thumbnail, of: fetch, refused: refusal)
+    case .stored:
+      if fetch.keep.includesOriginal { transfers.noteKept(by: write.lease) }
+      fetch.outcome.map { end(write.lease, with: $0) }
+    }
+  }
+
+  private func handOver(
+    _ thumbnail: NewThumbnail, of fetch: Fetch, refused refusal: StoreRefusal?
+  ) {
+    handovers.append(
+      Handover(
+        lease: fetch.lease, thumbnail: thumbnail, bytesFetched: fetch.bytesFetched,
+        refusal: refusal))
+  }
+
+  /// Sends what is not in the store, as far as the coordinator keeps up with the files.
+  func handOver() throws(ChannelError) {
+    var count = 0
+    for handover in handovers {
+      guard channel.takesFile else { break }
+      count += 1
+      let file: MemoryFile
+      do throws(SystemError) {
+        file = try MemoryFile(containing: handover.thumbnail.bytes)
+      } catch {
+        end(handover.lease, with: handover.outcome(becauseOf: error))
+        continue
+      }
+      fetches[handover.lease] = nil
+      try channel.send(handover.message, with: file)
+    }
+    handovers.removeFirst(count)
+  }
+}
