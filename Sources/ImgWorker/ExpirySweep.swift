@@ -22,11 +22,11 @@ struct ExpirySweep {
   }
 
   /// Removes a batch. When there is nothing to remove it costs a look-up, and no other writer waits.
-  mutating func removeBatch(from store: SharedStore) {
-    guard let moment else { return }
+  mutating func removeBatchIfDue(from store: SharedStore, at now: ContinuousClock.Instant) {
+    guard let moment, let nextBatch, nextBatch <= now else { return }
     // A store that cannot be changed now, for want of room or whatever, is swept another time.
     if (try? removeBatch(from: store, expiredAt: moment)) ?? false {
-      nextBatch = .now + Self.pause
+      self.nextBatch = .now + Self.pause
     } else {
       self = ExpirySweep()
     }

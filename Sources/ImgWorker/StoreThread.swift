@@ -25,9 +25,10 @@ struct StoreThread {
     ) { queue in
       var sweep = ExpirySweep()
       while let writes = queue.take(upTo: Self.groupMaximum, until: sweep.nextBatch) {
-        if writes.isEmpty { sweep.removeBatch(from: store) }
         for case .sweep(let moment) in writes { sweep.begin(at: moment) }
         Self.carryOut(writes, in: store, results: results, answers: answers)
+        // Also while there is always something to write.
+        sweep.removeBatchIfDue(from: store, at: .now)
       }
     }
   }
@@ -58,9 +59,9 @@ struct StoreThread {
     _ = thread.queue.push(write)
   }
 
-  /// Removes what has expired at `moment`, in pauses of all else, see ``ExpirySweep``.
+  /// Removes what has expired at `moment`, little by little, see ``ExpirySweep``.
   func sweep(at moment: WallTime) {
-    // With so much to write there is no pause for it; it is asked for again.
+    // With so much to write it is not for now; it is asked for again.
     pushLazily(.sweep(moment))
   }
 

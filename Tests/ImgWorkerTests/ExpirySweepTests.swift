@@ -31,6 +31,11 @@ struct ExpirySweepTests {
     try store.current().put(thumbnails, at: moment.advanced(byMilliseconds: -10_000))
   }
 
+  /// Removes the next batch as though it were due.
+  private static func removeBatch(_ sweep: inout ExpirySweep, from store: SharedStore) {
+    if let due = sweep.nextBatch { sweep.removeBatchIfDue(from: store, at: due) }
+  }
+
   private func entryCount() throws -> Int {
     try store.current().summary().entryCount
   }
@@ -43,12 +48,12 @@ struct ExpirySweepTests {
     sweep.begin(at: now)
     for left in [354, 98] {
       let begin = ContinuousClock.now
-      sweep.removeBatch(from: store)
+      Self.removeBatch(&sweep, from: store)
       #expect(try entryCount() == left)
       let next = try #require(sweep.nextBatch)
       #expect(next - begin >= .milliseconds(200))
     }
-    sweep.removeBatch(from: store)
+    Self.removeBatch(&sweep, from: store)
     #expect(try entryCount() == 10)
     #expect(sweep.nextBatch == nil)
     #expect(try store.current().statistics(at: now).counters?.expiredRemovals == 600)
@@ -60,12 +65,12 @@ struct ExpirySweepTests {
     try put(300..<310, expiringAt: later)
     var sweep = ExpirySweep()
     sweep.begin(at: now)
-    sweep.removeBatch(from: store)
+    Self.removeBatch(&sweep, from: store)
     let due = sweep.nextBatch
     sweep.begin(at: later)
     sweep.begin(at: now)
     #expect(sweep.nextBatch == due)
-    sweep.removeBatch(from: store)
+    Self.removeBatch(&sweep, from: store)
     #expect(try entryCount() == 0)
     #expect(sweep.nextBatch == nil)
   }
@@ -77,7 +82,7 @@ struct ExpirySweepTests {
     try opened.environment.write { _ in
       var sweep = ExpirySweep()
       sweep.begin(at: now.advanced(byMilliseconds: -1))
-      sweep.removeBatch(from: store)
+      Self.removeBatch(&sweep, from: store)
       #expect(sweep.nextBatch == nil)
     }
     #expect(try entryCount() == 10)
@@ -91,13 +96,36 @@ struct ExpirySweepTests {
         group.addTask { [store, now] in
           var sweep = ExpirySweep()
           sweep.begin(at: now)
-          while sweep.nextBatch != nil { sweep.removeBatch(from: store) }
+          while sweep.nextBatch != nil { Self.removeBatch(&sweep, from: store) }
         }
       }
     }
     let statistics = try store.current().statistics(at: now)
     #expect(statistics.summary.entryCount == 10)
     #expect(statistics.counters?.expiredRemovals == 2_000)
+  }
+
+  @Test func `a batch that is not due yet stays`() throws {
+    try put(0..<10, expiringAt: now)
+    var sweep = ExpirySweep()
+    sweep.begin(at: now)
+    let due = try #require(sweep.nextBatch)
+    sweep.removeBatchIfDue(from: store, at: due.advanced(by: .milliseconds(-1)))
+    #expect(try entryCount() == 10)
+    #expect(sweep.nextBatch == due)
+  }
+
+  @Test func `the store's thread sweeps also while there is always something to write`() throws {
+    try put(0..<10, expiringAt: now)
+    let thread = try StoreThread(
+      store: store, credits: Credits(lookups: 1, leases: 8, backlog: 1), results: Mailbox(),
+      answers: Mailbox())
+    let other = ContentKey(originalOf: PictureName(text: "https://example.org/other.jpg"))
+    thread.sweep(at: now)
+    for _ in 0..<1_000 { thread.removeStale(other) }
+    // What is queued is worked off without a pause.
+    thread.finish()
+    #expect(try entryCount() == 0)
   }
 
   @Test func `the store's thread sweeps when it has nothing else to do, and ends without delay`()
