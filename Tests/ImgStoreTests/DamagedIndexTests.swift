@@ -48,6 +48,16 @@ struct DamagedIndexTests {
     #expect(damagedRemovals == (damage.isMet(wasRead: wasRead) ? 1 : 0))
   }
 
+  @Test(arguments: [Damage.expiryBesides, .expiryCut])
+  func `the numbers of a store pass over an entry that is none`(damage: Damage) throws {
+    try inflict(damage)
+    let later = WallTime.now(plusSeconds: 60)
+    let expiredCount = damage == .expiryCut ? 99 : 100
+    #expect(try store.statistics(at: later).expiredCount == expiredCount)
+    #expect(try store.expiredCount(at: later) == expiredCount)
+    #expect(try store.hasExpired(at: later))
+  }
+
   @Test func `what has expired is removed past an entry that is none`() throws {
     try inflict(.expiryBesides)
     #expect(try store.removeExpired(at: .now(plusSeconds: 60), limit: 200) == 101)

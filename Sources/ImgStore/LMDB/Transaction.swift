@@ -216,7 +216,10 @@ struct Transaction: ~Copyable {
 
   func statistics(of database: Database) throws(StoreError) -> DatabaseStatistics {
     var statistics = MDB_stat()
-    try check(unsafe mdb_stat(handle, database.handle, &statistics), "mdb_stat")
+    let code = unsafe mdb_stat(handle, database.handle, &statistics)
+    // Where it meets damage it says only that the transaction is of no use any more (`mdb_stat` in
+    // LMDB's source); an error before would have ended the transaction.
+    try check(code == MDB_BAD_TXN ? MDB_CORRUPTED : code, "mdb_stat")
     return DatabaseStatistics(
       entryCount: statistics.ms_entries,
       pageCount: statistics.ms_branch_pages + statistics.ms_leaf_pages

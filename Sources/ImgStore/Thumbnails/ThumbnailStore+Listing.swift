@@ -47,7 +47,9 @@ extension ThumbnailStore {
     try environment.read { transaction throws(StoreError) in
       var hasExpired = false
       try transaction.scan(tables.expiry) { key, value throws(StoreError) in
-        hasExpired = try ExpiryEntry(key: key, value: value).expiresAt <= moment
+        // An entry that makes no sense goes with those that have expired.
+        hasExpired =
+          (try? ExpiryEntry(key: key, value: value)).map { $0.expiresAt <= moment } ?? true
         return false
       }
       return hasExpired
@@ -60,7 +62,9 @@ extension ThumbnailStore {
     try environment.read { transaction throws(StoreError) in
       var count = 0
       try transaction.scan(tables.expiry) { key, value throws(StoreError) in
-        guard try ExpiryEntry(key: key, value: value).expiresAt <= moment else { return false }
+        // One that makes no sense is for `cache verify` to find.
+        guard let entry = try? ExpiryEntry(key: key, value: value) else { return true }
+        guard entry.expiresAt <= moment else { return false }
         count += 1
         return true
       }
@@ -89,7 +93,7 @@ extension ThumbnailStore {
       var thumbnailByteCount: Int64 = 0
       var oldestStoredAt: WallTime?
       try transaction.scan(tables.expiry) { key, value throws(StoreError) in
-        let entry = try ExpiryEntry(key: key, value: value)
+        guard let entry = try? ExpiryEntry(key: key, value: value) else { return true }
         if entry.expiresAt <= now { expiredCount += 1 }
         thumbnailByteCount += entry.byteCount
         oldestStoredAt = min(oldestStoredAt ?? entry.storedAt, entry.storedAt)

@@ -67,8 +67,7 @@ package struct StoreError: Error, Hashable, Sendable {
     case .readOnlyFileSystem, .accessDenied, .notPermitted: .notPermitted
     case .versionMismatch: .newerVersion
     case .readersFull: .tooManyReaders
-    // The last when `mdb_stat`, which keeps it to itself, met one of the others.
-    case .corrupted, .invalid, .pageNotFound, .panic, .cutOff, .badTransaction: .damaged
+    case .corrupted, .invalid, .pageNotFound, .panic, .cutOff: .damaged
     case .replaced: .replaced
     default: .failed
     }

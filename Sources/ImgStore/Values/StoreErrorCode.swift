@@ -23,7 +23,6 @@ extension StoreError.Code {
   static let mapFull = Self(rawValue: MDB_MAP_FULL)
   static let readersFull = Self(rawValue: MDB_READERS_FULL)
   static let mapResized = Self(rawValue: MDB_MAP_RESIZED)
-  static let badTransaction = Self(rawValue: MDB_BAD_TXN)
   static let badValueSize = Self(rawValue: MDB_BAD_VALSIZE)
 
   static let noSuchFile = Self(rawValue: ENOENT)
