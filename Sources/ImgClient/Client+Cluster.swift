@@ -69,6 +69,21 @@ extension Client {
     return try clusterReply(to: id)
   }
 
+  /// Has the coordinator ask again for pictures of which it remembers that they were missing.
+  ///
+  /// - Parameter urls: in the spelling of ``ImageURL/text``.
+  package func forgetFailures(of urls: [String]) throws(ClientError) {
+    // As many as surely fit a frame, whatever their bytes are.
+    let chunkCount = SubmissionLines.maximumByteCount / ImageURL.maximumByteCount
+    var rest = urls[...]
+    while !rest.isEmpty {
+      let id = newRequest()
+      try send(.forget(ForgetRequest(id: id, urls: Array(rest.prefix(chunkCount)))))
+      guard case .forgotten = try reply(to: id) else { throw Self.unexpected }
+      rest = rest.dropFirst(chunkCount)
+    }
+  }
+
   /// Has what has expired removed from the store.
   ///
   /// - Returns: at once; the removal takes its time.

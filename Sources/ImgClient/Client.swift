@@ -138,6 +138,7 @@ extension CoordinatorReply {
     case .job(let reply): reply.id
     case .results(let page): page.id
     case .got(let reply): reply.id
+    case .forgotten(let request): request.id
     case .sweeping(let request): request.id
     case .stopping(let request): request.id
     }

@@ -25,6 +25,7 @@ extension Coordinator {
     case .limit(let request): changeLimits(request, for: client)
     case .get(let request): get(request, for: client)
     case .handIn(let request): handIn(request, delivery.file, for: client)
+    case .forget(let request): forgetFailures(request, for: client)
     case .sweep(let request): sweep(request.id, for: client)
     case .stop(let request):
       send(.stopping(request), to: client)
@@ -66,6 +67,11 @@ extension Coordinator {
     log.note("limits changed by client \(client.number)")
     feed(.limitsChanged(request.limits))
     reportStatus(to: client, request.id)
+  }
+
+  private func forgetFailures(_ request: ForgetRequest, for client: ClientConnection) {
+    feed(.failuresForgotten(Set(request.urls)))
+    send(.forgotten(PlainRequest(id: request.id)), to: client)
   }
 
   // MARK: - Jobs

@@ -88,6 +88,8 @@ package enum Event: Hashable, Sendable {
     ViewerID, name: String?, url: String, RequestOptions, bypassesStore: Bool = false)
   case viewerHandedIn(ViewerID, HandIn, RequestOptions)
   case viewerLeft(ViewerID)
+  /// What is remembered of the failures of these URLs counts no more.
+  case failuresForgotten(Set<String>)
 
   case workerReady(WorkerID, Credits)
   /// The worker says that it cannot begin; its exit follows.

@@ -32,6 +32,7 @@ extension Scheduler {
   mutating func acceptJob(_ record: JobRecord) {
     precondition(jobs[record.id] == nil && record.isActive, "a job is accepted once")
     var job = ActiveJob(record, backlogMaximum: backlogMaximum)
+    if record.retries.includesFinal { job.lastDoubtedFailure = rememberedFailures.lastNumber }
     // However the clock was set meanwhile, it is never longer than it was meant to be.
     let delay = min(
       now.wall.milliseconds(to: record.notBefore), record.options.delayMilliseconds)

@@ -16,6 +16,7 @@ extension Scheduler {
     let isRetried = failure.isRetryable && scheduleRetry(of: transfer.source)
     transfers[id]?.isRetried = isRetried
     stopJoining(id)
+    remember(failure, of: transfer.source)
     giveUpIfDown(transfer.host)
     return isRetried
   }
@@ -70,18 +71,44 @@ extension Scheduler {
     }
   }
 
-  mutating func giveUp(_ waiting: [WorkItem], of source: Source, because last: Failure) {
+  /// The items that wait for the source's transfer end without one.
+  mutating func giveUp(_ waiting: [WorkItem], of source: Source, because failure: Failure) {
     if source.isQueued {
       sources[source.id]?.isQueued = false
       transferQueue.remove(source.id, host: source.url.host, at: now.instant)
     }
-    let host = source.url.host
-    let failure = last.explained("\(host) is down, and was not asked again: \(last.detail)")
     for waiting in waiting {
       // Looked up anew: when one has gone, those that are left are queued again, and so given up.
       guard let item = items[waiting.id], item.stage == .awaitingTransfer else { continue }
       complete(item, with: .failed(failure))
     }
+  }
+
+  // MARK: - Remembered failures
+
+  /// Who waits for the same picture hears of it too.
+  private mutating func remember(_ failure: Failure, of id: SourceID) {
+    guard let name = sources[id]?.name,
+      rememberedFailures.remember(failure, of: name, at: now.instant)
+    else { return }
+    queueSource(id)
+  }
+
+  /// The failure that ends the items of a source that wait for their transfer: one that is
+  /// remembered, when it is good enough for all of them. If the picture is fetched for one, the
+  /// others ride along.
+  func rememberedFailure(of source: Source, for waiting: [WorkItem]) -> Failure? {
+    guard let memory = rememberedFailures.memory(of: source.name, at: now.instant),
+      waiting.allSatisfy({ isAnswered($0, by: memory) })
+    else { return nil }
+    return memory.failure.remembered(for: now.instant - memory.since)
+  }
+
+  private func isAnswered(_ item: WorkItem, by memory: RememberedFailures.Memory) -> Bool {
+    !item.key.bypassesStore && item.key.fetch.cachePolicy.heedsRememberedFailures
+      && item.jobs.allSatisfy { id in
+        jobs[id].map { memory.number > $0.lastDoubtedFailure } ?? true
+      }
   }
 
   /// The failure of a URL that is given up, with what was done about it.
@@ -93,7 +120,7 @@ extension Scheduler {
 }
 
 extension Failure {
-  fileprivate func explained(_ detail: String) -> Failure {
+  func explained(_ detail: String) -> Failure {
     Failure(
       stage: stage, code: code, httpStatus: httpStatus, isRetryable: isRetryable, detail: detail)
   }

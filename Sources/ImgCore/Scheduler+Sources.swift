@@ -57,15 +57,14 @@ extension Scheduler {
   }
 
   /// Puts a URL where the strongest of the items that wait for it belongs, or has them ride on the
-  /// transfer that can be joined. Those who wait for a host that is down are told so.
+  /// transfer that can be joined. Those who wait for a picture that is known not to be there, or for
+  /// a host that is down, are told so.
   mutating func queueSource(_ id: SourceID) {
     guard let source = sources[id] else { return }
     let waiting = waitingItems(of: source)
     if let transfer = source.joinable {
       waiting.forEach { board($0, transfer) }
-    } else if !waiting.isEmpty,
-      let failure = transferQueue.downBecause(source.url.host, at: now.instant)
-    {
+    } else if !waiting.isEmpty, let failure = reasonToGiveUp(source, for: waiting) {
       giveUp(waiting, of: source, because: failure)
     } else if let retryAt = source.retryAt, !waiting.isEmpty {
       backoffs.set(id, to: retryAt)
@@ -75,6 +74,15 @@ extension Scheduler {
     } else if source.isQueued {
       sources[id]?.isQueued = false
       transferQueue.remove(id, host: source.url.host, at: now.instant)
+    }
+  }
+
+  /// Why the source is not asked for now; `nil` when it is.
+  private func reasonToGiveUp(_ source: Source, for waiting: [WorkItem]) -> Failure? {
+    if let failure = rememberedFailure(of: source, for: waiting) { return failure }
+    let host = source.url.host
+    return transferQueue.downBecause(host, at: now.instant).map { last in
+      last.explained("\(host) is down, and was not asked again: \(last.detail)")
     }
   }
 

@@ -35,6 +35,7 @@ extension Scheduler {
       }
       releasePlace(of: transfer)
       transferQueue.answered(transfers[transfer]?.host ?? "", at: now.instant)
+      transfers[transfer].flatMap { sources[$0.source]?.name }.map { rememberedFailures.forget($0) }
       // All of them, also those that the worker did not know of yet when it said so.
       for lease in transfers[transfer]?.leases ?? [] { bodyIsIn(for: lease, of: worker) }
     }

@@ -35,6 +35,7 @@ package struct Scheduler {
   /// The sources that wait before they are tried again, and until when.
   var backoffs = PriorityQueue<SourceID, ContinuousClock.Instant>()
   var jitter: Jitter
+  var rememberedFailures: RememberedFailures
   /// Items whose URL's original is in the store and waits for a decoder.
   var originals = PriorityQueue<WorkID, Urgency>()
 
@@ -75,6 +76,7 @@ package struct Scheduler {
     self.now = now
     supervisor = Supervisor(slotCount: limits.workers)
     transferQueue = TransferQueue(limits)
+    rememberedFailures = RememberedFailures(limits)
   }
 
   /// Takes in what happened and says what to do about it.
@@ -95,6 +97,7 @@ package struct Scheduler {
     case .viewerHandedIn(let viewer, let picture, let options):
       viewerHandedIn(viewer, picture, options: options)
     case .viewerLeft(let viewer): viewerLeft(viewer)
+    case .failuresForgotten(let urls): rememberedFailures.forget(urls: urls)
 
     case .workerReady(let worker, let credits): workerReady(worker, credits: credits)
     case .workerRefused(_, let reason): supervisor.workerRefused(reason: reason)

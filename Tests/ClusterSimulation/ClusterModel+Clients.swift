@@ -121,6 +121,7 @@ extension ClusterModel {
     waitingViewers = []
     requests = [:]
     openAttachments = []
+    missing = [:]
     changingJobs = []
     giveUpReasons = []
     forgetStarts()

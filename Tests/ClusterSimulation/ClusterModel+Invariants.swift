@@ -11,6 +11,7 @@ extension ClusterModel {
     let pictures = scheduler.items.values.compactMap { $0.picture?.attachment }
     check(openAttachments == Set(pictures), "an attachment is not released, or too early", event)
     checkSources(after: event)
+    checkMemories(after: event)
     checkPlaces(after: event)
     checkOrder(after: event)
     checkNothingIdles(after: event)

@@ -41,6 +41,8 @@ final class ClusterModel {
   /// When transfers of each host began since the rate was changed last.
   private var starts: [String: [ContinuousClock.Instant]] = [:]
   var rideCount = 0
+  /// URLs that were found to be missing, and when.
+  var missing: [String: ContinuousClock.Instant] = [:]
   /// The URLs of pictures that were handed in, as their decodes began.
   var decodeStarts: [String] = []
   /// In place of the URL of one that has none.
@@ -76,7 +78,8 @@ final class ClusterModel {
 
   init(
     workers: Int = 1, transfers: Int = 64, perHost: Int = 8, ratePerMinute: Int = 0,
-    attempts: Int = 1, credits: Credits = Credits(lookups: 256, leases: 128, backlog: 8),
+    attempts: Int = 1, rememberFailures: Int64 = 600_000,
+    credits: Credits = Credits(lookups: 256, leases: 128, backlog: 8),
     report: @escaping (String) -> Void
   ) {
     var limits = Limits()
@@ -85,6 +88,7 @@ final class ClusterModel {
     limits.transfersPerHost = perHost
     limits.hostRatePerMinute = ratePerMinute
     limits.attempts = attempts
+    limits.rememberFailuresMilliseconds = rememberFailures
     scheduler = Scheduler(limits: limits, seed: 1, at: now)
     self.credits = credits
     self.report = report
@@ -170,6 +174,7 @@ final class ClusterModel {
     default: break
     }
     if areInvariantsChecked { waiterCounts = scheduler.items.mapValues(\.waiters.count) }
+    noteMissing(event)
     for effect in scheduler.handle(event, at: now) { carryOut(effect) }
     if areInvariantsChecked { checkInvariants(after: event) }
   }
@@ -250,6 +255,7 @@ final class ClusterModel {
     workers[id]?.transfers.append(WorkerModel.Transfer(id: item.lease, url: item.url))
     workers[id]?.fetches.append(lease(item, of: batch, transfer: item.lease))
     checkRate(of: item.url)
+    checkNotKnownToBeMissing(item.url)
     let underWay = workers.values.flatMap(\.receiving)
     let host = host(of: item.url)
     let count = underWay.count { self.host(of: $0.url) == host }

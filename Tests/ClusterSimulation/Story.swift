@@ -30,6 +30,8 @@ struct Story {
       perHost: .random(in: 1...3, using: &random),
       ratePerMinute: Bool.random(using: &random) ? 0 : .random(in: 20...400, using: &random),
       attempts: .random(in: 1...4, using: &random),
+      rememberFailures: Bool.random(using: &random)
+        ? 600_000 : .random(in: 0...20_000, using: &random),
       // Now and then so many look-ups that a host gets more lines than it may have waiting.
       credits: Credits(
         lookups: Bool.random(using: &random) ? 4 : 120,
@@ -74,6 +76,7 @@ struct Story {
     case 187..<189: repeatAnswer()
     case 189: loseAnswer()
     case 190: restart()
+    case 192..<194: cluster.handle(.failuresForgotten([randomLine()]))
     case 191: cluster.setClock(by: .seconds(.random(in: -100_000...100_000, using: &random)))
     default: cluster.advance(by: .milliseconds(.random(in: 1...3_000, using: &random)))
     }

@@ -44,6 +44,31 @@ struct RetryTests {
     #expect(origin.counters("/a").requests == 1)
   }
 
+  @Test func `what is missing is asked for again by those who want just that`() throws {
+    origin.serve("/a", .status(404))
+    let url = origin.baseURL + "/a"
+    let job = try cluster.submit([url])
+    #expect(try cluster.finished(job).failed == 1)
+    // The next one as well, in another size; it says so.
+    let get = try cluster.imgctl("get", url, "--size", "32", "--json")
+    #expect(get.exitCode == 1)
+    #expect(get.output.contains("was not asked again"))
+    #expect(origin.counters("/a").requests == 1)
+
+    #expect(try cluster.imgctl("cache", "rm", url).exitCode == 0)
+    #expect(try cluster.imgctl("get", url, "--json").exitCode == 1)
+    #expect(origin.counters("/a").requests == 2)
+
+    origin.serve("/a", .body(picture))
+    #expect(try cluster.imgctl("retry", "\(job)", "--all", "--wait").exitCode == 0)
+    #expect(try cluster.status(of: job).done == 1)
+  }
+
+  @Test func `URLs are forgotten where no coordinator runs, too`() throws {
+    let alone = try Cluster(isStarted: false)
+    #expect(try alone.imgctl("cache", "rm", "http://example.com/a").exitCode == 0)
+  }
+
   @Test func `what stays busy fails after its attempts, and says how many`() throws {
     origin.serve("/a", .status(503))
     let job = try cluster.submit([origin.baseURL + "/a"])

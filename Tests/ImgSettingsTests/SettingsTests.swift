@@ -66,7 +66,8 @@ import Testing
     let found = try settings([
       "--workers=1", "--transfers=2", "--transfers-per-host=3", "--rate-per-host=4/m",
       "--connect-timeout=4ms", "--transfer-timeout=5ms", "--stall-timeout=6ms", "--max-redirects=7",
-      "--attempts=15", "--backoff=16ms", "--url-timeout=17ms", "--max-body=8",
+      "--attempts=15", "--backoff=16ms", "--url-timeout=17ms", "--remember-failures=18ms",
+      "--max-body=8",
       "--max-pixels=9", "--max-frames=10", "--decode-timeout=11ms", "--worker-memory=64M",
       "--store-budget=13M", "--default-expiry=14ms",
     ])
@@ -82,6 +83,7 @@ import Testing
     limits.attempts = 15
     limits.backoffMilliseconds = 16
     limits.urlTimeoutMilliseconds = 17
+    limits.rememberFailuresMilliseconds = 18
     limits.maxBodyByteCount = 8
     limits.maxPixels = 9
     limits.maxFrames = 10
@@ -172,13 +174,14 @@ import Testing
     var limits = Limits()
     limits.maxBodyByteCount = 1 << 30
     let rows = Setting.rows(of: limits)
-    #expect(rows.count == 18)
+    #expect(rows.count == 19)
     #expect(
       rows.map { "\($0.flag) \($0.value) \($0.defaultText)" } == [
         "--workers auto auto", "--transfers 64 64", "--transfers-per-host 8 8",
         "--rate-per-host none none", "--connect-timeout 10s 10s", "--transfer-timeout 1m 1m",
         "--stall-timeout 20s 20s",
         "--max-redirects 10 10", "--attempts 3 3", "--backoff 1s 1s", "--url-timeout 10m 10m",
+        "--remember-failures 10m 10m",
         "--max-body 1G 100M", "--max-pixels 100MP 100MP",
         "--max-frames 1000 1000", "--decode-timeout 30s 30s", "--worker-memory 1G 1G",
         "--store-budget 400M 400M", "--default-expiry 7d 7d",

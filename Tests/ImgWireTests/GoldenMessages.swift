@@ -129,6 +129,7 @@ enum GoldenMessages {
       "hand_in_unnamed": .handIn(
         HandInRequest(
           id: request, url: nil, byteCount: 0, options: RequestOptions(variant: .standard))),
+      "forget": .forget(ForgetRequest(id: request, urls: ["https://example.com/a.jpg"])),
       "sweep": .sweep(PlainRequest(id: request)),
       "stop": .stop(PlainRequest(id: request)),
     ]) { $1 }
@@ -178,6 +179,7 @@ enum GoldenMessages {
         GotReply(
           id: request, outcome: .done(thumbnail, fromCache: false, bytesFetched: 81_920),
           unstored: unstored)),
+      "forgotten": .forgotten(PlainRequest(id: request)),
       "sweeping": .sweeping(PlainRequest(id: request)),
       "stopping": .stopping(PlainRequest(id: request)),
     ]

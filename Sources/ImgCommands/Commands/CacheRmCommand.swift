@@ -15,6 +15,10 @@ package struct CacheRmCommand: Command {
     name: "imgctl cache rm", summary: "remove every thumbnail of some URLs from the store",
     operands: [url],
     options: OptionDescription.places,
+    notes: [
+      "A coordinator that runs forgets as well which of the pictures were missing (404 or 410), "
+        + "so that it asks for them anew."
+    ],
     examples: [.init("imgctl cache rm https://example.org/a.jpg", "It is fetched anew next time.")])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
@@ -31,6 +35,10 @@ package struct CacheRmCommand: Command {
     let found = keys
     let removed = try context.storeWriter()?.change { store throws(StoreError) in
       try store.remove(found)
+    }
+    // Afterwards, so that who asks from then on finds neither.
+    context.askKeeper { (client) throws(ClientError) in
+      try client.forgetFailures(of: wanted.sorted())
     }
     context.note("removed \(HumanText.count(removed ?? 0, of: "thumbnail"))\n")
     return .success

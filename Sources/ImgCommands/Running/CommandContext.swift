@@ -111,10 +111,18 @@ package struct CommandContext {
   ///
   /// - Returns: whether it does; `false` when there is none, or none that can be asked.
   func sweepsInBackground() -> Bool {
+    askKeeper { (client) throws(ClientError) in try client.sweep() }
+  }
+
+  /// Asks something of the coordinator that keeps this store.
+  ///
+  /// - Returns: whether it does it; `false` when there is none, or none that can be asked.
+  @discardableResult
+  func askKeeper(_ ask: (Client) throws(ClientError) -> Void) -> Bool {
     do throws(ClientError) {
       let client = try Client(socketPath: settings.socketPath)
       guard client.storeDirectory == settings.storeDirectory else { return false }
-      try client.sweep()
+      try ask(client)
       return true
     } catch {
       return false

@@ -44,6 +44,9 @@ struct ActiveJob {
   var unrecordedCount = 0
   /// The last of the turns that its lines have been given, see ``Urgency/turn``.
   var lastTurn: UInt64 = 0
+  /// The last of the remembered failures that do not count for its lines, because all that had
+  /// failed is to be tried again.
+  var lastDoubtedFailure: UInt64 = 0
   /// Whether its delay is not over.
   var isDelayed = false
   /// Whether it is paused, or is to be as soon as that is durable.

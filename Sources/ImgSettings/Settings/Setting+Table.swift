@@ -111,6 +111,10 @@ extension Setting {
       "retries of one URL", "--url-timeout", "DURATION", .duration, durations,
       \.urlTimeoutMilliseconds, help: "From its first failure on; no retry begins later."),
     .limit(
+      "missing pictures remembered", "--remember-failures", "DURATION", .duration,
+      0...durations.upperBound, \.rememberFailuresMilliseconds,
+      help: "How long a picture is not asked for again after a 404 or 410; 0 for no such time."),
+    .limit(
       "body", "--max-body", "SIZE", .size, 1...(16 << 30), \.maxBodyByteCount,
       help: "Bytes of one picture as it is sent."),
     .limit(

@@ -28,6 +28,8 @@ package enum ClientMessage: Hashable, WireMessage {
   case get(GetRequest)
   /// A picture that the client has itself, in the file beside this message; answered by `got`.
   case handIn(HandInRequest)
+  /// Has what is remembered of failures of URLs forgotten; answered by `forgotten`.
+  case forget(ForgetRequest)
   /// Removes what has expired from the store, in the background; answered by `sweeping`.
   case sweep(PlainRequest)
   /// Finish what runs and leave; answered by `stopping`, and the connection closes at the end.
@@ -231,6 +233,18 @@ package struct HandInRequest: Hashable, Sendable, Codable {
   }
 }
 
+/// URLs whose remembered failures are to be forgotten.
+package struct ForgetRequest: Hashable, Sendable, Codable {
+  package let id: RequestID
+  /// In the spelling of ``ImageURL/text``.
+  package let urls: [String]
+
+  package init(id: RequestID, urls: [String]) {
+    self.id = id
+    self.urls = urls
+  }
+}
+
 extension ClientMessage {
   private enum Kind: String, Codable {
     case hello, submit
@@ -238,7 +252,7 @@ extension ClientMessage {
     case submitEnd = "submit_end"
     case status, jobs, job, results, change, limit, get
     case handIn = "hand_in"
-    case sweep, stop
+    case forget, sweep, stop
   }
 
   package init(from decoder: any Decoder) throws {
@@ -255,6 +269,7 @@ extension ClientMessage {
     case .limit: self = .limit(try LimitRequest(from: decoder))
     case .get: self = .get(try GetRequest(from: decoder))
     case .handIn: self = .handIn(try HandInRequest(from: decoder))
+    case .forget: self = .forget(try ForgetRequest(from: decoder))
     case .sweep: self = .sweep(try PlainRequest(from: decoder))
     case .stop: self = .stop(try PlainRequest(from: decoder))
     }
@@ -276,6 +291,7 @@ extension ClientMessage {
       case .limit(let request): (.limit, request)
       case .get(let request): (.get, request)
       case .handIn(let request): (.handIn, request)
+      case .forget(let request): (.forget, request)
       case .sweep(let request): (.sweep, request)
       case .stop(let request): (.stop, request)
       }

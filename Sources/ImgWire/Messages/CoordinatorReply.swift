@@ -13,6 +13,8 @@ package enum CoordinatorReply: Hashable, WireMessage {
   case job(JobReply)
   case results(ResultsPage)
   case got(GotReply)
+  /// Nothing of the failures is remembered any more.
+  case forgotten(PlainRequest)
   /// A worker removes what has expired, or the next one will that is ready.
   case sweeping(PlainRequest)
   case stopping(PlainRequest)
@@ -162,7 +164,7 @@ package struct GotReply: Hashable, Sendable, Codable {
 
 extension CoordinatorReply {
   private enum Kind: String, Codable {
-    case hello, refused, submitted, status, jobs, job, results, got, sweeping, stopping
+    case hello, refused, submitted, status, jobs, job, results, got, forgotten, sweeping, stopping
   }
 
   package init(from decoder: any Decoder) throws {
@@ -175,6 +177,7 @@ extension CoordinatorReply {
     case .job: self = .job(try JobReply(from: decoder))
     case .results: self = .results(try ResultsPage(from: decoder))
     case .got: self = .got(try GotReply(from: decoder))
+    case .forgotten: self = .forgotten(try PlainRequest(from: decoder))
     case .sweeping: self = .sweeping(try PlainRequest(from: decoder))
     case .stopping: self = .stopping(try PlainRequest(from: decoder))
     }
@@ -192,6 +195,7 @@ extension CoordinatorReply {
       case .job(let reply): (.job, reply)
       case .results(let page): (.results, page)
       case .got(let reply): (.got, reply)
+      case .forgotten(let request): (.forgotten, request)
       case .sweeping(let request): (.sweeping, request)
       case .stopping(let request): (.stopping, request)
       }

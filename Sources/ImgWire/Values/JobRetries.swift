@@ -19,6 +19,9 @@ package struct JobRetries: Hashable, Sendable, Codable {
     if includesFinal { everyBefore = round }
   }
 
+  /// Whether the last retry was of every failure.
+  package var includesFinal: Bool { round > 0 && everyBefore == round }
+
   /// Whether a failure that was recorded in `round` is to be tried again.
   package func isOpen(failureOf round: Int, isRetryable: Bool) -> Bool {
     round < (isRetryable ? retryableBefore : everyBefore)

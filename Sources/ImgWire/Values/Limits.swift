@@ -24,6 +24,8 @@ package struct Limits: Hashable, Sendable, Codable {
   package var backoffMilliseconds: Int64 = 1_000
   /// From the first failure of a URL on; no retry begins later.
   package var urlTimeoutMilliseconds: Int64 = 600_000
+  /// How long a picture that is not there is not asked for again; 0 for no such time.
+  package var rememberFailuresMilliseconds: Int64 = 600_000
   package var maxBodyByteCount: Int64 = 100 << 20
   /// Frames times area, as declared by the picture's header.
   package var maxPixels: Int64 = 100_000_000
@@ -46,6 +48,7 @@ package struct Limits: Hashable, Sendable, Codable {
     case attempts
     case backoffMilliseconds = "backoff_ms"
     case urlTimeoutMilliseconds = "url_timeout_ms"
+    case rememberFailuresMilliseconds = "remember_failures_ms"
     case maxBodyByteCount = "max_body_bytes"
     case maxPixels = "max_pixels"
     case maxFrames = "max_frames"
