@@ -8,6 +8,7 @@ extension Scheduler {
     _ result: UnstoredResult, in attachment: AttachmentID, by worker: WorkerID
   ) {
     defer { effects.append(.release(attachment)) }
+    noteAnswer(of: worker)
     guard let item = endLease(result.lease, of: worker) else { return }
     if result.isStoreInTrouble {
       noteRefusal(

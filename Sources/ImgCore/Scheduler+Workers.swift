@@ -11,7 +11,7 @@ extension Scheduler {
   // MARK: - Answers
 
   mutating func lookedUp(_ results: LookupResults, by worker: WorkerID) {
-    supervisor.workerAnswered(worker)
+    noteAnswer(of: worker)
     for hit in results.hits {
       guard let item = endLease(hit.lease, of: worker) else { continue }
       serve(item.urgency)
@@ -26,6 +26,12 @@ extension Scheduler {
       guard let item = endLease(lease, of: worker) else { continue }
       awaitTransfer(item)
     }
+  }
+
+  /// A worker that answers works.
+  mutating func noteAnswer(of worker: WorkerID) {
+    supervisor.workerAnswered(worker)
+    workers[worker]?.lastAnswerAt = now.instant
   }
 
   mutating func transferred(_ ended: [LeaseID], by worker: WorkerID) {
@@ -60,6 +66,7 @@ extension Scheduler {
   }
 
   mutating func finished(_ results: [FetchResults.Result], by worker: WorkerID) {
+    noteAnswer(of: worker)
     for result in results {
       let isRetried = noteFailure(result, by: worker)
       guard let item = endLease(result.lease, of: worker) else { continue }
@@ -113,14 +120,16 @@ extension Scheduler {
     let transferTime = Duration.milliseconds(limits.transferTimeoutMilliseconds)
     return worker.lookups.union(worker.fetches).contains { id in
       guard let lease = leases[id], let item = items[lease.item] else { return false }
-      let time: Duration =
+      let due: ContinuousClock.Instant =
         switch item.stage {
-        case .transferring: transferTime
-        // Each picture in front of it may take that long.
-        case .decoding: decodeTime * worker.fetches.count
-        case .awaitingLookup, .lookingUp, .awaitingTransfer, .awaitingDecode: .zero
+        case .transferring: lease.since + transferTime
+        // Each picture in front of it may take that long; and while there are answers, others that
+        // are more urgent may have overtaken it.
+        case .decoding:
+          max(lease.since, worker.lastAnswerAt ?? lease.since) + decodeTime * worker.fetches.count
+        case .awaitingLookup, .lookingUp, .awaitingTransfer, .awaitingDecode: lease.since
         }
-      return lease.since + time + Self.answerGrace < now.instant
+      return due + Self.answerGrace < now.instant
     }
   }
 

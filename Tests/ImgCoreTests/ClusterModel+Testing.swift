@@ -13,7 +13,8 @@ extension ClusterModel {
   ) {
     self.init(
       workers: workers, transfers: transfers, perHost: perHost, ratePerMinute: ratePerMinute,
-      attempts: attempts, rememberFailures: rememberFailures, credits: credits, report: { Issue.record("\($0)") })
+      attempts: attempts, rememberFailures: rememberFailures, credits: credits,
+      report: { Issue.record("\($0)") })
   }
 
   /// A cluster with all workers ready.

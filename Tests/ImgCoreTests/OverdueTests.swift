@@ -81,6 +81,25 @@ import Testing
     #expect(cluster.killed.count == 1)
   }
 
+  @Test func `a picture that others overtake is not owed while the worker ends those`() {
+    let cluster = ClusterModel.started()
+    for number in 1...3 { cluster.view(url(number)) }
+    cluster.answerLookups()
+    for number in 1...3 { cluster.transferred(url(number)) }
+    for number in [3, 2] {
+      cluster.advance(by: .seconds(2 * 30) + Scheduler.answerGrace)
+      cluster.finish(url(number))
+      observe(cluster)
+      #expect(cluster.killed.isEmpty)
+    }
+    cluster.advance(by: .seconds(30) + Scheduler.answerGrace)
+    observe(cluster)
+    #expect(cluster.killed.isEmpty)
+    cluster.advance(by: .milliseconds(1))
+    observe(cluster)
+    #expect(cluster.killed.count == 1)
+  }
+
   @Test func `what waits for a transfer is owed by nobody`() {
     let cluster = ClusterModel.started(perHost: 1)
     cluster.submit([url(1), url(2)])

@@ -14,7 +14,8 @@ import Testing
   }
 
   /// A cluster that has asked for a picture once and was told this.
-  private func cluster(_ answer: Outcome = answer(404), remembered: Int64 = 600_000) -> ClusterModel {
+  private func cluster(_ answer: Outcome = answer(404), remembered: Int64 = 600_000) -> ClusterModel
+  {
     let cluster = ClusterModel.started(rememberFailures: remembered)
     cluster.view(url(1))
     cluster.answerLookups()

@@ -94,6 +94,22 @@ import Testing
     #expect(cluster.giveUpReasons.count == 1)
   }
 
+  @Test func `workers that die of one picture each do not end a cluster that looks nothing up`()
+    throws
+  {
+    let cluster = startingCluster()
+    for _ in 0..<(2 * Supervisor.failedStartsMaximum) {
+      let worker = try onlyWorker(cluster)
+      cluster.ready(worker)
+      let viewer = cluster.handIn()
+      cluster.finish(ClusterModel.handedIn)
+      #expect(cluster.deliveries[viewer] == .wanted)
+      cluster.exit(worker, .crashed("was killed by signal 11 (SIGSEGV)"))
+      cluster.advance(by: .seconds(5))
+    }
+    #expect(cluster.giveUpReasons.isEmpty)
+  }
+
   @Test func `a slot that cannot start does not end a cluster that works`() throws {
     let cluster = startingCluster(workers: 2)
     let good = try #require(cluster.workers.values.first { $0.slot == 0 }?.id)

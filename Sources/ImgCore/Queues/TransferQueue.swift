@@ -18,7 +18,8 @@ struct TransferQueue {
   private(set) var limitPerHost: Int
   private(set) var rate: TransferRate?
 
-  /// The hosts with a URL that waits, a transfer under way, or a bucket that is not full.
+  /// The hosts with a URL that waits, a transfer under way, a bucket that is not full, or a health
+  /// that is of interest.
   private(set) var hosts: [String: Host] = [:]
   /// The hosts with a URL that waits, a free place and a token, each as urgent as its most urgent
   /// URL.
@@ -124,13 +125,6 @@ struct TransferQueue {
   }
 
   func waiting(for host: String) -> [SourceID] { hosts[host]?.waiting.keys ?? [] }
-
-  /// How many hosts are not asked for now although somebody waits for them.
-  func restingHostCount(at now: ContinuousClock.Instant) -> Int {
-    hosts.values.count { host in
-      !host.waiting.isEmpty && host.health.restsUntil.map { $0 > now } ?? false
-    }
-  }
 
   /// Lets the hosts go on whose rest is over.
   mutating func wake(at now: ContinuousClock.Instant) {

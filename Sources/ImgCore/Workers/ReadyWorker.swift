@@ -10,6 +10,8 @@ struct ReadyWorker {
   var fetches: Set<LeaseID> = []
   /// Those of them that ride on a body that is still on its way: they cost it nothing yet.
   var rides: Set<LeaseID> = []
+  /// When it last told of something looked up or finished; `nil` before the first time.
+  var lastAnswerAt: ContinuousClock.Instant?
   /// Why the watchdog has told it to end; its exit is on the way.
   var condemnation: Condemnation?
 
