@@ -121,7 +121,7 @@ private struct Decoder {
     }
     if let found { return found }
     // Damaged, or just expired, where it is still there; the next one is to find none.
-    _ = try? store.change { store throws(StoreError) in try store.removeStale(key, at: now) }
+    _ = try? store.change { store throws(StoreError) in try store.removeStale([key], at: now) }
     return nil
   }
 }

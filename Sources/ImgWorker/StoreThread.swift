@@ -76,16 +76,13 @@ struct StoreThread {
   ) {
     let now = WallTime(rawValue: WallClock.milliseconds())
     var puts: [StorePut] = []
+    var staleKeys: [ContentKey] = []
     var accesses: [ThumbnailAccess] = []
     var awaitedAnswers: [LookupResults] = []
     for write in writes {
       switch write {
       case .put(let put): puts.append(put)
-      case .removeStale(let key):
-        // Lazy: the next look-up that finds it will ask again.
-        _ = try? store.change { store throws(StoreError) in
-          try store.removeStale(key, at: now)
-        }
+      case .removeStale(let key): staleKeys.append(key)
       case .extend(let wanted, let answer):
         accesses += wanted
         if let answer { awaitedAnswers.append(answer) }
@@ -96,6 +93,16 @@ struct StoreThread {
     if !puts.isEmpty { put(puts, at: now, in: store, results: results) }
     extend(accesses, in: store)
     awaitedAnswers.forEach(answers.post)
+    // Last, because nobody waits for it; what was put took the place of what was stale.
+    let stale = Set(staleKeys).subtracting(puts.flatMap { $0.kept.map(\.key) })
+    if !stale.isEmpty { remove(Array(stale), at: now, from: store) }
+  }
+
+  private static func remove(_ stale: [ContentKey], at now: WallTime, from store: SharedStore) {
+    // The next look-up that finds one of them will ask again.
+    _ = try? store.change { store throws(StoreError) in
+      try store.removeStale(stale, at: now)
+    }
   }
 
   private static func extend(_ accesses: [ThumbnailAccess], in store: SharedStore) {

@@ -64,6 +64,9 @@ final class Worker {
     }
   }
 
+  /// A result takes at most some 3 KiB of JSON.
+  private static let resultsPerFrame = 256
+
   /// How often the loop runs at least, so that the watchdog sees that it can.
   private static let heartbeatInterval = Duration.seconds(2)
 
@@ -169,7 +172,11 @@ final class Worker {
     if !transferred.isEmpty { try channel.send(.transferred(LeaseList(leases: transferred))) }
     try handOver()
     if !gone.isEmpty { try channel.send(.gone(LeaseList(leases: gone))) }
-    if !finished.isEmpty { try channel.send(.finished(FetchResults(results: finished))) }
+    // Many may fail at once, each with a long sentence: in parts that fit a frame.
+    for start in stride(from: 0, to: finished.count, by: Self.resultsPerFrame) {
+      let part = finished[start...].prefix(Self.resultsPerFrame)
+      try channel.send(.finished(FetchResults(results: Array(part))))
+    }
     transferred.removeAll(keepingCapacity: true)
     gone.removeAll(keepingCapacity: true)
     finished.removeAll(keepingCapacity: true)

@@ -73,7 +73,7 @@ struct DamagedIndexTests {
     try store.environment.write { transaction throws(StoreError) in
       try transaction.put([1, 2, 3], for: key.bytes, in: store.tables.thumbnails)
     }
-    #expect(try store.removeStale(key, at: .now))
+    #expect(try store.removeStale([key], at: .now) == 1)
     #expect(try store.lookup(key, at: .now) == .miss)
   }
 

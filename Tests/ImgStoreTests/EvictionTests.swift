@@ -96,7 +96,8 @@ struct EvictionTests {
     try store.put([NewThumbnail(picture: 1)], at: .now)
     let group = try (2..<102).map { try NewThumbnail(large: $0, byteCount: 11_000) }
     let error = #expect(throws: StoreError.self) { try store.put(group, at: .now) }
-    #expect(error?.isFull == true)
+    // No fault of the disk, and of none that comes later.
+    #expect(error?.reason == .tooLarge)
     #expect(try store.summary().entryCount == 1)
     // Each alone fits, in place of the ones before.
     for thumbnail in group { try store.put([thumbnail], at: .now) }

@@ -55,13 +55,13 @@ struct StoreCountersTests {
     #expect(try counters.expiredRemovals == 0)
     _ = try store.removeExpired(at: .now(plusSeconds: 1), limit: 10)
     #expect(try counters.expiredRemovals == 1)
-    _ = try store.removeStale(ContentKey(picture: 1), at: .now(plusSeconds: 60))
+    try store.removeStale([ContentKey(picture: 1)], at: .now(plusSeconds: 60))
     #expect(try counters.expiredRemovals == 2)
     // Replaced because it has expired.
     try store.put([NewThumbnail(picture: 2)], at: .now(plusSeconds: 60))
     #expect(try counters.expiredRemovals == 3)
     try damage(ContentKey(picture: 2))
-    _ = try store.removeStale(ContentKey(picture: 2), at: .now)
+    try store.removeStale([ContentKey(picture: 2)], at: .now)
     #expect(try counters.damagedRemovals == 1)
     // By somebody's wish, which is no reason of the store's.
     try store.put([NewThumbnail(picture: 4)], at: .now)

@@ -99,6 +99,25 @@ struct StoreRepairTests {
     #expect(try reader.current().bytes(ofPicture: 50) != nil)
   }
 
+  /// The new store would open the lock file that the old one has open, and to close either would
+  /// drop the locks of both.
+  @Test func `a store that lost its data file alone begins anew when nobody uses the old one`()
+    throws
+  {
+    let store = try open()
+    try fill(store)
+    try withExtendedLifetime(store.current()) {
+      #expect(unsafe unlink(path + "/data.mdb") == 0)
+      for _ in 0..<2 {
+        let error = #expect(throws: StoreError.self) { try store.current() }
+        #expect(error?.code == .panic)
+      }
+    }
+    try put(1, in: store)
+    #expect(try store.current().statistics(at: .now).summary.entryCount == 1)
+    #expect(events.all.isEmpty)
+  }
+
   @Test func `a writer that meets damage in the tables begins anew`() throws {
     let store = try open()
     try fill(store)

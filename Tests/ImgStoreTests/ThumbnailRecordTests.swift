@@ -69,7 +69,8 @@ struct ThumbnailRecordTests {
     let value = ExpiryEntry(
       expiresAt: .now, key: key, storedAt: .now(plusSeconds: -9), byteCount: 5, sequence: 7
     ).encodedValue
-    let entry = try ExpiryEntry(key: first.span, value: value.span)
+    let found = ExpiryEntry(key: first.span, value: value.span)
+    let entry = try #require(found)
     #expect(entry.expiresAt.rawValue == earlier)
     #expect(entry.storedAt == .now(plusSeconds: -9))
     #expect(entry.byteCount == 5)

@@ -63,7 +63,7 @@ struct ThumbnailStoreTests {
     try flipLastByte(of: key)
     #expect(try store.lookup(key, at: .now) == .stale(.corrupt))
     #expect(try store.bytes(ofPicture: 1) == nil)
-    #expect(try store.removeStale(key, at: .now))
+    #expect(try store.removeStale([key], at: .now) == 1)
     #expect(try store.lookup(key, at: .now) == .miss)
     #expect(try store.statistics(at: .now).thumbnailByteCount == 0)
   }
@@ -74,7 +74,7 @@ struct ThumbnailStoreTests {
     try store.environment.write { transaction throws(StoreError) in
       try transaction.put([1, 2, 3], for: key.bytes, in: store.tables.thumbnails)
     }
-    #expect(try store.removeStale(key, at: .now))
+    #expect(try store.removeStale([key], at: .now) == 1)
     let statistics = try store.statistics(at: .now)
     #expect(statistics.summary.entryCount == 1)
     #expect(statistics.thumbnailByteCount == 1_000)
@@ -121,9 +121,9 @@ struct ThumbnailStoreTests {
     #expect(try store.lookup(key, at: .now) == .stale(.expired))
     // Between that look-up and the removal somebody else stores a fresh one.
     try store.put([NewThumbnail(picture: 1)], at: .now)
-    #expect(try !store.removeStale(key, at: .now))
+    #expect(try store.removeStale([key], at: .now) == 0)
     #expect(try store.bytes(ofPicture: 1) != nil)
-    #expect(try !store.removeStale(ContentKey(picture: 2), at: .now))
+    #expect(try store.removeStale([ContentKey(picture: 2)], at: .now) == 0)
   }
 
   @Test func `expired thumbnails go in the order of their expiry`() throws {

@@ -61,7 +61,7 @@ struct VerificationTests {
     case .lostArrival: [.withoutArrival]
     case .lostRecord: [.withoutRecord, .withoutRecord]
     case .foreignRecord, .foreignArrival: [.foreign]
-    case .foreignExpiry: [.foreign, .foreign, .foreign]
+    case .foreignExpiry: [.withoutRecord, .foreign, .withoutExpiry]
     }
   }
 

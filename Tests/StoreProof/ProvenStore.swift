@@ -40,7 +40,7 @@ package final class ProvenStore: Sendable {
   /// Removes a picture if it has expired.
   package func removeStale(_ number: Int, at now: Int) throws(StoreError) {
     _ = try shared.change { store throws(StoreError) in
-      try store.removeStale(Self.key(number), at: Self.time(now))
+      try store.removeStale([Self.key(number)], at: Self.time(now))
     }
   }
 

@@ -2,11 +2,13 @@ import FoundationEssentials
 
 /// Records in JSON: the few and rich ones, whose layout may gain fields.
 enum JSONRecord {
+  /// - Throws: ``StoreError/Reason/failed`` for a value that JSON cannot say, such as a number that
+  ///   is none.
   static func encode(_ value: some Encodable) throws(StoreError) -> [UInt8] {
     do {
       return Array(try JSONEncoder().encode(value))
     } catch {
-      throw StoreError(.invalid, operation: "writing JSON")
+      throw StoreError(.notEncodable, operation: "writing JSON")
     }
   }
 

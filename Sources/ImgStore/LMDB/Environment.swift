@@ -186,6 +186,11 @@ final class Environment: @unchecked Sendable {
   /// Whether the files that are open are no longer those in the directory.
   var isDetached: Bool { !EnvironmentFiles(in: directory).areSame(as: files) }
 
+  /// Whether the directory has the lock file that is open, also where the data file has gone.
+  var isLockFileNamed: Bool {
+    files.lock != nil && EnvironmentFiles(in: directory).lock == files.lock
+  }
+
   /// Waits until everything committed is on the disk, for ``Durability/none``.
   func sync() throws(StoreError) {
     do throws(StoreError) {

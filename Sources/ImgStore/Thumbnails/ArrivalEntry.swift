@@ -21,12 +21,12 @@ struct ArrivalEntry {
     self.expiresAt = expiresAt
   }
 
-  /// - Throws: ``StoreError/Reason/damaged`` for lengths that no release has written.
-  init(key encodedKey: Span<UInt8>, value: Span<UInt8>) throws(StoreError) {
-    guard value.count == Self.valueByteCount else {
-      throw StoreError(.corrupted, operation: "reading the order of arrival")
+  /// `nil` for lengths that no release has written.
+  init?(key encodedKey: Span<UInt8>, value: Span<UInt8>) {
+    guard value.count == Self.valueByteCount, let sequence = Self.sequence(of: encodedKey) else {
+      return nil
     }
-    sequence = try Self.sequence(of: encodedKey)
+    self.sequence = sequence
     key = ContentKey(value.extracting(first: ContentKey.byteCount))
     expiresAt = WallTime(rawValue: value.littleEndian(at: ContentKey.byteCount, as: Int64.self))
   }
@@ -47,15 +47,11 @@ struct ArrivalEntry {
     return bytes
   }
 
-  static func sequence(of encodedKey: Span<UInt8>) throws(StoreError) -> UInt64 {
-    guard encodedKey.count == MemoryLayout<UInt64>.size else {
-      throw StoreError(.corrupted, operation: "reading the order of arrival")
-    }
+  /// `nil` for what is no number of an arrival.
+  static func sequence(of encodedKey: Span<UInt8>) -> UInt64? {
+    guard encodedKey.count == MemoryLayout<UInt64>.size else { return nil }
     let sequence = encodedKey.bigEndian(at: 0, as: UInt64.self)
     // No store lives to see the last number, and nothing could come behind it.
-    guard sequence < .max else {
-      throw StoreError(.corrupted, operation: "reading the order of arrival")
-    }
-    return sequence
+    return sequence < .max ? sequence : nil
   }
 }

@@ -61,7 +61,7 @@ struct Eviction {
 
   /// - Returns: whom it gave a second chance: their uses are to be forgotten once the transaction
   ///   is committed.
-  /// - Throws: ``StoreError/Reason/full`` when the newcomers alone exceed the budget.
+  /// - Throws: ``StoreError/Reason/tooLarge`` when the newcomers alone exceed the budget.
   consuming func run(
     _ transaction: borrowing Transaction, counting counters: inout StoreCounters
   ) throws(StoreError) -> Set<ContentKey> {
@@ -72,7 +72,7 @@ struct Eviction {
     }
     try eviction.turn(transaction, &counters)
     if eviction.newcomers != nil, try eviction.exceedsLimit(transaction) {
-      throw StoreError(.mapFull, operation: "put, more than the budget at once")
+      throw StoreError(.largerThanBudget, operation: "put, more than the budget at once")
     }
     return eviction.chances
   }

@@ -34,10 +34,10 @@ struct ExpiryEntry {
     self.sequence = sequence
   }
 
-  /// - Throws: ``StoreError/Reason/damaged`` for lengths that no release has written.
-  init(key encodedKey: Span<UInt8>, value: Span<UInt8>) throws(StoreError) {
+  /// `nil` for lengths that no release has written.
+  init?(key encodedKey: Span<UInt8>, value: Span<UInt8>) {
     guard encodedKey.count == Self.keyByteCount, value.count == Self.valueByteCount else {
-      throw StoreError(.corrupted, operation: "reading the expiry index")
+      return nil
     }
     expiresAt = WallTime(
       rawValue: Int64(

@@ -16,9 +16,9 @@ package final class SharedStore: Sendable {
 
   private struct Held {
     var store: ThumbnailStore?
-    /// One that LMDB refuses to use any more, as long as some thread is not done with it: until
-    /// then its environment is open and may not be opened again.
-    weak var broken: ThumbnailStore?
+    /// One that is of no use any more and has the lock file that the next one would open, as long as
+    /// some thread is not done with it: until then that may not be opened again (`lmdb.h`, Caveats).
+    weak var retired: ThumbnailStore?
   }
 
   /// Opens the store, see ``ThumbnailStore/init(directory:access:)``; for writing, begins anew where
@@ -67,13 +67,14 @@ package final class SharedStore: Sendable {
       if let store = held.store {
         switch store.environment.state {
         case .sound: return store
-        case .detached: break
+        case .detached:
+          if store.environment.isLockFileNamed { held.retired = store }
         case .cutOff: if try complete(store) { return store }
         }
       }
       // Closed before it is opened again, unless in use: LMDB wants an environment opened once.
       held.store = nil
-      guard held.broken == nil else {
+      guard held.retired == nil else {
         throw StoreError(.panic, operation: "opening again what is in use", path: directory)
       }
       let store = try open()
@@ -86,7 +87,9 @@ package final class SharedStore: Sendable {
   /// free. For those who do not ask for it now and then anyway. Costs two system calls.
   package func releaseIfDetached() {
     held.withLock { held in
-      if let store = held.store, store.isDetached { held.store = nil }
+      guard let store = held.store, store.isDetached else { return }
+      if store.environment.isLockFileNamed { held.retired = store }
+      held.store = nil
     }
   }
 
@@ -178,7 +181,7 @@ package final class SharedStore: Sendable {
         guard try !complete(store) else { return }
       case .panic:
         // Not the files but this process's hold on them is broken (`lmdb.h`, MDB_PANIC).
-        held.broken = store
+        held.retired = store
       default:
         try setAside(store, because: error.at(directory, content: .thumbnails))
       }

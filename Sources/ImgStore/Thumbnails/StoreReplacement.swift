@@ -82,7 +82,9 @@ struct StoreReplacement: ~Copyable {
       try? Directory.link("\(directory)/\(UsesFile.name)", as: "\(spareDirectory)/\(UsesFile.name)")
       try Directory.sync(spareDirectory)
       try Directory.exchange(directory, with: spareDirectory)
-      try Directory.sync(parentDirectory)
+      // From here on the copy is the store. A power cut may undo the exchange, and then the store is
+      // the old one, whole.
+      try? Directory.sync(parentDirectory)
     }
   }
 

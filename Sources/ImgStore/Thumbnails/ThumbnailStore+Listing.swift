@@ -49,7 +49,7 @@ extension ThumbnailStore {
       try transaction.scan(tables.expiry) { key, value throws(StoreError) in
         // An entry that makes no sense goes with those that have expired.
         hasExpired =
-          (try? ExpiryEntry(key: key, value: value)).map { $0.expiresAt <= moment } ?? true
+          ExpiryEntry(key: key, value: value).map { $0.expiresAt <= moment } ?? true
         return false
       }
       return hasExpired
@@ -63,7 +63,7 @@ extension ThumbnailStore {
       var count = 0
       try transaction.scan(tables.expiry) { key, value throws(StoreError) in
         // One that makes no sense is for `cache verify` to find.
-        guard let entry = try? ExpiryEntry(key: key, value: value) else { return true }
+        guard let entry = ExpiryEntry(key: key, value: value) else { return true }
         guard entry.expiresAt <= moment else { return false }
         count += 1
         return true
@@ -93,7 +93,7 @@ extension ThumbnailStore {
       var thumbnailByteCount: Int64 = 0
       var oldestStoredAt: WallTime?
       try transaction.scan(tables.expiry) { key, value throws(StoreError) in
-        guard let entry = try? ExpiryEntry(key: key, value: value) else { return true }
+        guard let entry = ExpiryEntry(key: key, value: value) else { return true }
         if entry.expiresAt <= now { expiredCount += 1 }
         thumbnailByteCount += entry.byteCount
         oldestStoredAt = min(oldestStoredAt ?? entry.storedAt, entry.storedAt)

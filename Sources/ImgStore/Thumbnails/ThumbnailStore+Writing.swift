@@ -8,10 +8,9 @@ extension ThumbnailStore {
   /// until it occupies 70 % of it (see ``Eviction``), but none of this group: whoever is told that
   /// a thumbnail is stored finds it.
   ///
-  /// - Throws: ``StoreError/Reason/tooLarge`` when one of the thumbnails alone is larger than the
-  ///   budget, ``StoreError/Reason/full`` when they are together, when the disk is full, or when a
-  ///   reader has kept so many freed pages from reuse that the map is. Of a group, the caller then
-  ///   tries each alone.
+  /// - Throws: ``StoreError/Reason/tooLarge`` when the thumbnails, alone or together, are larger than
+  ///   the budget, ``StoreError/Reason/full`` when the disk is full, or when a reader has kept so
+  ///   many freed pages from reuse that the map is. Of a group, the caller then tries each alone.
   package func put(_ thumbnails: [NewThumbnail], at now: WallTime) throws(StoreError) {
     guard let budgetByteCount else {
       throw StoreError(
@@ -61,17 +60,22 @@ extension ThumbnailStore {
     }
   }
 
-  /// Removes a record if, at the time of the removal, it is still stale. Between a look-up and this
-  /// call another process may have stored a fresh thumbnail, which stays.
+  /// Removes those of these records that, at the time of the removal, are still stale. Between a
+  /// look-up and this call another process may have stored a fresh thumbnail, which stays.
   ///
-  /// - Returns: whether it was removed.
-  package func removeStale(_ key: ContentKey, at now: WallTime) throws(StoreError) -> Bool {
+  /// - Returns: how many were removed.
+  @discardableResult
+  package func removeStale(_ keys: [ContentKey], at now: WallTime) throws(StoreError) -> Int {
     try change { transaction, counters throws(StoreError) in
-      guard case .stale(let staleness) = try tables.lookup(key, at: now, transaction) else {
-        return false
+      var removedCount = 0
+      for key in keys {
+        guard case .stale(let staleness) = try tables.lookup(key, at: now, transaction) else {
+          continue
+        }
+        counters.countRemoval(of: staleness)
+        if try tables.remove(key, transaction) { removedCount += 1 }
       }
-      counters.countRemoval(of: staleness)
-      return try tables.remove(key, transaction)
+      return removedCount
     }
   }
 

@@ -17,15 +17,14 @@ extension ThumbnailTables {
   /// - Parameters:
   ///   - limit: how many at most.
   ///   - spared: records that stay.
-  /// - Returns: how many were removed.
+  /// - Returns: how many of both were removed.
   func removeExpired(
     at now: WallTime, limit: Int, sparing spared: Set<ContentKey> = [],
     _ transaction: borrowing Transaction, counting counters: inout StoreCounters
   ) throws(StoreError) -> Int {
     var chosen = IndexSlice<ExpiryEntry>()
     try transaction.scan(expiry) { key, value throws(StoreError) in
-      // It says nothing of LMDB, only of this entry.
-      guard let entry = try? ExpiryEntry(key: key, value: value) else {
+      guard let entry = ExpiryEntry(key: key, value: value) else {
         chosen.foreignKeys.append(key.copy())
         return chosen.count < limit
       }
@@ -52,7 +51,7 @@ extension ThumbnailTables {
     // From the very first key, which may be none of ours and lie before all numbers.
     let start = sequence == 0 ? [] : ArrivalEntry.encodedKey(sequence)
     try transaction.scan(arrivals, from: start) { key, value in
-      if let entry = try? ArrivalEntry(key: key, value: value) {
+      if let entry = ArrivalEntry(key: key, value: value) {
         found.entries.append(entry)
       } else {
         found.foreignKeys.append(key.copy())
@@ -80,9 +79,9 @@ extension ThumbnailTables {
   func moveToEnd(
     _ entry: ArrivalEntry, _ transaction: borrowing Transaction
   ) throws(StoreError) -> Bool {
-    // One that cannot be read is as good as none: the caller removes what belongs to it.
-    let found = try? expiryEntry(of: entry.key, expiresAt: entry.expiresAt, transaction)
-    guard let expiryEntry = found ?? nil else { return false }
+    guard
+      let expiryEntry = try expiryEntry(of: entry.key, expiresAt: entry.expiresAt, transaction)
+    else { return false }
     let sequence = try nextSequence(transaction)
     try transaction.delete(entry.encodedKey, from: arrivals)
     try transaction.put(
@@ -92,13 +91,15 @@ extension ThumbnailTables {
     return true
   }
 
+  /// `nil` also for an entry that is none of this release.
   func expiryEntry(
     of key: ContentKey, expiresAt: WallTime, _ transaction: borrowing Transaction
   ) throws(StoreError) -> ExpiryEntry? {
     let encodedKey = ExpiryEntry.encodedKey(expiresAt: expiresAt, key: key)
-    return try transaction.withValue(of: encodedKey, in: expiry) { value throws(StoreError) in
-      try ExpiryEntry(key: encodedKey.span, value: value)
+    let found = try transaction.withValue(of: encodedKey, in: expiry) { value in
+      ExpiryEntry(key: encodedKey.span, value: value)
     }
+    return found ?? nil
   }
 
   /// Higher than every sequence number in use.
@@ -106,7 +107,7 @@ extension ThumbnailTables {
     var last: UInt64 = 0
     try transaction.scanBackwards(arrivals, before: nil) { key, _ in
       // What is no number is in nobody's way; eviction removes it.
-      guard let found = try? ArrivalEntry.sequence(of: key) else { return true }
+      guard let found = ArrivalEntry.sequence(of: key) else { return true }
       last = found
       return false
     }

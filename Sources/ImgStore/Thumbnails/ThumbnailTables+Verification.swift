@@ -15,20 +15,16 @@ extension ThumbnailTables {
     in table: StoreDefect.Table, key: Span<UInt8>, value: Span<UInt8>,
     _ transaction: borrowing Transaction
   ) throws(StoreError) -> StoreDefect.Reason? {
-    do throws(StoreError) {
-      switch table {
-      case .arrivals:
-        return try defect(of: ArrivalEntry(key: key, value: value), transaction)
-      case .expiry:
-        return try defect(of: ExpiryEntry(key: key, value: value), transaction)
-      case .thumbnails:
-        guard key.count == ContentKey.byteCount else { return .foreign }
-        return try defect(of: value, key: ContentKey(key), transaction)
-      }
-    } catch {
-      // What the entries say of themselves; LMDB's own pages are another matter.
-      guard error.code == .corrupted, error.operation.hasPrefix("reading") else { throw error }
-      return .foreign
+    switch table {
+    case .arrivals:
+      guard let entry = ArrivalEntry(key: key, value: value) else { return .foreign }
+      return try defect(of: entry, transaction)
+    case .expiry:
+      guard let entry = ExpiryEntry(key: key, value: value) else { return .foreign }
+      return try defect(of: entry, transaction)
+    case .thumbnails:
+      guard key.count == ContentKey.byteCount else { return .foreign }
+      return try defect(of: value, key: ContentKey(key), transaction)
     }
   }
 
@@ -79,9 +75,8 @@ extension ThumbnailTables {
       return .withoutExpiry
     }
     let arrivalKey = ArrivalEntry.encodedKey(entry.sequence)
-    let isNamed = try transaction.withValue(of: arrivalKey, in: arrivals) {
-      value throws(StoreError) in
-      try ArrivalEntry(key: arrivalKey.span, value: value).key == key
+    let isNamed = try transaction.withValue(of: arrivalKey, in: arrivals) { value in
+      ArrivalEntry(key: arrivalKey.span, value: value)?.key == key
     }
     return isNamed ?? false ? nil : .withoutArrival
   }

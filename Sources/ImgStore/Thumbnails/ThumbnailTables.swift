@@ -46,7 +46,7 @@ struct ThumbnailTables: Sendable {
       meta = try transaction.openDatabase("meta", isCreated: false)
       let found = try Self.version.verify(in: meta, transaction)
       guard found == Self.version.number else {
-        throw StoreError(.notFound, operation: "opening a schema that the next writer replaces")
+        throw StoreError(.noSuchFile, operation: "opening a schema that the next writer replaces")
       }
       replacedSchema = nil
       thumbnails = try transaction.openDatabase("thumbnails", isCreated: false)
@@ -175,7 +175,7 @@ struct ThumbnailTables: Sendable {
     if found == nil {
       try transaction.scan(expiry) { entryKey, value in
         // What is no entry is not the one sought.
-        let entry = try? ExpiryEntry(key: entryKey, value: value)
+        let entry = ExpiryEntry(key: entryKey, value: value)
         if entry?.key == key { found = entry }
         return found == nil
       }

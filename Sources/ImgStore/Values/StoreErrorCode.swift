@@ -41,6 +41,8 @@ extension StoreError.Code {
   static let replaced = Self(rawValue: ESTALE)
   /// The data file ends before its last page.
   static let cutOff = Self(rawValue: ENODATA)
+  /// A value that has no form in the store.
+  static let notEncodable = Self(rawValue: EINVAL)
   static let outOfMemory = Self(rawValue: ENOMEM)
   /// A thumbnail that no store of the budget could hold.
   static let largerThanBudget = Self(rawValue: EMSGSIZE)

@@ -17,7 +17,7 @@ package enum FileLock {
       if error.code == EAGAIN || error.code == EACCES { return nil }
       throw error
     }
-    try sign(file, path)
+    sign(file)
     return file
   }
 
@@ -27,7 +27,7 @@ package enum FileLock {
   package static func acquire(waitingFor path: String) throws(SystemError) -> OwnedDescriptor {
     let file = try open(path)
     _ = try systemCall("lock \(path)") { img_wait_and_lock_file(file.rawValue) }
-    try sign(file, path)
+    sign(file)
     return file
   }
 
@@ -35,11 +35,10 @@ package enum FileLock {
     try FileIO.open(path, O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
   }
 
-  private static func sign(
-    _ file: borrowing OwnedDescriptor, _ path: String
-  ) throws(SystemError) {
-    _ = try systemCall("ftruncate \(path)") { ftruncate(file.rawValue, 0) }
-    try FileIO.writeAll(file.rawValue, "\(ThisProcess.processID)\n")
+  /// For messages alone; on a full disk the lock holds without it.
+  private static func sign(_ file: borrowing OwnedDescriptor) {
+    guard ftruncate(file.rawValue, 0) == 0 else { return }
+    try? FileIO.writeAll(file.rawValue, "\(ThisProcess.processID)\n")
   }
 
   /// Whether the file at `path` is the one whose lock a descriptor holds, and so whether it keeps
