@@ -16,7 +16,7 @@ extension Coordinator {
     } catch {
       log.note("worker \(slot) cannot be started: \(error)")
       if let worker = workers.removeValue(forKey: id) {
-        worker.kill()
+        worker.killAndReap()
         discard(worker)
       }
       feed(.workerRefused(id, reason: "\(workerExecutable) cannot be started: \(error)"))

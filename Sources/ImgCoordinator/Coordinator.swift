@@ -65,6 +65,8 @@ final class Coordinator {
   private static let watchInterval = Duration.milliseconds(100)
   /// How long workers that have nothing left to do may take to leave.
   static let leavingTime = Duration.seconds(5)
+  /// For the last words to all clients together: one that does not read holds nobody up.
+  private static let farewellTime = Duration.seconds(1)
 
   init(
     settings: Settings, workerExecutable: String, signals: SignalSource,
@@ -260,7 +262,8 @@ final class Coordinator {
     phase = .ended(status: 0)
     journalWriter.finish()
     journalAnswered()
-    for client in clients.values { try? client.channel.flush(until: .now + .seconds(1)) }
+    let deadline = ContinuousClock.now + Self.farewellTime
+    for client in clients.values { try? client.channel.flush(until: deadline) }
   }
 
   /// The work cannot go on: whoever waits hears why.

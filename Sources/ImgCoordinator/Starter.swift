@@ -3,13 +3,14 @@ import ImgTransport
 
 /// Whoever started this coordinator and waits to hear that it listens, or why it cannot: a client
 /// in the background, by way of a connection, or a person, by way of standard error.
-struct Starter {
-  private let descriptor: CInt?
+final class Starter {
+  /// `nil` once it has been told, which it is once.
+  private var connection: OwnedDescriptor?
 
   init(environment: [String: String]) {
-    descriptor = environment[StartSignal.variable].flatMap { CInt($0) }.flatMap {
-      $0 > 2 ? $0 : nil
-    }
+    guard let descriptor = environment[StartSignal.variable].flatMap({ CInt($0) }), descriptor > 2
+    else { return }
+    connection = OwnedDescriptor(adopting: descriptor)
   }
 
   func isReady() {
@@ -23,8 +24,7 @@ struct Starter {
   }
 
   private func tell(_ message: String) {
-    guard let descriptor else { return }
-    let connection = OwnedDescriptor(adopting: descriptor)
+    guard let connection = connection.take() else { return }
     _ = try? UnixSocket.send(connection.rawValue, ArraySlice(message.utf8))
   }
 }

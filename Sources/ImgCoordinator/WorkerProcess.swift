@@ -25,13 +25,14 @@ final class WorkerProcess {
     // The backtracer would keep a crashed worker, and everything it holds, for seconds.
     environment["SWIFT_BACKTRACE"] = "enable=no"
     environment[StartSignal.variable] = nil
+    // Before there is a child that would have to be ended.
+    channel = try Channel(pair.takeFirst())
     child = try ChildProcess.spawn(
       executable: executable, arguments: [], environment: environment,
       descriptors: [
         (parent: theirs.rawValue, child: WorkerDescriptor.channel),
         (parent: board.descriptor, child: WorkerDescriptor.board),
       ])
-    channel = try Channel(pair.takeFirst())
   }
 
   var processID: Int32 { child.processID }
@@ -41,6 +42,12 @@ final class WorkerProcess {
 
   func kill() {
     child.signal(SIGKILL)
+  }
+
+  /// Ends a process of which nobody will hear any more.
+  func killAndReap() {
+    kill()
+    _ = child.waitForExit(until: .now + .seconds(1))
   }
 
   var observation: Observation {

@@ -58,4 +58,12 @@ import Testing
     #expect(url.isLocal)
     #expect(throws: Failure.self) { try ImageURL(parsing: url.text) }
   }
+
+  @Test func `blanks count as they are written`() throws {
+    let blanks = { (count: Int) in "data:image/svg+xml," + String(repeating: " ", count: count) }
+    #expect(try ImageURL(parsing: blanks(1_000) + "x").text.utf8.count == 3_020)
+    let failure = #expect(throws: Failure.self) { try ImageURL(parsing: blanks(3_000) + "x") }
+    #expect(failure?.code == .invalidURL)
+    #expect(failure?.stage == .queue)
+  }
 }

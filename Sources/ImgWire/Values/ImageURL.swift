@@ -35,6 +35,10 @@ package struct ImageURL: Hashable, Sendable {
     // Bytes that are not UTF-8 arrive as U+FFFD, which no valid URL contains.
     guard !line.unicodeScalars.contains("\u{FFFD}") else { throw Self.invalid("not valid UTF-8") }
     if let data = try DataURL.text(of: bytes) {
+      // Blanks are longer as they are written.
+      guard data.utf8.count <= Self.maximumByteCount else {
+        throw Self.invalid("longer than \(Self.maximumByteCount) bytes, with its blanks as %20")
+      }
       text = data
       host = "data/"
       isLocal = true
