@@ -12,10 +12,23 @@ enum GoldenMessages {
   static let failure = Failure(
     stage: .fetch, code: .httpStatus, httpStatus: 503, detail: "the origin answered 503")
 
+  static var timings: Timings {
+    var timings = Timings()
+    timings.dns = 12
+    timings.connect = 34
+    timings.tls = 56
+    timings.ttfb = 78
+    timings.download = 90
+    timings.decode = 21
+    timings.store = 0
+    return timings
+  }
+
   static let unstored = UnstoredThumbnail(
     thumbnail: thumbnail, sourceFormat: .jpeg, sourceWidth: 4_000, sourceHeight: 3_000,
     sourceByteCount: 2_345_678,
-    failure: Failure(stage: .store, code: .storeFull, detail: "the store is full"))
+    failure: Failure(stage: .store, code: .storeFull, detail: "the store is full"), timings: timings
+  )
 
   static var variant: Variant {
     get throws {
@@ -23,9 +36,20 @@ enum GoldenMessages {
     }
   }
 
+  static var fetchOptions: FetchOptions {
+    get throws {
+      FetchOptions(
+        headers: try HeaderFields([HeaderField(name: "Referer", value: "https://example.com/")]),
+        ignoredQuery: try QueryFilter(["X-Amz-*"]), cacheKey: try CacheKey("photo-17"),
+        respectsOptOut: true, respectsRobots: true)
+    }
+  }
+
   static func coordinatorMessages() throws -> [String: CoordinatorMessage] {
+    var limits = Limits()
+    limits.contact = "ada@example.org"
     let batch = Batch(
-      variant: try variant, keep: .all,
+      variant: try variant, keep: .all, fetch: try fetchOptions,
       retention: Retention(
         afterMilliseconds: 3_600_000, until: WallTime(rawValue: 1_800_000_000_000),
         slidingMilliseconds: 60_000),
@@ -34,9 +58,10 @@ enum GoldenMessages {
     return [
       "welcome": .welcome(
         Welcome(
-          hello: hello, limits: Limits(), storeDirectory: "/var/cache/imgctl/store",
-          allowedNetworks: [NetworkRange(bytes: [127, 0, 0, 0], prefixLength: 8)].compactMap(\.self)
-        )),
+          hello: hello, limits: limits, storeDirectory: "/var/cache/imgctl/store",
+          allowedNetworks: [NetworkRange(bytes: [127, 0, 0, 0], prefixLength: 8)].compactMap(
+            \.self),
+          allowedDirectories: ["/srv/pictures"], authorityFile: "/etc/ssl/own.pem")),
       "lookup": .lookup(batch),
       "fetch": .fetch(
         Batch(
@@ -68,7 +93,7 @@ enum GoldenMessages {
       "refused": .refused(Refusal(reason: "the store cannot be opened")),
       "looked_up": .lookedUp(
         LookupResults(
-          hits: [.init(lease: lease, thumbnail: thumbnail)],
+          hits: [.init(lease: lease, thumbnail: thumbnail)], stale: [lease],
           originals: [LeaseID(rawValue: 20)], misses: [LeaseID(rawValue: 18)])),
       "transferred": .transferred(LeaseList(leases: [lease])),
       "gone": .gone(LeaseList(leases: [lease])),
@@ -76,8 +101,12 @@ enum GoldenMessages {
         FetchResults(results: [
           .init(
             lease: lease, outcome: .done(thumbnail, fromCache: false, bytesFetched: 81_920)),
-          .init(lease: LeaseID(rawValue: 18), outcome: .failed(failure)),
+          .init(
+            lease: LeaseID(rawValue: 18), outcome: .failed(failure), timings: timings),
           .init(lease: LeaseID(rawValue: 19), outcome: .cancelled),
+          .init(
+            lease: LeaseID(rawValue: 20),
+            outcome: .done(thumbnail, fromCache: true, bytesFetched: 0), failureBehind: failure),
         ])),
       "unstored": .unstored(
         UnstoredResult(
@@ -175,6 +204,8 @@ enum GoldenMessages {
           ], next: 2)),
       "got": .got(
         GotReply(id: request, outcome: .done(thumbnail, fromCache: true, bytesFetched: 0))),
+      "got_timed": .got(
+        GotReply(id: request, outcome: .failed(failure), timings: timings)),
       "got_unstored": .got(
         GotReply(
           id: request, outcome: .done(thumbnail, fromCache: false, bytesFetched: 81_920),

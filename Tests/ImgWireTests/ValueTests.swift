@@ -42,7 +42,7 @@ import Testing
       ("http://:80/", .invalidURL), ("http://./", .invalidURL), ("http://me@/", .invalidURL),
       ("http://a b/", .invalidURL), ("http://a/\u{7F}", .invalidURL), ("http://a/\t", .invalidURL),
       ("http://a/\u{FFFD}", .invalidURL), ("1http://a/", .invalidURL), ("http:\\\\a", .invalidURL),
-      ("ftp://example.com/a", .unsupportedScheme), ("file:///etc/passwd", .unsupportedScheme),
+      ("ftp://example.com/a", .unsupportedScheme), ("gopher://a/etc/passwd", .unsupportedScheme),
       ("javascript:alert(1)", .unsupportedScheme), ("data:image/png", .invalidURL),
       ("data:,a\u{1}", .invalidURL),
     ] as [(String, Failure.Code)])

@@ -154,11 +154,16 @@ package struct GotReply: Hashable, Sendable, Codable {
   /// What is done but not in the store; then the file beside this message holds it. `nil` for what
   /// is in the store or was not made.
   package let unstored: UnstoredThumbnail?
+  /// Of what was fetched or decoded for this request, unless `unstored` tells them.
+  package let timings: Timings?
 
-  package init(id: RequestID, outcome: Outcome, unstored: UnstoredThumbnail? = nil) {
+  package init(
+    id: RequestID, outcome: Outcome, unstored: UnstoredThumbnail? = nil, timings: Timings? = nil
+  ) {
     self.id = id
     self.outcome = outcome
     self.unstored = unstored
+    self.timings = timings
   }
 }
 

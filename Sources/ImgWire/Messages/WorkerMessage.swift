@@ -51,7 +51,7 @@ package struct Refusal: Hashable, Sendable, Codable {
   }
 }
 
-/// A look-up's findings; every lease of the batch is in exactly one list.
+/// A look-up's findings; every lease of the batch is in exactly one of hits, originals and misses.
 package struct LookupResults: Hashable, Sendable, Codable {
   package struct Hit: Hashable, Sendable, Codable {
     package let lease: LeaseID
@@ -64,12 +64,17 @@ package struct LookupResults: Hashable, Sendable, Codable {
   }
 
   package let hits: [Hit]
+  /// Those of the hits that are given out stale while their origins are to be asked about them.
+  package let stale: [LeaseID]
   /// What can be made from the original of its URL, which the store has.
   package let originals: [LeaseID]
   package let misses: [LeaseID]
 
-  package init(hits: [Hit], originals: [LeaseID], misses: [LeaseID]) {
+  package init(
+    hits: [Hit], stale: [LeaseID] = [], originals: [LeaseID], misses: [LeaseID]
+  ) {
     self.hits = hits
+    self.stale = stale
     self.originals = originals
     self.misses = misses
   }
@@ -84,21 +89,30 @@ package struct FetchResults: Hashable, Sendable, Codable {
     package let retryAfterMilliseconds: Int64?
     /// Whether it came from where the URL's own host has sent the worker.
     package let wasRedirected: Bool
+    /// `nil` of what is from the cache or had no parts.
+    package let timings: Timings?
+    /// What the transfer has failed with, where the outcome is from the store all the same; `nil` in
+    /// all other cases.
+    package let failureBehind: Failure?
 
     package init(
       lease: LeaseID, outcome: Outcome, retryAfterMilliseconds: Int64? = nil,
-      wasRedirected: Bool = false
+      wasRedirected: Bool = false, timings: Timings? = nil, failureBehind: Failure? = nil
     ) {
       self.lease = lease
       self.outcome = outcome
+      self.failureBehind = failureBehind
       self.retryAfterMilliseconds = retryAfterMilliseconds
       self.wasRedirected = wasRedirected
+      self.timings = timings
     }
 
     private enum CodingKeys: String, CodingKey {
       case lease, outcome
       case retryAfterMilliseconds = "retry_after_ms"
       case wasRedirected = "redirected"
+      case timings
+      case failureBehind = "failure_behind"
     }
   }
 

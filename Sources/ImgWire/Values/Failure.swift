@@ -20,6 +20,8 @@ package struct Failure: Error, Hashable, Sendable {
     case tooLarge = "too_large"
     case truncatedBody = "truncated_body"
     case optedOut = "opted_out"
+    case blockedPath = "blocked_path"
+    case unreadableFile = "unreadable_file"
     case notAnImage = "not_an_image"
     case unsupportedFormat = "unsupported_format"
     case tooManyPixels = "too_many_pixels"
@@ -29,6 +31,7 @@ package struct Failure: Error, Hashable, Sendable {
     case decodeCrash = "decode_crash"
     case outOfMemory = "out_of_memory"
     case storeFull = "store_full"
+    case notCached = "not_cached"
     case cancelled
     case `internal`
   }
@@ -73,8 +76,9 @@ extension Failure.Code {
     case .httpStatus:
       httpStatus.map { [408, 425, 429].contains($0) || (500...599).contains($0) } ?? false
     case .invalidURL, .unsupportedScheme, .blockedAddress, .tlsFailure, .tooManyRedirects,
-      .tooLarge, .optedOut, .notAnImage, .unsupportedFormat, .tooManyPixels, .tooManyFrames,
-      .corruptImage, .decodeTimeout, .decodeCrash, .cancelled:
+      .tooLarge, .optedOut, .blockedPath, .unreadableFile, .notAnImage, .unsupportedFormat,
+      .tooManyPixels, .tooManyFrames, .corruptImage, .decodeTimeout, .decodeCrash, .notCached,
+      .cancelled:
       false
     }
   }

@@ -1,5 +1,5 @@
-/// A URL that may be handed to a worker: http or https, or a picture in itself (`data:`), short
-/// enough, and free of what no URL holds.
+/// A URL that may be handed to a worker: http or https, a picture in itself (`data:`) or a file of
+/// this machine (`file:`), short enough, and free of what no URL holds.
 ///
 /// This is the cheap gate in front of everything. It does not resolve or interpret the authority:
 /// the worker parses the text again with the parser that connects, so that what is checked there is
@@ -16,9 +16,18 @@ package struct ImageURL: Hashable, Sendable {
   /// holds a slash.
   package let host: String
 
+  /// Scheme, host and port as the URL writes them: whose robots.txt holds for it. Empty for a picture
+  /// that comes from no origin.
+  package let origin: String
+
   /// Whether the picture comes from no origin: there is nothing to fetch, so that no limit of
   /// transfers concerns it and no original of it is kept.
   package let isLocal: Bool
+
+  /// Whether it names a file, which may change without the store hearing of it.
+  package var isFile: Bool { host == Self.fileHost }
+
+  private static let fileHost = "file/"
 
   /// The longest URL taken, in bytes of UTF-8. Servers commonly refuse request lines over 8 KiB
   /// (RFC 9112 section 3 recommends to support at least 8,000).
@@ -41,11 +50,19 @@ package struct ImageURL: Hashable, Sendable {
       }
       text = data
       host = "data/"
+      origin = ""
       isLocal = true
       return
     }
     guard bytes.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
       throw Self.invalid("holds a space or a control character")
+    }
+    if let file = try FileURL.text(of: line) {
+      text = file
+      host = Self.fileHost
+      origin = ""
+      isLocal = true
+      return
     }
     guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), Self.isScheme(bytes[..<colon]) else {
       throw Self.invalid("has no scheme; a URL begins with https:// or http://")
@@ -54,8 +71,7 @@ package struct ImageURL: Hashable, Sendable {
     guard scheme == "http" || scheme == "https" else {
       throw Failure(
         stage: .queue, code: .unsupportedScheme,
-        detail: "\(scheme.prefix(32)): is not fetched; http, https and data are; "
-          + "imgctl get takes a file")
+        detail: "\(scheme.prefix(32)): is not fetched; http, https, data and file are")
     }
     let rest = bytes[(colon + 1)...].prefix { $0 != UInt8(ascii: "#") }
     guard rest.starts(with: [UInt8(ascii: "/"), UInt8(ascii: "/")]) else {
@@ -70,6 +86,7 @@ package struct ImageURL: Hashable, Sendable {
       userAndHost.lastIndex(of: UInt8(ascii: "@")).map { $0 + 1 } ?? userAndHost.startIndex
     let hostAndPort = String(decoding: userAndHost[hostStart...], as: UTF8.self).lowercased()
     host = Self.host(in: hostAndPort)
+    origin = "\(scheme)://\(hostAndPort)"
     guard !host.isEmpty else { throw Self.invalid("names no host") }
     isLocal = false
     text =
@@ -82,6 +99,7 @@ package struct ImageURL: Hashable, Sendable {
   /// - Parameter number: tells it from others that are there at the same time.
   package init(handedIn number: UInt64) {
     host = "handed-in/"
+    origin = ""
     text = "handed-in:\(number)"
     isLocal = true
   }

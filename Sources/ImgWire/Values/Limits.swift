@@ -2,7 +2,8 @@
 /// worker in its welcome, printed by `imgctl status --limits`; of these only
 /// those of a ``LimitChange`` can be changed while it runs.
 ///
-/// Durations are milliseconds and sizes bytes.
+/// Durations are milliseconds and sizes bytes. Beside them is what origins are told of who asks: a
+/// person is limited by what they are known for, too.
 package struct Limits: Hashable, Sendable, Codable {
   /// Worker processes; 0 means one a core.
   package var workers = 0
@@ -34,8 +35,15 @@ package struct Limits: Hashable, Sendable, Codable {
   package var workerMemoryByteCount: Int64 = 1 << 30
   package var storeBudgetByteCount: Int64 = 400 << 20
   package var defaultExpiryMilliseconds: Int64 = 7 * 24 * 3_600_000
+  /// Where whoever runs an origin can complain: a mail address or a URL, as ``Contact`` reads it.
+  package var contact: String?
 
   package init() {}
+
+  /// What every request says of who asks (RFC 9110 section 10.1.5).
+  package var userAgent: String {
+    "imgctl/\(Build.version)" + (contact.map { " (+\($0))" } ?? "")
+  }
 
   private enum CodingKeys: String, CodingKey {
     case workers, transfers
@@ -56,5 +64,6 @@ package struct Limits: Hashable, Sendable, Codable {
     case workerMemoryByteCount = "worker_memory_bytes"
     case storeBudgetByteCount = "store_budget_bytes"
     case defaultExpiryMilliseconds = "default_expiry_ms"
+    case contact
   }
 }

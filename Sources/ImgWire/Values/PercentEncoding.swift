@@ -19,6 +19,16 @@ package enum PercentEncoding {
     return bytes
   }
 
+  /// A text in which an escape stands for each byte that is to have one.
+  static func encoded(_ text: String, where isEscaped: (UInt8) -> Bool) -> String {
+    let digits = Array("0123456789ABCDEF".utf8)
+    let bytes = text.utf8.flatMap { byte in
+      isEscaped(byte)
+        ? [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 0xF)]] : [byte]
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
   private static func hexadecimalValue(_ byte: UInt8) -> UInt8? {
     Character(Unicode.Scalar(byte)).hexDigitValue.map(UInt8.init)
   }

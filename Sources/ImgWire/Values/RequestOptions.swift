@@ -39,6 +39,12 @@ package struct RequestOptions: Hashable, Sendable, Codable {
     self.fetch = fetch
   }
 
+  /// The same for a request that has waited already.
+  package var withoutDelay: RequestOptions {
+    RequestOptions(
+      variant: variant, expiry: expiry, priority: priority, keep: keep, fetch: fetch)
+  }
+
   package var expiry: Expiry {
     let moment =
       expireAfterMilliseconds.map { .after(milliseconds: $0) } ?? expireAt.map { .at($0) }

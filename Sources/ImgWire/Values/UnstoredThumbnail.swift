@@ -10,10 +10,11 @@ package struct UnstoredThumbnail: Hashable, Sendable, Codable {
   package let sourceByteCount: Int64
   /// Why the store has not got it; `nil` when it was not to have it.
   package let failure: Failure?
+  package let timings: Timings?
 
   package init(
     thumbnail: Thumbnail, sourceFormat: ImageFormat, sourceWidth: Int, sourceHeight: Int,
-    sourceByteCount: Int64, failure: Failure?
+    sourceByteCount: Int64, failure: Failure?, timings: Timings? = nil
   ) {
     self.thumbnail = thumbnail
     self.sourceFormat = sourceFormat
@@ -21,6 +22,7 @@ package struct UnstoredThumbnail: Hashable, Sendable, Codable {
     self.sourceHeight = sourceHeight
     self.sourceByteCount = sourceByteCount
     self.failure = failure
+    self.timings = timings
   }
 
   private enum CodingKeys: String, CodingKey {
@@ -29,6 +31,6 @@ package struct UnstoredThumbnail: Hashable, Sendable, Codable {
     case sourceWidth = "source_width"
     case sourceHeight = "source_height"
     case sourceByteCount = "source_bytes"
-    case failure
+    case failure, timings
   }
 }

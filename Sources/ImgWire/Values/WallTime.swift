@@ -11,6 +11,9 @@ package struct WallTime: RawRepresentable, Hashable, Comparable, Sendable {
     self.rawValue = rawValue
   }
 
+  /// Before every other moment.
+  package static let distantPast = WallTime(rawValue: .min)
+
   /// The moment `milliseconds` later; stops at the ends of the range rather than overflow.
   package func advanced(byMilliseconds milliseconds: Int64) -> WallTime {
     let (sum, overflow) = rawValue.addingReportingOverflow(milliseconds)

@@ -1,0 +1,36 @@
+/// A day of the Gregorian calendar, also before there was one.
+package struct CivilDate {
+  package let year: Int64
+  package let month: Int64
+  package let day: Int64
+
+  private static let monthLengths: [Int64] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
+  /// - Returns: `nil` for a day that the calendar does not have.
+  package init?(year: Int64, month: Int64, day: Int64) {
+    guard (1...12).contains(month) else { return nil }
+    let isLeapYear = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+    let isLeapMonth = isLeapYear && month == 2
+    let length = Self.monthLengths[Int(month) - 1] + (isLeapMonth ? 1 : 0)
+    guard (1...length).contains(day) else { return nil }
+    self.year = year
+    self.month = month
+    self.day = day
+  }
+
+  /// Days from 1970-01-01 on, negative before it.
+  ///
+  /// Years are counted from March on, so that the day that some of them have more is their last,
+  /// and in eras of 400, which all have 146,097 days.
+  package var daysSince1970: Int64 {
+    let yearFromMarch = month > 2 ? year : year - 1
+    let era = (yearFromMarch >= 0 ? yearFromMarch : yearFromMarch - 399) / 400
+    let yearOfEra = yearFromMarch - era * 400
+    let monthFromMarch = (month + 9) % 12
+    // From March on, every five months have 153 days.
+    let dayOfYear = (153 * monthFromMarch + 2) / 5 + day - 1
+    let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+    // 1970-01-01 is day 719,468 from 0000-03-01 on.
+    return era * 146_097 + dayOfEra - 719_468
+  }
+}

@@ -1,0 +1,48 @@
+/// Header fields in an order of their own, so that equal sets are equal however they were written:
+/// by name, those of one name as they came, because their order may matter (RFC 9110 section 5.3).
+package struct HeaderFields: Hashable, Sendable {
+  private let fields: [HeaderField]
+
+  package static let maximumCount = 32
+  /// All names and values as they are sent.
+  package static let maximumByteCount = 8 << 10
+
+  package static let none = HeaderFields()
+
+  private init() {
+    fields = []
+  }
+
+  /// - Throws: ``InvalidFetchOption`` for more than the limits.
+  package init(_ fields: [HeaderField]) throws(InvalidFetchOption) {
+    guard fields.count <= Self.maximumCount else {
+      throw InvalidFetchOption("at most \(Self.maximumCount) headers can be set")
+    }
+    // A colon, a space and a line end beside each.
+    let byteCount = fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }
+    guard byteCount <= Self.maximumByteCount else {
+      throw InvalidFetchOption("headers take at most \(Self.maximumByteCount) bytes together")
+    }
+    self.fields = fields.enumerated()
+      .sorted { ($0.element.name, $0.offset) < ($1.element.name, $1.offset) }
+      .map(\.element)
+  }
+}
+
+extension HeaderFields: RandomAccessCollection {
+  package var startIndex: Int { fields.startIndex }
+  package var endIndex: Int { fields.endIndex }
+  package subscript(position: Int) -> HeaderField { fields[position] }
+}
+
+extension HeaderFields: Codable {
+  package init(from decoder: any Decoder) throws {
+    let decoded = try decoder.singleValueContainer().decode([HeaderField].self)
+    self = try decoder.checked { try HeaderFields(decoded) }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(fields)
+  }
+}
