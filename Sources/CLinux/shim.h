@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -25,6 +26,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -66,6 +68,8 @@ enum {
   IMG_F_OFD_SETLK = 37,
   IMG_F_OFD_SETLKW = 38,
   IMG_O_PATH = 010000000,
+  /// With O_DIRECTORY, which makes kernels refuse it that do not know it (open(2)).
+  IMG_O_TMPFILE = 020000000 | O_DIRECTORY,
   // <linux/fs.h>
   IMG_RENAME_EXCHANGE = 1 << 1,
   // <spawn.h>
@@ -386,6 +390,21 @@ static inline int img_is_file_locked(int descriptor) {
 /// Opens a directory for finding files below it, whatever becomes of its name.
 static inline int img_open_directory(const char *path) {
   return open(path, IMG_O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/// Opens what a path leads to from a directory on, if that lies below the directory, for reading. A
+/// FIFO is not waited for. glibc has no wrapper of openat2(2).
+static inline int img_open_beneath(int directory, const char *path) {
+  struct open_how how = {0};
+  how.flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  return (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
+}
+
+/// Makes a file for reading and writing on the file system of a directory, without a name, which it
+/// cannot be given either.
+static inline int img_open_unnamed_file(const char *directory) {
+  return open(directory, IMG_O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
 }
 
 /// Gives each of two paths what the other one led to, at once (rename(2), RENAME_EXCHANGE).

@@ -70,6 +70,25 @@ package enum FileIO {
     throw SystemError(operation: "read \(name)", code: EFBIG)
   }
 
+  /// The first bytes of an open file, whose position stays: it is everybody's who has the file open.
+  ///
+  /// - Throws: EIO when there are fewer.
+  static func contents(
+    of descriptor: CInt, first byteCount: Int
+  ) throws(SystemError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    while bytes.count < byteCount {
+      let offset = off_t(bytes.count)
+      let count = try unsafe append(
+        to: &bytes, upTo: byteCount - bytes.count, operation: "pread"
+      ) { room in
+        unsafe pread(descriptor, room.baseAddress, room.count, offset)
+      }
+      guard count > 0 else { throw SystemError(operation: "pread", code: EIO) }
+    }
+    return bytes
+  }
+
   /// Writes all bytes, waiting for room as often as needed.
   package static func writeAll(
     _ descriptor: CInt, _ bytes: borrowing Span<UInt8>

@@ -39,17 +39,6 @@ package final class MemoryFile: Sendable {
     guard try FileStatus(of: file.rawValue).byteCount == byteCount else {
       throw SystemError(operation: "read a file of another size", code: EINVAL)
     }
-    var bytes: [UInt8] = []
-    while bytes.count < byteCount {
-      // At a place of its own: the file's position is everybody's who has this file open.
-      let offset = off_t(bytes.count)
-      let count = try unsafe append(
-        to: &bytes, upTo: byteCount - bytes.count, operation: "pread"
-      ) { room in
-        unsafe pread(file.rawValue, room.baseAddress, room.count, offset)
-      }
-      guard count > 0 else { throw SystemError(operation: "pread", code: EIO) }
-    }
-    return bytes
+    return try FileIO.contents(of: file.rawValue, first: byteCount)
   }
 }

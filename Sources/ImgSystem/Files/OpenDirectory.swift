@@ -4,7 +4,7 @@ import Glibc
 /// A directory held open, so that everything found through it lies in this one directory, whatever
 /// is renamed meanwhile.
 package struct OpenDirectory: ~Copyable, Sendable {
-  private let descriptor: OwnedDescriptor
+  let descriptor: OwnedDescriptor
 
   /// Opens what `path` leads to; the right to search it is enough.
   ///

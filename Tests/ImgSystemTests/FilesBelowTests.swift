@@ -1,0 +1,61 @@
+import Glibc
+import ImgSystem
+import Testing
+
+/// What may be read below a directory.
+@Suite(.timeLimit(.minutes(5))) struct FilesBelowTests {
+  private let outer: TemporaryDirectory
+  private let root: String
+  private static let bytes = Array("picture".utf8)
+
+  init() throws {
+    outer = try TemporaryDirectory()
+    root = "\(outer.path)/root"
+    for directory in [root, "\(root)/inner"] { #expect(unsafe mkdir(directory, 0o700) == 0) }
+    try FileIO.replace(path: "\(root)/a", with: Self.bytes)
+    try FileIO.replace(path: "\(outer.path)/secret", with: Self.bytes)
+    let links = [
+      "near": "a", "inner/up": "../a", "out": "../secret", "absolute": "\(root)/a",
+      "away": "/etc", "magic": "/proc/self/root", "loop": "loop",
+    ]
+    for (name, target) in links {
+      #expect(unsafe symlink(target, "\(root)/\(name)") == 0)
+    }
+    #expect(unsafe mkfifo("\(root)/fifo", 0o600) == 0)
+  }
+
+  private func contents(of path: String, upTo limit: Int = 100) throws(SystemError) -> [UInt8] {
+    try OpenDirectory(root).contents(ofFile: path, upTo: limit)
+  }
+
+  @Test(arguments: ["a", "near", "inner/up", "inner//up", "inner/../a"])
+  func `a regular file is read, also by links that stay below`(path: String) throws {
+    #expect(try contents(of: path) == Self.bytes)
+  }
+
+  @Test(arguments: [
+    ("out", EXDEV), ("absolute", EXDEV), ("away/hostname", EXDEV), ("magic/etc/hostname", EXDEV),
+    ("../secret", EXDEV), ("../root/a", EXDEV), ("/etc/hostname", EXDEV), ("loop", ELOOP),
+    ("none", ENOENT), ("", ENOENT), ("a/", ENOTDIR), ("a\0b", EINVAL),
+    ("fifo", EINVAL), ("inner", EINVAL),
+  ])
+  func `nothing else is`(path: String, code: CInt) {
+    let error = #expect(throws: SystemError.self) { try contents(of: path) }
+    #expect(error?.code == code)
+  }
+
+  @Test func `a device is no file`() {
+    let error = #expect(throws: SystemError.self) {
+      try OpenDirectory("/dev").contents(ofFile: "zero", upTo: 100)
+    }
+    #expect(error?.code == EINVAL)
+  }
+
+  @Test func `a file of the limit is read and one byte more is not`() throws {
+    #expect(try contents(of: "a", upTo: Self.bytes.count) == Self.bytes)
+    let error = #expect(throws: SystemError.self) {
+      try contents(of: "a", upTo: Self.bytes.count - 1)
+    }
+    #expect(error?.code == EFBIG)
+  }
+}
