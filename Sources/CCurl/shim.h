@@ -49,6 +49,11 @@ static inline CURLcode curl_easy_setopt_opensocket_callback(
   return curl_easy_setopt(handle, option, value);
 }
 
+static inline CURLcode curl_easy_setopt_prereq_callback(
+    CURL *handle, CURLoption option, curl_prereq_callback value) {
+  return curl_easy_setopt(handle, option, value);
+}
+
 // curl_easy_getinfo(3)
 
 static inline CURLcode curl_easy_getinfo_off_t(CURL *handle, CURLINFO info, curl_off_t *value) {

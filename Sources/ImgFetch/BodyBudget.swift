@@ -1,4 +1,5 @@
-/// How much memory the bodies of one pool may take: those under way and those handed out.
+/// How many bytes of memory, or of files, the bodies of one pool may take: those under way and those
+/// handed out.
 ///
 /// A body is charged before its buffer grows. What does not fit waits until something is given
 /// back; nobody passes an older one that waits, so that a large body is not starved by small ones.
@@ -22,8 +23,9 @@ final class BodyBudget {
     self.byteCount = byteCount
   }
 
+  /// Does nothing for a transfer that is charged already.
   func begin(_ id: UInt64) {
-    charges[id] = 0
+    if charges[id] == nil { charges[id] = 0 }
   }
 
   /// Charges a transfer under way, whose buffer is to grow, with the difference. There has to be

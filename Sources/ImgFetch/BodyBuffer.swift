@@ -1,15 +1,24 @@
-/// The bytes of one body as they come in, never more than a limit.
+internal import ImgSystem
+
+/// The bytes of one body as they come in, never more than a limit: in memory and, once they are too
+/// many for that, in a file.
 ///
-/// The buffer grows only by ``grow(to:)``, after the new size was asked for with
-/// ``capacity(toFit:)``, so that its memory can be accounted for before it is taken.
+/// The buffer grows only by ``grow(to:)`` and ``move(to:capacity:)``, after the new size was asked
+/// for with ``capacity(toFit:)``, so that it can be accounted for before it is taken.
 struct BodyBuffer {
+  /// Those in memory; empty once they are in a file.
   private(set) var bytes: [UInt8] = []
+  private var fileByteCount = 0
+  private var file: SpoolFile?
   /// What the buffer was grown to; the array may be rounded up to a page or so more.
   private(set) var capacity = 0
   let maximumByteCount: Int
   /// The length that the answer declares; `nil` when it declares none. A hint.
   var declaredByteCount: Int?
+  private var mayUseFile = true
 
+  /// A body of so many bytes stays in memory, as nearly all do.
+  static let maximumMemoryByteCount = 4 << 20
   /// The most that is reserved on the word of a Content-Length, before any byte proves it.
   private static let maximumUnprovenByteCount = 1 << 20
   /// The least that the buffer of a body of unknown length grows by.
@@ -19,8 +28,28 @@ struct BodyBuffer {
     self.maximumByteCount = maximumByteCount
   }
 
+  /// Goes on from a beginning, which was accounted for.
+  init(_ beginning: BodyContent, maximumByteCount: Int) {
+    self.init(maximumByteCount: maximumByteCount)
+    switch beginning {
+    case .memory(let bytes): self.bytes = bytes
+    case .file(let file, let byteCount):
+      self.file = file
+      fileByteCount = byteCount
+    }
+    capacity = beginning.byteCount
+  }
+
+  var byteCount: Int { file == nil ? bytes.count : fileByteCount }
+
+  var content: BodyContent {
+    file.map { .file($0, byteCount: fileByteCount) } ?? .memory(bytes)
+  }
+
+  var charge: BodyCharge { BodyCharge(byteCount: capacity, isOfFile: file != nil) }
+
   func hasRoom(for byteCount: Int) -> Bool {
-    byteCount <= maximumByteCount - bytes.count
+    byteCount <= maximumByteCount - self.byteCount
   }
 
   /// The capacity to grow to when `byteCount` more bytes do not fit the present one.
@@ -28,28 +57,62 @@ struct BodyBuffer {
   /// While the buffer grows, the old and the new memory exist side by side. So a declared length is
   /// taken in two steps, and an unknown one by eighths: doubling would take three times the bytes.
   func capacity(toFit byteCount: Int) -> Int {
-    let needed = bytes.count + byteCount
+    let needed = self.byteCount + byteCount
     guard needed > capacity else { return capacity }
     if let declaredByteCount, declaredByteCount >= needed {
-      let isProven = bytes.count >= Self.maximumUnprovenByteCount / 2
+      let isProven = self.byteCount >= Self.maximumUnprovenByteCount / 2
       let reserved =
         isProven ? declaredByteCount : min(declaredByteCount, Self.maximumUnprovenByteCount)
       return min(max(reserved, needed), maximumByteCount)
     }
-    let growth = max(bytes.count / 8, Self.minimumGrowthByteCount)
-    return min(max(needed, bytes.count + growth), maximumByteCount)
+    let growth = max(self.byteCount / 8, Self.minimumGrowthByteCount)
+    return min(max(needed, self.byteCount + growth), maximumByteCount)
   }
 
   /// - Parameter capacity: from ``capacity(toFit:)``.
   mutating func grow(to capacity: Int) {
     guard capacity > self.capacity else { return }
-    bytes.reserveCapacity(capacity)
+    if file == nil { bytes.reserveCapacity(capacity) }
     self.capacity = capacity
   }
 
   /// Adds bytes that fit the limit and the capacity.
-  mutating func append(_ chunk: some Collection<UInt8>) {
-    precondition(chunk.count <= capacity - bytes.count, "a body outgrew what it was given")
-    bytes.append(contentsOf: chunk)
+  ///
+  /// - Throws: when they cannot be written to the file.
+  mutating func append(_ chunk: Span<UInt8>) throws(SystemError) {
+    precondition(chunk.count <= capacity - byteCount, "a body outgrew what it was given")
+    if let file {
+      try file.append(chunk)
+      fileByteCount += chunk.count
+    } else {
+      unsafe chunk.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
+    }
+  }
+
+  // MARK: - The file
+
+  /// Whether the body, with so many bytes more, is to go to a file.
+  func isDueForFile(adding byteCount: Int) -> Bool {
+    guard file == nil, mayUseFile else { return false }
+    return max(bytes.count + byteCount, declaredByteCount ?? 0) > Self.maximumMemoryByteCount
+  }
+
+  /// Puts what is in memory into a file, as what is to come.
+  ///
+  /// - Parameters:
+  ///   - file: an empty one.
+  ///   - capacity: from ``capacity(toFit:)``.
+  /// - Throws: when the bytes cannot be written.
+  mutating func move(to file: SpoolFile, capacity: Int) throws(SystemError) {
+    try file.append(bytes.span)
+    fileByteCount = bytes.count
+    self.file = file
+    self.capacity = capacity
+    bytes = []
+  }
+
+  /// There is no file to be had: it stays in memory, however long it becomes.
+  mutating func stayInMemory() {
+    mayUseFile = false
   }
 }

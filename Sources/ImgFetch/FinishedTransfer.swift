@@ -1,17 +1,21 @@
 package import ImgWire
 
-/// A body that came in whole.
+/// A body that came in whole or, of a text, as far as it is read.
 package struct FetchedBody: Sendable {
-  /// Never empty.
-  package let bytes: [UInt8]
+  /// Of a picture never empty.
+  package let content: BodyContent
   package let httpStatus: Int
   /// The URL that answered, after redirects.
   package let effectiveURL: String
   /// The header as the origin wrote it; not to be believed.
   package let contentType: String?
-  /// What the body counts against the pool's budget, until it is given to
-  /// ``TransferPool/releaseBody(byteCount:)``.
-  package let heldByteCount: Int
+  /// What the body counts against the pool's budgets, until it is given to
+  /// ``TransferPool/releaseBody(_:)``.
+  package let charge: BodyCharge
+  /// What it fails with for those who respect that the origin does not want it used; `nil` when the
+  /// origin says nothing of the kind.
+  package let optOut: Failure?
+  package let reuse: AnswerReuse
 }
 
 /// How a transfer ended.
@@ -19,11 +23,40 @@ package struct FinishedTransfer: Sendable {
   /// The number the transfer was started with.
   package let id: UInt64
   package let result: Result<FetchedBody, Failure>
-  /// Bytes of bodies that came in, those of an error's page among them.
+  /// Bytes of bodies that came in, those of an error's page among them, and those of the earlier
+  /// transfers that it went on from.
   package let bytesReceived: Int
   /// The origin's wish that it not be asked again so soon (Retry-After, RFC 9110 section 10.2.3);
   /// `nil` when it has none.
   package let retryAfterSeconds: Int64?
   /// Whether a redirect was followed before it ended.
   package let wasRedirected: Bool
+  /// Without those of what comes after the transfer.
+  package let timings: Timings
+  package let remains: BodyRemains
+  /// The answer to the condition that the transfer was started with, if it is that nothing has
+  /// changed; for whoever has nothing stored, ``result`` is a failure then.
+  package let notModified: NotModified?
+}
+
+extension FinishedTransfer {
+  /// The end of one that never began, or could not go on.
+  ///
+  /// - Parameter bytesReceived: bytes of bodies that came in before.
+  static func refused(
+    _ id: UInt64, _ failure: Failure, bytesReceived: Int = 0
+  ) -> FinishedTransfer {
+    FinishedTransfer(
+      id: id, result: .failure(failure), bytesReceived: bytesReceived, retryAfterSeconds: nil,
+      wasRedirected: false, timings: Timings(), remains: .nothing, notModified: nil)
+  }
+
+  /// What of it is handed out, and is to be given back.
+  var charge: BodyCharge? {
+    switch (result, remains) {
+    case (.success(let body), _): body.charge
+    case (.failure, .beginning(_, let charge)): charge
+    case (.failure, .nothing), (.failure, .useless): nil
+    }
+  }
 }

@@ -57,9 +57,11 @@ final class MultiHandle {
         return 0
       })
     try raiseConnectionLimit(to: max(connectionLimit, 1))
-    // One transfer a connection, also with HTTP/2: a paused one then leaves its bytes in the
-    // socket. On a shared connection libcurl would have to keep them for the sake of the others, up
-    // to the stream's window of 32 MiB (curl_easy_pause(3)).
+    // One transfer a connection at a time, also with HTTP/2: a paused one then leaves its bytes in
+    // the socket. On a shared connection libcurl would have to keep them for the sake of the others,
+    // up to the stream's window of 32 MiB (curl_easy_pause(3)); and libcurl 7.88 gives the others
+    // nothing while one is paused, so that the oldest, for whom the others are paused, would wait for
+    // them for ever.
     try check(unsafe curl_multi_setopt_long(pointer, CURLMOPT_PIPELINING, Int(CURLPIPE_NOTHING)))
   }
 

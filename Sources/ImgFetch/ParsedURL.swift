@@ -10,13 +10,23 @@ final class ParsedURL {
   /// Bytes that a URL may not hold as they are, such as those of `ü`, are percent-encoded in path
   /// and query, as browsers do.
   ///
-  /// - Throws: a ``Failure`` of stage `fetch` when libcurl's parser refuses the text.
-  init(_ url: ImageURL) throws(Failure) {
+  /// - Throws: a ``Failure`` of stage `fetch` when libcurl's parser refuses the text, or when there
+  ///   is nothing to fetch.
+  convenience init(_ url: ImageURL) throws(Failure) {
+    guard !url.isLocal else {
+      throw Failure(
+        stage: .fetch, code: .unsupportedScheme, detail: "only http and https are fetched")
+    }
+    try self.init(text: url.text)
+  }
+
+  /// - Parameter text: any URL, see ``init(_:)``.
+  init(text: String) throws(Failure) {
     guard let pointer = unsafe curl_url() else {
       throw Failure(stage: .fetch, code: .outOfMemory, detail: "no memory for a URL")
     }
     unsafe self.pointer = pointer
-    let code = unsafe curl_url_set(pointer, CURLUPART_URL, url.text, UInt32(CURLU_URLENCODE))
+    let code = unsafe curl_url_set(pointer, CURLUPART_URL, text, UInt32(CURLU_URLENCODE))
     guard code == CURLUE_OK else {
       throw Failure(
         stage: .fetch, code: code == CURLUE_UNSUPPORTED_SCHEME ? .unsupportedScheme : .invalidURL,
@@ -26,5 +36,26 @@ final class ParsedURL {
 
   deinit {
     unsafe curl_url_cleanup(pointer)
+  }
+
+  /// Whose word it is that comes from the URL (RFC 6454 section 4): scheme, host and port.
+  var origin: [String]? {
+    let parts = [
+      part(CURLUPART_SCHEME), part(CURLUPART_HOST), part(CURLUPART_PORT, CURLU_DEFAULT_PORT),
+    ]
+    let known = parts.compactMap { $0?.lowercased() }
+    return known.count == parts.count ? known : nil
+  }
+
+  /// What of it is asked of the origin: path and query.
+  var target: String {
+    (part(CURLUPART_PATH) ?? "/") + (part(CURLUPART_QUERY).map { "?\($0)" } ?? "")
+  }
+
+  private func part(_ part: CURLUPart, _ flags: CInt = 0) -> String? {
+    var text: UnsafeMutablePointer<CChar>?
+    guard unsafe curl_url_get(pointer, part, &text, UInt32(flags)) == CURLUE_OK else { return nil }
+    defer { unsafe curl_free(text) }
+    return unsafe text.map { unsafe String(cString: $0) }
   }
 }

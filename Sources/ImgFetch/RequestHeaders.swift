@@ -1,6 +1,7 @@
 internal import CCurl
+internal import ImgWire
 
-/// The header fields every request carries beside those libcurl writes by itself.
+/// The header fields a request carries beside those libcurl writes by itself.
 @safe
 final class RequestHeaders {
   let pointer: UnsafeMutablePointer<curl_slist>
@@ -9,10 +10,22 @@ final class RequestHeaders {
   /// for those that would otherwise answer 406.
   static let accept = "Accept: image/avif,image/webp,image/*,*/*;q=0.8"
 
-  init() throws(CurlError) {
-    guard let pointer = unsafe curl_slist_append(nil, Self.accept) else {
-      throw CurlError(operation: "curl_slist_append", reason: CURLE_OUT_OF_MEMORY.text)
+  /// - Parameters:
+  ///   - fields: what somebody wants sent, in place of what is sent by itself under the same name.
+  ///   - conditions: what the transfer itself adds, as lines without their ends.
+  init(_ fields: HeaderFields = .none, conditions: [String] = []) throws(CurlError) {
+    let lines = fields.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" }
+    let accept = fields.contains { $0.name == "accept" } ? [] : [Self.accept]
+    var list: UnsafeMutablePointer<curl_slist>?
+    for line in accept + lines + conditions {
+      // On failure the list is as it was (curl_slist_append(3)).
+      guard let longer = unsafe curl_slist_append(list, line) else {
+        unsafe curl_slist_free_all(list)
+        throw CurlError(operation: "curl_slist_append", reason: CURLE_OUT_OF_MEMORY.text)
+      }
+      unsafe list = longer
     }
+    guard let pointer = unsafe list else { preconditionFailure("some Accept is always sent") }
     unsafe self.pointer = pointer
   }
 

@@ -1,5 +1,5 @@
-/// What is known of the answer under way from the lines of its head: the status, and the length it
-/// declares.
+/// What is known of the answer under way from the lines of its head: the status, the length it
+/// declares, and what it says of parts, of caches and of its use.
 ///
 /// A transfer sees several heads one after the other: interim answers (RFC 9110 section 15.2) and
 /// redirects come before the last one. Each begins with a status line, which starts anew.
@@ -9,15 +9,29 @@ struct ResponseHead: Equatable {
   /// The declared length of the body; `nil` when there is none or it makes no sense. A hint for
   /// reserving memory: that the length is kept is libcurl's to check.
   private(set) var contentLength: Int?
+  /// The directive of an `X-Robots-Tag` by which the origin does not want the answer used, see
+  /// ``RobotsTag``; `nil` when there is none.
+  private(set) var optOut: String?
+  private(set) var range = RangeFacts()
+  private(set) var cachingFields = CachingFields()
+  /// Whether the empty line came that ends a head. What comes after the body is a trailer, whose
+  /// fields are none of the head's (RFC 9110 section 6.5.1).
+  private(set) var isComplete = false
 
   /// Takes one line, with or without its line end.
   /// - Returns: whether it was a status line, with which a new answer begins.
+  @discardableResult
   mutating func take(line: some Collection<UInt8>) -> Bool {
     if let status = Self.status(of: line) {
       self = ResponseHead(status: status)
       return true
     }
+    guard !isComplete else { return false }
+    isComplete = line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8)
     if let length = Self.contentLength(of: line) { contentLength = length }
+    optOut = optOut ?? Self.value(of: "x-robots-tag", in: line).flatMap(RobotsTag.optOut)
+    range.take(line: line)
+    cachingFields.take(line: line)
     return false
   }
 
@@ -30,13 +44,20 @@ struct ResponseHead: Equatable {
   }
 
   private static func contentLength(of line: some Collection<UInt8>) -> Int? {
-    let name = "content-length:".utf8
-    guard line.prefix(name.count).elementsEqual(name, by: { $0 | 0x20 == $1 | 0x20 }) else {
-      return nil
-    }
-    let digits = line.dropFirst(name.count).filter { $0 > UInt8(ascii: " ") }
+    guard let value = value(of: "content-length", in: line) else { return nil }
+    let digits = value.utf8.filter { $0 > UInt8(ascii: " ") }
     guard let length = Int(String(decoding: digits, as: UTF8.self)), length >= 0 else { return nil }
     return length
+  }
+
+  /// What the line says when it is a field of this name, in lower case; else `nil`.
+  private static func value(of name: String, in line: some Collection<UInt8>) -> String? {
+    let start = "\(name):".utf8
+    guard line.prefix(start.count).elementsEqual(start, by: { $0 | 0x20 == $1 | 0x20 }) else {
+      return nil
+    }
+    let value = line.dropFirst(start.count).prefix { ![0x0D, 0x0A].contains($0) }
+    return String(decoding: value, as: UTF8.self)
   }
 }
 

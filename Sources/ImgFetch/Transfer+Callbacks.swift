@@ -1,9 +1,10 @@
 internal import CCurl
 internal import Glibc
 internal import ImgSystem
+internal import ImgWire
 
-/// What libcurl calls while a transfer runs. Each callback only records; none calls libcurl, and
-/// none lets an error out, because there is nothing in C to catch it.
+/// What libcurl calls while a transfer runs. Each callback only records; none calls libcurl but to
+/// ask for facts, and none lets an error out, because there is nothing in C to catch it.
 extension Transfer {
   func installCallbacks() throws(CurlError) {
     let context = unsafe Unmanaged.passUnretained(self).toOpaque()
@@ -41,6 +42,14 @@ extension Transfer {
         unsafe Transfer.from(context).isProgressPermitted(byteCount: Int(received)) ? 0 : 1
       })
     try easy.set(CURLOPT_NOPROGRESS, 0)
+    try unsafe easy.set(CURLOPT_PREREQDATA, context)
+    try easy.check(
+      CURLOPT_PREREQFUNCTION,
+      unsafe curl_easy_setopt_prereq_callback(easy.pointer, CURLOPT_PREREQFUNCTION) {
+        context, _, _, _, _ in
+        unsafe Transfer.from(context).isRequestPermitted
+          ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+      })
   }
 
   /// The transfer whose callbacks are installed in an easy handle.
@@ -71,29 +80,57 @@ extension Transfer {
       bytesReceived += chunk.count
       return bytesReceived <= Self.maximumErrorPageByteCount ? chunk.count : refusalCount
     }
+    guard settleResumption() else {
+      bytesReceived += chunk.count
+      return refusalCount
+    }
     guard body.hasRoom(for: chunk.count) else {
       bytesReceived += chunk.count
       isOverLimit = true
       return refusalCount
     }
-    body.declaredByteCount = head.contentLength
-    let capacity = body.capacity(toFit: chunk.count)
-    if capacity > body.capacity {
-      guard settings.budget.grow(id, to: capacity) else {
-        return Int(CURL_WRITEFUNC_PAUSE)
-      }
-      body.grow(to: capacity)
+    body.declaredByteCount = declaredByteCount
+    do throws(SystemError) {
+      guard try makeRoom(for: chunk.count) else { return Int(CURL_WRITEFUNC_PAUSE) }
+      bytesReceived += chunk.count
+      try body.append(unsafe chunk.bindMemory(to: UInt8.self).span)
+    } catch {
+      spoolError = error
+      return refusalCount
     }
-    bytesReceived += chunk.count
-    unsafe body.append(chunk)
     screenBody()
     return refusal == nil ? chunk.count : refusalCount
+  }
+
+  /// Has the body grow by so many bytes, in a file once it is too long for memory. Its first bytes
+  /// are judged before: a file is not made for what nobody wants.
+  ///
+  /// - Returns: whether there is room for them; else the transfer has to wait.
+  private func makeRoom(for byteCount: Int) throws(SystemError) -> Bool {
+    let capacity = body.capacity(toFit: byteCount)
+    if body.byteCount >= settings.screen?.byteCount ?? 0, body.isDueForFile(adding: byteCount) {
+      let charge = BodyCharge(byteCount: capacity, isOfFile: true)
+      guard settings.budgets.grow(id, to: charge) else { return false }
+      if let file = settings.spoolFile() {
+        try body.move(to: file, capacity: capacity)
+        settings.budgets.leaveMemory(id)
+        return true
+      }
+      body.stayInMemory()
+      settings.budgets.leaveFiles(id)
+    }
+    guard capacity > body.capacity else { return true }
+    let charge = BodyCharge(byteCount: capacity, isOfFile: body.charge.isOfFile)
+    guard settings.budgets.grow(id, to: charge) else { return false }
+    body.grow(to: capacity)
+    return true
   }
 
   /// Judges the body once, when as many bytes are in as that takes. A shorter one costs nothing to
   /// read to its end; and what comes with another status is no picture, whatever it looks like.
   private func screenBody() {
-    guard let screen = settings.screen, !isScreened, body.bytes.count >= screen.byteCount,
+    guard case .picture = request.content, let screen = settings.screen, !isScreened,
+      body.byteCount >= screen.byteCount,
       let status = head.status, (200..<300).contains(status)
     else { return }
     isScreened = true
@@ -108,10 +145,30 @@ extension Transfer {
   private func takeHead(_ line: UnsafeRawBufferPointer) -> Bool {
     headByteCount += line.count
     if unsafe head.take(line: line) {
+      answeredAt = WallTime(rawValue: WallClock.milliseconds())
       refusedAddress = nil
       hasPermittedAddress = false
     }
-    return headByteCount <= Self.maximumHeadByteCount
+    return headByteCount <= Self.maximumHeadByteCount && optOut == nil
+  }
+
+  /// Why the answer, whose head is whole, is not to be used; `nil` when it may be, or when who asked
+  /// does not mind.
+  var optOut: Failure? { request.options.respectsOptOut ? head.optOutFailure : nil }
+
+  /// Whether the request that a connection stands for may be sent as it is. libcurl sends its fields
+  /// wherever a redirect leads (CURLOPT_HTTPHEADER(3)), so one to another origin is not sent but
+  /// begun anew without them, see ``continueWithoutOwnHeaders()``.
+  private var isRequestPermitted: Bool {
+    guard sendsOwnHeaders else { return true }
+    guard let text = easy.text(CURLINFO_EFFECTIVE_URL), let next = try? ParsedURL(text: text),
+      let origin = next.origin
+    else {
+      hasLeftOrigin = true
+      return false
+    }
+    hasLeftOrigin = origin != url.origin
+    return !hasLeftOrigin
   }
 
   /// Opens a socket when the policy permits the address. This is the very address libcurl connects

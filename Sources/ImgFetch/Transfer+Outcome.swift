@@ -4,9 +4,30 @@ internal import ImgWire
 /// What becomes of a transfer once libcurl is done with it.
 extension Transfer {
   func finish(with code: CURLcode) -> FinishedTransfer {
-    FinishedTransfer(
-      id: id, result: result(of: code), bytesReceived: bytesReceived,
-      retryAfterSeconds: retryAfterSeconds, wasRedirected: easy.count(CURLINFO_REDIRECT_COUNT) > 0)
+    // An answer without a byte of body has not been looked at yet.
+    if code == CURLE_OK, let status = head.status, (200..<300).contains(status) {
+      _ = settleResumption()
+    }
+    let result = result(of: code)
+    return FinishedTransfer(
+      id: id, result: result, bytesReceived: earlierByteCount + bytesReceived,
+      retryAfterSeconds: retryAfterSeconds, wasRedirected: redirectCount > 0,
+      timings: easy.timings, remains: remains(after: result),
+      notModified: code == CURLE_OK ? notModified : nil)
+  }
+
+  /// The answer to the request's condition; `nil` when there was none, or something has changed.
+  private var notModified: NotModified? {
+    guard let validators, head.status == 304 else { return nil }
+    return NotModified(
+      validators, head.cachingFields, requestedAt: requestedAt, answeredAt: answeredAt,
+      wasRedirected: redirectCount > 0)
+  }
+
+  private var reuse: AnswerReuse {
+    let freshness = Freshness(
+      of: head.cachingFields, requestedAt: requestedAt, answeredAt: answeredAt)
+    return AnswerReuse(freshness, wasRedirected: redirectCount > 0)
   }
 
   private var retryAfterSeconds: Int64? {
@@ -20,6 +41,12 @@ extension Transfer {
     if let status = head.status, status >= 400 {
       return .failure(httpFailure(status, "the origin answered \(status)"))
     }
+    if let optOut { return .failure(optOut) }
+    if case .text = request.content, isOverLimit || code == CURLE_OK, let status = head.status,
+      (200..<300).contains(status)
+    {
+      return .success(fetchedBody(status))
+    }
     if isOverLimit || code == CURLE_FILESIZE_EXCEEDED {
       let limit = body.maximumByteCount
       return .failure(failure(.tooLarge, "the body is longer than \(limit) bytes"))
@@ -29,6 +56,9 @@ extension Transfer {
       return .failure(failure(.tooLarge, "the headers are longer than \(limit) bytes"))
     }
     if let refusal { return .failure(refusal) }
+    if let spoolError {
+      return .failure(failure(.internal, "the body cannot be kept in a file: \(spoolError)"))
+    }
     if code == CURLE_COULDNT_CONNECT, let refusedAddress, !hasPermittedAddress {
       return .failure(failure(.blockedAddress, refusedAddress))
     }
@@ -55,15 +85,13 @@ extension Transfer {
       return .failure(failure(.internal, "an answer without a status"))
     }
     switch status {
-    case 206:
+    case 206 where !isRest:
       // Nobody asked for a range (RFC 9110 section 15.3.7).
       return .failure(httpFailure(status, "the origin sent a part of the body unasked"))
-    case 200..<300 where !body.bytes.isEmpty:
-      return .success(
-        FetchedBody(
-          bytes: body.bytes, httpStatus: status,
-          effectiveURL: easy.text(CURLINFO_EFFECTIVE_URL) ?? "",
-          contentType: easy.text(CURLINFO_CONTENT_TYPE), heldByteCount: body.capacity))
+    case 200..<300 where !isWhole:
+      return .failure(failure(.truncatedBody, "the rest of the body has another length"))
+    case 200..<300 where body.byteCount > 0:
+      return .success(fetchedBody(status))
     case 200:
       return .failure(failure(.notAnImage, "the origin sent an empty body"))
     case 200..<300:
@@ -73,12 +101,31 @@ extension Transfer {
     }
   }
 
+  private func fetchedBody(_ status: Int) -> FetchedBody {
+    FetchedBody(
+      content: body.content, httpStatus: status,
+      effectiveURL: easy.text(CURLINFO_EFFECTIVE_URL) ?? "",
+      contentType: easy.text(CURLINFO_CONTENT_TYPE), charge: body.charge,
+      optOut: head.optOutFailure, reuse: reuse)
+  }
+
   private func httpFailure(_ status: Int, _ detail: String) -> Failure {
     Failure(stage: .fetch, code: .httpStatus, httpStatus: status, detail: detail)
   }
 
   private func failure(_ code: Failure.Code, _ detail: String) -> Failure {
     Failure(stage: .fetch, code: code, httpStatus: head.status, detail: detail)
+  }
+}
+
+extension ResponseHead {
+  /// What a picture fails with whose origin does not want it used; `nil` when it says nothing of the
+  /// kind, or has no picture to say it of.
+  var optOutFailure: Failure? {
+    guard isComplete, let optOut, let status, (200..<300).contains(status) else { return nil }
+    return Failure(
+      stage: .fetch, code: .optedOut, httpStatus: status,
+      detail: "the origin does not want it used: X-Robots-Tag: \(optOut)")
   }
 }
 

@@ -1,15 +1,6 @@
 internal import CCurl
+internal import ImgSystem
 internal import ImgWire
-
-/// What all transfers of a pool have in common.
-struct TransferSettings {
-  let limits: Limits
-  let addressPolicy: AddressPolicy
-  let userAgent: String
-  let headers: RequestHeaders
-  let budget: BodyBudget
-  let screen: BodyScreen?
-}
 
 /// One transfer under way: its handle and what came in.
 ///
@@ -18,9 +9,30 @@ struct TransferSettings {
 final class Transfer {
   let id: UInt64
   let easy: EasyHandle
-  private let url: ParsedURL
+  /// Where it began or, once that had to be begun anew, goes on.
+  private(set) var url: ParsedURL
+  private var headers: RequestHeaders
   let settings: TransferSettings
+  let request: TransferRequest
+  /// Of what is to be sent only if it has changed; `nil` where everything is wanted.
+  private(set) var validators: Validators?
+  /// When it began, and when the first line of the answer under way came.
+  let requestedAt = WallTime(rawValue: WallClock.milliseconds())
+  var answeredAt = WallTime.distantPast
+  /// Whether it sends what somebody wants sent: not once that would go to another origin.
+  private(set) var sendsOwnHeaders: Bool
+  /// Whether the transfer was ended because they would have gone to another origin.
+  var hasLeftOrigin = false
+  /// Redirects followed before it was begun anew.
+  private var earlierRedirectCount = 0
+  /// And the time that took.
+  private var spentMilliseconds: Int64 = 0
 
+  var resumption: Resumption
+  /// Bytes of bodies that the origin sent before this transfer, in those that it goes on from.
+  let earlierByteCount: Int
+  /// Whether the answer is neither the rest of the body nor all of it: what is asked for anew.
+  var isAnswerUseless = false
   /// Of the answer under way; each redirect begins a new one.
   var head = ResponseHead()
   var body: BodyBuffer
@@ -30,6 +42,8 @@ final class Transfer {
   var bytesReceived = 0
   /// Whether a body passed the limit, which ended the transfer.
   var isOverLimit = false
+  /// Why the body could not be written to its file, which ended the transfer.
+  var spoolError: SystemError?
   /// Whether the first bytes of the body were judged, and what they were refused for.
   var isScreened = false
   var refusal: Failure?
@@ -40,13 +54,25 @@ final class Transfer {
 
   /// - Parameter easy: a fresh or reset handle.
   init(
-    id: UInt64, url: ParsedURL, easy: EasyHandle, settings: TransferSettings
+    id: UInt64, url: ParsedURL, request: TransferRequest, easy: EasyHandle,
+    settings: TransferSettings
   ) throws(CurlError) {
     self.id = id
     self.easy = easy
     self.url = url
     self.settings = settings
-    body = BodyBuffer(maximumByteCount: Int(settings.limits.maxBodyByteCount))
+    self.request = request
+    let maximumByteCount = request.content.maximumByteCount(settings.limits)
+    resumption = request.start.resumption
+    earlierByteCount = request.start.earlierByteCount
+    if case .beginning(let beginning) = request.start {
+      body = BodyBuffer(beginning.content, maximumByteCount: maximumByteCount)
+    } else {
+      body = BodyBuffer(maximumByteCount: maximumByteCount)
+    }
+    sendsOwnHeaders = !request.options.headers.isEmpty
+    validators = request.start.validators
+    headers = try request.headers() ?? settings.headers
     try configureRequest()
     try configureLimits()
     try installCallbacks()
@@ -61,7 +87,7 @@ final class Transfer {
   /// A compressed Transfer-Encoding is undone unasked; what comes out counts as the body.
   private func configureRequest() throws(CurlError) {
     try easy.set(url)
-    try easy.set(settings.headers)
+    try easy.set(headers)
     try easy.set(CURLOPT_USERAGENT, settings.userAgent)
     try easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
     try easy.set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
@@ -70,24 +96,49 @@ final class Transfer {
     // the address guard would judge the proxy's address.
     try easy.set(CURLOPT_PROXY, "")
     try easy.set(CURLOPT_NOSIGNAL, 1)
+    if let file = settings.authorityFile { try easy.set(CURLOPT_CAINFO, file) }
     // A look-up runs in a thread of its own. Without this, libcurl waits for that thread to end
     // when a transfer is cancelled or times out, and with it waits the whole loop.
     try easy.set(CURLOPT_QUICK_EXIT, 1)
   }
 
   private func configureLimits() throws(CurlError) {
-    let limits = settings.limits
+    let limits = request.content.limits(settings.limits)
     try easy.set(
       CURLOPT_CONNECTTIMEOUT_MS, Self.positive(limits.connectTimeoutMilliseconds))
-    try easy.set(CURLOPT_TIMEOUT_MS, Self.positive(limits.transferTimeoutMilliseconds))
+    try easy.set(
+      CURLOPT_TIMEOUT_MS, Self.positive(limits.transferTimeoutMilliseconds - spentMilliseconds))
     // libcurl counts a stall in whole seconds, and none while a transfer is paused.
     try easy.set(CURLOPT_LOW_SPEED_LIMIT, 1_024)
     try easy.set(
       CURLOPT_LOW_SPEED_TIME, (Self.positive(limits.stallTimeoutMilliseconds) + 999) / 1_000)
     // Here it is -1 that would mean "no limit".
-    try easy.set(CURLOPT_MAXREDIRS, max(limits.maxRedirects, 0))
+    try easy.set(CURLOPT_MAXREDIRS, max(limits.maxRedirects - earlierRedirectCount, 0))
     // Refuses by Content-Length alone; the callbacks hold the limit where none is declared.
-    try easy.setLarge(CURLOPT_MAXFILESIZE_LARGE, limits.maxBodyByteCount)
+    if case .picture = request.content {
+      try easy.setLarge(CURLOPT_MAXFILESIZE_LARGE, limits.maxBodyByteCount)
+    }
+  }
+
+  var redirectCount: Int { earlierRedirectCount + easy.count(CURLINFO_REDIRECT_COUNT) }
+
+  /// Begins the request anew that was not sent because it would have shown another origin what was
+  /// meant for the first one; what is left of time and redirects goes on.
+  func continueWithoutOwnHeaders() throws(CurlError) {
+    guard let text = easy.text(CURLINFO_EFFECTIVE_URL), let next = try? ParsedURL(text: text) else {
+      throw CurlError(operation: "CURLINFO_EFFECTIVE_URL", code: CURLE_URL_MALFORMAT)
+    }
+    earlierRedirectCount = redirectCount
+    spentMilliseconds += (easy.number(CURLINFO_TOTAL_TIME_T) ?? 0) / 1_000
+    url = next
+    sendsOwnHeaders = false
+    validators = nil
+    headers = settings.headers
+    hasLeftOrigin = false
+    head = ResponseHead()
+    try easy.set(url)
+    try easy.set(headers)
+    try configureLimits()
   }
 
   /// In the range libcurl takes, in which 0 would mean "no limit".

@@ -8,8 +8,8 @@ package import ImgWire
 /// (``handle(_:)``) and what is due (``handleDeadline(at:)``) and asks for results
 /// (``takeFinished()``). How many transfers run at once is for the caller to decide.
 ///
-/// The bodies under way and those handed out share one budget of memory. A transfer whose next
-/// bytes do not fit is paused: libcurl keeps at most what it has read already (one buffer of 16
+/// The bodies under way and those handed out share one budget of memory, and those that are too long
+/// for memory one of files. A transfer whose next bytes do not fit is paused: libcurl keeps at most what it has read already (one buffer of 16
 /// KiB) and stops reading the socket, so the origin has to wait. A paused transfer does not count
 /// as stalled, but its whole time goes on; one that waits too long ends as a timeout. Paused
 /// transfers go on, oldest first, when a body is given back or another transfer ends. The oldest
@@ -33,22 +33,32 @@ package final class TransferPool {
 
   /// How many handles are kept for reuse; more were only needed in a burst.
   private static let maximumIdleHandleCount = 64
+  /// Bodies of the greatest length that may lie in files together.
+  private static let spooledBodyCount = 8
 
   /// - Parameters:
   ///   - runtime: proof that libcurl is initialised.
   ///   - poller: gets the sockets, each with the token `tokenBase | UInt64(socket)`.
-  ///   - bodyBudgetByteCount: what the bodies may take together.
+  ///   - bodyBudgetByteCount: what the bodies in memory may take together.
+  ///   - spoolDirectories: where files without names are made for long bodies, in the first that
+  ///     takes one. Without any, all bodies come to lie in memory.
   ///   - tokenBase: tells the pool's tokens from others; its low 32 bits are zero.
   ///   - screen: ends a transfer whose body it refuses; `nil` lets all bodies come in whole.
+  ///   - authorityFile: certificates of the authorities to trust, as PEM; `nil` for those of the
+  ///     system. Where it cannot be read, every transfer over TLS fails.
   package init(
     runtime: CurlRuntime, limits: Limits, bodyBudgetByteCount: Int, addressPolicy: AddressPolicy,
-    poller: Poller, tokenBase: UInt64, userAgent: String, screen: BodyScreen?
+    spoolDirectories: [String], poller: Poller, tokenBase: UInt64, userAgent: String,
+    screen: BodyScreen?, authorityFile: String? = nil
   ) throws(CurlError) {
     precondition(UInt32(truncatingIfNeeded: tokenBase) == 0, "sockets need the low 32 bits")
     settings = TransferSettings(
       limits: limits, addressPolicy: addressPolicy, userAgent: userAgent,
-      headers: try RequestHeaders(), budget: BodyBudget(byteCount: bodyBudgetByteCount),
-      screen: screen)
+      headers: try RequestHeaders(),
+      budgets: BodyBudgets(
+        memoryByteCount: bodyBudgetByteCount,
+        fileByteCount: Self.spooledBodyCount * Int(limits.maxBodyByteCount)),
+      spoolDirectories: spoolDirectories, screen: screen, authorityFile: authorityFile)
     self.poller = poller
     self.tokenBase = tokenBase
     multi = try MultiHandle(connectionLimit: limits.transfers)
@@ -64,50 +74,93 @@ package final class TransferPool {
   /// How many transfers are under way.
   package var activeCount: Int { active.count }
 
-  /// What the bodies take: those under way, and those handed out and not given back.
-  package var heldBodyByteCount: Int { settings.budget.heldByteCount }
+  /// What the bodies in memory take: those under way, and those handed out and not given back.
+  package var heldBodyByteCount: Int { settings.budgets.heldMemoryByteCount }
+
+  /// The same of the bodies in files.
+  package var heldFileByteCount: Int { settings.budgets.heldFileByteCount }
 
   /// Begins to fetch `url`. Whatever happens, also a refusal of the URL, comes out of
   /// ``takeFinished()`` under the number `id`, which no other transfer under way may have. Lower
   /// numbers are older: they come first when bodies have to wait for memory.
-  package func start(_ id: UInt64, url: ImageURL) {
+  ///
+  /// - Parameters:
+  ///   - options: what is sent, and what of the origin's wishes is respected.
+  ///   - beginning: what an earlier transfer left; only the rest is asked for. Where the origin does
+  ///     not send that, the whole body comes in all the same.
+  ///   - validators: of what the store has; the origin is asked to send nothing if that still holds.
+  ///     Of no account beside a beginning.
+  package func start(
+    _ id: UInt64, url: ImageURL, as options: FetchOptions = .standard,
+    from beginning: BodyBeginning? = nil, unlessMatching validators: Validators? = nil
+  ) {
+    start(
+      id, url: url,
+      TransferRequest(
+        options: options,
+        start: beginning.map(TransferStart.beginning) ?? .zero(unlessMatching: validators)))
+  }
+
+  /// The same for the robots.txt of the URL's origin, of which a picture's limit of size does not
+  /// matter.
+  package func startRobots(_ id: UInt64, of url: ImageURL) {
+    do throws(Failure) {
+      // libcurl hands over up to 16 KiB at a time (CURL_MAX_WRITE_SIZE), and what passes the limit is
+      // dropped.
+      let byteCount = RobotsRules.maximumByteCount + Int(CURL_MAX_WRITE_SIZE)
+      start(
+        id, url: try ImageURL(parsing: "\(url.origin)/robots.txt"),
+        TransferRequest(content: .text(maximumByteCount: byteCount)))
+    } catch {
+      finished.append(.refused(id, error))
+    }
+  }
+
+  private func start(_ id: UInt64, url: ImageURL, _ request: TransferRequest) {
     precondition(active[id] == nil, "the number of a transfer is in use")
     do throws(Failure) {
-      active[id] = try begin(id, url: ParsedURL(url))
+      try begin(id, url: ParsedURL(url), request)
     } catch {
-      finished.append(
-        FinishedTransfer(
-          id: id, result: .failure(error), bytesReceived: 0, retryAfterSeconds: nil,
-          wasRedirected: false))
+      finished.append(.refused(id, error))
     }
     settle()
+  }
+
+  /// A copy of bytes for a ``BodyBeginning``: in a file when they are too many for memory.
+  package func content(copying bytes: Span<UInt8>) -> BodyContent {
+    if bytes.count > BodyBuffer.maximumMemoryByteCount, let file = settings.spoolFile(),
+      (try? file.append(bytes)) != nil
+    {
+      return .file(file, byteCount: bytes.count)
+    }
+    return .memory(unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) })
   }
 
   /// Ends a transfer at once. Nothing of it comes out of ``takeFinished()`` afterwards; a number
   /// that is not known any more is fine.
   package func cancel(_ id: UInt64) {
-    for case .success(let body) in finished.lazy.filter({ $0.id == id }).map(\.result) {
-      settings.budget.release(byteCount: body.heldByteCount)
+    for charge in finished.filter({ $0.id == id }).compactMap(\.charge) {
+      settings.budgets.release(charge)
     }
     finished.removeAll { $0.id == id }
     if let transfer = active.removeValue(forKey: id) {
-      settings.budget.end(id, isHandedOut: false)
+      settings.budgets.end(id, isHandedOut: false)
       release(transfer)
     }
     settle()
   }
 
   /// What ended since the last call, in the order it ended. Call it after each of the others. Each
-  /// body is to be given back to ``releaseBody(byteCount:)``.
+  /// body is to be given back to ``releaseBody(_:)``.
   package func takeFinished() -> [FinishedTransfer] {
     defer { finished = [] }
     return finished
   }
 
-  /// Gives back a body that was handed out, now that its memory is free.
-  /// - Parameter byteCount: the body's ``FetchedBody/heldByteCount``.
-  package func releaseBody(byteCount: Int) {
-    settings.budget.release(byteCount: byteCount)
+  /// Gives back a body that was handed out, now that its memory is free or its file is closed.
+  /// - Parameter charge: the body's ``FetchedBody/charge``.
+  package func releaseBody(_ charge: BodyCharge) {
+    settings.budgets.release(charge)
     settle()
   }
 
@@ -144,7 +197,7 @@ package final class TransferPool {
   /// libcurl asked for meanwhile.
   private func settle() {
     collectFinished()
-    while let id = settings.budget.nextToResume(), let transfer = active[id] {
+    while let id = settings.budgets.nextToResume(), let transfer = active[id] {
       let code = transfer.easy.resume()
       // A callback refused what libcurl had kept; nothing else would end the transfer.
       if code != CURLE_OK { end(transfer, with: code) }
@@ -160,12 +213,41 @@ package final class TransferPool {
   }
 
   private func end(_ transfer: Transfer, with code: CURLcode) {
-    let outcome = transfer.finish(with: code)
-    let isHandedOut = if case .success = outcome.result { true } else { false }
-    settings.budget.end(transfer.id, isHandedOut: isHandedOut)
-    finished.append(outcome)
+    if transfer.hasLeftOrigin, goOn(transfer) { return }
     active[transfer.id] = nil
-    release(transfer)
+    defer { release(transfer) }
+    guard !transfer.isToBeginAnew(after: code) else { return beginAnew(transfer) }
+    let outcome = transfer.finish(with: code)
+    settings.budgets.end(transfer.id, isHandedOut: outcome.charge != nil)
+    finished.append(outcome)
+  }
+
+  /// Once only: what begins anew has nothing to go on from.
+  private func beginAnew(_ transfer: Transfer) {
+    let byteCount = transfer.earlierByteCount + transfer.bytesReceived
+    settings.budgets.end(transfer.id, isHandedOut: false)
+    var request = transfer.request
+    request.start = .anew(earlierByteCount: byteCount)
+    if !transfer.sendsOwnHeaders { request.options.headers = .none }
+    do throws(Failure) {
+      try begin(transfer.id, url: transfer.url, request)
+    } catch {
+      finished.append(.refused(transfer.id, error, bytesReceived: byteCount))
+    }
+  }
+
+  /// Sends a request that was stopped before it showed another origin what is not for it.
+  ///
+  /// - Returns: whether the transfer goes on.
+  private func goOn(_ transfer: Transfer) -> Bool {
+    multi.remove(transfer.easy)
+    do throws(CurlError) {
+      try transfer.continueWithoutOwnHeaders()
+      try multi.add(transfer.easy)
+      return true
+    } catch {
+      return false
+    }
   }
 
   private func apply(_ change: LoopRequests.SocketChange) {
@@ -189,17 +271,36 @@ package final class TransferPool {
 
   // MARK: Handles
 
-  private func begin(_ id: UInt64, url: ParsedURL) throws(Failure) -> Transfer {
+  private func begin(
+    _ id: UInt64, url: ParsedURL, _ request: TransferRequest
+  ) throws(Failure) {
+    settings.budgets.begin(id)
     do throws(CurlError) {
       let easy = if let idle = idleHandles.popLast() { idle } else { try EasyHandle() }
-      let transfer = try Transfer(id: id, url: url, easy: easy, settings: settings)
+      var affordable = request
+      affordable.start = self.affordable(request.start, id)
+      let transfer = try Transfer(
+        id: id, url: url, request: affordable, easy: easy, settings: settings)
       try multi.raiseConnectionLimit(to: active.count + 1)
       try multi.add(transfer.easy)
-      settings.budget.begin(id)
-      return transfer
+      active[id] = transfer
     } catch {
+      settings.budgets.end(id, isHandedOut: false)
       throw Failure(stage: .fetch, code: .internal, detail: error.description)
     }
+  }
+
+  /// A transfer does not wait for room for what it goes on from: it leaves that where it is.
+  private func affordable(_ start: TransferStart, _ id: UInt64) -> TransferStart {
+    guard case .beginning(let beginning) = start else { return start }
+    let charge = beginning.content.charge
+    guard settings.budgets.grow(id, to: charge) else {
+      settings.budgets.end(id, isHandedOut: false)
+      settings.budgets.begin(id)
+      return .zero()
+    }
+    if charge.isOfFile { settings.budgets.leaveMemory(id) }
+    return start
   }
 
   private func release(_ transfer: Transfer) {

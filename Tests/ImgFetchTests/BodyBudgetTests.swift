@@ -26,7 +26,7 @@ import Testing
     try fetcher.run {
       peak = max(peak, fetcher.pool.heldBodyByteCount)
       for (id, transfer) in fetcher.finished where givenBack.insert(id).inserted {
-        fetcher.pool.releaseBody(byteCount: transfer.body?.heldByteCount ?? 0)
+        if let body = transfer.body { fetcher.pool.releaseBody(body.charge) }
       }
       return fetcher.finished.count == ids.count
     }
@@ -45,7 +45,7 @@ import Testing
     let fetcher = try Fetcher()
     let body = try #require(fetcher.fetch(origin.baseURL + "/a").body)
     #expect(fetcher.pool.heldBodyByteCount >= 300_000)
-    fetcher.pool.releaseBody(byteCount: body.heldByteCount)
+    fetcher.pool.releaseBody(body.charge)
     _ = try fetcher.fetch(origin.baseURL + "/missing")
     #expect(fetcher.pool.heldBodyByteCount == 0)
   }
@@ -80,7 +80,7 @@ import Testing
     let fetcher = try Fetcher(bodyBudget: 1) { $0.transferTimeoutMilliseconds = 1_500 }
     let first = try #require(fetcher.fetch(origin.baseURL + "/a").body)
     #expect(try fetcher.fetch(origin.baseURL + "/a").failure?.code == .timeout)
-    #expect(fetcher.pool.heldBodyByteCount == first.heldByteCount)
+    #expect(fetcher.pool.heldBodyByteCount == first.charge.byteCount)
   }
 
   @Test func `a paused transfer can be cancelled, and the next one takes its turn`() throws {
@@ -93,7 +93,7 @@ import Testing
     try fetcher.run { origin.counters("/a").requests == 3 }
 
     fetcher.pool.cancel(cancelled)
-    fetcher.pool.releaseBody(byteCount: first.heldByteCount)
+    fetcher.pool.releaseBody(first.charge)
 
     try fetcher.run { fetcher.finished[next] != nil }
     #expect(fetcher.finished[next]?.body?.bytes == noise(Self.mebibyte))

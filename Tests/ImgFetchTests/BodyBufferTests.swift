@@ -3,28 +3,55 @@ import Testing
 @testable import ImgFetch
 
 @Suite struct BodyBufferTests {
-  @Test func `a body may reach the limit and not pass it`() {
+  @Test func `a body may reach the limit and not pass it`() throws {
     var buffer = BodyBuffer(maximumByteCount: 4)
     buffer.grow(to: buffer.capacity(toFit: 3))
-    buffer.append([1, 2, 3])
+    try buffer.append(3)
     #expect(buffer.hasRoom(for: 1))
     #expect(!buffer.hasRoom(for: 2))
     #expect(buffer.capacity == 4)
   }
 
-  @Test func `a declared length reserves at most a mebibyte before it is proven`() {
+  @Test func `a declared length reserves at most a mebibyte before it is proven`() throws {
     var buffer = BodyBuffer(maximumByteCount: 1 << 30)
     buffer.declaredByteCount = 1 << 29
     #expect(buffer.capacity(toFit: 1_000) == 1 << 20)
     buffer.grow(to: 1 << 20)
-    buffer.append([UInt8](repeating: 1, count: 1 << 20))
+    try buffer.append(1 << 20)
     #expect(buffer.capacity(toFit: 1_000) == 1 << 29)
   }
 
-  @Test func `a body of unknown length grows by eighths`() {
+  @Test func `a body of unknown length grows by eighths`() throws {
     var buffer = BodyBuffer(maximumByteCount: 1 << 30)
     buffer.grow(to: 4 << 20)
-    buffer.append([UInt8](repeating: 1, count: 4 << 20))
+    try buffer.append(4 << 20)
     #expect(buffer.capacity(toFit: 1_000) == 9 << 19)
+  }
+
+  @Test(arguments: [(1, nil, false), (1, 4 << 20, false), (1, (4 << 20) + 1, true)])
+  func `a body is due for a file when it is declared too long for memory`(
+    count: Int, declared: Int?, isDue: Bool
+  ) {
+    var buffer = BodyBuffer(maximumByteCount: 1 << 30)
+    buffer.declaredByteCount = declared
+    #expect(buffer.isDueForFile(adding: count) == isDue)
+    buffer.stayInMemory()
+    #expect(!buffer.isDueForFile(adding: count))
+  }
+
+  @Test func `a body is due for a file when it becomes too long for memory`() throws {
+    var buffer = BodyBuffer(maximumByteCount: 1 << 30)
+    buffer.grow(to: 4 << 20)
+    try buffer.append(4 << 20)
+    let isDue = (0...1).map { buffer.isDueForFile(adding: $0) }
+    #expect(isDue == [false, true])
+  }
+}
+
+extension BodyBuffer {
+  /// Adds so many bytes.
+  fileprivate mutating func append(_ count: Int) throws {
+    let bytes = [UInt8](repeating: 1, count: count)
+    try append(bytes.span)
   }
 }

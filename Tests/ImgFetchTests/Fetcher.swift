@@ -17,9 +17,11 @@ final class Fetcher {
   ///   - networks: blocks that may be connected to, such as `127.0.0.0/8`.
   ///   - adjust: changes the default limits.
   ///   - screen: judges first bytes.
-  ///   - bodyBudget: what the bodies may take together, in bytes.
+  ///   - bodyBudget: what the bodies in memory may take together, in bytes.
+  ///   - spoolDirectories: where long bodies go.
   init(
     allowing networks: [String] = ["127.0.0.0/8"], bodyBudget: Int = 1 << 30,
+    spoolDirectories: [String] = ["/tmp"],
     screen: BodyScreen? = nil,
     adjust: (inout Limits) -> Void = { _ in }
   ) throws {
@@ -29,18 +31,38 @@ final class Fetcher {
     pool = try TransferPool(
       runtime: Self.runtime.get(), limits: limits, bodyBudgetByteCount: bodyBudget,
       addressPolicy: AddressPolicy(allowed: networks.map(range)),
+      spoolDirectories: spoolDirectories,
       poller: poller, tokenBase: Self.tokenBase, userAgent: "imgctl-test/1", screen: screen)
   }
 
-  func start(_ url: String) throws -> UInt64 {
+  func start(
+    _ url: String, as options: FetchOptions = .standard, from beginning: BodyBeginning? = nil,
+    unlessMatching validators: Validators? = nil
+  ) throws -> UInt64 {
     defer { nextID += 1 }
-    pool.start(nextID, url: try ImageURL(parsing: url))
+    pool.start(
+      nextID, url: try ImageURL(parsing: url), as: options, from: beginning,
+      unlessMatching: validators)
     return nextID
   }
 
   /// Fetches one URL to its end; `turn` is called after each turn of the loop.
-  func fetch(_ url: String, turn: () -> Void = {}) throws -> FinishedTransfer {
-    let id = try start(url)
+  func fetch(
+    _ url: String, as options: FetchOptions = .standard, from beginning: BodyBeginning? = nil,
+    unlessMatching validators: Validators? = nil, turn: () -> Void = {}
+  ) throws -> FinishedTransfer {
+    try end(
+      of: try start(url, as: options, from: beginning, unlessMatching: validators), turn: turn)
+  }
+
+  /// Fetches the robots.txt of the URL's origin.
+  func fetchRobots(of url: String) throws -> FinishedTransfer {
+    defer { nextID += 1 }
+    pool.startRobots(nextID, of: try ImageURL(parsing: url))
+    return try end(of: nextID)
+  }
+
+  private func end(of id: UInt64, turn: () -> Void = {}) throws -> FinishedTransfer {
     try run {
       turn()
       return finished[id] != nil
@@ -51,7 +73,7 @@ final class Fetcher {
 
   /// Fetches URLs side by side and gives their ends in the order of the URLs.
   func fetch(_ urls: [String]) throws -> [FinishedTransfer] {
-    let ids = try urls.map(start)
+    let ids = try urls.map { try start($0) }
     try run { ids.allSatisfy { finished[$0] != nil } }
     return ids.compactMap { finished.removeValue(forKey: $0) }
   }
@@ -86,6 +108,16 @@ extension FinishedTransfer {
     guard case .failure(let failure) = result else { return nil }
     return failure
   }
+}
+
+extension FetchedBody {
+  /// All of them, from wherever they lie; none when they cannot be read.
+  var bytes: [UInt8] { (try? content.bytes()) ?? [] }
+
+  var isInFile: Bool { charge.isOfFile }
+
+  /// Whether it is these bytes; said without showing millions of them.
+  func holds(_ expected: [UInt8]) -> Bool { bytes == expected }
 }
 
 /// Reads a block such as `127.0.0.0/8`.

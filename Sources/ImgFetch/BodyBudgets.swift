@@ -1,0 +1,61 @@
+/// The two budgets of a pool: that of the bodies in memory, and that of those in files. A transfer
+/// is charged to one of them, or while it waits for room in the other, to both.
+///
+/// No deadlock comes of there being two: those in files never wait for memory.
+final class BodyBudgets {
+  private let memory: BodyBudget
+  private let files: BodyBudget
+
+  init(memoryByteCount: Int, fileByteCount: Int) {
+    memory = BodyBudget(byteCount: memoryByteCount)
+    files = BodyBudget(byteCount: fileByteCount)
+  }
+
+  /// What all bodies in memory are charged together.
+  var heldMemoryByteCount: Int { memory.heldByteCount }
+
+  /// What all bodies in files are charged together.
+  var heldFileByteCount: Int { files.heldByteCount }
+
+  /// A transfer is under way; its body comes to lie in memory.
+  func begin(_ id: UInt64) {
+    memory.begin(id)
+  }
+
+  /// Charges a transfer whose body is to grow.
+  ///
+  /// - Returns: `false` when it has to wait until ``nextToResume()`` names it.
+  func grow(_ id: UInt64, to charge: BodyCharge) -> Bool {
+    guard charge.isOfFile else { return memory.grow(id, to: charge.byteCount) }
+    files.begin(id)
+    return files.grow(id, to: charge.byteCount)
+  }
+
+  /// The body lies in a file now, and takes no memory.
+  func leaveMemory(_ id: UInt64) {
+    memory.end(id, isHandedOut: false)
+  }
+
+  /// The body stays in memory after all.
+  func leaveFiles(_ id: UInt64) {
+    files.end(id, isHandedOut: false)
+  }
+
+  /// The transfer is no longer under way.
+  ///
+  /// - Parameter isHandedOut: whether its body lives on until ``release(_:)``.
+  func end(_ id: UInt64, isHandedOut: Bool) {
+    memory.end(id, isHandedOut: isHandedOut)
+    files.end(id, isHandedOut: isHandedOut)
+  }
+
+  /// A body that was handed out is freed.
+  func release(_ charge: BodyCharge) {
+    (charge.isOfFile ? files : memory).release(byteCount: charge.byteCount)
+  }
+
+  /// A transfer that waits and need not any longer, the oldest of its budget.
+  func nextToResume() -> UInt64? {
+    memory.nextToResume() ?? files.nextToResume()
+  }
+}

@@ -1,0 +1,31 @@
+internal import CCurl
+internal import ImgWire
+
+extension EasyHandle {
+  /// What the parts of the transfer took. libcurl's clocks all begin with the transfer and go on over
+  /// redirects (curl_easy_getinfo(3), "TIMES"); they show 0 for what was not reached.
+  var timings: Timings {
+    func moment(_ info: CURLINFO) -> Int64 { max(number(info) ?? 0, 0) }
+    let named = moment(CURLINFO_NAMELOOKUP_TIME_T)
+    let connected = moment(CURLINFO_CONNECT_TIME_T)
+    let secured = moment(CURLINFO_APPCONNECT_TIME_T)
+    let answered = moment(CURLINFO_STARTTRANSFER_TIME_T)
+    let ended = moment(CURLINFO_TOTAL_TIME_T)
+    var timings = Timings()
+    // Without a new connection these are the moments at which one was found.
+    let isReused = answered > 0 && count(CURLINFO_NUM_CONNECTS) == 0
+    if !isReused {
+      timings.dns = Self.milliseconds(from: 0, to: named)
+      timings.connect = Self.milliseconds(from: named, to: connected)
+      timings.tls = Self.milliseconds(from: connected, to: secured)
+    }
+    timings.ttfb = Self.milliseconds(from: max(named, connected, secured), to: answered)
+    if answered > 0 { timings.download = Self.milliseconds(from: answered, to: ended) }
+    return timings
+  }
+
+  /// - Returns: `nil` for an end that was not reached.
+  private static func milliseconds(from begin: Int64, to end: Int64) -> Int64? {
+    end > 0 ? (max(end - begin, 0) + 500) / 1_000 : nil
+  }
+}

@@ -1,0 +1,47 @@
+internal import ImgWire
+
+/// What a transfer is to bring, and with what it is asked for.
+struct TransferRequest {
+  var content = TransferContent.picture
+  var options = FetchOptions.standard
+  var start = TransferStart.zero()
+
+  /// What is sent with it; `nil` for no more than every request sends.
+  func headers() throws(CurlError) -> RequestHeaders? {
+    let conditions: [String] =
+      switch start {
+      case .zero(let validators): validators.map { [$0.condition] } ?? []
+      case .beginning(let beginning):
+        beginning.mark.requestFields(from: beginning.content.byteCount)
+      case .anew: []
+      }
+    guard !options.headers.isEmpty || !conditions.isEmpty else { return nil }
+    return try RequestHeaders(options.headers, conditions: conditions)
+  }
+}
+
+/// What a transfer is to bring.
+enum TransferContent {
+  case picture
+  /// A short text such as a robots.txt, of which the beginning will do.
+  case text(maximumByteCount: Int)
+}
+
+extension TransferContent {
+  func maximumByteCount(_ limits: Limits) -> Int {
+    switch self {
+    case .picture: Int(limits.maxBodyByteCount)
+    case .text(let maximumByteCount): maximumByteCount
+    }
+  }
+
+  /// Somebody's picture waits for a text, so that has half a minute at most; five redirects are as
+  /// many as are to be followed to a robots.txt (RFC 9309 section 2.3.1.2).
+  func limits(_ given: Limits) -> Limits {
+    guard case .text = self else { return given }
+    var limits = given
+    limits.transferTimeoutMilliseconds = min(given.transferTimeoutMilliseconds, 30_000)
+    limits.maxRedirects = 5
+    return limits
+  }
+}

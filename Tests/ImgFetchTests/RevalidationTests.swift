@@ -1,0 +1,108 @@
+import ImgSystem
+import ImgWire
+import TestOrigin
+import Testing
+
+@testable import ImgFetch
+
+/// Requests on a condition, and what the origin says of reuse, over a real connection.
+@Suite(.timeLimit(.minutes(5))) struct RevalidationTests {
+  private let origin: TestOrigin
+  private let fetcher: Fetcher
+  private let url: String
+
+  init() throws {
+    origin = try TestOrigin()
+    fetcher = try Fetcher()
+    url = origin.baseURL + "/a"
+  }
+
+  private static let date = "Sun, 06 Nov 1983 08:49:37 GMT"
+
+  private func terms(_ fields: String) -> ReuseTerms {
+    ReuseTerms(
+      freshUntil: .distantPast, staleWhileRevalidateUntil: .distantPast,
+      staleIfErrorUntil: .distantPast, fields: fields)
+  }
+
+  private func fetch(
+    _ url: String, unlessMatching fields: String, turn: () -> Void = {}
+  ) throws -> FinishedTransfer {
+    try fetcher.fetch(url, unlessMatching: Validators(terms(fields)), turn: turn)
+  }
+
+  @Test(arguments: [
+    ("etag: \"1\"", "\"1\"", "if-none-match", "\"1\""),
+    ("last-modified: \(date)", nil, "if-modified-since", date),
+  ])
+  func `what has not changed is not sent again`(
+    fields: String, entityTag: String?, name: String, value: String
+  ) throws {
+    origin.serve(
+      "/a",
+      .resource(
+        Resource(
+          noise(1_000), entityTag: entityTag, lastModified: Self.date,
+          headers: [Header("Cache-Control", "max-age=600")])))
+    let transfer = try fetch(url, unlessMatching: fields)
+    let notModified = try #require(transfer.notModified)
+    #expect(notModified.isOfWhatWasAsked)
+    #expect(notModified.terms(of: terms(fields)).isFresh(at: .now))
+    #expect(transfer.bytesReceived == 0)
+    #expect(transfer.failure?.httpStatus == 304)
+    #expect(origin.counters("/a").headersSeen[name] == value)
+    #expect(origin.counters("/a").headersSeen["accept"]?.hasPrefix("image/") == true)
+  }
+
+  @Test func `what has changed is sent, with its own terms`() throws {
+    let headers = [Header("Cache-Control", "max-age=600")]
+    origin.serve("/a", .resource(Resource([1], entityTag: "\"2\"", headers: headers)))
+    let transfer = try fetch(url, unlessMatching: "etag: \"1\"")
+    #expect(transfer.notModified == nil)
+    let reuse = try #require(transfer.body?.reuse)
+    #expect(reuse.isStorable)
+    #expect(reuse.terms.isFresh(at: .now))
+    #expect(Validators(reuse.terms)?.condition == "If-None-Match: \"2\"")
+  }
+
+  @Test func `a handle that asked on a condition asks without one next time`() throws {
+    origin.serve("/a", .resource(Resource([1], entityTag: "\"1\"")))
+    _ = try fetch(url, unlessMatching: "etag: \"1\"")
+    #expect(try fetcher.fetch(url).body?.bytes == [1])
+    #expect(origin.counters("/a").headersSeen["if-none-match"] == nil)
+  }
+
+  @Test func `a 304 that nobody asked for is a failure`() throws {
+    origin.serve("/a", .status(304))
+    let transfer = try fetcher.fetch(url)
+    #expect(transfer.notModified == nil)
+    #expect(transfer.failure?.code == .httpStatus)
+    #expect(transfer.failure?.isRetryable == false)
+  }
+
+  @Test func `the body that comes with a 304 against the rules is none`() throws {
+    let listener = try RawListener()
+    let answer =
+      "HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\nContent-Length: 5\r\n\r\nhello"
+    let transfer = try fetch(listener.baseURL + "/a", unlessMatching: "etag: \"1\"") {
+      listener.answer(with: answer)
+    }
+    #expect(transfer.notModified?.isOfWhatWasAsked == true)
+    #expect(transfer.bytesReceived == 0)
+  }
+
+  @Test func `behind a redirect the last answer counts, and is not fresh`() throws {
+    origin.serve("/b", .redirect(to: url))
+    let headers = [Header("Cache-Control", "max-age=600")]
+    origin.serve("/a", .resource(Resource([1], entityTag: "\"1\"", headers: headers)))
+    let terms = try #require(try fetcher.fetch(origin.baseURL + "/b").body?.reuse.terms)
+    #expect(!terms.isFresh(at: .now))
+    let again = try fetch(origin.baseURL + "/b", unlessMatching: terms.fields)
+    #expect(again.notModified?.terms(of: terms).isFresh(at: .now) == false)
+    #expect(origin.counters("/a").requests == 2)
+  }
+}
+
+extension WallTime {
+  fileprivate static var now: WallTime { WallTime(rawValue: WallClock.milliseconds()) }
+}

@@ -1,0 +1,137 @@
+import ImgWire
+import TestOrigin
+import Testing
+
+@testable import ImgFetch
+
+/// The rules of RFC 9309, by its own examples where it has some.
+@Suite(.timeLimit(.minutes(5))) struct RobotsRulesTests {
+  private func rules(_ text: String) -> RobotsRules { RobotsRules(parsing: Array(text.utf8)) }
+
+  private func permits(_ lines: [String], _ target: String) -> Bool {
+    rules((["User-agent: imgctl"] + lines).joined(separator: "\n")).permits(target: target)
+  }
+
+  @Test(arguments: [
+    // Section 2.2.1, whose ExampleBot is this program.
+    (
+      "User-Agent: *\nDisallow: *.gif$\nDisallow: /example/\nAllow: /publications/", "/a.gif", false
+    ),
+    ("User-Agent: foobot\nDisallow: /\n\nUser-Agent: imgctl\nAllow: /", "/a", true),
+    ("User-Agent: *\nDisallow: /\nUser-agent: imgctl\nAllow: /", "/a", true),
+    ("User-agent: imgctl\nUser-agent: foobot\nDisallow: /a", "/a", false),
+    ("User-agent: foobot\nUser-agent: imgctl\nDisallow: /a", "/a", false),
+    ("User-agent: imgctl\nDisallow: /a\nUser-agent: foobot\nDisallow: /b", "/b", true),
+    // Groups for the same crawler are one.
+    (
+      "user-agent: imgctl\ndisallow: /x\nuser-agent: x\nallow: /\nuser-agent: IMGCTL\ndisallow: /y",
+      "/y", false
+    ),
+    (
+      "user-agent: imgctl\ndisallow: /x\nuser-agent: x\nallow: /\nuser-agent: IMGCTL\ndisallow: /y",
+      "/x", false
+    ),
+    ("User-agent: imgctl/1.0\nDisallow: /", "/a", false),
+    ("User-agent: imgctlx\nDisallow: /", "/a", true),
+    ("User-agent: imgctl\n\n\nDisallow: /a", "/a", false),
+    ("User-agent: imgctl\nSitemap: http://h/s\nDisallow: /a", "/a", false),
+    ("User-agent: imgctl\nDisallow:\nUser-agent: *\nDisallow: /", "/a", true),
+    ("User-agent: imgctl\nUser-agent: *\nDisallow: /", "/a", false),
+    ("Disallow: /", "/a", true),
+    ("", "/a", true),
+    ("<html>no robots</html>", "/a", true),
+    ("\u{FEFF}User-agent: *\nDisallow: /a", "/a", false),
+    ("User-agent: *\rDisallow: /a\rDisallow: /b", "/b", false),
+    ("User-agent: *\r\nDisallow: /a\r\nDisallow: /b\r\n", "/b", false),
+    ("  USER-AGENT :  *  # all\n dIsAlLoW\t: /a # not this", "/a", false),
+    ("User-agent: *\nDisallow /a", "/a", true),
+  ])
+  func `the group for this program holds, else that for all`(
+    text: String, target: String, isPermitted: Bool
+  ) {
+    #expect(rules(text).permits(target: target) == isPermitted)
+  }
+
+  @Test(arguments: [
+    // Section 5.2, and section 2.2.2 on ties.
+    (
+      ["Allow: /example/page/", "Disallow: /example/page/disallowed.gif"],
+      "/example/page/disallowed.gif", false
+    ),
+    (
+      ["Allow: /example/page/", "Disallow: /example/page/disallowed.gif"],
+      "/example/page/a.gif", true
+    ),
+    (["Disallow: /a", "Allow: /a"], "/a", true),
+    (["Disallow: /", "Allow: /$"], "/", true),
+    (["Disallow: /", "Allow: /$"], "/a", false),
+    (["Disallow: /"], "/robots.txt", true),
+    // Section 2.2.3.
+    (["Disallow: /*.gif$"], "/b/a.gif", false),
+    (["Disallow: /*.gif$"], "/b/a.gif?c", true),
+    (["Disallow: /this/*/exactly"], "/this/is/it/exactly/so", false),
+    (["Disallow: /this/*/exactly"], "/this/exactly", true),
+    (["Allow: /this/path/exactly$", "Disallow: /"], "/this/path/exactly", true),
+    (["Disallow: /path/file-with-a-%2A.html"], "/path/file-with-a-*.html", false),
+    (["Disallow: /path/file-with-a-%2A.html"], "/path/file-with-a-b.html", true),
+    (["Disallow: /path/foo-%24"], "/path/foo-$", false),
+    (["Disallow: /a$b"], "/a$bc", false),
+    (["Disallow: /a**b"], "/acb", false),
+    (["Disallow: *"], "/a", false),
+    // The table of section 2.2.2.
+    (["Disallow: /foo/bar?baz=quz"], "/foo/bar?baz=quz", false),
+    (["Disallow: /foo/bar?baz=https://foo.bar"], "/foo/bar?baz=https%3A%2F%2Ffoo.bar", false),
+    (["Disallow: /foo/bar/\u{30C4}"], "/foo/bar/%E3%83%84", false),
+    (["Disallow: /foo/bar/%e3%83%84"], "/foo/bar/%E3%83%84", false),
+    (["Disallow: /foo/bar/%62%61%7A"], "/foo/bar/baz", false),
+    (["Disallow: /Foo"], "/foo", true),
+    (["Disallow: /fish"], "/fishheads/yummy.html?a", false),
+    (["Disallow: /fish/"], "/fish", true),
+  ])
+  func `the longest rule that matches decides`(
+    lines: [String], target: String, isPermitted: Bool
+  ) {
+    #expect(permits(lines, target) == isPermitted)
+    let again = RobotsRules(
+      parsing: Array(rules((["User-agent: *"] + lines).joined(separator: "\n")).text.utf8))
+    #expect(again.permits(target: target) == isPermitted, "as it is remembered")
+  }
+
+  @Test func `a URL is read as it is fetched`() throws {
+    let rules = rules("User-agent: *\nDisallow: /private/")
+    #expect(try !rules.permits(ImageURL(parsing: "http://h/public/../private/a")))
+    #expect(try !rules.permits(ImageURL(parsing: "http://h/%70rivate/a")))
+    #expect(try rules.permits(ImageURL(parsing: "http://h?private/")))
+  }
+
+  @Test func `what lies beyond 500 KiB does not count`() {
+    let start = Array("User-agent: *\nDisallow: /a\n".utf8)
+    let comment = Array(repeating: UInt8(ascii: "#"), count: 500 << 10)
+    let rules = RobotsRules(parsing: start + comment + Array("\nDisallow: /b\n".utf8))
+    #expect(!rules.permits(target: "/a"))
+    #expect(rules.permits(target: "/b"))
+  }
+
+  @Test func `a file comes in as far as it counts, whatever a picture may weigh`() throws {
+    let origin = try TestOrigin()
+    let long = Array(repeating: UInt8(ascii: "#"), count: 1 << 20)
+    for body in [long, []] {
+      origin.serve("/robots.txt", .body(body, contentType: "text/plain"))
+      let fetcher = try Fetcher { $0.maxBodyByteCount = 10 }
+      let fetched = try #require(fetcher.fetchRobots(of: origin.baseURL + "/a/b?c").body)
+      #expect(fetched.bytes.count >= min(body.count, RobotsRules.maximumByteCount))
+      #expect(fetched.bytes.count <= RobotsRules.maximumByteCount + 16_384)
+    }
+  }
+
+  @Test func `five redirects lead to a file, six do not`() throws {
+    let origin = try TestOrigin()
+    origin.serve("/robots.txt", .redirect(to: "/1"))
+    for index in 1...4 { origin.serve("/\(index)", .redirect(to: "/\(index + 1)")) }
+    origin.serve("/5", .body([7]))
+    #expect(try Fetcher().fetchRobots(of: origin.baseURL + "/a").body?.bytes == [7])
+    origin.serve("/5", .redirect(to: "/6"))
+    let failure = try Fetcher().fetchRobots(of: origin.baseURL + "/a").failure
+    #expect(failure?.code == .tooManyRedirects)
+  }
+}
