@@ -15,6 +15,17 @@ static inline int img_vips_load_buffer(
   return status;
 }
 
+/// Reads the header of the picture in an open file with the loader of that nickname and no other,
+/// from its beginning wherever its position is. 0 on success.
+static inline int img_vips_load_source(
+    const char *_Nonnull loader, int descriptor, VipsImage *_Nullable *_Nonnull out) {
+  VipsSource *source = vips_source_new_from_descriptor(descriptor);
+  if (source == NULL) return -1;
+  int status = vips_call(loader, source, out, "access", VIPS_ACCESS_SEQUENTIAL, NULL);
+  VIPS_UNREF(source);
+  return status;
+}
+
 /// Opens the picture in `buffer`, which must outlive the image, with whatever loader knows it. NULL
 /// on failure.
 static inline VipsImage *_Nullable img_vips_image_new_from_buffer(
@@ -36,6 +47,18 @@ static inline int img_vips_thumbnail_buffer(
   return vips_thumbnail_buffer(
       (void *) buffer, byte_count, out, width, "height", height, "size", VIPS_SIZE_FORCE,
       "option_string", "[fail_on=truncated]", NULL);
+}
+
+/// The same for the picture in an open file, which must not be read by others meanwhile.
+static inline int img_vips_thumbnail_source(
+    int descriptor, int width, int height, VipsImage *_Nullable *_Nonnull out) {
+  VipsSource *source = vips_source_new_from_descriptor(descriptor);
+  if (source == NULL) return -1;
+  int status = vips_thumbnail_source(
+      source, out, width, "height", height, "size", VIPS_SIZE_FORCE,
+      "option_string", "[fail_on=truncated]", NULL);
+  VIPS_UNREF(source);
+  return status;
 }
 
 /// Brings an RGB picture from the profile that it carries into sRGB; a profile that does not suit

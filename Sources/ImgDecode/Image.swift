@@ -24,11 +24,20 @@ import ImgWire
     let frames: Int
   }
 
-  static func header(of bytes: [UInt8], in format: ImageFormat) throws(VipsError) -> Header {
-    try unsafe bytes.span.withUnsafeBufferPointer { (buffer) throws(VipsError) in
-      guard let start = buffer.baseAddress else { throw VipsError(operation: "header") }
-      return try unsafe result(of: "header") {
-        unsafe img_vips_load_buffer(format.loader, start, buffer.count, &$0)
+  static func header(
+    of picture: EncodedPicture, in format: ImageFormat
+  ) throws(VipsError) -> Header {
+    switch picture {
+    case .memory(let bytes):
+      try unsafe bytes.span.withUnsafeBufferPointer { (buffer) throws(VipsError) in
+        guard let start = buffer.baseAddress else { throw VipsError(operation: "header") }
+        return try unsafe result(of: "header") {
+          unsafe img_vips_load_buffer(format.bufferLoader, start, buffer.count, &$0)
+        }.header
+      }
+    case .file(let descriptor, _):
+      try unsafe result(of: "header") {
+        unsafe img_vips_load_source(format.sourceLoader, descriptor, &$0)
       }.header
     }
   }
@@ -37,14 +46,21 @@ import ImgWire
   /// transparency. The pixels are in memory when this returns, and every byte that they depend on
   /// was read.
   static func decoding(
-    _ bytes: [UInt8], width: Int, height: Int
+    _ picture: EncodedPicture, width: Int, height: Int
   ) throws(VipsError) -> Image {
-    try unsafe bytes.span.withUnsafeBufferPointer { (buffer) throws(VipsError) -> Image in
-      guard let start = buffer.baseAddress else { throw VipsError(operation: "decode") }
-      let thumbnail = try unsafe result(of: "decode") {
-        unsafe img_vips_thumbnail_buffer(start, buffer.count, Int32(width), Int32(height), &$0)
+    switch picture {
+    case .memory(let bytes):
+      try unsafe bytes.span.withUnsafeBufferPointer { (buffer) throws(VipsError) -> Image in
+        guard let start = buffer.baseAddress else { throw VipsError(operation: "decode") }
+        let thumbnail = try unsafe result(of: "decode") {
+          unsafe img_vips_thumbnail_buffer(start, buffer.count, Int32(width), Int32(height), &$0)
+        }
+        return try thumbnail.inEightBitSRGB().inMemory()
       }
-      return try thumbnail.inEightBitSRGB().inMemory()
+    case .file(let descriptor, _):
+      try unsafe result(of: "decode") {
+        unsafe img_vips_thumbnail_source(descriptor, Int32(width), Int32(height), &$0)
+      }.inEightBitSRGB().inMemory()
     }
   }
 

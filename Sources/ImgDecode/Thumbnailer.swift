@@ -1,7 +1,7 @@
 package import ImgWire
 
-/// Makes thumbnails: bytes of a picture in, bytes of a thumbnail out, within limits, without a file
-/// or a socket. All that it knows of a picture is in its bytes.
+/// Makes thumbnails: bytes of a picture in, bytes of a thumbnail out, within limits. All that it
+/// knows of a picture is in its bytes, and it opens no file.
 ///
 /// A call takes as long as the picture does; whoever cannot wait runs it on a thread or in a
 /// process that may be given up.
@@ -19,22 +19,29 @@ package struct Thumbnailer: Sendable {
   ///   `too_many_frames`, `too_many_pixels`, `corrupt_image` (also when the end is missing), or
   ///   `internal` when a decoded picture cannot be encoded.
   package func thumbnail(
-    of bytes: [UInt8], as variant: Variant
+    of picture: EncodedPicture, as variant: Variant
   ) throws(Failure) -> RenderedThumbnail {
-    let format = try FormatSniffer.format(of: bytes)
-    let source = try readHeader(of: bytes, in: format)
+    let format = try FormatSniffer.format(of: picture.head)
+    let source = try readHeader(of: picture, in: format)
     try checkLimits(source)
     let geometry = ThumbnailGeometry(
       source: .init(width: source.width, height: source.height), variant: variant)
-    let image = try decode(bytes, to: geometry)
+    let image = try decode(picture, to: geometry)
     return try encode(image, as: variant, source: source)
   }
 
+  /// The same for a picture in memory.
+  package func thumbnail(
+    of bytes: [UInt8], as variant: Variant
+  ) throws(Failure) -> RenderedThumbnail {
+    try thumbnail(of: .memory(bytes), as: variant)
+  }
+
   private func readHeader(
-    of bytes: [UInt8], in format: ImageFormat
+    of picture: EncodedPicture, in format: ImageFormat
   ) throws(Failure) -> SourceFacts {
     do {
-      let header = try Image.header(of: bytes, in: format)
+      let header = try Image.header(of: picture, in: format)
       return SourceFacts(
         format: format, width: header.width, height: header.height, frames: header.frames)
     } catch {
@@ -59,11 +66,11 @@ package struct Thumbnailer: Sendable {
   }
 
   private func decode(
-    _ bytes: [UInt8], to geometry: ThumbnailGeometry
+    _ picture: EncodedPicture, to geometry: ThumbnailGeometry
   ) throws(Failure) -> Image {
     do {
       let whole = try Image.decoding(
-        bytes, width: geometry.scaled.width, height: geometry.scaled.height)
+        picture, width: geometry.scaled.width, height: geometry.scaled.height)
       guard geometry.kept != geometry.scaled else { return whole }
       // Cut only now: a decoder that is asked for the middle alone overlooks that the end is
       // missing.

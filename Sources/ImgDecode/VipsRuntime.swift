@@ -31,9 +31,11 @@ package struct VipsRuntime: Sendable {
   private func blockLoaders() {
     unsafe vips_operation_block_set("VipsForeignLoad", 1)
     for format in ImageFormat.allCases {
-      // A build of libvips may lack a loader; its pictures then fail one by one.
-      let type = unsafe vips_type_find("VipsForeignLoad", format.loader)
-      if let name = unsafe g_type_name(type) { unsafe vips_operation_block_set(name, 0) }
+      for loader in [format.bufferLoader, format.sourceLoader] {
+        // A build of libvips may lack a loader; its pictures then fail one by one.
+        let type = unsafe vips_type_find("VipsForeignLoad", loader)
+        if let name = unsafe g_type_name(type) { unsafe vips_operation_block_set(name, 0) }
+      }
     }
   }
 
