@@ -16,7 +16,7 @@ struct ThumbnailRecordTests {
           key: new.key, url: new.url, thumbnail: new.thumbnail, storedAt: .now,
           expiresAt: new.expiresAt, lifetimeMilliseconds: 5, sourceFormat: .jpeg,
           sourceWidth: 4_000, sourceHeight: 2_667,
-          sourceByteCount: 3_141_592))
+          sourceByteCount: 3_141_592, terms: new.terms))
     #expect(Array(record.suffix(new.bytes.count)) == new.bytes)
     #expect(record.count == ThumbnailRecord.byteCount(of: new))
   }

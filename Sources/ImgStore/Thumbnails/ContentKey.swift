@@ -20,7 +20,9 @@ package struct ContentKey: Hashable, Sendable {
   private enum Domain {
     static let thumbnail = "imgctl thumbnail 1:"
     static let original = "imgctl original 1:"
+    static let partial = "imgctl partial 1:"
     static let headers = "imgctl headers 1:"
+    static let robots = "imgctl robots 1:"
   }
 
   /// libsodium picks its implementation here, once (`sodium_init` may be called again and from any
@@ -41,6 +43,21 @@ package struct ContentKey: Hashable, Sendable {
   /// - Parameter text: see ``PictureName/recordText``.
   init(originalOfRecord text: String) {
     self.init(hashing: "\(Domain.original)\(text)")
+  }
+
+  /// Of what an origin's robots.txt says.
+  init(robotsOf origin: String) {
+    self.init(hashing: "\(Domain.robots)\(origin)")
+  }
+
+  /// Of the beginning of a body whose transfer broke off.
+  package init(partialOf name: PictureName) {
+    self.init(partialOfRecord: name.recordText)
+  }
+
+  /// - Parameter text: see ``PictureName/recordText``.
+  init(partialOfRecord text: String) {
+    self.init(hashing: "\(Domain.partial)\(text)")
   }
 
   fileprivate init(hashing headers: [HeaderField]) {
@@ -91,6 +108,11 @@ extension PictureName {
   /// of the header fields, if there are any. The fields themselves may be secrets.
   package var recordText: String {
     headers.isEmpty ? text : "\(text) \(ContentKey(hashing: headers))"
+  }
+
+  /// The name's ``text`` in a ``recordText``.
+  package static func text(ofRecord recordText: String) -> String {
+    String(decoding: recordText.utf8.prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self)
   }
 }
 

@@ -7,6 +7,9 @@ import ImgWire
 /// write for each read: in the order of arrival, a record that was read since it was last passed
 /// becomes the newest, one that was not goes.
 ///
+/// The beginnings of bodies (see ``PartialRecord``) go by their age alone, unless newcomers need the
+/// room of all of them.
+///
 /// An entry of an index that is none of this release, or that belongs to no record, goes as soon as
 /// it is met.
 struct Eviction {
@@ -15,9 +18,13 @@ struct Eviction {
     let keys: Set<ContentKey>
     let arrival: WallTime
 
-    init(_ thumbnails: [NewThumbnail], at arrival: WallTime) {
-      keys = Set(thumbnails.map(\.key))
+    init(keys: Set<ContentKey>, arrival: WallTime) {
+      self.keys = keys
       self.arrival = arrival
+    }
+
+    init(_ thumbnails: [NewThumbnail], at arrival: WallTime) {
+      self.init(keys: Set(thumbnails.map(\.key)), arrival: arrival)
     }
   }
 
@@ -69,8 +76,12 @@ struct Eviction {
     guard try eviction.exceedsLimit(transaction) else { return [] }
     if let now = eviction.newcomers?.arrival {
       try eviction.removeExpired(at: now, transaction, &counters)
+      try eviction.tables.removeExpiredPartials(at: now, transaction)
     }
     try eviction.turn(transaction, &counters)
+    if eviction.newcomers != nil, try eviction.exceedsLimit(transaction) {
+      try transaction.clear(eviction.tables.partials)
+    }
     if eviction.newcomers != nil, try eviction.exceedsLimit(transaction) {
       throw StoreError(.largerThanBudget, operation: "put, more than the budget at once")
     }

@@ -3,7 +3,7 @@ package struct StoreDefect: Hashable, Sendable {
   /// In the order in which they are checked and repaired: an index entry without a record goes
   /// before the record that lacks one.
   enum Table: String, CaseIterable, Sendable {
-    case arrivals, expiry, thumbnails
+    case arrivals, expiry, thumbnails, partials
   }
 
   enum Reason: String, Sendable {

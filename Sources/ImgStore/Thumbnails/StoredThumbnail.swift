@@ -17,6 +17,8 @@ package struct StoredThumbnail: Hashable, Sendable {
   package let sourceHeight: Int
   /// Bytes of the body that the origin sent.
   package let sourceByteCount: Int64
+  /// By HTTP, whatever ``expiresAt`` says.
+  package let terms: ReuseTerms
 
   package var isOriginal: Bool { key == ContentKey(originalOfRecord: url) }
 
@@ -56,14 +58,16 @@ package struct NewThumbnail: Sendable {
   package let sourceByteCount: Int64
   /// Its durations count from the moment at which it is stored.
   package let retention: Retention
+  package let terms: ReuseTerms
   /// The encoded picture.
   package let bytes: [UInt8]
 
+  /// - Parameter terms: of the answer that the picture came with; none for one of the person's own.
   /// - Precondition: `bytes` is as long as `thumbnail` says.
   package init(
     key: ContentKey, url: String, thumbnail: Thumbnail, sourceFormat: ImageFormat,
     sourceWidth: Int, sourceHeight: Int, sourceByteCount: Int64, retention: Retention,
-    bytes: [UInt8]
+    terms: ReuseTerms = .none, bytes: [UInt8]
   ) {
     precondition(bytes.count == thumbnail.byteCount, "a thumbnail is as long as its facts say")
     self.key = key
@@ -74,6 +78,7 @@ package struct NewThumbnail: Sendable {
     self.sourceHeight = sourceHeight
     self.sourceByteCount = sourceByteCount
     self.retention = retention
+    self.terms = terms
     self.bytes = bytes
   }
 }
@@ -111,6 +116,9 @@ package struct StoreStatistics: Hashable, Sendable {
   package let expiredCount: Int
   /// Bytes of the encoded thumbnails.
   package let thumbnailByteCount: Int64
+  /// Beginnings of bodies whose transfers broke off, and what they occupy.
+  package let partialCount: Int
+  package let partialByteCount: Int64
   /// When the oldest entry was stored; `nil` when the store is empty.
   package let oldestStoredAt: WallTime?
   /// What happened to the store; `nil` when this process may not read the file that counts.

@@ -1,14 +1,14 @@
-import CXXHash
 import ImgWire
 
-/// How a thumbnail lies in the table `thumbnails`: a header, the URL, the encoded picture.
+/// How a thumbnail lies in the table `thumbnails`: a header, the URL, what HTTP says of its reuse,
+/// the encoded picture.
 ///
 /// Integers are unsigned and little-endian unless marked; times are signed milliseconds since 1970.
 ///
 /// | offset | bytes | field |
 /// |---|---|---|
 /// | 0 | 8 | XXH3-64 of everything behind it |
-/// | 8 | 2 | version of this layout: 3; 1 and 2 had no lifetime |
+/// | 8 | 2 | version of this layout: 4; 1 and 2 had no lifetime, 3 no terms of reuse |
 /// | 10 | 1 | format of the thumbnail, see `ImageFormat.storedNumber` |
 /// | 11 | 1 | format of the source |
 /// | 12 | 4 | bytes of URL, U |
@@ -21,20 +21,27 @@ import ImgWire
 /// | 48 | 8 | stored at (signed) |
 /// | 56 | 8 | expires at (signed) |
 /// | 64 | 8 | lifetime in milliseconds (signed); 0 where accesses change nothing |
-/// | 72 | U | URL, UTF-8 |
-/// | 72 + U | P | encoded picture |
+/// | 72 | 8 | fresh until (signed) |
+/// | 80 | 8 | used stale while it is revalidated until (signed) |
+/// | 88 | 8 | used stale if the origin fails until (signed) |
+/// | 96 | 4 | bytes of header fields, F |
+/// | 100 | U | URL, UTF-8 |
+/// | 100 + U | F | header fields, see ``ReuseTerms/fields`` |
+/// | 100 + U + F | P | encoded picture |
 ///
 /// The checksum finds what the disk or a stray write has damaged. It is no defence against somebody
 /// who may write the files.
 enum ThumbnailRecord {
-  static let headerByteCount = 72
+  static let headerByteCount = 100
   private static let checksumByteCount = 8
   /// Where the two times begin that change while a record stays: expiry and lifetime.
   private static let expiryOffset = 56
-  private static let version: UInt16 = 3
+  private static let termsOffset = 72
+  private static let version: UInt16 = 4
 
   static func byteCount(of thumbnail: NewThumbnail) -> Int {
-    headerByteCount + thumbnail.url.utf8.count + thumbnail.bytes.count
+    headerByteCount + thumbnail.url.utf8.count + thumbnail.terms.fields.utf8.count
+      + thumbnail.bytes.count
   }
 
   static func encode(
@@ -55,7 +62,12 @@ enum ThumbnailRecord {
     body.append(littleEndian: storedAt.rawValue)
     body.append(littleEndian: expiresAt.rawValue)
     body.append(littleEndian: lifetimeMilliseconds)
+    body.append(littleEndian: new.terms.freshUntil.rawValue)
+    body.append(littleEndian: new.terms.staleWhileRevalidateUntil.rawValue)
+    body.append(littleEndian: new.terms.staleIfErrorUntil.rawValue)
+    body.append(littleEndian: UInt32(new.terms.fields.utf8.count))
     body.append(contentsOf: new.url.utf8)
+    body.append(contentsOf: new.terms.fields.utf8)
     body.append(contentsOf: new.bytes)
     return withChecksum(body)
   }
@@ -66,7 +78,7 @@ enum ThumbnailRecord {
     body.reserveCapacity(record.count)
     body.append(littleEndian: facts.expiresAt.rawValue)
     body.append(littleEndian: facts.lifetimeMilliseconds)
-    body.append(contentsOf: record.extracting(droppingFirst: headerByteCount).copy())
+    body.append(contentsOf: record.extracting(droppingFirst: termsOffset).copy())
     return withChecksum(body)
   }
 
@@ -93,41 +105,57 @@ enum ThumbnailRecord {
     guard record.count >= headerByteCount, record.littleEndian(at: 8, as: UInt16.self) == version,
       let format = ImageFormat(storedNumber: record[10]),
       let sourceFormat = ImageFormat(storedNumber: record[11]),
-      let bytes = pictureRange(in: record)
+      let parts = parts(of: record)
     else { return nil }
     return StoredThumbnail(
       key: key,
-      url: record.text(in: headerByteCount..<bytes.lowerBound),
+      url: record.text(in: parts.url),
       thumbnail: Thumbnail(
         format: format,
         width: Int(record.littleEndian(at: 24, as: UInt32.self)),
         height: Int(record.littleEndian(at: 28, as: UInt32.self)),
-        byteCount: bytes.count),
-      storedAt: WallTime(rawValue: record.littleEndian(at: 48, as: Int64.self)),
-      expiresAt: WallTime(rawValue: record.littleEndian(at: expiryOffset, as: Int64.self)),
+        byteCount: parts.picture.count),
+      storedAt: moment(at: 48, in: record),
+      expiresAt: moment(at: expiryOffset, in: record),
       lifetimeMilliseconds: record.littleEndian(at: expiryOffset + 8, as: Int64.self),
       sourceFormat: sourceFormat,
       sourceWidth: Int(record.littleEndian(at: 32, as: UInt32.self)),
       sourceHeight: Int(record.littleEndian(at: 36, as: UInt32.self)),
-      sourceByteCount: record.littleEndian(at: 40, as: Int64.self))
+      sourceByteCount: record.littleEndian(at: 40, as: Int64.self),
+      terms: terms(of: record, fields: parts.fields))
+  }
+
+  private static func terms(of record: Span<UInt8>, fields: Range<Int>) -> ReuseTerms {
+    ReuseTerms(
+      freshUntil: moment(at: termsOffset, in: record),
+      staleWhileRevalidateUntil: moment(at: termsOffset + 8, in: record),
+      staleIfErrorUntil: moment(at: termsOffset + 16, in: record),
+      fields: record.text(in: fields))
   }
 
   /// When the record says it expires, damaged or not; `nil` when it is too short to say.
   static func expiresAt(of record: Span<UInt8>) -> WallTime? {
     guard record.count >= headerByteCount else { return nil }
-    return WallTime(rawValue: record.littleEndian(at: expiryOffset, as: Int64.self))
+    return moment(at: expiryOffset, in: record)
   }
 
-  /// Where the encoded picture lies: behind the URL, up to the end.
-  private static func pictureRange(in record: Span<UInt8>) -> Range<Int>? {
-    let start = headerByteCount + Int(record.littleEndian(at: 12, as: UInt32.self))
+  private static func moment(at offset: Int, in record: Span<UInt8>) -> WallTime {
+    WallTime(rawValue: record.littleEndian(at: offset, as: Int64.self))
+  }
+
+  /// Where the parts behind the header lie.
+  private typealias Parts = (url: Range<Int>, fields: Range<Int>, picture: Range<Int>)
+
+  private static func parts(of record: Span<UInt8>) -> Parts? {
+    let fieldsStart = headerByteCount + Int(record.littleEndian(at: 12, as: UInt32.self))
+    let start = fieldsStart + Int(record.littleEndian(at: termsOffset + 24, as: UInt32.self))
     guard start <= record.count,
       record.littleEndian(at: 16, as: UInt64.self) == UInt64(record.count - start)
     else { return nil }
-    return start..<record.count
+    return (headerByteCount..<fieldsStart, fieldsStart..<start, start..<record.count)
   }
 
   private static func checksum(of bytes: Span<UInt8>) -> UInt64 {
-    unsafe bytes.withUnsafeBufferPointer { unsafe img_xxh3_64bits($0.baseAddress, $0.count) }
+    RecordChecksum.of(bytes)
   }
 }

@@ -42,7 +42,8 @@ extension ThumbnailStore {
     }
   }
 
-  /// Whether a thumbnail has expired at `moment` and is still there, at the cost of a look-up.
+  /// Whether a thumbnail or a partial has expired at `moment` and is still there, at the cost of a
+  /// look-up and one more for each partial.
   package func hasExpired(at moment: WallTime) throws(StoreError) -> Bool {
     try environment.read { transaction throws(StoreError) in
       var hasExpired = false
@@ -52,7 +53,8 @@ extension ThumbnailStore {
           ExpiryEntry(key: key, value: value).map { $0.expiresAt <= moment } ?? true
         return false
       }
-      return hasExpired
+      if hasExpired { return true }
+      return try tables.hasExpiredPartial(at: moment, transaction)
     }
   }
 
@@ -105,6 +107,8 @@ extension ThumbnailStore {
         summary: try summary(transaction),
         expiredCount: expiredCount,
         thumbnailByteCount: thumbnailByteCount,
+        partialCount: try transaction.statistics(of: tables.partials).entryCount,
+        partialByteCount: try tables.partialOccupiedByteCount(transaction),
         oldestStoredAt: oldestStoredAt,
         counters: uses?.counters,
         freePageCount: freePageCount,

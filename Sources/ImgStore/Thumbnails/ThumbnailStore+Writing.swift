@@ -49,6 +49,22 @@ extension ThumbnailStore {
     }
   }
 
+  /// Renews records: all of them or, when it throws, none.
+  ///
+  /// - Returns: whether all of them were there.
+  package func renew(_ renewals: [Renewal], at now: WallTime) throws(StoreError) -> Bool {
+    let keys = Set(renewals.map(\.record.key))
+    return try change(makingRoomFor: Eviction.Newcomers(keys: keys, arrival: now)) {
+      transaction, counters throws(StoreError) in
+      var renewedCount = 0
+      for renewal in renewals
+      where try tables.renew(renewal, at: now, transaction, counting: &counters) {
+        renewedCount += 1
+      }
+      return renewedCount == renewals.count
+    }
+  }
+
   // MARK: - Removing
 
   /// - Returns: how many of the keys there were.
@@ -79,14 +95,15 @@ extension ThumbnailStore {
     }
   }
 
-  /// Removes what has expired, longest ago first.
+  /// Removes what has expired, longest ago first; of partials, which are few, all.
   ///
-  /// - Parameter limit: how many at most; other writers wait meanwhile, so it is
+  /// - Parameter limit: how many thumbnails at most; other writers wait meanwhile, so it is
   ///   ``expiredBatchCount`` for everybody who removes all.
-  /// - Returns: how many were removed; fewer than `limit` when none is left.
+  /// - Returns: how many thumbnails were removed; fewer than `limit` when none is left.
   package func removeExpired(at now: WallTime, limit: Int) throws(StoreError) -> Int {
     try change { transaction, counters throws(StoreError) in
-      try tables.removeExpired(at: now, limit: limit, transaction, counting: &counters)
+      try tables.removeExpiredPartials(at: now, transaction)
+      return try tables.removeExpired(at: now, limit: limit, transaction, counting: &counters)
     }
   }
 
@@ -137,7 +154,7 @@ extension ThumbnailStore {
 
   /// A map that is hardly larger than the budget counts instead: a commit needs pages beside those
   /// in use, for what it copies and for what it frees.
-  private var effectiveBudgetByteCount: Int64 {
+  var effectiveBudgetByteCount: Int64 {
     get throws(StoreError) {
       min(budgetByteCount ?? .max, Int64(try environment.mapByteCount) / 2)
     }

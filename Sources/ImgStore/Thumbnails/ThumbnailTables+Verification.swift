@@ -7,6 +7,7 @@ extension ThumbnailTables {
     case .arrivals: arrivals
     case .expiry: expiry
     case .thumbnails: thumbnails
+    case .partials: partials
     }
   }
 
@@ -25,6 +26,9 @@ extension ThumbnailTables {
     case .thumbnails:
       guard key.count == ContentKey.byteCount else { return .foreign }
       return try defect(of: value, key: ContentKey(key), transaction)
+    case .partials:
+      guard key.count == ContentKey.byteCount else { return .foreign }
+      return PartialRecord.verified(value, key: ContentKey(key)) == nil ? .damaged : nil
     }
   }
 

@@ -10,13 +10,17 @@ struct ThumbnailTables: Sendable {
   let expiry: Database
   /// ``ArrivalEntry``.
   let arrivals: Database
+  /// ``RobotsRecord`` by origin.
+  let robots: Database
+  /// Content key → ``PartialRecord``. A store of a release that had none gets an empty one.
+  let partials: Database
   /// Schema version and budget.
   private let meta: Database
   /// The older schema whose records were dropped by opening; `nil` when there was none.
   let replacedSchema: UInt32?
 
-  /// 2 has the order of arrival, 3 records with a lifetime.
-  static let version = SchemaVersion(number: 3)
+  /// 2 has the order of arrival, 3 records with a lifetime, 4 records with terms of reuse.
+  static let version = SchemaVersion(number: 4)
   private static let budgetKey = Array("budget".utf8)
 
   /// Opens the tables, and creates what does not exist yet. Records of an older schema are dropped:
@@ -31,6 +35,8 @@ struct ThumbnailTables: Sendable {
     thumbnails = try transaction.openDatabase("thumbnails", isCreated: true)
     expiry = try transaction.openDatabase("expiry", isCreated: true)
     arrivals = try transaction.openDatabase("arrivals", isCreated: true)
+    robots = try transaction.openDatabase("robots", isCreated: true)
+    partials = try transaction.openDatabase("partials", isCreated: true)
     if replacedSchema != nil { try clear(transaction) }
     if try self.budgetByteCount(transaction) != budgetByteCount {
       try setBudget(budgetByteCount, transaction)
@@ -52,6 +58,8 @@ struct ThumbnailTables: Sendable {
       thumbnails = try transaction.openDatabase("thumbnails", isCreated: false)
       expiry = try transaction.openDatabase("expiry", isCreated: false)
       arrivals = try transaction.openDatabase("arrivals", isCreated: false)
+      robots = try transaction.openDatabase("robots", isCreated: false)
+      partials = try transaction.openDatabase("partials", isCreated: false)
     } catch {
       throw error.code == .notFound ? StoreError(.noSuchFile, operation: error.operation) : error
     }
@@ -148,6 +156,8 @@ struct ThumbnailTables: Sendable {
     try transaction.clear(thumbnails)
     try transaction.clear(expiry)
     try transaction.clear(arrivals)
+    try transaction.clear(robots)
+    try transaction.clear(partials)
   }
 
   /// What the pages that hold something occupy: those of every table, and the two at the start of
@@ -155,7 +165,7 @@ struct ThumbnailTables: Sendable {
   func occupiedByteCount(_ transaction: borrowing Transaction) throws(StoreError) -> Int64 {
     var pageCount = 2
     var pageByteCount = 0
-    for database in [.freePages, .directory, meta, expiry, arrivals, thumbnails] {
+    for database in [.freePages, .directory, meta, expiry, arrivals, robots, thumbnails, partials] {
       let statistics = try transaction.statistics(of: database)
       pageCount += statistics.pageCount
       pageByteCount = statistics.pageByteCount

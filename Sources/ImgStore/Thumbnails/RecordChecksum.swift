@@ -1,0 +1,26 @@
+import CXXHash
+
+/// The first eight bytes of a record: XXH3-64 of all that is behind them, little-endian.
+///
+/// It finds what the disk or a stray write has damaged. It is no defence against somebody who may
+/// write the files.
+enum RecordChecksum {
+  static let byteCount = 8
+
+  /// - Precondition: the record begins with as many bytes for it.
+  static func write(into record: inout [UInt8]) {
+    let checksum = of(record.span.extracting(droppingFirst: byteCount))
+    var bytes: [UInt8] = []
+    bytes.append(littleEndian: checksum)
+    record.replaceSubrange(..<byteCount, with: bytes)
+  }
+
+  /// - Precondition: the record is at least as long.
+  static func isRight(of record: Span<UInt8>) -> Bool {
+    record.littleEndian(at: 0, as: UInt64.self) == of(record.extracting(droppingFirst: byteCount))
+  }
+
+  static func of(_ bytes: Span<UInt8>) -> UInt64 {
+    unsafe bytes.withUnsafeBufferPointer { unsafe img_xxh3_64bits($0.baseAddress, $0.count) }
+  }
+}

@@ -1,0 +1,78 @@
+import ImgWire
+
+/// The beginnings of bodies whose transfers broke off. They have no entries in the indexes: there
+/// are few, each of at least some tens of kilobytes, and all go within the hour.
+extension ThumbnailTables {
+  /// What partials may occupy together, as a part of the budget.
+  static func partialAllowance(ofBudget byteCount: Int64) -> Int64 { byteCount / 8 }
+
+  /// Stores a partial in place of any that had its key, as much of it as may be kept; for its room
+  /// the oldest ones go.
+  func putPartial(
+    _ partial: StoredPartial, bytes: [UInt8], key: ContentKey, at now: WallTime,
+    allowanceByteCount: Int64, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    // Beside the bytes there are the header with its texts, and pages of the tree.
+    let overhead = partial.url.utf8.count + partial.validator.utf8.count + 32 << 10
+    let kept = bytes.prefix(max(Int(allowanceByteCount) - overhead, 0))
+    let record = PartialRecord.encode(partial, bytes: kept, storedAt: now)
+    try removeExpiredPartials(at: now, transaction)
+    try transaction.delete(key.bytes, from: partials)
+    var others = try partialsByAge(transaction)[...]
+    try transaction.put(record, for: key.bytes, in: partials)
+    while try partialOccupiedByteCount(transaction) > allowanceByteCount,
+      let oldest = others.popFirst()
+    {
+      try transaction.delete(oldest, from: partials)
+    }
+  }
+
+  /// - Returns: whether there was one.
+  @discardableResult
+  func removePartial(
+    _ key: ContentKey, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> Bool {
+    try transaction.delete(key.bytes, from: partials)
+  }
+
+  func removeExpiredPartials(
+    at now: WallTime, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    var expired: [[UInt8]] = []
+    try transaction.scan(partials) { key, record in
+      if PartialRecord.isExpired(record, at: now) { expired.append(key.copy()) }
+      return true
+    }
+    for key in expired { try transaction.delete(key, from: partials) }
+  }
+
+  func hasExpiredPartial(
+    at moment: WallTime, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> Bool {
+    var isFound = false
+    try transaction.scan(partials) { _, record in
+      isFound = PartialRecord.isExpired(record, at: moment)
+      return !isFound
+    }
+    return isFound
+  }
+
+  /// The keys of all, the oldest first.
+  private func partialsByAge(_ transaction: borrowing Transaction) throws(StoreError) -> [[UInt8]] {
+    var found: [(storedAt: WallTime, key: [UInt8])] = []
+    try transaction.scan(partials) { key, record in
+      let storedAt = PartialRecord.storedAt(of: record) ?? WallTime(rawValue: .min)
+      found.append((storedAt, key.copy()))
+      return true
+    }
+    return found.sorted { $0.storedAt < $1.storedAt }.map(\.key)
+  }
+
+  /// What the pages of the table occupy.
+  func partialOccupiedByteCount(
+    _ transaction: borrowing Transaction
+  ) throws(StoreError) -> Int64 {
+    let statistics = try transaction.statistics(of: partials)
+    return Int64(statistics.pageCount) * Int64(statistics.pageByteCount)
+  }
+}

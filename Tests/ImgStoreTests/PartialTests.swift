@@ -1,0 +1,194 @@
+import ImgWire
+import Testing
+
+@testable import ImgStore
+
+/// The beginnings of bodies whose transfers broke off.
+@Suite(.timeLimit(.minutes(5))) struct PartialTests {
+  private static let budget: Int64 = 16 << 20
+  private static let hour: Int64 = 3_600
+  private let directory: TemporaryDirectory
+  private let shared: SharedStore
+  private let store: ThumbnailStore
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    shared = try SharedStore(
+      directory: directory.path + "/store", access: .readWrite(budgetByteCount: Self.budget))
+    store = try shared.current()
+  }
+
+  private func name(_ number: Int) throws -> PictureName {
+    PictureName(try ImageURL(parsing: "https://example.org/\(number).jpg"))
+  }
+
+  private func partial(_ number: Int, complete: Int64? = 9_000_000) throws -> StoredPartial {
+    StoredPartial(
+      url: try name(number).recordText, validator: "\"v\(number)\"", completeByteCount: complete,
+      receivedByteCount: 1_234)
+  }
+
+  private func put(_ number: Int, byteCount: Int = 100_000, at now: WallTime = .now) throws {
+    try store.putPartial(
+      partial(number),
+      bytes: [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: byteCount),
+      at: now)
+  }
+
+  /// How many bytes are given out of a picture; `nil` for none.
+  private func count(of number: Int, at now: WallTime = .now) throws -> Int? {
+    try store.withPartial(of: name(number), at: now) { _, bytes in bytes.count }
+  }
+
+  private func partialCount() throws -> Int { try store.statistics(at: .now).partialCount }
+
+  @Test(arguments: [nil, 9_000_000])
+  func `what is put is given out, and nothing of other pictures`(complete: Int64?) throws {
+    let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+    try store.putPartial(partial(1, complete: complete), bytes: bytes, at: .now)
+    let found = try store.withPartial(of: name(1), at: .now) { ($0, $1.copy()) }
+    #expect(try found?.0 == partial(1, complete: complete))
+    #expect(found?.1 == bytes)
+    #expect(try count(of: 2) == nil)
+    let other = PictureName(
+      text: try name(1).text, headers: [try HeaderField(name: "x", value: "y")])
+    #expect(try store.withPartial(of: other, at: .now) { _, _ in true } == nil)
+  }
+
+  @Test func `a record lies as its layout says`() throws {
+    let record = try PartialRecord.encode(partial(1), bytes: [7, 8], storedAt: .now)
+    let span = record.span
+    #expect(span.littleEndian(at: 8, as: UInt32.self) == 1)
+    #expect(span.littleEndian(at: 12, as: UInt32.self) == 25)
+    #expect(span.littleEndian(at: 16, as: UInt32.self) == 4)
+    #expect(span.littleEndian(at: 24, as: Int64.self) == 9_000_000)
+    #expect(span.littleEndian(at: 32, as: Int64.self) == 1_234)
+    #expect(span.littleEndian(at: 40, as: Int64.self) == WallTime.now.rawValue)
+    #expect(record.dropFirst(48).elementsEqual("https://example.org/1.jpg\"v1\"\u{7}\u{8}".utf8))
+  }
+
+  @Test func `a later one takes the place of an earlier one`() throws {
+    try put(1, byteCount: 100_000)
+    try put(1, byteCount: 200_000)
+    #expect(try count(of: 1) == 200_000)
+    #expect(try partialCount() == 1)
+  }
+
+  @Test func `it is given out for an hour, and by who looks with a moment that has passed`() throws {
+    try put(1)
+    #expect(try count(of: 1, at: .now(plusSeconds: Self.hour - 1)) == 100_000)
+    #expect(try count(of: 1, at: .now(plusSeconds: Self.hour)) == nil)
+    #expect(try count(of: 1, at: .now(plusSeconds: -1)) == 100_000)
+    #expect(try !store.hasExpired(at: .now(plusSeconds: -1)))
+    #expect(try count(of: 1, at: .now(plusSeconds: -Self.hour - 1)) == nil)
+  }
+
+  // MARK: - Room
+
+  @Test func `all together stay within an eighth of the budget, and the oldest go first`() throws {
+    for number in 0..<20 {
+      try put(number, byteCount: 400_000, at: .now(plusSeconds: Int64(number)))
+      let statistics = try store.statistics(at: .now)
+      #expect(statistics.partialByteCount <= Self.budget / 8)
+      #expect(statistics.summary.occupiedByteCount <= Self.budget)
+    }
+    let now = WallTime.now(plusSeconds: 20)
+    #expect(try (0..<20).filter { try count(of: $0, at: now) != nil } == [15, 16, 17, 18, 19])
+  }
+
+  @Test func `of one that is too long the first part is kept`() throws {
+    try put(1, byteCount: 3 << 20)
+    let kept = try count(of: 1) ?? 0
+    #expect(kept < Int(Self.budget) / 8)
+    #expect(kept > Int(Self.budget) / 8 - 100_000)
+    #expect(try store.statistics(at: .now).partialByteCount <= Self.budget / 8)
+  }
+
+  @Test func `a store full of thumbnails makes room and stays within its budget`() throws {
+    for number in 0..<200 {
+      try store.put([NewThumbnail(large: number, byteCount: 100_000)], at: .now)
+      try put(number, at: .now(plusSeconds: Int64(number % 7)))
+      #expect(try store.summary().occupiedByteCount <= Self.budget)
+    }
+    #expect(try count(of: 199, at: .now(plusSeconds: 7)) == 100_000)
+    #expect(try store.bytes(ofPicture: 199) != nil)
+    #expect(try store.defects().isEmpty)
+  }
+
+  @Test func `what needs the whole budget takes the room of partials`() throws {
+    try put(1, byteCount: 1_800_000)
+    try store.put([NewThumbnail(large: 1, byteCount: Int(Self.budget) - 400_000)], at: .now)
+    #expect(try store.bytes(ofPicture: 1) != nil)
+    #expect(try count(of: 1) == nil)
+    #expect(try store.summary().occupiedByteCount <= Self.budget)
+  }
+
+  // MARK: - Removal
+
+  @Test func `it goes by name, with what has expired, and with everything`() throws {
+    try put(1)
+    try put(2)
+    #expect(try store.removePartials(of: [name(1), name(3)]) == 1)
+    #expect(try count(of: 1) == nil)
+    #expect(try count(of: 2) != nil)
+    #expect(try !store.hasExpired(at: .now(plusSeconds: Self.hour - 1)))
+    #expect(try store.hasExpired(at: .now(plusSeconds: Self.hour)))
+    #expect(try store.removeExpired(at: .now(plusSeconds: Self.hour), limit: 10) == 0)
+    #expect(try !store.hasExpired(at: .now(plusSeconds: Self.hour)))
+    #expect(try partialCount() == 0)
+    try put(3)
+    try store.reset()
+    #expect(try partialCount() == 0)
+    #expect(try store.statistics(at: .now).partialByteCount == 0)
+  }
+
+  @Test func `a new one takes the place of those that have expired`() throws {
+    try put(1)
+    try put(2, at: .now(plusSeconds: Self.hour))
+    #expect(try partialCount() == 1)
+  }
+
+  @Test func `it survives compaction`() throws {
+    try put(1)
+    _ = try shared.compact()
+    let bytes = try shared.current().withPartial(of: name(1), at: .now) { _, bytes in bytes.count }
+    #expect(bytes == 100_000)
+  }
+
+  // MARK: - Damage
+
+  enum Damage: CaseIterable {
+    case flippedBit, cutRecord, foreignKey, otherName
+  }
+
+  @Test(arguments: Damage.allCases)
+  func `damage is not given out, is found, and is repaired with nothing else lost`(
+    damage: Damage
+  ) throws {
+    try put(1)
+    try put(2)
+    let key = ContentKey(partialOf: try name(1)).bytes
+    let otherKey = ContentKey(partialOf: try name(3)).bytes
+    let tables = store.tables
+    try store.environment.write { transaction throws(StoreError) in
+      guard
+        var record = try transaction.withValue(of: key, in: tables.partials, { $0.copy() })
+      else { return }
+      switch damage {
+      case .flippedBit: record[90_000] ^= 1
+      case .cutRecord: record = Array(record.prefix(20))
+      case .foreignKey: try transaction.put([1], for: [2, 3], in: tables.partials)
+      case .otherName: try transaction.put(record, for: otherKey, in: tables.partials)
+      }
+      try transaction.put(record, for: key, in: tables.partials)
+    }
+    if [.flippedBit, .cutRecord].contains(damage) { #expect(try count(of: 1) == nil) }
+    #expect(try count(of: 3) == nil)
+    var defects: [StoreDefect] = []
+    #expect(try shared.verify(isRepairing: true) { defects.append($0) } == 0)
+    #expect(defects.map(\.table) == [.partials])
+    #expect(defects.map(\.reason) == [damage == .foreignKey ? .foreign : .damaged])
+    #expect(try store.defects().isEmpty)
+    #expect(try count(of: 2) == 100_000)
+  }
+}

@@ -1,0 +1,99 @@
+import ImgWire
+import Testing
+
+@testable import ImgStore
+
+/// Records that their origin says still hold.
+@Suite(.timeLimit(.minutes(5)))
+struct RenewalTests {
+  private let directory: TemporaryDirectory
+  private let store: ThumbnailStore
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    store = try ThumbnailStore(directory)
+  }
+
+  private static func terms(_ fields: String, until seconds: Int64 = 0) -> ReuseTerms {
+    ReuseTerms(
+      freshUntil: .now(plusSeconds: seconds), staleWhileRevalidateUntil: .now(plusSeconds: 1),
+      staleIfErrorUntil: .now(plusSeconds: 2), fields: fields)
+  }
+
+  private func put(_ number: Int, _ fields: String = "etag: \"1\"") throws -> StoredThumbnail {
+    let plain = try NewThumbnail(picture: number)
+    let new = NewThumbnail(
+      key: plain.key, url: plain.url, thumbnail: plain.thumbnail, sourceFormat: .jpeg,
+      sourceWidth: 4_000, sourceHeight: 2_667, sourceByteCount: 3_141_592,
+      retention: plain.retention, terms: Self.terms(fields), bytes: plain.bytes)
+    try store.put([new], at: .now)
+    return try #require(try facts(number))
+  }
+
+  private func facts(_ number: Int) throws -> StoredThumbnail? {
+    try store.facts(of: [ContentKey(picture: number)], at: .now)[0]
+  }
+
+  private func renewal(_ record: StoredThumbnail, _ fields: String = "etag: \"1\"") -> Renewal {
+    Renewal(
+      of: record, terms: Self.terms(fields, until: 50),
+      retention: Retention(afterMilliseconds: 600_000))
+  }
+
+  private let later = WallTime.now(plusSeconds: 30)
+
+  @Test func `the terms of a record come back as they went in, also after it was extended`() throws
+  {
+    let record = try put(1)
+    #expect(record.terms == Self.terms("etag: \"1\""))
+    let access = ThumbnailAccess(
+      key: record.key, retention: Retention(afterMilliseconds: 900_000), at: .now)
+    try store.extend([access])
+    let extended = try #require(try facts(1))
+    #expect(extended.terms == record.terms)
+    #expect(extended.expiresAt == .now(plusSeconds: 900))
+    #expect(try store.bytes(ofPicture: 1) == NewThumbnail(picture: 1).bytes)
+  }
+
+  @Test func `a renewed record has new terms, counts as stored anew and keeps its bytes`() throws {
+    let record = try put(1)
+    let wish = renewal(record, "etag: \"1\"\nexpires: 0")
+    #expect(try store.renew([wish], at: later))
+    let renewed = try #require(try facts(1))
+    #expect(renewed.terms == wish.terms)
+    #expect(renewed.storedAt == later)
+    #expect(renewed.expiresAt == later.advanced(byMilliseconds: 600_000))
+    #expect(try store.bytes(ofPicture: 1) == NewThumbnail(picture: 1).bytes)
+    #expect(try store.defects().isEmpty)
+    // Whoever asked about the same record at the same time.
+    #expect(try store.renew([wish], at: later))
+  }
+
+  @Test func `what is kept for longer already stays so`() throws {
+    let record = try put(1)
+    let wish = Renewal(
+      of: record, terms: record.terms, retention: Retention(afterMilliseconds: 1_000))
+    #expect(try store.renew([wish], at: .now))
+    #expect(try facts(1)?.expiresAt == record.expiresAt)
+  }
+
+  @Test func `a record that has gone, has expired or was replaced is not renewed`() throws {
+    let gone = renewal(try put(1))
+    let expired = renewal(try put(2))
+    let replaced = renewal(try put(3))
+    _ = try store.remove([ContentKey(picture: 1)])
+    let other = try put(3, "etag: \"2\"")
+    #expect(try !store.renew([gone], at: later))
+    #expect(try !store.renew([expired], at: .now(plusSeconds: 60)))
+    #expect(try !store.renew([replaced], at: later))
+    #expect(try facts(3) == other)
+    #expect(try facts(1) == nil)
+  }
+
+  @Test func `of several records, one that is not there makes the renewal one that is not`() throws
+  {
+    let wishes = [renewal(try put(1)), renewal(try put(2))]
+    _ = try store.remove([ContentKey(picture: 2)])
+    #expect(try !store.renew(wishes, at: later))
+  }
+}
