@@ -15,7 +15,8 @@ package enum Effect: Hashable, Sendable {
   /// Make this durable; answered by `journaled`. Operations are made durable in their order.
   case journal(JournalOperation)
 
-  case answer(ViewerID, Outcome)
+  /// - timings: of what was fetched or decoded for the outcome.
+  case answer(ViewerID, Outcome, Timings?)
   /// The viewer's answer is a thumbnail that is not in the store; the attachment holds it.
   case deliver(AttachmentID, UnstoredThumbnail, bytesFetched: Int, to: ViewerID)
   /// Nobody gets the attachment any more, but who has it already.

@@ -6,11 +6,11 @@ import ImgWire
 // A URL is *looked up* in the store as soon as a worker takes it: first what somebody waits for in
 // person, the newest first, then the jobs of the highest priority in turn, one line each.
 //
-// A URL that is not in the store is *fetched* when there is a place in the cluster, a place at its
-// host and a token of its host's, the host is not left alone for a while (see `HostHealth`), and a
-// worker takes it. One whose original is in the store
-// needs only the worker, which *decodes* that. Among those that could start, the most urgent one
-// does: see `Urgency`.
+// A URL that is not in the store has failed when its origin said a short while ago that it is not
+// there (see `RememberedFailures`). Else it is *fetched* when there is a place in the cluster for
+// such a host (see `TransferQueue`), a place at the host and a token of the host's, the host is not
+// left alone for a while (see `HostHealth`), and a worker takes it. One whose original is in the store needs only the worker,
+// which *decodes* that. Among those that could start, the most urgent one does: see `Urgency`.
 
 /// How urgent a URL is among all that wait; the least is next.
 ///
@@ -19,7 +19,7 @@ import ImgWire
 struct Urgency: Hashable, Comparable {
   /// The newest viewer's number; 0 when only jobs wait.
   let viewer: UInt64
-  /// The job's priority.
+  /// The job's priority; below all of them where nobody waits at all.
   let priority: Int
   /// When the line's turn comes among the jobs of its priority, by start-time fair queueing (Goyal,
   /// Vin and Cheng 1996): a job's lines have turns one after the other, and the first turn of a job
@@ -76,7 +76,11 @@ extension Scheduler {
     guard let source = transferQueue.next(at: now.instant).flatMap({ sources[$0] }) else {
       return nil
     }
-    return waitingItems(of: source).min { $0.urgency < $1.urgency }
+    let next = waitingItems(of: source).min { $0.urgency < $1.urgency }
+    if let next, next.key.fetch.respectsRobots {
+      transferQueue.scout(next.url.origin, for: source.id, host: next.host, at: now.instant)
+    }
+    return next
   }
 
   /// The turn of one more line of a job, in the order in which lines are taken up.
@@ -95,19 +99,27 @@ extension Scheduler {
 
   /// An item's transfer begins, or it needs none: its turn is the one served now.
   mutating func serve(_ urgency: Urgency) {
-    guard urgency.viewer == 0 else { return }
+    guard urgency.viewer == 0, RequestOptions.priorityRange.contains(urgency.priority) else {
+      return
+    }
     turnsServed[urgency.priority] = max(turnsServed[urgency.priority] ?? 0, urgency.turn)
   }
 }
 
 extension TransferQueue {
   /// How urgent the next URL is; `nil` when none may start.
-  fileprivate var mostUrgent: Urgency? { hasPlace ? startable.first?.priority : nil }
+  fileprivate var mostUrgent: Urgency? { nextHost?.urgency }
 
   /// Takes the most urgent URL of all hosts that have a place and a token.
   fileprivate mutating func next(at now: ContinuousClock.Instant) -> SourceID? {
-    guard hasPlace, let host = startable.first?.key else { return nil }
-    return start(host, at: now)
+    nextHost.flatMap { start($0.name, at: now) }
+  }
+
+  private var nextHost: (name: String, urgency: Urgency)? {
+    let prompt = hasPlace ? promptStartable.first : nil
+    let other = otherStartable.first.flatMap { hasPlaceForOther($0.priority) ? $0 : nil }
+    return [prompt, other].compactMap(\.self).min { $0.priority < $1.priority }
+      .map { ($0.key, $0.priority) }
   }
 
   /// What a host may do at a moment.
@@ -132,6 +144,7 @@ extension TransferQueue {
       guard let until = memories.max(), until > now else { return .idle }
       return .resting(until: until)
     }
+    if host.scout != nil { return .full }
     let limit = host.health.isOnProbation ? 1 : limitPerHost
     if host.underWay >= limit { return .full }
     let moments = [rate.flatMap(host.bucket.nextToken), host.health.restsUntil]

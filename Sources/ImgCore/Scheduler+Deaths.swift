@@ -42,9 +42,11 @@ extension Scheduler {
   }
 
   /// The item begins again with a look-up, because what its worker stored without saying so is a
-  /// hit. What bypasses the store is fetched again, and what was handed in is decoded again.
+  /// hit. What bypasses the store is fetched again, what was handed in is decoded again, and what
+  /// was asked about is asked about again.
   private mutating func requeue(_ held: WorkItem) {
-    if held.key.bypassesStore || held.picture != nil { return awaitTransfer(held) }
+    let isLookedUp = !held.key.bypassesStore && !held.key.isRevalidation && held.picture == nil
+    guard isLookedUp else { return awaitTransfer(held) }
     var item = held
     if park(&item, in: .awaitingLookup) { queue(item) }
   }

@@ -7,7 +7,7 @@ extension Scheduler {
     _ viewer: ViewerID, _ picture: HandIn, options: RequestOptions
   ) {
     if let refusal = refusal(of: picture) {
-      effects += [.release(picture.attachment), .answer(viewer, .failed(refusal))]
+      effects += [.release(picture.attachment), .answer(viewer, .failed(refusal), nil)]
       return
     }
     let waiter = Waiter(who: .viewer(viewer), expiry: options.expiry)

@@ -34,6 +34,7 @@ extension Scheduler {
       id: WorkID(rawValue: lastItem), key: key, url: url, waiter: waiter, picture: picture)
     items[item.id] = item
     itemsByKey[key] = item.id
+    if key.isRevalidation { revalidationCount += 1 }
     count(item.waiters, of: item, by: 1)
     return item
   }
@@ -119,13 +120,13 @@ extension Scheduler {
 
   /// Tells everybody who waits, except who came late and wants the thumbnail kept for longer: it is
   /// looked up once more for them, which keeps it for longer, as for somebody who comes now.
-  mutating func complete(_ ended: WorkItem, with outcome: Outcome) {
+  mutating func complete(_ ended: WorkItem, with outcome: Outcome, timings: Timings? = nil) {
     var item = ended
     discardedLateCount += item.departedViewerCount
     guard case .done(let thumbnail, let isFromCache, let byteCount) = outcome else {
       count(item.waiters, of: item, by: -1)
       discard(item)
-      return tell(item.waiters, outcome)
+      return tell(item.waiters, outcome, timings)
     }
     item.departedViewerCount = 0
     item.untoldByteCount += byteCount
@@ -139,12 +140,12 @@ extension Scheduler {
     } else if park(&item, in: .awaitingLookup) {
       queue(item)
     }
-    tell(served, told)
+    tell(served, told, timings)
   }
 
   /// The first to wait is the one for whom the bytes were fetched; who joined costs the origin
   /// nothing.
-  private mutating func tell(_ waiters: [Waiter], _ outcome: Outcome) {
+  private mutating func tell(_ waiters: [Waiter], _ outcome: Outcome, _ timings: Timings?) {
     var share = outcome
     for waiter in waiters {
       switch waiter.who {
@@ -152,7 +153,9 @@ extension Scheduler {
         record(share, job: job, index: index)
       case .viewer(let viewer):
         forget(viewer)
-        effects.append(.answer(viewer, share))
+        effects.append(.answer(viewer, share, timings))
+      case .nobody:
+        break
       }
       if case .done(let thumbnail, let isFromCache, _) = outcome {
         share = .done(thumbnail, fromCache: isFromCache, bytesFetched: 0)
@@ -170,6 +173,7 @@ extension Scheduler {
   /// Forgets an item that has no lease.
   private mutating func discard(_ item: WorkItem) {
     items[item.id] = nil
+    if item.key.isRevalidation { revalidationCount -= 1 }
     if itemsByKey[item.key] == item.id { itemsByKey[item.key] = nil }
     urgentLookups.remove(item.id)
     originals.remove(item.id)

@@ -12,7 +12,10 @@ extension Scheduler {
       let transfer = transfers[id]
     else { return false }
     if let isRetried = transfer.isRetried { return isRetried }
-    noteHealth(of: transfer.host, result, failure, begunAt: lease.since)
+    noteHealth(of: id, result, failure, begunAt: lease.since)
+    // That is between the origin and this lease: the transfer goes on for those who do not mind. And
+    // what will not be had for a while is not tried again by itself.
+    if failure.code == .optedOut { return false }
     let isRetried = failure.isRetryable && scheduleRetry(of: transfer.source)
     transfers[id]?.isRetried = isRetried
     stopJoining(id)
@@ -21,13 +24,27 @@ extension Scheduler {
     return isRetried
   }
 
-  /// What comes behind a redirect may be another host's doing; that there was a redirect shows this
-  /// one alive.
+  /// The transfer of a lease that was served from the store has failed: only its host's health is
+  /// concerned.
+  mutating func transferFailedBehind(_ result: FetchResults.Result, by worker: WorkerID) {
+    guard let failure = result.failureBehind, let lease = leases[result.lease],
+      lease.worker == worker, let id = lease.transfer, let host = transfers[id]?.host
+    else { return }
+    noteHealth(of: id, result, failure, begunAt: lease.since)
+    giveUpIfDown(host)
+  }
+
+  /// A transfer's failure counts once. What comes behind a redirect may be another host's doing;
+  /// that there was a redirect shows this one alive.
   private mutating func noteHealth(
-    of host: String, _ result: FetchResults.Result, _ failure: Failure,
+    of id: LeaseID, _ result: FetchResults.Result, _ failure: Failure,
     begunAt: ContinuousClock.Instant
   ) {
-    if result.wasRedirected { return transferQueue.answered(host, at: now.instant) }
+    guard let host = transfers[id]?.host, transfers[id]?.isHealthNoted == false else { return }
+    transfers[id]?.isHealthNoted = true
+    if result.wasRedirected {
+      return transferQueue.answered(host, begunAt: begunAt, at: now.instant)
+    }
     if let milliseconds = result.retryAfterMilliseconds {
       let rest = min(.milliseconds(milliseconds), HostHealth.longestRest)
       transferQueue.rest(host, until: now.instant + rest, at: now.instant)
@@ -35,7 +52,7 @@ extension Scheduler {
     if failure.isOfHost {
       transferQueue.failed(failure, host: host, begunAt: begunAt, at: now.instant)
     } else if failure.httpStatus != nil {
-      transferQueue.answered(host, at: now.instant)
+      transferQueue.answered(host, begunAt: begunAt, at: now.instant)
     }
   }
 
@@ -75,7 +92,7 @@ extension Scheduler {
   mutating func giveUp(_ waiting: [WorkItem], of source: Source, because failure: Failure) {
     if source.isQueued {
       sources[source.id]?.isQueued = false
-      transferQueue.remove(source.id, host: source.url.host, at: now.instant)
+      transferQueue.remove(source.id, host: source.key.host, at: now.instant)
     }
     for waiting in waiting {
       // Looked up anew: when one has gone, those that are left are queued again, and so given up.
@@ -88,7 +105,7 @@ extension Scheduler {
 
   /// Who waits for the same picture hears of it too.
   private mutating func remember(_ failure: Failure, of id: SourceID) {
-    guard let name = sources[id]?.name,
+    guard let name = sources[id]?.key.name,
       rememberedFailures.remember(failure, of: name, at: now.instant)
     else { return }
     queueSource(id)
@@ -98,7 +115,7 @@ extension Scheduler {
   /// remembered, when it is good enough for all of them. If the picture is fetched for one, the
   /// others ride along.
   func rememberedFailure(of source: Source, for waiting: [WorkItem]) -> Failure? {
-    guard let memory = rememberedFailures.memory(of: source.name, at: now.instant),
+    guard let memory = rememberedFailures.memory(of: source.key.name, at: now.instant),
       waiting.allSatisfy({ isAnswered($0, by: memory) })
     else { return nil }
     return memory.failure.remembered(for: now.instant - memory.since)

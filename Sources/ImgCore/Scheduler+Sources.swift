@@ -6,11 +6,20 @@ extension Scheduler {
   /// of a picture from no origin is at hand.
   mutating func awaitTransfer(_ missed: WorkItem) {
     guard !missed.url.isLocal else { return awaitDecode(missed) }
+    guard missed.key.fetch.cachePolicy != .cacheOnly else {
+      return complete(missed, with: .failed(Self.notCached))
+    }
     var item = missed
     let source = joinSource(&item)
     guard park(&item, in: .awaitingTransfer) else { return }
     guard !isCrowded(item) else { return leave(item.id) { _ in true } }
     queueSource(source)
+  }
+
+  private static var notCached: Failure {
+    Failure(
+      stage: .store, code: .notCached,
+      detail: "the store has not got it, and --cache-policy cache-only fetches nothing")
   }
 
   /// A look-up has found the original of the item's URL, or nothing has to be fetched: it needs a
@@ -27,7 +36,8 @@ extension Scheduler {
   /// Whether the item came about by lines alone, of jobs that have too much of its host waiting
   /// already: they were taken up before it was known that the host's URLs have to wait.
   private func isCrowded(_ item: WorkItem) -> Bool {
-    guard !item.wasFetched, item.source.flatMap({ sources[$0]?.joinable }) == nil,
+    guard !item.wasFetched, !item.key.isRevalidation,
+      item.source.flatMap({ sources[$0]?.joinable }) == nil,
       item.waiters.allSatisfy({ $0.viewer == nil })
     else { return false }
     return item.jobs.allSatisfy { id in
@@ -39,21 +49,22 @@ extension Scheduler {
 
   private mutating func joinSource(_ item: inout WorkItem) -> SourceID {
     if let source = item.source { return source }
-    let id = sourcesByName[item.key.name] ?? SourceID(rawValue: item.id.rawValue)
+    let key = Source.Key(name: item.key.name, host: item.host)
+    let id = sourcesByKey[key] ?? SourceID(rawValue: item.id.rawValue)
     item.source = id
-    sourcesByName[item.key.name] = id
-    sources[id, default: Source(id: id, name: item.key.name, url: item.url)].members.append(item.id)
+    sourcesByKey[key] = id
+    sources[id, default: Source(id: id, key: key)].members.append(item.id)
     return id
   }
 
   mutating func leaveSource(_ item: WorkItem) {
-    guard let id = item.source, let name = sources[id]?.name else { return }
+    guard let id = item.source, let key = sources[id]?.key else { return }
     sources[id]?.members.removeAll { $0 == item.id }
     queueSource(id)
     guard sources[id]?.members.isEmpty == true else { return }
     backoffs.remove(id)
     sources[id] = nil
-    sourcesByName[name] = nil
+    sourcesByKey[key] = nil
   }
 
   /// Puts a URL where the strongest of the items that wait for it belongs, or has them ride on the
@@ -70,17 +81,17 @@ extension Scheduler {
       backoffs.set(id, to: retryAt)
     } else if let mostUrgent = waiting.map(\.urgency).min() {
       sources[id]?.isQueued = true
-      transferQueue.insert(id, host: source.url.host, urgency: mostUrgent, at: now.instant)
+      transferQueue.insert(id, host: source.key.host, urgency: mostUrgent, at: now.instant)
     } else if source.isQueued {
       sources[id]?.isQueued = false
-      transferQueue.remove(id, host: source.url.host, at: now.instant)
+      transferQueue.remove(id, host: source.key.host, at: now.instant)
     }
   }
 
   /// Why the source is not asked for now; `nil` when it is.
   private func reasonToGiveUp(_ source: Source, for waiting: [WorkItem]) -> Failure? {
     if let failure = rememberedFailure(of: source, for: waiting) { return failure }
-    let host = source.url.host
+    let host = source.key.host
     return transferQueue.downBecause(host, at: now.instant).map { last in
       last.explained("\(host) is down, and was not asked again: \(last.detail)")
     }
@@ -149,7 +160,7 @@ extension Scheduler {
   mutating func releasePlace(of id: LeaseID) {
     guard let transfer = transfers[id], transfer.holdsPlace else { return }
     transfers[id]?.holdsPlace = false
-    transferQueue.release(host: transfer.host, at: now.instant)
+    transferQueue.release(transfer.source, host: transfer.host, at: now.instant)
   }
 
   /// Nobody may join the transfer from now on; who waits gets one of their own.

@@ -30,6 +30,8 @@ extension Scheduler {
         forget(viewer)
         effects.append(
           .deliver(attachment, result.made, bytesFetched: bytesFetched, to: viewer))
+      case .nobody:
+        break
       }
       bytesFetched = 0
     }

@@ -32,7 +32,7 @@ extension Scheduler {
       // Only now, so that what both want goes on without a break.
       if let earlier {
         viewerLeft(earlier)
-        effects.append(.answer(earlier, .cancelled))
+        effects.append(.answer(earlier, .cancelled, nil))
       }
     }
     do throws(Failure) {
@@ -46,7 +46,7 @@ extension Scheduler {
         attach(viewer, name: name, to: url, options: options, bypassesStore: bypassesStore)
       }
     } catch {
-      effects.append(.answer(viewer, .failed(error)))
+      effects.append(.answer(viewer, .failed(error), nil))
     }
   }
 
@@ -95,7 +95,7 @@ extension Scheduler {
 
   /// The coordinator leaves: what has not begun for a viewer never will.
   mutating func answerStopping(_ viewer: ViewerID) {
-    effects.append(.answer(viewer, .failed(Self.stopping)))
+    effects.append(.answer(viewer, .failed(Self.stopping), nil))
   }
 
   static var stopping: Failure {

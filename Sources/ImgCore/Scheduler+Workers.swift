@@ -12,11 +12,13 @@ extension Scheduler {
 
   mutating func lookedUp(_ results: LookupResults, by worker: WorkerID) {
     noteAnswer(of: worker)
+    let stale = Set(results.stale)
     for hit in results.hits {
       guard let item = endLease(hit.lease, of: worker) else { continue }
       serve(item.urgency)
       complete(
         item, with: .done(hit.thumbnail, fromCache: !item.wasFetched, bytesFetched: 0))
+      if stale.contains(hit.lease) { revalidate(item) }
     }
     for lease in results.originals {
       guard let item = endLease(lease, of: worker) else { continue }
@@ -40,8 +42,11 @@ extension Scheduler {
         continue
       }
       releasePlace(of: transfer)
-      transferQueue.answered(transfers[transfer]?.host ?? "", at: now.instant)
-      transfers[transfer].flatMap { sources[$0.source]?.name }.map { rememberedFailures.forget($0) }
+      transferQueue.answered(
+        transfers[transfer]?.host ?? "", begunAt: held.since, at: now.instant)
+      transfers[transfer].flatMap { sources[$0.source]?.key.name }.map {
+        rememberedFailures.forget($0)
+      }
       // All of them, also those that the worker did not know of yet when it said so.
       for lease in transfers[transfer]?.leases ?? [] { bodyIsIn(for: lease, of: worker) }
     }
@@ -69,14 +74,16 @@ extension Scheduler {
     noteAnswer(of: worker)
     for result in results {
       let isRetried = noteFailure(result, by: worker)
+      transferFailedBehind(result, by: worker)
       guard let item = endLease(result.lease, of: worker) else { continue }
       if case .done = result.outcome { noteStored() }
       if isRetried, !item.waiters.isEmpty {
         awaitTransfer(item)
       } else if case .failed(let failure) = result.outcome {
-        complete(item, with: .failed(lastFailure(failure, of: item)))
+        complete(
+          item, with: .failed(lastFailure(failure, of: item)), timings: result.timings)
       } else {
-        complete(item, with: result.outcome)
+        complete(item, with: result.outcome, timings: result.timings)
       }
     }
   }

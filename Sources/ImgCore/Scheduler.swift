@@ -25,8 +25,10 @@ package struct Scheduler {
 
   var items: [WorkID: WorkItem] = [:]
   var itemsByKey: [WorkItem.Key: WorkID] = [:]
+  /// Those for which nobody waits.
+  var revalidationCount = 0
   var sources: [SourceID: Source] = [:]
-  var sourcesByName: [PictureName: SourceID] = [:]
+  var sourcesByKey: [Source.Key: SourceID] = [:]
   var transfers: [LeaseID: Transfer] = [:]
   /// Items of viewers that wait for their look-up, and items that a dead worker held: before any
   /// list.
@@ -131,6 +133,6 @@ package struct Scheduler {
   /// Whether nothing runs and nothing waits but what a person has paused.
   package var isIdle: Bool {
     jobs.values.allSatisfy { $0.isPaused && !$0.isEnding } && viewers.isEmpty && leases.isEmpty
-      && unrecordedCount == 0
+      && unrecordedCount == 0 && revalidationCount == 0
   }
 }

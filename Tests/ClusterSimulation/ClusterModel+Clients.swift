@@ -8,11 +8,11 @@ extension ClusterModel {
   func submit(
     _ lines: [String], variant: Variant = .standard, expiry: Expiry = .standard,
     priority: Int = 0, order: LineOrder = .firstInFirstOut, delay: Int64 = 0,
-    keep: Keep = .thumbnail
+    keep: Keep = .thumbnail, fetch: FetchOptions = .standard
   ) -> JobID {
     submit(
       count: lines.count, variant: variant, expiry: expiry, priority: priority,
-      order: order, delay: delay, keep: keep
+      order: order, delay: delay, keep: keep, fetch: fetch
     ) { lines[$0] }
   }
 
@@ -20,14 +20,14 @@ extension ClusterModel {
   func submit(
     count: Int, variant: Variant = .standard, expiry: Expiry = .standard, priority: Int = 0,
     order: LineOrder = .firstInFirstOut, delay: Int64 = 0, keep: Keep = .thumbnail,
-    line: @escaping (Int) -> String
+    fetch: FetchOptions = .standard, line: @escaping (Int) -> String
   ) -> JobID {
     lastJob += 1
     let record = JobRecord(
       id: JobID(rawValue: lastJob),
       options: RequestOptions(
         variant: variant, expiry: expiry, priority: priority,
-        delayMilliseconds: delay, keep: keep),
+        delayMilliseconds: delay, keep: keep, fetch: fetch),
       order: order, state: .queued, counts: JobCounts(total: count), submittedAt: now.wall)
     journal.add(record, line: line)
     handle(.jobAccepted(record))
@@ -62,12 +62,13 @@ extension ClusterModel {
   @discardableResult
   func view(
     _ url: String, name: String? = nil, variant: Variant = .standard, expiry: Expiry = .standard,
-    delay: Int64 = 0, keep: Keep = .thumbnail, bypassesStore: Bool = false
+    delay: Int64 = 0, keep: Keep = .thumbnail, fetch: FetchOptions = .standard,
+    bypassesStore: Bool = false
   ) -> ViewerID {
     lastViewer += 1
     let viewer = ViewerID(rawValue: lastViewer)
     let options = RequestOptions(
-      variant: variant, expiry: expiry, delayMilliseconds: delay, keep: keep)
+      variant: variant, expiry: expiry, delayMilliseconds: delay, keep: keep, fetch: fetch)
     waitingViewers.insert(viewer)
     requests[viewer] = (url, options)
     handle(

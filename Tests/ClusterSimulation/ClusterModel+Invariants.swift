@@ -129,9 +129,18 @@ extension ClusterModel {
           .contains(item.stage)
         check(isForViewers && !isLookedUp, "the store is not bypassed", event)
       }
+      let isForNobody = item.waiters.contains { $0.who == .nobody }
+      check(
+        isForNobody == item.key.isRevalidation && (!isForNobody || item.waiters.count == 1),
+        "what nobody waits for is shared", event)
       let strongest = item.waiters.map { Urgency(of: $0, item: item.id) }.min()
       check(strongest == nil || strongest == item.urgency, "a stale urgency", event)
     }
+    let revalidationCount = scheduler.items.values.count(where: \.key.isRevalidation)
+    check(
+      revalidationCount == scheduler.revalidationCount
+        && revalidationCount <= Scheduler.revalidationMaximum,
+      "revalidations are miscounted, or too many", event)
     let registered = scheduler.items.values.count { !$0.waiters.isEmpty }
     check(scheduler.itemsByKey.count == registered, "a key without its item", event)
     check(Set(scheduler.viewers.keys) == waitingViewers, "a viewer is forgotten", event)
@@ -149,7 +158,7 @@ extension ClusterModel {
   private func checkSources(after event: Event) {
     for source in scheduler.sources.values {
       check(!source.members.isEmpty, "a source of nothing", event)
-      check(scheduler.sourcesByName[source.name] == source.id, "a source that is not found", event)
+      check(scheduler.sourcesByKey[source.key] == source.id, "a source that is not found", event)
       check(
         source.members.allSatisfy { scheduler.items[$0]?.source == source.id },
         "a source with a stranger", event)
@@ -157,7 +166,7 @@ extension ClusterModel {
         source.joinable.map { scheduler.transfers[$0]?.source == source.id } ?? true,
         "what can be joined is no transfer", event)
     }
-    check(scheduler.sourcesByName.count == scheduler.sources.count, "a source too many", event)
+    check(scheduler.sourcesByKey.count == scheduler.sources.count, "a source too many", event)
     for (id, transfer) in scheduler.transfers {
       check(!transfer.leases.isEmpty, "a transfer for no lease", event)
       check(
@@ -208,11 +217,11 @@ extension ClusterModel {
       guard let item = scheduler.leases[begun].flatMap({ scheduler.items[$0.item] }) else {
         continue
       }
-      for source in waitingSources where source.url.host == item.host {
+      for source in waitingSources where source.key.host == item.host {
         let waiting = scheduler.waitingItems(of: source).filter(hasNotGrown).map(\.urgency).min()
         check(
           waiting.map { item.urgency < $0 } ?? true,
-          "\(item.url.text) begins out of turn: \(item.urgency) before \(source.url.text) "
+          "\(item.url.text) begins out of turn: \(item.urgency) before \(source.key.name.text) "
             + "\(String(describing: waiting))",
           event)
       }
@@ -256,13 +265,17 @@ extension ClusterModel {
       "an original waits without need", event)
     guard scheduler.transferQueue.hasPlace else { return }
     for source in waitingSources {
-      let host = scheduler.transferQueue.hosts[source.url.host]
+      let host = scheduler.transferQueue.hosts[source.key.host]
       let limit = host?.health.isOnProbation == true ? 1 : scheduler.limits.transfersPerHost
-      let isFull = host.map { $0.underWay >= limit } ?? false
+      let isFull = host.map { $0.underWay >= limit || $0.scout != nil } ?? false
       let token = scheduler.transferQueue.rate.flatMap { host?.bucket.nextToken(at: $0) }
       let moments = [token, host?.health.restsUntil].compactMap(\.self)
       let isResting = moments.contains { $0 > now.instant }
-      check(isFull || isResting, "a transfer waits without need", event)
+      let urgency = scheduler.waitingItems(of: source).map(\.urgency).min()
+      let isKeptOut =
+        host?.isPrompt != true
+        && urgency.map { !scheduler.transferQueue.hasPlaceForOther($0) } ?? false
+      check(isFull || isResting || isKeptOut, "a transfer waits without need", event)
     }
   }
 

@@ -12,12 +12,12 @@ extension ClusterModel {
       for result in results where result.outcome.isOfMissingPicture {
         guard let transfer = transfer(of: result.lease, by: worker), transfer.isRetried == nil
         else { continue }
-        scheduler.sources[transfer.source].map { missing[$0.name.text] = now.instant }
+        scheduler.sources[transfer.source].map { missing[$0.key.name.text] = now.instant }
       }
     case .workerTransferred(let worker, let leases):
       for lease in leases {
         guard let transfer = transfer(of: lease, by: worker) else { continue }
-        scheduler.sources[transfer.source].map { missing[$0.name.text] = nil }
+        scheduler.sources[transfer.source].map { missing[$0.key.name.text] = nil }
       }
     case .failuresForgotten(let urls):
       for url in urls { missing[url] = nil }
@@ -36,7 +36,9 @@ extension ClusterModel {
     let time = Duration.milliseconds(scheduler.limits.rememberFailuresMilliseconds)
     guard let since = missing[url], now.instant - since < time else { return }
     let isWanted = scheduler.items.values.contains { item in
-      item.key.name.text == url && (item.key.bypassesStore || item.jobs.contains(where: triesAll))
+      item.key.name.text == url
+        && (item.key.bypassesStore || !item.key.fetch.cachePolicy.heedsRememberedFailures
+          || item.jobs.contains(where: triesAll))
     }
     if !isWanted { fail("\(url) is fetched although it is known to be missing") }
   }
@@ -51,7 +53,7 @@ extension ClusterModel {
     for source in scheduler.sources.values where source.joinable == nil {
       let waiting = scheduler.waitingItems(of: source)
       if !waiting.isEmpty, scheduler.rememberedFailure(of: source, for: waiting) != nil {
-        fail("\(source.url.text) waits although it is known to be missing", after: event)
+        fail("\(source.key.name.text) waits although it is known to be missing", after: event)
       }
     }
   }

@@ -26,16 +26,19 @@ extension ClusterModel {
     guard let batch = workers[worker]?.lookups.first else { return }
     workers[worker]?.lookups.removeFirst()
     let found = Dictionary(grouping: batch.items) { store.finding(of: $0.url, in: batch) }
+    let stale = found[.staleHit, default: []]
+    let served = found[.hit, default: []] + stale
     // Kept for longer before the answer.
-    for item in found[.hit, default: []] { store.extend(item.url, as: batch) }
-    let hits = found[.hit, default: []].map {
+    for item in served { store.extend(item.url, as: batch) }
+    let hits = served.map {
       LookupResults.Hit(lease: $0.lease, thumbnail: .sample)
     }
     say(
       .workerLookedUp(
         worker,
         LookupResults(
-          hits: hits, originals: found[.original, default: []].map(\.lease),
+          hits: hits, stale: stale.map(\.lease),
+          originals: found[.original, default: []].map(\.lease),
           misses: found[.miss, default: []].map(\.lease))))
   }
 
@@ -64,6 +67,21 @@ extension ClusterModel {
     workers[worker]?.setState(.held, of: transfer)
     let leases = workers[worker]?.fetches.filter { $0.transfer == transfer }.map(\.lease) ?? []
     say(.workerTransferred(worker, leases))
+  }
+
+  /// The origin says that what was asked about still holds: who has that in the store is done, the
+  /// others are lost.
+  func notModified(_ transfer: LeaseID, of worker: WorkerID) {
+    transferred(transfer, of: worker)
+    workers[worker]?.setState(.gone, of: transfer)
+    for fetch in workers[worker]?.fetches.filter({ $0.transfer == transfer }) ?? [] {
+      if store.holds(fetch) {
+        store.keep(fetch)
+        finish(fetch, of: worker, .cachedSample)
+      } else {
+        lose(fetch, of: worker)
+      }
+    }
   }
 
   /// What is to be kept is in the store, whether or not the worker has said so.
@@ -107,15 +125,17 @@ extension ClusterModel {
     makeUnstored(fetch, of: worker, isStoreInTrouble: true)
   }
 
-  /// - Parameter retryAfter: milliseconds for which the origin wants to be left alone.
+  /// - Parameters:
+  ///   - retryAfter: milliseconds for which the origin wants to be left alone.
+  ///   - failureBehind: of the transfer, where the store has served all the same.
   func finish(
     _ fetch: WorkerModel.Fetch, of worker: WorkerID, _ outcome: Outcome, retryAfter: Int64? = nil,
-    wasRedirected: Bool = false
+    wasRedirected: Bool = false, failureBehind: Failure? = nil
   ) {
     workers[worker]?.remove(fetch.lease)
     let result = FetchResults.Result(
       lease: fetch.lease, outcome: outcome, retryAfterMilliseconds: retryAfter,
-      wasRedirected: wasRedirected)
+      wasRedirected: wasRedirected, failureBehind: failureBehind)
     say(.workerFinished(worker, [result]))
   }
 

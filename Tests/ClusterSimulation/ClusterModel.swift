@@ -199,7 +199,7 @@ final class ClusterModel {
     case .journal(let operation):
       checkExpiry(of: operation)
       journalQueue.append(operation)
-    case .answer(let viewer, let outcome):
+    case .answer(let viewer, let outcome, _):
       if let (url, options) = requests.removeValue(forKey: viewer), case .done = outcome {
         checkExpiry(of: url, options)
       }
@@ -250,6 +250,7 @@ final class ClusterModel {
     if workers.values.contains(where: { $0.receiving.contains { $0.url == item.url } }) {
       fail("\(item.url) is fetched twice at a time")
     }
+    if batch.fetch.cachePolicy == .cacheOnly { fail("\(item.url) is fetched against its policy") }
     fetchStarts.append(item.url)
     begunTransfers.append(item.lease)
     workers[id]?.transfers.append(WorkerModel.Transfer(id: item.lease, url: item.url))
@@ -281,7 +282,9 @@ final class ClusterModel {
     rideCount += 1
     if let transfer = workers[id]?.joinableTransfer(of: item.url) {
       workers[id]?.fetches.append(lease(item, of: batch, transfer: transfer.id))
-    } else if store.originals[item.url] != nil || item.url.hasPrefix("data:") {
+    } else if store.hasOriginal(of: item.url, for: batch.fetch.cachePolicy)
+      || item.url.hasPrefix("data:")
+    {
       workers[id]?.transfers.append(
         WorkerModel.Transfer(
           id: item.lease, url: item.url, isOriginal: true, state: .gone))
@@ -300,7 +303,8 @@ final class ClusterModel {
     workers[id]?.fetches.append(
       WorkerModel.Fetch(
         lease: picture.lease, url: url, variant: picture.variant, keep: picture.keep,
-        retention: picture.retention, bypassesStore: picture.url == nil,
+        retention: picture.retention, policy: .cacheElseLoad,
+        bypassesStore: picture.url == nil,
         transfer: picture.lease))
   }
 
@@ -309,7 +313,8 @@ final class ClusterModel {
   ) -> WorkerModel.Fetch {
     WorkerModel.Fetch(
       lease: item.lease, url: item.url, variant: batch.variant, keep: batch.keep,
-      retention: batch.retention, bypassesStore: batch.bypassesStore, transfer: transfer)
+      retention: batch.retention, policy: batch.fetch.cachePolicy,
+      bypassesStore: batch.bypassesStore, transfer: transfer)
   }
 
   /// The host of a line; `nil` of one that is no URL.

@@ -10,13 +10,38 @@ struct StoreModel {
   var thumbnails: [Key: Retention] = [:]
   /// By URL.
   var originals: [String: Retention] = [:]
+  /// Of the URLs that are not fresh, whether they may be given out while they are revalidated.
+  var stale: [String: Bool] = [:]
 
   enum Finding {
-    case hit, original, miss
+    case hit, staleHit, original, miss
   }
 
   /// What a worker says of a line that it looks up.
   func finding(of url: String, in batch: Batch) -> Finding {
+    guard batch.fetch.cachePolicy != .reload else { return .miss }
+    let found = content(of: url, in: batch)
+    guard batch.fetch.cachePolicy == .byProtocol, let isServed = stale[url] else { return found }
+    return found == .hit && isServed ? .staleHit : .miss
+  }
+
+  /// Whether a worker makes a thumbnail of the original that it has.
+  func hasOriginal(of url: String, for policy: CachePolicy) -> Bool {
+    originals[url] != nil && policy != .reload && (policy != .byProtocol || stale[url] == nil)
+  }
+
+  /// Whether a lease that follows HTTP has its answer when the origin says that nothing has
+  /// changed.
+  func holds(_ fetch: WorkerModel.Fetch) -> Bool {
+    guard fetch.policy == .byProtocol, !fetch.bypassesStore else { return false }
+    return switch fetch.keep {
+    case .none, .thumbnail: thumbnails[Self.key(fetch)] != nil
+    case .original: originals[fetch.url] != nil
+    case .all: thumbnails[Self.key(fetch)] != nil && originals[fetch.url] != nil
+    }
+  }
+
+  private func content(of url: String, in batch: Batch) -> Finding {
     let hasThumbnail = thumbnails[Key(url: url, variant: batch.variant)] != nil
     let hasOriginal = originals[url] != nil
     switch batch.keep {
@@ -34,6 +59,7 @@ struct StoreModel {
 
   /// A fetch has succeeded.
   mutating func keep(_ fetch: WorkerModel.Fetch) {
+    stale[fetch.url] = nil
     if fetch.keep.includesThumbnail {
       thumbnails[Self.key(fetch), default: fetch.retention].formUnion(fetch.retention)
     }

@@ -24,12 +24,14 @@ extension Story {
       leases.forEach { cluster.finish($0, of: worker.id, .cancelled) }
     } else if Int.random(in: 0..<5, using: &random) == 0 || isDown(cluster.host(of: transfer.url)) {
       fail(leases, of: worker.id)
+    } else if leases.contains(where: cluster.store.holds), Bool.random(using: &random) {
+      cluster.notModified(transfer.id, of: worker.id)
     } else {
       cluster.transferred(transfer.id, of: worker.id)
     }
   }
 
-  /// Each lease of a transfer hears of its failure.
+  /// Each lease of a transfer hears of its failure, or is served from the store all the same.
   private mutating func fail(_ leases: [WorkerModel.Fetch], of worker: WorkerID) {
     let failure = Failure(
       stage: .fetch, code: .httpStatus, httpStatus: [404, 429, 503].randomElement(using: &random),
@@ -37,7 +39,12 @@ extension Story {
     let isWishing = Bool.random(using: &random)
     let retryAfter: Int64? = isWishing ? .random(in: 0...9_000, using: &random) : nil
     for lease in leases {
-      cluster.finish(lease, of: worker, .failed(failure), retryAfter: retryAfter)
+      let isServed = cluster.store.holds(lease) && Bool.random(using: &random)
+      // Kept for as long as it asks, though not as if stored anew.
+      if isServed { cluster.store.keep(lease) }
+      cluster.finish(
+        lease, of: worker, isServed ? .cachedSample : .failed(failure), retryAfter: retryAfter,
+        failureBehind: isServed ? failure : nil)
     }
   }
 
@@ -84,6 +91,13 @@ extension Story {
     for fetch in worker.fetches where worker.isFromOriginal(fetch) && fetch.url == url {
       cluster.lose(fetch, of: worker.id)
     }
+  }
+
+  /// The freshness of a picture ends, by HTTP.
+  mutating func goStale() {
+    let urls = cluster.store.thumbnails.keys.map(\.url) + cluster.store.originals.keys
+    guard let url = urls.sorted().randomElement(using: &random) else { return }
+    cluster.store.stale[url] = Bool.random(using: &random)
   }
 
   // MARK: - Answers on their way

@@ -76,8 +76,9 @@ struct Story {
     case 187..<189: repeatAnswer()
     case 189: loseAnswer()
     case 190: restart()
-    case 192..<194: cluster.handle(.failuresForgotten([randomLine()]))
     case 191: cluster.setClock(by: .seconds(.random(in: -100_000...100_000, using: &random)))
+    case 192..<194: cluster.handle(.failuresForgotten([randomLine()]))
+    case 194: goStale()
     default: cluster.advance(by: .milliseconds(.random(in: 1...3_000, using: &random)))
     }
   }
@@ -108,6 +109,11 @@ extension Story {
     ([.thumbnail, .thumbnail] + Keep.allCases).randomElement(using: &random) ?? .thumbnail
   }
 
+  private mutating func randomPolicy() -> CachePolicy {
+    ([.cacheElseLoad, .cacheElseLoad, .byProtocol] + CachePolicy.allCases)
+      .randomElement(using: &random) ?? .cacheElseLoad
+  }
+
   private mutating func randomExpiry() -> Expiry {
     let number = Int64.random(in: 1...9, using: &random)
     switch Int.random(in: 0..<6, using: &random) {
@@ -123,6 +129,13 @@ extension Story {
     Int.random(in: 0..<5, using: &random) == 0 ? .random(in: 1...4_000, using: &random) : 0
   }
 
+  private mutating func randomManners() -> FetchOptions {
+    FetchOptions(
+      cachePolicy: randomPolicy(),
+      respectsOptOut: Int.random(in: 0..<4, using: &random) == 0,
+      respectsRobots: Int.random(in: 0..<3, using: &random) == 0)
+  }
+
   private mutating func submit() {
     // Mostly short lists; now and then one that is longer than what may be in hand.
     let isLong = Int.random(in: 0..<12, using: &random) == 0
@@ -135,7 +148,7 @@ extension Story {
       lines, variant: randomVariant(), expiry: randomExpiry(),
       priority: .random(in: -2...2, using: &random),
       order: Bool.random(using: &random) ? .firstInFirstOut : .lastInFirstOut,
-      delay: randomDelay(), keep: randomKeep())
+      delay: randomDelay(), keep: randomKeep(), fetch: randomManners())
   }
 
   private mutating func handIn() {
@@ -151,7 +164,7 @@ extension Story {
     let name = ["a", "b", nil, nil].randomElement(using: &random) ?? nil
     let viewer = cluster.view(
       randomLine(), name: name, variant: randomVariant(), expiry: randomExpiry(),
-      delay: randomDelay(), keep: randomKeep(),
+      delay: randomDelay(), keep: randomKeep(), fetch: randomManners(),
       bypassesStore: Int.random(in: 0..<5, using: &random) == 0)
     expectedViewers.insert(viewer)
   }

@@ -9,6 +9,7 @@ struct WorkerModel {
     let variant: Variant
     let keep: Keep
     let retention: Retention
+    let policy: CachePolicy
     let bypassesStore: Bool
     /// The transfer on which it lives.
     let transfer: LeaseID

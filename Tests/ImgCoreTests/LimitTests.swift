@@ -44,6 +44,32 @@ import Testing
     #expect(cluster.fetching == [url(1, host: "slow")] + spreadURLs(51...53))
   }
 
+  /// Silent hosts hold every place that they get until their transfers time out.
+  @Test func `however many hosts are slow, those that are not find places`() {
+    let cluster = ClusterModel.started(transfers: 16, perHost: 2)
+    cluster.submit((1...9).map { url($0, host: "fast") })
+    cluster.answerLookups()
+    cluster.transferred(url(1, host: "fast"))
+    cluster.submit((1...100).map { url($0, host: "slow\($0)") })
+    cluster.answerLookups()
+    for number in 2...8 {
+      #expect(cluster.scheduler.transferCount == 16)
+      cluster.transferred(url(number, host: "fast"))
+      let next = min(number + 2, 9)
+      #expect(cluster.fetching.contains(url(next, host: "fast")))
+    }
+  }
+
+  @Test func `a person's picture of a host that is not known takes any place`() {
+    let cluster = ClusterModel.started(transfers: 16, perHost: 2)
+    cluster.submit((1...100).map { url($0, host: "slow\($0)") })
+    cluster.answerLookups()
+    #expect(cluster.scheduler.transferCount == 14)
+    for number in 1...3 { cluster.view(url(number, host: "other\(number)")) }
+    cluster.answerLookups()
+    #expect(cluster.scheduler.transferCount == 16)
+  }
+
   @Test func `the ports and spellings of a host are one host`() {
     let cluster = ClusterModel.started(perHost: 1)
     cluster.submit(["a:8080", "a:8081", "A", "a."].map { url(1, host: $0) })

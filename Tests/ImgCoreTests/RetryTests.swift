@@ -110,7 +110,8 @@ import Testing
       attempts += 1
       #expect(cluster.now.instant < end)
       // Each time by a picture's failure of its own, so that the host is not left alone.
-      cluster.scheduler.transferQueue.answered("example.com", at: cluster.now.instant)
+      cluster.scheduler.transferQueue.answered(
+        "example.com", begunAt: cluster.now.instant, at: cluster.now.instant)
       cluster.finish(url(1), .failed(Self.timeout))
       while cluster.answers[viewer] == nil, cluster.fetching.isEmpty {
         cluster.advance(by: .seconds(1))
@@ -146,6 +147,25 @@ import Testing
     #expect(cluster.scheduler.sources.isEmpty)
     cluster.advance(by: .seconds(60))
     #expect(cluster.fetchStarts.count == 1)
+  }
+
+  @Test
+  func `what an origin keeps from one who minds is no failure of who rides on the same transfer`()
+    throws
+  {
+    let (cluster, viewer) = cluster(attempts: 2)
+    let minding = cluster.view(
+      url(1), variant: .small, fetch: FetchOptions(respectsRobots: true))
+    cluster.answerLookups()
+    let (worker, ride) = try #require(cluster.fetch(of: url(1), variant: .small))
+    let failure = Failure(stage: .fetch, code: .optedOut, isRetryable: true, detail: "closed")
+    cluster.finish(ride, of: worker, .failed(failure))
+    #expect(cluster.answers[minding] == .failed(failure))
+    cluster.finish(url(1), .failed(Self.timeout))
+    cluster.advance(by: .seconds(60))
+    cluster.settle()
+    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.fetchStarts == [url(1), url(1)])
   }
 
   // MARK: - Retry-After

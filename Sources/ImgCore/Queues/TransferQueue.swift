@@ -6,12 +6,22 @@ import ImgWire
 /// Each host keeps its own URLs in order; only hosts that could start one now compete, each with
 /// its most urgent URL. A full host therefore stands in nobody's way, however many URLs wait for
 /// it.
+///
+/// A few places are for hosts alone whose last transfer was soon over. Else many hosts that are slow
+/// would hold all places in the end, and those that are not would be served at their pace.
 struct TransferQueue {
   struct Host {
     var waiting = PriorityQueue<SourceID, Urgency>()
     var underWay = 0
     var bucket = TokenBucket()
     var health = HostHealth()
+    /// Whether its last transfer was soon over.
+    var isPrompt = false
+    /// The origins at the host whose robots.txt somebody has gone to read.
+    var scoutedOrigins: Set<String> = []
+    /// Whose transfer is the first of its origin that asks for it: until it has ended none begins at
+    /// the host, so that others find what it has learned.
+    var scout: SourceID?
   }
 
   private var limit: Int
@@ -22,11 +32,17 @@ struct TransferQueue {
   /// that is of interest.
   private(set) var hosts: [String: Host] = [:]
   /// The hosts with a URL that waits, a free place and a token, each as urgent as its most urgent
-  /// URL.
-  private(set) var startable = PriorityQueue<String, Urgency>()
+  /// URL: those that are prompt, and the others.
+  private(set) var promptStartable = PriorityQueue<String, Urgency>()
+  private(set) var otherStartable = PriorityQueue<String, Urgency>()
   /// The hosts that only time keeps from starting, or from being forgotten, and until when.
   private(set) var resting = PriorityQueue<String, ContinuousClock.Instant>()
   private(set) var underWay = 0
+  /// Of them, those at hosts that are not prompt.
+  private var otherUnderWay = 0
+
+  /// What counts as soon.
+  private static let promptTime = Duration.seconds(2)
 
   init(_ limits: Limits) {
     limit = limits.transfers
@@ -52,6 +68,13 @@ struct TransferQueue {
 
   var hasPlace: Bool { underWay < limit }
 
+  /// Whether a place is left for a host that is not prompt. What is kept for the others is what one
+  /// host may have, and at most an eighth; a person who waits may have that too.
+  func hasPlaceForOther(_ urgency: Urgency) -> Bool {
+    guard hasPlace else { return false }
+    return urgency.viewer > 0 || otherUnderWay < limit - min(limitPerHost, limit / 8)
+  }
+
   /// When a host may go on that rests now.
   var deadline: ContinuousClock.Instant? { resting.first?.priority }
 
@@ -69,10 +92,11 @@ struct TransferQueue {
   }
 
   /// Takes the most urgent URL of a startable host and, for it, one place of the cluster, one of
-  /// the host and one of its tokens. The places go back by ``release(host:at:)``.
+  /// the host and one of its tokens. The places go back by ``release(_:host:at:)``.
   mutating func start(_ host: String, at now: ContinuousClock.Instant) -> SourceID? {
     guard let source = hosts[host]?.waiting.removeFirst() else { return nil }
     underWay += 1
+    if hosts[host]?.isPrompt == false { otherUnderWay += 1 }
     hosts[host]?.underWay += 1
     if let rate { hosts[host]?.bucket.take(at: now, rate: rate) }
     update(host, at: now)
@@ -80,22 +104,46 @@ struct TransferQueue {
   }
 
   /// Gives back the places of a transfer whose last byte is in, or which ended.
-  mutating func release(host: String, at now: ContinuousClock.Instant) {
+  mutating func release(
+    _ source: SourceID, host: String, at now: ContinuousClock.Instant
+  ) {
     guard let count = hosts[host]?.underWay, count > 0 else {
       preconditionFailure("a place is given back that was not taken")
     }
     underWay -= 1
+    if hosts[host]?.isPrompt == false { otherUnderWay -= 1 }
     hosts[host]?.underWay = count - 1
+    if hosts[host]?.scout == source { hosts[host]?.scout = nil }
+    update(host, at: now)
+  }
+
+  /// A transfer that has begun asks for the robots.txt of its origin. The first of them goes alone.
+  mutating func scout(
+    _ origin: String, for source: SourceID, host: String, at now: ContinuousClock.Instant
+  ) {
+    guard hosts[host]?.scoutedOrigins.insert(origin).inserted == true else { return }
+    hosts[host]?.scout = source
     update(host, at: now)
   }
 
   // MARK: - Health
 
-  /// The host has answered.
-  mutating func answered(_ host: String, at now: ContinuousClock.Instant) {
-    guard hosts[host]?.health.lastFailure != nil else { return }
+  /// The host has answered a transfer.
+  mutating func answered(
+    _ host: String, begunAt: ContinuousClock.Instant, at now: ContinuousClock.Instant
+  ) {
+    let isPrompt = now - begunAt <= Self.promptTime
+    guard let known = hosts[host], known.isPrompt != isPrompt || known.health.lastFailure != nil
+    else { return }
+    setPrompt(isPrompt, host)
     hosts[host]?.health.answered()
     update(host, at: now)
+  }
+
+  private mutating func setPrompt(_ isPrompt: Bool, _ host: String) {
+    guard let known = hosts[host], known.isPrompt != isPrompt else { return }
+    otherUnderWay += isPrompt ? -known.underWay : known.underWay
+    hosts[host]?.isPrompt = isPrompt
   }
 
   /// A transfer has failed for the host's sake.
@@ -103,6 +151,7 @@ struct TransferQueue {
     _ failure: Failure, host: String, begunAt: ContinuousClock.Instant,
     at now: ContinuousClock.Instant
   ) {
+    setPrompt(false, host)
     hosts[host]?.health.failed(failure, begunAt: begunAt, at: now)
     update(host, at: now)
   }
@@ -137,10 +186,12 @@ struct TransferQueue {
   /// Brings the host's standing among the others up to date, and forgets a host without work.
   private mutating func update(_ name: String, at now: ContinuousClock.Instant) {
     guard let host = hosts[name] else { return }
-    startable.remove(name)
+    promptStartable.remove(name)
+    otherStartable.remove(name)
     resting.remove(name)
     switch standing(of: host, at: now) {
-    case .startable(let urgency): startable.set(name, to: urgency)
+    case .startable(let urgency) where host.isPrompt: promptStartable.set(name, to: urgency)
+    case .startable(let urgency): otherStartable.set(name, to: urgency)
     case .resting(let until): resting.set(name, to: until)
     case .full: break
     case .idle: hosts[name] = nil

@@ -5,12 +5,17 @@ struct SourceID: Hashable {
   let rawValue: UInt64
 }
 
-/// A URL that has to be fetched: what its variants share, so that it is fetched once for all of
+/// A picture that has to be fetched: what its variants share, so that it is fetched once for all of
 /// them. Lives as long as one of its items.
 struct Source {
+  /// One name may stand for URLs at several hosts, each with its own limits.
+  struct Key: Hashable {
+    let name: PictureName
+    let host: String
+  }
+
   let id: SourceID
-  let name: PictureName
-  let url: ImageURL
+  let key: Key
   /// Its items, in the order in which they came.
   var members: [WorkID] = []
   /// Whether it waits for a transfer of its own.
@@ -43,6 +48,8 @@ struct Transfer {
   var holdsPlace = true
   /// Whether it has failed and its URL is tried again; `nil` while it has not failed.
   var isRetried: Bool?
+  /// Whether its failure is known to its host's health.
+  var isHealthNoted = false
 }
 
 /// A worker's hold on a work item.

@@ -7,6 +7,8 @@ struct Waiter {
     case line(JobID, index: Int)
     /// Somebody who waits for the picture now.
     case viewer(ViewerID)
+    /// Nobody: the origin is asked about a picture that was given out stale.
+    case nobody
   }
 
   let who: Who

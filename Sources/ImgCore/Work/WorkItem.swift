@@ -17,6 +17,9 @@ struct WorkItem {
     /// Whether it is fetched without a look-up and handed over without being stored: then nobody
     /// shares it who wants it from the store, or in it.
     var bypassesStore = false
+    /// Whether its origin is asked about what the store has, for nobody: then nobody shares it, as
+    /// whoever asks is served at once.
+    var isRevalidation = false
   }
 
   enum Stage: Equatable {
