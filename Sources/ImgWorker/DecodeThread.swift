@@ -1,4 +1,5 @@
 import ImgDecode
+import ImgFetch
 import ImgStore
 import ImgSystem
 import ImgTransport
@@ -30,6 +31,10 @@ struct DecodeResult: Sendable {
 
   let lease: LeaseID
   let end: End
+  /// Bytes of the file that was read for it; `nil` when it was none.
+  var fileByteCount: Int?
+  /// What the decoder took; `nil` where nothing was decoded.
+  var time: Duration?
 }
 
 /// The one thread that decodes. One, so that when the process dies or hangs in a decoder, the board
@@ -39,11 +44,12 @@ struct DecodeThread {
 
   /// - Parameter capacity: jobs that may wait; the worker's credits keep within it.
   init(
-    vips: VipsRuntime, limits: Limits, store: SharedStore, board: WorkerBoard, capacity: Int,
-    results: Mailbox<DecodeResult>
+    vips: VipsRuntime, limits: Limits, store: SharedStore, files: LocalFiles, board: WorkerBoard,
+    capacity: Int, results: Mailbox<DecodeResult>
   ) throws(SystemError) {
     let decoder = Decoder(
-      thumbnailer: Thumbnailer(runtime: vips, limits: limits), store: store, board: board)
+      thumbnailer: Thumbnailer(runtime: vips, limits: limits), store: store, files: files,
+      board: board)
     thread = try ServiceThread(name: "decode", capacity: capacity) { queue in
       while var jobs = queue.take(upTo: 1) {
         // Taken out, so that the body is let go of before the result says so.
@@ -67,51 +73,76 @@ struct DecodeThread {
 private struct Decoder {
   let thumbnailer: Thumbnailer
   let store: SharedStore
+  let files: LocalFiles
   let board: WorkerBoard
 
   func result(of job: DecodeJob) -> DecodeResult {
-    DecodeResult(lease: job.lease, end: end(of: job))
-  }
-
-  private func end(of job: DecodeJob) -> DecodeResult.End {
-    guard !job.cancellation.isSet else { return .cancelled }
+    guard !job.cancellation.isSet else { return ended(job, .cancelled) }
     switch job.source {
-    case .body(let bytes):
-      return decode(bytes, of: job, original: nil)
+    case .body(.memory(let bytes)):
+      return decode(.memory(bytes), of: job)
+    case .body(.file(let file, let byteCount)):
+      do throws(SystemError) {
+        let head = try file.contents(byteCount: min(byteCount, FormatSniffer.examinedByteCount))
+        return decode(.file(descriptor: file.descriptor, head: head), of: job)
+      } catch {
+        return ended(
+          job,
+          .failed(
+            Failure(stage: .fetch, code: .internal, detail: "the body cannot be read: \(error)")))
+      }
     case .handedIn(let file, let byteCount, let isKept):
       let bytes: [UInt8]
       do throws(SystemError) {
         bytes = try file.contents(byteCount: byteCount)
       } catch {
-        return .failed(
-          Failure(
-            stage: .fetch, code: .internal, isRetryable: false,
-            detail: "the picture that was handed in cannot be read: \(error)"))
+        return ended(
+          job,
+          .failed(
+            Failure(
+              stage: .fetch, code: .internal, isRetryable: false,
+              detail: "the picture that was handed in cannot be read: \(error)")))
       }
-      return decode(bytes, of: job, original: nil, isKept: isKept)
+      return decode(.memory(bytes), of: job, handedIn: isKept ? bytes : nil)
+    case .file(let path):
+      do throws(Failure) {
+        let bytes = try files.contents(of: path)
+        var result = decode(.memory(bytes), of: job)
+        result.fileByteCount = bytes.count
+        return result
+      } catch {
+        return ended(job, .failed(error))
+      }
     case .original(let key):
-      guard let (original, bytes) = self.original(key) else { return .gone }
-      let end = decode(bytes, of: job, original: original)
+      guard let (original, bytes) = self.original(key) else { return ended(job, .gone) }
+      let result = decode(.memory(bytes), of: job, original: original)
       // It was a picture when it was kept. Who fetches it anew will see what it is.
-      if case .failed(let failure) = end, failure.isOfContent {
+      if case .failed(let failure) = result.end, failure.isOfContent {
         _ = try? store.change { store throws(StoreError) in try store.remove([key]) }
-        return .gone
+        return ended(job, .gone)
       }
-      return end
+      return result
     }
   }
 
+  private func ended(_ job: DecodeJob, _ end: DecodeResult.End) -> DecodeResult {
+    DecodeResult(lease: job.lease, end: end)
+  }
+
   private func decode(
-    _ bytes: [UInt8], of job: DecodeJob, original: StoredThumbnail?, isKept: Bool = false
-  ) -> DecodeResult.End {
-    board.withDecoding(of: job.lease) {
+    _ picture: EncodedPicture, of job: DecodeJob, original: StoredThumbnail? = nil,
+    handedIn: [UInt8]? = nil
+  ) -> DecodeResult {
+    let began = ContinuousClock.now
+    let end: DecodeResult.End = board.withDecoding(of: job.lease) {
       do throws(Failure) {
-        let rendered = try thumbnailer.thumbnail(of: bytes, as: job.variant)
-        return .decoded(rendered, original: original, handedIn: isKept ? bytes : nil)
+        let rendered = try thumbnailer.thumbnail(of: picture, as: job.variant)
+        return .decoded(rendered, original: original, handedIn: handedIn)
       } catch {
         return .failed(error)
       }
     }
+    return DecodeResult(lease: job.lease, end: end, time: .now - began)
   }
 
   private func original(_ key: ContentKey) -> (StoredThumbnail, [UInt8])? {

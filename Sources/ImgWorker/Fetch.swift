@@ -1,4 +1,5 @@
 import ImgDecode
+import ImgFetch
 import ImgStore
 import ImgWire
 
@@ -7,12 +8,14 @@ struct Fetch {
   let lease: LeaseID
   let url: ImageURL
   let name: PictureName
+  let options: FetchOptions
   let variant: Variant
   let keep: Keep
   let retention: Retention
   let isUrgent: Bool
   /// Whether its thumbnail is handed over and not stored.
   let bypassesStore: Bool
+  let cachePolicy: CachePolicy
   /// Set when nobody waits for the result any more.
   let cancellation = Cancellation()
   /// What the result reports as fetched; known once the body is in.
@@ -21,18 +24,26 @@ struct Fetch {
   var sourceByteCount = 0
   /// Bytes of the picture among them.
   var bodyByteCount = 0
+  /// What was done for it so far took this long.
+  var timings = Timings()
+  /// When the store was handed what is to be kept.
+  var putAt: ContinuousClock.Instant?
+  /// What the origin says of the picture's reuse; `nil` as long as it was not asked.
+  var reuse: AnswerReuse?
   /// What its result will be if the store takes what is to be kept; known once it is decoded.
   var outcome: Outcome?
 
   init(_ assignment: Assignment, of batch: Batch) throws(Failure) {
     lease = assignment.lease
     url = try ImageURL(parsing: assignment.url)
-    name = batch.fetch.name(of: url)
+    options = batch.fetch
+    name = options.name(of: url)
     variant = batch.variant
     keep = batch.keep
     retention = batch.retention
     isUrgent = batch.isUrgent
     bypassesStore = batch.bypassesStore
+    cachePolicy = batch.fetch.cachePolicy
   }
 
   init(_ picture: HandedInPicture) throws(Failure) {
@@ -41,11 +52,13 @@ struct Fetch {
       try picture.url.map { (url) throws(Failure) in try ImageURL(parsing: url) }
       ?? ImageURL(handedIn: picture.lease.rawValue)
     name = PictureName(url)
+    options = .standard
     variant = picture.variant
     keep = picture.keep
     retention = picture.retention
     isUrgent = true
     bypassesStore = picture.url == nil
+    cachePolicy = .cacheElseLoad
     holdBody(byteCount: picture.byteCount)
   }
 
@@ -68,6 +81,13 @@ struct Fetch {
 
   // MARK: - What is kept
 
+  /// Whether anything is to be in the store. What its origin does not want stored is stored all the
+  /// same, unless HTTP is to be followed.
+  var isKept: Bool {
+    let isForbidden = cachePolicy == .byProtocol && reuse?.isStorable == false
+    return keep != .none && !bypassesStore && !isForbidden
+  }
+
   /// The thumbnail's record.
   ///
   /// - Parameter original: what it was made from, where that was in the store; else its download
@@ -81,7 +101,7 @@ struct Fetch {
       sourceHeight: rendered.source.height,
       sourceByteCount: original?.sourceByteCount ?? Int64(sourceByteCount),
       retention: original.map { retention(from: $0, at: now) } ?? retention,
-      bytes: rendered.bytes)
+      terms: reuse?.terms ?? original?.terms ?? .none, bytes: rendered.bytes)
   }
 
   /// The body's record.
@@ -90,7 +110,8 @@ struct Fetch {
       key: ContentKey(originalOf: name), url: name.recordText,
       thumbnail: Self.original(of: source, byteCount: body.count), sourceFormat: source.format,
       sourceWidth: source.width, sourceHeight: source.height,
-      sourceByteCount: Int64(sourceByteCount), retention: retention, bytes: body)
+      sourceByteCount: Int64(sourceByteCount), retention: retention, terms: reuse?.terms ?? .none,
+      bytes: body)
   }
 
   /// A body, described as what it is: a picture in its own size.
@@ -102,6 +123,8 @@ struct Fetch {
   /// Durations count from the download, also where that was long ago. Then the thumbnail is kept as
   /// long from now on, but not for longer than its original on that account.
   private func retention(from original: StoredThumbnail, at now: WallTime) -> Retention {
+    // The origin has just said that it still holds, which is as good as a download.
+    guard reuse == nil else { return retention }
     let fromDownload = retention.expiresAt(storedAt: original.storedAt)
     let fromNow = retention.expiresAt(storedAt: now)
     return Retention(

@@ -15,6 +15,7 @@ struct Handover {
   let bytesFetched: Int
   /// Why the store has not got it; `nil` when it was not to have it.
   let refusal: StoreRefusal?
+  let timings: Timings
 
   var message: WorkerMessage {
     .unstored(
@@ -23,7 +24,8 @@ struct Handover {
         made: UnstoredThumbnail(
           thumbnail: thumbnail.thumbnail, sourceFormat: thumbnail.sourceFormat,
           sourceWidth: thumbnail.sourceWidth, sourceHeight: thumbnail.sourceHeight,
-          sourceByteCount: thumbnail.sourceByteCount, failure: refusal?.failure),
+          sourceByteCount: thumbnail.sourceByteCount, failure: refusal?.failure,
+          timings: timings),
         bytesFetched: bytesFetched, isStoreInTrouble: refusal?.isStoreInTrouble ?? false))
   }
 

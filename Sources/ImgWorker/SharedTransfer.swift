@@ -1,3 +1,4 @@
+import ImgFetch
 import ImgWire
 
 /// One transfer of a picture and the leases that it serves. Its body comes in once; each lease gets a
@@ -8,11 +9,16 @@ import ImgWire
 struct SharedTransfer {
   /// A body that came in whole. Its bytes are shared, never copied.
   struct Body {
-    let bytes: [UInt8]
-    /// What it counts against the transfer pool's budget.
-    let heldByteCount: Int
+    let content: BodyContent
+    /// What it counts against the transfer pool's budgets.
+    let charge: BodyCharge
     /// Bytes of bodies that the origin sent for it, those of redirects among them.
     let receivedByteCount: Int
+    let reuse: AnswerReuse
+    /// What its transfer took.
+    var timings = Timings()
+    /// What it fails with for those who respect that its origin does not want it used.
+    var optOut: Failure?
   }
 
   /// What one lease is to be decoded from.

@@ -1,3 +1,4 @@
+import ImgFetch
 import ImgWire
 
 /// The transfers whose bodies this worker receives or holds, and which lease is on which: single
@@ -38,6 +39,12 @@ struct SharedTransfers {
     transfersOfName[name, default: []].append(lease)
   }
 
+  /// Whether the transfer is not over.
+  func has(_ id: LeaseID) -> Bool { transfers[id] != nil }
+
+  /// Whether somebody may ride for the name.
+  func hasTransfer(of name: PictureName) -> Bool { transfersOfName[name] != nil }
+
   /// Puts a lease on the newest transfer of the name.
   mutating func ride(_ lease: LeaseID, name: PictureName) -> Ride {
     guard let id = transfersOfName[name]?.last else { return .gone }
@@ -60,9 +67,12 @@ struct SharedTransfers {
     transfers[id]?.receive(body) ?? []
   }
 
-  /// The transfer has failed.
-  /// - Returns: the leases that fail with it.
-  mutating func fail(_ id: LeaseID) -> [LeaseID] {
+  /// One of the transfer's leases.
+  func lease(of id: LeaseID) -> LeaseID? { transfers[id]?.leases.first }
+
+  /// The transfer is over without a body.
+  /// - Returns: its leases, which are on none any more.
+  mutating func end(_ id: LeaseID) -> [LeaseID] {
     let leases = remove(id)?.leases ?? []
     for lease in leases { transferOfLease[lease] = nil }
     return leases
@@ -80,13 +90,13 @@ struct SharedTransfers {
 
   /// The lease needs its body no more: its decode is over, whatever came of it, and the store has
   /// the original if this lease kept it.
-  /// - Returns: what the body counted against the transfer pool's budget, when this was the last
+  /// - Returns: what the body counted against the transfer pool's budgets, when this was the last
   ///   lease that used it and its memory is free; `nil` while others do.
-  mutating func release(_ lease: LeaseID) -> Int? {
+  mutating func release(_ lease: LeaseID) -> BodyCharge? {
     guard let id = transferOfLease.removeValue(forKey: lease),
       transfers[id]?.leave(lease) == true
     else { return nil }
-    return remove(id)?.body?.heldByteCount
+    return remove(id)?.body?.charge
   }
 
   /// From now on nobody joins the transfer; older ones of its name stay.

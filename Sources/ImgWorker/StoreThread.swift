@@ -1,3 +1,4 @@
+import ImgFetch
 import ImgStore
 import ImgSystem
 import ImgWire
@@ -15,10 +16,12 @@ struct StoreThread {
 
   /// - Parameters:
   ///   - credits: the thumbnails and the look-ups that may wait keep within them.
+  ///   - partials: gets back what is left of a body when it is in the store, or cannot be.
   ///   - answers: gets the answers of look-ups whose extensions are in the store.
+  ///   - robots: gets the origins whose robots.txt is in the store, or cannot be.
   init(
     store: SharedStore, credits: Credits, results: Mailbox<StoreResult>,
-    answers: Mailbox<LookupResults>
+    partials: Mailbox<PartialPut>, answers: Mailbox<LookupResults>, robots: Mailbox<String>
   ) throws(SystemError) {
     thread = try ServiceThread(
       name: "store", capacity: credits.leases + credits.lookups + Self.lazyCapacity
@@ -26,6 +29,8 @@ struct StoreThread {
       var sweep = ExpirySweep()
       while let writes = queue.take(upTo: Self.groupMaximum, until: sweep.nextBatch) {
         for case .sweep(let moment) in writes { sweep.begin(at: moment) }
+        Self.keepRobots(writes, in: store, robots: robots)
+        Self.carryOutPartials(writes, in: store, results: partials)
         Self.carryOut(writes, in: store, results: results, answers: answers)
         // Also while there is always something to write.
         sweep.removeBatchIfDue(from: store, at: .now)
@@ -35,6 +40,24 @@ struct StoreThread {
 
   func put(_ put: StorePut) {
     let isQueued = thread.queue.push(.put(put))
+    precondition(isQueued, "the store's queue holds all leases that the credits allow")
+  }
+
+  /// Keeps what is left of a body, whose leases are told then.
+  func put(_ put: PartialPut) {
+    let isQueued = thread.queue.push(.putPartial(put))
+    precondition(isQueued, "the store's queue holds all leases that the credits allow")
+  }
+
+  /// Deletes lazily: what is not deleted now costs the next transfer a request in vain.
+  func removePartial(of name: PictureName) {
+    pushLazily(.removePartial(name))
+  }
+
+  /// Renews what a lease has found to be still as it is stored, lazily where none waits.
+  func renew(_ renewal: StoreRenewal) {
+    guard renewal.lease != nil else { return pushLazily(.renew(renewal)) }
+    let isQueued = thread.queue.push(.renew(renewal))
     precondition(isQueued, "the store's queue holds all leases that the credits allow")
   }
 
@@ -57,6 +80,22 @@ struct StoreThread {
   private func pushLazily(_ write: StoreWrite) {
     guard thread.queue.count < Self.lazyCapacity else { return }
     _ = thread.queue.push(write)
+  }
+
+  /// Keeps what an origin's robots.txt says, for a lease that waits for it.
+  func keep(_ robots: RobotsRecord, of origin: String) {
+    let isQueued = thread.queue.push(.keepRobots(robots, origin: origin))
+    precondition(isQueued, "a lease that waits for a robots.txt has nothing to store")
+  }
+
+  private static func keepRobots(
+    _ writes: [StoreWrite], in store: SharedStore, robots: Mailbox<String>
+  ) {
+    for case .keepRobots(let record, let origin) in writes {
+      // Without a store this worker remembers it, and each of the others asks for itself.
+      try? store.change { store throws(StoreError) in try store.keep(record, of: origin) }
+      robots.post(origin)
+    }
   }
 
   /// Removes what has expired at `moment`, little by little, see ``ExpirySweep``.
@@ -82,11 +121,12 @@ struct StoreThread {
     for write in writes {
       switch write {
       case .put(let put): puts.append(put)
+      case .renew(let renewal): renew(renewal, at: now, in: store, results: results)
       case .removeStale(let key): staleKeys.append(key)
       case .extend(let wanted, let answer):
         accesses += wanted
         if let answer { awaitedAnswers.append(answer) }
-      case .sweep:
+      case .sweep, .keepRobots, .putPartial, .removePartial:
         break
       }
     }
@@ -105,12 +145,47 @@ struct StoreThread {
     }
   }
 
+  private static func carryOutPartials(
+    _ writes: [StoreWrite], in store: SharedStore, results: Mailbox<PartialPut>
+  ) {
+    let now = WallTime(rawValue: WallClock.milliseconds())
+    for write in writes {
+      switch write {
+      case .putPartial(let put):
+        // Where it cannot be stored, or read from its file, the picture is fetched from its beginning.
+        if let bytes = try? put.beginning.content.bytes() {
+          try? store.change { store throws(StoreError) in
+            try store.putPartial(
+              StoredPartial(put.beginning.mark, of: put.name), bytes: bytes, at: now)
+          }
+        }
+        results.post(put)
+      case .removePartial(let name):
+        _ = try? store.change { store throws(StoreError) in try store.removePartials(of: [name]) }
+      case .put, .renew, .removeStale, .extend, .sweep, .keepRobots: break
+      }
+    }
+  }
+
   private static func extend(_ accesses: [ThumbnailAccess], in store: SharedStore) {
     for start in stride(from: 0, to: accesses.count, by: groupMaximum) {
       let group = Array(accesses[start...].prefix(groupMaximum))
       // A store that cannot be written has the thumbnails all the same, for as long as before.
       try? store.change { store throws(StoreError) in try store.extend(group) }
     }
+  }
+
+  private static func renew(
+    _ renewal: StoreRenewal, at now: WallTime, in store: SharedStore,
+    results: Mailbox<StoreResult>
+  ) {
+    // A store that cannot be written has the records all the same, as stale as before.
+    let isThere =
+      try? store.change { store throws(StoreError) in
+        try store.renew(renewal.renewals, at: now)
+      }
+    guard let lease = renewal.lease else { return }
+    results.post(StoreResult(lease: lease, ending: isThere == false ? .gone : .stored))
   }
 
   private static func put(

@@ -9,7 +9,7 @@ extension Worker {
   func fetch(_ batch: Batch) {
     for fetch in admit(batch) {
       transfers.begin(fetch.lease, name: fetch.name)
-      pool.start(fetch.lease.rawValue, url: fetch.url)
+      consultRobots(for: fetch, then: .fetch)
     }
   }
 
@@ -17,20 +17,31 @@ extension Worker {
   /// the URL itself.
   func ride(_ batch: Batch) {
     for fetch in admit(batch) {
-      switch transfers.ride(fetch.lease, name: fetch.name) {
-      case .receiving: break
-      case .holding(let share): decode(share)
-      case .gone where fetch.url.isLocal: decodeData(of: fetch)
-      case .gone where hasOriginal(of: fetch.name):
-        decode(.original(ContentKey(originalOf: fetch.name)), for: fetch)
-      case .gone: lose(fetch.lease)
+      // What is at hand needs nobody's leave.
+      guard transfers.hasTransfer(of: fetch.name) else {
+        board(fetch)
+        continue
       }
+      consultRobots(for: fetch, then: .ride)
     }
   }
 
-  /// Decodes the picture that the URL holds.
-  private func decodeData(of fetch: Fetch) {
+  /// Goes on with what may be ridden on, or is at hand.
+  func board(_ fetch: Fetch) {
+    switch transfers.ride(fetch.lease, name: fetch.name) {
+    case .receiving: break
+    case .holding(let share): decode(share)
+    case .gone where fetch.url.isLocal: decodeLocal(fetch)
+    case .gone where hasOriginal(for: fetch):
+      decode(.original(ContentKey(originalOf: fetch.name)), for: fetch)
+    case .gone: lose(fetch.lease)
+    }
+  }
+
+  /// Decodes the file that the URL names, or the picture that it holds.
+  private func decodeLocal(_ fetch: Fetch) {
     do throws(Failure) {
+      if let path = try FileURL.path(of: fetch.url.text) { return decode(.file(path), for: fetch) }
       guard let bytes = try DataURL.contents(of: fetch.url) else { return lose(fetch.lease) }
       guard bytes.count <= bodyMaximumByteCount else {
         throw Failure(
@@ -38,7 +49,7 @@ extension Worker {
           detail: "the data: URL holds \(bytes.count) bytes; \(bodyMaximumByteCount) are the most")
       }
       fetches[fetch.lease]?.holdBody(byteCount: bytes.count)
-      decode(.body(bytes), for: fetch)
+      decode(.body(.memory(bytes)), for: fetch)
     } catch {
       end(fetch.lease, with: .failed(error))
     }
@@ -79,36 +90,65 @@ extension Worker {
 
   /// The transfer has ended.
   func settle(_ transfer: FinishedTransfer) {
+    guard !settleRobots(transfer) else { return }
     let id = LeaseID(rawValue: transfer.id)
+    if let notModified = transfer.notModified { return settle(notModified, of: id) }
     switch transfer.result {
     case .success(let fetched):
       let shares = transfers.receive(
         SharedTransfer.Body(
-          bytes: fetched.bytes, heldByteCount: fetched.heldByteCount,
-          receivedByteCount: transfer.bytesReceived),
+          content: fetched.content, charge: fetched.charge,
+          receivedByteCount: transfer.bytesReceived, reuse: fetched.reuse,
+          timings: transfer.timings, optOut: fetched.optOut),
         by: id)
       transferred += shares.map(\.lease)
+      if case .useless = transfer.remains, let fetch = shares.first.flatMap({ fetches[$0.lease] }) {
+        storeThread.removePartial(of: fetch.name)
+      }
       shares.forEach(decode)
+    case .failure(let failure) where failure.code == .optedOut:
+      fail(id, with: failure) { $0.respectsOptOut }
     case .failure(let failure):
       // Seconds that would overflow as milliseconds are a wish for ever.
       let retryAfter = transfer.retryAfterSeconds.map { min($0, Int64(Int32.max)) * 1_000 }
-      for lease in transfers.fail(id) {
-        end(
-          lease, with: .failed(failure), retryAfterMilliseconds: retryAfter,
-          wasRedirected: transfer.wasRedirected)
+      let leases = transfers.end(id)
+      for lease in leases { fetches[lease]?.timings = transfer.timings }
+      let broken = BrokenTransfer(
+        leases: leases, failure: failure, retryAfterMilliseconds: retryAfter,
+        wasRedirected: transfer.wasRedirected)
+      settle(broken, id, leaving: transfer.remains)
+    }
+  }
+
+  /// Ends a transfer for the sake of those who respect what its origin says. Others rode on it, and
+  /// get one of their own.
+  func fail(
+    _ id: LeaseID, with failure: Failure, concerning isConcerned: (FetchOptions) -> Bool
+  ) {
+    for lease in transfers.end(id) {
+      guard let fetch = fetches[lease], isConcerned(fetch.options) else {
+        lose(lease)
+        continue
       }
+      end(lease, with: .failed(failure))
     }
   }
 
   private func decode(_ share: SharedTransfer.Share) {
     guard let fetch = fetches[share.lease] else { return }
+    if let refusal = share.body.optOut, fetch.options.respectsOptOut {
+      end(share.lease, with: .failed(refusal))
+      return releaseBody(of: share.lease)
+    }
     fetches[share.lease]?.bytesFetched = share.bytesFetched
     fetches[share.lease]?.sourceByteCount = share.body.receivedByteCount
-    fetches[share.lease]?.bodyByteCount = share.body.bytes.count
-    decode(.body(share.body.bytes), for: fetch)
+    fetches[share.lease]?.bodyByteCount = share.body.content.byteCount
+    fetches[share.lease]?.timings = share.body.timings
+    fetches[share.lease]?.reuse = share.body.reuse
+    decode(.body(share.body.content), for: fetch)
   }
 
-  private func decode(_ source: DecodeSource, for fetch: Fetch) {
+  func decode(_ source: DecodeSource, for fetch: Fetch) {
     decodeThread.submit(
       DecodeJob(
         lease: fetch.lease, source: source, variant: fetch.variant, isUrgent: fetch.isUrgent,

@@ -10,6 +10,8 @@ extension Worker {
   /// The picture is decoded.
   func settle(_ decode: DecodeResult) {
     var isBodyInUse = false
+    decode.fileByteCount.map { fetches[decode.lease]?.holdBody(byteCount: $0) }
+    fetches[decode.lease]?.timings.decode = decode.time?.roundedMilliseconds
     switch decode.end {
     case .decoded(let rendered, let original, let handedIn):
       isBodyInUse = keep(
@@ -33,11 +35,18 @@ extension Worker {
       return false
     }
     let thumbnail = fetch.thumbnail(rendered, original: original, at: wallTime)
-    guard fetch.keep != .none, !fetch.bypassesStore else {
+    guard fetch.isKept else {
       handOver(thumbnail, of: fetch, refused: nil)
       return false
     }
-    let body = handedIn ?? keptBody(of: fetch)
+    let body: [UInt8]?
+    do throws(SystemError) {
+      body = if let handedIn { handedIn } else { try keptBody(of: fetch) }
+    } catch {
+      let detail = "the body cannot be read: \(error)"
+      end(lease, with: .failed(Failure(stage: .store, code: .internal, detail: detail)))
+      return false
+    }
     var kept = fetch.keep.includesThumbnail ? [thumbnail] : []
     if let body { kept.append(fetch.original(body, of: rendered.source)) }
     let outcome = fetch.outcome(of: rendered, original: original)
@@ -45,15 +54,16 @@ extension Worker {
       end(lease, with: outcome)
     } else {
       fetches[lease]?.outcome = outcome
+      fetches[lease]?.putAt = .now
       storeThread.put(StorePut(lease: lease, kept: kept, thumbnail: thumbnail))
     }
     return body != nil
   }
 
   /// The body that the lease is to keep; `nil` when it keeps none, or the store has it.
-  private func keptBody(of fetch: Fetch) -> [UInt8]? {
+  private func keptBody(of fetch: Fetch) throws(SystemError) -> [UInt8]? {
     guard fetch.keep.includesOriginal else { return nil }
-    if let body = transfers.unkeptBody(of: fetch.lease) { return body.bytes }
+    if let body = transfers.unkeptBody(of: fetch.lease) { return try body.content.bytes() }
     // It is kept for as long as either wants.
     storeThread.extend([
       ThumbnailAccess(
@@ -62,17 +72,20 @@ extension Worker {
     return nil
   }
 
-  private func releaseBody(of lease: LeaseID) {
-    if let byteCount = transfers.release(lease) { pool.releaseBody(byteCount: byteCount) }
+  func releaseBody(of lease: LeaseID) {
+    if let charge = transfers.release(lease) { pool.releaseBody(charge) }
   }
 
   /// What is to be kept is in the store, or cannot be.
   func settle(_ write: StoreResult) {
     defer { releaseBody(of: write.lease) }
+    let time = fetches[write.lease]?.putAt.map { .now - $0 }
+    fetches[write.lease]?.timings.store = time?.roundedMilliseconds
     guard let fetch = fetches[write.lease] else { return }
     switch write.ending {
     case .refused(let thumbnail, let refusal):
       handOver(thumbnail, of: fetch, refused: refusal)
+    case .gone: lose(write.lease)
     case .stored:
       if fetch.keep.includesOriginal { transfers.noteKept(by: write.lease) }
       fetch.outcome.map { end(write.lease, with: $0) }
@@ -85,7 +98,7 @@ extension Worker {
     handovers.append(
       Handover(
         lease: fetch.lease, thumbnail: thumbnail, bytesFetched: fetch.bytesFetched,
-        refusal: refusal))
+        refusal: refusal, timings: fetch.timings))
   }
 
   /// Sends what is not in the store, as far as the coordinator keeps up with the files.

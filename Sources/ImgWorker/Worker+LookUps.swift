@@ -4,7 +4,9 @@ import ImgWire
 
 /// Looking up what the store has.
 extension Worker {
-  /// Looks a batch up. A line that is no URL is a miss, whose fetch says why.
+  /// Looks a batch up. A line that is no URL is a miss, whose fetch says why. So is a file: what the
+  /// store has of it is for whoever asks the store, but the file may have changed since, and reading
+  /// it again troubles no origin.
   ///
   /// - Returns: `nil` when something found is to be kept for longer: then the store thread answers,
   ///   so that whoever is answered finds it kept as asked for.
@@ -14,7 +16,7 @@ extension Worker {
     var misses: [LeaseID] = []
     var accesses: [ThumbnailAccess] = []
     for item in batch.items {
-      if let url = try? ImageURL(parsing: item.url) {
+      if let url = try? ImageURL(parsing: item.url), !url.isFile {
         wanted.append((item.lease, batch.fetch.name(of: url)))
       } else {
         misses.append(item.lease)
@@ -22,22 +24,20 @@ extension Worker {
     }
     let thumbnails = storedThumbnails(of: wanted.map(\.name), batch, at: now)
     let originals = storedOriginals(of: wanted.map(\.name), found: thumbnails, batch, at: now)
-    var hits: [LookupResults.Hit] = []
-    var decodable: [LeaseID] = []
+    var findings = Findings()
     for (index, (lease, _)) in wanted.enumerated() {
-      switch Self.finding(batch.keep, thumbnail: thumbnails[index], original: originals[index]) {
-      case .hit(let thumbnail):
-        hits.append(LookupResults.Hit(lease: lease, thumbnail: thumbnail))
-        let kept = [thumbnails[index], batch.keep.includesOriginal ? originals[index] : nil]
-        for stored in kept.compactMap(\.self)
-        where stored.extended(by: batch.retention, at: now) != nil {
-          accesses.append(ThumbnailAccess(key: stored.key, retention: batch.retention, at: now))
-        }
-      case .original: decodable.append(lease)
-      case .miss: misses.append(lease)
+      let answer = Self.answer(
+        to: batch, thumbnail: thumbnails[index], original: originals[index], at: now)
+      findings.add(lease, answer, of: batch, at: now)
+      guard answer?.thumbnail != nil else { continue }
+      for stored in answer?.records ?? []
+      where stored.extended(by: batch.retention, at: now) != nil {
+        accesses.append(ThumbnailAccess(key: stored.key, retention: batch.retention, at: now))
       }
     }
-    let results = LookupResults(hits: hits, originals: decodable, misses: misses)
+    let results = LookupResults(
+      hits: findings.hits, stale: findings.stale, originals: findings.originals,
+      misses: misses + findings.misses)
     return answer(results, extending: accesses, for: batch)
   }
 
@@ -55,31 +55,26 @@ extension Worker {
     return results
   }
 
-  private enum Finding {
-    case hit(Thumbnail)
-    /// The thumbnail can be made from the original.
-    case original
-    case miss
-  }
-
-  /// It is a hit when the store has all that is to be kept.
-  private static func finding(
-    _ keep: Keep, thumbnail: StoredThumbnail?, original: StoredThumbnail?
-  ) -> Finding {
-    switch (keep, thumbnail, original) {
-    case (.original, _, let original?): .hit(original.thumbnail)
-    case (.all, let thumbnail?, _?), (.thumbnail, let thumbnail?, _), (.none, let thumbnail?, _):
-      .hit(thumbnail.thumbnail)
-    case (.all, nil, _?), (.thumbnail, nil, _?), (.none, nil, _?): .original
-    case (_, _, nil): .miss
+  /// What the store has that the batch's policy lets it give out; `nil` for a miss.
+  private static func answer(
+    to batch: Batch, thumbnail: StoredThumbnail?, original: StoredThumbnail?, at now: WallTime
+  ) -> StoredAnswer? {
+    // Where the thumbnail is stale, the original may be fresh: it may have been fetched since.
+    let answers = [thumbnail, nil].compactMap {
+      StoredAnswer(batch.keep, thumbnail: $0, original: original)
     }
+    let policy = batch.fetch.cachePolicy
+    return answers.first { $0.isAccepted(by: policy, at: now) }
+      ?? answers.first { policy == .byProtocol && $0.isServedWhileRevalidating(at: now) }
   }
 
   /// The thumbnails in the variant, from one snapshot; `nil` where there is none.
   private func storedThumbnails(
     of names: [PictureName], _ batch: Batch, at now: WallTime
   ) -> [StoredThumbnail?] {
-    guard batch.keep != .original else { return names.map { _ in nil } }
+    guard batch.keep != .original, batch.fetch.cachePolicy != .reload else {
+      return names.map { _ in nil }
+    }
     let keys = names.map { ContentKey($0, variant: batch.variant) }
     // A store that cannot be read is a store without the records: the URLs are fetched.
     let found = (try? store.current().lookup(keys, at: now)) ?? keys.map { _ in .miss }
@@ -98,20 +93,44 @@ extension Worker {
   private func storedOriginals(
     of names: [PictureName], found thumbnails: [StoredThumbnail?], _ batch: Batch, at now: WallTime
   ) -> [StoredThumbnail?] {
-    let asked = names.indices.filter { batch.keep.includesOriginal || thumbnails[$0] == nil }
+    let policy = batch.fetch.cachePolicy
+    let asked = names.indices.filter { index in
+      batch.keep.includesOriginal
+        || !(thumbnails[index].map { policy.accepts($0.terms, at: now) } ?? false)
+    }
     var originals: [StoredThumbnail?] = names.map { _ in nil }
-    guard !asked.isEmpty else { return originals }
+    guard !asked.isEmpty, policy != .reload else { return originals }
     let keys = asked.map { ContentKey(originalOf: names[$0]) }
     let found = (try? store.current().facts(of: keys, at: now)) ?? []
     for (index, original) in zip(asked, found) { originals[index] = original }
     return originals
   }
 
-  /// Whether a thumbnail of the picture can be made from the store.
-  func hasOriginal(of name: PictureName) -> Bool {
-    let found = try? store.current().facts(of: [ContentKey(originalOf: name)], at: wallTime)
-    return found?.contains { $0 != nil } ?? false
+  /// Whether the lease's thumbnail can be made from the store.
+  func hasOriginal(for fetch: Fetch) -> Bool {
+    let now = wallTime
+    let found = try? store.current().facts(of: [ContentKey(originalOf: fetch.name)], at: now)
+    return found?.contains { original in
+      original.map { fetch.cachePolicy.accepts($0.terms, at: now) } ?? false
+    } ?? false
   }
 
   var wallTime: WallTime { WallTime(rawValue: WallClock.milliseconds()) }
+}
+
+/// What a look-up has found, lease by lease.
+private struct Findings {
+  private(set) var hits: [LookupResults.Hit] = []
+  private(set) var stale: [LeaseID] = []
+  private(set) var originals: [LeaseID] = []
+  private(set) var misses: [LeaseID] = []
+
+  mutating func add(
+    _ lease: LeaseID, _ answer: StoredAnswer?, of batch: Batch, at now: WallTime
+  ) {
+    guard let answer else { return misses.append(lease) }
+    guard let thumbnail = answer.thumbnail else { return originals.append(lease) }
+    hits.append(LookupResults.Hit(lease: lease, thumbnail: thumbnail))
+    if !answer.isAccepted(by: batch.fetch.cachePolicy, at: now) { stale.append(lease) }
+  }
 }

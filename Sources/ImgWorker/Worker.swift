@@ -9,7 +9,8 @@ import ImgWire
 /// beside one thread that decodes and one that writes.
 ///
 /// A URL's way through it: `look up` answers at once; `fetch` starts a transfer, `ride` joins one or
-/// takes the original from the store or the picture from the URL itself, `decode` brings it along;
+/// takes the original from the store, the picture from the URL itself or the file that it names,
+/// `decode` brings it along;
 /// the body goes to the decoder once for each of these leases,
 /// what is to be kept to the store, whose commit makes the result.
 final class Worker {
@@ -18,6 +19,8 @@ final class Worker {
     static let decoded: UInt64 = 1
     static let stored: UInt64 = 2
     static let answered: UInt64 = 3
+    static let robots: UInt64 = 4
+    static let storedPartials: UInt64 = 5
     /// Above it, the transfer pool's own.
     static let transfers: UInt64 = 1 << 32
   }
@@ -29,14 +32,20 @@ final class Worker {
   let pool: TransferPool
   private let decoded: Mailbox<DecodeResult>
   private let stored: Mailbox<StoreResult>
+  private let storedPartials: Mailbox<PartialPut>
   /// Look-ups that waited for the store.
   private let answered: Mailbox<LookupResults>
+  /// Origins whose robots.txt the store has by now.
+  private let keptRobots: Mailbox<String>
   let decodeThread: DecodeThread
   let bodyMaximumByteCount: Int
   let storeThread: StoreThread
 
   var fetches: [LeaseID: Fetch] = [:]
   var transfers = SharedTransfers()
+  var robots = RobotsBook()
+  /// Those whose leases are told when what is left is in the store, by the lease that began them.
+  var brokenTransfers: [LeaseID: BrokenTransfer] = [:]
   private var isDraining = false
   private var storeCheckTime = ContinuousClock.now
   /// What this round of the loop has to tell, sent as one message each at its end.
@@ -88,20 +97,29 @@ final class Worker {
       runtime: curl, limits: limits,
       // The other half is for the decoder and all else.
       bodyBudgetByteCount: Int(limits.workerMemoryByteCount / 2),
-      addressPolicy: AddressPolicy(allowed: welcome.allowedNetworks), poller: poller,
-      tokenBase: Token.transfers, userAgent: "imgctl/\(Build.version)", screen: Self.screen)
+      addressPolicy: AddressPolicy(allowed: welcome.allowedNetworks),
+      spoolDirectories: [welcome.storeDirectory, "/tmp"], poller: poller,
+      tokenBase: Token.transfers, userAgent: limits.userAgent, screen: Self.screen,
+      authorityFile: welcome.authorityFile)
     decoded = try Mailbox()
     stored = try Mailbox()
     decodeThread = try DecodeThread(
-      vips: vips, limits: limits, store: store, board: board, capacity: Self.credits.leases,
-      results: decoded)
+      vips: vips, limits: limits, store: store,
+      files: LocalFiles(
+        directories: welcome.allowedDirectories, maximumByteCount: bodyMaximumByteCount),
+      board: board, capacity: Self.credits.leases, results: decoded)
     answered = try Mailbox()
+    keptRobots = try Mailbox()
+    storedPartials = try Mailbox()
     storeThread = try StoreThread(
-      store: store, credits: Self.credits, results: stored, answers: answered)
+      store: store, credits: Self.credits, results: stored, partials: storedPartials,
+      answers: answered, robots: keptRobots)
     try poller.register(channel.descriptor, .read, token: Token.channel)
     try poller.register(decoded.descriptor, .read, token: Token.decoded)
     try poller.register(stored.descriptor, .read, token: Token.stored)
     try poller.register(answered.descriptor, .read, token: Token.answered)
+    try poller.register(keptRobots.descriptor, .read, token: Token.robots)
+    try poller.register(storedPartials.descriptor, .read, token: Token.storedPartials)
     try channel.send(.ready(Self.credits))
   }
 
@@ -117,7 +135,9 @@ final class Worker {
         case Token.channel: guard try channelIsReady(readiness) else { return }
         case Token.decoded: decoded.takeAll().forEach(settle)
         case Token.stored: stored.takeAll().forEach(settle)
+        case Token.storedPartials: storedPartials.takeAll().forEach(settle)
         case Token.answered: for results in answered.takeAll() { try answer(results) }
+        case Token.robots: keptRobots.takeAll().forEach(settleRobots(of:))
         default: pool.handle(readiness)
         }
       }
@@ -201,12 +221,15 @@ final class Worker {
 
   func end(
     _ lease: LeaseID, with outcome: Outcome, retryAfterMilliseconds: Int64? = nil,
-    wasRedirected: Bool = false
+    wasRedirected: Bool = false, failureBehind: Failure? = nil
   ) {
-    fetches[lease] = nil
+    let timings = fetches.removeValue(forKey: lease)?.timings
+    // What took its time with a picture from the cache was another request's.
+    let isTimed = if case .done(_, fromCache: true, _) = outcome { false } else { true }
     finished.append(
       FetchResults.Result(
         lease: lease, outcome: outcome, retryAfterMilliseconds: retryAfterMilliseconds,
-        wasRedirected: wasRedirected))
+        wasRedirected: wasRedirected,
+        timings: isTimed && timings != Timings() ? timings : nil, failureBehind: failureBehind))
   }
 }

@@ -1,4 +1,5 @@
 import ImgDecode
+import ImgFetch
 import ImgStore
 import ImgSystem
 import ImgTransport
@@ -14,7 +15,8 @@ import Testing
       directory: directory.path, access: .readWrite(budgetByteCount: 10 << 20))
     let results = try Mailbox<DecodeResult>()
     let thread = try DecodeThread(
-      vips: VipsRuntime.start(), limits: Limits(), store: store, board: WorkerBoard(), capacity: 2,
+      vips: VipsRuntime.start(), limits: Limits(), store: store,
+      files: LocalFiles(directories: [], maximumByteCount: 0), board: WorkerBoard(), capacity: 2,
       results: results)
     let cancelled = Cancellation()
     cancelled.set()
@@ -35,7 +37,7 @@ import Testing
 
   private func noPicture(_ lease: LeaseID, _ cancellation: Cancellation) -> DecodeJob {
     DecodeJob(
-      lease: lease, source: .body([0]), variant: .standard, isUrgent: false,
+      lease: lease, source: .body(.memory([0])), variant: .standard, isUrgent: false,
       cancellation: cancellation)
   }
 }

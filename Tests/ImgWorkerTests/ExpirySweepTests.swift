@@ -119,7 +119,7 @@ struct ExpirySweepTests {
     try put(0..<10, expiringAt: now)
     let thread = try StoreThread(
       store: store, credits: Credits(lookups: 1, leases: 8, backlog: 1), results: Mailbox(),
-      answers: Mailbox())
+      partials: Mailbox(), answers: Mailbox(), robots: Mailbox())
     let other = ContentKey(originalOf: PictureName(text: "https://example.org/other.jpg"))
     thread.sweep(at: now)
     for _ in 0..<1_000 { thread.removeStale(other) }
@@ -135,7 +135,8 @@ struct ExpirySweepTests {
     let results = try Mailbox<StoreResult>()
     let credits = Credits(lookups: 1, leases: 8, backlog: 1)
     let thread = try StoreThread(
-      store: store, credits: credits, results: results, answers: Mailbox())
+      store: store, credits: credits, results: results, partials: Mailbox(), answers: Mailbox(),
+      robots: Mailbox())
     thread.sweep(at: now)
     let deadline = ContinuousClock.now + .seconds(60)
     while try entryCount() > 0, ContinuousClock.now < deadline {

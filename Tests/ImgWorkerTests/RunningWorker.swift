@@ -20,7 +20,7 @@ final class RunningWorker {
 
   /// - Parameter limits: of which the limit of its memory is not set for this process.
   /// - Throws: also when the worker does not begin.
-  init(limits given: Limits = Limits()) throws {
+  init(limits given: Limits = Limits(), allowedDirectories: [String] = []) throws {
     var limits = given
     // A test may be kept waiting for long while the origin holds its picture back.
     limits.transferTimeoutMilliseconds = 600_000
@@ -32,7 +32,8 @@ final class RunningWorker {
     let loopback = NetworkRange(bytes: [127, 0, 0, 0], prefixLength: 8)
     let welcome = Welcome(
       hello: Hello(processID: ThisProcess.processID), limits: limits,
-      storeDirectory: directory.path, allowedNetworks: [loopback].compactMap { $0 })
+      storeDirectory: directory.path, allowedNetworks: [loopback].compactMap { $0 },
+      allowedDirectories: allowedDirectories)
     let curl = try Self.curl.get()
     let vips = try VipsRuntime.start()
     let board = try WorkerBoard()

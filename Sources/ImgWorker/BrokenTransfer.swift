@@ -1,0 +1,20 @@
+import ImgFetch
+import ImgWire
+
+/// A transfer that has failed, with the leases that are to be told so.
+struct BrokenTransfer {
+  let leases: [LeaseID]
+  let failure: Failure
+  let retryAfterMilliseconds: Int64?
+  let wasRedirected: Bool
+}
+
+/// The beginning of a body on its way into the store, for the next transfer of the picture.
+struct PartialPut: Sendable {
+  /// By the lease that began it.
+  let transfer: LeaseID
+  let name: PictureName
+  let beginning: BodyBeginning
+  /// What is given back when it is there.
+  let charge: BodyCharge
+}

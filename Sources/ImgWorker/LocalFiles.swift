@@ -1,0 +1,42 @@
+import Glibc
+import ImgSystem
+import ImgWire
+
+/// The files that `file:` URLs may name: those below the directories that the coordinator was started
+/// with.
+struct LocalFiles: Sendable {
+  /// Absolute paths without a slash at the end.
+  let directories: [String]
+  let maximumByteCount: Int
+
+  /// The bytes of a file.
+  ///
+  /// - Parameter path: absolute.
+  /// - Throws: a ``Failure`` of stage `fetch` with code `blocked_path`, `unreadable_file` or
+  ///   `too_large`.
+  func contents(of path: String) throws(Failure) -> [UInt8] {
+    // Of nested ones the outermost, below which all links of the inner ones lead.
+    let roots = directories.filter { path.hasPrefix($0 == "/" ? $0 : "\($0)/") }
+    guard let root = roots.min(by: { $0.utf8.count < $1.utf8.count }) else {
+      throw Self.failure(
+        .blockedPath,
+        "\(path) is not below an allowed directory; imgctl stop, then imgctl start "
+          + "--allow-directory DIR allows one")
+    }
+    do throws(SystemError) {
+      let rest = path.dropFirst(root.count).drop { $0 == "/" }
+      return try OpenDirectory(root).contents(ofFile: String(rest), upTo: maximumByteCount)
+    } catch {
+      switch error.code {
+      case EXDEV: throw Self.failure(.blockedPath, "\(path) is a link that leads out of \(root)")
+      case EFBIG:
+        throw Self.failure(.tooLarge, "\(path) is longer than \(maximumByteCount) bytes")
+      default: throw Self.failure(.unreadableFile, error.description)
+      }
+    }
+  }
+
+  private static func failure(_ code: Failure.Code, _ detail: String) -> Failure {
+    Failure(stage: .fetch, code: code, detail: detail)
+  }
+}

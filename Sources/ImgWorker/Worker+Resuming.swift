@@ -1,0 +1,77 @@
+import ImgFetch
+import ImgStore
+import ImgWire
+
+/// Going on with bodies whose transfers broke off, in whichever worker.
+extension Worker {
+  /// What an earlier transfer of the picture left.
+  func beginning(of fetch: Fetch) -> BodyBeginning? {
+    guard fetch.mayLeavePartial else { return nil }
+    // A store that cannot be read has none.
+    let found = try? store.current().withPartial(of: fetch.name, at: wallTime) { partial, bytes in
+      BodyBeginning(content: pool.content(copying: bytes), mark: BodyMark(partial))
+    }
+    return found ?? nil
+  }
+
+  /// The transfer has failed. What is left of the body is in the store before the leases are told,
+  /// so that the next attempt finds it.
+  func settle(_ broken: BrokenTransfer, _ transfer: LeaseID, leaving remains: BodyRemains) {
+    let fetches = broken.leases.compactMap { self.fetches[$0] }
+    switch remains {
+    case .nothing: report(broken)
+    case .useless:
+      if let name = fetches.first?.name { storeThread.removePartial(of: name) }
+      report(broken)
+    case .beginning(let beginning, let charge):
+      guard let fetch = fetches.first(where: \.mayLeavePartial) else {
+        pool.releaseBody(charge)
+        return report(broken)
+      }
+      brokenTransfers[transfer] = broken
+      storeThread.put(
+        PartialPut(transfer: transfer, name: fetch.name, beginning: beginning, charge: charge))
+    }
+  }
+
+  /// What was left of a body is in the store, or cannot be.
+  func settle(_ put: PartialPut) {
+    pool.releaseBody(put.charge)
+    if let broken = brokenTransfers.removeValue(forKey: put.transfer) { report(broken) }
+  }
+
+  private func report(_ broken: BrokenTransfer) {
+    for lease in broken.leases {
+      let isCancelled = fetches[lease]?.cancellation.isSet ?? false
+      let stale = isCancelled ? nil : staleThumbnail(for: lease, after: broken.failure)
+      let served = stale.map { Outcome.done($0, fromCache: true, bytesFetched: 0) }
+      end(
+        lease, with: isCancelled ? .cancelled : served ?? .failed(broken.failure),
+        retryAfterMilliseconds: broken.retryAfterMilliseconds,
+        wasRedirected: broken.wasRedirected, failureBehind: stale.map { _ in broken.failure })
+    }
+  }
+}
+
+extension Fetch {
+  /// Whether what is left of its body may be stored.
+  fileprivate var mayLeavePartial: Bool { keep != .none && !bypassesStore }
+}
+
+extension BodyMark {
+  fileprivate init(_ partial: StoredPartial) {
+    self.init(
+      validator: partial.validator,
+      completeByteCount: partial.completeByteCount.map { Int($0) },
+      receivedByteCount: Int(partial.receivedByteCount))
+  }
+}
+
+extension StoredPartial {
+  init(_ mark: BodyMark, of name: PictureName) {
+    self.init(
+      url: name.recordText, validator: mark.validator,
+      completeByteCount: mark.completeByteCount.map { Int64($0) },
+      receivedByteCount: Int64(mark.receivedByteCount))
+  }
+}

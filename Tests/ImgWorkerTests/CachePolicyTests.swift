@@ -1,0 +1,258 @@
+import ImgStore
+import ImgSystem
+import ImgWire
+import TestOrigin
+import TestPictures
+import Testing
+
+@testable import ImgWorker
+
+/// What of the store answers by which policy, and when the origin is asked.
+@Suite(.timeLimit(.minutes(5))) struct CachePolicyTests {
+  private let origin: TestOrigin
+  private let pictures: [[UInt8]]
+  private let worker: RunningWorker
+  private let url: ImageURL
+
+  init() throws {
+    origin = try TestOrigin()
+    let maker = try PictureMaker.start()
+    pictures = try [maker.card(index: 1), maker.card(index: 2, width: 200, height: 100)]
+    worker = try RunningWorker()
+    url = try ImageURL(parsing: origin.baseURL + "/a")
+  }
+
+  private func serve(
+    _ cacheControl: String, entityTag: String? = "\"1\"", picture: Int = 0,
+    delivery: Delivery = .whole
+  ) {
+    origin.serve("/a", .resource(resource(cacheControl, entityTag, picture, delivery)))
+  }
+
+  private func resource(
+    _ cacheControl: String, _ entityTag: String?, _ picture: Int = 0, _ delivery: Delivery = .whole
+  ) -> Resource {
+    Resource(
+      pictures[picture], entityTag: entityTag, delivery: delivery,
+      headers: [Header("Cache-Control", cacheControl)])
+  }
+
+  private func batch(
+    _ lease: LeaseID, _ policy: CachePolicy = .byProtocol, width: Int = 64,
+    keep: Keep = .thumbnail, milliseconds: Int64 = 60_000
+  ) throws -> Batch {
+    Batch(
+      variant: try Variant(width: width, height: width), keep: keep,
+      fetch: FetchOptions(cachePolicy: policy),
+      retention: Retention(afterMilliseconds: milliseconds), isUrgent: false,
+      items: [Assignment(lease: lease, url: url.text)])
+  }
+
+  private func lookUp(
+    _ policy: CachePolicy, width: Int = 64, keep: Keep = .thumbnail
+  ) throws -> String {
+    try worker.send(.lookup(batch(99, policy, width: width, keep: keep)))
+    let found = try worker.lookupResults()
+    return found.hits.isEmpty ? found.originals.isEmpty ? "miss" : "original" : "hit"
+  }
+
+  private func fetch(_ batch: Batch) throws -> RunningWorker.Said {
+    try worker.send(.fetch(batch))
+    return try worker.messages(untilEnded: 1)
+  }
+
+  private var requestCount: Int { origin.counters("/a").requests }
+  private var condition: String? { origin.counters("/a").headersSeen["if-none-match"] }
+
+  private func record(width: Int = 64) throws -> StoredThumbnail? {
+    let key = ContentKey(PictureName(url), variant: try Variant(width: width, height: width))
+    return try worker.store.current().facts(of: [key], at: worker.now)[0]
+  }
+
+  // MARK: - Look-ups
+
+  @Test(arguments: [
+    ("max-age=3600", CachePolicy.byProtocol, "hit"), ("max-age=0", .byProtocol, "miss"),
+    ("no-cache", .byProtocol, "miss"), ("private", .byProtocol, "miss"),
+    ("max-age=3600", .reload, "miss"), ("max-age=0", .cacheElseLoad, "hit"),
+    ("no-store", .cacheElseLoad, "hit"), ("no-store", .byProtocol, "miss"),
+    ("max-age=0", .cacheOnly, "hit"),
+  ])
+  func `a look-up finds what its policy accepts`(
+    cacheControl: String, policy: CachePolicy, expected: String
+  ) throws {
+    serve(cacheControl)
+    _ = try fetch(batch(1, .cacheElseLoad, keep: .all))
+    #expect(try lookUp(policy) == expected)
+    #expect(try lookUp(policy, keep: .all) == expected)
+    #expect(try lookUp(policy, width: 32) == (expected == "hit" ? "original" : "miss"))
+  }
+
+  @Test func `of a stale thumbnail and a fresh original, the original is what counts`() throws {
+    serve("max-age=0")
+    _ = try fetch(batch(1))
+    serve("max-age=3600", entityTag: "\"2\"")
+    _ = try fetch(batch(2, .reload, width: 32, keep: .all))
+    #expect(try lookUp(.byProtocol) == "original")
+  }
+
+  @Test(arguments: [CachePolicy.byProtocol, .reload])
+  func `an original that is not accepted is not decoded by a ride either`(
+    policy: CachePolicy
+  ) throws {
+    serve("max-age=0")
+    _ = try fetch(batch(1, keep: .all))
+    try worker.send(.ride(batch(2, policy, width: 32)))
+    #expect(try worker.messages(untilEnded: 1).gone == [2])
+  }
+
+  // MARK: - Revalidation
+
+  @Test(arguments: [Keep.thumbnail, .all, .original])
+  func `what still holds is not sent, not decoded and kept on new terms`(keep: Keep) throws {
+    serve("max-age=0")
+    _ = try fetch(batch(1, keep: keep))
+    let before = try record()
+    serve("max-age=3600")
+    let said = try fetch(batch(2, keep: keep, milliseconds: 600_000))
+    #expect(said.outcomes[2]?.isFromCache == true)
+    #expect(said.outcomes[2]?.bytesFetched == 0)
+    #expect(said.outcomes[2]?.width == (keep == .original ? 320 : 64))
+    #expect(said.transferred == [2])
+    #expect(condition == "\"1\"")
+    #expect(origin.counters("/a").bytesSent == pictures[0].count)
+    #expect(try lookUp(.byProtocol, keep: keep) == "hit")
+    guard keep != .original, let before, let after = try record() else { return }
+    #expect(after.storedAt >= before.storedAt)
+    #expect(after.storedAt.milliseconds(to: after.expiresAt) == 600_000)
+  }
+
+  @Test func `what has changed is decoded anew`() throws {
+    serve("max-age=0")
+    _ = try fetch(batch(1, width: 256))
+    serve("max-age=3600", entityTag: "\"2\"", picture: 1)
+    let said = try fetch(batch(2, width: 256))
+    #expect(condition == "\"1\"")
+    #expect(said.outcomes[2]?.isFromCache == false)
+    #expect(said.outcomes[2]?.width == 200)
+    #expect(try lookUp(.byProtocol) == "miss")
+    #expect(try lookUp(.byProtocol, width: 256) == "hit")
+  }
+
+  @Test func `of an original that still holds, a thumbnail is made that is as fresh`() throws {
+    serve("max-age=0")
+    _ = try fetch(batch(1, keep: .original))
+    serve("max-age=3600")
+    let said = try fetch(batch(2, width: 32))
+    #expect(said.outcomes[2]?.isFromCache == true)
+    #expect(said.outcomes[2]?.width == 32)
+    #expect(origin.counters("/a").bytesSent == pictures[0].count)
+    #expect(try lookUp(.byProtocol, width: 32) == "hit")
+    #expect(try lookUp(.byProtocol, keep: .original) == "hit")
+  }
+
+  @Test(arguments: [CachePolicy.reload, .cacheElseLoad])
+  func `no other policy asks on a condition`(policy: CachePolicy) throws {
+    serve("max-age=0")
+    _ = try fetch(batch(1))
+    #expect(try fetch(batch(2, policy)).outcomes[2]?.isFromCache == false)
+    #expect(condition == nil)
+    #expect(origin.counters("/a").bytesSent == 2 * pictures[0].count)
+  }
+
+  @Test func `what has no validator is asked for without a condition`() throws {
+    serve("max-age=0", entityTag: nil)
+    _ = try fetch(batch(1))
+    #expect(try fetch(batch(2)).outcomes[2]?.isFromCache == false)
+    #expect(condition == nil)
+  }
+
+  @Test(arguments: [CachePolicy.byProtocol, .reload, .cacheElseLoad])
+  func `who rides on what has not changed and has nothing stored gets a transfer of its own`(
+    policy: CachePolicy
+  ) throws {
+    serve("max-age=0")
+    _ = try fetch(batch(1))
+    // No body follows a 304, so the answer is held back as a whole.
+    origin.serve(
+      "/a",
+      .response(Response(status: 304, headers: [Header("ETag", "\"1\"")], delivery: .hold)))
+    try worker.send(.fetch(batch(2)))
+    try worker.send(.ride(batch(3, policy, width: 32)))
+    try worker.settle()
+    origin.release("/a")
+    let said = try worker.messages(untilEnded: 2)
+    #expect(said.gone == [3])
+    #expect(said.outcomes[2]?.isFromCache == true)
+    serve("max-age=0")
+    #expect(try fetch(batch(4, policy, width: 32)).outcomes[4]?.width == 32)
+    #expect(condition == nil)
+  }
+
+  @Test func `a 304 about something else is answered by asking without a condition`() throws {
+    serve("max-age=0")
+    _ = try fetch(batch(1))
+    origin.serve(
+      "/a",
+      .sequence([
+        .status(304, headers: [Header("ETag", "\"9\"")]), .resource(resource("max-age=9", "\"9\"")),
+      ]))
+    #expect(try fetch(batch(2)).outcomes[2]?.isFromCache == false)
+    #expect(requestCount == 3)
+    #expect(condition == nil)
+  }
+
+  @Test func `a 304 about something else, again and again, is a failure`() throws {
+    serve("max-age=0")
+    _ = try fetch(batch(1))
+    origin.serve("/a", .status(304, headers: [Header("ETag", "\"9\"")]))
+    #expect(try fetch(batch(2)).outcomes[2]?.failureCode == .httpStatus)
+    #expect(requestCount == 3)
+  }
+
+  @Test func `what has gone while the origin was asked is lost, and then fetched whole`() throws {
+    serve("max-age=0")
+    _ = try fetch(batch(1))
+    origin.serve(
+      "/a",
+      .response(Response(status: 304, headers: [Header("ETag", "\"1\"")], delivery: .hold)))
+    try worker.send(.fetch(batch(2)))
+    #expect(origin.waitUntil { $0["/a"].inFlight == 1 })
+    try worker.store.current().reset()
+    origin.release("/a")
+    #expect(try worker.messages(untilEnded: 1).gone == [2])
+    serve("max-age=0")
+    #expect(try fetch(batch(3)).outcomes[3]?.isFromCache == false)
+  }
+
+  // MARK: - What is not stored, and what is used stale
+
+  @Test func `what the origin wants not stored is handed over to who follows HTTP`() throws {
+    serve("no-store")
+    let said = try fetch(batch(1))
+    #expect(said.unstored[1]?.made.failure == nil)
+    #expect(said.pictures[1]?.isEmpty == false)
+    #expect(try worker.store.current().summary().entryCount == 0)
+    #expect(try fetch(batch(2, .reload)).outcomes[2]?.width == 64)
+    #expect(try lookUp(.cacheElseLoad) == "hit")
+  }
+
+  @Test(arguments: [
+    ("max-age=0, stale-if-error=3600", 503, true), ("max-age=0, stale-if-error=3600", 404, false),
+    ("max-age=0, stale-if-error=3600, must-revalidate", 503, false),
+    ("max-age=0", 503, false),
+  ])
+  func `what may be used if the origin fails is`(
+    cacheControl: String, status: Int, isServed: Bool
+  ) throws {
+    serve(cacheControl)
+    _ = try fetch(batch(1, keep: .all))
+    origin.serve("/a", .status(status))
+    for (lease, keep) in [(2, .thumbnail), (3, .all)] as [(LeaseID, Keep)] {
+      let outcome = try fetch(batch(lease, keep: keep)).outcomes[lease]
+      #expect(outcome?.isFromCache == (isServed ? true : nil))
+    }
+    let other = try fetch(batch(5, .cacheElseLoad)).outcomes[5]
+    #expect(other?.failureCode == .httpStatus)
+  }
+}

@@ -1,0 +1,171 @@
+import ImgStore
+import ImgWire
+import ImgWorker
+import TestOrigin
+import TestPictures
+import Testing
+
+/// Leases that respect what an origin says, beside others on the same transfer.
+@Suite(.timeLimit(.minutes(5))) struct MannersTests {
+  private let origin: TestOrigin
+  private let picture: [UInt8]
+  private let worker: RunningWorker
+  private let respectful = FetchOptions(respectsOptOut: true)
+  private let obedient = FetchOptions(respectsRobots: true)
+  private static let tag = Header("X-Robots-Tag", "noai")
+
+  init() throws {
+    origin = try TestOrigin()
+    picture = try PictureMaker.start().card(index: 1)
+    worker = try RunningWorker()
+  }
+
+  private func batch(
+    _ lease: LeaseID, _ fetch: FetchOptions, path: String = "/a"
+  ) throws -> Batch {
+    Batch(
+      variant: try Variant(width: 64, height: 64), keep: .thumbnail, fetch: fetch,
+      retention: Retention(afterMilliseconds: 60_000), isUrgent: false,
+      items: [Assignment(lease: lease, url: origin.baseURL + path)])
+  }
+
+  /// Serves a robots.txt that waits until it is let go.
+  private func holdRobots(_ text: String) {
+    origin.serve("/robots.txt", .body(Array(text.utf8), contentType: "text/plain", delivery: .hold))
+  }
+
+  // MARK: - X-Robots-Tag
+
+  @Test func `a transfer begun by who respects ends, and who does not is to get another`() throws {
+    origin.serve("/a", .body(picture, headers: [Self.tag], delivery: .hold))
+    try worker.send(.fetch(batch(1, respectful)))
+    try worker.send(.ride(batch(2, .standard)))
+    try worker.send(.ride(batch(3, respectful)))
+    try worker.settle()
+    origin.release("/a")
+    let said = try worker.messages(untilEnded: 3)
+    #expect(said.outcomes[1]?.failureCode == .optedOut)
+    #expect(said.outcomes[3]?.failureCode == .optedOut)
+    #expect(said.gone == [2])
+    #expect(said.transferred.isEmpty)
+  }
+
+  @Test func `who respects and rides on another's transfer fails when the body is in`() throws {
+    origin.serve("/a", .body(picture, headers: [Self.tag], delivery: .hold))
+    try worker.send(.fetch(batch(1, .standard)))
+    try worker.send(.ride(batch(2, respectful)))
+    try worker.settle()
+    origin.release("/a")
+    let said = try worker.messages(untilEnded: 2)
+    #expect(said.transferred == [1, 2])
+    #expect(said.outcomes[1]?.width == 64)
+    #expect(said.outcomes[2]?.failureCode == .optedOut)
+    #expect(origin.counters("/a").requests == 1)
+  }
+
+  // MARK: - robots.txt
+
+  @Test func `a robots.txt is asked for once, before what it allows`() throws {
+    for path in ["/a", "/b"] { origin.serve(path, .body(picture)) }
+    holdRobots("User-agent: *\nDisallow: /c\n")
+    try worker.send(.fetch(batch(1, obedient)))
+    try worker.send(.fetch(batch(2, obedient, path: "/b")))
+    try worker.send(.fetch(batch(3, obedient, path: "/c")))
+    try worker.settle()
+    #expect(origin.waitUntil { $0["/robots.txt"].inFlight == 1 })
+    #expect(origin.totals().requests == 1)
+    origin.release("/robots.txt")
+    let said = try worker.messages(untilEnded: 3)
+    #expect(said.outcomes[1]?.width == 64)
+    #expect(said.outcomes[2]?.width == 64)
+    guard case .failed(let failure) = said.outcomes[3] else {
+      Issue.record("a picture that is closed was fetched")
+      return
+    }
+    #expect(failure.code == .optedOut)
+    #expect(failure.detail.contains("robots.txt"))
+    #expect(!failure.isRetryable)
+    #expect(origin.startOrder().first == "/robots.txt")
+    #expect(Set(origin.startOrder()) == ["/robots.txt", "/a", "/b"])
+  }
+
+  @Test func `who does not mind gets another transfer when the first one is closed`() throws {
+    holdRobots("User-agent: imgctl\nDisallow: /\n")
+    try worker.send(.fetch(batch(1, obedient)))
+    try worker.send(.ride(batch(2, .standard)))
+    try worker.settle()
+    origin.release("/robots.txt")
+    let said = try worker.messages(untilEnded: 2)
+    #expect(said.outcomes[1]?.failureCode == .optedOut)
+    #expect(said.gone == [2])
+  }
+
+  @Test func `who minds does not ride where it is closed`() throws {
+    origin.serve("/a", .body(picture, delivery: .hold))
+    origin.serve("/robots.txt", .body(Array("User-agent: *\nDisallow: /\n".utf8)))
+    try worker.send(.fetch(batch(1, .standard)))
+    try worker.send(.ride(batch(2, obedient)))
+    #expect(try worker.messages(untilEnded: 1).outcomes[2]?.failureCode == .optedOut)
+    origin.release("/a")
+    #expect(try worker.messages(untilEnded: 1).outcomes[1]?.width == 64)
+  }
+
+  @Test func `a lease that is cancelled while it waits for a robots.txt begins nothing`() throws {
+    holdRobots("")
+    origin.serve("/a", .body(picture))
+    try worker.send(.fetch(batch(1, obedient)))
+    try worker.settle()
+    try worker.send(.cancel(LeaseList(leases: [1])))
+    #expect(try worker.messages(untilEnded: 1).outcomes == [1: .cancelled])
+    origin.release("/robots.txt")
+    try worker.send(.fetch(batch(2, obedient)))
+    #expect(try worker.messages(untilEnded: 1).outcomes[2]?.width == 64)
+    #expect(origin.startOrder() == ["/robots.txt", "/a"])
+  }
+
+  @Test(arguments: [404, 403, 410])
+  func `an origin without a robots.txt allows everything`(status: Int) throws {
+    origin.serve("/robots.txt", .status(status))
+    origin.serve("/a", .body(picture))
+    try worker.send(.fetch(batch(1, obedient)))
+    #expect(try worker.messages(untilEnded: 1).outcomes[1]?.width == 64)
+  }
+
+  @Test func `an origin whose robots.txt cannot be had allows nothing for now`() throws {
+    origin.serve("/robots.txt", .status(503))
+    origin.serve("/a", .body(picture))
+    for lease in [1, 2] as [LeaseID] {
+      try worker.send(.fetch(batch(lease, obedient)))
+      let said = try worker.messages(untilEnded: 1)
+      guard case .failed(let failure) = said.outcomes[lease] else {
+        Issue.record("a picture was fetched")
+        return
+      }
+      #expect(failure.code == .optedOut)
+      #expect(failure.isRetryable)
+      #expect(failure.detail.contains("503"))
+    }
+    #expect(origin.startOrder() == ["/robots.txt"])
+    let record = try #require(try worker.store.current().robots(of: origin.baseURL, at: worker.now))
+    let later = worker.now.advanced(byMilliseconds: 60_001)
+    #expect(record.isExpired(at: later))
+  }
+
+  @Test func `what is made from the store's original is asked for nowhere`() throws {
+    try worker.keepOriginal(of: ImageURL(parsing: origin.baseURL + "/a"), picture)
+    try worker.send(.ride(batch(1, obedient)))
+    #expect(try worker.messages(untilEnded: 1).outcomes[1]?.width == 64)
+    #expect(origin.totals().requests == 0)
+  }
+
+  @Test func `what the store remembers is not asked for`() throws {
+    origin.serve("/a", .body(picture))
+    try worker.store.current().keep(
+      .init(
+        text: "User-agent: *\nDisallow: /a\n", trouble: nil,
+        expiresAt: worker.now.advanced(byMilliseconds: 3_600_000)), of: origin.baseURL)
+    try worker.send(.fetch(batch(1, obedient)))
+    #expect(try worker.messages(untilEnded: 1).outcomes[1]?.failureCode == .optedOut)
+    #expect(origin.totals().requests == 0)
+  }
+}

@@ -1,0 +1,125 @@
+import ImgStore
+import ImgWire
+import TestOrigin
+import TestPictures
+import Testing
+
+@testable import ImgWorker
+
+/// Pictures whose transfers break off, from one attempt to the next.
+@Suite(.timeLimit(.minutes(5))) struct ResumedPictureTests {
+  private static let tag = "\"v1\""
+  private static let cut = 300_000
+  private let origin: TestOrigin
+  private let picture: [UInt8]
+  private let worker: RunningWorker
+  private let url: ImageURL
+
+  init() throws {
+    origin = try TestOrigin()
+    picture = try PictureMaker.start().noise(seed: 1, width: 700, height: 480, format: .png)
+    worker = try RunningWorker()
+    url = try ImageURL(parsing: origin.baseURL + "/a")
+  }
+
+  private func resource(_ delivery: Delivery = .whole) -> Behaviour {
+    .resource(
+      Resource(picture, contentType: "image/png", entityTag: Self.tag, delivery: delivery))
+  }
+
+  private func batch(
+    _ lease: LeaseID, path: String = "/a", width: Int = 64, keep: Keep = .thumbnail,
+    bypassesStore: Bool = false
+  ) throws -> Batch {
+    Batch(
+      variant: try Variant(width: width, height: width), keep: keep,
+      retention: Retention(afterMilliseconds: 60_000), isUrgent: false,
+      items: [Assignment(lease: lease, url: origin.baseURL + path)], bypassesStore: bypassesStore)
+  }
+
+  private func outcome(of lease: LeaseID, _ batch: Batch) throws -> Outcome? {
+    try worker.send(.fetch(batch))
+    return try worker.messages(untilEnded: 1).outcomes[lease]
+  }
+
+  private func partialByteCount() throws -> Int? {
+    try worker.store.current().withPartial(of: PictureName(url), at: worker.now) { _, bytes in
+      bytes.count
+    }
+  }
+
+  @Test func `the next attempt has the rest sent, and each byte is counted once`() throws {
+    #expect(picture.count > 1_000_000)
+    origin.serve("/a", .sequence([resource(.cut(after: Self.cut)), resource()]))
+    #expect(try outcome(of: 1, batch(1))?.failureCode == .truncatedBody)
+    // It is there when the failure is told.
+    #expect(try partialByteCount() == Self.cut)
+    let done = try outcome(of: 2, batch(2))
+    #expect(done?.width == 64)
+    #expect(done?.bytesFetched == picture.count)
+    #expect(origin.counters("/a").ranges == ["bytes=300000-"])
+    #expect(origin.counters("/a").bytesSent == picture.count)
+    #expect(try partialByteCount() == nil)
+    #expect(try worker.store.current().statistics(at: worker.now).partialCount == 0)
+  }
+
+  @Test func `all leases of a transfer that breaks off are told`() throws {
+    origin.serve("/a", resource(.cut(after: Self.cut)))
+    try worker.send(.fetch(batch(1)))
+    try worker.send(.ride(batch(2, width: 32)))
+    let said = try worker.messages(untilEnded: 2)
+    #expect(said.outcomes[1]?.failureCode == .truncatedBody)
+    #expect(said.outcomes[2] == said.outcomes[1] || said.gone == [2])
+  }
+
+  @Test(arguments: [true, false])
+  func `what is not to be stored leaves nothing, and takes nothing`(isBypass: Bool) throws {
+    origin.serve("/a", resource(.cut(after: Self.cut)))
+    let keep = isBypass ? Keep.thumbnail : .none
+    let failed = try outcome(of: 1, batch(1, keep: keep, bypassesStore: isBypass))
+    #expect(failed?.failureCode == .truncatedBody)
+    #expect(try partialByteCount() == nil)
+    _ = try outcome(of: 2, batch(2))
+    #expect(try partialByteCount() == Self.cut)
+    _ = try outcome(of: 3, batch(3, keep: keep, bypassesStore: isBypass))
+    #expect(origin.counters("/a").ranges.isEmpty)
+  }
+
+  @Test func `a picture that is gone takes what is left of it along`() throws {
+    origin.serve("/a", .sequence([resource(.cut(after: Self.cut)), .status(404)]))
+    _ = try outcome(of: 1, batch(1))
+    #expect(try partialByteCount() == Self.cut)
+    #expect(try outcome(of: 2, batch(2))?.failureCode == .httpStatus)
+    // The next one that is stored comes behind the removal.
+    origin.serve("/b", .body(picture, contentType: "image/png"))
+    #expect(try outcome(of: 3, batch(3, path: "/b"))?.width == 64)
+    #expect(try partialByteCount() == nil)
+  }
+
+  @Test func `a picture that has changed comes in whole, within the same attempt`() throws {
+    let other = try PictureMaker.start().card(index: 2)
+    origin.serve(
+      "/a",
+      .sequence([
+        resource(.cut(after: Self.cut)), .resource(Resource(other, entityTag: "\"v2\"")),
+      ]))
+    _ = try outcome(of: 1, batch(1))
+    let done = try outcome(of: 2, batch(2))
+    #expect(done?.bytesFetched == Self.cut + other.count)
+    #expect(origin.counters("/a").requests == 2)
+    #expect(try partialByteCount() == nil)
+  }
+
+  @Test func `many that break off leave the worker's room as it was`() throws {
+    origin.serve("/a", resource(.cut(after: Self.cut)))
+    var limits = Limits()
+    // Half of it is for bodies.
+    limits.workerMemoryByteCount = 2 << 20
+    let worker = try RunningWorker(limits: limits)
+    for lease in LeaseID.RawValue(1)...8 {
+      try worker.send(.fetch(batch(LeaseID(rawValue: lease), bypassesStore: lease % 2 == 0)))
+      _ = try worker.messages(untilEnded: 1)
+    }
+    #expect(origin.counters("/a").requests == 8)
+  }
+}
