@@ -43,12 +43,13 @@ extension Client {
     let delivery = try delivery(to: id, until: nil)
     guard case .got(let got) = delivery.message else { throw Self.unexpected }
     guard let facts = got.unstored, let file = delivery.file else {
-      return GetResult(outcome: got.outcome, unstored: nil)
+      return GetResult(outcome: got.outcome, unstored: nil, timings: got.timings)
     }
     do throws(SystemError) {
       let bytes = try file.contents(byteCount: facts.thumbnail.byteCount)
       return GetResult(
-        outcome: got.outcome, unstored: UnstoredPicture(facts: facts, bytes: bytes))
+        outcome: got.outcome, unstored: UnstoredPicture(facts: facts, bytes: bytes),
+        timings: facts.timings)
     } catch {
       throw .connection(.system(error))
     }

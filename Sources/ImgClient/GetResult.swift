@@ -6,6 +6,8 @@ package struct GetResult: Sendable {
   /// The thumbnail where it is done but not in the store; nobody can have it a second time. `nil`
   /// for one that is in the store or was not made.
   package let unstored: UnstoredPicture?
+  /// What was done for it took this long; `nil` for what was in the store.
+  package let timings: Timings?
 }
 
 /// A thumbnail that is not in the store, and its bytes.

@@ -35,9 +35,10 @@ package struct StoreReader: Sendable {
     try record(ContentKey(originalOf: name), at: now, noting: .nothing)
   }
 
-  /// Whether the picture is kept as it came.
-  package func hasOriginal(of name: PictureName) throws(StoreError) -> Bool {
-    try store.current().facts(of: [ContentKey(originalOf: name)], at: now).contains { $0 != nil }
+  /// What is known of the picture as it came, without its bytes; `nil` when it is not kept, or
+  /// expired.
+  package func originalFacts(of name: PictureName) throws(StoreError) -> StoredThumbnail? {
+    try store.current().facts(of: [ContentKey(originalOf: name)], at: now).first ?? nil
   }
 
   private func record(

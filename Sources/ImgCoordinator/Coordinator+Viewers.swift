@@ -64,9 +64,9 @@ extension Coordinator {
 
   // MARK: - Answers
 
-  func answer(_ viewer: ViewerID, _ outcome: Outcome) {
+  func answer(_ viewer: ViewerID, _ outcome: Outcome, _ timings: Timings?) {
     guard let (client, request) = takeWaiting(viewer) else { return }
-    send(.got(GotReply(id: request, outcome: outcome)), to: client)
+    send(.got(GotReply(id: request, outcome: outcome, timings: timings)), to: client)
   }
 
   /// Passes a picture on without a look at it.

@@ -84,7 +84,8 @@ extension Coordinator {
     Welcome(
       hello: Hello(processID: ThisProcess.processID), limits: scheduler.limits,
       storeDirectory: settings.storeDirectory,
-      allowedNetworks: settings.allowedNetworks)
+      allowedNetworks: settings.allowedNetworks, allowedDirectories: settings.allowedDirectories,
+      authorityFile: settings.authorityFile)
   }
 
   func workerHasExited(_ id: WorkerID) {

@@ -225,7 +225,7 @@ final class Coordinator {
     case .kill(let worker): workers[worker]?.kill()
     case .readLines(let request): pageRequests.append(request)
     case .journal(let operation): journalWriter.submit(operation)
-    case .answer(let viewer, let outcome): answer(viewer, outcome)
+    case .answer(let viewer, let outcome, let timings): answer(viewer, outcome, timings)
     case .deliver(let attachment, let made, let bytesFetched, let viewer):
       deliver(attachment, made, bytesFetched: bytesFetched, to: viewer)
     case .release(let attachment): attachments[attachment] = nil

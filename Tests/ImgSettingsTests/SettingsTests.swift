@@ -62,6 +62,25 @@ import Testing
     #expect(try settings(["--allow-network=::1"], environment).allowedNetworks == [expected[1]])
   }
 
+  @Test func `directories repeat as flags and hold in any working directory`() throws {
+    let flags = ["--allow-directory", "pictures/", "--allow-directory=/srv"]
+    let found = try settings(flags)
+    #expect(found.allowedDirectories == ["pictures/", "/srv"])
+    #expect(found.resolved(in: "/home").allowedDirectories == ["/home/pictures", "/srv"])
+    let environment = Self.home.merging(["IMGCTL_ALLOW_DIRECTORY": "/a,/b"]) { $1 }
+    #expect(try settings([], environment).allowedDirectories == ["/a", "/b"])
+    #expect(throws: UsageError("--allow-directory: a path is not empty")) {
+      try settings(["--allow-directory="])
+    }
+  }
+
+  @Test func `authorities are those of the system unless a file names them`() throws {
+    #expect(try settings([]).authorityFile == nil)
+    let found = try settings(["--ca-file", "own.pem"])
+    #expect(found.resolved(in: "/home").authorityFile == "/home/own.pem")
+    #expect(found.arguments.contains("own.pem"))
+  }
+
   @Test func `every limit is set by its flag`() throws {
     let found = try settings([
       "--workers=1", "--transfers=2", "--transfers-per-host=3", "--rate-per-host=4/m",
@@ -69,7 +88,7 @@ import Testing
       "--attempts=15", "--backoff=16ms", "--url-timeout=17ms", "--remember-failures=18ms",
       "--max-body=8",
       "--max-pixels=9", "--max-frames=10", "--decode-timeout=11ms", "--worker-memory=64M",
-      "--store-budget=13M", "--default-expiry=14ms",
+      "--store-budget=13M", "--default-expiry=14ms", "--contact=a@b",
     ])
     var limits = Limits()
     limits.workers = 1
@@ -91,6 +110,7 @@ import Testing
     limits.workerMemoryByteCount = 64 << 20
     limits.storeBudgetByteCount = 13 << 20
     limits.defaultExpiryMilliseconds = 14
+    limits.contact = "a@b"
     #expect(found.limits == limits)
   }
 
@@ -174,7 +194,7 @@ import Testing
     var limits = Limits()
     limits.maxBodyByteCount = 1 << 30
     let rows = Setting.rows(of: limits)
-    #expect(rows.count == 19)
+    #expect(rows.count == 20)
     #expect(
       rows.map { "\($0.flag) \($0.value) \($0.defaultText)" } == [
         "--workers auto auto", "--transfers 64 64", "--transfers-per-host 8 8",
@@ -184,7 +204,7 @@ import Testing
         "--remember-failures 10m 10m",
         "--max-body 1G 100M", "--max-pixels 100MP 100MP",
         "--max-frames 1000 1000", "--decode-timeout 30s 30s", "--worker-memory 1G 1G",
-        "--store-budget 400M 400M", "--default-expiry 7d 7d",
+        "--store-budget 400M 400M", "--default-expiry 7d 7d", "--contact none none",
       ])
   }
 

@@ -133,6 +133,15 @@ extension Setting {
       "store budget", "--store-budget", "SIZE", .size, 0...(16 << 40), \.storeBudgetByteCount,
       help: "Room for thumbnails; less than 10M is raised to it."),
     defaultExpiry,
+    Setting(
+      "contact, told to origins", "--contact", "MAIL|URL",
+      help: "Where whoever runs an origin can ask about the requests: part of the User-Agent; or "
+        + "\"none\".",
+      isLimit: true,
+      set: { (settings, texts) throws(InvalidValue) in
+        settings.limits.contact = texts[0] == "none" ? nil : try Contact.check(texts[0])
+      },
+      get: { [$0.limits.contact ?? "none"] }),
   ]
 
   private static let guards: [Setting] = [
@@ -148,7 +157,26 @@ extension Setting {
         }
         settings.allowedNetworks = networks
       },
-      get: { $0.allowedNetworks.map(\.text) })
+      get: { $0.allowedNetworks.map(\.text) }),
+    Setting(
+      "directories allowed", "--allow-directory", "DIR",
+      default: "none, so that file: URLs in lists are refused",
+      help: "Read files below it that lists name. Repeatable; commas separate in the variable.",
+      isRepeatable: true,
+      set: { (settings, texts) throws(InvalidValue) in
+        var directories: [String] = []
+        for text in texts { directories.append(try path(text)) }
+        settings.allowedDirectories = directories
+      },
+      get: { $0.allowedDirectories }),
+    Setting(
+      "authorities trusted", "--ca-file", "FILE",
+      default: "those of the system",
+      help: "Trust servers by the authorities whose certificates (PEM) it holds.",
+      set: { (settings, texts) throws(InvalidValue) in
+        settings.authorityFile = try path(texts[0])
+      },
+      get: { settings in settings.authorityFile.map { [$0] } ?? [] }),
   ]
 
   /// A limit that is one number.

@@ -30,6 +30,8 @@ extension Settings {
     resolved.socketPath = absolute(socketPath)
     resolved.dataDirectory = absolute(dataDirectory)
     resolved.workerExecutable = workerExecutable.map(absolute)
+    resolved.allowedDirectories = allowedDirectories.map(absolute)
+    resolved.authorityFile = authorityFile.map(absolute)
     return resolved
   }
 }

@@ -21,6 +21,10 @@ package struct Settings: Hashable, Sendable {
   package var dataDirectory: String
   /// The networks that may be fetched from although their addresses are not public.
   package var allowedNetworks: [NetworkRange] = []
+  /// The directories below which files may be read that lists name.
+  package var allowedDirectories: [String] = []
+  /// Certificates of the authorities to trust, as PEM; `nil` for those of the system.
+  package var authorityFile: String?
   /// How long the coordinator stays without clients and jobs; `nil` for ever.
   package var idleExitMilliseconds: Int64?
   /// The program that the coordinator runs as its workers; `nil` for the one beside its own.
