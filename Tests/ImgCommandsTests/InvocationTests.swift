@@ -34,7 +34,8 @@ import Testing
   @Test func `submit has a list and says what to make of it`() throws {
     let plain = try command("submit urls.txt", as: SubmitCommand.self)
     #expect(plain.listPath == "urls.txt")
-    #expect(plain.options == RequestOptions(variant: .standard))
+    let manners = FetchOptions(respectsOptOut: true)
+    #expect(plain.options == RequestOptions(variant: .standard, fetch: manners))
     #expect(plain.order == .firstInFirstOut)
     #expect(!plain.isWaiting && !plain.isJSON)
 
@@ -48,7 +49,8 @@ import Testing
         == RequestOptions(
           variant: try Variant(
             width: 640, height: 480, mode: .fill, isCropped: true, format: .webp, quality: 90),
-          expiry: Expiry(.after(milliseconds: 7_200_000)), priority: -2, delayMilliseconds: 250))
+          expiry: Expiry(.after(milliseconds: 7_200_000)), priority: -2, delayMilliseconds: 250,
+          fetch: manners))
     #expect(full.order == .lastInFirstOut)
     #expect(full.isWaiting && full.isJSON)
   }
@@ -177,6 +179,18 @@ import Testing
     #expect(try command("get http://h/ -o -", as: GetCommand.self).outputPath == nil)
     let file = try command("get http://h/ -o a.jpg --json", as: GetCommand.self)
     #expect(file.outputPath == "a.jpg" && file.isJSON && file.picture == "http://h/")
+  }
+
+  @Test(arguments: CachePolicy.allCases)
+  func `each policy of the cache is taken by submit and by get`(policy: CachePolicy) throws {
+    let option = "--cache-policy \(policy.rawValue)"
+    #expect(
+      try command("submit a \(option)", as: SubmitCommand.self).options.fetch.cachePolicy == policy)
+    #expect(
+      try command("get http://h/ \(option)", as: GetCommand.self).options.fetch.cachePolicy
+        == policy)
+    #expect(
+      try command("submit a", as: SubmitCommand.self).options.fetch.cachePolicy == .cacheElseLoad)
   }
 
   @Test func `the commands of the cache have two words`() throws {
@@ -333,6 +347,15 @@ import Testing
     (
       "cache put http://h/",
       "imgctl cache put: FILE|- is missing: imgctl cache put URL FILE|- [options]"
+    ),
+    (
+      "submit a --cache-policy protcol",
+      "imgctl submit: --cache-policy: \"protcol\" is none of protocol, reload, cache-else-load, "
+        + "cache-only; did you mean protocol?"
+    ),
+    (
+      "get http://h/ --no-cache --cache-policy reload",
+      "imgctl get: --no-cache and --cache-policy contradict each other; give one of the two"
     ),
     (
       "cache put http://h/ a.jpg --keep none",

@@ -7,6 +7,7 @@ package import ImgWire
 package struct CacheGetCommand: Command {
   package let url: String
   package let variant: Variant
+  package let fetch: FetchOptions
   private let picture: PictureOutput
 
   private static let source = OperandDescription("URL", help: "The picture, as it was fetched.")
@@ -14,7 +15,8 @@ package struct CacheGetCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl cache get", summary: "write a thumbnail that is in the store; fetch nothing",
     operands: [source],
-    options: VariantOptions.variantOptions + PictureOutput.options + OptionDescription.places,
+    options: VariantOptions.variantOptions + FetchArguments.nameOptions + PictureOutput.options
+      + OptionDescription.places,
     notes: [
       PictureOutput.note,
       "Ends with 1 when the store has no such thumbnail, or has it no more. No coordinator is asked "
@@ -30,6 +32,7 @@ package struct CacheGetCommand: Command {
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     url = arguments.text(of: Self.source)
     variant = try VariantOptions.variant(in: arguments)
+    fetch = try FetchArguments.fetchOptions(in: arguments)
     picture = try PictureOutput(arguments)
   }
 
@@ -37,7 +40,8 @@ package struct CacheGetCommand: Command {
     try picture.check(for: Self.description.name)
     let url = try ImageURL(parsing: url)
     guard
-      let found = try context.storeReader()?.thumbnail(for: PictureName(url), variant: variant)
+      let found = try context.storeReader()?.thumbnail(
+        for: fetch.name(of: url), variant: variant)
     else {
       context.note(
         "imgctl: the store has no such thumbnail of \(HumanText.printable(url.text)); imgctl get "

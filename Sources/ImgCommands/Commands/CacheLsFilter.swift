@@ -56,8 +56,8 @@ package struct CacheLsFilter: Hashable, Sendable {
       byteCounts.contains(byteCount), isExpired == nil || isExpired == (expiresAt <= now)
     else { return false }
     guard let host else { return true }
-    // What is no URL, which only a damaged record holds, is of no host.
-    return (try? ImageURL(parsing: url))?.host == host
+    // What is no URL, be it a name of a person's own or of a damaged record, is of no host.
+    return (try? ImageURL(parsing: PictureName.text(ofRecord: url)))?.host == host
   }
 
   /// Reads a host the way URLs do, so that both are spelled alike.

@@ -1,20 +1,23 @@
 import ImgClient
 package import ImgSettings
 import ImgStore
-import ImgWire
+package import ImgWire
 
 /// `imgctl cache rm`: removes what the store has of some URLs.
 package struct CacheRmCommand: Command {
   /// At least one.
   package let urls: [String]
+  package let fetch: FetchOptions
 
   private static let url = OperandDescription(
-    "URL", .many, help: "The picture whose thumbnails go, in every size, and its original.")
+    "URL", .many,
+    help: "The picture whose thumbnails go, in every size, and its original, whatever "
+      + "headers it was asked for with.")
 
   package static let description = CommandDescription(
     name: "imgctl cache rm", summary: "remove every thumbnail of some URLs from the store",
     operands: [url],
-    options: OptionDescription.places,
+    options: FetchArguments.namingOptions + OptionDescription.places,
     notes: [
       "A coordinator that runs forgets as well which of the pictures were missing (404 or 410), "
         + "so that it asks for them anew."
@@ -23,18 +26,21 @@ package struct CacheRmCommand: Command {
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     urls = Array(arguments.texts(of: Self.url))
+    fetch = try FetchArguments.fetchOptions(in: arguments)
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let wanted = try Set(urls.map { try ImageURL(parsing: $0).text })
+    let names = try urls.map { fetch.name(of: try ImageURL(parsing: $0)) }
+    let wanted = Set(names.map(\.text))
     var keys: [ContentKey] = []
     try context.storeReader()?.forEach { stored in
-      if wanted.contains(stored.url) { keys.append(stored.key) }
+      if wanted.contains(PictureName.text(ofRecord: stored.url)) { keys.append(stored.key) }
       return true
     }
     let found = keys
     let removed = try context.storeWriter()?.change { store throws(StoreError) in
-      try store.remove(found)
+      try store.removePartials(of: names)
+      return try store.remove(found)
     }
     // Afterwards, so that who asks from then on finds neither.
     context.askKeeper { (client) throws(ClientError) in

@@ -34,6 +34,8 @@ package struct CacheStatCommand: Command {
     var table = Table([.text("thumbnails"), .number("\(summary.entryCount)")])
     table.addRow(["their bytes", HumanText.size(statistics.thumbnailByteCount)])
     table.addRow(["expired, not yet removed", "\(statistics.expiredCount)"])
+    table.addRow(["unfinished downloads", "\(statistics.partialCount)"])
+    table.addRow(["their room", HumanText.size(statistics.partialByteCount)])
     table.addRow(["occupied", HumanText.size(summary.occupiedByteCount)])
     table.addRow(["budget", HumanText.size(summary.budgetByteCount)])
     if let oldest = statistics.oldestStoredAt {

@@ -9,6 +9,8 @@ package import ImgWire
 package struct GetCommand: Command {
   /// A URL, a file, or `-` for standard input.
   package let picture: String
+  /// What is tried in its place, one after the other.
+  package let fallbacks: [String]
   package let options: RequestOptions
   /// Names the place where the picture is to be shown; `nil` for a request by itself.
   package let viewer: String?
@@ -33,14 +35,21 @@ package struct GetCommand: Command {
   private static let noCache = OptionDescription(
     "--no-cache", help: "Fetch it whatever the store has, and do not store it.")
 
+  private static let fallback = OptionDescription(
+    "--fallback", "URL",
+    help: "What to take when the one before cannot be had. Repeatable; tried in their order.",
+    isRepeatable: true)
+
   package static let description = CommandDescription(
     name: "imgctl get", summary: "fetch one URL before all jobs and write its thumbnail",
     operands: [source],
-    options: VariantOptions.options + [viewer, noCache] + PictureOutput.options
-      + OptionDescription.places,
+    options: VariantOptions.options + FetchArguments.options + [viewer, noCache, fallback]
+      + PictureOutput.options + OptionDescription.places,
     notes: [
       PictureOutput.note,
       "A get whose place another takes ends with 1 and says so.",
+      "With --fallback, the url that --json prints is the one that was had; each failure before it "
+        + "is told on standard error.",
       "Where the store has no room the thumbnail is written all the same, and a note says so.",
     ],
     examples: [
@@ -54,13 +63,18 @@ package struct GetCommand: Command {
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     picture = arguments.text(of: Self.source)
-    options = try VariantOptions.request(in: arguments)
+    fallbacks = arguments.texts(of: Self.fallback) ?? []
+    options = try VariantOptions.request(
+      in: arguments, fetch: try FetchArguments.fetchOptions(in: arguments))
     guard options.keep != .original else {
       throw UsageError(
         "--keep original: get hands a thumbnail out; with --keep all the original is kept, too")
     }
     viewer = try arguments.value(of: Self.viewer, Self.viewerName)
     bypassesStore = arguments.contains(Self.noCache)
+    guard !bypassesStore || options.fetch.cachePolicy == .cacheElseLoad else {
+      throw UsageError("--no-cache and --cache-policy contradict each other; give one of the two")
+    }
     destination = try PictureOutput(arguments)
   }
 
@@ -75,45 +89,71 @@ package struct GetCommand: Command {
   package func run(in context: CommandContext) throws -> ExitCode {
     try destination.check(for: Self.description.name)
     try VariantOptions.check(options.expiry, at: context.now, of: Self.description)
-    do {
-      switch try thumbnail(in: context) {
-      case .stored(let facts, let bytes, let isFromCache):
-        try destination.deliver(bytes, StoredReport(facts, isFromCache: isFromCache), in: context)
-      case .unstored(let made):
-        try destination.deliver(
-          made.bytes, UnstoredReport(url: picture, made.facts), in: context)
+    var source = picture
+    var rest = fallbacks[...]
+    var found = try find(source, options, in: context)
+    while case .nothing(let failure, _) = found, failure.code != .cancelled,
+      let next = rest.popFirst()
+    {
+      context.note("imgctl: \(failure); next is \(next)\n")
+      source = next
+      found = try find(source, options.withoutDelay, in: context)
+    }
+    return try deliver(found, of: source, in: context)
+  }
+
+  private func deliver(
+    _ found: Found, of source: String, in context: CommandContext
+  ) throws -> ExitCode {
+    switch found {
+    case .stored(let facts, let bytes, let isFromCache, let timings):
+      let report = StoredReport(facts, isFromCache: isFromCache, timings: timings)
+      try destination.deliver(bytes, report, in: context)
+    case .unstored(let made):
+      try destination.deliver(made.bytes, UnstoredReport(url: source, made.facts), in: context)
+    case .nothing(let failure, let timings):
+      if isJSON {
+        try context.output.write(json: FailureReport(url: source, failure, timings: timings))
       }
-      return .success
-    } catch let failure as Failure {
-      if isJSON { try context.output.write(json: FailureReport(url: picture, failure)) }
       context.note("imgctl: \(failure)\n")
       return .someFailed
     }
+    return .success
   }
 
-  /// A thumbnail, and where it was found.
+  /// A thumbnail, and where it was found; or why there is none.
   private enum Found {
-    case stored(StoredThumbnail, bytes: [UInt8], isFromCache: Bool)
+    case stored(StoredThumbnail, bytes: [UInt8], isFromCache: Bool, Timings?)
     case unstored(UnstoredPicture)
+    case nothing(Failure, Timings?)
   }
 
-  private func thumbnail(in context: CommandContext) throws -> Found {
-    switch try PictureSource(picture) {
-    case .url(let text): return try thumbnail(of: ImageURL(parsing: text), in: context)
-    case .file(let path): return try thumbnail(ofFile: path, in: context)
+  private func find(
+    _ source: String, _ options: RequestOptions, in context: CommandContext
+  ) throws -> Found {
+    do {
+      switch try PictureSource(source) {
+      case .url(let text): return try find(ImageURL(parsing: text), options, in: context)
+      case .file(let path): return try find(file: path, in: context)
+      }
+    } catch let failure as Failure {
+      return .nothing(failure, nil)
     }
   }
 
   /// Made of the person's own picture; nothing is looked up and nothing is stored.
-  private func thumbnail(ofFile path: String, in context: CommandContext) throws -> Found {
-    guard viewer == nil, options.delayMilliseconds == 0 else {
+  private func find(file path: String, in context: CommandContext) throws -> Found {
+    guard viewer == nil, options.delayMilliseconds == 0, options.fetch == .standard else {
       throw UsageError(
-        "\(Self.description.name): --viewer and --delay are for URLs; a file is decoded at once")
+        "\(Self.description.name): --viewer, --delay, --cache-policy and what origins are told are for "
+          + "URLs; a file is decoded at once")
     }
     let file = try Self.open(path)
     let client = try context.coordinator()
     let result = try file.handIn(over: client, as: nil, options: options)
-    guard let made = result.unstored else { throw result.outcome.failure() ?? .isGone }
+    guard let made = result.unstored else {
+      return .nothing(result.outcome.failure() ?? .isGone, result.timings)
+    }
     return .unstored(made)
   }
 
@@ -131,11 +171,13 @@ package struct GetCommand: Command {
   /// From the map when it is there, which takes no coordinator; else made by one. What has to wait,
   /// to be fetched anyway, to take another's place, or to be kept for longer, is the coordinator's
   /// matter even where the map has it.
-  private func thumbnail(of url: ImageURL, in context: CommandContext) throws -> Found {
+  private func find(
+    _ url: ImageURL, _ options: RequestOptions, in context: CommandContext
+  ) throws -> Found {
     if viewer == nil, !bypassesStore, options.delayMilliseconds == 0,
       let hit = try stored(url, in: context)
     {
-      return .stored(hit.facts, bytes: hit.bytes, isFromCache: true)
+      return .stored(hit.facts, bytes: hit.bytes, isFromCache: true, nil)
     }
     let asked = context.now
     let client = try context.coordinator()
@@ -146,7 +188,8 @@ package struct GetCommand: Command {
       return .unstored(picture)
     }
     guard case .done(_, let isFromCache, _) = result.outcome else {
-      throw result.outcome.failure(cancelledBecause: reasonOfCancel) ?? .isGone
+      let failure = result.outcome.failure(cancelledBecause: reasonOfCancel)
+      return .nothing(failure ?? .isGone, result.timings)
     }
     let reader = try StoreReader(directory: client.storeDirectory)
     // However short its life was to be, it is what was asked for.
@@ -156,7 +199,7 @@ package struct GetCommand: Command {
     else {
       throw Failure.isGone
     }
-    return .stored(made.facts, bytes: made.bytes, isFromCache: isFromCache)
+    return .stored(made.facts, bytes: made.bytes, isFromCache: isFromCache, result.timings)
   }
 
   /// Of a picture from no origin there is none.
@@ -172,10 +215,16 @@ package struct GetCommand: Command {
     do throws(StoreError) {
       guard let reader = try context.storeReader() else { return nil }
       let name = options.fetch.name(of: url)
-      if keepsOriginal(of: url), try !reader.hasOriginal(of: name) { return nil }
+      let policy = options.fetch.cachePolicy
+      if keepsOriginal(of: url) {
+        guard let original = try reader.originalFacts(of: name),
+          policy.accepts(original.terms, at: context.now)
+        else { return nil }
+      }
       guard
         let found = try reader.thumbnail(
           for: name, variant: options.variant, noting: .hitOnly),
+        policy.accepts(found.facts.terms, at: context.now),
         found.facts.extended(by: leastWish, at: context.now) == nil
       else { return nil }
       return found

@@ -29,7 +29,8 @@ package struct SubmitCommand: Command {
     name: "imgctl submit",
     summary: "fetch a list of URLs and keep their thumbnails",
     operands: [list],
-    options: VariantOptions.options + [priority, order, name, .wait, .json]
+    options: VariantOptions.options + FetchArguments.listOptions
+      + [priority, order, name, .wait, .json]
       + OptionDescription.places,
     notes: ["Prints the job's number, by which other commands know it."],
     examples: [
@@ -43,7 +44,8 @@ package struct SubmitCommand: Command {
     listPath = arguments.text(of: Self.list)
     options = try VariantOptions.request(
       in: arguments,
-      priority: try arguments.value(of: Self.priority, RequestOptions.priority(parsing:)) ?? 0)
+      priority: try arguments.value(of: Self.priority, RequestOptions.priority(parsing:)) ?? 0,
+      fetch: try FetchArguments.fetchOptions(in: arguments, respectsOptOut: true))
     order = try arguments.value(of: Self.order, LineOrder.init(parsing:)) ?? .firstInFirstOut
     name = arguments.texts(of: Self.name)?.last
     isWaiting = arguments.contains(.wait)

@@ -43,14 +43,15 @@ enum VariantOptions {
   /// - Parameters:
   ///   - arguments: of a command that lists ``options``, or ``storeOptions`` alone.
   ///   - priority: among jobs.
+  ///   - fetch: how origins are asked.
   static func request(
-    in arguments: ArgumentReader, priority: Int = 0
+    in arguments: ArgumentReader, priority: Int = 0, fetch: FetchOptions = .standard
   ) throws(UsageError) -> RequestOptions {
     RequestOptions(
       variant: try variant(in: arguments),
       expiry: try expiry(in: arguments), priority: priority,
       delayMilliseconds: try arguments.lists(delay) ? delay(in: arguments) : 0,
-      keep: try arguments.value(of: keep, Keep.init(parsing:)) ?? .thumbnail)
+      keep: try arguments.value(of: keep, Keep.init(parsing:)) ?? .thumbnail, fetch: fetch)
   }
 
   private static func delay(in arguments: ArgumentReader) throws(UsageError) -> Int64 {

@@ -5,22 +5,25 @@ struct FailureReport: Encodable {
   private let index: Int?
   private let url: String
   private let failure: Failure
+  private let timings: Timings?
 
   private enum CodingKeys: String, CodingKey {
-    case index, url
+    case index, url, timings
   }
 
   /// - Parameter index: the line's place in its list, from 0; `nil` where there is no list.
-  init(index: Int? = nil, url: String, _ failure: Failure) {
+  init(index: Int? = nil, url: String, _ failure: Failure, timings: Timings? = nil) {
     self.index = index
     self.url = url
     self.failure = failure
+    self.timings = timings
   }
 
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encodeIfPresent(index, forKey: .index)
     try container.encode(url, forKey: .url)
+    try container.encodeIfPresent(timings, forKey: .timings)
     try failure.encode(to: encoder)
   }
 }

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import ImgSystem
+import ImgWire
 
 /// A stream for people and programs to read: standard output or standard error.
 ///
@@ -27,10 +28,11 @@ package final class Output {
     if buffer.count > capacity { try flush() }
   }
 
-  /// Writes a value as JSON on a line of its own, its keys sorted.
+  /// Writes a value as JSON on a line of its own, its keys sorted, without what may be a secret.
   package func write(json value: some Encodable) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    encoder.userInfo[.isForPeople] = true
     buffer += try encoder.encode(value)
     try write("\n")
   }

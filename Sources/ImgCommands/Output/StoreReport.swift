@@ -6,6 +6,8 @@ struct StoreReport: Encodable {
   private let entries: Int
   private let expired: Int
   private let thumbnailBytes: Int64
+  private let partials: Int
+  private let partialBytes: Int64
   private let occupiedBytes: Int64
   private let budgetBytes: Int64
   private let oldestStoredAt: WallTime?
@@ -22,7 +24,8 @@ struct StoreReport: Encodable {
   private let mapBytes: Int64
 
   private enum CodingKeys: String, CodingKey {
-    case entries, expired, hits, misses, stores, evictions
+    case entries, expired, partials, hits, misses, stores, evictions
+    case partialBytes = "partial_bytes"
     case thumbnailBytes = "thumbnail_bytes"
     case occupiedBytes = "occupied_bytes"
     case budgetBytes = "budget_bytes"
@@ -40,6 +43,8 @@ struct StoreReport: Encodable {
     entries = statistics.summary.entryCount
     expired = statistics.expiredCount
     thumbnailBytes = statistics.thumbnailByteCount
+    partials = statistics.partialCount
+    partialBytes = statistics.partialByteCount
     occupiedBytes = statistics.summary.occupiedByteCount
     budgetBytes = statistics.summary.budgetByteCount
     oldestStoredAt = statistics.oldestStoredAt

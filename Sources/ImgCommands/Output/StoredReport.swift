@@ -15,6 +15,7 @@ struct StoredReport: Encodable {
   private let expiresAt: WallTime
   private let lifetimeMilliseconds: Int64?
   private let isFromCache: Bool?
+  private let timings: Timings?
 
   private enum CodingKeys: String, CodingKey {
     case key, kind, url
@@ -27,11 +28,12 @@ struct StoredReport: Encodable {
     case lifetimeMilliseconds = "lifetime_ms"
     case isFromCache = "from_cache"
     case isStored = "stored"
+    case timings
   }
 
   /// - Parameter isFromCache: whether it was there before it was asked for; `nil` where nobody
   ///   asked.
-  init(_ stored: StoredThumbnail, isFromCache: Bool? = nil) {
+  init(_ stored: StoredThumbnail, isFromCache: Bool? = nil, timings: Timings? = nil) {
     key = stored.key.description
     kind = stored.kind
     url = stored.url
@@ -44,6 +46,7 @@ struct StoredReport: Encodable {
     expiresAt = stored.expiresAt
     lifetimeMilliseconds = stored.lifetimeMilliseconds > 0 ? stored.lifetimeMilliseconds : nil
     self.isFromCache = isFromCache
+    self.timings = timings
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -63,6 +66,7 @@ struct StoredReport: Encodable {
       // Beside where it came from, where it is: see UnstoredReport.
       try container.encode(true, forKey: .isStored)
     }
+    try container.encodeIfPresent(timings, forKey: .timings)
     try thumbnail.encode(to: encoder)
   }
 }

@@ -15,6 +15,7 @@ struct UnstoredReport: Encodable {
     case isFromCache = "from_cache"
     case isStored = "stored"
     case reason = "not_stored_because"
+    case timings
   }
 
   init(url: String, _ made: UnstoredThumbnail) {
@@ -32,6 +33,7 @@ struct UnstoredReport: Encodable {
     try container.encode(false, forKey: .isFromCache)
     try container.encode(false, forKey: .isStored)
     try container.encodeIfPresent(made.failure?.detail, forKey: .reason)
+    try container.encodeIfPresent(made.timings, forKey: .timings)
     try made.thumbnail.encode(to: encoder)
   }
 }

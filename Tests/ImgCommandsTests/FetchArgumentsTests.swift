@@ -1,0 +1,68 @@
+import ImgCommands
+import ImgSettings
+import ImgWire
+import Testing
+
+/// The options that say how origins are asked.
+@Suite(.timeLimit(.minutes(5))) struct FetchArgumentsTests {
+  private func command<C: Command>(_ words: [String], as type: C.Type) throws -> C {
+    let invocation = try Invocation(
+      arguments: words, environment: ["HOME": "/home/ada"], userID: 1_000)
+    guard case .run(let command, _) = invocation else { throw UsageError("prints") }
+    return try #require(command as? C)
+  }
+
+  private func submit(_ options: String...) throws -> FetchOptions {
+    try command(["submit", "-"] + options, as: SubmitCommand.self).options.fetch
+  }
+
+  private func get(_ options: String...) throws -> FetchOptions {
+    try command(["get", "http://h/"] + options, as: GetCommand.self).options.fetch
+  }
+
+  @Test func `headers and ignored parameters may be many`() throws {
+    let options = try submit(
+      "--header", "X-B: c: d", "--header", "Authorization:a", "--ignore-query", "X-Amz-*",
+      "--ignore-query=v")
+    let fields = [("authorization", "a"), ("x-b", "c: d")]
+    #expect(options.headers == (try HeaderFields(try fields.map(HeaderField.init))))
+    #expect(options.ignoredQuery == (try QueryFilter(["v", "X-Amz-*"])))
+  }
+
+  @Test(arguments: [
+    "no colon: in the name", "a secret", ": secret", "Cookie: secret", "a: b\rsecret",
+  ])
+  func `a header that cannot be sent is refused, and its value not repeated`(text: String) {
+    let error = #expect(throws: UsageError.self) { try submit("--header", text) }
+    #expect(error?.description.hasPrefix("imgctl submit: --header: ") == true)
+    #expect(error?.description.contains("secret") == false)
+  }
+
+  @Test func `a list respects what origins say of its pictures, a get where it is asked to`() throws
+  {
+    #expect(try submit() == FetchOptions(respectsOptOut: true))
+    #expect(try submit("--no-respect-opt-out") == FetchOptions())
+    #expect(try get() == FetchOptions())
+    #expect(try get("--respect-opt-out") == FetchOptions(respectsOptOut: true))
+    #expect(try get("--no-respect-opt-out") == FetchOptions())
+    #expect(try get("--respect-robots") == FetchOptions(respectsRobots: true))
+    #expect(throws: UsageError.self) { try get("--respect-opt-out", "--no-respect-opt-out") }
+  }
+
+  @Test func `a get may have a key, and the store is asked for it alike`() throws {
+    let key = FetchOptions(cacheKey: try CacheKey("photo-17"))
+    #expect(try get("--cache-key", "photo-17") == key)
+    let words = ["http://h/", "--cache-key", "photo-17"]
+    #expect(try command(["cache", "get"] + words, as: CacheGetCommand.self).fetch == key)
+    #expect(try command(["cache", "rm"] + words, as: CacheRmCommand.self).fetch == key)
+    #expect(throws: UsageError.self) { try submit("--cache-key", "photo-17") }
+    #expect(throws: UsageError.self) { try get("--cache-key", "photo 17") }
+  }
+
+  @Test func `a set of headers has limits here, too`() {
+    let options = (0...HeaderFields.maximumCount).flatMap { ["--header", "a\($0): b"] }
+    #expect(throws: UsageError.self) {
+      try command(["submit", "-"] + options, as: SubmitCommand.self)
+    }
+  }
+}
