@@ -323,6 +323,7 @@ let package = Package(
         "ImgClient",
         "ImgCommands",
         "ImgDecode",
+        "ImgFetch",
         "ImgStore",
         "ImgSystem",
         "ImgWire",

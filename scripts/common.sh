@@ -107,7 +107,8 @@ is_present() {
     ca-certificates) [[ -e /etc/ssl/certs/ca-certificates.crt ]] ;;
     g++) compgen -G '/usr/include/c++/*/vector' >/dev/null ;;
     libc6-dev) [[ -e /usr/include/stdio.h ]] ;;
-    git | pkg-config) command -v "$1" >/dev/null ;;
+    nginx-light) [[ -x /usr/sbin/nginx ]] ;;
+    curl | git | openssl | pkg-config) command -v "$1" >/dev/null ;;
     *) [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]] ;;
   esac
 }

@@ -46,7 +46,7 @@ struct ListTests {
     let lines: [(bytes: [UInt8], code: Failure.Code?)] = [
       (Array(origin.url("/p/1").utf8), nil),
       (Array("ftp://example.org/a.jpg".utf8), .unsupportedScheme),
-      (Array("file:///etc/passwd".utf8), .unsupportedScheme),
+      (Array("file:///etc/passwd".utf8), .blockedPath),
       (Array("no url at all".utf8), .invalidURL),
       (Array("http://".utf8), .invalidURL),
       (Array("http://a/\u{1}b".utf8), .invalidURL),

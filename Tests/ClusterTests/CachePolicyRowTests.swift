@@ -1,0 +1,135 @@
+import ImgWire
+import TestCluster
+import TestOrigin
+import TestPictures
+import Testing
+
+/// `--cache-policy`, row by row, from the command line to the origin's log.
+@Suite(.timeLimit(.minutes(5)))
+struct CachePolicyRowTests {
+  private let cluster: Cluster
+  private let origin: TestOrigin
+  private let body: [UInt8]
+  private let url: String
+
+  init() throws {
+    cluster = try Cluster()
+    origin = try TestOrigin()
+    body = try PictureMaker.start().card(index: 1)
+    url = origin.baseURL + "/a"
+  }
+
+  private func serve(_ cacheControl: String) {
+    let headers = [Header("Cache-Control", cacheControl)]
+    origin.serve("/a", .resource(Resource(body, entityTag: "\"1\"", headers: headers)))
+  }
+
+  private var requestCount: Int { origin.counters("/a").requests }
+  private var bytesSent: Int { origin.counters("/a").bytesSent }
+
+  /// What `--json` says of a picture, as far as it is checked here.
+  private struct Report: Decodable {
+    let from_cache: Bool
+    let stored: Bool
+  }
+
+  private func get(_ policy: CachePolicy, _ options: String...) throws -> Report {
+    let result = try cluster.begin(
+      ["get", url, "--json", "--cache-policy", policy.rawValue] + options
+    ).wait()
+    return try result.decoded(Report.self)
+  }
+
+  @Test func `protocol: what is stale and still holds is not sent or decoded, and is fresh again`()
+    throws
+  {
+    serve("max-age=0")
+    #expect(try !get(.byProtocol).from_cache)
+    serve("max-age=3600")
+    #expect(try get(.byProtocol).from_cache)
+    #expect(requestCount == 2)
+    #expect(origin.counters("/a").headersSeen["if-none-match"] == "\"1\"")
+    #expect(bytesSent == body.count)
+    // From the map.
+    #expect(try get(.byProtocol).from_cache)
+    #expect(try get(.byProtocol, "--keep", "all").from_cache == false)
+    #expect(try get(.byProtocol, "--keep", "all").from_cache)
+    #expect(requestCount == 3)
+  }
+
+  @Test func `protocol: lines of a list that still hold count as from the cache`() throws {
+    serve("no-cache")
+    let job = try cluster.submit([url], "--cache-policy", "protocol")
+    #expect(try cluster.finished(job).fromCache == 0)
+    let again = try cluster.finished(cluster.submit([url], "--cache-policy", "protocol"))
+    #expect([again.done, again.fromCache, Int(again.bytesFetched)] == [1, 1, 0])
+    #expect(requestCount == 2)
+    #expect(bytesSent == body.count)
+  }
+
+  @Test func `protocol: what is not to be stored is handed out, each time anew`() throws {
+    serve("no-store")
+    for count in 1...2 {
+      let report = try get(.byProtocol)
+      #expect(!report.from_cache && !report.stored)
+      #expect(requestCount == count)
+    }
+    #expect(try get(.cacheElseLoad).stored)
+    #expect(try get(.cacheElseLoad).from_cache)
+    #expect(requestCount == 3)
+  }
+
+  @Test func `protocol: what is stale may be given out while the origin is asked about it`() throws
+  {
+    serve("max-age=0, stale-while-revalidate=3600")
+    _ = try get(.byProtocol)
+    origin.serve("/a", .body(body, delivery: .hold))
+    #expect(try get(.byProtocol).from_cache)
+    #expect(origin.waitUntil { $0["/a"].requests == 2 })
+    #expect(origin.counters("/a").headersSeen["if-none-match"] == "\"1\"")
+  }
+
+  @Test func `protocol: what is stale may be given out if the origin fails`() throws {
+    serve("max-age=0, stale-if-error=3600")
+    _ = try get(.byProtocol)
+    origin.serve("/a", .status(503))
+    #expect(try get(.byProtocol).from_cache)
+    #expect(requestCount == 2)
+  }
+
+  @Test func `reload: what is there is fetched and stored again`() throws {
+    serve("max-age=3600")
+    _ = try get(.byProtocol)
+    #expect(try !get(.reload).from_cache)
+    #expect(requestCount == 2)
+    #expect(bytesSent == 2 * body.count)
+    let job = try cluster.submit([url], "--cache-policy", "reload")
+    #expect(try cluster.finished(job).fromCache == 0)
+    #expect(requestCount == 3)
+    #expect(try get(.byProtocol).from_cache)
+  }
+
+  @Test func `cache-only: what is not there has failed, and the origin is not asked`() throws {
+    serve("max-age=0")
+    let missed = try cluster.imgctl("get", url, "--cache-policy", "cache-only")
+    #expect(missed.exitCode == 1)
+    #expect(missed.messages.hasPrefix("imgctl: not_cached: "))
+    let job = try cluster.submit([url], "--cache-policy", "cache-only")
+    #expect(try cluster.finished(job).failed == 1)
+    #expect(try cluster.failures(of: job) == [url: "not_cached"])
+    #expect(requestCount == 0)
+    #expect(try !get(.cacheElseLoad, "--keep", "all").from_cache)
+    #expect(try get(.cacheOnly).from_cache)
+    #expect(try get(.cacheOnly, "--size", "32").from_cache)
+    #expect(requestCount == 1)
+  }
+
+  @Test func `policies that make no sense are refused`() throws {
+    try cluster.expectRefused("get", url, "--cache-policy", "protocoll", because: "protocol")
+    try cluster.expectRefused(
+      "get", url, "--no-cache", "--cache-policy", "cache-only", because: "contradict")
+    try cluster.expectRefused("get", "-", "--cache-policy", "reload", because: "are for URLs")
+    try cluster.expectRefused(
+      "cache", "put", url, "-", "--cache-policy", "reload", because: "--cache-policy")
+  }
+}

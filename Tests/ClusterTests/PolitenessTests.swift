@@ -1,0 +1,164 @@
+import ImgWire
+import TestCluster
+import TestOrigin
+import Testing
+
+/// What origins see of jobs and gets that say how they are to be asked, and what is shown of that.
+@Suite(.timeLimit(.minutes(5))) struct PolitenessTests {
+  private let cluster: Cluster
+  private let origin: ListOrigin
+  private static let secret = "Bearer 1234567890"
+
+  init() throws {
+    cluster = try Cluster(["CONTACT": "ada@example.org"])
+    origin = try ListOrigin()
+  }
+
+  /// All that commands show of jobs, and all that the coordinator has said.
+  private func shown(of job: JobID) throws -> String {
+    let commands = [
+      ["status", "\(job)", "--json"], ["status", "\(job)"], ["list", "--json"], ["list"],
+      ["cache", "ls"], ["cache", "ls", "--json"], ["status", "--json"], ["failures", "\(job)"],
+      ["failures", "\(job)", "--json"], ["wait", "\(job)", "--json"],
+    ]
+    return try commands.map { words in
+      let result = try cluster.begin(words).wait()
+      return result.output + result.messages
+    }.joined()
+  }
+
+  @Test func `headers are sent with each request of a job, and shown to nobody else`() throws {
+    let lines = [origin.url("/p/1"), origin.url("/missing/1")]
+    let job = try cluster.submit(lines, "--header", "Authorization: \(Self.secret)")
+    #expect(try cluster.imgctl("wait", "\(job)").exitCode == 1)
+    for path in ["/p/1", "/missing/1"] {
+      #expect(origin.origin.counters(path).headersSeen["authorization"] == Self.secret)
+    }
+    let shown = try shown(of: job)
+    #expect(shown.contains("authorization"))
+    #expect(!shown.contains("1234567890"))
+    let export = cluster.directory.file("out")
+    _ = try cluster.imgctl("export", "\(job)", export)
+    #expect(
+      try cluster.imgctl("export", "\(job)", export, "--json").output.contains("\"exported\":1"))
+  }
+
+  @Test func `other headers are another picture, which the store has under its own name`() throws {
+    let url = origin.url("/p/1")
+    #expect(try cluster.imgctl("get", url, "--header", "X-A: 1").exitCode == 0)
+    #expect(
+      try cluster.imgctl("get", url, "--header", "x-a:1", "--json").output.contains(
+        #""from_cache":true"#))
+    #expect(try cluster.imgctl("cache", "get", url).exitCode == 1)
+    #expect(try cluster.imgctl("cache", "get", url, "--header", "X-A: 1").exitCode == 0)
+    #expect(try cluster.imgctl("get", url).exitCode == 0)
+    #expect(origin.origin.counters("/p/1").requests == 2)
+    #expect(try cluster.imgctl("cache", "ls", "--host", "127.0.0.1").lines.count == 2)
+    #expect(try cluster.imgctl("cache", "rm", url).messages.contains("removed 2 thumbnails"))
+  }
+
+  @Test func `a signature is sent, and is no part of the picture's name`() throws {
+    let signed = (1...2).map { origin.url("/p/1?v=1&X-Amz-Signature=\($0)&X-Amz-Date=\($0)") }
+    let job = try cluster.submit([signed[0]], "--ignore-query", "X-Amz-*")
+    #expect(try cluster.finished(job).done == 1)
+    #expect(origin.origin.counters("/p/1?v=1&X-Amz-Signature=1&X-Amz-Date=1").requests == 1)
+    let again = try cluster.submit([signed[1]], "--ignore-query", "X-Amz-*")
+    #expect(try cluster.finished(again).fromCache == 1)
+    #expect(origin.origin.totals().requests == 1)
+    let listed = try cluster.imgctl("cache", "ls").output
+    #expect(listed.contains("/p/1?v=1\n"))
+    #expect(!listed.contains("Signature"))
+    let directory = cluster.directory.file("out")
+    #expect(try cluster.imgctl("export", "\(again)", directory).exitCode == 0)
+    let naming = [signed[0], "--ignore-query", "X-Amz-*"]
+    #expect(try cluster.begin(["cache", "get"] + naming).wait().exitCode == 0)
+    #expect(
+      try cluster.begin(["cache", "rm"] + naming).wait().messages.contains("removed 1 thumbnail"))
+  }
+
+  @Test func `a key is the picture's name whatever its URL`() throws {
+    let key = ["--cache-key", "photo-17"]
+    #expect(try cluster.begin(["get", origin.url("/p/1")] + key).wait().exitCode == 0)
+    let other = try cluster.begin(["get", "http://127.0.0.2:1/"] + key).wait()
+    #expect(other.exitCode == 0)
+    #expect(origin.origin.totals().requests == 1)
+    #expect(try cluster.imgctl("cache", "ls").output.contains("\tphoto-17\n"))
+    #expect(try cluster.begin(["cache", "get", "http://h/"] + key).wait().exitCode == 0)
+    #expect(
+      try cluster.begin(["cache", "rm", "http://h/"] + key).wait().messages
+        .contains("removed 1 thumbnail"))
+  }
+
+  @Test func `one key at two hosts is fetched at both, each within its own limits`() throws {
+    try origin.hold("/held")
+    let key = ["--cache-key", "photo-17"]
+    let port = origin.origin.port
+    let first = try cluster.begin(["get", "http://127.0.0.1:\(port)/held", "--size", "64"] + key)
+    let second = try cluster.begin(["get", "http://localhost:\(port)/held", "--size", "32"] + key)
+    #expect(origin.origin.waitUntil { $0.totals.inFlight == 2 })
+    origin.release(["/held"])
+    #expect(try first.wait().exitCode == 0)
+    #expect(try second.wait().exitCode == 0)
+  }
+
+  @Test func `a list leaves alone what its origin keeps from it, a get does not`() throws {
+    try origin.serve("/p/1")
+    let picture = try cluster.imgctl("get", origin.url("/p/1")).outputBytes
+    let tag = Header("X-Robots-Tag", "otherbot: nofollow, imgctl: noai")
+    origin.origin.serve("/kept", .body(picture, headers: [tag]))
+    let url = origin.url("/kept")
+    let job = try cluster.submit([url])
+    #expect(try cluster.finished(job).failed == 1)
+    #expect(try cluster.failures(of: job) == [url: "opted_out"])
+    #expect(try cluster.imgctl("get", url, "--respect-opt-out").exitCode == 1)
+    #expect(try cluster.imgctl("get", url, "--no-cache").exitCode == 0)
+    let forced = try cluster.submit([url], "--no-respect-opt-out")
+    #expect(try cluster.finished(forced).done == 1)
+    #expect(origin.origin.counters("/kept").requests == 4)
+  }
+
+  @Test func `one who respects and one who does not, at the same time, each get their own`() throws
+  {
+    try origin.serve("/p/1")
+    let picture = try cluster.imgctl("get", origin.url("/p/1")).outputBytes
+    let tag = Header("X-Robots-Tag", "noai")
+    origin.origin.serve("/kept", .body(picture, headers: [tag], delivery: .hold))
+    let url = origin.url("/kept")
+    let job = try cluster.submit([url])
+    try #require(origin.origin.waitUntil { $0["/kept"].inFlight == 1 })
+    let get = try cluster.begin(["get", url])
+    try #require(try cluster.waitUntil { $0.viewers == 1 && $0.isNothingLookedUp })
+    origin.release(["/kept"])
+    #expect(try get.wait().exitCode == 0)
+    #expect(try cluster.finished(job).failed == 1)
+    #expect(origin.origin.counters("/kept").requests == 2)
+  }
+
+  @Test func `robots.txt is asked for once by all workers, and by the next coordinator not at all`()
+    throws
+  {
+    let rules = "User-agent: imgctl\nDisallow: /p/*3$\n"
+    origin.origin.serve("/robots.txt", .body(Array(rules.utf8), contentType: "text/plain"))
+    let lines = origin.pictures(40)
+    let status = try cluster.finished(try cluster.submit(lines, "--respect-robots"))
+    #expect(status.done == 36)
+    let closed = [3, 13, 23, 33].map { origin.url("/p/\($0)") }
+    let failures = try cluster.failures(of: status.job)
+    #expect(failures == Dictionary(uniqueKeysWithValues: closed.map { ($0, "opted_out") }))
+    #expect(origin.origin.counters("/robots.txt").requests == 1)
+    #expect(origin.origin.startOrder().first == "/robots.txt")
+    #expect(try cluster.imgctl("stop").exitCode == 0)
+    let again = try cluster.imgctl("get", origin.url("/p/43"), "--respect-robots")
+    #expect(again.messages.contains("opted_out: the robots.txt of"))
+    #expect(origin.origin.counters("/robots.txt").requests == 1)
+    #expect(closed.allSatisfy { origin.origin.counters(String($0.suffix(5))).requests == 0 })
+  }
+
+  @Test func `origins are told whom to ask, and so is who asks for the limits`() throws {
+    #expect(try cluster.imgctl("get", origin.url("/p/1")).exitCode == 0)
+    let agent = origin.origin.counters("/p/1").headersSeen["user-agent"]
+    #expect(agent == "imgctl/\(Build.version) (+ada@example.org)")
+    let table = try cluster.imgctl("status", "--limits").output
+    #expect(table.contains("ada@example.org"))
+  }
+}
