@@ -17,8 +17,9 @@ struct Bench {
 
   func run() throws {
     var report = Report()
-    let isAll = !options.isOnlyLists && !options.isOnlyStore
+    let isAll = !options.isOnlyLists && !options.isOnlyStore && !options.isOnlyTransfers
     if isAll { try measureCluster(into: &report) }
+    if isAll || options.isOnlyTransfers { try measureTransfers(into: &report) }
     if isAll || options.isOnlyStore { try measureStore(into: &report) }
     if isAll || options.isOnlyLists { try measureLists(into: &report) }
     try report.write(to: Output(descriptor: 1), isJSON: options.isJSON)
@@ -36,8 +37,10 @@ struct Bench {
     try cluster.stop()
   }
 
-  func start(_ name: String) throws -> Cluster {
-    try Cluster.start(imgctl, dataDirectory: "\(options.workDirectory)/data-\(name)")
+  /// - Parameter settings: options of `imgctl start`.
+  func start(_ name: String, settings: [String] = []) throws -> Cluster {
+    try Cluster.start(
+      imgctl, dataDirectory: "\(options.workDirectory)/data-\(name)", settings: settings)
   }
 
   func note(_ text: String) throws {

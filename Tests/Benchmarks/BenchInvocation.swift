@@ -4,12 +4,15 @@ enum BenchInvocation {
   case measure(BenchOptions)
   /// A part of measuring that needs a process of its own.
   case storeProcess(StoreProcess)
+  /// Another one.
+  case fetchProcess(FetchProcess)
 
   static let usage = """
     usage: imgbench pictures COUNT DIR
            imgbench measure --programs DIR --pictures DIR --list FILE --work DIR
                             --origin-process PID --rounds N --list-lengths N,…
-                            --store-sizes N,… [--only-lists] [--only-store] [--quick] [--json]
+                            --store-sizes N,… [--only-lists] [--only-store]
+                            [--only-transfers] [--quick] [--json]
     """
 
   init(_ arguments: [String]) throws(BenchError) {
@@ -21,6 +24,8 @@ enum BenchInvocation {
       self = .measure(try BenchOptions(arguments.dropFirst()))
     case "store-process":
       self = .storeProcess(try StoreProcess(arguments: arguments))
+    case FetchProcess.name:
+      self = .fetchProcess(try FetchProcess(arguments: arguments))
     default:
       throw BenchError(Self.usage)
     }
@@ -47,6 +52,8 @@ struct BenchOptions {
   private(set) var isOnlyLists = false
   /// Whether nothing but the store is measured.
   private(set) var isOnlyStore = false
+  /// Whether nothing but transfers is measured.
+  private(set) var isOnlyTransfers = false
   /// Whether everything is done on a tenth of the scale, to try the measuring out.
   private(set) var isQuick = false
   private(set) var isJSON = false
@@ -57,6 +64,7 @@ struct BenchOptions {
       switch flag {
       case "--only-lists": isOnlyLists = true
       case "--only-store": isOnlyStore = true
+      case "--only-transfers": isOnlyTransfers = true
       case "--quick": isQuick = true
       case "--json": isJSON = true
       default: try set(flag, to: rest.popFirst())

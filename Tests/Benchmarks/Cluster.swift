@@ -10,9 +10,12 @@ struct Cluster {
   let imgctl: Imgctl
   let dataDirectory: String
 
-  static func start(_ imgctl: Imgctl, dataDirectory: String) throws -> Cluster {
+  /// - Parameter settings: options of `imgctl start`.
+  static func start(
+    _ imgctl: Imgctl, dataDirectory: String, settings: [String] = []
+  ) throws -> Cluster {
     let cluster = Cluster(imgctl: imgctl, dataDirectory: dataDirectory)
-    try cluster.run(["start"])
+    try cluster.run(["start"] + settings)
     try cluster.awaitWorkers()
     return cluster
   }

@@ -32,6 +32,19 @@ struct Imgctl {
     return kibibytes * 1_024
   }
 
+  /// Runs a program that gets a list of bodies.
+  ///
+  /// GNU time tells the processor time of a child, in hundredths of a second.
+  func pass(_ executable: String, _ arguments: [String]) throws -> TransferPass {
+    let file = workDirectory + "/processor-time"
+    let duration = try run(
+      "/usr/bin/time", ["--format=%U %S", "--output=\(file)", executable] + arguments)
+    let text = String(decoding: try FileIO.contents(of: file, upTo: 4_096), as: UTF8.self)
+    let times = text.split { $0 == " " || $0 == "\n" }.compactMap { Double($0) }
+    guard times.count == 2 else { throw BenchError("GNU time wrote \(text)") }
+    return TransferPass(seconds: duration.inSeconds, processorSeconds: times[0] + times[1])
+  }
+
   /// A new file of lines for a list.
   func list(named name: String, _ lines: some Sequence<String>) throws -> String {
     let path = "\(workDirectory)/\(name)"

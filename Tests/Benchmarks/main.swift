@@ -11,6 +11,8 @@ do {
     try Bench(options).run()
   case .storeProcess(let process):
     try process.run()
+  case .fetchProcess(let process):
+    try process.run()
   }
 } catch {
   try Output(descriptor: 2, capacity: 0).write("imgbench: \(error)\n")
