@@ -38,12 +38,14 @@ extension Scheduler {
 
   mutating func transferred(_ ended: [LeaseID], by worker: WorkerID) {
     for lease in ended {
-      guard let held = leases[lease], held.worker == worker, let transfer = held.transfer else {
-        continue
-      }
-      releasePlace(of: transfer)
+      guard let held = leases[lease], held.worker == worker, let transfer = held.transfer,
+        transfers[transfer]?.holdsPlace == true
+      else { continue }
+      // The lease that began it has waited for longest.
+      let begunAt = transfers[transfer]?.leases.compactMap { leases[$0]?.since }.min()
       transferQueue.answered(
-        transfers[transfer]?.host ?? "", begunAt: held.since, at: now.instant)
+        transfers[transfer]?.host ?? "", begunAt: begunAt ?? held.since, at: now.instant)
+      releasePlace(of: transfer)
       transfers[transfer].flatMap { sources[$0.source]?.key.name }.map {
         rememberedFailures.forget($0)
       }
@@ -76,7 +78,7 @@ extension Scheduler {
       let isRetried = noteFailure(result, by: worker)
       transferFailedBehind(result, by: worker)
       guard let item = endLease(result.lease, of: worker) else { continue }
-      if case .done = result.outcome { noteStored() }
+      if case .done(_, fromCache: false, _) = result.outcome { noteStored() }
       if isRetried, !item.waiters.isEmpty {
         awaitTransfer(item)
       } else if case .failed(let failure) = result.outcome {
@@ -129,7 +131,9 @@ extension Scheduler {
       guard let lease = leases[id], let item = items[lease.item] else { return false }
       let due: ContinuousClock.Instant =
         switch item.stage {
-        case .transferring: lease.since + transferTime
+        // Before it the origin may be asked for its robots.txt, and after an answer of no use the
+        // transfer may begin anew.
+        case .transferring: lease.since + transferTime * 3
         // Each picture in front of it may take that long; and while there are answers, others that
         // are more urgent may have overtaken it.
         case .decoding:

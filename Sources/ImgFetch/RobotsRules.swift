@@ -19,12 +19,28 @@ package struct RobotsRules: Sendable {
   /// By which a file speaks to this program alone (RFC 9309 section 2.2.1).
   static let productToken = "imgctl"
 
+  /// What a verdict may cost, some milliseconds: everybody waits for it.
+  private static let maximumStepCount = 2_000_000
+
   /// Everything is allowed.
   package static let none = RobotsRules(parsing: [])
 
   /// Reads a file. Whatever it holds, there is nothing to refuse: what is no rule is passed over.
   package init(parsing file: [UInt8]) {
-    let groups = RobotsGroups(parsing: file.prefix(Self.maximumByteCount))
+    var part = file.prefix(Self.maximumByteCount)
+    // A line that is cut would be another rule.
+    if part.count < file.count {
+      part = part.prefix(upTo: part.lastIndex { $0 == 0x0A || $0 == 0x0D } ?? 0)
+    }
+    self.init(RobotsGroups(parsing: part))
+  }
+
+  /// - Parameter text: see ``text``.
+  package init(remembered text: String) {
+    self.init(RobotsGroups(parsing: Array(text.utf8)[...]))
+  }
+
+  private init(_ groups: RobotsGroups) {
     let lines = groups.lines(for: Self.productToken) ?? groups.lines(for: "*") ?? []
     rules = lines.map(Self.rule).sorted {
       $0.byteCount != $1.byteCount
@@ -52,7 +68,13 @@ package struct RobotsRules: Sendable {
     // not it is reserved (RFC 9309 section 2.2.2).
     let bytes = PercentEncoding.decoded(target.utf8)
     if bytes == Array("/robots.txt".utf8) { return true }
-    return rules.first { $0.glob.matches(bytes) }?.isAllowance ?? true
+    var steps = Self.maximumStepCount
+    for rule in rules {
+      // Rules that cannot be followed in time close the origin.
+      guard let isMatch = rule.glob.matches(bytes, within: &steps) else { return false }
+      if isMatch { return rule.isAllowance }
+    }
+    return true
   }
 
   /// `*` stands for any bytes and a `$` at the end for the end; as escapes they are themselves (RFC

@@ -46,9 +46,18 @@ extension Transfer {
   /// its beginning, by another transfer.
   func isToBeginAnew(after code: CURLcode) -> Bool {
     switch resumption {
-    case .asked: isAnswerUseless || head.status == 416 || code == CURLE_OK && head.status == 206
+    // Whatever it has against the request, a plain one may do.
+    case .asked:
+      isAnswerUseless || head.status.map(Self.isRefusalOfRequest) ?? false
+        || code == CURLE_OK && head.status == 206
     case .none, .granted, .declined: false
     }
+  }
+
+  /// 416 says that there is no such part; others that the request is wrong or too long, or what it
+  /// does not say. Who is to come later, or finds nothing, hears the same of a plain request.
+  private static func isRefusalOfRequest(_ status: Int) -> Bool {
+    (400..<500).contains(status) && ![404, 408, 410, 425, 429].contains(status)
   }
 
   /// Whether a body that came in without an error is all of it. libcurl sees to it where the answer
@@ -80,9 +89,9 @@ extension Transfer {
   /// What the next transfer can ask for the rest with; `nil` where what came in is too little, no more
   /// than there was, or of an answer that is not to be gone on with.
   private var markOfBeginning: BodyMark? {
-    guard body.byteCount >= Self.minimumBeginningByteCount, !head.range.forbidsStoring else {
-      return nil
-    }
+    guard case .picture = request.content, body.byteCount >= Self.minimumBeginningByteCount,
+      !head.range.forbidsStoring
+    else { return nil }
     let receivedByteCount = earlierByteCount + bytesReceived
     switch resumption {
     case .asked: return nil

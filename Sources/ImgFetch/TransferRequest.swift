@@ -15,8 +15,10 @@ struct TransferRequest {
         beginning.mark.requestFields(from: beginning.content.byteCount)
       case .anew: []
       }
-    guard !options.headers.isEmpty || !conditions.isEmpty else { return nil }
-    return try RequestHeaders(options.headers, conditions: conditions)
+    // Caches on the way are to ask the origin, too (RFC 9111 section 5.2.1.4).
+    let directives = options.cachePolicy == .reload ? ["Cache-Control: no-cache"] : []
+    guard !options.headers.isEmpty || !conditions.isEmpty || !directives.isEmpty else { return nil }
+    return try RequestHeaders(options.headers, conditions: conditions + directives)
   }
 }
 

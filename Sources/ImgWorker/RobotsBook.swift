@@ -25,9 +25,18 @@ struct RobotsBook {
     case unknown(isAsked: Bool)
   }
 
+  /// What the answer for a robots.txt means.
+  enum Answer {
+    /// To be remembered.
+    case rules(RobotsRecord, origin: String)
+    /// It cannot be had now, so that nothing may be fetched: those who waited fail with that.
+    case trouble(Failure, [Waiting])
+  }
+
   private struct Known {
     let rules: RobotsRules
-    let record: RobotsRecord
+    let byteCount: Int
+    let isValidUntil: WallTime
   }
 
   private var known: [String: Known] = [:]
@@ -41,21 +50,22 @@ struct RobotsBook {
   private static let firstTransfer = UInt64(1) << 63
   private var lastTransfer = Self.firstTransfer
 
-  /// Origins remembered here; the store remembers more.
-  private static let maximumCount = 256
+  /// What the rules remembered here may take as text, which is a small part of what they take; the
+  /// store remembers more.
+  private static let maximumByteCount = 2 << 20
+  /// How long they are, before the store is looked into again: somebody may have reset it.
+  private static let memoryMilliseconds: Int64 = 60_000
   /// RFC 9309 section 2.4.
   private static let lifetimeMilliseconds: Int64 = 24 * 3_600_000
-  /// Of what may soon be otherwise.
-  private static let troubleLifetimeMilliseconds: Int64 = 60_000
 
   // MARK: - Asking
 
   func verdict(of url: ImageURL, at now: WallTime) -> Verdict {
-    guard let known = known[url.origin], !known.record.isExpired(at: now) else {
+    guard let known = known[url.origin], now < known.isValidUntil else {
       return .unknown(isAsked: waiting[url.origin] != nil)
     }
     do throws(Failure) {
-      return try known.rules.permits(url) ? .permitted : .refused(known.record.failure(of: url))
+      return try known.rules.permits(url) ? .permitted : .refused(Self.refusal(of: url))
     } catch {
       // The transfer will say what is wrong with the URL.
       return .permitted
@@ -79,67 +89,72 @@ struct RobotsBook {
 
   /// An answer has come in.
   ///
-  /// - Returns: whose it is, and what is to be remembered of it; `nil` when the transfer is of a
-  ///   picture.
-  mutating func receive(
-    _ transfer: FinishedTransfer, at now: WallTime
-  ) -> (origin: String, record: RobotsRecord)? {
+  /// - Returns: `nil` when the transfer is of a picture.
+  mutating func receive(_ transfer: FinishedTransfer, at now: WallTime) -> Answer? {
     guard let origin = asked.removeValue(forKey: transfer.id) else { return nil }
-    let record = Self.record(of: transfer.result, at: now)
-    learned[origin] = record
-    return (origin, record)
+    switch Self.rules(in: transfer.result) {
+    case .success(let rules):
+      let record = RobotsRecord(
+        text: rules.text, expiresAt: now.advanced(byMilliseconds: Self.lifetimeMilliseconds))
+      learned[origin] = record
+      return .rules(record, origin: origin)
+    case .failure(let failure):
+      return .trouble(
+        failure.ofRobots(of: origin), waiting.removeValue(forKey: origin) ?? [])
+    }
   }
 
   /// What was learned has come into the store, for the other workers.
   ///
   /// - Returns: who waited for it.
-  mutating func settle(_ origin: String) -> [Waiting] {
-    learned.removeValue(forKey: origin).map { learn($0, of: origin) } ?? []
+  mutating func settle(_ origin: String, at now: WallTime) -> [Waiting] {
+    learned.removeValue(forKey: origin).map { learn($0, of: origin, at: now) } ?? []
   }
 
   /// - Returns: who waited for it.
-  mutating func learn(_ record: RobotsRecord, of origin: String) -> [Waiting] {
-    if known.count >= Self.maximumCount { known = [:] }
-    known[origin] = Known(rules: RobotsRules(parsing: Array(record.text.utf8)), record: record)
+  mutating func learn(_ record: RobotsRecord, of origin: String, at now: WallTime) -> [Waiting] {
+    let byteCount = record.text.utf8.count
+    let total = known.values.reduce(byteCount) { $0 + $1.byteCount }
+    if total > Self.maximumByteCount { known = [:] }
+    known[origin] = Known(
+      rules: RobotsRules(remembered: record.text), byteCount: byteCount,
+      isValidUntil: min(record.expiresAt, now.advanced(byMilliseconds: Self.memoryMilliseconds)))
     return waiting.removeValue(forKey: origin) ?? []
   }
 
   /// What a file says, and what it means when there is none (RFC 9309 section 2.3.1): an origin that
-  /// has none allows everything, one that does not answer as it should allows nothing.
-  private static func record(
-    of result: Result<FetchedBody, Failure>, at now: WallTime
-  ) -> RobotsRecord {
-    let expiresAt = now.advanced(byMilliseconds: lifetimeMilliseconds)
+  /// has none allows everything, one that does not answer as it should allows nothing for now.
+  private static func rules(
+    in result: Result<FetchedBody, Failure>
+  ) -> Result<RobotsRules, Failure> {
     switch result {
     case .success(let body):
       // So short a body is in memory.
-      let bytes = (try? body.content.bytes()) ?? []
-      return RobotsRecord(
-        text: RobotsRules(parsing: bytes).text, trouble: nil, expiresAt: expiresAt)
-    case .failure(let failure) where failure.meansNoRobots:
-      return RobotsRecord(text: RobotsRules.none.text, trouble: nil, expiresAt: expiresAt)
-    case .failure(let failure):
-      return RobotsRecord(
-        text: "User-agent: *\nDisallow: /\n", trouble: failure.description,
-        expiresAt: now.advanced(byMilliseconds: troubleLifetimeMilliseconds))
+      .success(RobotsRules(parsing: (try? body.content.bytes()) ?? []))
+    case .failure(let failure) where failure.meansNoRobots: .success(.none)
+    case .failure(let failure): .failure(failure)
     }
   }
-}
 
-extension RobotsRecord {
-  /// What a URL fails with that it closes. What could not be had may be had later.
-  fileprivate func failure(of url: ImageURL) -> Failure {
-    let file = "the robots.txt of \(url.origin)"
-    return Failure(
-      stage: .fetch, code: .optedOut, isRetryable: trouble != nil,
-      detail: trouble.map { "\(file) cannot be had, which closes all of it: \($0)" }
-        ?? "\(file) does not allow it")
+  /// What a URL fails with that the rules close.
+  private static func refusal(of url: ImageURL) -> Failure {
+    Failure(
+      stage: .fetch, code: .optedOut,
+      detail: "the robots.txt of \(url.origin) does not allow it")
   }
 }
 
 extension Failure {
   /// Whether the origin has no such file, rather than none that can be had now.
   fileprivate var meansNoRobots: Bool {
-    code == .tooManyRedirects || (code == .httpStatus && (200..<500).contains(httpStatus ?? 0))
+    code == .tooManyRedirects
+      || (code == .httpStatus && !isRetryable && (200..<500).contains(httpStatus ?? 0))
+  }
+
+  /// The same failure, as what keeps a picture from being fetched.
+  fileprivate func ofRobots(of origin: String) -> Failure {
+    Failure(
+      stage: stage, code: code, httpStatus: httpStatus, isRetryable: isRetryable,
+      detail: "the robots.txt of \(origin) cannot be had, which closes all of it: \(detail)")
   }
 }

@@ -109,12 +109,10 @@ extension Worker {
     case .failure(let failure) where failure.code == .optedOut:
       fail(id, with: failure) { $0.respectsOptOut }
     case .failure(let failure):
-      // Seconds that would overflow as milliseconds are a wish for ever.
-      let retryAfter = transfer.retryAfterSeconds.map { min($0, Int64(Int32.max)) * 1_000 }
       let leases = transfers.end(id)
       for lease in leases { fetches[lease]?.timings = transfer.timings }
       let broken = BrokenTransfer(
-        leases: leases, failure: failure, retryAfterMilliseconds: retryAfter,
+        leases: leases, failure: failure, retryAfterMilliseconds: transfer.retryAfterMilliseconds,
         wasRedirected: transfer.wasRedirected)
       settle(broken, id, leaving: transfer.remains)
     }
@@ -123,14 +121,15 @@ extension Worker {
   /// Ends a transfer for the sake of those who respect what its origin says. Others rode on it, and
   /// get one of their own.
   func fail(
-    _ id: LeaseID, with failure: Failure, concerning isConcerned: (FetchOptions) -> Bool
+    _ id: LeaseID, with failure: Failure, retryAfterMilliseconds: Int64? = nil,
+    concerning isConcerned: (FetchOptions) -> Bool
   ) {
     for lease in transfers.end(id) {
       guard let fetch = fetches[lease], isConcerned(fetch.options) else {
         lose(lease)
         continue
       }
-      end(lease, with: .failed(failure))
+      end(lease, with: .failed(failure), retryAfterMilliseconds: retryAfterMilliseconds)
     }
   }
 
@@ -153,5 +152,12 @@ extension Worker {
       DecodeJob(
         lease: fetch.lease, source: source, variant: fetch.variant, isUrgent: fetch.isUrgent,
         cancellation: fetch.cancellation))
+  }
+}
+
+extension FinishedTransfer {
+  /// Seconds that would overflow as milliseconds are a wish for ever.
+  var retryAfterMilliseconds: Int64? {
+    retryAfterSeconds.map { min($0, Int64(Int32.max)) * 1_000 }
   }
 }

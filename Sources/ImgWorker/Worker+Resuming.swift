@@ -55,7 +55,10 @@ extension Worker {
 
 extension Fetch {
   /// Whether what is left of its body may be stored.
-  fileprivate var mayLeavePartial: Bool { keep != .none && !bypassesStore }
+  /// One that is known by a key in place of its URL may be another URL's.
+  fileprivate var mayLeavePartial: Bool {
+    keep != .none && !bypassesStore && options.cacheKey == nil
+  }
 }
 
 extension BodyMark {

@@ -18,7 +18,9 @@ extension Worker {
 
   /// What the origin is asked about; `nil` when it is to send the picture in any case.
   func validators(for fetch: Fetch) -> Validators? {
-    storedAnswer(for: fetch).flatMap(Self.validators(of:))
+    // What is known by a key in place of its URL may be another URL's.
+    guard fetch.options.cacheKey == nil else { return nil }
+    return storedAnswer(for: fetch).flatMap(Self.validators(of:))
   }
 
   /// Those that all of its records have.

@@ -25,7 +25,7 @@ extension Worker {
   private func askForRobots(of url: ImageURL) {
     // A store that cannot be read remembers nothing.
     if let record = try? store.current().robots(of: url.origin, at: wallTime) {
-      robots.learn(record, of: url.origin).forEach(decideLate)
+      robots.learn(record, of: url.origin, at: wallTime).forEach(decideLate)
     } else {
       pool.startRobots(robots.ask(url.origin), of: url)
     }
@@ -35,28 +35,41 @@ extension Worker {
   ///
   /// - Returns: whether the transfer was one of a robots.txt.
   func settleRobots(_ transfer: FinishedTransfer) -> Bool {
-    guard let (origin, record) = robots.receive(transfer, at: wallTime) else { return false }
+    guard let answer = robots.receive(transfer, at: wallTime) else { return false }
     if case .success(let body) = transfer.result { pool.releaseBody(body.charge) }
-    storeThread.keep(record, of: origin)
+    switch answer {
+    case .rules(let record, let origin): storeThread.keep(record, of: origin)
+    case .trouble(let failure, let waiting):
+      for waiting in waiting where stillWaits(waiting) {
+        refuse(
+          waiting.fetch, waiting.step, because: failure,
+          retryAfterMilliseconds: transfer.retryAfterMilliseconds)
+      }
+    }
     return true
   }
 
   /// The other workers know what this one has learned: those who waited go on.
   func settleRobots(of origin: String) {
-    robots.settle(origin).forEach(decideLate)
+    robots.settle(origin, at: wallTime).forEach(decideLate)
   }
 
   /// Somebody may have stopped waiting meanwhile.
   private func decideLate(_ waiting: RobotsBook.Waiting) {
+    if stillWaits(waiting) { decide(waiting) }
+  }
+
+  private func stillWaits(_ waiting: RobotsBook.Waiting) -> Bool {
     let lease = waiting.fetch.lease
     switch waiting.step {
     case .fetch:
       // Others may ride on the transfer whose first lease has left.
-      if transfers.has(lease) { decide(waiting) }
+      return transfers.has(lease)
     case .ride:
-      guard fetches[lease] != nil else { return }
-      if waiting.fetch.cancellation.isSet { return end(lease, with: .cancelled) }
-      decide(waiting)
+      guard fetches[lease] != nil else { return false }
+      guard waiting.fetch.cancellation.isSet else { return true }
+      end(lease, with: .cancelled)
+      return false
     }
   }
 
@@ -70,9 +83,15 @@ extension Worker {
     }
   }
 
-  private func refuse(_ fetch: Fetch, _ step: RobotsBook.Step, because failure: Failure) {
+  private func refuse(
+    _ fetch: Fetch, _ step: RobotsBook.Step, because failure: Failure,
+    retryAfterMilliseconds: Int64? = nil
+  ) {
     switch step {
-    case .fetch: fail(fetch.lease, with: failure) { $0.respectsRobots }
+    case .fetch:
+      fail(fetch.lease, with: failure, retryAfterMilliseconds: retryAfterMilliseconds) {
+        $0.respectsRobots
+      }
     case .ride: end(fetch.lease, with: .failed(failure))
     }
   }

@@ -73,6 +73,23 @@ struct FileRowTests {
     #expect(origin.startOrder() == ["/a", "/b", "/c"])
   }
 
+  @Test func `a fallback is another picture, at another origin perhaps, and may be a file`() throws {
+    try cluster.start()
+    let other = try TestOrigin()
+    other.serve("/b", .body(picture))
+    let arguments = ["--cache-key", "k", "--header", "Authorization: Bearer secret", "--json"]
+    let get = ["get", origin.baseURL + "/a", "--fallback", other.baseURL + "/b"] + arguments
+    let served = try cluster.begin(get).wait()
+    #expect(try served.decoded(Report.self).url == other.baseURL + "/b", "\(served.messages)")
+    #expect(other.counters("/b").headersSeen["authorization"] == nil)
+    #expect(origin.counters("/a").headersSeen["authorization"] == "Bearer secret")
+    #expect(try cluster.imgctl("cache", "get", origin.baseURL + "/a", "--cache-key", "k").exitCode == 1)
+    let missing = cluster.directory.file("missing.jpg")
+    let chain = try cluster.imgctl(
+      "get", missing, "--fallback", missing, "--fallback", other.baseURL + "/b", "--json")
+    #expect(try chain.decoded(Report.self).url == other.baseURL + "/b", "\(chain.messages)")
+  }
+
   @Test func `when no fallback can be had the last failure is told`() throws {
     try cluster.start()
     origin.serve("/b", .body(Array("no picture".utf8)))

@@ -60,6 +60,17 @@ import Testing
     }
   }
 
+  @Test func `a host is not prompt because somebody joined late`() {
+    let cluster = ClusterModel.started(transfers: 16, perHost: 2)
+    cluster.submit((1...4).map { url($0) })
+    cluster.answerLookups()
+    cluster.advance(by: .seconds(50))
+    cluster.view(url(1), variant: .small)
+    cluster.answerLookups()
+    cluster.transferred(url(1))
+    #expect(cluster.scheduler.transferQueue.hosts["example.com"]?.isPrompt == false)
+  }
+
   @Test func `a person's picture of a host that is not known takes any place`() {
     let cluster = ClusterModel.started(transfers: 16, perHost: 2)
     cluster.submit((1...100).map { url($0, host: "slow\($0)") })

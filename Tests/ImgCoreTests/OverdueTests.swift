@@ -13,7 +13,8 @@ import Testing
     var patience: Duration {
       switch self {
       case .lookup: Scheduler.answerGrace
-      case .transfer: .seconds(60) + Scheduler.answerGrace
+      // The robots.txt before it, and once more from the beginning after it.
+      case .transfer: .seconds(3 * 60) + Scheduler.answerGrace
       case .decode: .seconds(30) + Scheduler.answerGrace
       }
     }

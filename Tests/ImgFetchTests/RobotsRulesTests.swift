@@ -112,6 +112,50 @@ import Testing
     #expect(rules.permits(target: "/b"))
   }
 
+  @Test func `a line that is cut is no rule`() {
+    let start = Array("User-agent: *\nAllow: /\n".utf8)
+    let comment = Array(
+      repeating: UInt8(ascii: "#"),
+      count: RobotsRules.maximumByteCount - start.count - "\nDisallow: /".utf8.count)
+    #expect(
+      RobotsRules(parsing: start + comment + Array("\nDisallow: /secret\n".utf8))
+        .permits(target: "/a"))
+    #expect(
+      !RobotsRules(
+        parsing: Array("User-agent: *\n".utf8) + comment + Array("\nDisallow: /a".utf8)
+      ).permits(target: "/a"), "the end of a file ends its last line")
+  }
+
+  @Test func `what is remembered is not cut again`() {
+    let file = "User-agent: *\n" + (0..<40_000).map { "Allow:/\($0)\n" }.joined() + "Disallow:/\n"
+    let rules = RobotsRules(parsing: Array(file.utf8))
+    #expect(rules.text.utf8.count > RobotsRules.maximumByteCount)
+    #expect(!RobotsRules(remembered: rules.text).permits(target: "/x"))
+  }
+
+  /// Each would take the product of both lengths.
+  @Test func `rules that take too long to follow close the origin`() {
+    let rule =
+      "Disallow: /" + String(repeating: "*a", count: 1) + String(repeating: "a", count: 4_000)
+    let file = "User-agent: *\n" + (0..<100).map { "\(rule)b\($0)\n" }.joined()
+    let rules = RobotsRules(parsing: Array(file.utf8))
+    #expect(!rules.permits(target: "/" + String(repeating: "a", count: 8_000)))
+    #expect(rules.permits(target: "/short"))
+  }
+
+  @Test func `a file that breaks off leaves nothing to go on from, and no charge`() throws {
+    let origin = try TestOrigin()
+    let long = Array(repeating: UInt8(ascii: "#"), count: 300_000)
+    origin.serve(
+      "/robots.txt",
+      .resource(
+        Resource(
+          long, contentType: "text/plain", entityTag: "\"v1\"", delivery: .cut(after: 200_000))))
+    let fetcher = try Fetcher()
+    #expect(try fetcher.fetchRobots(of: origin.baseURL + "/a").failure?.code == .truncatedBody)
+    #expect(fetcher.pool.heldBodyByteCount == 0)
+  }
+
   @Test func `a file comes in as far as it counts, whatever a picture may weigh`() throws {
     let origin = try TestOrigin()
     let long = Array(repeating: UInt8(ascii: "#"), count: 1 << 20)

@@ -74,7 +74,8 @@ import Testing
     #expect(try partialCount() == 1)
   }
 
-  @Test func `it is given out for an hour, and by who looks with a moment that has passed`() throws {
+  @Test func `it is given out for an hour, and by who looks with a moment that has passed`() throws
+  {
     try put(1)
     #expect(try count(of: 1, at: .now(plusSeconds: Self.hour - 1)) == 100_000)
     #expect(try count(of: 1, at: .now(plusSeconds: Self.hour)) == nil)

@@ -131,24 +131,26 @@ import Testing
     #expect(try worker.messages(untilEnded: 1).outcomes[1]?.width == 64)
   }
 
-  @Test func `an origin whose robots.txt cannot be had allows nothing for now`() throws {
-    origin.serve("/robots.txt", .status(503))
+  @Test(arguments: [503, 429])
+  func `an origin whose robots.txt cannot be had allows nothing, and is asked again`(
+    status: Int
+  ) throws {
+    origin.serve("/robots.txt", .sequence([.status(status), .status(404)]))
     origin.serve("/a", .body(picture))
-    for lease in [1, 2] as [LeaseID] {
-      try worker.send(.fetch(batch(lease, obedient)))
-      let said = try worker.messages(untilEnded: 1)
-      guard case .failed(let failure) = said.outcomes[lease] else {
-        Issue.record("a picture was fetched")
-        return
-      }
-      #expect(failure.code == .optedOut)
-      #expect(failure.isRetryable)
-      #expect(failure.detail.contains("503"))
+    try worker.send(.fetch(batch(1, obedient)))
+    let said = try worker.messages(untilEnded: 1)
+    guard case .failed(let failure) = said.outcomes[1] else {
+      Issue.record("a picture was fetched")
+      return
     }
+    #expect(failure.code == .httpStatus)
+    #expect(failure.httpStatus == status)
+    #expect(failure.isRetryable)
+    #expect(failure.detail.contains("robots.txt"))
     #expect(origin.startOrder() == ["/robots.txt"])
-    let record = try #require(try worker.store.current().robots(of: origin.baseURL, at: worker.now))
-    let later = worker.now.advanced(byMilliseconds: 60_001)
-    #expect(record.isExpired(at: later))
+    try worker.send(.fetch(batch(2, obedient)))
+    #expect(try worker.messages(untilEnded: 1).outcomes[2]?.width == 64)
+    #expect(origin.startOrder() == ["/robots.txt", "/robots.txt", "/a"])
   }
 
   @Test func `what is made from the store's original is asked for nowhere`() throws {
@@ -162,7 +164,7 @@ import Testing
     origin.serve("/a", .body(picture))
     try worker.store.current().keep(
       .init(
-        text: "User-agent: *\nDisallow: /a\n", trouble: nil,
+        text: "User-agent: *\nDisallow: /a\n",
         expiresAt: worker.now.advanced(byMilliseconds: 3_600_000)), of: origin.baseURL)
     try worker.send(.fetch(batch(1, obedient)))
     #expect(try worker.messages(untilEnded: 1).outcomes[1]?.failureCode == .optedOut)

@@ -97,9 +97,19 @@ package struct GetCommand: Command {
     {
       context.note("imgctl: \(failure); next is \(next)\n")
       source = next
-      found = try find(source, options.withoutDelay, in: context)
+      found = try find(source, options.withoutDelay(fetch: fetchOptions(of: next)), in: context)
     }
     return try deliver(found, of: source, in: context)
+  }
+
+  /// A fallback is another picture: it is not known by the first one's key. What is sent is meant
+  /// for the first one's origin.
+  private func fetchOptions(of fallback: String) -> FetchOptions {
+    var fetch = options.fetch
+    fetch.cacheKey = nil
+    let origins = [picture, fallback].map { try? ImageURL(parsing: $0).origin }
+    if origins[0] != origins[1] { fetch.headers = .none }
+    return fetch
   }
 
   private func deliver(
@@ -134,6 +144,9 @@ package struct GetCommand: Command {
     do {
       switch try PictureSource(source) {
       case .url(let text): return try find(ImageURL(parsing: text), options, in: context)
+      case .file(let path) where source == picture:
+        try checkOptionsOfFile()
+        return try find(file: path, in: context)
       case .file(let path): return try find(file: path, in: context)
       }
     } catch let failure as Failure {
@@ -141,14 +154,17 @@ package struct GetCommand: Command {
     }
   }
 
-  /// Made of the person's own picture; nothing is looked up and nothing is stored.
-  private func find(file path: String, in context: CommandContext) throws -> Found {
+  private func checkOptionsOfFile() throws(UsageError) {
     guard viewer == nil, options.delayMilliseconds == 0, options.fetch == .standard else {
       throw UsageError(
         "\(Self.description.name): --viewer, --delay, --cache-policy and what origins are told are for "
           + "URLs; a file is decoded at once")
     }
-    let file = try Self.open(path)
+  }
+
+  /// Made of the person's own picture; nothing is looked up and nothing is stored.
+  private func find(file path: String, in context: CommandContext) throws -> Found {
+    let file = try open(path)
     let client = try context.coordinator()
     let result = try file.handIn(over: client, as: nil, options: options)
     guard let made = result.unstored else {
@@ -157,13 +173,17 @@ package struct GetCommand: Command {
     return .unstored(made)
   }
 
-  private static func open(_ path: String) throws -> PictureFile {
+  /// - Throws: a ``Failure`` where there is something to fall back on, or was.
+  private func open(_ path: String) throws -> PictureFile {
     do throws(SystemError) {
       return try PictureFile(path: path)
     } catch {
+      guard fallbacks.isEmpty else {
+        throw Failure(stage: .fetch, code: .unreadableFile, detail: error.description)
+      }
       guard error.code == ENOENT else { throw error }
       throw UsageError(
-        "\(description.name): there is no file \(Spelling.quoted(path)); a URL begins with "
+        "\(Self.description.name): there is no file \(Spelling.quoted(path)); a URL begins with "
           + "https:// or http://")
     }
   }

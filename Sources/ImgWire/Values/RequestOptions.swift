@@ -40,7 +40,9 @@ package struct RequestOptions: Hashable, Sendable, Codable {
   }
 
   /// The same for a request that has waited already.
-  package var withoutDelay: RequestOptions {
+  ///
+  /// - Parameter fetch: how that one is asked for.
+  package func withoutDelay(fetch: FetchOptions) -> RequestOptions {
     RequestOptions(
       variant: variant, expiry: expiry, priority: priority, keep: keep, fetch: fetch)
   }
