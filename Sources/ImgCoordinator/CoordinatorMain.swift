@@ -35,6 +35,23 @@ package enum CoordinatorMain {
     }
   }
 
+  /// Refuses what would fail one URL after the other.
+  private static func checkPlaces(of settings: Settings) throws(StartError) {
+    for directory in settings.allowedDirectories {
+      do throws(SystemError) {
+        _ = try OpenDirectory(directory)
+      } catch {
+        throw StartError("--allow-directory: \(directory) cannot be opened: \(error)")
+      }
+    }
+    guard let file = settings.authorityFile else { return }
+    do throws(SystemError) {
+      _ = try FileIO.contents(of: file, upTo: 1 << 24)
+    } catch {
+      throw StartError("--ca-file: \(file) cannot be read: \(error)")
+    }
+  }
+
   private static func serve(
     _ given: Settings, signals: SignalSource, starter: Starter
   ) throws -> Int32 {
@@ -44,6 +61,7 @@ package enum CoordinatorMain {
     ThisProcess.ignoreFileSizeSignal()
     ThisProcess.raiseDescriptorLimit()
 
+    try checkPlaces(of: settings)
     let dataDirectory = try DataDirectory(taking: settings.dataDirectory)
     // Owned until the process ends: one coordinator a data directory.
     defer { withExtendedLifetime(dataDirectory) {} }

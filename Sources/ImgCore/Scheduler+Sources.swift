@@ -5,10 +5,12 @@ extension Scheduler {
   /// A look-up has missed, or what the item was to ride on is gone: it needs its URL's body. That
   /// of a picture from no origin is at hand.
   mutating func awaitTransfer(_ missed: WorkItem) {
-    guard !missed.url.isLocal else { return awaitDecode(missed) }
-    guard missed.key.fetch.cachePolicy != .cacheOnly else {
+    // A picture in its own URL costs nobody anything.
+    let isAtHand = missed.url.isLocal && !missed.url.isFile
+    guard isAtHand || missed.key.fetch.cachePolicy != .cacheOnly else {
       return complete(missed, with: .failed(Self.notCached))
     }
+    guard !missed.url.isLocal else { return awaitDecode(missed) }
     var item = missed
     let source = joinSource(&item)
     guard park(&item, in: .awaitingTransfer) else { return }

@@ -40,6 +40,22 @@ struct FileRowTests {
     #expect(try cluster.failures(of: again) == ["file://\(path)": "not_an_image"])
   }
 
+  @Test(arguments: ["--allow-directory", "--ca-file"])
+  func `a place that is not there is refused at the start`(flag: String) throws {
+    let result = try cluster.imgctl("start", flag, "/nonexistent/place")
+    #expect(result.exitCode != 0)
+    #expect(result.messages.contains("\(flag): /nonexistent/place cannot be"), "\(result.messages)")
+  }
+
+  @Test func `cache-only reads no file`() throws {
+    try cluster.start(["--allow-directory", cluster.directory.path])
+    let path = try cluster.directory.write(picture, to: "a.jpg")
+    let list = try cluster.directory.write(Array("file://\(path)\n".utf8), to: "list.txt")
+    let result = try cluster.imgctl("submit", "--wait", "--cache-policy", "cache-only", list)
+    #expect(result.exitCode == 1)
+    #expect(try cluster.imgctl("failures", "1").output.hasPrefix("not_cached"))
+  }
+
   @Test func `no list names a file unless a directory is allowed`() throws {
     try cluster.start()
     let path = try cluster.directory.write(picture, to: "a.jpg")

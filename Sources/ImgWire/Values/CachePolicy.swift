@@ -11,7 +11,12 @@ package enum CachePolicy: String, Hashable, Sendable, Codable, CaseIterable {
   case cacheOnly = "cache-only"
 
   /// Whether a picture that was found missing a short while ago is not asked for again.
-  package var heedsRememberedFailures: Bool { self != .reload }
+  package var heedsRememberedFailures: Bool {
+    switch self {
+    case .cacheElseLoad, .cacheOnly: true
+    case .byProtocol, .reload: false
+    }
+  }
 
   /// Whether a record of the store may answer as it is.
   ///
