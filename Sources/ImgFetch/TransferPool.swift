@@ -9,7 +9,7 @@ package import ImgWire
 /// (``takeFinished()``). How many transfers run at once is for the caller to decide.
 ///
 /// The bodies under way and those handed out share one budget of memory, and those that are too long
-/// for memory one of files. A transfer whose next bytes do not fit is paused: libcurl keeps at most what it has read already (one buffer of 16
+/// for memory one of files. A transfer whose next bytes do not fit is paused: libcurl keeps at most what it has read already (one buffer of 64
 /// KiB) and stops reading the socket, so the origin has to wait. A paused transfer does not count
 /// as stalled, but its whole time goes on; one that waits too long ends as a timeout. Paused
 /// transfers go on, oldest first, when a body is given back or another transfer ends. The oldest

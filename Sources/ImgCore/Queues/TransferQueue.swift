@@ -132,10 +132,8 @@ struct TransferQueue {
   mutating func answered(
     _ host: String, begunAt: ContinuousClock.Instant, at now: ContinuousClock.Instant
   ) {
-    let isPrompt = now - begunAt <= Self.promptTime
-    guard let known = hosts[host], known.isPrompt != isPrompt || known.health.lastFailure != nil
-    else { return }
-    setPrompt(isPrompt, host)
+    guard hosts[host] != nil else { return }
+    setPrompt(now - begunAt <= Self.promptTime, host)
     hosts[host]?.health.answered()
     update(host, at: now)
   }
