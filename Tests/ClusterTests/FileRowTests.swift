@@ -89,7 +89,8 @@ struct FileRowTests {
     #expect(origin.startOrder() == ["/a", "/b", "/c"])
   }
 
-  @Test func `a fallback is another picture, at another origin perhaps, and may be a file`() throws {
+  @Test func `a fallback is another picture, at another origin perhaps, and may be a file`() throws
+  {
     try cluster.start()
     let other = try TestOrigin()
     other.serve("/b", .body(picture))
@@ -99,7 +100,8 @@ struct FileRowTests {
     #expect(try served.decoded(Report.self).url == other.baseURL + "/b", "\(served.messages)")
     #expect(other.counters("/b").headersSeen["authorization"] == nil)
     #expect(origin.counters("/a").headersSeen["authorization"] == "Bearer secret")
-    #expect(try cluster.imgctl("cache", "get", origin.baseURL + "/a", "--cache-key", "k").exitCode == 1)
+    #expect(
+      try cluster.imgctl("cache", "get", origin.baseURL + "/a", "--cache-key", "k").exitCode == 1)
     let missing = cluster.directory.file("missing.jpg")
     let chain = try cluster.imgctl(
       "get", missing, "--fallback", missing, "--fallback", other.baseURL + "/b", "--json")
