@@ -113,7 +113,7 @@ extension Scheduler {
       unrecordedCount -= 1
       jobs[id]?.letGo(index)
       jobs[id]?.unrecordedCount -= 1
-      jobs[id]?.record.counts.count(outcome)
+      jobs[id]?.record.count(outcome)
       giveTurn(to: id)
       finishWhenComplete(id)
     case .finish(let id, let moment):

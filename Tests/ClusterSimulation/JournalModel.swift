@@ -88,6 +88,6 @@ struct JournalModel {
       faults.append("line \(index) of job \(id) has two outcomes")
     }
     jobs[id]?.outcomes[index] = (outcome, round)
-    jobs[id]?.record.counts.count(outcome)
+    jobs[id]?.record.count(outcome)
   }
 }

@@ -69,7 +69,7 @@ private struct JobModel {
     var counts = JobCounts(total: outcomes.count)
     for outcome in outcomes {
       if let outcome {
-        counts.count(outcome)
+        counts.count(outcome, keep: .thumbnail)
       } else if state == .cancelled {
         counts.cancelled += 1
       }

@@ -179,9 +179,9 @@ enum GoldenMessages {
       id: job, options: RequestOptions(variant: try variant), state: .queued,
       counts: JobCounts(total: 10), submittedAt: WallTime(rawValue: 1_700_000_000_123))
     record.startedAt = WallTime(rawValue: 1_700_000_001_000)
-    record.counts.count(.done(thumbnail, fromCache: false, bytesFetched: 81_920))
-    record.counts.count(.done(thumbnail, fromCache: true, bytesFetched: 0))
-    record.counts.count(.failed(failure))
+    record.count(.done(thumbnail, fromCache: false, bytesFetched: 81_920))
+    record.count(.done(thumbnail, fromCache: true, bytesFetched: 0))
+    record.count(.failed(failure))
     let status = JobStatus(record, running: 2)
     let delayed = JobRecord(
       id: job, options: RequestOptions(variant: .standard, priority: 1, delayMilliseconds: 250),

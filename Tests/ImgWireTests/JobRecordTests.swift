@@ -29,6 +29,19 @@ import Testing
       finishedAt: hasEnded ? endedAt : nil, lowWater: 4)
   }
 
+  @Test(arguments: Keep.allCases)
+  func `bytes are stored where something is kept, and not when they were there`(keep: Keep) throws {
+    let thumbnail = Thumbnail(format: .jpeg, width: 64, height: 48, byteCount: 700)
+    var record = JobRecord(
+      id: JobID(rawValue: 3), options: RequestOptions(variant: .standard, keep: keep),
+      state: .queued, counts: JobCounts(total: 2), submittedAt: Self.submittedAt)
+    record.count(.done(thumbnail, fromCache: false, bytesFetched: 9_000))
+    record.count(.done(thumbnail, fromCache: true, bytesFetched: 0))
+    #expect(record.counts.bytesStored == (keep == .none ? 0 : 700))
+    #expect(record.counts.bytesFetched == 9_000)
+    #expect(record.counts.done == 2)
+  }
+
   private static let table: [(JobRecord.State, JobChange, Expectation)] = [
     (.submitting, .pause, .refused("job 3 is submitting; nothing of it waits")),
     (.submitting, .resume, .refused("job 3 is submitting; nothing of it waits")),

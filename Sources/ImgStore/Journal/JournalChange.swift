@@ -148,7 +148,7 @@ struct JournalChange {
       guard isStanding == false else { return }
       try transaction.put(encoded, for: key, in: tables.outcomes)
     }
-    jobs[id]?.counts.count(outcome)
+    jobs[id]?.count(outcome)
   }
 
   /// A change that the job's state refuses came too late, and changes nothing.

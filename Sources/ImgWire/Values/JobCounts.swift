@@ -11,7 +11,8 @@ package struct JobCounts: Hashable, Sendable, Codable {
   package var fromCache = 0
   /// Bytes of bodies that origins sent.
   package var bytesFetched: Int64 = 0
-  /// Bytes of thumbnails made for this job and put into the store.
+  /// Bytes of what was made for this job's lines and put into the store, each line with its own:
+  /// thumbnails or, where only these are kept, originals.
   package var bytesStored: Int64 = 0
 
   package init(total: Int = 0) {
@@ -22,14 +23,16 @@ package struct JobCounts: Hashable, Sendable, Codable {
   package var finished: Int { done + failed + cancelled }
 
   /// Adds the outcome of one more URL.
-  package mutating func count(_ outcome: Outcome) {
+  ///
+  /// - Parameter keep: what the job keeps.
+  package mutating func count(_ outcome: Outcome, keep: Keep) {
     switch outcome {
     case .done(let thumbnail, let isFromCache, let bytes):
       done += 1
       bytesFetched += Int64(bytes)
       if isFromCache {
         fromCache += 1
-      } else {
+      } else if keep != .none {
         bytesStored += Int64(thumbnail.byteCount)
       }
     case .failed(let failure):

@@ -96,6 +96,11 @@ extension JobRecord {
     }
   }
 
+  /// One more of its lines has its outcome.
+  package mutating func count(_ outcome: Outcome) {
+    counts.count(outcome, keep: options.keep)
+  }
+
   /// Every line has its outcome.
   package mutating func finish(at moment: WallTime) {
     state = .finished
