@@ -4,13 +4,13 @@ import ImgWire
 import Testing
 
 @Suite struct InvocationTests {
-  private func invocation(_ commandLine: String) throws(UsageError) -> Invocation {
+  func invocation(_ commandLine: String) throws(UsageError) -> Invocation {
     try Invocation(
       arguments: commandLine.split(separator: " ").map(String.init),
       environment: ["HOME": "/home/ada", "IMGCTL_TRANSFERS": "9"], userID: 1_000)
   }
 
-  private func command<C: Command>(_ commandLine: String, as type: C.Type) throws -> C {
+  func command<C: Command>(_ commandLine: String, as type: C.Type) throws -> C {
     guard case .run(let command, _) = try invocation(commandLine) else {
       throw UsageError("\(commandLine) prints")
     }
@@ -150,47 +150,6 @@ import Testing
     #expect(submit.options.delayMilliseconds == milliseconds)
     let get = try command("get http://h/ --delay \(text)", as: GetCommand.self)
     #expect(get.options.delayMilliseconds == milliseconds)
-  }
-
-  @Test func `get may wait first, and is for a viewer`() throws {
-    let plain = try command("get http://h/", as: GetCommand.self)
-    #expect(plain.viewer == nil && plain.options.delayMilliseconds == 0)
-    let get = try command("get http://h/ --viewer left --delay 250ms", as: GetCommand.self)
-    #expect(get.viewer == "left" && get.options.delayMilliseconds == 250)
-    let longest = String(repeating: "v", count: GetRequest.maximumViewerByteCount)
-    #expect(try command("get http://h/ --viewer \(longest)", as: GetCommand.self).viewer == longest)
-    for name in ["", longest + "v"] {
-      #expect(
-        throws: UsageError("imgctl get: --viewer: a viewer's name has from 1 to 200 bytes")
-      ) { try invocation("get http://h/ --viewer=\(name)") }
-    }
-  }
-
-  @Test func `get may bypass the store`() throws {
-    #expect(try !command("get http://h/", as: GetCommand.self).bypassesStore)
-    #expect(try command("get http://h/ --no-cache", as: GetCommand.self).bypassesStore)
-    #expect(
-      throws: UsageError("imgctl submit: there is no option \"--no-cache\"")
-    ) { try invocation("submit - --no-cache") }
-  }
-
-  @Test func `get writes to a file or to standard output`() throws {
-    #expect(try command("get http://h/", as: GetCommand.self).outputPath == nil)
-    #expect(try command("get http://h/ -o -", as: GetCommand.self).outputPath == nil)
-    let file = try command("get http://h/ -o a.jpg --json", as: GetCommand.self)
-    #expect(file.outputPath == "a.jpg" && file.isJSON && file.picture == "http://h/")
-  }
-
-  @Test(arguments: CachePolicy.allCases)
-  func `each policy of the cache is taken by submit and by get`(policy: CachePolicy) throws {
-    let option = "--cache-policy \(policy.rawValue)"
-    #expect(
-      try command("submit a \(option)", as: SubmitCommand.self).options.fetch.cachePolicy == policy)
-    #expect(
-      try command("get http://h/ \(option)", as: GetCommand.self).options.fetch.cachePolicy
-        == policy)
-    #expect(
-      try command("submit a", as: SubmitCommand.self).options.fetch.cachePolicy == .cacheElseLoad)
   }
 
   @Test func `the commands of the cache have two words`() throws {
