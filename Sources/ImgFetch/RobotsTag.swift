@@ -8,9 +8,6 @@ internal import ImgWire
 /// alone, up to the next name; a directive with a value, such as `unavailable_after: DATE`, is
 /// written alike and told by its name.
 enum RobotsTag {
-  /// The name by which an origin may speak to this program alone.
-  static let agent = "imgctl"
-
   /// By which an answer is not to be used; `none` is short for `noindex, nofollow`.
   private static let refusals: Set = ["noai", "noimageai", "noindex", "noimageindex", "none"]
   private static let directivesWithValue: Set = [
@@ -27,7 +24,7 @@ enum RobotsTag {
       if parts.count == 2 {
         // A comma of a date may make any text stand before a colon; only a name is an agent.
         guard isAgentName(parts[0]), !directivesWithValue.contains(parts[0]) else { continue }
-        isForUs = parts[0] == agent || parts[0] == "*"
+        isForUs = parts[0] == RobotsRules.productToken || parts[0] == "*"
       }
       if isForUs, let directive = parts.last, refusals.contains(directive) { return directive }
     }
