@@ -12,7 +12,9 @@ struct ChaosTests {
   private let origin: ListOrigin
 
   private static let kill: CInt = 9
-  private static let transfers = 8
+  /// Fewer than eight: of eight, one is kept for hosts that answer promptly, which on a busy machine
+  /// none does.
+  private static let transfers = 7
   /// What a worker may hold: its transfers and what waits for its decoder.
   private static let leasesPerWorker = transfers + 8
   private static let lineCount = 5_000
@@ -34,7 +36,7 @@ struct ChaosTests {
       seed: seed, workerCount: 12, coordinatorCount: 3,
       requests: 100..<Self.lineCount - 200)
     let list = origin.listWithMissing(Self.lineCount)
-    let job = try cluster.submit(list.lines)
+    let job = try origin.gather(Self.transfers) { try cluster.submit(list.lines) }
     let kills = try plan.kills.map { planned in
       try #require(
         origin.origin.waitUntil(seconds: 60) { $0.totals.requests >= planned.requestCount },

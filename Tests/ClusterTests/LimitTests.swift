@@ -8,36 +8,50 @@ import Testing
 struct LimitTests {
   @Test func `transfers from one host reach their limit and keep it`() throws {
     let cluster = try Cluster(["TRANSFERS_PER_HOST": "3"])
-    let origin = try ListOrigin(headerDelay: .milliseconds(10))
-    #expect(try cluster.run(origin.pictures(100)).done == 100)
+    let origin = try ListOrigin()
+    let job = try origin.gather(3) { try cluster.submit(origin.pictures(100)) }
+    #expect(try cluster.finished(job).done == 100)
     #expect(origin.origin.totals().peakInFlight == 3)
   }
 
   @Test func `transfers of the whole cluster reach their limit and keep it`() throws {
     let cluster = try Cluster(["TRANSFERS": "2"])
-    let origins = try (0..<2).map { _ in try ListOrigin(headerDelay: .milliseconds(10)) }
-    #expect(try cluster.run(origins.flatMap { $0.pictures(50) }).done == 100)
-    let peaks = origins.map { $0.origin.totals().peakInFlight }
-    #expect(peaks.allSatisfy { $0 <= 2 })
-    #expect(peaks.contains(2))
+    let origin = try ListOrigin()
+    // One origin under two names is two hosts with one log.
+    let job = try origin.gather(2) {
+      try cluster.submit(
+        origin.pictures(50).flatMap { [$0, $0.replacing("127.0.0.1", with: "localhost")] })
+    }
+    #expect(try cluster.finished(job).done == 100)
+    #expect(origin.origin.totals().peakInFlight == 2)
   }
 
   @Test func `a limit that is lowered and raised while it works holds from then on`() throws {
     let cluster = try Cluster(["TRANSFERS": "6"])
-    let origin = try ListOrigin(headerDelay: .milliseconds(25))
-    let job = try cluster.submit(origin.pictures(500))
+    let origin = try ListOrigin()
+    let held = try origin.holdPictures(60)
+    let job = try cluster.submit(held.map(origin.url))
     for limit in [6, 2, 5] {
       #expect(try cluster.imgctl("limits", "--transfers", "\(limit)").exitCode == 0)
-      // As many as may still be on their way by the old limit.
-      let start = origin.origin.totals().requests + 6
-      try #require(origin.origin.waitUntil(seconds: 30) { $0.totals.requests >= start })
+      // With these end those that began by the limit of before.
+      try replaceTransfers(of: origin, by: limit)
       let mark = origin.origin.snapshot.log.count
-      let end = start + 60
-      try #require(origin.origin.waitUntil(seconds: 30) { $0.totals.requests >= end })
+      for _ in 0..<2 { try replaceTransfers(of: origin, by: limit) }
       #expect(origin.origin.snapshot.peakInFlight(from: mark) == limit)
     }
-    #expect(try cluster.finished(job).done == 500)
+    origin.release(held)
+    #expect(try cluster.finished(job).done == held.count)
     #expect(origin.origin.totals().peakInFlight == 6)
+  }
+
+  /// Lets go what is held, and waits until so many others are.
+  private func replaceTransfers(of origin: ListOrigin, by count: Int) throws {
+    let ending = origin.origin.snapshot.paths.filter { $0.value.inFlight > 0 }.map(\.key)
+    origin.release(ending)
+    try #require(
+      origin.origin.waitUntil(seconds: 30) { snapshot in
+        snapshot.totals.inFlight == count && ending.allSatisfy { snapshot[$0].inFlight == 0 }
+      })
   }
 
   @Test func `transfers begin at a host no more often than its rate allows`() throws {

@@ -2,6 +2,7 @@ import ImgDecode
 import ImgWire
 import TestOrigin
 import TestPictures
+import Testing
 
 /// An origin for lists: `/p/N` is a small picture, `/text/N` is none, and all else is not found.
 struct ListOrigin {
@@ -51,6 +52,19 @@ struct ListOrigin {
     return paths
   }
 
+  /// Holds the first pictures of a list back until so many requests are in flight, and lets them
+  /// go: however slow the machine is, places that are there have then been used.
+  ///
+  /// - Parameter body: submits the list.
+  func gather<Result>(_ count: Int, _ body: () throws -> Result) throws -> Result {
+    let paths = (0..<count).map(Self.picturePath)
+    for path in paths { try hold(path) }
+    let result = try body()
+    try #require(origin.waitUntil(seconds: 60) { $0.totals.inFlight == count })
+    release(paths)
+    return result
+  }
+
   func release(_ paths: [String]) {
     for path in paths { origin.release(path) }
   }
@@ -59,16 +73,18 @@ struct ListOrigin {
 
   /// The URLs of so many pictures.
   func pictures(_ count: Int) -> [String] {
-    (0..<count).map { url("/p/\($0)") }
+    (0..<count).map { url(Self.picturePath($0)) }
   }
+
+  private static func picturePath(_ number: Int) -> String { "/p/\(number)" }
 
   /// A list of which every twentieth line is not found.
   func listWithMissing(_ count: Int) -> MixedList {
     var list = MixedList()
     for number in 0..<count {
-      let isMissing = number % 20 == 7
+      let isMissing = number % 20 == 19
       list.add(
-        url(isMissing ? "/missing/\(number)" : "/p/\(number)"),
+        url(isMissing ? "/missing/\(number)" : Self.picturePath(number)),
         failing: isMissing ? .httpStatus : nil)
     }
     return list

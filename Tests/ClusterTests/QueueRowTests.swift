@@ -43,9 +43,9 @@ struct QueueRowTests {
 
   @Test func `S13: fifty slow URLs reach the limit exactly`() throws {
     let cluster = try Cluster(["TRANSFERS": "5"])
-    let slow = try ListOrigin(headerDelay: .milliseconds(20))
-    #expect(try cluster.run(slow.pictures(50)).done == 50)
-    #expect(slow.origin.totals().peakInFlight == 5)
+    let job = try origin.gather(5) { try cluster.submit(origin.pictures(50)) }
+    #expect(try cluster.finished(job).done == 50)
+    #expect(origin.origin.totals().peakInFlight == 5)
   }
 
   @Test func `S13: a limit of none is refused`() throws {
