@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 
 /// Addresses that nobody allowed.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct AddressTests {
   @Test func `without permission no address of this machine is connected to`() throws {
     let cluster = try Cluster(["ALLOW_NETWORK": ""])

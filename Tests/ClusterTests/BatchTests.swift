@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 
 /// Lists from `imgctl submit` to their numbers.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct BatchTests {
   private let cluster: Cluster
   private let origin: ListOrigin

@@ -5,7 +5,7 @@ import TestPictures
 import Testing
 
 /// `--cache-policy`, row by row, from the command line to the origin's log.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct CachePolicyRowTests {
   private let cluster: Cluster
   private let origin: TestOrigin

@@ -7,7 +7,7 @@ import TestOrigin
 import Testing
 
 /// The store as people see it: `imgctl cache`, and expiry.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct CacheTests {
   private let cluster: Cluster
   private let origin: ListOrigin

@@ -5,7 +5,7 @@ import TestOrigin
 import Testing
 
 /// People who change their minds.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct CancelTests {
   private let cluster: Cluster
   private let origin: ListOrigin

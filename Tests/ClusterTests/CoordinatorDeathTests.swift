@@ -6,7 +6,7 @@ import TestOrigin
 import Testing
 
 /// The end of the coordinator: by accident and on demand.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct CoordinatorDeathTests {
   private let cluster: Cluster
   private let origin: ListOrigin
@@ -21,7 +21,7 @@ struct CoordinatorDeathTests {
     throws
   {
     let job = try cluster.submit(origin.pictures(1_000))
-    try #require(origin.origin.waitUntil(seconds: 30) { $0.totals.requests >= 300 })
+    try #require(origin.origin.waitUntil { $0.totals.requests >= 300 })
     let workers = try cluster.readyWorkers()
     #expect(workers.count == 2)
     try cluster.killCoordinator()

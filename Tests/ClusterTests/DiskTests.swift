@@ -7,7 +7,7 @@ import TestOrigin
 import Testing
 
 /// Disks that cannot be written.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct DiskTests {
   @Test func `a data directory that cannot be made is told by whoever starts there`() throws {
     let cluster = try Cluster(dataDirectory: "/dev/null/data", isStarted: false)

@@ -8,7 +8,7 @@ import Testing
 @testable import ImgStore
 
 /// When thumbnails expire, as people see it, row by row.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ExpiryRowTests {
   private let cluster: Cluster
   private let origin: ListOrigin

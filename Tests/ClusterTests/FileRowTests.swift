@@ -6,7 +6,7 @@ import TestPictures
 import Testing
 
 /// Files that lists name, what `get` takes in place of what it cannot have, and how long it took.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct FileRowTests {
   private let cluster: Cluster
   private let origin: TestOrigin

@@ -8,7 +8,7 @@ import TestOrigin
 import Testing
 
 /// A disk that fills up while a job runs, and has room again later.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct FillUpTests {
   private let cluster: Cluster
   private let origin: ListOrigin

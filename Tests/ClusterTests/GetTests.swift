@@ -7,7 +7,7 @@ import TestPictures
 import Testing
 
 /// One picture, now: `imgctl get`.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct GetTests {
   private let cluster: Cluster
   private let origin: ListOrigin

@@ -8,7 +8,7 @@ import Testing
 
 /// Clients that break the protocol, on purpose or not: each is closed with a reason, and nobody
 /// else notices.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct HostileClientTests {
   private let cluster: Cluster
   private let origin: ListOrigin

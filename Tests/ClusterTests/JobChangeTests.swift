@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 
 /// What a person does to a job that was accepted: pause, resume, retry, remove.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct JobChangeTests {
   private let cluster: Cluster
   private let origin: ListOrigin

@@ -60,7 +60,7 @@ struct ListOrigin {
     let paths = (0..<count).map(Self.picturePath)
     for path in paths { try hold(path) }
     let result = try body()
-    try #require(origin.waitUntil(seconds: 60) { $0.totals.inFlight == count })
+    try #require(origin.waitUntil { $0.totals.inFlight == count })
     release(paths)
     return result
   }

@@ -7,7 +7,7 @@ import TestOrigin
 import Testing
 
 /// Lists that are none, or hold what are no URLs.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ListTests {
   private let cluster: Cluster
   private let origin: ListOrigin

@@ -9,7 +9,7 @@ import TestPictures
 import Testing
 
 /// Pictures that need no network, and what a person puts into the store, row by row.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct LocalRowTests {
   private let cluster: Cluster
   private let picture: [UInt8]

@@ -6,7 +6,7 @@ import TestPictures
 import Testing
 
 /// What is kept of a picture, row by row.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct OriginalRowTests {
   private let cluster: Cluster
   private let origin: TestOrigin

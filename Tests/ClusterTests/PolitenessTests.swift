@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 
 /// What origins see of jobs and gets that say how they are to be asked, and what is shown of that.
-@Suite(.timeLimit(.minutes(5))) struct PolitenessTests {
+@Suite(.timeLimit(.minutes(20))) struct PolitenessTests {
   private let cluster: Cluster
   private let origin: ListOrigin
   private static let secret = "Bearer 1234567890"

@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 
 /// What starts when, as the origin sees it.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct QueueRowTests {
   private let origin: ListOrigin
 

@@ -5,7 +5,7 @@ import TestPictures
 import Testing
 
 /// What a person or a program that asks for pictures is promised, row by row.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct RequestRowTests {
   private let cluster: Cluster
   private let origin: ListOrigin

@@ -5,7 +5,7 @@ import TestPictures
 import Testing
 
 /// Pictures whose transfers break off, and those that are long, with the real processes.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ResumeRowTests {
   private static let cut = 300_000
   private let origin: TestOrigin

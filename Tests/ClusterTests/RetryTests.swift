@@ -6,7 +6,7 @@ import TestPictures
 import Testing
 
 /// Transfers that fail, by what the origin saw.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct RetryTests {
   private let cluster: Cluster
   private let origin: TestOrigin

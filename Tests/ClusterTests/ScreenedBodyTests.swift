@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 
 /// Bodies that are fetched no further than to where it shows that they are no pictures.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ScreenedBodyTests {
   private let origin: TestOrigin
 

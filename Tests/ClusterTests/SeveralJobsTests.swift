@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 
 /// Jobs side by side.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct SeveralJobsTests {
   @Test func `a job of ten URLs is not behind a job of five hundred`() throws {
     let cluster = try Cluster.inOrder()

@@ -7,7 +7,7 @@ import TestOrigin
 import Testing
 
 /// Coordinators that are started by commands, or beside another.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct StartTests {
   private let origin: ListOrigin
 

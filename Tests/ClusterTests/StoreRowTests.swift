@@ -6,7 +6,7 @@ import TestPictures
 import Testing
 
 /// The store as those who ask for pictures see it, row by row.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct StoreRowTests {
   private let origin: ListOrigin
 

@@ -6,7 +6,7 @@ import TestCluster
 import Testing
 
 /// What has expired and nobody asks for goes by itself.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct SweepTests {
   private static let storeBudgetByteCount: Int64 = 400 << 20
 

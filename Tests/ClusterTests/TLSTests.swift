@@ -6,7 +6,7 @@ import TestPictures
 import Testing
 
 /// Transfers over TLS and HTTP/2, by what a server in front of the origin saw.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct TLSTests {
   private let origin: TestOrigin
   private let front: TLSFront

@@ -8,7 +8,7 @@ import TestPictures
 import Testing
 
 /// Pictures that are not in the store reach whoever waits for them all the same.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct UnstoredTests {
   private let cluster: Cluster
   private let origin: ListOrigin

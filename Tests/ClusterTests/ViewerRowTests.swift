@@ -6,7 +6,7 @@ import TestOrigin
 import Testing
 
 /// Who waits for one picture, beside others that wait for it and lists that hold it.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ViewerRowTests {
   private let cluster: Cluster
   private let origin: ListOrigin

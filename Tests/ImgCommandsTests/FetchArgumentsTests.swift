@@ -4,7 +4,7 @@ import ImgWire
 import Testing
 
 /// The options that say how origins are asked.
-@Suite(.timeLimit(.minutes(5))) struct FetchArgumentsTests {
+@Suite(.timeLimit(.minutes(20))) struct FetchArgumentsTests {
   private func command<C: Command>(_ words: [String], as type: C.Type) throws -> C {
     let invocation = try Invocation(
       arguments: words, environment: ["HOME": "/home/ada"], userID: 1_000)

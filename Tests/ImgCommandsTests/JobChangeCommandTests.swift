@@ -4,7 +4,7 @@ import ImgWire
 import Testing
 
 /// What the commands that change one job print.
-@Suite(.timeLimit(.minutes(5))) struct JobChangeCommandTests {
+@Suite(.timeLimit(.minutes(20))) struct JobChangeCommandTests {
   private static let commands: [(String, [String], JobChange, JobRecord.State, String)] = [
     (
       "pause", [], .pause, .paused,

@@ -3,7 +3,7 @@ import ImgCommands
 import ImgSystem
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct OutputTests {
+@Suite(.timeLimit(.minutes(20))) struct OutputTests {
   private struct Point: Encodable {
     let url = "https://example.org/"
     let across = 1

@@ -2,7 +2,7 @@ import ImgCommands
 import ImgWire
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct RemoveCommandTests {
+@Suite(.timeLimit(.minutes(20))) struct RemoveCommandTests {
   /// Runs a command against a coordinator that has jobs 3, 2 and 1, all ended, and refuses to
   /// remove some.
   private func run(

@@ -2,7 +2,7 @@ import ImgCommands
 import ImgWire
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct StatusCommandTests {
+@Suite(.timeLimit(.minutes(20))) struct StatusCommandTests {
   private func output(of status: ClusterStatus, _ options: String...) throws -> String {
     let result = try ScriptedCoordinator().run(["status"] + options) { request in
       switch request {

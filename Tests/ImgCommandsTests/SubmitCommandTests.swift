@@ -4,7 +4,7 @@ import ImgWire
 import Testing
 
 /// What a person is told whose list was under way when its coordinator left.
-@Suite(.timeLimit(.minutes(5))) struct SubmitCommandTests {
+@Suite(.timeLimit(.minutes(20))) struct SubmitCommandTests {
   /// Submits a list that is longer than what a socket holds unread.
   private func submit(
     _ replies: (ClientMessage) -> [CoordinatorReply?]

@@ -5,7 +5,7 @@ import Testing
 @testable import ImgCore
 
 /// What a policy makes of what look-ups find.
-@Suite(.timeLimit(.minutes(5))) struct CachePolicyTests {
+@Suite(.timeLimit(.minutes(20))) struct CachePolicyTests {
   private let cluster = ClusterModel.started()
 
   @Test func `what is not cached fails where nothing is to be fetched, and is not retried`() {

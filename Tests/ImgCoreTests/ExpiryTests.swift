@@ -5,7 +5,7 @@ import Testing
 @testable import ImgCore
 
 /// How long what is fetched is kept, for one who waits and for several.
-@Suite(.timeLimit(.minutes(5))) struct ExpiryTests {
+@Suite(.timeLimit(.minutes(20))) struct ExpiryTests {
   private let week = Limits().defaultExpiryMilliseconds
 
   private func seconds(_ count: Int64, isSliding: Bool = false) -> Expiry {

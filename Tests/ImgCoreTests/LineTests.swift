@@ -5,7 +5,7 @@ import Testing
 @testable import ImgCore
 
 /// How lists are read: in order, within bounds, nothing lost and nothing twice.
-@Suite(.timeLimit(.minutes(5))) struct LineTests {
+@Suite(.timeLimit(.minutes(20))) struct LineTests {
   /// Lines read and not taken up, over all cursors of a job.
   private func windowCount(_ job: ActiveJob) -> Int {
     job.cursor.window.count + job.lagging.values.reduce(0) { $0 + $1.window.count }

@@ -5,7 +5,7 @@ import Testing
 @testable import ImgCore
 
 /// What does not start soon stays on disk.
-@Suite(.timeLimit(.minutes(5))) struct MemoryTests {
+@Suite(.timeLimit(.minutes(20))) struct MemoryTests {
   private static let lineCount = 1_000_000
   /// Lines taken up, one window, and one look-up's worth.
   private static let heldMaximum = 6_000
@@ -107,7 +107,7 @@ import Testing
 }
 
 /// A journal that cannot write holds the work up.
-@Suite(.timeLimit(.minutes(5))) struct JournalTroubleTests {
+@Suite(.timeLimit(.minutes(20))) struct JournalTroubleTests {
   @Test func `with too many outcomes unrecorded nothing starts until they are recorded`() {
     let cluster = ClusterModel.started()
     cluster.areInvariantsChecked = false

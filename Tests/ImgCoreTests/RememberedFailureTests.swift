@@ -5,7 +5,7 @@ import Testing
 @testable import ImgCore
 
 /// Pictures that their origins said are not there, and who asks for them again.
-@Suite(.timeLimit(.minutes(5))) struct RememberedFailureTests {
+@Suite(.timeLimit(.minutes(20))) struct RememberedFailureTests {
   private static func answer(_ status: Int) -> Outcome {
     .failed(
       Failure(

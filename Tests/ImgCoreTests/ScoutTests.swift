@@ -6,7 +6,7 @@ import Testing
 
 /// Of the pictures that are fetched only where robots.txt allows it, the first of an origin goes
 /// alone, so that one worker asks for the file and the others find it.
-@Suite(.timeLimit(.minutes(5))) struct ScoutTests {
+@Suite(.timeLimit(.minutes(20))) struct ScoutTests {
   private let respectful = FetchOptions(respectsRobots: true)
 
   /// One worker takes the lines in their order.

@@ -5,7 +5,7 @@ import Testing
 @testable import ImgCore
 
 /// Work for a slow host never holds work for others up.
-@Suite(.timeLimit(.minutes(5))) struct ShareTests {
+@Suite(.timeLimit(.minutes(20))) struct ShareTests {
   /// Ends every fetch but those of slow hosts, as often as `rounds` says.
   private func workOffFastHosts(_ cluster: ClusterModel, rounds: Int = 50) {
     for _ in 0..<rounds {

@@ -5,7 +5,7 @@ import TestPictures
 import Testing
 
 /// U13: pictures that lie in files and not in memory.
-@Suite(.timeLimit(.minutes(5))) struct PictureFileTests {
+@Suite(.timeLimit(.minutes(20))) struct PictureFileTests {
   private let fixture: ThumbnailFixture
 
   init() throws {

@@ -3,7 +3,7 @@ import ImgWire
 import TestPictures
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct ThumbnailerTests {
+@Suite(.timeLimit(.minutes(20))) struct ThumbnailerTests {
   private let fixture: ThumbnailFixture
 
   init() throws {

@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 
 /// Bodies that do not fit the memory all at once.
-@Suite(.timeLimit(.minutes(5))) struct BodyBudgetTests {
+@Suite(.timeLimit(.minutes(20))) struct BodyBudgetTests {
   private static let mebibyte = 1 << 20
 
   @Test(arguments: [Delivery.chunked, .whole])

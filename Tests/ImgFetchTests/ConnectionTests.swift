@@ -2,7 +2,7 @@ import ImgWire
 import TestOrigin
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct ConnectionTests {
+@Suite(.timeLimit(.minutes(20))) struct ConnectionTests {
   @Test func `more transfers at once than the limit at the start reuse their connections`() throws {
     let origin = try TestOrigin { _, _ in .body(noise(100)) }
     let fetcher = try Fetcher { $0.transfers = 1 }

@@ -3,7 +3,7 @@ import ImgWire
 import TestOrigin
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct FetchFailureTests {
+@Suite(.timeLimit(.minutes(20))) struct FetchFailureTests {
   // MARK: What the origin says
 
   @Test(arguments: [

@@ -3,7 +3,7 @@ import ImgWire
 import TestOrigin
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct FetchTests {
+@Suite(.timeLimit(.minutes(20))) struct FetchTests {
   @Test func `a body comes in byte for byte, with its status, type and URL`() throws {
     let origin = try TestOrigin()
     let picture = noise(300_000)

@@ -79,7 +79,7 @@ final class Fetcher {
   }
 
   /// Runs the loop until `isDone`, which is asked after each turn.
-  func run(within limit: Duration = .seconds(20), until isDone: () -> Bool) throws {
+  func run(within limit: Duration = .seconds(60), until isDone: () -> Bool) throws {
     let end = ContinuousClock.now + limit
     collect()
     while !isDone() {

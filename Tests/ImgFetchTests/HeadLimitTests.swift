@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 
 /// Answers whose headers alone are too much.
-@Suite(.timeLimit(.minutes(5))) struct HeadLimitTests {
+@Suite(.timeLimit(.minutes(20))) struct HeadLimitTests {
   private static let limit = 64 << 10
 
   @Test(arguments: [(-1, nil), (0, nil), (1, Failure.Code.tooLarge)])

@@ -3,7 +3,7 @@ import ImgWire
 import TestOrigin
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct InternalURLTests {
+@Suite(.timeLimit(.minutes(20))) struct InternalURLTests {
   init() {
     for name in InternalURL.namesWithFinalDot { FakeResolver.serve(name, ["127.0.0.1"]) }
   }

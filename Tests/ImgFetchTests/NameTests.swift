@@ -5,7 +5,7 @@ import Testing
 
 /// Names whose addresses change or are of both kinds, and names in other letters. 127.0.0.1 stands
 /// for the public internet, because it is allowed, and 127.0.0.2 for what is internal.
-@Suite(.timeLimit(.minutes(5))) struct NameTests {
+@Suite(.timeLimit(.minutes(20))) struct NameTests {
   private let origin: TestOrigin
   /// At the origin's port.
   private let inside: RawListener

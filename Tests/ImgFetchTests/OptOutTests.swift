@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 
 /// Pictures that their origins do not want used.
-@Suite(.timeLimit(.minutes(5))) struct OptOutTests {
+@Suite(.timeLimit(.minutes(20))) struct OptOutTests {
   private let origin: TestOrigin
   private let respectful = FetchOptions(respectsOptOut: true)
   private static let tag = Header("X-Robots-Tag", "noai, noimageai")

@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 
 /// Headers that somebody wants sent, by what origins saw.
-@Suite(.timeLimit(.minutes(5))) struct OwnHeaderTests {
+@Suite(.timeLimit(.minutes(20))) struct OwnHeaderTests {
   private static let standardAgent = "imgctl-test/1"
   private let origin: TestOrigin
   private let other: TestOrigin

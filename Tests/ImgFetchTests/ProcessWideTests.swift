@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 
 /// What concerns a whole process is tested in a process of its own.
-@Suite(.timeLimit(.minutes(5))) struct ProcessWideTests {
+@Suite(.timeLimit(.minutes(20))) struct ProcessWideTests {
   @Test func `a proxy named in the environment is not used`() async {
     await #expect(processExitsWith: .success) {
       for name in ["http_proxy", "all_proxy", "ALL_PROXY"] {

@@ -3,7 +3,7 @@ import ImgWire
 import TestOrigin
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct RedirectTests {
+@Suite(.timeLimit(.minutes(20))) struct RedirectTests {
   @Test func `as many redirects as the limit are followed`() throws {
     let origin = try chain(redirectCount: 3)
     let transfer = try Fetcher { $0.maxRedirects = 3 }.fetch(origin.baseURL + "/0")

@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 
 /// Transfers that break off, and those that go on from what they left.
-@Suite(.timeLimit(.minutes(5))) struct ResumeTests {
+@Suite(.timeLimit(.minutes(20))) struct ResumeTests {
   private static let tag = "\"v1\""
   private static let length = 1_000_000
   private static let cut = 300_000

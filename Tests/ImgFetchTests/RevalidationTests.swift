@@ -6,7 +6,7 @@ import Testing
 @testable import ImgFetch
 
 /// Requests on a condition, and what the origin says of reuse, over a real connection.
-@Suite(.timeLimit(.minutes(5))) struct RevalidationTests {
+@Suite(.timeLimit(.minutes(20))) struct RevalidationTests {
   private let origin: TestOrigin
   private let fetcher: Fetcher
   private let url: String

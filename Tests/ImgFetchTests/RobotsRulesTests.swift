@@ -5,7 +5,7 @@ import Testing
 @testable import ImgFetch
 
 /// The rules of RFC 9309, by its own examples where it has some.
-@Suite(.timeLimit(.minutes(5))) struct RobotsRulesTests {
+@Suite(.timeLimit(.minutes(20))) struct RobotsRulesTests {
   private func rules(_ text: String) -> RobotsRules { RobotsRules(parsing: Array(text.utf8)) }
 
   private func permits(_ lines: [String], _ target: String) -> Bool {

@@ -4,7 +4,7 @@ import Testing
 @testable import ImgFetch
 
 /// What an origin's `X-Robots-Tag` says to this program.
-@Suite(.timeLimit(.minutes(5))) struct RobotsTagTests {
+@Suite(.timeLimit(.minutes(20))) struct RobotsTagTests {
   @Test(arguments: [
     ("noai", "noai"), (" NoImageAI ", "noimageai"), ("noindex", "noindex"),
     ("nofollow, noimageindex", "noimageindex"), ("nofollow,noai,noindex", "noai"),

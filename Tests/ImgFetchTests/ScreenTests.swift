@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 
 /// Bodies that are given up because of their first bytes.
-@Suite(.timeLimit(.minutes(5))) struct ScreenTests {
+@Suite(.timeLimit(.minutes(20))) struct ScreenTests {
   @Test(arguments: [1, 100, 5_000])
   func `a body whose first bytes are refused is given up when they are in`(count: Int) throws {
     let origin = try TestOrigin()

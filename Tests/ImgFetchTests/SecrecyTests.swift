@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 
 /// What is not told to an origin, by what the origin saw.
-@Suite(.timeLimit(.minutes(5))) struct SecrecyTests {
+@Suite(.timeLimit(.minutes(20))) struct SecrecyTests {
   /// RFC 7617 section 2, of `user:word`.
   private static let credentials = "Basic dXNlcjp3b3Jk"
 

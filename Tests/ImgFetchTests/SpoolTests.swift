@@ -6,7 +6,7 @@ import TestOrigin
 import Testing
 
 /// Bodies that are too long for memory.
-@Suite(.timeLimit(.minutes(5))) struct SpoolTests {
+@Suite(.timeLimit(.minutes(20))) struct SpoolTests {
   private static let mebibyte = 1 << 20
   private let origin: TestOrigin
 

@@ -3,7 +3,7 @@ import ImgWire
 import Testing
 
 /// Who origins are told that asks.
-@Suite(.timeLimit(.minutes(5))) struct ContactTests {
+@Suite(.timeLimit(.minutes(20))) struct ContactTests {
   private func limits(_ contact: String?) throws -> Limits {
     let arguments = contact.map { ["--contact", $0] } ?? []
     guard

@@ -5,7 +5,7 @@ import Testing
 @testable import ImgSettings
 
 /// Dates as people write them, and expiries.
-@Suite(.timeLimit(.minutes(5))) struct DateTextTests {
+@Suite(.timeLimit(.minutes(20))) struct DateTextTests {
   private static let day: Int64 = 86_400_000
 
   @Test(

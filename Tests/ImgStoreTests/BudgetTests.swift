@@ -5,7 +5,7 @@ import Testing
 @testable import ImgStore
 
 /// What a store occupies, and how large its file becomes.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct BudgetTests {
   private let directory: TemporaryDirectory
 

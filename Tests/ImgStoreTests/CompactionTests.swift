@@ -6,7 +6,7 @@ import Testing
 @testable import ImgStore
 
 /// Copies without free pages that take a store's place.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(20)))
 struct CompactionTests {
   private let directory: TemporaryDirectory
   private let path: String

@@ -6,7 +6,7 @@ import Testing
 @testable import ImgStore
 
 /// Data files that were cut off, overwritten or taken away.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct DamagedFileTests {
   private let directory: TemporaryDirectory
   private let path: String

@@ -4,7 +4,7 @@ import Testing
 @testable import ImgStore
 
 /// Entries of the indexes that are wrong do not keep a store from making room.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct DamagedIndexTests {
   private let directory: TemporaryDirectory
   private let store: ThumbnailStore

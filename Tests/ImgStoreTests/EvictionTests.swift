@@ -3,7 +3,7 @@ import Testing
 
 @testable import ImgStore
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct EvictionTests {
   private let directory: TemporaryDirectory
   private static let budget: Int64 = 1 << 20

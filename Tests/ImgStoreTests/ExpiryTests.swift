@@ -5,7 +5,7 @@ import Testing
 @testable import ImgStore
 
 /// When thumbnails expire, and what accesses change of it.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ExpiryTests {
   private let directory: TemporaryDirectory
   private let store: ThumbnailStore

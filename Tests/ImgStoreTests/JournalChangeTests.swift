@@ -4,7 +4,7 @@ import Testing
 @testable import ImgStore
 
 /// What people ask of a job that was accepted, and outcomes around it.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct JournalChangeTests {
   private let directory: TemporaryDirectory
   private let journal: Journal

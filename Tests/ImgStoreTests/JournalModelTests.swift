@@ -5,7 +5,7 @@ import Testing
 @testable import ImgStore
 
 /// The journal against a model that keeps one outcome a line and clears those a retry reopens.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct JournalModelTests {
   private let id = JobID(rawValue: 1)
 

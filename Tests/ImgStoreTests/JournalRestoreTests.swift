@@ -6,7 +6,7 @@ import Testing
 @testable import ImgStore
 
 /// A journal whose files are removed while it is open.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct JournalRestoreTests {
   private let directory: TemporaryDirectory
   private let path: String

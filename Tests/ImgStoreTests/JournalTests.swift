@@ -3,7 +3,7 @@ import Testing
 
 @testable import ImgStore
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct JournalTests {
   private let directory: TemporaryDirectory
   private let journal: Journal

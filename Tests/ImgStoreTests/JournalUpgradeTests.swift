@@ -4,7 +4,7 @@ import Testing
 @testable import ImgStore
 
 /// Journals as the first release wrote them, spelled out so that no later type can change them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct JournalUpgradeTests {
   private let directory: TemporaryDirectory
   private let id = JobID(rawValue: 1)

@@ -4,7 +4,7 @@ import Testing
 @testable import ImgStore
 
 /// The beginnings of bodies whose transfers broke off.
-@Suite(.timeLimit(.minutes(5))) struct PartialTests {
+@Suite(.timeLimit(.minutes(20))) struct PartialTests {
   private static let budget: Int64 = 16 << 20
   private static let hour: Int64 = 3_600
   private let directory: TemporaryDirectory

@@ -4,7 +4,7 @@ import Testing
 @testable import ImgStore
 
 /// Records that their origin says still hold.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct RenewalTests {
   private let directory: TemporaryDirectory
   private let store: ThumbnailStore

@@ -4,7 +4,7 @@ import Testing
 @testable import ImgStore
 
 /// What the store remembers of origins' robots.txt.
-@Suite(.timeLimit(.minutes(5))) struct RobotsRecordTests {
+@Suite(.timeLimit(.minutes(20))) struct RobotsRecordTests {
   private let directory: TemporaryDirectory
   private let store: ThumbnailStore
   private let origin = "https://example.org"

@@ -5,7 +5,7 @@ import Testing
 @testable import ImgStore
 
 /// Which thumbnails a full store keeps: those that were read.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct SecondChanceTests {
   private let directory: TemporaryDirectory
   private let path: String

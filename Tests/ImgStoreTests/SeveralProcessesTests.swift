@@ -5,7 +5,7 @@ import Testing
 @testable import ImgStore
 
 /// What other processes do to a store. Each exit test is such a process.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct SeveralProcessesTests {
   private let directory: TemporaryDirectory
   private let store: ThumbnailStore

@@ -6,7 +6,7 @@ import Testing
 @testable import ImgStore
 
 /// Look-ups on transactions that are kept and renewed.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct SnapshotPoolTests {
   private let directory: TemporaryDirectory
   private let store: ThumbnailStore

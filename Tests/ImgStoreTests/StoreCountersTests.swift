@@ -4,7 +4,7 @@ import Testing
 
 @testable import ImgStore
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct StoreCountersTests {
   private let directory: TemporaryDirectory
   private let store: ThumbnailStore

@@ -8,7 +8,7 @@ import Testing
 
 @testable import ImgStore
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct StoreOpeningTests {
   private let directory: TemporaryDirectory
 

@@ -6,7 +6,7 @@ import Testing
 @testable import ImgStore
 
 /// A store is a cache: where it is damaged, a writer begins anew, and a reader does not die.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct StoreRepairTests {
   private static let writing = ThumbnailStore.Access.readWrite(budgetByteCount: 64 << 20)
 

@@ -4,7 +4,7 @@ import Testing
 @testable import ImgStore
 
 /// The file of uses by itself; what it does to eviction is in `SecondChanceTests`.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct UsesFileTests {
   private let directory: TemporaryDirectory
 

@@ -2,7 +2,7 @@ import ImgSystem
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct BlockingQueueTests {
   @Test func `a full queue refuses, and takes again when there is room`() throws {
     let queue = try BlockingQueue<Int>(capacity: 2)

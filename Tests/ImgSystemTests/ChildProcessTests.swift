@@ -2,11 +2,11 @@ import Glibc
 import ImgSystem
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ChildProcessTests {
   @Test func `the exit status is told, as often as asked`() throws {
     let child = try shell("exit 3")
-    #expect(child.waitForExit(until: .now + .seconds(30)) == .exited(3))
+    #expect(child.waitForExit(until: .now + .seconds(60)) == .exited(3))
     #expect(child.reap() == .exited(3))
     child.signal(SIGKILL)
     #expect(child.waitForExit(until: .now) == .exited(3))
@@ -20,7 +20,7 @@ struct ChildProcessTests {
     #expect(child.waitForExit(until: .now) == nil)
     #expect(try poller.wait(timeout: .zero).isEmpty)
     child.signal(SIGKILL)
-    #expect(try poller.wait(timeout: .seconds(30)).map(\.token) == [5])
+    #expect(try poller.wait(timeout: .seconds(60)).map(\.token) == [5])
     #expect(child.reap() == .signalled(SIGKILL))
   }
 
@@ -45,14 +45,14 @@ struct ChildProcessTests {
       arguments: ["-c", #"printf '%s|%s|%s' "$1" "$A" "$HOME""#, "x", "a b"],
       environment: ["A": "ä=1"], descriptors: [(parent: output.writerNumber, child: 1)])
     #expect(try output.textToEnd() == "a b|ä=1|")
-    #expect(child.waitForExit(until: .now + .seconds(30)) == .exited(0))
+    #expect(child.waitForExit(until: .now + .seconds(60)) == .exited(0))
   }
 
   @Test func `without an environment the child has ours`() throws {
     var output = try Pipe()
     let child = try shell(#"printf %s "$PATH""#, [(parent: output.writerNumber, child: 1)])
     #expect(try output.textToEnd() == ThisProcess.environment["PATH"])
-    #expect(child.waitForExit(until: .now + .seconds(30)) == .exited(0))
+    #expect(child.waitForExit(until: .now + .seconds(60)) == .exited(0))
   }
 
   @Test func `descriptors that trade numbers do not overwrite each other`() throws {
@@ -64,7 +64,7 @@ struct ChildProcessTests {
       [(parent: a, child: b), (parent: b, child: a)])
     #expect(try first.textToEnd() == "one")
     #expect(try second.textToEnd() == "two")
-    #expect(child.waitForExit(until: .now + .seconds(30)) == .exited(0))
+    #expect(child.waitForExit(until: .now + .seconds(60)) == .exited(0))
   }
 
   @Test func `numbers that were free when the child was started are no obstacle`() throws {
@@ -82,7 +82,7 @@ struct ChildProcessTests {
       [(parent: first.writerNumber, child: a), (parent: second.writerNumber, child: b)])
     #expect(try first.textToEnd() == "one")
     #expect(try second.textToEnd() == "two")
-    #expect(child.waitForExit(until: .now + .seconds(30)) == .exited(0))
+    #expect(child.waitForExit(until: .now + .seconds(60)) == .exited(0))
   }
 
   @Test func `a descriptor may keep its number`() throws {
@@ -90,7 +90,7 @@ struct ChildProcessTests {
     let number = output.writerNumber
     let child = try shell("printf kept >/proc/self/fd/\(number)", [(parent: number, child: number)])
     #expect(try output.textToEnd() == "kept")
-    #expect(child.waitForExit(until: .now + .seconds(30)) == .exited(0))
+    #expect(child.waitForExit(until: .now + .seconds(60)) == .exited(0))
   }
 
   @Test func `no other descriptor reaches the child, close-on-exec or not`() throws {
@@ -100,7 +100,7 @@ struct ChildProcessTests {
       "[ ! -e /proc/self/fd/\(leaky.rawValue) ] && printf clean",
       [(parent: output.writerNumber, child: 1)])
     #expect(try output.textToEnd() == "clean")
-    #expect(child.waitForExit(until: .now + .seconds(30)) == .exited(0))
+    #expect(child.waitForExit(until: .now + .seconds(60)) == .exited(0))
   }
 
   @Test func `a descriptor that is not open fails the spawn and leaves no copy behind`() throws {
@@ -115,10 +115,10 @@ struct ChildProcessTests {
     ThisProcess.ignoreBrokenPipe()
     _ = try SignalSource([SIGTERM])
     let first = try shell("kill -PIPE $$; exit 0")
-    #expect(first.waitForExit(until: .now + .seconds(30)) == .signalled(SIGPIPE))
+    #expect(first.waitForExit(until: .now + .seconds(60)) == .signalled(SIGPIPE))
     let second = try sleeper()
     second.signal(SIGTERM)
-    #expect(second.waitForExit(until: .now + .seconds(30)) == .signalled(SIGTERM))
+    #expect(second.waitForExit(until: .now + .seconds(60)) == .signalled(SIGTERM))
   }
 
   @Test(arguments: [true, false])
@@ -128,7 +128,7 @@ struct ChildProcessTests {
       isDetached: isDetached)
     #expect((getsid(child.processID) == child.processID) == isDetached)
     child.signal(SIGKILL)
-    #expect(child.waitForExit(until: .now + .seconds(30)) == .signalled(SIGKILL))
+    #expect(child.waitForExit(until: .now + .seconds(60)) == .signalled(SIGKILL))
   }
 
   @Test func `an exit status describes itself`() {

@@ -3,7 +3,7 @@ import ImgSystem
 import Testing
 
 /// What may be read below a directory.
-@Suite(.timeLimit(.minutes(5))) struct FilesBelowTests {
+@Suite(.timeLimit(.minutes(20))) struct FilesBelowTests {
   private let outer: TemporaryDirectory
   private let root: String
   private static let bytes = Array("picture".utf8)

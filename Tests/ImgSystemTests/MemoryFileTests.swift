@@ -2,7 +2,7 @@ import Glibc
 import ImgSystem
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct MemoryFileTests {
   private let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
 

@@ -2,7 +2,7 @@ import Glibc
 import ImgSystem
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct OwnedDescriptorTests {
   @Test func `the end of the owner's life closes the descriptor`() throws {
     var pair = try UnixSocket.pair()

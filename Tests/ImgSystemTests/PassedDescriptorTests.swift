@@ -3,7 +3,7 @@ import ImgSystem
 import Testing
 
 /// Descriptors that go from one process to another beside bytes.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct PassedDescriptorTests {
   @Test func `a descriptor arrives with the first of its bytes, and close-on-exec`() throws {
     var pair = try UnixSocket.pair()

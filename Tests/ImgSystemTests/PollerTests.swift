@@ -2,7 +2,7 @@ import Glibc
 import ImgSystem
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct PollerTests {
   @Test func `bytes to read are reported under the token until they are read`() throws {
     var pair = try UnixSocket.pair()

@@ -3,7 +3,7 @@ import ImgSystem
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ServiceThreadTests {
   @Test func `joining lets the thread finish what is queued`() throws {
     let sum = Atomic(0)

@@ -2,7 +2,7 @@ import Glibc
 import ImgSystem
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct SharedWordsTests {
   @Test func `words begin at zero and keep what is stored`() throws {
     let words = try SharedWords(count: 3)
@@ -26,7 +26,7 @@ struct SharedWordsTests {
     let child = try ChildProcess.spawn(
       executable: "/bin/sh", arguments: ["-c", "printf AAAAAAAA >&3"], environment: nil,
       descriptors: [(parent: words.descriptor, child: 3)])
-    #expect(child.waitForExit(until: .now + .seconds(30)) == .exited(0))
+    #expect(child.waitForExit(until: .now + .seconds(60)) == .exited(0))
     #expect(words.load(0) == 0x4141_4141_4141_4141)
   }
 

@@ -2,7 +2,7 @@ import Glibc
 import ImgSystem
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct SpoolFileTests {
+@Suite(.timeLimit(.minutes(20))) struct SpoolFileTests {
   @Test func `what is added comes back in its order, wherever the file was left`() throws {
     let directory = try TemporaryDirectory()
     let file = try SpoolFile(in: directory.path)

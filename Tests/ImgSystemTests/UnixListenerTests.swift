@@ -2,7 +2,7 @@ import Glibc
 import ImgSystem
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct UnixListenerTests {
   private let directory: TemporaryDirectory
   private var path: String { directory.file("socket") }
@@ -16,7 +16,7 @@ struct UnixListenerTests {
     #expect(try listener.accept() == nil)
 
     let client = try UnixSocket.connect(path: path)
-    #expect(try UnixSocket.waitReadable(listener.descriptor, until: .now + .seconds(30)))
+    #expect(try UnixSocket.waitReadable(listener.descriptor, until: .now + .seconds(60)))
     guard let connection = try listener.accept() else {
       Issue.record("no connection")
       return

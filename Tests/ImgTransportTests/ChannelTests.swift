@@ -3,7 +3,7 @@ import ImgTransport
 import ImgWire
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct ChannelTests {
+@Suite(.timeLimit(.minutes(20))) struct ChannelTests {
   private typealias CoordinatorEnd = Channel<WorkerMessage, CoordinatorMessage>
   private typealias WorkerEnd = Channel<CoordinatorMessage, WorkerMessage>
 

@@ -6,7 +6,7 @@ import Testing
 
 /// Peers whose files do not go with their messages: an error of this connection, and nothing stays
 /// open.
-@Suite(.timeLimit(.minutes(5))) struct HostilePeerTests {
+@Suite(.timeLimit(.minutes(20))) struct HostilePeerTests {
   /// What a peer sends at once: bytes, and a file or none.
   struct Piece: Sendable {
     let bytes: [UInt8]

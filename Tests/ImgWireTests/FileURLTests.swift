@@ -2,7 +2,7 @@ import ImgWire
 import Testing
 
 /// URLs that name files of this machine (RFC 8089).
-@Suite(.timeLimit(.minutes(5))) struct FileURLTests {
+@Suite(.timeLimit(.minutes(20))) struct FileURLTests {
   @Test(arguments: [
     ("file:///srv/a.jpg", "/srv/a.jpg", "file:///srv/a.jpg"),
     ("file:/srv/a.jpg", "/srv/a.jpg", "file:///srv/a.jpg"),

@@ -3,7 +3,7 @@ import ImgWire
 import Testing
 
 /// What a picture is known by.
-@Suite(.timeLimit(.minutes(5))) struct PictureNameTests {
+@Suite(.timeLimit(.minutes(20))) struct PictureNameTests {
   @Test(arguments: [
     ("http://h/a?b=1&c=2", ["b"], "http://h/a?c=2"),
     ("http://h/a?b=1&c=2", ["c"], "http://h/a?b=1"),

@@ -8,7 +8,7 @@ import Testing
 @testable import ImgWorker
 
 /// What of the store answers by which policy, and when the origin is asked.
-@Suite(.timeLimit(.minutes(5))) struct CachePolicyTests {
+@Suite(.timeLimit(.minutes(20))) struct CachePolicyTests {
   private let origin: TestOrigin
   private let pictures: [[UInt8]]
   private let worker: RunningWorker

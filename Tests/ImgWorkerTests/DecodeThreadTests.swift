@@ -8,7 +8,7 @@ import Testing
 
 @testable import ImgWorker
 
-@Suite(.timeLimit(.minutes(5))) struct DecodeThreadTests {
+@Suite(.timeLimit(.minutes(20))) struct DecodeThreadTests {
   @Test func `a job that is cancelled before its turn is not decoded`() throws {
     let directory = try TemporaryDirectory()
     let store = try SharedStore(

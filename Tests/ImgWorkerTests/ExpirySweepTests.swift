@@ -6,7 +6,7 @@ import Testing
 @testable import ImgWorker
 
 /// The removal of what has expired and nobody asks for.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ExpirySweepTests {
   private let directory: TemporaryDirectory
   private let store: SharedStore

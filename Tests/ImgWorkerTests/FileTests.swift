@@ -7,7 +7,7 @@ import Testing
 @testable import ImgWorker
 
 /// Pictures in files that URLs name.
-@Suite(.timeLimit(.minutes(5))) struct FileTests {
+@Suite(.timeLimit(.minutes(20))) struct FileTests {
   private let directory: TemporaryDirectory
   private let picture: [UInt8]
 

@@ -7,7 +7,7 @@ import TestPictures
 import Testing
 
 /// Thumbnails that are not in the store: their bytes go to the coordinator.
-@Suite(.timeLimit(.minutes(5))) struct HandoverTests {
+@Suite(.timeLimit(.minutes(20))) struct HandoverTests {
   private let origin: TestOrigin
   private let picture: [UInt8]
 

@@ -7,7 +7,7 @@ import Testing
 @testable import ImgWorker
 
 /// Pictures that need no network: in a URL, or handed in.
-@Suite(.timeLimit(.minutes(5))) struct LocalPictureTests {
+@Suite(.timeLimit(.minutes(20))) struct LocalPictureTests {
   private static let url = "http://127.0.0.1:1/a"
   private let picture: [UInt8]
 

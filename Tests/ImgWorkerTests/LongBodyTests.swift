@@ -7,7 +7,7 @@ import Testing
 @testable import ImgWorker
 
 /// Pictures that are too long for memory, from the origin to the store.
-@Suite(.timeLimit(.minutes(5))) struct LongBodyTests {
+@Suite(.timeLimit(.minutes(20))) struct LongBodyTests {
   private let origin: TestOrigin
   private let picture: [UInt8]
   private let worker: RunningWorker

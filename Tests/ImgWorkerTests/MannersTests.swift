@@ -6,7 +6,7 @@ import TestPictures
 import Testing
 
 /// Leases that respect what an origin says, beside others on the same transfer.
-@Suite(.timeLimit(.minutes(5))) struct MannersTests {
+@Suite(.timeLimit(.minutes(20))) struct MannersTests {
   private let origin: TestOrigin
   private let picture: [UInt8]
   private let worker: RunningWorker

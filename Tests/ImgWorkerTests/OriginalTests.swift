@@ -8,7 +8,7 @@ import Testing
 @testable import ImgWorker
 
 /// Keeping originals, and making thumbnails of them.
-@Suite(.timeLimit(.minutes(5))) struct OriginalTests {
+@Suite(.timeLimit(.minutes(20))) struct OriginalTests {
   private let origin: TestOrigin
   private let picture: [UInt8]
   private let worker: RunningWorker

@@ -7,7 +7,7 @@ import Testing
 @testable import ImgWorker
 
 /// Pictures whose transfers break off, from one attempt to the next.
-@Suite(.timeLimit(.minutes(5))) struct ResumedPictureTests {
+@Suite(.timeLimit(.minutes(20))) struct ResumedPictureTests {
   private static let tag = "\"v1\""
   private static let cut = 300_000
   private let origin: TestOrigin

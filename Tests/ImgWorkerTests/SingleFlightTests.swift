@@ -5,7 +5,7 @@ import TestPictures
 import Testing
 
 /// Several leases on one transfer, from their assignment to their results.
-@Suite(.timeLimit(.minutes(5))) struct SingleFlightTests {
+@Suite(.timeLimit(.minutes(20))) struct SingleFlightTests {
   private let origin: TestOrigin
   private let picture: [UInt8]
   private let worker: RunningWorker

@@ -6,7 +6,7 @@ import Testing
 
 /// What is left of the data file when everything ends between any two writes: of a killed process,
 /// all that it wrote; of a power cut, all that the disk was waited for, and of the rest anything.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct CrashImageTests {
   private static let seeds: [UInt64] = [1, 2, 3]
 

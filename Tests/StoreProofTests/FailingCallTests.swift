@@ -6,7 +6,7 @@ import TestCluster
 import Testing
 
 /// Every call that an operation makes, made to fail in its turn.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct FailingCallTests {
   /// Each call fails with one of these, by its position.
   private static let libraryFaults: [CallScript.Fault] = [

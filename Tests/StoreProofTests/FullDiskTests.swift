@@ -3,7 +3,7 @@ import TestCluster
 import Testing
 
 /// A store on a disk that is full from the beginning.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct FullDiskTests {
   @Test(
     .enabled("a tmpfs of its own needs user namespaces") { try SmallDisk.isAvailable() },

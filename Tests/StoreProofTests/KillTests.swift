@@ -4,7 +4,7 @@ import TestCluster
 import Testing
 
 /// Writers killed at random points of their writing. `IMGCTL_TEST_KILLS=500` kills more of them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct KillTests {
   private static let killsInOneStore = 10
 

@@ -4,7 +4,7 @@ import Testing
 
 /// What a reader costs that does not end: it keeps what was freed since it began from being reused,
 /// and nothing else, and that only while it lives.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct LongReaderTests {
   private static let pictureCount = 50
   private static let pictureByteCount = 8_000

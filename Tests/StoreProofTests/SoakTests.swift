@@ -2,7 +2,7 @@ import TestCluster
 import Testing
 
 /// Readers and writers at once; `scripts/soak` does it for a minute, under the thread sanitiser.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct SoakTests {
   @Test(arguments: [1, 2])
   func `eight readers and four writers a process see nothing that is wrong`(

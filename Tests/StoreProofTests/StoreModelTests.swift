@@ -4,7 +4,7 @@ import TestCluster
 import Testing
 
 /// A random sequence of everything that can be done to a store, beside a dictionary.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct StoreModelTests {
   private static let stepCount = 150
   private static let stepsBetweenLooks = 10

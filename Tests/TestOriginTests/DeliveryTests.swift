@@ -2,7 +2,7 @@ import Testing
 
 @testable import TestOrigin
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct DeliveryTests {
   private let origin: TestOrigin
 

@@ -1,7 +1,7 @@
 import TestOrigin
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct LogTests {
   @Test func `the log has every start and every end in its order`() throws {
     let origin = try TestOrigin()

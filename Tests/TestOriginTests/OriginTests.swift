@@ -1,7 +1,7 @@
 import TestOrigin
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct OriginTests {
   private let origin: TestOrigin
 
