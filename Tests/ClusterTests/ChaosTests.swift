@@ -15,8 +15,9 @@ struct ChaosTests {
   /// Fewer than eight: of eight, one is kept for hosts that answer promptly, which on a busy machine
   /// none does.
   private static let transfers = 7
-  /// What a worker may hold: its transfers and what waits for its decoder.
-  private static let leasesPerWorker = transfers + 8
+  /// What a worker may hold: the least share of transfers that every worker has, and what waits for
+  /// its decoder.
+  private static let leasesPerWorker = 8 + 8
   private static let lineCount = 5_000
   /// Set to the seed of a failure, it is the seed of the next run.
   private static let seedVariable = "IMGCTL_TEST_SEED"

@@ -1,0 +1,74 @@
+import ImgSystem
+import ImgWire
+import TestCluster
+import TestOrigin
+import Testing
+
+/// A list of one host that fails a third of all requests, in every way that may pass.
+@Suite(.timeLimit(.minutes(20)))
+struct HostileBatchTests {
+  private static let transfersPerHost = 8
+
+  private static func number(_ variable: String) -> UInt64? {
+    ThisProcess.environment[variable].flatMap { UInt64($0) }
+  }
+
+  /// `IMGCTL_TEST_THOROUGH=1` has it be a long list, which takes minutes; `IMGCTL_TEST_SEED` replays
+  /// the answers of another run.
+  @Test func `a hostile origin's list is done, and its limit and its wishes are kept`() throws {
+    let seed = Self.number("IMGCTL_TEST_SEED") ?? UInt64.random(in: 0..<1 << 32)
+    let isThorough = Self.number("IMGCTL_TEST_THOROUGH") == 1
+    let origin = try HostileOrigin(seed: seed, pictureCount: isThorough ? 2_000 : 40)
+    let cluster = try Cluster([
+      "ATTEMPTS": "30", "BACKOFF": "50ms", "STALL_TIMEOUT": "2s",
+      "TRANSFERS_PER_HOST": "\(Self.transfersPerHost)",
+    ])
+    let begin = ContinuousClock.now
+    let status = try cluster.finished(cluster.submit(origin.urls))
+    let duration = ContinuousClock.now - begin
+
+    #expect(status.done == origin.urls.count, "seed \(seed)")
+    #expect(status.failed == 0, "seed \(seed)")
+    #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
+    let snapshot = origin.origin.snapshot
+    let peak = peakInFlight(in: snapshot)
+    #expect(peak <= Self.transfersPerHost, "seed \(seed)")
+    let disregards = startsInRests(of: origin, in: snapshot)
+    // Those that were under way to it: as many a wish as run at once, at most.
+    let disregardCount = disregards.reduce(0, +)
+    #expect(disregardCount <= disregards.count * Self.transfersPerHost, "seed \(seed)")
+    let ranges = snapshot.paths.values.map(\.ranges.count).reduce(0, +)
+    print(
+      "hostile, seed \(seed): \(status.done) of \(origin.urls.count) done in \(duration), "
+        + "\(snapshot.totals.requests) requests (\(tally(of: origin, in: snapshot))), \(ranges) "
+        + "with a Range; peak in flight \(peak) of \(Self.transfersPerHost); within "
+        + "\(disregards.count) wished rests began \(disregardCount) requests, "
+        + "\(disregards.max() ?? 0) at most in one")
+  }
+
+  // MARK: - The origin's log
+
+  /// Without the requests that were given up: the origin notices late that their client has left.
+  private func peakInFlight(in snapshot: OriginSnapshot) -> Int {
+    let aborted = Set(snapshot.log.filter { $0.kind == .aborted }.map(\.request))
+    return snapshot.peakInFlight { !aborted.contains($0.request) }
+  }
+
+  /// For each wish for rest, how many requests began after it was uttered and before it was over.
+  private func startsInRests(of origin: HostileOrigin, in snapshot: OriginSnapshot) -> [Int] {
+    let wishes = Set(
+      origin.answered(in: snapshot).filter { $0.answer == .restWished }.map(\.request.request))
+    let starts = snapshot.starts().map(\.moment)
+    return snapshot.log.filter { $0.kind == .landed && wishes.contains($0.request) }.map { wish in
+      let end = wish.moment + .seconds(HostileOrigin.wishedSeconds)
+      return starts.count { wish.moment < $0 && $0 < end }
+    }
+  }
+
+  private func tally(of origin: HostileOrigin, in snapshot: OriginSnapshot) -> String {
+    let answers = origin.answered(in: snapshot).map(\.answer)
+    return HostileOrigin.Answer.allCases
+      .map { kind in "\(answers.count { $0 == kind }) \(kind)" }
+      .joined(separator: ", ")
+  }
+}
