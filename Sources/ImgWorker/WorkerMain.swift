@@ -20,6 +20,7 @@ package enum WorkerMain {
     do {
       ThisProcess.dieWithParent(signal: SIGKILL)
       ThisProcess.ignoreFileSizeSignal()
+      ThisProcess.keepFreedMemory()
       let board = try WorkerBoard(adopting: OwnedDescriptor(adopting: WorkerDescriptor.board))
       let channel = try Channel<CoordinatorMessage, WorkerMessage>(
         OwnedDescriptor(adopting: WorkerDescriptor.channel))

@@ -26,6 +26,8 @@ struct FetchProcess {
   var arguments: [String] { [Self.name, listPath, "\(connectionCount)"] }
 
   func run() throws {
+    // As a worker does.
+    ThisProcess.keepFreedMemory()
     let text = try FileIO.contents(of: listPath, upTo: 1 << 30)
     let urls = try String(decoding: text, as: UTF8.self).split(separator: "\n")
       .map { try ImageURL(parsing: String($0)) }

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// What the machine gives this process, and what the process allows itself.
@@ -18,6 +19,23 @@ extension ThisProcess {
     var limit = rlimit(rlim_cur: rlim_t(byteCount), rlim_max: rlim_t(byteCount))
     _ = try systemCall("setrlimit RLIMIT_DATA") {
       unsafe setrlimit(__rlimit_resource_t(RLIMIT_DATA.rawValue), &limit)
+    }
+  }
+
+  /// Has the C library keep memory that is freed, for a process that needs buffers of some hundred
+  /// kilobytes all the time. By default it gives back all but 128 KiB of what lies free at the end
+  /// of its heap, and the kernel clears each page anew that is then taken again: some 200 for each
+  /// thumbnail of a photograph. To be called before there are other threads.
+  ///
+  /// What is longer than 1 MiB is given back as soon as it is freed; by default that length grows,
+  /// up to 32 MiB, with what is freed (mallopt(3), M_MMAP_THRESHOLD). Each heap may keep 4 MiB, so
+  /// there are two for all threads, not up to eight for each core.
+  package static func keepFreedMemory() {
+    for (parameter, value) in [
+      (M_TRIM_THRESHOLD, 4 << 20), (M_MMAP_THRESHOLD, 1 << 20), (M_ARENA_MAX, 2),
+    ] as [(CInt, CInt)] {
+      let isTaken = mallopt(parameter, value) == 1
+      precondition(isTaken, "the C library has no parameter \(parameter) of its allocator")
     }
   }
 
