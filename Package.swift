@@ -181,6 +181,7 @@ let package = Package(
       name: "ImgDecodeTests",
       dependencies: [
         "ImgDecode",
+        "ImgSystem",
         "ImgWire",
         "TestPictures",
       ],

@@ -1,8 +1,32 @@
 #pragma once
+#include <gmodule.h>
 #include <vips/vips.h>
 
 // libvips takes options as variable arguments, which Swift cannot call. One function here for each
 // operation in use, named after it, with the options in use as plain parameters.
+
+// <dlfcn.h> declares these only under _GNU_SOURCE, which a module cannot define for itself.
+struct img_dl_info {
+  const char *_Nullable file_name;
+  void *_Nullable file_start;
+  const char *_Nullable symbol_name;
+  void *_Nullable symbol_start;
+};
+int img_dladdr(const void *_Nonnull, struct img_dl_info *_Nonnull) __asm__("dladdr");
+
+/// Where the libvips lies that this process runs with. NULL when the loader cannot tell.
+static inline const char *_Nullable img_vips_library_path(void) {
+  struct img_dl_info info;
+  return img_dladdr((const void *) vips_init, &info) != 0 ? info.file_name : NULL;
+}
+
+/// Loads a part of libvips for good, as libvips does with those that it finds. Whether it could.
+static inline gboolean img_vips_load_module(const char *_Nonnull path) {
+  GModule *module = g_module_open(path, G_MODULE_BIND_LAZY);
+  if (module == NULL) return FALSE;
+  g_module_make_resident(module);
+  return TRUE;
+}
 
 /// Reads the header of the picture in `buffer`, which must outlive `out`, with the loader of that
 /// nickname and no other. 0 on success.

@@ -8,7 +8,12 @@ import ImgWire
 package struct VipsRuntime: Sendable {
   /// Evaluated once, however many threads ask.
   private static let started = Result<VipsRuntime, VipsError> { () throws(VipsError) in
-    guard unsafe vips_init("imgctl") == 0 else { throw VipsError(operation: "vips_init") }
+    let modules = VipsModules()
+    let start = { unsafe vips_init("imgctl") }
+    guard (modules?.withheld(from: start) ?? start()) == 0 else {
+      throw VipsError(operation: "vips_init")
+    }
+    modules?.load()
     return VipsRuntime()
   }
 

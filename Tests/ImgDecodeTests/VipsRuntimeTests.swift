@@ -1,4 +1,5 @@
 import ImgDecode
+import ImgSystem
 import TestPictures
 import Testing
 
@@ -12,5 +13,14 @@ import Testing
     let reader = PictureReader(runtime: try VipsRuntime.start())
     let pixmap = Array("P6\n1 1\n255\nabc".utf8)
     #expect(throws: PictureError.self) { try reader.raster(of: pixmap) }
+  }
+
+  @Test func `no part of libvips is loaded but those of formats that are taken`() throws {
+    _ = try VipsRuntime.start()
+    let maps = try FileIO.contents(of: "/proc/self/maps", upTo: 16 << 20)
+    let modules = String(decoding: maps, as: UTF8.self).split(separator: "\n")
+      .filter { $0.contains("/vips-modules-") }.compactMap { $0.split(separator: "/").last }
+    // A build of libvips may have none.
+    #expect(Set(modules).isSubset(of: ["vips-heif.so", "vips-jxl.so"]))
   }
 }
