@@ -1,4 +1,5 @@
 internal import CCurl
+internal import ImgWire
 
 /// What the head of an answer says of its body in parts: whether there are parts to be had, what the
 /// body is recognised by, and which part this one is.
@@ -17,27 +18,29 @@ struct RangeFacts: Equatable {
   private static let strongDateSeconds = 60
 
   /// Takes one line of a head, with or without its line end.
-  mutating func take(line: some Collection<UInt8>) {
-    guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return }
-    let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
-    guard Self.names.contains(name) else { return }
-    let value = Self.trimmed(line[line.index(after: colon)...])
-    switch name {
-    case "accept-ranges":
-      acceptsRanges = value.lowercased().split(separator: ",").contains { $0.trimmed == "bytes" }
-    case "content-range": contentRange = ContentRange(parsing: value)
-    case "etag": entityTag = value
-    case "last-modified": lastModified = value
-    case "date": date = value
-    default:
-      let directives = value.lowercased().split(separator: ",").map(\.trimmed)
-      forbidsStoring = forbidsStoring || directives.contains("no-store")
+  mutating func take(line: some BidirectionalCollection<UInt8>) {
+    if let field = HeadField(line) { take(field) }
+  }
+
+  /// Takes a field, if it is one that says something of parts.
+  mutating func take(_ field: HeadField) {
+    switch field.name {
+    case .acceptRanges: acceptsRanges = Self.list(field.value, contains: "bytes")
+    case .contentRange: contentRange = ContentRange(parsing: field.value)
+    case .entityTag: entityTag = field.value
+    case .lastModified: lastModified = field.value
+    case .date: date = field.value
+    case .cacheControl:
+      forbidsStoring = forbidsStoring || Self.list(field.value, contains: "no-store")
+    case .age, .contentLength, .expires, .robotsTag, .vary: break
     }
   }
 
-  private static let names: Set = [
-    "accept-ranges", "content-range", "etag", "last-modified", "date", "cache-control",
-  ]
+  /// - Parameter member: in lower case.
+  private static func list(_ text: String, contains member: String) -> Bool {
+    text.lowercased().utf8.split(separator: UInt8(ascii: ","))
+      .contains { $0.withoutOuterWhiteSpace.elementsEqual(member.utf8) }
+  }
 
   /// What the rest of the body may be asked for with, in the form that `If-Range` takes: a strong
   /// entity tag or, of an answer without any tag, a date that is strong by its age (RFC 9110 section
@@ -73,17 +76,5 @@ struct RangeFacts: Equatable {
   private static func seconds(of date: String) -> Int? {
     let seconds = unsafe curl_getdate(date, nil)
     return seconds < 0 ? nil : Int(seconds)
-  }
-
-  private static func trimmed(_ bytes: some Collection<UInt8>) -> String {
-    String(Substring(decoding: bytes, as: UTF8.self).trimmed)
-  }
-}
-
-extension Substring {
-  /// Without white space, line ends among it, on either side.
-  fileprivate var trimmed: Substring {
-    let start = drop(while: \.isWhitespace)
-    return start.lastIndex { !$0.isWhitespace }.map { start[...$0] } ?? ""
   }
 }

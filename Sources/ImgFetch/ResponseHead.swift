@@ -21,43 +21,34 @@ struct ResponseHead: Equatable {
   /// Takes one line, with or without its line end.
   /// - Returns: whether it was a status line, with which a new answer begins.
   @discardableResult
-  mutating func take(line: some Collection<UInt8>) -> Bool {
+  mutating func take(line: some BidirectionalCollection<UInt8>) -> Bool {
     if let status = Self.status(of: line) {
       self = ResponseHead(status: status)
       return true
     }
     guard !isComplete else { return false }
     isComplete = line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8)
-    if let length = Self.contentLength(of: line) { contentLength = length }
-    optOut = optOut ?? Self.value(of: "x-robots-tag", in: line).flatMap(RobotsTag.optOut)
-    range.take(line: line)
-    cachingFields.take(line: line)
+    if let field = HeadField(line) { take(field) }
     return false
+  }
+
+  private mutating func take(_ field: HeadField) {
+    switch field.name {
+    case .contentLength:
+      if let length = Int(field.value), length >= 0 { contentLength = length }
+    case .robotsTag: optOut = optOut ?? RobotsTag.optOut(in: field.value)
+    default:
+      range.take(field)
+      cachingFields.take(field)
+    }
   }
 
   /// `HTTP/1.1 200 OK` or, as libcurl spells an answer by HTTP/2, `HTTP/2 200`.
   private static func status(of line: some Collection<UInt8>) -> Int? {
     guard line.starts(with: "HTTP/".utf8) else { return nil }
-    let fields = line.split(separator: UInt8(ascii: " "), maxSplits: 2)
-    guard fields.count >= 2 else { return nil }
-    return Int(String(decoding: fields[1].prefix(3), as: UTF8.self))
-  }
-
-  private static func contentLength(of line: some Collection<UInt8>) -> Int? {
-    guard let value = value(of: "content-length", in: line) else { return nil }
-    let digits = value.utf8.filter { $0 > UInt8(ascii: " ") }
-    guard let length = Int(String(decoding: digits, as: UTF8.self)), length >= 0 else { return nil }
-    return length
-  }
-
-  /// What the line says when it is a field of this name, in lower case; else `nil`.
-  private static func value(of name: String, in line: some Collection<UInt8>) -> String? {
-    let start = "\(name):".utf8
-    guard line.prefix(start.count).elementsEqual(start, by: { $0 | 0x20 == $1 | 0x20 }) else {
-      return nil
-    }
-    let value = line.dropFirst(start.count).prefix { ![0x0D, 0x0A].contains($0) }
-    return String(decoding: value, as: UTF8.self)
+    let isBlank = { (byte: UInt8) in byte == UInt8(ascii: " ") }
+    let rest = line.drop { !isBlank($0) }.drop(while: isBlank)
+    return Int(String(decoding: rest.prefix { !isBlank($0) }.prefix(3), as: UTF8.self))
   }
 }
 

@@ -144,7 +144,7 @@ extension Transfer {
   /// - Returns: whether to go on.
   private func takeHead(_ line: UnsafeRawBufferPointer) -> Bool {
     headByteCount += line.count
-    if unsafe head.take(line: line) {
+    if unsafe head.take(line: line.bindMemory(to: UInt8.self)) {
       answeredAt = WallTime(rawValue: WallClock.milliseconds())
       refusedAddress = nil
       hasPermittedAddress = false

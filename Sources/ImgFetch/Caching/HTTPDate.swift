@@ -18,27 +18,28 @@ struct HTTPDate {
   /// - Returns: `nil` for what is no date.
   init?(_ text: String, now: WallTime) {
     // asctime pads the day with a blank.
-    let words = text.lowercased().split(separator: " ").map(String.init)
+    let words = Array(text.lowercased().utf8).split(separator: UInt8(ascii: " "))
     let found =
       Self.fixedDate(words) ?? Self.obsoleteDate(words, now: now) ?? Self.asctimeDate(words)
     guard let found else { return nil }
     moment = found
   }
 
+  /// Bytes in lower case. A head has several dates, and texts of letters take long to read.
+  private typealias Word = ArraySlice<UInt8>
+
   /// `Sun, 06 Nov 1994 08:49:37 GMT`
-  private static func fixedDate(_ words: [String]) -> WallTime? {
-    guard words.count == 6, words[5] == "gmt", days.contains(where: { words[0] == $0 + "," }),
+  private static func fixedDate(_ words: [Word]) -> WallTime? {
+    guard words.count == 6, isZone(words[5]), isDay(words[0], of: days),
       let year = number(words[3], digitCount: 4)
     else { return nil }
     return moment(year: year, month: words[2], day: number(words[1], digitCount: 2), words[4])
   }
 
   /// `Sunday, 06-Nov-94 08:49:37 GMT`
-  private static func obsoleteDate(_ words: [String], now: WallTime) -> WallTime? {
-    guard words.count == 4, words[3] == "gmt",
-      longDays.contains(where: { words[0] == $0 + "," })
-    else { return nil }
-    let parts = words[1].split(separator: "-", omittingEmptySubsequences: false).map(String.init)
+  private static func obsoleteDate(_ words: [Word], now: WallTime) -> WallTime? {
+    guard words.count == 4, isZone(words[3]), isDay(words[0], of: longDays) else { return nil }
+    let parts = words[1].split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
     guard parts.count == 3, let lastDigits = number(parts[2], digitCount: 2) else { return nil }
     let day = number(parts[0], digitCount: 2)
     let century = (now.year / 100 - 1) * 100
@@ -51,17 +52,18 @@ struct HTTPDate {
   }
 
   /// `Sun Nov  6 08:49:37 1994`
-  private static func asctimeDate(_ words: [String]) -> WallTime? {
-    guard words.count == 5, days.contains(words[0]), let year = number(words[4], digitCount: 4)
+  private static func asctimeDate(_ words: [Word]) -> WallTime? {
+    guard words.count == 5, position(of: words[0], in: days) != nil,
+      let year = number(words[4], digitCount: 4)
     else { return nil }
     return moment(
-      year: year, month: words[1], day: number(words[2], digitCount: words[2].utf8.count), words[3])
+      year: year, month: words[1], day: number(words[2], digitCount: words[2].count), words[3])
   }
 
   private static func moment(
-    year: Int64, month: String, day: Int64?, _ time: String
+    year: Int64, month: Word, day: Int64?, _ time: Word
   ) -> WallTime? {
-    guard let month = months.firstIndex(of: month), let day,
+    guard let month = position(of: month, in: months), let day,
       let date = CivilDate(year: year, month: Int64(month) + 1, day: day),
       let milliseconds = millisecondsOfDay(time)
     else { return nil }
@@ -69,18 +71,32 @@ struct HTTPDate {
   }
 
   /// Of `08:49:37`. A 60th second is a leap second.
-  private static func millisecondsOfDay(_ time: String) -> Int64? {
-    let parts = time.split(separator: ":", omittingEmptySubsequences: false)
-      .map { number(String($0), digitCount: 2) }
-    guard parts.count == 3, let hour = parts[0], hour < 24, let minute = parts[1], minute < 60,
-      let second = parts[2], second <= 60
+  private static func millisecondsOfDay(_ time: Word) -> Int64? {
+    let colon = UInt8(ascii: ":")
+    guard time.count == 8, time[time.startIndex + 2] == colon, time[time.startIndex + 5] == colon,
+      let hour = number(time.prefix(2), digitCount: 2), hour < 24,
+      let minute = number(time.dropFirst(3).prefix(2), digitCount: 2), minute < 60,
+      let second = number(time.suffix(2), digitCount: 2), second <= 60
     else { return nil }
     return ((hour * 60 + minute) * 60 + second) * 1_000
   }
 
-  private static func number(_ text: String, digitCount: Int) -> Int64? {
-    let isNumber = text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-    return isNumber && text.utf8.count == digitCount ? Int64(text) : nil
+  private static func isZone(_ word: Word) -> Bool { word.elementsEqual("gmt".utf8) }
+
+  /// Whether a word is one of the days and a comma.
+  private static func isDay(_ word: Word, of days: [String]) -> Bool {
+    word.last == UInt8(ascii: ",") && position(of: word.dropLast(), in: days) != nil
+  }
+
+  private static func position(of word: Word, in names: [String]) -> Int? {
+    names.firstIndex { word.elementsEqual($0.utf8) }
+  }
+
+  private static func number(_ word: Word, digitCount: Int) -> Int64? {
+    guard word.count == digitCount,
+      word.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+    else { return nil }
+    return Int64(String(decoding: word, as: UTF8.self))
   }
 }
 

@@ -1,0 +1,63 @@
+internal import ImgWire
+
+/// A line of a head with a field that somebody here looks at, taken apart once for all who do.
+struct HeadField {
+  enum Name: CaseIterable {
+    case acceptRanges, age, cacheControl, contentLength, contentRange, date, entityTag, expires
+    case lastModified, robotsTag, vary
+
+    /// In lower case.
+    var text: String {
+      switch self {
+      case .acceptRanges: "accept-ranges"
+      case .age: "age"
+      case .cacheControl: "cache-control"
+      case .contentLength: "content-length"
+      case .contentRange: "content-range"
+      case .date: "date"
+      case .entityTag: "etag"
+      case .expires: "expires"
+      case .lastModified: "last-modified"
+      case .robotsTag: "x-robots-tag"
+      case .vary: "vary"
+      }
+    }
+  }
+
+  let name: Name
+  /// Without the white space around it.
+  let value: String
+
+  /// - Parameter line: with or without its line end.
+  /// - Returns: `nil` for what is no field, and for a field that nobody looks at: of those, most of a
+  ///   head, no text is made.
+  init?(_ line: some BidirectionalCollection<UInt8>) {
+    guard let colon = line.firstIndex(of: UInt8(ascii: ":")), let name = Name(line[..<colon])
+    else { return nil }
+    var value = line[line.index(after: colon)...]
+    while let last = value.last, last == UInt8(ascii: "\r") || last == UInt8(ascii: "\n") {
+      value.removeLast()
+    }
+    self.name = name
+    self.value = String(decoding: value.withoutOuterWhiteSpace, as: UTF8.self)
+  }
+}
+
+extension HeadField.Name {
+  /// - Parameter bytes: in either case (RFC 9110 section 5.1).
+  fileprivate init?(_ bytes: some Collection<UInt8>) {
+    let byteCount = bytes.count
+    let match = Self.allCases.first { name in
+      let text = name.text.utf8
+      return text.count == byteCount && text.elementsEqual(bytes) { $0 == $1.asLowercaseASCII }
+    }
+    guard let match else { return nil }
+    self = match
+  }
+}
+
+extension UInt8 {
+  fileprivate var asLowercaseASCII: UInt8 {
+    (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self
+  }
+}
