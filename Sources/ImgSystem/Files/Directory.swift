@@ -33,10 +33,11 @@ package enum Directory {
   /// Makes sure that there is a directory at `path`, with what is missing above it, as mkdir -p
   /// does.
   ///
+  /// - Parameter mode: of the last one; those above it are for this user alone.
   /// - Throws: ENOTDIR when something else is there.
-  package static func create(_ path: String) throws(SystemError) {
+  package static func create(_ path: String, mode: UInt32 = 0o777) throws(SystemError) {
     try createParents(of: path)
-    try createOne(path, mode: 0o777)
+    try createOne(path, mode: mode)
     guard try FileStatus(following: path).isDirectory else {
       throw SystemError(operation: "create directory \(path)", code: ENOTDIR)
     }

@@ -7,7 +7,7 @@ extension FileIO {
   ) throws(SystemError) -> OwnedDescriptor {
     let log = try open(appendingTo: path)
     if try FileStatus(of: log.rawValue).byteCount > maximumByteCount {
-      _ = try systemCall("ftruncate \(path)") { ftruncate(log.rawValue, 0) }
+      try setByteCount(of: log.rawValue, to: 0)
     }
     return log
   }

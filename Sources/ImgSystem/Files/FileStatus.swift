@@ -1,25 +1,25 @@
 import Glibc
 
 /// What the kernel knows of a file.
-struct FileStatus {
+package struct FileStatus: Sendable {
   private let value: stat
 
   /// Of an open file.
-  init(of descriptor: CInt) throws(SystemError) {
+  package init(of descriptor: CInt) throws(SystemError) {
     var value = stat()
     _ = try systemCall("fstat") { unsafe fstat(descriptor, &value) }
     self.value = value
   }
 
   /// Of what a path leads to, symbolic links followed.
-  init(following path: String) throws(SystemError) {
+  package init(following path: String) throws(SystemError) {
     var value = stat()
     _ = try pathCall("stat", path) { unsafe stat(path, &value) }
     self.value = value
   }
 
   /// Of what lies at a path, be it a symbolic link.
-  init(at path: String) throws(SystemError) {
+  package init(at path: String) throws(SystemError) {
     var value = stat()
     _ = try pathCall("lstat", path) { unsafe lstat(path, &value) }
     self.value = value
@@ -33,11 +33,11 @@ struct FileStatus {
   var hasName: Bool { value.st_nlink > 0 }
   var userID: UInt32 { value.st_uid }
   var groupID: UInt32 { value.st_gid }
-  var permissions: UInt32 { value.st_mode & 0o7777 }
-  var byteCount: Int { value.st_size }
+  package var permissions: UInt32 { value.st_mode & 0o7777 }
+  package var byteCount: Int { value.st_size }
 
   /// Whether both are the same file, not only equal ones.
-  func isSameFile(as other: FileStatus) -> Bool {
+  package func isSameFile(as other: FileStatus) -> Bool {
     value.st_dev == other.value.st_dev && value.st_ino == other.value.st_ino
   }
 }

@@ -46,9 +46,7 @@ package final class MappedFile: Sendable {
     unsafe unlink(temporary)
     let file = try FileIO.open(temporary, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
     do throws(SystemError) {
-      // It returns its error (posix_fallocate(3)).
-      let code = posix_fallocate(file.rawValue, 0, off_t(byteCount))
-      guard code == 0 else { throw SystemError(operation: "posix_fallocate", code: code) }
+      try FileIO.allocate(0..<byteCount, of: file.rawValue)
       let mapped = try MappedFile(mapping: file, byteCount: byteCount)
       prepare(mapped)
       _ = try pathCall("rename to", path) { unsafe rename(temporary, path) }
