@@ -15,6 +15,8 @@ struct Fetch {
   let isUrgent: Bool
   /// Whether its thumbnail is handed over and not stored.
   let bypassesStore: Bool
+  /// Whether somebody says that this is the picture, whatever the store has of its URL.
+  let isHandedIn: Bool
   let cachePolicy: CachePolicy
   /// Set when nobody waits for the result any more.
   let cancellation = Cancellation()
@@ -43,6 +45,7 @@ struct Fetch {
     retention = batch.retention
     isUrgent = batch.isUrgent
     bypassesStore = batch.bypassesStore
+    isHandedIn = false
     cachePolicy = batch.fetch.cachePolicy
   }
 
@@ -58,6 +61,7 @@ struct Fetch {
     retention = picture.retention
     isUrgent = true
     bypassesStore = picture.url == nil
+    isHandedIn = true
     cachePolicy = .cacheElseLoad
     holdBody(byteCount: picture.byteCount)
   }
@@ -101,7 +105,8 @@ struct Fetch {
       sourceHeight: rendered.source.height,
       sourceByteCount: original?.sourceByteCount ?? Int64(sourceByteCount),
       retention: original.map { retention(from: $0, at: now) } ?? retention,
-      terms: reuse?.terms ?? original?.terms ?? .none, bytes: rendered.bytes)
+      terms: reuse?.terms ?? original?.terms ?? .none,
+      displacing: displaced(by: .thumbnail, ContentKey(originalOf: name)), bytes: rendered.bytes)
   }
 
   /// The body's record.
@@ -111,7 +116,13 @@ struct Fetch {
       thumbnail: Self.original(of: source, byteCount: body.count), sourceFormat: source.format,
       sourceWidth: source.width, sourceHeight: source.height,
       sourceByteCount: Int64(sourceByteCount), retention: retention, terms: reuse?.terms ?? .none,
-      bytes: body)
+      displacing: displaced(by: .original, ContentKey(name, variant: variant)), bytes: body)
+  }
+
+  /// What a record displaces: of a picture that is handed in, the other record, if that is not
+  /// stored with it. That one is of whatever the URL had before.
+  private func displaced(by only: Keep, _ other: ContentKey) -> ContentKey? {
+    isHandedIn && keep == only ? other : nil
   }
 
   /// A body, described as what it is: a picture in its own size.

@@ -46,9 +46,9 @@ struct StoreContent {
     return (0..<ContentKey.byteCount).map { _ in UInt8.random(in: .min ... .max, using: &random) }
   }
 
-  /// A record for LMDB alone, as long as the store's: header, URL, picture.
+  /// A record for LMDB alone, as long as the store's (see `ThumbnailRecord`): header, URL, picture.
   var bareRecord: [UInt8] {
-    let headerByteCount = 64
+    let headerByteCount = 100
     return [UInt8](repeating: 7, count: headerByteCount + Self.url(0).utf8.count) + picture
   }
 

@@ -157,11 +157,24 @@ struct LocalRowTests {
     let again = try cluster.imgctl(
       "cache", "put", url, "-", "--json", inputPath: try write(other, "b.jpg"))
     #expect(try again.decoded(Thumbnail.self).height == 256)
+    // The original was of the first picture.
+    #expect(try kinds() == ["thumbnail", "thumbnail"])
     #expect(try size(of: cluster.imgctl("get", url).outputBytes) == [192, 256])
     #expect(origin.totals().requests == 0)
     #expect(try cluster.imgctl("cache", "rm", url).exitCode == 0)
     #expect(try kinds() == [])
     #expect(try cluster.imgctl("cache", "get", url).exitCode == 1)
+  }
+
+  @Test func `S21: what is put as an original takes the place of the thumbnail, too`() throws {
+    let url = "http://127.0.0.1:1/a"
+    #expect(try cluster.imgctl("cache", "put", url, try write(picture)).exitCode == 0)
+    let other = try PictureMaker.start().card(index: 2, width: 480, height: 640)
+    let put = try cluster.imgctl(
+      "cache", "put", url, try write(other, "b.jpg"), "--keep", "original")
+    #expect(put.exitCode == 0, "\(put.messages)")
+    #expect(try kinds() == ["original"])
+    #expect(try size(of: cluster.imgctl("get", url).outputBytes) == [192, 256])
   }
 
   @Test func `S24: junk is not put, and what was stored stays`() throws {

@@ -90,7 +90,7 @@ enum CompactionTraffic {
   /// at the stage.
   static func compactUntilKilled(_ path: String, at stage: CompactionTests.Stage) throws {
     let store = try SharedStore(directory: path, access: access)
-    let original = FileIdentity(path + "/data.mdb")
+    let original = EnvironmentFiles(in: path)
     DispatchQueue(label: "killer").async {
       while !isReached(stage, path, original) { sched_yield() }
       kill(getpid(), SIGKILL)
@@ -99,13 +99,13 @@ enum CompactionTraffic {
   }
 
   private static func isReached(
-    _ stage: CompactionTests.Stage, _ path: String, _ original: FileIdentity?
+    _ stage: CompactionTests.Stage, _ path: String, _ original: EnvironmentFiles
   ) -> Bool {
     switch stage {
     case .begun: byteCount(of: path + ".spare/data.mdb") > 1 << 16
     // The last step before the exchange, and there for a moment after it.
     case .copied: byteCount(of: path + ".spare/uses") > 0
-    case .exchanged: FileIdentity(path + "/data.mdb") != original
+    case .exchanged: !EnvironmentFiles(in: path).areSame(as: original)
     }
   }
 

@@ -7,8 +7,7 @@ import Testing
 struct ThumbnailRecordTests {
   @Test func `a record gives back what went in`() throws {
     let new = try NewThumbnail(picture: 7)
-    let record = ThumbnailRecord.encode(
-      new, storedAt: .now, expiresAt: new.expiresAt, lifetimeMilliseconds: 5)
+    let record = record(of: new, lifetimeMilliseconds: 5)
     let facts = try #require(verifiedFacts(of: record, key: new.key))
     #expect(
       facts
@@ -23,8 +22,7 @@ struct ThumbnailRecordTests {
 
   @Test func `a flipped bit anywhere is found`() throws {
     let new = try NewThumbnail(picture: 7, byteCount: 40)
-    let record = ThumbnailRecord.encode(
-      new, storedAt: .now, expiresAt: new.expiresAt, lifetimeMilliseconds: 0)
+    let record = record(of: new)
     for position in record.indices {
       var damaged = record
       damaged[position] ^= 0x10
@@ -34,8 +32,7 @@ struct ThumbnailRecordTests {
 
   @Test func `a record cut at any length is found`() throws {
     let new = try NewThumbnail(picture: 7, byteCount: 40)
-    let record = ThumbnailRecord.encode(
-      new, storedAt: .now, expiresAt: new.expiresAt, lifetimeMilliseconds: 0)
+    let record = record(of: new)
     for count in record.indices {
       let cut = Array(record.prefix(count))
       #expect(verifiedFacts(of: cut, key: new.key) == nil)
@@ -44,8 +41,7 @@ struct ThumbnailRecordTests {
 
   @Test func `a URL length beyond the record is found without the checksum`() throws {
     let new = try NewThumbnail(picture: 7)
-    var record = ThumbnailRecord.encode(
-      new, storedAt: .now, expiresAt: new.expiresAt, lifetimeMilliseconds: 0)
+    var record = record(of: new)
     record.replaceSubrange(12..<16, with: [0xFF, 0xFF, 0xFF, 0xFF])
     let facts = ThumbnailRecord.facts(of: record.span, key: new.key)
     #expect(facts == nil)
@@ -76,6 +72,29 @@ struct ThumbnailRecordTests {
     #expect(entry.byteCount == 5)
     #expect(entry.sequence == 7)
     #expect(entry.key == key)
+  }
+
+  @Test func `a record that is kept for longer is the same but for its times`() throws {
+    let new = try NewThumbnail(picture: 7)
+    let before = record(of: new)
+    let facts = try #require(verifiedFacts(of: before, key: new.key))
+    let until = new.expiresAt.advanced(byMilliseconds: 60_000)
+    let extended = try #require(facts.extended(by: Retention(until: until), at: .now))
+    let after = ThumbnailRecord.copy(of: before.span, keptAs: extended)
+    #expect(verifiedFacts(of: after, key: new.key) == extended)
+    #expect(extended.expiresAt == until)
+    let changed = before.indices.filter { before[$0] != after[$0] }
+    #expect(changed.allSatisfy { $0 < 8 || (56..<64).contains($0) })
+  }
+
+  private func record(of new: NewThumbnail, lifetimeMilliseconds: Int64 = 0) -> [UInt8] {
+    // What was not written would stay as it is here.
+    var record = [UInt8](repeating: 0xAA, count: ThumbnailRecord.byteCount(of: new))
+    var bytes = record.mutableSpan
+    ThumbnailRecord.write(
+      new, storedAt: .now, expiresAt: new.expiresAt, lifetimeMilliseconds: lifetimeMilliseconds,
+      into: &bytes)
+    return record
   }
 
   /// A span cannot pass through `#expect`.

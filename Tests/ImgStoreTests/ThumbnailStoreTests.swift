@@ -230,4 +230,23 @@ struct ThumbnailStoreTests {
       try transaction.put(record, for: key.bytes, in: store.tables.thumbnails)
     }
   }
+
+  @Test func `a thumbnail displaces the record that it says, with its entries`() throws {
+    try store.put([NewThumbnail(picture: 1), NewThumbnail(picture: 2)], at: .now)
+    try store.put([NewThumbnail(picture: 3, displacing: 1)], at: .now)
+    #expect(try store.bytes(ofPicture: 1) == nil)
+    #expect(try store.bytes(ofPicture: 2) != nil)
+    #expect(try store.bytes(ofPicture: 3) == [3])
+    #expect(try store.defects().isEmpty)
+  }
+
+  @Test func `what is displaced may come again behind, in the same group`() throws {
+    try store.put(
+      [NewThumbnail(picture: 3, displacing: 1), NewThumbnail(picture: 1)], at: .now)
+    #expect(try store.bytes(ofPicture: 1) != nil)
+    try store.put(
+      [NewThumbnail(picture: 1), NewThumbnail(picture: 3, displacing: 1)], at: .now)
+    #expect(try store.bytes(ofPicture: 1) == nil)
+    #expect(try store.defects().isEmpty)
+  }
 }

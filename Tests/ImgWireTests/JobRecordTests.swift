@@ -30,16 +30,20 @@ import Testing
   }
 
   @Test(arguments: Keep.allCases)
-  func `bytes are stored where something is kept, and not when they were there`(keep: Keep) throws {
+  func `each line's bytes are stored where something is kept, and not when they were there`(
+    keep: Keep
+  ) throws {
     let thumbnail = Thumbnail(format: .jpeg, width: 64, height: 48, byteCount: 700)
     var record = JobRecord(
       id: JobID(rawValue: 3), options: RequestOptions(variant: .standard, keep: keep),
-      state: .queued, counts: JobCounts(total: 2), submittedAt: Self.submittedAt)
+      state: .queued, counts: JobCounts(total: 3), submittedAt: Self.submittedAt)
     record.count(.done(thumbnail, fromCache: false, bytesFetched: 9_000))
+    // The same picture once more, as told to whoever joined its fetch.
+    record.count(.done(thumbnail, fromCache: false, bytesFetched: 0))
     record.count(.done(thumbnail, fromCache: true, bytesFetched: 0))
-    #expect(record.counts.bytesStored == (keep == .none ? 0 : 700))
+    #expect(record.counts.bytesStored == (keep == .none ? 0 : 1_400))
     #expect(record.counts.bytesFetched == 9_000)
-    #expect(record.counts.done == 2)
+    #expect(record.counts.done == 3)
   }
 
   private static let table: [(JobRecord.State, JobChange, Expectation)] = [

@@ -20,8 +20,8 @@ package struct CachePutCommand: Command {
     operands: [target, source],
     options: VariantOptions.storeOptions + [.json] + OptionDescription.places,
     notes: [
-      "It takes the place of what is stored of that URL in that size; other sizes stay. With "
-        + "--keep original or all, further sizes are made of the file.",
+      "It takes the place of what is stored of that URL in that size, and of its original; other "
+        + "sizes stay. With --keep original or all, further sizes are made of the file.",
       "What is no picture is refused, and what is stored stays.",
     ],
     examples: [

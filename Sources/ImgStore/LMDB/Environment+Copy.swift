@@ -101,7 +101,9 @@ extension Environment {
         next = key.copy()
         return false
       }
-      try transaction.append(value, for: key, in: database)
+      guard try transaction.append(value, for: key, in: database) else {
+        throw StoreError(.corrupted, operation: "copying keys that are out of order")
+      }
       byteCount += key.count + value.count
       return true
     }

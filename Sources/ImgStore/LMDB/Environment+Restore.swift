@@ -1,5 +1,6 @@
 import CLMDB
 import Glibc
+import ImgSystem
 
 /// An environment whose files were removed while it was open.
 extension Environment {
@@ -28,7 +29,7 @@ extension Environment {
   private var isOwnDataNamed: Bool {
     var descriptor: CInt = -1
     guard unsafe mdb_env_get_fd(handle, &descriptor) == MDB_SUCCESS else { return false }
-    return FileIdentity(descriptor) == FileIdentity(dataPath)
+    return EnvironmentFiles(in: directory).isData(descriptor)
   }
 
   private var dataPath: String { "\(directory)/data.mdb" }
@@ -37,7 +38,7 @@ extension Environment {
     let copyPath = "\(directory)/data.mdb.copy"
     if unsafe mkdir(directory, 0o700) != 0, errno != EEXIST { throw .last("mkdir") }
     // Its own may still be there, when only the lock file has gone; it is replaced by its copy.
-    guard FileIdentity(dataPath) == nil || isOwnDataNamed else {
+    guard !EnvironmentFiles(in: directory).hasData || isOwnDataNamed else {
       throw StoreError(.replaced, operation: "restoring data.mdb")
     }
     // What an attempt has left that was cut short.
@@ -48,8 +49,10 @@ extension Environment {
     unsafe unlink("\(directory)/lock.mdb")
     guard unsafe rename(copyPath, dataPath) == 0 else { throw .last("rename") }
     do throws(StoreError) {
-      try synchronize(directory: directory)
-      try synchronize(directory: "\(directory)/..")
+      try StoreError.wrapping { () throws(SystemError) in
+        try Directory.sync(directory)
+        try Directory.sync("\(directory)/..")
+      }
     } catch {
       withdrawRestoredFiles()
       throw error
@@ -62,14 +65,6 @@ extension Environment {
     defer { close(file) }
     try copy(to: file)
     guard fsync(file) == 0 else { throw .last("fsync") }
-  }
-
-  /// Waits until the names in a directory are on the disk.
-  private func synchronize(directory path: String) throws(StoreError) {
-    let directory = unsafe Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard directory >= 0 else { throw .last("open") }
-    defer { close(directory) }
-    guard fsync(directory) == 0 else { throw .last("fsync") }
   }
 }
 

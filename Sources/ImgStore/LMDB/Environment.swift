@@ -1,5 +1,6 @@
 import CLMDB
 import Glibc
+import ImgSystem
 
 /// An open LMDB environment: a directory with `data.mdb` and `lock.mdb`, mapped into this process.
 ///
@@ -12,10 +13,11 @@ import Glibc
 /// Any thread may read or write at any time. Readers do not wait for anybody; writers wait for each
 /// other, over all processes.
 ///
-/// Sendable is unchecked because of the two pointers. Both are constant for the life of the object;
-/// LMDB allows an `MDB_env` to be shared by threads (with `MDB_NOTLS` its read-only transactions,
-/// too, are bound to no thread), except while the map changes its size, and `mapLock` and the places
-/// of `snapshots` keep every transaction of this process out of that.
+/// Sendable is unchecked because of the two pointers and of `usedByteCount`. The pointers are constant
+/// for the life of the object; LMDB allows an `MDB_env` to be shared by threads (with `MDB_NOTLS` its
+/// read-only transactions, too, are bound to no thread), except while the map changes its size, and
+/// `mapLock` and the places of `snapshots` keep every transaction of this process out of that.
+/// `usedByteCount` is touched inside write transactions alone, of which there is one at a time.
 @safe
 final class Environment: @unchecked Sendable {
   /// What a commit waits for.
@@ -38,7 +40,7 @@ final class Environment: @unchecked Sendable {
     /// Readers at once, of all processes. A slot takes 64 bytes of the lock file.
     static let maximumReaders: CUnsignedInt = 512
     /// As long as LMDB makes the lock file: the slots, and a header of two more.
-    static let lockFileByteCount = off_t(64 * (maximumReaders + 2))
+    static let lockFileByteCount = 64 * (Int(maximumReaders) + 2)
     /// Named tables; no environment here has more.
     static let maximumDatabases: MDB_dbi = 8
 
@@ -51,6 +53,9 @@ final class Environment: @unchecked Sendable {
   /// What is open, whatever the directory has by now.
   private let files: EnvironmentFiles
   private let pageByteCount: Int
+  private let durability: Durability
+  /// Bytes of all pages when the last write of this object began. Only the writer looks at it.
+  var usedByteCount = 0
   /// Shared by transactions, held alone by whoever changes the size of the map.
   private let mapLock: UnsafeMutablePointer<pthread_rwlock_t>
   private let snapshots: SnapshotPool
@@ -67,6 +72,7 @@ final class Environment: @unchecked Sendable {
   init(directory: String, options: Options) throws(StoreError) {
     self.directory = directory
     content = options.content
+    durability = options.durability
     do throws(StoreError) {
       let opened = try EnvironmentOpening(directory: directory, options: options).run()
       files = opened.files
@@ -188,7 +194,7 @@ final class Environment: @unchecked Sendable {
 
   /// Whether the directory has the lock file that is open, also where the data file has gone.
   var isLockFileNamed: Bool {
-    files.lock != nil && EnvironmentFiles(in: directory).lock == files.lock
+    files.hasLock && EnvironmentFiles(in: directory).isLockSame(as: files)
   }
 
   /// Waits until everything committed is on the disk, for ``Durability/none``.
@@ -206,9 +212,7 @@ final class Environment: @unchecked Sendable {
     try whileMapStays { () throws(StoreError) in
       try check(unsafe mdb_env_copyfd2(handle, descriptor, 0), "mdb_env_copyfd2")
       // The copy is as short as the file, see `completeFile`.
-      guard ftruncate(descriptor, off_t(try pageByteCountInAll())) == 0 else {
-        throw StoreError(StoreError.Code(rawValue: errno), operation: "ftruncate")
-      }
+      try Self.setByteCount(of: descriptor, to: try pageByteCountInAll())
     }
   }
 
@@ -271,8 +275,14 @@ final class Environment: @unchecked Sendable {
   }
 
   private func setFileByteCount(_ byteCount: Int) throws(StoreError) {
-    guard ftruncate(try descriptor(), off_t(byteCount)) == 0 else {
-      throw StoreError(StoreError.Code(rawValue: errno), operation: "ftruncate")
+    try Self.setByteCount(of: try descriptor(), to: byteCount)
+  }
+
+  private static func setByteCount(
+    of descriptor: CInt, to byteCount: Int
+  ) throws(StoreError) {
+    try StoreError.wrapping { () throws(SystemError) in
+      try FileIO.setByteCount(of: descriptor, to: byteCount)
     }
   }
 
@@ -287,8 +297,7 @@ final class Environment: @unchecked Sendable {
     guard let missing = try? missingByteCount(), missing > 0,
       let end = try? pageByteCountInAll(), let descriptor = try? descriptor()
     else { return }
-    // Never shortens the file, whoever writes meanwhile.
-    guard posix_fallocate(descriptor, off_t(end - 1), 1) == 0 else { return }
+    guard (try? FileIO.allocate(end - 1..<end, of: descriptor)) != nil else { return }
     unsafe mdb_env_sync(handle, 1)
   }
 
@@ -305,16 +314,15 @@ final class Environment: @unchecked Sendable {
 
   /// The length of the data file.
   func fileByteCount() throws(StoreError) -> Int {
-    var file = stat()
-    guard unsafe fstat(try descriptor(), &file) == 0 else {
-      throw StoreError(StoreError.Code(rawValue: errno), operation: "fstat")
+    let descriptor = try descriptor()
+    return try StoreError.wrapping { () throws(SystemError) in
+      try FileStatus(of: descriptor).byteCount
     }
-    return Int(file.st_size)
   }
 
   /// Bytes of all pages up to the last that was ever in use. Only the two pages at the start of the
   /// file, which `mdb_env_open` has read, are looked at.
-  private func pageByteCountInAll() throws(StoreError) -> Int {
+  func pageByteCountInAll() throws(StoreError) -> Int {
     var information = unsafe MDB_envinfo()
     var statistics = MDB_stat()
     try check(unsafe mdb_env_info(handle, &information), "mdb_env_info")
@@ -326,7 +334,7 @@ final class Environment: @unchecked Sendable {
     return byteCount
   }
 
-  private func descriptor() throws(StoreError) -> CInt {
+  func descriptor() throws(StoreError) -> CInt {
     var descriptor: CInt = -1
     try check(unsafe mdb_env_get_fd(handle, &descriptor), "mdb_env_get_fd")
     return descriptor
@@ -361,6 +369,7 @@ final class Environment: @unchecked Sendable {
   ) throws(StoreError) -> Result {
     try whileMapStays { () throws(StoreError) in
       let transaction = try unsafe Transaction(environment: handle, isReadOnly: isReadOnly)
+      if !isReadOnly, durability != .none { takeRoomAhead() }
       let result = try body(transaction)
       // A read-only one, too: tables it has opened stay open only after a commit.
       try transaction.commit()

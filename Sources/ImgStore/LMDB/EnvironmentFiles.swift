@@ -1,35 +1,41 @@
-import Glibc
+import ImgSystem
 
 /// The two files of an environment, as a directory has them at a moment.
 struct EnvironmentFiles {
   /// `nil` when there is none.
-  private let data: FileIdentity?
+  private let data: FileStatus?
   /// `nil` also where a reader could make none, on a file system that is read-only.
-  let lock: FileIdentity?
-  /// The length of the data file.
-  let dataByteCount: Int
+  private let lock: FileStatus?
 
   /// Costs two system calls.
   init(in directory: String) {
-    let status = Self.status(of: directory + "/data.mdb")
-    data = status.map(FileIdentity.init)
-    dataByteCount = status.map { Int($0.st_size) } ?? 0
-    lock = Self.status(of: directory + "/lock.mdb").map(FileIdentity.init)
+    data = try? FileStatus(following: directory + "/data.mdb")
+    lock = try? FileStatus(following: directory + "/lock.mdb")
   }
+
+  /// The length of the data file.
+  var dataByteCount: Int { data?.byteCount ?? 0 }
+
+  var hasData: Bool { data != nil }
+
+  var hasLock: Bool { lock != nil }
 
   /// Whether both are there and the same files, whatever their names are. The lock file counts:
   /// processes that lock different files do not see each other.
   func areSame(as other: EnvironmentFiles) -> Bool {
-    data != nil && data == other.data && lock == other.lock
+    data != nil && Self.isSame(data, other.data) && isLockSame(as: other)
   }
+
+  /// Whether there is the same lock file, or none.
+  func isLockSame(as other: EnvironmentFiles) -> Bool { Self.isSame(lock, other.lock) }
 
   /// Whether an open file is the data file.
   func isData(_ descriptor: CInt) -> Bool {
-    data != nil && data == FileIdentity(descriptor)
+    data != nil && Self.isSame(data, try? FileStatus(of: descriptor))
   }
 
-  private static func status(of path: String) -> stat? {
-    var status = stat()
-    return unsafe stat(path, &status) == 0 ? status : nil
+  private static func isSame(_ file: FileStatus?, _ other: FileStatus?) -> Bool {
+    guard let file, let other else { return file == nil && other == nil }
+    return file.isSameFile(as: other)
   }
 }

@@ -27,9 +27,9 @@ struct EnvironmentOpening {
 
   /// - Returns: `nil` when the directory or a file in it was replaced meanwhile.
   private func attempt() throws(StoreError) -> OpenedEnvironment? {
-    if !options.isReadOnly { try Self.createDirectory(directory) }
     let place: OpenDirectory
     do throws(SystemError) {
+      if !options.isReadOnly { try Directory.create(directory, mode: 0o700) }
       place = try OpenDirectory(directory)
     } catch {
       // Removed since it was created; nothing that a reader could do anything about.
@@ -38,9 +38,9 @@ struct EnvironmentOpening {
     }
     do throws(StoreError) {
       if !options.isReadOnly { try Self.reserveLockFile(in: place.path) }
-      let lockBefore = EnvironmentFiles(in: place.path).lock
+      let before = EnvironmentFiles(in: place.path)
       let opened = try open(at: place.path)
-      guard place.isNamed(directory), opened.isConsistent(lockBefore: lockBefore) else {
+      guard place.isNamed(directory), opened.isConsistent(with: before) else {
         return nil
       }
       return opened
@@ -93,32 +93,10 @@ struct EnvironmentOpening {
   /// - Precondition: this process has the environment not open, because closing a descriptor of
   ///   the lock file drops its locks.
   private static func reserveLockFile(in directory: String) throws(StoreError) {
-    let path = directory + "/lock.mdb"
-    let descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else {
-      throw StoreError(StoreError.Code(rawValue: errno), operation: "open lock.mdb")
+    try StoreError.wrapping { () throws(SystemError) in
+      let file = try FileIO.open(updating: directory + "/lock.mdb")
+      try FileIO.allocate(0..<Environment.Options.lockFileByteCount, of: file.rawValue)
     }
-    defer { close(descriptor) }
-    let code = posix_fallocate(descriptor, 0, Environment.Options.lockFileByteCount)
-    guard code == 0 else {
-      throw StoreError(StoreError.Code(rawValue: code), operation: "posix_fallocate lock.mdb")
-    }
-  }
-
-  /// Creates a directory and the missing ones above it, for this user alone.
-  private static func createDirectory(_ path: String) throws(StoreError) {
-    guard unsafe mkdir(path, 0o700) != 0 else { return }
-    switch errno {
-    case EEXIST:
-      return
-    case ENOENT:
-      guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { break }
-      try createDirectory(String(path[..<slash]))
-      if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { return }
-    default:
-      break
-    }
-    throw StoreError(StoreError.Code(rawValue: errno), operation: "mkdir")
   }
 }
 
@@ -151,11 +129,11 @@ struct OpenedEnvironment: ~Copyable {
     return unsafe handle
   }
 
-  /// Whether the directory has the files that were opened. A lock file that was not there before
+  /// Whether the directory has the files that were opened. A lock file that was not there `before`
   /// was created by the opening, or by another of the same time.
-  func isConsistent(lockBefore: FileIdentity?) -> Bool {
+  func isConsistent(with before: EnvironmentFiles) -> Bool {
     var descriptor: CInt = -1
     guard unsafe mdb_env_get_fd(handle, &descriptor) == MDB_SUCCESS else { return false }
-    return files.isData(descriptor) && (lockBefore == nil || files.lock == lockBefore)
+    return files.isData(descriptor) && (!before.hasLock || files.isLockSame(as: before))
   }
 }

@@ -109,11 +109,15 @@ struct Transaction: ~Copyable {
   }
 
   /// Stores a value under a key behind all others of the table; pages are filled to the brim.
+  ///
+  /// - Returns: whether it did; `false` where the table has that key or one behind it.
   func append(
     _ value: Span<UInt8>, for key: Span<UInt8>, in database: Database
-  ) throws(StoreError) {
+  ) throws(StoreError) -> Bool {
     let code = code(ofPutting: value, for: key, in: database, flags: CUnsignedInt(MDB_APPEND))
+    guard code != MDB_KEYEXIST else { return false }
     try check(code, "mdb_put")
+    return true
   }
 
   /// Stores a value under a key that has none.
@@ -126,6 +130,29 @@ struct Transaction: ~Copyable {
       ofPutting: value.span, for: key.span, in: database, flags: CUnsignedInt(MDB_NOOVERWRITE))
     guard code != MDB_KEYEXIST else { return false }
     try check(code, "mdb_put")
+    return true
+  }
+
+  /// Stores a value under a key that has none: `write` writes it where it lies from then on
+  /// (`MDB_RESERVE`), so that it is not made elsewhere first.
+  ///
+  /// - Parameter write: writes every byte; those that it left out would be what the memory held
+  ///   before.
+  /// - Returns: whether it did; `false` leaves the value there was, and `write` did not run.
+  func insert(
+    byteCount: Int, for key: Span<UInt8>, in database: Database,
+    _ write: (inout MutableSpan<UInt8>) -> Void
+  ) throws(StoreError) -> Bool {
+    var value = unsafe MDB_val(mv_size: byteCount, mv_data: nil)
+    let flags = CUnsignedInt(MDB_NOOVERWRITE | MDB_RESERVE)
+    let code = unsafe withMemory(of: key) {
+      unsafe mdb_put(handle, database.handle, &$0, &value, flags)
+    }
+    guard code != MDB_KEYEXIST else { return false }
+    try check(code, "mdb_put")
+    let room = unsafe UnsafeMutableBufferPointer(mutating: value.bytes)
+    var bytes = unsafe room.mutableSpan
+    write(&bytes)
     return true
   }
 

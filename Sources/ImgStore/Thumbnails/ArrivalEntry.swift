@@ -36,7 +36,9 @@ struct ArrivalEntry {
   }
 
   var encodedValue: [UInt8] {
-    var value = key.bytes
+    var value: [UInt8] = []
+    value.reserveCapacity(Self.valueByteCount)
+    key.withBytes { value.append(copying: $0) }
     value.append(littleEndian: expiresAt.rawValue)
     return value
   }

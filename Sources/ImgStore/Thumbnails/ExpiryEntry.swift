@@ -54,6 +54,7 @@ struct ExpiryEntry {
 
   var encodedValue: [UInt8] {
     var value: [UInt8] = []
+    value.reserveCapacity(Self.valueByteCount)
     value.append(littleEndian: storedAt.rawValue)
     value.append(littleEndian: byteCount)
     value.append(littleEndian: sequence)
@@ -76,7 +77,7 @@ struct ExpiryEntry {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(keyByteCount)
     bytes.append(bigEndian: UInt64(bitPattern: expiresAt.rawValue) ^ signBit)
-    bytes.append(contentsOf: key.bytes)
+    key.withBytes { bytes.append(copying: $0) }
     return bytes
   }
 

@@ -8,11 +8,15 @@ enum RecordChecksum {
   static let byteCount = 8
 
   /// - Precondition: the record begins with as many bytes for it.
+  static func write(into record: inout MutableSpan<UInt8>) {
+    record.write(
+      littleEndian: of(record.span.extracting(droppingFirst: byteCount)), at: 0)
+  }
+
+  /// - Precondition: the record begins with as many bytes for it.
   static func write(into record: inout [UInt8]) {
-    let checksum = of(record.span.extracting(droppingFirst: byteCount))
-    var bytes: [UInt8] = []
-    bytes.append(littleEndian: checksum)
-    record.replaceSubrange(..<byteCount, with: bytes)
+    var bytes = record.mutableSpan
+    write(into: &bytes)
   }
 
   /// - Precondition: the record is at least as long.

@@ -105,10 +105,10 @@ struct StoreReplacement: ~Copyable {
   private static func inStore<Result: ~Copyable>(
     _ directory: String, _ body: () throws(SystemError) -> Result
   ) throws(StoreError) -> Result {
-    do throws(SystemError) {
-      return try body()
+    do throws(StoreError) {
+      return try StoreError.wrapping(body)
     } catch {
-      throw StoreError(error).at(directory, content: .thumbnails)
+      throw error.at(directory, content: .thumbnails)
     }
   }
 

@@ -59,15 +59,19 @@ package struct NewThumbnail: Sendable {
   /// Its durations count from the moment at which it is stored.
   package let retention: Retention
   package let terms: ReuseTerms
+  /// Another record, which goes when this one is stored.
+  let displaced: ContentKey?
   /// The encoded picture.
   package let bytes: [UInt8]
 
-  /// - Parameter terms: of the answer that the picture came with; none for one of the person's own.
+  /// - Parameters:
+  ///   - terms: of the answer that the picture came with; none for one of the person's own.
+  ///   - displaced: a record of the same URL that is of another picture from now on.
   /// - Precondition: `bytes` is as long as `thumbnail` says.
   package init(
     key: ContentKey, url: String, thumbnail: Thumbnail, sourceFormat: ImageFormat,
     sourceWidth: Int, sourceHeight: Int, sourceByteCount: Int64, retention: Retention,
-    terms: ReuseTerms = .none, bytes: [UInt8]
+    terms: ReuseTerms = .none, displacing displaced: ContentKey? = nil, bytes: [UInt8]
   ) {
     precondition(bytes.count == thumbnail.byteCount, "a thumbnail is as long as its facts say")
     self.key = key
@@ -79,6 +83,7 @@ package struct NewThumbnail: Sendable {
     self.sourceByteCount = sourceByteCount
     self.retention = retention
     self.terms = terms
+    self.displaced = displaced
     self.bytes = bytes
   }
 }

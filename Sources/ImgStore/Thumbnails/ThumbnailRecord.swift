@@ -33,7 +33,6 @@ import ImgWire
 /// who may write the files.
 enum ThumbnailRecord {
   static let headerByteCount = 100
-  private static let checksumByteCount = 8
   /// Where the two times begin that change while a record stays: expiry and lifetime.
   private static let expiryOffset = 56
   private static let termsOffset = 72
@@ -44,58 +43,52 @@ enum ThumbnailRecord {
       + thumbnail.bytes.count
   }
 
-  static func encode(
-    _ new: NewThumbnail, storedAt: WallTime, expiresAt: WallTime, lifetimeMilliseconds: Int64
-  ) -> [UInt8] {
-    var body: [UInt8] = []
-    body.reserveCapacity(byteCount(of: new))
-    body.append(littleEndian: version)
-    body.append(new.thumbnail.format.storedNumber)
-    body.append(new.sourceFormat.storedNumber)
-    body.append(littleEndian: UInt32(new.url.utf8.count))
-    body.append(littleEndian: UInt64(new.bytes.count))
-    body.append(littleEndian: UInt32(clamping: new.thumbnail.width))
-    body.append(littleEndian: UInt32(clamping: new.thumbnail.height))
-    body.append(littleEndian: UInt32(clamping: new.sourceWidth))
-    body.append(littleEndian: UInt32(clamping: new.sourceHeight))
-    body.append(littleEndian: new.sourceByteCount)
-    body.append(littleEndian: storedAt.rawValue)
-    body.append(littleEndian: expiresAt.rawValue)
-    body.append(littleEndian: lifetimeMilliseconds)
-    body.append(littleEndian: new.terms.freshUntil.rawValue)
-    body.append(littleEndian: new.terms.staleWhileRevalidateUntil.rawValue)
-    body.append(littleEndian: new.terms.staleIfErrorUntil.rawValue)
-    body.append(littleEndian: UInt32(new.terms.fields.utf8.count))
-    body.append(contentsOf: new.url.utf8)
-    body.append(contentsOf: new.terms.fields.utf8)
-    body.append(contentsOf: new.bytes)
-    return withChecksum(body)
+  /// Writes the record of a thumbnail.
+  ///
+  /// - Precondition: there is room for ``byteCount(of:)`` bytes.
+  static func write(
+    _ new: NewThumbnail, storedAt: WallTime, expiresAt: WallTime, lifetimeMilliseconds: Int64,
+    into record: inout MutableSpan<UInt8>
+  ) {
+    let (url, fields) = (Array(new.url.utf8), Array(new.terms.fields.utf8))
+    record.write(littleEndian: version, at: 8)
+    record.write(littleEndian: new.thumbnail.format.storedNumber, at: 10)
+    record.write(littleEndian: new.sourceFormat.storedNumber, at: 11)
+    record.write(littleEndian: UInt32(url.count), at: 12)
+    record.write(littleEndian: UInt64(new.bytes.count), at: 16)
+    record.write(littleEndian: UInt32(clamping: new.thumbnail.width), at: 24)
+    record.write(littleEndian: UInt32(clamping: new.thumbnail.height), at: 28)
+    record.write(littleEndian: UInt32(clamping: new.sourceWidth), at: 32)
+    record.write(littleEndian: UInt32(clamping: new.sourceHeight), at: 36)
+    record.write(littleEndian: new.sourceByteCount, at: 40)
+    record.write(littleEndian: storedAt.rawValue, at: 48)
+    record.write(littleEndian: expiresAt.rawValue, at: expiryOffset)
+    record.write(littleEndian: lifetimeMilliseconds, at: expiryOffset + 8)
+    record.write(littleEndian: new.terms.freshUntil.rawValue, at: termsOffset)
+    record.write(littleEndian: new.terms.staleWhileRevalidateUntil.rawValue, at: termsOffset + 8)
+    record.write(littleEndian: new.terms.staleIfErrorUntil.rawValue, at: termsOffset + 16)
+    record.write(littleEndian: UInt32(fields.count), at: termsOffset + 24)
+    record.write(url.span, at: headerByteCount)
+    record.write(fields.span, at: headerByteCount + url.count)
+    record.write(new.bytes.span, at: headerByteCount + url.count + fields.count)
+    RecordChecksum.write(into: &record)
   }
 
   /// A sound record with the expiry and the lifetime of `facts` in place of its own.
   static func copy(of record: Span<UInt8>, keptAs facts: StoredThumbnail) -> [UInt8] {
-    var body = record.extracting(checksumByteCount..<expiryOffset).copy()
-    body.reserveCapacity(record.count)
-    body.append(littleEndian: facts.expiresAt.rawValue)
-    body.append(littleEndian: facts.lifetimeMilliseconds)
-    body.append(contentsOf: record.extracting(droppingFirst: termsOffset).copy())
-    return withChecksum(body)
-  }
-
-  private static func withChecksum(_ body: [UInt8]) -> [UInt8] {
-    var record: [UInt8] = []
-    record.reserveCapacity(checksumByteCount + body.count)
-    record.append(littleEndian: checksum(of: body.span))
-    record.append(contentsOf: body)
-    return record
+    var copy = record.copy()
+    var bytes = copy.mutableSpan
+    bytes.write(littleEndian: facts.expiresAt.rawValue, at: expiryOffset)
+    bytes.write(littleEndian: facts.lifetimeMilliseconds, at: expiryOffset + 8)
+    RecordChecksum.write(into: &bytes)
+    return copy
   }
 
   /// The facts of a record that passes every check; `nil` for one that is damaged.
   static func verifiedFacts(of record: Span<UInt8>, key: ContentKey) -> StoredThumbnail? {
-    guard let facts = facts(of: record, key: key),
-      record.littleEndian(at: 0, as: UInt64.self)
-        == checksum(of: record.extracting(droppingFirst: checksumByteCount))
-    else { return nil }
+    guard let facts = facts(of: record, key: key), RecordChecksum.isRight(of: record) else {
+      return nil
+    }
     return facts
   }
 
@@ -153,9 +146,5 @@ enum ThumbnailRecord {
       record.littleEndian(at: 16, as: UInt64.self) == UInt64(record.count - start)
     else { return nil }
     return (headerByteCount..<fieldsStart, fieldsStart..<start, start..<record.count)
-  }
-
-  private static func checksum(of bytes: Span<UInt8>) -> UInt64 {
-    RecordChecksum.of(bytes)
   }
 }

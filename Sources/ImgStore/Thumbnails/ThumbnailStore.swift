@@ -14,10 +14,10 @@ package import ImgWire
 /// ext4 and XFS do not.
 ///
 /// After every commit the store occupies no more than its budget. The file is larger: by pages that
-/// are free but lie in pieces too small for the next thumbnail, and by those that some reader still
-/// saw when they were needed. With thumbnails of up to a 200th of the budget each it stays within a
-/// quarter above the budget, plus what is put while one reader holds one snapshot. It never becomes
-/// smaller by itself.
+/// are free but lie in pieces too small for the next thumbnail, by those that some reader still saw
+/// when they were needed, and by up to 320 KiB at its end, see ``Environment/takeRoomAhead()``. With
+/// thumbnails of up to a 200th of the budget each it stays within a quarter above the budget, plus
+/// what is put while one reader holds one snapshot. It never becomes smaller by itself.
 ///
 /// A process opens a store at most once at a time and does not use it across `fork`.
 package final class ThumbnailStore: Sendable {

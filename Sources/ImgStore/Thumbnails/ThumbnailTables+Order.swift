@@ -84,11 +84,21 @@ extension ThumbnailTables {
     else { return false }
     let sequence = try nextSequence(transaction)
     try transaction.delete(entry.encodedKey, from: arrivals)
-    try transaction.put(
-      entry.encodedValue, for: ArrivalEntry.encodedKey(sequence), in: arrivals)
+    try addLast(
+      ArrivalEntry(sequence: sequence, key: entry.key, expiresAt: entry.expiresAt), transaction)
     try transaction.put(
       expiryEntry.moved(to: sequence).encodedValue, for: expiryEntry.encodedKey, in: expiry)
     return true
+  }
+
+  /// Adds an entry with the ``nextSequence(_:)``.
+  func addLast(
+    _ entry: ArrivalEntry, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    let (key, value) = (entry.encodedKey, entry.encodedValue)
+    // Only what is no number of an arrival lies behind it.
+    guard try !transaction.append(value.span, for: key.span, in: arrivals) else { return }
+    try transaction.put(value, for: key, in: arrivals)
   }
 
   /// `nil` also for an entry that is none of this release.

@@ -109,33 +109,50 @@ struct ThumbnailTables: Sendable {
     }
   }
 
-  /// Stores a thumbnail in place of any that had its key. Of two expiries the later one stays, of
-  /// two lifetimes the longer one.
+  /// Stores a thumbnail in place of any that had its key, and of what it displaces. Of two expiries
+  /// the later one stays, of two lifetimes the longer one.
   func put(
     _ new: NewThumbnail, at now: WallTime, _ transaction: borrowing Transaction,
     counting counters: inout StoreCounters
   ) throws(StoreError) {
-    let key = new.key.bytes
+    if let displaced = new.displaced { try remove(displaced, transaction) }
     var expiresAt = new.retention.expiresAt(storedAt: now)
     var lifetime = new.retention.slidingMilliseconds
-    let replaced = try lookup(new.key, at: now, transaction)
-    if case .hit(let facts) = replaced {
-      expiresAt = max(expiresAt, facts.expiresAt)
-      lifetime = max(lifetime, facts.lifetimeMilliseconds)
+    while try !insert(
+      new, storedAt: now, expiresAt: expiresAt, lifetimeMilliseconds: lifetime, transaction)
+    {
+      switch try lookup(new.key, at: now, transaction) {
+      case .hit(let facts):
+        expiresAt = max(expiresAt, facts.expiresAt)
+        lifetime = max(lifetime, facts.lifetimeMilliseconds)
+      case .stale(let staleness): counters.countRemoval(of: staleness)
+      case .miss: break
+      }
+      try remove(new.key, transaction)
     }
-    if case .stale(let staleness) = replaced { counters.countRemoval(of: staleness) }
-    if replaced != .miss { try remove(new.key, transaction) }
-    let record = ThumbnailRecord.encode(
-      new, storedAt: now, expiresAt: expiresAt, lifetimeMilliseconds: lifetime)
-    try transaction.put(record, for: key, in: thumbnails)
     let expiryEntry = ExpiryEntry(
       expiresAt: expiresAt, key: new.key, storedAt: now, byteCount: Int64(new.bytes.count),
       sequence: try nextSequence(transaction))
     try transaction.put(expiryEntry.encodedValue, for: expiryEntry.encodedKey, in: expiry)
-    let arrival = ArrivalEntry(
-      sequence: expiryEntry.sequence, key: new.key, expiresAt: expiresAt)
-    try transaction.put(arrival.encodedValue, for: arrival.encodedKey, in: arrivals)
+    try addLast(
+      ArrivalEntry(sequence: expiryEntry.sequence, key: new.key, expiresAt: expiresAt), transaction)
     counters.stores += 1
+  }
+
+  /// - Returns: `false` where its key has a record.
+  private func insert(
+    _ new: NewThumbnail, storedAt: WallTime, expiresAt: WallTime, lifetimeMilliseconds: Int64,
+    _ transaction: borrowing Transaction
+  ) throws(StoreError) -> Bool {
+    try new.key.withBytes { key throws(StoreError) in
+      try transaction.insert(
+        byteCount: ThumbnailRecord.byteCount(of: new), for: key, in: thumbnails
+      ) { record in
+        ThumbnailRecord.write(
+          new, storedAt: storedAt, expiresAt: expiresAt,
+          lifetimeMilliseconds: lifetimeMilliseconds, into: &record)
+      }
+    }
   }
 
   /// Removes a record and its entries in the indexes.

@@ -9,6 +9,10 @@ extension [UInt8] {
     append(bytesOf: value.bigEndian)
   }
 
+  mutating func append(copying bytes: Span<UInt8>) {
+    unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
+  }
+
   /// In the order in which they lie in memory.
   private mutating func append(bytesOf value: some FixedWidthInteger) {
     unsafe Swift.withUnsafeBytes(of: value) { unsafe append(contentsOf: $0) }
@@ -38,5 +42,28 @@ extension Span<UInt8> {
   /// A copy on the heap, for what outlives the transaction.
   func copy() -> [UInt8] {
     unsafe withUnsafeBufferPointer { unsafe Array($0) }
+  }
+}
+
+extension MutableSpan<UInt8> {
+  /// - Precondition: the bytes have room from the offset on.
+  mutating func write(_ bytes: Span<UInt8>, at offset: Int) {
+    precondition(offset >= 0 && bytes.count <= count - offset, "no room for the bytes")
+    unsafe withUnsafeMutableBytes { room in
+      unsafe bytes.withUnsafeBytes { bytes in
+        let part = unsafe UnsafeMutableRawBufferPointer(rebasing: room[offset...])
+        unsafe part.copyMemory(from: bytes)
+      }
+    }
+  }
+
+  /// - Precondition: the integer has room from the offset on.
+  mutating func write<Value: FixedWidthInteger & BitwiseCopyable>(
+    littleEndian value: Value, at offset: Int
+  ) {
+    precondition(offset >= 0 && MemoryLayout<Value>.size <= count - offset, "no room for a number")
+    unsafe withUnsafeMutableBytes {
+      unsafe $0.storeBytes(of: value.littleEndian, toByteOffset: offset, as: Value.self)
+    }
   }
 }

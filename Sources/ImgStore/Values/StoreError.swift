@@ -49,7 +49,7 @@ package struct StoreError: Error, Hashable, Sendable {
     self.content = content
   }
 
-  /// A system call of another module that failed.
+  /// A system call that failed.
   init(_ error: SystemError) {
     self.init(Code(rawValue: error.code), operation: error.operation)
   }
@@ -57,6 +57,17 @@ package struct StoreError: Error, Hashable, Sendable {
   /// The same error with the place where it happened.
   func at(_ path: String, content: Content) -> StoreError {
     StoreError(code, operation: operation, path: path, content: content)
+  }
+
+  /// Makes system calls, whose failure is the store's.
+  static func wrapping<Result: ~Copyable>(
+    _ body: () throws(SystemError) -> Result
+  ) throws(StoreError) -> Result {
+    do throws(SystemError) {
+      return try body()
+    } catch {
+      throw StoreError(error)
+    }
   }
 
   package var reason: Reason {

@@ -11,8 +11,9 @@ package struct JobCounts: Hashable, Sendable, Codable {
   package var fromCache = 0
   /// Bytes of bodies that origins sent.
   package var bytesFetched: Int64 = 0
-  /// Bytes of what was made for this job's lines and put into the store, each line with its own:
-  /// thumbnails or, where only these are kept, originals.
+  /// Bytes of what was made for this job's lines and put into the store, each line with its own, also
+  /// where several name one picture: thumbnails or, where only these are kept, originals. Originals
+  /// beside thumbnails are no line's result and do not count.
   package var bytesStored: Int64 = 0
 
   package init(total: Int = 0) {

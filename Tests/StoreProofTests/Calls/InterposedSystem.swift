@@ -32,7 +32,7 @@ private var recorder: CallScript? {
   return script
 }
 
-/// `pwrite`.
+/// `pwrite`, with which the store itself lengthens its file, by zeros.
 @c(pwrite)
 public func provenWrite(
   _ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int, _ offset: off_t
@@ -43,12 +43,16 @@ public func provenWrite(
   case .fail: return -1
   case .shorten: written = unsafe Next.write(descriptor, bytes, count / 2, offset)
   }
-  if let recorder, written > 0 {
-    recorder.record(
+  guard let script = CallScript.current, written > 0 else { return written }
+  let file = fileNumber(of: descriptor)
+  if script.isInLibrary {
+    script.record(
       .write(
-        file: fileNumber(of: descriptor), offset: Int(offset),
+        file: file, offset: Int(offset),
         bytes: unsafe Array(UnsafeRawBufferPointer(start: bytes, count: written)),
         isDurable: fcntl(descriptor, F_GETFL) & O_DSYNC != 0))
+  } else {
+    script.record(.extend(file: file, byteCount: Int(offset) + written))
   }
   return written
 }
