@@ -179,8 +179,13 @@ package final class Cluster {
   /// Waits for the end of a job.
   ///
   /// - Returns: what `imgctl wait --json` printed of it.
-  package func finished(_ job: JobID) throws -> JobStatus {
-    let result = try imgctl("wait", "\(job)", "--json")
+  package func finished(
+    _ job: JobID, within time: Duration = ProgramRun.patience
+  ) throws -> JobStatus {
+    let result = try begin(["wait", "\(job)", "--json"]).wait(atMost: time)
+    guard result.status != nil else {
+      throw ClusterError("job \(job) has not ended within \(time)")
+    }
     return try JSONDecoder().decode(JobStatus.self, from: Data(result.outputBytes))
   }
 
