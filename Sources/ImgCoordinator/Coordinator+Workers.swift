@@ -69,6 +69,8 @@ extension Coordinator {
       feed(.workerRefused(worker.id, reason: refusal.reason))
     case .lookedUp(let results):
       feed(.workerLookedUp(worker.id, results))
+    case .noticed(let notices):
+      feed(.workerNoticed(worker.id, notices))
     case .transferred(let list):
       feed(.workerTransferred(worker.id, list.leases))
     case .gone(let list):

@@ -10,17 +10,19 @@ struct BatchCollector {
     let retention: Retention
     let isUrgent: Bool
     let bypassesStore: Bool
+    let takesStale: Bool
   }
 
   private var groups: [Group: [Assignment]] = [:]
   private var order: [Group] = []
 
-  mutating func add(_ granted: Lease.Granted) {
+  /// - Parameter takesStale: see ``Batch/takesStale``.
+  mutating func add(_ granted: Lease.Granted, takesStale: Bool = false) {
     let group = Group(
       worker: granted.worker, variant: granted.item.key.variant, keep: granted.item.key.keep,
       fetch: granted.item.key.fetch,
       retention: granted.item.granted, isUrgent: granted.item.urgency.viewer > 0,
-      bypassesStore: granted.item.key.bypassesStore)
+      bypassesStore: granted.item.key.bypassesStore, takesStale: takesStale)
     if groups[group] == nil { order.append(group) }
     groups[group, default: []].append(
       Assignment(lease: granted.lease, url: granted.item.url.text))
@@ -31,7 +33,8 @@ struct BatchCollector {
       Self.framed(groups[group, default: []]).map { items in
         let batch = Batch(
           variant: group.variant, keep: group.keep, fetch: group.fetch, retention: group.retention,
-          isUrgent: group.isUrgent, items: items, bypassesStore: group.bypassesStore)
+          isUrgent: group.isUrgent, items: items, bypassesStore: group.bypassesStore,
+          takesStale: group.takesStale)
         return .send(message(batch), to: group.worker)
       }
     }

@@ -95,8 +95,9 @@ package enum Event: Hashable, Sendable {
   /// The worker says that it cannot begin; its exit follows.
   case workerRefused(WorkerID, reason: String)
   case workerLookedUp(WorkerID, LookupResults)
+  case workerNoticed(WorkerID, HostNotices)
   case workerTransferred(WorkerID, [LeaseID])
-  /// What these were to ride on is gone.
+  /// What these were to ride on is gone, or their host wants to be left alone.
   case workerLostBodies(WorkerID, [LeaseID])
   case workerFinished(WorkerID, [FetchResults.Result])
   /// A lease has ended with a thumbnail that only the attachment holds.

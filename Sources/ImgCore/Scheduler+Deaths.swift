@@ -7,8 +7,9 @@ extension Scheduler {
   /// How many may be killed from outside meanwhile. That is mostly somebody else's doing, but a
   /// picture that invites the kernel's out-of-memory killer every time must end too.
   static let killMaximum = 10
-  /// How many workers may crash outside of a decode while they hold one fetch. None of the fetches
-  /// a worker held is known to be the reason, but one that is must end too.
+  /// How many workers may crash outside of a decode while they hold one fetch, or be ended because
+  /// they owe its answer. None of the fetches a worker held is known to be the reason of a crash, but
+  /// one that is must end too.
   static let lossMaximum = 3
 
   mutating func workerExited(_ id: WorkerID, end: WorkerEnd, decoding: LeaseID?) {
@@ -29,7 +30,9 @@ extension Scheduler {
     var lost: [WorkItem] = []
     for lease in worker.lookups.union(worker.fetches).sorted() {
       guard let item = endLease(lease, of: worker.id) else { continue }
-      if lease == decoding, worker.fetches.contains(lease) {
+      if worker.owedLeases.contains(lease), worker.fetches.contains(lease) {
+        lost.append(item)
+      } else if lease == decoding, worker.fetches.contains(lease) {
         victim = item
       } else if worker.fetches.contains(lease), decoding == nil, case .crashed = end {
         lost.append(item)
@@ -37,7 +40,7 @@ extension Scheduler {
         requeue(item)
       }
     }
-    if case .crashed(let how) = end { settleLosses(lost, how: how) }
+    settleLosses(lost, of: worker, end: end)
     if let victim { settleVictim(victim, of: worker, end: end) }
   }
 
@@ -90,8 +93,10 @@ extension Scheduler {
     Failure(stage: .decode, code: code, detail: detail)
   }
 
-  /// What a worker fetched that crashed outside of a decode.
-  private mutating func settleLosses(_ lost: [WorkItem], how: String) {
+  /// What a worker fetched that crashed outside of a decode, or what it owed for too long.
+  private mutating func settleLosses(_ lost: [WorkItem], of worker: ReadyWorker, end: WorkerEnd) {
+    let reason =
+      if case .crashed(let how) = end { how } else { "ended, because its answer was long overdue" }
     for source in Set(lost.compactMap(\.source)) { sources[source]?.lossCount += 1 }
     for item in lost {
       let count = item.source.flatMap { sources[$0]?.lossCount } ?? 0
@@ -99,7 +104,7 @@ extension Scheduler {
         requeue(item)
         continue
       }
-      let detail = "\(count) workers crashed while they fetched it: \(how)"
+      let detail = "\(count) workers were lost while they fetched it; the last one \(reason)"
       complete(item, with: .failed(Failure(stage: .fetch, code: .internal, detail: detail)))
     }
   }

@@ -22,8 +22,11 @@ extension Scheduler {
         let worker = worker(for: item, where: \.takesLookups, load: \.lookups.count)
       else { preconditionFailure("what is next is there, and somebody takes it") }
       let lease = grantLease(to: worker, for: id, transfer: nil)
+      let takesStale = mayBeServedStale(item)
+      if takesStale { item.hasAskedForStale = true }
       move(&item, to: .lookingUp(lease))
-      batches.add(Lease.Granted(item: item, lease: lease, worker: worker))
+      batches.add(
+        Lease.Granted(item: item, lease: lease, worker: worker), takesStale: takesStale)
     }
     effects += batches.messages { .lookup($0) }
   }

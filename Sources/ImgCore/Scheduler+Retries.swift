@@ -45,12 +45,9 @@ extension Scheduler {
     if result.wasRedirected {
       return transferQueue.answered(host, begunAt: begunAt, at: now.instant)
     }
-    if let milliseconds = result.retryAfterMilliseconds {
-      let rest = min(.milliseconds(milliseconds), HostHealth.longestRest)
-      transferQueue.rest(host, until: now.instant + rest, at: now.instant)
-    }
     if failure.isOfHost {
       transferQueue.failed(failure, host: host, begunAt: begunAt, at: now.instant)
+      offerStale(of: host)
     } else if failure.httpStatus != nil {
       transferQueue.answered(host, begunAt: begunAt, at: now.instant)
     }

@@ -11,6 +11,7 @@ extension Scheduler {
       return complete(missed, with: .failed(Self.notCached))
     }
     guard !missed.url.isLocal else { return awaitDecode(missed) }
+    guard !isStaleWorthAsking(of: missed) else { return lookUpStale(missed) }
     var item = missed
     let source = joinSource(&item)
     guard park(&item, in: .awaitingTransfer) else { return }
@@ -111,7 +112,7 @@ extension Scheduler {
     let (lease, source) = begin(item, by: worker, holdsPlace: true)
     sources[source]?.joinable = lease
     sources[source]?.isQueued = false
-    item.wasFetched = true
+    item.noteFetch()
     move(&item, to: .transferring(lease))
     return Lease.Granted(item: item, lease: lease, worker: worker)
   }
@@ -121,7 +122,7 @@ extension Scheduler {
   mutating func beginDecode(of waiting: WorkItem, by worker: WorkerID) -> Lease.Granted {
     var item = waiting
     let (lease, _) = begin(item, by: worker, holdsPlace: false)
-    item.wasFetched = true
+    item.noteFetch()
     move(&item, to: .decoding(lease))
     return Lease.Granted(item: item, lease: lease, worker: worker)
   }
@@ -151,7 +152,7 @@ extension Scheduler {
     let lease = grantLease(to: transfer.worker, for: item.id, transfer: id)
     transfers[id]?.leases.append(lease)
     if transfer.holdsPlace { workers[transfer.worker]?.rides.insert(lease) }
-    item.wasFetched = true
+    item.noteFetch()
     move(&item, to: transfer.holdsPlace ? .transferring(lease) : .decoding(lease))
     var batches = BatchCollector()
     batches.add(Lease.Granted(item: item, lease: lease, worker: transfer.worker))

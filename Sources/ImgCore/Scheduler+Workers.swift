@@ -10,6 +10,22 @@ extension Scheduler {
 
   // MARK: - Answers
 
+  /// What hosts say holds for them whichever worker has heard it, and whatever has become of its
+  /// lease.
+  mutating func noticed(_ notices: HostNotices, by worker: WorkerID) {
+    for rest in notices.rests {
+      transferQueue.rest(
+        rest.host, until: now.instant + .milliseconds(rest.milliseconds), at: now.instant)
+    }
+    for host in notices.robotsAsked { transferQueue.takeToken(of: host, at: now.instant) }
+    for lease in notices.robotsKnown {
+      guard let held = leases[lease], held.worker == worker,
+        let transfer = held.transfer.flatMap({ transfers[$0] })
+      else { continue }
+      transferQueue.endScouting(transfer.source, host: transfer.host, at: now.instant)
+    }
+  }
+
   mutating func lookedUp(_ results: LookupResults, by worker: WorkerID) {
     noteAnswer(of: worker)
     let stale = Set(results.stale)
@@ -17,7 +33,9 @@ extension Scheduler {
       guard let item = endLease(hit.lease, of: worker) else { continue }
       serve(item.urgency)
       complete(
-        item, with: .done(hit.thumbnail, fromCache: !item.wasFetched, bytesFetched: 0))
+        item,
+        with: .done(
+          hit.thumbnail, fromCache: !item.wasFetched || item.hasAskedForStale, bytesFetched: 0))
       if stale.contains(hit.lease) { revalidate(item) }
     }
     for lease in results.originals {
@@ -115,25 +133,26 @@ extension Scheduler {
       workers[id]?.condemnation = .hung
     } else if let lease = observation.decodingLease, observation.decodingTime > decodeTimeout {
       workers[id]?.condemnation = .decodeTimeout(lease)
-    } else if owesAnswer(worker) {
-      workers[id]?.condemnation = .overdue
     } else {
-      return
+      let owed = owedLeases(of: worker)
+      guard !owed.isEmpty else { return }
+      workers[id]?.condemnation = .overdue(owed)
     }
     effects.append(.kill(id))
   }
 
-  /// Whether a lease is in its stage for longer than that can last: every answer gets lost some day.
-  private func owesAnswer(_ worker: ReadyWorker) -> Bool {
+  /// The leases that are in their stages for longer than those can last: every answer gets lost some
+  /// day.
+  private func owedLeases(of worker: ReadyWorker) -> Set<LeaseID> {
     let decodeTime = Duration.milliseconds(limits.decodeTimeoutMilliseconds)
     let transferTime = Duration.milliseconds(limits.transferTimeoutMilliseconds)
-    return worker.lookups.union(worker.fetches).contains { id in
+    return worker.lookups.union(worker.fetches).filter { id in
       guard let lease = leases[id], let item = items[lease.item] else { return false }
       let due: ContinuousClock.Instant =
         switch item.stage {
-        // Before it the origin may be asked for its robots.txt, and after an answer of no use the
-        // transfer may begin anew.
-        case .transferring: lease.since + transferTime * 3
+        // All that is done with origins has the time of one transfer together, but where that has
+        // run out while a robots.txt is asked for, which has as much at most.
+        case .transferring: lease.since + transferTime * 2
         // Each picture in front of it may take that long; and while there are answers, others that
         // are more urgent may have overtaken it.
         case .decoding:

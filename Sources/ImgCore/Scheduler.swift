@@ -104,6 +104,7 @@ package struct Scheduler {
     case .workerReady(let worker, let credits): workerReady(worker, credits: credits)
     case .workerRefused(_, let reason): supervisor.workerRefused(reason: reason)
     case .workerLookedUp(let worker, let results): lookedUp(results, by: worker)
+    case .workerNoticed(let worker, let notices): noticed(notices, by: worker)
     case .workerTransferred(let worker, let leases): transferred(leases, by: worker)
     case .workerLostBodies(let worker, let leases): lostBodies(leases, by: worker)
     case .workerFinished(let worker, let results): finished(results, by: worker)

@@ -26,9 +26,6 @@ package struct FinishedTransfer: Sendable {
   /// Bytes of bodies that came in, those of an error's page among them, and those of the earlier
   /// transfers that it went on from.
   package let bytesReceived: Int
-  /// The origin's wish that it not be asked again so soon (Retry-After, RFC 9110 section 10.2.3);
-  /// `nil` when it has none.
-  package let retryAfterSeconds: Int64?
   /// Whether a redirect was followed before it ended.
   package let wasRedirected: Bool
   /// Without those of what comes after the transfer.
@@ -37,6 +34,9 @@ package struct FinishedTransfer: Sendable {
   /// The answer to the condition that the transfer was started with, if it is that nothing has
   /// changed; for whoever has nothing stored, ``result`` is a failure then.
   package let notModified: NotModified?
+  /// Whether nothing was sent, or not again, because the host wants to be left alone for now, see
+  /// ``TransferPool/takeRests()``.
+  package var isHeldBack = false
 }
 
 extension FinishedTransfer {
@@ -47,8 +47,18 @@ extension FinishedTransfer {
     _ id: UInt64, _ failure: Failure, bytesReceived: Int = 0
   ) -> FinishedTransfer {
     FinishedTransfer(
-      id: id, result: .failure(failure), bytesReceived: bytesReceived, retryAfterSeconds: nil,
-      wasRedirected: false, timings: Timings(), remains: .nothing, notModified: nil)
+      id: id, result: .failure(failure), bytesReceived: bytesReceived, wasRedirected: false,
+      timings: Timings(), remains: .nothing, notModified: nil)
+  }
+
+  /// The end of one whose host wants to be left alone.
+  static func heldBack(_ id: UInt64, _ request: TransferRequest) -> FinishedTransfer {
+    let failure = Failure(
+      stage: .fetch, code: .httpStatus, isRetryable: true,
+      detail: "\(request.host) wants to be left alone for now")
+    var transfer = refused(id, failure, bytesReceived: request.past.bodyByteCount)
+    transfer.isHeldBack = true
+    return transfer
   }
 
   /// What of it is handed out, and is to be given back.

@@ -27,11 +27,27 @@ final class ParsedURL {
     }
     unsafe self.pointer = pointer
     let code = unsafe curl_url_set(pointer, CURLUPART_URL, text, UInt32(CURLU_URLENCODE))
-    guard code == CURLUE_OK else {
-      throw Failure(
-        stage: .fetch, code: code == CURLUE_UNSUPPORTED_SCHEME ? .unsupportedScheme : .invalidURL,
-        detail: unsafe String(cString: curl_url_strerror(code)))
+    guard code == CURLUE_OK else { throw Self.failure(code) }
+  }
+
+  /// Where a redirect leads (RFC 9110 section 10.2.2).
+  ///
+  /// - Parameters:
+  ///   - reference: any URL, or a part of one; what a URL may not hold is encoded, see ``init(_:)``.
+  ///   - base: where the redirect came from.
+  init(_ reference: String, from base: ParsedURL) throws(Failure) {
+    guard let pointer = unsafe curl_url_dup(base.pointer) else {
+      throw Failure(stage: .fetch, code: .outOfMemory, detail: "no memory for a URL")
     }
+    unsafe self.pointer = pointer
+    let code = unsafe curl_url_set(pointer, CURLUPART_URL, reference, UInt32(CURLU_URLENCODE))
+    guard code == CURLUE_OK else { throw Self.failure(code) }
+  }
+
+  private static func failure(_ code: CURLUcode) -> Failure {
+    Failure(
+      stage: .fetch, code: code == CURLUE_UNSUPPORTED_SCHEME ? .unsupportedScheme : .invalidURL,
+      detail: unsafe String(cString: curl_url_strerror(code)))
   }
 
   deinit {
@@ -46,6 +62,11 @@ final class ParsedURL {
     let known = parts.compactMap { $0?.lowercased() }
     return known.count == parts.count ? known : nil
   }
+
+  /// The whole of it, as it is fetched.
+  var text: String? { part(CURLUPART_URL) }
+
+  var scheme: String? { part(CURLUPART_SCHEME)?.lowercased() }
 
   /// What of it is asked of the origin: path and query.
   var target: String {

@@ -4,10 +4,8 @@ enum TransferStart {
   case zero(unlessMatching: Validators? = nil)
   /// What an earlier one left.
   case beginning(BodyBeginning)
-  /// Nothing, because the origin would not go on from what there was.
-  ///
-  /// - earlierByteCount: bytes of bodies that it has sent for it.
-  case anew(earlierByteCount: Int)
+  /// Nothing, because the origin would not go on from what there was, or is not to be asked to.
+  case anew
 
   var resumption: Resumption {
     switch self {
@@ -21,11 +19,11 @@ enum TransferStart {
     if case .zero(let validators) = self { validators } else { nil }
   }
 
+  /// Bytes of bodies that the origin has sent for what it begins with.
   var earlierByteCount: Int {
     switch self {
-    case .zero: 0
+    case .zero, .anew: 0
     case .beginning(let beginning): beginning.mark.receivedByteCount
-    case .anew(let earlierByteCount): earlierByteCount
     }
   }
 }

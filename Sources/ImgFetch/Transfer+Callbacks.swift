@@ -47,7 +47,7 @@ extension Transfer {
       CURLOPT_PREREQFUNCTION,
       unsafe curl_easy_setopt_prereq_callback(easy.pointer, CURLOPT_PREREQFUNCTION) {
         context, _, _, _, _ in
-        unsafe Transfer.from(context).isRequestPermitted
+        unsafe Transfer.from(context).mayBeSent()
           ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
       })
   }
@@ -79,6 +79,12 @@ extension Transfer {
     if let status = head.status, status >= 400 {
       bytesReceived += chunk.count
       return bytesReceived <= Self.maximumErrorPageByteCount ? chunk.count : refusalCount
+    }
+    // What comes with a redirect that is not libcurl's to follow is read to its end, as libcurl
+    // does, and so is what leads nowhere.
+    if request.followsByItself, let status = head.status, (300..<400).contains(status) {
+      bytesReceived += chunk.count
+      return chunk.count
     }
     guard settleResumption() else {
       bytesReceived += chunk.count
@@ -144,31 +150,41 @@ extension Transfer {
   /// - Returns: whether to go on.
   private func takeHead(_ line: UnsafeRawBufferPointer) -> Bool {
     headByteCount += line.count
+    let wasComplete = head.isComplete
     if unsafe head.take(line: line.bindMemory(to: UInt8.self)) {
       answeredAt = WallTime(rawValue: WallClock.milliseconds())
       refusedAddress = nil
       hasPermittedAddress = false
     }
+    if head.isComplete, !wasComplete { noteRest() }
     return headByteCount <= Self.maximumHeadByteCount && optOut == nil
+  }
+
+  /// Takes down that the host wants to be left alone, before the body that explains it is in. Behind
+  /// a redirect it is the wish of the host that was asked last.
+  private func noteRest() {
+    guard let status = head.status, status >= 400,
+      let seconds = easy.number(CURLINFO_RETRY_AFTER), seconds > 0, let host = askedHost
+    else { return }
+    settings.rests.note(HostRest(host: host, seconds: seconds), at: .now)
+  }
+
+  /// The host whose answer comes in; the first one as its URL spells it, not as libcurl does.
+  private var askedHost: String? {
+    guard redirectCount > 0 else { return request.host }
+    return easy.text(CURLINFO_EFFECTIVE_URL).flatMap { try? ImageURL(parsing: $0) }?.host
   }
 
   /// Why the answer, whose head is whole, is not to be used; `nil` when it may be, or when who asked
   /// does not mind.
   var optOut: Failure? { request.options.respectsOptOut ? head.optOutFailure : nil }
 
-  /// Whether the request that a connection stands for may be sent as it is. libcurl sends its fields
-  /// wherever a redirect leads (CURLOPT_HTTPHEADER(3)), so one to another origin is not sent but
-  /// begun anew without them, see ``continueWithoutOwnHeaders()``.
-  private var isRequestPermitted: Bool {
-    guard sendsOwnHeaders else { return true }
-    guard let text = easy.text(CURLINFO_EFFECTIVE_URL), let next = try? ParsedURL(text: text),
-      let origin = next.origin
-    else {
-      hasLeftOrigin = true
-      return false
-    }
-    hasLeftOrigin = origin != url.origin
-    return !hasLeftOrigin
+  /// Whether the request that a connection stands for may be sent now. libcurl asks also before it
+  /// sends one again by itself, which it does when a connection that was used before turns out to
+  /// be closed.
+  private func mayBeSent() -> Bool {
+    isHeldBack = redirectCount == 0 && settings.rests.isResting(request.host, at: .now)
+    return !isHeldBack
   }
 
   /// Opens a socket when the policy permits the address. This is the very address libcurl connects

@@ -11,14 +11,14 @@ extension Transfer {
     let result = result(of: code)
     return FinishedTransfer(
       id: id, result: result, bytesReceived: earlierByteCount + bytesReceived,
-      retryAfterSeconds: retryAfterSeconds, wasRedirected: redirectCount > 0,
+      wasRedirected: redirectCount > 0,
       timings: easy.timings, remains: remains(after: result),
       notModified: code == CURLE_OK ? notModified : nil)
   }
 
   /// The answer to the request's condition; `nil` when there was none, or something has changed.
   private var notModified: NotModified? {
-    guard let validators, head.status == 304 else { return nil }
+    guard let validators = request.start.validators, head.status == 304 else { return nil }
     return NotModified(
       validators, head.cachingFields, requestedAt: requestedAt, answeredAt: answeredAt,
       wasRedirected: redirectCount > 0)
@@ -28,11 +28,6 @@ extension Transfer {
     let freshness = Freshness(
       of: head.cachingFields, requestedAt: requestedAt, answeredAt: answeredAt)
     return AnswerReuse(freshness, wasRedirected: redirectCount > 0)
-  }
-
-  private var retryAfterSeconds: Int64? {
-    guard let seconds = easy.number(CURLINFO_RETRY_AFTER), seconds > 0 else { return nil }
-    return seconds
   }
 
   /// The order of the checks: what the origin said counts before how the connection ended after it,
@@ -113,7 +108,7 @@ extension Transfer {
     Failure(stage: .fetch, code: .httpStatus, httpStatus: status, detail: detail)
   }
 
-  private func failure(_ code: Failure.Code, _ detail: String) -> Failure {
+  func failure(_ code: Failure.Code, _ detail: String) -> Failure {
     Failure(stage: .fetch, code: code, httpStatus: head.status, detail: detail)
   }
 }

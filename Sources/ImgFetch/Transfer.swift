@@ -9,24 +9,15 @@ internal import ImgWire
 final class Transfer {
   let id: UInt64
   let easy: EasyHandle
-  /// Where it began or, once that had to be begun anew, goes on.
-  private(set) var url: ParsedURL
-  private var headers: RequestHeaders
+  let url: ParsedURL
+  private let headers: RequestHeaders
   let settings: TransferSettings
   let request: TransferRequest
-  /// Of what is to be sent only if it has changed; `nil` where everything is wanted.
-  private(set) var validators: Validators?
   /// When it began, and when the first line of the answer under way came.
   let requestedAt = WallTime(rawValue: WallClock.milliseconds())
   var answeredAt = WallTime.distantPast
-  /// Whether it sends what somebody wants sent: not once that would go to another origin.
-  private(set) var sendsOwnHeaders: Bool
-  /// Whether the transfer was ended because they would have gone to another origin.
-  var hasLeftOrigin = false
-  /// Redirects followed before it was begun anew.
-  private var earlierRedirectCount = 0
-  /// And the time that took.
-  private var spentMilliseconds: Int64 = 0
+  /// Whether it was ended because the host wants to be left alone.
+  var isHeldBack = false
 
   var resumption: Resumption
   /// Bytes of bodies that the origin sent before this transfer, in those that it goes on from.
@@ -37,7 +28,7 @@ final class Transfer {
   var head = ResponseHead()
   var body: BodyBuffer
   /// Bytes of the heads of all answers, those of redirects and interim ones among them.
-  var headByteCount = 0
+  var headByteCount: Int
   /// Bytes of all bodies that were handed over, kept or not.
   var bytesReceived = 0
   /// Whether a body passed the limit, which ended the transfer.
@@ -64,14 +55,13 @@ final class Transfer {
     self.request = request
     let maximumByteCount = request.content.maximumByteCount(settings.limits)
     resumption = request.start.resumption
-    earlierByteCount = request.start.earlierByteCount
+    earlierByteCount = request.start.earlierByteCount + request.past.bodyByteCount
+    headByteCount = request.past.headByteCount
     if case .beginning(let beginning) = request.start {
       body = BodyBuffer(beginning.content, maximumByteCount: maximumByteCount)
     } else {
       body = BodyBuffer(maximumByteCount: maximumByteCount)
     }
-    sendsOwnHeaders = !request.options.headers.isEmpty
-    validators = request.start.validators
     headers = try request.headers() ?? settings.headers
     try configureRequest()
     try configureLimits()
@@ -91,7 +81,7 @@ final class Transfer {
     try easy.set(CURLOPT_USERAGENT, settings.userAgent)
     try easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
     try easy.set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
-    try easy.set(CURLOPT_FOLLOWLOCATION, 1)
+    try easy.set(CURLOPT_FOLLOWLOCATION, request.followsByItself ? 0 : 1)
     // The empty name is libcurl's for "no proxy, whatever the environment says". Through a proxy,
     // the address guard would judge the proxy's address.
     try easy.set(CURLOPT_PROXY, "")
@@ -108,6 +98,7 @@ final class Transfer {
     let limits = request.content.limits(settings.limits)
     try easy.set(
       CURLOPT_CONNECTTIMEOUT_MS, Self.positive(limits.connectTimeoutMilliseconds))
+    let spentMilliseconds = Int64((.now - request.past.begunAt) / .milliseconds(1))
     try easy.set(
       CURLOPT_TIMEOUT_MS, Self.positive(limits.transferTimeoutMilliseconds - spentMilliseconds))
     // libcurl counts a stall in whole seconds, and none while a transfer is paused.
@@ -115,33 +106,14 @@ final class Transfer {
     try easy.set(
       CURLOPT_LOW_SPEED_TIME, (Self.positive(limits.stallTimeoutMilliseconds) + 999) / 1_000)
     // Here it is -1 that would mean "no limit".
-    try easy.set(CURLOPT_MAXREDIRS, max(limits.maxRedirects - earlierRedirectCount, 0))
+    try easy.set(CURLOPT_MAXREDIRS, max(limits.maxRedirects - request.past.redirectCount, 0))
     // Refuses by Content-Length alone; the callbacks hold the limit where none is declared.
     if case .picture = request.content {
       try easy.setLarge(CURLOPT_MAXFILESIZE_LARGE, limits.maxBodyByteCount)
     }
   }
 
-  var redirectCount: Int { earlierRedirectCount + easy.count(CURLINFO_REDIRECT_COUNT) }
-
-  /// Begins the request anew that was not sent because it would have shown another origin what was
-  /// meant for the first one; what is left of time and redirects goes on.
-  func continueWithoutOwnHeaders() throws(CurlError) {
-    guard let text = easy.text(CURLINFO_EFFECTIVE_URL), let next = try? ParsedURL(text: text) else {
-      throw CurlError(operation: "CURLINFO_EFFECTIVE_URL", code: CURLE_URL_MALFORMAT)
-    }
-    earlierRedirectCount = redirectCount
-    spentMilliseconds += (easy.number(CURLINFO_TOTAL_TIME_T) ?? 0) / 1_000
-    url = next
-    sendsOwnHeaders = false
-    validators = nil
-    headers = settings.headers
-    hasLeftOrigin = false
-    head = ResponseHead()
-    try easy.set(url)
-    try easy.set(headers)
-    try configureLimits()
-  }
+  var redirectCount: Int { request.past.redirectCount + easy.count(CURLINFO_REDIRECT_COUNT) }
 
   /// In the range libcurl takes, in which 0 would mean "no limit".
   private static func positive(_ value: Int64) -> Int {

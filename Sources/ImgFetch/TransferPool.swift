@@ -27,6 +27,9 @@ package final class TransferPool {
 
   private var active: [UInt64: Transfer] = [:]
   private var finished: [FinishedTransfer] = []
+  /// Requests that go on where a redirect leads, if they may.
+  private var redirected: [UInt64: (url: ParsedURL, request: TransferRequest)] = [:]
+  private var untoldRedirects: [Redirect] = []
   private var idleHandles: [EasyHandle] = []
   /// The sockets the poller knows.
   private var watchedSockets: Set<CInt> = []
@@ -58,6 +61,7 @@ package final class TransferPool {
       budgets: BodyBudgets(
         memoryByteCount: bodyBudgetByteCount,
         fileByteCount: Self.spooledBodyCount * Int(limits.maxBodyByteCount)),
+      rests: HostRests(),
       spoolDirectories: spoolDirectories, screen: screen, authorityFile: authorityFile)
     self.poller = poller
     self.tokenBase = tokenBase
@@ -82,7 +86,11 @@ package final class TransferPool {
 
   /// Begins to fetch `url`. Whatever happens, also a refusal of the URL, comes out of
   /// ``takeFinished()`` under the number `id`, which no other transfer under way may have. Lower
-  /// numbers are older: they come first when bodies have to wait for memory.
+  /// numbers are older: they come first when bodies have to wait for memory. A host that has said
+  /// that it wants to be left alone is sent nothing.
+  ///
+  /// Where robots.txt is respected, a redirect comes out of ``takeRedirects()`` and is not followed
+  /// before ``follow(_:)`` says so.
   ///
   /// - Parameters:
   ///   - options: what is sent, and what of the origin's wishes is respected.
@@ -90,15 +98,18 @@ package final class TransferPool {
   ///     not send that, the whole body comes in all the same.
   ///   - validators: of what the store has; the origin is asked to send nothing if that still holds.
   ///     Of no account beside a beginning.
+  ///   - begunAt: since when the limit of the whole transfer counts.
   package func start(
     _ id: UInt64, url: ImageURL, as options: FetchOptions = .standard,
-    from beginning: BodyBeginning? = nil, unlessMatching validators: Validators? = nil
+    from beginning: BodyBeginning? = nil, unlessMatching validators: Validators? = nil,
+    begunAt: ContinuousClock.Instant = .now
   ) {
     start(
       id, url: url,
       TransferRequest(
-        options: options,
-        start: beginning.map(TransferStart.beginning) ?? .zero(unlessMatching: validators)))
+        host: url.host, options: options,
+        start: beginning.map(TransferStart.beginning) ?? .zero(unlessMatching: validators),
+        past: TransferPast(begunAt: begunAt)))
   }
 
   /// The same for the robots.txt of the URL's origin, of which a picture's limit of size does not
@@ -110,19 +121,30 @@ package final class TransferPool {
       let byteCount = RobotsRules.maximumByteCount + Int(CURL_MAX_WRITE_SIZE)
       start(
         id, url: try ImageURL(parsing: "\(url.origin)/robots.txt"),
-        TransferRequest(content: .text(maximumByteCount: byteCount)))
+        TransferRequest(host: url.host, content: .text(maximumByteCount: byteCount)))
     } catch {
       finished.append(.refused(id, error))
     }
   }
 
   private func start(_ id: UInt64, url: ImageURL, _ request: TransferRequest) {
-    precondition(active[id] == nil, "the number of a transfer is in use")
+    precondition(
+      active[id] == nil && redirected[id] == nil, "the number of a transfer is in use")
+    guard !settings.rests.isResting(request.host, at: .now) else {
+      return finished.append(.heldBack(id, request))
+    }
     do throws(Failure) {
       try begin(id, url: ParsedURL(url), request)
     } catch {
       finished.append(.refused(id, error))
     }
+    settle()
+  }
+
+  /// Lets a transfer go on where its redirect leads; a number that is not known any more is fine.
+  package func follow(_ id: UInt64) {
+    guard let (url, request) = redirected.removeValue(forKey: id) else { return }
+    goOn(id, url, request)
     settle()
   }
 
@@ -143,6 +165,8 @@ package final class TransferPool {
       settings.budgets.release(charge)
     }
     finished.removeAll { $0.id == id }
+    untoldRedirects.removeAll { $0.id == id }
+    redirected[id] = nil
     if let transfer = active.removeValue(forKey: id) {
       settings.budgets.end(id, isHandedOut: false)
       release(transfer)
@@ -156,6 +180,16 @@ package final class TransferPool {
     defer { finished = [] }
     return finished
   }
+
+  /// The redirects since the last call that wait for ``follow(_:)`` or ``cancel(_:)``. Call it before
+  /// ``takeFinished()``.
+  package func takeRedirects() -> [Redirect] {
+    defer { untoldRedirects = [] }
+    return untoldRedirects
+  }
+
+  /// What hosts have said since the last call of how long they want to be left alone.
+  package func takeRests() -> [HostRest] { settings.rests.takeUntold() }
 
   /// Gives back a body that was handed out, now that its memory is free or its file is closed.
   /// - Parameter charge: the body's ``FetchedBody/charge``.
@@ -213,40 +247,56 @@ package final class TransferPool {
   }
 
   private func end(_ transfer: Transfer, with code: CURLcode) {
-    if transfer.hasLeftOrigin, goOn(transfer) { return }
-    active[transfer.id] = nil
+    let id = transfer.id
+    active[id] = nil
     defer { release(transfer) }
-    guard !transfer.isToBeginAnew(after: code) else { return beginAnew(transfer) }
+    if transfer.isHeldBack {
+      settings.budgets.end(id, isHandedOut: false)
+      return finished.append(.heldBack(id, transfer.request))
+    }
+    if code == CURLE_OK, redirect(transfer) { return }
+    guard !transfer.isToBeginAnew(after: code) else {
+      settings.budgets.end(id, isHandedOut: false)
+      // Once only: what begins anew has nothing to go on from.
+      return goOn(id, transfer.url, transfer.continuation(from: .anew))
+    }
     let outcome = transfer.finish(with: code)
-    settings.budgets.end(transfer.id, isHandedOut: outcome.charge != nil)
+    settings.budgets.end(id, isHandedOut: outcome.charge != nil)
     finished.append(outcome)
   }
 
-  /// Once only: what begins anew has nothing to go on from.
-  private func beginAnew(_ transfer: Transfer) {
-    let byteCount = transfer.earlierByteCount + transfer.bytesReceived
-    settings.budgets.end(transfer.id, isHandedOut: false)
-    var request = transfer.request
-    request.start = .anew(earlierByteCount: byteCount)
-    if !transfer.sendsOwnHeaders { request.options.headers = .none }
+  /// Goes on where the answer leads, or has that decided.
+  ///
+  /// - Returns: whether it leads anywhere.
+  private func redirect(_ transfer: Transfer) -> Bool {
     do throws(Failure) {
-      try begin(transfer.id, url: transfer.url, request)
+      guard let next = try transfer.redirectTarget() else { return false }
+      let request = transfer.request(following: next)
+      guard request.options.respectsRobots else {
+        settings.budgets.end(transfer.id, isHandedOut: false)
+        goOn(transfer.id, next, request)
+        return true
+      }
+      guard let url = next.text.flatMap({ try? ImageURL(parsing: $0) }) else {
+        throw transfer.failure(.invalidURL, "a redirect leads to what is no URL, or too long a one")
+      }
+      untoldRedirects.append(Redirect(id: transfer.id, url: url))
+      // Who waits for a decision is not to be waited for by others.
+      settings.budgets.end(transfer.id, isHandedOut: false)
+      redirected[transfer.id] = (next, request)
+      return true
     } catch {
-      finished.append(.refused(transfer.id, error, bytesReceived: byteCount))
+      transfer.refusal = error
+      return false
     }
   }
 
-  /// Sends a request that was stopped before it showed another origin what is not for it.
-  ///
-  /// - Returns: whether the transfer goes on.
-  private func goOn(_ transfer: Transfer) -> Bool {
-    multi.remove(transfer.easy)
-    do throws(CurlError) {
-      try transfer.continueWithoutOwnHeaders()
-      try multi.add(transfer.easy)
-      return true
+  /// Begins one more transfer for the same request.
+  private func goOn(_ id: UInt64, _ url: ParsedURL, _ request: TransferRequest) {
+    do throws(Failure) {
+      try begin(id, url: url, request)
     } catch {
-      return false
+      finished.append(.refused(id, error, bytesReceived: request.past.bodyByteCount))
     }
   }
 
@@ -309,6 +359,14 @@ package final class TransferPool {
     transfer.easy.reset()
     idleHandles.append(transfer.easy)
   }
+}
+
+/// A redirect of a transfer that respects robots.txt.
+package struct Redirect {
+  /// The transfer's number.
+  package let id: UInt64
+  /// Where it leads.
+  package let url: ImageURL
 }
 
 @available(*, unavailable)

@@ -2,9 +2,12 @@ internal import ImgWire
 
 /// What a transfer is to bring, and with what it is asked for.
 struct TransferRequest {
+  /// The host that is asked first, see ``ImageURL/host``.
+  let host: String
   var content = TransferContent.picture
   var options = FetchOptions.standard
   var start = TransferStart.zero()
+  var past = TransferPast()
 
   /// What is sent with it; `nil` for no more than every request sends.
   func headers() throws(CurlError) -> RequestHeaders? {
@@ -20,6 +23,19 @@ struct TransferRequest {
     guard !options.headers.isEmpty || !conditions.isEmpty || !directives.isEmpty else { return nil }
     return try RequestHeaders(options.headers, conditions: conditions + directives)
   }
+}
+
+/// What went before a transfer that is one of several for the same request: what is left of the
+/// limits goes on.
+struct TransferPast {
+  /// When the first of them began, or the time began to count.
+  var begunAt = ContinuousClock.now
+  /// Redirects that were followed from one to the next.
+  var redirectCount = 0
+  /// Bytes of the heads of all answers.
+  var headByteCount = 0
+  /// Bytes of all bodies, but for those that the transfer goes on from.
+  var bodyByteCount = 0
 }
 
 /// What a transfer is to bring.

@@ -5,7 +5,6 @@ import ImgWire
 struct BrokenTransfer {
   let leases: [LeaseID]
   let failure: Failure
-  let retryAfterMilliseconds: Int64?
   let wasRedirected: Bool
 }
 

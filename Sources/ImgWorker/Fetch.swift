@@ -18,6 +18,9 @@ struct Fetch {
   /// Whether somebody says that this is the picture, whatever the store has of its URL.
   let isHandedIn: Bool
   let cachePolicy: CachePolicy
+  /// When it was assigned: what the worker does for it with origins, again and again if need be, has
+  /// the time of one transfer.
+  let begunAt = ContinuousClock.now
   /// Set when nobody waits for the result any more.
   let cancellation = Cancellation()
   /// What the result reports as fetched; known once the body is in.

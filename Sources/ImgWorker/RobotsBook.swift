@@ -9,12 +9,16 @@ struct RobotsBook {
   enum Step {
     /// Begins the transfer that is named by the lease.
     case fetch
+    /// Follows a redirect of this transfer.
+    case follow(LeaseID)
     /// Rides on another's.
     case ride
   }
 
   struct Waiting {
     let fetch: Fetch
+    /// What is to be fetched: the lease's own URL, or where that has led.
+    let url: ImageURL
     let step: Step
   }
 
@@ -73,7 +77,7 @@ struct RobotsBook {
   }
 
   mutating func wait(_ waiting: Waiting) {
-    self.waiting[waiting.fetch.url.origin, default: []].append(waiting)
+    self.waiting[waiting.url.origin, default: []].append(waiting)
   }
 
   /// The origin is asked from now on.

@@ -19,6 +19,8 @@ struct SharedTransfer {
     var timings = Timings()
     /// What it fails with for those who respect that its origin does not want it used.
     var optOut: Failure?
+    /// Whether it comes from where a redirect has led.
+    var isFromRedirect = false
   }
 
   /// What one lease is to be decoded from.
@@ -28,9 +30,13 @@ struct SharedTransfer {
     /// What the lease's result reports as fetched. The bytes of a body are counted once, however
     /// many leases are decoded from it.
     let bytesFetched: Int
+    /// Whether it was fetched without asking a robots.txt about where it comes from.
+    let isUnjudged: Bool
   }
 
   let name: PictureName
+  /// Whether redirects are followed only where robots.txt allows that.
+  private let judgesRedirects: Bool
   /// Those whose decode is not over, in the order they joined; never empty before the end.
   private(set) var leases: [LeaseID]
   /// `nil` while it comes in.
@@ -39,15 +45,16 @@ struct SharedTransfer {
   private var isKept = false
 
   /// - Parameter lease: the lease that begins the transfer.
-  init(name: PictureName, begunBy lease: LeaseID) {
+  init(name: PictureName, begunBy lease: LeaseID, judgesRedirects: Bool) {
     self.name = name
+    self.judgesRedirects = judgesRedirects
     leases = [lease]
   }
 
   /// - Returns: the lease's share if the body is in; else it comes from ``receive(_:)``.
   mutating func join(_ lease: LeaseID) -> Share? {
     leases.append(lease)
-    return body.map { Share(lease: lease, body: $0, bytesFetched: 0) }
+    return body.map { share($0, for: lease, bytesFetched: 0) }
   }
 
   /// - Returns: whether no lease is left.
@@ -70,7 +77,13 @@ struct SharedTransfer {
   mutating func receive(_ body: Body) -> [Share] {
     self.body = body
     return leases.enumerated().map { index, lease in
-      Share(lease: lease, body: body, bytesFetched: index == 0 ? body.receivedByteCount : 0)
+      share(body, for: lease, bytesFetched: index == 0 ? body.receivedByteCount : 0)
     }
+  }
+
+  private func share(_ body: Body, for lease: LeaseID, bytesFetched: Int) -> Share {
+    Share(
+      lease: lease, body: body, bytesFetched: bytesFetched,
+      isUnjudged: body.isFromRedirect && !judgesRedirects)
   }
 }

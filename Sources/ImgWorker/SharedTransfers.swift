@@ -33,8 +33,11 @@ struct SharedTransfers {
   private var transfersOfName: [PictureName: [LeaseID]] = [:]
 
   /// Puts a lease on a transfer of its own.
-  mutating func begin(_ lease: LeaseID, name: PictureName) {
-    transfers[lease] = SharedTransfer(name: name, begunBy: lease)
+  ///
+  /// - Parameter judgesRedirects: whether redirects are followed only where robots.txt allows that.
+  mutating func begin(_ lease: LeaseID, name: PictureName, judgesRedirects: Bool = false) {
+    transfers[lease] = SharedTransfer(
+      name: name, begunBy: lease, judgesRedirects: judgesRedirects)
     transferOfLease[lease] = lease
     transfersOfName[name, default: []].append(lease)
   }

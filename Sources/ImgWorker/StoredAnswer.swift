@@ -35,6 +35,11 @@ struct StoredAnswer {
     thumbnail != nil && records.allSatisfy { $0.terms.servesWhileRevalidating(at: now) }
   }
 
+  /// Whether it may be given out stale, if the origin fails.
+  func isServedAfterError(at now: WallTime) -> Bool {
+    thumbnail != nil && records.allSatisfy { $0.terms.servesAfterError(at: now) }
+  }
+
   /// Whether it may be given out as it is.
   func isAccepted(by policy: CachePolicy, at now: WallTime) -> Bool {
     records.allSatisfy { policy.accepts($0.terms, at: now) }

@@ -8,9 +8,17 @@ extension Worker {
   /// Begins a transfer for each assignment.
   func fetch(_ batch: Batch) {
     for fetch in admit(batch) {
-      transfers.begin(fetch.lease, name: fetch.name)
+      transfers.begin(
+        fetch.lease, name: fetch.name, judgesRedirects: fetch.options.respectsRobots)
       consultRobots(for: fetch, then: .fetch)
     }
+  }
+
+  /// Begins the transfer that is named by the lease, from what an earlier one left.
+  func start(_ fetch: Fetch) {
+    pool.start(
+      fetch.lease.rawValue, url: fetch.url, as: fetch.options, from: beginning(of: fetch),
+      unlessMatching: validators(for: fetch), begunAt: fetch.begunAt)
   }
 
   /// Puts each assignment on a transfer of its URL, or has it made from the URL's original, or from
@@ -92,6 +100,8 @@ extension Worker {
   func settle(_ transfer: FinishedTransfer) {
     guard !settleRobots(transfer) else { return }
     let id = LeaseID(rawValue: transfer.id)
+    // Who gives out the leases has heard why, and gives them out again later.
+    guard !transfer.isHeldBack else { return transfers.end(id).forEach(lose) }
     if let notModified = transfer.notModified { return settle(notModified, of: id) }
     switch transfer.result {
     case .success(let fetched):
@@ -99,7 +109,8 @@ extension Worker {
         SharedTransfer.Body(
           content: fetched.content, charge: fetched.charge,
           receivedByteCount: transfer.bytesReceived, reuse: fetched.reuse,
-          timings: transfer.timings, optOut: fetched.optOut),
+          timings: transfer.timings, optOut: fetched.optOut,
+          isFromRedirect: transfer.wasRedirected),
         by: id)
       transferred += shares.map(\.lease)
       if case .useless = transfer.remains, let fetch = shares.first.flatMap({ fetches[$0.lease] }) {
@@ -112,8 +123,7 @@ extension Worker {
       let leases = transfers.end(id)
       for lease in leases { fetches[lease]?.timings = transfer.timings }
       let broken = BrokenTransfer(
-        leases: leases, failure: failure, retryAfterMilliseconds: transfer.retryAfterMilliseconds,
-        wasRedirected: transfer.wasRedirected)
+        leases: leases, failure: failure, wasRedirected: transfer.wasRedirected)
       settle(broken, id, leaving: transfer.remains)
     }
   }
@@ -121,7 +131,7 @@ extension Worker {
   /// Ends a transfer for the sake of those who respect what its origin says. Others rode on it, and
   /// get one of their own.
   func fail(
-    _ id: LeaseID, with failure: Failure, retryAfterMilliseconds: Int64? = nil,
+    _ id: LeaseID, with failure: Failure, wasRedirected: Bool = false,
     concerning isConcerned: (FetchOptions) -> Bool
   ) {
     for lease in transfers.end(id) {
@@ -129,7 +139,7 @@ extension Worker {
         lose(lease)
         continue
       }
-      end(lease, with: .failed(failure), retryAfterMilliseconds: retryAfterMilliseconds)
+      end(lease, with: .failed(failure), wasRedirected: wasRedirected)
     }
   }
 
@@ -137,6 +147,11 @@ extension Worker {
     guard let fetch = fetches[share.lease] else { return }
     if let refusal = share.body.optOut, fetch.options.respectsOptOut {
       end(share.lease, with: .failed(refusal))
+      return releaseBody(of: share.lease)
+    }
+    // Nobody has judged the redirects of a transfer that was begun for somebody who does not mind.
+    guard !share.isUnjudged || !fetch.options.respectsRobots else {
+      lose(share.lease)
       return releaseBody(of: share.lease)
     }
     fetches[share.lease]?.bytesFetched = share.bytesFetched
@@ -152,12 +167,5 @@ extension Worker {
       DecodeJob(
         lease: fetch.lease, source: source, variant: fetch.variant, isUrgent: fetch.isUrgent,
         cancellation: fetch.cancellation))
-  }
-}
-
-extension FinishedTransfer {
-  /// Seconds that would overflow as milliseconds are a wish for ever.
-  var retryAfterMilliseconds: Int64? {
-    retryAfterSeconds.map { min($0, Int64(Int32.max)) * 1_000 }
   }
 }

@@ -64,8 +64,14 @@ extension Worker {
       StoredAnswer(batch.keep, thumbnail: $0, original: original)
     }
     let policy = batch.fetch.cachePolicy
-    return answers.first { $0.isAccepted(by: policy, at: now) }
-      ?? answers.first { policy == .byProtocol && $0.isServedWhileRevalidating(at: now) }
+    if let accepted = answers.first(where: { $0.isAccepted(by: policy, at: now) }) {
+      return accepted
+    }
+    guard policy == .byProtocol else { return nil }
+    return answers.first { answer in
+      answer.isServedWhileRevalidating(at: now)
+        || batch.takesStale && answer.isServedAfterError(at: now)
+    }
   }
 
   /// The thumbnails in the variant, from one snapshot; `nil` where there is none.
@@ -131,6 +137,8 @@ private struct Findings {
     guard let answer else { return misses.append(lease) }
     guard let thumbnail = answer.thumbnail else { return originals.append(lease) }
     hits.append(LookupResults.Hit(lease: lease, thumbnail: thumbnail))
+    // Of an origin that fails there is nothing to ask.
+    guard !batch.takesStale else { return }
     if !answer.isAccepted(by: batch.fetch.cachePolicy, at: now) { stale.append(lease) }
   }
 }

@@ -47,7 +47,6 @@ extension Worker {
       let served = stale.map { Outcome.done($0, fromCache: true, bytesFetched: 0) }
       end(
         lease, with: isCancelled ? .cancelled : served ?? .failed(broken.failure),
-        retryAfterMilliseconds: broken.retryAfterMilliseconds,
         wasRedirected: broken.wasRedirected, failureBehind: stale.map { _ in broken.failure })
     }
   }

@@ -52,7 +52,7 @@ extension Worker {
   /// The same transfer again, without a condition, because the answer to that makes no sense.
   private func refetch(_ id: LeaseID) {
     guard let fetch = transfers.lease(of: id).flatMap({ fetches[$0] }) else { return }
-    pool.start(id.rawValue, url: fetch.url, as: fetch.options)
+    pool.start(id.rawValue, url: fetch.url, as: fetch.options, begunAt: fetch.begunAt)
   }
 
   /// A thumbnail is told once it counts as stored anew; one that is to be made is made.
@@ -76,25 +76,12 @@ extension Worker {
   /// long as the lease asks, like one that a look-up finds, but not waited for.
   func staleThumbnail(for lease: LeaseID, after failure: Failure) -> Thumbnail? {
     let now = wallTime
-    guard failure.isOfOrigin, let fetch = fetches[lease], let answer = storedAnswer(for: fetch),
-      let thumbnail = answer.thumbnail,
-      answer.records.allSatisfy({ $0.terms.servesAfterError(at: now) })
+    guard failure.permitsStale, let fetch = fetches[lease], let answer = storedAnswer(for: fetch),
+      let thumbnail = answer.thumbnail, answer.isServedAfterError(at: now)
     else { return nil }
     storeThread.extend(
       answer.records.filter { $0.extended(by: fetch.retention, at: now) != nil }
         .map { ThumbnailAccess(key: $0.key, retention: fetch.retention, at: now) })
     return thumbnail
-  }
-}
-
-extension Failure {
-  /// Whether it is an error of RFC 5861 section 4: the origin says that it fails, or cannot be
-  /// reached.
-  fileprivate var isOfOrigin: Bool {
-    switch code {
-    case .dnsFailure, .connectFailure, .tlsFailure, .timeout, .truncatedBody: true
-    case .httpStatus: [500, 502, 503, 504].contains(httpStatus)
-    default: false
-    }
   }
 }

@@ -7,17 +7,25 @@ extension Worker {
   /// Goes on with a lease if the origin's robots.txt allows it, as soon as that is known.
   func consultRobots(for fetch: Fetch, then step: RobotsBook.Step) {
     guard fetch.options.respectsRobots, !fetch.url.isLocal else { return goOn(with: fetch, step) }
-    decide(RobotsBook.Waiting(fetch: fetch, step: step))
+    decide(RobotsBook.Waiting(fetch: fetch, url: fetch.url, step: step))
+  }
+
+  /// Follows a redirect if the robots.txt of where it leads allows that, whose origin may be another.
+  func judge(_ redirect: Redirect) {
+    let id = LeaseID(rawValue: redirect.id)
+    guard let fetch = transfers.lease(of: id).flatMap({ fetches[$0] }) else { return }
+    decide(RobotsBook.Waiting(fetch: fetch, url: redirect.url, step: .follow(id)))
   }
 
   private func decide(_ waiting: RobotsBook.Waiting) {
-    let fetch = waiting.fetch
-    switch robots.verdict(of: fetch.url, at: wallTime) {
-    case .permitted: goOn(with: fetch, waiting.step)
-    case .refused(let failure): refuse(fetch, waiting.step, because: failure)
+    switch robots.verdict(of: waiting.url, at: wallTime) {
+    case .permitted:
+      if case .fetch = waiting.step { notices.robotsKnown.append(waiting.fetch.lease) }
+      goOn(with: waiting.fetch, waiting.step)
+    case .refused(let failure): refuse(waiting, because: failure)
     case .unknown(let isAsked):
       robots.wait(waiting)
-      if !isAsked { askForRobots(of: fetch.url) }
+      if !isAsked { askForRobots(of: waiting.url) }
     }
   }
 
@@ -27,6 +35,7 @@ extension Worker {
     if let record = try? store.current().robots(of: url.origin, at: wallTime) {
       robots.learn(record, of: url.origin, at: wallTime).forEach(decideLate)
     } else {
+      notices.robotsAsked.append(url.host)
       pool.startRobots(robots.ask(url.origin), of: url)
     }
   }
@@ -41,9 +50,11 @@ extension Worker {
     case .rules(let record, let origin): storeThread.keep(record, of: origin)
     case .trouble(let failure, let waiting):
       for waiting in waiting where stillWaits(waiting) {
-        refuse(
-          waiting.fetch, waiting.step, because: failure,
-          retryAfterMilliseconds: transfer.retryAfterMilliseconds)
+        if transfer.isHeldBack {
+          giveBack(waiting, because: failure)
+        } else {
+          refuse(waiting, because: failure)
+        }
       }
     }
     return true
@@ -65,6 +76,8 @@ extension Worker {
     case .fetch:
       // Others may ride on the transfer whose first lease has left.
       return transfers.has(lease)
+    case .follow(let id):
+      return transfers.has(id)
     case .ride:
       guard fetches[lease] != nil else { return false }
       guard waiting.fetch.cancellation.isSet else { return true }
@@ -75,24 +88,30 @@ extension Worker {
 
   private func goOn(with fetch: Fetch, _ step: RobotsBook.Step) {
     switch step {
-    case .fetch:
-      pool.start(
-        fetch.lease.rawValue, url: fetch.url, as: fetch.options, from: beginning(of: fetch),
-        unlessMatching: validators(for: fetch))
+    case .fetch: start(fetch)
+    case .follow(let id): pool.follow(id.rawValue)
     case .ride: board(fetch)
     }
   }
 
-  private func refuse(
-    _ fetch: Fetch, _ step: RobotsBook.Step, because failure: Failure,
-    retryAfterMilliseconds: Int64? = nil
-  ) {
-    switch step {
-    case .fetch:
-      fail(fetch.lease, with: failure, retryAfterMilliseconds: retryAfterMilliseconds) {
-        $0.respectsRobots
-      }
-    case .ride: end(fetch.lease, with: .failed(failure))
+  private func refuse(_ waiting: RobotsBook.Waiting, because failure: Failure) {
+    switch waiting.step {
+    case .fetch: fail(waiting.fetch.lease, with: failure) { $0.respectsRobots }
+    case .follow(let id):
+      pool.cancel(id.rawValue)
+      fail(id, with: failure, wasRedirected: true) { $0.respectsRobots }
+    case .ride: end(waiting.fetch.lease, with: .failed(failure))
+    }
+  }
+
+  /// The host wants to be left alone, so that its robots.txt was not asked for: whoever gives out the
+  /// leases gives them out again later. Where a redirect leads it does not know, so that those are
+  /// tried again as after any failure.
+  private func giveBack(_ waiting: RobotsBook.Waiting, because failure: Failure) {
+    switch waiting.step {
+    case .fetch: transfers.end(waiting.fetch.lease).forEach(lose)
+    case .follow: refuse(waiting, because: failure)
+    case .ride: lose(waiting.fetch.lease)
     }
   }
 }

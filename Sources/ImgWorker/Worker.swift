@@ -49,6 +49,7 @@ final class Worker {
   private var isDraining = false
   private var storeCheckTime = ContinuousClock.now
   /// What this round of the loop has to tell, sent as one message each at its end.
+  var notices = HostNotices()
   var transferred: [LeaseID] = []
   var gone: [LeaseID] = []
   var finished: [FetchResults.Result] = []
@@ -142,6 +143,7 @@ final class Worker {
         }
       }
       if let deadline = pool.deadline, deadline <= .now { pool.handleDeadline(at: .now) }
+      pool.takeRedirects().forEach(judge)
       pool.takeFinished().forEach(settle)
       try report()
       if isDraining, fetches.isEmpty { return storeThread.finish() }
@@ -189,6 +191,8 @@ final class Worker {
 
   /// Tells the coordinator what this round has brought.
   private func report() throws {
+    notices.rests = pool.takeRests()
+    if !notices.isEmpty { try channel.send(.noticed(notices)) }
     if !transferred.isEmpty { try channel.send(.transferred(LeaseList(leases: transferred))) }
     try handOver()
     if !gone.isEmpty { try channel.send(.gone(LeaseList(leases: gone))) }
@@ -197,6 +201,7 @@ final class Worker {
       let part = finished[start...].prefix(Self.resultsPerFrame)
       try channel.send(.finished(FetchResults(results: Array(part))))
     }
+    notices = HostNotices()
     transferred.removeAll(keepingCapacity: true)
     gone.removeAll(keepingCapacity: true)
     finished.removeAll(keepingCapacity: true)
@@ -220,16 +225,15 @@ final class Worker {
   }
 
   func end(
-    _ lease: LeaseID, with outcome: Outcome, retryAfterMilliseconds: Int64? = nil,
-    wasRedirected: Bool = false, failureBehind: Failure? = nil
+    _ lease: LeaseID, with outcome: Outcome, wasRedirected: Bool = false,
+    failureBehind: Failure? = nil
   ) {
     let timings = fetches.removeValue(forKey: lease)?.timings
     // What took its time with a picture from the cache was another request's.
     let isTimed = if case .done(_, fromCache: true, _) = outcome { false } else { true }
     finished.append(
       FetchResults.Result(
-        lease: lease, outcome: outcome, retryAfterMilliseconds: retryAfterMilliseconds,
-        wasRedirected: wasRedirected,
+        lease: lease, outcome: outcome, wasRedirected: wasRedirected,
         timings: isTimed && timings != Timings() ? timings : nil, failureBehind: failureBehind))
   }
 }

@@ -126,17 +126,24 @@ extension ClusterModel {
   }
 
   /// - Parameters:
-  ///   - retryAfter: milliseconds for which the origin wants to be left alone.
+  ///   - retryAfter: seconds for which the host wants to be left alone.
   ///   - failureBehind: of the transfer, where the store has served all the same.
   func finish(
     _ fetch: WorkerModel.Fetch, of worker: WorkerID, _ outcome: Outcome, retryAfter: Int64? = nil,
     wasRedirected: Bool = false, failureBehind: Failure? = nil
   ) {
     workers[worker]?.remove(fetch.lease)
+    if let retryAfter { rest(host(of: fetch.url), seconds: retryAfter, noticedBy: worker) }
     let result = FetchResults.Result(
-      lease: fetch.lease, outcome: outcome, retryAfterMilliseconds: retryAfter,
-      wasRedirected: wasRedirected, failureBehind: failureBehind)
+      lease: fetch.lease, outcome: outcome, wasRedirected: wasRedirected,
+      failureBehind: failureBehind)
     say(.workerFinished(worker, [result]))
+  }
+
+  /// A host says for how long it wants to be left alone.
+  func rest(_ host: String?, seconds: Int64, noticedBy worker: WorkerID) {
+    guard let host else { return }
+    say(.workerNoticed(worker, HostNotices(rests: [HostRest(host: host, seconds: seconds)])))
   }
 
   /// What the lease was to be made from is gone.

@@ -10,7 +10,8 @@ struct StoreModel {
   var thumbnails: [Key: Retention] = [:]
   /// By URL.
   var originals: [String: Retention] = [:]
-  /// Of the URLs that are not fresh, whether they may be given out while they are revalidated.
+  /// Of the URLs that are not fresh, whether they may be given out while they are revalidated. While
+  /// their origins fail, all of them may.
   var stale: [String: Bool] = [:]
 
   enum Finding {
@@ -22,7 +23,8 @@ struct StoreModel {
     guard batch.fetch.cachePolicy != .reload else { return .miss }
     let found = content(of: url, in: batch)
     guard batch.fetch.cachePolicy == .byProtocol, let isServed = stale[url] else { return found }
-    return found == .hit && isServed ? .staleHit : .miss
+    guard found == .hit, isServed || batch.takesStale else { return .miss }
+    return batch.takesStale ? .hit : .staleHit
   }
 
   /// Whether a worker makes a thumbnail of the original that it has.

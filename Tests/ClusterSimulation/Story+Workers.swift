@@ -24,6 +24,8 @@ extension Story {
       leases.forEach { cluster.finish($0, of: worker.id, .cancelled) }
     } else if Int.random(in: 0..<5, using: &random) == 0 || isDown(cluster.host(of: transfer.url)) {
       fail(leases, of: worker.id)
+    } else if Int.random(in: 0..<10, using: &random) == 0 {
+      holdBack(leases, of: worker.id)
     } else if leases.contains(where: cluster.store.holds), Bool.random(using: &random) {
       cluster.notModified(transfer.id, of: worker.id)
     } else {
@@ -37,7 +39,7 @@ extension Story {
       stage: .fetch, code: .httpStatus, httpStatus: [404, 429, 503].randomElement(using: &random),
       detail: "made to fail")
     let isWishing = Bool.random(using: &random)
-    let retryAfter: Int64? = isWishing ? .random(in: 0...9_000, using: &random) : nil
+    let retryAfter: Int64? = isWishing ? .random(in: 0...9, using: &random) : nil
     for lease in leases {
       let isServed = cluster.store.holds(lease) && Bool.random(using: &random)
       // Kept for as long as it asks, though not as if stored anew.
@@ -46,6 +48,14 @@ extension Story {
         lease, of: worker, isServed ? .cachedSample : .failed(failure), retryAfter: retryAfter,
         failureBehind: isServed ? failure : nil)
     }
+  }
+
+  /// The worker hears that the host wants to be left alone, before it has asked it for these.
+  private mutating func holdBack(_ leases: [WorkerModel.Fetch], of worker: WorkerID) {
+    cluster.rest(
+      leases.first.flatMap { cluster.host(of: $0.url) },
+      seconds: .random(in: 0...9, using: &random), noticedBy: worker)
+    for lease in leases { cluster.lose(lease, of: worker) }
   }
 
   /// One host fails always, so that it is left alone, as long as anything may go wrong.

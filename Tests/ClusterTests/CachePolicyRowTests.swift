@@ -57,6 +57,30 @@ struct CachePolicyRowTests {
     #expect(requestCount == 3)
   }
 
+  @Test
+  func `protocol: what may be used if the origin fails is not waited for while it is left alone`()
+    throws
+  {
+    #expect(try cluster.imgctl("limits", "--transfers-per-host", "10").exitCode == 0)
+    serve("max-age=0, stale-if-error=3600")
+    #expect(try !get(.byProtocol).from_cache)
+    let busy = (1...10).map { "/busy/\($0)" }
+    let failing = Response(
+      status: 503, headers: [Header("Retry-After", "300")], delivery: .hold)
+    for path in busy { origin.serve(path, .response(failing)) }
+    let job = try cluster.submit(busy.map { origin.baseURL + $0 })
+    try #require(origin.waitUntil { $0.totals.inFlight == 10 })
+    busy.forEach(origin.release)
+    #expect(try cluster.finished(job).failed == 10)
+    #expect(try get(.byProtocol).from_cache)
+    #expect(requestCount == 1)
+    // Who waits for the origin goes on waiting.
+    let other = try cluster.begin(["get", url, "--size", "32", "--cache-policy", "reload"])
+    try #require(try cluster.waitUntil { $0.viewers == 1 && $0.isNothingLookedUp })
+    #expect(other.isRunning)
+    #expect(requestCount == 1)
+  }
+
   @Test func `protocol: lines of a list that still hold count as from the cache`() throws {
     serve("no-cache")
     let job = try cluster.submit([url], "--cache-policy", "protocol")

@@ -154,6 +154,21 @@ import Testing
     #expect(closed.allSatisfy { origin.origin.counters(String($0.suffix(5))).requests == 0 })
   }
 
+  @Test func `a redirect to another origin is judged by the robots.txt of that one`() throws {
+    let other = try TestOrigin()
+    other.serve("/robots.txt", .body(Array("User-agent: *\nDisallow: /p/\n".utf8)))
+    other.serve("/p/1", .redirect(to: origin.url("/p/1")))
+    origin.origin.serve("/to", .redirect(to: other.baseURL + "/p/1"))
+    let url = origin.url("/to")
+    let job = try cluster.submit([url], "--respect-robots")
+    #expect(try cluster.finished(job).failed == 1)
+    #expect(try cluster.failures(of: job) == [url: "opted_out"])
+    #expect(other.startOrder() == ["/robots.txt"])
+    #expect(origin.origin.counters("/robots.txt").requests == 1)
+    #expect(try cluster.imgctl("get", url).exitCode == 0)
+    #expect(other.startOrder() == ["/robots.txt", "/p/1"])
+  }
+
   @Test func `origins are told whom to ask, and so is who asks for the limits`() throws {
     #expect(try cluster.imgctl("get", origin.url("/p/1")).exitCode == 0)
     let agent = origin.origin.counters("/p/1").headersSeen["user-agent"]

@@ -93,7 +93,7 @@ import Testing
       return
     }
     cluster.finish(
-      fetch, of: worker, .cachedSample, retryAfter: 20_000, failureBehind: busy)
+      fetch, of: worker, .cachedSample, retryAfter: 20, failureBehind: busy)
     cluster.finish(rider, of: worker, .failed(busy))
     let health = cluster.scheduler.transferQueue.hosts["example.com"]?.health
     #expect(health?.failureCount == 1)
@@ -102,6 +102,111 @@ import Testing
     #expect(cluster.fetchStarts == [url(1)])
     cluster.advance(by: .seconds(21))
     #expect(cluster.fetchStarts == [url(1), url(2)])
+  }
+
+  // MARK: - Stale if the origin fails
+
+  private let byProtocol = FetchOptions(cachePolicy: .byProtocol)
+
+  private func failure(status: Int) -> Outcome {
+    .failed(Failure(stage: .fetch, code: .httpStatus, httpStatus: status, detail: "made to fail"))
+  }
+
+  /// Has the host fail until one more failure lets it be left alone.
+  private func almostBreakHost(status: Int = 503) {
+    cluster.changeLimits(perHost: 1)
+    cluster.submit((1...HostHealth.failureMaximum).map { url($0) })
+    cluster.answerLookups()
+    for number in 1..<HostHealth.failureMaximum {
+      cluster.finish(url(number), failure(status: status))
+    }
+  }
+
+  private func breakHost(status: Int = 503) {
+    cluster.finish(url(HostHealth.failureMaximum), failure(status: status))
+  }
+
+  private func storeStale(_ urls: [String]) {
+    cluster.prestore(urls)
+    for url in urls { cluster.store.stale[url] = false }
+  }
+
+  @Test func `who waits for a host when it is left alone gets what is stale`() {
+    storeStale([url(21), url(22)])
+    almostBreakHost()
+    let waiting = [url(21), url(22)].map { cluster.view($0, fetch: byProtocol) }
+    let nothingStored = cluster.view(url(23), fetch: byProtocol)
+    let other = cluster.view(url(21), fetch: FetchOptions(cachePolicy: .reload))
+    cluster.answerLookups()
+    #expect(cluster.answers[waiting[0]] == nil)
+    breakHost()
+    cluster.answerLookups()
+    #expect(waiting.map { cluster.answers[$0] } == [.cachedSample, .cachedSample])
+    #expect(cluster.answers[nothingStored] == nil)
+    #expect(cluster.answers[other] == nil)
+    #expect(cluster.fetchStarts.count == HostHealth.failureMaximum)
+    cluster.advance(by: .seconds(5))
+    cluster.settle()
+    #expect(cluster.answers[nothingStored] == .fetchedSample)
+    #expect(cluster.answers[other] == .fetchedSample)
+  }
+
+  @Test func `who comes while a host is left alone gets what is stale, and nothing is asked`() {
+    storeStale([url(21)])
+    almostBreakHost()
+    breakHost()
+    let viewer = cluster.view(url(21), fetch: byProtocol)
+    cluster.answerLookups()
+    #expect(cluster.answers[viewer] == .cachedSample)
+    #expect(cluster.scheduler.isIdle)
+  }
+
+  @Test func `when a host may be asked again somebody does, and the others do not wait for that`() {
+    storeStale([url(21), url(22)])
+    almostBreakHost()
+    breakHost()
+    cluster.advance(by: .seconds(5))
+    let first = cluster.view(url(21), fetch: byProtocol)
+    cluster.answerLookups()
+    #expect(cluster.fetching == [url(21)])
+    let second = cluster.view(url(22), fetch: byProtocol)
+    cluster.answerLookups()
+    #expect(cluster.answers[second] == .cachedSample)
+    cluster.finish(url(21))
+    #expect(cluster.answers[first] == .fetchedSample)
+    let third = cluster.view(url(22), fetch: byProtocol)
+    cluster.answerLookups()
+    #expect(cluster.answers[third] == nil)
+    #expect(cluster.fetching == [url(22)])
+  }
+
+  @Test func `a host that asks for patience does not fail`() {
+    storeStale([url(21)])
+    almostBreakHost(status: 429)
+    breakHost(status: 429)
+    let viewer = cluster.view(url(21), fetch: byProtocol)
+    cluster.answerLookups()
+    #expect(cluster.answers[viewer] == nil)
+  }
+
+  @Test func `what was tried before and is given out stale is from the cache`() {
+    let cluster = ClusterModel.started(perHost: 1, attempts: 2)
+    let viewer = cluster.view(url(21), fetch: byProtocol)
+    cluster.answerLookups()
+    cluster.submit((1..<HostHealth.failureMaximum).map { url($0) })
+    cluster.answerLookups()
+    cluster.finish(url(21), failure(status: 503))
+    for number in 1..<HostHealth.failureMaximum {
+      if number == HostHealth.failureMaximum - 1 {
+        cluster.prestore([url(21)])
+        cluster.store.stale[url(21)] = false
+        // The backoff is over: it waits for its second attempt.
+        cluster.advance(by: .seconds(1))
+      }
+      cluster.finish(url(number), failure(status: 503))
+    }
+    cluster.answerLookups()
+    #expect(cluster.answers[viewer] == .cachedSample)
   }
 
   // MARK: - Stale while revalidating

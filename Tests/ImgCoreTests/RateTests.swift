@@ -36,6 +36,20 @@ import Testing
     }
   }
 
+  @Test func `a robots.txt takes a token of the host that is asked for it`() throws {
+    let cluster = cluster(ratePerMinute: 60)
+    let worker = try #require(cluster.onlyWorker)
+    cluster.handle(.workerNoticed(worker, HostNotices(robotsAsked: ["a", "b"])))
+    cluster.submit([url(1, host: "b")])
+    cluster.answerLookups()
+    #expect(starts(cluster, at: "b") == 0)
+    cluster.advance(by: .seconds(1))
+    #expect(starts(cluster, at: "a") == 1)
+    #expect(starts(cluster, at: "b") == 1)
+    cluster.advance(by: .seconds(1))
+    #expect(starts(cluster, at: "a") == 2)
+  }
+
   @Test func `other hosts are not affected`() {
     let cluster = cluster()
     cluster.submit([1, 2, 3].map { url($0, host: "b") })

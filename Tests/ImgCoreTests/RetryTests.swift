@@ -176,7 +176,7 @@ import Testing
     cluster.submit([url(1)])
     cluster.answerLookups()
     guard let (worker, fetch) = cluster.fetch(of: url(1)) else { return }
-    cluster.finish(fetch, of: worker, .failed(Self.busy), retryAfter: 30_000)
+    cluster.finish(fetch, of: worker, .failed(Self.busy), retryAfter: 30)
     cluster.submit([url(2), other])
     cluster.answerLookups()
     #expect(cluster.fetchStarts == [url(1), other])
@@ -193,6 +193,45 @@ import Testing
     cluster.advance(by: .seconds(299))
     #expect(cluster.fetchStarts.count == 1)
     cluster.advance(by: .seconds(1))
+    #expect(cluster.fetchStarts.count == 2)
+  }
+
+  @Test func `a wish holds as soon as it is noticed, while transfers are under way`()
+    throws
+  {
+    let cluster = ClusterModel.started(perHost: 2)
+    cluster.submit((1...4).map { url($0) })
+    cluster.answerLookups()
+    cluster.rest("example.com", seconds: 30, noticedBy: try #require(cluster.onlyWorker))
+    cluster.finish(url(1))
+    cluster.finish(url(2))
+    #expect(cluster.fetchStarts == [url(1), url(2)])
+    cluster.advance(by: .seconds(29))
+    #expect(cluster.fetchStarts.count == 2)
+    cluster.advance(by: .seconds(1))
+    #expect(cluster.fetchStarts.count == 4)
+  }
+
+  @Test func `the wish of a host of which nothing is known is kept in mind`() throws {
+    let cluster = ClusterModel.started()
+    cluster.rest("example.com", seconds: 30, noticedBy: try #require(cluster.onlyWorker))
+    cluster.view(url(1))
+    cluster.answerLookups()
+    #expect(cluster.fetchStarts.isEmpty)
+    cluster.advance(by: .seconds(30))
+    #expect(cluster.fetchStarts == [url(1)])
+  }
+
+  @Test func `what a worker holds back waits for its host, and was no attempt`() throws {
+    let (cluster, viewer) = cluster(attempts: 1)
+    let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
+    cluster.rest("example.com", seconds: 30, noticedBy: worker)
+    cluster.lose(fetch, of: worker)
+    #expect(cluster.fetchStarts.count == 1)
+    #expect(cluster.scheduler.transferCount == 0)
+    cluster.advance(by: .seconds(30))
+    cluster.settle()
+    #expect(cluster.answers[viewer] == .fetchedSample)
     #expect(cluster.fetchStarts.count == 2)
   }
 
@@ -277,7 +316,7 @@ import Testing
     cluster.answerLookups()
     while let url = cluster.fetching.first, let (worker, fetch) = cluster.fetch(of: url) {
       cluster.finish(
-        fetch, of: worker, .failed(Self.timeout), retryAfter: 60_000, wasRedirected: true)
+        fetch, of: worker, .failed(Self.timeout), wasRedirected: true)
       cluster.answerLookups()
     }
     #expect(cluster.counts(job)?.failed == 40)

@@ -29,6 +29,23 @@ import Testing
     #expect(cluster.fetching.count == 7)
   }
 
+  @Test func `what it has learned lets the others go, though its picture is still to come`() throws
+  {
+    let cluster = cluster((1...3).map { url($0) }, respectful)
+    let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
+    cluster.handle(
+      .workerNoticed(worker, HostNotices(robotsKnown: [LeaseID(rawValue: 99)])))
+    #expect(cluster.fetching == [url(1)])
+    cluster.handle(.workerNoticed(worker, HostNotices(robotsKnown: [fetch.lease])))
+    #expect(cluster.fetching == [url(1), url(2), url(3)])
+    // The next origin of the host has a scout of its own, which the first one's end does not end.
+    let others = [url(4, host: "example.com:81"), url(5, host: "example.com:81")]
+    cluster.submit(others, fetch: respectful)
+    cluster.answerLookups()
+    cluster.finish(url(1))
+    #expect(cluster.fetching == [url(2), url(3), others[0]])
+  }
+
   @Test func `its end lets the others go, however it ended`() throws {
     let cluster = cluster((1...3).map { url($0) }, respectful)
     let (worker, fetch) = try #require(cluster.fetch(of: url(1)))

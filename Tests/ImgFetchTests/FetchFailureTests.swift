@@ -21,12 +21,6 @@ import Testing
     #expect(failure.isRetryable == isRetryable)
   }
 
-  @Test func `an origin's wish to be left alone for a while is passed on`() throws {
-    let origin = try TestOrigin()
-    origin.serve("/a", .status(503, retryAfter: "7"))
-    #expect(try Fetcher().fetch(origin.baseURL + "/a").retryAfterSeconds == 7)
-  }
-
   @Test func `the page of an error is not read without end`() throws {
     let origin = try TestOrigin()
     origin.serve("/a", .response(Response(status: 500, delivery: .endless)))

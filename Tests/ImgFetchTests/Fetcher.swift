@@ -8,6 +8,10 @@ final class Fetcher {
   let pool: TransferPool
   private let poller: Poller
   private(set) var finished: [UInt64: FinishedTransfer] = [:]
+  /// Where redirects led that were let go on, or were not.
+  private(set) var redirects: [String] = []
+  /// Whether they are let go on.
+  var followsRedirects = true
   private var nextID: UInt64 = 1
 
   private static let runtime = Result { () throws(CurlError) in try CurlRuntime.start() }
@@ -37,12 +41,12 @@ final class Fetcher {
 
   func start(
     _ url: String, as options: FetchOptions = .standard, from beginning: BodyBeginning? = nil,
-    unlessMatching validators: Validators? = nil
+    unlessMatching validators: Validators? = nil, begunAt: ContinuousClock.Instant = .now
   ) throws -> UInt64 {
     defer { nextID += 1 }
     pool.start(
       nextID, url: try ImageURL(parsing: url), as: options, from: beginning,
-      unlessMatching: validators)
+      unlessMatching: validators, begunAt: begunAt)
     return nextID
   }
 
@@ -95,6 +99,10 @@ final class Fetcher {
   }
 
   private func collect() {
+    for redirect in pool.takeRedirects() {
+      redirects.append(redirect.url.text)
+      if followsRedirects { pool.follow(redirect.id) }
+    }
     for transfer in pool.takeFinished() { finished[transfer.id] = transfer }
   }
 

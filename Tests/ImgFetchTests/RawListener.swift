@@ -5,6 +5,7 @@ import Glibc
 final class RawListener {
   private let listener: CInt
   private var connections: [CInt] = []
+  private var received: [UInt8] = []
   private var address = sockaddr_in()
 
   /// - Parameters:
@@ -63,6 +64,29 @@ final class RawListener {
     guard acceptsConnection(), let connection = connections.last else { return }
     _ = unsafe send(connection, bytes, bytes.count, CInt(MSG_NOSIGNAL))
     shutdown(connection, CInt(SHUT_WR))
+  }
+
+  /// Sends `text`, no more than the kernel takes at once, on the connection accepted last.
+  func say(_ text: String) {
+    guard let connection = connections.last else { return }
+    let bytes = Array(text.utf8)
+    _ = unsafe send(connection, bytes, bytes.count, CInt(MSG_NOSIGNAL))
+  }
+
+  /// How many heads of requests have come in, on all connections that were accepted.
+  var receivedRequestCount: Int {
+    _ = acceptsConnection()
+    var buffer = [UInt8](repeating: 0, count: 4_096)
+    for connection in connections {
+      let count = unsafe recv(connection, &buffer, buffer.count, CInt(MSG_DONTWAIT))
+      if count > 0 { received += buffer.prefix(count) }
+    }
+    return String(decoding: received, as: UTF8.self).split(separator: "\r\n\r\n").count
+  }
+
+  func closeConnections() {
+    for connection in connections { close(connection) }
+    connections = []
   }
 
   private func withAddress(_ body: (UnsafeMutablePointer<sockaddr>) -> CInt) -> CInt {

@@ -3,42 +3,52 @@ import ImgWire
 import TestOrigin
 import Testing
 
+/// Redirects, followed by libcurl or, where robots.txt is respected, one by one.
 @Suite(.timeLimit(.minutes(20))) struct RedirectTests {
-  @Test func `as many redirects as the limit are followed`() throws {
+  private static let ways = [FetchOptions.standard, FetchOptions(respectsRobots: true)]
+
+  @Test(arguments: ways)
+  func `as many redirects as the limit are followed`(options: FetchOptions) throws {
     let origin = try chain(redirectCount: 3)
-    let transfer = try Fetcher { $0.maxRedirects = 3 }.fetch(origin.baseURL + "/0")
+    let transfer = try Fetcher { $0.maxRedirects = 3 }.fetch(origin.baseURL + "/0", as: options)
     #expect(transfer.body?.bytes == [9])
     #expect(transfer.body?.effectiveURL == origin.baseURL + "/3")
   }
 
-  @Test func `one redirect more is a failure`() throws {
+  @Test(arguments: ways)
+  func `one redirect more is a failure`(options: FetchOptions) throws {
     let origin = try chain(redirectCount: 4)
-    let transfer = try Fetcher { $0.maxRedirects = 3 }.fetch(origin.baseURL + "/0")
+    let transfer = try Fetcher { $0.maxRedirects = 3 }.fetch(origin.baseURL + "/0", as: options)
     #expect(transfer.failure?.code == .tooManyRedirects)
     #expect(origin.counters("/4").requests == 0)
   }
 
-  @Test func `a redirect is refused when the limit is none`() throws {
+  @Test(arguments: ways)
+  func `a redirect is refused when the limit is none`(options: FetchOptions) throws {
     let origin = try chain(redirectCount: 1)
-    let transfer = try Fetcher { $0.maxRedirects = 0 }.fetch(origin.baseURL + "/0")
+    let transfer = try Fetcher { $0.maxRedirects = 0 }.fetch(origin.baseURL + "/0", as: options)
     #expect(transfer.failure?.code == .tooManyRedirects)
   }
 
-  @Test(arguments: ["file:///etc/passwd", "ftp://127.0.0.1/", "gopher://127.0.0.1/"])
-  func `a redirect to another scheme is not followed`(location: String) throws {
+  @Test(arguments: ["file:///etc/passwd", "ftp://127.0.0.1/", "gopher://127.0.0.1/"], ways)
+  func `a redirect to another scheme is not followed`(
+    location: String, options: FetchOptions
+  ) throws {
     let origin = try TestOrigin()
     origin.serve("/a", .redirect(to: location))
-    let failure = try #require(Fetcher().fetch(origin.baseURL + "/a").failure)
+    let failure = try #require(Fetcher().fetch(origin.baseURL + "/a", as: options).failure)
     #expect(failure.code == .unsupportedScheme)
     #expect(!failure.isRetryable)
   }
 
-  @Test(arguments: ["127.0.0.2", "[::1]", "169.254.169.254", "0x7f.0.0.2"])
-  func `a redirect to a refused address is not followed`(host: String) throws {
+  @Test(arguments: ["127.0.0.2", "[::1]", "169.254.169.254", "0x7f.0.0.2"], ways)
+  func `a redirect to a refused address is not followed`(
+    host: String, options: FetchOptions
+  ) throws {
     let origin = try TestOrigin()
     origin.serve("/a", .redirect(to: "http://\(host):\(origin.port)/b"))
     let fetcher = try Fetcher(allowing: ["127.0.0.1/32"])
-    let failure = try #require(fetcher.fetch(origin.baseURL + "/a").failure)
+    let failure = try #require(fetcher.fetch(origin.baseURL + "/a", as: options).failure)
     #expect(failure.code == .blockedAddress)
     #expect(!failure.isRetryable)
     #expect(origin.counters("/b").requests == 0)
@@ -54,14 +64,131 @@ import Testing
     #expect(origin.totals().connectionsOpened == 0)
   }
 
-  @Test func `a failure after a redirect is told as the second host's alone`() throws {
+  @Test(arguments: ways)
+  func `a failure after a redirect is told as the second host's alone`(
+    options: FetchOptions
+  ) throws {
     let origin = try TestOrigin()
     let listener = try RawListener()
     origin.serve("/a", .redirect(to: listener.baseURL + "/"))
     let failure = try #require(
-      Fetcher().fetch(origin.baseURL + "/a") { listener.answer(with: "") }.failure)
+      Fetcher().fetch(origin.baseURL + "/a", as: options) { listener.answer(with: "") }.failure)
     #expect(failure.code == .connectFailure)
     #expect(failure.httpStatus == nil)
+  }
+
+  @Test(
+    arguments: [
+      "end", "/x/end", "./../x/end", "//127.0.0.1:PORT/x/end", "?a b=\u{FC}",
+      "http://127.0.0.1:PORT/x/a?a b",
+    ],
+    ways)
+  func `a redirect leads where its reference does from the URL before`(
+    reference: String, options: FetchOptions
+  ) throws {
+    let origin = try TestOrigin()
+    let location = reference.replacing("PORT", with: "\(origin.port)")
+    origin.serve("/x/a", .sequence([.redirect(to: location), .body([9])]))
+    origin.serve("/x/end", .body([9]))
+    let transfer = try Fetcher().fetch(origin.baseURL + "/x/a", as: options)
+    #expect(transfer.body?.bytes == [9])
+    #expect(transfer.wasRedirected)
+  }
+
+  @Test(arguments: ways)
+  func `a page that comes with a redirect is no part of the picture`(
+    options: FetchOptions
+  ) throws {
+    let origin = try TestOrigin()
+    let page = Response(status: 302, headers: [Header("Location", "/b")], body: noise(100_000))
+    origin.serve("/a", .response(page))
+    origin.serve("/b", .body([9]))
+    let fetcher = try Fetcher()
+    let transfer = try fetcher.fetch(origin.baseURL + "/a", as: options)
+    #expect(transfer.body?.bytes == [9])
+    #expect(origin.totals().connectionsOpened == 1)
+  }
+
+  @Test(arguments: ways)
+  func `a page that comes with a redirect waits for no memory`(options: FetchOptions) throws {
+    let origin = try TestOrigin()
+    origin.serve("/held", .body([1], delivery: .hold))
+    let page = Response(status: 302, headers: [Header("Location", "/b")], body: noise(100_000))
+    origin.serve("/a", .response(page))
+    origin.serve("/b", .body([9]))
+    let fetcher = try Fetcher(bodyBudget: 80_000)
+    // Those that are not the oldest have an eighth.
+    _ = try fetcher.start(origin.baseURL + "/held")
+    #expect(try fetcher.fetch(origin.baseURL + "/a", as: options).body?.bytes == [9])
+  }
+
+  // MARK: - Where robots.txt is respected
+
+  private static let respectful = FetchOptions(respectsRobots: true)
+
+  @Test func `each redirect is told before it is followed`() throws {
+    let origin = try chain(redirectCount: 2)
+    let fetcher = try Fetcher()
+    fetcher.followsRedirects = false
+    let id = try fetcher.start(origin.baseURL + "/0", as: Self.respectful)
+    for index in 1...2 {
+      try fetcher.run { fetcher.redirects.last == "\(origin.baseURL)/\(index)" }
+      #expect(origin.counters("/\(index)").requests == 0)
+      fetcher.pool.follow(id)
+    }
+    try fetcher.run { fetcher.finished[id] != nil }
+    #expect(fetcher.finished[id]?.body?.effectiveURL == origin.baseURL + "/2")
+    #expect(fetcher.redirects.count == 2)
+  }
+
+  @Test func `a redirect to what nobody could ask for is a failure of the transfer`() throws {
+    let origin = try TestOrigin()
+    origin.serve("/a", .redirect(to: "/" + String(repeating: "b", count: 8_192)))
+    let transfer = try Fetcher().fetch(origin.baseURL + "/a", as: Self.respectful)
+    let failure = try #require(transfer.failure)
+    #expect(failure.stage == .fetch)
+    #expect(failure.code == .invalidURL)
+  }
+
+  @Test func `nobody waits for memory behind who waits to be let go on`() throws {
+    let origin = try chain(redirectCount: 1)
+    origin.serve("/large", .body(noise(60_000)))
+    let fetcher = try Fetcher(bodyBudget: 80_000)
+    fetcher.followsRedirects = false
+    let id = try fetcher.start(origin.baseURL + "/0", as: Self.respectful)
+    try fetcher.run { !fetcher.redirects.isEmpty }
+    let large = try #require(fetcher.fetch(origin.baseURL + "/large").body)
+    fetcher.pool.releaseBody(large.charge)
+    fetcher.pool.follow(id)
+    try fetcher.run { fetcher.finished[id] != nil }
+    #expect(fetcher.finished[id]?.body?.bytes == [9])
+  }
+
+  @Test func `a transfer that is not to be followed can be cancelled, and is gone`() throws {
+    let origin = try chain(redirectCount: 1)
+    let fetcher = try Fetcher()
+    fetcher.followsRedirects = false
+    let id = try fetcher.start(origin.baseURL + "/0", as: Self.respectful)
+    try fetcher.run { !fetcher.redirects.isEmpty }
+    #expect(fetcher.pool.activeCount == 0)
+    fetcher.pool.cancel(id)
+    fetcher.pool.follow(id)
+    _ = try fetcher.fetch(origin.baseURL + "/1")
+    #expect(fetcher.finished.isEmpty)
+    #expect(origin.totals().requests == 2)
+  }
+
+  @Test func `own headers go along as far as the origin goes`() throws {
+    let origin = try chain(redirectCount: 1)
+    let other = try TestOrigin()
+    origin.serve("/1", .redirect(to: other.baseURL + "/end"))
+    other.serve("/end", .body([9]))
+    let headers = try HeaderFields([HeaderField(name: "x-key", value: "word")])
+    let transfer = try Fetcher().fetch(
+      origin.baseURL + "/0", as: FetchOptions(headers: headers, respectsRobots: true))
+    #expect(transfer.body?.bytes == [9])
+    #expect(origin.counters("/1").headersSeen["x-key"] == "word")
+    #expect(other.counters("/end").headersSeen["x-key"] == nil)
   }
 
   /// `/0` leads to `/1` and so on to a body after `redirectCount` redirects.

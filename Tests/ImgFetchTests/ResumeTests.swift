@@ -105,6 +105,24 @@ import Testing
     #expect(origin.counters("/a").bytesSent == picture.count)
   }
 
+  @Test func `what begins anew has the time that is left`() throws {
+    let refusal = Response(status: 416, headerDelay: .seconds(2))
+    let whole = Response(body: picture, headerDelay: .seconds(2))
+    origin.serve(
+      "/a", .sequence([resource(.cut(after: Self.cut)), .response(refusal), .response(whole)]))
+    let fetcher = try Fetcher { $0.transferTimeoutMilliseconds = 3_000 }
+    let transfer = try fetcher.fetch(url, from: beginning(fetcher))
+    #expect(transfer.failure?.code == .timeout)
+  }
+
+  @Test func `time that has passed before counts`() throws {
+    origin.serve("/a", .body(picture, delivery: .hold))
+    let fetcher = try Fetcher()
+    let id = try fetcher.start(url, begunAt: .now - .seconds(60))
+    try fetcher.run { fetcher.finished[id] != nil }
+    #expect(fetcher.finished[id]?.failure?.code == .timeout)
+  }
+
   // MARK: - The rest
 
   @Test(arguments: [true, false])

@@ -95,6 +95,10 @@ enum GoldenMessages {
         LookupResults(
           hits: [.init(lease: lease, thumbnail: thumbnail)], stale: [lease],
           originals: [LeaseID(rawValue: 20)], misses: [LeaseID(rawValue: 18)])),
+      "noticed": .noticed(
+        HostNotices(
+          rests: [HostRest(host: "example.com", seconds: 120)], robotsAsked: ["example.com"],
+          robotsKnown: [lease])),
       "transferred": .transferred(LeaseList(leases: [lease])),
       "gone": .gone(LeaseList(leases: [lease])),
       "finished": .finished(

@@ -39,13 +39,13 @@ import Testing
 
   private func batch(
     _ lease: LeaseID, _ policy: CachePolicy = .byProtocol, width: Int = 64,
-    keep: Keep = .thumbnail, milliseconds: Int64 = 60_000
+    keep: Keep = .thumbnail, milliseconds: Int64 = 60_000, takesStale: Bool = false
   ) throws -> Batch {
     Batch(
       variant: try Variant(width: width, height: width), keep: keep,
       fetch: FetchOptions(cachePolicy: policy),
       retention: Retention(afterMilliseconds: milliseconds), isUrgent: false,
-      items: [Assignment(lease: lease, url: url.text)])
+      items: [Assignment(lease: lease, url: url.text)], takesStale: takesStale)
   }
 
   private func lookUp(
@@ -104,6 +104,24 @@ import Testing
     _ = try fetch(batch(1, keep: .all))
     try worker.send(.ride(batch(2, policy, width: 32)))
     #expect(try worker.messages(untilEnded: 1).gone == [2])
+  }
+
+  @Test(arguments: [
+    ("max-age=0, stale-if-error=3600", true), ("max-age=0", false),
+    ("max-age=0, stale-while-revalidate=3600", true),
+    ("max-age=0, stale-if-error=3600, must-revalidate", false),
+  ])
+  func `a look-up for a host that fails finds what may be used then, and asks nobody about it`(
+    cacheControl: String, isFound: Bool
+  ) throws {
+    serve(cacheControl)
+    _ = try fetch(batch(1))
+    try worker.send(.lookup(batch(2, takesStale: true)))
+    let found = try worker.lookupResults()
+    #expect(found.hits.map(\.lease) == (isFound ? [2] : []))
+    #expect(found.stale.isEmpty)
+    try worker.send(.lookup(batch(3, .reload, takesStale: true)))
+    #expect(try worker.lookupResults().misses == [3])
   }
 
   // MARK: - Revalidation

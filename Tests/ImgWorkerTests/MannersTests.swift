@@ -153,6 +153,129 @@ import Testing
     #expect(origin.startOrder() == ["/robots.txt", "/robots.txt", "/a"])
   }
 
+  // MARK: - robots.txt of redirects
+
+  private static let closed = Behaviour.body(Array("User-agent: *\nDisallow: /b\n".utf8))
+
+  private func failure(_ lease: LeaseID, in said: RunningWorker.Said) throws -> Failure {
+    guard case .failed(let failure) = said.outcomes[lease] else { throw RunningWorker.Unexpected() }
+    return failure
+  }
+
+  @Test func `a redirect is not followed where robots.txt closes the way`() throws {
+    origin.serve("/robots.txt", Self.closed)
+    origin.serve("/a", .redirect(to: "/b"))
+    try worker.send(.fetch(batch(1, obedient)))
+    let said = try worker.messages(untilEnded: 1)
+    #expect(try failure(1, in: said).code == .optedOut)
+    #expect(said.redirected == [1])
+    #expect(origin.startOrder() == ["/robots.txt", "/a"])
+  }
+
+  @Test(arguments: [true, false])
+  func `where a redirect leads to another origin, that one's robots.txt is asked`(
+    isClosed: Bool
+  ) throws {
+    let other = try TestOrigin()
+    other.serve("/robots.txt", isClosed ? Self.closed : .status(404))
+    other.serve("/b", .body(picture))
+    origin.serve("/robots.txt", .status(404))
+    origin.serve("/a", .redirect(to: other.baseURL + "/b"))
+    try worker.send(.fetch(batch(1, obedient)))
+    let said = try worker.messages(untilEnded: 1)
+    if isClosed {
+      #expect(try failure(1, in: said).detail.contains(other.baseURL))
+      #expect(other.startOrder() == ["/robots.txt"])
+    } else {
+      #expect(said.outcomes[1]?.width == 64)
+      #expect(other.startOrder() == ["/robots.txt", "/b"])
+    }
+    #expect(worker.notices.robotsAsked == ["127.0.0.1", "127.0.0.1"])
+  }
+
+  @Test func `where the robots.txt of another origin cannot be had, nothing is followed`() throws {
+    let other = try TestOrigin()
+    other.serve("/robots.txt", .status(503))
+    origin.serve("/robots.txt", .status(404))
+    origin.serve("/a", .redirect(to: other.baseURL + "/b"))
+    try worker.send(.fetch(batch(1, obedient)))
+    try worker.send(.ride(batch(2, .standard)))
+    let said = try worker.messages(untilEnded: 2)
+    #expect(try failure(1, in: said).httpStatus == 503)
+    #expect(try failure(1, in: said).isRetryable)
+    // The host that sent there lives.
+    #expect(said.redirected == [1])
+    #expect(said.gone == [2])
+    #expect(other.counters("/b").requests == 0)
+  }
+
+  @Test func `who minds does not get what another's redirect has led to`() throws {
+    try worker.store.current().keep(
+      .init(text: "", expiresAt: worker.now.advanced(byMilliseconds: 3_600_000)),
+      of: origin.baseURL)
+    origin.serve("/a", .redirect(to: "/b"))
+    origin.serve("/b", .body(picture, delivery: .hold))
+    try worker.send(.fetch(batch(1, .standard)))
+    try #require(origin.waitUntil { $0["/b"].inFlight == 1 })
+    try worker.send(.ride(batch(2, obedient)))
+    try worker.settle()
+    origin.release("/b")
+    let said = try worker.messages(untilEnded: 2)
+    #expect(said.outcomes[1]?.width == 64)
+    #expect(said.gone == [2])
+  }
+
+  @Test func `a lease that is cancelled while its redirect is judged asks for nothing more`() throws
+  {
+    let other = try TestOrigin()
+    other.serve("/robots.txt", .response(Response(status: 404, delivery: .hold)))
+    other.serve("/b", .body(picture))
+    origin.serve("/robots.txt", .status(404))
+    origin.serve("/a", .redirect(to: other.baseURL + "/b"))
+    try worker.send(.fetch(batch(1, obedient)))
+    try #require(other.waitUntil { $0["/robots.txt"].inFlight == 1 })
+    try worker.send(.cancel(LeaseList(leases: [1])))
+    #expect(try worker.messages(untilEnded: 1).outcomes == [1: .cancelled])
+    other.release("/robots.txt")
+    try worker.send(.fetch(batch(2, obedient)))
+    #expect(try worker.messages(untilEnded: 1).outcomes[2]?.width == 64)
+    #expect(other.counters("/b").requests == 1)
+  }
+
+  // MARK: - What is told of hosts
+
+  @Test func `that a robots.txt is asked for is told at once, and when it is known`() throws {
+    holdRobots("")
+    origin.serve("/a", .body(picture, delivery: .hold))
+    try worker.send(.fetch(batch(1, obedient)))
+    _ = try worker.messages { _ in worker.notices.robotsAsked == ["127.0.0.1"] }
+    #expect(worker.notices.robotsKnown.isEmpty)
+    origin.release("/robots.txt")
+    _ = try worker.messages { _ in worker.notices.robotsKnown == [1] }
+    #expect(origin.waitUntil { $0["/a"].inFlight == 1 })
+    origin.release("/a")
+    _ = try worker.messages(untilEnded: 1)
+    try worker.send(.fetch(batch(2, obedient)))
+    _ = try worker.messages(untilEnded: 1)
+    #expect(worker.notices.robotsKnown == [1, 2])
+    #expect(worker.notices.robotsAsked.count == 1)
+  }
+
+  @Test func `of a host that wants to be left alone nothing is fetched, and leases go back`() throws
+  {
+    origin.serve("/a", .status(429, retryAfter: "60"))
+    try worker.send(.fetch(batch(1, .standard)))
+    #expect(try failure(1, in: worker.messages(untilEnded: 1)).httpStatus == 429)
+    #expect(worker.notices.rests == [HostRest(host: "127.0.0.1", seconds: 60)])
+    try worker.send(.fetch(batch(2, .standard)))
+    try worker.send(.ride(batch(3, .standard)))
+    try worker.send(.fetch(batch(4, obedient)))
+    #expect(try Set(worker.messages(untilEnded: 3).gone) == [2, 3, 4])
+    #expect(origin.totals().requests == 1)
+  }
+
+  // MARK: - What is known already
+
   @Test func `what is made from the store's original is asked for nowhere`() throws {
     try worker.keepOriginal(of: ImageURL(parsing: origin.baseURL + "/a"), picture)
     try worker.send(.ride(batch(1, obedient)))

@@ -11,6 +11,9 @@ import ImgWire
 /// lets go of it.
 final class RunningWorker {
   private var channel: Channel<WorkerMessage, CoordinatorMessage>?
+  private var taken: WorkerMessage?
+  /// All that it has noticed so far.
+  private(set) var notices = HostNotices()
   private let thread: ServiceThread<Never>
   private let directory: TemporaryDirectory
   /// The worker's own: a process opens a store once.
@@ -83,10 +86,12 @@ final class RunningWorker {
     while let channel, !isEnough(said) {
       let delivery = try channel.nextDelivery(until: .now + .seconds(60))
       switch delivery.message {
+      case .noticed(let notices): note(notices)
       case .transferred(let list): said.transferred += list.leases
       case .gone(let list): said.gone += list.leases
       case .finished(let results):
         for result in results.results { said.outcomes[result.lease] = result.outcome }
+        said.redirected += results.results.filter(\.wasRedirected).map(\.lease)
       case .unstored(let result):
         said.unstored[result.lease] = result
         said.pictures[result.lease] = try delivery.file?.contents(
@@ -112,12 +117,22 @@ final class RunningWorker {
     return try lookupResults()
   }
 
-  /// The answer to the oldest look-up; nothing else may be said before.
+  /// The answer to the oldest look-up; nothing else may be said before, but what was noticed.
   func lookupResults() throws -> LookupResults {
-    guard case .lookedUp(let results) = try channel?.next(until: .now + .seconds(60)) else {
-      throw Unexpected()
-    }
+    while case .noticed(let notices)? = try take() { note(notices) }
+    guard case .lookedUp(let results)? = taken else { throw Unexpected() }
     return results
+  }
+
+  private func take() throws -> WorkerMessage? {
+    taken = try channel?.next(until: .now + .seconds(60))
+    return taken
+  }
+
+  private func note(_ new: HostNotices) {
+    notices.rests += new.rests
+    notices.robotsAsked += new.robotsAsked
+    notices.robotsKnown += new.robotsKnown
   }
 
   var now: WallTime { WallTime(rawValue: WallClock.milliseconds()) }
@@ -137,6 +152,8 @@ final class RunningWorker {
     var transferred: [LeaseID] = []
     var gone: [LeaseID] = []
     var outcomes: [LeaseID: Outcome] = [:]
+    /// Those that have failed behind a redirect.
+    var redirected: [LeaseID] = []
     /// Pictures that are not in the store, and their bytes.
     var unstored: [LeaseID: UnstoredResult] = [:]
     var pictures: [LeaseID: [UInt8]] = [:]

@@ -26,8 +26,7 @@ struct HostHealth: Equatable {
   /// than a server takes to start again.
   static let restMaximum = 5
   private static let shortestRest = Duration.seconds(5)
-  /// Also the longest wish that is obeyed: whoever wants more is asked again too early, and refuses.
-  static let longestRest = Duration.seconds(300)
+  private static let longestRest = Duration.seconds(300)
 
   /// Whether it may be asked only once at a time.
   var isOnProbation: Bool { restCount > 0 }

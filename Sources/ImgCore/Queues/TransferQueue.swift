@@ -19,8 +19,8 @@ struct TransferQueue {
     var isPrompt = false
     /// The origins at the host whose robots.txt somebody has gone to read.
     var scoutedOrigins: Set<String> = []
-    /// Whose transfer is the first of its origin that asks for it: until it has ended none begins at
-    /// the host, so that others find what it has learned.
+    /// Whose transfer is the first of its origin that asks for it: until it has that, or has ended,
+    /// none begins at the host, so that others find what it has learned.
     var scout: SourceID?
   }
 
@@ -117,6 +117,22 @@ struct TransferQueue {
     update(host, at: now)
   }
 
+  /// What a source's transfer has gone to learn is known.
+  mutating func endScouting(
+    _ source: SourceID, host: String, at now: ContinuousClock.Instant
+  ) {
+    guard hosts[host]?.scout == source else { return }
+    hosts[host]?.scout = nil
+    update(host, at: now)
+  }
+
+  /// The host was asked for something beside the transfers: the next one begins so much later.
+  mutating func takeToken(of host: String, at now: ContinuousClock.Instant) {
+    guard let rate else { return }
+    hosts[host, default: Host()].bucket.take(at: now, rate: rate)
+    update(host, at: now)
+  }
+
   /// A transfer that has begun asks for the robots.txt of its origin. The first of them goes alone.
   mutating func scout(
     _ origin: String, for source: SourceID, host: String, at now: ContinuousClock.Instant
@@ -158,7 +174,7 @@ struct TransferQueue {
   mutating func rest(
     _ host: String, until moment: ContinuousClock.Instant, at now: ContinuousClock.Instant
   ) {
-    hosts[host]?.health.rest(until: moment)
+    hosts[host, default: Host()].health.rest(until: moment)
     update(host, at: now)
   }
 
@@ -169,6 +185,15 @@ struct TransferQueue {
       return nil
     }
     return health.downBecause
+  }
+
+  /// Whether the host fails, by all that is known: it is left alone, or somebody is about to find out
+  /// whether it still does. Its failures are such that what is stale may be given out in their place.
+  func isFailing(_ host: String, at now: ContinuousClock.Instant) -> Bool {
+    guard let host = hosts[host], host.health.isOnProbation,
+      host.health.lastFailure?.permitsStale == true
+    else { return false }
+    return host.underWay > 0 || host.health.restsUntil.map { $0 > now } ?? false
   }
 
   func waiting(for host: String) -> [SourceID] { hosts[host]?.waiting.keys ?? [] }

@@ -20,6 +20,11 @@ struct WorkItem {
     /// Whether its origin is asked about what the store has, for nobody: then nobody shares it, as
     /// whoever asks is served at once.
     var isRevalidation = false
+
+    /// Whether its origin may allow that it is given out stale while the origin fails.
+    var mayBeServedStale: Bool {
+      fetch.cachePolicy == .byProtocol && !bypassesStore && !isRevalidation
+    }
   }
 
   enum Stage: Equatable {
@@ -54,7 +59,9 @@ struct WorkItem {
   var source: SourceID?
   /// Whether a fetch or a decode was assigned for these waiters: the thumbnail is made for them, and
   /// a hit found after a worker's death is its result, and does not count as found in the cache.
-  var wasFetched = false
+  private(set) var wasFetched = false
+  /// Whether the store was asked since then for what may be given out while the origin fails.
+  var hasAskedForStale = false
   /// What the worker that has the lease was told, for all who waited when the lease began.
   private(set) var granted = Retention()
   /// Bytes of bodies that no outcome has told of yet.
@@ -83,6 +90,12 @@ struct WorkItem {
       stage.lease != nil && !granted.covers(retention(of: waiter, defaultExpiryMilliseconds))
     waiters.append(waiter)
     urgency = min(urgency, Urgency(of: waiter, item: id))
+  }
+
+  /// It is being fetched, or decoded.
+  mutating func noteFetch() {
+    wasFetched = true
+    hasAskedForStale = false
   }
 
   /// A lease begins: its worker is told what all ask for who wait at this moment.

@@ -18,10 +18,15 @@ struct ReadyWorker {
   enum Condemnation: Equatable {
     /// Its loop did not run; nobody is to blame.
     case hung
-    /// It owes an answer that it should have given long ago; nobody is to blame.
-    case overdue
+    /// It owes the answers to these, which it should have given long ago.
+    case overdue(Set<LeaseID>)
     /// This lease's picture took too long to decode.
     case decodeTimeout(LeaseID)
+  }
+
+  /// What it was told to end for, because it would not come to an end of it.
+  var owedLeases: Set<LeaseID> {
+    if case .overdue(let leases) = condemnation { leases } else { [] }
   }
 
   var takesLookups: Bool { condemnation == nil && lookups.count < credits.lookups }

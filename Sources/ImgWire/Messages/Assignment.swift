@@ -24,10 +24,13 @@ package struct Batch: Hashable, Sendable, Codable {
   package let items: [Assignment]
   /// Whether the thumbnails are handed over and not stored.
   package let bypassesStore: Bool
+  /// Whether a look-up takes what is stale for fresh where that may be used after an error, because
+  /// the host is known to fail (RFC 5861 section 4).
+  package let takesStale: Bool
 
   package init(
     variant: Variant, keep: Keep, fetch: FetchOptions = .standard, retention: Retention,
-    isUrgent: Bool, items: [Assignment], bypassesStore: Bool = false
+    isUrgent: Bool, items: [Assignment], bypassesStore: Bool = false, takesStale: Bool = false
   ) {
     self.variant = variant
     self.keep = keep
@@ -36,6 +39,7 @@ package struct Batch: Hashable, Sendable, Codable {
     self.isUrgent = isUrgent
     self.items = items
     self.bypassesStore = bypassesStore
+    self.takesStale = takesStale
   }
 
   private enum CodingKeys: String, CodingKey {
@@ -43,5 +47,6 @@ package struct Batch: Hashable, Sendable, Codable {
     case isUrgent = "urgent"
     case items
     case bypassesStore = "no_cache"
+    case takesStale = "stale_if_error"
   }
 }

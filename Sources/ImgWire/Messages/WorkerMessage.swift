@@ -10,9 +10,13 @@ package enum WorkerMessage: Hashable, WireMessage {
   case refused(Refusal)
   /// The answer to one `lookup`.
   case lookedUp(LookupResults)
+  /// What hosts have let know. Said before all else that a round of the worker's loop brings, so that
+  /// what that frees is given out with it in mind.
+  case noticed(HostNotices)
   /// The last byte of these is in: their places in the cluster and at their hosts are free.
   case transferred(LeaseList)
-  /// The bodies that these were to ride on are gone: their leases are over without a result.
+  /// The bodies that these were to ride on are gone, or their host wants to be left alone: their
+  /// leases are over without a result.
   case gone(LeaseList)
   /// The ends of `fetch` and `ride` leases. What is done is in the store.
   case finished(FetchResults)
@@ -85,8 +89,6 @@ package struct FetchResults: Hashable, Sendable, Codable {
   package struct Result: Hashable, Sendable, Codable {
     package let lease: LeaseID
     package let outcome: Outcome
-    /// How long the origin wants to be left alone; `nil` when it did not say.
-    package let retryAfterMilliseconds: Int64?
     /// Whether it came from where the URL's own host has sent the worker.
     package let wasRedirected: Bool
     /// `nil` of what is from the cache or had no parts.
@@ -96,20 +98,18 @@ package struct FetchResults: Hashable, Sendable, Codable {
     package let failureBehind: Failure?
 
     package init(
-      lease: LeaseID, outcome: Outcome, retryAfterMilliseconds: Int64? = nil,
-      wasRedirected: Bool = false, timings: Timings? = nil, failureBehind: Failure? = nil
+      lease: LeaseID, outcome: Outcome, wasRedirected: Bool = false, timings: Timings? = nil,
+      failureBehind: Failure? = nil
     ) {
       self.lease = lease
       self.outcome = outcome
       self.failureBehind = failureBehind
-      self.retryAfterMilliseconds = retryAfterMilliseconds
       self.wasRedirected = wasRedirected
       self.timings = timings
     }
 
     private enum CodingKeys: String, CodingKey {
       case lease, outcome
-      case retryAfterMilliseconds = "retry_after_ms"
       case wasRedirected = "redirected"
       case timings
       case failureBehind = "failure_behind"
@@ -152,7 +152,7 @@ extension WorkerMessage {
   private enum Kind: String, Codable {
     case hello, ready, refused
     case lookedUp = "looked_up"
-    case transferred, gone, finished, unstored
+    case noticed, transferred, gone, finished, unstored
   }
 
   package init(from decoder: any Decoder) throws {
@@ -161,6 +161,7 @@ extension WorkerMessage {
     case .ready: self = .ready(try Credits(from: decoder))
     case .refused: self = .refused(try Refusal(from: decoder))
     case .lookedUp: self = .lookedUp(try LookupResults(from: decoder))
+    case .noticed: self = .noticed(try HostNotices(from: decoder))
     case .transferred: self = .transferred(try LeaseList(from: decoder))
     case .gone: self = .gone(try LeaseList(from: decoder))
     case .finished: self = .finished(try FetchResults(from: decoder))
@@ -176,6 +177,7 @@ extension WorkerMessage {
       case .ready(let credits): (.ready, credits)
       case .refused(let refusal): (.refused, refusal)
       case .lookedUp(let results): (.lookedUp, results)
+      case .noticed(let notices): (.noticed, notices)
       case .transferred(let list): (.transferred, list)
       case .gone(let list): (.gone, list)
       case .finished(let results): (.finished, results)

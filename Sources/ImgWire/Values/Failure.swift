@@ -60,6 +60,18 @@ package struct Failure: Error, Hashable, Sendable {
   }
 }
 
+extension Failure {
+  /// Whether it is an error in whose place what is stale may be used (RFC 5861 section 4): the origin
+  /// says that it fails, or cannot be reached.
+  package var permitsStale: Bool {
+    switch code {
+    case .dnsFailure, .connectFailure, .tlsFailure, .timeout, .truncatedBody: true
+    case .httpStatus: [500, 502, 503, 504].contains(httpStatus)
+    default: false
+    }
+  }
+}
+
 extension Failure: CustomStringConvertible {
   package var description: String { "\(code.rawValue): \(detail)" }
 }

@@ -1,0 +1,27 @@
+internal import ImgWire
+
+/// The hosts that want to be left alone for a while (Retry-After, RFC 9110 section 10.2.3), as the
+/// transfers of one pool have heard. Who gives out the transfers hears of it a moment later; until
+/// then the pool itself sends nothing more there.
+final class HostRests {
+  private var restingUntil: [String: ContinuousClock.Instant] = [:]
+  /// What was heard and not told yet.
+  private var untold: [HostRest] = []
+
+  func note(_ rest: HostRest, at now: ContinuousClock.Instant) {
+    restingUntil = restingUntil.filter { $0.value > now }
+    let until = now + .milliseconds(rest.milliseconds)
+    restingUntil[rest.host] = max(restingUntil[rest.host] ?? until, until)
+    untold.append(rest)
+  }
+
+  func isResting(_ host: String, at now: ContinuousClock.Instant) -> Bool {
+    restingUntil[host].map { now < $0 } ?? false
+  }
+
+  /// What was heard since the last call.
+  func takeUntold() -> [HostRest] {
+    defer { untold = [] }
+    return untold
+  }
+}
