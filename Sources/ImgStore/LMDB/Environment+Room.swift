@@ -26,6 +26,11 @@ extension Environment {
       let descriptor = try? descriptor()
     else { return }
     let zeros = [UInt8](repeating: 0, count: Self.stepByteCount)
-    try? FileIO.writeAll(descriptor, zeros.span, at: byteCount)
+    do throws(SystemError) {
+      try FileIO.writeAll(descriptor, zeros.span, at: byteCount)
+    } catch {
+      // The last room of a disk is for what has to be written.
+      try? FileIO.setByteCount(of: descriptor, to: byteCount)
+    }
   }
 }

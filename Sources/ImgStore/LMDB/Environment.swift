@@ -369,8 +369,8 @@ final class Environment: @unchecked Sendable {
   ) throws(StoreError) -> Result {
     try whileMapStays { () throws(StoreError) in
       let transaction = try unsafe Transaction(environment: handle, isReadOnly: isReadOnly)
-      if !isReadOnly, durability != .none { takeRoomAhead() }
       let result = try body(transaction)
+      if !isReadOnly, durability != .none { takeRoomAhead() }
       // A read-only one, too: tables it has opened stay open only after a commit.
       try transaction.commit()
       if !isReadOnly { completeFile() }
