@@ -30,7 +30,7 @@ extension Scheduler {
     var lost: [WorkItem] = []
     for lease in worker.lookups.union(worker.fetches).sorted() {
       guard let item = endLease(lease, of: worker.id) else { continue }
-      if worker.owedLeases.contains(lease), worker.fetches.contains(lease) {
+      if worker.blamedLeases.contains(lease), worker.fetches.contains(lease) {
         lost.append(item)
       } else if lease == decoding, worker.fetches.contains(lease) {
         victim = item

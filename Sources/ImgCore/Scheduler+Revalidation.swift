@@ -43,7 +43,9 @@ extension Scheduler {
     guard transferQueue.isFailing(host, at: now.instant) else { return }
     for id in transferQueue.waiting(for: host).sorted(by: { $0.rawValue < $1.rawValue }) {
       guard let source = sources[id] else { continue }
-      for waiting in waitingItems(of: source) where isStaleWorthAsking(of: waiting) {
+      let askable = waitingItems(of: source).filter(isStaleWorthAsking)
+      guard !askable.isEmpty else { continue }
+      for waiting in askable {
         // Looked up anew: the one before may have taken it along.
         guard let item = items[waiting.id], item.stage == .awaitingTransfer else { continue }
         lookUpStale(item)

@@ -19,9 +19,8 @@ extension Scheduler {
     }
     for host in notices.robotsAsked { transferQueue.takeToken(of: host, at: now.instant) }
     for lease in notices.robotsKnown {
-      guard let held = leases[lease], held.worker == worker,
-        let transfer = held.transfer.flatMap({ transfers[$0] })
-      else { continue }
+      // Named by the lease that began it, which may have left it to others.
+      guard let transfer = transfers[lease], transfer.worker == worker else { continue }
       transferQueue.endScouting(transfer.source, host: transfer.host, at: now.instant)
     }
   }
@@ -136,9 +135,15 @@ extension Scheduler {
     } else {
       let owed = owedLeases(of: worker)
       guard !owed.isEmpty else { return }
-      workers[id]?.condemnation = .overdue(owed)
+      let blamed = owed.filter(isTransferring)
+      workers[id]?.condemnation = .overdue(blamed)
     }
     effects.append(.kill(id))
+  }
+
+  /// What is looked up or decoded may wait for the store, which is no fault of the picture's.
+  private func isTransferring(_ id: LeaseID) -> Bool {
+    if case .transferring = leases[id].flatMap({ items[$0.item] })?.stage { true } else { false }
   }
 
   /// The leases that are in their stages for longer than those can last: every answer gets lost some

@@ -45,7 +45,7 @@ import Testing
       observe(cluster)
       #expect(cluster.killed.count == 1)
       for worker in cluster.killed {
-        cluster.exit(worker, .killed("SIGKILL"), decoding: owed == .decode ? url(1) : nil)
+        cluster.exit(worker, .killed("SIGKILL"))
       }
       cluster.advance(by: .seconds(5))
       if owed != .lookup { cluster.answerLookups() }
@@ -53,27 +53,26 @@ import Testing
     }
   }
 
-  @Test func `who owes a look-up for too long is ended, and nobody is blamed`() {
-    let (cluster, viewer) = cluster(owing: .lookup)
-    owe(.lookup, times: Scheduler.lossMaximum, cluster)
+  @Test(arguments: [Owed.lookup, .decode])
+  func `who owes what may wait for the store is ended, and nobody is blamed`(owed: Owed) {
+    let (cluster, viewer) = cluster(owing: owed)
+    owe(owed, times: Scheduler.lossMaximum + 1, cluster)
     #expect(cluster.answers.isEmpty)
     cluster.settle()
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
 
-  @Test(arguments: [Owed.transfer, .decode])
-  func `who owes a picture for too long is ended, which is tolerated below a number`(owed: Owed) {
-    let (cluster, viewer) = cluster(owing: owed)
-    owe(owed, times: Scheduler.lossMaximum - 1, cluster)
+  @Test func `who owes a transfer for too long is ended, which is tolerated below a number`() {
+    let (cluster, viewer) = cluster(owing: .transfer)
+    owe(.transfer, times: Scheduler.lossMaximum - 1, cluster)
     #expect(cluster.answers.isEmpty)
     cluster.settle()
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
 
-  @Test(arguments: [Owed.transfer, .decode])
-  func `a picture for which workers have to be ended again and again fails`(owed: Owed) {
-    let (cluster, viewer) = cluster(owing: owed)
-    owe(owed, times: Scheduler.lossMaximum, cluster)
+  @Test func `a transfer for which workers have to be ended again and again fails`() {
+    let (cluster, viewer) = cluster(owing: .transfer)
+    owe(.transfer, times: Scheduler.lossMaximum, cluster)
     #expect(cluster.answers[viewer]?.failureCode == .internal)
     #expect(cluster.scheduler.isIdle)
   }

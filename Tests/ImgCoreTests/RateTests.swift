@@ -50,6 +50,17 @@ import Testing
     #expect(starts(cluster, at: "a") == 2)
   }
 
+  @Test func `however many of them are asked for, a host's own turn comes`() throws {
+    let cluster = cluster(ratePerMinute: 60)
+    let worker = try #require(cluster.onlyWorker)
+    let asked = HostNotices(robotsAsked: Array(repeating: "a", count: 1_000))
+    cluster.handle(.workerNoticed(worker, asked))
+    cluster.advance(by: .milliseconds(1_999))
+    #expect(starts(cluster, at: "a") == 1)
+    cluster.advance(by: .milliseconds(1))
+    #expect(starts(cluster, at: "a") == 2)
+  }
+
   @Test func `other hosts are not affected`() {
     let cluster = cluster()
     cluster.submit([1, 2, 3].map { url($0, host: "b") })

@@ -46,6 +46,20 @@ import Testing
     #expect(cluster.fetching == [url(2), url(3), others[0]])
   }
 
+  @Test func `it is named by the lease that began it, though that has left`() throws {
+    let cluster = ClusterModel.started()
+    let viewer = cluster.view(url(1), fetch: respectful)
+    cluster.answerLookups()
+    let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
+    cluster.view(url(1), variant: .small, fetch: respectful)
+    cluster.submit([url(2)], fetch: respectful)
+    cluster.answerLookups()
+    cluster.leave(viewer)
+    #expect(!cluster.fetching.contains(url(2)))
+    cluster.handle(.workerNoticed(worker, HostNotices(robotsKnown: [fetch.lease])))
+    #expect(cluster.fetching.contains(url(2)))
+  }
+
   @Test func `its end lets the others go, however it ended`() throws {
     let cluster = cluster((1...3).map { url($0) }, respectful)
     let (worker, fetch) = try #require(cluster.fetch(of: url(1)))

@@ -35,4 +35,11 @@ struct TokenBucket {
   mutating func take(at now: ContinuousClock.Instant, rate: TransferRate) {
     fullAt = max(fullAt ?? now, now) + rate.interval
   }
+
+  /// Takes a token without having asked whether there is one. Where there is none, those that come
+  /// are owed, as many as may come at once and no more: nobody is to run up a debt for a host.
+  mutating func takeUnasked(at now: ContinuousClock.Instant, rate: TransferRate) {
+    take(at: now, rate: rate)
+    fullAt = fullAt.map { min($0, now + rate.interval * (2 * rate.burst)) }
+  }
 }

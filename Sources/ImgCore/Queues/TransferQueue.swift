@@ -129,7 +129,7 @@ struct TransferQueue {
   /// The host was asked for something beside the transfers: the next one begins so much later.
   mutating func takeToken(of host: String, at now: ContinuousClock.Instant) {
     guard let rate else { return }
-    hosts[host, default: Host()].bucket.take(at: now, rate: rate)
+    hosts[host, default: Host()].bucket.takeUnasked(at: now, rate: rate)
     update(host, at: now)
   }
 

@@ -18,14 +18,14 @@ struct ReadyWorker {
   enum Condemnation: Equatable {
     /// Its loop did not run; nobody is to blame.
     case hung
-    /// It owes the answers to these, which it should have given long ago.
+    /// It owes answers that it should have given long ago, and these are to blame for it.
     case overdue(Set<LeaseID>)
     /// This lease's picture took too long to decode.
     case decodeTimeout(LeaseID)
   }
 
   /// What it was told to end for, because it would not come to an end of it.
-  var owedLeases: Set<LeaseID> {
+  var blamedLeases: Set<LeaseID> {
     if case .overdue(let leases) = condemnation { leases } else { [] }
   }
 
