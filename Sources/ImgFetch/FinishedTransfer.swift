@@ -53,10 +53,8 @@ extension FinishedTransfer {
 
   /// The end of one whose host wants to be left alone.
   static func heldBack(_ id: UInt64, _ request: TransferRequest) -> FinishedTransfer {
-    let failure = Failure(
-      stage: .fetch, code: .httpStatus, isRetryable: true,
-      detail: "\(request.host) wants to be left alone for now")
-    var transfer = refused(id, failure, bytesReceived: request.past.bodyByteCount)
+    var transfer = refused(
+      id, .resting(request.host), bytesReceived: request.past.bodyByteCount)
     transfer.isHeldBack = true
     return transfer
   }
@@ -68,5 +66,14 @@ extension FinishedTransfer {
     case (.failure, .beginning(_, let charge)): charge
     case (.failure, .nothing), (.failure, .useless): nil
     }
+  }
+}
+
+extension Failure {
+  /// Of a request that was not sent, because its host wants to be left alone.
+  static func resting(_ host: String) -> Failure {
+    Failure(
+      stage: .fetch, code: .httpStatus, isRetryable: true,
+      detail: "\(host) wants to be left alone for now")
   }
 }

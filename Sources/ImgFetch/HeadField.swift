@@ -4,7 +4,7 @@ internal import ImgWire
 struct HeadField {
   enum Name: CaseIterable {
     case acceptRanges, age, cacheControl, contentLength, contentRange, date, entityTag, expires
-    case lastModified, robotsTag, vary
+    case lastModified, retryAfter, robotsTag, vary
 
     /// In lower case.
     var text: String {
@@ -18,6 +18,7 @@ struct HeadField {
       case .entityTag: "etag"
       case .expires: "expires"
       case .lastModified: "last-modified"
+      case .retryAfter: "retry-after"
       case .robotsTag: "x-robots-tag"
       case .vary: "vary"
       }

@@ -5,11 +5,19 @@ internal import ImgWire
 /// then the pool itself sends nothing more there.
 final class HostRests {
   private var restingUntil: [String: ContinuousClock.Instant] = [:]
+  /// With so many it is time to forget those that are over: twice as many as were left the last time,
+  /// so that each costs little however many there are.
+  private var pruningCount = leastPruningCount
   /// What was heard and not told yet.
   private var untold: [HostRest] = []
 
+  private static let leastPruningCount = 1_024
+
   func note(_ rest: HostRest, at now: ContinuousClock.Instant) {
-    restingUntil = restingUntil.filter { $0.value > now }
+    if restingUntil.count >= pruningCount {
+      restingUntil = restingUntil.filter { $0.value > now }
+      pruningCount = max(2 * restingUntil.count, Self.leastPruningCount)
+    }
     let until = now + .milliseconds(rest.milliseconds)
     restingUntil[rest.host] = max(restingUntil[rest.host] ?? until, until)
     untold.append(rest)

@@ -30,7 +30,8 @@ final class ParsedURL {
     guard code == CURLUE_OK else { throw Self.failure(code) }
   }
 
-  /// Where a redirect leads (RFC 9110 section 10.2.2).
+  /// Where a redirect leads (RFC 9110 section 10.2.2). Credentials of the base are for its own origin,
+  /// and go on there, as they do where libcurl follows.
   ///
   /// - Parameters:
   ///   - reference: any URL, or a part of one; what a URL may not hold is encoded, see ``init(_:)``.
@@ -42,6 +43,10 @@ final class ParsedURL {
     unsafe self.pointer = pointer
     let code = unsafe curl_url_set(pointer, CURLUPART_URL, reference, UInt32(CURLU_URLENCODE))
     guard code == CURLUE_OK else { throw Self.failure(code) }
+    guard origin != nil, origin == base.origin, part(CURLUPART_USER) == nil else { return }
+    for name in [CURLUPART_USER, CURLUPART_PASSWORD] {
+      if let value = base.part(name) { unsafe curl_url_set(pointer, name, value, 0) }
+    }
   }
 
   private static func failure(_ code: CURLUcode) -> Failure {

@@ -1,5 +1,7 @@
+internal import ImgWire
+
 /// What is known of the answer under way from the lines of its head: the status, the length it
-/// declares, and what it says of parts, of caches and of its use.
+/// declares, and what it says of parts, of caches, of its use and of the next request.
 ///
 /// A transfer sees several heads one after the other: interim answers (RFC 9110 section 15.2) and
 /// redirects come before the last one. Each begins with a status line, which starts anew.
@@ -12,6 +14,7 @@ struct ResponseHead: Equatable {
   /// The directive of an `X-Robots-Tag` by which the origin does not want the answer used, see
   /// ``RobotsTag``; `nil` when there is none.
   private(set) var optOut: String?
+  private var retryAfter: String?
   private(set) var range = RangeFacts()
   private(set) var cachingFields = CachingFields()
   /// Whether the empty line came that ends a head. What comes after the body is a trailer, whose
@@ -36,11 +39,30 @@ struct ResponseHead: Equatable {
     switch field.name {
     case .contentLength:
       if let length = Int(field.value), length >= 0 { contentLength = length }
+    case .retryAfter: retryAfter = field.value
     case .robotsTag: optOut = optOut ?? RobotsTag.optOut(in: field.value)
     default:
       range.take(field)
       cachingFields.take(field)
     }
+  }
+
+  /// How long the origin wants to be left alone, in either form (Retry-After, RFC 9110 section
+  /// 10.2.3); `nil` when it does not say, or a moment that has passed.
+  func retryAfterSeconds(at now: WallTime) -> Int64? {
+    guard let retryAfter else { return nil }
+    let isCount = retryAfter.utf8.allSatisfy {
+      (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+    }
+    let seconds =
+      if isCount {
+        // What is too long for a number is too long to wait.
+        retryAfter.isEmpty ? 0 : Int64(retryAfter) ?? .max
+      } else {
+        HTTPDate(retryAfter, now: now).map { ($0.moment.rawValue - now.rawValue + 999) / 1_000 }
+          ?? 0
+      }
+    return seconds > 0 ? seconds : nil
   }
 
   /// `HTTP/1.1 200 OK` or, as libcurl spells an answer by HTTP/2, `HTTP/2 200`.

@@ -164,7 +164,7 @@ extension Transfer {
   /// a redirect it is the wish of the host that was asked last.
   private func noteRest() {
     guard let status = head.status, status >= 400,
-      let seconds = easy.number(CURLINFO_RETRY_AFTER), seconds > 0, let host = askedHost
+      let seconds = head.retryAfterSeconds(at: answeredAt), let host = askedHost
     else { return }
     settings.rests.note(HostRest(host: host, seconds: seconds), at: .now)
   }
@@ -183,8 +183,14 @@ extension Transfer {
   /// sends one again by itself, which it does when a connection that was used before turns out to
   /// be closed.
   private func mayBeSent() -> Bool {
-    isHeldBack = redirectCount == 0 && settings.rests.isResting(request.host, at: .now)
-    return !isHeldBack
+    guard let host = askedHost, settings.rests.isResting(host, at: .now) else { return true }
+    if redirectCount == 0 {
+      isHeldBack = true
+    } else {
+      // Whoever has sent us here has been asked: to come again is another attempt.
+      refusal = .resting(host)
+    }
+    return false
   }
 
   /// Opens a socket when the policy permits the address. This is the very address libcurl connects

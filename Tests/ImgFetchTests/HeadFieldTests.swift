@@ -2,7 +2,7 @@ import Testing
 
 @testable import ImgFetch
 
-@Suite(.timeLimit(.minutes(5))) struct HeadFieldTests {
+@Suite(.timeLimit(.minutes(20))) struct HeadFieldTests {
   private func field(_ line: String) -> HeadField? { HeadField(Array(line.utf8)) }
 
   @Test(arguments: HeadField.Name.allCases)

@@ -1,3 +1,4 @@
+import ImgWire
 import Testing
 
 @testable import ImgFetch
@@ -41,5 +42,27 @@ import Testing
     }
     #expect(head.status == 200)
     #expect(head.contentLength == nil)
+  }
+
+  @Test(arguments: [
+    ("Retry-After: 7\r\n", 7), ("retry-after:7", 7), ("Retry-After: 0", nil),
+    ("Retry-After: -7", nil), ("Retry-After: soon", nil), ("Retry-After:", nil),
+    ("Retry-After: 99999999999999999999", .max), ("Retry-After: 7.5", nil),
+    ("Retry-After: Sun, 06 Nov 1994 08:49:37 GMT", 7),
+    ("Retry-After: Sun, 06 Nov 1994 08:49:30 GMT", nil), ("Date: 7", nil),
+  ])
+  func `a wish to be left alone is a number of seconds or a date`(line: String, seconds: Int64?) {
+    var head = ResponseHead()
+    head.take(line: Array(line.utf8))
+    // 7 seconds before 08:49:37.
+    #expect(head.retryAfterSeconds(at: WallTime(rawValue: 784_111_770_000)) == seconds)
+  }
+
+  @Test func `the wish of an answer before is not the next one's`() {
+    var head = ResponseHead()
+    for line in ["HTTP/1.1 302 Found\r\n", "Retry-After: 7\r\n", "\r\n", "HTTP/1.1 404 No\r\n"] {
+      head.take(line: Array(line.utf8))
+    }
+    #expect(head.retryAfterSeconds(at: WallTime(rawValue: 0)) == nil)
   }
 }

@@ -112,4 +112,27 @@ import Testing
     #expect(try !fetcher.fetch(origin.baseURL + "/a").isHeldBack)
     #expect(try fetcher.fetch("\(to)/a").isHeldBack)
   }
+
+  @Test func `what a redirect says of itself is nobody's wish`() throws {
+    let location = Header("Location", "http://localhost:\(origin.port)/none")
+    origin.serve(
+      "/to", .response(Response(status: 302, headers: [location, Header("Retry-After", "60")])))
+    #expect(try fetcher.fetch(origin.baseURL + "/to").failure?.httpStatus == 404)
+    #expect(fetcher.pool.takeRests().isEmpty)
+  }
+
+  @Test(arguments: [FetchOptions.standard, FetchOptions(respectsRobots: true)])
+  func `a host that wants to be left alone is sent nothing behind a redirect either`(
+    options: FetchOptions
+  ) throws {
+    origin.serve("/to", .redirect(to: "http://localhost:\(origin.port)/a"))
+    _ = try fetcher.fetch("http://localhost:\(origin.port)/busy")
+    let transfer = try fetcher.fetch(origin.baseURL + "/to", as: options)
+    #expect(transfer.failure?.isRetryable == true)
+    #expect(transfer.failure?.detail.hasPrefix("localhost wants to be left alone") == true)
+    // To come again at once would be no use, and another request for whoever has sent us there.
+    #expect(!transfer.isHeldBack)
+    #expect(transfer.wasRedirected)
+    #expect(origin.counters("/a").requests == 0)
+  }
 }

@@ -106,11 +106,11 @@ import Testing
   }
 
   @Test func `what begins anew has the time that is left`() throws {
-    let refusal = Response(status: 416, headerDelay: .seconds(2))
-    let whole = Response(body: picture, headerDelay: .seconds(2))
+    let refusal = Response(status: 416, headerDelay: .seconds(3))
+    let whole = Response(body: picture, headerDelay: .seconds(3))
     origin.serve(
       "/a", .sequence([resource(.cut(after: Self.cut)), .response(refusal), .response(whole)]))
-    let fetcher = try Fetcher { $0.transferTimeoutMilliseconds = 3_000 }
+    let fetcher = try Fetcher { $0.transferTimeoutMilliseconds = 5_000 }
     let transfer = try fetcher.fetch(url, from: beginning(fetcher))
     #expect(transfer.failure?.code == .timeout)
   }

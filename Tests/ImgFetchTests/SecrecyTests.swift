@@ -8,23 +8,31 @@ import Testing
   /// RFC 7617 section 2, of `user:word`.
   private static let credentials = "Basic dXNlcjp3b3Jk"
 
-  @Test func `credentials in a URL go to its own host, also after a redirect there`() throws {
+  /// Redirects are followed by libcurl or, where robots.txt is respected, one by one.
+  private static let ways = [FetchOptions.standard, FetchOptions(respectsRobots: true)]
+
+  @Test(arguments: ways, [false, true])
+  func `credentials in a URL go to its own host, also after a redirect there`(
+    options: FetchOptions, isAbsolute: Bool
+  ) throws {
     let origin = try TestOrigin()
-    origin.serve("/a", .redirect(to: "/b"))
+    origin.serve("/a", .redirect(to: isAbsolute ? "\(origin.baseURL)/b" : "/b"))
     origin.serve("/b", .body([7]))
     let url = "http://user:word@127.0.0.1:\(origin.port)/a"
-    #expect(try Fetcher().fetch(url).body?.bytes == [7])
+    #expect(try Fetcher().fetch(url, as: options).body?.bytes == [7])
     #expect(origin.counters("/a").headersSeen["authorization"] == Self.credentials)
     #expect(origin.counters("/b").headersSeen["authorization"] == Self.credentials)
   }
 
-  @Test(arguments: ["127.0.0.1", "localhost"])
-  func `credentials in a URL do not go to another host or port`(host: String) throws {
+  @Test(arguments: ways, ["127.0.0.1", "localhost"])
+  func `credentials in a URL do not go to another host or port`(
+    options: FetchOptions, host: String
+  ) throws {
     let origins = try (0..<2).map { _ in try TestOrigin() }
     origins[0].serve("/a", .redirect(to: "http://\(host):\(origins[1].port)/b"))
     origins[1].serve("/b", .body([7]))
     let url = "http://user:word@127.0.0.1:\(origins[0].port)/a"
-    #expect(try Fetcher().fetch(url).body?.bytes == [7])
+    #expect(try Fetcher().fetch(url, as: options).body?.bytes == [7])
     #expect(origins[0].counters("/a").headersSeen["authorization"] == Self.credentials)
     let seen = origins[1].counters("/b").headersSeen
     #expect(seen["authorization"] == nil)
