@@ -1,7 +1,7 @@
 import ImgSystem
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct FileLengthTests {
   private let root: TemporaryDirectory
   private let path: String

@@ -19,29 +19,6 @@ struct ThisProcessTests {
     #expect(ThisProcess.residentByteCount(of: 1 << 30) == nil)
   }
 
-  @Test func `memory that is freed is taken again without the kernel`() {
-    ThisProcess.keepFreedMemory()
-    let (bufferCount, roundCount, byteCount) = (20, 20, 100 << 10)
-    func work() {
-      let buffers = (0..<bufferCount).map { [UInt8](repeating: UInt8($0), count: byteCount) }
-      #expect(buffers.allSatisfy { $0.first == $0.last })
-    }
-    // The heap grows once.
-    work()
-    let before = pageFaultCountOfThread()
-    for _ in 0..<roundCount { work() }
-    let pageCount = roundCount * bufferCount * byteCount / sysconf(CInt(_SC_PAGESIZE))
-    #expect(pageFaultCountOfThread() - before < pageCount / 4)
-  }
-
-  private func pageFaultCountOfThread() -> Int {
-    var usage = rusage()
-    // RUSAGE_THREAD, which the headers keep from Swift.
-    let result = unsafe getrusage(__rusage_who_t(1), &usage)
-    #expect(result == 0)
-    return usage.ru_minflt
-  }
-
   @Test func `the descriptor limit is raised to the hard one`() throws {
     ThisProcess.raiseDescriptorLimit()
     let limits = try FileIO.contents(of: "/proc/self/limits", upTo: 1 << 16)
