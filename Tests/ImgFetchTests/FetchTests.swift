@@ -112,4 +112,13 @@ import Testing
     fetcher.pool.cancel(id)
     #expect(try fetcher.fetch(origin.baseURL + "/a").body?.bytes == [2])
   }
+
+  @Test func `time that has passed before counts`() throws {
+    let origin = try TestOrigin()
+    origin.serve("/a", .body([1], delivery: .hold))
+    let fetcher = try Fetcher()
+    let id = try fetcher.start(origin.baseURL + "/a", begunAt: .now - .seconds(60))
+    try fetcher.run { fetcher.finished[id] != nil }
+    #expect(fetcher.finished[id]?.failure?.code == .timeout)
+  }
 }

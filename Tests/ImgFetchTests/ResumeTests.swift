@@ -115,14 +115,6 @@ import Testing
     #expect(transfer.failure?.code == .timeout)
   }
 
-  @Test func `time that has passed before counts`() throws {
-    origin.serve("/a", .body(picture, delivery: .hold))
-    let fetcher = try Fetcher()
-    let id = try fetcher.start(url, begunAt: .now - .seconds(60))
-    try fetcher.run { fetcher.finished[id] != nil }
-    #expect(fetcher.finished[id]?.failure?.code == .timeout)
-  }
-
   // MARK: - The rest
 
   @Test(arguments: [true, false])
