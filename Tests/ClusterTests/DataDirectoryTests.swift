@@ -125,8 +125,12 @@ struct DataDirectoryTests {
     try #require(origin.origin.waitUntil { $0.totals.inFlight == 1 })
     let coordinator = try cluster.runningCoordinator()
     coordinator.signal(SIGSTOP)
-    try removeData(of: cluster)
-    try Data("a file".utf8).write(to: URL(filePath: cluster.dataDirectory))
+    // Its workers go on, and may make the directory anew before the file is there.
+    try #require(
+      try eventually {
+        try removeData(of: cluster)
+        return (try? Data("a file".utf8).write(to: URL(filePath: cluster.dataDirectory))) != nil
+      })
     coordinator.signal(SIGCONT)
     let refused = try cluster.imgctl("submit", try cluster.list(["no URL"]))
     #expect(refused.exitCode == 3)
