@@ -4,10 +4,17 @@ internal import CCurl
 ///
 /// A handle belongs to one transfer at a time and is reused after ``reset()``. Not `Sendable`:
 /// libcurl forbids two threads in one handle (libcurl-thread(3)).
+///
+/// The size of the read buffer is the handle's own option, because it cannot be set for every
+/// transfer, see ``reset()``.
 @safe
 final class EasyHandle {
   let pointer: UnsafeMutableRawPointer
   private let errorBuffer: UnsafeMutablePointer<CChar>
+
+  /// How many bytes one call reads from a socket. libcurl's default of 16 KiB takes seven calls for
+  /// a body of 100 KB.
+  private static let readBufferByteCount = 64 << 10
 
   init() throws(CurlError) {
     guard let pointer = unsafe curl_easy_init() else {
@@ -16,6 +23,7 @@ final class EasyHandle {
     unsafe self.pointer = pointer
     unsafe errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
     unsafe errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    try set(CURLOPT_BUFFERSIZE, Self.readBufferByteCount)
   }
 
   deinit {
@@ -23,9 +31,16 @@ final class EasyHandle {
     unsafe errorBuffer.deallocate()
   }
 
-  /// Takes back every option. Connections stay: they belong to the multi handle.
-  func reset() {
+  /// Restores the options of a new handle. Connections stay: they belong to the multi handle.
+  ///
+  /// libcurl 7.88 frees the read buffer together with the transfer's connection. It keeps the buffer
+  /// of a transfer that ended without one, for example because the name has no address, and refuses
+  /// to change the size while there is a buffer.
+  ///
+  /// - Throws: when the handle cannot be used for another transfer.
+  func reset() throws(CurlError) {
     unsafe curl_easy_reset(pointer)
+    try set(CURLOPT_BUFFERSIZE, Self.readBufferByteCount)
   }
 
   /// Lets a transfer go on that a callback paused. libcurl hands over what it kept meanwhile before

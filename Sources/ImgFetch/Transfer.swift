@@ -86,8 +86,6 @@ final class Transfer {
     // the address guard would judge the proxy's address.
     try easy.set(CURLOPT_PROXY, "")
     try easy.set(CURLOPT_NOSIGNAL, 1)
-    // What one call may read of a socket. With libcurl's own 16 KiB a body of 100 KB takes seven.
-    try easy.set(CURLOPT_BUFFERSIZE, 64 << 10)
     if let file = settings.authorityFile { try easy.set(CURLOPT_CAINFO, file) }
     // A look-up runs in a thread of its own. Without this, libcurl waits for that thread to end
     // when a transfer is cancelled or times out, and with it waits the whole loop.

@@ -355,8 +355,8 @@ package final class TransferPool {
 
   private func release(_ transfer: Transfer) {
     multi.remove(transfer.easy)
-    guard idleHandles.count < Self.maximumIdleHandleCount else { return }
-    transfer.easy.reset()
+    guard idleHandles.count < Self.maximumIdleHandleCount, (try? transfer.easy.reset()) != nil
+    else { return }
     idleHandles.append(transfer.easy)
   }
 }

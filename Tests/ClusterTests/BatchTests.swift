@@ -37,6 +37,20 @@ struct BatchTests {
     }
   }
 
+  @Test func `names without an address fail alone, and every good line of the list is done`()
+    throws
+  {
+    let cluster = try Cluster.inOrder()
+    // A label of more than 63 octets (RFC 1035 section 2.3.4): no name server is asked.
+    let name = String(repeating: "a", count: 64)
+    var list = MixedList()
+    for (number, picture) in origin.pictures(200).enumerated() {
+      if number % 2 == 0 { list.add("http://\(name)\(number).test/", failing: .dnsFailure) }
+      list.add(picture, failing: nil)
+    }
+    try cluster.expect(cluster.run(list.lines), endedAs: list)
+  }
+
   @Test func `submit --wait ends with 1 when some images failed and with 0 when none did`() throws {
     let good = try cluster.list(origin.pictures(3), name: "good")
     let mixed = try cluster.list(origin.mixedList(10).lines, name: "mixed")

@@ -18,7 +18,7 @@ enum FakeResolver {
 
   /// Gives a name its answers: the first for the first query, and so on; the last one for all that
   /// follow.
-  /// - Parameter answers: IPv4 addresses each.
+  /// - Parameter answers: IPv4 addresses each; without any, the name does not exist.
   static func serve(_ name: String, _ answers: [String]...) {
     names.withLock { $0[name] = Name(answers: answers) }
   }
@@ -51,6 +51,7 @@ enum FakeResolver {
     guard let answer = unsafe name.map({ unsafe String(cString: $0) }).flatMap(nextAnswer) else {
       return unsafe next(name, service, hints, result)
     }
+    guard !answer.isEmpty else { return EAI_NONAME }
     // The C library frees every entry of a list by itself, so lists may be chained.
     var end = unsafe result
     for address in answer {

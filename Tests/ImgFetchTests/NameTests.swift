@@ -68,6 +68,21 @@ import Testing
     #expect(!inside.acceptsConnection())
   }
 
+  @Test func `a name without an address does not affect the transfers after it`() throws {
+    FakeResolver.serve("gone.test", [])
+    FakeResolver.serve("there.test", ["127.0.0.1"])
+    let good = "http://there.test:\(origin.port)/a"
+    for _ in 1...3 {
+      #expect(try fetcher.fetch("http://gone.test/a").failure?.code == .dnsFailure)
+      let end = try fetcher.fetch(good)
+      #expect(end.body?.bytes == [7], "\(String(describing: end.failure))")
+    }
+    let urls = Array(repeating: ["http://gone.test/a", good], count: 8).flatMap(\.self)
+    let ends = try fetcher.fetch(urls)
+    #expect(ends.filter { $0.failure?.code == .dnsFailure }.count == 8)
+    #expect(ends.filter { $0.body?.bytes == [7] }.count == 8)
+  }
+
   @Test func `an international name is looked up in the form that name servers know`() throws {
     // RFC 5891 section 4.4, RFC 3492
     FakeResolver.serve("xn--bcher-kva.test", ["127.0.0.1"])
