@@ -39,11 +39,6 @@ static inline CURLcode curl_easy_setopt_write_callback(
   return curl_easy_setopt(handle, option, value);
 }
 
-static inline CURLcode curl_easy_setopt_xferinfo_callback(
-    CURL *handle, CURLoption option, curl_xferinfo_callback value) {
-  return curl_easy_setopt(handle, option, value);
-}
-
 static inline CURLcode curl_easy_setopt_opensocket_callback(
     CURL *handle, CURLoption option, curl_opensocket_callback value) {
   return curl_easy_setopt(handle, option, value);

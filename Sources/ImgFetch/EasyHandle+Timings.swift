@@ -2,8 +2,8 @@ internal import CCurl
 internal import ImgWire
 
 extension EasyHandle {
-  /// What the parts of the transfer took. libcurl's clocks all begin with the transfer and go on over
-  /// redirects (curl_easy_getinfo(3), "TIMES"); they show 0 for what was not reached.
+  /// What the parts of the transfer took. libcurl's clocks all begin with the transfer
+  /// (curl_easy_getinfo(3), "TIMES"); they show 0 for what was not reached.
   var timings: Timings {
     func moment(_ info: CURLINFO) -> Int64 { max(number(info) ?? 0, 0) }
     let named = moment(CURLINFO_NAMELOOKUP_TIME_T)
@@ -27,5 +27,17 @@ extension EasyHandle {
   /// - Returns: `nil` for an end that was not reached.
   private static func milliseconds(from begin: Int64, to end: Int64) -> Int64? {
     end > 0 ? (max(end - begin, 0) + 500) / 1_000 : nil
+  }
+}
+
+extension Timings {
+  /// The sum of the parts of two transfers, one after the other.
+  func adding(_ later: Timings) -> Timings {
+    var sum = self
+    for part in [\Timings.dns, \.connect, \.tls, \.ttfb, \.download] {
+      guard let duration = later[keyPath: part] else { continue }
+      sum[keyPath: part] = (sum[keyPath: part] ?? 0) + duration
+    }
+    return sum
   }
 }

@@ -41,20 +41,18 @@ package struct FinishedTransfer: Sendable {
 
 extension FinishedTransfer {
   /// The end of one that never began, or could not go on.
-  ///
-  /// - Parameter bytesReceived: bytes of bodies that came in before.
   static func refused(
-    _ id: UInt64, _ failure: Failure, bytesReceived: Int = 0
+    _ id: UInt64, _ failure: Failure, after past: TransferPast = TransferPast()
   ) -> FinishedTransfer {
     FinishedTransfer(
-      id: id, result: .failure(failure), bytesReceived: bytesReceived, wasRedirected: false,
-      timings: Timings(), remains: .nothing, notModified: nil)
+      id: id, result: .failure(failure), bytesReceived: past.bodyByteCount,
+      wasRedirected: past.isRedirected, timings: past.timings, remains: .nothing,
+      notModified: nil)
   }
 
   /// The end of one whose host wants to be left alone.
   static func heldBack(_ id: UInt64, _ request: TransferRequest) -> FinishedTransfer {
-    var transfer = refused(
-      id, .resting(request.host), bytesReceived: request.past.bodyByteCount)
+    var transfer = refused(id, .resting(request.host), after: request.past)
     transfer.isHeldBack = true
     return transfer
   }

@@ -4,7 +4,7 @@ internal import ImgWire
 struct HeadField {
   enum Name: CaseIterable {
     case acceptRanges, age, cacheControl, contentLength, contentRange, date, entityTag, expires
-    case lastModified, retryAfter, robotsTag, vary
+    case lastModified, location, retryAfter, robotsTag, vary
 
     /// In lower case.
     var text: String {
@@ -18,6 +18,7 @@ struct HeadField {
       case .entityTag: "etag"
       case .expires: "expires"
       case .lastModified: "last-modified"
+      case .location: "location"
       case .retryAfter: "retry-after"
       case .robotsTag: "x-robots-tag"
       case .vary: "vary"
@@ -40,7 +41,16 @@ struct HeadField {
       value.removeLast()
     }
     self.name = name
-    self.value = String(decoding: value.withoutOuterWhiteSpace, as: UTF8.self)
+    self.value = Self.text(value.withoutOuterWhiteSpace, of: name)
+  }
+
+  /// A reference that is not UTF-8 keeps its bytes, percent-encoded: each stands for itself in the URL.
+  private static func text(_ bytes: some Collection<UInt8>, of name: Name) -> String {
+    if name == .location, String(validating: bytes, as: UTF8.self) == nil {
+      return bytes.map { $0 < 0x80 ? String(UnicodeScalar($0)) : "%" + String($0, radix: 16) }
+        .joined()
+    }
+    return String(decoding: bytes, as: UTF8.self)
   }
 }
 

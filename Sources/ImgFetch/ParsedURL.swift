@@ -31,7 +31,7 @@ final class ParsedURL {
   }
 
   /// Where a redirect leads (RFC 9110 section 10.2.2). Credentials of the base are for its own origin,
-  /// and go on there, as they do where libcurl follows.
+  /// and go on there.
   ///
   /// - Parameters:
   ///   - reference: any URL, or a part of one; what a URL may not hold is encoded, see ``init(_:)``.
@@ -41,7 +41,8 @@ final class ParsedURL {
       throw Failure(stage: .fetch, code: .outOfMemory, detail: "no memory for a URL")
     }
     unsafe self.pointer = pointer
-    let code = unsafe curl_url_set(pointer, CURLUPART_URL, reference, UInt32(CURLU_URLENCODE))
+    let flags = UInt32(CURLU_URLENCODE | CURLU_ALLOW_SPACE)
+    let code = unsafe curl_url_set(pointer, CURLUPART_URL, reference, flags)
     guard code == CURLUE_OK else { throw Self.failure(code) }
     guard origin != nil, origin == base.origin, part(CURLUPART_USER) == nil else { return }
     for name in [CURLUPART_USER, CURLUPART_PASSWORD] {

@@ -32,7 +32,7 @@ struct RangeFacts: Equatable {
     case .date: date = field.value
     case .cacheControl:
       forbidsStoring = forbidsStoring || Self.list(field.value, contains: "no-store")
-    case .age, .contentLength, .expires, .retryAfter, .robotsTag, .vary: break
+    case .age, .contentLength, .expires, .location, .retryAfter, .robotsTag, .vary: break
     }
   }
 

@@ -15,6 +15,7 @@ struct ResponseHead: Equatable {
   /// ``RobotsTag``; `nil` when there is none.
   private(set) var optOut: String?
   private var retryAfter: String?
+  private var location: String?
   private(set) var range = RangeFacts()
   private(set) var cachingFields = CachingFields()
   /// Whether the empty line came that ends a head. What comes after the body is a trailer, whose
@@ -39,12 +40,23 @@ struct ResponseHead: Equatable {
     switch field.name {
     case .contentLength:
       if let length = Int(field.value), length >= 0 { contentLength = length }
+    case .location: location = location ?? (field.value.isEmpty ? nil : field.value)
     case .retryAfter: retryAfter = field.value
     case .robotsTag: optOut = optOut ?? RobotsTag.optOut(in: field.value)
     default:
       range.take(field)
       cachingFields.take(field)
     }
+  }
+
+  /// The statuses that send a client on by `Location`. Of the others between 300 and 399 none does:
+  /// 300 offers a choice, 304 has no content, 305 and 306 are of the past (RFC 9110 section 15.4).
+  private static let redirectStatuses: Set = [301, 302, 303, 307, 308]
+
+  /// The reference that a redirect leads to; `nil` for any other answer, and before its head is whole.
+  var redirectLocation: String? {
+    guard isComplete, let status, Self.redirectStatuses.contains(status) else { return nil }
+    return location
   }
 
   /// How long the origin wants to be left alone, in either form (Retry-After, RFC 9110 section

@@ -13,7 +13,6 @@ extension Transfer {
     try unsafe easy.set(CURLOPT_WRITEDATA, context)
     try unsafe easy.set(CURLOPT_HEADERDATA, context)
     try unsafe easy.set(CURLOPT_OPENSOCKETDATA, context)
-    try unsafe easy.set(CURLOPT_XFERINFODATA, context)
     try easy.check(
       CURLOPT_WRITEFUNCTION,
       unsafe curl_easy_setopt_write_callback(easy.pointer, CURLOPT_WRITEFUNCTION) {
@@ -35,13 +34,6 @@ extension Transfer {
         guard let address = unsafe address else { return CURL_SOCKET_BAD }
         return unsafe Transfer.from(context).openSocket(to: address)
       })
-    try easy.check(
-      CURLOPT_XFERINFOFUNCTION,
-      unsafe curl_easy_setopt_xferinfo_callback(easy.pointer, CURLOPT_XFERINFOFUNCTION) {
-        context, _, received, _, _ in
-        unsafe Transfer.from(context).isProgressPermitted(byteCount: Int(received)) ? 0 : 1
-      })
-    try easy.set(CURLOPT_NOPROGRESS, 0)
     try unsafe easy.set(CURLOPT_PREREQDATA, context)
     try easy.check(
       CURLOPT_PREREQFUNCTION,
@@ -68,23 +60,17 @@ extension Transfer {
     return unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
   }
 
-  /// The most that is read of an error's page; reading a short one to its end lets the connection
-  /// be used again.
-  private static let maximumErrorPageByteCount = 64 << 10
+  /// The most that is read of a body that is of no use, such as an error's page; reading a short
+  /// one to its end lets the connection be used again.
+  private static let maximumUnusedByteCount = 64 << 10
 
   /// - Returns: the count of `chunk` to go on, another count to end the transfer, or
   ///   `CURL_WRITEFUNC_PAUSE` to get the same chunk again later.
   private func takeBody(_ chunk: UnsafeRawBufferPointer) -> Int {
     let refusalCount = 0
-    if let status = head.status, status >= 400 {
+    if let status = head.status, status >= 300 {
       bytesReceived += chunk.count
-      return bytesReceived <= Self.maximumErrorPageByteCount ? chunk.count : refusalCount
-    }
-    // What comes with a redirect that is not libcurl's to follow is read to its end, as libcurl
-    // does, and so is what leads nowhere.
-    if request.followsByItself, let status = head.status, (300..<400).contains(status) {
-      bytesReceived += chunk.count
-      return chunk.count
+      return bytesReceived <= Self.maximumUnusedByteCount ? chunk.count : refusalCount
     }
     guard settleResumption() else {
       bytesReceived += chunk.count
@@ -143,7 +129,7 @@ extension Transfer {
     refusal = screen.refusal(of: body.bytes)
   }
 
-  /// The most that the heads of all answers of a transfer may take together: redirects and interim
+  /// The most that the heads of all answers to a request may take together: redirects and interim
   /// answers (RFC 9110 section 15.2) would else be a way around it.
   static let maximumHeadByteCount = 64 << 10
 
@@ -153,26 +139,17 @@ extension Transfer {
     let wasComplete = head.isComplete
     if unsafe head.take(line: line.bindMemory(to: UInt8.self)) {
       answeredAt = WallTime(rawValue: WallClock.milliseconds())
-      refusedAddress = nil
-      hasPermittedAddress = false
     }
     if head.isComplete, !wasComplete { noteRest() }
     return headByteCount <= Self.maximumHeadByteCount && optOut == nil
   }
 
-  /// Takes down that the host wants to be left alone, before the body that explains it is in. Behind
-  /// a redirect it is the wish of the host that was asked last.
+  /// Takes down that the host wants to be left alone, before the body that explains it is in.
   private func noteRest() {
     guard let status = head.status, status >= 400,
-      let seconds = head.retryAfterSeconds(at: answeredAt), let host = askedHost
+      let seconds = head.retryAfterSeconds(at: answeredAt)
     else { return }
-    settings.rests.note(HostRest(host: host, seconds: seconds), at: .now)
-  }
-
-  /// The host whose answer comes in; the first one as its URL spells it, not as libcurl does.
-  private var askedHost: String? {
-    guard redirectCount > 0 else { return request.host }
-    return easy.text(CURLINFO_EFFECTIVE_URL).flatMap { try? ImageURL(parsing: $0) }?.host
+    settings.rests.note(HostRest(host: request.host, seconds: seconds), at: .now)
   }
 
   /// Why the answer, whose head is whole, is not to be used; `nil` when it may be, or when who asked
@@ -183,12 +160,11 @@ extension Transfer {
   /// sends one again by itself, which it does when a connection that was used before turns out to
   /// be closed.
   private func mayBeSent() -> Bool {
-    guard let host = askedHost, settings.rests.isResting(host, at: .now) else { return true }
-    if redirectCount == 0 {
+    guard settings.rests.isResting(request.host, at: .now) else { return true }
+    if request.past.redirectCount == 0 {
       isHeldBack = true
     } else {
-      // Whoever has sent us here has been asked: to come again is another attempt.
-      refusal = .resting(host)
+      refusal = .resting(request.host)
     }
     return false
   }
@@ -196,8 +172,6 @@ extension Transfer {
   /// Opens a socket when the policy permits the address. This is the very address libcurl connects
   /// it to next, so an answer of the name servers that changes in between makes no difference.
   private func openSocket(to address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
-    // The answer before, a redirect's, is over: a failure from here on is the new host's.
-    head = ResponseHead()
     var bytes = [UInt8](repeating: 0, count: 16)
     bytes.removeLast(bytes.count - Int(unsafe curl_sockaddr_address(address, &bytes)))
     if let reason = settings.addressPolicy.reasonForRefusing(bytes) {
@@ -209,13 +183,5 @@ extension Transfer {
     hasPermittedAddress = true
     let type = unsafe address.pointee.socktype | CInt(SOCK_CLOEXEC.rawValue)
     return unsafe socket(address.pointee.family, type, address.pointee.protocol)
-  }
-
-  /// Holds the limit for bodies that are not handed over: libcurl reads that of a redirect to its
-  /// end, however long it is, before it follows.
-  /// - Parameter byteCount: of the body under way.
-  private func isProgressPermitted(byteCount: Int) -> Bool {
-    if byteCount > body.maximumByteCount { isOverLimit = true }
-    return !isOverLimit
   }
 }

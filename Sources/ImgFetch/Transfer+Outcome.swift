@@ -11,8 +11,8 @@ extension Transfer {
     let result = result(of: code)
     return FinishedTransfer(
       id: id, result: result, bytesReceived: earlierByteCount + bytesReceived,
-      wasRedirected: redirectCount > 0,
-      timings: easy.timings, remains: remains(after: result),
+      wasRedirected: request.past.isRedirected,
+      timings: request.past.timings.adding(easy.timings), remains: remains(after: result),
       notModified: code == CURLE_OK ? notModified : nil)
   }
 
@@ -21,13 +21,13 @@ extension Transfer {
     guard let validators = request.start.validators, head.status == 304 else { return nil }
     return NotModified(
       validators, head.cachingFields, requestedAt: requestedAt, answeredAt: answeredAt,
-      wasRedirected: redirectCount > 0)
+      wasRedirected: request.past.isRedirected)
   }
 
   private var reuse: AnswerReuse {
     let freshness = Freshness(
       of: head.cachingFields, requestedAt: requestedAt, answeredAt: answeredAt)
-    return AnswerReuse(freshness, wasRedirected: redirectCount > 0)
+    return AnswerReuse(freshness, wasRedirected: request.past.isRedirected)
   }
 
   /// The order of the checks: what the origin said counts before how the connection ended after it,
@@ -42,6 +42,7 @@ extension Transfer {
     {
       return .success(fetchedBody(status))
     }
+    if let refusal { return .failure(refusal) }
     if isOverLimit || code == CURLE_FILESIZE_EXCEEDED {
       let limit = body.maximumByteCount
       return .failure(failure(.tooLarge, "the body is longer than \(limit) bytes"))
@@ -50,7 +51,6 @@ extension Transfer {
       let limit = Self.maximumHeadByteCount
       return .failure(failure(.tooLarge, "the headers are longer than \(limit) bytes"))
     }
-    if let refusal { return .failure(refusal) }
     if let spoolError {
       return .failure(failure(.internal, "the body cannot be kept in a file: \(spoolError)"))
     }
@@ -69,7 +69,7 @@ extension Transfer {
 
   /// A line is handed over when it is whole. One that does not end is libcurl's to cut off, after
   /// 100 KiB (CURL_MAX_HTTP_HEADER in curl/curl.h), and in its words there is no memory for it.
-  private func isHeadOverLimit(_ code: CURLcode) -> Bool {
+  func isHeadOverLimit(_ code: CURLcode) -> Bool {
     if headByteCount > Self.maximumHeadByteCount { return true }
     let hasBegunToAnswer = easy.number(CURLINFO_STARTTRANSFER_TIME_T).map { $0 > 0 } ?? false
     return code == CURLE_OUT_OF_MEMORY && hasBegunToAnswer && bytesReceived == 0

@@ -1,37 +1,48 @@
 internal import CCurl
 internal import ImgWire
 
-/// Redirects that are not libcurl's to follow. Each of them begins another transfer, which has what
-/// is left of the first one's limits.
+/// Where a redirect leads.
+struct RedirectTarget {
+  let url: ImageURL
+  let parsedURL: ParsedURL
+}
+
+/// Redirects. libcurl follows none: each begins another transfer, which has what is left of the
+/// limits of the first, so that each hop is judged like a request of its own.
 extension Transfer {
-  /// Where the answer that has come in leads; `nil` when it is no redirect, or one that libcurl has
-  /// followed.
+  /// Where the answer leads; `nil` when it is no redirect. The body that comes with a redirect is of
+  /// no use, so it does not matter how that ended.
   ///
   /// - Throws: why it is not to be followed.
-  func redirectTarget() throws(Failure) -> ParsedURL? {
-    guard request.followsByItself, let status = head.status, (300..<400).contains(status),
-      let location = easy.text(CURLINFO_REDIRECT_URL)
+  func redirectTarget(after code: CURLcode) throws(Failure) -> RedirectTarget? {
+    guard let location = head.redirectLocation, code != CURLE_OPERATION_TIMEDOUT,
+      !isHeadOverLimit(code)
     else { return nil }
     let limit = request.content.limits(settings.limits).maxRedirects
-    guard redirectCount < limit else {
+    guard request.past.redirectCount < limit else {
       throw failure(.tooManyRedirects, "\(limit) redirects were followed, and there are more")
     }
     let next = try ParsedURL(location, from: url)
     guard let scheme = next.scheme, ["http", "https"].contains(scheme) else {
       throw failure(.unsupportedScheme, "a redirect leads to what is neither http nor https")
     }
-    return next
+    guard let imageURL = next.text.flatMap({ try? ImageURL(parsing: $0) }) else {
+      throw failure(.invalidURL, "a redirect leads to what is no URL, or too long a one")
+    }
+    return RedirectTarget(url: imageURL, parsedURL: next)
   }
 
   /// The request that goes on there. What somebody wants sent is not for another origin (RFC 9110
   /// section 15.4), nor is what makes sense with it alone.
-  func request(following next: ParsedURL) -> TransferRequest {
-    let leavesOrigin = next.origin == nil || next.origin != url.origin
+  func request(following target: RedirectTarget) -> TransferRequest {
+    let leavesOrigin =
+      target.parsedURL.origin == nil || target.parsedURL.origin != url.origin
     let isUnburdened = leavesOrigin && !request.options.headers.isEmpty
     var following = continuation(
       from: isUnburdened ? request.start.withoutConditions : request.start)
     if isUnburdened { following.options.headers = .none }
-    following.past.redirectCount = redirectCount + 1
+    following.host = target.url.host
+    following.past.redirectCount += 1
     return following
   }
 
@@ -41,14 +52,9 @@ extension Transfer {
     next.start = start
     next.past.headByteCount = headByteCount
     next.past.bodyByteCount = earlierByteCount + bytesReceived - start.earlierByteCount
+    next.past.timings = request.past.timings.adding(easy.timings)
     return next
   }
-}
-
-extension TransferRequest {
-  /// Whether each redirect is looked at before it is followed: because robots.txt has to allow it,
-  /// or because libcurl would send own fields wherever it leads (CURLOPT_HTTPHEADER(3)).
-  var followsByItself: Bool { options.respectsRobots || !options.headers.isEmpty }
 }
 
 extension TransferStart {

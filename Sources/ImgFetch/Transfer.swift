@@ -24,12 +24,12 @@ final class Transfer {
   let earlierByteCount: Int
   /// Whether the answer is neither the rest of the body nor all of it: what is asked for anew.
   var isAnswerUseless = false
-  /// Of the answer under way; each redirect begins a new one.
+  /// Of the answer under way; interim answers come before the last one.
   var head = ResponseHead()
   var body: BodyBuffer
   /// Bytes of the heads of all answers, those of redirects and interim ones among them.
   var headByteCount: Int
-  /// Bytes of all bodies that were handed over, kept or not.
+  /// Bytes of the body that libcurl handed over, kept or not.
   var bytesReceived = 0
   /// Whether a body passed the limit, which ended the transfer.
   var isOverLimit = false
@@ -38,8 +38,8 @@ final class Transfer {
   /// Whether the first bytes of the body were judged, and what they were refused for.
   var isScreened = false
   var refusal: Failure?
-  /// The addresses of the host under way: the last one refused, with the reason, and whether any
-  /// was permitted.
+  /// The addresses of the host: the last one refused, with the reason, and whether any was
+  /// permitted.
   var refusedAddress: String?
   var hasPermittedAddress = false
 
@@ -68,8 +68,8 @@ final class Transfer {
     try installCallbacks()
   }
 
-  /// What is sent, and to whom. Left as libcurl has them: no cookies, no .netrc, credentials of a
-  /// URL for its own scheme, host and port only, certificates are verified, HTTP/2 over TLS where
+  /// What is sent, and to whom. Left as libcurl has them: no cookies, no .netrc, no redirects
+  /// followed (``redirectTarget(after:)``), certificates are verified, HTTP/2 over TLS where
   /// offered, no Accept-Encoding (images are compressed already).
   ///
   /// Without Accept-Encoding libcurl leaves a Content-Encoding undone, so a small body cannot
@@ -80,8 +80,6 @@ final class Transfer {
     try easy.set(headers)
     try easy.set(CURLOPT_USERAGENT, settings.userAgent)
     try easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
-    try easy.set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
-    try easy.set(CURLOPT_FOLLOWLOCATION, request.followsByItself ? 0 : 1)
     // The empty name is libcurl's for "no proxy, whatever the environment says". Through a proxy,
     // the address guard would judge the proxy's address.
     try easy.set(CURLOPT_PROXY, "")
@@ -103,15 +101,11 @@ final class Transfer {
     try easy.set(CURLOPT_LOW_SPEED_LIMIT, 1_024)
     try easy.set(
       CURLOPT_LOW_SPEED_TIME, (Self.positive(limits.stallTimeoutMilliseconds) + 999) / 1_000)
-    // Here it is -1 that would mean "no limit".
-    try easy.set(CURLOPT_MAXREDIRS, max(limits.maxRedirects - request.past.redirectCount, 0))
     // Refuses by Content-Length alone; the callbacks hold the limit where none is declared.
     if case .picture = request.content {
       try easy.setLarge(CURLOPT_MAXFILESIZE_LARGE, limits.maxBodyByteCount)
     }
   }
-
-  var redirectCount: Int { request.past.redirectCount + easy.count(CURLINFO_REDIRECT_COUNT) }
 
   /// In the range libcurl takes, in which 0 would mean "no limit".
   private static func positive(_ value: Int64) -> Int {

@@ -89,8 +89,8 @@ package final class TransferPool {
   /// numbers are older: they come first when bodies have to wait for memory. A host that has said
   /// that it wants to be left alone is sent nothing.
   ///
-  /// Where robots.txt is respected, a redirect comes out of ``takeRedirects()`` and is not followed
-  /// before ``follow(_:)`` says so.
+  /// A redirect that somebody else has to decide on (``awaitsDecision(_:)``) comes out of
+  /// ``takeRedirects()`` and is not followed before ``follow(_:)`` says so.
   ///
   /// - Parameters:
   ///   - options: what is sent, and what of the origin's wishes is respected.
@@ -130,11 +130,8 @@ package final class TransferPool {
   private func start(_ id: UInt64, url: ImageURL, _ request: TransferRequest) {
     precondition(
       active[id] == nil && redirected[id] == nil, "the number of a transfer is in use")
-    guard !settings.rests.isResting(request.host, at: .now) else {
-      return finished.append(.heldBack(id, request))
-    }
     do throws(Failure) {
-      try begin(id, url: ParsedURL(url), request)
+      goOn(id, try ParsedURL(url), request)
     } catch {
       finished.append(.refused(id, error))
     }
@@ -254,7 +251,7 @@ package final class TransferPool {
       settings.budgets.end(id, isHandedOut: false)
       return finished.append(.heldBack(id, transfer.request))
     }
-    if code == CURLE_OK, redirect(transfer) { return }
+    if redirect(transfer, after: code) { return }
     guard !transfer.isToBeginAnew(after: code) else {
       settings.budgets.end(id, isHandedOut: false)
       // Once only: what begins anew has nothing to go on from.
@@ -268,22 +265,18 @@ package final class TransferPool {
   /// Goes on where the answer leads, or has that decided.
   ///
   /// - Returns: whether it leads anywhere.
-  private func redirect(_ transfer: Transfer) -> Bool {
+  private func redirect(_ transfer: Transfer, after code: CURLcode) -> Bool {
     do throws(Failure) {
-      guard let next = try transfer.redirectTarget() else { return false }
-      let request = transfer.request(following: next)
-      guard request.options.respectsRobots else {
-        settings.budgets.end(transfer.id, isHandedOut: false)
-        goOn(transfer.id, next, request)
-        return true
-      }
-      guard let url = next.text.flatMap({ try? ImageURL(parsing: $0) }) else {
-        throw transfer.failure(.invalidURL, "a redirect leads to what is no URL, or too long a one")
-      }
-      untoldRedirects.append(Redirect(id: transfer.id, url: url))
-      // Who waits for a decision is not to be waited for by others.
+      guard let target = try transfer.redirectTarget(after: code) else { return false }
+      // Other transfers do not wait for memory behind one that waits for a decision.
       settings.budgets.end(transfer.id, isHandedOut: false)
-      redirected[transfer.id] = (next, request)
+      let request = transfer.request(following: target)
+      if awaitsDecision(request) {
+        untoldRedirects.append(Redirect(id: transfer.id, url: target.url))
+        redirected[transfer.id] = (target.parsedURL, request)
+      } else {
+        goOn(transfer.id, target.parsedURL, request)
+      }
       return true
     } catch {
       transfer.refusal = error
@@ -291,12 +284,23 @@ package final class TransferPool {
     }
   }
 
-  /// Begins one more transfer for the same request.
+  /// Whether a request that a redirect has led to waits for ``follow(_:)``.
+  private func awaitsDecision(_ request: TransferRequest) -> Bool {
+    request.options.respectsRobots
+  }
+
+  /// Begins the first transfer for a request, or one more.
   private func goOn(_ id: UInt64, _ url: ParsedURL, _ request: TransferRequest) {
+    guard !settings.rests.isResting(request.host, at: .now) else {
+      // The host that sent a redirect was asked, so that to come again is another attempt.
+      return finished.append(
+        request.past.isRedirected
+          ? .refused(id, .resting(request.host), after: request.past) : .heldBack(id, request))
+    }
     do throws(Failure) {
       try begin(id, url: url, request)
     } catch {
-      finished.append(.refused(id, error, bytesReceived: request.past.bodyByteCount))
+      finished.append(.refused(id, error, after: request.past))
     }
   }
 
@@ -361,7 +365,7 @@ package final class TransferPool {
   }
 }
 
-/// A redirect of a transfer that respects robots.txt.
+/// A redirect that waits for ``TransferPool/follow(_:)``.
 package struct Redirect {
   /// The transfer's number.
   package let id: UInt64

@@ -2,8 +2,8 @@ internal import ImgWire
 
 /// What a transfer is to bring, and with what it is asked for.
 struct TransferRequest {
-  /// The host that is asked first, see ``ImageURL/host``.
-  let host: String
+  /// The host that is asked, see ``ImageURL/host``.
+  var host: String
   var content = TransferContent.picture
   var options = FetchOptions.standard
   var start = TransferStart.zero()
@@ -30,12 +30,16 @@ struct TransferRequest {
 struct TransferPast {
   /// When the first of them began, or the time began to count.
   var begunAt = ContinuousClock.now
-  /// Redirects that were followed from one to the next.
+  /// Redirects that were followed.
   var redirectCount = 0
   /// Bytes of the heads of all answers.
   var headByteCount = 0
   /// Bytes of all bodies, but for those that the transfer goes on from.
   var bodyByteCount = 0
+  /// What they took, all together.
+  var timings = Timings()
+
+  var isRedirected: Bool { redirectCount > 0 }
 }
 
 /// What a transfer is to bring.

@@ -71,15 +71,6 @@ import Testing
     #expect(transfer.failure?.isRetryable == false)
   }
 
-  @Test func `a redirect with a body without end is cut off at the limit`() throws {
-    let origin = try TestOrigin()
-    let location = Header("Location", "/b")
-    origin.serve(
-      "/a", .response(Response(status: 302, headers: [location], delivery: .endless)))
-    let transfer = try Fetcher { $0.maxBodyByteCount = 100_000 }.fetch(origin.baseURL + "/a")
-    #expect(transfer.failure?.code == .tooLarge)
-  }
-
   // MARK: Broken bodies
 
   @Test(arguments: [

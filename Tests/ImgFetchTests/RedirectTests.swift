@@ -3,7 +3,7 @@ import ImgWire
 import TestOrigin
 import Testing
 
-/// Redirects, followed by libcurl or, where robots.txt is respected, one by one.
+/// Redirects, followed at once or, where robots.txt is respected, once somebody says so.
 @Suite(.timeLimit(.minutes(20))) struct RedirectTests {
   private static let ways = [FetchOptions.standard, FetchOptions(respectsRobots: true)]
 
@@ -96,17 +96,67 @@ import Testing
   }
 
   @Test(arguments: ways)
-  func `a page that comes with a redirect is no part of the picture`(
+  func `a short page that comes with a redirect is no part of the picture`(
     options: FetchOptions
   ) throws {
     let origin = try TestOrigin()
-    let page = Response(status: 302, headers: [Header("Location", "/b")], body: noise(100_000))
+    let page = Response(status: 302, headers: [Header("Location", "/b")], body: noise(10_000))
     origin.serve("/a", .response(page))
     origin.serve("/b", .body([9]))
     let fetcher = try Fetcher()
     let transfer = try fetcher.fetch(origin.baseURL + "/a", as: options)
     #expect(transfer.body?.bytes == [9])
     #expect(origin.totals().connectionsOpened == 1)
+  }
+
+  @Test(arguments: ways)
+  func `a redirect with a body without end is followed`(options: FetchOptions) throws {
+    let origin = try TestOrigin()
+    let location = Header("Location", "/b")
+    origin.serve(
+      "/a", .response(Response(status: 302, headers: [location], delivery: .endless)))
+    origin.serve("/b", .body([9]))
+    let fetcher = try Fetcher { $0.maxBodyByteCount = 1 << 20 }
+    let transfer = try fetcher.fetch(origin.baseURL + "/a", as: options)
+    #expect(transfer.body?.bytes == [9])
+    #expect(transfer.bytesReceived < 1 << 18)
+  }
+
+  @Test(arguments: [300, 304, 305, 306, 399], ways)
+  func `a Location leads nowhere where the status sends nobody on`(
+    status: Int, options: FetchOptions
+  ) throws {
+    let listener = try RawListener()
+    let origin = try TestOrigin { _, _ in .body([9]) }
+    let transfer = try Fetcher().fetch(listener.baseURL + "/a", as: options) {
+      listener.answer(
+        with: "HTTP/1.1 \(status) X\r\nLocation: \(origin.baseURL)/b\r\nContent-Length: 0\r\n\r\n")
+    }
+    #expect(transfer.failure?.code == .httpStatus)
+    #expect(transfer.failure?.httpStatus == status)
+    #expect(origin.totals().requests == 0)
+  }
+
+  @Test(arguments: [301, 302, 303, 307, 308])
+  func `a Location leads on where the status says so`(status: Int) throws {
+    let origin = try TestOrigin()
+    origin.serve("/a", .redirect(to: "/b", status: status))
+    origin.serve("/b", .body([9]))
+    #expect(try Fetcher().fetch(origin.baseURL + "/a").body?.bytes == [9])
+  }
+
+  @Test(arguments: ways)
+  func `a Location that is not UTF-8 keeps its bytes`(options: FetchOptions) throws {
+    let origin = try TestOrigin()
+    let listener = try RawListener()
+    let location: [UInt8] = Array("\(origin.baseURL)/".utf8) + [0xE9]
+    let transfer = try Fetcher().fetch(listener.baseURL + "/a", as: options) {
+      listener.answer(
+        with: Array("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: ".utf8) + location
+          + Array("\r\n\r\n".utf8))
+    }
+    #expect(transfer.failure?.httpStatus == 404)
+    #expect(origin.startOrder().map { $0.lowercased() } == ["/%e9"])
   }
 
   @Test(arguments: ways)
