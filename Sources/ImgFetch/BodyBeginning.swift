@@ -13,13 +13,19 @@ package struct BodyBeginning: Sendable {
 package struct BodyMark: Hashable, Sendable {
   /// What the body is recognised by, as `If-Range` is sent with it.
   package let validator: String
+  /// The URL that issued the validator, where a redirect led to it; `nil` for the URL that was asked
+  /// for. No other URL is sent the validator: another body may have an equal one.
+  package let issuer: String?
   /// The length of the whole; `nil` where the origin did not say.
   package let completeByteCount: Int?
   /// Bytes of bodies that the origin sent for it, in all transfers so far.
   package let receivedByteCount: Int
 
-  package init(validator: String, completeByteCount: Int?, receivedByteCount: Int) {
+  package init(
+    validator: String, issuer: String? = nil, completeByteCount: Int?, receivedByteCount: Int
+  ) {
     self.validator = validator
+    self.issuer = issuer
     self.completeByteCount = completeByteCount
     self.receivedByteCount = receivedByteCount
   }

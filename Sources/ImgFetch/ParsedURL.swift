@@ -79,6 +79,18 @@ final class ParsedURL {
     (part(CURLUPART_PATH) ?? "/") + (part(CURLUPART_QUERY).map { "?\($0)" } ?? "")
   }
 
+  /// What the URL is called in what is kept of its answer; `nil` for one that is not kept. A redirect's
+  /// target with a query is often signed: different each time, and a secret. Credentials are none of
+  /// it.
+  var issuerText: String? {
+    guard let origin, part(CURLUPART_QUERY) == nil else { return nil }
+    let text = "\(origin[0])://\(origin[1]):\(origin[2])\(part(CURLUPART_PATH) ?? "/")"
+    let isKept =
+      text.utf8.count <= CachingFields.maximumKeptByteCount
+      && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+    return isKept ? text : nil
+  }
+
   private func part(_ part: CURLUPart, _ flags: CInt = 0) -> String? {
     var text: UnsafeMutablePointer<CChar>?
     guard unsafe curl_url_get(pointer, part, &text, UInt32(flags)) == CURLUE_OK else { return nil }

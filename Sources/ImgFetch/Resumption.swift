@@ -19,6 +19,17 @@ enum TransferStart {
     if case .zero(let validators) = self { validators } else { nil }
   }
 
+  /// What of it a URL is asked with: a validator goes to the URL that issued it, and to no other.
+  ///
+  /// - Parameter issuer: what the URL is called as an issuer, see ``TransferRequest/issuer(_:)``.
+  func asked(of issuer: ValidatorIssuer) -> TransferStart {
+    switch self {
+    case .zero(let validators?) where !issuer.is(validators.issuer): .zero()
+    case .beginning(let beginning) where !issuer.is(beginning.mark.issuer): .zero()
+    case .zero, .beginning, .anew: self
+    }
+  }
+
   /// Bytes of bodies that the origin has sent for what it begins with.
   var earlierByteCount: Int {
     switch self {
@@ -56,6 +67,7 @@ extension BodyMark {
       head.range.isOfBody(validatedBy: validator)
     else { return nil }
     return BodyMark(
-      validator: validator, completeByteCount: complete, receivedByteCount: receivedByteCount)
+      validator: validator, issuer: issuer, completeByteCount: complete,
+      receivedByteCount: receivedByteCount)
   }
 }

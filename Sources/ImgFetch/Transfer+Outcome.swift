@@ -18,15 +18,17 @@ extension Transfer {
 
   /// The answer to the request's condition; `nil` when there was none, or something has changed.
   private var notModified: NotModified? {
-    guard let validators = request.start.validators, head.status == 304 else { return nil }
+    guard let validators = start.validators, head.status == 304 else { return nil }
     return NotModified(
       validators, head.cachingFields, requestedAt: requestedAt, answeredAt: answeredAt,
       wasRedirected: request.past.isRedirected)
   }
 
   private var reuse: AnswerReuse {
+    var fields = head.cachingFields
+    fields.note(request.issuer(url))
     let freshness = Freshness(
-      of: head.cachingFields, requestedAt: requestedAt, answeredAt: answeredAt)
+      of: fields, requestedAt: requestedAt, answeredAt: answeredAt)
     return AnswerReuse(freshness, wasRedirected: request.past.isRedirected)
   }
 

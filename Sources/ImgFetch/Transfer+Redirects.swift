@@ -33,36 +33,30 @@ extension Transfer {
   }
 
   /// The request that goes on there. What somebody wants sent is not for another origin (RFC 9110
-  /// section 15.4), nor is what makes sense with it alone.
+  /// section 15.4).
   func request(following target: RedirectTarget) -> TransferRequest {
-    let leavesOrigin =
-      target.parsedURL.origin == nil || target.parsedURL.origin != url.origin
-    let isUnburdened = leavesOrigin && !request.options.headers.isEmpty
-    var following = continuation(
-      from: isUnburdened ? request.start.withoutConditions : request.start)
-    if isUnburdened { following.options.headers = .none }
+    var following = continuation
+    following.past.bodyByteCount += bytesReceived
+    if target.parsedURL.origin == nil || target.parsedURL.origin != url.origin {
+      following.options.headers = .none
+    }
     following.host = target.url.host
     following.past.redirectCount += 1
     return following
   }
 
-  /// The same request once more.
-  func continuation(from start: TransferStart) -> TransferRequest {
+  /// The request for the whole body, after the origin would not go on from what there was.
+  var requestForWhole: TransferRequest {
+    var whole = continuation
+    whole.start = .anew
+    whole.past.bodyByteCount = earlierByteCount + bytesReceived
+    return whole
+  }
+
+  private var continuation: TransferRequest {
     var next = request
-    next.start = start
     next.past.headByteCount = headByteCount
-    next.past.bodyByteCount = earlierByteCount + bytesReceived - start.earlierByteCount
     next.past.timings = request.past.timings.adding(easy.timings)
     return next
-  }
-}
-
-extension TransferStart {
-  /// With nothing to ask for but the whole body.
-  fileprivate var withoutConditions: TransferStart {
-    switch self {
-    case .zero: .zero()
-    case .beginning, .anew: .anew
-    }
   }
 }

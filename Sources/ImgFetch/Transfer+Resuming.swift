@@ -55,9 +55,10 @@ extension Transfer {
   }
 
   /// 416 says that there is no such part; others that the request is wrong or too long, or what it
-  /// does not say. Who is to come later, or finds nothing, hears the same of a plain request.
+  /// does not say. 304 answers a condition that was not sent. Who is to come later, or finds nothing,
+  /// hears the same of a plain request.
   private static func isRefusalOfRequest(_ status: Int) -> Bool {
-    (400..<500).contains(status) && ![404, 408, 410, 425, 429].contains(status)
+    status == 304 || (400..<500).contains(status) && ![404, 408, 410, 425, 429].contains(status)
   }
 
   /// Whether a body that came in without an error is all of it. libcurl sees to it where the answer
@@ -98,15 +99,17 @@ extension Transfer {
     case .granted(let mark, let byteCount):
       guard body.byteCount > byteCount else { return nil }
       return BodyMark(
-        validator: mark.validator, completeByteCount: mark.completeByteCount,
-        receivedByteCount: receivedByteCount)
+        validator: mark.validator, issuer: mark.issuer,
+        completeByteCount: mark.completeByteCount, receivedByteCount: receivedByteCount)
     case .none, .declined:
       guard head.status == 200, head.range.acceptsRanges,
         let validator = head.range.strongValidator
       else { return nil }
+      let issuer = request.issuer(url)
+      guard issuer != .unnamed else { return nil }
       return BodyMark(
-        validator: validator, completeByteCount: head.contentLength,
-        receivedByteCount: receivedByteCount)
+        validator: validator, issuer: issuer.redirectTarget,
+        completeByteCount: head.contentLength, receivedByteCount: receivedByteCount)
     }
   }
 }

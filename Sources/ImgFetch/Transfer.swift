@@ -13,6 +13,8 @@ final class Transfer {
   private let headers: RequestHeaders
   let settings: TransferSettings
   let request: TransferRequest
+  /// What the URL is asked with.
+  let start: TransferStart
   /// When it began, and when the first line of the answer under way came.
   let requestedAt = WallTime(rawValue: WallClock.milliseconds())
   var answeredAt = WallTime.distantPast
@@ -43,9 +45,11 @@ final class Transfer {
   var refusedAddress: String?
   var hasPermittedAddress = false
 
-  /// - Parameter easy: a fresh or reset handle.
+  /// - Parameters:
+  ///   - start: what of the request's the URL is asked with.
+  ///   - easy: a fresh or reset handle.
   init(
-    id: UInt64, url: ParsedURL, request: TransferRequest, easy: EasyHandle,
+    id: UInt64, url: ParsedURL, request: TransferRequest, start: TransferStart, easy: EasyHandle,
     settings: TransferSettings
   ) throws(CurlError) {
     self.id = id
@@ -53,16 +57,17 @@ final class Transfer {
     self.url = url
     self.settings = settings
     self.request = request
+    self.start = start
     let maximumByteCount = request.content.maximumByteCount(settings.limits)
-    resumption = request.start.resumption
-    earlierByteCount = request.start.earlierByteCount + request.past.bodyByteCount
+    resumption = start.resumption
+    earlierByteCount = start.earlierByteCount + request.past.bodyByteCount
     headByteCount = request.past.headByteCount
-    if case .beginning(let beginning) = request.start {
+    if case .beginning(let beginning) = start {
       body = BodyBuffer(beginning.content, maximumByteCount: maximumByteCount)
     } else {
       body = BodyBuffer(maximumByteCount: maximumByteCount)
     }
-    headers = try request.headers() ?? settings.headers
+    headers = try request.headers(with: start) ?? settings.headers
     try configureRequest()
     try configureLimits()
     try installCallbacks()

@@ -255,7 +255,7 @@ package final class TransferPool {
     guard !transfer.isToBeginAnew(after: code) else {
       settings.budgets.end(id, isHandedOut: false)
       // Once only: what begins anew has nothing to go on from.
-      return goOn(id, transfer.url, transfer.continuation(from: .anew))
+      return goOn(id, transfer.url, transfer.requestForWhole)
     }
     let outcome = transfer.finish(with: code)
     settings.budgets.end(id, isHandedOut: outcome.charge != nil)
@@ -331,10 +331,9 @@ package final class TransferPool {
     settings.budgets.begin(id)
     do throws(CurlError) {
       let easy = if let idle = idleHandles.popLast() { idle } else { try EasyHandle() }
-      var affordable = request
-      affordable.start = self.affordable(request.start, id)
+      let start = affordable(request.start.asked(of: request.issuer(url)), id)
       let transfer = try Transfer(
-        id: id, url: url, request: affordable, easy: easy, settings: settings)
+        id: id, url: url, request: request, start: start, easy: easy, settings: settings)
       try multi.raiseConnectionLimit(to: active.count + 1)
       try multi.add(transfer.easy)
       active[id] = transfer

@@ -6,11 +6,20 @@ struct TransferRequest {
   var host: String
   var content = TransferContent.picture
   var options = FetchOptions.standard
+  /// What the URL that issued its validators is asked with, wherever a redirect leads there.
   var start = TransferStart.zero()
   var past = TransferPast()
 
+  /// What a URL is called as the issuer of validators, when this request is sent to it.
+  func issuer(_ url: ParsedURL) -> ValidatorIssuer {
+    guard past.isRedirected else { return .requestURL }
+    return url.issuerText.map(ValidatorIssuer.redirectTarget) ?? .unnamed
+  }
+
   /// What is sent with it; `nil` for no more than every request sends.
-  func headers() throws(CurlError) -> RequestHeaders? {
+  ///
+  /// - Parameter start: what the URL is asked with.
+  func headers(with start: TransferStart) throws(CurlError) -> RequestHeaders? {
     let conditions: [String] =
       switch start {
       case .zero(let validators): validators.map { [$0.condition] } ?? []

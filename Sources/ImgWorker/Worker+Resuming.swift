@@ -63,7 +63,7 @@ extension Fetch {
 extension BodyMark {
   fileprivate init(_ partial: StoredPartial) {
     self.init(
-      validator: partial.validator,
+      validator: partial.validator, issuer: partial.issuer,
       completeByteCount: partial.completeByteCount.map { Int($0) },
       receivedByteCount: Int(partial.receivedByteCount))
   }
@@ -72,7 +72,7 @@ extension BodyMark {
 extension StoredPartial {
   init(_ mark: BodyMark, of name: PictureName) {
     self.init(
-      url: name.recordText, validator: mark.validator,
+      url: name.recordText, validator: mark.validator, issuer: mark.issuer,
       completeByteCount: mark.completeByteCount.map { Int64($0) },
       receivedByteCount: Int64(mark.receivedByteCount))
   }

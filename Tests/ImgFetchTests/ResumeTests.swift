@@ -179,6 +179,36 @@ import Testing
     #expect(try fetcher.fetch(origin.baseURL + "/r", from: left).body?.holds(picture) == true)
     #expect(origin.counters("/a").ranges == ["bytes=300000-"])
     #expect(origin.counters("/a").bytesSent == picture.count)
+    #expect(origin.counters("/r").ranges.isEmpty)
+  }
+
+  @Test func `the rest is asked for of no URL but the one that sent the beginning`() throws {
+    let other = noise(Self.length, seed: 2)
+    origin.serve("/r", .sequence([.redirect(to: "/a"), .redirect(to: "/b")]))
+    origin.serve("/a", .sequence([resource(.cut(after: Self.cut)), .redirect(to: "/b")]))
+    origin.serve("/b", .resource(Resource(other, entityTag: Self.tag)))
+    let fetcher = try Fetcher()
+    let left = try #require(fetcher.fetch(origin.baseURL + "/r").beginning)
+    #expect(try fetcher.fetch(origin.baseURL + "/r", from: left).body?.holds(other) == true)
+    let direct = BodyBeginning(
+      content: left.content,
+      mark: BodyMark(
+        validator: Self.tag, completeByteCount: Self.length, receivedByteCount: Self.cut))
+    let transfer = try fetcher.fetch(url, from: direct)
+    #expect(transfer.body?.holds(other) == true)
+    #expect(transfer.bytesReceived == Self.length)
+    #expect(origin.counters("/a").ranges == ["bytes=300000-"])
+    #expect(origin.counters("/b").ranges.isEmpty)
+  }
+
+  @Test func `a 304 to a request for the rest is answered by asking for all`() throws {
+    origin.serve("/a", .sequence([resource(.cut(after: Self.cut)), .status(304), resource()]))
+    let fetcher = try Fetcher()
+    let transfer = try fetcher.fetch(url, from: beginning(fetcher))
+    #expect(transfer.body?.holds(picture) == true)
+    #expect(transfer.isUseless)
+    #expect(origin.counters("/a").ranges == ["bytes=300000-"])
+    #expect(origin.counters("/a").requests == 3)
   }
 
   @Test func `where there is no room for the beginning, all is fetched`() throws {

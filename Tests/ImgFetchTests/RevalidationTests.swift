@@ -98,8 +98,74 @@ import Testing
     let terms = try #require(try fetcher.fetch(origin.baseURL + "/b").body?.reuse.terms)
     #expect(!terms.isFresh(at: .now))
     let again = try fetch(origin.baseURL + "/b", unlessMatching: terms.fields)
-    #expect(again.notModified?.terms(of: terms).isFresh(at: .now) == false)
+    let renewed = try #require(again.notModified?.terms(of: terms))
+    #expect(!renewed.isFresh(at: .now))
     #expect(origin.counters("/a").requests == 2)
+    #expect(origin.counters("/b").headersSeen["if-none-match"] == nil)
+    // The issuer is known after a 304, too.
+    #expect(try fetch(origin.baseURL + "/b", unlessMatching: renewed.fields).notModified != nil)
+  }
+
+  // MARK: - Who is sent a validator
+
+  private static let cases: [(fields: String, condition: String)] = [
+    ("etag: \"1\"", "if-none-match"), ("last-modified: \(date)", "if-modified-since"),
+  ]
+
+  private func picture(_ byte: UInt8) -> Behaviour {
+    .resource(Resource([byte], entityTag: "\"1\"", lastModified: Self.date))
+  }
+
+  @Test(arguments: cases, [true, false])
+  func `a validator does not go where its URL leads`(
+    validator: (fields: String, condition: String), isSameOrigin: Bool
+  ) throws {
+    let other = try TestOrigin()
+    for server in [origin, other] { server.serve("/b", picture(2)) }
+    let base = isSameOrigin ? origin.baseURL : other.baseURL
+    origin.serve("/a", .redirect(to: base + "/b"))
+    let transfer = try fetch(url, unlessMatching: validator.fields)
+    #expect(transfer.notModified == nil)
+    #expect(transfer.body?.bytes == [2])
+    #expect(origin.counters("/a").headersSeen[validator.condition] != nil)
+    for server in [origin, other] {
+      #expect(server.counters("/b").headersSeen[validator.condition] == nil)
+    }
+  }
+
+  @Test func `a validator of a redirect's target does not go to another target`() throws {
+    origin.serve("/a", .sequence([.redirect(to: "/b"), .redirect(to: "/c")]))
+    origin.serve("/b", picture(2))
+    origin.serve("/c", picture(3))
+    let terms = try #require(try fetcher.fetch(url).body?.reuse.terms)
+    let again = try fetch(url, unlessMatching: terms.fields)
+    #expect(again.notModified == nil)
+    #expect(again.body?.bytes == [3])
+    #expect(origin.counters("/c").headersSeen["if-none-match"] == nil)
+  }
+
+  @Test func `a validator of a redirect's target does not go to the URL itself`() throws {
+    origin.serve("/a", .sequence([.redirect(to: "/b"), picture(1)]))
+    origin.serve("/b", picture(2))
+    let terms = try #require(try fetcher.fetch(url).body?.reuse.terms)
+    #expect(try fetch(url, unlessMatching: terms.fields).body?.bytes == [1])
+  }
+
+  @Test func `a redirect's target with a query is not kept, so it is fetched whole`() throws {
+    origin.serve("/a", .redirect(to: "/b?signature=secret"))
+    origin.serve("/b", picture(2))
+    let terms = try #require(try fetcher.fetch(url).body?.reuse.terms)
+    #expect(Validators(terms) == nil)
+    #expect(!terms.fields.contains("secret"))
+    #expect(try fetch(url, unlessMatching: terms.fields).body?.bytes == [2])
+  }
+
+  @Test func `a Location that comes with a 304 leads nowhere`() throws {
+    let headers = [Header("ETag", "\"1\""), Header("Location", "/b")]
+    origin.serve("/a", .status(304, headers: headers))
+    origin.serve("/b", picture(2))
+    #expect(try fetch(url, unlessMatching: "etag: \"1\"").notModified != nil)
+    #expect(origin.counters("/b").requests == 0)
   }
 }
 

@@ -58,13 +58,27 @@ import Testing
   @Test func `a record lies as its layout says`() throws {
     let record = try PartialRecord.encode(partial(1), bytes: [7, 8], storedAt: .now)
     let span = record.span
-    #expect(span.littleEndian(at: 8, as: UInt32.self) == 1)
+    #expect(span.littleEndian(at: 8, as: UInt32.self) == 2)
     #expect(span.littleEndian(at: 12, as: UInt32.self) == 25)
     #expect(span.littleEndian(at: 16, as: UInt32.self) == 4)
     #expect(span.littleEndian(at: 24, as: Int64.self) == 9_000_000)
     #expect(span.littleEndian(at: 32, as: Int64.self) == 1_234)
     #expect(span.littleEndian(at: 40, as: Int64.self) == WallTime.now.rawValue)
     #expect(record.dropFirst(48).elementsEqual("https://example.org/1.jpg\"v1\"\u{7}\u{8}".utf8))
+  }
+
+  @Test func `a record names the URL that issued its validator`() throws {
+    let issuer = "https://cdn.example.org:443/1.jpg"
+    let partial = StoredPartial(
+      url: try name(1).recordText, validator: "\"v\"", issuer: issuer, completeByteCount: nil,
+      receivedByteCount: 2)
+    let record = PartialRecord.encode(partial, bytes: [7, 8], storedAt: .now)
+    #expect(Int(record.span.littleEndian(at: 20, as: UInt32.self)) == issuer.utf8.count)
+    #expect(record.dropFirst(48 + 25 + 3).elementsEqual("\(issuer)\u{7}\u{8}".utf8))
+    try store.putPartial(partial, bytes: [7, 8], at: .now)
+    let found = try store.withPartial(of: name(1), at: .now) { ($0, $1.copy()) }
+    #expect(found?.0 == partial)
+    #expect(found?.1 == [7, 8])
   }
 
   @Test func `a later one takes the place of an earlier one`() throws {

@@ -145,6 +145,25 @@ import Testing
     #expect(after.storedAt.milliseconds(to: after.expiresAt) == 600_000)
   }
 
+  @Test func `a URL that leads to another host by now is asked for there without a condition`()
+    throws
+  {
+    serve("max-age=0")
+    _ = try fetch(batch(1, width: 256))
+    let other = try TestOrigin()
+    other.serve("/a", .resource(resource("max-age=0", "\"1\"", 1)))
+    origin.serve("/a", .redirect(to: other.baseURL + "/a"))
+    let said = try fetch(batch(2, width: 256))
+    #expect(said.outcomes[2]?.isFromCache == false)
+    #expect(said.outcomes[2]?.width == 200)
+    #expect(condition == "\"1\"")
+    #expect(other.counters("/a").headersSeen["if-none-match"] == nil)
+    // From then on the other host is asked about its own picture.
+    #expect(try fetch(batch(3, width: 256)).outcomes[3]?.isFromCache == true)
+    #expect(condition == nil)
+    #expect(other.counters("/a").headersSeen["if-none-match"] == "\"1\"")
+  }
+
   @Test func `what has changed is decoded anew`() throws {
     serve("max-age=0")
     _ = try fetch(batch(1, width: 256))

@@ -6,6 +6,8 @@ package struct Validators: Equatable, Sendable {
   let entityTag: EntityTag?
   /// The date as the origin wrote it.
   let lastModified: String?
+  /// See ``CachingFields/issuer``.
+  let issuer: String?
 
   /// - Returns: `nil` when there is nothing to ask about.
   package init?(_ terms: ReuseTerms) {
@@ -15,6 +17,7 @@ package struct Validators: Equatable, Sendable {
       // Two digits of a year name some year whenever it is.
       HTTPDate(text, now: WallTime(rawValue: 0)).map { _ in text }
     }
+    issuer = fields.issuer
     guard entityTag != nil || lastModified != nil else { return nil }
   }
 
@@ -25,5 +28,7 @@ package struct Validators: Equatable, Sendable {
   }
 
   /// Whether both ask about the same answer.
-  package func isSame(as other: Validators) -> Bool { condition == other.condition }
+  package func isSame(as other: Validators) -> Bool {
+    condition == other.condition && issuer == other.issuer
+  }
 }

@@ -1,27 +1,28 @@
 import ImgWire
 
 /// How the beginning of a body lies in the table `partials`: a header, the URL, the validator, the
-/// bytes that came in.
+/// URL that issued the validator, the bytes that came in.
 ///
 /// Integers are unsigned and little-endian unless marked; times are signed milliseconds since 1970.
 ///
 /// | offset | bytes | field |
 /// |---|---|---|
 /// | 0 | 8 | XXH3-64 of everything behind it |
-/// | 8 | 2 | version of this layout: 1 |
+/// | 8 | 2 | version of this layout: 2; 1 has no issuer |
 /// | 10 | 2 | zero |
 /// | 12 | 4 | bytes of URL, U |
 /// | 16 | 4 | bytes of validator, V |
-/// | 20 | 4 | zero |
+/// | 20 | 4 | bytes of issuer, I; 0 where that is the URL |
 /// | 24 | 8 | bytes of the whole body (signed); -1 where the origin did not say |
 /// | 32 | 8 | bytes that the origin sent for it so far (signed) |
 /// | 40 | 8 | stored at (signed) |
 /// | 48 | U | URL, UTF-8 |
 /// | 48 + U | V | validator, UTF-8 |
-/// | 48 + U + V | | the bytes, up to the end |
+/// | 48 + U + V | I | issuer, UTF-8 |
+/// | 48 + U + V + I | | the bytes, up to the end |
 enum PartialRecord {
   static let headerByteCount = 48
-  private static let version: UInt16 = 1
+  private static let version: UInt16 = 2
 
   /// How long a partial is kept: whoever retries does so within minutes.
   static let lifetimeMilliseconds: Int64 = 3_600_000
@@ -30,22 +31,28 @@ enum PartialRecord {
     _ partial: StoredPartial, bytes: some Collection<UInt8>, storedAt: WallTime
   ) -> [UInt8] {
     var record: [UInt8] = []
-    record.reserveCapacity(
-      headerByteCount + partial.url.utf8.count + partial.validator.utf8.count + bytes.count)
+    record.reserveCapacity(headByteCount(of: partial) + bytes.count)
     record.append(littleEndian: UInt64(0))
     record.append(littleEndian: version)
     record.append(littleEndian: UInt16(0))
     record.append(littleEndian: UInt32(partial.url.utf8.count))
     record.append(littleEndian: UInt32(partial.validator.utf8.count))
-    record.append(littleEndian: UInt32(0))
+    record.append(littleEndian: UInt32(partial.issuer?.utf8.count ?? 0))
     record.append(littleEndian: partial.completeByteCount ?? -1)
     record.append(littleEndian: partial.receivedByteCount)
     record.append(littleEndian: storedAt.rawValue)
     record.append(contentsOf: partial.url.utf8)
     record.append(contentsOf: partial.validator.utf8)
+    record.append(contentsOf: (partial.issuer ?? "").utf8)
     record.append(contentsOf: bytes)
     RecordChecksum.write(into: &record)
     return record
+  }
+
+  /// What a record takes beside the bytes of the body.
+  static func headByteCount(of partial: StoredPartial) -> Int {
+    headerByteCount + partial.url.utf8.count + partial.validator.utf8.count
+      + (partial.issuer?.utf8.count ?? 0)
   }
 
   /// Lends what a sound record holds to `body`; `nil` for one that is damaged, or has expired.
@@ -54,22 +61,23 @@ enum PartialRecord {
     _ body: (StoredPartial, Span<UInt8>) -> Result
   ) -> Result? {
     guard let partial = verified(record, key: key), !isExpired(record, at: now) else { return nil }
-    let start = headerByteCount + partial.url.utf8.count + partial.validator.utf8.count
-    return body(partial, record.extracting(droppingFirst: start))
+    return body(partial, record.extracting(droppingFirst: headByteCount(of: partial)))
   }
 
   /// What a record that passes every check says; `nil` for one that is damaged.
   static func verified(_ record: Span<UInt8>, key: ContentKey) -> StoredPartial? {
     guard record.count >= headerByteCount, RecordChecksum.isRight(of: record),
-      record.littleEndian(at: 8, as: UInt16.self) == version
+      (1...version).contains(record.littleEndian(at: 8, as: UInt16.self))
     else { return nil }
     let urlEnd = headerByteCount + Int(record.littleEndian(at: 12, as: UInt32.self))
     let validatorEnd = urlEnd + Int(record.littleEndian(at: 16, as: UInt32.self))
-    guard validatorEnd <= record.count else { return nil }
+    let issuerEnd = validatorEnd + Int(record.littleEndian(at: 20, as: UInt32.self))
+    guard issuerEnd <= record.count else { return nil }
     let complete = record.littleEndian(at: 24, as: Int64.self)
     let partial = StoredPartial(
       url: record.text(in: headerByteCount..<urlEnd),
       validator: record.text(in: urlEnd..<validatorEnd),
+      issuer: issuerEnd > validatorEnd ? record.text(in: validatorEnd..<issuerEnd) : nil,
       completeByteCount: complete < 0 ? nil : complete,
       receivedByteCount: record.littleEndian(at: 32, as: Int64.self))
     return key == ContentKey(partialOfRecord: partial.url) ? partial : nil

@@ -13,7 +13,7 @@ extension ThumbnailTables {
     allowanceByteCount: Int64, _ transaction: borrowing Transaction
   ) throws(StoreError) {
     // Beside the bytes there are the header with its texts, and pages of the tree.
-    let overhead = partial.url.utf8.count + partial.validator.utf8.count + 32 << 10
+    let overhead = PartialRecord.headByteCount(of: partial) + 32 << 10
     let kept = bytes.prefix(max(Int(allowanceByteCount) - overhead, 0))
     let record = PartialRecord.encode(partial, bytes: kept, storedAt: now)
     try removeExpiredPartials(at: now, transaction)
