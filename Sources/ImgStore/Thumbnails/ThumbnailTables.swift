@@ -48,20 +48,34 @@ struct ThumbnailTables: Sendable {
   /// - Throws: ``StoreError/Reason/absent`` when no writer has created them yet, or brought them to
   ///   this schema.
   init(openingIn transaction: borrowing Transaction) throws(StoreError) {
+    meta = try Self.openTable("meta", in: transaction)
+    guard let found = try Self.version.verify(in: meta, transaction) else {
+      throw StoreError(.corrupted, operation: "reading the schema version")
+    }
+    guard found == Self.version.number else {
+      throw StoreError(.noSuchFile, operation: "opening a schema that the next writer replaces")
+    }
+    replacedSchema = nil
+    thumbnails = try Self.openTable("thumbnails", in: transaction)
+    expiry = try Self.openTable("expiry", in: transaction)
+    arrivals = try Self.openTable("arrivals", in: transaction)
+    robots = try Self.openTable("robots", isAlwaysThere: false, in: transaction)
+    partials = try Self.openTable("partials", isAlwaysThere: false, in: transaction)
+  }
+
+  /// - Parameter isAlwaysThere: where any table is; releases of the same schema may lack others.
+  /// - Throws: ``StoreError/Reason/absent`` when a writer has yet to create the table;
+  ///   ``StoreError/Reason/damaged`` when it must be there.
+  private static func openTable(
+    _ name: String, isAlwaysThere: Bool = true, in transaction: borrowing Transaction
+  ) throws(StoreError) -> Database {
     do throws(StoreError) {
-      meta = try transaction.openDatabase("meta", isCreated: false)
-      let found = try Self.version.verify(in: meta, transaction)
-      guard found == Self.version.number else {
-        throw StoreError(.noSuchFile, operation: "opening a schema that the next writer replaces")
-      }
-      replacedSchema = nil
-      thumbnails = try transaction.openDatabase("thumbnails", isCreated: false)
-      expiry = try transaction.openDatabase("expiry", isCreated: false)
-      arrivals = try transaction.openDatabase("arrivals", isCreated: false)
-      robots = try transaction.openDatabase("robots", isCreated: false)
-      partials = try transaction.openDatabase("partials", isCreated: false)
+      return try transaction.openDatabase(name, isCreated: false)
     } catch {
-      throw error.code == .notFound ? StoreError(.noSuchFile, operation: error.operation) : error
+      guard error.code == .notFound else { throw error }
+      let hasTables = try transaction.statistics(of: .directory).entryCount > 0
+      let code: StoreError.Code = isAlwaysThere && hasTables ? .corrupted : .noSuchFile
+      throw StoreError(code, operation: error.operation)
     }
   }
 

@@ -78,7 +78,9 @@ package struct StoreError: Error, Hashable, Sendable {
     case .readOnlyFileSystem, .accessDenied, .notPermitted: .notPermitted
     case .versionMismatch: .newerVersion
     case .readersFull: .tooManyReaders
-    case .corrupted, .invalid, .pageNotFound, .panic, .cutOff: .damaged
+    case .corrupted, .invalid, .pageNotFound, .cursorFull, .pageFull, .incompatible, .panic,
+      .cutOff:
+      .damaged
     case .replaced: .replaced
     default: .failed
     }

@@ -17,6 +17,12 @@ extension StoreError.Code {
   static let notFound = Self(rawValue: MDB_NOTFOUND)
   static let pageNotFound = Self(rawValue: MDB_PAGE_NOTFOUND)
   static let corrupted = Self(rawValue: MDB_CORRUPTED)
+  /// A tree deeper than any that fits the map: its pages lead in a circle.
+  static let cursorFull = Self(rawValue: MDB_CURSOR_FULL)
+  /// A page whose header says that it has less room than its entries take.
+  static let pageFull = Self(rawValue: MDB_PAGE_FULL)
+  /// The flags of a table are others than those with which it is opened.
+  static let incompatible = Self(rawValue: MDB_INCOMPATIBLE)
   static let panic = Self(rawValue: MDB_PANIC)
   static let versionMismatch = Self(rawValue: MDB_VERSION_MISMATCH)
   static let invalid = Self(rawValue: MDB_INVALID)
