@@ -360,6 +360,68 @@ static inline int img_raise_descriptor_limit(void) {
   return setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Crashes
+//
+// Each function keeps its state in variables of its own, which the compiler makes once for each object
+// file: all calls of these come from one source file, `CrashRegion.swift`.
+
+/// How many regions this thread is in.
+static inline volatile uint32_t *img_crash_region_depth(void) {
+  static _Thread_local volatile uint32_t depth;
+  return &depth;
+}
+
+static inline void img_enter_crash_region(void) { *img_crash_region_depth() += 1; }
+
+static inline void img_leave_crash_region(void) { *img_crash_region_depth() -= 1; }
+
+/// What a crash inside a region does, in this order, before the process ends by the signal. Nothing
+/// here is ever freed.
+struct img_crash_plan {
+  /// Where a 1 is stored; 0 for nowhere.
+  uintptr_t word;
+  /// What this program is started with again; NULL when it is not.
+  char *_Nullable const *_Nullable arguments;
+  char *_Nullable const *_Nullable environment;
+  /// What is written to standard error before the process exits; NULL when it ends by the signal.
+  const char *_Nullable message;
+  int status;
+};
+
+static inline struct img_crash_plan *img_crash_plan(void) {
+  static struct img_crash_plan plan;
+  return &plan;
+}
+
+/// Makes async-signal-safe calls only (signal-safety(7)).
+static inline void img_handle_crash(int signal) {
+  const struct img_crash_plan *plan = img_crash_plan();
+  if (*img_crash_region_depth() > 0) {
+    if (plan->word != 0) img_word_store(plan->word, 0, 1);
+    if (plan->arguments != NULL) {
+      execve("/proc/self/exe", (char **)plan->arguments, (char **)plan->environment);
+    }
+    if (plan->message != NULL) {
+      ssize_t ignored = write(STDERR_FILENO, plan->message, strlen(plan->message));
+      (void)ignored;
+      _exit(plan->status);
+    }
+  }
+  // The action is the default one again (SA_RESETHAND), and the signal is not blocked (SA_NODEFER).
+  raise(signal);
+}
+
+static inline void img_set_crash_plan(struct img_crash_plan plan) { *img_crash_plan() = plan; }
+
+/// Has a signal that a fault raises carry out the plan. It reaches the thread with the fault.
+static inline int img_catch_crash(int signal) {
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = img_handle_crash;
+  action.sa_flags = (int)(SA_RESETHAND | SA_NODEFER);
+  return sigaction(signal, &action, NULL);
+}
+
 // Files and terminals
 
 /// Locks a whole file for writing, for this open file description (fcntl_locking(2), "Open file

@@ -1,5 +1,6 @@
 import ImgCore
 import ImgSettings
+import ImgStore
 import ImgSystem
 import ImgTransport
 import ImgWire
@@ -101,6 +102,8 @@ extension Coordinator {
     case .left: break
     case .crashed(let how), .killed(let how):
       log.note("worker \(worker.slot) (process \(worker.processID)) \(how)")
+    case .crashedInStore(let how):
+      log.note("worker \(worker.slot) (process \(worker.processID)) \(how) in the store")
     }
     feed(.workerExited(id, end, decoding: observation.decodingLease))
   }
@@ -111,6 +114,17 @@ extension Coordinator {
     while let received = try? worker.channel.receive() {
       for delivery in received.deliveries { handle(delivery, from: worker) }
       if received.isExhausted { return }
+    }
+  }
+
+  /// Removes a store on which workers crash. Workers that have it open notice, and one of them
+  /// creates the next.
+  func recreateStore(because reason: String) {
+    do throws(StoreError) {
+      guard try SharedStore.quarantine(settings.storeDirectory) else { return }
+      log.note("the store in \(settings.storeDirectory) is damaged and was removed: \(reason)")
+    } catch {
+      log.note("the store is damaged and cannot be removed: \(error)")
     }
   }
 

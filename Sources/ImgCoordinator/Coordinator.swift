@@ -234,6 +234,7 @@ final class Coordinator {
       log.note("thumbnails cannot be stored: \(trouble.reason)")
     case .storeTroubleEnded(let trouble):
       log.note("thumbnails are stored again; \(trouble.servedCount) were served meanwhile")
+    case .recreateStore(let reason): recreateStore(because: reason)
     case .drained: leave()
     case .giveUp(let reason): giveUp("no worker can be kept alive: \(reason)")
     }

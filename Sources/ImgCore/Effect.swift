@@ -28,6 +28,10 @@ package enum Effect: Hashable, Sendable {
   case storeTroubleBegan(StoreTrouble)
   case storeTroubleEnded(StoreTrouble)
 
+  /// Workers crash on the store: remove it, so that the next writer creates it. The reason is for
+  /// people.
+  case recreateStore(reason: String)
+
   /// Nothing runs any more after a request to drain.
   case drained
   /// No worker can be kept alive; the reason is for people. Jobs stay in the journal.

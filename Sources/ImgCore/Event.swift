@@ -40,6 +40,8 @@ package enum WorkerEnd: Hashable, Sendable {
   case left
   /// By a signal that a fault inside raises (SIGSEGV, SIGABRT, …), or by its own exit.
   case crashed(String)
+  /// In the same way, and the thread with the fault was in a call of the store.
+  case crashedInStore(String)
   /// By SIGKILL or SIGTERM from outside: the kernel's out-of-memory killer, or a person.
   case killed(String)
 }

@@ -13,28 +13,47 @@ extension Scheduler {
   static let lossMaximum = 3
 
   mutating func workerExited(_ id: WorkerID, end: WorkerEnd, decoding: LeaseID?) {
+    let isStoreToBlame = blamesStore(for: end)
     if let worker = workers.removeValue(forKey: id) {
       for transfer in worker.fetches.compactMap({ leases[$0]?.transfer }) { stopJoining(transfer) }
-      bury(worker, end: end, decoding: decoding)
+      bury(worker, end: end, decoding: decoding, isStoreToBlame: isStoreToBlame)
     }
     let reason =
       switch end {
       case .left: "left"
-      case .crashed(let how), .killed(let how): how
+      case .crashed(let how), .crashedInStore(let how), .killed(let how): how
       }
     follow(supervisor.workerExited(id, reason: reason, at: now.instant))
   }
 
-  private mutating func bury(_ worker: ReadyWorker, end: WorkerEnd, decoding: LeaseID?) {
+  /// Whether a worker's end is explained by a store that is damaged, or may be; if it is, the store
+  /// is recreated.
+  private mutating func blamesStore(for end: WorkerEnd) -> Bool {
+    guard case .crashedInStore(let how) = end else { return false }
+    switch storeCrashes.note(at: now.instant) {
+    case .tolerated: return true
+    case .ordinary: return false
+    case .damage:
+      let reason = "\(StoreCrashes.crashMaximum) workers crashed in it; the last one \(how)"
+      effects.append(.recreateStore(reason: reason))
+      return true
+    }
+  }
+
+  private mutating func bury(
+    _ worker: ReadyWorker, end: WorkerEnd, decoding: LeaseID?, isStoreToBlame: Bool
+  ) {
     var victim: WorkItem?
     var lost: [WorkItem] = []
     for lease in worker.lookups.union(worker.fetches).sorted() {
       guard let item = endLease(lease, of: worker.id) else { continue }
       if worker.blamedLeases.contains(lease), worker.fetches.contains(lease) {
         lost.append(item)
-      } else if lease == decoding, worker.fetches.contains(lease) {
+      } else if isStoreToBlame {
+        requeue(item)
+      } else if lease == decoding, worker.fetches.contains(lease), !end.isInStore {
         victim = item
-      } else if worker.fetches.contains(lease), decoding == nil, case .crashed = end {
+      } else if worker.fetches.contains(lease), end.isInStore || decoding == nil, end.isCrash {
         lost.append(item)
       } else {
         requeue(item)
@@ -66,7 +85,7 @@ extension Scheduler {
     case (.hung, _), (.overdue, _), (.decodeTimeout, .killed), (_, .left):
       // The kill was ours, and not because of this picture.
       break
-    case (_, .crashed(let how)):
+    case (_, .crashed(let how)), (_, .crashedInStore(let how)):
       source.crashCount += 1
       if source.crashCount >= Self.crashMaximum {
         blame = Self.blame(.decodeCrash, "the decoder crashed \(source.crashCount) times: \(how)")
@@ -96,7 +115,10 @@ extension Scheduler {
   /// What a worker fetched that crashed outside of a decode, or what it owed for too long.
   private mutating func settleLosses(_ lost: [WorkItem], of worker: ReadyWorker, end: WorkerEnd) {
     let reason =
-      if case .crashed(let how) = end { how } else { "ended, because its answer was long overdue" }
+      switch end {
+      case .crashed(let how), .crashedInStore(let how): how
+      case .left, .killed: "ended, because its answer was long overdue"
+      }
     for source in Set(lost.compactMap(\.source)) { sources[source]?.lossCount += 1 }
     for item in lost {
       let count = item.source.flatMap { sources[$0]?.lossCount } ?? 0
@@ -106,6 +128,17 @@ extension Scheduler {
       }
       let detail = "\(count) workers were lost while they fetched it; the last one \(reason)"
       complete(item, with: .failed(Failure(stage: .fetch, code: .internal, detail: detail)))
+    }
+  }
+}
+
+extension WorkerEnd {
+  fileprivate var isInStore: Bool { if case .crashedInStore = self { true } else { false } }
+
+  fileprivate var isCrash: Bool {
+    switch self {
+    case .crashed, .crashedInStore: true
+    case .left, .killed: false
     }
   }
 }

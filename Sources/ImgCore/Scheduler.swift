@@ -61,6 +61,7 @@ package struct Scheduler {
   /// Results, aborted ones too, that came when the viewers they were for had left or moved on.
   package internal(set) var discardedLateCount = 0
   var storeHealth = StoreHealth()
+  var storeCrashes = StoreCrashes()
 
   /// The moment of the event being handled.
   var now: Moment

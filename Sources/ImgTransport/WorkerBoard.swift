@@ -12,6 +12,8 @@ package struct WorkerBoard: Sendable {
     case decodingLease
     /// When that began, in nanoseconds of the monotonic clock.
     case decodingSince
+    /// 1 when a thread has crashed in a call of the store; 0 before.
+    case storeCrash
   }
 
   private let words: SharedWords
@@ -36,6 +38,11 @@ package struct WorkerBoard: Sendable {
     words.store(MonotonicClock.nanoseconds(), at: Word.heartbeat.rawValue)
   }
 
+  /// Has a crash in a call of the store say so here. The board lives as long as the process.
+  package func recordStoreCrashes() {
+    CrashRegion.record(in: words, at: Word.storeCrash.rawValue)
+  }
+
   /// Marks the picture that is being decoded while `body` runs. If the process dies in there, the
   /// mark stays.
   package func withDecoding<Result>(of lease: LeaseID, _ body: () -> Result) -> Result {
@@ -57,6 +64,9 @@ package struct WorkerBoard: Sendable {
     guard lease != 0 else { return nil }
     return (LeaseID(rawValue: lease), age(of: .decodingSince))
   }
+
+  /// Whether the thread that crashed was in a call of the store, and so not in a decoder.
+  package var hasCrashedInStore: Bool { words.load(Word.storeCrash.rawValue) != 0 }
 
   private func age(of word: Word) -> Duration {
     let then = words.load(word.rawValue)

@@ -22,6 +22,7 @@ package enum WorkerMain {
       ThisProcess.ignoreFileSizeSignal()
       ThisProcess.keepFreedMemory()
       let board = try WorkerBoard(adopting: OwnedDescriptor(adopting: WorkerDescriptor.board))
+      board.recordStoreCrashes()
       let channel = try Channel<CoordinatorMessage, WorkerMessage>(
         OwnedDescriptor(adopting: WorkerDescriptor.channel))
       let welcome = try greet(channel)

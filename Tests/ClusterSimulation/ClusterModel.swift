@@ -67,6 +67,7 @@ final class ClusterModel {
   var changingJobs: Set<JobID> = []
   var drainedCount = 0
   var giveUpReasons: [String] = []
+  var storeRecreationCount = 0
 
   /// Hosts of lines that were asked for, because reading them is slow.
   private var hosts: [String: String?] = [:]
@@ -214,6 +215,9 @@ final class ClusterModel {
       if openAttachments.remove(attachment) == nil { fail("\(attachment) released twice") }
     case .storeTroubleBegan: storeTroubles.append("began")
     case .storeTroubleEnded(let trouble): storeTroubles.append("ended \(trouble.servedCount)")
+    case .recreateStore:
+      store = StoreModel()
+      storeRecreationCount += 1
     case .jobEnded(let record):
       if endedJobs.updateValue(record, forKey: record.id) != nil { fail("a job ended twice") }
     case .drained: drainedCount += 1

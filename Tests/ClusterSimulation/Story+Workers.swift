@@ -146,7 +146,9 @@ extension Story {
       guard failedStartCount < Supervisor.failedStartsMaximum - 1 else { return }
       failedStartCount += 1
     }
-    let ends: [WorkerEnd] = [.left, .crashed("SIGSEGV"), .killed("SIGKILL")]
+    let ends: [WorkerEnd] = [
+      .left, .crashed("SIGSEGV"), .crashedInStore("SIGSEGV"), .killed("SIGKILL"),
+    ]
     exit(worker, ends.randomElement(using: &random) ?? .left)
   }
 

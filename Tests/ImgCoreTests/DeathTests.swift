@@ -57,6 +57,46 @@ import Testing
     #expect(cluster.outcome(of: 1, job)?.failureCode == .decodeCrash)
   }
 
+  @Test func `crashes in the store have it recreated, and no picture is blamed`() {
+    let cluster = ClusterModel.started()
+    let job = cluster.submit(spreadURLs(1...3))
+    for _ in 0..<StoreCrashes.crashMaximum {
+      #expect(cluster.storeRecreationCount == 0)
+      cluster.answerLookups()
+      cluster.crash(decoding: url(2, host: "host2"), .crashedInStore("SIGSEGV"))
+    }
+    #expect(cluster.storeRecreationCount == 1)
+    #expect(cluster.scheduler.sources.values.allSatisfy { $0.crashCount == 0 && $0.lossCount == 0 })
+    cluster.settle()
+    #expect(cluster.counts(job)?.done == 3)
+  }
+
+  @Test func `crashes in the store that are far apart leave the store as it is`() {
+    let cluster = ClusterModel.started()
+    let viewer = cluster.view(url(1))
+    for _ in 0..<5 {
+      cluster.answerLookups()
+      for worker in cluster.workers.keys { cluster.exit(worker, .crashedInStore("SIGABRT")) }
+      cluster.advance(by: StoreCrashes.window + .seconds(1))
+    }
+    #expect(cluster.storeRecreationCount == 0)
+    cluster.settle()
+    #expect(cluster.answers[viewer] == .fetchedSample)
+  }
+
+  @Test func `crashes in the store that recreating it does not end count as any other`() {
+    let cluster = ClusterModel.started()
+    let viewer = cluster.view(url(1))
+    let damaged = StoreCrashes.recreationMaximum * StoreCrashes.crashMaximum
+    for _ in 0..<damaged + Scheduler.lossMaximum {
+      #expect(cluster.answers[viewer] == nil)
+      cluster.answerLookups()
+      for worker in cluster.workers.keys { cluster.exit(worker, .crashedInStore("SIGABRT")) }
+    }
+    #expect(cluster.storeRecreationCount == StoreCrashes.recreationMaximum)
+    #expect(cluster.answers[viewer]?.failureCode == .internal)
+  }
+
   @Test func `crashes outside of the decoder are tolerated below their number`() {
     let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1))

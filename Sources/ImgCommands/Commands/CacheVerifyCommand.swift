@@ -29,6 +29,8 @@ package struct CacheVerifyCommand: Command {
     let recordCount = try store.verify(isRepairing: isRepairing) { defect in
       defectCount += 1
       try context.output.write("\(defect)\n")
+      // What comes next may end this process, see ``StoreCrash``.
+      try context.output.flush()
     }
     let verdict =
       defectCount == 0 ? "nothing wrong" : "\(HumanText.count(defectCount, of: "thing")) wrong"

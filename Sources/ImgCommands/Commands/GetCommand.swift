@@ -194,7 +194,7 @@ package struct GetCommand: Command {
   private func find(
     _ url: ImageURL, _ options: RequestOptions, in context: CommandContext
   ) throws -> Found {
-    if viewer == nil, !bypassesStore, options.delayMilliseconds == 0,
+    if viewer == nil, !bypassesStore, options.delayMilliseconds == 0, !StoreCrash.hasHappened,
       let hit = try stored(url, in: context)
     {
       return .stored(hit.facts, bytes: hit.bytes, isFromCache: true, nil)

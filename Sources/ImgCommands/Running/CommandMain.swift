@@ -35,8 +35,9 @@ package enum CommandMain {
       try output.write(text)
       return .success
     case .run(let command, let settings):
-      return try command.run(
-        in: CommandContext(settings: settings, output: output, messages: messages))
+      let context = CommandContext(settings: settings, output: output, messages: messages)
+      StoreCrash.prepare(for: command, arguments, settings: context.settings)
+      return try command.run(in: context)
     }
   }
 

@@ -1,5 +1,6 @@
 import CLMDB
 import Glibc
+import ImgSystem
 
 /// An open LMDB environment: a directory with `data.mdb` and `lock.mdb`, mapped into this process.
 ///
@@ -8,6 +9,9 @@ import Glibc
 ///   drops all `fcntl` locks the process has on it (`lmdb.h`, Caveats).
 /// - A process that was forked does not touch its parent's environment. Descriptors close on exec.
 /// - A reader is short: the pages that were freed since it began stay occupied while it lives.
+///
+/// LMDB checks little of what it reads, so damaged pages may end the process. All that reads them is
+/// a ``CrashRegion``, so that such an end can be told from others.
 ///
 /// Any thread may read or write at any time. Readers do not wait for anybody; writers wait for each
 /// other, over all processes.
@@ -69,6 +73,8 @@ final class Environment: @unchecked Sendable {
     self.directory = directory
     content = options.content
     durability = options.durability
+    CrashRegion.enter()
+    defer { CrashRegion.leave() }
     do throws(StoreError) {
       let opened = try EnvironmentOpening(directory: directory, options: options).run()
       files = opened.files
@@ -89,6 +95,8 @@ final class Environment: @unchecked Sendable {
   }
 
   deinit {
+    CrashRegion.enter()
+    defer { CrashRegion.leave() }
     snapshots.close()
     unsafe mdb_env_close(handle)
     unsafe pthread_rwlock_destroy(mapLock)
@@ -107,6 +115,8 @@ final class Environment: @unchecked Sendable {
   func glance<Result>(
     _ body: (borrowing Transaction) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
+    CrashRegion.enter()
+    defer { CrashRegion.leave() }
     do throws(StoreError) {
       if let result = try snapshots.withSnapshot(body) { return result }
     } catch {
@@ -261,12 +271,16 @@ final class Environment: @unchecked Sendable {
   func whileMapStays<Result>(
     _ body: () throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
+    CrashRegion.enter()
+    defer { CrashRegion.leave() }
     unsafe pthread_rwlock_rdlock(mapLock)
     defer { unsafe pthread_rwlock_unlock(mapLock) }
     return try body()
   }
 
   private func whileMapChanges(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+    CrashRegion.enter()
+    defer { CrashRegion.leave() }
     // In this order: who has a snapshot of the pool may yet begin a transaction beside it.
     try snapshots.whileIdle { () throws(StoreError) in
       unsafe pthread_rwlock_wrlock(mapLock)

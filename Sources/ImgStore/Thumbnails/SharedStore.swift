@@ -93,6 +93,18 @@ package final class SharedStore: Sendable {
     }
   }
 
+  /// Removes the files of a store without opening them: reading damaged pages may end the process.
+  /// The next writer creates the store again. Never waits.
+  ///
+  /// - Returns: whether the store is gone; `false` when another process is about to replace it.
+  package static func quarantine(_ directory: String) throws(StoreError) -> Bool {
+    guard let replacement = try StoreReplacement(of: directory, isWaiting: false) else {
+      return false
+    }
+    try replacement.setAside()
+    return true
+  }
+
   /// Puts a copy without free pages in the place of the store, see ``ThumbnailStore/compact()``.
   package func compact() throws(StoreError) -> StoreCompaction {
     guard isWriter else {

@@ -15,12 +15,13 @@ struct StoreReplacement: ~Copyable {
   /// Where a new store is made.
   var spareDirectory: String { Self.spareDirectory(of: directory) }
 
-  /// Waits until nobody else has the right; `nil` when there is no directory: another process has
-  /// just taken it away, or a person.
+  /// Waits until no other process has the right; `nil` when there is no directory: another process
+  /// has just taken it away, or a person.
   ///
+  /// - Parameter isWaiting: when `false`, `nil` also when another process has the right.
   /// - Throws: ``StoreError/Reason/notPermitted`` when the directory is another user's: a store that
   ///   this process made in its place would not be theirs.
-  init?(of directory: String) throws(StoreError) {
+  init?(of directory: String, isWaiting: Bool = true) throws(StoreError) {
     let (resolved, isOwn): (String, Bool)
     do throws(StoreError) {
       (resolved, isOwn) = try Self.inStore(directory) { () throws(SystemError) in
@@ -34,9 +35,12 @@ struct StoreReplacement: ~Copyable {
     guard isOwn else {
       throw StoreError(.notPermitted, operation: "replacing another user's store", path: directory)
     }
-    lock = try Self.inStore(directory) { () throws(SystemError) in
-      try FileLock.acquire(waitingFor: Self.lockPath(of: resolved))
+    let path = Self.lockPath(of: resolved)
+    let lock = try Self.inStore(directory) { () throws(SystemError) -> OwnedDescriptor? in
+      try isWaiting ? FileLock.acquire(waitingFor: path) : FileLock.acquire(path: path)
     }
+    guard let lock else { return nil }
+    self.lock = lock
     self.directory = resolved
   }
 

@@ -57,6 +57,12 @@ package final class SharedWords: Sendable {
     img_word_store(address, index, value)
   }
 
+  /// Where a word lies, for a signal handler.
+  func address(of index: Int) -> UInt {
+    precondition((0..<count).contains(index), "no word \(index)")
+    return address + UInt(Self.byteCount(index))
+  }
+
   private static func byteCount(_ count: Int) -> Int {
     count * MemoryLayout<UInt64>.stride
   }

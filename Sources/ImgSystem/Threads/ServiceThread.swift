@@ -5,7 +5,8 @@ import Synchronization
 /// A thread of its own that works off a queue: for calls that block or compute for long, away from
 /// the thread that polls.
 ///
-/// All signals are blocked in it, so that they reach the ``SignalSource`` of the main thread.
+/// All signals are blocked in it, so that they reach the ``SignalSource`` of the main thread, but for
+/// those that a fault of its own raises, see ``CrashRegion``.
 package final class ServiceThread<Job: Sendable>: Sendable {
   /// Where the thread's work is put.
   package let queue: BlockingQueue<Job>
@@ -63,6 +64,7 @@ private func startThread(
     "pthread_attr_setstacksize", unsafe pthread_attr_setstacksize(&attributes, stackByteCount))
   var signals = sigset_t()
   unsafe sigfillset(&signals)
+  for signal in CrashRegion.signals { unsafe sigdelset(&signals, signal) }
   try check("pthread_attr_setsigmask_np", unsafe pthread_attr_setsigmask_np(&attributes, &signals))
 
   // Owned by the new thread; taken back when there is none.

@@ -1,0 +1,24 @@
+import ImgSettings
+import ImgSystem
+
+/// What a command does whose reading of a damaged store would end it by a signal.
+enum StoreCrash {
+  /// Set in the environment of a command that has been restarted for this reason.
+  private static let variable = "IMGCTL_STORE_CRASHED"
+
+  /// Whether this process has crashed in the store before, and so leaves it to the coordinator,
+  /// whose workers have it recreated.
+  static var hasHappened: Bool { ThisProcess.environment[variable] != nil }
+
+  /// - Parameter arguments: of this program, without its name.
+  static func prepare(for command: any Command, _ arguments: [String], settings: Settings) {
+    if command is GetCommand, !hasHappened {
+      CrashRegion.restart(arguments: arguments, settingVariable: variable)
+    } else {
+      CrashRegion.report(
+        "imgctl: the store in \(settings.storeDirectory) is damaged; imgctl cache reset removes it, "
+          + "its thumbnails are made again\n",
+        exitStatus: ExitCode.wrongUse.rawValue)
+    }
+  }
+}

@@ -1,0 +1,59 @@
+import ImgWire
+import TestCluster
+import TestOrigin
+import Testing
+
+/// A store whose pages are damaged in a way that ends the processes that read them.
+@Suite(.timeLimit(.minutes(20)))
+struct StoreDamageTests {
+  private let origin: ListOrigin
+  private let cluster: Cluster
+
+  /// Enough for branch pages in every table.
+  private static let pictureCount = 120
+
+  init() throws {
+    origin = try ListOrigin()
+    cluster = try Cluster()
+  }
+
+  /// Fills the store, damages it while nothing runs, and starts a coordinator again.
+  private func damageStore(_ damage: PageDamage) throws -> [String] {
+    let list = origin.pictures(Self.pictureCount)
+    try #require(try cluster.run(list).done == Self.pictureCount)
+    try #require(try cluster.imgctl("stop").exitCode == 0)
+    try #require(try cluster.runningCoordinator().wait().exitCode == 0)
+    try damage.apply(toStoreIn: cluster.storeDirectory)
+    try cluster.start()
+    return list
+  }
+
+  @Test(arguments: PageDamage.allCases)
+  func `a damaged store is recreated, and no picture is blamed`(damage: PageDamage) throws {
+    let list = try damageStore(damage)
+    let status = try cluster.run(Array(list.prefix(60)))
+    #expect(status.done == 60)
+    let failures = try cluster.imgctl("failures", "\(status.job)").output
+    #expect(failures.isEmpty)
+    // Whatever crash there was, the store works again.
+    #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
+    #expect(try cluster.run(Array(list.prefix(60))).fromCache == 60)
+  }
+
+  @Test(arguments: PageDamage.allCases)
+  func `verify says that a store is damaged and what to do about it`(damage: PageDamage) throws {
+    _ = try damageStore(damage)
+    let result = try cluster.imgctl("cache", "verify")
+    #expect(result.exitCode == 2)
+    #expect(result.messages.contains("the store in \(cluster.storeDirectory) is damaged"))
+    #expect(result.messages.contains("remove"))
+  }
+
+  @Test(arguments: PageDamage.allCases)
+  func `a get has its thumbnail although the store is damaged`(damage: PageDamage) throws {
+    let list = try damageStore(damage)
+    let result = try cluster.imgctl("get", list[0])
+    #expect(result.exitCode == 0, "\(result.messages)")
+    #expect(!result.outputBytes.isEmpty)
+  }
+}
