@@ -15,3 +15,12 @@ static inline XXH64_hash_t img_xxh3_64bits(const void *bytes, size_t count) {
   return XXH3_64bits(bytes, count);
 #endif
 }
+
+/// The same, started from another number than 0.
+static inline XXH64_hash_t img_xxh3_64bits_seeded(const void *bytes, size_t count, uint64_t seed) {
+#if defined(__x86_64__)
+  return XXH3_64bits_withSeed_dispatch(bytes, count, seed);
+#else
+  return XXH3_64bits_withSeed(bytes, count, seed);
+#endif
+}

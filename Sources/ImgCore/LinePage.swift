@@ -4,9 +4,10 @@ package import ImgWire
 package struct JobLine: Hashable, Sendable {
   /// Its place in the list, from 0, whatever the job's order.
   package let index: Int
-  package let text: String
+  /// `nil` where the journal is damaged.
+  package let text: String?
 
-  package init(index: Int, text: String) {
+  package init(index: Int, text: String?) {
     self.index = index
     self.text = text
   }

@@ -75,9 +75,11 @@ extension Scheduler {
   ///   another or is no URL.
   mutating func takeUp(_ line: QueuedLine, of id: JobID) -> WorkID? {
     // No copy of the job may be alive while it changes, or all that is in hand would be copied.
-    guard let options = jobs[id]?.record.options else { return nil }
+    guard let options = jobs[id]?.record.options,
+      let lacksHeaders = jobs[id]?.record.lacksHeaders
+    else { return nil }
     jobs[id]?.takeInHand(line.index)
-    switch line.url {
+    switch lacksHeaders ? .failure(.lostHeaders) : line.url {
     case .success(let url):
       let waiter = Waiter(
         who: .line(id, index: line.index), expiry: options.expiry, priority: options.priority,

@@ -20,15 +20,17 @@ extension ClusterModel {
   func submit(
     count: Int, variant: Variant = .standard, expiry: Expiry = .standard, priority: Int = 0,
     order: LineOrder = .firstInFirstOut, delay: Int64 = 0, keep: Keep = .thumbnail,
-    fetch: FetchOptions = .standard, line: @escaping (Int) -> String
+    fetch: FetchOptions = .standard, lacksHeaders: Bool = false,
+    line: @escaping (Int) -> String?
   ) -> JobID {
     lastJob += 1
-    let record = JobRecord(
+    var record = JobRecord(
       id: JobID(rawValue: lastJob),
       options: RequestOptions(
         variant: variant, expiry: expiry, priority: priority,
         delayMilliseconds: delay, keep: keep, fetch: fetch),
       order: order, state: .queued, counts: JobCounts(total: count), submittedAt: now.wall)
+    record.lacksHeaders = lacksHeaders
     journal.add(record, line: line)
     handle(.jobAccepted(record))
     return record.id

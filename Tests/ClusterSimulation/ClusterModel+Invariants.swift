@@ -202,10 +202,10 @@ extension ClusterModel {
 
   /// The same for a line of a list.
   func checkExpiry(of operation: JournalOperation) {
-    guard case .record(let id, let index, .done) = operation, let job = journal.jobs[id] else {
-      return
-    }
-    checkExpiry(of: job.line(index), job.record.options)
+    guard case .record(let id, let index, .done) = operation, let job = journal.jobs[id],
+      let line = job.line(index)
+    else { return }
+    checkExpiry(of: line, job.record.options)
   }
 
   // MARK: - Choices

@@ -6,8 +6,8 @@ import ImgWire
 struct JournalModel {
   struct Job {
     var record: JobRecord
-    /// The line at an index; computed, so that a long list costs nothing.
-    let line: (Int) -> String
+    /// The line at an index; computed, so that a long list costs nothing. `nil` where it is damaged.
+    let line: (Int) -> String?
     /// Outcomes with the rounds they were made in.
     var outcomes: [Int: (outcome: Outcome, round: Int)] = [:]
     /// How many lines were handed out in pages.
@@ -26,7 +26,7 @@ struct JournalModel {
   private(set) var jobs: [JobID: Job] = [:]
   private var faults: [String] = []
 
-  mutating func add(_ record: JobRecord, line: @escaping (Int) -> String) {
+  mutating func add(_ record: JobRecord, line: @escaping (Int) -> String?) {
     jobs[record.id] = Job(record: record, line: line)
   }
 

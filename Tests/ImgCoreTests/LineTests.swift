@@ -11,6 +11,24 @@ import Testing
     job.cursor.window.count + job.lagging.values.reduce(0) { $0 + $1.window.count }
   }
 
+  @Test func `a line that the journal has lost fails, and nothing else of its list`() {
+    let cluster = ClusterModel.started()
+    let job = cluster.submit(count: 3) { $0 == 1 ? nil : url($0) }
+    cluster.settle()
+    #expect(cluster.endedJobs[job]?.counts.done == 2)
+    #expect(cluster.endedJobs[job]?.counts.failed == 1)
+    #expect(cluster.journal.jobs[job]?.outcomes[1]?.outcome == .failed(.damagedList))
+  }
+
+  @Test func `without the headers of its job no line is fetched`() {
+    let cluster = ClusterModel.started()
+    let job = cluster.submit(count: 3, lacksHeaders: true) { url($0) }
+    cluster.settle()
+    #expect(cluster.endedJobs[job]?.counts.failed == 3)
+    #expect(cluster.journal.jobs[job]?.outcomes[0]?.outcome == .failed(.lostHeaders))
+    #expect(cluster.fetchStarts == [])
+  }
+
   private func isSlow(_ url: String) -> Bool { url.contains("//slow") }
 
   /// Ends the fetches of all but the slow hosts until none of those runs.

@@ -35,7 +35,7 @@ struct DamagedFileTests {
     #expect(error?.description.contains("remove \(path), its thumbnails are made again") == true)
   }
 
-  @Test func `a journal whose file is cut off or junk says what is lost`() throws {
+  @Test func `a journal whose file is cut off or junk says what to do`() throws {
     let id = JobID(rawValue: 1)
     do {
       let journal = try Journal(directory: path)
@@ -100,7 +100,8 @@ struct DamagedFileTests {
   private func expectDamagedJournal(in path: String) throws {
     let error = #expect(throws: StoreError.self) { try Journal(directory: path) }
     #expect(error?.reason == .damaged)
-    #expect(error?.description.contains("the journal in \(path) is damaged; move") == true)
-    #expect(error?.description.contains("its jobs and their outcomes are lost") == true)
+    let advice = "the journal in \(path) is damaged; run imgctl recover \(path) DIR"
+    #expect(error?.description.contains(advice) == true)
+    #expect(error?.description.contains("submit the lists again") == true)
   }
 }

@@ -228,6 +228,21 @@ struct ActiveJob {
   private func queued(_ line: JobLine) -> QueuedLine {
     QueuedLine(
       index: line.index, position: position(of: line.index),
-      url: Result { () throws(Failure) in try ImageURL(parsing: line.text) })
+      url: Result { () throws(Failure) in
+        guard let text = line.text else { throw .damagedList }
+        return try ImageURL(parsing: text)
+      })
   }
+}
+
+extension Failure {
+  /// Of a line that the journal has lost.
+  static let damagedList = Failure(
+    stage: .queue, code: .internal, isRetryable: false,
+    detail: "the journal is damaged here: this line of the list is lost")
+
+  /// Of a line whose job has lost the headers to ask with.
+  static let lostHeaders = Failure(
+    stage: .queue, code: .internal, isRetryable: false,
+    detail: "the values of the job's headers are lost or damaged; submit the list again")
 }

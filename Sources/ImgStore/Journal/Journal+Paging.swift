@@ -88,7 +88,7 @@ extension JournalTables {
           ? try line(index, of: job.id, transaction)
           : try lines.line(index, in: self, transaction)
         page.entries.append(URLPage.Entry(index: index, url: url))
-        textByteCount += url.utf8.count
+        textByteCount += url?.utf8.count ?? 0
         if page.entries.count == limit || textByteCount >= Self.textMaximumByteCount {
           page.next = position + 1
           return
@@ -129,7 +129,7 @@ extension JournalTables {
     var page = ResultPage()
     var lines = CurrentChunk(job)
     for position in index..<end {
-      let url = try lines.line(position, in: self, transaction)
+      let url = try lines.line(position, in: self, transaction) ?? ""
       page.entries.append(
         ResultPage.Entry(index: position, url: url, outcome: outcomes[position]))
     }
@@ -154,7 +154,7 @@ extension JournalTables {
         try OutcomeRecord.isStanding(record, after: job.retries)
       {
         let outcome = try OutcomeRecord.decode(record)
-        let url = try lines.line(found, in: self, transaction)
+        let url = try lines.line(found, in: self, transaction) ?? ""
         page.entries.append(ResultPage.Entry(index: found, url: url, outcome: outcome))
       }
       return true
@@ -167,23 +167,22 @@ extension JournalTables {
 private struct CurrentChunk {
   private let job: JobID
   private var start = -1
+  /// None where the chunk is damaged.
   private var lines: [String] = []
 
   init(_ job: JobRecord) {
     self.job = job.id
   }
 
+  /// `nil` where the list is damaged.
   mutating func line(
     _ index: Int, in tables: JournalTables, _ transaction: borrowing Transaction
-  ) throws(StoreError) -> String {
+  ) throws(StoreError) -> String? {
     let wanted = LineChunk.start(of: index)
     if wanted != start {
-      lines = try tables.chunk(of: job, from: wanted, transaction)
+      lines = try tables.chunk(of: job, from: wanted, transaction) ?? []
       start = wanted
     }
-    guard index - start < lines.count else {
-      throw StoreError(.corrupted, operation: "reading line \(index) of job \(job)")
-    }
-    return lines[index - start]
+    return index - start < lines.count ? lines[index - start] : nil
   }
 }

@@ -14,40 +14,55 @@ package final class Journal: Sendable {
   }
 
   private let opened: Mutex<Opened>
+  private let headers: JobHeaders
+  /// Jobs whose records were found damaged when the journal was opened.
+  package let damagedJobs: [JobID]
 
   /// The map begins at 1 GiB and doubles when it is full, up to 16 TiB.
   private static let initialMapByteCount = 1 << 30
   private static let mapLimitByteCount = 1 << 44
+  /// A smaller file is not worth a copy.
+  private static let compactionMinimumByteCount = 4 << 20
 
   /// Opens the journal in `directory`, creates it when there is none, and removes the submissions
-  /// that were never sealed: nobody was told that they are accepted. A journal that an older
-  /// release has written is upgraded: all of it, durably, or nothing.
+  /// that were never sealed: nobody was told that they are accepted. Damaged outcomes of jobs that go
+  /// on are repaired.
   ///
-  /// - Throws: ``StoreError/Reason/newerVersion`` when a newer release has written it.
+  /// - Throws: ``StoreError/Reason/newerVersion`` or ``StoreError/Reason/olderVersion`` when another
+  ///   release has written it.
   package convenience init(directory: String) throws(StoreError) {
     try self.init(directory: directory, mapByteCount: Self.initialMapByteCount)
   }
 
   init(directory: String, mapByteCount: Int) throws(StoreError) {
-    let opened = try Self.open(directory, mapByteCount: mapByteCount)
+    headers = JobHeaders(in: directory)
+    Environment.removeCopy(in: directory)
+    let opened = try Self.open(directory, mapByteCount: mapByteCount, headers: headers)
     let tables = opened.tables
-    try Self.write(to: opened.environment) { transaction throws(StoreError) in
+    let jobs = try Self.write(to: opened.environment) { transaction throws(StoreError) in
       var change = JournalChange(tables)
-      for job in try tables.allJobs(transaction) where job.state == .submitting {
-        try change.remove(job.id, transaction)
+      let jobs = try tables.allJobs(transaction)
+      for job in jobs {
+        if job.state == .submitting { try change.remove(job.id, transaction) }
+        guard job.isActive else { continue }
+        let repaired = try tables.repairOutcomes(of: job, transaction)
+        if repaired != job { try tables.put(repaired, transaction) }
       }
+      return jobs.filter { $0.state != .submitting }
     }
+    headers.load(of: Set(jobs.map(\.id)))
+    damagedJobs = jobs.filter { $0.state == .damaged }.map(\.id)
     self.opened = Mutex(opened)
   }
 
   private static func open(
-    _ directory: String, mapByteCount: Int
+    _ directory: String, mapByteCount: Int, headers: JobHeaders
   ) throws(StoreError) -> Opened {
     var options = Environment.Options(content: .jobs)
     options.mapByteCount = mapByteCount
     let environment = try Environment(directory: directory, options: options)
     let tables = try write(to: environment) { transaction throws(StoreError) in
-      try JournalTables(transaction)
+      try JournalTables(transaction, headers: headers)
     }
     return Opened(environment: environment, tables: tables)
   }
@@ -63,12 +78,17 @@ package final class Journal: Sendable {
   /// - Throws: ``StoreError/Reason/full`` when the disk is; `MDB_NOTFOUND` for the seal of a job
   ///   that was never created, `MDB_BAD_VALSIZE` for a line longer than a URL can be.
   package func apply(_ operations: [JournalOperation]) throws(StoreError) {
-    try write { transaction, tables throws(StoreError) in
+    for case .createJob(let job) in operations where !job.headers.isEmpty {
+      try headers.add(job.headers, of: job.id)
+    }
+    let goneJobs = try write { transaction, tables throws(StoreError) in
       var change = JournalChange(tables)
       for operation in operations { try change.perform(operation, transaction) }
       try change.complete(transaction)
       try change.removeLeftovers(transaction)
+      return change.goneJobs
     }
+    for id in goneJobs { headers.erase(id) }
   }
 
   /// Removes a part of what is left of removed jobs.
@@ -92,9 +112,27 @@ package final class Journal: Sendable {
     return try read { transaction, tables throws(StoreError) in
       var found: [JobRecord] = []
       try transaction.scanBackwards(tables.jobs, before: id.map(JournalKey.job)) {
-        _, encoded throws(StoreError) in
-        let record = try JSONRecord.decode(JobRecord.self, from: encoded)
+        key, encoded throws(StoreError) in
+        let record = try tables.job(in: encoded, at: key)
         if record.state != .submitting { found.append(record) }
+        return found.count < limit
+      }
+      return found
+    }
+  }
+
+  /// Jobs in the order of submission, whatever their state.
+  ///
+  /// - Parameters:
+  ///   - id: only jobs newer than this one; `nil` for the oldest.
+  ///   - limit: how many at most; fewer mean that there are no newer ones.
+  package func jobs(after id: JobID?, limit: Int) throws(StoreError) -> [JobRecord] {
+    precondition(limit > 0)
+    let start = id.map { JournalKey.job(JobID(rawValue: $0.rawValue + 1)) } ?? []
+    return try read { transaction, tables throws(StoreError) in
+      var found: [JobRecord] = []
+      try transaction.scan(tables.jobs, from: start) { key, record throws(StoreError) in
+        found.append(try tables.job(in: record, at: key))
         return found.count < limit
       }
       return found
@@ -136,15 +174,35 @@ package final class Journal: Sendable {
   ///   After every error the journal still works, on files that nobody else sees.
   package func restore() throws(StoreError) {
     let removed = environment
-    try removed.restoreFiles()
+    try removed.restoreFiles(writingFirst: headers.restore)
     let restored: Opened
     do throws(StoreError) {
-      restored = try Self.open(removed.directory, mapByteCount: removed.mapByteCount)
+      restored = try Self.open(
+        removed.directory, mapByteCount: removed.mapByteCount, headers: headers)
     } catch {
       removed.withdrawRestoredFiles()
       throw error
     }
     opened.withLock { $0 = restored }
+  }
+
+  /// Whether more than half of the file is free pages, and it is large enough to care.
+  package func isMostlyFree() throws(StoreError) -> Bool {
+    let (all, free) = try environment.pageUse()
+    return all > Self.compactionMinimumByteCount && free > all / 2
+  }
+
+  /// Gives the room of free pages back to the disk: puts a copy without them in the place of the
+  /// file, and goes on there. Takes as long as it takes to write what is not free.
+  ///
+  /// - Throws: ``StoreError/Reason/full`` when the disk has no room for the copy; then, as after any
+  ///   other failure, the journal is as it was.
+  package func compact() throws(StoreError) {
+    let large = environment
+    let small = try large.compactFiles { () throws(StoreError) in
+      try Self.open(large.directory, mapByteCount: large.mapByteCount, headers: headers)
+    }
+    opened.withLock { $0 = small }
   }
 
   // MARK: - Transactions

@@ -7,6 +7,8 @@ struct JournalChange {
   private let tables: JournalTables
   /// Records read in this group, as they have become.
   private var jobs: [JobID: JobRecord] = [:]
+  /// Jobs of which nothing is to stay outside the transaction, either.
+  private(set) var goneJobs: Set<JobID> = []
 
   /// Entries of one table that a transaction removes of jobs that are gone, so that commits stay
   /// short.
@@ -34,8 +36,11 @@ struct JournalChange {
       }
       if jobs[id]?.state == .submitting { jobs[id]?.state = .queued }
     case .discard(let id):
-      guard try load(id, transaction), jobs[id]?.state == .submitting else { return }
-      try remove(id, transaction)
+      guard try load(id, transaction) else {
+        goneJobs.insert(id)
+        return
+      }
+      if jobs[id]?.state == .submitting { try remove(id, transaction) }
     case .start(let id, let moment):
       try updateActive(id, transaction) { $0.startedAt = $0.startedAt ?? moment }
     case .record(let id, let index, let outcome):
@@ -50,9 +55,7 @@ struct JournalChange {
   /// Writes the job records that have changed.
   mutating func complete(_ transaction: borrowing Transaction) throws(StoreError) {
     for id in jobs.keys { try advanceLowWater(of: id, transaction) }
-    for (id, record) in jobs {
-      try transaction.put(JSONRecord.encode(record), for: JournalKey.job(id), in: tables.jobs)
-    }
+    for job in jobs.values where job.state != .damaged { try tables.put(job, transaction) }
   }
 
   /// Takes a job out of the journal. Its lines and outcomes, which may be millions, go with the
@@ -61,6 +64,7 @@ struct JournalChange {
     _ id: JobID, _ transaction: borrowing Transaction
   ) throws(StoreError) {
     jobs[id] = nil
+    goneJobs.insert(id)
     let key = JournalKey.job(id)
     try transaction.delete(key, from: tables.jobs)
     try transaction.put([], for: key, in: tables.leftovers)
@@ -98,7 +102,7 @@ struct JournalChange {
     _ record: JobRecord, _ transaction: borrowing Transaction
   ) throws(StoreError) {
     let isNew = try transaction.insert(
-      JSONRecord.encode(record), for: JournalKey.job(record.id), in: tables.jobs)
+      StoredJob.encode(record), for: JournalKey.job(record.id), in: tables.jobs)
     guard isNew else { throw StoreError(.keyExists, operation: "creating job \(record.id)") }
     jobs[record.id] = record
     let last = try tables.lastJobNumber(transaction)
@@ -120,11 +124,16 @@ struct JournalChange {
       let key = JournalKey.line(id, index: start)
       var chunk: [UInt8] = []
       if total > start {
-        chunk = try transaction.withValue(of: key, in: tables.lines) { $0.copy() } ?? []
+        let present = try transaction.withValue(of: key, in: tables.lines) {
+          record throws(StoreError) in
+          try LineChunk.verify(record, for: key.span)
+          return record.extracting(droppingFirst: JournalRecord.headByteCount).copy()
+        }
+        chunk = present ?? []
       }
       let added = rest.prefix(start + LineChunk.lineCount - total)
       for line in added { try LineChunk.append(line, to: &chunk) }
-      try transaction.put(chunk, for: key, in: tables.lines)
+      try transaction.put(LineChunk.encode(chunk, for: key), for: key, in: tables.lines)
       record.counts.total += added.count
       rest = rest.dropFirst(added.count)
     }
@@ -139,13 +148,15 @@ struct JournalChange {
     guard try load(id, transaction), let job = jobs[id], job.isActive else { return }
     precondition((0..<job.counts.total).contains(index), "an outcome is of a line of the list")
     let key = JournalKey.line(id, index: index)
-    let encoded = try OutcomeRecord.encode(outcome, round: job.retries.round)
+    let encoded = JournalRecord.encode(
+      try OutcomeRecord.encode(outcome, round: job.retries.round), for: key)
     if try !transaction.insert(encoded, for: key, in: tables.outcomes) {
-      let isStanding = try transaction.withValue(of: key, in: tables.outcomes) {
-        present throws(StoreError) in
-        try OutcomeRecord.isStanding(present, after: job.retries)
+      var isStanding = false
+      try tables.scanOutcomes(of: id, from: index, transaction) { _, present throws(StoreError) in
+        isStanding = try OutcomeRecord.isStanding(present, after: job.retries)
+        return false
       }
-      guard isStanding == false else { return }
+      guard !isStanding else { return }
       try transaction.put(encoded, for: key, in: tables.outcomes)
     }
     jobs[id]?.count(outcome)
@@ -156,6 +167,9 @@ struct JournalChange {
     _ change: JobChange, to id: JobID, at moment: WallTime, _ transaction: borrowing Transaction
   ) throws(StoreError) {
     guard try load(id, transaction), var record = jobs[id] else { return }
+    if case .retry = change, !record.isActive {
+      record = try tables.repairOutcomes(of: record, transaction)
+    }
     do throws(JobChangeRefusal) {
       try record.apply(change, at: moment)
     } catch {

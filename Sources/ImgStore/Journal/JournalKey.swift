@@ -3,12 +3,23 @@ import ImgWire
 /// The keys of the journal: numbers in big-endian order, so that a job's entries lie together and
 /// in the order of their lines.
 enum JournalKey {
+  static let jobByteCount = 8
   static let lineByteCount = 16
 
   static func job(_ id: JobID) -> [UInt8] {
     var key: [UInt8] = []
     key.append(bigEndian: id.rawValue)
     return key
+  }
+
+  /// The job that a key of one names.
+  ///
+  /// - Throws: ``StoreError/Reason/damaged`` for a key that no release has written.
+  static func job(in key: Span<UInt8>) throws(StoreError) -> JobID {
+    guard key.count == jobByteCount else {
+      throw StoreError(.corrupted, operation: "reading a key of the journal")
+    }
+    return JobID(rawValue: key.bigEndian(at: 0, as: UInt64.self))
   }
 
   static func line(_ id: JobID, index: Int) -> [UInt8] {

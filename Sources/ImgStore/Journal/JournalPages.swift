@@ -4,8 +4,8 @@ package import ImgWire
 package struct URLPage: Hashable, Sendable {
   package struct Entry: Hashable, Sendable {
     package let index: Int
-    /// The line as it was submitted.
-    package let url: String
+    /// The line as it was submitted; `nil` where the list is damaged.
+    package let url: String?
   }
 
   package var entries: [Entry] = []
@@ -18,7 +18,7 @@ package struct URLPage: Hashable, Sendable {
 package struct ResultPage: Hashable, Sendable {
   package struct Entry: Hashable, Sendable {
     package let index: Int
-    /// The line as it was submitted.
+    /// The line as it was submitted; empty where the list is damaged.
     package let url: String
     /// `nil` when there is none yet, when the job was cancelled before there was one, or when it
     /// was a failure that is to be tried again.

@@ -2,7 +2,7 @@ import ImgWire
 
 /// The tables of the journal and how single entries are read from them.
 struct JournalTables: Sendable {
-  /// Job → ``JobRecord`` in JSON.
+  /// Job → ``StoredJob``.
   let jobs: Database
   /// Job and first index → ``LineChunk``.
   let lines: Database
@@ -12,89 +12,154 @@ struct JournalTables: Sendable {
   let leftovers: Database
   /// Schema version and the last job's number.
   let meta: Database
+  let headers: JobHeaders
 
-  private static let version = SchemaVersion(number: 2)
+  private static let version = SchemaVersion(number: 3)
   private static let lastJobKey = Array("last_job".utf8)
 
-  /// Opens the tables, creates what does not exist yet, and upgrades what an older release wrote.
-  init(_ transaction: borrowing Transaction) throws(StoreError) {
+  /// Opens the tables, and creates what does not exist yet.
+  ///
+  /// - Throws: ``StoreError/Reason/olderVersion`` or ``StoreError/Reason/newerVersion`` when another
+  ///   release has written them, whose records this one would misread.
+  init(_ transaction: borrowing Transaction, headers: JobHeaders) throws(StoreError) {
+    self.headers = headers
     meta = try transaction.openDatabase("meta", isCreated: true)
-    let found = try Self.version.establish(in: meta, transaction)
+    if let found = try Self.version.establish(in: meta, transaction), found < Self.version.number {
+      throw StoreError(
+        .outdated, operation: "reading schema \(found), older than \(Self.version.number)")
+    }
     jobs = try transaction.openDatabase("jobs", isCreated: true)
     lines = try transaction.openDatabase("lines", isCreated: true)
     outcomes = try transaction.openDatabase("outcomes", isCreated: true)
     leftovers = try transaction.openDatabase("leftovers", isCreated: true)
-    if found == JournalUpgrade.sourceVersion { try JournalUpgrade(self).run(transaction) }
   }
 
   func job(_ id: JobID, _ transaction: borrowing Transaction) throws(StoreError) -> JobRecord? {
-    try transaction.withValue(of: JournalKey.job(id), in: jobs) { record throws(StoreError) in
-      try JSONRecord.decode(JobRecord.self, from: record)
+    try transaction.withValue(of: JournalKey.job(id), in: jobs) { record in
+      StoredJob.decode(record, of: id, headers: headers)
     }
+  }
+
+  func put(_ job: JobRecord, _ transaction: borrowing Transaction) throws(StoreError) {
+    try transaction.put(StoredJob.encode(job), for: JournalKey.job(job.id), in: jobs)
   }
 
   func allJobs(_ transaction: borrowing Transaction) throws(StoreError) -> [JobRecord] {
     var found: [JobRecord] = []
-    try transaction.scan(jobs) { _, record throws(StoreError) in
-      found.append(try JSONRecord.decode(JobRecord.self, from: record))
+    try transaction.scan(jobs) { key, record throws(StoreError) in
+      found.append(try job(in: record, at: key))
       return true
     }
     return found
   }
 
-  /// The number of the job created last, whether or not it still exists; 0 before the first.
+  /// The job of an entry of the table.
+  func job(in record: Span<UInt8>, at key: Span<UInt8>) throws(StoreError) -> JobRecord {
+    StoredJob.decode(record, of: try JournalKey.job(in: key), headers: headers)
+  }
+
+  /// The number of the job created last, whether or not it still exists; 0 before the first. Where
+  /// it is damaged, that of the last job of which there is anything.
   func lastJobNumber(_ transaction: borrowing Transaction) throws(StoreError) -> UInt64 {
-    try transaction.withValue(of: Self.lastJobKey, in: meta) { value throws(StoreError) in
-      guard value.count == MemoryLayout<UInt64>.size else {
-        throw StoreError(.corrupted, operation: "reading the last job's number")
+    let isThere: Void? = try transaction.withValue(of: Self.lastJobKey, in: meta) { _ in }
+    guard isThere != nil else { return 0 }
+    let number = try transaction.withValue(of: Self.lastJobKey, in: meta) { record -> UInt64? in
+      guard JournalRecord.layout(of: record, for: Self.lastJobKey.span) == .lastJob,
+        record.count == JournalRecord.headByteCount + MemoryLayout<UInt64>.size
+      else { return nil }
+      return record.littleEndian(at: JournalRecord.headByteCount, as: UInt64.self)
+    }
+    if let number = number ?? nil { return number }
+    var last: UInt64 = 0
+    for table in [jobs, leftovers] {
+      try transaction.scanBackwards(table, before: nil) { key, _ throws(StoreError) in
+        last = max(last, try JournalKey.job(in: key).rawValue)
+        return false
       }
-      return value.littleEndian(at: 0, as: UInt64.self)
-    } ?? 0
+    }
+    return last
   }
 
   func setLastJobNumber(
     _ number: UInt64, _ transaction: borrowing Transaction
   ) throws(StoreError) {
-    var value: [UInt8] = []
-    value.append(littleEndian: number)
-    try transaction.put(value, for: Self.lastJobKey, in: meta)
+    var body = [JournalRecord.Layout.lastJob.rawValue]
+    body.append(littleEndian: number)
+    let record = JournalRecord.encode(body, for: Self.lastJobKey)
+    try transaction.put(record, for: Self.lastJobKey, in: meta)
   }
 
-  /// The lines of the chunk that begins at `start`; none when there is no such chunk.
+  /// The lines of the chunk that begins at `start`; `nil` where it is damaged or missing.
   func chunk(
     of id: JobID, from start: Int, _ transaction: borrowing Transaction
-  ) throws(StoreError) -> [String] {
+  ) throws(StoreError) -> [String]? {
     let key = JournalKey.line(id, index: start)
-    return try transaction.withValue(of: key, in: lines) { chunk throws(StoreError) in
-      try LineChunk.lines(in: chunk)
-    } ?? []
+    let lines = try transaction.withValue(of: key, in: lines) { record in
+      try? LineChunk.lines(in: record, for: key.span)
+    }
+    return lines ?? nil
   }
 
-  /// One line of a list.
+  /// One line of a list; `nil` where the list is damaged.
   func line(
     _ index: Int, of id: JobID, _ transaction: borrowing Transaction
-  ) throws(StoreError) -> String {
+  ) throws(StoreError) -> String? {
     let start = LineChunk.start(of: index)
     let key = JournalKey.line(id, index: start)
-    let line = try transaction.withValue(of: key, in: lines) { chunk throws(StoreError) in
-      try LineChunk.line(index - start, in: chunk)
+    let line = try transaction.withValue(of: key, in: lines) { record in
+      try? LineChunk.line(index - start, in: record, for: key.span)
     }
-    guard let line = line ?? nil else {
-      throw StoreError(.corrupted, operation: "reading line \(index) of job \(id)")
-    }
-    return line
+    return line ?? nil
   }
 
   /// Lends the outcomes of a job from a line on, in the order of the lines, until `body` says
-  /// `false`.
+  /// `false`. In place of one that is damaged it lends ``OutcomeRecord/damaged``.
   func scanOutcomes(
     of id: JobID, from index: Int, _ transaction: borrowing Transaction,
-    _ body: (_ index: Int, _ record: Span<UInt8>) throws(StoreError) -> Bool
+    _ body: (_ index: Int, _ outcome: Span<UInt8>) throws(StoreError) -> Bool
   ) throws(StoreError) {
     let start = JournalKey.line(id, index: index)
     try transaction.scan(outcomes, from: start) { key, record throws(StoreError) in
       guard let index = try JournalKey.index(in: key, of: id) else { return false }
-      return try body(index, record)
+      guard OutcomeRecord.isIntact(record, for: key) else {
+        let damaged = try OutcomeRecord.damaged()
+        return try body(index, damaged.span)
+      }
+      return try body(index, record.extracting(droppingFirst: RecordChecksum.byteCount))
     }
+  }
+
+  /// Makes each damaged outcome of a job a failure that may pass, so that a retry makes it again, and
+  /// counts the job's outcomes once more: nobody knows as what the damaged ones were counted.
+  ///
+  /// - Returns: the job with its new counts; the same where nothing is damaged.
+  func repairOutcomes(
+    of job: JobRecord, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> JobRecord {
+    var damaged: [Int] = []
+    let start = JournalKey.line(job.id, index: 0)
+    try transaction.scan(outcomes, from: start) { key, record throws(StoreError) in
+      guard let index = try JournalKey.index(in: key, of: job.id) else { return false }
+      if !OutcomeRecord.isIntact(record, for: key) { damaged.append(index) }
+      return true
+    }
+    guard !damaged.isEmpty else { return job }
+    for index in damaged {
+      let key = JournalKey.line(job.id, index: index)
+      let outcome = try OutcomeRecord.encode(.failed(.damagedOutcome), round: job.retries.round)
+      try transaction.put(JournalRecord.encode(outcome, for: key), for: key, in: outcomes)
+    }
+    var repaired = job
+    repaired.counts = JobCounts(total: job.counts.total)
+    try scanOutcomes(of: job.id, from: 0, transaction) { _, outcome throws(StoreError) in
+      if try OutcomeRecord.isStanding(outcome, after: job.retries) {
+        repaired.count(try OutcomeRecord.decode(outcome))
+      }
+      return true
+    }
+    if job.state == .cancelled {
+      repaired.counts.cancelled += repaired.counts.total - repaired.counts.finished
+    }
+    return repaired
   }
 }

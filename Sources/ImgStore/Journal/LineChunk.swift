@@ -1,8 +1,8 @@
 /// Up to 256 neighbouring lines of a list in one record, so that a list of millions is written and
 /// read in pages rather than in crumbs.
 ///
-/// Each line is its length in 2 bytes, little-endian, and its bytes; chunks therefore grow by
-/// appending. Lines come back byte for byte.
+/// Behind the head of every record, see ``JournalRecord``, each line is its length in 2 bytes,
+/// little-endian, and its bytes; chunks therefore grow by appending. Lines come back byte for byte.
 enum LineChunk {
   /// The first index of a chunk is a multiple of it.
   static let lineCount = 256
@@ -15,6 +15,16 @@ enum LineChunk {
     index / lineCount * lineCount
   }
 
+  /// The record of lines, in the form of ``append(_:to:)``.
+  static func encode(_ lines: [UInt8], for key: [UInt8]) -> [UInt8] {
+    JournalRecord.encode([JournalRecord.Layout.lines.rawValue] + lines, for: key)
+  }
+
+  /// - Throws: ``StoreError/Reason/damaged`` when the record is not what was written.
+  static func verify(_ record: Span<UInt8>, for key: Span<UInt8>) throws(StoreError) {
+    guard JournalRecord.layout(of: record, for: key) == .lines else { throw damaged }
+  }
+
   /// - Throws: `MDB_BAD_VALSIZE` for a line that is too long.
   static func append(_ line: String, to chunk: inout [UInt8]) throws(StoreError) {
     let byteCount = line.utf8.count
@@ -25,37 +35,48 @@ enum LineChunk {
     chunk.append(contentsOf: line.utf8)
   }
 
-  /// - Throws: ``StoreError/Reason/damaged`` when the lengths make no sense.
-  static func lines(in chunk: Span<UInt8>) throws(StoreError) -> [String] {
+  /// - Throws: ``StoreError/Reason/damaged`` when the record is not what was written.
+  static func lines(
+    in record: Span<UInt8>, for key: Span<UInt8>
+  ) throws(StoreError) -> [String] {
+    try verify(record, for: key)
     var lines: [String] = []
-    var offset = 0
-    while offset < chunk.count {
-      let start = offset + MemoryLayout<UInt16>.size
-      guard start <= chunk.count else { throw damaged }
-      let end = start + Int(chunk.littleEndian(at: offset, as: UInt16.self))
-      guard end <= chunk.count else { throw damaged }
-      lines.append(chunk.text(in: start..<end))
-      offset = end
+    var offset = JournalRecord.headByteCount
+    while offset < record.count {
+      let range = try line(at: offset, of: record)
+      lines.append(record.text(in: range))
+      offset = range.upperBound
     }
     return lines
   }
 
   /// One line, without taking the others out; `nil` behind the last.
   ///
-  /// - Throws: ``StoreError/Reason/damaged`` when the lengths make no sense.
-  static func line(_ number: Int, in chunk: Span<UInt8>) throws(StoreError) -> String? {
-    var offset = 0
+  /// - Throws: ``StoreError/Reason/damaged`` when the record is not what was written.
+  static func line(
+    _ number: Int, in record: Span<UInt8>, for key: Span<UInt8>
+  ) throws(StoreError) -> String? {
+    try verify(record, for: key)
+    var offset = JournalRecord.headByteCount
     var passedCount = 0
-    while offset < chunk.count {
-      let start = offset + MemoryLayout<UInt16>.size
-      guard start <= chunk.count else { throw damaged }
-      let end = start + Int(chunk.littleEndian(at: offset, as: UInt16.self))
-      guard end <= chunk.count else { throw damaged }
-      if passedCount == number { return chunk.text(in: start..<end) }
+    while offset < record.count {
+      let range = try line(at: offset, of: record)
+      if passedCount == number { return record.text(in: range) }
       passedCount += 1
-      offset = end
+      offset = range.upperBound
     }
     return nil
+  }
+
+  /// Where the line lies whose length is at `offset`.
+  private static func line(
+    at offset: Int, of record: Span<UInt8>
+  ) throws(StoreError) -> Range<Int> {
+    let start = offset + MemoryLayout<UInt16>.size
+    guard start <= record.count else { throw damaged }
+    let end = start + Int(record.littleEndian(at: offset, as: UInt16.self))
+    guard end <= record.count else { throw damaged }
+    return start..<end
   }
 
   private static var damaged: StoreError {

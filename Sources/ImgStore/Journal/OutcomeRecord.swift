@@ -1,7 +1,8 @@
 import FoundationEssentials
 import ImgWire
 
-/// How an outcome lies in the table `outcomes`. There is one a line, so the frequent one is small.
+/// How an outcome lies in the table `outcomes`, behind a checksum, see ``JournalRecord``. There is one
+/// a line, so the frequent one is small.
 ///
 /// | outcome | bytes |
 /// |---|---|
@@ -12,9 +13,9 @@ import ImgWire
 /// Whether an outcome still stands after a retry is read from the fixed bytes alone, because pages
 /// ask it of every line they pass.
 enum OutcomeRecord {
-  private static let done: UInt8 = 1
-  private static let failed: UInt8 = 2
-  private static let cancelled: UInt8 = 3
+  private static let done = JournalRecord.Layout.done.rawValue
+  private static let failed = JournalRecord.Layout.failed.rawValue
+  private static let cancelled = JournalRecord.Layout.cancelled.rawValue
   private static let doneByteCount = 24
   /// What a failure and a cancellation begin with.
   private static let headByteCount = 8
@@ -31,22 +32,40 @@ enum OutcomeRecord {
       record.append(littleEndian: Int64(bytesFetched))
       return record
     case .failed(let failure):
-      return encode(
-        failure: try JSONRecord.encode(failure), isRetryable: failure.isRetryable, round: round)
+      return head(failed, flag: failure.isRetryable, round: round)
+        + (try JSONRecord.encode(failure))
     case .cancelled:
       return head(cancelled, flag: false, round: round)
     }
   }
 
-  /// The record of a failure that is in JSON already.
-  static func encode(failure: [UInt8], isRetryable: Bool, round: Int) -> [UInt8] {
-    head(failed, flag: isRetryable, round: round) + failure
+  /// What stands for an outcome that is damaged: a failure that stands whatever is tried again,
+  /// because the job has counted an outcome of the line.
+  static func damaged() throws(StoreError) -> [UInt8] {
+    try encode(.failed(.damagedOutcome), round: .max)
+  }
+
+  /// Whether a record, with its checksum, is what was written.
+  static func isIntact(_ record: Span<UInt8>, for key: Span<UInt8>) -> Bool {
+    switch JournalRecord.layout(of: record, for: key) {
+    case .done, .failed, .cancelled: true
+    case .lines, .job, .lastJob, .headers, nil: false
+    }
   }
 
   private static func head(_ kind: UInt8, flag: Bool, round: Int) -> [UInt8] {
     var head: [UInt8] = [kind, flag ? 1 : 0, 0, 0]
     head.append(littleEndian: UInt32(clamping: round))
     return head
+  }
+
+  /// How late an outcome is among those of its line, with the record's checksum: what is done stays
+  /// done, and other outcomes are replaced by those of a later round. `nil` for what no release has
+  /// written.
+  static func rank(of record: Span<UInt8>) -> Int? {
+    guard record.count >= RecordChecksum.byteCount + headByteCount else { return nil }
+    let outcome = record.extracting(droppingFirst: RecordChecksum.byteCount)
+    return outcome[0] == done ? .max : Int(outcome.littleEndian(at: 4, as: UInt32.self))
   }
 
   static func isFailure(_ record: Span<UInt8>) -> Bool {
@@ -60,23 +79,23 @@ enum OutcomeRecord {
   static func isStanding(
     _ record: Span<UInt8>, after retries: JobRetries
   ) throws(StoreError) -> Bool {
-    guard record.count >= headByteCount else { throw damaged }
+    guard record.count >= headByteCount else { throw notWritten }
     if record[0] == done { return true }
     let round = Int(record.littleEndian(at: 4, as: UInt32.self))
     switch (record[0], record[1]) {
     case (failed, 0...1): return !retries.isOpen(failureOf: round, isRetryable: record[1] == 1)
     case (cancelled, 0): return round >= retries.round
-    default: throw damaged
+    default: throw notWritten
     }
   }
 
   /// - Throws: ``StoreError/Reason/damaged`` for what no release has written.
   static func decode(_ record: Span<UInt8>) throws(StoreError) -> Outcome {
-    guard record.count >= headByteCount else { throw damaged }
+    guard record.count >= headByteCount else { throw notWritten }
     switch record[0] {
     case done:
       guard record.count == doneByteCount, let format = ImageFormat(storedNumber: record[2]) else {
-        throw damaged
+        throw notWritten
       }
       return .done(
         Thumbnail(
@@ -93,11 +112,17 @@ enum OutcomeRecord {
     case cancelled:
       return .cancelled
     default:
-      throw damaged
+      throw notWritten
     }
   }
 
-  private static var damaged: StoreError {
+  private static var notWritten: StoreError {
     StoreError(.corrupted, operation: "reading an outcome")
   }
+}
+
+extension Failure {
+  /// Of a line whose outcome is damaged in the journal.
+  static let damagedOutcome = Failure(
+    stage: .queue, code: .internal, detail: "the journal is damaged here: the outcome is lost")
 }

@@ -214,11 +214,22 @@ final class Environment: @unchecked Sendable {
 
   /// Writes what is committed into an open, empty file, whatever has become of the environment's
   /// own files: LMDB reads them by what it holds open. Nobody may be writing in this thread.
-  func copy(to descriptor: CInt) throws(StoreError) {
+  ///
+  /// - Parameter isCompacting: leaves free pages out.
+  func copy(to descriptor: CInt, isCompacting: Bool) throws(StoreError) {
     try whileMapStays { () throws(StoreError) in
-      try check(unsafe mdb_env_copyfd2(handle, descriptor, 0), "mdb_env_copyfd2")
+      let flags = isCompacting ? CUnsignedInt(MDB_CP_COMPACT) : 0
+      try check(unsafe mdb_env_copyfd2(handle, descriptor, flags), "mdb_env_copyfd2")
+      guard !isCompacting else { return }
       // The copy is as short as the file, see `completeFile`.
       try Self.setByteCount(of: descriptor, to: try pageByteCountInAll())
+    }
+  }
+
+  /// Bytes of all pages up to the last that was ever in use, and of those among them that are free.
+  func pageUse() throws(StoreError) -> (all: Int, free: Int) {
+    try read { transaction throws(StoreError) in
+      (try pageByteCountInAll(), try transaction.freePageCount() * pageByteCount)
     }
   }
 

@@ -27,4 +27,11 @@ enum RecordChecksum {
   static func of(_ bytes: Span<UInt8>) -> UInt64 {
     unsafe bytes.withUnsafeBufferPointer { unsafe img_xxh3_64bits($0.baseAddress, $0.count) }
   }
+
+  /// - Parameter seed: what else has to be the same for the checksum to be.
+  static func of(_ bytes: Span<UInt8>, seed: UInt64) -> UInt64 {
+    unsafe bytes.withUnsafeBufferPointer {
+      unsafe img_xxh3_64bits_seeded($0.baseAddress, $0.count, seed)
+    }
+  }
 }

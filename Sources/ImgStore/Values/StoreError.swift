@@ -17,6 +17,8 @@ package struct StoreError: Error, Hashable, Sendable {
     case notPermitted
     /// A newer release has written the directory.
     case newerVersion
+    /// An older release has written the directory, in a layout that is no longer read.
+    case olderVersion
     /// More readers at once than the environment has slots for.
     case tooManyReaders
     /// The files hold something else than what was written.
@@ -77,6 +79,7 @@ package struct StoreError: Error, Hashable, Sendable {
     case .mapFull, .noSpace, .quotaExceeded, .fileTooLarge, .inputOutput: .full
     case .readOnlyFileSystem, .accessDenied, .notPermitted: .notPermitted
     case .versionMismatch: .newerVersion
+    case .outdated: .olderVersion
     case .readersFull: .tooManyReaders
     case .corrupted, .invalid, .pageNotFound, .cursorFull, .pageFull, .incompatible, .panic,
       .cutOff:
@@ -101,6 +104,9 @@ extension StoreError: CustomStringConvertible {
       case .tooLarge: "the thumbnail is larger than all that \(place) may hold"
       case .notPermitted: "\(place) may not be used that way by this user"
       case .newerVersion: "\(place) was written by a newer release of imgctl"
+      case .olderVersion:
+        "\(place) was written by an older release of imgctl; move it away and run imgctl start: its "
+          + "jobs have to be submitted again"
       case .tooManyReaders: "\(place) has too many readers at once"
       case .damaged: "\(place) is damaged\(remedy)"
       case .replaced: "\(place) was removed or replaced while it was in use; try again"
@@ -118,8 +124,8 @@ extension StoreError: CustomStringConvertible {
     return switch content {
     case .thumbnails: "; remove \(path), its thumbnails are made again"
     case .jobs:
-      "; move \(path) away and run imgctl start: its jobs and their outcomes are lost and have to "
-        + "be submitted again, the thumbnails are not"
+      "; run imgctl recover \(path) DIR, which extracts the jobs that are intact, then move \(path) "
+        + "away, run imgctl start, and submit the lists again; no thumbnail is lost"
     }
   }
 }

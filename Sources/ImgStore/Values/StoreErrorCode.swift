@@ -26,6 +26,8 @@ extension StoreError.Code {
   static let panic = Self(rawValue: MDB_PANIC)
   static let versionMismatch = Self(rawValue: MDB_VERSION_MISMATCH)
   static let invalid = Self(rawValue: MDB_INVALID)
+  /// An older release has written the records, in a layout that this one does not read.
+  static let outdated = Self(rawValue: ENOTSUP)
   static let mapFull = Self(rawValue: MDB_MAP_FULL)
   static let readersFull = Self(rawValue: MDB_READERS_FULL)
   static let mapResized = Self(rawValue: MDB_MAP_RESIZED)
@@ -93,6 +95,7 @@ extension StoreError.Code {
     ENOMEM: "ENOMEM",
     ENOSPC: "ENOSPC",
     ENOTDIR: "ENOTDIR",
+    ENOTSUP: "ENOTSUP",
     EPERM: "EPERM",
     EROFS: "EROFS",
     ESTALE: "ESTALE",

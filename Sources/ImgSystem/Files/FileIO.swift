@@ -70,22 +70,31 @@ package enum FileIO {
     throw SystemError(operation: "read \(name)", code: EFBIG)
   }
 
+  /// The bytes in a part of an open file, whose position stays; fewer where the file ends before.
+  package static func contents(
+    of descriptor: CInt, in range: Range<Int>
+  ) throws(SystemError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    while bytes.count < range.count {
+      let offset = off_t(range.lowerBound + bytes.count)
+      let count = try unsafe append(
+        to: &bytes, upTo: range.count - bytes.count, operation: "pread"
+      ) { room in
+        unsafe pread(descriptor, room.baseAddress, room.count, offset)
+      }
+      guard count > 0 else { break }
+    }
+    return bytes
+  }
+
   /// The first bytes of an open file, whose position stays: it is everybody's who has the file open.
   ///
   /// - Throws: EIO when there are fewer.
   static func contents(
     of descriptor: CInt, first byteCount: Int
   ) throws(SystemError) -> [UInt8] {
-    var bytes: [UInt8] = []
-    while bytes.count < byteCount {
-      let offset = off_t(bytes.count)
-      let count = try unsafe append(
-        to: &bytes, upTo: byteCount - bytes.count, operation: "pread"
-      ) { room in
-        unsafe pread(descriptor, room.baseAddress, room.count, offset)
-      }
-      guard count > 0 else { throw SystemError(operation: "pread", code: EIO) }
-    }
+    let bytes = try contents(of: descriptor, in: 0..<byteCount)
+    guard bytes.count == byteCount else { throw SystemError(operation: "pread", code: EIO) }
     return bytes
   }
 

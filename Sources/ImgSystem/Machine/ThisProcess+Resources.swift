@@ -13,6 +13,9 @@ extension ThisProcess {
   /// Cores this machine has online, at least 1.
   package static var coreCount: Int { max(sysconf(CInt(_SC_NPROCESSORS_ONLN)), 1) }
 
+  /// Bytes of a page of memory, which LMDB makes the unit of its files.
+  package static var pageByteCount: Int { max(sysconf(CInt(_SC_PAGESIZE)), 1) }
+
   /// Limits the private memory (RLIMIT_DATA: heap, stacks and anonymous mappings; the shared map of
   /// a store does not count). An allocation beyond it fails, and with it mostly the process.
   package static func limitPrivateMemory(byteCount: Int64) throws(SystemError) {

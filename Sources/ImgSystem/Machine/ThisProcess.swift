@@ -79,7 +79,6 @@ package enum ThisProcess {
     guard fields.count > 2, let resident = Int(fields[1]), let shared = Int(fields[2]) else {
       return nil
     }
-    let pageByteCount = sysconf(CInt(_SC_PAGESIZE))
     return MemoryUse(
       residentByteCount: resident * pageByteCount,
       privateByteCount: (resident - shared) * pageByteCount)

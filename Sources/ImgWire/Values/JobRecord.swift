@@ -11,6 +11,9 @@ package struct JobRecord: Hashable, Sendable, Codable {
     case finished
     /// Stopped by a person; what had no outcome counts as cancelled.
     case cancelled
+    /// The journal's record of the job is damaged. Only its number is known, and all that can be done
+    /// is to remove it.
+    case damaged
   }
 
   package let id: JobID
@@ -27,6 +30,8 @@ package struct JobRecord: Hashable, Sendable, Codable {
   /// Every index below this one has an outcome that stands, so that reading on after a crash need
   /// not look there.
   package var lowWater: Int
+  /// Whether the values of its headers are lost, so that its lines cannot be fetched.
+  package var lacksHeaders = false
 
   package init(
     id: JobID, name: String? = nil, options: RequestOptions,
@@ -45,6 +50,19 @@ package struct JobRecord: Hashable, Sendable, Codable {
     self.startedAt = startedAt
     self.finishedAt = finishedAt
     self.lowWater = lowWater
+  }
+
+  /// What stands for a job whose record is damaged.
+  package static func damaged(_ id: JobID) -> JobRecord {
+    JobRecord(
+      id: id, options: RequestOptions(variant: .standard), state: .damaged,
+      submittedAt: WallTime(rawValue: 0))
+  }
+
+  /// What its requests send to origins beside what every request says.
+  package var headers: HeaderFields {
+    get { options.fetch.headers }
+    set { options.fetch.headers = newValue }
   }
 
   /// Whether it was accepted and has not ended.
@@ -71,6 +89,7 @@ extension JobRecord {
   ///     queued ⇄ paused          pause, resume
   ///     queued, paused → cancelled   cancel
   ///     finished, cancelled → queued   retry
+  ///     finished, cancelled, damaged → gone   remove
   ///
   /// - Throws: ``JobChangeRefusal``; then nothing has changed.
   package mutating func apply(
@@ -89,7 +108,7 @@ extension JobRecord {
       options.priority = priority
     case (.retry(let includesFinal), .finished), (.retry(let includesFinal), .cancelled):
       try reopen(includesFinal: includesFinal)
-    case (.remove, .finished), (.remove, .cancelled):
+    case (.remove, .finished), (.remove, .cancelled), (.remove, .damaged):
       break
     default:
       throw refusal(of: change, at: moment)
@@ -131,6 +150,7 @@ extension JobRecord {
     let state = "job \(id) is \(isActive ? seen : state.rawValue)"
     let reason =
       switch change {
+      case _ where self.state == .damaged: "; it can only be removed"
       case .pause where self.state == .paused: " already"
       case .resume where isActive: "; only a paused job is resumed"
       case .pause, .resume, .prioritise: "; nothing of it waits"

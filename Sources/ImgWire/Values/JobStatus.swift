@@ -12,6 +12,8 @@ package struct JobStatus: Hashable, Sendable, Codable {
     /// Stopped by a person; the stop is not durable yet.
     case cancelling
     case finished, cancelled
+    /// The journal's record of the job is damaged: nothing but its number is known.
+    case damaged
   }
 
   package let job: JobID
@@ -73,6 +75,7 @@ package struct JobStatus: Hashable, Sendable, Codable {
       switch record.state {
       case .finished: .finished
       case .cancelled: .cancelled
+      case .damaged: .damaged
       case .submitting, .queued, .paused:
         if isCancelling {
           .cancelling
@@ -89,7 +92,7 @@ package struct JobStatus: Hashable, Sendable, Codable {
   /// URLs that have an outcome.
   package var finished: Int { done + failed + cancelled }
 
-  package var hasEnded: Bool { state == .finished || state == .cancelled }
+  package var hasEnded: Bool { [.finished, .cancelled, .damaged].contains(state) }
 
   private enum CodingKeys: String, CodingKey {
     case job, name, state, variant, keep, fetch, priority, order, total, done, failed, retryable

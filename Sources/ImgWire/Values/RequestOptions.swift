@@ -11,7 +11,7 @@ package struct RequestOptions: Hashable, Sendable, Codable {
   /// How long to wait before anything is looked up or fetched, from the request on.
   package let delayMilliseconds: Int64
   package let keep: Keep
-  package let fetch: FetchOptions
+  package var fetch: FetchOptions
 
   package static let priorityRange = -2...2
   /// The longest is a century: longer than anything that is kept, and far from overflow in any

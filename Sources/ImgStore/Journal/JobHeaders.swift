@@ -1,0 +1,90 @@
+import FoundationEssentials
+import ImgSystem
+import ImgWire
+import Synchronization
+
+/// The header values that jobs send to origins. They may be secrets, so they are kept in a file a
+/// job, beside the journal's own, and overwritten when the job is removed.
+///
+/// LMDB never overwrites a page in place: what a record held stays in free pages of the file after
+/// the record has gone.
+///
+/// All values are in memory as well, so that they can be written again when the files are removed.
+final class JobHeaders: Sendable {
+  private let directory: String
+  private let held = Mutex<[JobID: HeaderFields]>([:])
+
+  /// 8 KiB of headers in JSON, in which a byte takes at most six.
+  private static let maximumFileByteCount = 1 << 17
+
+  /// - Parameter journalDirectory: holds the directory of the files.
+  init(in journalDirectory: String) {
+    directory = journalDirectory + "/headers"
+  }
+
+  /// Those of a job; `nil` when it has none, or its file is missing or damaged.
+  subscript(id: JobID) -> HeaderFields? { held.withLock { $0[id] } }
+
+  /// Reads the files of `jobs`, and erases those of others: a crash came between the end of their
+  /// job and the erasure.
+  func load(of jobs: Set<JobID>) {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    for id in names.compactMap({ UInt64($0) }).map(JobID.init(rawValue:)) {
+      if jobs.contains(id) {
+        if let headers = read(id) { held.withLock { $0[id] = headers } }
+      } else {
+        // It is tried again at the next start.
+        try? FileIO.erase(path(of: id))
+      }
+    }
+  }
+
+  /// Keeps the headers of a new job, durably.
+  func add(_ headers: HeaderFields, of id: JobID) throws(StoreError) {
+    held.withLock { $0[id] = headers }
+    try create()
+    try write(headers, of: id)
+    try StoreError.wrapping { () throws(SystemError) in try Directory.sync(directory) }
+  }
+
+  /// Overwrites and removes the file of a job that is gone. One that cannot be overwritten now is
+  /// erased at the next start.
+  func erase(_ id: JobID) {
+    guard held.withLock({ $0.removeValue(forKey: id) }) != nil else { return }
+    try? FileIO.erase(path(of: id))
+  }
+
+  /// Writes all files again, durably, after somebody has removed them.
+  func restore() throws(StoreError) {
+    let all = held.withLock { $0 }
+    guard !all.isEmpty else { return }
+    try create()
+    for (id, headers) in all { try write(headers, of: id) }
+    try StoreError.wrapping { () throws(SystemError) in try Directory.sync(directory) }
+  }
+
+  private func path(of id: JobID) -> String { "\(directory)/\(id.rawValue)" }
+
+  private func create() throws(StoreError) {
+    try StoreError.wrapping { () throws(SystemError) in
+      try Directory.create(directory, mode: 0o700)
+    }
+  }
+
+  private func read(_ id: JobID) -> HeaderFields? {
+    guard
+      let record = try? FileIO.contents(of: path(of: id), upTo: Self.maximumFileByteCount),
+      JournalRecord.layout(of: record.span, for: JournalKey.job(id).span) == .headers
+    else { return nil }
+    return try? JSONRecord.decode(
+      HeaderFields.self, from: record.span.extracting(droppingFirst: JournalRecord.headByteCount))
+  }
+
+  private func write(_ headers: HeaderFields, of id: JobID) throws(StoreError) {
+    let body = [JournalRecord.Layout.headers.rawValue] + (try JSONRecord.encode(headers))
+    let record = JournalRecord.encode(body, for: JournalKey.job(id))
+    try StoreError.wrapping { () throws(SystemError) in
+      try FileIO.writeDurably(record.span, to: path(of: id))
+    }
+  }
+}

@@ -1,0 +1,46 @@
+/// What every record of the journal begins with, so that damage to one is damage to that one alone:
+///
+/// | bytes | what |
+/// |---|---|
+/// | 8 | XXH3-64 of all that follows, seeded by that of the record's key, little-endian |
+/// | 1 | the number of its ``Layout`` |
+///
+/// The key is part of the checksum: a record that lies under another key is damaged, too.
+enum JournalRecord {
+  /// What the record is and how it is laid out. The numbers differ over all tables, so that a record
+  /// tells its kind wherever it is found; a new layout takes a new number.
+  enum Layout: UInt8 {
+    case done = 1
+    case failed = 2
+    case cancelled = 3
+    case lines = 4
+    case job = 5
+    case lastJob = 6
+    case headers = 7
+  }
+
+  /// Checksum and layout.
+  static let headByteCount = RecordChecksum.byteCount + 1
+
+  /// - Parameter body: the layout's number and what follows it.
+  static func encode(_ body: [UInt8], for key: [UInt8]) -> [UInt8] {
+    var record = [UInt8](repeating: 0, count: RecordChecksum.byteCount)
+    record.append(contentsOf: body)
+    var bytes = record.mutableSpan
+    bytes.write(littleEndian: checksum(of: bytes.span, for: key.span), at: 0)
+    return record
+  }
+
+  /// The layout of a record; `nil` when the record is damaged, or of a newer release.
+  static func layout(of record: Span<UInt8>, for key: Span<UInt8>) -> Layout? {
+    guard record.count >= headByteCount,
+      record.littleEndian(at: 0, as: UInt64.self) == checksum(of: record, for: key)
+    else { return nil }
+    return Layout(rawValue: record[RecordChecksum.byteCount])
+  }
+
+  private static func checksum(of record: Span<UInt8>, for key: Span<UInt8>) -> UInt64 {
+    RecordChecksum.of(
+      record.extracting(droppingFirst: RecordChecksum.byteCount), seed: RecordChecksum.of(key))
+  }
+}

@@ -1,0 +1,40 @@
+import ImgWire
+
+/// How a job lies in the table `jobs`: JSON, without the values of its headers, see ``JobHeaders``.
+struct StoredJob: Codable {
+  let record: JobRecord
+  private let hasHeaders: Bool
+
+  private enum CodingKeys: String, CodingKey {
+    case record = "job"
+    case hasHeaders = "has_headers"
+  }
+
+  private init(_ job: JobRecord) {
+    hasHeaders = job.lacksHeaders || !job.headers.isEmpty
+    var record = job
+    record.headers = .none
+    self.record = record
+  }
+
+  static func encode(_ job: JobRecord) throws(StoreError) -> [UInt8] {
+    let body = [JournalRecord.Layout.job.rawValue] + (try JSONRecord.encode(StoredJob(job)))
+    return JournalRecord.encode(body, for: JournalKey.job(job.id))
+  }
+
+  /// The job of a record; a damaged one, see ``JobRecord/State/damaged``, where the record is.
+  static func decode(_ record: Span<UInt8>, of id: JobID, headers: JobHeaders) -> JobRecord {
+    guard let stored = decode(record, of: id) else { return .damaged(id) }
+    var job = stored.record
+    guard stored.hasHeaders else { return job }
+    if let headers = headers[id] { job.headers = headers } else { job.lacksHeaders = true }
+    return job
+  }
+
+  /// The job without its headers; `nil` for a record that is damaged or no job's.
+  static func decode(_ record: Span<UInt8>, of id: JobID) -> StoredJob? {
+    guard JournalRecord.layout(of: record, for: JournalKey.job(id).span) == .job else { return nil }
+    return try? JSONRecord.decode(
+      StoredJob.self, from: record.extracting(droppingFirst: JournalRecord.headByteCount))
+  }
+}

@@ -1,0 +1,126 @@
+import FoundationEssentials
+import ImgWire
+import Testing
+
+@testable import ImgStore
+
+/// Header values, which may be secrets: as durable as their job, and gone with it.
+@Suite(.timeLimit(.minutes(20)))
+struct JobHeadersTests {
+  private let directory: TemporaryDirectory
+  private let path: String
+  private let id = JobID(rawValue: 1)
+  private let secret = "c2VjcmV0IG9mIGEgam9i"
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    path = directory.path + "/journal"
+  }
+
+  private func open() throws -> Journal { try Journal(directory: path) }
+
+  private var headers: HeaderFields {
+    get throws { try HeaderFields([HeaderField(name: "authorization", value: secret)]) }
+  }
+
+  /// Accepts a job of two lines.
+  private func submit(to journal: Journal) throws {
+    var job = JobRecord.sample(id)
+    job.headers = try headers
+    try journal.apply([.createJob(job), .appendURLs(id, ["a", "b"]), .seal(id)])
+  }
+
+  private func end(_ journal: Journal) throws {
+    try journal.apply([.record(id, index: 0, .cancelled), .finish(id, at: .now)])
+  }
+
+  /// The files whose bytes hold the secret.
+  private func filesWithSecret() throws -> [String] {
+    try FileManager.default.subpathsOfDirectory(atPath: path).filter { name in
+      let bytes = FileManager.default.contents(atPath: "\(path)/\(name)")
+      return bytes?.firstRange(of: Data(secret.utf8)) != nil
+    }
+  }
+
+  @Test func `they are in a file of their own while the job exists, and then in none`() throws {
+    let journal = try open()
+    try submit(to: journal)
+    #expect(try filesWithSecret() == ["headers/1"])
+    let attributes = try FileManager.default.attributesOfItem(atPath: path + "/headers/1")
+    #expect(attributes[.posixPermissions] as? Int == 0o600)
+    try end(journal)
+    try journal.apply(.change(id, .remove, at: .now))
+    #expect(try filesWithSecret() == [])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: path + "/headers") == [])
+  }
+
+  @Test func `erased means overwritten before the name goes`() throws {
+    let journal = try open()
+    try submit(to: journal)
+    // A second name shows what becomes of the bytes.
+    try FileManager.default.linkItem(
+      atPath: path + "/headers/1", toPath: directory.path + "/witness")
+    try end(journal)
+    try journal.apply(.change(id, .remove, at: .now))
+    let bytes = try Data(contentsOf: URL(filePath: directory.path + "/witness"))
+    #expect(!bytes.isEmpty && bytes.allSatisfy { $0 == 0 })
+  }
+
+  @Test func `an abandoned submission leaves none`() throws {
+    let journal = try open()
+    var job = JobRecord.sample(id)
+    job.headers = try headers
+    try journal.apply(.createJob(job))
+    try journal.apply(.discard(id))
+    #expect(try filesWithSecret() == [])
+    // One whose creation was never committed: the same job is in no table.
+    #expect(throws: StoreError.self) {
+      try journal.apply([.createJob(job), .seal(JobID(rawValue: 9))])
+    }
+    try journal.apply(.discard(id))
+    #expect(try filesWithSecret() == [])
+  }
+
+  @Test func `they survive with their job, and what a crash has left over is erased`() throws {
+    do { try submit(to: open()) }
+    try FileManager.default.copyItem(
+      atPath: path + "/headers/1", toPath: path + "/headers/7")
+    let journal = try open()
+    #expect(try journal.job(id)?.headers == headers)
+    #expect(try filesWithSecret() == ["headers/1"])
+    try journal.apply(.record(id, index: 0, .cancelled))
+    #expect(try journal.job(id)?.headers == headers)
+  }
+
+  @Test(arguments: [true, false])
+  func `where they are lost or damaged, the job says so for good`(isMissing: Bool) throws {
+    do { try submit(to: open()) }
+    let file = path + "/headers/1"
+    if isMissing {
+      try FileManager.default.removeItem(atPath: file)
+    } else {
+      var bytes = try Data(contentsOf: URL(filePath: file))
+      bytes[bytes.count - 5] ^= 1
+      try bytes.write(to: URL(filePath: file))
+    }
+    do {
+      let journal = try open()
+      #expect(try journal.unfinishedJobs().map(\.lacksHeaders) == [true])
+      try journal.apply(.record(id, index: 0, .cancelled))
+    }
+    let job = try #require(try open().job(id))
+    #expect(job.lacksHeaders)
+    #expect(job.headers == .none)
+    #expect(job.counts.finished == 1)
+  }
+
+  @Test func `they are written again with the journal`() throws {
+    do {
+      let journal = try open()
+      try submit(to: journal)
+      try FileManager.default.removeItem(atPath: path)
+      try journal.restore()
+    }
+    #expect(try open().job(id)?.headers == headers)
+  }
+}
