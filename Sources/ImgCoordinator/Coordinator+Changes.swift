@@ -5,8 +5,13 @@ import ImgWire
 
 /// A change of a job that is not durable yet.
 struct PendingChange {
-  let client: UInt32
-  let request: RequestID
+  struct Requester {
+    let client: UInt32
+    let request: RequestID
+  }
+
+  /// Who hears of it; `nil` where the coordinator removes an old job.
+  let requester: Requester?
   /// The job before the change.
   let status: JobStatus
 }
@@ -47,7 +52,7 @@ extension Coordinator {
       if let refusal = refusalToWait(request.id, of: client) { return refusal }
       client.changes.insert(request.id)
       pendingChanges[id] = PendingChange(
-        client: client.number, request: request.id, status: status)
+        requester: .init(client: client.number, request: request.id), status: status)
       begin(request.change, of: record)
       return nil
     }
@@ -72,13 +77,14 @@ extension Coordinator {
   /// The answer is the job as it stands now; of one that was removed, as it stood last.
   func changeIsDurable(of id: JobID, _ change: JobChange) {
     if case .retry = change { accept(id) }
-    log.note("job \(id): \(change.text)")
-    guard let pending = pendingChanges.removeValue(forKey: id),
-      let client = clients[pending.client]
+    let pending = pendingChanges.removeValue(forKey: id)
+    let isByAge = pending != nil && pending?.requester == nil
+    log.note("job \(id): \(change.text)" + (isByAge ? ", because of --keep-jobs" : ""))
+    guard let pending, let requester = pending.requester, let client = clients[requester.client]
     else { return }
-    client.changes.remove(pending.request)
-    answering(pending.request, of: client) { () throws(StoreError) in
-      .job(JobReply(id: pending.request, status: try status(of: id) ?? pending.status))
+    client.changes.remove(requester.request)
+    answering(requester.request, of: client) { () throws(StoreError) in
+      .job(JobReply(id: requester.request, status: try status(of: id) ?? pending.status))
     }
   }
 

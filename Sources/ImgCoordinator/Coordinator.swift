@@ -56,6 +56,9 @@ final class Coordinator {
   /// Whether a client waits for the next sweep.
   var isSweepWanted = false
   private var idleSince: ContinuousClock.Instant
+  var nextRetention: ContinuousClock.Instant
+  /// The last job that retention has looked at; `nil` before the oldest.
+  var retentionCursor: JobID?
   /// When new clients are accepted again after that has failed; `nil` while they are.
   var listeningResumes: ContinuousClock.Instant?
 
@@ -88,6 +91,7 @@ final class Coordinator {
     nextObservation = now
     nextWatch = now
     nextSweep = now
+    nextRetention = now
     idleSince = now
     try poller.register(signals.descriptor, .read, token: Token.signals.rawValue)
     try poller.register(journalAnswers.descriptor, .read, token: Token.journal.rawValue)
@@ -101,6 +105,11 @@ final class Coordinator {
   /// - Returns: the exit status of the process.
   func run() throws -> Int32 {
     feed(.began)
+    for job in journal.damagedJobs {
+      log.note(
+        "job \(job) is damaged in the journal; imgctl recover \(settings.journalDirectory) DIR "
+          + "extracts what is intact of it, imgctl remove \(job) removes it")
+    }
     for record in try journal.unfinishedJobs() { feed(.jobAccepted(record)) }
     while true {
       if case .ended(let status) = phase { return status }
@@ -150,6 +159,7 @@ final class Coordinator {
     if let idleExit = idleExitInstant { deadlines.append(idleExit) }
     if let listeningResumes { deadlines.append(listeningResumes) }
     if housekeeper != nil { deadlines.append(nextSweep) }
+    if hasRetention { deadlines.append(nextRetention) }
     switch phase {
     case .draining(let until), .leaving(let until): deadlines.append(until)
     case .running, .ended: break
@@ -169,6 +179,7 @@ final class Coordinator {
     }
     if let resumes = listeningResumes, resumes <= now { resumeListening() }
     if nextSweep <= now { sweep(at: now) }
+    if nextRetention <= now { removeOldJobs(at: now) }
     if !scheduler.isIdle || !clients.isEmpty { idleSince = now }
     if let idleExit = idleExitInstant, idleExit <= now {
       log.note("nothing to do, nobody connected: leaving")

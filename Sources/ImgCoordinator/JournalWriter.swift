@@ -39,16 +39,28 @@ struct JournalWriter {
     let place = JournalPlace(journal: journal, directory: directory)
     thread = try ServiceThread(name: "journal", capacity: Self.capacity) { queue in
       var group = JournalGroup()
+      // What a coordinator before this one has left.
+      var mayShrink = true
       while let operations = queue.take(upTo: Self.groupMaximum, until: .now + Self.longestPause) {
         group.add(operations)
         guard Self.write(&group, to: place, from: queue, answers) else { return }
+        if operations.contains(where: \.removesJob) { mayShrink = true }
         // What is left of removed jobs goes a part with each group, and all of it in quiet times.
         // When it fails, for want of room, the next group tries again.
-        while queue.count == 0, !queue.isClosed, (try? journal.removeLeftovers()) == true {}
+        while Self.isQuiet(queue), (try? journal.removeLeftovers()) == true { mayShrink = true }
+        if mayShrink, Self.isQuiet(queue) {
+          mayShrink = false
+          // When it fails, for want of room, the next removal tries again.
+          if (try? journal.isMostlyFree()) == true { try? journal.compact() }
+        }
       }
       // What was removed in the last pause is written again as well.
       _ = Self.write(&group, to: place, from: queue, answers)
     }
+  }
+
+  private static func isQuiet(_ queue: BlockingQueue<JournalOperation>) -> Bool {
+    queue.count == 0 && !queue.isClosed
   }
 
   /// Writes the group, and what comes in meanwhile when the disk does not take it at once.
@@ -152,6 +164,14 @@ extension JournalOperation {
     switch self {
     case .createJob, .appendURLs, .seal: true
     case .discard, .start, .record, .finish, .change: false
+    }
+  }
+
+  /// Whether the room of a job becomes free by it.
+  var removesJob: Bool {
+    switch self {
+    case .discard, .change(_, .remove, at: _): true
+    default: false
     }
   }
 

@@ -37,6 +37,7 @@ import Testing
           cancel         stop a job; what it has made stays
           priority       make a job more or less urgent than others
           remove         forget jobs that have ended: lists and outcomes
+          recover        extract the jobs that are intact in a damaged journal
           list           list the jobs, the newest first
           get            fetch one URL before all jobs and write its thumbnail
           export         write a job's thumbnails as files, with a manifest

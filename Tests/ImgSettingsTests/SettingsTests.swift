@@ -88,7 +88,7 @@ import Testing
       "--attempts=15", "--backoff=16ms", "--url-timeout=17ms", "--remember-failures=18ms",
       "--max-body=8",
       "--max-pixels=9", "--max-frames=10", "--decode-timeout=11ms", "--worker-memory=64M",
-      "--store-budget=13M", "--default-expiry=14ms", "--contact=a@b",
+      "--store-budget=13M", "--default-expiry=14ms", "--keep-jobs=19ms", "--contact=a@b",
     ])
     var limits = Limits()
     limits.workers = 1
@@ -110,8 +110,10 @@ import Testing
     limits.workerMemoryByteCount = 64 << 20
     limits.storeBudgetByteCount = 13 << 20
     limits.defaultExpiryMilliseconds = 14
+    limits.keepJobsMilliseconds = 19
     limits.contact = "a@b"
     #expect(found.limits == limits)
+    #expect(try settings(["--keep-jobs=forever"]).limits.keepJobsMilliseconds == nil)
   }
 
   @Test(arguments: [
@@ -194,7 +196,7 @@ import Testing
     var limits = Limits()
     limits.maxBodyByteCount = 1 << 30
     let rows = Setting.rows(of: limits)
-    #expect(rows.count == 20)
+    #expect(rows.count == 21)
     #expect(
       rows.map { "\($0.flag) \($0.value) \($0.defaultText)" } == [
         "--workers auto auto", "--transfers 64 64", "--transfers-per-host 8 8",
@@ -204,7 +206,8 @@ import Testing
         "--remember-failures 10m 10m",
         "--max-body 1G 100M", "--max-pixels 100MP 100MP",
         "--max-frames 1000 1000", "--decode-timeout 30s 30s", "--worker-memory 1G 1G",
-        "--store-budget 400M 400M", "--default-expiry 7d 7d", "--contact none none",
+        "--store-budget 400M 400M", "--default-expiry 7d 7d", "--keep-jobs 30d 30d",
+        "--contact none none",
       ])
   }
 

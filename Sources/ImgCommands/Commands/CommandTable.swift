@@ -13,6 +13,7 @@ enum CommandTable {
     CancelCommand.self,
     PriorityCommand.self,
     RemoveCommand.self,
+    RecoverCommand.self,
     ListCommand.self,
     GetCommand.self,
     ExportCommand.self,

@@ -134,6 +134,16 @@ extension Setting {
       help: "Room for thumbnails; less than 10M is raised to it."),
     defaultExpiry,
     Setting(
+      "jobs, after their end", "--keep-jobs", "DURATION",
+      help: "How long a job is kept after its end, list and outcomes, or \"forever\".",
+      isLimit: true,
+      set: { (settings, texts) throws(InvalidValue) in
+        settings.limits.keepJobsMilliseconds =
+          texts[0] == "forever"
+          ? nil : try UnitScale.duration.value(parsing: texts[0], in: durations)
+      },
+      get: { [$0.limits.keepJobsMilliseconds.map(UnitScale.duration.text) ?? "forever"] }),
+    Setting(
       "contact, told to origins", "--contact", "MAIL|URL",
       help: "Where whoever runs an origin can ask about the requests: part of the User-Agent; or "
         + "\"none\".",

@@ -35,6 +35,8 @@ package struct Limits: Hashable, Sendable, Codable {
   package var workerMemoryByteCount: Int64 = 1 << 30
   package var storeBudgetByteCount: Int64 = 400 << 20
   package var defaultExpiryMilliseconds: Int64 = 7 * 24 * 3_600_000
+  /// How long a job is kept after its end; `nil` for ever.
+  package var keepJobsMilliseconds: Int64? = 30 * 24 * 3_600_000
   /// Where whoever runs an origin can complain: a mail address or a URL, as ``Contact`` reads it.
   package var contact: String?
 
@@ -64,6 +66,7 @@ package struct Limits: Hashable, Sendable, Codable {
     case workerMemoryByteCount = "worker_memory_bytes"
     case storeBudgetByteCount = "store_budget_bytes"
     case defaultExpiryMilliseconds = "default_expiry_ms"
+    case keepJobsMilliseconds = "keep_jobs_ms"
     case contact
   }
 }

@@ -1,0 +1,109 @@
+package import ImgSettings
+import ImgStore
+import ImgSystem
+import ImgWire
+
+/// `imgctl recover`: extracts what is intact of a damaged journal.
+package struct RecoverCommand: Command {
+  package let journal: String
+  package let directory: String
+  package let isJSON: Bool
+
+  private static let journalOperand = OperandDescription(
+    "JOURNAL", help: "The directory of the journal: journal in the data directory, or a copy.")
+  private static let directoryOperand = OperandDescription(
+    "DIR", help: "Where the files go; made when there is none.")
+
+  package static let description = CommandDescription(
+    name: "imgctl recover", summary: "extract the jobs that are intact in a damaged journal",
+    operands: [journalOperand, directoryOperand],
+    options: [.json],
+    notes: [
+      "Writes two files a job: job-N.txt, its list, and job-N.jsonl, one object a line with its "
+        + "outcome. Reads the journal without changing it and needs no coordinator. Jobs that were "
+        + "removed lately may be among those found. Exit code 1 says that something is lost."
+    ],
+    examples: [
+      .init("imgctl recover ~/.cache/imgctl/journal jobs", "Lists and outcomes of all jobs."),
+      .init("imgctl submit jobs/job-7.txt", "One of them again; what is stored is a hit."),
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    journal = arguments.text(of: Self.journalOperand)
+    directory = arguments.text(of: Self.directoryOperand)
+    isJSON = arguments.contains(.json)
+    guard !journal.isEmpty, !directory.isEmpty else { throw UsageError("a path is not empty") }
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    let extract = try JournalExtract(directory: journal)
+    try Directory.create(directory)
+    var isComplete = true
+    for id in extract.jobIDs {
+      var report = Report(id, extract.job(id))
+      try write(id, of: extract, &report)
+      if isJSON { try context.output.write(json: report) } else { context.note(report.text) }
+      isComplete = isComplete && report.isComplete
+    }
+    context.note(
+      "extracted \(HumanText.count(extract.jobIDs.count, of: "job")) to \(directory)\n")
+    return isComplete ? .success : .someFailed
+  }
+
+  private func write(
+    _ id: JobID, of extract: JournalExtract, _ report: inout Report
+  ) throws {
+    let listFile = try FileIO.create("\(directory)/job-\(id).txt")
+    let outcomeFile = try FileIO.create("\(directory)/job-\(id).jsonl")
+    let list = Output(descriptor: listFile.rawValue)
+    let outcomes = Output(descriptor: outcomeFile.rawValue)
+    try extract.forEachLine(of: id) { index, url, outcome in
+      report.count(url, outcome)
+      if let url { try list.write(url + "\n") }
+      try outcomes.write(
+        json: ResultsPage.Entry(index: index, url: url ?? "", outcome: outcome))
+    }
+    try list.flush()
+    try outcomes.flush()
+  }
+
+  private struct Report: Encodable {
+    private let job: JobID
+    private let name: String?
+    private let state: String?
+    private var lines = 0
+    private var lostLines = 0
+    private var outcomes = 0
+    private let finished: Int?
+
+    private enum CodingKeys: String, CodingKey {
+      case job, name, state, lines, outcomes, finished
+      case lostLines = "lost_lines"
+    }
+
+    init(_ job: JobID, _ record: JobRecord?) {
+      self.job = job
+      name = record?.name
+      state = record?.state.rawValue
+      finished = record?.counts.finished
+    }
+
+    mutating func count(_ url: String?, _ outcome: Outcome?) {
+      lines += 1
+      if url == nil { lostLines += 1 }
+      if outcome != nil { outcomes += 1 }
+    }
+
+    /// Whether the record is there, and all lines that it counts. A cancelled job counts lines that
+    /// have no outcome of their own.
+    var isComplete: Bool {
+      guard let finished else { return false }
+      return lostLines == 0 && (outcomes >= finished || state == "cancelled")
+    }
+
+    var text: String {
+      "job \(job) (\(state ?? "its record is lost")): \(lines - lostLines) of \(lines) lines, "
+        + "\(outcomes) outcomes\n"
+    }
+  }
+}
