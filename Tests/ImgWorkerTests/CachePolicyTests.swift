@@ -255,7 +255,7 @@ import Testing
       .response(Response(status: 304, headers: [Header("ETag", "\"1\"")], delivery: .hold)))
     try worker.send(.fetch(batch(2)))
     #expect(origin.waitUntil { $0["/a"].inFlight == 1 })
-    try worker.store.current().reset()
+    try worker.store.reset()
     origin.release("/a")
     #expect(try worker.messages(untilEnded: 1).gone == [2])
     serve("max-age=0")

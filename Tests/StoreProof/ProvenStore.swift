@@ -52,7 +52,7 @@ package final class ProvenStore: Sendable {
   }
 
   package func reset() throws(StoreError) {
-    try shared.change { store throws(StoreError) in try store.reset() }
+    try shared.reset()
   }
 
   /// Removes what is damaged.

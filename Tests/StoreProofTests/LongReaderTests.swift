@@ -1,3 +1,4 @@
+import Glibc
 import StoreProof
 import TestCluster
 import Testing
@@ -42,6 +43,37 @@ struct LongReaderTests {
     print(
       "long reader: \(settled) bytes of file without, \(grown) with one while "
         + "\(Int(writtenByteCount)) bytes of pictures were replaced, and no more afterwards")
+  }
+
+  @Test(arguments: [false, true])
+  func `a reader that is stopped with its snapshot does not let the file outgrow the budget`(
+    isStopped: Bool
+  ) throws {
+    let budgetByteCount: Int64 = 10 << 20
+    let directory = try TestDirectory()
+    let store = try ProvenStore(
+      directory: directory.file("store"), budgetByteCount: budgetByteCount)
+    try store.put([Picture(number: 0, generation: 1, byteCount: 5_000)], at: 0)
+    let reader = try StoreChild("obey", directory.file("store"), "\(budgetByteCount)")
+    try reader.hold(0)
+    if isStopped { reader.signal(SIGSTOP) }
+
+    // Six budgets.
+    var number = 0
+    for _ in 0..<60 {
+      let next = number..<number + 50
+      number = next.upperBound
+      try store.put(next.map { Picture(number: $0, generation: 1, byteCount: 20_000) }, at: 0)
+    }
+    let file = try store.figures().fileByteCount
+    #expect(file <= budgetByteCount / 2 * 3 + 1 << 20)
+
+    // It ends its read, and then reads what is there now.
+    if isStopped { reader.signal(SIGCONT) }
+    try reader.letGo()
+    let answer = try reader.take(StoreStep(.look([number - 1]), at: 0))
+    #expect(answer.found.map(\.number) == [number - 1])
+    #expect(try store.defects() == [])
   }
 
   /// Replaces all pictures, again and again.

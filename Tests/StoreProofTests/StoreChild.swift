@@ -38,6 +38,10 @@ final class StoreChild {
     _ = child.waitForExit(until: .now + Self.patience)
   }
 
+  func signal(_ signal: CInt) {
+    child.signal(signal)
+  }
+
   /// Kills it.
   ///
   /// - Returns: what it had said and nobody had looked at.

@@ -11,7 +11,7 @@ package struct CacheResetCommand: Command {
   package init(_ arguments: ArgumentReader) throws(UsageError) {}
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    try context.storeWriter()?.change { store throws(StoreError) in try store.reset() }
+    try context.storeWriter()?.reset()
     context.note("the store is empty\n")
     return .success
   }

@@ -35,6 +35,25 @@ extension Environment {
     }
   }
 
+  /// Runs `body` on the newest snapshot while no process writes. Needs no room on the disk.
+  ///
+  /// - Throws: ``StoreError/Reason/replaced`` when the files here are no longer those in the
+  ///   directory.
+  func whileOnlyWriter(
+    _ body: (borrowing Transaction) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    do throws(StoreError) {
+      try whileMapStays { () throws(StoreError) in
+        let writer = try unsafe Transaction(environment: handle, isReadOnly: false)
+        guard !isDetached else { throw StoreError(.replaced, operation: "replacing") }
+        try body(writer)
+        writer.abort()
+      }
+    } catch {
+      throw error.path.isEmpty ? error.at(directory, content: content) : error
+    }
+  }
+
   /// A table with the name by which a copy has it.
   private struct NamedTable {
     let name: String

@@ -16,6 +16,8 @@ package final class SharedStore: Sendable {
 
   private struct Held {
     var store: ThumbnailStore?
+    /// How long a data file is compacted at the earliest, after an attempt that has failed.
+    var shrinkableByteCount = 0
     /// One that is of no use any more and has the lock file that the next one would open, as long as
     /// some thread is not done with it: until then that may not be opened again (`lmdb.h`, Caveats).
     weak var retired: ThumbnailStore?
@@ -38,7 +40,31 @@ package final class SharedStore: Sendable {
 
   /// Changes the store as the directory has it now, and again when that was removed or replaced
   /// before `body` could write, or is begun anew because `body` found damage.
+  ///
+  /// Afterwards compacts a store whose file has become much larger than its budget, see
+  /// ``ThumbnailStore/isOvergrown``.
   package func change<Result>(
+    _ body: (ThumbnailStore) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    let result = try perform(body)
+    shrinkIfOvergrown()
+    return result
+  }
+
+  /// Empties the store and frees its room on the disk, also when the disk is full.
+  package func reset() throws(StoreError) {
+    try perform { store throws(StoreError) in
+      do throws(StoreError) {
+        try store.replaceByEmpty()
+      } catch {
+        guard error.reason != .replaced, error.reason != .damaged else { throw error }
+        // The directory may not be replaced: another user's, or a mount point.
+        try store.reset()
+      }
+    }
+  }
+
+  private func perform<Result>(
     _ body: (ThumbnailStore) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
     for _ in 1..<Self.maximumAttempts {
@@ -112,14 +138,32 @@ package final class SharedStore: Sendable {
     }
     for _ in 1..<Self.maximumAttempts {
       do throws(StoreError) {
-        return try change { store throws(StoreError) in try store.compact() }
+        return try perform { store throws(StoreError) in try store.compact() }
       } catch {
         // A transaction follows a map that has grown.
         guard error.code == .mapResized else { throw error }
         _ = try current().summary()
       }
     }
-    return try change { store throws(StoreError) in try store.compact() }
+    return try perform { store throws(StoreError) in try store.compact() }
+  }
+
+  /// A reader that does not end keeps freed pages from being reused, so that the file grows. After
+  /// the compaction it keeps the old file, which nobody writes any more, and the new one is small.
+  private func shrinkIfOvergrown() {
+    let store = held.withLock { held in
+      held.store.flatMap { $0.isOvergrown(beyond: held.shrinkableByteCount) ? $0 : nil }
+    }
+    guard let store else { return }
+    do throws(StoreError) {
+      guard try store.compact(isWaiting: false) != nil else { return }
+      held.withLock { $0.shrinkableByteCount = 0 }
+    } catch {
+      // Such as for a disk that has no room for a copy. The store is as it was, and is tried again
+      // when it has grown by a quarter.
+      let byteCount = (try? store.environment.fileByteCount()) ?? 0
+      held.withLock { $0.shrinkableByteCount = byteCount / 4 * 5 }
+    }
   }
 
   private var isWriter: Bool {
