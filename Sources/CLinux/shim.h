@@ -48,10 +48,13 @@ int memfd_create(const char *name, unsigned int flags);
 int pthread_setname_np(pthread_t thread, const char *name);
 int pthread_attr_setsigmask_np(pthread_attr_t *attributes, const sigset_t *signals);
 int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int first);
+int fallocate(int descriptor, int mode, off_t offset, off_t length);
 int renameat2(
     int directory, const char *path, int other_directory, const char *other, unsigned int flags);
 
 enum {
+  // <linux/falloc.h>
+  IMG_FALLOC_FL_KEEP_SIZE = 0x01,
   // <linux/memfd.h>
   IMG_MFD_CLOEXEC = 0x0001,
   IMG_MFD_ALLOW_SEALING = 0x0002,

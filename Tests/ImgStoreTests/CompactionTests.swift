@@ -53,7 +53,7 @@ struct CompactionTests {
       after.summary
         == StoreSummary(
           entryCount: 100, occupiedByteCount: after.summary.occupiedByteCount,
-          budgetByteCount: 512 << 20))
+          budgetByteCount: 512 << 20, diskByteCount: after.summary.diskByteCount))
     #expect(after.counters == before.counters)
     #expect(after.mapByteCount == before.mapByteCount)
     for number in 0..<100 {
@@ -66,6 +66,20 @@ struct CompactionTests {
     #expect(status.st_mode & 0o777 == 0o750)
     #expect(unsafe stat(path + "/data.mdb", &status) == 0)
     #expect(status.st_mode & 0o777 == 0o640)
+  }
+
+  @Test func `a reset frees the disk and keeps what was counted`() throws {
+    try put(0..<100)
+    let before = try shared.current().statistics(at: .now)
+    try shared.reset()
+    let after = try shared.current().statistics(at: .now)
+    #expect(after.summary.entryCount == 0)
+    #expect(after.summary.budgetByteCount == before.summary.budgetByteCount)
+    #expect(after.fileByteCount < before.fileByteCount / 3)
+    #expect(after.counters == before.counters)
+    #expect(try names == ["store", "store.lock"])
+    try put(0..<1)
+    #expect(try shared.current().bytes(ofPicture: 0) != nil)
   }
 
   @Test func `an empty store is compacted, too, and again`() throws {

@@ -38,6 +38,9 @@ package struct CacheStatCommand: Command {
     table.addRow(["their room", HumanText.size(statistics.partialByteCount)])
     table.addRow(["occupied", HumanText.size(summary.occupiedByteCount)])
     table.addRow(["budget", HumanText.size(summary.budgetByteCount)])
+    if let disk = summary.diskByteCount {
+      table.addRow(["room on the disk", HumanText.size(disk)])
+    }
     if let oldest = statistics.oldestStoredAt {
       table.addRow(["oldest", HumanText.age(of: oldest, at: now)])
     }

@@ -5,16 +5,19 @@ struct StoreSummaryReport: Encodable {
   private let entries: Int
   private let occupiedBytes: Int64
   private let budgetBytes: Int64
+  private let effectiveBudgetBytes: Int64
 
   private enum CodingKeys: String, CodingKey {
     case entries
     case occupiedBytes = "occupied_bytes"
     case budgetBytes = "budget_bytes"
+    case effectiveBudgetBytes = "effective_budget_bytes"
   }
 
   init(_ summary: StoreSummary) {
     entries = summary.entryCount
     occupiedBytes = summary.occupiedByteCount
     budgetBytes = summary.budgetByteCount
+    effectiveBudgetBytes = summary.effectiveBudgetByteCount
   }
 }

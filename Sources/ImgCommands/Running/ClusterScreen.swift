@@ -75,7 +75,10 @@ struct ClusterScreen {
     guard let store else { return "empty" }
     return HumanText.count(store.entryCount, of: "thumbnail")
       + ", \(HumanText.size(store.occupiedByteCount)) of "
-      + HumanText.size(store.budgetByteCount)
+      + HumanText.size(store.effectiveBudgetByteCount)
+      + (store.diskByteCount == nil
+        ? ""
+        : "; the budget is \(HumanText.size(store.budgetByteCount)), the disk has no room for more")
   }
 
   private func text(of trouble: StoreTrouble) -> String {

@@ -81,14 +81,42 @@ package final class Journal: Sendable {
     for case .createJob(let job) in operations where !job.headers.isEmpty {
       try headers.add(job.headers, of: job.id)
     }
-    let goneJobs = try write { transaction, tables throws(StoreError) in
+    let goneJobs: Set<JobID>
+    do throws(StoreError) {
+      goneJobs = try write(operations, removingLeftovers: true)
+    } catch {
+      // It may be the leftovers of a removed job that are damaged, which must not keep everything
+      // else from being written.
+      guard error.reason == .damaged else { throw error }
+      goneJobs = try write(operations, removingLeftovers: false)
+    }
+    for id in goneJobs { headers.erase(id) }
+  }
+
+  /// - Returns: the jobs that are removed.
+  private func write(
+    _ operations: [JournalOperation], removingLeftovers: Bool
+  ) throws(StoreError) -> Set<JobID> {
+    try write { transaction, tables throws(StoreError) in
       var change = JournalChange(tables)
       for operation in operations { try change.perform(operation, transaction) }
       try change.complete(transaction)
-      try change.removeLeftovers(transaction)
+      if removingLeftovers { try change.removeLeftovers(transaction) }
       return change.goneJobs
     }
-    for id in goneJobs { headers.erase(id) }
+  }
+
+  /// What is reserved on the disk for the outcomes and the changes of accepted jobs: those of some
+  /// 20,000 URLs.
+  private static let reservedByteCount = 4 << 20
+
+  /// Reserves room on the disk for the outcomes and the changes of accepted jobs, so that a disk that
+  /// other files have filled takes them. For the thread that applies.
+  ///
+  /// - Parameter listByteCount: what the lists take that are written next.
+  /// - Throws: ``StoreError/Reason/full`` when the disk has no such room beside the lists.
+  package func reserveRoom(besideLists listByteCount: Int = 0) throws(StoreError) {
+    try environment.reserveRoom(byteCount: Self.reservedByteCount, beside: listByteCount)
   }
 
   /// Removes a part of what is left of removed jobs.

@@ -16,11 +16,12 @@ import ImgSystem
 /// Any thread may read or write at any time. Readers do not wait for anybody; writers wait for each
 /// other, over all processes.
 ///
-/// Sendable is unchecked because of the two pointers and of `usedByteCount`. The pointers are constant
+/// Sendable is unchecked because of the two pointers, `usedByteCount` and `reservedEnd`. The pointers are constant
 /// for the life of the object; LMDB allows an `MDB_env` to be shared by threads (with `MDB_NOTLS` its
 /// read-only transactions, too, are bound to no thread), except while the map changes its size, and
 /// `mapLock` and the places of `snapshots` keep every transaction of this process out of that.
-/// `usedByteCount` is touched inside write transactions alone, of which there is one at a time.
+/// `usedByteCount` is touched inside write transactions alone, of which there is one at a time;
+/// `reservedEnd` by the one thread that writes, where rooms are reserved.
 @safe
 final class Environment: @unchecked Sendable {
   /// What a commit waits for.
@@ -59,6 +60,8 @@ final class Environment: @unchecked Sendable {
   private let durability: Durability
   /// Bytes of all pages when the last write of this object began. Only the writer looks at it.
   var usedByteCount = 0
+  /// Where the room ends that ``reserveRoom(byteCount:beside:)`` has reserved. Only the writer looks at it.
+  var reservedEnd = 0
   /// Shared by transactions, held alone by whoever changes the size of the map.
   private let mapLock: UnsafeMutablePointer<pthread_rwlock_t>
   private let snapshots: SnapshotPool

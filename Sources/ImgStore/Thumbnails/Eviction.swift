@@ -37,8 +37,9 @@ struct Eviction {
   private let targetByteCount: Int64
   /// What the store does not exceed after the commit, whatever it takes: its budget, or what it
   /// occupied before this transaction if that was more already, because the budget is a smaller one
-  /// now.
+  /// now; less what is to be freed.
   private let limitByteCount: Int64
+  private let isLimitedByDisk: Bool
   private let byteCountBefore: Int64
 
   /// Records that one transaction removes at most to come from the limit down to the target, so that
@@ -52,23 +53,30 @@ struct Eviction {
   /// Records looked at between two looks at the size.
   private static let sliceCount = 8
 
-  /// - Parameter byteCountBefore: what the store occupied when the transaction began.
+  /// - Parameters:
+  ///   - byteCountToFree: by how much the store is to become smaller.
+  ///   - byteCountBefore: what the store occupied when the transaction began.
   init(
-    tables: ThumbnailTables, uses: UsesFile?, newcomers: Newcomers?, budgetByteCount: Int64,
-    byteCountBefore: Int64
+    tables: ThumbnailTables, uses: UsesFile?, newcomers: Newcomers?, budget: StoreBudget,
+    byteCountToFree: Int64, byteCountBefore: Int64
   ) {
+    let budgetByteCount = budget.effectiveByteCount
     self.tables = tables
     self.uses = uses
     self.newcomers = newcomers
     self.byteCountBefore = byteCountBefore
-    limitByteCount = max(budgetByteCount, byteCountBefore)
+    limitByteCount =
+      byteCountToFree > 0
+      ? byteCountBefore - byteCountToFree : max(budgetByteCount, byteCountBefore)
+    isLimitedByDisk = budget.isLimitedByDisk
     // Some room to come, so that not every put has to evict.
     targetByteCount = newcomers == nil ? limitByteCount : budgetByteCount / 10 * 7
   }
 
   /// - Returns: whom it gave a second chance: their uses are to be forgotten once the transaction
   ///   is committed.
-  /// - Throws: ``StoreError/Reason/tooLarge`` when the newcomers alone exceed the budget.
+  /// - Throws: ``StoreError/Reason/tooLarge`` when the newcomers alone exceed the budget,
+  ///   ``StoreError/Reason/full`` when they exceed what the disk has room for.
   consuming func run(
     _ transaction: borrowing Transaction, counting counters: inout StoreCounters
   ) throws(StoreError) -> Set<ContentKey> {
@@ -83,7 +91,9 @@ struct Eviction {
       try transaction.clear(eviction.tables.partials)
     }
     if eviction.newcomers != nil, try eviction.exceedsLimit(transaction) {
-      throw StoreError(.largerThanBudget, operation: "put, more than the budget at once")
+      throw eviction.isLimitedByDisk
+        ? StoreError(.noSpace, operation: "put, more than the disk has room for")
+        : StoreError(.largerThanBudget, operation: "put, more than the budget at once")
     }
     return eviction.chances
   }

@@ -112,6 +112,11 @@ package struct StoreSummary: Hashable, Sendable {
   package let occupiedByteCount: Int64
   /// The budget of the process that opened the store for writing last.
   package let budgetByteCount: Int64
+  /// What the disk has room for; `nil` while that is more than the budget.
+  package let diskByteCount: Int64?
+
+  /// What the store may occupy now.
+  package var effectiveBudgetByteCount: Int64 { diskByteCount ?? budgetByteCount }
 }
 
 /// The store in numbers.

@@ -82,10 +82,14 @@ extension ThumbnailStore {
   }
 
   private func summary(_ transaction: borrowing Transaction) throws(StoreError) -> StoreSummary {
-    StoreSummary(
+    let budget = StoreBudget(
+      configuredByteCount: try tables.budgetByteCount(transaction),
+      fileByteCount: try environment.fileByteCount(), disk: environment.diskSpace)
+    return StoreSummary(
       entryCount: try transaction.statistics(of: tables.thumbnails).entryCount,
       occupiedByteCount: try tables.occupiedByteCount(transaction),
-      budgetByteCount: try tables.budgetByteCount(transaction))
+      budgetByteCount: budget.configuredByteCount,
+      diskByteCount: budget.isLimitedByDisk ? budget.diskByteCount : nil)
   }
 
   /// The store in numbers, on one snapshot. Reads the expiry index from end to end.

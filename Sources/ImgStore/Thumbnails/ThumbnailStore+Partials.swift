@@ -11,7 +11,7 @@ extension ThumbnailStore {
     _ partial: StoredPartial, bytes: [UInt8], at now: WallTime
   ) throws(StoreError) {
     let key = ContentKey(partialOfRecord: partial.url)
-    let allowance = ThumbnailTables.partialAllowance(ofBudget: try effectiveBudgetByteCount)
+    let allowance = ThumbnailTables.partialAllowance(ofBudget: try budget.effectiveByteCount)
     try change { transaction, _ throws(StoreError) in
       try tables.putPartial(
         partial, bytes: bytes, key: key, at: now, allowanceByteCount: allowance, transaction)

@@ -1,7 +1,8 @@
 extension ThumbnailStore {
   /// Makes pages available to a put that has found no room.
   ///
-  /// Those of readers that have died are free after a check; for living ones there is nothing to do.
+  /// Those of readers that have died are free after a check. A disk that others have filled leaves
+  /// the store the room that it has: so much of its oldest goes that the put fits there.
   ///
   /// What the last commit has freed LMDB reuses only after one more commit (`mdb_page_alloc` takes
   /// what was freed before the oldest snapshot, and that is the last commit's when nobody reads). But
@@ -12,12 +13,14 @@ extension ThumbnailStore {
   /// - Returns: whether it may find room now.
   func makeRoom(byteCount: Int) throws(StoreError) -> Bool {
     if try checkReaders() > 0 { return true }
-    let freeByteCount = try environment.read { transaction throws(StoreError) in
-      let pageByteCount = try transaction.statistics(of: .freePages).pageByteCount
-      return try transaction.freePageCount() * pageByteCount
-    }
-    guard freeByteCount >= byteCount else { return false }
     do throws(StoreError) {
+      if try budget.isLimitedByDisk {
+        let wanted = Self.shareForPut * Int64(byteCount) + Self.treeByteCount
+        try change(freeing: wanted) { transaction, _ throws(StoreError) in
+          try tables.renewBudget(transaction)
+        }
+      }
+      guard try environment.freeByteCount >= byteCount else { return false }
       try change { transaction, _ throws(StoreError) in try tables.renewBudget(transaction) }
       return true
     } catch {
@@ -25,4 +28,9 @@ extension ThumbnailStore {
       return false
     }
   }
+
+  /// A thumbnail needs pages side by side, and what is freed lies in pieces.
+  private static let shareForPut: Int64 = 4
+  /// What a commit copies of the tables, and the lists of free pages.
+  private static let treeByteCount: Int64 = 256 << 10
 }

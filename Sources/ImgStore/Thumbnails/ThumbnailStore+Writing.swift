@@ -8,9 +8,12 @@ extension ThumbnailStore {
   /// until it occupies 70 % of it (see ``Eviction``), but none of this group: whoever is told that
   /// a thumbnail is stored finds it.
   ///
+  /// The budget is smaller when the disk has less room, see ``StoreBudget``.
+  ///
   /// - Throws: ``StoreError/Reason/tooLarge`` when the thumbnails, alone or together, are larger than
-  ///   the budget, ``StoreError/Reason/full`` when the disk is full, or when a reader has kept so
-  ///   many freed pages from reuse that the map is. Of a group, the caller then tries each alone.
+  ///   the budget, ``StoreError/Reason/full`` when they are larger than what the disk has room for,
+  ///   or when a reader has kept so many freed pages from reuse that the map is full. Of a group, the
+  ///   caller then tries each alone.
   package func put(_ thumbnails: [NewThumbnail], at now: WallTime) throws(StoreError) {
     guard let budgetByteCount else {
       throw StoreError(
@@ -111,8 +114,9 @@ extension ThumbnailStore {
   /// nothing.
   package static let expiredBatchCount = 256
 
-  /// Removes everything at once. The file keeps its size, its pages are free for reuse.
-  package func reset() throws(StoreError) {
+  /// Removes everything at once. The file keeps its size, its pages are free for reuse; see
+  /// ``SharedStore/reset()`` for what frees the disk.
+  func reset() throws(StoreError) {
     try change { transaction, _ throws(StoreError) in
       try tables.clear(transaction)
     }
@@ -126,11 +130,13 @@ extension ThumbnailStore {
   /// long everybody else goes on. That costs a system call for each process that reads, nothing
   /// beside a commit.
   ///
-  /// - Parameter newcomers: what `body` puts; `nil` when it puts nothing.
+  /// - Parameters:
+  ///   - newcomers: what `body` puts; `nil` when it puts nothing.
+  ///   - byteCountToFree: by how much the store is to become smaller, if it holds so much.
   /// - Throws: ``StoreError/Reason/replaced`` when the files are no longer the store's, before
   ///   anything is written into them: while a writer waits, somebody may replace the store.
   func change<Result>(
-    makingRoomFor newcomers: Eviction.Newcomers? = nil,
+    makingRoomFor newcomers: Eviction.Newcomers? = nil, freeing byteCountToFree: Int64 = 0,
     _ body: (borrowing Transaction, inout StoreCounters) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
     var counters = StoreCounters()
@@ -140,9 +146,10 @@ extension ThumbnailStore {
       guard !environment.isDetached else { throw StoreError(.replaced, operation: "writing") }
       let byteCountBefore = try tables.occupiedByteCount(transaction)
       let result = try body(transaction, &counters)
+      let budget = try budget
       let eviction = Eviction(
-        tables: tables, uses: uses, newcomers: newcomers,
-        budgetByteCount: try effectiveBudgetByteCount, byteCountBefore: byteCountBefore)
+        tables: tables, uses: uses, newcomers: newcomers, budget: budget,
+        byteCountToFree: byteCountToFree, byteCountBefore: byteCountBefore)
       chances = try eviction.run(transaction, counting: &counters)
       return result
     }
@@ -152,11 +159,14 @@ extension ThumbnailStore {
     return result
   }
 
-  /// A map that is hardly larger than the budget counts instead: a commit needs pages beside those
-  /// in use, for what it copies and for what it frees.
-  var effectiveBudgetByteCount: Int64 {
+  /// What the store may occupy now. A map that is hardly larger than the budget counts instead of
+  /// it: a commit needs pages beside those in use, for what it copies and for what it frees.
+  var budget: StoreBudget {
     get throws(StoreError) {
-      min(budgetByteCount ?? .max, Int64(try environment.mapByteCount) / 2)
+      StoreBudget(
+        configuredByteCount: min(
+          budgetByteCount ?? .max, Int64(try environment.mapByteCount) / 2),
+        fileByteCount: try environment.fileByteCount(), disk: environment.diskSpace)
     }
   }
 }

@@ -17,7 +17,10 @@ package import ImgWire
 /// are free but lie in pieces too small for the next thumbnail, by those that some reader still saw
 /// when they were needed, and by up to 320 KiB at its end, see ``Environment/takeRoomAhead()``. With
 /// thumbnails of up to a 200th of the budget each it stays within a quarter above the budget, plus
-/// what is put while one reader holds one snapshot. It never becomes smaller by itself.
+/// what is put while one reader holds one snapshot. A file that outgrows that is replaced by a copy
+/// without free pages, see ``SharedStore/change(_:)``.
+///
+/// The budget is smaller while the disk has less room, see ``StoreBudget``.
 ///
 /// A process opens a store at most once at a time and does not use it across `fork`.
 package final class ThumbnailStore: Sendable {

@@ -100,7 +100,7 @@ extension StoreError: CustomStringConvertible {
     let sentence =
       switch reason {
       case .absent: "\(place) does not exist yet"
-      case .full: "\(place) is full, or its disk is"
+      case .full: "\(place) is full, or its disk is\(remedyOfFull)"
       case .tooLarge: "the thumbnail is larger than all that \(place) may hold"
       case .notPermitted: "\(place) may not be used that way by this user"
       case .newerVersion: "\(place) was written by a newer release of imgctl"
@@ -117,6 +117,11 @@ extension StoreError: CustomStringConvertible {
 
   /// What failed, for those who look it up.
   var cause: String { "\(operation): \(code.name), \(code.explanation)" }
+
+  /// What to do about a disk that is full.
+  private var remedyOfFull: String {
+    content == .jobs ? "; make room on it, such as by imgctl cache reset" : ""
+  }
 
   /// What to do about damaged files, and what that costs.
   private var remedy: String {

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// How long open files are, and how much of them has room on the disk.
@@ -22,6 +23,18 @@ extension FileIO {
     // It returns its error (posix_fallocate(3)).
     let code = posix_fallocate(descriptor, off_t(range.lowerBound), off_t(range.count))
     guard code == 0 else { throw SystemError(operation: "posix_fallocate", code: code) }
+  }
+
+  /// Takes room on the disk for a part of a file, whose length stays as it is.
+  ///
+  /// - Throws: EOPNOTSUPP where the file system cannot do that.
+  package static func reserve(
+    _ range: Range<Int>, of descriptor: CInt
+  ) throws(SystemError) {
+    _ = try systemCall("fallocate") {
+      fallocate(
+        descriptor, CInt(IMG_FALLOC_FL_KEEP_SIZE), off_t(range.lowerBound), off_t(range.count))
+    }
   }
 
   /// Writes all bytes at a place of a file or, when it throws, perhaps some of them.
