@@ -80,12 +80,29 @@ extension Coordinator {
     let pending = pendingChanges.removeValue(forKey: id)
     let isByAge = pending != nil && pending?.requester == nil
     log.note("job \(id): \(change.text)" + (isByAge ? ", because of --keep-jobs" : ""))
-    guard let pending, let requester = pending.requester, let client = clients[requester.client]
-    else { return }
-    client.changes.remove(requester.request)
-    answering(requester.request, of: client) { () throws(StoreError) in
-      .job(JobReply(id: requester.request, status: try status(of: id) ?? pending.status))
+    guard let pending, let (client, request) = takeRequester(of: pending) else { return }
+    answering(request, of: client) { () throws(StoreError) in
+      .job(JobReply(id: request, status: try status(of: id) ?? pending.status))
     }
+  }
+
+  /// The job is as it was before.
+  func changeIsRefused(of id: JobID, _ change: JobChange, because reason: String) {
+    feed(.changeRefused(id, change))
+    guard let pending = pendingChanges.removeValue(forKey: id),
+      let (client, request) = takeRequester(of: pending)
+    else { return }
+    refuse(
+      request, of: client, .journal, "the change of job \(id) cannot be written: \(reason)")
+  }
+
+  /// - Returns: `nil` when no client waits for it any more.
+  private func takeRequester(of pending: PendingChange) -> (ClientConnection, RequestID)? {
+    guard let requester = pending.requester, let client = clients[requester.client] else {
+      return nil
+    }
+    client.changes.remove(requester.request)
+    return (client, requester.request)
   }
 
   private func refusal(of request: ChangeRequest, _ reason: String) -> CoordinatorReply {

@@ -29,8 +29,8 @@ extension Coordinator {
         feed(.journaled(operations))
         for operation in operations { applied(operation) }
       case .refused(let operations, let reason):
-        log.note("a list cannot be accepted: \(reason)")
-        for job in Set(operations.map(\.job)) { refuseSubmission(of: job, because: reason) }
+        log.note("what clients asked for cannot be written: \(reason)")
+        refuse(operations, because: reason)
       case .stuck(let reason):
         if journalTrouble == nil { log.note("outcomes cannot be written: \(reason)") }
         journalTrouble = "outcomes cannot be written to \(settings.dataDirectory): \(reason)"
@@ -46,6 +46,14 @@ extension Coordinator {
         giveUp("its jobs cannot be kept: \(reason)")
       }
     }
+  }
+
+  private func refuse(_ operations: [JournalOperation], because reason: String) {
+    for case .change(let job, let change, _) in operations {
+      changeIsRefused(of: job, change, because: reason)
+    }
+    let submissions = operations.filter(\.isPartOfSubmission)
+    for job in Set(submissions.map(\.job)) { refuseSubmission(of: job, because: reason) }
   }
 
   private func applied(_ operation: JournalOperation) {

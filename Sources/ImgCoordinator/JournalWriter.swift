@@ -6,7 +6,7 @@ import ImgWire
 enum JournalAnswer: Sendable {
   /// Durable, in this order.
   case applied([JournalOperation])
-  /// Not written and given up: parts of submissions, whose clients are told.
+  /// Not written and given up: parts of submissions, or changes of jobs, whose clients are told.
   case refused([JournalOperation], reason: String)
   /// Outcomes cannot be written now; they are kept and tried again every second.
   case stuck(reason: String)
@@ -39,6 +39,8 @@ struct JournalWriter {
     let place = JournalPlace(journal: journal, directory: directory)
     thread = try ServiceThread(name: "journal", capacity: Self.capacity) { queue in
       var group = JournalGroup()
+      // Before others take it. What the disk refuses now is asked for again before each write.
+      try? journal.reserveRoom()
       // What a coordinator before this one has left.
       var mayShrink = true
       while let operations = queue.take(upTo: Self.groupMaximum, until: .now + Self.longestPause) {
@@ -138,20 +140,62 @@ private struct JournalGroup {
   /// - Returns: what became of it when it failed.
   private mutating func apply(to journal: Journal) -> JournalAnswer? {
     do throws(StoreError) {
+      try reserveRoom(in: journal)
       try journal.apply(pending)
     } catch {
-      return giveUp(because: error.description)
+      return refuseSubmissions(because: error.description)
+        ?? applyFirstChange(to: journal)
+        ?? .stuck(reason: error.description)
     }
     applied = pending
     pending = []
     return nil
   }
 
-  /// What can be given up is: a submission is not accepted yet, so it can be refused; an outcome is
-  /// the work done.
+  /// New lists must not use up the room that is reserved for the jobs that were accepted.
+  private func reserveRoom(in journal: Journal) throws(StoreError) {
+    let isAccepting = pending.contains(where: \.isPartOfSubmission)
+    let listByteCount = isAccepting ? pending.reduce(0) { $0 + $1.listByteCount } : 0
+    do throws(StoreError) {
+      try journal.reserveRoom(besideLists: listByteCount)
+    } catch {
+      if isAccepting { throw error }
+    }
+  }
+
+  /// Writes the first change by itself, before the outcomes that cannot be written: it may need less
+  /// room than they do, or be of a job that is not damaged.
+  ///
+  /// - Returns: what became of it; `nil` when there is no change.
+  private mutating func applyFirstChange(to journal: Journal) -> JournalAnswer? {
+    guard let index = pending.firstIndex(where: \.isChange) else { return nil }
+    let change = pending.remove(at: index)
+    do throws(StoreError) {
+      try journal.apply([change])
+    } catch {
+      return .refused([change], reason: error.description)
+    }
+    guard case .change(let job, .cancel, _) = change else { return .applied([change]) }
+    // What was handed in before the cancel and is written after it changes nothing any more.
+    let late = pending.filter { $0.job == job }
+    pending.removeAll { $0.job == job }
+    return .applied([change] + late)
+  }
+
+  /// What can be given up is: neither a list nor a change is accepted yet, so both can be refused;
+  /// an outcome is the work done.
   private mutating func giveUp(because reason: String) -> JournalAnswer {
+    if let answer = refuseSubmissions(because: reason) { return answer }
+    let changes = pending.filter(\.isChange)
+    guard !changes.isEmpty else { return .stuck(reason: reason) }
+    pending.removeAll(where: \.isChange)
+    return .refused(changes, reason: reason)
+  }
+
+  /// - Returns: `nil` when there are none.
+  private mutating func refuseSubmissions(because reason: String) -> JournalAnswer? {
     let submissions = pending.filter(\.isPartOfSubmission)
-    guard !submissions.isEmpty else { return .stuck(reason: reason) }
+    guard !submissions.isEmpty else { return nil }
     refused.formUnion(submissions.map(\.job))
     pending.removeAll(where: \.isPartOfSubmission)
     return .refused(submissions, reason: reason)
@@ -173,6 +217,16 @@ extension JournalOperation {
     case .discard, .change(_, .remove, at: _): true
     default: false
     }
+  }
+
+  /// What the lines of a list take; the rest is little.
+  fileprivate var listByteCount: Int {
+    guard case .appendURLs(_, let lines) = self else { return 0 }
+    return lines.reduce(0) { $0 + $1.utf8.count }
+  }
+
+  var isChange: Bool {
+    if case .change = self { true } else { false }
   }
 
   var job: JobID {

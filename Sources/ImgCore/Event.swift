@@ -80,6 +80,8 @@ package enum Event: Hashable, Sendable {
   /// A change of a job that has not ended, which ``JobRecord/apply(_:at:)`` allows: a pause, a
   /// resumption, a cancel or a priority.
   case changeRequested(JobID, JobChange)
+  /// A change that was requested cannot be made durable: the job goes on as before.
+  case changeRefused(JobID, JobChange)
   /// From now on these limits hold.
   case limitsChanged(LimitChange)
 

@@ -120,13 +120,9 @@ extension Scheduler {
       finishWhenComplete(id)
     case .finish(let id, let moment):
       end(id) { $0.finish(at: moment) }
-    case .change(let id, .cancel, let moment):
-      // What was recorded before it was journaled before it, so the rest of the job is exactly what
-      // has no outcome.
-      end(id) { record in
-        do { try record.apply(.cancel, at: moment) } catch { preconditionFailure("\(error)") }
-      }
-    case .createJob, .appendURLs, .seal, .discard, .start, .change:
+    case .change(let id, let change, let moment):
+      changeIsDurable(change, of: id, at: moment)
+    case .createJob, .appendURLs, .seal, .discard, .start:
       break
     }
   }
@@ -151,10 +147,11 @@ extension Scheduler {
 
   // MARK: - Changes
 
+  /// What a pause or a cancel stops, stops at once; everything else changes when it is durable.
+  ///
   /// - Precondition: the change is legal for the job's record, and is no retry and no removal.
   mutating func changeJob(_ id: JobID, _ change: JobChange) {
     guard let job = jobs[id], !job.isEnding else { return }
-    defer { divideLines() }
     effects.append(.journal(.change(id, change, at: now.wall)))
     switch change {
     case .cancel:
@@ -162,26 +159,51 @@ extension Scheduler {
       jobs[id]?.startOver()
       release(linesOf: id)
     case .pause:
-      apply(change, to: id)
       jobs[id]?.isPaused = true
       jobs[id]?.startOver()
       release(linesOf: id, isWaitingOnly: true)
-    case .resume:
-      apply(change, to: id)
-      jobs[id]?.isPaused = false
-      readOn(id)
-    case .prioritise:
-      turns.remove(id, priority: job.priority)
-      apply(change, to: id)
-      prioritise(id)
+    case .resume, .prioritise:
+      break
     case .retry, .remove:
       preconditionFailure("only what has ended is retried or removed")
     }
+    divideLines()
   }
 
-  private mutating func apply(_ change: JobChange, to id: JobID) {
+  private mutating func changeIsDurable(_ change: JobChange, of id: JobID, at moment: WallTime) {
+    switch change {
+    case .cancel:
+      // What was recorded before it was journaled before it, so the rest of the job is exactly what
+      // has no outcome.
+      end(id) { Self.apply(change, to: &$0, at: moment) }
+    case .pause, .resume, .prioritise:
+      guard var record = jobs[id]?.record else { return }
+      if case .prioritise = change { turns.remove(id, priority: record.options.priority) }
+      Self.apply(change, to: &record, at: moment)
+      jobs[id]?.record = record
+      jobs[id]?.isPaused = record.state == .paused
+      if case .prioritise = change { prioritise(id) }
+      divideLines()
+      readOn(id)
+    case .retry, .remove:
+      // The job has ended and is not here; it is accepted again when it is retried.
+      break
+    }
+  }
+
+  /// The change cannot be made durable: what it has stopped goes on.
+  mutating func withdrawChange(_ change: JobChange, of id: JobID) {
+    guard let state = jobs[id]?.record.state else { return }
+    if change == .cancel { jobs[id]?.isEnding = false }
+    jobs[id]?.isPaused = state == .paused
+    divideLines()
+    readOn(id)
+    finishWhenComplete(id)
+  }
+
+  private static func apply(_ change: JobChange, to record: inout JobRecord, at moment: WallTime) {
     do {
-      try jobs[id]?.record.apply(change, at: now.wall)
+      try record.apply(change, at: moment)
     } catch {
       preconditionFailure("what is not legal was refused: \(error)")
     }

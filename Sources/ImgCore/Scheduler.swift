@@ -93,6 +93,7 @@ package struct Scheduler {
     case .linesRead(let request, let page): linesRead(page, for: request)
     case .journaled(let operations): operations.forEach { journaled($0) }
     case .changeRequested(let job, let change): changeJob(job, change)
+    case .changeRefused(let job, let change): withdrawChange(change, of: job)
     case .limitsChanged(let change): changeLimits(change)
 
     case .viewerArrived(let viewer, let name, let url, let options, let bypassesStore):

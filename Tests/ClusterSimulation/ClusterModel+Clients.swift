@@ -61,6 +61,17 @@ extension ClusterModel {
     return true
   }
 
+  /// The disk has no room for the changes that are on their way into the journal.
+  func refuseChanges() {
+    let changes = journalQueue.filter { if case .change = $0 { true } else { false } }
+    journalQueue.removeAll { if case .change = $0 { true } else { false } }
+    for case .change(let id, let change, _) in changes {
+      changingJobs.remove(id)
+      if case .retry = change { endedJobs[id] = journal.jobs[id]?.record }
+      handle(.changeRefused(id, change))
+    }
+  }
+
   @discardableResult
   func view(
     _ url: String, name: String? = nil, variant: Variant = .standard, expiry: Expiry = .standard,

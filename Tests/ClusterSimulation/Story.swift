@@ -79,6 +79,7 @@ struct Story {
     case 191: cluster.setClock(by: .seconds(.random(in: -100_000...100_000, using: &random)))
     case 192..<194: cluster.handle(.failuresForgotten([randomLine()]))
     case 194: goStale()
+    case 195: cluster.refuseChanges()
     default: cluster.advance(by: .milliseconds(.random(in: 1...3_000, using: &random)))
     }
   }

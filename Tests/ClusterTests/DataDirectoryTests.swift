@@ -135,6 +135,12 @@ struct DataDirectoryTests {
     let refused = try cluster.imgctl("submit", try cluster.list(["no URL"]))
     #expect(refused.exitCode == 3)
     #expect(refused.messages.contains("the data directory \(cluster.dataDirectory) cannot be used"))
+    for command in ["pause", "cancel"] {
+      let change = try cluster.imgctl(command, "\(job)")
+      #expect(change.exitCode == 3)
+      #expect(change.messages.contains("the change of job \(job) cannot be written: "))
+      #expect(try cluster.status(of: job).state == .running)
+    }
     origin.origin.release("/held")
     #expect(try cluster.waitUntil { $0.trouble?.contains(cluster.dataDirectory) == true })
 

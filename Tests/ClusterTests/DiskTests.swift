@@ -68,6 +68,10 @@ struct DiskTests {
     #expect(refused.exitCode == 3)
     #expect(refused.messages.hasPrefix("imgctl: the list cannot be written: "))
 
+    // A change ends, made or refused, although outcomes wait for room.
+    let change = try cluster.imgctl("priority", "\(job)", "2")
+    #expect(change.exitCode == 0 || change.messages.contains("cannot be written: "), "\(change)")
+
     // Nothing runs, and for the disk nobody waits.
     let coordinator = try cluster.runningCoordinator()
     coordinator.signal(SIGTERM)

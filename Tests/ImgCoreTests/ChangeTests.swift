@@ -129,6 +129,54 @@ import Testing
     #expect(cluster.endedJobs[job]?.state == .cancelled)
   }
 
+  @Test(arguments: [JobChange.cancel, .pause])
+  func `a job goes on where it was when its change cannot be made durable`(change: JobChange) {
+    let (cluster, job) = cluster()
+    cluster.isJournalHeld = true
+    #expect(cluster.change(job, change))
+    cluster.refuseChanges()
+    #expect(cluster.status(job)?.state == .running)
+    #expect(cluster.scheduler.changeableRecord(of: job)?.state == .queued)
+    cluster.isJournalHeld = false
+    cluster.deliverJournal()
+    cluster.settle()
+    #expect(cluster.endedJobs[job]?.state == .finished)
+    #expect(cluster.endedJobs[job]?.counts.done == 10)
+  }
+
+  @Test func `a job whose last outcome comes while its cancel is refused has finished`() {
+    let cluster = ClusterModel.started()
+    let job = cluster.submit([url(1)])
+    cluster.answerLookups()
+    cluster.isJournalHeld = true
+    cluster.finish(url(1))
+    cluster.change(job, .cancel)
+    cluster.refuseChanges()
+    cluster.isJournalHeld = false
+    cluster.deliverJournal()
+    #expect(cluster.endedJobs[job]?.state == .finished)
+    #expect(cluster.endedJobs[job]?.counts.done == 1)
+  }
+
+  @Test func `a resumption and a priority that cannot be made durable change nothing`() {
+    let (cluster, job) = cluster()
+    cluster.change(job, .pause)
+    cluster.settle()
+    cluster.isJournalHeld = true
+    cluster.change(job, .resume)
+    cluster.refuseChanges()
+    cluster.change(job, .prioritise(3))
+    cluster.refuseChanges()
+    cluster.isJournalHeld = false
+    cluster.deliverJournal()
+    #expect(cluster.status(job)?.state == .paused)
+    #expect(cluster.status(job)?.priority == 0)
+    #expect(cluster.fetchStarts == (1...3).map { url($0) })
+    cluster.change(job, .resume)
+    cluster.settle()
+    #expect(cluster.endedJobs[job]?.counts.done == 10)
+  }
+
   @Test func `U27: the retry of a cancelled job does what was cancelled`() {
     let (cluster, job) = cluster()
     cluster.change(job, .cancel)

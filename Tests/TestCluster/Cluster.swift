@@ -151,6 +151,14 @@ package final class Cluster {
     try begin(arguments, inputPath: inputPath).wait()
   }
 
+  /// Runs `imgctl` to its end where a process sees its ``SmallDisk``.
+  package func imgctl(besides processID: Int32, _ arguments: String...) throws -> ProgramResult {
+    let command = SmallDisk.command([try program("imgctl")] + arguments, besides: processID)
+    let run = try ProgramRun(
+      command[0], Array(command.dropFirst()), environment: environment, in: directory)
+    return try run.wait()
+  }
+
   /// Starts `imgctl` and does not wait.
   package func begin(
     _ arguments: [String], inputPath: String = "/dev/null"

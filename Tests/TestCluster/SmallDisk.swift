@@ -28,6 +28,11 @@ package struct SmallDisk {
     return ["/usr/bin/unshare", "-Urm", "/bin/sh", "-c", script, directory] + command
   }
 
+  /// The command that runs another one where a process sees the file system (nsenter(1)).
+  package static func command(_ command: [String], besides processID: Int32) -> [String] {
+    ["/usr/bin/nsenter", "-t", "\(processID)", "-U", "-m", "--preserve-credentials"] + command
+  }
+
   /// Where this process finds a file of the mounted file system, by a process that sees it
   /// (proc(5), `root`).
   package func path(_ name: String, seenBy processID: Int32) -> String {

@@ -49,7 +49,7 @@ struct ActiveJob {
   var lastDoubtedFailure: UInt64 = 0
   /// Whether its delay is not over.
   var isDelayed = false
-  /// Whether it is paused, or is to be as soon as that is durable.
+  /// Whether it is paused, or is to be when that is durable, or is resumed and that is not durable yet.
   var isPaused: Bool
   /// Whether the journal was told of the end, by a finish or a cancel: nothing of the job starts
   /// any more.
