@@ -24,6 +24,15 @@ import Testing
     }
   }
 
+  @Test func `to wait for a damaged job does not end as if all were well`() throws {
+    let result = try ScriptedCoordinator().run(["wait", "7"]) { request in
+      guard case .job(let job) = request else { return [nil] }
+      return [.job(JobReply(id: job.id, status: .sample(7, .damaged)))]
+    }
+    #expect(result.exitCode == .someFailed)
+    #expect(result.messages.contains("job 7 damaged"))
+  }
+
   @Test(arguments: commands.indices)
   func `a change prints the job's status as JSON where it is asked for, else a sentence`(
     index: Int

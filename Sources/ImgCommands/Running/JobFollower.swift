@@ -75,6 +75,8 @@ struct JobFollower {
 }
 
 extension JobStatus {
-  /// How a command about this job ends.
-  var exitCode: ExitCode { failed > 0 || cancelled > 0 ? .someFailed : .success }
+  /// How a command about this job ends. Of a damaged job nobody knows whether anything failed.
+  var exitCode: ExitCode {
+    failed > 0 || cancelled > 0 || state == .damaged ? .someFailed : .success
+  }
 }
