@@ -77,7 +77,7 @@ extension Coordinator {
     case .gone(let list):
       feed(.workerLostBodies(worker.id, list.leases))
     case .finished(let results):
-      feed(.workerFinished(worker.id, results.results))
+      feed(.workerFinished(worker.id, results))
     case .unstored(let result):
       feed(.workerMadeUnstored(worker.id, result, attach(delivery.file)))
     }

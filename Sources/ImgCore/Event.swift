@@ -103,7 +103,7 @@ package enum Event: Hashable, Sendable {
   case workerTransferred(WorkerID, [LeaseID])
   /// What these were to ride on is gone, or their host wants to be left alone.
   case workerLostBodies(WorkerID, [LeaseID])
-  case workerFinished(WorkerID, [FetchResults.Result])
+  case workerFinished(WorkerID, FetchResults)
   /// A lease has ended with a thumbnail that only the attachment holds.
   case workerMadeUnstored(WorkerID, UnstoredResult, AttachmentID)
   case workerObserved(WorkerID, Observation)

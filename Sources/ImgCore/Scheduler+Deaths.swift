@@ -11,19 +11,35 @@ extension Scheduler {
   /// they owe its answer. None of the fetches a worker held is known to be the reason of a crash, but
   /// one that is must end too.
   static let lossMaximum = 3
+  /// How many workers may end, for whatever reason, while they hold one fetch. Each death costs its
+  /// origin another request, of which there must be an end, too.
+  static let deathMaximum = 10
 
   mutating func workerExited(_ id: WorkerID, end: WorkerEnd, decoding: LeaseID?) {
     let isStoreToBlame = blamesStore(for: end)
     if let worker = workers.removeValue(forKey: id) {
+      backOff(worker)
       for transfer in worker.fetches.compactMap({ leases[$0]?.transfer }) { stopJoining(transfer) }
       bury(worker, end: end, decoding: decoding, isStoreToBlame: isStoreToBlame)
     }
-    let reason =
-      switch end {
-      case .left: "left"
-      case .crashed(let how), .crashedInStore(let how), .killed(let how): how
+    follow(supervisor.workerExited(id, reason: end.reason, at: now.instant))
+  }
+
+  /// What the worker was fetching waits before its origin is asked again: not after the first death,
+  /// which may have any reason, and longer after each further one.
+  private mutating func backOff(_ worker: ReadyWorker) {
+    var noted: Set<SourceID> = []
+    for lease in worker.fetches.sorted() {
+      guard let transfer = leases[lease]?.transfer.flatMap({ transfers[$0] }), transfer.asksOrigin,
+        var source = sources[transfer.source], noted.insert(source.id).inserted
+      else { continue }
+      source.deathCount += 1
+      if source.deathCount > 1 {
+        let delay = Backoff(limits).delay(afterAttempts: source.deathCount - 1, using: &jitter)
+        source.retryAt = max(source.retryAt ?? now.instant, now.instant + delay)
       }
-    follow(supervisor.workerExited(id, reason: reason, at: now.instant))
+      sources[source.id] = source
+    }
   }
 
   /// Whether a worker's end is explained by a store that is damaged, or may be; if it is, the store
@@ -55,6 +71,8 @@ extension Scheduler {
         victim = item
       } else if worker.fetches.contains(lease), end.isInStore || decoding == nil, end.isCrash {
         lost.append(item)
+      } else if worker.fetches.contains(lease), let failure = deathFailure(of: item, end: end) {
+        complete(item, with: .failed(failure))
       } else {
         requeue(item)
       }
@@ -112,6 +130,14 @@ extension Scheduler {
     Failure(stage: .decode, code: code, detail: detail)
   }
 
+  /// Why a fetch is given up that too many workers held when they ended; `nil` when it is not.
+  private func deathFailure(of item: WorkItem, end: WorkerEnd) -> Failure? {
+    guard let count = item.source.flatMap({ sources[$0]?.deathCount }), count >= Self.deathMaximum
+    else { return nil }
+    let detail = "\(count) workers ended while they fetched it; the last one \(end.reason)"
+    return Failure(stage: .fetch, code: .internal, detail: detail)
+  }
+
   /// What a worker fetched that crashed outside of a decode, or what it owed for too long.
   private mutating func settleLosses(_ lost: [WorkItem], of worker: ReadyWorker, end: WorkerEnd) {
     let reason =
@@ -139,6 +165,14 @@ extension WorkerEnd {
     switch self {
     case .crashed, .crashedInStore: true
     case .left, .killed: false
+    }
+  }
+
+  /// The predicate of a sentence whose subject is the worker.
+  fileprivate var reason: String {
+    switch self {
+    case .left: "left"
+    case .crashed(let how), .crashedInStore(let how), .killed(let how): how
     }
   }
 }

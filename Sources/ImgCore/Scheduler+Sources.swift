@@ -109,7 +109,7 @@ extension Scheduler {
   /// The item's lease begins a transfer, whose places have been taken.
   mutating func beginTransfer(of waiting: WorkItem, by worker: WorkerID) -> Lease.Granted {
     var item = waiting
-    let (lease, source) = begin(item, by: worker, holdsPlace: true)
+    let (lease, source) = begin(item, by: worker, asksOrigin: true)
     sources[source]?.joinable = lease
     sources[source]?.isQueued = false
     item.noteFetch()
@@ -121,14 +121,15 @@ extension Scheduler {
   /// original by its own look-up.
   mutating func beginDecode(of waiting: WorkItem, by worker: WorkerID) -> Lease.Granted {
     var item = waiting
-    let (lease, _) = begin(item, by: worker, holdsPlace: false)
+    let (lease, _) = begin(item, by: worker, asksOrigin: false)
+    workers[worker]?.decodes.insert(lease)
     item.noteFetch()
     move(&item, to: .decoding(lease))
     return Lease.Granted(item: item, lease: lease, worker: worker)
   }
 
   private mutating func begin(
-    _ item: WorkItem, by worker: WorkerID, holdsPlace: Bool
+    _ item: WorkItem, by worker: WorkerID, asksOrigin: Bool
   ) -> (LeaseID, SourceID) {
     serve(item.urgency)
     let id = LeaseID(rawValue: lastLease + 1)
@@ -137,7 +138,7 @@ extension Scheduler {
       preconditionFailure("what waits for a body has a source")
     }
     transfers[id] = Transfer(
-      source: source, worker: worker, host: item.host, leases: [lease], holdsPlace: holdsPlace)
+      source: source, worker: worker, host: item.host, lease: lease, asksOrigin: asksOrigin)
     return (lease, source)
   }
 
@@ -151,7 +152,11 @@ extension Scheduler {
     serve(item.urgency)
     let lease = grantLease(to: transfer.worker, for: item.id, transfer: id)
     transfers[id]?.leases.append(lease)
-    if transfer.holdsPlace { workers[transfer.worker]?.rides.insert(lease) }
+    if transfer.holdsPlace {
+      workers[transfer.worker]?.rides.insert(lease)
+    } else {
+      workers[transfer.worker]?.decodes.insert(lease)
+    }
     item.noteFetch()
     move(&item, to: transfer.holdsPlace ? .transferring(lease) : .decoding(lease))
     var batches = BatchCollector()
@@ -222,6 +227,7 @@ extension Scheduler {
     workers[worker]?.lookups.remove(lease)
     workers[worker]?.fetches.remove(lease)
     workers[worker]?.rides.remove(lease)
+    workers[worker]?.decodes.remove(lease)
     if let transfer = held.transfer { leaveTransfer(transfer, lease) }
     return item
   }

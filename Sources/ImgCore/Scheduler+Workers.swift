@@ -77,6 +77,7 @@ extension Scheduler {
     else { return }
     leases[lease]?.since = now.instant
     workers[worker]?.rides.remove(lease)
+    workers[worker]?.decodes.insert(lease)
     move(&item, to: .decoding(lease))
   }
 
@@ -89,9 +90,12 @@ extension Scheduler {
     }
   }
 
-  mutating func finished(_ results: [FetchResults.Result], by worker: WorkerID) {
+  mutating func finished(_ ended: FetchResults, by worker: WorkerID) {
     noteAnswer(of: worker)
-    for result in results {
+    let share = transferShare
+    workers[worker]?.endFetches(
+      ended.results.count, queueCount: ended.decodeQueueCount, share: share)
+    for result in ended.results {
       let isRetried = noteFailure(result, by: worker)
       transferFailedBehind(result, by: worker)
       guard let item = endLease(result.lease, of: worker) else { continue }

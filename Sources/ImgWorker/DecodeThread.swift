@@ -62,6 +62,9 @@ struct DecodeThread {
     }
   }
 
+  /// How many pictures wait.
+  var waitingCount: Int { thread.queue.count }
+
   /// Whoever waits in person comes first, the newest of them before the others.
   func submit(_ job: DecodeJob) {
     let isQueued = thread.queue.push(job, isFirst: job.isUrgent)

@@ -199,7 +199,9 @@ final class Worker {
     // Many may fail at once, each with a long sentence: in parts that fit a frame.
     for start in stride(from: 0, to: finished.count, by: Self.resultsPerFrame) {
       let part = finished[start...].prefix(Self.resultsPerFrame)
-      try channel.send(.finished(FetchResults(results: Array(part))))
+      try channel.send(
+        .finished(
+          FetchResults(results: Array(part), decodeQueueCount: decodeThread.waitingCount)))
     }
     notices = HostNotices()
     transferred.removeAll(keepingCapacity: true)

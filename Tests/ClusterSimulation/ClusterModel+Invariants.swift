@@ -105,6 +105,10 @@ extension ClusterModel {
     check(leased == scheduler.leases.count, "an item without its lease", event)
     check(held == scheduler.leases.count, "a worker holds what is no lease", event)
     for worker in scheduler.workers.values {
+      let decodes = worker.fetches.filter { lease in
+        scheduler.leases[lease].flatMap { scheduler.items[$0.item] }?.stage == .decoding(lease)
+      }
+      check(decodes == worker.decodes, "decodes are miscounted", event)
       // What the worker has ended may still be in the mail, or lost.
       check(
         workers[worker.id].map { worker.lookups.union(worker.fetches).isSuperset(of: $0.leases) }
@@ -217,6 +221,10 @@ extension ClusterModel {
       guard let item = scheduler.leases[begun].flatMap({ scheduler.items[$0.item] }) else {
         continue
       }
+      let retryAt = item.source.flatMap { scheduler.sources[$0]?.retryAt }
+      check(
+        retryAt.map { $0 <= now.instant } ?? true, "\(item.url.text) begins before its retry", event
+      )
       for source in waitingSources where source.key.host == item.host {
         let waiting = scheduler.waitingItems(of: source).filter(hasNotGrown).map(\.urgency).min()
         check(

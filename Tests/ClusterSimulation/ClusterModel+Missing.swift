@@ -9,7 +9,7 @@ extension ClusterModel {
   func noteMissing(_ event: Event) {
     switch event {
     case .workerFinished(let worker, let results):
-      for result in results where result.outcome.isOfMissingPicture {
+      for result in results.results where result.outcome.isOfMissingPicture {
         guard let transfer = transfer(of: result.lease, by: worker), transfer.isRetried == nil
         else { continue }
         scheduler.sources[transfer.source].map { missing[$0.key.name.text] = now.instant }

@@ -137,7 +137,9 @@ extension ClusterModel {
     let result = FetchResults.Result(
       lease: fetch.lease, outcome: outcome, wasRedirected: wasRedirected,
       failureBehind: failureBehind)
-    say(.workerFinished(worker, [result]))
+    say(
+      .workerFinished(
+        worker, FetchResults(results: [result], decodeQueueCount: decodeQueueCount)))
   }
 
   /// A host says for how long it wants to be left alone.
@@ -164,6 +166,13 @@ extension ClusterModel {
   }
 
   // MARK: - Processes
+
+  /// What a dead worker fetched may be fetched again.
+  func endBackoffs() {
+    answerLookups()
+    advance(by: Backoff.longest)
+    answerLookups()
+  }
 
   /// - Parameter decoding: the URL whose lease the board of the dead worker shows.
   func exit(_ worker: WorkerID, _ end: WorkerEnd, decoding url: String? = nil) {

@@ -27,6 +27,8 @@ final class ClusterModel {
   /// Workers that the scheduler wanted ended and that have not exited.
   var killed: [WorkerID] = []
   var spawnCount = 0
+  /// What workers tell of the queues in front of their decoders.
+  var decodeQueueCount = 0
 
   var store = StoreModel()
   /// What viewers that wait have asked for.

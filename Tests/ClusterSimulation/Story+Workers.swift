@@ -63,6 +63,7 @@ extension Story {
 
   /// A picture is decoded, and then stored or not.
   mutating func endDecode() {
+    cluster.decodeQueueCount = .random(in: 0...4, using: &random)
     guard let worker = worker(where: { $0.transfers.contains { $0.state != .receiving } }),
       let fetch = worker.fetches.filter({ worker.transfer($0.transfer)?.state != .receiving })
         .randomElement(using: &random)

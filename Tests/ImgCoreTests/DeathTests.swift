@@ -52,6 +52,7 @@ import Testing
     #expect(cluster.counts(job)?.failed == 0)
     cluster.answerLookups()
     cluster.crash(decoding: poison)
+    cluster.endBackoffs()
     cluster.settle()
     #expect(cluster.counts(job)?.done == 2)
     #expect(cluster.outcome(of: 1, job)?.failureCode == .decodeCrash)
@@ -67,6 +68,7 @@ import Testing
     }
     #expect(cluster.storeRecreationCount == 1)
     #expect(cluster.scheduler.sources.values.allSatisfy { $0.crashCount == 0 && $0.lossCount == 0 })
+    cluster.endBackoffs()
     cluster.settle()
     #expect(cluster.counts(job)?.done == 3)
   }
@@ -90,7 +92,7 @@ import Testing
     let damaged = StoreCrashes.recreationMaximum * StoreCrashes.crashMaximum
     for _ in 0..<damaged + Scheduler.lossMaximum {
       #expect(cluster.answers[viewer] == nil)
-      cluster.answerLookups()
+      cluster.endBackoffs()
       for worker in cluster.workers.keys { cluster.exit(worker, .crashedInStore("SIGABRT")) }
     }
     #expect(cluster.storeRecreationCount == StoreCrashes.recreationMaximum)
@@ -101,9 +103,10 @@ import Testing
     let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1))
     for _ in 1..<Scheduler.lossMaximum {
-      cluster.answerLookups()
+      cluster.endBackoffs()
       for worker in cluster.workers.keys { cluster.exit(worker, .crashed("exit 1")) }
     }
+    cluster.endBackoffs()
     cluster.settle()
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
@@ -113,7 +116,7 @@ import Testing
     let viewer = cluster.view(url(1))
     for _ in 0..<Scheduler.lossMaximum {
       #expect(cluster.answers[viewer] == nil)
-      cluster.answerLookups()
+      cluster.endBackoffs()
       for worker in cluster.workers.keys { cluster.exit(worker, .crashed("SIGABRT")) }
     }
     #expect(cluster.answers[viewer]?.failureCode == .internal)
@@ -125,14 +128,15 @@ import Testing
     let viewer = cluster.view(url(1))
     for index in 2...5 {
       cluster.view(url(index))
-      cluster.answerLookups()
+      cluster.endBackoffs()
       cluster.crash(decoding: url(index))
     }
     for _ in 0..<5 {
-      cluster.answerLookups()
+      cluster.endBackoffs()
       for worker in cluster.workers.keys { cluster.exit(worker, .killed("SIGKILL")) }
     }
     #expect(cluster.scheduler.sources.values.allSatisfy { $0.lossCount == 0 })
+    cluster.endBackoffs()
     cluster.settle()
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
@@ -141,11 +145,11 @@ import Testing
     let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1))
     for _ in 1..<Scheduler.killMaximum {
-      cluster.answerLookups()
+      cluster.endBackoffs()
       cluster.crash(decoding: url(1), .killed("SIGKILL"))
     }
     #expect(cluster.answers[viewer] == nil)
-    cluster.answerLookups()
+    cluster.endBackoffs()
     cluster.crash(decoding: url(1), .killed("SIGKILL"))
     #expect(cluster.answers[viewer]?.failureCode == .decodeCrash)
   }
@@ -158,7 +162,7 @@ import Testing
     cluster.exit(worker, .crashed("SIGSEGV"))
     let result = FetchResults.Result(lease: fetch.lease, outcome: .failure(.timeout))
     cluster.handle(.workerTransferred(worker, [fetch.lease]))
-    cluster.handle(.workerFinished(worker, [result]))
+    cluster.handle(.workerFinished(worker, FetchResults(results: [result])))
     let miss = LookupResults(hits: [], originals: [], misses: [fetch.lease])
     cluster.handle(.workerLookedUp(worker, miss))
     #expect(cluster.scheduler.lateAnswerCount == 2)
@@ -175,7 +179,8 @@ import Testing
     let other = try #require(cluster.workers.keys.first { $0 != worker })
     cluster.handle(
       .workerFinished(
-        other, [FetchResults.Result(lease: fetch.lease, outcome: .failure(.timeout))]))
+        other,
+        FetchResults(results: [.init(lease: fetch.lease, outcome: .failure(.timeout))])))
     #expect(cluster.answers[viewer] == nil)
     #expect(cluster.scheduler.lateAnswerCount == 1)
   }
@@ -249,12 +254,14 @@ import Testing
   @Test func `a silent heartbeat ends the worker and blames nobody`() throws {
     let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1))
-    for _ in 0..<(2 * Scheduler.killMaximum) {
-      cluster.answerLookups()
+    for _ in 1..<Scheduler.deathMaximum {
+      cluster.endBackoffs()
       try observe(cluster, url(1), decodingFor: .seconds(31), heartbeatAge: .seconds(11))
       #expect(cluster.killed.count == 1)
       cluster.crash(decoding: url(1), .killed("SIGKILL"))
     }
+    #expect(cluster.scheduler.sources.values.allSatisfy { $0.killCount == 0 })
+    cluster.endBackoffs()
     cluster.settle()
     #expect(cluster.answers[viewer] == .fetchedSample)
   }

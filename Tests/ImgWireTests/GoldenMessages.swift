@@ -102,16 +102,17 @@ enum GoldenMessages {
       "transferred": .transferred(LeaseList(leases: [lease])),
       "gone": .gone(LeaseList(leases: [lease])),
       "finished": .finished(
-        FetchResults(results: [
-          .init(
-            lease: lease, outcome: .done(thumbnail, fromCache: false, bytesFetched: 81_920)),
-          .init(
-            lease: LeaseID(rawValue: 18), outcome: .failed(failure), timings: timings),
-          .init(lease: LeaseID(rawValue: 19), outcome: .cancelled),
-          .init(
-            lease: LeaseID(rawValue: 20),
-            outcome: .done(thumbnail, fromCache: true, bytesFetched: 0), failureBehind: failure),
-        ])),
+        FetchResults(
+          results: [
+            .init(
+              lease: lease, outcome: .done(thumbnail, fromCache: false, bytesFetched: 81_920)),
+            .init(
+              lease: LeaseID(rawValue: 18), outcome: .failed(failure), timings: timings),
+            .init(lease: LeaseID(rawValue: 19), outcome: .cancelled),
+            .init(
+              lease: LeaseID(rawValue: 20),
+              outcome: .done(thumbnail, fromCache: true, bytesFetched: 0), failureBehind: failure),
+          ], decodeQueueCount: 5)),
       "unstored": .unstored(
         UnstoredResult(
           lease: lease, made: unstored, bytesFetched: 81_920, isStoreInTrouble: true)),

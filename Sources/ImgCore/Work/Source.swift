@@ -34,6 +34,8 @@ struct Source {
   var killCount = 0
   /// Workers that crashed outside of a decode while they held this fetch.
   var lossCount = 0
+  /// Workers that ended, for whatever reason, while they held this fetch.
+  var deathCount = 0
 }
 
 /// A fetch under way or being decoded, or the decode of an original, named by the lease that began
@@ -45,11 +47,22 @@ struct Transfer {
   /// Every lease that lives on it, each of another variant.
   var leases: [LeaseID]
   /// Whether its last byte is still to come, so that it has a place of the cluster and of its host.
-  var holdsPlace = true
+  var holdsPlace: Bool
+  /// Whether its origin is asked for a body: an original is decoded from the store.
+  let asksOrigin: Bool
   /// Whether it has failed and its URL is tried again; `nil` while it has not failed.
   var isRetried: Bool?
   /// Whether its failure is known to its host's health.
   var isHealthNoted = false
+
+  init(source: SourceID, worker: WorkerID, host: String, lease: LeaseID, asksOrigin: Bool) {
+    self.source = source
+    self.worker = worker
+    self.host = host
+    leases = [lease]
+    holdsPlace = asksOrigin
+    self.asksOrigin = asksOrigin
+  }
 }
 
 /// A worker's hold on a work item.

@@ -10,10 +10,19 @@ struct ReadyWorker {
   var fetches: Set<LeaseID> = []
   /// Those of them that ride on a body that is still on its way: they cost it nothing yet.
   var rides: Set<LeaseID> = []
+  /// Those of them whose body is in: they wait for the decoder, or for the store.
+  var decodes: Set<LeaseID> = []
+  private var window = FetchWindow()
   /// When it last told of something looked up or finished; `nil` before the first time.
   var lastAnswerAt: ContinuousClock.Instant?
   /// Why the watchdog has told it to end; its exit is on the way.
   var condemnation: Condemnation?
+
+  init(id: WorkerID, slot: Int, credits: Credits) {
+    self.id = id
+    self.slot = slot
+    self.credits = credits
+  }
 
   enum Condemnation: Equatable {
     /// Its loop did not run; nobody is to blame.
@@ -37,9 +46,19 @@ struct ReadyWorker {
   /// Whether it takes a transfer of its own.
   ///
   /// - Parameter share: of the cluster's transfers. A few pictures for the decoder come on top, so
-  ///   that it never waits for the network. When the decoder lags, what waits for it uses the
-  ///   places up, and no new transfer begins.
+  ///   that it never waits for the network. When the decoder lags, the window gets smaller, and no
+  ///   new transfer begins.
   func takesFetches(share: Int) -> Bool {
-    takesRides && fetches.count - rides.count < share + credits.backlog
+    guard takesRides, !window.isUntried || decodes.count < 2 * credits.backlog else { return false }
+    return fetches.count - rides.count < window.size(upTo: share + credits.backlog)
+  }
+
+  /// Fetches are about to end.
+  ///
+  /// - Parameter queueCount: bodies that wait for its decoder now.
+  mutating func endFetches(_ count: Int, queueCount: Int, share: Int) {
+    window.end(
+      count, of: fetches.count - rides.count, queueCount: queueCount, backlog: credits.backlog,
+      maximum: share + credits.backlog)
   }
 }

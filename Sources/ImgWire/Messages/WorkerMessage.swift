@@ -117,9 +117,17 @@ package struct FetchResults: Hashable, Sendable, Codable {
   }
 
   package let results: [Result]
+  /// Pictures that wait for the worker's decoder.
+  package let decodeQueueCount: Int
 
-  package init(results: [Result]) {
+  package init(results: [Result], decodeQueueCount: Int = 0) {
     self.results = results
+    self.decodeQueueCount = decodeQueueCount
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case results
+    case decodeQueueCount = "decode_queue"
   }
 }
 
