@@ -107,8 +107,9 @@ package enum Event: Hashable, Sendable {
   /// A lease has ended with a thumbnail that only the attachment holds.
   case workerMadeUnstored(WorkerID, UnstoredResult, AttachmentID)
   case workerObserved(WorkerID, Observation)
-  /// The process is gone. `decoding` is the lease its board showed.
-  case workerExited(WorkerID, WorkerEnd, decoding: LeaseID?)
+  /// The process is gone. Its board showed the lease that was being decoded, and the transfer that
+  /// its loop was working on, named by the lease that began it.
+  case workerExited(WorkerID, WorkerEnd, decoding: LeaseID?, transferring: LeaseID? = nil)
 
   /// Finish what runs, take no more, and say so with `drained`.
   case drainRequested

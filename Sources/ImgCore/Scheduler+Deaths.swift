@@ -8,21 +8,33 @@ extension Scheduler {
   /// picture that invites the kernel's out-of-memory killer every time must end too.
   static let killMaximum = 10
   /// How many workers may crash outside of a decode while they hold one fetch, or be ended because
-  /// they owe its answer. None of the fetches a worker held is known to be the reason of a crash, but
+  /// they owe its answer, or because their loop hung in its transfer. None of the fetches a worker held is known to be the reason of a crash, but
   /// one that is must end too.
   static let lossMaximum = 3
   /// How many workers may end, for whatever reason, while they hold one fetch. Each death costs its
   /// origin another request, of which there must be an end, too.
   static let deathMaximum = 10
 
-  mutating func workerExited(_ id: WorkerID, end: WorkerEnd, decoding: LeaseID?) {
+  mutating func workerExited(
+    _ id: WorkerID, end: WorkerEnd, decoding: LeaseID?, transferring: LeaseID?
+  ) {
     let isStoreToBlame = blamesStore(for: end)
     if let worker = workers.removeValue(forKey: id) {
       backOff(worker)
+      let suspects = worker.blamedLeases.union(hungLeases(of: worker, transferring: transferring))
       for transfer in worker.fetches.compactMap({ leases[$0]?.transfer }) { stopJoining(transfer) }
-      bury(worker, end: end, decoding: decoding, isStoreToBlame: isStoreToBlame)
+      bury(
+        worker, end: end, decoding: decoding, suspects: suspects, isStoreToBlame: isStoreToBlame)
     }
     follow(supervisor.workerExited(id, reason: end.reason, at: now.instant))
+  }
+
+  /// The leases of the transfer in which the loop of a worker hung that was ended for that.
+  private func hungLeases(of worker: ReadyWorker, transferring: LeaseID?) -> [LeaseID] {
+    guard worker.condemnation == .hung, let transfer = transferring.flatMap({ transfers[$0] }),
+      transfer.worker == worker.id
+    else { return [] }
+    return transfer.leases
   }
 
   /// What the worker was fetching waits before its origin is asked again: not after the first death,
@@ -57,13 +69,14 @@ extension Scheduler {
   }
 
   private mutating func bury(
-    _ worker: ReadyWorker, end: WorkerEnd, decoding: LeaseID?, isStoreToBlame: Bool
+    _ worker: ReadyWorker, end: WorkerEnd, decoding: LeaseID?, suspects: Set<LeaseID>,
+    isStoreToBlame: Bool
   ) {
     var victim: WorkItem?
     var lost: [WorkItem] = []
     for lease in worker.lookups.union(worker.fetches).sorted() {
       guard let item = endLease(lease, of: worker.id) else { continue }
-      if worker.blamedLeases.contains(lease), worker.fetches.contains(lease) {
+      if suspects.contains(lease), worker.fetches.contains(lease) {
         lost.append(item)
       } else if isStoreToBlame {
         requeue(item)
@@ -138,12 +151,13 @@ extension Scheduler {
     return Failure(stage: .fetch, code: .internal, detail: detail)
   }
 
-  /// What a worker fetched that crashed outside of a decode, or what it owed for too long.
+  /// What a worker fetched that crashed outside of a decode, or what it was ended for.
   private mutating func settleLosses(_ lost: [WorkItem], of worker: ReadyWorker, end: WorkerEnd) {
     let reason =
-      switch end {
-      case .crashed(let how), .crashedInStore(let how): how
-      case .left, .killed: "ended, because its answer was long overdue"
+      switch (end, worker.condemnation) {
+      case (.crashed(let how), _), (.crashedInStore(let how), _): how
+      case (.left, .hung), (.killed, .hung): "ended, because its loop hung in this transfer"
+      case (.left, _), (.killed, _): "ended, because its answer was long overdue"
       }
     for source in Set(lost.compactMap(\.source)) { sources[source]?.lossCount += 1 }
     for item in lost {

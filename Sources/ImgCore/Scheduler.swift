@@ -113,8 +113,8 @@ package struct Scheduler {
     case .workerMadeUnstored(let worker, let result, let attachment):
       unstored(result, in: attachment, by: worker)
     case .workerObserved(let worker, let observation): observed(observation, of: worker)
-    case .workerExited(let worker, let end, let decoding):
-      workerExited(worker, end: end, decoding: decoding)
+    case .workerExited(let worker, let end, let decoding, let transferring):
+      workerExited(worker, end: end, decoding: decoding, transferring: transferring)
 
     case .drainRequested: drain()
     }

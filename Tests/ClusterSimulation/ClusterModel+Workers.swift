@@ -174,12 +174,21 @@ extension ClusterModel {
     answerLookups()
   }
 
-  /// - Parameter decoding: the URL whose lease the board of the dead worker shows.
-  func exit(_ worker: WorkerID, _ end: WorkerEnd, decoding url: String? = nil) {
-    let lease = url.flatMap { url in workers[worker]?.fetches.first { $0.url == url }?.lease }
+  /// - Parameters:
+  ///   - decoding: the URL whose lease the board of the dead worker shows.
+  ///   - transferring: the URL whose transfer it shows.
+  func exit(
+    _ worker: WorkerID, _ end: WorkerEnd, decoding url: String? = nil,
+    transferring transferURL: String? = nil
+  ) {
+    func fetch(of url: String?) -> WorkerModel.Fetch? {
+      workers[worker]?.fetches.first { $0.url == url }
+    }
+    let event = Event.workerExited(
+      worker, end, decoding: fetch(of: url)?.lease, transferring: fetch(of: transferURL)?.transfer)
     workers[worker] = nil
     killed.removeAll { $0 == worker }
-    handle(.workerExited(worker, end, decoding: lease))
+    handle(event)
   }
 
   /// The worker that fetches `url` dies while it decodes it.

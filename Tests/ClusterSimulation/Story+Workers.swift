@@ -172,7 +172,8 @@ extension Story {
 
   private mutating func exit(_ worker: WorkerModel, _ end: WorkerEnd) {
     let decoding = Bool.random(using: &random) ? worker.fetches.first?.url : nil
-    cluster.exit(worker.id, end, decoding: decoding)
+    let transferring = worker.receiving.randomElement(using: &random)?.url
+    cluster.exit(worker.id, end, decoding: decoding, transferring: transferring)
   }
 
   /// The coordinator is killed, and with it everything that was not durable.

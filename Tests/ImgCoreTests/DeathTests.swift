@@ -266,6 +266,36 @@ import Testing
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
 
+  @Test func `a transfer in which the loops of three workers hang has failed, and no other`() throws
+  {
+    let cluster = ClusterModel.started()
+    let job = cluster.submit(spreadURLs(1...3))
+    let hostile = url(2, host: "host2")
+    for _ in 0..<Scheduler.lossMaximum {
+      cluster.endBackoffs()
+      try observe(cluster, hostile, decodingFor: .zero, heartbeatAge: .seconds(11))
+      let worker = try #require(cluster.onlyWorker)
+      cluster.exit(worker, .killed("SIGKILL"), transferring: hostile)
+    }
+    #expect(cluster.outcome(of: 1, job)?.failureCode == .internal)
+    cluster.endBackoffs()
+    cluster.settle()
+    #expect(cluster.counts(job)?.done == 2)
+  }
+
+  @Test func `a worker that is killed from outside does not count against its transfer`() throws {
+    let cluster = ClusterModel.started()
+    let viewer = cluster.view(url(1))
+    for _ in 0..<Scheduler.lossMaximum {
+      cluster.endBackoffs()
+      let worker = try #require(cluster.onlyWorker)
+      cluster.exit(worker, .killed("SIGKILL"), transferring: url(1))
+    }
+    cluster.endBackoffs()
+    cluster.settle()
+    #expect(cluster.answers[viewer] == .fetchedSample)
+  }
+
   @Test func `a worker told to end gets no more work`() throws {
     let cluster = ClusterModel.started()
     cluster.view(url(1))

@@ -25,7 +25,7 @@ struct ReadyWorker {
   }
 
   enum Condemnation: Equatable {
-    /// Its loop did not run; nobody is to blame.
+    /// Its loop did not run. To blame is the transfer that the loop was working on, if there is one.
     case hung
     /// It owes answers that it should have given long ago, and these are to blame for it.
     case overdue(Set<LeaseID>)
