@@ -136,7 +136,11 @@ extension Coordinator {
   private func lose(_ worker: WorkerProcess, because error: ChannelError) {
     log.note("worker \(worker.slot) is ended: \(error)")
     poller.unregister(worker.channel.descriptor)
-    worker.kill()
+    switch error {
+    case .framing, .message, .attachment: worker.kill(because: error.description)
+    // One that was killed from outside takes nothing either.
+    case .closed, .timedOut, .peerDoesNotRead, .system: worker.kill()
+    }
   }
 
   private func discard(_ worker: WorkerProcess) {

@@ -11,6 +11,9 @@ final class WorkerProcess {
   let channel: Channel<WorkerMessage, CoordinatorMessage>
   private let child: ChildProcess
   private let board: WorkerBoard
+  /// Why the coordinator ended it; `nil` when its end is not the coordinator's doing, or the
+  /// scheduler's, which knows.
+  private var fault: String?
 
   /// Starts the program.
   ///
@@ -44,6 +47,12 @@ final class WorkerProcess {
     child.signal(SIGKILL)
   }
 
+  /// Ends a process that broke the protocol: a fault of its own, not a kill from outside.
+  func kill(because fault: String) {
+    self.fault = fault
+    kill()
+  }
+
   /// Ends a process of which nobody will hear any more.
   func killAndReap() {
     kill()
@@ -60,6 +69,7 @@ final class WorkerProcess {
   /// How the process ended; `nil` while it runs.
   func reap(isDraining: Bool) -> WorkerEnd? {
     guard let status = child.reap() else { return nil }
+    if let fault { return .crashed("was ended: \(fault)") }
     switch status {
     case .exited(0) where isDraining: return .left
     case .signalled(SIGKILL), .signalled(SIGTERM): return .killed(status.description)

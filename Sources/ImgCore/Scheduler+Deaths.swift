@@ -19,14 +19,16 @@ extension Scheduler {
     _ id: WorkerID, end: WorkerEnd, decoding: LeaseID?, transferring: LeaseID?
   ) {
     let isStoreToBlame = blamesStore(for: end)
+    var ending = Supervisor.Ending.failed
     if let worker = workers.removeValue(forKey: id) {
+      ending = worker.ending(by: end)
       backOff(worker)
       let suspects = worker.blamedLeases.union(hungLeases(of: worker, transferring: transferring))
       for transfer in worker.fetches.compactMap({ leases[$0]?.transfer }) { stopJoining(transfer) }
       bury(
         worker, end: end, decoding: decoding, suspects: suspects, isStoreToBlame: isStoreToBlame)
     }
-    follow(supervisor.workerExited(id, reason: end.reason, at: now.instant))
+    follow(supervisor.workerExited(id, ending, reason: end.reason, at: now.instant))
   }
 
   /// The leases of the transfer in which the loop of a worker hung that was ended for that.

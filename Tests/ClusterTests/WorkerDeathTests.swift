@@ -29,6 +29,27 @@ struct WorkerDeathTests {
     #expect(status.fromCache == 0)
   }
 
+  @Test func `idle workers may be killed any number of times`() throws {
+    let cluster = try Cluster(["WORKERS": "1"])
+    let origin = try ListOrigin()
+    let client = try cluster.client()
+    var killed: [Int32] = []
+    while killed.count < 20 {
+      var next: Int32?
+      let isReady = try eventually {
+        next = try client.status().workers.first { $0.state == .ready }?.processID
+        return next != nil && next != killed.last
+      }
+      try #require(isReady, "\(killed.count) kills")
+      let victim = try #require(next.flatMap(WatchedProcess.init))
+      victim.signal(9)
+      #expect(try victim.hasEnded())
+      killed.append(victim.processID)
+    }
+    #expect(try cluster.run(origin.pictures(3)).done == 3)
+    #expect(try client.status().workers.map(\.deaths) == [20])
+  }
+
   @Test(.tags(.slow)) func `a worker that is stopped is replaced, and the job ends all the same`()
     throws
   {

@@ -10,7 +10,7 @@ import Testing
   }
 
   enum Event: String, CaseIterable {
-    case becomesReady, answers, exits, timePasses, stopsRespawning
+    case becomesReady, answers, exits, isKilledAtWork, isKilledIdle, timePasses, stopsRespawning
   }
 
   struct Row: CustomTestStringConvertible {
@@ -36,30 +36,40 @@ import Testing
     Row(.starting, .becomesReady, .ready),
     Row(.starting, .answers, .starting),
     Row(.starting, .exits, .backingOff),
+    Row(.starting, .isKilledAtWork, .backingOff),
+    Row(.starting, .isKilledIdle, .backingOff),
     Row(.starting, .timePasses, .stopping, [.kill(first)]),
     Row(.starting, .stopsRespawning, .starting),
 
     Row(.ready, .becomesReady, .ready),
     Row(.ready, .answers, .ready),
     Row(.ready, .exits, .backingOff),
+    Row(.ready, .isKilledAtWork, .backingOff),
+    Row(.ready, .isKilledIdle, .backingOff),
     Row(.ready, .timePasses, .ready),
     Row(.ready, .stopsRespawning, .ready),
 
     Row(.stopping, .becomesReady, .stopping),
     Row(.stopping, .answers, .stopping),
     Row(.stopping, .exits, .backingOff),
+    Row(.stopping, .isKilledAtWork, .backingOff),
+    Row(.stopping, .isKilledIdle, .backingOff),
     Row(.stopping, .timePasses, .stopping),
     Row(.stopping, .stopsRespawning, .stopping),
 
     Row(.backingOff, .becomesReady, .backingOff),
     Row(.backingOff, .answers, .backingOff),
     Row(.backingOff, .exits, .backingOff),
+    Row(.backingOff, .isKilledAtWork, .backingOff),
+    Row(.backingOff, .isKilledIdle, .backingOff),
     Row(.backingOff, .timePasses, .starting, [.spawn(second, slot: 0)]),
     Row(.backingOff, .stopsRespawning, .empty),
 
     Row(.empty, .becomesReady, .empty),
     Row(.empty, .answers, .empty),
     Row(.empty, .exits, .empty),
+    Row(.empty, .isKilledAtWork, .empty),
+    Row(.empty, .isKilledIdle, .empty),
     Row(.empty, .timePasses, .empty),
     Row(.empty, .stopsRespawning, .empty),
   ]
@@ -81,7 +91,11 @@ import Testing
       let slot = supervisor.workerReady(Self.first)
       #expect(slot == (row.state == .starting ? 0 : nil), "only who starts is waited for")
     case .answers: supervisor.workerAnswered(Self.first)
-    case .exits: verdicts = supervisor.workerExited(Self.first, reason: "exit 1", at: now)
+    case .exits: verdicts = supervisor.workerExited(Self.first, .failed, reason: "exit 1", at: now)
+    case .isKilledAtWork:
+      verdicts = supervisor.workerExited(Self.first, .killedAtWork, reason: "SIGKILL", at: now)
+    case .isKilledIdle:
+      verdicts = supervisor.workerExited(Self.first, .killedIdle, reason: "SIGKILL", at: now)
     case .timePasses: verdicts = supervisor.timePassed(at: now + Supervisor.startTimeout)
     case .stopsRespawning: supervisor.stopRespawning()
     }
@@ -94,7 +108,7 @@ import Testing
     var now = ContinuousClock.now
     var supervisor = Self.supervisor(in: state, at: &now)
     supervisor.stopRespawning()
-    #expect(supervisor.workerExited(Self.first, reason: "left", at: now) == [])
+    #expect(supervisor.workerExited(Self.first, .failed, reason: "left", at: now) == [])
     #expect(Self.state(of: supervisor) == .empty)
     #expect(supervisor.slots[0].deaths == 0)
   }
@@ -112,7 +126,7 @@ import Testing
       now += Supervisor.startTimeout
       #expect(supervisor.timePassed(at: now) == [.kill(first)])
     case .backingOff, .empty:
-      #expect(supervisor.workerExited(first, reason: "exit 1", at: now) == [])
+      #expect(supervisor.workerExited(first, .failed, reason: "exit 1", at: now) == [])
       if state == .empty { supervisor.stopRespawning() }
     }
     #expect(self.state(of: supervisor) == state)

@@ -94,6 +94,58 @@ import Testing
     #expect(cluster.giveUpReasons.count == 1)
   }
 
+  @Test func `idle workers that are killed from outside are replaced without end, after one pause`()
+    throws
+  {
+    let cluster = startingCluster()
+    for _ in 0..<(3 * Supervisor.failedStartsMaximum) {
+      let worker = try onlyWorker(cluster)
+      cluster.ready(worker)
+      cluster.exit(worker, .killed("SIGKILL"))
+      #expect(cluster.scheduler.deadline == cluster.now.instant + .milliseconds(100))
+      cluster.advance(by: .milliseconds(100))
+    }
+    #expect(cluster.giveUpReasons.isEmpty)
+    let viewer = cluster.view(url(1))
+    cluster.ready(try onlyWorker(cluster))
+    cluster.settle()
+    #expect(cluster.answers[viewer] == .fetchedSample)
+  }
+
+  @Test func `workers that are killed at the first work are replaced after growing pauses`() throws
+  {
+    let cluster = startingCluster()
+    cluster.view(url(1))
+    for pause in [100, 200, 400, 800, 1_600, 3_200] + Array(repeating: 5_000, count: 10) {
+      let worker = try onlyWorker(cluster)
+      cluster.ready(worker)
+      #expect(cluster.lookupCount == 1)
+      cluster.exit(worker, .killed("SIGKILL"))
+      #expect(cluster.workers.isEmpty)
+      #expect(cluster.scheduler.deadline == cluster.now.instant + .milliseconds(pause))
+      cluster.advance(by: .milliseconds(pause))
+    }
+    #expect(cluster.giveUpReasons.isEmpty)
+  }
+
+  @Test func `workers that hang at the first work end the cluster like those that crash`() throws {
+    let cluster = startingCluster()
+    cluster.view(url(1))
+    for _ in 0..<Supervisor.failedStartsMaximum {
+      #expect(cluster.giveUpReasons.isEmpty)
+      let worker = try onlyWorker(cluster)
+      cluster.ready(worker)
+      cluster.handle(
+        .workerObserved(
+          worker,
+          Observation(heartbeatAge: .seconds(60), decodingLease: nil, decodingTime: .zero)))
+      #expect(cluster.killed == [worker])
+      cluster.exit(worker, .killed("SIGKILL"))
+      cluster.advance(by: .seconds(5))
+    }
+    #expect(cluster.giveUpReasons.count == 1)
+  }
+
   @Test func `workers that die of one picture each do not end a cluster that looks nothing up`()
     throws
   {

@@ -38,6 +38,12 @@ struct ReadyWorker {
     if case .overdue(let leases) = condemnation { leases } else { [] }
   }
 
+  /// What its end says to the supervisor. One that the watchdog ended was not killed from outside.
+  func ending(by end: WorkerEnd) -> Supervisor.Ending {
+    guard case .killed = end, condemnation == nil else { return .failed }
+    return lookups.isEmpty && fetches.isEmpty ? .killedIdle : .killedAtWork
+  }
+
   var takesLookups: Bool { condemnation == nil && lookups.count < credits.lookups }
 
   /// Whether it takes one more lease that lives on a transfer it has.

@@ -3,6 +3,9 @@ package import ImgWire
 /// Keeps one process in each slot: respawns what died, at once when it had worked, with growing
 /// pauses when it had not, and gives up when nothing works any more. A worker has worked once it
 /// has answered: one that dies of whatever it touches first would otherwise die without end.
+///
+/// A signal from outside that ends a ready worker says nothing against the program, so it never
+/// counts towards giving up.
 package struct Supervisor {
   package enum SlotState: Hashable {
     case starting(WorkerID, since: ContinuousClock.Instant)
@@ -27,7 +30,20 @@ package struct Supervisor {
     package fileprivate(set) var deaths = 0
     /// Starts in a row that did not lead to a worker that answered.
     fileprivate var failedStarts = 0
+    /// Ready workers that were killed from outside at work since the last answer.
+    fileprivate var killedWorkers = 0
     fileprivate var hasAnswered = false
+  }
+
+  /// How a process ended, as far as that speaks against its program.
+  enum Ending: Hashable {
+    /// By a fault of its own, before it was ready, or it had to be ended.
+    case failed
+    /// By a signal from outside, ready and at work. The kernel's out-of-memory killer does that each
+    /// time when the work is to blame, so the pauses grow.
+    case killedAtWork
+    /// By a signal from outside, ready and without work.
+    case killedIdle
   }
 
   enum Verdict: Equatable {
@@ -80,6 +96,7 @@ package struct Supervisor {
     guard let index = index(of: worker) else { return }
     slots[index].hasAnswered = true
     slots[index].failedStarts = 0
+    slots[index].killedWorkers = 0
   }
 
   /// Keeps the reason for the message that a later give-up shows.
@@ -88,7 +105,7 @@ package struct Supervisor {
   }
 
   mutating func workerExited(
-    _ worker: WorkerID, reason: String, at now: ContinuousClock.Instant
+    _ worker: WorkerID, _ ending: Ending, reason: String, at now: ContinuousClock.Instant
   ) -> [Verdict] {
     guard let index = index(of: worker) else { return [] }
     let hadAnswered = slots[index].hasAnswered
@@ -97,13 +114,19 @@ package struct Supervisor {
     slots[index].deaths += 1
     if hadAnswered { return [spawn(in: index, at: now)] }
 
-    slots[index].failedStarts += 1
-    guard !slots.allSatisfy({ $0.failedStarts >= Self.failedStartsMaximum }) else {
-      stopRespawning()
-      return [.giveUp(reason: "\(lastReason); the last one \(reason)")]
+    switch ending {
+    case .failed:
+      slots[index].failedStarts += 1
+      guard !slots.allSatisfy({ $0.failedStarts >= Self.failedStartsMaximum }) else {
+        stopRespawning()
+        return [.giveUp(reason: "\(lastReason); the last one \(reason)")]
+      }
+    case .killedAtWork:
+      slots[index].killedWorkers += 1
+    case .killedIdle:
+      break
     }
-    let pause = Self.pause(afterFailures: slots[index].failedStarts)
-    slots[index].state = .backingOff(until: now + pause)
+    slots[index].state = .backingOff(until: now + slots[index].pause(after: ending))
     return []
   }
 
@@ -144,5 +167,14 @@ package struct Supervisor {
     slots[index].state = .starting(worker, since: now)
     slots[index].hasAnswered = false
     return .spawn(worker, slot: index)
+  }
+}
+
+extension Supervisor.Slot {
+  fileprivate func pause(after ending: Supervisor.Ending) -> Duration {
+    switch ending {
+    case .failed, .killedAtWork: Supervisor.pause(afterFailures: failedStarts + killedWorkers)
+    case .killedIdle: Supervisor.pause(afterFailures: 1)
+    }
   }
 }
