@@ -16,12 +16,11 @@ extension Client {
     nextLines: () throws -> [String]?
   ) throws -> Submitted {
     let id = newRequest()
-    try send(
-      .submit(Submission(id: id, name: name, options: options, order: order)), submitting: id)
+    try sendPart(.submit(Submission(id: id, name: name, options: options, order: order)))
     while let lines = try nextLines() {
-      try send(.submitLines(SubmissionLines(id: id, lines: lines)), submitting: id)
+      try sendPart(.submitLines(SubmissionLines(id: id, lines: lines)))
     }
-    try send(.submitEnd(PlainRequest(id: id)), submitting: id)
+    try sendPart(.submitEnd(PlainRequest(id: id)))
     do throws(ClientError) {
       guard case .submitted(let submitted) = try reply(to: id, until: nil) else {
         throw Self.unexpected
@@ -33,24 +32,12 @@ extension Client {
   }
 
   /// Sends a part of a list.
-  private func send(_ part: ClientMessage, submitting id: RequestID) throws(ClientError) {
+  private func sendPart(_ part: ClientMessage) throws(ClientError) {
     do throws(ClientError) {
       try send(part)
     } catch .connection(let error) {
-      // A refusal that came before the end is the reason of it.
-      if let refusal = refusal(of: id) { throw refusal }
       throw .submission(isComplete: false, error)
     }
-  }
-
-  /// The refusal of a request that has arrived; `nil` when there is none.
-  private func refusal(of id: RequestID) -> ClientError? {
-    do throws(ClientError) {
-      _ = try reply(to: id, until: .now)
-    } catch {
-      if case .refused = error { return error }
-    }
-    return nil
   }
 
   package func status(of job: JobID) throws(ClientError) -> JobStatus {

@@ -40,9 +40,14 @@ package final class Client {
   private static func greet(
     over channel: Channel<CoordinatorReply, ClientMessage>
   ) throws(ClientError) -> Hello {
-    let reply: CoordinatorReply
     do throws(ChannelError) {
       try channel.send(.hello(Hello(processID: ThisProcess.processID)))
+    } catch {
+      // A coordinator that takes no more clients may have said so and closed already.
+      guard error.meansPeerGone else { throw .connection(error) }
+    }
+    let reply: CoordinatorReply
+    do throws(ChannelError) {
       reply = try channel.next(until: .now + answerTime)
     } catch {
       throw .connection(error)
@@ -69,8 +74,20 @@ package final class Client {
       try channel.send(message, with: file)
       try channel.flush(until: .now + Self.answerTime)
     } catch {
+      // A refusal that came before the end is the reason for it.
+      if let refusal = arrivedRefusal() { throw refusal }
       throw .connection(error)
     }
+  }
+
+  /// The refusal of the latest request, or of the whole connection, that has arrived.
+  private func arrivedRefusal() -> ClientError? {
+    do throws(ClientError) {
+      _ = try reply(to: RequestID(rawValue: lastRequest), until: .now)
+    } catch {
+      if case .refused = error { return error }
+    }
+    return nil
   }
 
   /// The next reply to this request. Others are late replies to requests that were given up.

@@ -51,7 +51,7 @@ package enum ClientError: Error, CustomStringConvertible {
 
 extension ChannelError {
   /// Whether the other process has left, as against a connection that is of no use.
-  fileprivate var meansPeerGone: Bool {
+  var meansPeerGone: Bool {
     switch self {
     case .closed: true
     case .system(let error): error.code == EPIPE || error.code == ECONNRESET

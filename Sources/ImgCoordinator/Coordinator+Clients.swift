@@ -5,11 +5,18 @@ import ImgWire
 
 /// Connections of clients: accepted, read, closed.
 extension Coordinator {
-  private static let clientMaximum = 512
+  /// What is read at once from one client. Less while all clients together hold much memory, so that
+  /// requests are served no slower than others arrive.
+  private var readByteCount: Int { ledger.isTight ? 16 << 10 : 64 << 10 }
+  /// Connections taken in one round of the loop.
+  private static let acceptMaximum = 64
 
   func acceptClients() {
     do throws(SystemError) {
-      while let connection = try listener.accept() { try accept(connection) }
+      for _ in 0..<Self.acceptMaximum {
+        guard let connection = try listener.accept() else { return }
+        try accept(connection)
+      }
     } catch {
       // Mostly for want of descriptors. The listener stays readable, so that it must not be
       // listened to until some are free.
@@ -34,14 +41,40 @@ extension Coordinator {
     lastClient += 1
     let client = ClientConnection(
       number: lastClient, channel: try Channel(connection.takeDescriptor()))
-    try poller.register(
-      client.channel.descriptor, .read, token: Token.client(client.number).rawValue)
-    clients[client.number] = client
     if userID != ThisProcess.userID, userID != 0 {
-      dismiss(client, .notPermitted, "this coordinator serves user \(ThisProcess.userID) alone")
-    } else if clients.count > Self.clientMaximum {
-      dismiss(client, .unavailable, "\(Self.clientMaximum) clients are connected already")
+      return turnAway(
+        client, .notPermitted, "this coordinator serves user \(ThisProcess.userID) alone")
     }
+    switch ledger.admission(at: .now) {
+    case .admitted: break
+    case .replacing(let idle):
+      if let idle = clients[idle] {
+        expel(
+          idle, .unavailable,
+          "it was idle, and another client needs its place; connect again, or allow more than "
+            + "\(ledger.clientMaximum) clients: imgctl start --clients N")
+      }
+    case .full:
+      return turnAway(
+        client, .unavailable,
+        "\(ledger.clientMaximum) clients are connected already; close some, or allow more: "
+          + "imgctl stop, then imgctl start --clients N")
+    }
+    try poller.register(
+      client.channel.descriptor, client.interest, token: Token.client(client.number).rawValue)
+    clients[client.number] = client
+    settle(client)
+  }
+
+  /// Says why to one that never becomes a client; the connection closes with its object.
+  private func turnAway(
+    _ stranger: ClientConnection, _ code: RequestRefusal.Code, _ message: String
+  ) {
+    log.note("client \(stranger.number) is dismissed: \(message)")
+    // A new socket has room for it. One that is closed again already needs no reason.
+    try? stranger.channel.send(
+      .refused(
+        RequestRefusal(id: RequestRefusal.wholeConnection, code: code, message: message)))
   }
 
   /// Says why, and closes once that is sent.
@@ -54,14 +87,13 @@ extension Coordinator {
   func clientIsReady(_ number: UInt32, _ readiness: Poller.Readiness) {
     guard let client = clients[number] else { return }
     do throws(ChannelError) {
-      if readiness.isWritable { try client.channel.flush() }
-      if readiness.isReadable || readiness.isHungUp {
-        let received = try client.channel.receive()
-        // A message may be the last: it may close the client, or make it one that is closing.
-        for delivery in received.deliveries where isHeard(client) {
-          handle(delivery, from: client)
-        }
-        if received.isClosed { return close(client) }
+      // Replies to a client that has hung up are an error, which closes it.
+      if readiness.isWritable || readiness.isHungUp { try client.channel.flush() }
+      if readiness.isHungUp {
+        client.isHungUp = true
+        poller.unregister(client.channel.descriptor)
+      } else if readiness.isReadable, client.isRead {
+        if try read(client) == .closed { return close(client) }
       }
       settle(client)
     } catch {
@@ -69,8 +101,10 @@ extension Coordinator {
     }
   }
 
-  private func isHeard(_ client: ClientConnection) -> Bool {
-    clients[client.number] != nil && !client.isClosing
+  func read(
+    _ client: ClientConnection
+  ) throws(ChannelError) -> Channel<ClientMessage, CoordinatorReply>.ReadResult {
+    try client.channel.read(upTo: readByteCount)
   }
 
   /// Sends a reply; a client that cannot take it is closed.
@@ -92,14 +126,17 @@ extension Coordinator {
     send(.refused(RequestRefusal(id: request, code: code, message: message)), to: client)
   }
 
-  /// Waits for what the client's state calls for: its requests while it may be read, room in its
-  /// socket while something is unsent. One that is closing closes once nothing is unsent.
+  /// Waits for what the client's state calls for: its turn when a request has arrived, its requests
+  /// while it may be read, room in its socket while something is unsent. A client that is closing is
+  /// closed once nothing is unsent.
   func settle(_ client: ClientConnection) {
     guard clients[client.number] != nil else { return }
     if client.isClosing, !client.channel.hasUnsent { return close(client) }
-    var interest: Poller.Interest = []
-    if client.isReading { interest.insert(.read) }
-    if client.channel.hasUnsent { interest.insert(.write) }
+    if client.wantsTurn { turns.append(client.number) }
+    ledger.update(client.number, client.account, at: .now)
+    let interest = client.wantedInterest
+    guard interest != client.interest, !client.isHungUp else { return }
+    client.interest = interest
     // The descriptor is registered and open; a failure to change its events would be a bug in here.
     try? poller.update(
       client.channel.descriptor, interest, token: Token.client(client.number).rawValue)
@@ -107,26 +144,32 @@ extension Coordinator {
 
   /// A client that breaks the protocol hears why, if it listens, and is closed. Nobody else
   /// notices.
-  private func lose(_ client: ClientConnection, because error: ChannelError) {
+  func lose(_ client: ClientConnection, because error: ChannelError) {
     guard clients[client.number] != nil else { return }
     switch error {
     case .framing, .message, .attachment:
-      log.note("client \(client.number) is closed: \(error)")
-      let refusal = RequestRefusal(
-        id: RequestRefusal.wholeConnection, code: .invalidRequest, message: error.description)
-      // It may be beyond listening; it is closed in any case.
-      try? client.channel.send(.refused(refusal))
+      expel(client, .invalidRequest, error.description)
     case .peerDoesNotRead:
       log.note("client \(client.number) is closed: \(error)")
+      close(client)
     case .closed, .timedOut, .system:
-      break
+      close(client)
     }
+  }
+
+  /// Closes a client at once. It hears why if its socket has room for that.
+  func expel(_ client: ClientConnection, _ code: RequestRefusal.Code, _ reason: String) {
+    log.note("client \(client.number) is closed: \(reason)")
+    let refusal = RequestRefusal(
+      id: RequestRefusal.wholeConnection, code: code, message: reason)
+    try? client.channel.send(.refused(refusal))
     close(client)
   }
 
   /// Forgets the client: its viewers leave, its unfinished list is dropped. Its jobs go on.
-  private func close(_ client: ClientConnection) {
+  func close(_ client: ClientConnection) {
     guard clients.removeValue(forKey: client.number) != nil else { return }
+    ledger.remove(client.number)
     poller.unregister(client.channel.descriptor)
     abandonSubmission(of: client)
     for viewer in client.viewers.values {

@@ -136,9 +136,10 @@ extension Coordinator {
       id: request, entries: Array(fitting), next: isCut ? entries[fitting.count].index : next)
   }
 
-  /// Tells each watching client what has changed since it heard last.
+  /// Tells each watching client what has changed since it heard last. A client that has not read
+  /// that yet is told the newest state once it has.
   func tellWatchers() {
-    for client in clients.values {
+    for client in clients.values where !client.channel.hasUnsent {
       for (request, told) in client.watches {
         guard let status = scheduler.status(of: told.job), status != told else { continue }
         client.watches[request] = status

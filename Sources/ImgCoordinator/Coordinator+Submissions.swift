@@ -44,12 +44,6 @@ extension Coordinator {
         lines.id, of: client, .invalidRequest,
         "more than \(SubmissionLines.maximumCount) lines in one frame")
     }
-    guard submission.unwrittenCount < ClientConnection.unwrittenHardMaximum else {
-      abandonSubmission(of: client)
-      return refuse(
-        lines.id, of: client, .invalidRequest,
-        "the list comes in parts that are too small; fill them up to their limits")
-    }
     guard !lines.lines.isEmpty else { return }
     hand(.appendURLs(submission.job, lines.lines.map(Self.kept)), of: client)
   }

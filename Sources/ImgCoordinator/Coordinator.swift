@@ -32,6 +32,9 @@ final class Coordinator {
   var phase = Phase.running
   var workers: [WorkerID: WorkerProcess] = [:]
   var clients: [UInt32: ClientConnection] = [:]
+  var ledger: ClientLedger
+  /// The clients whose requests have arrived and are not served.
+  var turns = TurnQueue<UInt32>()
   /// The clients whose lists are being received, by job.
   var submitters: [JobID: UInt32] = [:]
   /// The clients that wait for a picture, with their request.
@@ -86,6 +89,9 @@ final class Coordinator {
       journal: journal, in: dataDirectory, answers: journalAnswers)
     scheduler = Scheduler(
       limits: settings.limits, seed: .random(in: 0...UInt64.max), at: Self.moment)
+    ledger = ClientLedger(
+      clientMaximum: settings.limits.clients,
+      timeout: .milliseconds(settings.limits.clientTimeoutMilliseconds))
     nextJob = try journal.nextJobID()
     let now = ContinuousClock.now
     nextObservation = now
@@ -113,9 +119,13 @@ final class Coordinator {
     for record in try journal.unfinishedJobs() { feed(.jobAccepted(record)) }
     while true {
       if case .ended(let status) = phase { return status }
-      for readiness in try poller.wait(timeout: timeout()) { handle(readiness) }
+      let ready = try poller.wait(timeout: timeout())
+      // However many clients are ready, workers, the journal and signals come first.
+      for readiness in ready where !Token.isOfClients(readiness.token) { handle(readiness) }
+      for readiness in ready where Token.isOfClients(readiness.token) { handle(readiness) }
       doWhatIsDue(at: .now)
       readNextPage()
+      serveClients()
       endWhenWorkersHaveLeft()
     }
   }
@@ -151,13 +161,14 @@ final class Coordinator {
   }
 
   private func deadlines() -> [ContinuousClock.Instant] {
-    guard pageRequests.isEmpty else { return [.now] }
+    guard pageRequests.isEmpty, turns.isEmpty else { return [.now] }
     var deadlines: [ContinuousClock.Instant] = []
     if let deadline = scheduler.deadline { deadlines.append(deadline) }
     if !scheduler.isIdle { deadlines.append(nextObservation) }
     if clients.values.contains(where: { !$0.watches.isEmpty }) { deadlines.append(nextWatch) }
     if let idleExit = idleExitInstant { deadlines.append(idleExit) }
     if let listeningResumes { deadlines.append(listeningResumes) }
+    if let deadline = ledger.deadline { deadlines.append(deadline) }
     if housekeeper != nil { deadlines.append(nextSweep) }
     if hasRetention { deadlines.append(nextRetention) }
     switch phase {
@@ -178,6 +189,7 @@ final class Coordinator {
       tellWatchers()
     }
     if let resumes = listeningResumes, resumes <= now { resumeListening() }
+    closeOverdueClients(at: now)
     if nextSweep <= now { sweep(at: now) }
     if nextRetention <= now { removeOldJobs(at: now) }
     if !scheduler.isIdle || !clients.isEmpty { idleSince = now }

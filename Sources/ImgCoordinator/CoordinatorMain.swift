@@ -52,6 +52,26 @@ package enum CoordinatorMain {
     }
   }
 
+  /// Descriptors for everything but clients and workers: files, pictures that pass through, and new
+  /// connections that are refused.
+  private static let reservedDescriptorCount = 256
+  /// A worker's connection, its process, its board, and what there is while it starts.
+  private static let descriptorCountPerWorker = 4
+
+  /// Lets no more clients connect than this process can have descriptors for.
+  ///
+  /// - Returns: what a person is to know of it; `nil` when all clients fit.
+  private static func limitClients(of settings: inout Settings, descriptors: Int) -> String? {
+    let reserved =
+      reservedDescriptorCount + descriptorCountPerWorker * settings.limits.workers
+    let room = max(descriptors - reserved, 1)
+    let wanted = settings.limits.clients
+    guard wanted > room else { return nil }
+    settings.limits.clients = room
+    return "\(room) clients may connect, not \(wanted): this process may open \(descriptors) files "
+      + "and needs \(reserved) of them itself; raise the hard limit (ulimit -H -n, LimitNOFILE=)"
+  }
+
   private static func serve(
     _ given: Settings, signals: SignalSource, starter: Starter
   ) throws -> Int32 {
@@ -59,7 +79,7 @@ package enum CoordinatorMain {
     if settings.limits.workers == 0 { settings.limits.workers = ThisProcess.coreCount }
     ThisProcess.ignoreBrokenPipe()
     ThisProcess.ignoreFileSizeSignal()
-    ThisProcess.raiseDescriptorLimit()
+    let remark = limitClients(of: &settings, descriptors: ThisProcess.raiseDescriptorLimit())
 
     try checkPlaces(of: settings)
     let dataDirectory = try DataDirectory(taking: settings.dataDirectory)
@@ -74,7 +94,7 @@ package enum CoordinatorMain {
       settings: settings, workerExecutable: executable, signals: signals, listener: listener,
       dataDirectory: dataDirectory, journal: journal)
     coordinator.log.note("listening on \(settings.socketPath), data in \(settings.dataDirectory)")
-    if let remark = settings.remark { coordinator.log.note(remark) }
+    for remark in [settings.remark, remark].compactMap(\.self) { coordinator.log.note(remark) }
     starter.isReady()
     return try coordinator.run()
   }

@@ -30,6 +30,14 @@ enum Token {
     }
   }
 
+  /// Whether a readiness is about a client, or one that wants to connect.
+  static func isOfClients(_ rawValue: UInt64) -> Bool {
+    switch Token(rawValue: rawValue) {
+    case .listener, .client: true
+    case .signals, .journal, .workerChannel, .workerExit, nil: false
+    }
+  }
+
   init?(rawValue: UInt64) {
     let number = UInt32(truncatingIfNeeded: rawValue)
     switch rawValue >> 32 {

@@ -7,8 +7,9 @@ package import ImgWire
 /// the peer does.
 ///
 /// The socket is non-blocking. A loop calls ``receive()`` when it is readable and ``flush()`` when
-/// it is writable; who has nothing else to do uses the waiting calls. After an error the connection
-/// is of no further use. Belongs to one thread.
+/// it is writable; a loop that serves many peers in turn calls ``read(upTo:)`` and ``takeMessage()``
+/// instead of ``receive()``. A caller with nothing else to do uses the waiting calls. After an error
+/// the connection is of no further use. Belongs to one thread.
 package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
   /// What one call of ``receive()`` found.
   package struct Received {
@@ -17,6 +18,15 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
     package var isClosed = false
     /// Nothing more lies in the socket at this moment.
     package var isExhausted = false
+  }
+
+  /// What one call of ``read(upTo:)`` found.
+  package enum ReadResult: Hashable {
+    case bytes
+    /// None are there at this moment.
+    case nothing
+    /// The peer has closed its end, and all that it sent before has been read.
+    case closed
   }
 
   private let socket: OwnedDescriptor
@@ -45,6 +55,10 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
   /// Whether bytes wait for the socket to become writable.
   package var hasUnsent: Bool { !outbox.isEmpty }
 
+  /// The memory that messages take which did not go or did not arrive completely, or which
+  /// ``takeMessage()`` has not delivered.
+  package var heldByteCount: Int { inbox.heldByteCount + outbox.heldByteCount }
+
   /// Whether one more message with a file may be sent before the peer has read some.
   package var takesFile: Bool { outbox.fileCount < Self.unsentMaximumFileCount }
 
@@ -52,10 +66,40 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
 
   /// Reads what is there, up to 256 KiB, without waiting.
   package func receive() throws(ChannelError) -> Received {
-    var received = Received()
-    try fill(&received)
-    while let delivery = try inbox.next() { received.deliveries.append(delivery) }
+    let result = try read(upTo: Self.readByteCount)
+    var received = Received(isClosed: result == .closed, isExhausted: result != .bytes)
+    while let delivery = try takeMessage() { received.deliveries.append(delivery) }
     return received
+  }
+
+  /// Reads once, without waiting. The messages stay undecoded until ``takeMessage()``.
+  package func read(upTo byteCount: Int) throws(ChannelError) -> ReadResult {
+    var bytes: [UInt8] = []
+    var passed: OwnedDescriptor?
+    do throws(SystemError) {
+      switch try UnixSocket.receive(
+        socket.rawValue, into: &bytes, upTo: byteCount, passed: &passed)
+      {
+      case .received:
+        inbox.append(bytes, Self.file(of: passed.take()))
+        return .bytes
+      case .wouldBlock: return .nothing
+      case .closed: return .closed
+      }
+    } catch {
+      throw error.code == EPROTO ? .attachment(.several) : .system(error)
+    }
+  }
+
+  /// Whether ``takeMessage()`` gives a message, or an error, without another read.
+  package var hasMessage: Bool { inbox.hasNext }
+
+  /// Whether the peer has sent a part of a message and owes the rest.
+  package var isWithinMessage: Bool { inbox.isWithinMessage }
+
+  /// The next message of those that have been read; `nil` when there is none.
+  package func takeMessage() throws(ChannelError) -> Delivery<Incoming>? {
+    try inbox.next()
   }
 
   /// Queues a message and hands the kernel what it takes.
@@ -133,26 +177,6 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
   }
 
   // MARK: - Helpers
-
-  /// Reads once.
-  private func fill(_ received: inout Received) throws(ChannelError) {
-    var bytes: [UInt8] = []
-    var passed: OwnedDescriptor?
-    do throws(SystemError) {
-      switch try UnixSocket.receive(
-        socket.rawValue, into: &bytes, upTo: Self.readByteCount, passed: &passed)
-      {
-      case .received: inbox.append(bytes, Self.file(of: passed.take()))
-      case .wouldBlock:
-        received.isExhausted = true
-      case .closed:
-        received.isExhausted = true
-        received.isClosed = true
-      }
-    } catch {
-      throw error.code == EPROTO ? .attachment(.several) : .system(error)
-    }
-  }
 
   private static func file(of passed: consuming OwnedDescriptor?) -> MemoryFile? {
     guard let descriptor = passed else { return nil }

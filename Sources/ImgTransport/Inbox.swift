@@ -16,6 +16,14 @@ struct Inbox<Message: WireMessage> {
   /// Files whose frames are not complete, with the places of the bytes they came with.
   private var waiting: [(file: MemoryFile, arrival: Range<Int>)] = []
 
+  var heldByteCount: Int { decoder.heldByteCount }
+
+  /// Whether ``next()`` gives a message, or an error, without more bytes.
+  var hasNext: Bool { decoder.hasNext || !areFilesInPlace }
+
+  /// Whether a message has begun and is not complete.
+  var isWithinMessage: Bool { decoder.isWithinFrame }
+
   /// Takes what one read has brought.
   mutating func append(_ bytes: [UInt8], _ file: MemoryFile?) {
     decoder.append(bytes)
@@ -26,9 +34,7 @@ struct Inbox<Message: WireMessage> {
   /// The next message; `nil` when more bytes are needed.
   mutating func next() throws(ChannelError) -> Delivery<Message>? {
     guard let payload = try nextPayload() else {
-      guard waiting.allSatisfy({ $0.arrival.contains(frameStart) }) else {
-        throw .attachment(.misplaced)
-      }
+      guard areFilesInPlace else { throw .attachment(.misplaced) }
       return nil
     }
     let frame = frameStart..<(frameStart + Frame.headerByteCount + payload.count)
@@ -39,6 +45,11 @@ struct Inbox<Message: WireMessage> {
       throw .attachment(file == nil ? .missing : .unannounced)
     }
     return Delivery(message: message, file: file)
+  }
+
+  /// Whether each file came with the first bytes of the frame that is not complete.
+  private var areFilesInPlace: Bool {
+    waiting.allSatisfy { $0.arrival.contains(frameStart) }
   }
 
   /// The file that came with a frame, all of whose bytes are there.

@@ -11,6 +11,8 @@ struct Outbox {
   var byteCount: Int { bytes.count - start }
   var fileCount: Int { files.count }
   var isEmpty: Bool { byteCount == 0 }
+  /// The memory that is kept for the frames.
+  var heldByteCount: Int { bytes.capacity }
 
   mutating func append(_ frame: [UInt8], _ file: MemoryFile?) {
     if isEmpty {
@@ -38,7 +40,7 @@ struct Outbox {
   /// Gives back the memory of what was sent, once that is all or much.
   mutating func compact() {
     guard start > 0, isEmpty || start > 1 << 20 else { return }
-    bytes.removeFirst(start)
+    bytes = Array(bytes[start...])
     files = files.map { (($0.frame.lowerBound - start)..<($0.frame.upperBound - start), $0.file) }
     start = 0
   }

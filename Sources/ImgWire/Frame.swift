@@ -48,12 +48,24 @@ package struct FrameDecoder: Sendable {
 
   package init() {}
 
+  /// The memory that is kept for bytes that were not delivered.
+  package var heldByteCount: Int { buffer.capacity }
+
+  /// Whether ``next()`` gives a frame, or an error, without more bytes.
+  package var hasNext: Bool {
+    do throws(FrameError) {
+      return try nextPayload() != nil
+    } catch {
+      return true
+    }
+  }
+
+  /// Whether a frame has begun and is not complete.
+  package var isWithinFrame: Bool { start < buffer.count && !hasNext }
+
   /// Takes the next bytes of the stream.
   package mutating func append(_ bytes: some Collection<UInt8>) {
-    if start > 0, start == buffer.count || start > Frame.maximumByteCount {
-      buffer.removeFirst(start)
-      start = 0
-    }
+    dropDelivered()
     buffer.append(contentsOf: bytes)
   }
 
@@ -61,21 +73,37 @@ package struct FrameDecoder: Sendable {
   ///
   /// - Throws: ``FrameError`` as soon as the header is seen to be wrong, before its bytes arrive.
   package mutating func next() throws(FrameError) -> ArraySlice<UInt8>? {
+    do throws(FrameError) {
+      guard let range = try nextPayload() else { return nil }
+      let payload = buffer[range]
+      start = range.upperBound
+      // What is left is the beginning of a frame at most: no reason to keep the memory of the rest.
+      if !hasNext { dropDelivered() }
+      return payload
+    } catch {
+      failure = error
+      buffer = []
+      start = 0
+      throw error
+    }
+  }
+
+  /// Where in `buffer` the JSON of the next frame lies, once all of it is there.
+  private func nextPayload() throws(FrameError) -> Range<Int>? {
     if let failure { throw failure }
     guard buffer.count - start >= Frame.headerByteCount else { return nil }
     let count = buffer[start..<(start + Frame.headerByteCount)].reduce(0) { $0 << 8 | Int($1) }
-    guard count > 0 else { throw fail(.empty) }
-    guard count <= Frame.maximumByteCount else { throw fail(.tooLong(byteCount: count)) }
+    guard count > 0 else { throw .empty }
+    guard count <= Frame.maximumByteCount else { throw .tooLong(byteCount: count) }
     let payloadStart = start + Frame.headerByteCount
     guard buffer.count - payloadStart >= count else { return nil }
-    start = payloadStart + count
-    return buffer[payloadStart..<start]
+    return payloadStart..<(payloadStart + count)
   }
 
-  private mutating func fail(_ error: FrameError) -> FrameError {
-    failure = error
-    buffer = []
+  /// Gives back the memory of delivered frames.
+  private mutating func dropDelivered() {
+    guard start > 0 else { return }
+    buffer = Array(buffer[start...])
     start = 0
-    return error
   }
 }

@@ -88,7 +88,8 @@ import Testing
       "--attempts=15", "--backoff=16ms", "--url-timeout=17ms", "--remember-failures=18ms",
       "--max-body=8",
       "--max-pixels=9", "--max-frames=10", "--decode-timeout=11ms", "--worker-memory=64M",
-      "--store-budget=13M", "--default-expiry=14ms", "--keep-jobs=19ms", "--contact=a@b",
+      "--store-budget=13M", "--default-expiry=14ms", "--keep-jobs=19ms", "--clients=20",
+      "--client-timeout=21ms", "--contact=a@b",
     ])
     var limits = Limits()
     limits.workers = 1
@@ -111,6 +112,8 @@ import Testing
     limits.storeBudgetByteCount = 13 << 20
     limits.defaultExpiryMilliseconds = 14
     limits.keepJobsMilliseconds = 19
+    limits.clients = 20
+    limits.clientTimeoutMilliseconds = 21
     limits.contact = "a@b"
     #expect(found.limits == limits)
     #expect(try settings(["--keep-jobs=forever"]).limits.keepJobsMilliseconds == nil)
@@ -196,7 +199,7 @@ import Testing
     var limits = Limits()
     limits.maxBodyByteCount = 1 << 30
     let rows = Setting.rows(of: limits)
-    #expect(rows.count == 21)
+    #expect(rows.count == 23)
     #expect(
       rows.map { "\($0.flag) \($0.value) \($0.defaultText)" } == [
         "--workers auto auto", "--transfers 64 64", "--transfers-per-host 8 8",
@@ -207,7 +210,7 @@ import Testing
         "--max-body 1G 100M", "--max-pixels 100MP 100MP",
         "--max-frames 1000 1000", "--decode-timeout 30s 30s", "--worker-memory 1G 1G",
         "--store-budget 400M 400M", "--default-expiry 7d 7d", "--keep-jobs 30d 30d",
-        "--contact none none",
+        "--clients 512 512", "--client-timeout 1m 1m", "--contact none none",
       ])
   }
 

@@ -20,12 +20,13 @@ struct ThisProcessTests {
   }
 
   @Test func `the descriptor limit is raised to the hard one`() throws {
-    ThisProcess.raiseDescriptorLimit()
+    let limit = ThisProcess.raiseDescriptorLimit()
     let limits = try FileIO.contents(of: "/proc/self/limits", upTo: 1 << 16)
     let line = String(decoding: limits, as: UTF8.self).split(separator: "\n")
       .first { $0.hasPrefix("Max open files") }
     let fields = try #require(line).split(separator: " ")
     #expect(fields.count == 6 && fields[3] == fields[4])
+    #expect(fields[3] == "\(limit)")
   }
 
   @Test func `clocks go forward and agree with the system's`() {

@@ -25,6 +25,35 @@ import Testing
     }
   }
 
+  @Test func `what has been read waits until it is taken, one message at a time`() throws {
+    let (coordinator, worker) = try channels()
+    #expect(try worker.read(upTo: 1_000) == .nothing)
+    try coordinator.send(.drain)
+    try coordinator.send(.cancel(LeaseList(leases: [LeaseID(rawValue: 1)])))
+    while try worker.read(upTo: 10) == .bytes {}
+    #expect(worker.heldByteCount > 0)
+    #expect(worker.hasMessage && !worker.isWithinMessage)
+    #expect(try worker.takeMessage()?.message == .drain)
+    #expect(worker.hasMessage)
+    #expect(
+      try worker.takeMessage()?.message == .cancel(LeaseList(leases: [LeaseID(rawValue: 1)])))
+    #expect(!worker.hasMessage)
+    #expect(worker.heldByteCount == 0)
+    #expect(try worker.takeMessage() == nil)
+  }
+
+  @Test func `replies that were read leave no memory behind`() throws {
+    let (coordinator, worker) = try channels()
+    let leases = LeaseList(leases: (0..<50_000).map { LeaseID(rawValue: $0) })
+    while !coordinator.hasUnsent { try coordinator.send(.cancel(leases)) }
+    #expect(coordinator.heldByteCount > 0)
+    while coordinator.hasUnsent {
+      _ = try worker.receive()
+      try coordinator.flush()
+    }
+    #expect(coordinator.heldByteCount == 0)
+  }
+
   @Test func `nothing to read is no message and no wait`() throws {
     let (coordinator, worker) = try channels()
     #expect(try worker.receive().deliveries.isEmpty)

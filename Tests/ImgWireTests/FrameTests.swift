@@ -47,6 +47,29 @@ import Testing
     #expect(try frames(of: Frame.encode(payload), inPiecesOf: 65_536) == [payload])
   }
 
+  @Test func `memory is kept for frames that are not delivered, and no longer`() throws {
+    let frame = Frame.encode([UInt8](repeating: 0x20, count: 100_000))
+    var decoder = FrameDecoder()
+    #expect(!decoder.hasNext && !decoder.isWithinFrame)
+    decoder.append(frame + frame[..<50_000])
+    #expect(decoder.hasNext && !decoder.isWithinFrame)
+    #expect(decoder.heldByteCount >= 150_000)
+    _ = try decoder.next()
+    #expect(!decoder.hasNext && decoder.isWithinFrame)
+    #expect((50_000..<80_000).contains(decoder.heldByteCount))
+    decoder.append(frame[50_000...])
+    #expect(decoder.hasNext && !decoder.isWithinFrame)
+    _ = try decoder.next()
+    #expect(!decoder.hasNext && !decoder.isWithinFrame)
+    #expect(decoder.heldByteCount == 0)
+  }
+
+  @Test func `an error is announced like a frame`() {
+    var decoder = FrameDecoder()
+    decoder.append([0, 0, 0, 0])
+    #expect(decoder.hasNext && !decoder.isWithinFrame)
+  }
+
   @Test func `after an error nothing more comes out`() {
     var decoder = FrameDecoder()
     decoder.append([0, 0, 0, 0])

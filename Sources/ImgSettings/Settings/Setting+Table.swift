@@ -143,6 +143,14 @@ extension Setting {
           ? nil : try UnitScale.duration.value(parsing: texts[0], in: durations)
       },
       get: { [$0.limits.keepJobsMilliseconds.map(UnitScale.duration.text) ?? "forever"] }),
+    .limit(
+      "clients connected", "--clients", "N", .count, 1...65_536, \.clients,
+      help: "Clients that may be connected at a time."),
+    .limit(
+      "requests half-sent", "--client-timeout", "DURATION", .duration, durations,
+      \.clientTimeoutMilliseconds,
+      help: "How long a client may take to greet or to send the rest of a request; one that has "
+        + "been idle for so long makes room when no more may connect."),
     Setting(
       "contact, told to origins", "--contact", "MAIL|URL",
       help: "Where whoever runs an origin can ask about the requests: part of the User-Agent; or "

@@ -57,8 +57,11 @@ package enum ThisProcess {
 
   /// Raises the limit of open descriptors as far as is allowed; where it is not allowed at all, it
   /// stays as it is.
-  package static func raiseDescriptorLimit() {
+  ///
+  /// - Returns: the limit that holds now.
+  package static func raiseDescriptorLimit() -> Int {
     _ = img_raise_descriptor_limit()
+    return max(sysconf(CInt(_SC_OPEN_MAX)), 0)
   }
 
   /// What a process keeps in memory.

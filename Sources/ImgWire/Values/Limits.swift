@@ -37,6 +37,11 @@ package struct Limits: Hashable, Sendable, Codable {
   package var defaultExpiryMilliseconds: Int64 = 7 * 24 * 3_600_000
   /// How long a job is kept after its end; `nil` for ever.
   package var keepJobsMilliseconds: Int64? = 30 * 24 * 3_600_000
+  /// Clients that may be connected at a time.
+  package var clients = 512
+  /// How long a client may leave a request half-sent. When all connections are in use, a client
+  /// that has been idle for so long makes room.
+  package var clientTimeoutMilliseconds: Int64 = 60_000
   /// Where whoever runs an origin can complain: a mail address or a URL, as ``Contact`` reads it.
   package var contact: String?
 
@@ -67,6 +72,8 @@ package struct Limits: Hashable, Sendable, Codable {
     case storeBudgetByteCount = "store_budget_bytes"
     case defaultExpiryMilliseconds = "default_expiry_ms"
     case keepJobsMilliseconds = "keep_jobs_ms"
+    case clients
+    case clientTimeoutMilliseconds = "client_timeout_ms"
     case contact
   }
 }
