@@ -157,6 +157,7 @@ let package = Package(
     .testTarget(
       name: "ImgFetchTests",
       dependencies: [
+        "CCurl",
         "ImgFetch",
         "ImgSystem",
         "ImgWire",

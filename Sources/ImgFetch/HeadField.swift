@@ -3,8 +3,8 @@ internal import ImgWire
 /// A line of a head with a field that somebody here looks at, taken apart once for all who do.
 struct HeadField {
   enum Name: CaseIterable {
-    case acceptRanges, age, cacheControl, contentLength, contentRange, date, entityTag, expires
-    case lastModified, location, retryAfter, robotsTag, vary
+    case acceptRanges, age, cacheControl, contentEncoding, contentLength, contentRange, date
+    case entityTag, expires, lastModified, location, retryAfter, robotsTag, transferEncoding, vary
 
     /// In lower case.
     var text: String {
@@ -12,6 +12,7 @@ struct HeadField {
       case .acceptRanges: "accept-ranges"
       case .age: "age"
       case .cacheControl: "cache-control"
+      case .contentEncoding: "content-encoding"
       case .contentLength: "content-length"
       case .contentRange: "content-range"
       case .date: "date"
@@ -21,6 +22,7 @@ struct HeadField {
       case .location: "location"
       case .retryAfter: "retry-after"
       case .robotsTag: "x-robots-tag"
+      case .transferEncoding: "transfer-encoding"
       case .vary: "vary"
       }
     }

@@ -32,7 +32,9 @@ struct RangeFacts: Equatable {
     case .date: date = field.value
     case .cacheControl:
       forbidsStoring = forbidsStoring || Self.list(field.value, contains: "no-store")
-    case .age, .contentLength, .expires, .location, .retryAfter, .robotsTag, .vary: break
+    case .age, .contentEncoding, .contentLength, .expires, .location, .retryAfter, .robotsTag,
+      .transferEncoding, .vary:
+      break
     }
   }
 

@@ -3,14 +3,14 @@ internal import ImgWire
 /// What is known of the answer under way from the lines of its head: the status, the length it
 /// declares, and what it says of parts, of caches, of its use and of the next request.
 ///
-/// A transfer sees several heads one after the other: interim answers (RFC 9110 section 15.2) and
-/// redirects come before the last one. Each begins with a status line, which starts anew.
+/// A transfer sees several heads one after the other: interim answers (RFC 9110 section 15.2) come
+/// before the last one. Each begins with a status line, which forgets the one before.
 struct ResponseHead: Equatable {
   /// `nil` until a status line came.
   private(set) var status: Int?
-  /// The declared length of the body; `nil` when there is none or it makes no sense. A hint for
-  /// reserving memory: that the length is kept is libcurl's to check.
-  private(set) var contentLength: Int?
+  private(set) var framing = BodyFraming()
+  /// What the body is compressed with, as the origin writes it; `nil` when it says nothing.
+  private(set) var contentEncoding: String?
   /// The directive of an `X-Robots-Tag` by which the origin does not want the answer used, see
   /// ``RobotsTag``; `nil` when there is none.
   private(set) var optOut: String?
@@ -26,7 +26,8 @@ struct ResponseHead: Equatable {
   /// - Returns: whether it was a status line, with which a new answer begins.
   @discardableResult
   mutating func take(line: some BidirectionalCollection<UInt8>) -> Bool {
-    if let status = Self.status(of: line) {
+    // In the middle of a head, or behind the body, such a line is a field with an odd name.
+    if status == nil || isComplete && isInterim, let status = Self.status(of: line) {
       self = ResponseHead(status: status)
       return true
     }
@@ -38,8 +39,9 @@ struct ResponseHead: Equatable {
 
   private mutating func take(_ field: HeadField) {
     switch field.name {
-    case .contentLength:
-      if let length = Int(field.value), length >= 0 { contentLength = length }
+    case .contentLength, .transferEncoding: framing.take(field)
+    case .contentEncoding:
+      contentEncoding = contentEncoding.map { "\($0), \(field.value)" } ?? field.value
     case .location: location = location ?? (field.value.isEmpty ? nil : field.value)
     case .retryAfter: retryAfter = field.value
     case .robotsTag: optOut = optOut ?? RobotsTag.optOut(in: field.value)
@@ -47,6 +49,25 @@ struct ResponseHead: Equatable {
       range.take(field)
       cachingFields.take(field)
     }
+  }
+
+  /// The declared length of the body, see ``BodyFraming/contentLength``.
+  var contentLength: Int? { framing.contentLength }
+
+  /// Whether another answer follows (RFC 9110 section 15.2).
+  var isInterim: Bool { status.map { (100..<200).contains($0) && $0 != 101 } ?? false }
+
+  /// Whether there is a body and nobody wants it: that of an error, of a redirect, or of an answer
+  /// that leads nowhere. A 304 has none (RFC 9110 section 15.4.5).
+  var hasUnusedBody: Bool { isComplete && (status ?? 0) >= 300 && status != 304 }
+
+  /// The content coding of a text that is not read; `nil` for one that is. libcurl undoes others that
+  /// were not asked for as well, some of them with 128 MiB of memory.
+  var refusedTextEncoding: String? {
+    guard let contentEncoding,
+      !["", "identity", "gzip", "x-gzip"].contains(contentEncoding.lowercased())
+    else { return nil }
+    return contentEncoding
   }
 
   /// The statuses that send a client on by `Location`. Of the others between 300 and 399 none does:

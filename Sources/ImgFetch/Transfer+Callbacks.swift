@@ -60,15 +60,15 @@ extension Transfer {
     return unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
   }
 
-  /// The most that is read of a body that is of no use, such as an error's page; reading a short
-  /// one to its end lets the connection be used again.
+  /// The most that is read of a body that nobody wants; reading a short one to its end lets the
+  /// connection be used again.
   private static let maximumUnusedByteCount = 64 << 10
 
   /// - Returns: the count of `chunk` to go on, another count to end the transfer, or
   ///   `CURL_WRITEFUNC_PAUSE` to get the same chunk again later.
   private func takeBody(_ chunk: UnsafeRawBufferPointer) -> Int {
     let refusalCount = 0
-    if let status = head.status, status >= 300 {
+    if head.hasUnusedBody {
       bytesReceived += chunk.count
       return bytesReceived <= Self.maximumUnusedByteCount ? chunk.count : refusalCount
     }
@@ -100,6 +100,10 @@ extension Transfer {
   /// - Returns: whether there is room for them; else the transfer has to wait.
   private func makeRoom(for byteCount: Int) throws(SystemError) -> Bool {
     let capacity = body.capacity(toFit: byteCount)
+    if case .text = request.content {
+      body.grow(to: capacity)
+      return true
+    }
     if body.byteCount >= settings.screen?.byteCount ?? 0, body.isDueForFile(adding: byteCount) {
       let charge = BodyCharge(byteCount: capacity, isOfFile: true)
       guard settings.budgets.grow(id, to: charge) else { return false }
@@ -127,6 +131,12 @@ extension Transfer {
     else { return }
     isScreened = true
     refusal = screen.refusal(of: body.bytes)
+    // Compressed bytes are those of no format: the reason is named.
+    if let refused = refusal, refused.code == .notAnImage, let coding = head.contentEncoding {
+      refusal = Failure(
+        stage: refused.stage, code: refused.code, httpStatus: refused.httpStatus,
+        detail: "\(refused.detail); Content-Encoding: \(coding) was not asked for")
+    }
   }
 
   /// The most that the heads of all answers to a request may take together: redirects and interim
@@ -140,8 +150,29 @@ extension Transfer {
     if unsafe head.take(line: line.bindMemory(to: UInt8.self)) {
       answeredAt = WallTime(rawValue: WallClock.milliseconds())
     }
-    if head.isComplete, !wasComplete { noteRest() }
-    return headByteCount <= Self.maximumHeadByteCount && optOut == nil
+    guard headByteCount <= Self.maximumHeadByteCount else { return false }
+    return wasComplete || !head.isComplete || takeWholeHead()
+  }
+
+  /// - Returns: whether to go on with the body.
+  private func takeWholeHead() -> Bool {
+    noteRest()
+    if let problem = head.framing.problem, !head.isInterim {
+      refusal = Failure(
+        stage: .fetch, code: .invalidResponse, httpStatus: head.status,
+        isRetryable: !problem.isLasting, detail: problem.detail)
+      return false
+    }
+    if case .text = request.content, let refused = head.refusedTextEncoding {
+      refusal = failure(
+        .invalidResponse, "Content-Encoding: \(refused) was not asked for; only gzip is taken")
+      return false
+    }
+    if head.hasUnusedBody {
+      unusedBodyDeadline = settings.unusedBodies.note(id, at: .now)
+      return (head.contentLength ?? 0) <= Self.maximumUnusedByteCount
+    }
+    return optOut == nil
   }
 
   /// Takes down that the host wants to be left alone, before the body that explains it is in.

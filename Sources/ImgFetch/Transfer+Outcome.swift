@@ -39,12 +39,12 @@ extension Transfer {
       return .failure(httpFailure(status, "the origin answered \(status)"))
     }
     if let optOut { return .failure(optOut) }
-    if case .text = request.content, isOverLimit || code == CURLE_OK, let status = head.status,
-      (200..<300).contains(status)
+    if let refusal { return .failure(refusal) }
+    if case .text = request.content, isOverLimit || code == CURLE_OK && head.isComplete,
+      let status = head.status, (200..<300).contains(status)
     {
       return .success(fetchedBody(status))
     }
-    if let refusal { return .failure(refusal) }
     if isOverLimit || code == CURLE_FILESIZE_EXCEEDED {
       let limit = body.maximumByteCount
       return .failure(failure(.tooLarge, "the body is longer than \(limit) bytes"))
@@ -59,14 +59,16 @@ extension Transfer {
     if code == CURLE_COULDNT_CONNECT, let refusedAddress, !hasPermittedAddress {
       return .failure(failure(.blockedAddress, refusedAddress))
     }
-    if code == CURLE_UNSUPPORTED_PROTOCOL, head.status == nil {
-      return .failure(failure(.connectFailure, "the origin does not speak HTTP"))
-    }
-    guard code == CURLE_OK else {
-      let words = easy.errorText ?? code.text
-      return .failure(failure(code.failureCode(hasAnswer: head.status != nil), words))
-    }
+    guard code == CURLE_OK else { return .failure(failure(of: code)) }
     return resultOfWholeAnswer()
+  }
+
+  private func failure(of code: CURLcode) -> Failure {
+    let words = easy.errorText ?? code.text
+    return Failure(
+      stage: .fetch, code: code.failureCode(isAnswered: head.status != nil, words: words),
+      httpStatus: head.status, isRetryable: code.isTLSBrokenOff(words: words) ? true : nil,
+      detail: words)
   }
 
   /// A line is handed over when it is whole. One that does not end is libcurl's to cut off, after
@@ -79,7 +81,10 @@ extension Transfer {
 
   private func resultOfWholeAnswer() -> Result<FetchedBody, Failure> {
     guard let status = head.status else {
-      return .failure(failure(.internal, "an answer without a status"))
+      return .failure(failure(.invalidResponse, "the answer has no status"))
+    }
+    guard head.isComplete else {
+      return .failure(failure(.truncatedBody, "the answer ended before the end of its headers"))
     }
     switch status {
     case 206 where !isRest:
@@ -89,8 +94,10 @@ extension Transfer {
       return .failure(failure(.truncatedBody, "the rest of the body has another length"))
     case 200..<300 where body.byteCount > 0:
       return .success(fetchedBody(status))
-    case 200:
+    case 200 where head.framing.isEndDeclared:
       return .failure(failure(.notAnImage, "the origin sent an empty body"))
+    case 200:
+      return .failure(failure(.truncatedBody, "the connection ended before the body"))
     case 200..<300:
       return .failure(httpFailure(status, "the origin answered \(status), without a body"))
     default:
@@ -102,8 +109,14 @@ extension Transfer {
     FetchedBody(
       content: body.content, httpStatus: status,
       effectiveURL: easy.text(CURLINFO_EFFECTIVE_URL) ?? "",
-      contentType: easy.text(CURLINFO_CONTENT_TYPE), charge: body.charge,
+      contentType: easy.text(CURLINFO_CONTENT_TYPE), charge: charge,
       optOut: head.optOutFailure, reuse: reuse)
+  }
+
+  /// A text is short and takes nothing of the budgets: it is never paused, because libcurl would have
+  /// to hold all of what it inflates meanwhile.
+  private var charge: BodyCharge {
+    if case .text = request.content { BodyCharge(byteCount: 0) } else { body.charge }
   }
 
   private func httpFailure(_ status: Int, _ detail: String) -> Failure {
@@ -123,34 +136,5 @@ extension ResponseHead {
     return Failure(
       stage: .fetch, code: .optedOut, httpStatus: status,
       detail: "the origin does not want it used: X-Robots-Tag: \(optOut)")
-  }
-}
-
-extension CURLcode {
-  /// The failure libcurl's code (libcurl-errors(3)) stands for.
-  ///
-  /// - Parameter hasAnswer: whether an answer began to come in. The same broken connection is a
-  ///   truncated body after that and a failed connection before.
-  func failureCode(hasAnswer: Bool) -> Failure.Code {
-    switch self {
-    case CURLE_URL_MALFORMAT: .invalidURL
-    case CURLE_UNSUPPORTED_PROTOCOL: .unsupportedScheme
-    case CURLE_COULDNT_RESOLVE_HOST: .dnsFailure
-    case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED: .connectFailure
-    case CURLE_OPERATION_TIMEDOUT: .timeout
-    case CURLE_TOO_MANY_REDIRECTS: .tooManyRedirects
-    case CURLE_OUT_OF_MEMORY: .outOfMemory
-    case CURLE_PARTIAL_FILE: .truncatedBody
-    case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING, CURLE_WEIRD_SERVER_REPLY,
-      CURLE_HTTP2, CURLE_HTTP2_STREAM:
-      hasAnswer ? .truncatedBody : .connectFailure
-    case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM,
-      CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_SHUTDOWN_FAILED,
-      CURLE_SSL_CRL_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
-      CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CLIENTCERT, CURLE_SSL_ENGINE_NOTFOUND,
-      CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED, CURLE_USE_SSL_FAILED:
-      .tlsFailure
-    default: .internal
-    }
   }
 }

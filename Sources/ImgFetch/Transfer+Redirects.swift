@@ -16,7 +16,7 @@ extension Transfer {
   /// - Throws: why it is not to be followed.
   func redirectTarget(after code: CURLcode) throws(Failure) -> RedirectTarget? {
     guard let location = head.redirectLocation, code != CURLE_OPERATION_TIMEDOUT,
-      !isHeadOverLimit(code)
+      refusal == nil, !isHeadOverLimit(code)
     else { return nil }
     let limit = request.content.limits(settings.limits).maxRedirects
     guard request.past.redirectCount < limit else {

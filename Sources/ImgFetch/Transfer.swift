@@ -35,6 +35,8 @@ final class Transfer {
   var bytesReceived = 0
   /// Whether a body passed the limit, which ended the transfer.
   var isOverLimit = false
+  /// Until when a body that nobody wants may come in; `nil` for one that is wanted.
+  var unusedBodyDeadline: ContinuousClock.Instant?
   /// Why the body could not be written to its file, which ended the transfer.
   var spoolError: SystemError?
   /// Whether the first bytes of the body were judged, and what they were refused for.
@@ -79,7 +81,8 @@ final class Transfer {
   ///
   /// Without Accept-Encoding libcurl leaves a Content-Encoding undone, so a small body cannot
   /// become a large one: it is judged by its bytes as they came, and compressed ones are no image.
-  /// A compressed Transfer-Encoding is undone unasked; what comes out counts as the body.
+  /// A compressed Transfer-Encoding is undone unasked, so it is refused (``BodyFraming``). Texts are
+  /// taken compressed, because some origins send them in no other way.
   private func configureRequest() throws(CurlError) {
     try easy.set(url)
     try easy.set(headers)
@@ -89,6 +92,7 @@ final class Transfer {
     // the address guard would judge the proxy's address.
     try easy.set(CURLOPT_PROXY, "")
     try easy.set(CURLOPT_NOSIGNAL, 1)
+    if case .text = request.content { try easy.set(CURLOPT_ACCEPT_ENCODING, "gzip") }
     if let file = settings.authorityFile { try easy.set(CURLOPT_CAINFO, file) }
     // A look-up runs in a thread of its own. Without this, libcurl waits for that thread to end
     // when a transfer is cancelled or times out, and with it waits the whole loop.

@@ -199,7 +199,9 @@ package final class TransferPool {
 
   /// When ``handleDeadline(at:)`` is to be called at the latest; `nil` while nothing is due by
   /// time.
-  package var deadline: ContinuousClock.Instant? { multi.requests.deadline }
+  package var deadline: ContinuousClock.Instant? {
+    [multi.requests.deadline, settings.unusedBodies.nextDeadline].compactMap { $0 }.min()
+  }
 
   /// Takes an event of one of the pool's sockets.
   package func handle(_ readiness: Poller.Readiness) {
@@ -218,7 +220,12 @@ package final class TransferPool {
   /// Does what is due by time, if ``deadline`` has come.
   package func handleDeadline(at now: ContinuousClock.Instant) {
     guard let deadline, deadline <= now else { return }
-    multi.workOnDeadline()
+    if let deadline = multi.requests.deadline, deadline <= now { multi.workOnDeadline() }
+    collectFinished()
+    for (id, deadline) in settings.unusedBodies.takeDue(at: now) {
+      guard let transfer = active[id], transfer.unusedBodyDeadline == deadline else { continue }
+      end(transfer, with: CURLE_WRITE_ERROR)
+    }
     settle()
   }
 

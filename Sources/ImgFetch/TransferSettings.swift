@@ -10,6 +10,7 @@ struct TransferSettings {
   let headers: RequestHeaders
   let budgets: BodyBudgets
   let rests: HostRests
+  let unusedBodies = UnusedBodies()
   /// Where files for long bodies are made: in the first that takes one.
   let spoolDirectories: [String]
   let screen: BodyScreen?

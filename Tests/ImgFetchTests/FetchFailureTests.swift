@@ -134,16 +134,6 @@ import Testing
     #expect(failure.isRetryable)
   }
 
-  @Test(arguments: ["", "SSH-2.0-server\r\n", "HTTP/1.1"])
-  func `a connection that brings no head of an answer is a failure to connect`(
-    text: String
-  ) throws {
-    let listener = try RawListener()
-    let failure = try #require(
-      Fetcher().fetch(listener.baseURL) { listener.answer(with: text) }.failure)
-    #expect(failure.code == .connectFailure)
-  }
-
   @Test func `a name nobody has is a failure of the name service`() throws {
     #expect(try Fetcher().fetch("http://nothing.invalid/").failure?.code == .dnsFailure)
   }
@@ -152,6 +142,17 @@ import Testing
     let origin = try TestOrigin()
     let failure = try Fetcher().fetch("https://127.0.0.1:\(origin.port)/").failure
     #expect(failure?.code == .tlsFailure)
+    #expect(failure?.isRetryable == false)
+  }
+
+  /// The second begins a record of the handshake (RFC 8446 section 5.1) that does not end.
+  @Test(arguments: ["", "\u{16}\u{3}\u{3}\0P"])
+  func `a connection that ends in the TLS handshake is tried again`(text: String) throws {
+    let listener = try RawListener()
+    let url = listener.baseURL.replacing("http:", with: "https:")
+    let failure = try #require(Fetcher().fetch(url) { listener.answer(with: text) }.failure)
+    #expect(failure.code == .tlsFailure)
+    #expect(failure.isRetryable)
   }
 
   @Test(arguments: ["http://127.0.0.1:99999/", "http://[::1/", "http://127.0.0.1:http/"])

@@ -37,11 +37,58 @@ import Testing
 
   @Test func `a new status line forgets the answer before`() {
     var head = ResponseHead()
-    for line in ["HTTP/1.1 302 Found", "Content-Length: 9", "HTTP/1.1 200 OK"] {
+    for line in ["HTTP/1.1 103 Hints", "Content-Length: 9", "\r\n", "HTTP/1.1 200 OK"] {
       _ = head.take(line: Array(line.utf8))
     }
     #expect(head.status == 200)
     #expect(head.contentLength == nil)
+  }
+
+  @Test(arguments: [
+    ["HTTP/1.1 200 OK\r\n", "HTTP/1.1 500: odd\r\n", "\r\n"],
+    ["HTTP/1.1 200 OK\r\n", "\r\n", "HTTP/1.1 500: a trailer\r\n"],
+  ])
+  func `a field that looks like a status line is none`(lines: [String]) {
+    var head = ResponseHead()
+    for line in lines { head.take(line: Array(line.utf8)) }
+    #expect(head.status == 200)
+    #expect(head.isComplete)
+  }
+
+  @Test(
+    arguments: [
+      (["Content-Length: 5"], 5), (["Content-Length: 5", "Content-Length: 5, 05"], 5),
+      (["Content-Length: 5", "Transfer-Encoding: Chunked"], nil),
+      (["Content-Length: 5", "Content-Length: 6", "Transfer-Encoding: chunked"], nil),
+      (["Transfer-Encoding: identity", "Content-Length: 5"], 5), ([], nil),
+      (["Content-Length: 99999999999999999999"], nil),
+    ] as [([String], Int?)])
+  func `RFC 9112 6.3: the end of a body is known`(lines: [String], length: Int?) {
+    let framing = framing(lines)
+    #expect(framing.problem == nil)
+    #expect(framing.contentLength == length)
+  }
+
+  @Test(
+    arguments: [
+      (["Content-Length: 5", "Content-Length: 6"], false), (["Content-Length: 5, 6"], false),
+      (["Content-Length: -5"], false), (["Content-Length: +5"], false),
+      (["Content-Length: 5 6"], false), (["Content-Length: 0x5"], false),
+      (["Content-Length: 5,"], false), (["Content-Length:"], false),
+      (["Transfer-Encoding: gzip, chunked"], true), (["Transfer-Encoding: gzip"], true),
+      (["Transfer-Encoding: chunked", "Transfer-Encoding: chunked"], true),
+      (["Transfer-Encoding: chunked, gzip"], true), (["Transfer-Encoding: bogus"], true),
+    ] as [([String], Bool)])
+  func `RFC 9112 6.3: the end of a body is not known`(lines: [String], isLasting: Bool) {
+    let framing = framing(lines)
+    #expect(framing.problem?.isLasting == isLasting)
+    #expect(framing.contentLength == nil)
+  }
+
+  private func framing(_ lines: [String]) -> BodyFraming {
+    var head = ResponseHead()
+    for line in ["HTTP/1.1 200 OK"] + lines { head.take(line: Array(line.utf8)) }
+    return head.framing
   }
 
   @Test(arguments: [
@@ -60,7 +107,7 @@ import Testing
 
   @Test func `the wish of an answer before is not the next one's`() {
     var head = ResponseHead()
-    for line in ["HTTP/1.1 302 Found\r\n", "Retry-After: 7\r\n", "\r\n", "HTTP/1.1 404 No\r\n"] {
+    for line in ["HTTP/1.1 103 Hints\r\n", "Retry-After: 7\r\n", "\r\n", "HTTP/1.1 404 No\r\n"] {
       head.take(line: Array(line.utf8))
     }
     #expect(head.retryAfterSeconds(at: WallTime(rawValue: 0)) == nil)

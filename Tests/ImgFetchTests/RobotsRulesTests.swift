@@ -168,6 +168,46 @@ import Testing
     }
   }
 
+  private func serve(_ origin: TestOrigin, _ bytes: [UInt8], as coding: String) {
+    origin.serve(
+      "/robots.txt",
+      .body(bytes, contentType: "text/plain", headers: [Header("Content-Encoding", coding)]))
+  }
+
+  @Test(arguments: ["gzip", "x-gzip", "GZIP"])
+  func `a compressed file is read`(coding: String) throws {
+    let origin = try TestOrigin()
+    serve(origin, Compressed.closingAll, as: coding)
+    let file = try #require(Fetcher().fetchRobots(of: origin.baseURL + "/a").body)
+    #expect(!RobotsRules(parsing: file.bytes).permits(target: "/a"))
+    #expect(origin.counters("/robots.txt").headersSeen["accept-encoding"] == "gzip")
+  }
+
+  @Test(arguments: ["br", "zstd", "deflate", "gzip, gzip", "bogus"])
+  func `a file in another coding cannot be had`(coding: String) throws {
+    let origin = try TestOrigin()
+    serve(origin, Compressed.closingAll, as: coding)
+    let failure = try Fetcher().fetchRobots(of: origin.baseURL + "/a").failure
+    #expect(failure?.code == .invalidResponse)
+  }
+
+  @Test func `a file that is compressed in a broken way cannot be had`() throws {
+    let origin = try TestOrigin()
+    serve(origin, noise(1_000), as: "gzip")
+    let failure = try Fetcher().fetchRobots(of: origin.baseURL + "/a").failure
+    #expect(failure?.code == .invalidResponse)
+  }
+
+  @Test func `of a file that grows without measure as much comes in as counts`() throws {
+    let origin = try TestOrigin()
+    serve(origin, Compressed.twoMillionZeros, as: "gzip")
+    let fetcher = try Fetcher(bodyBudget: 1)
+    let file = try #require(fetcher.fetchRobots(of: origin.baseURL + "/a").body)
+    #expect(file.bytes.count >= RobotsRules.maximumByteCount)
+    #expect(file.bytes.count <= RobotsRules.maximumByteCount + 16_384)
+    #expect(fetcher.pool.heldBodyByteCount == 0)
+  }
+
   @Test func `five redirects lead to a file, six do not`() throws {
     let origin = try TestOrigin()
     origin.serve("/robots.txt", .redirect(to: "/1"))

@@ -31,7 +31,7 @@ import Testing
 
   @Test func `the first of several fields that says so counts, in the last head alone`() {
     var head = ResponseHead()
-    for line in ["HTTP/1.1 302 Found", "X-Robots-Tag: noai", "", "HTTP/1.1 200 OK"] {
+    for line in ["HTTP/1.1 103 Hints", "X-Robots-Tag: noai", "", "HTTP/1.1 200 OK"] {
       head.take(line: Array((line + "\r\n").utf8))
     }
     #expect(head.optOut == nil)

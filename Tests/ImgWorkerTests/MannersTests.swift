@@ -153,6 +153,27 @@ import Testing
     #expect(origin.startOrder() == ["/robots.txt", "/robots.txt", "/a"])
   }
 
+  @Test(arguments: [("gzip", Failure.Code.optedOut), ("br", .invalidResponse)])
+  func `a robots.txt that is compressed is not one that allows everything`(
+    coding: String, code: Failure.Code
+  ) throws {
+    origin.serve("/a", .body(picture))
+    origin.serve(
+      "/robots.txt",
+      .body(
+        Self.compressed, contentType: "text/plain", headers: [Header("Content-Encoding", coding)]))
+    try worker.send(.fetch(batch(1, obedient)))
+    #expect(try worker.messages(untilEnded: 1).outcomes[1]?.failureCode == code)
+    #expect(origin.counters("/a").requests == 0)
+  }
+
+  /// `User-agent: *` and `Disallow: /`, a line each, as gzip (RFC 1952).
+  private static let compressed: [UInt8] = [
+    0x1F, 0x8B, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0x0B, 0x2D, 0x4E, 0x2D, 0xD2, 0x4D,
+    0x4C, 0x4F, 0xCD, 0x2B, 0xB1, 0x52, 0xD0, 0xE2, 0x72, 0xC9, 0x2C, 0x4E, 0xCC, 0xC9, 0xC9, 0x2F,
+    0xB7, 0x52, 0xD0, 0xE7, 0x02, 0x00, 0x42, 0x84, 0xA4, 0x8F, 0x1A, 0x00, 0x00, 0x00,
+  ]
+
   // MARK: - robots.txt of redirects
 
   private static let closed = Behaviour.body(Array("User-agent: *\nDisallow: /b\n".utf8))

@@ -17,6 +17,7 @@ package struct Failure: Error, Hashable, Sendable {
     case timeout
     case tooManyRedirects = "too_many_redirects"
     case httpStatus = "http_status"
+    case invalidResponse = "invalid_response"
     case tooLarge = "too_large"
     case truncatedBody = "truncated_body"
     case optedOut = "opted_out"
@@ -65,7 +66,7 @@ extension Failure {
   /// says that it fails, or cannot be reached.
   package var permitsStale: Bool {
     switch code {
-    case .dnsFailure, .connectFailure, .tlsFailure, .timeout, .truncatedBody: true
+    case .dnsFailure, .connectFailure, .tlsFailure, .timeout, .invalidResponse, .truncatedBody: true
     case .httpStatus: [500, 502, 503, 504].contains(httpStatus)
     default: false
     }
@@ -82,8 +83,8 @@ extension Failure.Code {
   /// 15, RFC 8470 section 5.2, RFC 6585 section 4).
   package func isRetryable(httpStatus: Int?) -> Bool {
     switch self {
-    case .dnsFailure, .connectFailure, .timeout, .truncatedBody, .outOfMemory, .storeFull,
-      .internal:
+    case .dnsFailure, .connectFailure, .timeout, .invalidResponse, .truncatedBody, .outOfMemory,
+      .storeFull, .internal:
       true
     case .httpStatus:
       httpStatus.map { [408, 425, 429].contains($0) || (500...599).contains($0) } ?? false
