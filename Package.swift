@@ -33,6 +33,8 @@ let package = Package(
     .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
     .systemLibrary(
       name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(name: "CJPEG", pkgConfig: "libjpeg", providers: [.apt(["libjpeg-dev"])]),
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CVips", pkgConfig: "vips", providers: [.apt(["libvips-dev"])]),
 
     // MARK: - ImgSystem: the only raw system calls
@@ -169,12 +171,14 @@ let package = Package(
         .unsafeFlags(["-Xlinker", "--export-dynamic-symbol=getaddrinfo"])
       ]),
 
-    // MARK: - ImgDecode: libvips
+    // MARK: - ImgDecode: libvips, libjpeg-turbo
 
     .target(
       name: "ImgDecode",
       dependencies: [
+        "CJPEG",
         "CVips",
+        "CZlib",
         "ImgWire",
       ],
       swiftSettings: settings),
@@ -184,6 +188,7 @@ let package = Package(
         "ImgDecode",
         "ImgSystem",
         "ImgWire",
+        "SeededRandom",
         "TestPictures",
       ],
       swiftSettings: settings),

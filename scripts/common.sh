@@ -13,7 +13,7 @@ programs=(imgctl imgcoordinator imgworker)
 # What building and running needs, as Debian names it.
 build_packages=(
   ca-certificates g++ git libc6-dev pkg-config
-  libcurl4-openssl-dev liblmdb-dev libsodium-dev libvips-dev libxxhash-dev
+  libcurl4-openssl-dev libjpeg-dev liblmdb-dev libsodium-dev libvips-dev libxxhash-dev zlib1g-dev
 )
 
 # The shared libraries of the Swift toolchain itself.
@@ -99,11 +99,13 @@ is_present() {
   case $1 in
     # The header is looked for as well, because pkg-config may itself be missing yet.
     libcurl4-openssl-dev) has_library libcurl || compgen -G '/usr/include/*/curl/curl.h' >/dev/null ;;
+    libjpeg-dev) has_library libjpeg ;;
     liblmdb-dev) has_library lmdb ;;
     libmicrohttpd-dev) has_library libmicrohttpd ;;
     libsodium-dev) has_library libsodium ;;
     libvips-dev) has_library vips ;;
     libxxhash-dev) has_library libxxhash ;;
+    zlib1g-dev) has_library zlib ;;
     ca-certificates) [[ -e /etc/ssl/certs/ca-certificates.crt ]] ;;
     g++) compgen -G '/usr/include/c++/*/vector' >/dev/null ;;
     libc6-dev) [[ -e /usr/include/stdio.h ]] ;;

@@ -1,5 +1,6 @@
 #pragma once
 #include <gmodule.h>
+#include <stdint.h>
 #include <vips/vips.h>
 
 // libvips takes options as variable arguments, which Swift cannot call. One function here for each
@@ -28,26 +29,72 @@ static inline gboolean img_vips_load_module(const char *_Nonnull path) {
   return TRUE;
 }
 
-/// Reads the header of the picture in `buffer`, which must outlive `out`, with the loader of that
-/// nickname and no other. 0 on success.
+/// What a loader is asked for beside the picture. A field that is 0 leaves the loader's default.
+struct img_vips_load_options {
+  VipsFailOn fail_on;
+  /// Scales while loading; only the loaders of WebP and SVG know it.
+  double scale;
+  /// Loads the preview that the file holds in place of the picture; only the loader of HEIF and AVIF
+  /// knows it, and it loads the picture where there is none.
+  gboolean thumbnail;
+};
+
+/// Calls a loader whose first argument is `input`, a VipsBlob or a VipsSource.
+static inline int img_vips_load(
+    const char *_Nonnull loader, void *_Nonnull input, struct img_vips_load_options options,
+    VipsImage *_Nullable *_Nonnull out) {
+  if (options.scale != 0) {
+    return vips_call(
+        loader, input, out, "access", VIPS_ACCESS_SEQUENTIAL, "fail_on", options.fail_on, "scale",
+        options.scale, NULL);
+  }
+  if (options.thumbnail) {
+    return vips_call(
+        loader, input, out, "access", VIPS_ACCESS_SEQUENTIAL, "fail_on", options.fail_on,
+        "thumbnail", TRUE, NULL);
+  }
+  return vips_call(
+      loader, input, out, "access", VIPS_ACCESS_SEQUENTIAL, "fail_on", options.fail_on, NULL);
+}
+
+/// Opens the first frame of the picture in `buffer`, which must outlive `out`, with the loader of that
+/// nickname and no other. The header is read now, the pixels when they are asked for. 0 on success.
 static inline int img_vips_load_buffer(
     const char *_Nonnull loader, const void *_Nonnull buffer, size_t byte_count,
-    VipsImage *_Nullable *_Nonnull out) {
+    struct img_vips_load_options options, VipsImage *_Nullable *_Nonnull out) {
   VipsBlob *blob = vips_blob_new(NULL, buffer, byte_count);
-  int status = vips_call(loader, blob, out, "access", VIPS_ACCESS_SEQUENTIAL, NULL);
+  int status = img_vips_load(loader, blob, options, out);
   vips_area_unref(VIPS_AREA(blob));
   return status;
 }
 
-/// Reads the header of the picture in an open file with the loader of that nickname and no other,
-/// from its beginning wherever its position is. 0 on success.
+/// The same for the picture in an open file, from its beginning wherever its position is. The file
+/// must not be read by others while pixels are asked for.
 static inline int img_vips_load_source(
-    const char *_Nonnull loader, int descriptor, VipsImage *_Nullable *_Nonnull out) {
+    const char *_Nonnull loader, int descriptor, struct img_vips_load_options options,
+    VipsImage *_Nullable *_Nonnull out) {
   VipsSource *source = vips_source_new_from_descriptor(descriptor);
   if (source == NULL) return -1;
-  int status = vips_call(loader, source, out, "access", VIPS_ACCESS_SEQUENTIAL, NULL);
+  int status = img_vips_load(loader, source, options, out);
   VIPS_UNREF(source);
   return status;
+}
+
+/// An image in memory whose 8-bit samples are still to be written, at img_vips_pixels(). NULL when
+/// there is no memory.
+static inline VipsImage *_Nullable img_vips_new_pixels(
+    int width, int height, int bands, VipsInterpretation interpretation) {
+  VipsImage *image = vips_image_new_memory();
+  vips_image_init_fields(
+      image, width, height, bands, VIPS_FORMAT_UCHAR, VIPS_CODING_NONE, interpretation, 1.0, 1.0);
+  if (vips_image_write_prepare(image) == 0) return image;
+  g_object_unref(image);
+  return NULL;
+}
+
+/// The first sample of an image in memory; the rows lie one directly below the other.
+static inline uint8_t *_Nonnull img_vips_pixels(VipsImage *_Nonnull image) {
+  return VIPS_IMAGE_ADDR(image, 0, 0);
 }
 
 /// Opens the picture in `buffer`, which must outlive the image, with whatever loader knows it. NULL
@@ -58,48 +105,60 @@ static inline VipsImage *_Nullable img_vips_image_new_from_buffer(
       buffer, byte_count, "", "access", VIPS_ACCESS_SEQUENTIAL, NULL);
 }
 
-/// Decodes the first frame of the picture in `buffer`, which must outlive `out`, upright and at
-/// exactly `width` x `height`; its colours stay in the space of its profile. A picture that ends
-/// early fails, at the latest when its pixels are read. 0 on success.
-static inline int img_vips_thumbnail_buffer(
-    const void *_Nonnull buffer, size_t byte_count, int width, int height,
-    VipsImage *_Nullable *_Nonnull out) {
-  // "fail_on" goes to the loader by its options: libvips 8.14 overlooks the operation's own
-  // parameter of that name when it reads from memory. There is no "export_profile": 8.14 shifts the
-  // colours of pictures that have no profile, and refuses grey ones (libvips issues 3479, 3461).
-  // The operation only reads the buffer, yet its parameter is not const.
-  return vips_thumbnail_buffer(
-      (void *) buffer, byte_count, out, width, "height", height, "size", VIPS_SIZE_FORCE,
-      "option_string", "[fail_on=truncated]", NULL);
+/// Scales to about `horizontal` and `vertical` times the size, with Lanczos' kernel.
+static inline int img_vips_resize(
+    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, double horizontal,
+    double vertical) {
+  return vips_resize(in, out, horizontal, "vscale", vertical, NULL);
 }
 
-/// The same for the picture in an open file, which must not be read by others meanwhile.
-static inline int img_vips_thumbnail_source(
-    int descriptor, int width, int height, VipsImage *_Nullable *_Nonnull out) {
-  VipsSource *source = vips_source_new_from_descriptor(descriptor);
-  if (source == NULL) return -1;
-  int status = vips_thumbnail_source(
-      source, out, width, "height", height, "size", VIPS_SIZE_FORCE,
-      "option_string", "[fail_on=truncated]", NULL);
-  VIPS_UNREF(source);
-  return status;
-}
-
-/// Brings an RGB picture from the profile that it carries into sRGB; a profile that does not suit
-/// it counts as sRGB.
-static inline int img_vips_icc_transform_to_srgb(
+static inline int img_vips_premultiply(
     VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out) {
-  return vips_icc_transform(in, out, "srgb", "embedded", TRUE, "input_profile", "srgb", NULL);
+  return vips_premultiply(in, out, NULL);
+}
+
+static inline int img_vips_unpremultiply(
+    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out) {
+  return vips_unpremultiply(in, out, NULL);
+}
+
+/// Turns and mirrors as the image's orientation says. The image must be in memory.
+static inline int img_vips_autorot(VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out) {
+  return vips_autorot(in, out, NULL);
+}
+
+/// Brings a picture from the profile that it carries into 8-bit sRGB.
+static inline int img_vips_icc_transform_to_srgb(
+    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, VipsIntent intent) {
+  return vips_icc_transform(in, out, "srgb", "embedded", TRUE, "intent", intent, NULL);
+}
+
+/// `in` x `factor` + `offset`, in floating point.
+static inline int img_vips_linear(
+    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, double factor, double offset) {
+  return vips_linear1(in, out, factor, offset, NULL);
+}
+
+/// Lays the image on a transparent one of `width` x `height`, whose pixels are all 0.
+static inline int img_vips_embed(
+    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, int x, int y, int width,
+    int height) {
+  return vips_embed(in, out, x, y, width, height, "extend", VIPS_EXTEND_BLACK, NULL);
+}
+
+/// Adds an opaque alpha channel.
+static inline int img_vips_addalpha(VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out) {
+  return vips_addalpha(in, out, NULL);
+}
+
+static inline int img_vips_cast(
+    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, VipsBandFormat format) {
+  return vips_cast(in, out, format, NULL);
 }
 
 static inline int img_vips_colourspace(
     VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, VipsInterpretation space) {
   return vips_colourspace(in, out, space, NULL);
-}
-
-static inline int img_vips_cast_uchar(
-    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out) {
-  return vips_cast_uchar(in, out, NULL);
 }
 
 static inline int img_vips_extract_band(
@@ -111,6 +170,22 @@ static inline int img_vips_extract_area(
     VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, int left, int top, int width,
     int height) {
   return vips_extract_area(in, out, left, top, width, height, NULL);
+}
+
+static inline int img_vips_bandjoin(
+    VipsImage *_Nonnull first, VipsImage *_Nonnull second, VipsImage *_Nullable *_Nonnull out) {
+  return vips_bandjoin2(first, second, out, NULL);
+}
+
+/// Keeps the upper 8 of 16 bits, in colours, gray and transparency alike.
+static inline int img_vips_upper_byte(
+    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out) {
+  int status = vips_cast(in, out, VIPS_FORMAT_UCHAR, "shift", TRUE, NULL);
+  if (status != 0) return status;
+  // A fresh image that nobody else has yet, so that it may be changed.
+  if ((*out)->Type == VIPS_INTERPRETATION_RGB16) (*out)->Type = VIPS_INTERPRETATION_sRGB;
+  if ((*out)->Type == VIPS_INTERPRETATION_GREY16) (*out)->Type = VIPS_INTERPRETATION_B_W;
+  return 0;
 }
 
 /// The least value of any band.

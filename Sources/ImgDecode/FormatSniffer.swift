@@ -12,9 +12,24 @@ package enum FormatSniffer {
     case notAnImage
   }
 
-  /// How far into a body anything is looked for: as far as libvips looks for the root element of an
-  /// SVG, which may stand behind a long comment. Every other format shows itself earlier.
-  package static let examinedByteCount = 1_000
+  /// How far into a body anything is looked for: the root element of an SVG may stand behind a long
+  /// comment. Every other format shows itself within ``rejectedByteCount``.
+  package static let examinedByteCount = 65_536
+
+  /// How many bytes ``rejection(of:)`` takes.
+  package static let rejectedByteCount = 1_000
+
+  /// Why a body is not worth fetching whole, by its first ``rejectedByteCount`` bytes; `nil` when it
+  /// may be a picture.
+  package static func rejection(of head: [UInt8]) -> Failure? {
+    guard verdict(onXML: head[...]) != .undecided else { return nil }
+    do throws(Failure) {
+      _ = try format(of: head)
+      return nil
+    } catch {
+      return error
+    }
+  }
 
   /// The format of a body that is decoded.
   ///
@@ -27,8 +42,8 @@ package enum FormatSniffer {
     case .unsupported(let name):
       throw Failure(stage: .decode, code: .unsupportedFormat, detail: "\(name) is not decoded")
     case .notAnImage:
-      let reason = body.isEmpty ? "the body is empty" : "the first bytes are those of no picture"
-      throw Failure(stage: .decode, code: .notAnImage, detail: reason)
+      throw Failure(
+        stage: .decode, code: .notAnImage, detail: NotAnImage.reason(of: body.prefix(512)))
     }
   }
 
@@ -38,7 +53,15 @@ package enum FormatSniffer {
     if let finding = isoMedia(head) { return finding }
     if isWindowsBitmap(head) { return .unsupported("bmp") }
     if isPortableAnymap(head) { return .unsupported("pnm") }
-    return XMLPrologue.isSVG(head) ? .picture(.svg) : .notAnImage
+    return verdict(onXML: head) == .svg ? .picture(.svg) : .notAnImage
+  }
+
+  /// An SVG may be compressed as a whole (SVG 1.1 section 3.2: `.svgz`).
+  private static func verdict(onXML head: ArraySlice<UInt8>) -> XMLPrologue.Verdict {
+    guard let inflated = GzipHead.inflated(head, upTo: examinedByteCount) else {
+      return XMLPrologue.verdict(on: head)
+    }
+    return XMLPrologue.verdict(on: inflated[...])
   }
 
   // MARK: - Fixed signatures
@@ -119,6 +142,11 @@ package enum FormatSniffer {
     let brands = Set(offsets.map { String(decoding: box[$0..<$0 + 4], as: UTF8.self) })
     // libvips refuses an animation by its major brand, even where there is a still beside it.
     if box[8..<12].elementsEqual("avis".utf8) { return .unsupported("avif sequence") }
+    let stillBrands: Set = ["avif", "mif1", "heic", "heix", "heim", "heis"]
+    let sequenceBrands: Set = ["msf1", "hevc", "hevx", "hevm", "hevs"]
+    if brands.isDisjoint(with: stillBrands), !brands.isDisjoint(with: sequenceBrands) {
+      return .unsupported("heif sequence")
+    }
     if !brands.isDisjoint(with: ["avif", "avis"]) { return .picture(.avif) }
     let heifBrands: Set = [
       "heic", "heix", "heim", "heis", "hevc", "hevx", "hevm", "hevs", "mif1", "msf1",

@@ -3,7 +3,7 @@ import ImgWire
 
 /// The owner of one reference to a libvips image. Used by one thread at a time.
 @safe struct Image: ~Copyable {
-  private let pointer: UnsafeMutablePointer<VipsImage>
+  let pointer: UnsafeMutablePointer<VipsImage>
 
   private init(owning pointer: UnsafeMutablePointer<VipsImage>) {
     unsafe self.pointer = pointer
@@ -13,82 +13,83 @@ import ImgWire
     unsafe g_object_unref(pointer)
   }
 
-  // MARK: - From encoded bytes
-
-  /// What a header says, without decoding a pixel.
-  struct Header {
-    /// Pixels of the first frame as seen, that is after the orientation was obeyed.
-    let width: Int
-    let height: Int
-    /// Frames or pages in the file, of which only the first is decoded.
-    let frames: Int
-  }
-
-  static func header(
-    of picture: EncodedPicture, in format: ImageFormat
-  ) throws(VipsError) -> Header {
-    switch picture {
-    case .memory(let bytes):
-      try unsafe bytes.span.withUnsafeBufferPointer { (buffer) throws(VipsError) in
-        guard let start = buffer.baseAddress else { throw VipsError(operation: "header") }
-        return try unsafe result(of: "header") {
-          unsafe img_vips_load_buffer(format.bufferLoader, start, buffer.count, &$0)
-        }.header
-      }
-    case .file(let descriptor, _):
-      try unsafe result(of: "header") {
-        unsafe img_vips_load_source(format.sourceLoader, descriptor, &$0)
-      }.header
-    }
-  }
-
-  /// Decodes the first frame, upright, at exactly `width` × `height`, in 8-bit sRGB with or without
-  /// transparency. The pixels are in memory when this returns, and every byte that they depend on
-  /// was read.
-  static func decoding(
-    _ picture: EncodedPicture, width: Int, height: Int
+  /// Runs an operation in the manner of libvips: 0 on success, the image in an out parameter.
+  static func result(
+    of operation: String,
+    _ body: (inout UnsafeMutablePointer<VipsImage>?) -> Int32
   ) throws(VipsError) -> Image {
-    switch picture {
-    case .memory(let bytes):
-      try unsafe bytes.span.withUnsafeBufferPointer { (buffer) throws(VipsError) -> Image in
-        guard let start = buffer.baseAddress else { throw VipsError(operation: "decode") }
-        let thumbnail = try unsafe result(of: "decode") {
-          unsafe img_vips_thumbnail_buffer(start, buffer.count, Int32(width), Int32(height), &$0)
-        }
-        return try thumbnail.inEightBitSRGB().inMemory()
-      }
-    case .file(let descriptor, _):
-      try unsafe result(of: "decode") {
-        unsafe img_vips_thumbnail_source(descriptor, Int32(width), Int32(height), &$0)
-      }.inEightBitSRGB().inMemory()
+    var output: UnsafeMutablePointer<VipsImage>?
+    guard unsafe body(&output) == 0, let output = unsafe output else {
+      throw VipsError(operation: operation)
     }
+    return unsafe Image(owning: output)
+  }
+
+  // MARK: - From encoded bytes and from samples
+
+  /// Opens the first frame; its pixels are decoded when they are asked for, in the order of the rows
+  /// and once. The bytes of `input` must outlive the image.
+  ///
+  /// - Parameters:
+  ///   - scale: how much smaller it becomes while it is loaded; 0 for not at all.
+  ///   - isPreview: whether the preview in the file will do.
+  static func loading(
+    _ input: PictureInput, as format: ImageFormat, scale: Double = 0, isPreview: Bool = false
+  ) throws(VipsError) -> Image {
+    let options = img_vips_load_options(
+      fail_on: format.strictness, scale: scale, thumbnail: isPreview ? 1 : 0)
+    switch input {
+    case .memory(let buffer):
+      guard let start = buffer.baseAddress else { throw VipsError(operation: "header") }
+      return try unsafe result(of: "header") {
+        unsafe img_vips_load_buffer(format.bufferLoader, start, buffer.count, options, &$0)
+      }
+    case .file(let descriptor):
+      return try unsafe result(of: "header") {
+        unsafe img_vips_load_source(format.sourceLoader, descriptor, options, &$0)
+      }
+    }
+  }
+
+  /// An image of 8-bit samples, which `fill` writes to the memory that it is given.
+  static func filled(
+    width: UInt32, height: UInt32, bandCount: Int32, interpretation: VipsInterpretation,
+    _ fill: (UnsafeMutablePointer<UInt8>) throws(DecodeError) -> Void
+  ) throws(DecodeError) -> Image {
+    guard
+      let pointer = unsafe img_vips_new_pixels(
+        Int32(width), Int32(height), bandCount, interpretation)
+    else { throw DecodeError(VipsError(operation: "decode")) }
+    let image = unsafe Image(owning: pointer)
+    try unsafe fill(img_vips_pixels(pointer))
+    return image
   }
 
   // MARK: - Facts
 
-  private var header: Header {
-    // The orientations 5 to 8 put the stored rows upright.
-    let isTurned = unsafe vips_image_get_orientation_swap(pointer) != 0
-    return Header(
-      width: isTurned ? height : width, height: isTurned ? width : height,
-      frames: Int(unsafe vips_image_get_n_pages(pointer)))
-  }
-
   var width: Int { Int(unsafe vips_image_get_width(pointer)) }
   var height: Int { Int(unsafe vips_image_get_height(pointer)) }
-  private var bandCount: Int32 { unsafe vips_image_get_bands(pointer) }
-  private var hasProfile: Bool { unsafe vips_image_get_typeof(pointer, VIPS_META_ICC_NAME) != 0 }
-  private var hasAlpha: Bool { unsafe vips_image_hasalpha(pointer) != 0 }
+  var size: ThumbnailGeometry.Size { .init(width: width, height: height) }
+  var pageCount: Int { Int(unsafe vips_image_get_n_pages(pointer)) }
+  /// 1…8 as in EXIF.
+  var orientation: Int { Int(unsafe vips_image_get_orientation(pointer)) }
+  var bandCount: Int32 { unsafe vips_image_get_bands(pointer) }
+  var hasAlpha: Bool { unsafe vips_image_hasalpha(pointer) != 0 }
+  var interpretation: VipsInterpretation { unsafe vips_image_get_interpretation(pointer) }
+  private var sampleFormat: VipsBandFormat { unsafe vips_image_get_format(pointer) }
 
-  // MARK: - Operations
+  /// Whether the samples are whole numbers of 8 or 16 bits and none is negative.
+  var hasUnsignedSamples: Bool {
+    [VIPS_FORMAT_UCHAR, VIPS_FORMAT_USHORT].contains(sampleFormat)
+  }
+
+  var hasWideSamples: Bool { sampleFormat == VIPS_FORMAT_USHORT }
 
   /// Whether some pixel lets the background through. An alpha channel that is nowhere below 255
   /// does not.
   func isTransparent() throws(VipsError) -> Bool {
     guard hasAlpha else { return false }
-    let alpha = try unsafe Self.result(of: "alpha") {
-      unsafe img_vips_extract_band(pointer, &$0, bandCount - 1, 1)
-    }
+    let alpha = try bands(from: bandCount - 1, count: 1)
     return try alpha.least() < 255
   }
 
@@ -98,12 +99,22 @@ import ImgWire
     return least
   }
 
+  // MARK: - Operations
+
+  /// The same image once more.
+  func retained() -> Image {
+    unsafe g_object_ref(pointer)
+    return unsafe Image(owning: pointer)
+  }
+
+  func bands(from first: Int32, count: Int32) throws(VipsError) -> Image {
+    try unsafe Self.result(of: "bands") { unsafe img_vips_extract_band(pointer, &$0, first, count) }
+  }
+
   /// The colours alone, for an image whose alpha channel hides nothing.
   consuming func withoutAlpha() throws(VipsError) -> Image {
     guard hasAlpha else { return self }
-    return try unsafe Self.result(of: "without alpha") {
-      unsafe img_vips_extract_band(pointer, &$0, 0, bandCount - 1)
-    }
+    return try bands(from: 0, count: bandCount - 1)
   }
 
   /// The picture as it looks on white paper.
@@ -118,6 +129,60 @@ import ImgWire
     }
   }
 
+  /// Part of a larger image that is transparent elsewhere.
+  func onTransparentCanvas(
+    left: Int, top: Int, width: Int, height: Int
+  ) throws(VipsError) -> Image {
+    let opaque = try unsafe Self.result(of: "canvas") { unsafe img_vips_addalpha(pointer, &$0) }
+    return try unsafe Self.result(of: "canvas") {
+      unsafe img_vips_embed(
+        opaque.pointer, &$0, Int32(left), Int32(top), Int32(width), Int32(height))
+    }
+  }
+
+  /// Scaled to exactly that size.
+  consuming func scaled(to size: ThumbnailGeometry.Size) throws(VipsError) -> Image {
+    guard size != self.size else { return self }
+    let horizontal = Double(size.width) / Double(width)
+    let vertical = Double(size.height) / Double(height)
+    guard hasAlpha else { return try resized(horizontal, vertical) }
+    // What is transparent has a colour, too, which must not bleed into its neighbours.
+    let format = sampleFormat
+    let premultiplied = try unsafe Self.result(of: "premultiply") {
+      unsafe img_vips_premultiply(pointer, &$0)
+    }
+    let resized = try premultiplied.resized(horizontal, vertical)
+    let plain = try unsafe Self.result(of: "unpremultiply") {
+      unsafe img_vips_unpremultiply(resized.pointer, &$0)
+    }
+    return try plain.cast(to: format)
+  }
+
+  private func resized(_ horizontal: Double, _ vertical: Double) throws(VipsError) -> Image {
+    try unsafe Self.result(of: "resize") {
+      unsafe img_vips_resize(pointer, &$0, horizontal, vertical)
+    }
+  }
+
+  func cast(to format: VipsBandFormat) throws(VipsError) -> Image {
+    try unsafe Self.result(of: "cast") { unsafe img_vips_cast(pointer, &$0, format) }
+  }
+
+  /// Turned and mirrored as that orientation says. The pixels must be in memory.
+  consuming func upright(from orientation: Int) throws(VipsError) -> Image {
+    guard orientation != 1 else { return self }
+    unsafe vips_image_set_int(pointer, VIPS_META_ORIENTATION, Int32(orientation))
+    return try unsafe Self.result(of: "orientation") { unsafe img_vips_autorot(pointer, &$0) }
+  }
+
+  /// Computes all pixels now.
+  consuming func inMemory() throws(VipsError) -> Image {
+    guard let copy = unsafe vips_image_copy_memory(pointer) else {
+      throw VipsError(operation: "decode")
+    }
+    return unsafe Image(owning: copy)
+  }
+
   /// - Parameter suffix: a file name suffix with options, as libvips' savers read them.
   func encoded(suffix: String) throws(VipsError) -> [UInt8] {
     var buffer: UnsafeMutableRawPointer?
@@ -127,46 +192,5 @@ import ImgWire
     }
     defer { unsafe g_free(buffer) }
     return unsafe Array(UnsafeRawBufferPointer(start: buffer, count: byteCount))
-  }
-
-  // MARK: - Steps of a decode
-
-  /// Converts grey, CMYK, 16-bit and floating-point pixels, obeys the profile, and drops channels
-  /// beyond the fourth, which some TIFF files have.
-  private consuming func inEightBitSRGB() throws(VipsError) -> Image {
-    var image = try unsafe Self.result(of: "colourspace") {
-      unsafe img_vips_colourspace(pointer, &$0, VIPS_INTERPRETATION_sRGB)
-    }
-    if image.hasProfile {
-      // A profile that cannot be used is no reason to refuse the picture: it counts as sRGB.
-      let transformed = try? unsafe Self.result(of: "profile") {
-        unsafe img_vips_icc_transform_to_srgb(image.pointer, &$0)
-      }
-      if let transformed { image = transformed }
-    }
-    image = try unsafe Self.result(of: "channels") {
-      unsafe img_vips_extract_band(image.pointer, &$0, 0, min(image.bandCount, 4))
-    }
-    return try unsafe Self.result(of: "cast") { unsafe img_vips_cast_uchar(image.pointer, &$0) }
-  }
-
-  /// Computes all pixels now.
-  private consuming func inMemory() throws(VipsError) -> Image {
-    guard let copy = unsafe vips_image_copy_memory(pointer) else {
-      throw VipsError(operation: "decode")
-    }
-    return unsafe Image(owning: copy)
-  }
-
-  /// Runs an operation in the manner of libvips: 0 on success, the image in an out parameter.
-  private static func result(
-    of operation: String,
-    _ body: (inout UnsafeMutablePointer<VipsImage>?) -> Int32
-  ) throws(VipsError) -> Image {
-    var output: UnsafeMutablePointer<VipsImage>?
-    guard unsafe body(&output) == 0, let output = unsafe output else {
-      throw VipsError(operation: operation)
-    }
-    return unsafe Image(owning: output)
   }
 }

@@ -1,3 +1,4 @@
+import CVips
 import ImgWire
 
 extension ImageFormat {
@@ -18,5 +19,11 @@ extension ImageFormat {
     case .jxl: "jxlload"
     case .svg: "svgload"
     }
+  }
+
+  /// What the loader takes for damage. That of GIF tells only by a warning that the data of a frame
+  /// ended before its last pixel.
+  var strictness: VipsFailOn {
+    self == .gif ? VIPS_FAIL_ON_WARNING : VIPS_FAIL_ON_ERROR
   }
 }

@@ -16,18 +16,25 @@ package struct Thumbnailer: Sendable {
   /// The steps from a body to a thumbnail of its first frame.
   ///
   /// - Throws: a ``Failure`` of stage `decode`: `not_an_image`, `unsupported_format`,
-  ///   `too_many_frames`, `too_many_pixels`, `corrupt_image` (also when the end is missing), or
+  ///   `too_many_pixels`, `corrupt_image` (also when pixels are missing), `out_of_memory`, or
   ///   `internal` when a decoded picture cannot be encoded.
   package func thumbnail(
     of picture: EncodedPicture, as variant: Variant
   ) throws(Failure) -> RenderedThumbnail {
     let format = try FormatSniffer.format(of: picture.head)
-    let source = try readHeader(of: picture, in: format)
-    try checkLimits(source)
-    let geometry = ThumbnailGeometry(
-      source: .init(width: source.width, height: source.height), variant: variant)
-    let image = try decode(picture, to: geometry)
-    return try encode(image, as: variant, source: source)
+    VipsError.forgetEarlier()
+    return try picture.withInput { (input) throws(Failure) in
+      let opened = try open(input, in: format)
+      let header = opened.header
+      try checkLimits(header)
+      let geometry = ThumbnailGeometry(source: header.upright, variant: variant)
+      let image = try decode(opened, to: geometry)
+      return try encode(
+        image, as: variant,
+        source: SourceFacts(
+          format: format, width: header.upright.width, height: header.upright.height,
+          frames: header.frames))
+    }
   }
 
   /// The same for a picture in memory.
@@ -37,49 +44,50 @@ package struct Thumbnailer: Sendable {
     try thumbnail(of: .memory(bytes), as: variant)
   }
 
-  private func readHeader(
-    of picture: EncodedPicture, in format: ImageFormat
-  ) throws(Failure) -> SourceFacts {
-    do {
-      let header = try Image.header(of: picture, in: format)
-      return SourceFacts(
-        format: format, width: header.width, height: header.height, frames: header.frames)
+  private func open(
+    _ input: PictureInput, in format: ImageFormat
+  ) throws(Failure) -> any OpenPicture {
+    do throws(DecodeError) {
+      return format == .jpeg
+        ? try JPEGPicture(input) : try VipsPicture(input, in: format)
     } catch {
-      throw Self.corrupt(error)
+      throw error.failure
     }
   }
 
-  /// Refuses by the header, before memory is taken for a single pixel.
-  private func checkLimits(_ source: SourceFacts) throws(Failure) {
-    guard source.frames <= limits.maxFrames else {
-      throw Failure(
-        stage: .decode, code: .tooManyFrames,
-        detail: "\(source.frames) frames; the limit is \(limits.maxFrames)")
-    }
-    // Divided, not multiplied: the product of three numbers from a hostile header may overflow.
-    guard Int64(source.width * source.height) <= limits.maxPixels / Int64(source.frames) else {
+  /// Refuses by the header, before memory is taken for a single pixel. Only the first frame counts,
+  /// as no other is decoded.
+  private func checkLimits(_ header: PictureHeader) throws(Failure) {
+    let (width, height) = (header.stored.width, header.stored.height)
+    guard Int64(width * height) <= limits.maxPixels else {
       throw Failure(
         stage: .decode, code: .tooManyPixels,
-        detail: "\(source.frames) × \(source.width) × \(source.height) pixels; "
-          + "the limit is \(limits.maxPixels)")
+        detail: "\(width) × \(height) pixels; the limit is \(limits.maxPixels)")
     }
   }
 
+  /// The pixels of the thumbnail, in memory.
   private func decode(
-    _ picture: EncodedPicture, to geometry: ThumbnailGeometry
+    _ picture: any OpenPicture, to geometry: ThumbnailGeometry
   ) throws(Failure) -> Image {
-    do {
-      let whole = try Image.decoding(
-        picture, width: geometry.scaled.width, height: geometry.scaled.height)
-      guard geometry.kept != geometry.scaled else { return whole }
-      // Cut only now: a decoder that is asked for the middle alone overlooks that the end is
-      // missing.
-      let origin = geometry.keptOrigin
-      return try whole.cropped(
-        left: origin.left, top: origin.top, width: geometry.kept.width,
-        height: geometry.kept.height)
+    let size = picture.header.oriented(geometry.scaled)
+    do throws(DecodeError) {
+      let frame = try picture.firstFrame(for: size)
+      do throws(VipsError) {
+        let whole = try frame.inEightBits().scaled(to: size).inEightBitSRGB().inMemory()
+          .upright(from: picture.header.orientation)
+        guard geometry.kept != geometry.scaled else { return whole }
+        // Cut only now: a decoder that is asked for the middle alone overlooks that the end is
+        // missing.
+        let origin = geometry.keptOrigin
+        return try whole.cropped(
+          left: origin.left, top: origin.top, width: geometry.kept.width,
+          height: geometry.kept.height)
+      } catch {
+        throw picture.reason(for: error)
+      }
     } catch {
-      throw Self.corrupt(error)
+      throw error.failure
     }
   }
 
@@ -105,9 +113,5 @@ package struct Thumbnailer: Sendable {
     } catch {
       throw Failure(stage: .decode, code: .internal, detail: error.description)
     }
-  }
-
-  private static func corrupt(_ error: VipsError) -> Failure {
-    Failure(stage: .decode, code: .corruptImage, detail: error.description)
   }
 }

@@ -2,8 +2,8 @@ import CVips
 
 /// A libvips call that failed: which one, and what the library said.
 ///
-/// libvips keeps one error text for the whole process, so the text may stem from another thread's
-/// failure. It is for people; nothing branches on it.
+/// libvips keeps one error text for the whole process. One thread decodes, and clears it before each
+/// picture. It is for people; nothing but ``isOutOfMemory`` depends on it.
 package struct VipsError: Error, Sendable, CustomStringConvertible {
   package let operation: String
   package let detail: String
@@ -17,6 +17,14 @@ package struct VipsError: Error, Sendable, CustomStringConvertible {
     let lines = unsafe text.map { unsafe String(cString: $0) } ?? ""
     detail = lines.split(whereSeparator: \.isNewline).joined(separator: "; ")
   }
+
+  /// Forgets what was said of earlier pictures.
+  static func forgetEarlier() {
+    vips_error_clear()
+  }
+
+  /// libvips reports an allocation that failed by this text alone (vips_malloc()).
+  var isOutOfMemory: Bool { detail.contains("out of memory") }
 
   package var description: String {
     detail.isEmpty ? "\(operation) failed" : "\(operation): \(detail)"

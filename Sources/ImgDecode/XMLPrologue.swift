@@ -1,33 +1,66 @@
 /// Finds the root element of an XML document behind all that may stand before it (XML 1.0 section
-/// 2.8), to tell an SVG from a web page that merely holds one. Reads UTF-8 only.
+/// 2.8), to tell an SVG from a web page that merely holds one. Reads UTF-8 and UTF-16.
 enum XMLPrologue {
-  /// Whether the root element is `svg`. One with a namespace prefix is not known to libvips.
-  static func isSVG(_ head: ArraySlice<UInt8>) -> Bool {
-    var rest = head
-    if rest.starts(with: [0xEF, 0xBB, 0xBF]) { rest = rest.dropFirst(3) }
+  enum Verdict: Equatable {
+    /// The root element is `svg`, under whatever prefix of a namespace.
+    case svg
+    /// It is another one, or this is no XML.
+    case other
+    /// The bytes end before the root element, and nothing speaks against one.
+    case undecided
+  }
+
+  static func verdict(on head: ArraySlice<UInt8>) -> Verdict {
+    var rest = text(of: head)
     while true {
       rest = rest.drop(while: isWhiteSpace)
+      guard !rest.isEmpty else { return .undecided }
       if rest.starts(with: "<!--".utf8) {
-        guard let end = end(of: "-->", in: rest.dropFirst(4)) else { return false }
+        guard let end = end(of: "-->", in: rest.dropFirst(4)) else { return .undecided }
         rest = rest[end...]
       } else if rest.starts(with: "<?".utf8) {
-        guard let end = end(of: "?>", in: rest.dropFirst(2)) else { return false }
+        guard let end = end(of: "?>", in: rest.dropFirst(2)) else { return .undecided }
         rest = rest[end...]
       } else if rest.starts(with: "<!DOCTYPE".utf8) {
-        guard let end = endOfDocumentType(in: rest) else { return false }
+        guard let end = endOfDocumentType(in: rest) else { return .undecided }
         rest = rest[end...]
       } else {
-        return isRootElementSVG(rest)
+        return verdict(onElement: rest)
       }
     }
   }
 
-  private static func isRootElementSVG(_ rest: ArraySlice<UInt8>) -> Bool {
-    guard rest.first == UInt8(ascii: "<") else { return false }
-    let name = rest.dropFirst().prefix { byte in
-      !isWhiteSpace(byte) && byte != UInt8(ascii: ">") && byte != UInt8(ascii: "/")
+  private static func verdict(onElement rest: ArraySlice<UInt8>) -> Verdict {
+    guard rest.first == UInt8(ascii: "<") else { return .other }
+    let isEnd = { (byte: UInt8) in
+      isWhiteSpace(byte) || byte == UInt8(ascii: ">") || byte == UInt8(ascii: "/")
     }
-    return name.elementsEqual("svg".utf8)
+    let name = rest.dropFirst().prefix { !isEnd($0) }
+    guard name.endIndex < rest.endIndex else { return .undecided }
+    // Names are an optional prefix, a colon and the name itself (Namespaces in XML 1.0 section 4).
+    let localName = name.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false).last
+    return localName?.elementsEqual("svg".utf8) == true ? .svg : .other
+  }
+
+  /// The document in UTF-8. One in UTF-16 begins with a byte order mark (XML 1.0 section 4.3.3).
+  private static func text(of head: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    let bytes = Array(head)
+    switch bytes.prefix(2) {
+    case [0xFE, 0xFF]: return utf8(units(of: bytes) { UInt16($0) << 8 | UInt16($1) })
+    case [0xFF, 0xFE]: return utf8(units(of: bytes) { UInt16($1) << 8 | UInt16($0) })
+    default: return bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
+    }
+  }
+
+  /// The code units behind the byte order mark.
+  private static func units(
+    of bytes: [UInt8], _ unit: (UInt8, UInt8) -> UInt16
+  ) -> [UInt16] {
+    stride(from: 2, to: bytes.count - 1, by: 2).map { unit(bytes[$0], bytes[$0 + 1]) }
+  }
+
+  private static func utf8(_ units: [UInt16]) -> ArraySlice<UInt8> {
+    Array(String(decoding: units, as: UTF16.self).utf8)[...]
   }
 
   /// A document type may hold an internal subset in brackets, with declarations of its own.

@@ -64,14 +64,8 @@ final class Worker {
     lookups: 256, leases: 2 * LimitChange.transferRange.upperBound, backlog: 8)
   /// The decoder's own look at the first bytes, taken before the others are fetched.
   private static var screen: BodyScreen {
-    BodyScreen(byteCount: FormatSniffer.examinedByteCount) { head in
-      do throws(Failure) {
-        _ = try FormatSniffer.format(of: head)
-        return nil
-      } catch {
-        return error
-      }
-    }
+    BodyScreen(
+      byteCount: FormatSniffer.rejectedByteCount, judge: FormatSniffer.rejection(of:))
   }
 
   /// A result takes at most some 3 KiB of JSON.

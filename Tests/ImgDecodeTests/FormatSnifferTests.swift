@@ -58,6 +58,8 @@ import Testing
     "<svg xmlns='http://www.w3.org/2000/svg'>",
     "\u{FEFF}<?xml version='1.0'?>\n<!-- drawn by hand -->\n<svg>",
     "<!DOCTYPE svg [ <!ENTITY red \"<a>\"> ]>\r\n<svg\twidth='1'>",
+    "<svg:svg xmlns:svg='http://www.w3.org/2000/svg'>",
+    "<!--\(String(repeating: "long ", count: 5_000))--><svg>",
   ])
   func `a document whose root element is svg is one`(text: String) {
     #expect(FormatSniffer.sniff(Array(text.utf8)) == .picture(.svg))
@@ -70,10 +72,53 @@ import Testing
     "<!-- never closed <svg>",
     "<?xml version='1.0'?><rss></rss>",
     "<svgs>",
+    "<svg:html>",
     "<",
   ])
   func `a document that merely mentions svg is not one`(text: String) {
     #expect(FormatSniffer.sniff(Array(text.utf8)) == .notAnImage)
+  }
+
+  @Test(arguments: [[0xFE, 0xFF] as [UInt8], [0xFF, 0xFE]])
+  func `a drawing in UTF-16 is one`(byteOrderMark: [UInt8]) {
+    let units = "<?xml version='1.0'?><svg/>".utf16.flatMap { unit -> [UInt8] in
+      let bytes = [UInt8(unit >> 8), UInt8(unit & 0xFF)]
+      return byteOrderMark == [0xFE, 0xFF] ? bytes : bytes.reversed()
+    }
+    #expect(FormatSniffer.sniff(byteOrderMark + units) == .picture(.svg))
+  }
+
+  /// `<svg/>` and `<rss/>`, each as gzip makes it without compression (RFC 1951 section 3.2.4).
+  @Test(arguments: [("<svg/>", true), ("<rss/>", false)])
+  func `a compressed drawing is one, and no other compressed file`(text: String, isDrawing: Bool) {
+    let header: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3]
+    let block: [UInt8] = [1, UInt8(text.utf8.count), 0, ~UInt8(text.utf8.count), 0xFF]
+    let finding = FormatSniffer.sniff(header + block + Array(text.utf8))
+    #expect(finding == (isDrawing ? .picture(.svg) : .notAnImage))
+  }
+
+  @Test func `a body is not rejected by its first bytes while its root element may come`() {
+    let comment = "<!--" + String(repeating: " ", count: FormatSniffer.rejectedByteCount)
+    #expect(FormatSniffer.rejection(of: Array(comment.utf8)) == nil)
+    #expect(FormatSniffer.rejection(of: Array("<html><!--".utf8))?.code == .notAnImage)
+    #expect(FormatSniffer.rejection(of: Array("<svg>".utf8)) == nil)
+  }
+
+  @Test(arguments: [
+    ("", "empty"), ("\n<!DOCTYPE html><p>", "HTML"), ("<HTML>", "HTML"),
+    ("{\"error\": 1}", "JSON"), ("<rss>", "XML"), ("words", "no image format"),
+  ])
+  func `a failure tells what the body is instead of an image`(body: String, word: String) {
+    let failure = #expect(throws: Failure.self) {
+      try FormatSniffer.format(of: Array(body.utf8))
+    }
+    #expect(failure?.detail.contains(word) == true)
+  }
+
+  @Test(arguments: ["msf1", "hevc"])
+  func `a sequence without a still is named so`(brand: String) {
+    let head = "\0\0\0\u{18}ftyp\(brand)\0\0\0\0\(brand)iso8"
+    #expect(FormatSniffer.sniff(Array(head.utf8)) == .unsupported("heif sequence"))
   }
 
   @Test func `what stands after the examined bytes does not count`() {

@@ -9,7 +9,7 @@ extension PictureFormat {
     case .png, .interlacedPNG, .grayPNG, .sixteenBitPNG, .displayP3PNG: .png
     case .webp, .losslessWebP: .webp
     case .gif: .gif
-    case .tiff: .tiff
+    case .tiff, .grayTIFF, .cmykTIFF: .tiff
     case .avif: .avif
     case .heif: .heif
     case .jxl: .jxl

@@ -41,7 +41,7 @@ extension Raster {
   /// Whether the four corners are those of an upright ``Card`` encoded in `format`.
   func isUprightCard(encodedIn format: PictureFormat = .png) -> Bool {
     // Ink and the wide gamut move colours, yet not as far as one corner's is from another's.
-    let tolerance = [.cmykJPEG, .displayP3PNG].contains(format) ? 80 : 32
+    let tolerance = [.cmykJPEG, .cmykTIFF, .displayP3PNG].contains(format) ? 80 : 32
     // A few pixels in, where neither scaling nor a lossy encoding mixes neighbours in.
     let (inset, right, bottom) = (min(width, height) / 10, width - 1, height - 1)
     return self[inset, inset].resembles(Card.topLeft, tolerance: tolerance)

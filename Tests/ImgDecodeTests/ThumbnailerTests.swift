@@ -11,7 +11,7 @@ import Testing
   }
 
   private static let colourFormats = PictureFormat.allCases.filter {
-    ![.grayJPEG, .grayPNG].contains($0)
+    ![.grayJPEG, .grayPNG, .grayTIFF].contains($0)
   }
 
   @Test(arguments: colourFormats, Variant.Format.allCases)
@@ -65,7 +65,7 @@ import Testing
     #expect(try fixture.reader.raster(of: rendered.bytes).isUprightCard())
   }
 
-  @Test(arguments: [PictureFormat.grayJPEG, .grayPNG])
+  @Test(arguments: [PictureFormat.grayJPEG, .grayPNG, .grayTIFF])
   func `grey stays grey`(format: PictureFormat) throws {
     let picture = try fixture.maker.card(index: 8, format: format)
     let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: .standard)

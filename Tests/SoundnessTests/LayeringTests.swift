@@ -18,7 +18,7 @@ struct LayeringTests {
     "ImgTransport": platform.union(["ImgSystem", "ImgWire"]),
     "ImgStore": platform.union(["CLMDB", "CSodium", "CXXHash", "ImgSystem", "ImgWire"]),
     "ImgFetch": platform.union(["CCurl", "ImgSystem", "ImgWire"]),
-    "ImgDecode": platform.union(["CVips", "ImgWire"]),
+    "ImgDecode": platform.union(["CJPEG", "CVips", "CZlib", "ImgWire"]),
     "ImgCoordinator": platform.union([
       "ImgCore", "ImgSettings", "ImgStore", "ImgSystem", "ImgTransport", "ImgWire",
     ]),

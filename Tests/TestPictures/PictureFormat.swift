@@ -7,7 +7,7 @@ package enum PictureFormat: String, CaseIterable, Sendable {
   case png, interlacedPNG, grayPNG, sixteenBitPNG, displayP3PNG
   case webp, losslessWebP
   case gif
-  case tiff
+  case tiff, grayTIFF, cmykTIFF
   case avif, heif
   case jxl
 
@@ -23,7 +23,7 @@ package enum PictureFormat: String, CaseIterable, Sendable {
     case .webp: ".webp[Q=90,effort=2]"
     case .losslessWebP: ".webp[lossless,effort=2]"
     case .gif: ".gif[effort=2]"
-    case .tiff: ".tif[compression=lzw]"
+    case .tiff, .grayTIFF, .cmykTIFF: ".tif[compression=lzw]"
     case .avif: ".avif[Q=80,effort=1]"
     case .heif: ".heic[Q=80]"
     case .jxl: ".jxl[effort=3]"
@@ -33,7 +33,7 @@ package enum PictureFormat: String, CaseIterable, Sendable {
   /// Whether a picture can be transparent in it.
   package var hasAlpha: Bool {
     switch self {
-    case .jpeg, .progressiveJPEG, .grayJPEG, .cmykJPEG, .grayPNG: false
+    case .jpeg, .progressiveJPEG, .grayJPEG, .cmykJPEG, .grayPNG, .grayTIFF: false
     default: true
     }
   }

@@ -21,6 +21,37 @@ package struct PictureMaker: Sendable {
       card.raster, as: format, orientation: orientation, hasAlpha: hasAlpha && format.hasAlpha)
   }
 
+  /// A ``Card`` that carries a colour profile, which says what its numbers mean; they stay as they are.
+  package func card(
+    index: Int, format: PictureFormat, profile: [UInt8]
+  ) throws(PictureError) -> [UInt8] {
+    let raster = Card(index: index, width: 320, height: 240).raster
+    let image = try VipsRaster(raster, as: format, hasAlpha: false)
+    image.setProfile(profile)
+    return try image.encoded(as: format)
+  }
+
+  /// A picture somewhat like a photograph: soft light, edges and some grain, so that no part of it is
+  /// like another and an encoder has something to do everywhere.
+  package func scene(
+    width: Int, height: Int, format: PictureFormat
+  ) throws(PictureError) -> [UInt8] {
+    var state: UInt64 = 1
+    let raster = Raster(width: width, height: height) { x, y in
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      let grain = Int(state >> 59)
+      let isInside =
+        (x - width / 3) * (x - width / 3) + (y - height / 2) * (y - height / 2)
+        < height * height / 9
+      let shade = isInside ? 90 : 0
+      let sample = { (light: Int) in UInt8(clamping: light + grain) }
+      return Raster.Pixel(
+        sample(shade + 120 * x / width), sample(40 + 150 * y / height),
+        sample(shade / 2 + (x * y / 97) % 80))
+    }
+    return try encode(raster, as: format)
+  }
+
   /// A picture of seeded noise: hardly smaller encoded than not, so a way to a body of a wanted
   /// size.
   package func noise(

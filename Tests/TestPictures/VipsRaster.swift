@@ -8,8 +8,9 @@ import CVips
     let bandCount: Int
     let interpretation: VipsInterpretation
     switch format {
-    case .cmykJPEG: (bandCount, interpretation) = (4, VIPS_INTERPRETATION_CMYK)
-    case .grayJPEG, .grayPNG: (bandCount, interpretation) = (1, VIPS_INTERPRETATION_B_W)
+    case .cmykJPEG, .cmykTIFF:
+      (bandCount, interpretation) = (hasAlpha ? 5 : 4, VIPS_INTERPRETATION_CMYK)
+    case .grayJPEG, .grayPNG, .grayTIFF: (bandCount, interpretation) = (1, VIPS_INTERPRETATION_B_W)
     case .sixteenBitPNG:
       (bandCount, interpretation) = (hasAlpha ? 4 : 3, VIPS_INTERPRETATION_RGB16)
     default: (bandCount, interpretation) = (hasAlpha ? 4 : 3, VIPS_INTERPRETATION_sRGB)
@@ -32,6 +33,10 @@ import CVips
 
   func setOrientation(_ orientation: Int) {
     unsafe vips_image_set_int(image, VIPS_META_ORIENTATION, Int32(orientation))
+  }
+
+  func setProfile(_ bytes: [UInt8]) {
+    unsafe vips_image_set_blob_copy(image, VIPS_META_ICC_NAME, bytes, bytes.count)
   }
 
   /// Declares the image to be `count` frames, one below the other.
@@ -58,9 +63,10 @@ import CVips
     for start in stride(from: 0, to: raster.bytes.count, by: 4) {
       let pixel = raster.bytes[start..<start + 4]
       switch format {
-      case .cmykJPEG:
+      case .cmykJPEG, .cmykTIFF:
         samples += pixel.prefix(3).map { 255 - $0 } + [0]
-      case .grayJPEG, .grayPNG:
+        if bandCount == 5 { samples += pixel.suffix(1) }
+      case .grayJPEG, .grayPNG, .grayTIFF:
         samples.append(UInt8(pixel.prefix(3).reduce(0) { $0 + Int($1) } / 3))
       case .sixteenBitPNG:
         // v × 257 repeats the byte: 0 stays 0 and 255 becomes 65,535.

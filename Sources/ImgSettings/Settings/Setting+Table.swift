@@ -118,10 +118,10 @@ extension Setting {
       "body", "--max-body", "SIZE", .size, 1...(16 << 30), \.maxBodyByteCount,
       help: "Bytes of one picture as it is sent."),
     .limit(
-      "pixels, all frames", "--max-pixels", "N", .pixels, 1...1_000_000_000_000, \.maxPixels,
+      "pixels, of the frames that are decoded", "--max-pixels", "N", .pixels, 1...1_000_000_000_000, \.maxPixels,
       help: "Pixels of one picture, all frames together."),
     .limit(
-      "frames", "--max-frames", "N", .count, 1...1_000_000, \.maxFrames,
+      "frames that are decoded", "--max-frames", "N", .count, 1...1_000_000, \.maxFrames,
       help: "Frames of one picture."),
     .limit(
       "decoding", "--decode-timeout", "DURATION", .duration, durations,

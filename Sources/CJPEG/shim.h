@@ -1,0 +1,247 @@
+#pragma once
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// <jpeglib.h> uses FILE and size_t and does not declare them.
+#include <jpeglib.h>
+#include <jerror.h>
+
+// libjpeg reports an error by a function that must not return (libjpeg.txt, "Error handling"), so
+// that each call needs a setjmp() around it, which Swift cannot have. One function here for each
+// step of a decode; a step that fails leaves a decoder of which only the error is of use.
+
+/// What was found wrong with the data of a picture that can be decoded nevertheless.
+struct img_jpeg_damage {
+  /// The entropy-coded data of some scan is not what an encoder writes: a code that does not exist, a
+  /// marker before the last block or bytes behind it, a lost restart marker.
+  bool has_bad_data;
+  /// The data ends before the marker that says so.
+  bool lacks_end;
+};
+
+/// One picture that is being decoded. Allocated by img_jpeg_new(), because libjpeg keeps pointers
+/// into it.
+struct img_jpeg_decoder {
+  struct jpeg_decompress_struct info;
+  struct jpeg_error_mgr errors;
+  struct jpeg_source_mgr source;
+  jmp_buf failure;
+  struct img_jpeg_damage damage;
+  /// Whether no scan is missing.
+  bool is_complete;
+  /// libjpeg's number of the error that ended a step (jerror.h), and of the first sign of damage.
+  int error_code;
+  int damage_code;
+  char error_text[JMSG_LENGTH_MAX];
+  char damage_text[JMSG_LENGTH_MAX];
+  /// Where the next bytes of a file are; of no account for a picture in memory.
+  int descriptor;
+  off_t offset;
+  uint8_t *_Nullable file_buffer;
+};
+
+enum { img_jpeg_file_buffer_byte_count = 1 << 16, img_jpeg_fill_byte_count_maximum = 8 };
+
+static inline void img_jpeg_fail(j_common_ptr _Nonnull common) {
+  struct img_jpeg_decoder *decoder = (struct img_jpeg_decoder *) common->client_data;
+  decoder->error_code = common->err->msg_code;
+  common->err->format_message(common, decoder->error_text);
+  longjmp(decoder->failure, 1);
+}
+
+/// Notes warnings. Those about a header that most decoders overlook are no sign of damage.
+static inline void img_jpeg_note(j_common_ptr _Nonnull common, int level) {
+  if (level >= 0) return;
+  struct img_jpeg_decoder *decoder = (struct img_jpeg_decoder *) common->client_data;
+  common->err->num_warnings += 1;
+  switch (common->err->msg_code) {
+    case JWRN_EXTRANEOUS_DATA:
+      // Some cameras fill up the data of a scan with a few bytes; data that lost its place leaves more.
+      if (common->err->msg_parm.i[0] <= img_jpeg_fill_byte_count_maximum) return;
+      decoder->damage.has_bad_data = true;
+      break;
+    case JWRN_JFIF_MAJOR:
+    case JWRN_ADOBE_XFORM:
+    case JWRN_NOT_SEQUENTIAL:
+      return;
+    case JWRN_JPEG_EOF:
+      decoder->damage.lacks_end = true;
+      break;
+    default:
+      decoder->damage.has_bad_data = true;
+      break;
+  }
+  if (decoder->damage_code != 0) return;
+  decoder->damage_code = common->err->msg_code;
+  common->err->format_message(common, decoder->damage_text);
+}
+
+static inline void img_jpeg_say_nothing(j_common_ptr _Nonnull common) {}
+
+// MARK: Sources
+
+static inline void img_jpeg_do_nothing(j_decompress_ptr _Nonnull info) {}
+
+/// Behind the last byte comes an end-of-image marker that the file does not have.
+static inline boolean img_jpeg_end_source(j_decompress_ptr _Nonnull info) {
+  static const JOCTET end_of_image[2] = {0xFF, JPEG_EOI};
+  WARNMS(info, JWRN_JPEG_EOF);
+  info->src->next_input_byte = end_of_image;
+  info->src->bytes_in_buffer = 2;
+  return TRUE;
+}
+
+static inline boolean img_jpeg_read_file(j_decompress_ptr _Nonnull info) {
+  struct img_jpeg_decoder *decoder = (struct img_jpeg_decoder *) info->client_data;
+  ssize_t count = pread(
+      decoder->descriptor, decoder->file_buffer, img_jpeg_file_buffer_byte_count, decoder->offset);
+  if (count <= 0) return img_jpeg_end_source(info);
+  decoder->offset += count;
+  info->src->next_input_byte = decoder->file_buffer;
+  info->src->bytes_in_buffer = (size_t) count;
+  return TRUE;
+}
+
+/// libjpeg skips what it does not want to know, such as a preview in the metadata.
+static inline void img_jpeg_skip(j_decompress_ptr _Nonnull info, long byte_count) {
+  struct img_jpeg_decoder *decoder = (struct img_jpeg_decoder *) info->client_data;
+  struct jpeg_source_mgr *source = info->src;
+  if (byte_count <= 0) return;
+  if ((size_t) byte_count <= source->bytes_in_buffer) {
+    source->next_input_byte += byte_count;
+    source->bytes_in_buffer -= (size_t) byte_count;
+    return;
+  }
+  // Of a file the bytes are not even read; a picture in memory ends here.
+  decoder->offset += byte_count - (long) source->bytes_in_buffer;
+  source->fill_input_buffer(info);
+}
+
+// MARK: Steps
+
+/// Whether every component had its scans: a progressive picture sends the bits of each coefficient in
+/// several, another one sends each component in one.
+static inline bool img_jpeg_is_complete(const struct jpeg_decompress_struct *_Nonnull info) {
+  for (int component = 0; component < info->num_components; component += 1) {
+    if (info->comp_info[component].quant_table == NULL) return false;
+    if (!info->progressive_mode) continue;
+    for (int coefficient = 0; coefficient < DCTSIZE2; coefficient += 1) {
+      if (info->coef_bits[component][coefficient] != 0) return false;
+    }
+  }
+  return true;
+}
+
+/// NULL when there is no memory. To be freed by img_jpeg_free().
+static inline struct img_jpeg_decoder *_Nullable img_jpeg_new(void) {
+  struct img_jpeg_decoder *decoder = calloc(1, sizeof *decoder);
+  if (decoder == NULL) return NULL;
+  decoder->info.err = jpeg_std_error(&decoder->errors);
+  decoder->errors.error_exit = img_jpeg_fail;
+  decoder->errors.emit_message = img_jpeg_note;
+  decoder->errors.output_message = img_jpeg_say_nothing;
+  decoder->info.client_data = decoder;
+  if (setjmp(decoder->failure) != 0) {
+    free(decoder);
+    return NULL;
+  }
+  jpeg_create_decompress(&decoder->info);
+  decoder->source.init_source = img_jpeg_do_nothing;
+  decoder->source.skip_input_data = img_jpeg_skip;
+  decoder->source.resync_to_restart = jpeg_resync_to_restart;
+  decoder->source.term_source = img_jpeg_do_nothing;
+  decoder->info.src = &decoder->source;
+  return decoder;
+}
+
+static inline void img_jpeg_free(struct img_jpeg_decoder *_Nonnull decoder) {
+  jpeg_destroy_decompress(&decoder->info);
+  free(decoder->file_buffer);
+  free(decoder);
+}
+
+/// Has the picture read from bytes that outlive the decoder.
+static inline void img_jpeg_use_memory(
+    struct img_jpeg_decoder *_Nonnull decoder, const uint8_t *_Nonnull bytes, size_t byte_count) {
+  decoder->source.fill_input_buffer = img_jpeg_end_source;
+  decoder->source.next_input_byte = bytes;
+  decoder->source.bytes_in_buffer = byte_count;
+}
+
+/// Has the picture read from the beginning of an open file that outlives the decoder. false when
+/// there is no memory.
+static inline bool img_jpeg_use_file(
+    struct img_jpeg_decoder *_Nonnull decoder, int descriptor) {
+  decoder->source.fill_input_buffer = img_jpeg_read_file;
+  decoder->descriptor = descriptor;
+  decoder->file_buffer = malloc(img_jpeg_file_buffer_byte_count);
+  return decoder->file_buffer != NULL;
+}
+
+/// Reads up to the first scan; `info` then tells size and colours. false on failure.
+static inline bool img_jpeg_read_header(struct img_jpeg_decoder *_Nonnull decoder) {
+  if (setjmp(decoder->failure) != 0) return false;
+  jpeg_save_markers(&decoder->info, JPEG_APP0 + 1, 0xFFFF);
+  jpeg_save_markers(&decoder->info, JPEG_APP0 + 2, 0xFFFF);
+  return jpeg_read_header(&decoder->info, TRUE) == JPEG_HEADER_OK;
+}
+
+/// Puts together the colour profile that the header holds in parts; the caller frees `*profile`. false
+/// where there is none that is whole.
+static inline bool img_jpeg_read_profile(
+    struct img_jpeg_decoder *_Nonnull decoder, uint8_t *_Nullable *_Nonnull profile,
+    unsigned *_Nonnull byte_count) {
+  if (setjmp(decoder->failure) != 0) return false;
+  return jpeg_read_icc_profile(&decoder->info, profile, byte_count);
+}
+
+/// Begins to decode at `eighths`/8 of the size, rounded up; `info` then tells the size and the
+/// bytes of a pixel. false on failure.
+static inline bool img_jpeg_start(
+    struct img_jpeg_decoder *_Nonnull decoder, J_COLOR_SPACE space, unsigned eighths) {
+  if (setjmp(decoder->failure) != 0) return false;
+  decoder->info.out_color_space = space;
+  decoder->info.scale_num = eighths;
+  decoder->info.scale_denom = 8;
+  return jpeg_start_decompress(&decoder->info);
+}
+
+/// Decodes the rows into `pixels`, one directly below the other, and reads to the end of the picture.
+/// false on failure.
+///
+/// - is_inverted: whether 255 is no ink, as Adobe's programs write CMYK.
+static inline bool img_jpeg_finish(
+    struct img_jpeg_decoder *_Nonnull decoder, uint8_t *_Nonnull pixels, bool is_inverted) {
+  if (setjmp(decoder->failure) != 0) return false;
+  struct jpeg_decompress_struct *info = &decoder->info;
+  size_t row_byte_count = (size_t) info->output_width * (size_t) info->output_components;
+  while (info->output_scanline < info->output_height) {
+    JSAMPROW row = pixels + row_byte_count * info->output_scanline;
+    jpeg_read_scanlines(info, &row, 1);
+    for (size_t index = 0; is_inverted && index < row_byte_count; index += 1) {
+      row[index] = 255 - row[index];
+    }
+  }
+  decoder->is_complete = img_jpeg_is_complete(info);
+  jpeg_finish_decompress(info);
+  return true;
+}
+
+// Swift sees a C array as a tuple.
+
+/// What ended a step that failed.
+static inline const char *_Nonnull img_jpeg_error_text(
+    const struct img_jpeg_decoder *_Nonnull decoder) {
+  return decoder->error_text;
+}
+
+/// The first sign of damage; empty where there was none.
+static inline const char *_Nonnull img_jpeg_damage_text(
+    const struct img_jpeg_decoder *_Nonnull decoder) {
+  return decoder->damage_text;
+}

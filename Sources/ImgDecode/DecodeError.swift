@@ -1,0 +1,31 @@
+import ImgWire
+
+/// Why a picture cannot be decoded, with what the library says of it, for people.
+enum DecodeError: Error {
+  /// Its bytes are not what the format demands, or some are missing.
+  case corrupt(String)
+  /// It is whole as far as anybody can tell, and has a feature that is not decoded.
+  case unsupported(String)
+  /// It needs more memory than the process may have.
+  case outOfMemory(String)
+
+  var failure: Failure {
+    switch self {
+    case .corrupt(let detail):
+      Failure(stage: .decode, code: .corruptImage, detail: detail)
+    case .unsupported(let feature):
+      Failure(stage: .decode, code: .unsupportedFormat, detail: "\(feature) is not decoded")
+    case .outOfMemory(let detail):
+      Failure(stage: .decode, code: .outOfMemory, isRetryable: false, detail: detail)
+    }
+  }
+}
+
+extension DecodeError {
+  init(_ error: VipsError) {
+    self =
+      error.isOutOfMemory
+      ? .outOfMemory("the picture needs more memory than --worker-memory allows")
+      : .corrupt(error.description)
+  }
+}

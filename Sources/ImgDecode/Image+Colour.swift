@@ -1,0 +1,102 @@
+import CVips
+
+/// From the colours of a file to those of a screen.
+extension Image {
+  /// In 8-bit samples, as wide apart as the eye sees them: of 16 bits the upper half is kept, and linear
+  /// light in floating point, as JPEG XL may have it, is brought into sRGB.
+  consuming func inEightBits() throws(VipsError) -> Image {
+    guard hasUnsignedSamples else { return try standardColours().cast(to: VIPS_FORMAT_UCHAR) }
+    return hasWideSamples
+      ? try unsafe Self.result(of: "cast") { unsafe img_vips_upper_byte(pointer, &$0) } : self
+  }
+
+  /// In 8-bit sRGB, with or without transparency. Obeys the profile that the picture carries, if that
+  /// is one for such pixels; one that is not is no reason to refuse the picture.
+  consuming func inEightBitSRGB() throws(VipsError) -> Image {
+    guard interpretation == VIPS_INTERPRETATION_CMYK, bandCount > Self.inkCount else {
+      return try withColoursInSRGB()
+    }
+    // libvips takes a fifth channel for one more ink.
+    let alpha = try bands(from: Self.inkCount, count: 1)
+    let colours = try bands(from: 0, count: Self.inkCount).withColoursInSRGB()
+    return try unsafe Self.result(of: "alpha") {
+      unsafe img_vips_bandjoin(colours.pointer, alpha.pointer, &$0)
+    }
+  }
+
+  private static let inkCount: Int32 = 4
+
+  private consuming func withColoursInSRGB() throws(VipsError) -> Image {
+    var image = if let profiled = profiled() { profiled } else { try standardColours() }
+    // Some TIFF files have channels beyond the fourth.
+    if image.bandCount > 4 { image = try image.bands(from: 0, count: 4) }
+    return try image.cast(to: VIPS_FORMAT_UCHAR)
+  }
+
+  /// By the profile; `nil` where there is none that can be used.
+  private borrowing func profiled() -> Image? {
+    guard let profile, profile.colourSpace == colourSpace else { return nil }
+    let intent =
+      switch profile.intent {
+      case .perceptual: VIPS_INTENT_PERCEPTUAL
+      case .relativeColorimetric: VIPS_INTENT_RELATIVE
+      case .saturation: VIPS_INTENT_SATURATION
+      }
+    return try? unsafe Self.result(of: "profile") {
+      unsafe img_vips_icc_transform_to_srgb(pointer, &$0, intent)
+    }
+  }
+
+  private borrowing func standardColours() throws(VipsError) -> Image {
+    try unsafe Self.result(of: "colourspace") {
+      unsafe img_vips_colourspace(pointer, &$0, VIPS_INTERPRETATION_sRGB)
+    }
+  }
+
+  /// With colours that went from 16 to 235 going from 0 to 255.
+  consuming func withRangeWidened() throws(VipsError) -> Image {
+    let colourCount = hasAlpha ? bandCount - 1 : bandCount
+    let factor = 255.0 / (235 - 16)
+    let colours = try bands(from: 0, count: colourCount)
+    let widened = try unsafe Self.result(of: "range") {
+      unsafe img_vips_linear(colours.pointer, &$0, factor, -16 * factor)
+    }.cast(to: VIPS_FORMAT_UCHAR)
+    guard hasAlpha else { return widened }
+    let alpha = try bands(from: colourCount, count: 1)
+    return try unsafe Self.result(of: "alpha") {
+      unsafe img_vips_bandjoin(widened.pointer, alpha.pointer, &$0)
+    }
+  }
+
+  /// What kind of profile the samples go with; `nil` where they are none of ink, light or gray, or
+  /// were computed from linear light, which no loader's profile is about.
+  private var colourSpace: ICCProfile.ColourSpace? {
+    switch interpretation {
+    case VIPS_INTERPRETATION_B_W: .gray
+    case VIPS_INTERPRETATION_sRGB, VIPS_INTERPRETATION_RGB: .rgb
+    case VIPS_INTERPRETATION_CMYK: .cmyk
+    default: nil
+    }
+  }
+
+  private var profile: ICCProfile? { profileBytes.flatMap(ICCProfile.init) }
+
+  private var profileBytes: [UInt8]? {
+    var start: UnsafeRawPointer?
+    var byteCount = 0
+    guard unsafe vips_image_get_typeof(pointer, VIPS_META_ICC_NAME) != 0,
+      unsafe vips_image_get_blob(pointer, VIPS_META_ICC_NAME, &start, &byteCount) == 0
+    else { return nil }
+    return unsafe Array(UnsafeRawBufferPointer(start: start, count: byteCount))
+  }
+
+  /// Gives the image the profile of another, if that has one.
+  func setProfile(of other: borrowing Image) {
+    if let bytes = other.profileBytes { setProfile(bytes) }
+  }
+
+  /// Gives the image a profile, of which a copy is kept.
+  func setProfile(_ bytes: [UInt8]) {
+    unsafe vips_image_set_blob_copy(pointer, VIPS_META_ICC_NAME, bytes, bytes.count)
+  }
+}

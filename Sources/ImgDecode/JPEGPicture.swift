@@ -1,0 +1,163 @@
+import CJPEG
+import CVips
+import Glibc
+
+/// A JPEG (ITU-T T.81), read by libjpeg-turbo.
+///
+/// Not by way of libvips: that tells of damage only whether there was any at all, and stops reading
+/// before the end, where most of it shows. Here, damage is what leaves blocks undecoded or data
+/// over, and a picture that merely lacks its last marker is whole.
+@safe final class JPEGPicture: OpenPicture {
+  let header: PictureHeader
+  private let decoder: UnsafeMutablePointer<img_jpeg_decoder>
+  private let colours: Colours
+  private let profile: [UInt8]?
+
+  /// How the pixels are to come out.
+  private struct Colours {
+    let space: J_COLOR_SPACE
+    let interpretation: VipsInterpretation
+    let bandCount: Int32
+    /// Adobe's programs write CMYK with 255 for no ink.
+    var isInverted = false
+  }
+
+  /// Reads the header.
+  init(_ input: PictureInput) throws(DecodeError) {
+    guard let decoder = unsafe img_jpeg_new() else { throw Self.noMemory }
+    do throws(DecodeError) {
+      switch input {
+      case .memory(let bytes):
+        guard let start = bytes.baseAddress else {
+          throw .corrupt("the body is empty")
+        }
+        unsafe img_jpeg_use_memory(decoder, start, bytes.count)
+      case .file(let descriptor):
+        guard unsafe img_jpeg_use_file(decoder, descriptor) else { throw Self.noMemory }
+      }
+      guard unsafe img_jpeg_read_header(decoder) else { throw unsafe Self.error(of: decoder) }
+      colours = try unsafe Self.colours(of: decoder.pointee.info)
+    } catch {
+      unsafe img_jpeg_free(decoder)
+      throw error
+    }
+    header = PictureHeader(
+      stored: .init(
+        width: Int(unsafe decoder.pointee.info.image_width),
+        height: Int(unsafe decoder.pointee.info.image_height)),
+      orientation: unsafe Self.orientation(of: decoder.pointee.info), frames: 1)
+    profile = unsafe Self.profile(of: decoder)
+    unsafe self.decoder = decoder
+  }
+
+  deinit {
+    unsafe img_jpeg_free(decoder)
+  }
+
+  func firstFrame(for size: ThumbnailGeometry.Size) throws(DecodeError) -> Image {
+    guard unsafe img_jpeg_start(decoder, colours.space, eighths(for: size)) else {
+      throw unsafe Self.error(of: decoder)
+    }
+    let frame = try unsafe Image.filled(
+      width: decoder.pointee.info.output_width, height: decoder.pointee.info.output_height,
+      bandCount: colours.bandCount, interpretation: colours.interpretation
+    ) { (pixels) throws(DecodeError) in
+      guard unsafe img_jpeg_finish(decoder, pixels, colours.isInverted) else {
+        throw unsafe Self.error(of: decoder)
+      }
+    }
+    try checkDamage()
+    if let profile { frame.setProfile(profile) }
+    return frame
+  }
+
+  /// The pixels are there already, so that the picture has nothing to do with it.
+  func reason(for error: VipsError) -> DecodeError { DecodeError(error) }
+
+  /// The scale of the cheapest decode that leaves at least a factor of two to the resize, whose
+  /// kernel is better than the box of pixels that the decoder makes one pixel of.
+  private func eighths(for size: ThumbnailGeometry.Size) -> UInt32 {
+    let factor = min(header.stored.width / size.width, header.stored.height / size.height)
+    switch factor {
+    case ..<4: return 8
+    case ..<8: return 4
+    case ..<16: return 2
+    default: return 1
+    }
+  }
+
+  private func checkDamage() throws(DecodeError) {
+    if unsafe decoder.pointee.damage.has_bad_data {
+      throw .corrupt(unsafe String(cString: img_jpeg_damage_text(decoder)))
+    }
+    // The missing end alone is none: every block was decoded.
+    guard unsafe decoder.pointee.is_complete else {
+      throw .corrupt("some of its scans are missing")
+    }
+  }
+
+  // MARK: - The header
+
+  private static func colours(of info: jpeg_decompress_struct) throws(DecodeError) -> Colours {
+    switch unsafe info.jpeg_color_space {
+    case JCS_GRAYSCALE:
+      Colours(space: JCS_GRAYSCALE, interpretation: VIPS_INTERPRETATION_B_W, bandCount: 1)
+    case JCS_CMYK, JCS_YCCK:
+      Colours(
+        space: JCS_CMYK, interpretation: VIPS_INTERPRETATION_CMYK, bandCount: 4,
+        isInverted: unsafe info.saw_Adobe_marker != 0)
+    case JCS_RGB, JCS_YCbCr:
+      Colours(space: JCS_RGB, interpretation: VIPS_INTERPRETATION_sRGB, bandCount: 3)
+    default:
+      throw .unsupported("JPEG with \(unsafe info.num_components) colour components")
+    }
+  }
+
+  private static func profile(of decoder: UnsafeMutablePointer<img_jpeg_decoder>) -> [UInt8]? {
+    var start: UnsafeMutablePointer<UInt8>?
+    var byteCount: UInt32 = 0
+    guard unsafe img_jpeg_read_profile(decoder, &start, &byteCount), let start = unsafe start else {
+      return nil
+    }
+    defer { unsafe free(start) }
+    return unsafe Array(UnsafeBufferPointer(start: start, count: Int(byteCount)))
+  }
+
+  private static func orientation(of info: jpeg_decompress_struct) -> Int {
+    var marker = unsafe info.marker_list
+    while let saved = unsafe marker {
+      let data = unsafe UnsafeBufferPointer(
+        start: saved.pointee.data, count: Int(saved.pointee.data_length))
+      if let orientation = unsafe EXIFOrientation.value(inSegment: data) { return orientation }
+      unsafe marker = saved.pointee.next
+    }
+    return 1
+  }
+
+  // MARK: - Errors
+
+  private static var noMemory: DecodeError {
+    .outOfMemory("there is no memory for a JPEG decoder")
+  }
+
+  private static func error(of decoder: UnsafeMutablePointer<img_jpeg_decoder>) -> DecodeError {
+    let code = unsafe J_MESSAGE_CODE(UInt32(decoder.pointee.error_code))
+    switch code {
+    case JERR_OUT_OF_MEMORY:
+      return .outOfMemory("the picture needs more memory than --worker-memory allows")
+    case JERR_SOF_UNSUPPORTED:
+      return .unsupported("lossless or hierarchical JPEG")
+    case JERR_BAD_PRECISION:
+      return .unsupported("JPEG with \(unsafe decoder.pointee.info.data_precision)-bit samples")
+    case JERR_IMAGE_TOO_BIG:
+      return .unsupported("JPEG of more than \(JPEG_MAX_DIMENSION) pixels a side")
+    case JERR_ARITH_NOTIMPL:
+      return .unsupported("JPEG with arithmetic coding")
+    default:
+      return .corrupt(unsafe String(cString: img_jpeg_error_text(decoder)))
+    }
+  }
+}
+
+@available(*, unavailable)
+extension JPEGPicture: Sendable {}

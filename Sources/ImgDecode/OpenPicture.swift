@@ -1,0 +1,33 @@
+/// A picture whose header was read and whose pixels wait to be asked for. Used by one thread.
+protocol OpenPicture {
+  var header: PictureHeader { get }
+
+  /// The first frame as it is stored, not turned upright, in the colours of the file.
+  ///
+  /// - Parameter size: what it will be scaled to. A decoder that can makes it as much smaller as
+  ///   that allows; none enlarges it.
+  /// - Throws: also when the pixels show damage, which some decoders find only as they are read.
+  func firstFrame(for size: ThumbnailGeometry.Size) throws(DecodeError) -> Image
+
+  /// What an error means that came up while the pixels of the first frame were asked for.
+  func reason(for error: VipsError) -> DecodeError
+}
+
+/// What a header says, before a pixel was decoded.
+struct PictureHeader {
+  /// Pixels of the first frame as stored.
+  let stored: ThumbnailGeometry.Size
+  /// How the stored pixels are turned and mirrored: 1…8 as in EXIF.
+  let orientation: Int
+  /// Frames or pages in the file.
+  let frames: Int
+
+  /// The size as seen.
+  var upright: ThumbnailGeometry.Size { oriented(stored) }
+
+  /// An upright size as the picture stores it, and the other way round.
+  func oriented(_ size: ThumbnailGeometry.Size) -> ThumbnailGeometry.Size {
+    // The orientations 5 to 8 put the stored rows upright.
+    orientation > 4 ? .init(width: size.height, height: size.width) : size
+  }
+}

@@ -1,0 +1,52 @@
+/// Kinds of TIFF that exist and that are not decoded.
+struct TIFFFeatures {
+  private enum Tag {
+    static let bitsPerSample = 258
+    static let compression = 259
+    static let photometricInterpretation = 262
+    static let sampleFormat = 339
+  }
+
+  /// Photometric interpretations that are decoded, as far as the other tags allow: gray in both
+  /// directions, RGB, palette, CMYK, YCbCr and CIE L*a*b* (TIFF 6.0 sections 4 to 6, 16, 21, 23).
+  private static let interpretations = [0, 1, 2, 3, 5, 6, 8]
+  /// Compressions that are decoded: none, the fax codes, LZW, both of JPEG, both of Deflate, PackBits.
+  private static let compressions = [1, 2, 3, 4, 5, 6, 7, 8, 32_773, 32_946]
+
+  private let values: [Int: Int]
+
+  /// - Returns: `nil` when there is no directory to read.
+  init?(of input: PictureInput) {
+    let directory = TIFFDirectory { offset, byteCount in
+      let bytes = input.bytes(at: offset, upTo: byteCount)
+      return bytes.count == byteCount ? bytes : nil
+    }
+    guard let directory else { return nil }
+    values = directory.firstValues
+  }
+
+  /// What the samples mean, where that is neither gray nor colours: the loader would show them as gray,
+  /// whatever they are. `nil` where it is.
+  var unknownInterpretation: String? {
+    values[Tag.photometricInterpretation].flatMap { interpretation in
+      Self.interpretations.contains(interpretation)
+        ? nil : "TIFF of photometric interpretation \(interpretation)"
+    }
+  }
+
+  /// The first feature for which a file cannot be decoded, in words for people; `nil` when it has none,
+  /// so that it must be damaged.
+  var undecoded: String? {
+    if let compression = values[Tag.compression], !Self.compressions.contains(compression) {
+      return "TIFF of compression \(compression)"
+    }
+    if let format = values[Tag.sampleFormat], format != 1 {
+      return "TIFF with signed or floating-point samples"
+    }
+    // Bits are packed without gaps, which only 1, 8 and 16 of them make easy.
+    if let bits = values[Tag.bitsPerSample], ![1, 8, 16].contains(bits) {
+      return "TIFF with \(bits)-bit samples"
+    }
+    return nil
+  }
+}

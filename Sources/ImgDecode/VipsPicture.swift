@@ -1,0 +1,110 @@
+import CVips
+import ImgWire
+
+/// A picture that one of libvips' loaders reads.
+final class VipsPicture: OpenPicture {
+  let header: PictureHeader
+  private let input: PictureInput
+  private let format: ImageFormat
+  private let image: Image
+
+  /// Reads the header.
+  init(_ input: PictureInput, in format: ImageFormat) throws(DecodeError) {
+    self.input = input
+    self.format = format
+    if format == .tiff, let interpretation = TIFFFeatures(of: input)?.unknownInterpretation {
+      throw .unsupported(interpretation)
+    }
+    do throws(VipsError) {
+      image = try Image.loading(input, as: format)
+    } catch {
+      throw Self.reason(for: error, of: input, in: format)
+    }
+    header = PictureHeader(
+      stored: .init(width: image.width, height: image.height), orientation: image.orientation,
+      frames: image.pageCount)
+    guard format != .tiff || image.hasUnsignedSamples else {
+      throw .unsupported("TIFF with signed, 32-bit or floating-point samples")
+    }
+  }
+
+  func firstFrame(for size: ThumbnailGeometry.Size) throws(DecodeError) -> Image {
+    do throws(VipsError) {
+      switch format {
+      case .webp, .svg: return try scaledWhileLoading(to: size)
+      case .heif: return preview(for: size) ?? image.retained()
+      case .avif: return try inFullRange(preview(for: size) ?? image.retained())
+      case .gif: return try onWholeCanvas()
+      case .jpeg, .png, .tiff, .jxl: return image.retained()
+      }
+    } catch {
+      throw reason(for: error)
+    }
+  }
+
+  func reason(for error: VipsError) -> DecodeError {
+    Self.reason(for: error, of: input, in: format)
+  }
+
+  /// Those loaders scale as they decode, or draw.
+  private func scaledWhileLoading(to size: ThumbnailGeometry.Size) throws(VipsError) -> Image {
+    let scale = max(
+      Double(size.width) / Double(header.stored.width),
+      Double(size.height) / Double(header.stored.height))
+    return scale < 1 ? try Image.loading(input, as: format, scale: scale) : image.retained()
+  }
+
+  /// The preview that cameras put into the file, if it is large enough and shows the whole picture.
+  /// One that cannot be decoded does not matter.
+  private func preview(for size: ThumbnailGeometry.Size) -> Image? {
+    do throws(VipsError) {
+      let preview = try Image.loading(input, as: format, isPreview: true)
+      let (stored, width, height) = (header.stored, preview.width, preview.height)
+      // Equal shapes differ by less than a pixel of the smaller one.
+      let isSameShape = abs(width * stored.height - height * stored.width) <= stored.width
+      guard width >= size.width, height >= size.height, width < stored.width, isSameShape else {
+        return nil
+      }
+      // Its colours are those of the picture, whose profile it does not repeat.
+      preview.setProfile(of: image)
+      return try preview.inMemory()
+    } catch {
+      return nil
+    }
+  }
+
+  private func inFullRange(_ frame: consuming Image) throws(VipsError) -> Image {
+    let head = input.bytes(at: 0, upTo: AV1Gray.examinedByteCount)
+    return AV1Gray.isLimited(in: head) ? try frame.inEightBits().withRangeWidened() : frame
+  }
+
+  /// What the first frame leaves free of the canvas is transparent (GIF89a section 23); libvips leaves
+  /// it black where the frame itself has no transparent colour.
+  private func onWholeCanvas() throws(VipsError) -> Image {
+    let canvas = header.stored
+    guard !image.hasAlpha,
+      let frame = GIFFirstFrame({ input.bytes(at: $0, upTo: $1) }),
+      frame.width < canvas.width || frame.height < canvas.height,
+      frame.left + frame.width <= canvas.width, frame.top + frame.height <= canvas.height,
+      frame.width > 0, frame.height > 0
+    else { return image.retained() }
+    return try image.cropped(
+      left: frame.left, top: frame.top, width: frame.width, height: frame.height
+    ).onTransparentCanvas(
+      left: frame.left, top: frame.top, width: canvas.width, height: canvas.height)
+  }
+
+  /// A loader says of what it does not know that the file is wrong; that of TIFF, of which there are
+  /// many kinds, is told apart by the file's own words.
+  private static func reason(
+    for error: VipsError, of input: PictureInput, in format: ImageFormat
+  ) -> DecodeError {
+    guard format == .tiff, !error.isOutOfMemory,
+      let feature = TIFFFeatures(of: input)?.undecoded
+    else { return DecodeError(error) }
+    return .unsupported(feature)
+  }
+}
+
+@available(*, unavailable)
+extension VipsPicture: Sendable {}

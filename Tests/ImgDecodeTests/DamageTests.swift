@@ -1,0 +1,123 @@
+import ImgDecode
+import ImgWire
+import SeededRandom
+import TestPictures
+import Testing
+
+/// No damaged picture passes for a good one, as far as its format lets a decoder notice.
+///
+/// Only PNG has checksums, and JPEG XL nearly always ends its entropy coding in a known state. A JPEG
+/// of one scan, a GIF and a TIFF show that blocks or pixels are missing or over; a progressive JPEG
+/// does where a scan ends early, not always where one loses its place. The others notice missing
+/// bytes. What is merely changed in them, and a few changed bits in a JPEG or a GIF, are another valid
+/// picture; and where 512 bytes of zeros happen to stand for as many blocks as what they replace, no
+/// decoder can tell.
+@Suite(.timeLimit(.minutes(20))) struct DamageTests {
+  private let fixture: ThumbnailFixture
+  private static let seedCount: UInt64 = 8
+
+  init() throws {
+    fixture = try ThumbnailFixture()
+  }
+
+  private static let shortened: [Damage] = [.cut, .cutAndClosed, .holeDropped]
+  private static let moved: [Damage] = shortened + [.restZeroed, .holeZeroed]
+
+  /// What each format shows.
+  static let cases: [(PictureFormat, Damage)] = PictureFormat.allCases.flatMap { format in
+    let shown: [Damage] =
+      switch format {
+      case .png, .interlacedPNG, .grayPNG, .sixteenBitPNG, .displayP3PNG, .jxl: Damage.allCases
+      case .jpeg, .cmykJPEG, .tiff, .grayTIFF, .cmykTIFF: moved
+      case .grayJPEG: shortened + [.restZeroed]
+      case .progressiveJPEG: [.cut, .cutAndClosed, .restZeroed]
+      case .gif: [.cut, .cutAndClosed, .restZeroed, .holeZeroed]
+      case .webp, .losslessWebP, .avif, .heif: shortened
+      }
+    return shown.map { (format, $0) }
+  }
+
+  @Test(arguments: cases)
+  func `a damaged picture fails, or looks like the whole one`(
+    format: PictureFormat, damage: Damage
+  ) throws {
+    let picture = try fixture.maker.scene(width: 320, height: 240, format: format)
+    let variant = try Variant(width: 320, height: 320, format: .png)
+    let whole = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
+    let intact = try fixture.reader.raster(of: whole.bytes)
+    for seed in 0..<Self.seedCount {
+      var random = SeededGenerator(seed: seed)
+      let damaged = damage.applied(to: picture, using: &random)
+      do throws(Failure) {
+        let rendered = try fixture.thumbnailer.thumbnail(of: damaged, as: variant)
+        let raster = try? fixture.reader.raster(of: rendered.bytes)
+        #expect(
+          raster?.meanSquaredError(against: intact) ?? 255 < Self.fortyDecibels, "seed \(seed)")
+      } catch {
+        #expect([.corruptImage, .notAnImage].contains(error.code), "seed \(seed): \(error)")
+      }
+    }
+  }
+
+  /// The mean squared error at a peak signal-to-noise ratio of 40 dB: 255² / 10⁴.
+  private static let fortyDecibels = 6.5
+
+  @Test(arguments: [PictureFormat.jpeg, .progressiveJPEG, .grayJPEG, .cmykJPEG], [1, 2])
+  func `a JPEG of which only the end marker is missing is whole`(
+    format: PictureFormat, missing: Int
+  ) throws {
+    let picture = try fixture.maker.scene(width: 320, height: 240, format: format)
+    let rendered = try fixture.thumbnailer.thumbnail(
+      of: Array(picture.dropLast(missing)), as: .standard)
+    #expect(
+      try rendered.bytes == fixture.thumbnailer.thumbnail(of: picture, as: .standard).bytes)
+  }
+
+  @Test func `a progressive JPEG without its last scans is not whole`() throws {
+    let picture = try fixture.maker.scene(width: 320, height: 240, format: .progressiveJPEG)
+    // Each scan begins with the marker FF DA.
+    let scans = picture.indices.dropLast().filter { picture[$0] == 0xFF && picture[$0 + 1] == 0xDA }
+    #expect(scans.count > 5)
+    for scan in scans.dropFirst() {
+      // The tables of a scan stand before it; cutting there as well leaves no half segment behind.
+      let tables = picture[..<scan].indices.reversed()
+        .first { picture[$0] == 0xFF && picture[$0 + 1] == 0xC4 }
+      let end = tables.map { $0 > scans[0] ? $0 : scan } ?? scan
+      let closed = Array(picture[..<end]) + [0xFF, 0xD9]
+      #expect(fixture.failureCode(of: closed) == .corruptImage)
+    }
+  }
+
+  @Test func `a few bytes too many at the end of a scan do not matter`() throws {
+    let picture = try fixture.maker.scene(width: 320, height: 240, format: .jpeg)
+    let data = picture.dropLast(2)
+    #expect(fixture.failureCode(of: data + [0, 0, 0, 0, 0xFF, 0xD9]) == nil)
+    let many = [UInt8](repeating: 0x55, count: 400)
+    #expect(fixture.failureCode(of: data + many + [0xFF, 0xD9]) == .corruptImage)
+  }
+
+  @Test func `a failure quotes no earlier picture`() throws {
+    // Leaves its reason, "not in a known format", in the one error buffer of libvips.
+    #expect(throws: PictureError.self) {
+      try fixture.reader.raster(of: Array("P6\n1 1\n255\nabc".utf8))
+    }
+    let failure = #expect(throws: Failure.self) {
+      try fixture.thumbnailer.thumbnail(of: Array("GIF89a".utf8), as: .standard)
+    }
+    #expect(failure?.detail.contains("known format") == false)
+    #expect(failure?.detail.contains("gif") == true)
+  }
+}
+
+extension Raster {
+  /// Over the three colours of all pixels.
+  fileprivate func meanSquaredError(against other: Raster) -> Double {
+    guard (width, height) == (other.width, other.height) else { return 255 * 255 }
+    var sum = 0
+    for index in bytes.indices where index % 4 != 3 {
+      let difference = Int(bytes[index]) - Int(other.bytes[index])
+      sum += difference * difference
+    }
+    return Double(sum) / Double(width * height * 3)
+  }
+}
