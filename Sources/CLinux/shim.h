@@ -237,6 +237,26 @@ static inline int img_unix_address(const char *path, struct sockaddr_un *address
   return 0;
 }
 
+static inline int img_datagram_socket(void) {
+  return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+/// Sends a datagram to an address as NOTIFY_SOCKET has it: a path, or "@" for the zero byte that
+/// begins an abstract name (sd_notify(3), unix(7)).
+static inline ssize_t img_send_datagram(
+    int socket, const char *name, const void *_Nullable bytes, size_t count) {
+  struct sockaddr_un address;
+  if (name[0] != '/' && name[0] != '@') {
+    errno = EINVAL;
+    return -1;
+  }
+  if (img_unix_address(name, &address) != 0) return -1;
+  if (name[0] == '@') address.sun_path[0] = 0;
+  socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name));
+  return sendto(
+      socket, bytes, count, MSG_NOSIGNAL, (const struct sockaddr *)&address, size);
+}
+
 static inline int img_unix_bind(int descriptor, const char *path) {
   struct sockaddr_un address;
   if (img_unix_address(path, &address) != 0) return -1;

@@ -3,9 +3,9 @@ import ImgTransport
 
 /// The socket on which clients are heard.
 enum ControlSocket {
-  /// Listens, in the place of a coordinator that has died but not of one that lives.
+  /// Listens, in the place of a coordinator that has died but not of one that lives. Does not wait.
   static func listen(at path: String) throws(StartError) -> UnixListener {
-    if (try? UnixSocket.connect(path: path)) != nil {
+    if (try? UnixSocket.hasListener(path: path)) == true {
       throw StartError("\(StartSignal.taken) answers at \(path)")
     }
     do throws(SystemError) {

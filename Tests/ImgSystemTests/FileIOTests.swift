@@ -102,6 +102,17 @@ struct FileIOTests {
     #expect(bytes == [5])
   }
 
+  @Test func `a log that is a symbolic link is refused, and what it leads to stays`() throws {
+    let victim = directory.file("victim")
+    try FileIO.replace(path: victim, with: [1])
+    #expect(unsafe symlink(victim, path) == 0)
+    let error = #expect(throws: SystemError.self) {
+      _ = try FileIO.open(log: path, startingAnewAbove: 0)
+    }
+    #expect(error?.code == ELOOP)
+    #expect(try FileIO.contents(of: victim, upTo: 8) == [1])
+  }
+
   @Test func `a log that was removed goes on in a new file, any other where it is`() throws {
     let kept = directory.file("kept")
     let removed = try FileIO.open(log: path, startingAnewAbove: 1_000)

@@ -19,7 +19,7 @@ struct FileLockTests {
       let isHeld = lock != nil
       #expect(isHeld)
       #expect(try !canBeAcquired())
-      #expect(FileLock.holder(path: path) == ThisProcess.processID)
+      #expect(FileLock.holder(path: path)?.processID == ThisProcess.processID)
     }
     #expect(FileLock.holder(path: path) == nil)
     #expect(try canBeAcquired())
@@ -38,6 +38,15 @@ struct FileLockTests {
     #expect(try canBeAcquired())
     let whenReplaced = FileLock.isHeld(by: lock, at: path)
     #expect(!whenReplaced)
+  }
+
+  @Test func `a holder's note is read with its number`() throws {
+    let lock = try FileLock.acquire(path: path, note: "/run/user/1000/imgctl/control.sock")
+    let isHeld = lock != nil
+    #expect(isHeld)
+    let holder = FileLock.holder(path: path)
+    #expect(holder?.processID == ThisProcess.processID)
+    #expect(holder?.note == "/run/user/1000/imgctl/control.sock")
   }
 
   @Test func `nothing of a former holder is left in the file`() throws {
@@ -66,13 +75,13 @@ struct FileLockTests {
         // Never, as the holder lives on.
         _exit(1)
       }
-      #expect(FileLock.holder(path: path) == ThisProcess.processID)
+      #expect(FileLock.holder(path: path)?.processID == ThisProcess.processID)
       kill(getpid(), SIGKILL)
       _ = consume lock
     }
     let lock = try FileLock.acquire(waitingFor: path)
     #expect(lock.rawValue >= 0)
-    #expect(FileLock.holder(path: path) == ThisProcess.processID)
+    #expect(FileLock.holder(path: path)?.processID == ThisProcess.processID)
   }
 
   private func canBeAcquired() throws -> Bool {

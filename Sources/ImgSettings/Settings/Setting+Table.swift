@@ -31,6 +31,20 @@ extension Setting {
       },
       get: { [$0.dataDirectory] })
 
+  /// Of commands alone.
+  package static let autostart =
+    Setting(
+      "start by a command", "--autostart", "yes|no",
+      default: "yes, but no for a socket below /run, except /run/user",
+      help: "Whether to start a coordinator when none answers.",
+      set: { (settings, texts) throws(InvalidValue) in
+        guard ["yes", "no"].contains(texts[0]) else {
+          throw InvalidValue("\(Spelling.quoted(texts[0])) is none of yes, no")
+        }
+        settings.autostart = texts[0] == "yes"
+      },
+      get: { settings in settings.autostart.map { [$0 ? "yes" : "no"] } ?? [] })
+
   private static let places: [Setting] = [
     socket,
     dataDirectory,

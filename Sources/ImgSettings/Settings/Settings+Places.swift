@@ -4,8 +4,24 @@ extension Settings {
   package var storeDirectory: String { "\(dataDirectory)/store" }
   /// The coordinator's journal of jobs.
   package var journalDirectory: String { "\(dataDirectory)/journal" }
+  /// What the coordinator of this data directory holds locked, see `FileLock`.
+  package var lockPath: String { Self.lockPath(in: dataDirectory) }
   /// What a coordinator that was started in the background has to say.
   package var logPath: String { "\(dataDirectory)/coordinator.log" }
+
+  /// The same of any data directory.
+  package static func lockPath(in dataDirectory: String) -> String {
+    "\(dataDirectory)/coordinator.lock"
+  }
+
+  /// Whether a command starts a coordinator when none answers: not where a service listens, which
+  /// its manager starts. /run belongs to root but for the directories of users (file-hierarchy(7)).
+  package var startsCoordinator: Bool {
+    if let autostart { return autostart }
+    let isBelowRun = ["/run/", "/var/run/"].contains(where: socketPath.hasPrefix)
+    let isUsers = ["/run/user/", "/var/run/user/"].contains(where: socketPath.hasPrefix)
+    return !isBelowRun || isUsers
+  }
 
   /// Where the data of this user is when nobody names a place; `nil` when the environment knows no
   /// home.

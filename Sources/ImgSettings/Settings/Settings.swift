@@ -27,6 +27,9 @@ package struct Settings: Hashable, Sendable {
   package var authorityFile: String?
   /// How long the coordinator stays without clients and jobs; `nil` for ever.
   package var idleExitMilliseconds: Int64?
+  /// Whether a command starts a coordinator when none answers; `nil` where the place of the socket
+  /// decides, see ``startsCoordinator``. The coordinator itself is not told.
+  package var autostart: Bool?
   /// The program that the coordinator runs as its workers; `nil` for the one beside its own.
   package var workerExecutable: String?
   /// The store budget that was asked for, where it is below the least and so was raised; else `nil`.
@@ -61,7 +64,8 @@ package struct Settings: Hashable, Sendable {
     let places = DefaultPlaces(environment: environment, userID: userID)
     self.init(socketPath: places.socketPath, dataDirectory: places.dataDirectory ?? "")
     if starter == .command { idleExitMilliseconds = Self.commandIdleExitMilliseconds }
-    for setting in Setting.all {
+    let settings = Setting.all + (starter == .command ? [.autostart] : [])
+    for setting in settings {
       try setting.read(from: arguments, environment: environment, into: &self)
     }
     guard !dataDirectory.isEmpty else {

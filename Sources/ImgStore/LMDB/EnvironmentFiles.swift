@@ -2,6 +2,9 @@ import ImgSystem
 
 /// The two files of an environment, as a directory has them at a moment.
 struct EnvironmentFiles {
+  /// As LMDB names them.
+  static let names = ["data.mdb", "lock.mdb"]
+
   /// `nil` when there is none.
   private let data: FileStatus?
   /// `nil` also where a reader could make none, on a file system that is read-only.

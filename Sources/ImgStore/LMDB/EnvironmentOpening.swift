@@ -10,6 +10,8 @@ import ImgSystem
 /// transaction number of one environment would get into the lock file of another, whose readers and
 /// writers go by it. So LMDB is given a path that leads through the open directory. It keeps the
 /// path for `mdb_env_get_path` and uses it for nothing else (`me_path` in its source).
+///
+/// A directory in which another user could put or replace files is refused.
 struct EnvironmentOpening {
   let directory: String
   let options: Environment.Options
@@ -30,6 +32,8 @@ struct EnvironmentOpening {
     let place: OpenDirectory
     do throws(SystemError) {
       if !options.isReadOnly { try Directory.create(directory, mode: 0o700) }
+      try Directory.requireExclusive(directory)
+      try refuseLinks()
       place = try OpenDirectory(directory)
     } catch {
       // Removed since it was created; nothing that a reader could do anything about.
@@ -48,6 +52,19 @@ struct EnvironmentOpening {
       // Files that lack or are odd in a directory that has gone say nothing.
       guard place.isNamed(directory) else { return nil }
       throw error
+    }
+  }
+
+  /// LMDB follows symbolic links and overwrites what they lead to.
+  ///
+  /// - Precondition: no other user can write in the directory, so that none makes a link later.
+  private func refuseLinks() throws(SystemError) {
+    for name in EnvironmentFiles.names {
+      guard let status = try? FileStatus(at: "\(directory)/\(name)"), !status.isRegularFile else {
+        continue
+      }
+      throw SystemError(
+        operation: "open \(directory)/\(name), which is no regular file", code: EPERM)
     }
   }
 

@@ -2,12 +2,13 @@ import Glibc
 
 /// Directories that belong to one user.
 package enum Directory {
-  /// Makes sure that `path` is a directory of ours, creating it and what is missing above it with
-  /// mode 0700. One that exists keeps its mode.
+  /// Makes sure that `path` is a directory of ours that no other user can write or replace, see
+  /// ``requireExclusive(_:mayBeForeign:)``. Creates it and what is missing above it with mode 0700;
+  /// one that exists keeps its mode.
   ///
-  /// - Throws: EPERM when its last component is a symbolic link or another user's, ENOTDIR when it
-  ///   is no directory: in a place where anybody may create files, such as /tmp, somebody else may
-  ///   have been there first.
+  /// - Throws: EPERM when its last component is a symbolic link, another user owns it or other
+  ///   users may write there, ENOTDIR when it is no directory: in a place where every user may
+  ///   create files, such as /tmp, another user may have created it first.
   package static func createPrivate(_ path: String) throws(SystemError) {
     // A slash at the end would make the kernel follow a link there.
     var path = path
@@ -28,6 +29,7 @@ package enum Directory {
     guard status.isDirectory, status.userID == ThisProcess.userID else {
       throw SystemError(operation: "create directory \(path)", code: EPERM)
     }
+    try requireExclusive(path)
   }
 
   /// Makes sure that there is a directory at `path`, with what is missing above it, as mkdir -p

@@ -4,8 +4,10 @@ import Glibc
 /// How long open files are, and how much of them has room on the disk.
 extension FileIO {
   /// Opens a file for reading and writing, created for this user alone when there is none.
+  ///
+  /// - Throws: ELOOP when the path is a symbolic link.
   package static func open(updating path: String) throws(SystemError) -> OwnedDescriptor {
-    try open(path, O_RDWR | O_CREAT, mode: 0o600)
+    try open(path, O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
   }
 
   /// Cuts a file off, or makes it longer by a hole.

@@ -14,10 +14,12 @@ package enum FileIO {
   }
 
   /// Opens a file for adding at its end, created with `mode` when there is none.
+  ///
+  /// - Throws: ELOOP when the path is a symbolic link.
   package static func open(
     appendingTo path: String, mode: UInt32 = 0o600
   ) throws(SystemError) -> OwnedDescriptor {
-    try open(path, O_WRONLY | O_APPEND | O_CREAT, mode: mode)
+    try open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, mode: mode)
   }
 
   /// Opens a file for writing from its beginning; what it held is gone.
@@ -125,6 +127,15 @@ package enum FileIO {
   /// Writes a text as UTF-8, waiting for room as often as needed.
   package static func writeAll(_ descriptor: CInt, _ text: String) throws(SystemError) {
     try writeAll(descriptor, Array(text.utf8).span)
+  }
+
+  /// Where a symbolic link leads, as it is written there.
+  static func target(ofLink path: String) throws(SystemError) -> String {
+    var characters = [CChar](repeating: 0, count: Int(PATH_MAX))
+    let count = try pathCall("readlink", path) {
+      unsafe readlink(path, &characters, characters.count)
+    }
+    return String(decoding: characters.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self)
   }
 
   static func open(

@@ -1,15 +1,28 @@
 import CLinux
 import Glibc
 
-/// A file that one process at a time holds locked, with its process ID inside.
+/// A file that one process at a time holds locked, with its process ID inside and a note of its own.
 ///
 /// The lock belongs to the open file (fcntl_locking(2), "Open file description locks"): it ends
 /// with the last descriptor of it, however the process ends, and the file stays.
 package enum FileLock {
+  /// The process that holds a lock.
+  package struct Holder: Hashable, Sendable {
+    package let processID: Int32
+    /// One line, empty when the holder wrote none.
+    package let note: String
+  }
+
+  /// The longest note that is read: a path.
+  private static let maximumByteCount = 4_096
+
   /// Takes the lock and writes our process ID; never waits.
   ///
+  /// - Parameter note: a line that others read, see ``Holder/note``.
   /// - Returns: the descriptor that holds the lock, or `nil` when another does.
-  package static func acquire(path: String) throws(SystemError) -> OwnedDescriptor? {
+  package static func acquire(
+    path: String, note: String = ""
+  ) throws(SystemError) -> OwnedDescriptor? {
     let file = try open(path)
     do {
       _ = try systemCall("lock \(path)") { img_lock_file(file.rawValue) }
@@ -17,7 +30,7 @@ package enum FileLock {
       if error.code == EAGAIN || error.code == EACCES { return nil }
       throw error
     }
-    sign(file)
+    sign(file, note)
     return file
   }
 
@@ -36,9 +49,10 @@ package enum FileLock {
   }
 
   /// For messages alone; on a full disk the lock holds without it.
-  private static func sign(_ file: borrowing OwnedDescriptor) {
+  private static func sign(_ file: borrowing OwnedDescriptor, _ note: String = "") {
     guard ftruncate(file.rawValue, 0) == 0 else { return }
-    try? FileIO.writeAll(file.rawValue, "\(ThisProcess.processID)\n")
+    let lines = ["\(ThisProcess.processID)", note].filter { !$0.isEmpty }
+    try? FileIO.writeAll(file.rawValue, lines.joined(separator: "\n") + "\n")
   }
 
   /// Whether the file at `path` is the one whose lock a descriptor holds, and so whether it keeps
@@ -55,12 +69,15 @@ package enum FileLock {
 
   /// The process that holds the lock; `nil` when none does. Good for messages: the holder may have
   /// changed by the time it is used.
-  package static func holder(path: String) -> Int32? {
+  package static func holder(path: String) -> Holder? {
     // A file that cannot be opened or read is nobody's lock that could be named.
     guard let file = try? FileIO.open(path, O_RDONLY | O_NOFOLLOW),
       img_is_file_locked(file.rawValue) == 1,
-      let bytes = try? FileIO.contents(of: path, upTo: 32)
+      let bytes = try? FileIO.contents(of: file.rawValue, named: path, upTo: maximumByteCount)
     else { return nil }
-    return Int32(String(decoding: bytes, as: UTF8.self).prefix { $0.isNumber })
+    let lines = String(decoding: bytes, as: UTF8.self)
+      .split(separator: "\n", omittingEmptySubsequences: false)
+    guard let processID = lines.first.flatMap({ Int32($0) }) else { return nil }
+    return Holder(processID: processID, note: lines.count > 1 ? String(lines[1]) : "")
   }
 }

@@ -26,9 +26,13 @@ package struct FileStatus: Sendable {
   }
 
   var isDirectory: Bool { value.st_mode & S_IFMT == S_IFDIR }
-  var isRegularFile: Bool { value.st_mode & S_IFMT == S_IFREG }
+  package var isRegularFile: Bool { value.st_mode & S_IFMT == S_IFREG }
   var isSocket: Bool { value.st_mode & S_IFMT == S_IFSOCK }
   var isSymbolicLink: Bool { value.st_mode & S_IFMT == S_IFLNK }
+  /// Whether its group or all users may write there.
+  var isWritableByOthers: Bool { value.st_mode & (S_IWGRP | S_IWOTH) != 0 }
+  /// Whether in this directory only the owner of a file removes or renames it (inode(7)).
+  var isSticky: Bool { value.st_mode & S_ISVTX != 0 }
   /// Whether the file has a name anywhere, or was removed from the last place it had.
   var hasName: Bool { value.st_nlink > 0 }
   var userID: UInt32 { value.st_uid }

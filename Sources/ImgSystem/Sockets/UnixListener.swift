@@ -36,10 +36,14 @@ package struct UnixListener: ~Copyable {
   }
 
   deinit {
+    if isNamed { unsafe unlink(path) }
+  }
+
+  /// Whether the socket file is at its path still: without it, no client can connect.
+  package var isNamed: Bool {
     // A file that cannot be looked at is not known to be ours.
-    if let current = try? FileStatus(at: path), current.isSameFile(as: file) {
-      unsafe unlink(path)
-    }
+    guard let current = try? FileStatus(at: path) else { return false }
+    return current.isSameFile(as: file)
   }
 
   /// Readable while a connection waits.

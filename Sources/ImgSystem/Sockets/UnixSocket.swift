@@ -23,6 +23,20 @@ package enum UnixSocket {
     return socket
   }
 
+  /// Whether a process listens at `path`, also one that accepts no more connections for now. Does
+  /// not wait.
+  package static func hasListener(path: String) throws(SystemError) -> Bool {
+    let socket = OwnedDescriptor(adopting: try systemCall("socket") { img_unix_socket() })
+    try setNonBlocking(socket.rawValue, true)
+    do throws(SystemError) {
+      _ = try pathCall("connect", path) { unsafe img_unix_connect(socket.rawValue, path) }
+      return true
+    } catch {
+      // EAGAIN: as many connections wait as the listener lets wait (unix(7)).
+      return error.code == EAGAIN
+    }
+  }
+
   /// Removes the file of a socket that nobody listens on any more. None there is no error.
   ///
   /// - Throws: EEXIST when something else is there: it is not ours to remove.

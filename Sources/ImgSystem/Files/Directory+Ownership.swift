@@ -1,0 +1,109 @@
+import Glibc
+
+extension Directory {
+  /// Makes sure that no user but the owner of a directory, root and this process's user can put
+  /// files into it, or put another directory in its place. The check holds for as long as those
+  /// users change nothing.
+  ///
+  /// Every directory from the root on counts, and every symbolic link on the way: each belongs to
+  /// root or to this process's user, and no others may write there. A directory above may have the
+  /// sticky bit instead, as /tmp has: then others cannot rename what it holds.
+  ///
+  /// - Parameter mayBeForeign: whether the last directory may belong to another user where root
+  ///   alone decides what lies there, as a service's directory in /run does.
+  /// - Returns: the owner of the last directory.
+  /// - Throws: EPERM when the directory is not safe, with the reason and the remedy.
+  @discardableResult
+  package static func requireExclusive(
+    _ path: String, mayBeForeign: Bool = false
+  ) throws(SystemError) -> UInt32 {
+    var walk = try OwnershipWalk(to: path)
+    return try walk.run(mayBeForeign: mayBeForeign)
+  }
+}
+
+/// Follows a path as the kernel does, and looks at the owner and the mode of each step.
+private struct OwnershipWalk {
+  private let userID = ThisProcess.userID
+  /// The owner of `/` can replace everything. In a user namespace, that is the number that stands
+  /// for every user without one (user_namespaces(7)).
+  private let rootID: UInt32
+  /// Where the walk is; no element for `/`.
+  private var place: [Substring] = []
+  /// What is still to be followed, the next name last.
+  private var rest: [Substring]
+  private var linkCount = 0
+  /// Whether nobody but root can have chosen what lies here.
+  private var isRootsAlone = true
+
+  /// As many as Linux follows (path_resolution(7)).
+  private static let maximumLinkCount = 40
+
+  init(to path: String) throws(SystemError) {
+    rootID = try FileStatus(at: "/").userID
+    let absolute = path.hasPrefix("/") ? path : "\(ThisProcess.currentDirectory ?? "/")/\(path)"
+    rest = Self.names(in: absolute)
+  }
+
+  private static func names(in path: String) -> [Substring] {
+    path.split(separator: "/").reversed()
+  }
+
+  private var path: String { "/" + place.joined(separator: "/") }
+
+  mutating func run(mayBeForeign: Bool) throws(SystemError) -> UInt32 {
+    while let name = rest.popLast() {
+      switch name {
+      case ".": continue
+      case "..": _ = place.popLast()
+      default: try descend(to: name)
+      }
+    }
+    let status = try FileStatus(at: path)
+    guard status.isDirectory else { throw refusal("use \(path) as a directory", ENOTDIR) }
+    if status.userID != userID, status.userID != 0, !(mayBeForeign && isRootsAlone) {
+      throw foreign(status)
+    }
+    guard !status.isWritableByOthers else { throw writable(status) }
+    return status.userID
+  }
+
+  private mutating func descend(to name: Substring) throws(SystemError) {
+    try checkAncestor()
+    place.append(name)
+    let status = try FileStatus(at: path)
+    guard status.isSymbolicLink else { return }
+    linkCount += 1
+    guard linkCount <= Self.maximumLinkCount else { throw refusal("follow \(path)", ELOOP) }
+    guard isTrusted(status) else { throw foreign(status) }
+    isRootsAlone = isRootsAlone && status.userID == rootID
+    let target = try FileIO.target(ofLink: path)
+    if target.hasPrefix("/") { place = [] } else { place.removeLast() }
+    rest += Self.names(in: target)
+  }
+
+  private mutating func checkAncestor() throws(SystemError) {
+    let status = try FileStatus(at: path)
+    guard isTrusted(status) else { throw foreign(status) }
+    guard !status.isWritableByOthers || status.isSticky else { throw writable(status) }
+    isRootsAlone = isRootsAlone && status.userID == rootID && !status.isWritableByOthers
+  }
+
+  private func isTrusted(_ status: FileStatus) -> Bool {
+    [0, rootID, userID].contains(status.userID)
+  }
+
+  private func foreign(_ status: FileStatus) -> SystemError {
+    refusal("use \(path), which belongs to user \(status.userID)")
+  }
+
+  private func writable(_ status: FileStatus) -> SystemError {
+    let mode = String(status.permissions, radix: 8)
+    return refusal(
+      "use \(path), which other users may write (mode \(mode)); run chmod go-w \(path)")
+  }
+
+  private func refusal(_ operation: String, _ code: CInt = EPERM) -> SystemError {
+    SystemError(operation: operation, code: code)
+  }
+}
