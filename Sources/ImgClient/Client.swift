@@ -12,16 +12,19 @@ package final class Client {
 
   /// The coordinator's process.
   package let coordinatorProcessID: Int32
-  /// Where the coordinator's workers keep thumbnails.
-  package let storeDirectory: String
+  /// Where the coordinator says that its workers keep thumbnails: to be compared with the client's
+  /// own place, and never opened.
+  private let storeDirectory: String
+  private let socketPath: String
 
   /// How long the coordinator may take for an answer that it has at hand.
   private static let answerTime = Duration.seconds(30)
 
-  /// Connects and greets.
+  /// Connects, provided that the socket and its listener are safe, and greets.
   package init(socketPath: String) throws(ClientError) {
+    let connection = try CoordinatorSocket.connect(path: socketPath)
     do throws(SystemError) {
-      channel = try Channel(UnixSocket.connect(path: socketPath))
+      channel = try Channel(connection)
     } catch {
       throw .unreachable(socketPath: socketPath, reason: error.description)
     }
@@ -34,7 +37,17 @@ package final class Client {
     }
     guard let storeDirectory = hello.storeDirectory else { throw Self.unexpected }
     coordinatorProcessID = hello.processID
+    self.socketPath = socketPath
     self.storeDirectory = storeDirectory
+  }
+
+  /// Makes sure that the coordinator keeps its thumbnails in the client's own store.
+  ///
+  /// - Throws: ``ClientError/otherStore(socketPath:theirs:ours:)`` when it does not.
+  package func requireStore(in directory: String) throws(ClientError) {
+    guard storeDirectory == directory else {
+      throw .otherStore(socketPath: socketPath, theirs: storeDirectory, ours: directory)
+    }
   }
 
   private static func greet(

@@ -5,8 +5,16 @@ package import ImgWire
 
 /// Why the coordinator could not be asked, or did not do as asked. Each is a sentence for people.
 package enum ClientError: Error, CustomStringConvertible {
-  /// Nobody answers at the socket.
+  /// No coordinator answers at the socket.
   case unreachable(socketPath: String, reason: String)
+  /// Another user listens at the socket, or could.
+  case untrusted(socketPath: String, reason: String)
+  /// None listens at the socket, but a process owns the data directory.
+  case notListening(socketPath: String, dataDirectory: String, processID: Int32, reason: String)
+  /// None listens at the socket, and a command may not start one there.
+  case notAutostarted(socketPath: String, reason: String)
+  /// The coordinator keeps its thumbnails elsewhere than this client looks for them.
+  case otherStore(socketPath: String, theirs: String, ours: String)
   /// A coordinator was to be started and did not come up.
   case notStarted(reason: String)
   /// The coordinator is of another protocol.
@@ -24,6 +32,18 @@ package enum ClientError: Error, CustomStringConvertible {
     switch self {
     case .unreachable(let socketPath, let reason):
       "no coordinator answers at \(socketPath) (\(reason)); start one with: imgctl start"
+    case .untrusted(let socketPath, let reason):
+      "the control socket \(socketPath) is not safe, and nothing was sent (\(reason)); name one in a "
+        + "directory of your own with --socket, or set XDG_RUNTIME_DIR to such a directory"
+    case .notListening(let socketPath, let dataDirectory, let processID, let reason):
+      "no coordinator answers at \(socketPath) (\(reason)), but process \(processID) owns the data "
+        + "directory \(dataDirectory); try again in a second, or end it with: imgctl stop"
+    case .notAutostarted(let socketPath, let reason):
+      "no coordinator answers at \(socketPath) (\(reason)), and commands start none there; start its "
+        + "service, such as with systemctl start imgcoordinator, or give --autostart yes"
+    case .otherStore(let socketPath, let theirs, let ours):
+      "the coordinator at \(socketPath) keeps \(theirs), not \(ours); give its --data-dir, or name "
+        + "another coordinator's --socket"
     case .notStarted(let reason):
       "the coordinator did not start: \(reason)"
     case .otherVersion(let theirs):

@@ -100,6 +100,8 @@ package struct CoordinatorLauncher: Sendable {
     let nothing = try FileIO.open(readingFrom: "/dev/null")
     var environment = ThisProcess.environment
     environment[StartSignal.variable] = String(StartSignal.descriptor)
+    // A service that runs a command is not told that this coordinator is ready.
+    environment["NOTIFY_SOCKET"] = nil
     return try ChildProcess.spawn(
       executable: executable, arguments: arguments, environment: environment,
       descriptors: [

@@ -59,8 +59,8 @@ extension Bench {
   ) throws {
     try note("calls of the client library")
     let client = try cluster.client()
-    guard let reader = try StoreReader(directory: client.storeDirectory) else {
-      throw BenchError("there is no store in \(client.storeDirectory)")
+    guard let reader = try StoreReader(directory: cluster.storeDirectory) else {
+      throw BenchError("there is no store in \(cluster.storeDirectory)")
     }
     let request = RequestOptions(variant: .standard)
     var (asked, read) = (Samples(), Samples())

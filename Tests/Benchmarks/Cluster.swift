@@ -10,6 +10,8 @@ struct Cluster {
   let imgctl: Imgctl
   let dataDirectory: String
 
+  var storeDirectory: String { "\(dataDirectory)/store" }
+
   /// - Parameter settings: options of `imgctl start`.
   static func start(
     _ imgctl: Imgctl, dataDirectory: String, settings: [String] = []

@@ -202,6 +202,9 @@ import Testing
                                /tmp/imgctl-UID/control.sock.
       --data-dir DIR           Where jobs and thumbnails are kept. Default:
                                $XDG_CACHE_HOME/imgctl, else ~/.cache/imgctl.
+      --autostart yes|no       Whether to start a coordinator when none answers.
+                               Default: yes, but no for a socket below /run, except
+                               /run/user.
       -h, --help               Show this help.
 
     Prints the job's number, by which other commands know it.

@@ -173,6 +173,26 @@ import Testing
   }
 
   @Test(arguments: [
+    ("/home/ada/control.sock", true), ("/tmp/imgctl-1000/control.sock", true),
+    ("/run/user/1000/imgctl/control.sock", true), ("/var/run/user/1000/s", true),
+    ("/running/control.sock", true), ("/run/imgctl/control.sock", false),
+    ("/var/run/imgctl/control.sock", false),
+  ])
+  func `a command starts no coordinator where a service listens, unless told otherwise`(
+    socket: String, isStarted: Bool
+  ) throws {
+    func startsCoordinator(_ autostart: String) throws -> Bool {
+      try settings(
+        ["--socket", socket], ["HOME": "/h", "IMGCTL_AUTOSTART": autostart], startedBy: .command
+      ).startsCoordinator
+    }
+    #expect(try startsCoordinator("") == isStarted)
+    #expect(try startsCoordinator("yes"))
+    #expect(try !startsCoordinator("no"))
+    #expect(throws: UsageError.self) { try startsCoordinator("maybe") }
+  }
+
+  @Test(arguments: [
     [], ["--idle-exit=90s", "--workers=3"],
     [
       "--socket=/s", "--data-dir=/d", "--worker-executable=/w", "--max-pixels=123456",

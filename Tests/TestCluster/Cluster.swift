@@ -15,7 +15,7 @@ package final class Cluster {
   private let executableDirectory: String?
   private var coordinator: ProgramRun?
 
-  package var socketPath: String { directory.file("control.sock") }
+  package let socketPath: String
   package var dataDirectory: String { directory.file("data") }
   package var storeDirectory: String { "\(dataDirectory)/store" }
   /// What a coordinator that a command started has to say.
@@ -27,20 +27,26 @@ package final class Cluster {
   ///   - settings: environment variables without their prefix, such as `WORKERS`, beside the two
   ///     workers and the permission to fetch from this machine that every cluster has. A transfer
   ///     that fails is not tried again unless `ATTEMPTS` says so.
+  ///   - socketName: where in the test's own directory the coordinator listens.
   ///   - dataDirectory: elsewhere than in the test's own directory.
   ///   - isStarted: whether a coordinator is started now.
+  ///   - variables: other environment variables of all programs.
   package init(
-    _ settings: [String: String] = [:], dataDirectory: String? = nil,
-    executableDirectory: String? = nil, isStarted: Bool = true
+    _ settings: [String: String] = [:], socketName: String = "control.sock",
+    dataDirectory: String? = nil,
+    executableDirectory: String? = nil, isStarted: Bool = true,
+    variables: [String: String] = [:]
   ) throws {
     directory = try TestDirectory()
+    socketPath = directory.file(socketName)
     self.executableDirectory = executableDirectory
     var environment = [
       "PATH": "/usr/bin:/bin", "HOME": directory.path, "SWIFT_BACKTRACE": "enable=no",
-      "IMGCTL_SOCKET": directory.file("control.sock"),
+      "IMGCTL_SOCKET": socketPath,
       "IMGCTL_DATA_DIR": dataDirectory ?? directory.file("data"),
       "IMGCTL_ALLOW_NETWORK": "127.0.0.0/8", "IMGCTL_WORKERS": "2", "IMGCTL_ATTEMPTS": "1",
     ]
+    environment.merge(variables) { _, given in given }
     for (name, value) in settings { environment["IMGCTL_\(name)"] = value }
     self.environment = environment
     if isStarted { try start() }
@@ -81,13 +87,18 @@ package final class Cluster {
 
   /// Starts a coordinator whether or not it can begin.
   ///
+  /// - Parameters:
+  ///   - userID: the user that it runs as, which only root can choose; `nil` for the test's own.
+  ///   - variables: environment variables beside those of the cluster.
   /// - Returns: its run, and what it told whoever started it.
   package func launch(
-    _ arguments: [String] = [], fileKibibytes: Int? = nil, on disk: SmallDisk? = nil
+    _ arguments: [String] = [], fileKibibytes: Int? = nil, on disk: SmallDisk? = nil,
+    as userID: UInt32? = nil, variables: [String: String] = [:]
   ) throws -> (run: ProgramRun, message: String) {
     var pair = try UnixSocket.pair()
     let ours = pair.takeFirst()
-    let run = try start(arguments, fileKibibytes, disk, readyEnd: pair.takeSecond())
+    let run = try start(
+      arguments, fileKibibytes, disk, userID, variables, readyEnd: pair.takeSecond())
     var bytes: [UInt8] = []
     while try UnixSocket.waitReadable(ours.rawValue, until: .now + ProgramRun.patience) {
       let result = try UnixSocket.receive(ours.rawValue, into: &bytes, upTo: 4_096)
@@ -97,10 +108,11 @@ package final class Cluster {
   }
 
   private func start(
-    _ arguments: [String], _ fileKibibytes: Int?, _ disk: SmallDisk?,
+    _ arguments: [String], _ fileKibibytes: Int?, _ disk: SmallDisk?, _ userID: UInt32?,
+    _ variables: [String: String],
     readyEnd: consuming OwnedDescriptor
   ) throws -> ProgramRun {
-    var environment = environment
+    var environment = environment.merging(variables) { _, given in given }
     environment[StartSignal.variable] = String(StartSignal.descriptor)
     var command = [try program("imgcoordinator")] + arguments
     if let fileKibibytes {
@@ -109,9 +121,24 @@ package final class Cluster {
       command = ["/bin/sh", "-c", script, "sh"] + command
     }
     if let disk { command = disk.command(command) }
+    if let userID { command = Self.command(command, as: userID) }
     return try ProgramRun(
       command[0], Array(command.dropFirst()), environment: environment,
       descriptors: [(parent: readyEnd.rawValue, child: StartSignal.descriptor)], in: directory)
+  }
+
+  private static func command(_ command: [String], as userID: UInt32) -> [String] {
+    ["/usr/bin/setpriv", "--reuid=\(userID)", "--regid=\(userID)", "--clear-groups"] + command
+  }
+
+  /// Whether a test can run the programs as another user: root can where each user may search the
+  /// directories above them.
+  package static func canRun(as userID: UInt32) throws -> Bool {
+    let command = command([try Programs.path(of: "imgcoordinator"), "--version"], as: userID)
+    let directory = try TestDirectory()
+    let run = try ProgramRun(
+      command[0], Array(command.dropFirst()), environment: [:], in: directory)
+    return try ThisProcess.userID == 0 && run.wait().exitCode == 0
   }
 
   /// The coordinator that ``start(_:)`` started.

@@ -18,7 +18,7 @@ package struct CachePutCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl cache put", summary: "store a thumbnail of a file as that of a URL",
     operands: [target, source],
-    options: VariantOptions.storeOptions + [.json] + OptionDescription.places,
+    options: VariantOptions.storeOptions + [.json] + OptionDescription.startingPlaces,
     notes: [
       "It takes the place of what is stored of that URL in that size, and of its original; other "
         + "sizes stay. With --keep original or all, further sizes are made of the file.",
@@ -64,11 +64,11 @@ package struct CachePutCommand: Command {
   private func store(_ url: ImageURL, in context: CommandContext) throws -> StoredThumbnail {
     let file = try PictureFile(path: path)
     let asked = context.now
-    let client = try context.coordinator()
+    let client = try context.coordinatorOfStore()
     let result = try file.handIn(over: client, as: url.text, options: options)
     if let failure = result.unstored?.facts.failure { throw failure }
     if let failure = result.outcome.failure() { throw failure }
-    let reader = try StoreReader(directory: client.storeDirectory)
+    let reader = try context.storeReader()
     let stored =
       options.keep == .original
       ? try reader?.original(of: PictureName(url))

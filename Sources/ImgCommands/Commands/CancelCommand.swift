@@ -10,7 +10,7 @@ package struct CancelCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl cancel", summary: "stop a job; what it has made stays",
     operands: [.job],
-    options: [.json] + OptionDescription.places,
+    options: [.json] + OptionDescription.startingPlaces,
     examples: [
       .init("imgctl cancel 7", "Ends when the stop is on disk; imgctl retry 7 takes it up again.")
     ])

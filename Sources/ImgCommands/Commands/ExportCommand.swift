@@ -14,7 +14,7 @@ package struct ExportCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl export", summary: "write a job's thumbnails as files, with a manifest",
     operands: [.job, directoryOperand],
-    options: [.json] + OptionDescription.places,
+    options: [.json] + OptionDescription.startingPlaces,
     notes: [
       "Other files that the directory has stay; the manifest is of this job alone, and says of each "
         + "line without a file why it has none."
@@ -31,10 +31,10 @@ package struct ExportCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let client = try context.coordinator()
+    let client = try context.coordinatorOfStore()
     let export = try JobExport(
       of: try client.status(of: job), to: directory,
-      reader: try StoreReader(directory: client.storeDirectory))
+      reader: try context.storeReader())
     try client.results(of: job, isFailedOnly: false) { try export.add($0) }
     try export.finish()
     if isJSON {

@@ -11,7 +11,7 @@ package struct FailuresCommand: Command {
     name: "imgctl failures",
     summary: "list the URLs of a job that failed: code, status, URL, reason",
     operands: [.job],
-    options: [.json] + OptionDescription.places,
+    options: [.json] + OptionDescription.startingPlaces,
     examples: [
       .init("imgctl failures 7", "One line a URL."),
       .init("imgctl failures 7 --json", "With the stage, and what is known in words."),

@@ -44,7 +44,7 @@ package struct GetCommand: Command {
     name: "imgctl get", summary: "fetch one URL before all jobs and write its thumbnail",
     operands: [source],
     options: VariantOptions.options + FetchArguments.options + [viewer, noCache, fallback]
-      + PictureOutput.options + OptionDescription.places,
+      + PictureOutput.options + OptionDescription.startingPlaces,
     notes: [
       PictureOutput.note,
       "A get whose place another takes ends with 1 and says so.",
@@ -200,7 +200,7 @@ package struct GetCommand: Command {
       return .stored(hit.facts, bytes: hit.bytes, isFromCache: true, nil)
     }
     let asked = context.now
-    let client = try context.coordinator()
+    let client = try context.coordinatorOfStore()
     let result = try client.get(
       url.text, viewer: viewer, options: options, bypassesStore: bypassesStore)
     if let picture = result.unstored {
@@ -211,7 +211,7 @@ package struct GetCommand: Command {
       let failure = result.outcome.failure(cancelledBecause: reasonOfCancel)
       return .nothing(failure ?? .isGone, result.timings)
     }
-    let reader = try StoreReader(directory: client.storeDirectory)
+    let reader = try context.storeReader()
     // However short its life was to be, it is what was asked for.
     guard
       let made = try reader?.thumbnail(

@@ -8,7 +8,7 @@ package struct ListCommand: Command {
 
   package static let description = CommandDescription(
     name: "imgctl list", summary: "list the jobs, the newest first",
-    options: [.json] + OptionDescription.places,
+    options: [.json] + OptionDescription.startingPlaces,
     examples: [.init("imgctl list --json", "One object a line.")])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {

@@ -10,7 +10,7 @@ package struct PauseCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl pause", summary: "let nothing more of a job begin; what runs is finished",
     operands: [.job],
-    options: [.json] + OptionDescription.places,
+    options: [.json] + OptionDescription.startingPlaces,
     notes: ["A paused job stays so when the coordinator ends, until it is resumed or cancelled."],
     examples: [.init("imgctl pause 7", "Job 7 waits for: imgctl resume 7.")])
 

@@ -13,7 +13,7 @@ package struct PriorityCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl priority", summary: "make a job more or less urgent than others",
     operands: [.job, priorityOperand],
-    options: [.json] + OptionDescription.places,
+    options: [.json] + OptionDescription.startingPlaces,
     notes: ["It counts for what has not begun. A job has 0 unless submit said otherwise."],
     examples: [
       .init("imgctl priority 7 2", "Job 7 is as urgent as a job can be."),

@@ -24,7 +24,7 @@ package struct RemoveCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl remove", summary: "forget jobs that have ended: lists and outcomes",
     operands: [job],
-    options: [age, .json] + OptionDescription.places,
+    options: [age, .json] + OptionDescription.startingPlaces,
     notes: [
       "Thumbnails stay in the store until they expire. A job that has not ended is refused; the "
         + "others go. With --json, each job that went is printed as it stood last."

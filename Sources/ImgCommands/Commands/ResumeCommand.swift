@@ -11,7 +11,7 @@ package struct ResumeCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl resume", summary: "let a paused job go on where it was",
     operands: [.job],
-    options: [.wait, .json] + OptionDescription.places,
+    options: [.wait, .json] + OptionDescription.startingPlaces,
     examples: [.init("imgctl resume 7 --wait", "Ends when job 7 has.")])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {

@@ -16,7 +16,7 @@ package struct RetryCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl retry", summary: "try again what of a job failed and may pass by itself",
     operands: [.job],
-    options: [all, .wait, .json] + OptionDescription.places,
+    options: [all, .wait, .json] + OptionDescription.startingPlaces,
     notes: [
       "imgctl status counts what may pass by itself as retryable: timeouts, busy origins and the "
         + "like. Of a cancelled job, what was not done is done as well."

@@ -10,7 +10,10 @@ extension OptionDescription {
     "--wait", help: "Wait until the job has ended, and show how far it is.")
 
   /// Where the coordinator and its data are: every command has them.
-  static let places = [Setting.socket.option, Setting.dataDirectory.option]
+  static let places = [Setting.socket, .dataDirectory].map(\.option)
+
+  /// The same of commands that start a coordinator when none answers.
+  static let startingPlaces = places + [Setting.autostart.option]
 }
 
 /// Operands that several commands have.

@@ -25,7 +25,7 @@ package struct StatusCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl status", summary: "show how the cluster or one job is",
     operands: [job],
-    options: [watch, limits, .json] + OptionDescription.places,
+    options: [watch, limits, .json] + OptionDescription.startingPlaces,
     examples: [
       .init("imgctl status 7 --watch", "Job 7, until it has ended."),
       .init("imgctl status --limits", "What the cluster allows, and the flags that say so."),

@@ -31,7 +31,7 @@ package struct SubmitCommand: Command {
     operands: [list],
     options: VariantOptions.options + FetchArguments.listOptions
       + [priority, order, name, .wait, .json]
-      + OptionDescription.places,
+      + OptionDescription.startingPlaces,
     notes: ["Prints the job's number, by which other commands know it."],
     examples: [
       .init("imgctl submit urls.txt", "Every picture inside 256x256."),

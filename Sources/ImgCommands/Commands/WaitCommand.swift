@@ -9,7 +9,7 @@ package struct WaitCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl wait", summary: "wait until a job has ended, and show how far it is",
     operands: [.job],
-    options: [.json] + OptionDescription.places,
+    options: [.json] + OptionDescription.startingPlaces,
     notes: [
       "On a terminal a bar shows how far the job is; elsewhere one line a second does. A paused "
         + "job is waited for until it is resumed and has ended."

@@ -1,5 +1,6 @@
 import Glibc
 import ImgClient
+import ImgSettings
 import ImgStore
 import ImgSystem
 import ImgWire
@@ -24,21 +25,41 @@ struct ClusterScreen {
 
   func show() throws {
     let status = try client.status()
-    let store = try storeSummary()
+    let store = try storeView(status)
     if isJSON {
-      try context.output.write(json: Report(status, store))
+      try context.output.write(json: Report(status, store.summary))
     } else {
       try context.output.write(try text(of: status, store))
     }
     try context.output.flush()
   }
 
-  /// `nil` also of a store that is damaged: a worker will begin it anew.
-  private func storeSummary() throws(StoreError) -> StoreSummary? {
+  /// What this process sees of the store.
+  private enum StoreView {
+    case summary(StoreSummary)
+    /// None yet, or one that is damaged, which a worker will recreate.
+    case empty
+    /// Why it is not read.
+    case unread(String)
+
+    var summary: StoreSummary? {
+      if case .summary(let summary) = self { summary } else { nil }
+    }
+  }
+
+  private func storeView(_ status: ClusterStatus) throws(StoreError) -> StoreView {
+    guard (try? client.requireStore(in: context.settings.storeDirectory)) != nil else {
+      return .unread("give --data-dir \(status.dataDirectory)")
+    }
     do throws(StoreError) {
-      return try StoreReader(directory: client.storeDirectory)?.summary()
-    } catch  where error.reason == .damaged {
-      return nil
+      guard let reader = try context.storeReader() else { return .empty }
+      return .summary(try reader.summary())
+    } catch {
+      switch error.reason {
+      case .damaged: return .empty
+      case .notPermitted: return .unread(error.description)
+      default: throw error
+      }
     }
   }
 
@@ -54,7 +75,7 @@ struct ClusterScreen {
 
   // MARK: - Text
 
-  private func text(of status: ClusterStatus, _ store: StoreSummary?) throws -> String {
+  private func text(of status: ClusterStatus, _ store: StoreView) throws -> String {
     var facts = Table([.text("coordinator"), .text(status.state.rawValue)])
     let age = HumanText.duration(milliseconds: status.startedAt.milliseconds(to: context.now))
     facts.addRow(["process", "\(status.processID), version \(status.version), up \(age)"])
@@ -71,9 +92,16 @@ struct ClusterScreen {
     return facts.rendered + "\n" + workers(status.workers) + (try jobs())
   }
 
-  private static func text(of store: StoreSummary?) -> String {
-    guard let store else { return "empty" }
-    return HumanText.count(store.entryCount, of: "thumbnail")
+  private static func text(of store: StoreView) -> String {
+    switch store {
+    case .empty: "empty"
+    case .unread(let reason): "not read: \(reason)"
+    case .summary(let summary): text(of: summary)
+    }
+  }
+
+  private static func text(of store: StoreSummary) -> String {
+    HumanText.count(store.entryCount, of: "thumbnail")
       + ", \(HumanText.size(store.occupiedByteCount)) of "
       + HumanText.size(store.effectiveBudgetByteCount)
       + (store.diskByteCount == nil

@@ -40,13 +40,39 @@ package struct CommandContext {
 
   /// The running coordinator.
   package func runningCoordinator() throws -> Client {
-    let client = try Client(socketPath: settings.socketPath)
-    try check(client)
-    return client
+    do throws(ClientError) {
+      let client = try Client(socketPath: settings.socketPath)
+      try check(client)
+      return client
+    } catch .unreachable(let socketPath, let reason) {
+      guard let process = try coordinatorProcess() else {
+        throw ClientError.unreachable(socketPath: socketPath, reason: reason)
+      }
+      throw ClientError.notListening(
+        socketPath: socketPath, dataDirectory: settings.dataDirectory,
+        processID: process.processID, reason: reason)
+    }
   }
 
-  /// The running coordinator, or a new one that leaves when it is not needed any more.
+  /// The process that owns the data directory and listens at the socket, or did before the socket
+  /// was removed. One that listens elsewhere is not the one that was asked for.
+  func coordinatorProcess() throws(SystemError) -> CoordinatorProcess? {
+    guard let process = try CoordinatorProcess(lockPath: settings.lockPath),
+      process.socketPath == settings.socketPath
+    else { return nil }
+    return process
+  }
+
+  /// The running coordinator or, where commands may start one, a new one that leaves when it is not
+  /// needed any more.
   package func coordinator() throws -> Client {
+    guard settings.startsCoordinator else {
+      do {
+        return try runningCoordinator()
+      } catch ClientError.unreachable(let socketPath, let reason) {
+        throw ClientError.notAutostarted(socketPath: socketPath, reason: reason)
+      }
+    }
     let (client, wasStarted) = try startCoordinator()
     try check(client)
     if wasStarted {
@@ -65,16 +91,19 @@ package struct CommandContext {
     ).connect()
   }
 
-  /// Whoever names a data directory must not be answered from another.
-  private func check(_ client: Client) throws(UsageError) {
+  /// The same of ``coordinator()``, which keeps its thumbnails where ``storeReader()`` reads them.
+  func coordinatorOfStore() throws -> Client {
+    let client = try coordinator()
+    try client.requireStore(in: settings.storeDirectory)
+    return client
+  }
+
+  /// A person who names a data directory must not be answered from another.
+  private func check(_ client: Client) throws(ClientError) {
     let usual = Settings.defaultDataDirectory(
       environment: ThisProcess.environment, userID: ThisProcess.userID)
-    guard settings.dataDirectory != usual, client.storeDirectory != settings.storeDirectory else {
-      return
-    }
-    throw UsageError(
-      "imgctl: the coordinator at \(settings.socketPath) keeps \(client.storeDirectory), not "
-        + "\(settings.storeDirectory); name its own socket with --socket, or stop it first")
+    guard settings.dataDirectory != usual else { return }
+    try client.requireStore(in: settings.storeDirectory)
   }
 
   /// The program beside this one.
@@ -121,7 +150,7 @@ package struct CommandContext {
   func askKeeper(_ ask: (Client) throws(ClientError) -> Void) -> Bool {
     do throws(ClientError) {
       let client = try Client(socketPath: settings.socketPath)
-      guard client.storeDirectory == settings.storeDirectory else { return false }
+      try client.requireStore(in: settings.storeDirectory)
       try ask(client)
       return true
     } catch {

@@ -50,6 +50,7 @@ package enum CommandMain {
     case let error as UsageError: (.wrongUse, error.description)
     case ClientError.refused(let code, let message):
       (code.meansNoCoordinator ? .noCoordinator : .wrongUse, "imgctl: \(message)")
+    case ClientError.otherStore: (.wrongUse, "imgctl: \(error)")
     case let error as ClientError: (.noCoordinator, "imgctl: \(error)")
     default: (.wrongUse, "imgctl: \(error)")
     }

@@ -1,0 +1,44 @@
+import Glibc
+import ImgSystem
+
+/// The control socket as a client finds it. The listener is sent URLs, headers and pictures, so the
+/// client checks the place and the listener before it sends a byte.
+enum CoordinatorSocket {
+  /// Connects to a listener of root, of this process's user, or of the user that owns the socket's
+  /// directory.
+  ///
+  /// The directory belongs to root or to this process's user, or root alone decided which user has
+  /// it: so it is with the directory of a service in /run. Other users cannot write there.
+  ///
+  /// - Throws: ``ClientError/unreachable(socketPath:reason:)`` when no process listens,
+  ///   ``ClientError/untrusted(socketPath:reason:)`` when the place or the listener is not safe.
+  static func connect(path: String) throws(ClientError) -> OwnedDescriptor {
+    let owner = try ownerOfDirectory(of: path)
+    do throws(SystemError) {
+      let socket = try UnixSocket.connect(path: path)
+      let listener = try UnixSocket.credentials(of: socket.rawValue)
+      if [0, ThisProcess.userID, owner].contains(listener.userID) { return socket }
+      throw SystemError(
+        operation: "trust process \(listener.processID) of user \(listener.userID), which listens",
+        code: EPERM)
+    } catch {
+      throw Self.error(error, at: path)
+    }
+  }
+
+  private static func ownerOfDirectory(of path: String) throws(ClientError) -> UInt32 {
+    let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+    do throws(SystemError) {
+      return try Directory.requireExclusive(directory, mayBeForeign: true)
+    } catch {
+      throw Self.error(error, at: path)
+    }
+  }
+
+  /// Neither lstat(2) nor connect(2) to a path fails with EPERM on its own account (unix(7)).
+  private static func error(_ error: SystemError, at path: String) -> ClientError {
+    error.code == EPERM
+      ? .untrusted(socketPath: path, reason: error.description)
+      : .unreachable(socketPath: path, reason: error.description)
+  }
+}
