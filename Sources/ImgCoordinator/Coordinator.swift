@@ -21,11 +21,13 @@ final class Coordinator {
   let log = Log()
   let poller: Poller
   let signals: SignalSource
-  let listener: UnixListener
+  /// See ``checkSocket(at:)``.
+  var listener: UnixListener
   let journal: Journal
   let journalAnswers: Mailbox<JournalAnswer>
   let journalWriter: JournalWriter
   let workerExecutable: String
+  let serviceManager: ServiceManager
   let startedAt = WallTime(rawValue: WallClock.milliseconds())
 
   var scheduler: Scheduler
@@ -64,6 +66,9 @@ final class Coordinator {
   var retentionCursor: JobID?
   /// When new clients are accepted again after that has failed; `nil` while they are.
   var listeningResumes: ContinuousClock.Instant?
+  var nextSocketCheck: ContinuousClock.Instant
+  /// Why the control socket cannot be created again; `nil` while it is in its place.
+  var socketTrouble: String?
 
   /// How often the watchdog looks at the boards of workers that have work.
   private static let observationInterval = Duration.milliseconds(250)
@@ -76,13 +81,15 @@ final class Coordinator {
 
   init(
     settings: Settings, workerExecutable: String, signals: SignalSource,
-    listener: consuming UnixListener, dataDirectory: DataDirectory, journal: Journal
+    listener: consuming UnixListener, dataDirectory: DataDirectory, journal: Journal,
+    serviceManager: ServiceManager
   ) throws {
     self.settings = settings
     self.workerExecutable = workerExecutable
     self.signals = signals
     self.listener = listener
     self.journal = journal
+    self.serviceManager = serviceManager
     poller = try Poller()
     journalAnswers = try Mailbox()
     journalWriter = try JournalWriter(
@@ -98,6 +105,7 @@ final class Coordinator {
     nextWatch = now
     nextSweep = now
     nextRetention = now
+    nextSocketCheck = now
     idleSince = now
     try poller.register(signals.descriptor, .read, token: Token.signals.rawValue)
     try poller.register(journalAnswers.descriptor, .read, token: Token.journal.rawValue)
@@ -162,7 +170,7 @@ final class Coordinator {
 
   private func deadlines() -> [ContinuousClock.Instant] {
     guard pageRequests.isEmpty, turns.isEmpty else { return [.now] }
-    var deadlines: [ContinuousClock.Instant] = []
+    var deadlines = [nextSocketCheck]
     if let deadline = scheduler.deadline { deadlines.append(deadline) }
     if !scheduler.isIdle { deadlines.append(nextObservation) }
     if clients.values.contains(where: { !$0.watches.isEmpty }) { deadlines.append(nextWatch) }
@@ -192,6 +200,7 @@ final class Coordinator {
     closeOverdueClients(at: now)
     if nextSweep <= now { sweep(at: now) }
     if nextRetention <= now { removeOldJobs(at: now) }
+    if nextSocketCheck <= now { checkSocket(at: now) }
     if !scheduler.isIdle || !clients.isEmpty { idleSince = now }
     if let idleExit = idleExitInstant, idleExit <= now {
       log.note("nothing to do, nobody connected: leaving")
@@ -268,6 +277,7 @@ final class Coordinator {
   /// Finishes what runs, within the time that the longest URL may take.
   func beginDraining() {
     guard phase == .running else { return }
+    serviceManager.tell(.stopping, status: "finishing what runs")
     let limits = settings.limits
     let longest = limits.transferTimeoutMilliseconds + limits.decodeTimeoutMilliseconds
     phase = .draining(until: .now + .milliseconds(longest) + Self.leavingTime)

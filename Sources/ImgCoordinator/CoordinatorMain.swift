@@ -82,7 +82,8 @@ package enum CoordinatorMain {
     let remark = limitClients(of: &settings, descriptors: ThisProcess.raiseDescriptorLimit())
 
     try checkPlaces(of: settings)
-    let dataDirectory = try DataDirectory(taking: settings.dataDirectory)
+    let dataDirectory = try DataDirectory(
+      taking: settings.dataDirectory, socketPath: settings.socketPath)
     // Owned until the process ends: one coordinator a data directory.
     defer { withExtendedLifetime(dataDirectory) {} }
     let journal = try Journal(directory: settings.journalDirectory)
@@ -90,12 +91,14 @@ package enum CoordinatorMain {
     let executable =
       settings.workerExecutable ?? "\(ThisProcess.executableDirectory ?? ".")/imgworker"
 
+    let serviceManager = ServiceManager(environment: ThisProcess.environment)
     let coordinator = try Coordinator(
       settings: settings, workerExecutable: executable, signals: signals, listener: listener,
-      dataDirectory: dataDirectory, journal: journal)
+      dataDirectory: dataDirectory, journal: journal, serviceManager: serviceManager)
     coordinator.log.note("listening on \(settings.socketPath), data in \(settings.dataDirectory)")
     for remark in [settings.remark, remark].compactMap(\.self) { coordinator.log.note(remark) }
     starter.isReady()
+    serviceManager.tell(.ready, status: "listening on \(settings.socketPath)")
     return try coordinator.run()
   }
 }

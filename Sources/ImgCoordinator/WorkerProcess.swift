@@ -28,6 +28,7 @@ final class WorkerProcess {
     // The backtracer would keep a crashed worker, and everything it holds, for seconds.
     environment["SWIFT_BACKTRACE"] = "enable=no"
     environment[StartSignal.variable] = nil
+    environment[ServiceManager.variable] = nil
     // Before there is a child that would have to be ended.
     channel = try Channel(pair.takeFirst())
     child = try ChildProcess.spawn(
