@@ -7,6 +7,6 @@ struct Log {
   func note(_ message: String) {
     let time = WallTime(rawValue: WallClock.milliseconds())
     // A log that cannot be written must not stop the work, and there is nobody left to tell.
-    try? FileIO.writeAll(2, Array("\(time) imgcoordinator: \(message)\n".utf8))
+    try? FileIO.writeAll(2, Array("\(time) imgcoordinator: \(message)\n".withoutPasswords.utf8))
   }
 }

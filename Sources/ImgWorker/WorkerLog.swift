@@ -7,6 +7,6 @@ enum WorkerLog {
   static func note(_ message: String) {
     let time = WallTime(rawValue: WallClock.milliseconds())
     // Standard error may be closed; there is nobody else to tell.
-    try? FileIO.writeAll(2, "\(time) imgworker: \(message)\n")
+    try? FileIO.writeAll(2, "\(time) imgworker: \(message)\n".withoutPasswords)
   }
 }

@@ -12,6 +12,10 @@ package struct FailuresCommand: Command {
     summary: "list the URLs of a job that failed: code, status, URL, reason",
     operands: [.job],
     options: [.json] + OptionDescription.startingPlaces,
+    notes: [
+      "A password in a URL is shown as ***, so such a line is no URL to submit again; imgctl retry "
+        + "has the URLs as they were submitted."
+    ],
     examples: [
       .init("imgctl failures 7", "One line a URL."),
       .init("imgctl failures 7 --json", "With the stage, and what is known in words."),

@@ -52,11 +52,13 @@ package enum HumanText {
     return hours > 0 ? "\(hours):\(twoDigits(minutes)):\(end)" : "\(minutes):\(end)"
   }
 
-  /// A text from outside without control characters, which could steer a terminal or break a line.
+  /// A text from outside without control characters, which could steer a terminal or break a line,
+  /// and without passwords of URLs.
   package static func printable(_ text: String) -> String {
-    guard text.unicodeScalars.contains(where: isControl) else { return text }
+    let shown = text.withoutPasswords
+    guard shown.unicodeScalars.contains(where: isControl) else { return shown }
     return String(
-      String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) ? "\u{FFFD}" : $0 }))
+      String.UnicodeScalarView(shown.unicodeScalars.map { isControl($0) ? "\u{FFFD}" : $0 }))
   }
 
   private static func isControl(_ scalar: Unicode.Scalar) -> Bool {

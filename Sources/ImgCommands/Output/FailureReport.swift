@@ -14,7 +14,7 @@ struct FailureReport: Encodable {
   /// - Parameter index: the line's place in its list, from 0; `nil` where there is no list.
   init(index: Int? = nil, url: String, _ failure: Failure, timings: Timings? = nil) {
     self.index = index
-    self.url = url
+    self.url = url.withoutPasswords
     self.failure = failure
     self.timings = timings
   }

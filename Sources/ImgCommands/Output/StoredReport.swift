@@ -36,7 +36,7 @@ struct StoredReport: Encodable {
   init(_ stored: StoredThumbnail, isFromCache: Bool? = nil, timings: Timings? = nil) {
     key = stored.key.description
     kind = stored.kind
-    url = stored.url
+    url = stored.url.withoutPasswords
     thumbnail = stored.thumbnail
     sourceFormat = stored.sourceFormat
     sourceWidth = stored.sourceWidth

@@ -19,7 +19,7 @@ struct UnstoredReport: Encodable {
   }
 
   init(url: String, _ made: UnstoredThumbnail) {
-    self.url = url
+    self.url = url.withoutPasswords
     self.made = made
   }
 

@@ -21,7 +21,7 @@ package struct CommandContext {
   /// as in
   /// `2>&1 | head -1`, ends nothing.
   package func note(_ text: String) {
-    try? messages.write(text)
+    try? messages.write(text.withoutPasswords)
   }
 
   /// Shows what became of a job that was changed: its status as JSON, or a sentence.

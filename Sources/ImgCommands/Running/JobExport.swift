@@ -80,7 +80,7 @@ final class JobExport {
 
     init(_ entry: ResultsPage.Entry, file: String?, thumbnail: Thumbnail?, isKept: Bool) {
       index = entry.index
-      url = entry.url
+      url = entry.url.withoutPasswords
       self.file = file
       self.thumbnail = thumbnail
       reason =

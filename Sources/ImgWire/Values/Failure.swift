@@ -43,7 +43,8 @@ package struct Failure: Error, Hashable, Sendable {
   package let isRetryable: Bool
   /// The answer of the origin, when there was one.
   package let httpStatus: Int?
-  /// A sentence for people; nothing branches on it. At most ``maximumDetailByteCount`` bytes.
+  /// A sentence for people; nothing branches on it. At most ``maximumDetailByteCount`` bytes, without
+  /// passwords of URLs.
   package let detail: String
 
   package static let maximumDetailByteCount = 300
@@ -57,7 +58,8 @@ package struct Failure: Error, Hashable, Sendable {
     self.code = code
     self.httpStatus = httpStatus
     self.isRetryable = isRetryable ?? code.isRetryable(httpStatus: httpStatus)
-    self.detail = String(decoding: detail.utf8.prefix(Self.maximumDetailByteCount), as: UTF8.self)
+    self.detail = String(
+      decoding: detail.withoutPasswords.utf8.prefix(Self.maximumDetailByteCount), as: UTF8.self)
   }
 }
 

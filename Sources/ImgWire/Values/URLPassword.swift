@@ -1,0 +1,61 @@
+extension String {
+  /// The same text with `***` in place of each password in a URL (RFC 3986 section 3.2.1), for
+  /// everything that people read: output, messages, logs, manifests. The URL itself, by which a
+  /// picture is fetched and known, keeps its password.
+  package var withoutPasswords: String {
+    let bytes = Array(utf8)
+    var shown: [UInt8] = []
+    var next = 0
+    for password in URLPassword.ranges(in: bytes) {
+      shown += bytes[next..<password.lowerBound] + Array("***".utf8)
+      next = password.upperBound
+    }
+    return next == 0 ? self : String(decoding: shown + bytes[next...], as: UTF8.self)
+  }
+}
+
+private enum URLPassword {
+  private static let colon = UInt8(ascii: ":")
+  private static let at = UInt8(ascii: "@")
+
+  /// Where the passwords of all URLs of a text lie, in their order.
+  static func ranges(in bytes: [UInt8]) -> [Range<Int>] {
+    var ranges: [Range<Int>] = []
+    var next = 0
+    while let start = authorityStart(in: bytes, from: next) {
+      let password = range(in: bytes, authority: start)
+      if let password { ranges.append(password) }
+      next = password?.upperBound ?? start
+    }
+    return ranges
+  }
+
+  /// The position behind the next `://`.
+  private static func authorityStart(in bytes: [UInt8], from start: Int) -> Int? {
+    guard start + 3 <= bytes.count else { return nil }
+    return (start...(bytes.count - 3)).first {
+      bytes[$0] == colon && bytes[$0 + 1] == UInt8(ascii: "/")
+        && bytes[$0 + 2] == UInt8(ascii: "/")
+    }.map { $0 + 3 }
+  }
+
+  private static func range(in bytes: [UInt8], authority start: Int) -> Range<Int>? {
+    let word = bytes[start...].prefix { $0 > 0x20 }
+    let authority = word.prefix { !"/?#".utf8.contains($0) }
+    // A slash in a password ends the authority, and what is left of it is no port.
+    let isPasswordCut = !authority.contains(at) && !hasPort(authority)
+    guard let end = (isPasswordCut ? word : authority).lastIndex(of: at),
+      let passwordColon = authority[..<min(end, authority.endIndex)].firstIndex(of: colon),
+      passwordColon + 1 < end
+    else { return nil }
+    return (passwordColon + 1)..<end
+  }
+
+  /// Whether what follows the colon, if there is one, can be a port, or the colon is an address's.
+  private static func hasPort(_ authority: ArraySlice<UInt8>) -> Bool {
+    guard let last = authority.lastIndex(of: colon), authority.first != UInt8(ascii: "[") else {
+      return true
+    }
+    return authority[(last + 1)...].allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+  }
+}
