@@ -375,6 +375,13 @@ static inline int img_reap(int pidfd, bool *was_exit, int *status) {
 
 static inline int img_die_with_parent(int signal) { return prctl(PR_SET_PDEATHSIG, signal); }
 
+/// Sets the limit of core files to 0, and makes the process one that cannot be dumped or traced.
+static inline int img_forbid_dumps(void) {
+  struct rlimit limit = {0};
+  if (setrlimit(RLIMIT_CORE, &limit) != 0) return -1;
+  return prctl(PR_SET_DUMPABLE, 0);
+}
+
 /// Raises the soft limit of open descriptors to the hard one.
 static inline int img_raise_descriptor_limit(void) {
   struct rlimit limit;

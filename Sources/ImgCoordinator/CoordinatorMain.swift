@@ -12,6 +12,7 @@ package enum CoordinatorMain {
 
   /// - Returns: the exit status: 0 after a drain, 1 when it cannot begin or go on, 2 on wrong use.
   package static func run(arguments: [String]) -> Int32 {
+    ThisProcess.forbidDumps()
     let environment = ThisProcess.environment
     let starter = Starter(environment: environment)
     do {

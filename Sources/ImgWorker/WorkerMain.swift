@@ -18,6 +18,7 @@ package enum WorkerMain {
       return 2
     }
     do {
+      ThisProcess.forbidDumps()
       ThisProcess.dieWithParent(signal: SIGKILL)
       ThisProcess.ignoreFileSizeSignal()
       ThisProcess.keepFreedMemory()

@@ -13,7 +13,7 @@ struct CacheTests {
   private let origin: ListOrigin
 
   init() throws {
-    cluster = try Cluster()
+    cluster = try Cluster(Cluster.inspectable)
     origin = try ListOrigin()
   }
 

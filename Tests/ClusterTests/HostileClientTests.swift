@@ -14,7 +14,7 @@ struct HostileClientTests {
   private let origin: ListOrigin
 
   init() throws {
-    cluster = try Cluster()
+    cluster = try Cluster(Cluster.inspectable)
     origin = try ListOrigin()
   }
 

@@ -15,7 +15,7 @@ struct LocalRowTests {
   private let picture: [UInt8]
 
   init() throws {
-    cluster = try Cluster()
+    cluster = try Cluster(Cluster.inspectable)
     picture = try PictureMaker.start().card(index: 1, width: 640, height: 480)
   }
 

@@ -14,7 +14,7 @@ struct UnstoredTests {
   private let origin: ListOrigin
 
   init() throws {
-    cluster = try Cluster(isStarted: false)
+    cluster = try Cluster(Cluster.inspectable, isStarted: false)
     origin = try ListOrigin()
   }
 

@@ -90,7 +90,7 @@ struct WorkerDeathTests {
   }
 
   @Test func `jobs and a killed worker leave no descriptor behind`() throws {
-    let cluster = try Cluster()
+    let cluster = try Cluster(Cluster.inspectable)
     let origin = try ListOrigin()
     let processID = try cluster.runningCoordinator().processID
     // The only client at the first count and, once the others are forgotten, at the last.

@@ -23,6 +23,9 @@ package final class Cluster {
 
   private static let kill: CInt = 9
 
+  /// Settings of a cluster whose processes let a test that is not root's see their descriptors.
+  package static let inspectable = ["CORE_DUMPS": "1"]
+
   /// - Parameters:
   ///   - settings: environment variables without their prefix, such as `WORKERS`, beside the two
   ///     workers and the permission to fetch from this machine that every cluster has. A transfer

@@ -10,9 +10,18 @@ enum FetchArguments {
       + "it is fresh by HTTP, else what the origin says; reload: the origin's; cache-only: what the "
       + "store has. Default: cache-else-load.")
   private static let header = OptionDescription(
-    "--header", "'NAME: VALUE'",
-    help: "Send this header with each request, but to no other origin after a redirect. A picture "
-      + "that was asked for with other headers is another one. Repeatable.",
+    "--header", "'NAME: VALUE'|@FILE",
+    help:
+      "Send this header with each request, but to no other origin after a redirect; or those in "
+      + "a file, one a line. Other users see the command line of a process (ps), but no file that "
+      + "only you may read (chmod 600). A picture that was asked for with other headers is another "
+      + "one. Repeatable.",
+    isRepeatable: true)
+  private static let headerVariable = OptionDescription(
+    "--header-env", "VARIABLE",
+    help:
+      "Send the headers in this environment variable, written as in a file. The variable is not "
+      + "passed on to a coordinator that the command starts. Repeatable.",
     isRepeatable: true)
   private static let ignoreQuery = OptionDescription(
     "--ignore-query", "NAME",
@@ -37,10 +46,11 @@ enum FetchArguments {
   /// Those that say what of a URL is a picture's name.
   static let namingOptions = [ignoreQuery, cacheKey]
   /// Those that are part of a picture's name.
-  static let nameOptions = [header] + namingOptions
+  static let nameOptions = [header, headerVariable] + namingOptions
   private static let mannerOptions = [respectOptOut, noRespectOptOut, respectRobots]
   /// Of a list, whose lines cannot all have one key.
-  static let listOptions = [cachePolicy, header, ignoreQuery] + mannerOptions
+  static let listOptions =
+    [cachePolicy, header, headerVariable, ignoreQuery] + mannerOptions
   static let options = [cachePolicy] + nameOptions + mannerOptions
 
   /// - Parameters:
@@ -70,13 +80,29 @@ enum FetchArguments {
 
   private static func headers(in arguments: ArgumentReader) throws(UsageError) -> HeaderFields {
     guard arguments.lists(header) else { return .none }
+    let fields =
+      try fields(of: header, in: arguments, HeaderSource.lines(ofArgument:))
+      + fields(of: headerVariable, in: arguments, HeaderSource.lines(ofVariable:))
     do throws(InvalidValue) {
-      var fields: [HeaderField] = []
-      for text in arguments.texts(of: header) ?? [] { fields.append(try field(text)) }
-      let given = fields
-      return try valid { () throws(InvalidFetchOption) in try HeaderFields(given) }
+      return try valid { () throws(InvalidFetchOption) in try HeaderFields(fields) }
     } catch {
       throw UsageError(header.flag, error)
+    }
+  }
+
+  /// - Parameter lines: makes the lines with headers of a value of the option.
+  private static func fields(
+    of option: OptionDescription, in arguments: ArgumentReader,
+    _ lines: (String) throws(InvalidValue) -> [String]
+  ) throws(UsageError) -> [HeaderField] {
+    do throws(InvalidValue) {
+      var fields: [HeaderField] = []
+      for value in arguments.texts(of: option) ?? [] {
+        for line in try lines(value) { fields.append(try field(line)) }
+      }
+      return fields
+    } catch {
+      throw UsageError(option.flag, error)
     }
   }
 

@@ -8,6 +8,7 @@ package enum CommandMain {
   /// - Parameter arguments: without the program's name.
   /// - Returns: the exit status, see ``ExitCode``.
   package static func run(arguments: [String]) -> Int32 {
+    ThisProcess.forbidDumps()
     ThisProcess.ignoreBrokenPipe()
     let output = Output(descriptor: 1)
     let messages = Output(descriptor: 2, capacity: 0)
@@ -19,7 +20,7 @@ package enum CommandMain {
       // What is half written belongs before the reason why it ends; both may have no reader.
       try? output.flush()
       let (failure, message) = explain(error)
-      if let message { try? messages.write("\(message)\n") }
+      if let message { try? messages.write("\(message)\n".withoutPasswords) }
       return failure.rawValue
     }
     return code.rawValue
@@ -28,15 +29,17 @@ package enum CommandMain {
   private static func run(
     _ arguments: [String], output: Output, messages: Output
   ) throws -> ExitCode {
+    let environment = ThisProcess.environment
     let invocation = try Invocation(
-      arguments: arguments, environment: ThisProcess.environment, userID: ThisProcess.userID)
+      arguments: arguments, environment: environment, userID: ThisProcess.userID)
     switch invocation {
     case .print(let text):
       try output.write(text)
       return .success
     case .run(let command, let settings):
       let context = CommandContext(settings: settings, output: output, messages: messages)
-      StoreCrash.prepare(for: command, arguments, settings: context.settings)
+      StoreCrash.prepare(
+        for: command, arguments, environment: environment, settings: context.settings)
       return try command.run(in: context)
     }
   }

@@ -10,10 +10,16 @@ enum StoreCrash {
   /// whose workers have it recreated.
   static var hasHappened: Bool { ThisProcess.environment[variable] != nil }
 
-  /// - Parameter arguments: of this program, without its name.
-  static func prepare(for command: any Command, _ arguments: [String], settings: Settings) {
+  /// - Parameters:
+  ///   - arguments: of this program, without its name.
+  ///   - environment: that this program was started with.
+  static func prepare(
+    for command: any Command, _ arguments: [String], environment: [String: String],
+    settings: Settings
+  ) {
     if command is GetCommand, !hasHappened {
-      CrashRegion.restart(arguments: arguments, settingVariable: variable)
+      let changed = environment.merging([variable: "1"]) { $1 }
+      CrashRegion.restart(arguments: arguments, environment: changed)
     } else {
       CrashRegion.report(
         "imgctl: the store in \(settings.storeDirectory) is damaged; imgctl cache reset removes it, "

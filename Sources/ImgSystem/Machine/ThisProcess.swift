@@ -24,6 +24,26 @@ package enum ThisProcess {
     return variables
   }
 
+  /// Takes a variable out of the environment that children inherit, before there are other threads.
+  ///
+  /// - Returns: its value; `nil` when there is none of that name.
+  package static func takeVariable(_ name: String) -> String? {
+    guard let value = environment[name] else { return nil }
+    unsafe unsetenv(name)
+    return value
+  }
+
+  /// Keeps the secrets in this process's memory from other processes of the user and from the disk:
+  /// no core file (RLIMIT_CORE, PR_SET_DUMPABLE), no debugger but root's, and files in /proc that only
+  /// root and the process itself may read. A program has to do it again after execve(2).
+  ///
+  /// A developer who needs core files sets `IMGCTL_CORE_DUMPS`.
+  package static func forbidDumps() {
+    guard environment["IMGCTL_CORE_DUMPS"] == nil else { return }
+    let result = img_forbid_dumps()
+    precondition(result == 0, "every process may lower its limits")
+  }
+
   /// Where the running program lies, symbolic links resolved: its companions lie beside it. `nil`
   /// when /proc is not mounted.
   package static var executableDirectory: String? {

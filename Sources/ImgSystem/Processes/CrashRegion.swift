@@ -26,15 +26,13 @@ package enum CrashRegion {
     unsafe install(img_crash_plan(message: strdup(message), status: exitStatus))
   }
 
-  /// A crash inside a region starts this program again in the same process, with these arguments, the
-  /// standard streams, and one more environment variable.
-  package static func restart(arguments: [String], settingVariable variable: String) {
-    var variables = ThisProcess.environment
-    variables[variable] = "1"
+  /// A crash inside a region starts this program again in the same process, with these arguments and
+  /// variables and the standard streams.
+  package static func restart(arguments: [String], environment: [String: String]) {
     unsafe install(
       img_crash_plan(
         arguments: permanentVector(["imgctl"] + arguments),
-        environment: permanentVector(variables.map { "\($0.key)=\($0.value)" })))
+        environment: permanentVector(environment.map { "\($0.key)=\($0.value)" })))
   }
 
   /// What a fault raises. A thread that blocks one of them ends the process without a handler.

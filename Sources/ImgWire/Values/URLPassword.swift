@@ -56,6 +56,7 @@ private enum URLPassword {
     guard let last = authority.lastIndex(of: colon), authority.first != UInt8(ascii: "[") else {
       return true
     }
-    return authority[(last + 1)...].allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+    return authority[(last + 1)...].allSatisfy { digits.contains($0) }
   }
 }
