@@ -50,6 +50,15 @@ struct StoreDamageTests {
   }
 
   @Test(arguments: PageDamage.allCases)
+  func `a reset removes a damaged store`(damage: PageDamage) throws {
+    let list = try damageStore(damage)
+    let result = try cluster.imgctl("cache", "reset")
+    #expect(result.exitCode == 0, "\(result.messages)")
+    #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
+    #expect(try cluster.imgctl("get", list[0]).exitCode == 0)
+  }
+
+  @Test(arguments: PageDamage.allCases)
   func `a get has its thumbnail although the store is damaged`(damage: PageDamage) throws {
     let list = try damageStore(damage)
     let result = try cluster.imgctl("get", list[0])

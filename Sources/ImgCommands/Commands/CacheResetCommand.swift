@@ -11,7 +11,15 @@ package struct CacheResetCommand: Command {
   package init(_ arguments: ArgumentReader) throws(UsageError) {}
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    try context.storeWriter()?.reset()
+    if StoreCrash.hasHappened {
+      // The files go without being opened.
+      let directory = context.settings.storeDirectory
+      guard try SharedStore.quarantine(directory) else {
+        throw UsageError("imgctl cache reset: another process is replacing \(directory); try again")
+      }
+    } else {
+      try context.storeWriter()?.reset()
+    }
     context.note("the store is empty\n")
     return .success
   }

@@ -6,8 +6,8 @@ enum StoreCrash {
   /// Set in the environment of a command that has been restarted for this reason.
   private static let variable = "IMGCTL_STORE_CRASHED"
 
-  /// Whether this process has crashed in the store before, and so leaves it to the coordinator,
-  /// whose workers have it recreated.
+  /// Whether this process has crashed in the store before. Then a get leaves the store to the
+  /// coordinator, whose workers have it recreated, and a reset does not open it.
   static var hasHappened: Bool { ThisProcess.environment[variable] != nil }
 
   /// - Parameters:
@@ -17,7 +17,7 @@ enum StoreCrash {
     for command: any Command, _ arguments: [String], environment: [String: String],
     settings: Settings
   ) {
-    if command is GetCommand, !hasHappened {
+    if command is GetCommand || command is CacheResetCommand, !hasHappened {
       let changed = environment.merging([variable: "1"]) { $1 }
       CrashRegion.restart(arguments: arguments, environment: changed)
     } else {
