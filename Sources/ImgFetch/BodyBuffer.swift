@@ -8,8 +8,7 @@ internal import ImgSystem
 struct BodyBuffer {
   /// Those in memory; empty once they are in a file.
   private(set) var bytes: [UInt8] = []
-  private var fileByteCount = 0
-  private var file: SpoolFile?
+  private var spool: SpoolWriter?
   /// What the buffer was grown to; the array may be rounded up to a page or so more.
   private(set) var capacity = 0
   let maximumByteCount: Int
@@ -34,19 +33,19 @@ struct BodyBuffer {
     switch beginning {
     case .memory(let bytes): self.bytes = bytes
     case .file(let file, let byteCount):
-      self.file = file
-      fileByteCount = byteCount
+      spool = SpoolWriter(to: file, byteCount: byteCount)
     }
     capacity = beginning.byteCount
   }
 
-  var byteCount: Int { file == nil ? bytes.count : fileByteCount }
+  var byteCount: Int { spool?.byteCount ?? bytes.count }
 
+  /// All bytes are in it after ``flush()``.
   var content: BodyContent {
-    file.map { .file($0, byteCount: fileByteCount) } ?? .memory(bytes)
+    spool.map { .file($0.file, byteCount: $0.byteCount) } ?? .memory(bytes)
   }
 
-  var charge: BodyCharge { BodyCharge(byteCount: capacity, isOfFile: file != nil) }
+  var charge: BodyCharge { BodyCharge(byteCount: capacity, isOfFile: spool != nil) }
 
   func hasRoom(for byteCount: Int) -> Bool {
     byteCount <= maximumByteCount - self.byteCount
@@ -72,7 +71,7 @@ struct BodyBuffer {
   /// - Parameter capacity: from ``capacity(toFit:)``.
   mutating func grow(to capacity: Int) {
     guard capacity > self.capacity else { return }
-    if file == nil { bytes.reserveCapacity(capacity) }
+    if spool == nil { bytes.reserveCapacity(capacity) }
     self.capacity = capacity
   }
 
@@ -81,9 +80,8 @@ struct BodyBuffer {
   /// - Throws: when they cannot be written to the file.
   mutating func append(_ chunk: Span<UInt8>) throws(SystemError) {
     precondition(chunk.count <= capacity - byteCount, "a body outgrew what it was given")
-    if let file {
-      try file.append(chunk)
-      fileByteCount += chunk.count
+    if spool != nil {
+      try spool?.append(chunk)
     } else {
       unsafe chunk.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
     }
@@ -93,7 +91,7 @@ struct BodyBuffer {
 
   /// Whether the body, with so many bytes more, is to go to a file.
   func isDueForFile(adding byteCount: Int) -> Bool {
-    guard file == nil, mayUseFile else { return false }
+    guard spool == nil, mayUseFile else { return false }
     return max(bytes.count + byteCount, declaredByteCount ?? 0) > Self.maximumMemoryByteCount
   }
 
@@ -104,11 +102,18 @@ struct BodyBuffer {
   ///   - capacity: from ``capacity(toFit:)``.
   /// - Throws: when the bytes cannot be written.
   mutating func move(to file: SpoolFile, capacity: Int) throws(SystemError) {
-    try file.append(bytes.span)
-    fileByteCount = bytes.count
-    self.file = file
+    var spool = SpoolWriter(to: file)
+    try spool.append(bytes.span)
+    self.spool = spool
     self.capacity = capacity
     bytes = []
+  }
+
+  /// Writes to the file, if there is one, what is not in it yet.
+  ///
+  /// - Throws: when the bytes cannot be written.
+  mutating func flush() throws(SystemError) {
+    try spool?.flush()
   }
 
   /// There is no file to be had: it stays in memory, however long it becomes.

@@ -14,7 +14,7 @@ final class EasyHandle {
 
   /// How many bytes one call reads from a socket. libcurl's default of 16 KiB takes seven calls for
   /// a body of 100 KB.
-  private static let readBufferByteCount = 64 << 10
+  static let readBufferByteCount = 64 << 10
 
   init() throws(CurlError) {
     guard let pointer = unsafe curl_easy_init() else {
@@ -43,7 +43,15 @@ final class EasyHandle {
     try set(CURLOPT_BUFFERSIZE, Self.readBufferByteCount)
   }
 
-  /// Lets a transfer go on that a callback paused. libcurl hands over what it kept meanwhile before
+  /// Has a transfer read nothing until ``resume()``. Not to be called from a callback, which can
+  /// return `CURL_WRITEFUNC_PAUSE`.
+  ///
+  /// - Returns: an error when it has no connection.
+  func pause() -> CURLcode {
+    unsafe curl_easy_pause(pointer, CURLPAUSE_RECV)
+  }
+
+  /// Lets a transfer go on that was paused. libcurl hands over what it kept meanwhile before
   /// this returns (curl_easy_pause(3)), so not to be called from a callback.
   func resume() -> CURLcode {
     unsafe curl_easy_pause(pointer, CURLPAUSE_CONT)

@@ -8,6 +8,8 @@ final class LoopRequests {
   /// One socket libcurl wants watched differently.
   struct SocketChange {
     let socket: CInt
+    /// The transfer that the connection serves.
+    let transferID: UInt64?
     /// A `CURL_POLL_` constant.
     let poll: CInt
   }
@@ -40,10 +42,12 @@ final class MultiHandle {
     try check(unsafe curl_multi_setopt_pointer(pointer, CURLMOPT_TIMERDATA, context))
     try check(
       unsafe curl_multi_setopt_socket_callback(pointer, CURLMOPT_SOCKETFUNCTION) {
-        _, socket, poll, context, _ in
+        easy, socket, poll, context, _ in
         if let context = unsafe context {
+          let id = unsafe easy.flatMap { unsafe Transfer.owner(of: $0) }?.id
           unsafe Unmanaged<LoopRequests>.fromOpaque(context).takeUnretainedValue()
-            .socketChanges.append(LoopRequests.SocketChange(socket: socket, poll: poll))
+            .socketChanges.append(
+              LoopRequests.SocketChange(socket: socket, transferID: id, poll: poll))
         }
         return 0
       })
@@ -57,12 +61,6 @@ final class MultiHandle {
         return 0
       })
     try raiseConnectionLimit(to: max(connectionLimit, 1))
-    // One transfer a connection at a time, also with HTTP/2: a paused one then leaves its bytes in
-    // the socket. On a shared connection libcurl would have to keep them for the sake of the others,
-    // up to the stream's window of 32 MiB (curl_easy_pause(3)); and libcurl 7.88 gives the others
-    // nothing while one is paused, so that the oldest, for whom the others are paused, would wait for
-    // them for ever.
-    try check(unsafe curl_multi_setopt_long(pointer, CURLMOPT_PIPELINING, Int(CURLPIPE_NOTHING)))
   }
 
   deinit {

@@ -68,6 +68,10 @@ extension Transfer {
   ///   `CURL_WRITEFUNC_PAUSE` to get the same chunk again later.
   private func takeBody(_ chunk: UnsafeRawBufferPointer) -> Int {
     let refusalCount = 0
+    guard hasPartOfTurn(for: chunk.count) else {
+      awaitTurn()
+      return isWasteful ? refusalCount : Int(CURL_WRITEFUNC_PAUSE)
+    }
     if head.hasUnusedBody {
       bytesReceived += chunk.count
       return bytesReceived <= Self.maximumUnusedByteCount ? chunk.count : refusalCount
@@ -93,6 +97,25 @@ extension Transfer {
     screenBody()
     return refusal == nil ? chunk.count : refusalCount
   }
+
+  /// A text is short, and never paused: libcurl decodes its compression, and would have to keep what a
+  /// paused transfer does not take.
+  private func hasPartOfTurn(for byteCount: Int) -> Bool {
+    if case .text = request.content { return true }
+    return settings.turns.permitsCall(of: id, byteCount: byteCount)
+  }
+
+  /// An origin that sends chunks of a few bytes has sent 8 MiB by then: a read buffer each turn.
+  private static let maximumWastedTurnCount = 128
+
+  /// It is paused, because it has had its part of a turn of the loop.
+  func awaitTurn() {
+    if settings.turns.wait(id) { wastedTurnCount += 1 }
+  }
+
+  /// Whether the origin sends so many chunks of a few bytes, or so much beside the body, that the
+  /// transfer is to end.
+  var isWasteful: Bool { wastedTurnCount > Self.maximumWastedTurnCount }
 
   /// Has the body grow by so many bytes, in a file once it is too long for memory. Its first bytes
   /// are judged before: a file is not made for what nobody wants.

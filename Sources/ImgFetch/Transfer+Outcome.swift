@@ -1,4 +1,5 @@
 internal import CCurl
+internal import ImgSystem
 internal import ImgWire
 
 /// What becomes of a transfer once libcurl is done with it.
@@ -8,6 +9,7 @@ extension Transfer {
     if code == CURLE_OK, let status = head.status, (200..<300).contains(status) {
       _ = settleResumption()
     }
+    do throws(SystemError) { try body.flush() } catch { spoolError = error }
     let result = result(of: code)
     return FinishedTransfer(
       id: id, result: result, bytesReceived: earlierByteCount + bytesReceived,
@@ -48,6 +50,10 @@ extension Transfer {
     if isOverLimit || code == CURLE_FILESIZE_EXCEEDED {
       let limit = body.maximumByteCount
       return .failure(failure(.tooLarge, "the body is longer than \(limit) bytes"))
+    }
+    if isWasteful {
+      let words = "the body comes in pieces of a few bytes, or among too much that is not the body"
+      return .failure(failure(.tooLarge, words))
     }
     if isHeadOverLimit(code) {
       let limit = Self.maximumHeadByteCount

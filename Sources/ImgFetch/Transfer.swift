@@ -37,6 +37,8 @@ final class Transfer {
   var isOverLimit = false
   /// Until when a body that nobody wants may come in; `nil` for one that is wanted.
   var unusedBodyDeadline: ContinuousClock.Instant?
+  /// How often it had its part of a turn of the loop for next to nothing.
+  var wastedTurnCount = 0
   /// Why the body could not be written to its file, which ended the transfer.
   var spoolError: SystemError?
   /// Whether the first bytes of the body were judged, and what they were refused for.
@@ -76,8 +78,8 @@ final class Transfer {
   }
 
   /// What is sent, and to whom. Left as libcurl has them: no cookies, no .netrc, no redirects
-  /// followed (``redirectTarget(after:)``), certificates are verified, HTTP/2 over TLS where
-  /// offered, no Accept-Encoding (images are compressed already).
+  /// followed (``redirectTarget(after:)``), certificates are verified, no Accept-Encoding (images
+  /// are compressed already).
   ///
   /// Without Accept-Encoding libcurl leaves a Content-Encoding undone, so a small body cannot
   /// become a large one: it is judged by its bytes as they came, and compressed ones are no image.
@@ -93,6 +95,11 @@ final class Transfer {
     try easy.set(CURLOPT_PROXY, "")
     try easy.set(CURLOPT_NOSIGNAL, 1)
     if case .text = request.content { try easy.set(CURLOPT_ACCEPT_ENCODING, "gzip") }
+    // In HTTP/2 libcurl 7.88 reads frames without content, such as empty DATA frames, in a loop that
+    // ends only when nothing more comes (cf_h2_recv in its http2.c). Nothing leads out of it, not even
+    // the transfer's time limit. A connection serves one transfer at a time here, so that HTTP/2 would
+    // save nothing but bytes of heads.
+    try easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
     if let file = settings.authorityFile { try easy.set(CURLOPT_CAINFO, file) }
     // A look-up runs in a thread of its own. Without this, libcurl waits for that thread to end
     // when a transfer is cancelled or times out, and with it waits the whole loop.

@@ -31,8 +31,8 @@ package final class TransferPool {
   private var redirected: [UInt64: (url: ParsedURL, request: TransferRequest)] = [:]
   private var untoldRedirects: [Redirect] = []
   private var idleHandles: [EasyHandle] = []
-  /// The sockets the poller knows.
-  private var watchedSockets: Set<CInt> = []
+  /// The sockets the poller knows, with the transfers that they serve.
+  private var watchedSockets: [CInt: UInt64] = [:]
 
   /// How many handles are kept for reuse; more were only needed in a burst.
   private static let maximumIdleHandleCount = 64
@@ -70,7 +70,7 @@ package final class TransferPool {
 
   deinit {
     for transfer in active.values { multi.remove(transfer.easy) }
-    for socket in watchedSockets { poller.unregister(socket) }
+    for socket in watchedSockets.keys { poller.unregister(socket) }
   }
 
   // MARK: Transfers
@@ -166,6 +166,7 @@ package final class TransferPool {
     redirected[id] = nil
     if let transfer = active.removeValue(forKey: id) {
       settings.budgets.end(id, isHandedOut: false)
+      settings.turns.end(id)
       release(transfer)
     }
     settle()
@@ -200,33 +201,57 @@ package final class TransferPool {
   /// When ``handleDeadline(at:)`` is to be called at the latest; `nil` while nothing is due by
   /// time.
   package var deadline: ContinuousClock.Instant? {
-    [multi.requests.deadline, settings.unusedBodies.nextDeadline].compactMap { $0 }.min()
+    guard !settings.turns.isAnyWaiting else { return .now }
+    return [multi.requests.deadline, settings.unusedBodies.nextDeadline].compactMap(\.self).min()
   }
 
   /// Takes an event of one of the pool's sockets.
   package func handle(_ readiness: Poller.Readiness) {
     let socket = CInt(truncatingIfNeeded: readiness.token)
     // Handling an earlier event of the same batch may have closed the socket.
-    guard watchedSockets.contains(socket) else { return }
+    guard let id = watchedSockets[socket] else { return }
     var bits: CInt = 0
     // After a hang-up, reading or writing finds out what happened; that error is better than the
     // one libcurl makes of CURL_CSELECT_ERR.
     if readiness.isReadable || readiness.isHungUp { bits |= CURL_CSELECT_IN }
     if readiness.isWritable || readiness.isHungUp { bits |= CURL_CSELECT_OUT }
-    multi.work(on: socket, readiness: bits)
+    work(for: id) { multi.work(on: socket, readiness: bits) }
     settle()
   }
 
-  /// Does what is due by time, if ``deadline`` has come.
+  /// Does what is due by time. To be called in each turn of the loop, after ``handle(_:)`` for all
+  /// events of the turn: the transfers that had their part of it go on in the next.
   package func handleDeadline(at now: ContinuousClock.Instant) {
-    guard let deadline, deadline <= now else { return }
-    if let deadline = multi.requests.deadline, deadline <= now { multi.workOnDeadline() }
+    let resumed = settings.turns.begin()
+    let overdue = settings.unusedBodies.takeDue(at: now)
+    let isDue = multi.requests.deadline.map { $0 <= now } ?? false
+    guard isDue || !resumed.isEmpty || !overdue.isEmpty else { return }
+    if isDue { multi.workOnDeadline() }
     collectFinished()
-    for (id, deadline) in settings.unusedBodies.takeDue(at: now) {
+    for (id, deadline) in overdue {
       guard let transfer = active[id], transfer.unusedBodyDeadline == deadline else { continue }
       end(transfer, with: CURLE_WRITE_ERROR)
     }
+    for id in resumed {
+      // libcurl works on each of them now, and not beside the next socket.
+      work(for: id) {
+        resume(id)
+        multi.workOnDeadline()
+      }
+    }
     settle()
+  }
+
+  /// Has libcurl work on one transfer, which is paused until the next turn if that takes too long.
+  private func work(for id: UInt64, _ body: () -> Void) {
+    let begin = ContinuousClock.now
+    body()
+    collectFinished()
+    guard ContinuousClock.now - begin > LoopTurns.maximumWorkTime, let transfer = active[id],
+      transfer.easy.pause() == CURLE_OK
+    else { return }
+    transfer.awaitTurn()
+    if transfer.isWasteful { end(transfer, with: CURLE_WRITE_ERROR) }
   }
 
   // MARK: After libcurl worked
@@ -235,15 +260,19 @@ package final class TransferPool {
   /// libcurl asked for meanwhile.
   private func settle() {
     collectFinished()
-    while let id = settings.budgets.nextToResume(), let transfer = active[id] {
-      let code = transfer.easy.resume()
-      // A callback refused what libcurl had kept; nothing else would end the transfer.
-      if code != CURLE_OK { end(transfer, with: code) }
-      collectFinished()
-    }
+    while let id = settings.budgets.nextToResume(), active[id] != nil { resume(id) }
     let changes = multi.requests.socketChanges
     multi.requests.socketChanges = []
     for change in changes { apply(change) }
+  }
+
+  /// Lets a transfer go on that was paused.
+  private func resume(_ id: UInt64) {
+    guard let transfer = active[id] else { return }
+    let code = transfer.easy.resume()
+    // A callback refused what libcurl had kept; nothing else would end the transfer.
+    if code != CURLE_OK { end(transfer, with: code) }
+    collectFinished()
   }
 
   private func collectFinished() {
@@ -254,6 +283,7 @@ package final class TransferPool {
     let id = transfer.id
     active[id] = nil
     defer { release(transfer) }
+    settings.turns.end(id)
     if transfer.isHeldBack {
       settings.budgets.end(id, isHandedOut: false)
       return finished.append(.heldBack(id, transfer.request))
@@ -314,16 +344,17 @@ package final class TransferPool {
   private func apply(_ change: LoopRequests.SocketChange) {
     let socket = change.socket
     guard change.poll != CURL_POLL_REMOVE else {
-      if watchedSockets.remove(socket) != nil { poller.unregister(socket) }
+      if watchedSockets.removeValue(forKey: socket) != nil { poller.unregister(socket) }
       return
     }
+    guard let id = change.transferID else { return }
     var interest: Poller.Interest = []
     if change.poll & CURL_POLL_IN != 0 { interest.insert(.read) }
     if change.poll & CURL_POLL_OUT != 0 { interest.insert(.write) }
     let token = tokenBase | UInt64(socket)
     // The kernel refuses only for lack of memory. The transfer then ends by its own time limit,
     // which needs no socket, so there is nobody to tell.
-    if watchedSockets.insert(socket).inserted {
+    if watchedSockets.updateValue(id, forKey: socket) == nil {
       try? poller.register(socket, interest, token: token)
     } else {
       try? poller.update(socket, interest, token: token)

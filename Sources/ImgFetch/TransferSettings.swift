@@ -9,6 +9,7 @@ struct TransferSettings {
   /// Of a request that says nothing of them.
   let headers: RequestHeaders
   let budgets: BodyBudgets
+  let turns = LoopTurns()
   let rests: HostRests
   let unusedBodies = UnusedBodies()
   /// Where files for long bodies are made: in the first that takes one.

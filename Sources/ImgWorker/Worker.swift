@@ -136,7 +136,7 @@ final class Worker {
         default: pool.handle(readiness)
         }
       }
-      if let deadline = pool.deadline, deadline <= .now { pool.handleDeadline(at: .now) }
+      pool.handleDeadline(at: .now)
       pool.takeRedirects().forEach(judge)
       pool.takeFinished().forEach(settle)
       try report()

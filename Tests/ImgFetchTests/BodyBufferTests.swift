@@ -1,3 +1,4 @@
+import ImgSystem
 import Testing
 
 @testable import ImgFetch
@@ -45,6 +46,23 @@ import Testing
     try buffer.append(4 << 20)
     let isDue = (0...1).map { buffer.isDueForFile(adding: $0) }
     #expect(isDue == [false, true])
+  }
+
+  @Test func `a body in a file is written in blocks, whatever pieces it comes in`() throws {
+    let block = SpoolWriter.blockByteCount
+    let file = try SpoolFile(in: "/tmp")
+    var buffer = BodyBuffer(maximumByteCount: 1 << 20)
+    try buffer.move(to: file, capacity: 1 << 20)
+    for _ in 0..<block { try buffer.append(1) }
+    #expect(throws: SystemError.self) { try file.contents(byteCount: 1) }
+    try buffer.append(1)
+    #expect(try file.contents(byteCount: block).count == block)
+    #expect(throws: SystemError.self) { try file.contents(byteCount: block + 1) }
+    try buffer.append(2 * block)
+    try buffer.append(1)
+    try buffer.flush()
+    #expect(buffer.byteCount == 3 * block + 2)
+    #expect(try buffer.content.bytes() == [UInt8](repeating: 1, count: 3 * block + 2))
   }
 }
 
