@@ -31,8 +31,8 @@ struct TightDiskTests {
   }
 
   @Test func `the store keeps to what its disk has, and the journal finds room`() throws {
-    let status = try cluster.finished(try submitNoise(90))
-    #expect([status.done, status.failed] == [90, 0])
+    let status = try cluster.finished(try submitNoise(250))
+    #expect([status.done, status.failed] == [250, 0])
     let shown = try cluster.status()
     #expect(shown.trouble == nil)
     #expect(shown.storeTrouble == nil)
