@@ -218,7 +218,7 @@ struct CacheTests {
     try origin.hold("/held")
     let job = try cluster.submit([origin.url("/held")])
     try #require(origin.origin.waitUntil { $0.totals.inFlight == 1 })
-    #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
+    #expect(try cluster.begin(["cache", "rm"] + origin.pictures(60)).wait().exitCode == 0)
     let before = try statistics().fileBytes
 
     let compact = try cluster.imgctl("cache", "compact")

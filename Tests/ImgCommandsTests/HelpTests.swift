@@ -146,66 +146,75 @@ import Testing
               lines that begin with # do not count.
 
     Options:
-      --size WxH               The box in pixels; one number N is NxN. Default:
-                               256x256.
-      --mode MODE              fit: inside the box; fill: cover it; stretch: exactly
-                               the box. Default: fit.
-      --crop                   Cut off what sticks out of the box; goes with fill,
-                               and implies it.
-      --format FORMAT          auto, jpeg, png, webp or avif; auto is JPEG, or WebP
-                               where there is transparency. Default: auto.
-      --quality Q              Of the encoder, from 1 to 100. Default: 80.
-      --keep WHAT              none, thumbnail, original (the picture as it came) or
-                               all; from an original, other sizes are made without
-                               another fetch. Default: thumbnail.
-      --expire-after DURATION  Keep the thumbnail so long after its download; a date
-                               as of --expires-at, or "never", will do too. Default:
-                               as the coordinator is set.
-      --expires-at DATE        Keep the thumbnail until then: 2027-01-01, which is
-                               that day's beginning in UTC, or
-                               2027-01-01T12:00:00+02:00.
-      --expire-on-access       Count the duration anew from each access to the
-                               thumbnail.
-      --delay DURATION         Wait so long before anything is looked up or fetched.
-                               Default: 0s.
-      --cache-policy POLICY    cache-else-load: what the store has, else the
-                               origin's; protocol: what the store has while it is
-                               fresh by HTTP, else what the origin says; reload: the
-                               origin's; cache-only: what the store has. Default:
-                               cache-else-load.
-      --header 'NAME: VALUE'   Send this header with each request, but to no other
-                               origin after a redirect. A picture that was asked for
-                               with other headers is another one. Repeatable.
-      --ignore-query NAME      A parameter of the URL that changes nothing about the
-                               picture, such as a signature; in the name, * stands
-                               for any text, as in X-Amz-*. The URL is fetched as it
-                               is. Repeatable.
-      --respect-opt-out        Do not use a picture whose origin says noai,
-                               noimageai, noindex or noimageindex in an
-                               X-Robots-Tag; it ends as opted_out. Lists do so by
-                               themselves.
-      --no-respect-opt-out     Use such a picture all the same. A get does so by
-                               itself.
-      --respect-robots         Ask each origin's robots.txt first, which is
-                               remembered for a day, and do not fetch what it closes
-                               to imgctl; that ends as opted_out.
-      --priority P             From -2, the least, to 2, the most urgent. Default:
-                               0.
-      --order ORDER            fifo: the first line first; lifo: the last line
-                               first. Default: fifo.
-      --name TEXT              What the job is called in lists.
-      --wait                   Wait until the job has ended, and show how far it is.
-      --json                   Print JSON: one object, or one a line where there are
-                               many.
-      --socket PATH            Where the coordinator listens. Default:
-                               $XDG_RUNTIME_DIR/imgctl/control.sock, else
-                               /tmp/imgctl-UID/control.sock.
-      --data-dir DIR           Where jobs and thumbnails are kept. Default:
-                               $XDG_CACHE_HOME/imgctl, else ~/.cache/imgctl.
-      --autostart yes|no       Whether to start a coordinator when none answers.
-                               Default: yes, but no for a socket below /run, except
-                               /run/user.
-      -h, --help               Show this help.
+      --size WxH                The box in pixels; one number N is NxN. Default:
+                                256x256.
+      --mode MODE               fit: inside the box; fill: cover it; stretch:
+                                exactly the box. Default: fit.
+      --crop                    Cut off what sticks out of the box; goes with fill,
+                                and implies it.
+      --format FORMAT           auto, jpeg, png, webp or avif; auto is JPEG, or WebP
+                                where there is transparency. Default: auto.
+      --quality Q               Of the encoder, from 1 to 100. Default: 80.
+      --keep WHAT               none, thumbnail, original (the picture as it came)
+                                or all; from an original, other sizes are made
+                                without another fetch. Default: thumbnail.
+      --expire-after DURATION   Keep the thumbnail so long after its download; a
+                                date as of --expires-at, or "never", will do too.
+                                Default: as the coordinator is set.
+      --expires-at DATE         Keep the thumbnail until then: 2027-01-01, which is
+                                that day's beginning in UTC, or
+                                2027-01-01T12:00:00+02:00.
+      --expire-on-access        Count the duration anew from each access to the
+                                thumbnail.
+      --delay DURATION          Wait so long before anything is looked up or
+                                fetched. Default: 0s.
+      --cache-policy POLICY     cache-else-load: what the store has, else the
+                                origin's; protocol: what the store has while it is
+                                fresh by HTTP, else what the origin says; reload:
+                                the origin's; cache-only: what the store has.
+                                Default: cache-else-load.
+      --header 'NAME: VALUE'|@FILE
+                                Send this header with each request, but to no other
+                                origin after a redirect; or those in a file, one a
+                                line. Other users see the command line of a process
+                                (ps), but no file that only you may read (chmod
+                                600). A picture that was asked for with other
+                                headers is another one. Repeatable.
+      --header-env VARIABLE     Send the headers in this environment variable,
+                                written as in a file. The variable is not passed on
+                                to a coordinator that the command starts.
+                                Repeatable.
+      --ignore-query NAME       A parameter of the URL that changes nothing about
+                                the picture, such as a signature; in the name, *
+                                stands for any text, as in X-Amz-*. The URL is
+                                fetched as it is. Repeatable.
+      --respect-opt-out         Do not use a picture whose origin says noai,
+                                noimageai, noindex or noimageindex in an
+                                X-Robots-Tag; it ends as opted_out. Lists do so by
+                                themselves.
+      --no-respect-opt-out      Use such a picture all the same. A get does so by
+                                itself.
+      --respect-robots          Ask each origin's robots.txt first, which is
+                                remembered for a day, and do not fetch what it
+                                closes to imgctl; that ends as opted_out.
+      --priority P              From -2, the least, to 2, the most urgent. Default:
+                                0.
+      --order ORDER             fifo: the first line first; lifo: the last line
+                                first. Default: fifo.
+      --name TEXT               What the job is called in lists.
+      --wait                    Wait until the job has ended, and show how far it
+                                is.
+      --json                    Print JSON: one object, or one a line where there
+                                are many.
+      --socket PATH             Where the coordinator listens. Default:
+                                $XDG_RUNTIME_DIR/imgctl/control.sock, else
+                                /tmp/imgctl-UID/control.sock.
+      --data-dir DIR            Where jobs and thumbnails are kept. Default:
+                                $XDG_CACHE_HOME/imgctl, else ~/.cache/imgctl.
+      --autostart yes|no        Whether to start a coordinator when none answers.
+                                Default: yes, but no for a socket below /run, except
+                                /run/user.
+      -h, --help                Show this help.
 
     Prints the job's number, by which other commands know it.
 
