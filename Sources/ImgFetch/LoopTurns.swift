@@ -9,7 +9,8 @@
 final class LoopTurns {
   /// In the largest pieces that libcurl hands over (CURL_MAX_WRITE_SIZE, 16 KiB), 1 MiB.
   static let maximumCallCount = 64
-  /// How long libcurl may work on one socket until its transfer is paused. To copy a hundred full
+  /// How much processor time libcurl may take for one socket until its transfer is paused; how long
+  /// that takes on a busy machine is not the origin's doing. To copy a hundred full
   /// buffers takes two to three milliseconds.
   static let maximumWorkTime = Duration.milliseconds(5)
   /// A call that brings fewer bytes of a body is a small one.

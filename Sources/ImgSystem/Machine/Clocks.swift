@@ -18,6 +18,15 @@ package enum MonotonicClock {
   }
 }
 
+/// The processor time that the calling thread has taken (CLOCK_THREAD_CPUTIME_ID): it stands still
+/// while the thread waits, or while others have the processor.
+package enum ThreadClock {
+  package static func time() -> Duration {
+    let time = read(CLOCK_THREAD_CPUTIME_ID)
+    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+  }
+}
+
 private func read(_ clock: clockid_t) -> timespec {
   var time = timespec()
   let result = unsafe clock_gettime(clock, &time)
