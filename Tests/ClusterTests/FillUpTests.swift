@@ -27,7 +27,7 @@ struct FillUpTests {
     let job = try cluster.submit(origin.pictures(Self.pictureCount))
     try expectFull(try cluster.finished(job))
     try liftFileLimit()
-    try expectAllDone(job, dataDirectory: cluster.dataDirectory)
+    try expectAllDone(job) { try cluster.imgctl("cache", $0) }
   }
 
   /// Journal and store share the disk, so that the journal may be what finds no room.
@@ -54,7 +54,7 @@ struct FillUpTests {
     if isEnded { #expect(try cluster.status(of: job).failed > 0) }
     try FileManager.default.removeItem(atPath: ballast)
     try expectFull(try cluster.finished(job))
-    try expectAllDone(job, dataDirectory: disk.path("", seenBy: processID))
+    try expectAllDone(job) { try cluster.imgctl(besides: processID, "cache", $0) }
   }
 
   // MARK: - Room
@@ -92,7 +92,9 @@ struct FillUpTests {
   }
 
   /// Expects that a retry makes every thumbnail, and that all are in a sound store.
-  private func expectAllDone(_ job: JobID, dataDirectory: String) throws {
+  ///
+  /// - Parameter cache: runs a subcommand of `imgctl cache` where the store is seen.
+  private func expectAllDone(_ job: JobID, _ cache: (String) throws -> ProgramResult) throws {
     if try cluster.status(of: job).failed > 0 {
       #expect(try cluster.imgctl("retry", "\(job)").exitCode == 0)
     }
@@ -100,9 +102,9 @@ struct FillUpTests {
     #expect(status.done == Self.pictureCount)
     #expect(status.failed == 0)
     #expect(try cluster.client().status().workers.map(\.deaths) == [0, 0])
-    let verification = try cluster.imgctl("cache", "verify", "--data-dir", dataDirectory)
+    let verification = try cache("verify")
     #expect(verification.exitCode == 0, "\(verification)")
-    let listed = try cluster.imgctl("cache", "ls", "--data-dir", dataDirectory)
+    let listed = try cache("ls")
     #expect(listed.lines.count == Self.pictureCount)
   }
 }
