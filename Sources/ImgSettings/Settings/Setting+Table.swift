@@ -132,7 +132,8 @@ extension Setting {
       "body", "--max-body", "SIZE", .size, 1...(16 << 30), \.maxBodyByteCount,
       help: "Bytes of one picture as it is sent."),
     .limit(
-      "pixels, of the frames that are decoded", "--max-pixels", "N", .pixels, 1...1_000_000_000_000, \.maxPixels,
+      "pixels, of the frames that are decoded", "--max-pixels", "N", .pixels, 1...1_000_000_000_000,
+      \.maxPixels,
       help: "Pixels of one picture, all frames together."),
     .limit(
       "frames that are decoded", "--max-frames", "N", .count, 1...1_000_000, \.maxFrames,
