@@ -134,7 +134,7 @@ extension Setting {
     .limit(
       "pixels, of the frames that are decoded", "--max-pixels", "N", .pixels, 1...1_000_000_000_000,
       \.maxPixels,
-      help: "Pixels of one picture, all frames together."),
+      help: "Pixels of one picture, in the frames of it that are decoded."),
     .limit(
       "frames that are decoded", "--max-frames", "N", .count, 1...1_000_000, \.maxFrames,
       help: "Frames of one picture."),
