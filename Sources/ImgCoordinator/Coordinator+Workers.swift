@@ -72,6 +72,8 @@ extension Coordinator {
       feed(.workerLookedUp(worker.id, results))
     case .noticed(let notices):
       feed(.workerNoticed(worker.id, notices))
+    case .redirected(let list):
+      feed(.workerRedirected(worker.id, list.redirections))
     case .transferred(let list):
       feed(.workerTransferred(worker.id, list.leases))
     case .gone(let list):

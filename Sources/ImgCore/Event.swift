@@ -100,6 +100,7 @@ package enum Event: Hashable, Sendable {
   case workerRefused(WorkerID, reason: String)
   case workerLookedUp(WorkerID, LookupResults)
   case workerNoticed(WorkerID, HostNotices)
+  case workerRedirected(WorkerID, [Redirections.Redirection])
   case workerTransferred(WorkerID, [LeaseID])
   /// What these were to ride on is gone, or their host wants to be left alone.
   case workerLostBodies(WorkerID, [LeaseID])

@@ -115,9 +115,21 @@ extension TransferQueue {
     nextHost.flatMap { start($0.name, at: now) }
   }
 
+  /// Takes the most urgent transfer that was redirected to a host which has a slot and a token. What
+  /// has begun goes before all that has not.
+  mutating func nextRedirected(at now: ContinuousClock.Instant) -> LeaseID? {
+    mostUrgent(of: promptRedirects, otherRedirects).flatMap { startRedirected($0.name, at: now) }
+  }
+
   private var nextHost: (name: String, urgency: Urgency)? {
-    let prompt = hasPlace ? promptStartable.first : nil
-    let other = otherStartable.first.flatMap { hasPlaceForOther($0.priority) ? $0 : nil }
+    mostUrgent(of: promptStartable, otherStartable)
+  }
+
+  private func mostUrgent(
+    of promptHosts: PriorityQueue<String, Urgency>, _ otherHosts: PriorityQueue<String, Urgency>
+  ) -> (name: String, urgency: Urgency)? {
+    let prompt = hasPlace ? promptHosts.first : nil
+    let other = otherHosts.first.flatMap { hasPlaceForOther($0.priority) ? $0 : nil }
     return [prompt, other].compactMap(\.self).min { $0.priority < $1.priority }
       .map { ($0.key, $0.priority) }
   }
@@ -137,8 +149,9 @@ extension TransferQueue {
   }
 
   func standing(of host: Host, at now: ContinuousClock.Instant) -> Standing {
-    guard let mostUrgent = host.waiting.first else {
-      if host.underWay > 0 { return .full }
+    let urgencies = [host.waiting.first?.priority, host.redirected.first?.priority]
+    guard let mostUrgent = urgencies.compactMap(\.self).min() else {
+      if host.underWay > 0 || host.redirectingCount > 0 { return .full }
       let fullAt = rate == nil ? nil : host.bucket.fullAt
       let memories = [fullAt, host.health.forgettableAt].compactMap(\.self)
       guard let until = memories.max(), until > now else { return .idle }
@@ -146,10 +159,11 @@ extension TransferQueue {
     }
     if host.scout != nil { return .full }
     let limit = host.health.isOnProbation ? 1 : limitPerHost
-    if host.underWay >= limit { return .full }
+    let redirectingCount = host.redirected.isEmpty ? host.redirectingCount : 0
+    if host.underWay + redirectingCount >= limit { return .full }
     let moments = [rate.flatMap(host.bucket.nextToken), host.health.restsUntil]
     guard let until = moments.compactMap(\.self).max(), until > now else {
-      return .startable(mostUrgent.priority)
+      return .startable(mostUrgent)
     }
     return .resting(until: until)
   }

@@ -8,6 +8,8 @@ extension Scheduler {
   static let unrecordedMaximum = 16_384
 
   mutating func dispatch() {
+    // They have begun, so that they go on during a drain, too.
+    dispatchRedirected()
     guard !isDraining else { return reportDrainedWhenDone() }
     guard unrecordedCount < Self.unrecordedMaximum else { return }
     // Transfers first: they make room for lines.

@@ -79,7 +79,8 @@ extension Scheduler {
     case .awaitingLookup: urgentLookups.set(item.id, to: item.urgency)
     case .awaitingTransfer: item.source.map { queueSource($0) }
     case .awaitingDecode: originals.set(item.id, to: item.urgency)
-    case .lookingUp, .transferring, .decoding: break
+    case .transferring(let lease): leases[lease]?.transfer.map { queueRedirected($0) }
+    case .lookingUp, .decoding: break
     }
   }
 

@@ -34,15 +34,16 @@ extension Scheduler {
     giveUpIfDown(host)
   }
 
-  /// A transfer's failure counts once. What comes behind a redirect may be another host's doing;
-  /// that there was a redirect shows this one alive.
+  /// A transfer's failure counts once, for the host that has given it a slot last. If that has sent
+  /// the worker on and is the URL's own, the failure may be another's doing, such as that of a
+  /// robots.txt; that there was a redirect shows this one alive.
   private mutating func noteHealth(
     of id: LeaseID, _ result: FetchResults.Result, _ failure: Failure,
     begunAt: ContinuousClock.Instant
   ) {
     guard let host = transfers[id]?.host, transfers[id]?.isHealthNoted == false else { return }
     transfers[id]?.isHealthNoted = true
-    if result.wasRedirected {
+    if result.wasRedirected, host == transfers[id].flatMap({ sources[$0.source]?.key.host }) {
       return transferQueue.answered(host, begunAt: begunAt, at: now.instant)
     }
     if failure.isOfHost {
@@ -83,6 +84,7 @@ extension Scheduler {
     for id in transferQueue.waiting(for: host).sorted(by: { $0.rawValue < $1.rawValue }) {
       queueSource(id)
     }
+    refuseRedirected(to: host)
   }
 
   /// The items that wait for the source's transfer end without one.

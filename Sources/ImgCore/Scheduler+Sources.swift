@@ -152,13 +152,14 @@ extension Scheduler {
     serve(item.urgency)
     let lease = grantLease(to: transfer.worker, for: item.id, transfer: id)
     transfers[id]?.leases.append(lease)
-    if transfer.holdsPlace {
+    if transfer.state != .ended {
       workers[transfer.worker]?.rides.insert(lease)
     } else {
       workers[transfer.worker]?.decodes.insert(lease)
     }
     item.noteFetch()
-    move(&item, to: transfer.holdsPlace ? .transferring(lease) : .decoding(lease))
+    move(&item, to: transfer.state == .ended ? .decoding(lease) : .transferring(lease))
+    if transfer.state == .redirected { queueRedirected(id) }
     var batches = BatchCollector()
     batches.add(Lease.Granted(item: item, lease: lease, worker: transfer.worker))
     effects += batches.messages { .ride($0) }
@@ -166,9 +167,14 @@ extension Scheduler {
 
   /// The last byte is in, or the transfer has failed: other URLs may use the places.
   mutating func releasePlace(of id: LeaseID) {
-    guard let transfer = transfers[id], transfer.holdsPlace else { return }
-    transfers[id]?.holdsPlace = false
-    transferQueue.release(transfer.source, host: transfer.host, at: now.instant)
+    guard let transfer = transfers[id] else { return }
+    transfers[id]?.state = .ended
+    switch transfer.state {
+    case .receiving:
+      transferQueue.release(transfer.source, host: transfer.host, at: now.instant)
+    case .redirected: leaveRedirected(id)
+    case .ended: break
+    }
   }
 
   /// Nobody may join the transfer from now on; who waits gets one of their own.

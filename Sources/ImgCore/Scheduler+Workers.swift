@@ -56,7 +56,7 @@ extension Scheduler {
   mutating func transferred(_ ended: [LeaseID], by worker: WorkerID) {
     for lease in ended {
       guard let held = leases[lease], held.worker == worker, let transfer = held.transfer,
-        transfers[transfer]?.holdsPlace == true
+        transfers[transfer]?.holdsSlot == true
       else { continue }
       // The lease that began it has waited for longest.
       let begunAt = transfers[transfer]?.leases.compactMap { leases[$0]?.since }.min()
@@ -95,7 +95,8 @@ extension Scheduler {
     let share = transferShare
     workers[worker]?.endFetches(
       ended.results.count, queueCount: ended.decodeQueueCount, share: share)
-    for result in ended.results {
+    for answer in ended.results {
+      let result = answer.outcome == .cancelled ? refusedResult(answer) : answer
       let isRetried = noteFailure(result, by: worker)
       transferFailedBehind(result, by: worker)
       guard let item = endLease(result.lease, of: worker) else { continue }
@@ -159,6 +160,8 @@ extension Scheduler {
       guard let lease = leases[id], let item = items[lease.item] else { return false }
       let due: ContinuousClock.Instant =
         switch item.stage {
+        // The worker owes nothing while it waits for `follow`.
+        case .transferring where isRedirected(lease): now.instant
         // All that is done with origins has the time of one transfer together, but where that has
         // run out while a robots.txt is asked for, which has as much at most.
         case .transferring: lease.since + transferTime * 2

@@ -34,6 +34,8 @@ package struct Scheduler {
   /// list.
   var urgentLookups = PriorityQueue<WorkID, Urgency>()
   var transferQueue: TransferQueue
+  /// The transfers that wait for a slot where their redirects lead, and until when.
+  var redirectDeadlines = PriorityQueue<LeaseID, ContinuousClock.Instant>()
   /// The sources that wait before they are tried again, and until when.
   var backoffs = PriorityQueue<SourceID, ContinuousClock.Instant>()
   var jitter: Jitter
@@ -107,6 +109,7 @@ package struct Scheduler {
     case .workerRefused(_, let reason): supervisor.workerRefused(reason: reason)
     case .workerLookedUp(let worker, let results): lookedUp(results, by: worker)
     case .workerNoticed(let worker, let notices): noticed(notices, by: worker)
+    case .workerRedirected(let worker, let redirections): redirected(redirections, by: worker)
     case .workerTransferred(let worker, let leases): transferred(leases, by: worker)
     case .workerLostBodies(let worker, let leases): lostBodies(leases, by: worker)
     case .workerFinished(let worker, let results): finished(results, by: worker)
@@ -120,6 +123,7 @@ package struct Scheduler {
     }
     endDelays()
     endBackoffs()
+    endRedirectWaits()
     transferQueue.wake(at: now.instant)
     dispatch()
     defer { effects = [] }
@@ -129,8 +133,11 @@ package struct Scheduler {
   /// When the scheduler wants to hear `timePassed`; `nil` when only other events can change
   /// anything.
   package var deadline: ContinuousClock.Instant? {
-    let starts = isDraining ? [] : [transferQueue.deadline, backoffs.first?.priority]
-    return ([supervisor.deadline, delays.first?.priority] + starts).compactMap(\.self).min()
+    let starts = isDraining ? [] : [backoffs.first?.priority]
+    let slots =
+      isDraining && redirectDeadlines.isEmpty
+      ? [] : [transferQueue.deadline, redirectDeadlines.first?.priority]
+    return ([supervisor.deadline, delays.first?.priority] + starts + slots).compactMap(\.self).min()
   }
 
   /// Whether nothing runs and nothing waits but what a person has paused.

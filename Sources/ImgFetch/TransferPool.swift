@@ -89,8 +89,8 @@ package final class TransferPool {
   /// numbers are older: they come first when bodies have to wait for memory. A host that has said
   /// that it wants to be left alone is sent nothing.
   ///
-  /// A redirect that somebody else has to decide on (``awaitsDecision(_:)``) comes out of
-  /// ``takeRedirects()`` and is not followed before ``follow(_:)`` says so.
+  /// A redirect that somebody else has to decide on (``awaitsDecision(_:leavesHost:)``) comes out of
+  /// ``takeRedirects()`` and is not followed before ``follow(_:excluding:)`` says so.
   ///
   /// - Parameters:
   ///   - options: what is sent, and what of the origin's wishes is respected.
@@ -139,8 +139,12 @@ package final class TransferPool {
   }
 
   /// Lets a transfer go on where its redirect leads; a number that is not known any more is fine.
-  package func follow(_ id: UInt64) {
-    guard let (url, request) = redirected.removeValue(forKey: id) else { return }
+  ///
+  /// - Parameter wait: for how long it has waited for others. That does not count as its time.
+  package func follow(_ id: UInt64, excluding wait: Duration = .zero) {
+    guard let (url, suspended) = redirected.removeValue(forKey: id) else { return }
+    var request = suspended
+    request.past.begunAt += wait
     goOn(id, url, request)
     settle()
   }
@@ -179,8 +183,8 @@ package final class TransferPool {
     return finished
   }
 
-  /// The redirects since the last call that wait for ``follow(_:)`` or ``cancel(_:)``. Call it before
-  /// ``takeFinished()``.
+  /// The redirects since the last call that wait for ``follow(_:excluding:)`` or ``cancel(_:)``.
+  /// Call it before ``takeFinished()``.
   package func takeRedirects() -> [Redirect] {
     defer { untoldRedirects = [] }
     return untoldRedirects
@@ -310,8 +314,10 @@ package final class TransferPool {
       // Other transfers do not wait for memory behind one that waits for a decision.
       settings.budgets.end(transfer.id, isHandedOut: false)
       let request = transfer.request(following: target)
-      if awaitsDecision(request) {
-        untoldRedirects.append(Redirect(id: transfer.id, url: target.url))
+      let leavesHost = request.host != transfer.request.host
+      if awaitsDecision(request, leavesHost: leavesHost) {
+        untoldRedirects.append(
+          Redirect(id: transfer.id, url: target.url, leavesHost: leavesHost))
         redirected[transfer.id] = (target.parsedURL, request)
       } else {
         goOn(transfer.id, target.parsedURL, request)
@@ -323,9 +329,11 @@ package final class TransferPool {
     }
   }
 
-  /// Whether a request that a redirect has led to waits for ``follow(_:)``.
-  private func awaitsDecision(_ request: TransferRequest) -> Bool {
-    request.options.respectsRobots
+  /// Whether a request that a redirect has led to waits for ``follow(_:excluding:)``: robots.txt has
+  /// to allow it, or another host has to have a slot. A robots.txt itself needs neither.
+  private func awaitsDecision(_ request: TransferRequest, leavesHost: Bool) -> Bool {
+    guard case .picture = request.content else { return false }
+    return request.options.respectsRobots || leavesHost
   }
 
   /// Begins the first transfer for a request, or one more.
@@ -404,12 +412,14 @@ package final class TransferPool {
   }
 }
 
-/// A redirect that waits for ``TransferPool/follow(_:)``.
+/// A redirect that waits for ``TransferPool/follow(_:excluding:)``.
 package struct Redirect {
   /// The transfer's number.
   package let id: UInt64
   /// Where it leads.
   package let url: ImageURL
+  /// Whether that is another host.
+  package let leavesHost: Bool
 }
 
 @available(*, unavailable)

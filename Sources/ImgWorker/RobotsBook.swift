@@ -9,8 +9,8 @@ struct RobotsBook {
   enum Step {
     /// Begins the transfer that is named by the lease.
     case fetch
-    /// Follows a redirect of this transfer.
-    case follow(LeaseID)
+    /// Follows a redirect of this transfer, maybe to another host.
+    case follow(LeaseID, leavesHost: Bool)
     /// Rides on another's.
     case ride
   }

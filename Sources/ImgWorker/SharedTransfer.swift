@@ -36,7 +36,7 @@ struct SharedTransfer {
 
   let name: PictureName
   /// Whether redirects are followed only where robots.txt allows that.
-  private let judgesRedirects: Bool
+  let judgesRedirects: Bool
   /// Those whose decode is not over, in the order they joined; never empty before the end.
   private(set) var leases: [LeaseID]
   /// `nil` while it comes in.

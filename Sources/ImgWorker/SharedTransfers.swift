@@ -45,6 +45,9 @@ struct SharedTransfers {
   /// Whether the transfer is not over.
   func has(_ id: LeaseID) -> Bool { transfers[id] != nil }
 
+  /// Whether the transfer's redirects are followed only where robots.txt allows that.
+  func judgesRedirects(_ id: LeaseID) -> Bool { transfers[id]?.judgesRedirects ?? false }
+
   /// Whether somebody may ride for the name.
   func hasTransfer(of name: PictureName) -> Bool { transfersOfName[name] != nil }
 

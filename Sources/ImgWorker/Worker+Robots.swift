@@ -6,22 +6,30 @@ import ImgWire
 extension Worker {
   /// Goes on with a lease if the origin's robots.txt allows it, as soon as that is known.
   func consultRobots(for fetch: Fetch, then step: RobotsBook.Step) {
-    guard fetch.options.respectsRobots, !fetch.url.isLocal else { return goOn(with: fetch, step) }
-    decide(RobotsBook.Waiting(fetch: fetch, url: fetch.url, step: step))
+    let waiting = RobotsBook.Waiting(fetch: fetch, url: fetch.url, step: step)
+    guard fetch.options.respectsRobots, !fetch.url.isLocal else { return goOn(with: waiting) }
+    decide(waiting)
   }
 
-  /// Follows a redirect if the robots.txt of where it leads allows that, whose origin may be another.
+  /// Follows a redirect if the robots.txt of where it leads allows that, whose origin may be another,
+  /// for a transfer that respects it.
   func judge(_ redirect: Redirect) {
     let id = LeaseID(rawValue: redirect.id)
     guard let fetch = transfers.lease(of: id).flatMap({ fetches[$0] }) else { return }
-    decide(RobotsBook.Waiting(fetch: fetch, url: redirect.url, step: .follow(id)))
+    let waiting = RobotsBook.Waiting(
+      fetch: fetch, url: redirect.url, step: .follow(id, leavesHost: redirect.leavesHost))
+    if transfers.judgesRedirects(id) {
+      decide(waiting)
+    } else {
+      goOn(with: waiting)
+    }
   }
 
   private func decide(_ waiting: RobotsBook.Waiting) {
     switch robots.verdict(of: waiting.url, at: wallTime) {
     case .permitted:
       if case .fetch = waiting.step { notices.robotsKnown.append(waiting.fetch.lease) }
-      goOn(with: waiting.fetch, waiting.step)
+      goOn(with: waiting)
     case .refused(let failure): refuse(waiting, because: failure)
     case .unknown(let isAsked):
       robots.wait(waiting)
@@ -76,7 +84,7 @@ extension Worker {
     case .fetch:
       // Others may ride on the transfer whose first lease has left.
       return transfers.has(lease)
-    case .follow(let id):
+    case .follow(let id, _):
       return transfers.has(id)
     case .ride:
       guard fetches[lease] != nil else { return false }
@@ -86,18 +94,19 @@ extension Worker {
     }
   }
 
-  private func goOn(with fetch: Fetch, _ step: RobotsBook.Step) {
-    switch step {
-    case .fetch: start(fetch)
-    case .follow(let id): pool.follow(id.rawValue)
-    case .ride: board(fetch)
+  private func goOn(with waiting: RobotsBook.Waiting) {
+    switch waiting.step {
+    case .fetch: start(waiting.fetch)
+    case .follow(let id, leavesHost: true): awaitSlot(for: id, at: waiting.url.host)
+    case .follow(let id, leavesHost: false): pool.follow(id.rawValue)
+    case .ride: board(waiting.fetch)
     }
   }
 
   private func refuse(_ waiting: RobotsBook.Waiting, because failure: Failure) {
     switch waiting.step {
     case .fetch: fail(waiting.fetch.lease, with: failure) { $0.respectsRobots }
-    case .follow(let id):
+    case .follow(let id, _):
       pool.cancel(id.rawValue)
       fail(id, with: failure, wasRedirected: true) { $0.respectsRobots }
     case .ride: end(waiting.fetch.lease, with: .failed(failure))

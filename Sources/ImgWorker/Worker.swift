@@ -46,10 +46,13 @@ final class Worker {
   var robots = RobotsBook()
   /// Those whose leases are told when what is left is in the store, by the lease that began them.
   var brokenTransfers: [LeaseID: BrokenTransfer] = [:]
+  /// Since when transfers wait for slots where their redirects lead, by the lease that began them.
+  var slotWaits: [LeaseID: ContinuousClock.Instant] = [:]
   private var isDraining = false
   private var storeCheckTime = ContinuousClock.now
   /// What this round of the loop has to tell, sent as one message each at its end.
   var notices = HostNotices()
+  var redirections: [Redirections.Redirection] = []
   var transferred: [LeaseID] = []
   var gone: [LeaseID] = []
   var finished: [FetchResults.Result] = []
@@ -172,6 +175,7 @@ final class Worker {
     case .fetch(let batch): fetch(batch)
     case .ride(let batch): ride(batch)
     case .decode(let picture): delivery.file.map { decode(picture, in: $0) }
+    case .follow(let list): follow(list.leases)
     case .cancel(let list): list.leases.forEach(cancel)
     case .sweep(let sweep): storeThread.sweep(at: sweep.moment)
     case .drain: isDraining = true
@@ -187,6 +191,9 @@ final class Worker {
   private func report() throws {
     notices.rests = pool.takeRests()
     if !notices.isEmpty { try channel.send(.noticed(notices)) }
+    if !redirections.isEmpty {
+      try channel.send(.redirected(Redirections(redirections: redirections)))
+    }
     if !transferred.isEmpty { try channel.send(.transferred(LeaseList(leases: transferred))) }
     try handOver()
     if !gone.isEmpty { try channel.send(.gone(LeaseList(leases: gone))) }
@@ -198,6 +205,7 @@ final class Worker {
           FetchResults(results: Array(part), decodeQueueCount: decodeThread.waitingCount)))
     }
     notices = HostNotices()
+    redirections.removeAll(keepingCapacity: true)
     transferred.removeAll(keepingCapacity: true)
     gone.removeAll(keepingCapacity: true)
     finished.removeAll(keepingCapacity: true)
@@ -213,6 +221,7 @@ final class Worker {
     case .left:
       end(lease, with: .cancelled)
     case .leftLast(let id):
+      slotWaits[id] = nil
       pool.cancel(id.rawValue)
       end(lease, with: .cancelled)
     case .tooLate:

@@ -181,11 +181,25 @@ extension ClusterModel {
 
   /// Places are taken by exactly those who transfer.
   private func checkPlaces(after event: Event) {
-    let holders = scheduler.transfers.values.filter(\.holdsPlace)
+    let holders = scheduler.transfers.values.filter(\.holdsSlot)
     check(scheduler.transferCount == holders.count, "a place of the cluster leaked", event)
     let perHost = Dictionary(grouping: holders, by: \.host).mapValues(\.count)
     let known = scheduler.transferQueue.hosts.mapValues(\.underWay).filter { $0.value > 0 }
     check(perHost == known, "a place of a host leaked", event)
+    let waiting = scheduler.transfers.values.filter { $0.state == .redirected }
+    let redirecting = Dictionary(grouping: waiting.compactMap(\.redirectingHost)) { $0 }
+    check(
+      redirecting.mapValues(\.count)
+        == scheduler.transferQueue.hosts.mapValues(\.redirectingCount).filter { $0.value > 0 },
+      "a host is kept from starting by no transfer", event)
+    let queued = scheduler.transferQueue.hosts.values.flatMap(\.redirected.keys)
+    let awaiting = scheduler.transfers.filter {
+      $0.value.state == .redirected && $0.value.refusal == nil
+    }
+    check(Set(queued) == Set(awaiting.keys), "a redirected transfer is not queued", event)
+    check(
+      Set(scheduler.redirectDeadlines.keys) == Set(awaiting.keys),
+      "a redirected transfer waits without end", event)
   }
 
   // MARK: - Expiry
@@ -275,7 +289,8 @@ extension ClusterModel {
     for source in waitingSources {
       let host = scheduler.transferQueue.hosts[source.key.host]
       let limit = host?.health.isOnProbation == true ? 1 : scheduler.limits.transfersPerHost
-      let isFull = host.map { $0.underWay >= limit || $0.scout != nil } ?? false
+      let isFull =
+        host.map { $0.underWay + $0.redirectingCount >= limit || $0.scout != nil } ?? false
       let token = scheduler.transferQueue.rate.flatMap { host?.bucket.nextToken(at: $0) }
       let moments = [token, host?.health.restsUntil].compactMap(\.self)
       let isResting = moments.contains { $0 > now.instant }

@@ -69,6 +69,25 @@ extension ClusterModel {
     say(.workerTransferred(worker, leases))
   }
 
+  /// The origin of `url` sends the worker on to another host.
+  func redirect(_ url: String, to host: String) {
+    guard let (worker, fetch) = fetch(of: url) else { return fail("\(url) is not fetched") }
+    redirect(fetch.transfer, of: worker, to: host)
+  }
+
+  func redirect(_ transfer: LeaseID, of worker: WorkerID, to host: String) {
+    workers[worker]?.redirect(transfer, to: host)
+    say(
+      .workerRedirected(
+        worker, [Redirections.Redirection(transfer: transfer, host: host)]))
+  }
+
+  /// URLs whose transfers wait for slots where their redirects lead.
+  var redirectedURLs: [String] {
+    workers.values.flatMap(\.transfers).filter { $0.state == .redirected }
+      .sorted { $0.id < $1.id }.map(\.url)
+  }
+
   /// The origin says that what was asked about still holds: who has that in the store is done, the
   /// others are lost.
   func notModified(_ transfer: LeaseID, of worker: WorkerID) {

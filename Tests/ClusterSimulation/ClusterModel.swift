@@ -240,6 +240,7 @@ final class ClusterModel {
     case .fetch(let batch): batch.items.forEach { fetch($0, of: batch, by: id) }
     case .ride(let batch): batch.items.forEach { ride($0, of: batch, on: id) }
     case .decode(let picture): decode(picture, by: id)
+    case .follow(let list): list.leases.forEach { follow($0, by: id) }
     case .cancel(let list):
       workers[id]?.cancelled.formUnion(list.leases)
     case .drain:
@@ -259,24 +260,37 @@ final class ClusterModel {
     if batch.fetch.cachePolicy == .cacheOnly { fail("\(item.url) is fetched against its policy") }
     fetchStarts.append(item.url)
     begunTransfers.append(item.lease)
-    workers[id]?.transfers.append(WorkerModel.Transfer(id: item.lease, url: item.url))
-    workers[id]?.fetches.append(lease(item, of: batch, transfer: item.lease))
-    checkRate(of: item.url)
-    checkNotKnownToBeMissing(item.url)
-    let underWay = workers.values.flatMap(\.receiving)
     let host = host(of: item.url)
-    let count = underWay.count { self.host(of: $0.url) == host }
+    workers[id]?.transfers.append(
+      WorkerModel.Transfer(id: item.lease, url: item.url, host: host))
+    workers[id]?.fetches.append(lease(item, of: batch, transfer: item.lease))
+    checkNotKnownToBeMissing(item.url)
+    if let host { checkLimits(of: host) }
+  }
+
+  /// A transfer goes on at the host where its redirect leads.
+  private func follow(_ id: LeaseID, by worker: WorkerID) {
+    guard let transfer = workers[worker]?.transfer(id), transfer.state == .redirected,
+      let host = transfer.host
+    else { return }
+    workers[worker]?.setState(.receiving, of: id)
+    checkLimits(of: host)
+  }
+
+  /// A request has begun at a host.
+  private func checkLimits(of host: String) {
+    checkRate(of: host)
+    let underWay = workers.values.flatMap(\.receiving)
+    let count = underWay.count { $0.host == host }
     peakPerHost = max(peakPerHost, count)
     peak = max(peak, underWay.count)
-    if count > scheduler.limits.transfersPerHost {
-      fail("over the limit of the host of \(item.url)")
-    }
+    if count > scheduler.limits.transfersPerHost { fail("over the limit of \(host)") }
     if underWay.count > scheduler.limits.transfers { fail("over the cluster's limit") }
   }
 
   /// However it was worked out when to begin: a burst and one more never begin within an interval.
-  private func checkRate(of url: String) {
-    guard let host = host(of: url), let rate = scheduler.transferQueue.rate else { return }
+  private func checkRate(of host: String) {
+    guard let rate = scheduler.transferQueue.rate else { return }
     starts[host, default: []].append(now.instant)
     let recent = starts[host, default: []].suffix(rate.burst + 1)
     if recent.count > rate.burst, let first = recent.first, now.instant - first < rate.interval {

@@ -26,6 +26,10 @@ extension Story {
       fail(leases, of: worker.id)
     } else if Int.random(in: 0..<10, using: &random) == 0 {
       holdBack(leases, of: worker.id)
+    } else if Int.random(in: 0..<4, using: &random) == 0 {
+      let hosts: [String] = (0..<4).map { "host\($0)" }.filter { $0 != transfer.host }
+      cluster.redirect(
+        transfer.id, of: worker.id, to: hosts.randomElement(using: &random) ?? "host0")
     } else if leases.contains(where: cluster.store.holds), Bool.random(using: &random) {
       cluster.notModified(transfer.id, of: worker.id)
     } else {

@@ -19,11 +19,15 @@ struct WorkerModel {
   struct Transfer {
     enum State {
       case receiving, held, gone
+      /// It waits for a slot at the host where its redirect leads.
+      case redirected
     }
 
     /// The lease that began it.
     let id: LeaseID
     let url: String
+    /// The host that is asked, or waited for; `nil` where none is.
+    var host: String?
     var isOriginal = false
     var state = State.receiving
   }
@@ -58,6 +62,13 @@ struct WorkerModel {
   mutating func setState(_ state: Transfer.State, of id: LeaseID) {
     for index in transfers.indices where transfers[index].id == id {
       transfers[index].state = state
+    }
+  }
+
+  mutating func redirect(_ id: LeaseID, to host: String) {
+    for index in transfers.indices where transfers[index].id == id {
+      transfers[index].state = .redirected
+      transfers[index].host = host
     }
   }
 

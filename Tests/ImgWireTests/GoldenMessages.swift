@@ -81,6 +81,7 @@ enum GoldenMessages {
           lease: lease, url: nil, variant: .standard, keep: .thumbnail,
           retention: Retention(afterMilliseconds: 1), byteCount: 0)),
       "cancel": .cancel(LeaseList(leases: [lease])),
+      "follow": .follow(LeaseList(leases: [lease])),
       "sweep": .sweep(Sweep(at: WallTime(rawValue: 1_700_000_000_123))),
       "drain": .drain,
     ]
@@ -99,6 +100,8 @@ enum GoldenMessages {
         HostNotices(
           rests: [HostRest(host: "example.com", seconds: 120)], robotsAsked: ["example.com"],
           robotsKnown: [lease])),
+      "redirected": .redirected(
+        Redirections(redirections: [.init(transfer: lease, host: "example.org")])),
       "transferred": .transferred(LeaseList(leases: [lease])),
       "gone": .gone(LeaseList(leases: [lease])),
       "finished": .finished(

@@ -87,6 +87,10 @@ final class RunningWorker {
       let delivery = try channel.nextDelivery(until: .now + .seconds(60))
       switch delivery.message {
       case .noticed(let notices): note(notices)
+      case .redirected(let list):
+        said.redirections += list.redirections
+        // There is always a slot.
+        try send(.follow(LeaseList(leases: list.redirections.map(\.transfer))))
       case .transferred(let list): said.transferred += list.leases
       case .gone(let list): said.gone += list.leases
       case .finished(let results):
@@ -149,6 +153,8 @@ final class RunningWorker {
   }
 
   struct Said {
+    /// Transfers that went on at another host.
+    var redirections: [Redirections.Redirection] = []
     var transferred: [LeaseID] = []
     var gone: [LeaseID] = []
     var outcomes: [LeaseID: Outcome] = [:]

@@ -12,7 +12,12 @@ import ImgWire
 struct TransferQueue {
   struct Host {
     var waiting = PriorityQueue<SourceID, Urgency>()
+    /// Transfers that redirects lead here. They have begun, so they go before those that have not.
+    var redirected = PriorityQueue<LeaseID, Urgency>()
     var underWay = 0
+    /// Its transfers that wait for slots at other hosts. Those that have not begun wait for these,
+    /// but those that are redirected here do not, else two hosts could wait for each other.
+    var redirectingCount = 0
     var bucket = TokenBucket()
     var health = HostHealth()
     /// Whether its last transfer was soon over.
@@ -35,6 +40,9 @@ struct TransferQueue {
   /// URL: those that are prompt, and the others.
   private(set) var promptStartable = PriorityQueue<String, Urgency>()
   private(set) var otherStartable = PriorityQueue<String, Urgency>()
+  /// The same of the hosts where a transfer waits that was redirected.
+  private(set) var promptRedirects = PriorityQueue<String, Urgency>()
+  private(set) var otherRedirects = PriorityQueue<String, Urgency>()
   /// The hosts that only time keeps from starting, or from being forgotten, and until when.
   private(set) var resting = PriorityQueue<String, ContinuousClock.Instant>()
   private(set) var underWay = 0
@@ -95,17 +103,32 @@ struct TransferQueue {
   /// the host and one of its tokens. The places go back by ``release(_:host:at:)``.
   mutating func start(_ host: String, at now: ContinuousClock.Instant) -> SourceID? {
     guard let source = hosts[host]?.waiting.removeFirst() else { return nil }
+    takeSlot(of: host, at: now)
+    return source
+  }
+
+  /// The same for the most urgent transfer that was redirected to the host.
+  mutating func startRedirected(_ host: String, at now: ContinuousClock.Instant) -> LeaseID? {
+    guard let transfer = hosts[host]?.redirected.removeFirst() else { return nil }
+    takeSlot(of: host, at: now)
+    return transfer
+  }
+
+  private mutating func takeSlot(of host: String, at now: ContinuousClock.Instant) {
     underWay += 1
     if hosts[host]?.isPrompt == false { otherUnderWay += 1 }
     hosts[host]?.underWay += 1
     if let rate { hosts[host]?.bucket.take(at: now, rate: rate) }
     update(host, at: now)
-    return source
   }
 
   /// Gives back the places of a transfer whose last byte is in, or which ended.
+  ///
+  /// - Parameter isRedirected: whether the transfer goes on at another host, see
+  ///   ``endRedirect(from:at:)``.
   mutating func release(
-    _ source: SourceID, host: String, at now: ContinuousClock.Instant
+    _ source: SourceID, host: String, isRedirected: Bool = false,
+    at now: ContinuousClock.Instant
   ) {
     guard let count = hosts[host]?.underWay, count > 0 else {
       preconditionFailure("a place is given back that was not taken")
@@ -113,9 +136,37 @@ struct TransferQueue {
     underWay -= 1
     if hosts[host]?.isPrompt == false { otherUnderWay -= 1 }
     hosts[host]?.underWay = count - 1
+    if isRedirected { hosts[host]?.redirectingCount += 1 }
     if hosts[host]?.scout == source { hosts[host]?.scout = nil }
     update(host, at: now)
   }
+
+  // MARK: - Redirects
+
+  /// Queues a transfer that was redirected to the host, or changes its urgency.
+  mutating func insert(
+    redirected transfer: LeaseID, host: String, urgency: Urgency, at now: ContinuousClock.Instant
+  ) {
+    hosts[host, default: Host()].redirected.set(transfer, to: urgency)
+    update(host, at: now)
+  }
+
+  mutating func remove(
+    redirected transfer: LeaseID, host: String, at now: ContinuousClock.Instant
+  ) {
+    hosts[host]?.redirected.remove(transfer)
+    update(host, at: now)
+  }
+
+  func redirected(to host: String) -> [LeaseID] { hosts[host]?.redirected.keys ?? [] }
+
+  /// A transfer that the host has redirected waits no more.
+  mutating func endRedirect(from host: String, at now: ContinuousClock.Instant) {
+    hosts[host]?.redirectingCount -= 1
+    update(host, at: now)
+  }
+
+  // MARK: - Robots
 
   /// What a source's transfer has gone to learn is known.
   mutating func endScouting(
@@ -211,10 +262,17 @@ struct TransferQueue {
     guard let host = hosts[name] else { return }
     promptStartable.remove(name)
     otherStartable.remove(name)
+    promptRedirects.remove(name)
+    otherRedirects.remove(name)
     resting.remove(name)
     switch standing(of: host, at: now) {
-    case .startable(let urgency) where host.isPrompt: promptStartable.set(name, to: urgency)
-    case .startable(let urgency): otherStartable.set(name, to: urgency)
+    case .startable(let urgency):
+      switch (host.isPrompt, host.redirected.isEmpty) {
+      case (true, true): promptStartable.set(name, to: urgency)
+      case (false, true): otherStartable.set(name, to: urgency)
+      case (true, false): promptRedirects.set(name, to: urgency)
+      case (false, false): otherRedirects.set(name, to: urgency)
+      }
     case .resting(let until): resting.set(name, to: until)
     case .full: break
     case .idle: hosts[name] = nil

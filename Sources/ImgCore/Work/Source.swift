@@ -41,15 +41,29 @@ struct Source {
 /// A fetch under way or being decoded, or the decode of an original, named by the lease that began
 /// it.
 struct Transfer {
+  enum State: Equatable {
+    /// The last byte is still to come; it holds a slot of the cluster and one of its host.
+    case receiving
+    /// A redirect leads to another host, where it waits for a slot.
+    case redirected
+    /// The body is in, or there is none to come.
+    case ended
+  }
+
   let source: SourceID
   let worker: WorkerID
-  let host: String
+  /// The host that is asked, or waited for: of the URL, or of the last redirect.
+  var host: String
+  /// Where the redirect came from, which starts no other transfer in its place; `nil` in any other
+  /// state.
+  var redirectingHost: String?
   /// Every lease that lives on it, each of another variant.
   var leases: [LeaseID]
-  /// Whether its last byte is still to come, so that it has a place of the cluster and of its host.
-  var holdsPlace: Bool
+  var state: State
   /// Whether its origin is asked for a body: an original is decoded from the store.
   let asksOrigin: Bool
+  /// Why it was given up while it waited for a slot; its leases are being cancelled.
+  var refusal: Failure?
   /// Whether it has failed and its URL is tried again; `nil` while it has not failed.
   var isRetried: Bool?
   /// Whether its failure is known to its host's health.
@@ -60,9 +74,12 @@ struct Transfer {
     self.worker = worker
     self.host = host
     leases = [lease]
-    holdsPlace = asksOrigin
+    state = asksOrigin ? .receiving : .ended
     self.asksOrigin = asksOrigin
   }
+
+  /// Whether it holds a slot of the cluster and one of its host.
+  var holdsSlot: Bool { state == .receiving }
 }
 
 /// A worker's hold on a work item.

@@ -15,6 +15,8 @@ package enum CoordinatorMessage: Hashable, WireMessage {
   case ride(Batch)
   /// Decode the picture in the file beside this message; its lease ends as one of a `fetch` does.
   case decode(HandedInPicture)
+  /// These transfers have slots at the hosts to which their redirects lead: they go on there.
+  case follow(LeaseList)
   /// Nobody waits for these any more. Each still ends with a result, which may be any.
   case cancel(LeaseList)
   /// Remove what has expired from the store, little by little beside all else; not answered.
@@ -116,7 +118,7 @@ package struct Sweep: Hashable, Sendable, Codable {
 
 extension CoordinatorMessage {
   private enum Kind: String, Codable {
-    case welcome, lookup, fetch, ride, decode, cancel, sweep, drain
+    case welcome, lookup, fetch, ride, decode, follow, cancel, sweep, drain
   }
 
   package init(from decoder: any Decoder) throws {
@@ -126,6 +128,7 @@ extension CoordinatorMessage {
     case .fetch: self = .fetch(try Batch(from: decoder))
     case .ride: self = .ride(try Batch(from: decoder))
     case .decode: self = .decode(try HandedInPicture(from: decoder))
+    case .follow: self = .follow(try LeaseList(from: decoder))
     case .cancel: self = .cancel(try LeaseList(from: decoder))
     case .sweep: self = .sweep(try Sweep(from: decoder))
     case .drain: self = .drain
@@ -141,6 +144,7 @@ extension CoordinatorMessage {
       case .fetch(let batch): (.fetch, batch)
       case .ride(let batch): (.ride, batch)
       case .decode(let picture): (.decode, picture)
+      case .follow(let list): (.follow, list)
       case .cancel(let list): (.cancel, list)
       case .sweep(let sweep): (.sweep, sweep)
       case .drain: (.drain, nil)

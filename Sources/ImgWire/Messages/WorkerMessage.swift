@@ -13,6 +13,8 @@ package enum WorkerMessage: Hashable, WireMessage {
   /// What hosts have let know. Said before all else that a round of the worker's loop brings, so that
   /// what that frees is given out with it in mind.
   case noticed(HostNotices)
+  /// Transfers have been redirected to other hosts. Each goes on once it is told to `follow`.
+  case redirected(Redirections)
   /// The last byte of these is in: their places in the cluster and at their hosts are free.
   case transferred(LeaseList)
   /// The bodies that these were to ride on are gone, or their host wants to be left alone: their
@@ -89,7 +91,7 @@ package struct FetchResults: Hashable, Sendable, Codable {
   package struct Result: Hashable, Sendable, Codable {
     package let lease: LeaseID
     package let outcome: Outcome
-    /// Whether it came from where the URL's own host has sent the worker.
+    /// Whether it came from where the host that was asked first has sent the worker.
     package let wasRedirected: Bool
     /// `nil` of what is from the cache or had no parts.
     package let timings: Timings?
@@ -156,11 +158,32 @@ package struct UnstoredResult: Hashable, Sendable, Codable {
   }
 }
 
+/// Transfers that wait for slots at the hosts to which redirects lead.
+package struct Redirections: Hashable, Sendable, Codable {
+  package struct Redirection: Hashable, Sendable, Codable {
+    /// The lease that began the transfer.
+    package let transfer: LeaseID
+    /// See ``ImageURL/host``.
+    package let host: String
+
+    package init(transfer: LeaseID, host: String) {
+      self.transfer = transfer
+      self.host = host
+    }
+  }
+
+  package let redirections: [Redirection]
+
+  package init(redirections: [Redirection]) {
+    self.redirections = redirections
+  }
+}
+
 extension WorkerMessage {
   private enum Kind: String, Codable {
     case hello, ready, refused
     case lookedUp = "looked_up"
-    case noticed, transferred, gone, finished, unstored
+    case noticed, redirected, transferred, gone, finished, unstored
   }
 
   package init(from decoder: any Decoder) throws {
@@ -170,6 +193,7 @@ extension WorkerMessage {
     case .refused: self = .refused(try Refusal(from: decoder))
     case .lookedUp: self = .lookedUp(try LookupResults(from: decoder))
     case .noticed: self = .noticed(try HostNotices(from: decoder))
+    case .redirected: self = .redirected(try Redirections(from: decoder))
     case .transferred: self = .transferred(try LeaseList(from: decoder))
     case .gone: self = .gone(try LeaseList(from: decoder))
     case .finished: self = .finished(try FetchResults(from: decoder))
@@ -186,6 +210,7 @@ extension WorkerMessage {
       case .refused(let refusal): (.refused, refusal)
       case .lookedUp(let results): (.lookedUp, results)
       case .noticed(let notices): (.noticed, notices)
+      case .redirected(let redirections): (.redirected, redirections)
       case .transferred(let list): (.transferred, list)
       case .gone(let list): (.gone, list)
       case .finished(let results): (.finished, results)
