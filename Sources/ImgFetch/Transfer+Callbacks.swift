@@ -38,8 +38,12 @@ extension Transfer {
     try easy.check(
       CURLOPT_PREREQFUNCTION,
       unsafe curl_easy_setopt_prereq_callback(easy.pointer, CURLOPT_PREREQFUNCTION) {
-        context, _, _, _, _ in
-        unsafe Transfer.from(context).mayBeSent()
+        context, address, localAddress, port, localPort in
+        let connection = ConnectionSockets.Ends(
+          localAddress: unsafe localAddress.map { unsafe String(cString: $0) } ?? "",
+          localPort: Int(localPort),
+          address: unsafe address.map { unsafe String(cString: $0) } ?? "", port: Int(port))
+        return unsafe Transfer.from(context).mayBeSent(on: connection)
           ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
       })
   }
@@ -213,7 +217,13 @@ extension Transfer {
   /// Whether the request that a connection stands for may be sent now. libcurl asks also before it
   /// sends one again by itself, which it does when a connection that was used before turns out to
   /// be closed.
-  private func mayBeSent() -> Bool {
+  private func mayBeSent(on connection: ConnectionSockets.Ends) -> Bool {
+    if !openedSockets.isEmpty {
+      settings.sockets.note(connection, among: openedSockets)
+    } else if !settings.sockets.isReusable(connection) {
+      isConnectionSpoilt = true
+      return false
+    }
     guard settings.rests.isResting(request.host, at: .now) else { return true }
     if request.past.redirectCount == 0 {
       isHeldBack = true
@@ -236,6 +246,8 @@ extension Transfer {
     }
     hasPermittedAddress = true
     let type = unsafe address.pointee.socktype | CInt(SOCK_CLOEXEC.rawValue)
-    return unsafe socket(address.pointee.family, type, address.pointee.protocol)
+    let socket = unsafe Glibc.socket(address.pointee.family, type, address.pointee.protocol)
+    openedSockets.append(socket)
+    return socket
   }
 }

@@ -41,6 +41,7 @@ extension Transfer {
       following.options.headers = .none
     }
     following.host = target.url.host
+    following.usesFreshConnection = false
     following.past.redirectCount += 1
     return following
   }
@@ -51,6 +52,22 @@ extension Transfer {
     whole.start = .anew
     whole.past.bodyByteCount = earlierByteCount + bytesReceived
     return whole
+  }
+
+  /// Whether the request is to be sent once more, because what came on a connection that was used
+  /// before is no answer to it. With a 408 a server closes an idle connection (RFC 9110 section
+  /// 15.5.9), and a request may cross it.
+  var isUnanswered: Bool {
+    guard openedSockets.isEmpty, !request.usesFreshConnection else { return false }
+    return isConnectionSpoilt || head.isComplete && head.status == 408
+  }
+
+  /// The same request on a connection of its own.
+  var requestOnFreshConnection: TransferRequest {
+    var next = continuation
+    next.usesFreshConnection = true
+    next.past.bodyByteCount += bytesReceived
+    return next
   }
 
   private var continuation: TransferRequest {

@@ -18,6 +18,10 @@ final class Transfer {
   /// When it began, and when the first line of the answer under way came.
   let requestedAt = WallTime(rawValue: WallClock.milliseconds())
   var answeredAt = WallTime.distantPast
+  /// Those that were opened for it; none when it was given a connection that was used before.
+  var openedSockets: [CInt] = []
+  /// Whether it was ended before its request was sent, because bytes had come on its connection.
+  var isConnectionSpoilt = false
   /// Whether it was ended because the host wants to be left alone.
   var isHeldBack = false
 
@@ -95,6 +99,7 @@ final class Transfer {
     try easy.set(CURLOPT_PROXY, "")
     try easy.set(CURLOPT_NOSIGNAL, 1)
     if case .text = request.content { try easy.set(CURLOPT_ACCEPT_ENCODING, "gzip") }
+    try easy.set(CURLOPT_FRESH_CONNECT, request.usesFreshConnection ? 1 : 0)
     // In HTTP/2 libcurl 7.88 reads frames without content, such as empty DATA frames, in a loop that
     // ends only when nothing more comes (cf_h2_recv in its http2.c). Nothing leads out of it, not even
     // the transfer's time limit. A connection serves one transfer at a time here, so that HTTP/2 would

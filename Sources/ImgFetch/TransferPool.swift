@@ -294,6 +294,10 @@ package final class TransferPool {
       settings.budgets.end(id, isHandedOut: false)
       return finished.append(.heldBack(id, transfer.request))
     }
+    if transfer.isUnanswered {
+      settings.budgets.end(id, isHandedOut: false)
+      return goOn(id, transfer.url, transfer.requestOnFreshConnection)
+    }
     if redirect(transfer, after: code) { return }
     guard !transfer.isToBeginAnew(after: code) else {
       settings.budgets.end(id, isHandedOut: false)

@@ -9,6 +9,8 @@ struct TransferRequest {
   /// What the URL that issued its validators is asked with, wherever a redirect leads there.
   var start = TransferStart.zero()
   var past = TransferPast()
+  /// Whether it is sent on a connection that no request was sent on before.
+  var usesFreshConnection = false
 
   /// What a URL is called as the issuer of validators, when this request is sent to it.
   func issuer(_ url: ParsedURL) -> ValidatorIssuer {

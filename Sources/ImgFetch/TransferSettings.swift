@@ -10,6 +10,7 @@ struct TransferSettings {
   let headers: RequestHeaders
   let budgets: BodyBudgets
   let turns = LoopTurns()
+  let sockets = ConnectionSockets()
   let rests: HostRests
   let unusedBodies = UnusedBodies()
   /// Where files for long bodies are made: in the first that takes one.
