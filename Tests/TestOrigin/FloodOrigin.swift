@@ -1,3 +1,4 @@
+import CMicroHTTPD
 import Glibc
 
 /// An HTTP origin on 127.0.0.1 whose answers have no end: to every request it sends a head and then
