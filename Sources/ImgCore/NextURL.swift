@@ -9,7 +9,8 @@ import ImgWire
 // A URL that is not in the store has failed when its origin said a short while ago that it is not
 // there (see `RememberedFailures`). Else it is *fetched* when there is a place in the cluster for
 // such a host (see `TransferQueue`), a place at the host and a token of the host's, the host is not
-// left alone for a while (see `HostHealth`), and a worker takes it. One whose original is in the store needs only the worker,
+// left alone for a while (see `HostHealth`; an explicit command sends one probe nevertheless), and
+// a worker takes it. One whose original is in the store needs only the worker,
 // which *decodes* that. Among those that could start, the most urgent one does: see `Urgency`.
 
 /// How urgent a URL is among all that wait; the least is next.
@@ -158,10 +159,11 @@ extension TransferQueue {
       return .resting(until: until)
     }
     if host.scout != nil { return .full }
-    let limit = host.health.isOnProbation ? 1 : limitPerHost
+    let isOneAtATime = host.health.isOnProbation && !host.health.isProbeWanted
+    let limit = isOneAtATime ? 1 : limitPerHost
     let redirectingCount = host.redirected.isEmpty ? host.redirectingCount : 0
     if host.underWay + redirectingCount >= limit { return .full }
-    let moments = [rate.flatMap(host.bucket.nextToken), host.health.restsUntil]
+    let moments = [rate.flatMap(host.bucket.nextToken), host.health.nextAttempt]
     guard let until = moments.compactMap(\.self).max(), until > now else {
       return .startable(mostUrgent)
     }

@@ -32,6 +32,7 @@ extension Scheduler {
   mutating func acceptJob(_ record: JobRecord) {
     precondition(jobs[record.id] == nil && record.isActive, "a job is accepted once")
     var job = ActiveJob(record, backlogMaximum: backlogMaximum)
+    if record.retries.round > 0 { job.command = newCommand() }
     if record.retries.includesFinal { job.lastDoubtedFailure = rememberedFailures.lastNumber }
     // However the clock was set meanwhile, it is never longer than it was meant to be.
     let delay = min(
@@ -44,6 +45,12 @@ extension Scheduler {
     divideLines()
     readOn(record.id)
     finishWhenComplete(record.id)
+  }
+
+  /// A person asks for something now, see ``HostHealth``.
+  mutating func newCommand() -> CommandID {
+    lastCommand += 1
+    return CommandID(rawValue: lastCommand)
   }
 
   /// Asks for the next pages of a list whose cursors run low.
@@ -83,7 +90,7 @@ extension Scheduler {
     case .success(let url):
       let waiter = Waiter(
         who: .line(id, index: line.index), expiry: options.expiry, priority: options.priority,
-        turn: nextTurn(of: id))
+        turn: nextTurn(of: id), command: jobs[id]?.command)
       let (item, isNew) = join(waiter, url: url, options: options)
       return isNew ? item : nil
     case .failure(let failure):

@@ -44,6 +44,7 @@ extension Scheduler {
       guard let transfer = transfers[id], let redirectingHost = transfer.redirectingHost else {
         preconditionFailure("what waits for a slot is a transfer")
       }
+      transferQueue.noteStart(of: transfer.source, host: transfer.host, at: now.instant)
       redirectDeadlines.remove(id)
       transferQueue.endRedirect(from: redirectingHost, at: now.instant)
       transfers[id]?.state = .receiving

@@ -41,13 +41,15 @@ extension Scheduler {
     of id: LeaseID, _ result: FetchResults.Result, _ failure: Failure,
     begunAt: ContinuousClock.Instant
   ) {
-    guard let host = transfers[id]?.host, transfers[id]?.isHealthNoted == false else { return }
+    guard let host = transfers[id]?.host, let source = transfers[id]?.source,
+      transfers[id]?.isHealthNoted == false
+    else { return }
     transfers[id]?.isHealthNoted = true
-    if result.wasRedirected, host == transfers[id].flatMap({ sources[$0.source]?.key.host }) {
+    if result.wasRedirected, host == sources[source]?.key.host {
       return transferQueue.answered(host, begunAt: begunAt, at: now.instant)
     }
     if failure.isOfHost {
-      transferQueue.failed(failure, host: host, begunAt: begunAt, at: now.instant)
+      transferQueue.failed(failure, of: source, host: host, begunAt: begunAt, at: now.instant)
       offerStale(of: host)
     } else if failure.httpStatus != nil {
       transferQueue.answered(host, begunAt: begunAt, at: now.instant)

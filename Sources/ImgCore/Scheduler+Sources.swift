@@ -76,6 +76,9 @@ extension Scheduler {
   mutating func queueSource(_ id: SourceID) {
     guard let source = sources[id] else { return }
     let waiting = waitingItems(of: source)
+    if let command = waiting.lazy.flatMap(\.waiters).compactMap(\.command).max() {
+      transferQueue.wantProbe(of: source.key.host, for: command, at: now.instant)
+    }
     if let transfer = source.joinable {
       waiting.forEach { board($0, transfer) }
     } else if !waiting.isEmpty, let failure = reasonToGiveUp(source, for: waiting) {

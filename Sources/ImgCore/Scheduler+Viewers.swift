@@ -54,7 +54,7 @@ extension Scheduler {
     _ viewer: ViewerID, name: String?, to url: ImageURL, options: RequestOptions,
     bypassesStore: Bool
   ) {
-    let waiter = Waiter(who: .viewer(viewer), expiry: options.expiry)
+    let waiter = Waiter(who: .viewer(viewer), expiry: options.expiry, command: newCommand())
     let (id, isNew) = join(waiter, url: url, options: options, bypassesStore: bypassesStore)
     viewers[viewer] = .waiting(name: name, id)
     guard isNew, let item = items[id] else { return }

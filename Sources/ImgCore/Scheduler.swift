@@ -70,6 +70,7 @@ package struct Scheduler {
   var lastLease: UInt64 = 0
   var lastItem: UInt64 = 0
   var lastTicket: UInt64 = 0
+  var lastCommand: UInt64 = 0
   var effects: [Effect] = []
 
   /// - Parameters:

@@ -288,11 +288,12 @@ extension ClusterModel {
     guard scheduler.transferQueue.hasPlace else { return }
     for source in waitingSources {
       let host = scheduler.transferQueue.hosts[source.key.host]
-      let limit = host?.health.isOnProbation == true ? 1 : scheduler.limits.transfersPerHost
+      let isOneAtATime = host.map { $0.health.isOnProbation && !$0.health.isProbeWanted } ?? false
+      let limit = isOneAtATime ? 1 : scheduler.limits.transfersPerHost
       let isFull =
         host.map { $0.underWay + $0.redirectingCount >= limit || $0.scout != nil } ?? false
       let token = scheduler.transferQueue.rate.flatMap { host?.bucket.nextToken(at: $0) }
-      let moments = [token, host?.health.restsUntil].compactMap(\.self)
+      let moments = [token, host?.health.nextAttempt].compactMap(\.self)
       let isResting = moments.contains { $0 > now.instant }
       let urgency = scheduler.waitingItems(of: source).map(\.urgency).min()
       let isKeptOut =

@@ -19,7 +19,9 @@ package struct RetryCommand: Command {
     options: [all, .wait, .json] + OptionDescription.startingPlaces,
     notes: [
       "imgctl status counts what may pass by itself as retryable: timeouts, busy origins and the "
-        + "like. Of a cancelled job, what was not done is done as well."
+        + "like. Of a cancelled job, what was not done is done as well.",
+      "A host that is down is asked once for this; if it answers, the rest follows. Retry-After is "
+        + "respected.",
     ],
     examples: [
       .init("imgctl retry 7 --wait", "The failures that may pass; ends when job 7 has."),

@@ -47,6 +47,8 @@ struct ActiveJob {
   /// The last of the remembered failures that do not count for its lines, because all that had
   /// failed is to be tried again.
   var lastDoubtedFailure: UInt64 = 0
+  /// The retry by which it goes on; `nil` of a job that was never retried.
+  var command: CommandID?
   /// Whether its delay is not over.
   var isDelayed = false
   /// Whether it is paused, or is to be when that is durable, or is resumed and that is not durable yet.

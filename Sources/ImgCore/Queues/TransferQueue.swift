@@ -19,7 +19,7 @@ struct TransferQueue {
     /// but those that are redirected here do not, else two hosts could wait for each other.
     var redirectingCount = 0
     var bucket = TokenBucket()
-    var health = HostHealth()
+    var health: HostHealth
     /// Whether its last transfer was soon over.
     var isPrompt = false
     /// The origins at the host whose robots.txt somebody has gone to read.
@@ -27,11 +27,15 @@ struct TransferQueue {
     /// Whose transfer is the first of its origin that asks for it: until it has that, or has ended,
     /// none begins at the host, so that others find what it has learned.
     var scout: SourceID?
+    /// Whose transfer is the probe of an explicit command, see ``HostHealth``.
+    var probe: SourceID?
   }
 
   private var limit: Int
   private(set) var limitPerHost: Int
   private(set) var rate: TransferRate?
+  /// Of a host that nothing is known of.
+  private let newHost: Host
 
   /// The hosts with a URL that waits, a transfer under way, a bucket that is not full, or a health
   /// that is of interest.
@@ -56,6 +60,7 @@ struct TransferQueue {
     limit = limits.transfers
     limitPerHost = limits.transfersPerHost
     rate = Self.rate(limits)
+    newHost = Host(health: HostHealth(backoff: .milliseconds(limits.backoffMilliseconds)))
   }
 
   private static func rate(_ limits: Limits) -> TransferRate? {
@@ -90,12 +95,13 @@ struct TransferQueue {
   mutating func insert(
     _ source: SourceID, host: String, urgency: Urgency, at now: ContinuousClock.Instant
   ) {
-    hosts[host, default: Host()].waiting.set(source, to: urgency)
+    change(host) { $0.waiting.set(source, to: urgency) }
     update(host, at: now)
   }
 
   mutating func remove(_ source: SourceID, host: String, at now: ContinuousClock.Instant) {
     hosts[host]?.waiting.remove(source)
+    if hosts[host]?.waiting.isEmpty == true { hosts[host]?.health.endProbeWish() }
     update(host, at: now)
   }
 
@@ -104,6 +110,7 @@ struct TransferQueue {
   mutating func start(_ host: String, at now: ContinuousClock.Instant) -> SourceID? {
     guard let source = hosts[host]?.waiting.removeFirst() else { return nil }
     takeSlot(of: host, at: now)
+    noteStart(of: source, host: host, at: now)
     return source
   }
 
@@ -138,6 +145,10 @@ struct TransferQueue {
     hosts[host]?.underWay = count - 1
     if isRedirected { hosts[host]?.redirectingCount += 1 }
     if hosts[host]?.scout == source { hosts[host]?.scout = nil }
+    if hosts[host]?.probe == source {
+      hosts[host]?.probe = nil
+      hosts[host]?.health.repeatProbe()
+    }
     update(host, at: now)
   }
 
@@ -147,7 +158,7 @@ struct TransferQueue {
   mutating func insert(
     redirected transfer: LeaseID, host: String, urgency: Urgency, at now: ContinuousClock.Instant
   ) {
-    hosts[host, default: Host()].redirected.set(transfer, to: urgency)
+    change(host) { $0.redirected.set(transfer, to: urgency) }
     update(host, at: now)
   }
 
@@ -180,7 +191,7 @@ struct TransferQueue {
   /// The host was asked for something beside the transfers: the next one begins so much later.
   mutating func takeToken(of host: String, at now: ContinuousClock.Instant) {
     guard let rate else { return }
-    hosts[host, default: Host()].bucket.takeUnasked(at: now, rate: rate)
+    change(host) { $0.bucket.takeUnasked(at: now, rate: rate) }
     update(host, at: now)
   }
 
@@ -202,6 +213,7 @@ struct TransferQueue {
     guard hosts[host] != nil else { return }
     setPrompt(now - begunAt <= Self.promptTime, host)
     hosts[host]?.health.answered()
+    hosts[host]?.probe = nil
     update(host, at: now)
   }
 
@@ -211,12 +223,13 @@ struct TransferQueue {
     hosts[host]?.isPrompt = isPrompt
   }
 
-  /// A transfer has failed for the host's sake.
+  /// A source's transfer has failed for the host's sake.
   mutating func failed(
-    _ failure: Failure, host: String, begunAt: ContinuousClock.Instant,
+    _ failure: Failure, of source: SourceID, host: String, begunAt: ContinuousClock.Instant,
     at now: ContinuousClock.Instant
   ) {
     setPrompt(false, host)
+    if hosts[host]?.probe == source { hosts[host]?.probe = nil }
     hosts[host]?.health.failed(failure, begunAt: begunAt, at: now)
     update(host, at: now)
   }
@@ -225,17 +238,36 @@ struct TransferQueue {
   mutating func rest(
     _ host: String, until moment: ContinuousClock.Instant, at now: ContinuousClock.Instant
   ) {
-    hosts[host, default: Host()].health.rest(until: moment)
+    change(host) { $0.health.rest(until: moment) }
+    update(host, at: now)
+  }
+
+  /// An explicit command needs the host: see ``HostHealth/wantProbe(for:isProbing:at:)``.
+  mutating func wantProbe(
+    of host: String, for command: CommandID, at now: ContinuousClock.Instant
+  ) {
+    guard let known = hosts[host] else { return }
+    hosts[host]?.health.wantProbe(for: command, isProbing: known.probe != nil, at: now)
+    // What changes counts when a URL is queued.
+  }
+
+  /// A source's transfer has started at the host: it is the probe where one is wanted.
+  mutating func noteStart(
+    of source: SourceID, host: String, at now: ContinuousClock.Instant
+  ) {
+    guard hosts[host]?.health.isProbeWanted == true else { return }
+    hosts[host]?.health.endProbeWish()
+    hosts[host]?.probe = source
     update(host, at: now)
   }
 
   /// Why it is of no use to wait for the host now; `nil` when it is, or when one who waits will be
   /// the next to try.
   func downBecause(_ host: String, at now: ContinuousClock.Instant) -> Failure? {
-    guard let health = hosts[host]?.health, let until = health.restsUntil, until > now else {
-      return nil
-    }
-    return health.downBecause
+    guard let host = hosts[host], host.probe == nil, !host.health.isProbeWanted,
+      let until = host.health.restsUntil, until > now
+    else { return nil }
+    return host.health.downBecause
   }
 
   /// Whether the host fails, by all that is known: it is left alone, or somebody is about to find out
@@ -255,6 +287,13 @@ struct TransferQueue {
       resting.remove(host)
       update(host, at: now)
     }
+  }
+
+  /// Changes a host, also one that nothing was known of.
+  private mutating func change(_ host: String, _ body: (inout Host) -> Void) {
+    var changed = hosts.removeValue(forKey: host) ?? newHost
+    body(&changed)
+    hosts[host] = changed
   }
 
   /// Brings the host's standing among the others up to date, and forgets a host without work.

@@ -18,6 +18,9 @@ struct Waiter {
   var priority = 0
   /// When the line's turn among all jobs of its priority comes, see ``Urgency/turn``.
   var turn: UInt64 = 0
+  /// The explicit command that it is part of: a `get`, or a `retry` of its job; `nil` of any other
+  /// line.
+  var command: CommandID?
   /// Whether it came when the item's lease had begun, and wants the thumbnail kept for longer than
   /// the worker was told.
   var isLate = false
