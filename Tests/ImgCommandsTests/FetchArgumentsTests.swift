@@ -8,7 +8,7 @@ import Testing
   private func command<C: Command>(_ words: [String], as type: C.Type) throws -> C {
     let invocation = try Invocation(
       arguments: words, environment: ["HOME": "/home/ada"], userID: 1_000)
-    guard case .run(let command, _) = invocation else { throw UsageError("prints") }
+    guard case .run(let command, _, _) = invocation else { throw UsageError("prints") }
     return try #require(command as? C)
   }
 

@@ -13,11 +13,12 @@ import Testing
     return text
   }
 
-  @Test func `the version is that of the build`() throws {
-    #expect(try text("--version") == "imgctl \(Build.version)\n")
+  @Test(arguments: ["--version", "-V", "-qV", "--json --version", "-V status 7"])
+  func `the version is that of the build`(commandLine: String) throws {
+    #expect(try text(commandLine) == "imgctl \(Build.version)\n")
   }
 
-  @Test(arguments: ["", "help", "--help", "-h"])
+  @Test(arguments: ["", "help", "--help", "-h", "--json --help", "help help"])
   func `the overview lists the commands and the exit codes`(commandLine: String) throws {
     #expect(
       try text(commandLine) == """
@@ -53,8 +54,17 @@ import Testing
           limits         show the limits of the running coordinator, or change them
           start          start the coordinator; other commands do so themselves
           stop           finish what runs and stop the coordinator
+          version        print the version
 
-        imgctl help COMMAND tells more about one; imgctl --version, the version.
+        imgctl help COMMAND tells more about one.
+
+        Options:
+          -q, --quiet    Print results and errors only: no progress, no notes.
+          -h, --help     Show this help.
+          -V, --version  Print the version.
+
+        Options stand anywhere, also before the command. The last value of a repeated
+        option counts, or each where the help says so.
 
         Exit codes:
           0    all well
@@ -66,7 +76,7 @@ import Testing
         """)
   }
 
-  @Test(arguments: ["help cache", "cache --help", "cache -h"])
+  @Test(arguments: ["help cache", "cache --help", "cache -h", "--json cache -h"])
   func `a group lists its commands`(commandLine: String) throws {
     #expect(
       try text(commandLine) == """
@@ -86,12 +96,12 @@ import Testing
           cache verify   read everything in the store and say what is damaged
           cache compact  make the store's file as small as what it holds
 
-        imgctl help COMMAND tells more about one; imgctl --version, the version.
+        imgctl help COMMAND tells more about one.
 
         """)
   }
 
-  @Test(arguments: ["help submit", "submit --help", "submit -h --bogus"])
+  @Test(arguments: ["help submit", "submit --help", "submit -h --bogus", "-h submit"])
   func `the help of a command tells all of it`(commandLine: String) throws {
     #expect(try text(commandLine) == Self.submitHelp)
   }
@@ -117,6 +127,7 @@ import Testing
     "remove", "list", "get", "export", "cache stat", "cache ls", "cache get", "cache rm",
     "cache clean",
     "cache reset", "cache verify", "limits", "start", "stop",
+    "version",
   ])
   func `every command has a help of at most 80 columns, with an example that it reads`(
     command: String
@@ -214,6 +225,8 @@ import Testing
       --autostart yes|no        Whether to start a coordinator when none answers.
                                 Default: yes, but no for a socket below /run, except
                                 /run/user.
+      -q, --quiet               Print results and errors only: no progress, no
+                                notes.
       -h, --help                Show this help.
 
     Prints the job's number, by which other commands know it.

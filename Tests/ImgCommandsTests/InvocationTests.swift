@@ -11,14 +11,14 @@ import Testing
   }
 
   func command<C: Command>(_ commandLine: String, as type: C.Type) throws -> C {
-    guard case .run(let command, _) = try invocation(commandLine) else {
+    guard case .run(let command, _, _) = try invocation(commandLine) else {
       throw UsageError("\(commandLine) prints")
     }
     return try #require(command as? C)
   }
 
-  private func settings(_ commandLine: String) throws -> Settings {
-    guard case .run(_, let settings) = try invocation(commandLine) else {
+  func settings(_ commandLine: String) throws -> Settings {
+    guard case .run(_, let settings, _) = try invocation(commandLine) else {
       throw UsageError("\(commandLine) prints")
     }
     return settings
@@ -241,7 +241,13 @@ import Testing
   @Test(arguments: [
     ("sumbit a", "imgctl: there is no command \"sumbit\"; did you mean submit?"),
     ("frobnicate", "imgctl: there is no command \"frobnicate\""),
-    ("--socket /s list", "imgctl: there is no command \"--socket\""),
+    ("--jsno list", "imgctl: there is no option \"--jsno\"; did you mean --json?"),
+    ("--socket", "imgctl: --socket needs a value: --socket PATH"),
+    ("--json", "imgctl: no command; see imgctl help"),
+    ("--json cache", "imgctl cache: no command; see imgctl help cache"),
+    ("--size 3 list", "imgctl list: there is no option \"--size\""),
+    ("-2 list", "imgctl: there is no command \"-2\""),
+    ("hepl", "imgctl: there is no command \"hepl\"; did you mean help?"),
     ("cache", "imgctl cache: no command; see imgctl help cache"),
     ("cache lst", "imgctl cache: there is no command \"lst\"; did you mean ls?"),
     ("help statsu", "imgctl: there is no command \"statsu\"; did you mean status?"),

@@ -85,7 +85,7 @@ final class ScriptedCoordinator {
     let places = ["--socket", directory + "/socket", "--data-dir", directory]
     let invocation = try Invocation(
       arguments: commandLine + places, environment: [:], userID: 1)
-    guard case .run(let command, let settings) = invocation else {
+    guard case .run(let command, let settings, let isQuiet) = invocation else {
       throw UsageError("the command line prints")
     }
     let outputFile = try FileIO.create(directory + "/output")
@@ -93,7 +93,8 @@ final class ScriptedCoordinator {
     let output = Output(descriptor: outputFile.rawValue)
     let messages = Output(descriptor: messagesFile.rawValue, capacity: 0)
     let exitCode = try command.run(
-      in: CommandContext(settings: settings, output: output, messages: messages))
+      in: CommandContext(
+        settings: settings, output: output, messages: messages, isQuiet: isQuiet))
     try output.flush()
     return exitCode
   }

@@ -4,7 +4,7 @@ import Testing
 @Suite struct ArgumentReaderTests {
   private static let size = OptionDescription("--size", "WxH", help: "The box.")
   private static let output = OptionDescription("--output", short: "-o", "FILE", help: "Where to.")
-  private static let wait = OptionDescription("--wait", help: "Wait.")
+  private static let wait = OptionDescription("--wait", short: "-w", help: "Wait.")
   private static let network = OptionDescription(
     "--network", "CIDR", help: "A network.", isRepeatable: true)
   private static let list = OperandDescription("LIST", help: "The list.")
@@ -26,9 +26,28 @@ import Testing
 
   @Test func `an option has one value under both of its names`() throws {
     #expect(try read("-o", "x", "a").texts(of: Self.output) == ["x"])
-    #expect(throws: UsageError("--output is given twice")) {
-      try read("-o", "x", "--output=y", "a")
-    }
+    #expect(try read("-o", "x", "--output=y", "a").texts(of: Self.output) == ["y"])
+  }
+
+  @Test(arguments: [["-ox"], ["-o=x"], ["-o", "x"], ["-wox"], ["-wo=x"], ["-wo", "x"], ["-wwox"]])
+  func `the value of a letter may be attached, and letters without one written together`(
+    arguments: [String]
+  ) throws {
+    let reader = try ArgumentReader(["a"] + arguments, for: Self.command)
+    #expect(reader.texts(of: Self.output) == ["x"])
+    #expect(reader.contains(Self.wait) == arguments[0].contains("w"))
+  }
+
+  @Test func `an attached value is taken as it is`() throws {
+    #expect(try read("a", "-o--size=a=b").texts(of: Self.output) == ["--size=a=b"])
+    #expect(try read("a", "-o=").texts(of: Self.output) == [""])
+    #expect(try read("a", "-owh").texts(of: Self.output) == ["wh"])
+  }
+
+  @Test func `the last value of a repeated option counts`() throws {
+    let reader = try read("--size=1", "a", "--wait", "--size", "2", "--wait")
+    #expect(reader.texts(of: Self.size) == ["2"])
+    #expect(reader.contains(Self.wait))
   }
 
   @Test func `a value may begin with one dash`() throws {
@@ -94,6 +113,7 @@ import Testing
   @Test func `asking for help wins over what follows and what is missing`() throws {
     #expect(try read("--help").isHelpRequested)
     #expect(try read("-h", "--bogus").isHelpRequested)
+    #expect(try read("-wh").isHelpRequested)
     #expect(try !read("--", "--help").isHelpRequested)
   }
 
@@ -105,7 +125,11 @@ import Testing
     (["a", "-o"], "-o needs a value: -o FILE"),
     (["a", "--size", "--wait"], "--size needs a value: --size WxH"),
     (["a", "--wait=yes"], "--wait takes no value"),
-    (["a", "--wait", "--wait"], "--wait is given twice"),
+    (["a", "-w=yes"], "-w takes no value"),
+    (["a", "-wx"], "there is no option \"-x\""),
+    (["a", "-xw"], "there is no option \"-xw\""),
+    (["a", "-wo"], "-o needs a value: -o FILE"),
+    (["a", "-size"], "there is no option \"-size\"; did you mean --size?"),
     (["--wait"], "LIST is missing: tool put LIST [EXTRA] [options]"),
     (["a", "b", "c"], "\"c\" is one word too many: tool put LIST [EXTRA] [options]"),
   ])

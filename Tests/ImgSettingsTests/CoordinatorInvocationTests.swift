@@ -15,8 +15,9 @@ import Testing
     #expect(settings.limits.transfers == 3)
   }
 
-  @Test func `the version is printed`() throws {
-    #expect(try invocation("--version") == .print("imgcoordinator \(Build.version)\n"))
+  @Test(arguments: ["--version", "-V"])
+  func `the version is printed`(option: String) throws {
+    #expect(try invocation(option) == .print("imgcoordinator \(Build.version)\n"))
   }
 
   @Test func `the help names every setting and fits 80 columns`() throws {

@@ -56,7 +56,7 @@ package struct CachePutCommand: Command {
       return .success
     } catch let failure as Failure {
       if isJSON { try context.output.write(json: FailureReport(url: url, failure)) }
-      context.note("imgctl: \(failure)\n")
+      context.report(error: "\(failure)")
       return .someFailed
     }
   }

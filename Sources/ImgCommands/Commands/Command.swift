@@ -16,7 +16,13 @@ package protocol Command: Sendable {
 
 extension Command {
   /// The words after `imgctl` that call it.
-  static var words: [String] {
+  package static var words: [String] {
     description.name.split(separator: " ").dropFirst().map(String.init)
+  }
+
+  /// ``description`` with what every command has: by this its arguments are read, and its help is
+  /// written.
+  package static var grammar: CommandDescription {
+    description.adding([.quiet])
   }
 }

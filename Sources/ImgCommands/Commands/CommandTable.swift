@@ -1,8 +1,8 @@
 import ImgSettings
 
 /// Every command, in the order of the help, and how one is found by its words.
-enum CommandTable {
-  static let all: [any Command.Type] = [
+package enum CommandTable {
+  package static let all: [any Command.Type] = [
     SubmitCommand.self,
     StatusCommand.self,
     WaitCommand.self,
@@ -29,34 +29,45 @@ enum CommandTable {
     LimitsCommand.self,
     StartCommand.self,
     StopCommand.self,
+    VersionCommand.self,
   ]
 
-  /// What a person named by the first words of a command line.
+  /// Every option of any command, each flag once.
+  static var options: [OptionDescription] {
+    var flags: Set<String> = []
+    return all.flatMap { $0.grammar.options }.filter { flags.insert($0.flag).inserted }
+  }
+
+  /// What a person named by the words of a command line.
   enum Match {
     case command(any Command.Type)
     /// The first word of several commands, and nothing more.
     case group(String)
+    case nothing
   }
 
-  /// Takes the words that name a command from the front of `arguments`.
-  static func match(_ arguments: inout ArraySlice<String>) throws(UsageError) -> Match {
-    guard let first = arguments.popFirst() else { throw UsageError("imgctl: no command") }
+  /// Takes the words that name a command.
+  static func match(_ words: inout CommandWords) throws(UsageError) -> Match {
+    var word = try words.next()
+    while word == helpWord {
+      words.isHelpRequested = true
+      word = try words.next()
+    }
+    guard let first = word else { return .nothing }
     let group = all.filter { $0.words.first == first }
     guard !group.isEmpty else {
-      throw unknown(first, after: "imgctl", among: all.compactMap { $0.words.first })
+      throw unknown(first, after: "imgctl", among: all.compactMap { $0.words.first } + [helpWord])
     }
     if let command = group.first(where: { $0.words.count == 1 }) { return .command(command) }
-    guard let second = arguments.first, !isHelp(second) else { return .group(first) }
-    arguments.removeFirst()
+    guard let second = try words.next() else { return .group(first) }
     guard let command = group.first(where: { $0.words.last == second }) else {
       throw unknown(second, after: "imgctl \(first)", among: group.compactMap { $0.words.last })
     }
     return .command(command)
   }
 
-  static func isHelp(_ argument: String) -> Bool {
-    [OptionDescription.help.flag, OptionDescription.help.shortFlag].contains(argument)
-  }
+  /// Asks for the same as `--help`.
+  private static let helpWord = "help"
 
   /// The list of all commands, or of those of a group.
   static func overview(of group: String? = nil) -> String {
@@ -70,8 +81,15 @@ enum CommandTable {
     text.addDefinitions(
       commands.map { ($0.words.joined(separator: " "), $0.description.summary) })
     text.addBlankLine()
-    text.addParagraph("imgctl help COMMAND tells more about one; imgctl --version, the version.")
+    text.addParagraph("imgctl help COMMAND tells more about one.")
     if group == nil {
+      text.addHeading("Options")
+      let options = [OptionDescription.quiet, .help, .version]
+      text.addDefinitions(options.map { ($0.usage, $0.help) })
+      text.addBlankLine()
+      text.addParagraph(
+        "Options stand anywhere, also before the command. The last value of a repeated option "
+          + "counts, or each where the help says so.")
       text.addHeading("Exit codes")
       text.addDefinitions([
         ("0", "all well"),

@@ -7,7 +7,7 @@ package enum Invocation: Sendable {
   case print(String)
   /// Run a command, which reaches the coordinator at these places or starts one with these
   /// settings.
-  case run(any Command, Settings)
+  case run(any Command, Settings, isQuiet: Bool)
 
   /// - Parameters:
   ///   - arguments: without the program's name.
@@ -16,42 +16,27 @@ package enum Invocation: Sendable {
   package init(
     arguments: [String], environment: [String: String], userID: UInt32
   ) throws(UsageError) {
-    var rest = arguments[...]
-    switch rest.first {
-    case nil:
-      self = .print(CommandTable.overview())
+    var words = CommandWords(arguments, options: CommandTable.options)
+    let match = try CommandTable.match(&words)
+    if words.isVersionRequested {
+      self = .print(VersionCommand.text)
       return
-    case "--version":
-      self = .print("imgctl \(Build.version)\n")
-      return
-    case let first? where first == "help" || CommandTable.isHelp(first):
-      self = .print(try Self.help(on: rest.dropFirst()))
-      return
-    default:
-      break
     }
-    switch try CommandTable.match(&rest) {
+    let isHelpRequested = words.isHelpRequested || arguments.isEmpty
+    switch match {
+    case .nothing where isHelpRequested: self = .print(CommandTable.overview())
+    case .nothing: throw UsageError("imgctl: no command; see imgctl help")
+    case .group(let group) where isHelpRequested: self = .print(CommandTable.overview(of: group))
     case .group(let group):
-      guard !rest.isEmpty else {
-        throw UsageError("imgctl \(group): no command; see imgctl help \(group)")
-      }
-      self = .print(CommandTable.overview(of: group))
+      throw UsageError("imgctl \(group): no command; see imgctl help \(group)")
+    case .command(let type) where isHelpRequested: self = .print(type.grammar.help)
     case .command(let type):
       do {
         self = try Self.invocation(
-          of: type, Array(rest), environment: environment, userID: userID)
+          of: type, words.arguments, environment: environment, userID: userID)
       } catch {
         throw UsageError("\(type.description.name): \(error)")
       }
-    }
-  }
-
-  private static func help(on words: ArraySlice<String>) throws(UsageError) -> String {
-    guard !words.isEmpty else { return CommandTable.overview() }
-    var rest = words
-    switch try CommandTable.match(&rest) {
-    case .group(let group): return CommandTable.overview(of: group)
-    case .command(let type): return type.description.help
     }
   }
 
@@ -59,11 +44,11 @@ package enum Invocation: Sendable {
     of type: any Command.Type, _ arguments: [String], environment: [String: String],
     userID: UInt32
   ) throws(UsageError) -> Invocation {
-    let reader = try ArgumentReader(arguments, for: type.description)
-    if reader.isHelpRequested { return .print(type.description.help) }
+    let reader = try ArgumentReader(arguments, for: type.grammar)
+    if reader.isHelpRequested { return .print(type.grammar.help) }
     let settings = try Settings(
       reader, environment: environment, userID: userID,
       startedBy: type is StartCommand.Type ? .person : .command)
-    return .run(try type.init(reader), settings)
+    return .run(try type.init(reader), settings, isQuiet: reader.contains(.quiet))
   }
 }

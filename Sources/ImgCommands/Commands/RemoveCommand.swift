@@ -87,7 +87,7 @@ package struct RemoveCommand: Command {
     do throws(ClientError) {
       return try client.change(job, .remove)
     } catch .refused(let code, let message) where !code.meansNoCoordinator {
-      if areJobsNamed { context.note("imgctl: \(message)\n") }
+      if areJobsNamed { context.report(error: message) }
       return nil
     }
   }

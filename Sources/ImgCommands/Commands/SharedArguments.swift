@@ -6,6 +6,10 @@ extension OptionDescription {
   static let json = OptionDescription(
     "--json", help: "Print JSON: one object, or one a line where there are many.")
 
+  /// Every command has it, see ``Command/grammar``; ``CommandContext/note(_:)`` obeys it.
+  static let quiet = OptionDescription(
+    "--quiet", short: "-q", help: "Print results and errors only: no progress, no notes.")
+
   static let wait = OptionDescription(
     "--wait", help: "Wait until the job has ended, and show how far it is.")
 

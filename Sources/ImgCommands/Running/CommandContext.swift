@@ -10,18 +10,26 @@ package struct CommandContext {
   /// Data.
   package let output: Output
   private let messages: Output
+  private let isQuiet: Bool
 
-  package init(settings: Settings, output: Output, messages: Output) {
+  /// - Parameter isQuiet: whether notes are left out.
+  package init(settings: Settings, output: Output, messages: Output, isQuiet: Bool = false) {
     self.settings = settings.resolved(in: ThisProcess.currentDirectory ?? "/")
     self.output = output
     self.messages = messages
+    self.isQuiet = isQuiet
   }
 
-  /// Tells the person something that is no data: progress, a note, an error. That nobody reads it,
-  /// as in
-  /// `2>&1 | head -1`, ends nothing.
+  /// Tells the person something that is neither data nor an error, such as progress; nothing with
+  /// `--quiet`. A reader who leaves, as in `2>&1 | head -1`, ends nothing.
   package func note(_ text: String) {
-    try? messages.write(text.withoutPasswords)
+    if !isQuiet { try? messages.write(text.withoutPasswords) }
+  }
+
+  /// Tells the person why something was not done, in a sentence without a full stop. An error that
+  /// ends the command is thrown instead.
+  package func report(error: String) {
+    try? messages.write("imgctl: \(error)\n".withoutPasswords)
   }
 
   /// Shows what became of a job that was changed: its status as JSON, or a sentence.

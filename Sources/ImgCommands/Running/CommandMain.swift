@@ -36,8 +36,9 @@ package enum CommandMain {
     case .print(let text):
       try output.write(text)
       return .success
-    case .run(let command, let settings):
-      let context = CommandContext(settings: settings, output: output, messages: messages)
+    case .run(let command, let settings, let isQuiet):
+      let context = CommandContext(
+        settings: settings, output: output, messages: messages, isQuiet: isQuiet)
       StoreCrash.prepare(
         for: command, arguments, environment: environment, settings: context.settings)
       return try command.run(in: context)

@@ -1,10 +1,9 @@
 /// The arguments of one command, sorted into options and operands by the command's description.
 ///
-/// `--name value` and `--name=value` are the same. `--` ends the options; `-` and a negative number
-/// are operands. A value that begins with `--` is written with `=`, so that a forgotten value is
-/// noticed.
+/// Options are written as ``OptionGrammar`` says. The last value of an option counts; a repeatable
+/// option keeps all of its values. `--` ends the options.
 package struct ArgumentReader: Sendable {
-  /// Whether the person asks for the help; nothing else was checked then.
+  /// Whether the person asks for the help; nothing that follows was checked then.
   package private(set) var isHelpRequested = false
 
   private let description: CommandDescription
@@ -12,24 +11,28 @@ package struct ArgumentReader: Sendable {
   private var operandTexts: [String] = []
 
   /// - Throws: ``UsageError`` for an option the command does not have, a value that is missing or
-  ///   not taken, an option given twice that is not repeatable, and operands too many or too few.
+  ///   not taken, and operands too many or too few.
   package init(_ arguments: [String], for description: CommandDescription) throws(UsageError) {
     self.description = description
+    let grammar = OptionGrammar(description.options + [.help])
     var rest = arguments[...]
     while let argument = rest.popFirst() {
       if argument == "--" {
         operandTexts += rest
         break
       }
-      guard argument.hasPrefix("-"), argument != "-", Int(argument) == nil else {
+      guard OptionGrammar.isOption(argument) else {
         operandTexts.append(argument)
         continue
       }
-      if [OptionDescription.help.flag, OptionDescription.help.shortFlag].contains(argument) {
-        isHelpRequested = true
-        return
+      for given in try grammar.read(argument, rest: &rest) {
+        if given.option == .help {
+          isHelpRequested = true
+          return
+        }
+        let earlier = given.option.isRepeatable ? values[given.option.flag] ?? [] : []
+        values[given.option.flag] = earlier + [given.value]
       }
-      try readOption(argument, rest: &rest)
     }
     try checkOperandCount()
   }
@@ -44,7 +47,7 @@ package struct ArgumentReader: Sendable {
     texts(of: option) != nil
   }
 
-  /// Every value given for `option`, in order; `nil` when it was not given.
+  /// Every value given for `option` that counts, in order; `nil` when it was not given.
   package func texts(of option: OptionDescription) -> [String]? {
     precondition(lists(option), "\(description.name) does not list \(option.flag)")
     return values[option.flag]
@@ -89,38 +92,6 @@ package struct ArgumentReader: Sendable {
     }
     let texts = operandTexts.dropFirst(place)
     return operand.count.isUnbounded ? texts : texts.prefix(1)
-  }
-
-  private mutating func readOption(
-    _ argument: String, rest: inout ArraySlice<String>
-  ) throws(UsageError) {
-    let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-    let name = String(parts[0])
-    guard let option = description.options.first(where: { $0.flag == name || $0.shortFlag == name })
-    else {
-      let flags = (description.options + [.help]).map(\.flag)
-      throw UsageError(
-        "there is no option \(Spelling.quoted(name))"
-          + Spelling.suggestion(for: name, among: flags))
-    }
-    let value: String
-    if let placeholder = option.placeholder {
-      if parts.count == 2 {
-        value = String(parts[1])
-      } else if let next = rest.first, !next.hasPrefix("--") {
-        value = next
-        rest.removeFirst()
-      } else {
-        throw UsageError("\(name) needs a value: \(name) \(placeholder)")
-      }
-    } else {
-      guard parts.count == 1 else { throw UsageError("\(name) takes no value") }
-      value = ""
-    }
-    guard option.isRepeatable || values[option.flag] == nil else {
-      throw UsageError("\(option.flag) is given twice")
-    }
-    values[option.flag, default: []].append(value)
   }
 
   private func checkOperandCount() throws(UsageError) {

@@ -34,6 +34,13 @@ package struct CommandDescription: Sendable {
     self.examples = examples
   }
 
+  /// The same command with further options.
+  package func adding(_ further: [OptionDescription]) -> CommandDescription {
+    CommandDescription(
+      name: name, summary: summary, operands: operands, options: options + further, notes: notes,
+      examples: examples)
+  }
+
   /// One line that shows how to call it.
   package var synopsis: String {
     let optionsUsage = options.isEmpty ? [] : ["[options]"]

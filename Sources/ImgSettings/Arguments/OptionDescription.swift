@@ -7,7 +7,7 @@ package struct OptionDescription: Hashable, Sendable {
   /// What stands for the value in the help; `nil` for an option that takes none.
   package let placeholder: String?
   package let help: String
-  /// Whether the option may be given more than once.
+  /// Whether each value counts when the option is given more than once, not the last alone.
   package let isRepeatable: Bool
 
   package init(
@@ -23,6 +23,10 @@ package struct OptionDescription: Hashable, Sendable {
 
   /// Every program and command has it; nobody lists it.
   package static let help = OptionDescription("--help", short: "-h", help: "Show this help.")
+
+  /// Programs have it, their commands do not.
+  package static let version = OptionDescription(
+    "--version", short: "-V", help: "Print the version.")
 
   /// Flag and placeholder as the help writes them.
   package var usage: String {

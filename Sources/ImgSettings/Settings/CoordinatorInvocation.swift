@@ -6,12 +6,10 @@ package enum CoordinatorInvocation: Hashable, Sendable {
   case print(String)
   case run(Settings)
 
-  private static let version = OptionDescription("--version", help: "Print the version.")
-
   package static let description = CommandDescription(
     name: "imgcoordinator",
     summary: "schedule image downloads over worker processes, in the foreground",
-    options: Setting.options + [version],
+    options: Setting.options + [.version],
     notes: [Setting.note],
     examples: [
       .init(
@@ -26,7 +24,7 @@ package enum CoordinatorInvocation: Hashable, Sendable {
     let reader = try ArgumentReader(arguments, for: Self.description)
     if reader.isHelpRequested {
       self = .print(Self.description.help)
-    } else if reader.contains(Self.version) {
+    } else if reader.contains(.version) {
       self = .print("imgcoordinator \(Build.version)\n")
     } else {
       self = .run(
