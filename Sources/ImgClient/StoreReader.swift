@@ -28,6 +28,14 @@ package struct StoreReader: Sendable {
     try record(ContentKey(name, variant: variant), at: moment ?? now, noting: noting)
   }
 
+  /// What is known of the thumbnails of one picture in some variants, without their bytes; `nil` in
+  /// place of one that is not there, or expired.
+  package func facts(
+    of name: PictureName, as variants: [Variant]
+  ) throws(StoreError) -> [StoredThumbnail?] {
+    try store.current().facts(of: variants.map { ContentKey(name, variant: $0) }, at: now)
+  }
+
   /// The picture as it came and its bytes; `nil` when it is not kept, or expired.
   package func original(
     of name: PictureName

@@ -46,3 +46,21 @@ extension InvocationTests {
       try command("submit a", as: SubmitCommand.self).options.fetch.cachePolicy == .cacheElseLoad)
   }
 }
+
+/// The format of a thumbnail and the name of its file.
+extension InvocationTests {
+  @Test(
+    arguments: [
+      ("-o a.png", .png), ("-oa.JPG", .jpeg), ("-o a.webp", .webp), ("--output=b.d/a.avif", .avif),
+      ("-o a.txt", .auto), ("-o a", .auto), ("-o a.gif", .auto), ("-o -", .auto), ("", .auto),
+      ("-o a.jpg --format webp", .webp), ("-o a.jpg --format auto", .auto),
+    ] as [(String, Variant.Format)])
+  func `the extension of the output file selects the format unless an option does`(
+    options: String, format: Variant.Format
+  ) throws {
+    let get = try command("get http://h/ \(options)", as: GetCommand.self)
+    #expect(get.options.variant == Variant.standard.encoded(as: format))
+    let cacheGet = try command("cache get http://h/ \(options)", as: CacheGetCommand.self)
+    #expect(cacheGet.variant == Variant.standard.encoded(as: format))
+  }
+}

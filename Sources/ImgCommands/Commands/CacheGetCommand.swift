@@ -6,9 +6,11 @@ package import ImgWire
 /// `imgctl cache get`: one thumbnail, if the store has it.
 package struct CacheGetCommand: Command {
   package let url: String
-  package let variant: Variant
   package let fetch: FetchOptions
+  private let choice: VariantChoice
   private let picture: PictureOutput
+
+  package var variant: Variant { choice.variant }
 
   private static let source = OperandDescription("URL", help: "The picture, as it was fetched.")
 
@@ -31,24 +33,26 @@ package struct CacheGetCommand: Command {
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     url = arguments.text(of: Self.source)
-    variant = try VariantOptions.variant(in: arguments)
     fetch = try FetchArguments.fetchOptions(in: arguments)
     picture = try PictureOutput(arguments)
+    choice = try VariantOptions.choice(in: arguments, for: picture)
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
     try picture.check(for: Self.description.name)
     let url = try ImageURL(parsing: url)
-    guard
-      let found = try context.storeReader()?.thumbnail(
-        for: fetch.name(of: url), variant: variant)
-    else {
-      context.note(
-        "imgctl: the store has no such thumbnail of \(HumanText.printable(url.text)); imgctl get "
-          + "fetches it\n")
+    let reader = try context.storeReader()
+    let name = fetch.name(of: url)
+    let stored = try choice.resolved(for: name, .cacheOnly, at: context.now, in: reader)
+    guard let found = try reader?.thumbnail(for: name, variant: stored) else {
+      let format = choice.isFormatImplied ? " as \(variant.format.rawValue)" : ""
+      context.report(
+        error: "the store has no such thumbnail of \(HumanText.printable(url.text))\(format); "
+          + "imgctl get fetches it")
       return .someFailed
     }
-    try picture.deliver(found.bytes, StoredReport(found.facts), in: context)
+    try picture.deliver(
+      found.bytes, found.facts.thumbnail.format, StoredReport(found.facts), in: context)
     return .success
   }
 }

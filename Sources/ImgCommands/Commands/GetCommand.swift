@@ -17,6 +17,7 @@ package struct GetCommand: Command {
   /// Whether it is fetched whatever the store has, and not stored.
   package let bypassesStore: Bool
   private let destination: PictureOutput
+  private let choice: VariantChoice
 
   /// Where the thumbnail goes; `nil` for standard output.
   package var outputPath: String? { destination.path }
@@ -64,8 +65,12 @@ package struct GetCommand: Command {
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     picture = arguments.text(of: Self.source)
     fallbacks = arguments.texts(of: Self.fallback) ?? []
-    options = try VariantOptions.request(
+    destination = try PictureOutput(arguments)
+    choice = try VariantOptions.choice(in: arguments, for: destination)
+    var options = try VariantOptions.request(
       in: arguments, fetch: try FetchArguments.fetchOptions(in: arguments))
+    options.variant = choice.variant
+    self.options = options
     guard options.keep != .original else {
       throw UsageError(
         "--keep original: get hands a thumbnail out; with --keep all the original is kept, too")
@@ -75,7 +80,6 @@ package struct GetCommand: Command {
     guard !bypassesStore || options.fetch.cachePolicy == .cacheElseLoad else {
       throw UsageError("--no-cache and --cache-policy contradict each other; give one of the two")
     }
-    destination = try PictureOutput(arguments)
   }
 
   private static func viewerName(_ text: String) throws(InvalidValue) -> String {
@@ -118,14 +122,16 @@ package struct GetCommand: Command {
     switch found {
     case .stored(let facts, let bytes, let isFromCache, let timings):
       let report = StoredReport(facts, isFromCache: isFromCache, timings: timings)
-      try destination.deliver(bytes, report, in: context)
+      try destination.deliver(bytes, facts.thumbnail.format, report, in: context)
     case .unstored(let made):
-      try destination.deliver(made.bytes, UnstoredReport(url: source, made.facts), in: context)
+      try destination.deliver(
+        made.bytes, made.facts.thumbnail.format, UnstoredReport(url: source, made.facts),
+        in: context)
     case .nothing(let failure, let timings):
       if isJSON {
         try context.output.write(json: FailureReport(url: source, failure, timings: timings))
       }
-      context.note("imgctl: \(failure)\n")
+      context.report(error: "\(failure)")
       return .someFailed
     }
     return .success
@@ -192,10 +198,11 @@ package struct GetCommand: Command {
   /// to be fetched anyway, to take another's place, or to be kept for longer, is the coordinator's
   /// matter even where the map has it.
   private func find(
-    _ url: ImageURL, _ options: RequestOptions, in context: CommandContext
+    _ url: ImageURL, _ given: RequestOptions, in context: CommandContext
   ) throws -> Found {
+    let options = try resolved(given, for: url, in: context)
     if viewer == nil, !bypassesStore, options.delayMilliseconds == 0, !StoreCrash.hasHappened,
-      let hit = try stored(url, in: context)
+      let hit = try stored(url, options, in: context)
     {
       return .stored(hit.facts, bytes: hit.bytes, isFromCache: true, nil)
     }
@@ -222,6 +229,22 @@ package struct GetCommand: Command {
     return .stored(made.facts, bytes: made.bytes, isFromCache: isFromCache, result.timings)
   }
 
+  /// The same for the variant that the store has.
+  private func resolved(
+    _ options: RequestOptions, for url: ImageURL, in context: CommandContext
+  ) throws(StoreError) -> RequestOptions {
+    guard !bypassesStore, !StoreCrash.hasHappened else { return options }
+    var resolved = options
+    do throws(StoreError) {
+      resolved.variant = try choice.resolved(
+        for: options.fetch.name(of: url), options.fetch.cachePolicy, at: context.now,
+        in: try context.storeReader())
+    } catch  where error.reason == .damaged {
+      return options
+    }
+    return resolved
+  }
+
   /// Of a picture from no origin there is none.
   private func keepsOriginal(of url: ImageURL) -> Bool {
     options.keep.includesOriginal && !url.isLocal
@@ -230,7 +253,7 @@ package struct GetCommand: Command {
   /// What the store has and need not be kept for longer. One that is damaged has nothing: a worker
   /// will begin it anew.
   private func stored(
-    _ url: ImageURL, in context: CommandContext
+    _ url: ImageURL, _ options: RequestOptions, in context: CommandContext
   ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
     do throws(StoreError) {
       guard let reader = try context.storeReader() else { return nil }

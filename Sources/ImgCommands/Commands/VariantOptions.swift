@@ -87,8 +87,21 @@ enum VariantOptions {
     }
   }
 
-  /// - Parameter arguments: of a command that lists ``variantOptions``.
-  static func variant(in arguments: ArgumentReader) throws(UsageError) -> Variant {
+  /// - Parameters:
+  ///   - arguments: of a command that lists ``variantOptions``.
+  ///   - destination: whose name says the format where no option does.
+  static func choice(
+    in arguments: ArgumentReader, for destination: PictureOutput
+  ) throws(UsageError) -> VariantChoice {
+    let promised = destination.format.flatMap(Variant.Format.init)
+    let variant = try variant(in: arguments, otherwiseAs: promised)
+    return VariantChoice(
+      variant: variant, isFormatImplied: promised != nil && !arguments.contains(format))
+  }
+
+  private static func variant(
+    in arguments: ArgumentReader, otherwiseAs promised: Variant.Format? = nil
+  ) throws(UsageError) -> Variant {
     let standard = Variant.standard
     let box = try arguments.value(of: size, box) ?? (standard.width, standard.height)
     let isCropped = arguments.contains(crop)
@@ -100,7 +113,7 @@ enum VariantOptions {
     do {
       return try Variant(
         width: box.0, height: box.1, mode: mode ?? (isCropped ? .fill : standard.mode),
-        isCropped: isCropped, format: format ?? standard.format,
+        isCropped: isCropped, format: format ?? promised ?? standard.format,
         quality: quality ?? standard.quality)
     } catch {
       throw UsageError("\(error)")

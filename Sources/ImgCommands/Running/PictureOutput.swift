@@ -10,7 +10,9 @@ struct PictureOutput: Hashable, Sendable {
 
   private static let output = OptionDescription(
     "--output", short: "-o", "FILE",
-    help: "Write the thumbnail there; - is standard output, and the default.")
+    help:
+      "Write the thumbnail there, in the format of the name's extension (jpg, png, webp, avif) "
+      + "unless --format names one; - is standard output, and the default.")
 
   static let options = [output, .json]
   static let note = "With --json the thumbnail is written only where --output says so."
@@ -25,6 +27,9 @@ struct PictureOutput: Hashable, Sendable {
     }
   }
 
+  /// What the name of the file promises; `nil` where it promises nothing.
+  var format: ImageFormat? { path.flatMap(ImageFormat.init(extensionOf:)) }
+
   /// Refuses to fill a terminal with a picture.
   ///
   /// - Parameter command: its name.
@@ -34,11 +39,17 @@ struct PictureOutput: Hashable, Sendable {
       "\(command): a picture is not for a terminal; name a file with -o FILE, or ask for --json")
   }
 
+  /// Writes a picture, or what is known of it. A file whose name promises another format is noted.
+  ///
+  /// - Parameter format: of the picture.
   func deliver(
-    _ bytes: [UInt8], _ report: some Encodable, in context: CommandContext
+    _ bytes: [UInt8], _ format: ImageFormat, _ report: some Encodable, in context: CommandContext
   ) throws {
     if let path {
       try FileIO.replace(path: path, with: bytes)
+      if let promised = self.format, promised != format {
+        context.note("imgctl: \(path) holds \(format.rawValue), not \(promised.rawValue)\n")
+      }
     } else if !isJSON {
       try context.output.write(bytes: bytes)
     }

@@ -17,4 +17,22 @@ package enum ImageFormat: String, CaseIterable, Sendable, Codable {
     default: rawValue
     }
   }
+
+  /// The format that a file's name promises by its extension; `nil` for a name without one, or with
+  /// one of no format here. The case of letters does not matter.
+  package init?(extensionOf path: String) {
+    let name = path.utf8.split(separator: UInt8(ascii: "/")).last ?? path.utf8[...]
+    guard let dot = name.lastIndex(of: UInt8(ascii: ".")), dot > name.startIndex else {
+      return nil
+    }
+    switch String(decoding: name[name.index(after: dot)...], as: UTF8.self).lowercased() {
+    case "jpg", "jpeg", "jpe", "jfif": self = .jpeg
+    case "tif", "tiff": self = .tiff
+    case "heic", "heif", "hif": self = .heif
+    case "svg", "svgz": self = .svg
+    case let other:
+      guard let format = ImageFormat(rawValue: other) else { return nil }
+      self = format
+    }
+  }
 }

@@ -1,6 +1,6 @@
 /// What a person may ask of the URLs of one job or one `get`, besides the URLs themselves.
 package struct RequestOptions: Hashable, Sendable, Codable {
-  package let variant: Variant
+  package var variant: Variant
   /// ``expiry`` as it is written: at most one of the two; none for the coordinator's default.
   private let expireAfterMilliseconds: Int64?
   private let expireAt: WallTime?

@@ -18,6 +18,11 @@ package struct Variant: Hashable, Sendable, Codable {
     /// JPEG when the picture is opaque, WebP when it has transparency.
     case auto
     case jpeg, png, webp, avif
+
+    /// The encoding of a thumbnail in this format; `nil` for a format that thumbnails do not have.
+    package init?(_ format: ImageFormat) {
+      self.init(rawValue: format.rawValue)
+    }
   }
 
   /// The box, in pixels, each in ``sideRange``.
@@ -65,6 +70,13 @@ package struct Variant: Hashable, Sendable, Codable {
     self.isCropped = isCropped
     self.format = format
     self.quality = quality
+  }
+
+  /// The same in another encoding.
+  package func encoded(as format: Format) -> Variant {
+    Variant(
+      uncheckedWidth: width, height: height, mode: mode, isCropped: isCropped, format: format,
+      quality: quality)
   }
 
   /// One spelling for each variant: the text that is hashed into a store key. Changing it makes

@@ -1,0 +1,103 @@
+import FoundationEssentials
+import ImgDecode
+import ImgWire
+import TestCluster
+import TestOrigin
+import TestPictures
+import Testing
+
+/// What a file holds that `-o` names.
+@Suite(.timeLimit(.minutes(20)))
+struct OutputFormatTests {
+  private let cluster: Cluster
+  private let origin: ListOrigin
+  private let opaque: String
+  private let transparent: String
+
+  init() throws {
+    cluster = try Cluster.inOrder()
+    origin = try ListOrigin()
+    let maker = try PictureMaker.start()
+    origin.origin.serve("/opaque", .body(try maker.card(index: 1, format: .jpeg)))
+    origin.origin.serve(
+      "/transparent", .body(try maker.card(index: 2, format: .png, hasAlpha: true)))
+    opaque = origin.url("/opaque")
+    transparent = origin.url("/transparent")
+  }
+
+  /// Runs a command that writes the file.
+  ///
+  /// - Returns: the format of its content, and what was said.
+  private func write(
+    _ arguments: [String], to name: String
+  ) throws -> (format: ImageFormat, messages: String) {
+    let path = cluster.directory.file(name)
+    let result = try cluster.begin(arguments + ["-o", path]).wait()
+    #expect(result.exitCode == 0, "\(result.messages)")
+    let bytes = try Data(contentsOf: URL(filePath: path))
+    return (try FormatSniffer.format(of: Array(bytes)), result.messages)
+  }
+
+  private func isFromCache(_ arguments: String...) throws -> Bool {
+    struct Report: Decodable {
+      let from_cache: Bool
+    }
+    return try cluster.begin(arguments + ["--json"]).wait().decoded(Report.self).from_cache
+  }
+
+  @Test(
+    arguments: [
+      ("a.jpg", .jpeg), ("a.png", .png), ("a.webp", .webp), ("a.avif", .avif), ("a.txt", .webp),
+    ] as [(String, ImageFormat)])
+  func `get writes the format that the file's name promises`(
+    name: String, format: ImageFormat
+  ) throws {
+    let (found, messages) = try write(["get", transparent], to: name)
+    #expect(found == format)
+    #expect(messages.isEmpty)
+  }
+
+  @Test func `the format of an option is obeyed, and the contradiction is noted`() throws {
+    let (found, messages) = try write(["get", opaque, "--format", "webp"], to: "a.jpg")
+    #expect(found == .webp)
+    #expect(messages.hasSuffix("a.jpg holds webp, not jpeg\n"))
+    let quiet = try write(["get", opaque, "--format", "webp", "-q"], to: "b.jpg")
+    #expect(quiet.format == .webp)
+    #expect(quiet.messages.isEmpty)
+    let unwritable = try write(["get", opaque], to: "a.gif").messages
+    #expect(unwritable.hasSuffix("a.gif holds jpeg, not gif\n"))
+  }
+
+  @Test func `a file is written in the format of the output's name`() throws {
+    let path = try cluster.directory.write(
+      try PictureMaker.start().card(index: 1, format: .jpeg), to: "source.jpg")
+    #expect(try write(["get", path], to: "a.png").format == .png)
+  }
+
+  @Test func `a thumbnail whose format was chosen by transparency serves the name it fits`()
+    throws
+  {
+    #expect(try cluster.run([opaque, transparent]).done == 2)
+    let file = cluster.directory.file("a.jpg")
+    #expect(try isFromCache("get", opaque, "-o", file))
+    // By way of the coordinator.
+    #expect(try isFromCache("get", opaque, "-o", file, "--viewer", "left"))
+    #expect(origin.origin.counters("/opaque").requests == 1)
+    #expect(try !isFromCache("get", transparent, "-o", file))
+    #expect(try write(["get", transparent], to: "b.jpg").format == .jpeg)
+    #expect(try isFromCache("get", transparent, "-o", cluster.directory.file("a.webp")))
+  }
+
+  @Test func `cache get delivers what the file's name promises, or nothing`() throws {
+    #expect(try cluster.run([opaque]).done == 1)
+    #expect(try write(["cache", "get", opaque], to: "a.jpg").format == .jpeg)
+    #expect(try write(["cache", "get", opaque], to: "a").format == .jpeg)
+    let path = cluster.directory.file("a.png")
+    let missing = try cluster.imgctl("cache", "get", opaque, "-o", path)
+    #expect(missing.exitCode == 1)
+    #expect(missing.messages.contains("\(opaque) as png; imgctl get fetches it"))
+    #expect(!FileManager.default.fileExists(atPath: path))
+    _ = try write(["get", opaque], to: "b.png")
+    #expect(try write(["cache", "get", opaque], to: "c.png").format == .png)
+  }
+}
