@@ -85,9 +85,14 @@ extension Coordinator {
     }
   }
 
+  /// A job that has not ended, as it stands now; `nil` for any other.
+  func activeStatus(of id: JobID) -> JobStatus? {
+    scheduler.status(of: id, at: .now, journalTrouble: journalTrouble)
+  }
+
   /// A job as it stands now, whether it runs or has ended long ago; `nil` when there is none.
   func status(of id: JobID) throws(StoreError) -> JobStatus? {
-    if let active = scheduler.status(of: id) { return active }
+    if let active = activeStatus(of: id) { return active }
     guard let record = try journal.job(id), record.state != .submitting else { return nil }
     return JobStatus(record)
   }

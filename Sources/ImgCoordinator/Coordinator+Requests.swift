@@ -58,7 +58,9 @@ extension Coordinator {
       transfers: scheduler.transferCount, activeJobs: scheduler.activeJobCount,
       viewers: scheduler.viewerCount, lateAnswers: scheduler.lateAnswerCount,
       discardedLate: scheduler.discardedLateCount, trouble: journalTrouble,
-      storeTrouble: scheduler.storeTrouble, limits: scheduler.limits)
+      storeTrouble: scheduler.storeTrouble,
+      wait: scheduler.clusterWait(journalTrouble: journalTrouble),
+      waitingHosts: scheduler.waitingHosts(at: .now), limits: scheduler.limits)
     send(.status(ClusterReply(id: request, cluster: cluster)), to: client)
   }
 
@@ -82,10 +84,11 @@ extension Coordinator {
       let count = JobsPage.maximumCount
       let found =
         if request.isActiveOnly {
-          scheduler.activeJobs(before: request.before, limit: count + 1)
+          scheduler.activeJobs(
+            before: request.before, limit: count + 1, at: .now, journalTrouble: journalTrouble)
         } else {
           try journal.jobs(before: request.before, limit: count + 1).map {
-            scheduler.status(of: $0.id) ?? JobStatus($0)
+            activeStatus(of: $0.id) ?? JobStatus($0)
           }
         }
       return .jobs(
@@ -141,7 +144,7 @@ extension Coordinator {
   func tellWatchers() {
     for client in clients.values where !client.channel.hasUnsent {
       for (request, told) in client.watches {
-        guard let status = scheduler.status(of: told.job), status != told else { continue }
+        guard let status = activeStatus(of: told.job), status != told else { continue }
         client.watches[request] = status
         send(.job(JobReply(id: request, status: status)), to: client)
       }

@@ -31,7 +31,7 @@ extension Scheduler {
   /// - Precondition: the job is active and was not accepted before, or has ended since.
   mutating func acceptJob(_ record: JobRecord) {
     precondition(jobs[record.id] == nil && record.isActive, "a job is accepted once")
-    var job = ActiveJob(record, backlogMaximum: backlogMaximum)
+    var job = ActiveJob(record, backlogMaximum: backlogMaximum, at: now.instant)
     if record.retries.round > 0 { job.command = newCommand() }
     if record.retries.includesFinal { job.lastDoubtedFailure = rememberedFailures.lastNumber }
     // However the clock was set meanwhile, it is never longer than it was meant to be.
@@ -123,6 +123,7 @@ extension Scheduler {
       jobs[id]?.letGo(index)
       jobs[id]?.unrecordedCount -= 1
       jobs[id]?.record.count(outcome)
+      jobs[id]?.movedAt = now.instant
       giveTurn(to: id)
       finishWhenComplete(id)
     case .finish(let id, let moment):
@@ -189,6 +190,7 @@ extension Scheduler {
       Self.apply(change, to: &record, at: moment)
       jobs[id]?.record = record
       jobs[id]?.isPaused = record.state == .paused
+      if change == .resume { jobs[id]?.movedAt = now.instant }
       if case .prioritise = change { prioritise(id) }
       divideLines()
       readOn(id)

@@ -16,7 +16,7 @@ extension Scheduler {
     // That is between the origin and this lease: the transfer goes on for those who do not mind. And
     // what will not be had for a while is not tried again by itself.
     if failure.code == .optedOut { return false }
-    let isRetried = failure.isRetryable && scheduleRetry(of: transfer.source)
+    let isRetried = failure.isRetryable && scheduleRetry(of: transfer.source, after: failure)
     transfers[id]?.isRetried = isRetried
     stopJoining(id)
     remember(failure, of: transfer.source)
@@ -57,9 +57,10 @@ extension Scheduler {
   }
 
   /// - Returns: whether there is another attempt, within the URL's time.
-  private mutating func scheduleRetry(of id: SourceID) -> Bool {
+  private mutating func scheduleRetry(of id: SourceID, after failure: Failure) -> Bool {
     guard var source = sources[id] else { return false }
     source.attempts += 1
+    source.lastFailure = failure
     let began = source.firstFailedAt ?? now.instant
     source.firstFailedAt = began
     let delay = Backoff(limits).delay(afterAttempts: source.attempts, using: &jitter)

@@ -3,11 +3,18 @@ package import ImgWire
 /// What the scheduler knows, for those who ask.
 extension Scheduler {
   /// A job that has not ended; `nil` for one that only the journal knows.
-  package func status(of id: JobID) -> JobStatus? {
+  ///
+  /// - Parameters:
+  ///   - instant: now; `nil` for the moment of the last event.
+  ///   - journalTrouble: why outcomes cannot be written; `nil` while they can.
+  package func status(
+    of id: JobID, at instant: ContinuousClock.Instant? = nil, journalTrouble: String? = nil
+  ) -> JobStatus? {
     jobs[id].map {
       JobStatus(
         $0.record, running: $0.runningCount, isDelayed: $0.isDelayed,
-        isCancelling: $0.isEnding && $0.record.counts.finished < $0.record.counts.total)
+        isCancelling: $0.isEnding && $0.record.counts.finished < $0.record.counts.total,
+        wait: wait(of: $0, at: instant ?? now.instant, journalTrouble: journalTrouble))
     }
   }
 
@@ -21,9 +28,16 @@ extension Scheduler {
   /// - Parameters:
   ///   - id: only jobs older than this one; `nil` for the newest.
   ///   - limit: how many at most.
-  package func activeJobs(before id: JobID? = nil, limit: Int) -> [JobStatus] {
+  ///   - instant: as of ``status(of:at:journalTrouble:)``.
+  ///   - journalTrouble: as of ``status(of:at:journalTrouble:)``.
+  package func activeJobs(
+    before id: JobID? = nil, limit: Int, at instant: ContinuousClock.Instant? = nil,
+    journalTrouble: String? = nil
+  ) -> [JobStatus] {
     let older = jobs.keys.filter { job in id.map { job < $0 } ?? true }
-    return older.sorted(by: >).prefix(limit).compactMap(status)
+    return older.sorted(by: >).prefix(limit).compactMap {
+      status(of: $0, at: instant, journalTrouble: journalTrouble)
+    }
   }
 
   package var activeJobCount: Int { jobs.count }

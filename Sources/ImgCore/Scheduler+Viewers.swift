@@ -83,6 +83,7 @@ extension Scheduler {
       switch delayed {
       case .job(let job):
         jobs[job]?.isDelayed = false
+        jobs[job]?.movedAt = now.instant
         divideLines()
       case .viewer(let viewer):
         guard

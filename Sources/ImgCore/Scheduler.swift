@@ -67,6 +67,7 @@ package struct Scheduler {
 
   /// The moment of the event being handled.
   var now: Moment
+  var timeline: Timeline
   var lastLease: UInt64 = 0
   var lastItem: UInt64 = 0
   var lastTicket: UInt64 = 0
@@ -80,6 +81,7 @@ package struct Scheduler {
     self.limits = limits
     jitter = Jitter(seed: seed)
     self.now = now
+    timeline = Timeline(at: now)
     supervisor = Supervisor(slotCount: limits.workers)
     transferQueue = TransferQueue(limits)
     rememberedFailures = RememberedFailures(limits)
@@ -88,6 +90,7 @@ package struct Scheduler {
   /// Takes in what happened and says what to do about it.
   package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
     self.now = now
+    timeline.update(now)
     switch event {
     case .began: follow(supervisor.startAll(at: now.instant))
     case .timePassed: follow(supervisor.timePassed(at: now.instant))

@@ -95,6 +95,21 @@ struct RetryTests {
     #expect(starts.dropFirst().allSatisfy { $0.moment >= begin + .seconds(1) })
   }
 
+  @Test func `a job that waits for its host says so, with the time of the next attempt`() throws {
+    origin.serve("/a", .statuses([503, 200], body: picture, retryAfter: "600"))
+    let job = try cluster.submit([origin.baseURL + "/a"])
+    let wait = try cluster.begin(["wait", "\(job)"])
+    // No more than five minutes are obeyed.
+    let reason = "waiting: 127.0.0.1 sent Retry-After, next attempt in 4:5"
+    #expect(try eventually { try wait.messages().contains(reason) })
+    let status = try cluster.status(of: job)
+    #expect(status.wait?.kind == .retryAfter)
+    #expect(status.wait?.host == "127.0.0.1")
+    let cluster = try cluster.status()
+    #expect(cluster.waitingHosts == [status.wait].compactMap(\.self))
+    #expect(status.wait?.until.map { $0 > status.submittedAt } == true)
+  }
+
   /// IMF-fixdate (RFC 9110 section 5.6.7).
   private static func date(inSeconds seconds: Double) -> String {
     var utc = Calendar(identifier: .gregorian)

@@ -77,6 +77,35 @@ struct StartTests {
     #expect(result.messages.contains("No such file or directory"))
   }
 
+  @Test func `without a worker's program start fails and says which file is missing`() throws {
+    let programs = try TestDirectory()
+    let worker = programs.file("imgworker")
+    let cluster = try Cluster(["WORKER_EXECUTABLE": worker], isStarted: false)
+    let result = try cluster.imgctl("start")
+    #expect(result.exitCode == 3)
+    #expect(result.messages.contains("no worker can be started"))
+    #expect(result.messages.contains("\(worker) cannot be started"))
+    #expect(result.messages.contains("No such file or directory"))
+    // It has not left a coordinator behind that can do nothing.
+    #expect(try cluster.imgctl("status").exitCode == 3)
+  }
+
+  @Test func `without a worker's program a job says what it waits for`() throws {
+    let programs = try TestDirectory()
+    let worker = programs.file("imgworker")
+    let cluster = try Cluster(["WORKER_EXECUTABLE": worker])
+    #expect(try cluster.waitUntil { $0.wait?.kind == .noWorker })
+    let list = try cluster.list(["http://example.org/"])
+    let submit = try cluster.begin(["submit", "--wait", list])
+    let reason = "waiting: no worker is ready: \(worker) cannot be started"
+    #expect(try eventually { try submit.messages().contains(reason) })
+    let status = try cluster.status(of: JobID(rawValue: 1))
+    #expect(status.wait?.kind == .noWorker)
+    #expect(status.wait?.detail?.contains(worker) == true)
+    let text = try cluster.imgctl("status").output
+    #expect(text.contains("no worker is ready: \(worker) cannot be started"))
+  }
+
   @Test func `status and limits ask nobody to start, and say how`() throws {
     let cluster = try Cluster(isStarted: false)
     for arguments in [["status"], ["status", "--limits"]] {

@@ -117,6 +117,22 @@ import Testing
         ])
   }
 
+  @Test func `a table says in its last column why a job does not move`() {
+    let wait = Wait(
+      .hostFailing, host: "example.org", httpStatus: 503, until: WallTime(rawValue: 102_000))
+    var table = JobTable(at: WallTime(rawValue: 60_000))
+    table.add(status(.queued))
+    table.add(
+      JobStatus(
+        JobRecord(
+          id: JobID(rawValue: 8), options: RequestOptions(variant: .standard), state: .queued,
+          submittedAt: WallTime(rawValue: 0)), wait: wait))
+    let lines = table.rendered.split(separator: "\n")
+    #expect(lines[0].hasSuffix("name     waiting"))
+    #expect(lines[1].hasSuffix("holiday"))
+    #expect(lines[2].hasSuffix("  example.org answered 503, next attempt in 0:42"))
+  }
+
   @Test func `progress names a state in which nothing is expected to move`() {
     func line(_ status: JobStatus) -> String {
       var bar = ProgressBar(self.status(.queued, done: 2), at: .seconds(0))

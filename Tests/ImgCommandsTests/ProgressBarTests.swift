@@ -2,10 +2,20 @@ import ImgCommands
 import ImgWire
 import Testing
 
+extension ProgressBar {
+  init(_ status: JobStatus, at elapsed: Duration) {
+    self.init(status, at: elapsed, wall: WallTime(rawValue: 0))
+  }
+
+  mutating func update(_ status: JobStatus, at elapsed: Duration) {
+    update(status, at: elapsed, wall: WallTime(rawValue: 0))
+  }
+}
+
 @Suite struct ProgressBarTests {
   private func status(
     done: Int, failed: Int = 0, fromCache: Int = 0, bytes: Int64 = 0, total: Int = 1_000,
-    state: JobRecord.State = .queued
+    state: JobRecord.State = .queued, wait: Wait? = nil
   ) -> JobStatus {
     var counts = JobCounts(total: total)
     counts.done = done
@@ -15,7 +25,8 @@ import Testing
     return JobStatus(
       JobRecord(
         id: JobID(rawValue: 7), options: RequestOptions(variant: .standard), state: state,
-        counts: counts, submittedAt: WallTime(rawValue: 0), startedAt: WallTime(rawValue: 0)))
+        counts: counts, submittedAt: WallTime(rawValue: 0), startedAt: WallTime(rawValue: 0)),
+      wait: wait)
   }
 
   /// A bar that has seen 452 images and 13 MB in ten seconds.
@@ -71,6 +82,25 @@ import Testing
     #expect(
       ProgressBar(status(done: 0, total: 0), at: .zero).line(columns: 30)
         == "[################]  100 %  0/0")
+  }
+
+  private static let failing = Wait(
+    .hostFailing, host: "example.org", httpStatus: 503, until: WallTime(rawValue: 42_000))
+
+  @Test func `a job that waits shows why in place of its rates`() {
+    var bar = bar
+    bar.update(status(done: 494, failed: 3, wait: Self.failing), at: .seconds(18))
+    let reason = "waiting: example.org answered 503, next attempt in 0:42"
+    #expect(bar.plainLine == "job 7: 497/1000, 49 %, 3 failed, \(reason)")
+    #expect(
+      bar.line(columns: 132)
+        == "[###################---------------------]  49 %  497/1000  3 failed  \(reason)")
+    // The reason is worth more than the bar.
+    #expect(bar.line(columns: 85) == "49 %  497/1000  3 failed  \(reason)")
+    #expect(bar.line(columns: 40) == String("49 %  497/1000  3 failed  \(reason)".prefix(40)))
+    bar.update(
+      status(done: 494, wait: Self.failing), at: .seconds(19), wall: WallTime(rawValue: 1_000))
+    #expect(bar.plainLine.hasSuffix("next attempt in 0:41"))
   }
 
   @Test func `a job that stands still has no time left`() {

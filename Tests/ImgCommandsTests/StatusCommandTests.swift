@@ -14,12 +14,14 @@ import Testing
     return result.output
   }
 
-  private func status(_ trouble: StoreTrouble?) -> ClusterStatus {
+  private func status(
+    _ trouble: StoreTrouble?, wait: Wait? = nil, waitingHosts: [Wait] = []
+  ) -> ClusterStatus {
     ClusterStatus(
       state: .running, processID: 1, version: "0", startedAt: WallTime(rawValue: 0),
       socketPath: "/socket", dataDirectory: "/data", workers: [], transfers: 0, activeJobs: 0,
       viewers: 0, lateAnswers: 0, discardedLate: 0, trouble: nil, storeTrouble: trouble,
-      limits: Limits())
+      wait: wait, waitingHosts: waitingHosts, limits: Limits())
   }
 
   @Test func `a store that takes nothing is told, with what was served nevertheless`() throws {
@@ -32,6 +34,19 @@ import Testing
     #expect(
       json.contains(
         #""store_trouble":{"reason":"the store is full","served":12,"since":"#))
+  }
+
+  @Test func `what the cluster waits for, and which hosts, is told`() throws {
+    let status = status(
+      nil, wait: Wait(.noWorker, detail: "imgworker is missing"),
+      waitingHosts: [Wait(.hostFailing, host: "example.org", httpStatus: 503, urls: 12)])
+    let text = try output(of: status)
+    #expect(text.contains("waiting      no worker is ready: imgworker is missing\n"))
+    #expect(text.contains("\n  12  example.org answered 503, and is being asked again\n"))
+    let json = try output(of: status, "--json")
+    #expect(json.contains(#""wait":{"detail":"imgworker is missing","kind":"no_worker"}"#))
+    let host = #"{"host":"example.org","http_status":503,"kind":"host_failing","urls":12}"#
+    #expect(json.contains(#""waiting_hosts":[\#(host)]"#))
   }
 
   @Test func `a store that takes everything is no news`() throws {

@@ -202,6 +202,8 @@ enum GoldenMessages {
       "status": .status(ClusterReply(id: request, cluster: cluster)),
       "jobs": .jobs(JobsPage(id: request, jobs: [status], hasMore: false)),
       "job": .job(JobReply(id: request, status: status)),
+      "job_waiting": .job(
+        JobReply(id: request, status: JobStatus(record, running: 2, wait: wait))),
       "job_delayed": .job(JobReply(id: request, status: JobStatus(delayed, isDelayed: true))),
       "results": .results(
         ResultsPage(
@@ -224,6 +226,10 @@ enum GoldenMessages {
     ]
   }
 
+  private static let wait = Wait(
+    .backoff, host: "example.com", detail: "the origin answered 503", httpStatus: 503, attempt: 2,
+    urls: 4, moreHosts: 1, until: WallTime(rawValue: 1_700_000_042_000))
+
   private static let cluster = ClusterStatus(
     state: .running, processID: 4_711, version: "0.1.0",
     startedAt: WallTime(rawValue: 1_700_000_000_000), socketPath: "/run/imgctl/control.sock",
@@ -238,5 +244,6 @@ enum GoldenMessages {
     transfers: 2, activeJobs: 1, viewers: 0, lateAnswers: 0, discardedLate: 6, trouble: nil,
     storeTrouble: StoreTrouble(
       reason: "the store is full", since: WallTime(rawValue: 1_700_000_002_000), servedCount: 12),
-    limits: Limits())
+    wait: Wait(.workerStarting, since: WallTime(rawValue: 1_700_000_000_500)),
+    waitingHosts: [wait], limits: Limits())
 }

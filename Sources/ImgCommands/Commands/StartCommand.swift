@@ -32,11 +32,24 @@ package struct StartCommand: Command {
     }
     let (client, wasStarted) = try context.startCoordinator()
     let process = "process \(client.coordinatorProcessID)"
-    context.note(
-      wasStarted
-        ? "started a coordinator (\(process)); its log is \(context.settings.logPath)\n"
-        : "a coordinator runs already (\(process)) and keeps its settings;"
+    guard wasStarted else {
+      context.note(
+        "a coordinator runs already (\(process)) and keeps its settings;"
           + " to change them: imgctl stop, then imgctl start\n")
+      return .success
+    }
+    let log = "its log is \(context.settings.logPath)"
+    switch try WorkerStart.outcome(client: client) {
+    case .ready: context.note("started a coordinator (\(process)); \(log)\n")
+    case .starting:
+      context.note(
+        "started a coordinator (\(process)), whose workers are still starting: imgctl status shows "
+          + "when they are ready; \(log)\n")
+    case .failed(let reason):
+      // It would only try in vain for a while, and leave by itself.
+      try? client.stop()
+      throw ClientError.notStarted(reason: "no worker can be started: \(reason); \(log)")
+    }
     return .success
   }
 }

@@ -1,7 +1,7 @@
 package import ImgWire
 
-/// Jobs as a table, one a row. What was asked for beside the usual has a column only when a job has
-/// it.
+/// Jobs as a table, one a row. What was asked for beside the usual, and why a job does not move, have
+/// a column only when a job has it.
 package struct JobTable {
   private static let columns: [Table.Column] = [
     .number("job"), .text("state"), .number("total"), .number("done"), .number("failed"),
@@ -10,7 +10,7 @@ package struct JobTable {
   ]
 
   private let now: WallTime
-  private var rows: [(cells: [String], terms: String, name: String)] = []
+  private var rows: [(cells: [String], terms: String, waiting: String, name: String)] = []
 
   package init(at now: WallTime) {
     self.now = now
@@ -22,13 +22,20 @@ package struct JobTable {
       "\(status.failed)", "\(status.retryable)", "\(status.cancelled)", "\(status.fromCache)",
       "\(status.queued)", "\(status.running)", HumanText.age(of: status.submittedAt, at: now),
     ]
-    rows.append((cells, terms(of: status), status.name ?? ""))
+    let waiting = status.wait.map { WaitText($0, at: now).text } ?? ""
+    rows.append((cells, terms(of: status), waiting, status.name ?? ""))
   }
 
   package var rendered: String {
     let hasTerms = rows.contains { !$0.terms.isEmpty }
-    var table = Table(Self.columns + (hasTerms ? [.text("with")] : []) + [.text("name")])
-    for row in rows { table.addRow(row.cells + (hasTerms ? [row.terms] : []) + [row.name]) }
+    let hasWaits = rows.contains { !$0.waiting.isEmpty }
+    var table = Table(
+      Self.columns + (hasTerms ? [.text("with")] : []) + [.text("name")]
+        + (hasWaits ? [.text("waiting")] : []))
+    for row in rows {
+      table.addRow(
+        row.cells + (hasTerms ? [row.terms] : []) + [row.name] + (hasWaits ? [row.waiting] : []))
+    }
     return table.rendered
   }
 

@@ -7,26 +7,32 @@ package struct ProgressBar: Sendable {
 
   private var rates = RateWindow()
   private var status: JobStatus
+  private var now: WallTime
 
-  /// - Parameter elapsed: since any fixed moment; the same one in every ``update(_:at:)``.
-  package init(_ status: JobStatus, at elapsed: Duration) {
+  /// - Parameters:
+  ///   - elapsed: since any fixed moment; the same one in every ``update(_:at:wall:)``.
+  ///   - now: for the time that is left of a wait.
+  package init(_ status: JobStatus, at elapsed: Duration, wall now: WallTime) {
     self.status = status
-    update(status, at: elapsed)
+    self.now = now
+    update(status, at: elapsed, wall: now)
   }
 
-  package mutating func update(_ status: JobStatus, at elapsed: Duration) {
+  package mutating func update(_ status: JobStatus, at elapsed: Duration, wall now: WallTime) {
     self.status = status
+    self.now = now
     rates.add(at: elapsed, images: status.finished, bytes: status.bytesFetched)
   }
 
   /// The line for a terminal of `columns`: facts fall away from the right where there is no room,
-  /// and the bar takes what is left.
+  /// and the bar takes what is left. Why a job does not move is worth more than the bar.
   package func line(columns: Int) -> String {
     var facts = [percentage, "\(status.finished)/\(status.total)"] + details
     func barRoom() -> Int {
       columns - 2 - facts.map { $0.count + 2 }.reduce(0, +)
     }
-    while facts.count > 1, barRoom() < Self.barWidths.lowerBound { facts.removeLast() }
+    let leastCount = waitFact == nil ? 1 : facts.count
+    while facts.count > leastCount, barRoom() < Self.barWidths.lowerBound { facts.removeLast() }
     let room = barRoom()
     let text = facts.joined(separator: "  ")
     guard room >= Self.barWidths.lowerBound else { return String(text.prefix(max(columns, 0))) }
@@ -47,6 +53,7 @@ package struct ProgressBar: Sendable {
     }
     if status.failed > 0 { details.append("\(status.failed) failed") }
     if status.cancelled > 0 { details.append("\(status.cancelled) cancelled") }
+    if let waitFact { return details + [waitFact] }
     if let timeLeft { details.append(timeLeft) }
     if let rate = rates.imagesPerSecond, isMoving {
       details.append("\(HumanText.number(rate)) img/s")
@@ -56,6 +63,12 @@ package struct ProgressBar: Sendable {
       details.append(HumanText.rate(bytesPerSecond: rate))
     }
     return details
+  }
+
+  /// Why the job does not move; `nil` while it does, and where its state says so.
+  private var waitFact: String? {
+    guard status.state != .paused, let wait = status.wait else { return nil }
+    return "waiting: " + WaitText(wait, at: now).text
   }
 
   /// Whether what was fast lately tells anything of what comes.

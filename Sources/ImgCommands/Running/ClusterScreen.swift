@@ -89,7 +89,9 @@ struct ClusterScreen {
     ])
     if let trouble = status.trouble { facts.addRow(["TROUBLE", trouble]) }
     if let trouble = status.storeTrouble { facts.addRow(["TROUBLE", text(of: trouble)]) }
-    return facts.rendered + "\n" + workers(status.workers) + (try jobs())
+    if let wait = status.wait { facts.addRow(["waiting", WaitText(wait, at: context.now).text]) }
+    return facts.rendered + "\n" + workers(status.workers) + hosts(status.waitingHosts)
+      + (try jobs())
   }
 
   private static func text(of store: StoreView) -> String {
@@ -129,6 +131,16 @@ struct ClusterScreen {
       ])
     }
     return table.rendered
+  }
+
+  /// The hosts that URLs wait for.
+  private func hosts(_ waits: [Wait]) -> String {
+    guard !waits.isEmpty else { return "" }
+    var table = Table([.number("URLs"), .text("waiting")])
+    for wait in waits {
+      table.addRow(["\(wait.urls ?? 0)", WaitText(wait, at: context.now).text])
+    }
+    return "\n" + table.rendered
   }
 
   private func jobs() throws -> String {

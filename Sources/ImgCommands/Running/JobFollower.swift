@@ -36,10 +36,12 @@ struct JobFollower {
     var line = RedrawnLine()
     var nextLine = start
     var wasPaused = false
-    let status = try client.watch(job, every: Self.redrawInterval) { status in
+    defer { context.note(line.end()) }
+    return try client.watch(job, every: Self.redrawInterval) { status in
       let now = ContinuousClock.now
-      var current = bar ?? ProgressBar(status, at: now - start)
-      current.update(status, at: now - start)
+      let wall = context.now
+      var current = bar ?? ProgressBar(status, at: now - start, wall: wall)
+      current.update(status, at: now - start, wall: wall)
       bar = current
       let isPaused = status.state == .paused
       if isPaused, !wasPaused, !isJSON {
@@ -55,8 +57,6 @@ struct JobFollower {
       }
       return signals.take().isEmpty
     }
-    context.note(line.end())
-    return status
   }
 
   /// Says how it went, and what to type next.

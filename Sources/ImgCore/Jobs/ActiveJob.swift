@@ -49,6 +49,8 @@ struct ActiveJob {
   var lastDoubtedFailure: UInt64 = 0
   /// The retry by which it goes on; `nil` of a job that was never retried.
   var command: CommandID?
+  /// When it last had an outcome, or began to run.
+  var movedAt: ContinuousClock.Instant
   /// Whether its delay is not over.
   var isDelayed = false
   /// Whether it is paused, or is to be when that is durable, or is resumed and that is not durable yet.
@@ -57,8 +59,9 @@ struct ActiveJob {
   /// any more.
   var isEnding = false
 
-  init(_ record: JobRecord, backlogMaximum: Int) {
+  init(_ record: JobRecord, backlogMaximum: Int, at now: ContinuousClock.Instant) {
     self.record = record
+    movedAt = now
     self.backlogMaximum = backlogMaximum
     isPaused = record.state == .paused
     cursor = LineCursor(at: Self.start(of: record))

@@ -14,6 +14,9 @@ struct PriorityQueue<Key: Hashable, Priority: Comparable> {
   /// In no order.
   var keys: [Key] { entries.map(\.key) }
 
+  /// Some keys, the first among them, in no order.
+  func prefix(_ count: Int) -> [Key] { entries.prefix(count).map(\.key) }
+
   /// Adds the key, or moves it to where its new priority belongs.
   mutating func set(_ key: Key, to priority: Priority) {
     let position = positions[key] ?? entries.count

@@ -24,6 +24,8 @@ struct Source {
   var joinable: LeaseID?
   /// Transfers of it that failed.
   var attempts = 0
+  /// What the last of them failed with.
+  var lastFailure: Failure?
   /// When the first of them did.
   var firstFailedAt: ContinuousClock.Instant?
   /// When it may be queued again; `nil` when it may be now.

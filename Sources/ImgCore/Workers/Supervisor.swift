@@ -64,6 +64,10 @@ package struct Supervisor {
   private var isRespawning = true
   private var lastWorker: UInt32 = 0
   private var lastReason = "it ended before it was ready"
+  /// What the next exit is explained by, better than by how the process ended.
+  private var refusal: String?
+  /// Why the last start failed; `nil` since a worker has answered.
+  private(set) var startFailure: String?
 
   init(slotCount: Int) {
     slots = Array(repeating: Slot(), count: slotCount)
@@ -77,6 +81,21 @@ package struct Supervisor {
       case .backingOff(let until): until
       case .ready, .stopping, .empty: nil
       }
+    }.min()
+  }
+
+  /// When the next process is started; `nil` while one starts, or none is to be.
+  var nextStart: ContinuousClock.Instant? {
+    guard startingSince == nil else { return nil }
+    return slots.compactMap { slot in
+      if case .backingOff(let until) = slot.state { until } else { nil }
+    }.min()
+  }
+
+  /// Since when the oldest process starts that is not ready; `nil` while none does.
+  var startingSince: ContinuousClock.Instant? {
+    slots.compactMap { slot in
+      if case .starting(_, let since) = slot.state { since } else { nil }
     }.min()
   }
 
@@ -95,6 +114,7 @@ package struct Supervisor {
   mutating func workerAnswered(_ worker: WorkerID) {
     guard let index = index(of: worker) else { return }
     slots[index].hasAnswered = true
+    startFailure = nil
     slots[index].failedStarts = 0
     slots[index].killedWorkers = 0
   }
@@ -102,6 +122,7 @@ package struct Supervisor {
   /// Keeps the reason for the message that a later give-up shows.
   mutating func workerRefused(reason: String) {
     lastReason = reason
+    refusal = reason
   }
 
   mutating func workerExited(
@@ -114,6 +135,7 @@ package struct Supervisor {
     slots[index].deaths += 1
     if hadAnswered { return [spawn(in: index, at: now)] }
 
+    startFailure = refusal.take() ?? "a worker ended before it had answered: \(reason)"
     switch ending {
     case .failed:
       slots[index].failedStarts += 1

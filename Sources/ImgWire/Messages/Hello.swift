@@ -1,7 +1,7 @@
 /// The version of the protocol and of the programs.
 package enum Build {
   /// Raised with every change that an older peer would misread.
-  package static let protocolVersion = 7
+  package static let protocolVersion = 8
   package static let version = "0.1.0"
 }
 

@@ -70,13 +70,17 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
   package let trouble: String?
   /// What keeps thumbnails out of the store; `nil` when nothing is known to.
   package let storeTrouble: StoreTrouble?
+  /// Why no work of any job moves; `nil` when some may.
+  package let wait: Wait?
+  /// The hosts that URLs wait for, those with most URLs first, at most 20.
+  package let waitingHosts: [Wait]
   package let limits: Limits
 
   package init(
     state: State, processID: Int32, version: String, startedAt: WallTime, socketPath: String,
     dataDirectory: String, workers: [Worker], transfers: Int, activeJobs: Int, viewers: Int,
     lateAnswers: Int, discardedLate: Int, trouble: String?, storeTrouble: StoreTrouble?,
-    limits: Limits
+    wait: Wait? = nil, waitingHosts: [Wait] = [], limits: Limits
   ) {
     self.state = state
     self.processID = processID
@@ -92,6 +96,8 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
     self.discardedLate = discardedLate
     self.trouble = trouble
     self.storeTrouble = storeTrouble
+    self.wait = wait
+    self.waitingHosts = waitingHosts
     self.limits = limits
   }
 
@@ -109,6 +115,8 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
     case discardedLate = "discarded_late"
     case trouble
     case storeTrouble = "store_trouble"
+    case wait
+    case waitingHosts = "waiting_hosts"
     case limits
   }
 }

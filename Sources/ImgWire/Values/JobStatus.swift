@@ -41,13 +41,17 @@ package struct JobStatus: Hashable, Sendable, Codable {
   package let submittedAt: WallTime
   package let startedAt: WallTime?
   package let finishedAt: WallTime?
+  /// Why it has had no outcome for a while; `nil` while it has some, and after its end.
+  package let wait: Wait?
 
   /// - Parameters:
   ///   - running: how many URLs are with a worker or on their way into the journal.
   ///   - isDelayed: whether its delay is not over.
   ///   - isCancelling: whether it is being cancelled.
+  ///   - wait: why it does not move.
   package init(
-    _ record: JobRecord, running: Int = 0, isDelayed: Bool = false, isCancelling: Bool = false
+    _ record: JobRecord, running: Int = 0, isDelayed: Bool = false, isCancelling: Bool = false,
+    wait: Wait? = nil
   ) {
     let counts = record.counts
     job = record.id
@@ -71,6 +75,7 @@ package struct JobStatus: Hashable, Sendable, Codable {
     submittedAt = record.submittedAt
     startedAt = record.startedAt
     finishedAt = record.finishedAt
+    self.wait = wait
     state =
       switch record.state {
       case .finished: .finished
@@ -96,7 +101,7 @@ package struct JobStatus: Hashable, Sendable, Codable {
 
   private enum CodingKeys: String, CodingKey {
     case job, name, state, variant, keep, fetch, priority, order, total, done, failed, retryable
-    case cancelled, queued, running
+    case cancelled, queued, running, wait
     case notBefore = "not_before"
     case fromCache = "from_cache"
     case bytesFetched = "bytes_fetched"

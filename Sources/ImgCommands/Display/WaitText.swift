@@ -1,0 +1,82 @@
+package import ImgWire
+
+/// Why something does not move, in words: the one place where a ``Wait`` becomes a sentence.
+package struct WaitText: Sendable {
+  private let wait: Wait
+  private let now: WallTime
+
+  package init(_ wait: Wait, at now: WallTime) {
+    self.wait = wait
+    self.now = now
+  }
+
+  /// A clause such as `example.org answered 503, next attempt in 0:42`.
+  package var text: String {
+    HumanText.printable(reason + end) + others
+  }
+
+  private var reason: String {
+    switch wait.kind {
+    case .draining: "the coordinator is stopping"
+    case .noWorker: "no worker is ready: \(wait.detail ?? "")"
+    case .workerStarting: "the workers are starting"
+    case .journal: wait.detail ?? "the journal cannot be written"
+    case .paused: "the job is paused until imgctl resume"
+    case .delayed: "the job is delayed"
+    case .lookingUp: "URLs are being looked up in the store"
+    case .recording: "outcomes are being written to the journal"
+    case .reading: "the list is being read"
+    case .transfersFull: "every transfer slot is in use (--transfers)"
+    case .workersBusy: "every worker is busy"
+    case .otherJobs: "more urgent work is first"
+    case .retryAfter, .hostFailing, .robots, .hostRate, .hostFull, .backoff, .transferring,
+      .decoding:
+      hostReason(wait.host ?? "the host")
+    }
+  }
+
+  private func hostReason(_ host: String) -> String {
+    switch wait.kind {
+    case .retryAfter: "\(host) sent Retry-After"
+    case .hostFailing, .backoff: failure(of: host)
+    case .robots: "the robots.txt of \(host) is being fetched"
+    case .hostRate: "\(host) is asked no more often than --rate-per-host allows"
+    case .hostFull: "\(host) has as many transfers as --transfers-per-host allows"
+    case .transferring: "\(host) has not finished its answer"
+    case .decoding: "a picture of \(host) is being decoded"
+    default: host
+    }
+  }
+
+  private func failure(of host: String) -> String {
+    if let status = wait.httpStatus { return "\(host) answered \(status)" }
+    return "\(host) fails" + (wait.detail.map { " (\($0))" } ?? "")
+  }
+
+  /// When it goes on, or for how long it lasts.
+  private var end: String {
+    if let until = wait.until { return ", \(next) in \(stopwatch(now.milliseconds(to: until)))" }
+    if wait.kind == .hostFailing { return ", and is being asked again" }
+    guard let since = wait.since else { return "" }
+    return ", for \(stopwatch(since.milliseconds(to: now)))"
+  }
+
+  private var next: String {
+    switch wait.kind {
+    case .noWorker: "next start"
+    case .delayed: "which ends"
+    case .hostRate: "next request"
+    case .backoff: wait.attempt.map { "attempt \($0)" } ?? "next attempt"
+    default: "next attempt"
+    }
+  }
+
+  /// What is left of a time rounds up, so that it does not seem to be over.
+  private func stopwatch(_ milliseconds: Int64) -> String {
+    HumanText.stopwatch(seconds: max(milliseconds + 999, 0) / 1_000)
+  }
+
+  private var others: String {
+    wait.moreHosts.map { " (and \(HumanText.count($0, of: "more host")))" } ?? ""
+  }
+}

@@ -1,0 +1,180 @@
+package import ImgWire
+
+/// Why nothing moves, in one place: read from what the queues know already, so that it costs the
+/// same however long the lists are.
+extension Scheduler {
+  /// A job that has had no outcome for so long says what it waits for.
+  static let stallTime = Duration.seconds(2)
+  /// Hosts that the status of the cluster names, those that most URLs wait for.
+  static let waitingHostMaximum = 20
+  /// How many of the next retries are looked at for one of a job.
+  private static let backoffMaximum = 256
+
+  // MARK: - The cluster
+
+  /// Why no work of any job moves; `nil` when some may.
+  package func clusterWait(journalTrouble: String? = nil) -> Wait? {
+    if let journalTrouble { return Wait(.journal, detail: journalTrouble) }
+    if unrecordedCount >= Self.unrecordedMaximum { return Wait(.recording) }
+    if isDraining { return Wait(.draining) }
+    guard workers.isEmpty else { return nil }
+    guard let failure = supervisor.startFailure else {
+      return Wait(.workerStarting, since: supervisor.startingSince.map(timeline.wall))
+    }
+    return Wait(.noWorker, detail: failure, until: supervisor.nextStart.map(timeline.wall))
+  }
+
+  /// The hosts that URLs wait for, those with most URLs first.
+  package func waitingHosts(at instant: ContinuousClock.Instant? = nil) -> [Wait] {
+    let now = instant ?? now.instant
+    let waits = transferQueue.hosts.compactMap { name, host in
+      host.isAwaited ? wait(for: host, name, urls: host.urlCount, at: now) : nil
+    }
+    let sorted = waits.sorted { left, right in
+      (right.urls ?? 0, left.host ?? "") < (left.urls ?? 0, right.host ?? "")
+    }
+    return Array(sorted.prefix(Self.waitingHostMaximum))
+  }
+
+  // MARK: - A job
+
+  /// Why a job has had no outcome for a while; `nil` while it has some.
+  func wait(
+    of job: ActiveJob, at now: ContinuousClock.Instant, journalTrouble: String?
+  ) -> Wait? {
+    guard now - job.movedAt > Self.stallTime else { return nil }
+    if let journalTrouble { return Wait(.journal, detail: journalTrouble) }
+    if job.leasedCount > 0 { return slowest(of: job, at: now) }
+    if job.unrecordedCount > 0 || job.isEnding { return Wait(.recording) }
+    if job.isPaused { return Wait(.paused) }
+    if let wait = clusterWait() { return wait }
+    if job.isDelayed { return Wait(.delayed, until: job.record.notBefore) }
+    return waitInQueue(of: job, at: now)
+  }
+
+  /// What of a job is under way for longest.
+  private func slowest(of job: ActiveJob, at now: ContinuousClock.Instant) -> Wait {
+    var oldest: (transfer: Transfer, since: ContinuousClock.Instant)?
+    for transfer in transfers.values {
+      let leases = transfer.leases.compactMap { self.leases[$0] }
+      guard let since = leases.map(\.since).min(), oldest.map({ since < $0.since }) ?? true,
+        leases.contains(where: { isHeld($0, by: job.id) })
+      else { continue }
+      oldest = (transfer, since)
+    }
+    guard let (transfer, since) = oldest else { return Wait(.lookingUp) }
+    let host = transferQueue.hosts[transfer.host]
+    let begun = timeline.wall(since)
+    switch transfer.state {
+    case .ended: return Wait(.decoding, host: transfer.host, since: begun)
+    case .receiving:
+      let isAskingRobots = host?.scout == transfer.source
+      return Wait(isAskingRobots ? .robots : .transferring, host: transfer.host, since: begun)
+    case .redirected:
+      return host.flatMap { wait(for: $0, transfer.host, urls: $0.urlCount, at: now) }
+        ?? capacityWait(isPrompt: host?.isPrompt ?? false)
+    }
+  }
+
+  private func isHeld(_ lease: Lease, by job: JobID) -> Bool {
+    items[lease.item]?.waiters.contains { $0.isLine(of: job) } ?? false
+  }
+
+  /// Why none of a job's lines at hand begins: what lets it go on soonest.
+  private func waitInQueue(of job: ActiveJob, at now: ContinuousClock.Instant) -> Wait {
+    var waits: [Wait] = []
+    var retriedHosts: Set<String> = []
+    for (name, backlog) in job.backlogs where backlog.waiting > 0 {
+      let host = transferQueue.hosts[name]
+      if let wait = host.flatMap({ wait(for: $0, name, urls: backlog.waiting, at: now) }) {
+        waits.append(wait)
+      } else if host?.isAwaited == true {
+        waits.append(capacityWait(isPrompt: host?.isPrompt ?? false))
+      } else {
+        retriedHosts.insert(name)
+      }
+    }
+    if !retriedHosts.isEmpty { waits.append(backoffWait(of: job, retriedHosts)) }
+    guard let soonest = waits.min(by: Self.isSooner) else {
+      if !job.backlogs.isEmpty { return Wait(.workersBusy) }
+      return job.cursor.ticket == nil ? Wait(.otherJobs) : Wait(.reading)
+    }
+    let hosts = Set(waits.compactMap(\.host))
+    return soonest.beside(moreHosts: hosts.count - (soonest.host == nil ? 0 : 1))
+  }
+
+  private static func isSooner(_ left: Wait, _ right: Wait) -> Bool {
+    let (leftUntil, rightUntil) = (left.until ?? .distantPast, right.until ?? .distantPast)
+    if leftUntil != rightUntil { return leftUntil < rightUntil }
+    return (left.host ?? "", left.kind.rawValue) < (right.host ?? "", right.kind.rawValue)
+  }
+
+  /// The retry of a job's URL that is next; without one, its lines wait for a decoder.
+  private func backoffWait(of job: ActiveJob, _ hosts: Set<String>) -> Wait {
+    var next: (source: Source, until: ContinuousClock.Instant)?
+    for id in backoffs.prefix(Self.backoffMaximum) {
+      guard let source = sources[id], let until = source.retryAt, hosts.contains(source.key.host),
+        next.map({ until < $0.until }) ?? true,
+        waitingItems(of: source).contains(where: { $0.jobs.contains(job.id) })
+      else { continue }
+      next = (source, until)
+    }
+    guard let (source, until) = next else { return Wait(.workersBusy) }
+    return Wait(
+      .backoff, host: source.key.host, detail: source.lastFailure?.detail,
+      httpStatus: source.lastFailure?.httpStatus, attempt: source.attempts + 1,
+      until: timeline.wall(until))
+  }
+
+  // MARK: - Hosts and capacity
+
+  /// Why no transfer may start at the host; `nil` when one may.
+  ///
+  /// - Parameter urls: that wait for it.
+  private func wait(
+    for host: TransferQueue.Host, _ name: String, urls: Int, at now: ContinuousClock.Instant
+  ) -> Wait? {
+    let health = host.health
+    if let until = health.nextAttempt, until > now {
+      guard !health.isWished(at: now) else {
+        return Wait(.retryAfter, host: name, urls: urls, until: timeline.wall(until))
+      }
+      return failing(host, name, urls: urls, until: timeline.wall(until))
+    }
+    if host.scout != nil { return Wait(.robots, host: name, urls: urls) }
+    if case .full = transferQueue.standing(of: host, at: now) {
+      guard !health.isOnProbation else { return failing(host, name, urls: urls) }
+      return Wait(.hostFull, host: name, urls: urls)
+    }
+    if let token = transferQueue.rate.flatMap(host.bucket.nextToken), token > now {
+      return Wait(.hostRate, host: name, urls: urls, until: timeline.wall(token))
+    }
+    return nil
+  }
+
+  private func failing(
+    _ host: TransferQueue.Host, _ name: String, urls: Int, until: WallTime? = nil
+  ) -> Wait {
+    let failure = host.health.lastFailure
+    return Wait(
+      .hostFailing, host: name, detail: failure?.detail, httpStatus: failure?.httpStatus,
+      urls: urls, until: until)
+  }
+
+  /// Why a transfer that could start at its host does not.
+  private func capacityWait(isPrompt: Bool) -> Wait {
+    guard transferQueue.hasPlace else { return Wait(.transfersFull) }
+    let share = transferShare
+    guard workers.values.contains(where: { $0.takesFetches(share: share) }) else {
+      return Wait(.workersBusy)
+    }
+    return Wait(isPrompt ? .otherJobs : .transfersFull)
+  }
+}
+
+extension TransferQueue.Host {
+  /// Whether URLs, or transfers that were redirected here, wait for it.
+  fileprivate var isAwaited: Bool { urlCount > 0 }
+
+  fileprivate var urlCount: Int { waiting.count + redirected.count }
+}

@@ -1,0 +1,81 @@
+import ImgCommands
+import ImgWire
+import Testing
+
+/// What people read about waits.
+@Suite struct WaitTextTests {
+  private static let now = WallTime(rawValue: 1_000_000)
+
+  private static func text(_ wait: Wait) -> String { WaitText(wait, at: now).text }
+
+  private static func later(_ seconds: Int64) -> WallTime {
+    now.advanced(byMilliseconds: seconds * 1_000)
+  }
+
+  private static let examples: [(Wait, String)] = [
+    (
+      Wait(.hostFailing, host: "example.org", httpStatus: 503, until: later(42)),
+      "example.org answered 503, next attempt in 0:42"
+    ),
+    (
+      Wait(.hostFailing, host: "example.org", detail: "no answer", until: later(42)),
+      "example.org fails (no answer), next attempt in 0:42"
+    ),
+    (
+      Wait(.hostFailing, host: "example.org", httpStatus: 503),
+      "example.org answered 503, and is being asked again"
+    ),
+    (
+      Wait(.retryAfter, host: "example.org", moreHosts: 2, until: later(300)),
+      "example.org sent Retry-After, next attempt in 5:00 (and 2 more hosts)"
+    ),
+    (
+      Wait(.backoff, host: "example.org", httpStatus: 429, attempt: 2, until: later(3)),
+      "example.org answered 429, attempt 2 in 0:03"
+    ),
+    (
+      Wait(.hostRate, host: "example.org", until: later(1)),
+      "example.org is asked no more often than --rate-per-host allows, next request in 0:01"
+    ),
+    (
+      Wait(.robots, host: "example.org", since: later(-4)),
+      "the robots.txt of example.org is being fetched, for 0:04"
+    ),
+    (
+      Wait(.transferring, host: "example.org", since: later(-12)),
+      "example.org has not finished its answer, for 0:12"
+    ),
+    (
+      Wait(.noWorker, detail: "imgworker cannot be started", until: later(5)),
+      "no worker is ready: imgworker cannot be started, next start in 0:05"
+    ),
+    (Wait(.delayed, until: later(570)), "the job is delayed, which ends in 9:30"),
+    (Wait(.journal, detail: "the disk is full"), "the disk is full"),
+  ]
+
+  @Test(arguments: examples)
+  func `a wait says what is waited for, and until when`(wait: Wait, text: String) {
+    #expect(Self.text(wait) == text)
+  }
+
+  @Test(arguments: Wait.Kind.allCases)
+  func `each kind has words of its own`(kind: Wait.Kind) {
+    let texts = Wait.Kind.allCases.filter { $0 != kind }.map { Self.text(Wait($0, host: "h")) }
+    let text = Self.text(Wait(kind, host: "h"))
+    #expect(!text.isEmpty)
+    // A pause before a retry reads like a host that fails, and has a time.
+    #expect([.backoff, .hostFailing].contains(kind) || !texts.contains(text))
+  }
+
+  @Test func `a moment that has come is not in the past`() {
+    #expect(
+      Self.text(Wait(.retryAfter, host: "h", until: Self.later(-9)))
+        == "h sent Retry-After, next attempt in 0:00")
+  }
+
+  @Test func `what a host says steers no terminal`() {
+    #expect(
+      Self.text(Wait(.hostFailing, host: "h", detail: "a\u{1B}[2Jb"))
+        == "h fails (a\u{FFFD}[2Jb), and is being asked again")
+  }
+}
