@@ -29,6 +29,7 @@ let package = Package(
 
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
+    .systemLibrary(name: "CIDN2", pkgConfig: "libidn2", providers: [.apt(["libidn2-dev"])]),
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
     .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
     .systemLibrary(
@@ -47,7 +48,7 @@ let package = Package(
 
     // MARK: - ImgWire: frames, messages and the values they carry; no I/O
 
-    .target(name: "ImgWire", swiftSettings: settings),
+    .target(name: "ImgWire", dependencies: ["CIDN2"], swiftSettings: settings),
     .testTarget(
       name: "ImgWireTests",
       dependencies: ["ImgWire"],

@@ -13,7 +13,8 @@ programs=(imgctl imgcoordinator imgworker)
 # What building and running needs, as Debian names it.
 build_packages=(
   ca-certificates g++ git libc6-dev pkg-config
-  libcurl4-openssl-dev libjpeg-dev liblmdb-dev libsodium-dev libvips-dev libxxhash-dev zlib1g-dev
+  libcurl4-openssl-dev libidn2-dev libjpeg-dev liblmdb-dev libsodium-dev libvips-dev libxxhash-dev
+  zlib1g-dev
 )
 
 # The shared libraries of the Swift toolchain itself.
@@ -99,6 +100,7 @@ is_present() {
   case $1 in
     # The header is looked for as well, because pkg-config may itself be missing yet.
     libcurl4-openssl-dev) has_library libcurl || compgen -G '/usr/include/*/curl/curl.h' >/dev/null ;;
+    libidn2-dev) has_library libidn2 ;;
     libjpeg-dev) has_library libjpeg ;;
     liblmdb-dev) has_library lmdb ;;
     libmicrohttpd-dev) has_library libmicrohttpd ;;

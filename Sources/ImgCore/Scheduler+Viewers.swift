@@ -36,7 +36,7 @@ extension Scheduler {
       }
     }
     do throws(Failure) {
-      let url = try ImageURL(parsing: text)
+      let url = try ImageURL(line: text)
       if let name { viewersByName[name] = viewer }
       if options.delayMilliseconds > 0 {
         viewers[viewer] = .delayed(

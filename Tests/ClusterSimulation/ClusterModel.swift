@@ -340,7 +340,7 @@ final class ClusterModel {
   /// The host of a line; `nil` of one that is no URL.
   func host(of line: String) -> String? {
     if let known = hosts[line] { return known }
-    let host = (try? ImageURL(parsing: line))?.host
+    let host = (try? ImageURL(line: line))?.host
     hosts[line] = .some(host)
     return host
   }

@@ -154,7 +154,8 @@ import Testing
 
     Operands:
       FILE|-  The list, one URL a line; - reads standard input. Empty lines and
-              lines that begin with # do not count.
+              lines that begin with # do not count. Without a scheme, as in
+              example.org/a.jpg, a URL is https.
 
     Options:
       --size WxH                The box in pixels; one number N is NxN. Default:

@@ -45,7 +45,7 @@ final class Fetcher {
   ) throws -> UInt64 {
     defer { nextID += 1 }
     pool.start(
-      nextID, url: try ImageURL(parsing: url), as: options, from: beginning,
+      nextID, url: try ImageURL(line: url), as: options, from: beginning,
       unlessMatching: validators, begunAt: begunAt)
     return nextID
   }

@@ -24,6 +24,24 @@ struct InternalURL: Sendable, CustomTestStringConvertible {
 
   static let all = hosts.map { InternalURL("http://\($0):PORT/") } + oddities
 
+  /// Lines of lists without a scheme, which is then `https`.
+  static let linesWithoutScheme =
+    [
+      "127.0.0.1:PORT/a.jpg", "127.0.0.1/a.jpg", "//127.0.0.1:PORT/a.jpg", "localhost/a.jpg",
+      "localhost:PORT", "[::1]:PORT/a.jpg", "[::1]", "１２７。0。0。1/a.jpg", "0x7f.1/a.jpg",
+      "2130706433:PORT/a.jpg", " 127.0.0.1 ", "<127.0.0.1/a.jpg>", "169.254.169.254/latest/",
+      "ｌｏｃａｌｈｏｓｔ:PORT/", "\u{FEFF}10.0.0.1/a.jpg",
+    ].map { InternalURL($0) } + [
+      InternalURL("user@127.0.0.1/a.jpg", .invalidURL),
+      InternalURL("//user:word@127.0.0.1:PORT/a.jpg", .invalidURL),
+      InternalURL("1.1.1.1\\@127.0.0.1:PORT/", .invalidURL),
+      InternalURL("127.0.0.1\\a.jpg", .invalidURL),
+      InternalURL("127.0.0.1／a.jpg", .invalidURL),
+      InternalURL("/127.0.0.1/a.jpg", .invalidURL),
+      InternalURL("///127.0.0.1/a.jpg", .invalidURL),
+      InternalURL("127.0.0.1 :PORT/a.jpg", .invalidURL),
+    ]
+
   /// Each is a host as people may write it.
   private static let hosts =
     loopback + namesWithFinalDot + internationalised + unspecified + privateIPv4 + otherIPv4
@@ -112,14 +130,17 @@ struct InternalURL: Sendable, CustomTestStringConvertible {
     InternalURL("http://127.0.0.1:PORT?@1.1.1.1/"),
     InternalURL("http://127.0.0.1:PORT#@1.1.1.1/"),
     InternalURL("http://127.0.0.1:PORT/@1.1.1.1/"),
-    InternalURL("http://1.1.1.1\\@127.0.0.1:PORT/"),
+    InternalURL("http://1.1.1.1\\@127.0.0.1:PORT/", .invalidURL),
+    InternalURL("http://127.0.0.1:PORT\\@1.1.1.1/", .invalidURL),
+    InternalURL("http://1.1.1.1%5C@127.0.0.1:PORT/"),
+    InternalURL("http://1.1.1.1%5c.127.0.0.1:PORT/", .invalidURL),
     InternalURL("http:/127.0.0.1:PORT/", .invalidURL, inRedirect: .blockedAddress),
     InternalURL("http:///127.0.0.1:PORT/", .invalidURL, inRedirect: .blockedAddress),
     InternalURL("http:127.0.0.1:PORT/", .invalidURL),
     InternalURL("http:\\\\127.0.0.1:PORT\\", .invalidURL),
     InternalURL("http:/\\127.0.0.1:PORT/", .invalidURL),
     InternalURL("http://\\127.0.0.1:PORT/", .invalidURL),
-    InternalURL("//127.0.0.1:PORT/", .invalidURL, inRedirect: .blockedAddress),
+    InternalURL("//127.0.0.1:PORT/"),
     InternalURL("http://127.0.\t0.1:PORT/", .invalidURL),
     InternalURL("ht\ttp://127.0.0.1:PORT/", .invalidURL),
     InternalURL("http:/\t/127.0.0.1:PORT/", .invalidURL),
@@ -130,6 +151,7 @@ struct InternalURL: Sendable, CustomTestStringConvertible {
     InternalURL("http://127.0.0.1%20:PORT/", .invalidURL),
     InternalURL("http://[127.0.0.1]:PORT/", .invalidURL),
     InternalURL("http://%5B::1%5D:PORT/", .invalidURL),
+    InternalURL("http://[：：１]:PORT/", .invalidURL),
     InternalURL("http://::1/", .invalidURL),
     InternalURL("http://[::1/", .invalidURL),
     InternalURL("http://[::1]]:PORT/", .invalidURL),
@@ -139,6 +161,23 @@ struct InternalURL: Sendable, CustomTestStringConvertible {
     InternalURL("http://:PORT/", .invalidURL),
     InternalURL("http://@:PORT/", .invalidURL),
     InternalURL("http://a@b@127.0.0.1:PORT/", .invalidURL),
+    // What ends or splits a host in other letters; see UTS #46 section 4, "HostSplit".
+    InternalURL("http://127.0.0.1／.example.com:PORT/", .invalidURL),
+    InternalURL("http://127.0.0.1？.example.com:PORT/", .invalidURL),
+    InternalURL("http://127.0.0.1＃.example.com:PORT/", .invalidURL),
+    InternalURL("http://127.0.0.1＼.example.com:PORT/", .invalidURL),
+    InternalURL("http://example.com＠127.0.0.1:PORT/", .invalidURL),
+    InternalURL("http://127.0.0.1：PORT", .invalidURL),
+    InternalURL("http://127.0.0.1:８０/", .invalidURL),
+    InternalURL("http://％３１27.0.0.1:PORT/", .invalidURL),
+    InternalURL("http://127.0.0.1℀.example.com:PORT/", .invalidURL),
+    InternalURL("http://127.0.0.1%2F.example.com:PORT/", .invalidURL),
+    InternalURL("http://127.0.0.1%3f.example.com:PORT/", .invalidURL),
+    InternalURL("http://127.0.0.1%23.example.com:PORT/", .invalidURL),
+    InternalURL("http://example.com%40127.0.0.1:PORT/", .invalidURL),
+    InternalURL("http://127.0.0.1%3APORT/", .invalidURL),
+    InternalURL("http://%EF%BC%8F127.0.0.1:PORT/", .invalidURL),
+    InternalURL("http://%2531%32%37.0.0.1:PORT/", .invalidURL),
     InternalURL("file:///etc/passwd", .unsupportedScheme),
     InternalURL("FILE://localhost/etc/passwd", .unsupportedScheme),
     InternalURL("ftp://127.0.0.1:PORT/", .unsupportedScheme),

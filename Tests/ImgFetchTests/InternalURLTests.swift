@@ -20,6 +20,15 @@ import Testing
     #expect(origin.totals().connectionsOpened == 0)
   }
 
+  @Test(arguments: InternalURL.linesWithoutScheme)
+  func `an internal address is not connected to where a line leaves the scheme out`(
+    url: InternalURL
+  ) throws {
+    let origin = try TestOrigin()
+    #expect(try code(of: url.text(port: origin.port)) == url.inList)
+    #expect(origin.totals().connectionsOpened == 0)
+  }
+
   @Test(arguments: InternalURL.all)
   func `a redirect to an internal address is not followed however it is spelled`(
     url: InternalURL

@@ -40,7 +40,7 @@ package struct CacheGetCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     try picture.check(for: Self.description.name)
-    let url = try ImageURL(parsing: url)
+    let url = try ImageURL(line: self.url)
     let reader = try context.storeReader()
     let name = fetch.name(of: url)
     let stored = try choice.resolved(for: name, .cacheOnly, at: context.now, in: reader)
@@ -52,7 +52,8 @@ package struct CacheGetCommand: Command {
       return .someFailed
     }
     try picture.deliver(
-      found.bytes, found.facts.thumbnail.format, StoredReport(found.facts), in: context)
+      found.bytes, found.facts.thumbnail.format,
+      StoredReport(found.facts, of: RequestedURL(self.url)), in: context)
     return .success
   }
 }

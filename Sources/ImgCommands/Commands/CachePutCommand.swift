@@ -44,9 +44,9 @@ package struct CachePutCommand: Command {
   package func run(in context: CommandContext) throws -> ExitCode {
     try VariantOptions.check(options.expiry, at: context.now, of: Self.description)
     do {
-      let stored = try store(try ImageURL(parsing: url), in: context)
+      let stored = try store(try ImageURL(line: url), in: context)
       if isJSON {
-        try context.output.write(json: StoredReport(stored))
+        try context.output.write(json: StoredReport(stored, of: RequestedURL(url)))
       } else {
         let made = stored.thumbnail
         context.note(
@@ -55,7 +55,7 @@ package struct CachePutCommand: Command {
       }
       return .success
     } catch let failure as Failure {
-      if isJSON { try context.output.write(json: FailureReport(url: url, failure)) }
+      if isJSON { try context.output.write(json: FailureReport(RequestedURL(url), failure)) }
       context.report(error: "\(failure)")
       return .someFailed
     }

@@ -30,7 +30,7 @@ package struct CacheRmCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let names = try urls.map { fetch.name(of: try ImageURL(parsing: $0)) }
+    let names = try urls.map { fetch.name(of: try ImageURL(line: $0)) }
     let wanted = Set(names.map(\.text))
     var keys: [ContentKey] = []
     try context.storeReader()?.forEach { stored in

@@ -30,7 +30,8 @@ package struct FailuresCommand: Command {
     try context.coordinator().results(of: job, isFailedOnly: true) { entry in
       guard case .failed(let failure) = entry.outcome else { return }
       if isJSON {
-        try context.output.write(json: FailureReport(index: entry.index, url: entry.url, failure))
+        try context.output.write(
+          json: FailureReport(RequestedURL(entry.url), index: entry.index, failure))
       } else {
         let status = failure.httpStatus.map(String.init) ?? "-"
         let texts = [entry.url, failure.detail].map(HumanText.printable)

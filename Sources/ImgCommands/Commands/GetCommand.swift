@@ -111,7 +111,7 @@ package struct GetCommand: Command {
   private func fetchOptions(of fallback: String) -> FetchOptions {
     var fetch = options.fetch
     fetch.cacheKey = nil
-    let origins = [picture, fallback].map { try? ImageURL(parsing: $0).origin }
+    let origins = [picture, fallback].map { try? ImageURL(line: $0).origin }
     if origins[0] != origins[1] { fetch.headers = .none }
     return fetch
   }
@@ -121,20 +121,28 @@ package struct GetCommand: Command {
   ) throws -> ExitCode {
     switch found {
     case .stored(let facts, let bytes, let isFromCache, let timings):
-      let report = StoredReport(facts, isFromCache: isFromCache, timings: timings)
+      let report = StoredReport(
+        facts, of: RequestedURL(source), isFromCache: isFromCache, timings: timings)
       try destination.deliver(bytes, facts.thumbnail.format, report, in: context)
     case .unstored(let made):
       try destination.deliver(
-        made.bytes, made.facts.thumbnail.format, UnstoredReport(url: source, made.facts),
+        made.bytes, made.facts.thumbnail.format, UnstoredReport(requested(source), made.facts),
         in: context)
     case .nothing(let failure, let timings):
       if isJSON {
-        try context.output.write(json: FailureReport(url: source, failure, timings: timings))
+        try context.output.write(json: FailureReport(requested(source), failure, timings: timings))
       }
       context.report(error: "\(failure)")
       return .someFailed
     }
     return .success
+  }
+
+  private func requested(_ source: String) -> RequestedURL {
+    if case .file = try? PictureSource(source, isFile: FileIO.isFile) {
+      return RequestedURL(verbatim: source)
+    }
+    return RequestedURL(source)
   }
 
   /// A thumbnail, and where it was found; or why there is none.
@@ -148,8 +156,8 @@ package struct GetCommand: Command {
     _ source: String, _ options: RequestOptions, in context: CommandContext
   ) throws -> Found {
     do {
-      switch try PictureSource(source) {
-      case .url(let text): return try find(ImageURL(parsing: text), options, in: context)
+      switch try PictureSource(source, isFile: FileIO.isFile) {
+      case .url(let text): return try find(ImageURL(line: text), options, in: context)
       case .file(let path) where source == picture:
         try checkOptionsOfFile()
         return try find(file: path, in: context)

@@ -16,7 +16,7 @@ package struct SubmitCommand: Command {
   private static let list = OperandDescription(
     "FILE|-",
     help: "The list, one URL a line; - reads standard input. Empty lines and lines that begin "
-      + "with # do not count.")
+      + "with # do not count. Without a scheme, as in example.org/a.jpg, a URL is https.")
   private static let name = OptionDescription(
     "--name", "TEXT", help: "What the job is called in lists.")
   private static let priority = OptionDescription(

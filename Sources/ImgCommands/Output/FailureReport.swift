@@ -3,18 +3,20 @@ import ImgWire
 /// What `--json` prints of a URL that failed.
 struct FailureReport: Encodable {
   private let index: Int?
-  private let url: String
+  private let url: RequestedURL
   private let failure: Failure
   private let timings: Timings?
 
   private enum CodingKeys: String, CodingKey {
-    case index, url, timings
+    case index, timings
   }
 
-  /// - Parameter index: the line's place in its list, from 0; `nil` where there is no list.
-  init(index: Int? = nil, url: String, _ failure: Failure, timings: Timings? = nil) {
+  /// - Parameters:
+  ///   - url: as it was requested.
+  ///   - index: the line's place in its list, from 0; `nil` where there is no list.
+  init(_ url: RequestedURL, index: Int? = nil, _ failure: Failure, timings: Timings? = nil) {
     self.index = index
-    self.url = url.withoutPasswords
+    self.url = url
     self.failure = failure
     self.timings = timings
   }
@@ -22,7 +24,7 @@ struct FailureReport: Encodable {
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encodeIfPresent(index, forKey: .index)
-    try container.encode(url, forKey: .url)
+    try url.encode(to: encoder)
     try container.encodeIfPresent(timings, forKey: .timings)
     try failure.encode(to: encoder)
   }

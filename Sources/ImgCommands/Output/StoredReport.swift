@@ -5,7 +5,7 @@ import ImgWire
 struct StoredReport: Encodable {
   private let key: String
   private let kind: String
-  private let url: String
+  private let url: RequestedURL
   private let thumbnail: Thumbnail
   private let sourceFormat: ImageFormat
   private let sourceWidth: Int
@@ -18,7 +18,7 @@ struct StoredReport: Encodable {
   private let timings: Timings?
 
   private enum CodingKeys: String, CodingKey {
-    case key, kind, url
+    case key, kind
     case sourceFormat = "source_format"
     case sourceWidth = "source_width"
     case sourceHeight = "source_height"
@@ -31,12 +31,16 @@ struct StoredReport: Encodable {
     case timings
   }
 
-  /// - Parameter isFromCache: whether it was there before it was asked for; `nil` where nobody
-  ///   asked.
-  init(_ stored: StoredThumbnail, isFromCache: Bool? = nil, timings: Timings? = nil) {
+  /// - Parameters:
+  ///   - url: as it was requested; `nil` where the record is listed, which knows its own name.
+  ///   - isFromCache: whether it was there before it was asked for; `nil` where nobody asked.
+  init(
+    _ stored: StoredThumbnail, of url: RequestedURL? = nil, isFromCache: Bool? = nil,
+    timings: Timings? = nil
+  ) {
     key = stored.key.description
     kind = stored.kind
-    url = stored.url.withoutPasswords
+    self.url = url ?? RequestedURL(verbatim: stored.url)
     thumbnail = stored.thumbnail
     sourceFormat = stored.sourceFormat
     sourceWidth = stored.sourceWidth
@@ -53,7 +57,7 @@ struct StoredReport: Encodable {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(key, forKey: .key)
     try container.encode(kind, forKey: .kind)
-    try container.encode(url, forKey: .url)
+    try url.encode(to: encoder)
     try container.encode(sourceFormat, forKey: .sourceFormat)
     try container.encode(sourceWidth, forKey: .sourceWidth)
     try container.encode(sourceHeight, forKey: .sourceHeight)

@@ -3,11 +3,10 @@ import ImgWire
 /// What `imgctl get --json` prints of a thumbnail that is not in the store: what ``StoredReport``
 /// has, but for what only a stored one has.
 struct UnstoredReport: Encodable {
-  private let url: String
+  private let url: RequestedURL
   private let made: UnstoredThumbnail
 
   private enum CodingKeys: String, CodingKey {
-    case url
     case sourceFormat = "source_format"
     case sourceWidth = "source_width"
     case sourceHeight = "source_height"
@@ -18,14 +17,14 @@ struct UnstoredReport: Encodable {
     case timings
   }
 
-  init(url: String, _ made: UnstoredThumbnail) {
-    self.url = url.withoutPasswords
+  init(_ url: RequestedURL, _ made: UnstoredThumbnail) {
+    self.url = url
     self.made = made
   }
 
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(url, forKey: .url)
+    try url.encode(to: encoder)
     try container.encode(made.sourceFormat, forKey: .sourceFormat)
     try container.encode(made.sourceWidth, forKey: .sourceWidth)
     try container.encode(made.sourceHeight, forKey: .sourceHeight)

@@ -58,7 +58,7 @@ final class JobExport {
   private func stored(
     _ entry: ResultsPage.Entry
   ) throws -> (facts: StoredThumbnail, bytes: [UInt8])? {
-    let name = fetch.name(of: try ImageURL(parsing: entry.url))
+    let name = fetch.name(of: try ImageURL(line: entry.url))
     return keep == .original
       ? try reader?.original(of: name)
       : try reader?.thumbnail(for: name, variant: variant, noting: .nothing)
@@ -73,14 +73,18 @@ final class JobExport {
 
   private struct Line: Encodable {
     private let index: Int
-    private let url: String
+    private let url: RequestedURL
     private let file: String?
     private let thumbnail: Thumbnail?
     private let reason: String?
 
+    private enum CodingKeys: String, CodingKey {
+      case index, file, thumbnail, reason
+    }
+
     init(_ entry: ResultsPage.Entry, file: String?, thumbnail: Thumbnail?, isKept: Bool) {
       index = entry.index
-      url = entry.url.withoutPasswords
+      url = RequestedURL(entry.url)
       self.file = file
       self.thumbnail = thumbnail
       reason =
@@ -90,6 +94,15 @@ final class JobExport {
         case .cancelled: "cancelled"
         case nil: "not_finished"
         }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(index, forKey: .index)
+      try url.encode(to: encoder)
+      try container.encodeIfPresent(file, forKey: .file)
+      try container.encodeIfPresent(thumbnail, forKey: .thumbnail)
+      try container.encodeIfPresent(reason, forKey: .reason)
     }
   }
 }

@@ -235,7 +235,7 @@ struct ActiveJob {
       index: line.index, position: position(of: line.index),
       url: Result { () throws(Failure) in
         guard let text = line.text else { throw .damagedList }
-        return try ImageURL(parsing: text)
+        return try ImageURL(line: text)
       })
   }
 }

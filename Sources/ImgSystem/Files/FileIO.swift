@@ -13,6 +13,11 @@ package enum FileIO {
     return descriptor
   }
 
+  /// Whether a path leads to something other than a directory, as far as this process may see.
+  package static func isFile(_ path: String) -> Bool {
+    (try? FileStatus(following: path)).map { !$0.isDirectory } ?? false
+  }
+
   /// Opens a file for adding at its end, created with `mode` when there is none.
   ///
   /// - Throws: ELOOP when the path is a symbolic link.

@@ -1,12 +1,15 @@
 /// A URL that may be handed to a worker: http or https, a picture in itself (`data:`) or a file of
-/// this machine (`file:`), short enough, and free of what no URL holds.
+/// this machine (`file:`), short enough, and in one spelling.
 ///
-/// This is the cheap gate in front of everything. It does not resolve or interpret the authority:
-/// the worker parses the text again with the parser that connects, so that what is checked there is
-/// what is fetched.
+/// This is the gate in front of everything, and the one place where URLs are normalised. It resolves
+/// nothing and judges no address: the worker parses the text again with the parser that connects, so
+/// that what is checked there is what is fetched.
 package struct ImageURL: Hashable, Sendable {
-  /// The URL in the one spelling that is fetched, hashed and compared: scheme and host in lower
-  /// case, no fragment (RFC 3986 section 6.2.2.1; a fragment never reaches a server, section 3.5).
+  /// The URL in the one spelling that is fetched, hashed and compared, all of it ASCII unless it is
+  /// a `data:` URL or names a file: scheme and host in lower case (RFC 3986 section 6.2.2.1), the
+  /// host as ``HostName`` writes it (RFC 3987 section 3.1, RFC 5891), escapes for what no URI holds
+  /// (``PercentEncoding/completed(_:)``), and no fragment, which never reaches a server (RFC 3986
+  /// section 3.5).
   package let text: String
 
   /// The host in lower case, without its port and without the dot that may end a full name: whose
@@ -16,7 +19,7 @@ package struct ImageURL: Hashable, Sendable {
   /// holds a slash.
   package let host: String
 
-  /// Scheme, host and port as the URL writes them: whose robots.txt holds for it. Empty for a picture
+  /// Scheme, host and port, the latter as the URL writes it: whose robots.txt holds for it. Empty for a picture
   /// that comes from no origin.
   package let origin: String
 
@@ -33,39 +36,60 @@ package struct ImageURL: Hashable, Sendable {
   /// (RFC 9112 section 3 recommends to support at least 8,000).
   package static let maximumByteCount = 8_192
 
-  /// Reads one line of a list.
+  /// Reads a URL as people write it down: one line of a list, or an argument of a command, see
+  /// ``WrittenURL``.
+  ///
+  /// - Throws: a ``Failure`` of stage `queue` with code `invalid_url` or `unsupported_scheme`.
+  package init(line: String) throws(Failure) {
+    // Before anything looks at all of it.
+    guard line.utf8.count <= Self.maximumByteCount else { throw Self.tooLong }
+    try self.init(parsing: try WrittenURL.completed(line))
+  }
+
+  /// Reads a URL that begins with its scheme.
   ///
   /// - Throws: a ``Failure`` of stage `queue` with code `invalid_url` or `unsupported_scheme`.
   package init(parsing line: String) throws(Failure) {
     let bytes = Array(line.utf8)
-    guard bytes.count <= Self.maximumByteCount else {
-      throw Self.invalid("longer than \(Self.maximumByteCount) bytes")
-    }
+    guard bytes.count <= Self.maximumByteCount else { throw Self.tooLong }
     // Bytes that are not UTF-8 arrive as U+FFFD, which no valid URL contains.
     guard !line.unicodeScalars.contains("\u{FFFD}") else { throw Self.invalid("not valid UTF-8") }
-    if let data = try DataURL.text(of: bytes) {
-      // Blanks are longer as they are written.
-      guard data.utf8.count <= Self.maximumByteCount else {
-        throw Self.invalid("longer than \(Self.maximumByteCount) bytes, with its blanks as %20")
-      }
-      text = data
-      host = "data/"
+    if let local = try Self.local(line, bytes) {
+      (text, host) = local
       origin = ""
       isLocal = true
-      return
+    } else {
+      let (scheme, rest) = try Self.parts(of: bytes)
+      let end = rest.firstIndex { "/?".utf8.contains($0) } ?? rest.endIndex
+      let authority = try URLAuthority(parsing: rest[..<end])
+      host = authority.host.hasSuffix(".") ? String(authority.host.dropLast()) : authority.host
+      origin = "\(scheme)://\(authority.host)\(authority.port)"
+      text =
+        "\(scheme)://\(authority.userInformation)\(authority.host)\(authority.port)"
+        + PercentEncoding.completed(rest[end...])
+      isLocal = false
     }
-    guard bytes.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
-      throw Self.invalid("holds a space or a control character")
+    // Escapes are longer than what they stand for.
+    guard text.utf8.count <= Self.maximumByteCount else { throw Self.tooLong }
+  }
+
+  /// The spelling of a URL that is of no origin, and what stands for its host; `nil` for any other.
+  private static func local(
+    _ line: String, _ bytes: [UInt8]
+  ) throws(Failure) -> (text: String, host: String)? {
+    if let data = try DataURL.text(of: bytes) { return (data, "data/") }
+    guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+      throw invalid("holds a control character")
     }
-    if let file = try FileURL.text(of: line) {
-      text = file
-      host = Self.fileHost
-      origin = ""
-      isLocal = true
-      return
-    }
-    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), Self.isScheme(bytes[..<colon]) else {
-      throw Self.invalid("has no scheme; a URL begins with https:// or http://")
+    return try FileURL.text(of: line).map { ($0, fileHost) }
+  }
+
+  /// The scheme of an http URL, and what follows its slashes up to the fragment.
+  private static func parts(
+    of bytes: [UInt8]
+  ) throws(Failure) -> (scheme: String, rest: ArraySlice<UInt8>) {
+    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), isScheme(bytes[..<colon]) else {
+      throw invalid("has no scheme; a URL begins with https:// or http://")
     }
     let scheme = String(decoding: bytes[..<colon], as: UTF8.self).lowercased()
     guard scheme == "http" || scheme == "https" else {
@@ -74,24 +98,8 @@ package struct ImageURL: Hashable, Sendable {
         detail: "\(scheme.prefix(32)): is not fetched; http, https, data and file are")
     }
     let rest = bytes[(colon + 1)...].prefix { $0 != UInt8(ascii: "#") }
-    guard rest.starts(with: [UInt8(ascii: "/"), UInt8(ascii: "/")]) else {
-      throw Self.invalid("lacks // after the scheme")
-    }
-    let afterSlashes = rest.dropFirst(2)
-    let authorityEnd =
-      afterSlashes.firstIndex { [UInt8(ascii: "/"), UInt8(ascii: "?")].contains($0) }
-      ?? afterSlashes.endIndex
-    let userAndHost = afterSlashes[..<authorityEnd]
-    let hostStart =
-      userAndHost.lastIndex(of: UInt8(ascii: "@")).map { $0 + 1 } ?? userAndHost.startIndex
-    let hostAndPort = String(decoding: userAndHost[hostStart...], as: UTF8.self).lowercased()
-    host = Self.host(in: hostAndPort)
-    origin = "\(scheme)://\(hostAndPort)"
-    guard !host.isEmpty else { throw Self.invalid("names no host") }
-    isLocal = false
-    text =
-      "\(scheme)://" + String(decoding: userAndHost[..<hostStart], as: UTF8.self) + hostAndPort
-      + String(decoding: afterSlashes[authorityEnd...], as: UTF8.self)
+    guard rest.starts(with: "//".utf8) else { throw invalid("lacks // after the scheme") }
+    return (scheme, rest.dropFirst(2))
   }
 
   /// Stands for a picture that somebody hands in, as one that no line names.
@@ -104,12 +112,8 @@ package struct ImageURL: Hashable, Sendable {
     isLocal = true
   }
 
-  /// What stands before the port (RFC 3986 section 3.2.3), without the dot of a full name.
-  private static func host(in hostAndPort: String) -> String {
-    let hostEnd = hostAndPort.hasPrefix("[") ? hostAndPort.firstIndex(of: "]") : nil
-    let port = hostAndPort[(hostEnd ?? hostAndPort.startIndex)...].lastIndex(of: ":")
-    let host = hostAndPort[..<(port ?? hostAndPort.endIndex)]
-    return String(host.hasSuffix(".") ? host.dropLast() : host)
+  private static var tooLong: Failure {
+    invalid("longer than \(maximumByteCount) bytes, counted with its escapes")
   }
 
   static func invalid(_ reason: String) -> Failure {

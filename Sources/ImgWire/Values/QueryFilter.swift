@@ -1,8 +1,8 @@
 /// Which parameters of a URL's query do not count for a picture's name, such as the signature of a
 /// presigned URL.
 ///
-/// A pattern is a parameter's name as it is written in the URL, percent-encoding and case included;
-/// each `*` in it stands for any text.
+/// A pattern is a parameter's name as it is written in the URL, case and escapes included; each `*` in
+/// it stands for any text. What is no ASCII has its escapes, as in ``ImageURL/text``.
 package struct QueryFilter: Hashable, Sendable {
   /// In the order of their bytes, each once, so that equal sets are equal.
   private let patterns: [String]
@@ -42,7 +42,7 @@ package struct QueryFilter: Hashable, Sendable {
   package func filtered(_ url: String) -> String {
     let bytes = Array(url.utf8)
     guard !patterns.isEmpty, let mark = bytes.firstIndex(of: UInt8(ascii: "?")) else { return url }
-    let patterns = patterns.map(Glob.init)
+    let patterns = patterns.map { Glob(PercentEncoding.completed(Array($0.utf8)[...])) }
     let parameters = bytes[(mark + 1)...]
       .split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
       .filter { parameter in
