@@ -95,9 +95,17 @@ struct OutputFormatTests {
     let path = cluster.directory.file("a.png")
     let missing = try cluster.imgctl("cache", "get", opaque, "-o", path)
     #expect(missing.exitCode == 1)
-    #expect(missing.messages.contains("\(opaque) as png; imgctl get fetches it"))
+    #expect(missing.messages.contains("\(opaque) as png, only as jpeg; imgctl get fetches it"))
     #expect(!FileManager.default.fileExists(atPath: path))
     _ = try write(["get", opaque], to: "b.png")
     #expect(try write(["cache", "get", opaque], to: "c.png").format == .png)
+  }
+
+  @Test func `cache get without a format delivers the one that is stored`() throws {
+    _ = try write(["get", opaque], to: "a.png")
+    #expect(try write(["cache", "get", opaque], to: "b").format == .png)
+    let other = try cluster.imgctl("cache", "get", opaque, "--format", "auto", "--json")
+    #expect(other.exitCode == 1)
+    #expect(other.messages.contains("as auto, only as png"))
   }
 }

@@ -41,14 +41,19 @@ package struct CacheGetCommand: Command {
   package func run(in context: CommandContext) throws -> ExitCode {
     try picture.check(for: Self.description.name)
     let url = try ImageURL(line: self.url)
-    let reader = try context.storeReader()
     let name = fetch.name(of: url)
-    let stored = try choice.resolved(for: name, .cacheOnly, at: context.now, in: reader)
-    guard let found = try reader?.thumbnail(for: name, variant: stored) else {
-      let format = choice.isFormatImplied ? " as \(variant.format.rawValue)" : ""
+    let reader = try context.storeReader()
+    let stored = try reader.map { (reader) throws(StoreError) in
+      try choice.stored(of: name, in: reader)
+    }
+    guard let found = try reader?.thumbnail(for: name, variant: stored?.variant ?? variant) else {
+      let picture = HumanText.printable(url.text)
+      let others = stored?.formats.first.map {
+        " as \(variant.format.rawValue), only as \($0.rawValue)"
+      }
       context.report(
-        error: "the store has no such thumbnail of \(HumanText.printable(url.text))\(format); "
-          + "imgctl get fetches it")
+        error: "the store has no such thumbnail of \(picture)\(others ?? ""); imgctl get fetches it"
+      )
       return .someFailed
     }
     try picture.deliver(

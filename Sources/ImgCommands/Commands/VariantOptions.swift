@@ -96,7 +96,8 @@ enum VariantOptions {
     let promised = destination.format.flatMap(Variant.Format.init)
     let variant = try variant(in: arguments, otherwiseAs: promised)
     return VariantChoice(
-      variant: variant, isFormatImplied: promised != nil && !arguments.contains(format))
+      variant: variant,
+      formatSource: arguments.contains(format) ? .option : promised == nil ? .nothing : .fileName)
   }
 
   private static func variant(
