@@ -99,7 +99,7 @@ struct BatchTests {
 
         """)
     let told = try cluster.imgctl("export", "1", directory, "--json")
-    #expect(told.output == "{\"exported\":0,\"missing\":4,\"not_in_store\":3}\n")
+    #expect(told.output == "{\"exported\":0,\"missing\":4,\"not_in_store\":3,\"schema\":1}\n")
     #expect(told.messages.isEmpty)
   }
 }

@@ -38,10 +38,10 @@ import Testing
     #expect(try written(capacity: 0) { try $0.write("a") } == "a")
   }
 
-  @Test func `JSON is one line with sorted keys and plain slashes`() throws {
+  @Test func `JSON is one line with sorted keys, plain slashes and the version of its schema`() throws {
     #expect(
       try written(capacity: 0) { try $0.write(json: Point()) }
-        == "{\"across\":1,\"url\":\"https://example.org/\"}\n")
+        == "{\"across\":1,\"schema\":1,\"url\":\"https://example.org/\"}\n")
   }
 
   @Test func `a reader that left is told from a failure`() throws {

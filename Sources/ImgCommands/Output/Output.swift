@@ -28,13 +28,33 @@ package final class Output {
     if buffer.count > capacity { try flush() }
   }
 
-  /// Writes a value as JSON on a line of its own, its keys sorted, without what may be a secret.
+  /// The version of the JSON that commands print, the member `schema` of every object. A key that
+  /// goes or changes its meaning raises it; a new key does not.
+  package static let jsonSchema = 1
+
+  /// Writes an object as JSON on a line of its own, its keys sorted, with ``jsonSchema`` and without
+  /// what may be a secret.
   package func write(json value: some Encodable) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     encoder.userInfo[.isForPeople] = true
-    buffer += try encoder.encode(value)
+    buffer += try encoder.encode(Versioned(value: value))
     try write("\n")
+  }
+
+  /// An object that tells the version of its layout.
+  private struct Versioned<Value: Encodable>: Encodable {
+    let value: Value
+
+    private enum CodingKeys: String, CodingKey {
+      case schema
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(Output.jsonSchema, forKey: .schema)
+      try value.encode(to: encoder)
+    }
   }
 
   /// Writes what waits in memory.
