@@ -127,7 +127,7 @@ extension Scheduler {
     guard case .done(let thumbnail, let isFromCache, let byteCount) = outcome else {
       count(item.waiters, of: item, by: -1)
       discard(item)
-      return tell(item.waiters, outcome, timings)
+      return tell(item.waiters, outcome.fetched(item.untoldByteCount), timings)
     }
     item.departedViewerCount = 0
     item.untoldByteCount += byteCount
@@ -158,8 +158,11 @@ extension Scheduler {
       case .nobody:
         break
       }
-      if case .done(let thumbnail, let isFromCache, _) = outcome {
+      switch outcome {
+      case .done(let thumbnail, let isFromCache, _):
         share = .done(thumbnail, fromCache: isFromCache, bytesFetched: 0)
+      case .failed(let failure, _): share = .failed(failure)
+      case .cancelled: break
       }
     }
   }

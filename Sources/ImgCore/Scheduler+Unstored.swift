@@ -20,7 +20,8 @@ extension Scheduler {
       switch waiter.who {
       case .line(let job, let index):
         if let failure = result.made.failure {
-          record(.failed(failure), job: job, index: index)
+          record(.failed(failure, bytesFetched: bytesFetched), job: job, index: index)
+          bytesFetched = 0
           continue
         }
         let thumbnail = result.made.thumbnail

@@ -99,13 +99,15 @@ extension Scheduler {
       let result = answer.outcome == .cancelled ? refusedResult(answer) : answer
       let isRetried = noteFailure(result, by: worker)
       transferFailedBehind(result, by: worker)
-      guard let item = endLease(result.lease, of: worker) else { continue }
+      guard var item = endLease(result.lease, of: worker) else { continue }
       if case .done(_, fromCache: false, _) = result.outcome { noteStored() }
-      if isRetried, !item.waiters.isEmpty {
-        awaitTransfer(item)
-      } else if case .failed(let failure) = result.outcome {
-        complete(
-          item, with: .failed(lastFailure(failure, of: item)), timings: result.timings)
+      if case .failed(let failure, let byteCount) = result.outcome {
+        item.untoldByteCount += byteCount
+        if isRetried, !item.waiters.isEmpty {
+          awaitTransfer(item)
+        } else {
+          complete(item, with: .failed(lastFailure(failure, of: item)), timings: result.timings)
+        }
       } else {
         complete(item, with: result.outcome, timings: result.timings)
       }
@@ -114,7 +116,8 @@ extension Scheduler {
 
   /// - Returns: whether the lease's URL is to be tried again.
   private mutating func noteFailure(_ result: FetchResults.Result, by worker: WorkerID) -> Bool {
-    guard case .failed(let failure) = result.outcome, leases[result.lease]?.worker == worker else {
+    guard case .failed(let failure, _) = result.outcome, leases[result.lease]?.worker == worker
+    else {
       return false
     }
     return transferFailed(result, failure)

@@ -26,6 +26,8 @@ package struct FinishedTransfer: Sendable {
   /// Bytes of bodies that came in, those of an error's page among them, and those of the earlier
   /// transfers that it went on from.
   package let bytesReceived: Int
+  /// Of them, those that came in now; the others were counted when their transfers ended.
+  package let freshByteCount: Int
   /// Whether a redirect was followed before it ended.
   package let wasRedirected: Bool
   /// Without those of what comes after the transfer.
@@ -46,6 +48,7 @@ extension FinishedTransfer {
   ) -> FinishedTransfer {
     FinishedTransfer(
       id: id, result: .failure(failure), bytesReceived: past.bodyByteCount,
+      freshByteCount: past.bodyByteCount - past.resumedByteCount,
       wasRedirected: past.isRedirected, timings: past.timings, remains: .nothing,
       notModified: nil)
   }

@@ -13,6 +13,7 @@ extension Transfer {
     let result = result(of: code)
     return FinishedTransfer(
       id: id, result: result, bytesReceived: earlierByteCount + bytesReceived,
+      freshByteCount: request.past.bodyByteCount - request.past.resumedByteCount + bytesReceived,
       wasRedirected: request.past.isRedirected,
       timings: request.past.timings.adding(easy.timings), remains: remains(after: result),
       notModified: code == CURLE_OK ? notModified : nil)

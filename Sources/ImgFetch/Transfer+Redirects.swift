@@ -51,6 +51,7 @@ extension Transfer {
     var whole = continuation
     whole.start = .anew
     whole.past.bodyByteCount = earlierByteCount + bytesReceived
+    whole.past.resumedByteCount += start.earlierByteCount
     return whole
   }
 

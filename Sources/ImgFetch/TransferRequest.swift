@@ -47,6 +47,8 @@ struct TransferPast {
   var headByteCount = 0
   /// Bytes of all bodies, but for those that the transfer goes on from.
   var bodyByteCount = 0
+  /// Of those, bytes of a body that the request was to go on from and has not.
+  var resumedByteCount = 0
   /// What they took, all together.
   var timings = Timings()
 

@@ -14,6 +14,8 @@ struct SharedTransfer {
     let charge: BodyCharge
     /// Bytes of bodies that the origin sent for it, those of redirects among them.
     let receivedByteCount: Int
+    /// Of them, those that this transfer has received.
+    let freshByteCount: Int
     let reuse: AnswerReuse
     /// What its transfer took.
     var timings = Timings()
@@ -77,7 +79,7 @@ struct SharedTransfer {
   mutating func receive(_ body: Body) -> [Share] {
     self.body = body
     return leases.enumerated().map { index, lease in
-      share(body, for: lease, bytesFetched: index == 0 ? body.receivedByteCount : 0)
+      share(body, for: lease, bytesFetched: index == 0 ? body.freshByteCount : 0)
     }
   }
 

@@ -108,7 +108,8 @@ extension Worker {
       let shares = transfers.receive(
         SharedTransfer.Body(
           content: fetched.content, charge: fetched.charge,
-          receivedByteCount: transfer.bytesReceived, reuse: fetched.reuse,
+          receivedByteCount: transfer.bytesReceived, freshByteCount: transfer.freshByteCount,
+          reuse: fetched.reuse,
           timings: transfer.timings, optOut: fetched.optOut,
           isFromRedirect: transfer.wasRedirected),
         by: id)
@@ -117,9 +118,20 @@ extension Worker {
         storeThread.removePartial(of: fetch.name)
       }
       shares.forEach(decode)
-    case .failure(let failure) where failure.code == .optedOut:
-      fail(id, with: failure) { $0.respectsOptOut }
     case .failure(let failure):
+      // As with a body, one lease counts the bytes.
+      if let lease = transfers.lease(of: id) {
+        fetches[lease]?.bytesFetched = transfer.freshByteCount
+      }
+      settle(failure, of: transfer, id)
+    }
+  }
+
+  private func settle(_ failure: Failure, of transfer: FinishedTransfer, _ id: LeaseID) {
+    switch failure.code {
+    case .optedOut:
+      fail(id, with: failure) { $0.respectsOptOut }
+    default:
       let leases = transfers.end(id)
       for lease in leases { fetches[lease]?.timings = transfer.timings }
       let broken = BrokenTransfer(
@@ -145,6 +157,7 @@ extension Worker {
 
   private func decode(_ share: SharedTransfer.Share) {
     guard let fetch = fetches[share.lease] else { return }
+    fetches[share.lease]?.bytesFetched = share.bytesFetched
     if let refusal = share.body.optOut, fetch.options.respectsOptOut {
       end(share.lease, with: .failed(refusal))
       return releaseBody(of: share.lease)
@@ -154,7 +167,6 @@ extension Worker {
       lose(share.lease)
       return releaseBody(of: share.lease)
     }
-    fetches[share.lease]?.bytesFetched = share.bytesFetched
     fetches[share.lease]?.sourceByteCount = share.body.receivedByteCount
     fetches[share.lease]?.bodyByteCount = share.body.content.byteCount
     fetches[share.lease]?.timings = share.body.timings

@@ -233,12 +233,14 @@ final class Worker {
     _ lease: LeaseID, with outcome: Outcome, wasRedirected: Bool = false,
     failureBehind: Failure? = nil
   ) {
-    let timings = fetches.removeValue(forKey: lease)?.timings
+    let fetch = fetches.removeValue(forKey: lease)
+    let timings = fetch?.timings
     // What took its time with a picture from the cache was another request's.
     let isTimed = if case .done(_, fromCache: true, _) = outcome { false } else { true }
     finished.append(
       FetchResults.Result(
-        lease: lease, outcome: outcome, wasRedirected: wasRedirected,
+        lease: lease, outcome: outcome.fetched(fetch?.bytesFetched ?? 0),
+        wasRedirected: wasRedirected,
         timings: isTimed && timings != Timings() ? timings : nil, failureBehind: failureBehind))
   }
 }

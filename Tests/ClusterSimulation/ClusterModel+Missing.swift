@@ -61,6 +61,6 @@ extension ClusterModel {
 
 extension Outcome {
   fileprivate var isOfMissingPicture: Bool {
-    if case .failed(let failure) = self { [404, 410].contains(failure.httpStatus) } else { false }
+    if case .failed(let failure, _) = self { [404, 410].contains(failure.httpStatus) } else { false }
   }
 }

@@ -16,7 +16,7 @@ struct JournalModel {
     /// Whether the line has an outcome that stands.
     func isSettled(_ index: Int) -> Bool {
       guard let (outcome, round) = outcomes[index] else { return false }
-      guard case .failed(let failure) = outcome else { return true }
+      guard case .failed(let failure, _) = outcome else { return true }
       return !record.retries.isOpen(failureOf: round, isRetryable: failure.isRetryable)
     }
 

@@ -28,7 +28,7 @@ extension Outcome {
   }
 
   var failureCode: Failure.Code? {
-    if case .failed(let failure) = self { failure.code } else { nil }
+    if case .failed(let failure, _) = self { failure.code } else { nil }
   }
 }
 

@@ -1,6 +1,7 @@
 import ImgWire
 import TestCluster
 import TestOrigin
+import TestPictures
 import Testing
 
 /// Lists from `imgctl submit` to their numbers.
@@ -28,7 +29,8 @@ struct BatchTests {
     let second = try cluster.run(list.lines)
     try cluster.expect(second, endedAs: list)
     #expect(second.fromCache == first.done)
-    #expect(second.bytesFetched == 0)
+    let sent = origin.origin.totals().bytesSent
+    #expect(first.bytesFetched + second.bytesFetched == Int64(sent), "of failures as well")
     let counters = origin.origin.snapshot
     for line in list.lines {
       let path = String(line.dropFirst(origin.origin.baseURL.count))
@@ -66,6 +68,16 @@ struct BatchTests {
     #expect(status.done == 50)
     #expect(status.total == 50)
     #expect(origin.origin.counters("/p/1").requests == 1)
+    #expect(status.bytesFetched == Int64(origin.origin.totals().bytesSent))
+  }
+
+  @Test func `bytes of bodies that became no thumbnail count as fetched`() throws {
+    let card = try PictureMaker.start().card(index: 1, width: 640, height: 480)
+    origin.origin.serve("/cut", .body(Array(card.prefix(card.count / 2))))
+    let lines = ["/cut", "/text/1", "/missing/1"].map(origin.url)
+    let status = try cluster.run(lines)
+    #expect(status.failed == 3)
+    #expect(status.bytesFetched > card.count / 2)
     #expect(status.bytesFetched == Int64(origin.origin.totals().bytesSent))
   }
 

@@ -67,7 +67,7 @@ struct ListTests {
 
     var codes: [Int: Failure.Code] = [:]
     try cluster.client().results(of: status.job, isFailedOnly: true) { entry in
-      if case .failed(let failure) = entry.outcome { codes[entry.index] = failure.code }
+      if case .failed(let failure, _) = entry.outcome { codes[entry.index] = failure.code }
     }
     for (index, line) in lines.enumerated() { #expect(codes[index] == line.code, "line \(index)") }
   }

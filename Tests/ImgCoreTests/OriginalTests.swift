@@ -70,7 +70,7 @@ import Testing
       cluster.crash(decoding: url(1))
       cluster.advance(by: .seconds(5))
     }
-    guard case .failed(let failure) = cluster.answers[viewer] else {
+    guard case .failed(let failure, _) = cluster.answers[viewer] else {
       Issue.record("\(String(describing: cluster.answers[viewer]))")
       return
     }

@@ -27,7 +27,7 @@ import Testing
   private func failure(_ cluster: ClusterModel, bypassesStore: Bool = false) -> Failure? {
     let viewer = cluster.view(url(1), bypassesStore: bypassesStore)
     cluster.answerLookups()
-    if case .failed(let failure) = cluster.answers[viewer] { return failure }
+    if case .failed(let failure, _) = cluster.answers[viewer] { return failure }
     return nil
   }
 

@@ -22,7 +22,7 @@ import Testing
   }
 
   private func failure(of viewer: ViewerID, in cluster: ClusterModel) -> Failure? {
-    if case .failed(let failure) = cluster.answers[viewer] { failure } else { nil }
+    if case .failed(let failure, _) = cluster.answers[viewer] { failure } else { nil }
   }
 
   @Test func `a URL is tried so often, and then fails with its last failure`() {
@@ -39,6 +39,23 @@ import Testing
     #expect(failure?.detail.contains("3 attempts") == true)
     #expect(cluster.scheduler.isIdle)
     #expect(cluster.scheduler.sources.isEmpty)
+  }
+
+  @Test func `what every attempt has fetched counts, also when the last one fails`() {
+    let cluster = ClusterModel.started(attempts: 3)
+    let failing = cluster.submit([url(1), url(1)])
+    let passing = cluster.submit([url(2)])
+    cluster.answerLookups()
+    for attempt in 1...3 {
+      cluster.finish(url(1), .failed(Self.timeout, bytesFetched: 1_000))
+      if attempt < 3 { cluster.finish(url(2), .failed(Self.busy, bytesFetched: 7)) }
+      cluster.advance(by: .seconds(60))
+    }
+    cluster.settle()
+    #expect(cluster.counts(failing)?.failed == 2)
+    #expect(cluster.counts(failing)?.bytesFetched == 3_000, "once for all lines of the URL")
+    #expect(cluster.counts(passing)?.done == 1)
+    #expect(cluster.counts(passing)?.bytesFetched == 50_014)
   }
 
   @Test func `a retry that succeeds is a success, fetched once more`() {
@@ -282,7 +299,7 @@ import Testing
     }
     #expect(cluster.counts(job)?.failed == 500)
     #expect(cluster.fetchStarts.count == HostHealth.failureMaximum + 5)
-    guard case .failed(let failure) = cluster.outcome(of: 499, job) else { return }
+    guard case .failed(let failure, _) = cluster.outcome(of: 499, job) else { return }
     #expect(failure.code == .timeout)
     #expect(failure.isRetryable)
     #expect(failure.detail.contains("down"))

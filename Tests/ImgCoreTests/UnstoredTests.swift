@@ -23,7 +23,9 @@ import Testing
     #expect(viewers.allSatisfy { cluster.deliveries[$0] == .refused })
     #expect(
       viewers.map { cluster.answers[$0] }
-        == [.fetchedSample] + viewers.dropFirst().map { _ in .sharedSample })
+        == [isLineFirst ? .sharedSample : .fetchedSample]
+        + viewers.dropFirst().map { _ in .sharedSample })
+    #expect(cluster.counts(job)?.bytesFetched == (isLineFirst ? 50_000 : 0))
     #expect(cluster.counts(job)?.failed == 2)
     #expect(cluster.counts(job)?.retryable == 2)
     #expect(cluster.outcome(of: 0, job)?.failureCode == .storeFull)

@@ -127,7 +127,7 @@ private struct JobModel {
   private mutating func retry(includesFinal: Bool) {
     let reopened = outcomes.map { outcome -> Outcome? in
       switch outcome {
-      case .failed(let failure) where includesFinal || failure.isRetryable: nil
+      case .failed(let failure, _) where includesFinal || failure.isRetryable: nil
       case .cancelled: nil
       default: outcome
       }

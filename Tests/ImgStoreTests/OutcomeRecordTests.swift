@@ -13,6 +13,7 @@ struct OutcomeRecordTests {
         fromCache: false, bytesFetched: 5_000_000_000),
       .failed(.sample),
       .failed(.passing),
+      .failed(.passing, bytesFetched: 5_000_000_000),
       .failed(Failure(stage: .decode, code: .corruptImage, detail: "")),
       .cancelled,
     ] as [Outcome])
@@ -20,6 +21,11 @@ struct OutcomeRecordTests {
     let record = try OutcomeRecord.encode(outcome, round: 70_000)
     #expect(try decode(record) == outcome)
     if case .done = outcome { #expect(record.count == 24) }
+  }
+
+  @Test func `a failure of an earlier release, which counted no bytes, is read`() throws {
+    let head: [UInt8] = [2, 1, 0, 0, 0, 0, 0, 0]
+    #expect(try decode(head + JSONRecord.encode(Failure.passing)) == .failed(.passing))
   }
 
   @Test(arguments: [

@@ -78,7 +78,7 @@ import Testing
     let said = try worker.messages(untilEnded: 3)
     #expect(said.outcomes[1]?.width == 64)
     #expect(said.outcomes[2]?.width == 64)
-    guard case .failed(let failure) = said.outcomes[3] else {
+    guard case .failed(let failure, _) = said.outcomes[3] else {
       Issue.record("a picture that is closed was fetched")
       return
     }
@@ -139,7 +139,7 @@ import Testing
     origin.serve("/a", .body(picture))
     try worker.send(.fetch(batch(1, obedient)))
     let said = try worker.messages(untilEnded: 1)
-    guard case .failed(let failure) = said.outcomes[1] else {
+    guard case .failed(let failure, _) = said.outcomes[1] else {
       Issue.record("a picture was fetched")
       return
     }
@@ -179,7 +179,9 @@ import Testing
   private static let closed = Behaviour.body(Array("User-agent: *\nDisallow: /b\n".utf8))
 
   private func failure(_ lease: LeaseID, in said: RunningWorker.Said) throws -> Failure {
-    guard case .failed(let failure) = said.outcomes[lease] else { throw RunningWorker.Unexpected() }
+    guard case .failed(let failure, _) = said.outcomes[lease] else {
+      throw RunningWorker.Unexpected()
+    }
     return failure
   }
 

@@ -7,7 +7,10 @@ extension Outcome {
   }
 
   var bytesFetched: Int? {
-    if case .done(_, _, let byteCount) = self { byteCount } else { nil }
+    switch self {
+    case .done(_, _, let byteCount), .failed(_, let byteCount): byteCount
+    case .cancelled: nil
+    }
   }
 
   var isFromCache: Bool? {
@@ -15,6 +18,6 @@ extension Outcome {
   }
 
   var failureCode: Failure.Code? {
-    if case .failed(let failure) = self { failure.code } else { nil }
+    if case .failed(let failure, _) = self { failure.code } else { nil }
   }
 }

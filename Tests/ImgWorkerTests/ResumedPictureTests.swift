@@ -51,12 +51,14 @@ import Testing
   @Test func `the next attempt has the rest sent, and each byte is counted once`() throws {
     #expect(picture.count > 1_000_000)
     origin.serve("/a", .sequence([resource(.cut(after: Self.cut)), resource()]))
-    #expect(try outcome(of: 1, batch(1))?.failureCode == .truncatedBody)
+    let failed = try outcome(of: 1, batch(1))
+    #expect(failed?.failureCode == .truncatedBody)
+    #expect(failed?.bytesFetched == Self.cut)
     // It is there when the failure is told.
     #expect(try partialByteCount() == Self.cut)
     let done = try outcome(of: 2, batch(2))
     #expect(done?.width == 64)
-    #expect(done?.bytesFetched == picture.count)
+    #expect(done?.bytesFetched == picture.count - Self.cut)
     #expect(origin.counters("/a").ranges == ["bytes=300000-"])
     #expect(origin.counters("/a").bytesSent == picture.count)
     #expect(try partialByteCount() == nil)
@@ -69,7 +71,7 @@ import Testing
     try worker.send(.ride(batch(2, width: 32)))
     let said = try worker.messages(untilEnded: 2)
     #expect(said.outcomes[1]?.failureCode == .truncatedBody)
-    #expect(said.outcomes[2] == said.outcomes[1] || said.gone == [2])
+    #expect(said.outcomes[2]?.failureCode == .truncatedBody || said.gone == [2])
   }
 
   @Test(arguments: [true, false])
@@ -103,9 +105,9 @@ import Testing
       .sequence([
         resource(.cut(after: Self.cut)), .resource(Resource(other, entityTag: "\"v2\"")),
       ]))
-    _ = try outcome(of: 1, batch(1))
+    #expect(try outcome(of: 1, batch(1))?.bytesFetched == Self.cut)
     let done = try outcome(of: 2, batch(2))
-    #expect(done?.bytesFetched == Self.cut + other.count)
+    #expect(done?.bytesFetched == other.count)
     #expect(origin.counters("/a").requests == 2)
     #expect(try partialByteCount() == nil)
   }

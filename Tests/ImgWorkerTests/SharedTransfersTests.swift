@@ -9,7 +9,7 @@ import Testing
   private static let name = PictureName(text: "http://example.com/a.jpg")
   private static let body = SharedTransfer.Body(
     content: .memory([1, 2, 3]), charge: BodyCharge(byteCount: 4_096), receivedByteCount: 30,
-    reuse: AnswerReuse(terms: .none, isStorable: true))
+    freshByteCount: 30, reuse: AnswerReuse(terms: .none, isStorable: true))
 
   private var transfers = SharedTransfers()
 

@@ -14,7 +14,8 @@ package struct FailuresCommand: Command {
     options: [.json] + OptionDescription.startingPlaces,
     notes: [
       "A password in a URL is shown as ***, so such a line is no URL to submit again; imgctl retry "
-        + "has the URLs as they were submitted."
+        + "has the URLs as they were submitted.",
+      OptionDescription.journalNote,
     ],
     examples: [
       .init("imgctl failures 7", "One line a URL."),
@@ -27,8 +28,8 @@ package struct FailuresCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    try context.coordinator().results(of: job, isFailedOnly: true) { entry in
-      guard case .failed(let failure) = entry.outcome else { return }
+    try context.jobs().results(of: job, isFailedOnly: true) { entry in
+      guard case .failed(let failure, _) = entry.outcome else { return }
       if isJSON {
         try context.output.write(
           json: FailureReport(RequestedURL(entry.url), index: entry.index, failure))

@@ -90,7 +90,7 @@ final class JobExport {
       reason =
         switch entry.outcome {
         case .done: file == nil ? (isKept ? "not_in_store" : "not_kept") : nil
-        case .failed(let failure): failure.code.rawValue
+        case .failed(let failure, _): failure.code.rawValue
         case .cancelled: "cancelled"
         case nil: "not_finished"
         }

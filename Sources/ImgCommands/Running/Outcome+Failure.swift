@@ -7,7 +7,7 @@ extension Outcome {
   func failure(cancelledBecause reason: String = "the request was cancelled") -> Failure? {
     switch self {
     case .done: nil
-    case .failed(let failure): failure
+    case .failed(let failure, _): failure
     case .cancelled: Failure(stage: .queue, code: .cancelled, detail: reason)
     }
   }

@@ -7,7 +7,7 @@ import ImgWire
 /// | outcome | bytes |
 /// |---|---|
 /// | done | 1, from cache (0 or 1), format number, 0, then little-endian: width (4), height (4), bytes of thumbnail (4), bytes fetched (8) |
-/// | failed | 2, may pass (0 or 1), 0, 0, round (4, little-endian), then the failure in JSON |
+/// | failed | 2, may pass (0 or 1), 0, 0, round (4, little-endian), then the failure in JSON, with the bytes fetched if any |
 /// | cancelled | 3, 0, 0, 0, round (4, little-endian) |
 ///
 /// Whether an outcome still stands after a retry is read from the fixed bytes alone, because pages
@@ -31,9 +31,9 @@ enum OutcomeRecord {
       record.append(littleEndian: UInt32(clamping: thumbnail.byteCount))
       record.append(littleEndian: Int64(bytesFetched))
       return record
-    case .failed(let failure):
+    case .failed(let failure, let bytesFetched):
       return head(failed, flag: failure.isRetryable, round: round)
-        + (try JSONRecord.encode(failure))
+        + (try JSONRecord.encode(StoredFailure(failure, bytesFetched: bytesFetched)))
     case .cancelled:
       return head(cancelled, flag: false, round: round)
     }
@@ -106,9 +106,9 @@ enum OutcomeRecord {
         fromCache: record[1] != 0,
         bytesFetched: Int(record.littleEndian(at: 16, as: Int64.self)))
     case failed:
-      return .failed(
-        try JSONRecord.decode(
-          Failure.self, from: record.extracting(droppingFirst: headByteCount)))
+      let stored = try JSONRecord.decode(
+        StoredFailure.self, from: record.extracting(droppingFirst: headByteCount))
+      return .failed(stored.failure, bytesFetched: stored.bytesFetched)
     case cancelled:
       return .cancelled
     default:
@@ -118,6 +118,33 @@ enum OutcomeRecord {
 
   private static var notWritten: StoreError {
     StoreError(.corrupted, operation: "reading an outcome")
+  }
+}
+
+/// A failure and what it has cost. Earlier records have the failure alone.
+private struct StoredFailure: Codable {
+  let failure: Failure
+  let bytesFetched: Int
+
+  private enum CodingKeys: String, CodingKey {
+    case bytesFetched = "bytes_fetched"
+  }
+
+  init(_ failure: Failure, bytesFetched: Int) {
+    self.failure = failure
+    self.bytesFetched = bytesFetched
+  }
+
+  init(from decoder: any Decoder) throws {
+    failure = try Failure(from: decoder)
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    bytesFetched = try container.decodeIfPresent(Int.self, forKey: .bytesFetched) ?? 0
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    if bytesFetched > 0 { try container.encode(bytesFetched, forKey: .bytesFetched) }
+    try failure.encode(to: encoder)
   }
 }
 

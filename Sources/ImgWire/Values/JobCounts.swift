@@ -9,7 +9,7 @@ package struct JobCounts: Hashable, Sendable, Codable {
   package var cancelled = 0
   /// Of `done`: those that were in the store before anybody fetched.
   package var fromCache = 0
-  /// Bytes of bodies that origins sent.
+  /// Bytes of bodies that origins sent, also for what has failed.
   package var bytesFetched: Int64 = 0
   /// Bytes of what was made for this job's lines and put into the store, each line with its own, also
   /// where several name one picture: thumbnails or, where only these are kept, originals. Originals
@@ -36,8 +36,9 @@ package struct JobCounts: Hashable, Sendable, Codable {
       } else if keep != .none {
         bytesStored += Int64(thumbnail.byteCount)
       }
-    case .failed(let failure):
+    case .failed(let failure, let bytes):
       failed += 1
+      bytesFetched += Int64(bytes)
       if failure.isRetryable { retryable += 1 }
     case .cancelled:
       cancelled += 1

@@ -27,8 +27,17 @@ package enum Outcome: Hashable, Sendable {
   ///   - fromCache: whether it was there before anybody fetched.
   ///   - bytesFetched: bytes of body that the origin sent for it; 0 from the cache.
   case done(Thumbnail, fromCache: Bool, bytesFetched: Int)
-  case failed(Failure)
+  /// - bytesFetched: bytes of body that origins sent for it, in all attempts.
+  case failed(Failure, bytesFetched: Int = 0)
   case cancelled
+}
+
+extension Outcome {
+  /// A failure with what was fetched for it; any other outcome as it is.
+  package func fetched(_ byteCount: Int) -> Outcome {
+    guard case .failed(let failure, _) = self else { return self }
+    return .failed(failure, bytesFetched: byteCount)
+  }
 }
 
 extension Outcome: Codable {
@@ -51,7 +60,9 @@ extension Outcome: Codable {
         fromCache: try container.decode(Bool.self, forKey: .fromCache),
         bytesFetched: try container.decode(Int.self, forKey: .bytesFetched))
     case .failed:
-      self = .failed(try container.decode(Failure.self, forKey: .failure))
+      self = .failed(
+        try container.decode(Failure.self, forKey: .failure),
+        bytesFetched: try container.decodeIfPresent(Int.self, forKey: .bytesFetched) ?? 0)
     case .cancelled:
       self = .cancelled
     }
@@ -65,9 +76,11 @@ extension Outcome: Codable {
       try container.encode(thumbnail, forKey: .thumbnail)
       try container.encode(fromCache, forKey: .fromCache)
       try container.encode(bytesFetched, forKey: .bytesFetched)
-    case .failed(let failure):
+    case .failed(let failure, let bytesFetched):
       try container.encode(Name.failed, forKey: .outcome)
       try container.encode(failure, forKey: .failure)
+      // Most fail without a body.
+      if bytesFetched > 0 { try container.encode(bytesFetched, forKey: .bytesFetched) }
     case .cancelled:
       try container.encode(Name.cancelled, forKey: .outcome)
     }
