@@ -7,6 +7,8 @@ package import ImgWire
 package enum ClientError: Error, CustomStringConvertible {
   /// No coordinator answers at the socket.
   case unreachable(socketPath: String, reason: String)
+  /// The socket is another user's, who alone may connect.
+  case denied(socketPath: String, ownerID: UInt32, reason: String)
   /// Another user listens at the socket, or could.
   case untrusted(socketPath: String, reason: String)
   /// None listens at the socket, but a process owns the data directory.
@@ -32,6 +34,10 @@ package enum ClientError: Error, CustomStringConvertible {
     switch self {
     case .unreachable(let socketPath, let reason):
       "no coordinator answers at \(socketPath) (\(reason)); start one with: imgctl start"
+    case .denied(let socketPath, let ownerID, let reason):
+      "the control socket \(socketPath) belongs to user \(ownerID), and no other user may connect "
+        + "(\(reason)); run the command as that user, such as with sudo -u '#\(ownerID)', or name a "
+        + "socket of your own with --socket"
     case .untrusted(let socketPath, let reason):
       "the control socket \(socketPath) is not safe, and nothing was sent (\(reason)); name one in a "
         + "directory of your own with --socket, or set XDG_RUNTIME_DIR to such a directory"

@@ -11,7 +11,8 @@ enum CoordinatorSocket {
   /// it: so it is with the directory of a service in /run. Other users cannot write there.
   ///
   /// - Throws: ``ClientError/unreachable(socketPath:reason:)`` when no process listens,
-  ///   ``ClientError/untrusted(socketPath:reason:)`` when the place or the listener is not safe.
+  ///   ``ClientError/untrusted(socketPath:reason:)`` when the place or the listener is not safe,
+  ///   ``ClientError/denied(socketPath:ownerID:reason:)`` when this user may not connect.
   static func connect(path: String) throws(ClientError) -> OwnedDescriptor {
     let owner = try ownerOfDirectory(of: path)
     do throws(SystemError) {
@@ -37,8 +38,23 @@ enum CoordinatorSocket {
 
   /// Neither lstat(2) nor connect(2) to a path fails with EPERM on its own account (unix(7)).
   private static func error(_ error: SystemError, at path: String) -> ClientError {
-    error.code == EPERM
-      ? .untrusted(socketPath: path, reason: error.description)
-      : .unreachable(socketPath: path, reason: error.description)
+    let reason = error.description
+    switch error.code {
+    case EPERM: return .untrusted(socketPath: path, reason: reason)
+    case EACCES: return .denied(socketPath: path, ownerID: owner(nearest: path), reason: reason)
+    default: return .unreachable(socketPath: path, reason: reason)
+    }
+  }
+
+  /// The owner of a path or, where that cannot be seen, of the nearest directory above that can.
+  private static func owner(nearest path: String) -> UInt32 {
+    var names = path.split(separator: "/")
+    while !names.isEmpty {
+      if let status = try? FileStatus(at: "/" + names.joined(separator: "/")) {
+        return status.userID
+      }
+      names.removeLast()
+    }
+    return 0
   }
 }

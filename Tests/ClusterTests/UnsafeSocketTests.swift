@@ -105,6 +105,21 @@ struct UnsafeSocketTests {
     #expect(origin.origin.totals().requests == 0)
   }
 
+  @Test(
+    .enabled("runs as root, with programs that each user can run") {
+      try Cluster.canRun(as: Self.nobody)
+    }, arguments: [["status"], ["remove", "1"], ["start"], ["stop"]])
+  func `a socket that is another user's is told so, and whose it is`(command: [String]) throws {
+    let cluster = try Cluster()
+    #expect(unsafe chmod(cluster.directory.path, 0o755) == 0)
+    let result = try cluster.begin(command, as: Self.nobody).wait()
+    #expect(result.exitCode == 3)
+    #expect(
+      result.messages.contains(
+        "\(cluster.socketPath) belongs to user 0, and no other user may connect"))
+    #expect(!result.messages.contains("imgctl start"))
+  }
+
   @Test func `a coordinator does not begin where other users may write`() throws {
     for name in ["data", "sockets"] {
       let cluster = try Cluster(isStarted: false)

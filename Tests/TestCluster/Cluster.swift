@@ -190,11 +190,16 @@ package final class Cluster {
   }
 
   /// Starts `imgctl` and does not wait.
+  ///
+  /// - Parameter userID: the user that it runs as, which only root can choose; `nil` for the test's
+  ///   own.
   package func begin(
-    _ arguments: [String], inputPath: String = "/dev/null"
+    _ arguments: [String], inputPath: String = "/dev/null", as userID: UInt32? = nil
   ) throws -> ProgramRun {
-    try ProgramRun(
-      try program("imgctl"), arguments, environment: environment, inputPath: inputPath,
+    var command = [try program("imgctl")] + arguments
+    if let userID { command = Self.command(command, as: userID) }
+    return try ProgramRun(
+      command[0], Array(command.dropFirst()), environment: environment, inputPath: inputPath,
       in: directory)
   }
 
@@ -216,7 +221,7 @@ package final class Cluster {
 
   /// Waits for the end of a job.
   ///
-  /// - Returns: what `imgctl wait --json` printed of it.
+  /// - Returns: what `imgctl wait --json` printed of it last.
   package func finished(
     _ job: JobID, within time: Duration = ProgramRun.patience
   ) throws -> JobStatus {
@@ -224,7 +229,8 @@ package final class Cluster {
     guard result.status != nil else {
       throw ClusterError("job \(job) has not ended within \(time)")
     }
-    return try JSONDecoder().decode(JobStatus.self, from: Data(result.outputBytes))
+    guard let last = result.lines.last else { throw ClusterError(result.messages) }
+    return try JSONDecoder().decode(JobStatus.self, from: Data(last.utf8))
   }
 
   /// Submits the lines as a job and waits for its end.

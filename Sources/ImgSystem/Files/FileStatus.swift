@@ -35,7 +35,7 @@ package struct FileStatus: Sendable {
   var isSticky: Bool { value.st_mode & S_ISVTX != 0 }
   /// Whether the file has a name anywhere, or was removed from the last place it had.
   var hasName: Bool { value.st_nlink > 0 }
-  var userID: UInt32 { value.st_uid }
+  package var userID: UInt32 { value.st_uid }
   var groupID: UInt32 { value.st_gid }
   package var permissions: UInt32 { value.st_mode & 0o7777 }
   package var byteCount: Int { value.st_size }
