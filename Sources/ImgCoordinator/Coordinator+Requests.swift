@@ -60,7 +60,8 @@ extension Coordinator {
       discardedLate: scheduler.discardedLateCount, trouble: journalTrouble,
       storeTrouble: scheduler.storeTrouble,
       wait: scheduler.clusterWait(journalTrouble: journalTrouble),
-      waitingHosts: scheduler.waitingHosts(at: .now), limits: scheduler.limits)
+      waitingHosts: scheduler.waitingHosts(at: .now), limits: scheduler.limits,
+      settings: settings.told(workerExecutable: workerExecutable))
     send(.status(ClusterReply(id: request, cluster: cluster)), to: client)
   }
 

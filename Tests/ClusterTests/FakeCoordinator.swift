@@ -41,6 +41,9 @@ struct FakeCoordinator: ~Copyable {
       state: .running, processID: 1, version: Build.version, startedAt: WallTime(rawValue: 0),
       socketPath: "/socket", dataDirectory: "/theirs", workers: [], transfers: 0, activeJobs: 0,
       viewers: 0, lateAnswers: 0, discardedLate: 0, trouble: nil, storeTrouble: nil,
-      limits: Limits())
+      limits: Limits(),
+      settings: CoordinatorSettings(
+        workerExecutable: "/imgworker", idleExitMilliseconds: nil, allowedNetworks: [],
+        allowedDirectories: [], authorityFile: nil))
   }
 }

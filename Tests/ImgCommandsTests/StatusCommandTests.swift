@@ -21,7 +21,11 @@ import Testing
       state: .running, processID: 1, version: "0", startedAt: WallTime(rawValue: 0),
       socketPath: "/socket", dataDirectory: "/data", workers: [], transfers: 0, activeJobs: 0,
       viewers: 0, lateAnswers: 0, discardedLate: 0, trouble: nil, storeTrouble: trouble,
-      wait: wait, waitingHosts: waitingHosts, limits: Limits())
+      wait: wait, waitingHosts: waitingHosts, limits: Limits(),
+      settings: CoordinatorSettings(
+        workerExecutable: "/imgworker", idleExitMilliseconds: 600_000,
+        allowedNetworks: ["10.0.0.0/8"], allowedDirectories: ["/srv"],
+        authorityFile: "/own.pem"))
   }
 
   @Test func `a store that takes nothing is told, with what was served nevertheless`() throws {
@@ -47,6 +51,20 @@ import Testing
     #expect(json.contains(#""wait":{"detail":"imgworker is missing","kind":"no_worker"}"#))
     let host = #"{"host":"example.org","http_status":503,"kind":"host_failing","urls":12}"#
     #expect(json.contains(#""waiting_hosts":[\#(host)]"#))
+  }
+
+  @Test func `the limits are shown with all else that the coordinator runs with`() throws {
+    let json = try output(of: status(nil), "--limits", "--json")
+    for part in [
+      #""allow_network":["10.0.0.0/8"]"#, #""allow_directory":["/srv"]"#, #""idle_exit_ms":600000"#,
+      #""ca_file":"/own.pem""#, #""worker_executable":"/imgworker""#, #""socket":"/socket""#,
+      #""transfers":64"#,
+    ] {
+      #expect(json.contains(part), "\(part)")
+    }
+    let table = try output(of: status(nil), "--limits")
+    #expect(table.contains(#/networks allowed +--allow-network +10\.0\.0\.0/8 /#))
+    #expect(table.contains(#/leaves when idle +--idle-exit +10m /#))
   }
 
   @Test func `a store that takes everything is no news`() throws {

@@ -19,14 +19,18 @@ import Testing
   ])
   func `a contact is part of the User-Agent and of the table of limits`(contact: String) throws {
     let limits = try limits(contact)
+    var settings = Settings(socketPath: "", dataDirectory: "")
+    settings.limits = limits
     #expect(limits.userAgent == "imgctl/\(Build.version) (+\(contact))")
-    #expect(Setting.rows(of: limits).contains { $0.flag == "--contact" && $0.value == contact })
+    #expect(Setting.rows(of: settings).contains { $0.flag == "--contact" && $0.value == contact })
   }
 
   @Test func `without a contact the name and the version are all`() throws {
     for limits in [try limits(nil), try limits("none")] {
+      var settings = Settings(socketPath: "", dataDirectory: "")
+      settings.limits = limits
       #expect(limits.userAgent == "imgctl/\(Build.version)")
-      #expect(Setting.rows(of: limits).contains { $0.flag == "--contact" && $0.value == "none" })
+      #expect(Setting.rows(of: settings).contains { $0.flag == "--contact" && $0.value == "none" })
     }
   }
 

@@ -215,13 +215,22 @@ import Testing
     #expect(byFlag["--transfers-per-host"] == "IMGCTL_TRANSFERS_PER_HOST")
   }
 
-  @Test func `the table of limits shows values beside defaults`() {
-    var limits = Limits()
-    limits.maxBodyByteCount = 1 << 30
-    let rows = Setting.rows(of: limits)
-    #expect(rows.count == 23)
+  @Test func `the table of a coordinator shows every setting, its value and its default`() throws {
+    var settings = Settings(socketPath: "/s", dataDirectory: "/d")
+    settings.limits.maxBodyByteCount = 1 << 30
+    settings.workerExecutable = "/w"
+    settings.idleExitMilliseconds = 600_000
+    settings.allowedNetworks = try ["10.0.0.0/8", "fd00::/8"].map(NetworkRange.init(parsing:))
+    settings.allowedDirectories = ["/srv"]
+    let rows = Setting.rows(of: settings)
+    #expect(Set(rows.map(\.flag)) == Set(Setting.all.map(\.option.flag)))
     #expect(
-      rows.map { "\($0.flag) \($0.value) \($0.defaultText)" } == [
+      rows.filter { !isLimit($0.flag) }.map { "\($0.flag) \($0.value)" } == [
+        "--socket /s", "--data-dir /d", "--worker-executable /w", "--idle-exit 10m",
+        "--allow-network 10.0.0.0/8, fd00::/8", "--allow-directory /srv", "--ca-file -",
+      ])
+    #expect(
+      rows.filter { isLimit($0.flag) }.map { "\($0.flag) \($0.value) \($0.defaultText)" } == [
         "--workers auto auto", "--transfers 64 64", "--transfers-per-host 8 8",
         "--rate-per-host none none", "--connect-timeout 10s 10s", "--transfer-timeout 1m 1m",
         "--stall-timeout 20s 20s",
@@ -232,6 +241,59 @@ import Testing
         "--store-budget 400M 400M", "--default-expiry 7d 7d", "--keep-jobs 30d 30d",
         "--clients 512 512", "--client-timeout 1m 1m", "--contact none none",
       ])
+  }
+
+  @Test func `what is asked of a running coordinator is compared with what it runs with`() throws {
+    var running = try settings(["--workers=2", "--transfers=8", "--allow-network=10.0.0.0/8"])
+    running.idleExitMilliseconds = 600_000
+    func differences(
+      _ arguments: [String], _ variables: [String: String] = [:]
+    ) throws -> [String] {
+      let environment = Self.home.merging(variables) { $1 }
+      let command = CommandDescription(name: "t", summary: "s", options: Setting.options)
+      let reader = try ArgumentReader(arguments, for: command)
+      return Setting.differences(
+        between: try settings(arguments, environment), givenBy: reader, environment: environment,
+        and: running, coreCount: 2
+      ).map { "\($0.name) \($0.flag): \($0.asked), \($0.running), \($0.isChangeable)" }
+    }
+    #expect(try differences([]) == [], "what nobody asks for does not count")
+    #expect(try differences(["--workers=2", "--idle-exit=10m"]) == [])
+    #expect(try differences(["--workers=auto"]) == [], "two cores")
+    #expect(try differences(["--workers=3"]) == ["workers --workers: 3, 2, false"])
+    #expect(
+      try differences([], ["IMGCTL_TRANSFERS": "9", "IMGCTL_BACKOFF": ""])
+        == ["transfers, whole cluster --transfers: 9, 8, true"])
+    #expect(
+      try differences(["--allow-network=::1", "--ca-file=/own.pem", "--idle-exit=never"]) == [
+        "leaves when idle --idle-exit: never, 10m, false",
+        "networks allowed --allow-network: ::1/128, 10.0.0.0/8, false",
+        "authorities trusted --ca-file: /own.pem, none, false",
+      ])
+  }
+
+  @Test func `the order of a list is no difference`() throws {
+    let flags = ["--allow-network=::1", "--allow-network=10.0.0.0/8"]
+    let reader = try ArgumentReader(
+      flags, for: CommandDescription(name: "t", summary: "s", options: Setting.options))
+    #expect(
+      Setting.differences(
+        between: try settings(flags), givenBy: reader, environment: [:],
+        and: try settings(flags.reversed()), coreCount: 1) == [])
+  }
+
+  @Test func `a coordinator's settings come back from what it tells`() throws {
+    let flags = [
+      "--workers=3", "--idle-exit=90s", "--allow-network=10.0.0.0/8", "--allow-directory=/srv",
+      "--ca-file=/own.pem", "--worker-executable=/w", "--max-frames=7",
+    ]
+    let settings = try settings(flags)
+    let cluster = ClusterStatus(
+      state: .running, processID: 1, version: "0", startedAt: WallTime(rawValue: 0),
+      socketPath: settings.socketPath, dataDirectory: settings.dataDirectory, workers: [],
+      transfers: 0, activeJobs: 0, viewers: 0, lateAnswers: 0, discardedLate: 0, trouble: nil,
+      storeTrouble: nil, limits: settings.limits, settings: settings.told(workerExecutable: "/w"))
+    #expect(try Settings(runningAs: cluster) == settings)
   }
 
   @Test func `a command that changes limits is told what is given, not what the environment says`()
@@ -260,5 +322,9 @@ import Testing
     #expect(resolved.dataDirectory == "/home/user/data")
     #expect(resolved.storeDirectory == "/home/user/data/store")
     #expect(resolved.resolved(in: "/elsewhere") == resolved)
+  }
+
+  private func isLimit(_ flag: String) -> Bool {
+    Setting.all.contains { $0.option.flag == flag && $0.isLimit }
   }
 }

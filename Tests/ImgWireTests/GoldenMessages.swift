@@ -245,5 +245,9 @@ enum GoldenMessages {
     storeTrouble: StoreTrouble(
       reason: "the store is full", since: WallTime(rawValue: 1_700_000_002_000), servedCount: 12),
     wait: Wait(.workerStarting, since: WallTime(rawValue: 1_700_000_000_500)),
-    waitingHosts: [wait], limits: Limits())
+    waitingHosts: [wait], limits: Limits(),
+    settings: CoordinatorSettings(
+      workerExecutable: "/usr/lib/imgctl/imgworker", idleExitMilliseconds: 600_000,
+      allowedNetworks: ["10.0.0.0/8"], allowedDirectories: ["/srv/pictures"],
+      authorityFile: "/etc/imgctl/authorities.pem"))
 }

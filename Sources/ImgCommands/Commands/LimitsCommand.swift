@@ -32,6 +32,6 @@ package struct LimitsCommand: Command {
   package func run(in context: CommandContext) throws -> ExitCode {
     let client = try context.runningCoordinator()
     let status = try change.map { try client.limit($0) } ?? client.status()
-    return try LimitTable.show(status.limits, isJSON: isJSON, in: context)
+    return try LimitTable.show(status, isJSON: isJSON, in: context)
   }
 }

@@ -1,19 +1,27 @@
 import ImgClient
 package import ImgSettings
 import ImgSystem
+import ImgWire
 
 /// `imgctl start`: starts the coordinator with the settings of the command line.
 package struct StartCommand: Command {
   /// Whether the command becomes the coordinator instead of leaving it in the background.
   package let isInForeground: Bool
+  package let isJSON: Bool
+  /// What of the settings is asked for, see ``Setting/differences(between:givenBy:environment:and:coreCount:)``.
+  private let arguments: ArgumentReader
 
   private static let foreground = OptionDescription(
     "--foreground", help: "Run here until stopped, as a service manager wants it.")
 
   package static let description = CommandDescription(
     name: "imgctl start", summary: "start the coordinator; other commands do so themselves",
-    options: [foreground] + Setting.options,
-    notes: [Setting.note],
+    options: [foreground, .json] + Setting.options,
+    notes: [
+      Setting.note,
+      "A coordinator that runs already keeps its settings. Where it runs with what is asked for, "
+        + "all is well; else the command says what differs and ends with 2.",
+    ],
     examples: [
       .init(
         "imgctl start --workers 4 --allow-network 10.0.0.0/8",
@@ -22,6 +30,11 @@ package struct StartCommand: Command {
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     isInForeground = arguments.contains(Self.foreground)
+    isJSON = arguments.contains(.json)
+    self.arguments = arguments
+    guard !(isInForeground && isJSON) else {
+      throw UsageError("--foreground and --json: a coordinator in the foreground prints its log")
+    }
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
@@ -31,25 +44,37 @@ package struct StartCommand: Command {
         with: context.coordinatorExecutable, arguments: context.settings.arguments)
     }
     let (client, wasStarted) = try context.startCoordinator()
-    let process = "process \(client.coordinatorProcessID)"
-    guard wasStarted else {
-      context.note(
-        "a coordinator runs already (\(process)) and keeps its settings;"
-          + " to change them: imgctl stop, then imgctl start\n")
-      return .success
+    let isReady = try !wasStarted || hasReadyWorker(client, in: context)
+    let differences = wasStarted ? [] : try differences(from: client.status(), in: context)
+    let report = StartReport(
+      processID: client.coordinatorProcessID, wasStarted: wasStarted, isReady: isReady,
+      logPath: context.settings.logPath, differences: differences)
+    if isJSON {
+      try context.output.write(json: report)
+    } else {
+      context.note(report.text)
     }
-    let log = "its log is \(context.settings.logPath)"
+    return differences.isEmpty ? .success : .wrongUse
+  }
+
+  /// - Throws: ``ClientError/notStarted(reason:)`` where no worker can be started.
+  private func hasReadyWorker(_ client: Client, in context: CommandContext) throws -> Bool {
     switch try WorkerStart.outcome(client: client) {
-    case .ready: context.note("started a coordinator (\(process)); \(log)\n")
-    case .starting:
-      context.note(
-        "started a coordinator (\(process)), whose workers are still starting: imgctl status shows "
-          + "when they are ready; \(log)\n")
+    case .ready: return true
+    case .starting: return false
     case .failed(let reason):
       // It would only try in vain for a while, and leave by itself.
       try? client.stop()
-      throw ClientError.notStarted(reason: "no worker can be started: \(reason); \(log)")
+      throw ClientError.notStarted(
+        reason: "no worker can be started: \(reason); its log is \(context.settings.logPath)")
     }
-    return .success
+  }
+
+  private func differences(
+    from cluster: ClusterStatus, in context: CommandContext
+  ) throws -> [Setting.Difference] {
+    Setting.differences(
+      between: context.settings, givenBy: arguments, environment: ThisProcess.environment,
+      and: try Settings(runningAs: cluster), coreCount: ThisProcess.coreCount)
   }
 }

@@ -1,5 +1,3 @@
-package import ImgWire
-
 /// One thing that can be set: its flag and variable, what it means, and how its text is read and
 /// written. Flags, variables, help and the table of limits all come from the table of these.
 package struct Setting: Sendable {
@@ -90,21 +88,21 @@ extension Setting {
     + "2h, 1.5d, or 0.25 in seconds; sizes 64K, 100M or 2G, where 1K is 1,024 bytes."
 
   /// One line of the table that `imgctl status --limits` prints.
-  package struct LimitRow: Hashable, Sendable {
+  package struct Row: Hashable, Sendable {
     package let name: String
     package let flag: String
+    /// `-` where nothing is set and the default holds.
     package let value: String
     package let defaultText: String
   }
 
-  /// The limits of a running coordinator beside their defaults.
-  package static func rows(of limits: Limits) -> [LimitRow] {
-    var settings = Settings(socketPath: "", dataDirectory: "")
-    settings.limits = limits
-    return all.filter(\.isLimit).map { setting in
-      LimitRow(
+  /// What a coordinator runs with beside the defaults: its limits, then all else.
+  package static func rows(of settings: Settings) -> [Row] {
+    (all.filter(\.isLimit) + all.filter { !$0.isLimit }).map { setting in
+      let texts = setting.texts(in: settings)
+      return Row(
         name: setting.name, flag: setting.option.flag,
-        value: setting.texts(in: settings).joined(separator: ", "),
+        value: texts.isEmpty ? "-" : texts.joined(separator: ", "),
         defaultText: setting.defaultText)
     }
   }

@@ -75,12 +75,13 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
   /// The hosts that URLs wait for, those with most URLs first, at most 20.
   package let waitingHosts: [Wait]
   package let limits: Limits
+  package let settings: CoordinatorSettings
 
   package init(
     state: State, processID: Int32, version: String, startedAt: WallTime, socketPath: String,
     dataDirectory: String, workers: [Worker], transfers: Int, activeJobs: Int, viewers: Int,
     lateAnswers: Int, discardedLate: Int, trouble: String?, storeTrouble: StoreTrouble?,
-    wait: Wait? = nil, waitingHosts: [Wait] = [], limits: Limits
+    wait: Wait? = nil, waitingHosts: [Wait] = [], limits: Limits, settings: CoordinatorSettings
   ) {
     self.state = state
     self.processID = processID
@@ -99,6 +100,7 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
     self.wait = wait
     self.waitingHosts = waitingHosts
     self.limits = limits
+    self.settings = settings
   }
 
   private enum CodingKeys: String, CodingKey {
@@ -117,6 +119,6 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
     case storeTrouble = "store_trouble"
     case wait
     case waitingHosts = "waiting_hosts"
-    case limits
+    case limits, settings
   }
 }

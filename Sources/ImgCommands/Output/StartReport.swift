@@ -1,0 +1,57 @@
+import ImgSettings
+
+/// What `imgctl start` has done, and what of that which was asked for is not so.
+struct StartReport: Encodable {
+  let processID: Int32
+  let wasStarted: Bool
+  /// Whether a worker takes work.
+  let isReady: Bool
+  let logPath: String
+  let differences: [Setting.Difference]
+
+  private enum CodingKeys: String, CodingKey {
+    case processID = "pid"
+    case wasStarted = "started"
+    case isReady = "ready"
+    case logPath = "log"
+    case differences
+  }
+
+  private struct Difference: Encodable {
+    let setting: String
+    let asked: String
+    let running: String
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(processID, forKey: .processID)
+    try container.encode(wasStarted, forKey: .wasStarted)
+    try container.encode(isReady, forKey: .isReady)
+    if wasStarted { try container.encode(logPath, forKey: .logPath) }
+    guard !differences.isEmpty else { return }
+    try container.encode(
+      differences.map { Difference(setting: $0.flag, asked: $0.asked, running: $0.running) },
+      forKey: .differences)
+  }
+
+  /// For people: one line, or a table of what differs and what to do about it.
+  var text: String {
+    if wasStarted {
+      let workers =
+        isReady ? "" : ", whose workers are still starting: imgctl status shows when they are ready"
+      return "started a coordinator (process \(processID))\(workers); its log is \(logPath)\n"
+    }
+    let head = "a coordinator runs already (process \(processID))"
+    guard !differences.isEmpty else { return head + " and keeps its settings\n" }
+    var table = Table([.text("setting"), .text("flag"), .text("asked for"), .text("runs with")])
+    for difference in differences {
+      table.addRow([difference.name, difference.flag, difference.asked, difference.running])
+    }
+    let remedy =
+      differences.allSatisfy(\.isChangeable)
+      ? "to change them now: imgctl limits, with the same flags"
+      : "to change them: imgctl stop, then imgctl start, with all flags that are to hold"
+    return "imgctl: \(head) with other settings, and keeps them:\n\(table.rendered)\(remedy)\n"
+  }
+}
