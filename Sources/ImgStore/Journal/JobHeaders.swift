@@ -28,15 +28,23 @@ final class JobHeaders: Sendable {
   /// Reads the files of `jobs`, and erases those of others: a crash came between the end of their
   /// job and the erasure.
   func load(of jobs: Set<JobID>) {
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-    for id in names.compactMap({ UInt64($0) }).map(JobID.init(rawValue:)) {
-      if jobs.contains(id) {
-        if let headers = read(id) { held.withLock { $0[id] = headers } }
-      } else {
-        // It is tried again at the next start.
-        try? FileIO.erase(path(of: id))
-      }
+    for id in foundJobs where !jobs.contains(id) {
+      // It is tried again at the next start.
+      try? FileIO.erase(path(of: id))
     }
+    loadAll()
+  }
+
+  /// Reads all files, and changes none.
+  func loadAll() {
+    for id in foundJobs {
+      if let headers = read(id) { held.withLock { $0[id] = headers } }
+    }
+  }
+
+  private var foundJobs: [JobID] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    return names.compactMap { UInt64($0) }.map(JobID.init(rawValue:))
   }
 
   /// Keeps the headers of a new job, durably.

@@ -55,6 +55,24 @@ package final class Journal: Sendable {
     self.opened = Mutex(opened)
   }
 
+  /// Opens the journal for reading alone, where no coordinator runs: creates, repairs and removes
+  /// nothing. What changes it is not called then.
+  ///
+  /// - Throws: ``StoreError/Reason/absent`` when there is none, and as ``init(directory:)`` does.
+  package init(readingIn directory: String) throws(StoreError) {
+    let headers = JobHeaders(in: directory)
+    var options = Environment.Options(content: .jobs)
+    options.isReadOnly = true
+    let environment = try Environment(directory: directory, options: options)
+    let tables = try environment.read { transaction throws(StoreError) in
+      try JournalTables(reading: transaction, headers: headers)
+    }
+    headers.loadAll()
+    self.headers = headers
+    damagedJobs = []
+    opened = Mutex(Opened(environment: environment, tables: tables))
+  }
+
   private static func open(
     _ directory: String, mapByteCount: Int, headers: JobHeaders
   ) throws(StoreError) -> Opened {

@@ -24,14 +24,30 @@ struct JournalTables: Sendable {
   init(_ transaction: borrowing Transaction, headers: JobHeaders) throws(StoreError) {
     self.headers = headers
     meta = try transaction.openDatabase("meta", isCreated: true)
-    if let found = try Self.version.establish(in: meta, transaction), found < Self.version.number {
-      throw StoreError(
-        .outdated, operation: "reading schema \(found), older than \(Self.version.number)")
-    }
+    try Self.requireCurrent(try Self.version.establish(in: meta, transaction))
     jobs = try transaction.openDatabase("jobs", isCreated: true)
     lines = try transaction.openDatabase("lines", isCreated: true)
     outcomes = try transaction.openDatabase("outcomes", isCreated: true)
     leftovers = try transaction.openDatabase("leftovers", isCreated: true)
+  }
+
+  /// Opens the tables that exist, and writes nothing.
+  ///
+  /// - Throws: as ``init(_:headers:)`` does.
+  init(reading transaction: borrowing Transaction, headers: JobHeaders) throws(StoreError) {
+    self.headers = headers
+    meta = try transaction.openDatabase("meta", isCreated: false)
+    try Self.requireCurrent(try Self.version.verify(in: meta, transaction))
+    jobs = try transaction.openDatabase("jobs", isCreated: false)
+    lines = try transaction.openDatabase("lines", isCreated: false)
+    outcomes = try transaction.openDatabase("outcomes", isCreated: false)
+    leftovers = try transaction.openDatabase("leftovers", isCreated: false)
+  }
+
+  private static func requireCurrent(_ found: UInt32?) throws(StoreError) {
+    guard let found, found < version.number else { return }
+    throw StoreError(
+      .outdated, operation: "reading schema \(found), older than \(version.number)")
   }
 
   func job(_ id: JobID, _ transaction: borrowing Transaction) throws(StoreError) -> JobRecord? {
