@@ -61,6 +61,7 @@ extension ClusterModel {
 
 extension Outcome {
   fileprivate var isOfMissingPicture: Bool {
-    if case .failed(let failure, _) = self { [404, 410].contains(failure.httpStatus) } else { false }
+    guard case .failed(let failure, _) = self else { return false }
+    return [404, 410].contains(failure.httpStatus)
   }
 }

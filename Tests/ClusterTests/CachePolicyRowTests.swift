@@ -137,7 +137,7 @@ struct CachePolicyRowTests {
     serve("max-age=0")
     let missed = try cluster.imgctl("get", url, "--cache-policy", "cache-only")
     #expect(missed.exitCode == 1)
-    #expect(missed.messages.hasPrefix("imgctl: not_cached: "))
+    #expect(missed.messages.hasPrefix("imgctl: \(url): not_cached: "))
     let job = try cluster.submit([url], "--cache-policy", "cache-only")
     #expect(try cluster.finished(job).failed == 1)
     #expect(try cluster.failures(of: job) == [url: "not_cached"])

@@ -87,8 +87,9 @@ extension ClusterStatus {
 }
 
 extension ProgramResult {
+  /// The last object that was printed: where changes are shown, the final one.
   func decoded<Value: Decodable>(_ type: Value.Type) throws -> Value {
-    try JSONDecoder().decode(type, from: Data(outputBytes))
+    try JSONDecoder().decode(type, from: Data(try #require(lines.last).utf8))
   }
 }
 

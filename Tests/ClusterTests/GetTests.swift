@@ -64,11 +64,11 @@ struct GetTests {
   @Test func `a picture that cannot be had is told by its code`() throws {
     let missing = try cluster.imgctl("get", origin.url("/missing/1"))
     #expect(missing.exitCode == 1)
-    #expect(missing.messages.hasPrefix("imgctl: http_status: "))
+    #expect(missing.messages.hasPrefix("imgctl: \(origin.url("/missing/1")): http_status: "))
     #expect(missing.outputBytes.isEmpty)
     let scheme = try cluster.imgctl("get", "ftp://127.0.0.1/a.jpg")
     #expect(scheme.exitCode == 1)
-    #expect(scheme.messages.hasPrefix("imgctl: unsupported_scheme: "))
+    #expect(scheme.messages.hasPrefix("imgctl: ftp://127.0.0.1/a.jpg: unsupported_scheme: "))
   }
 
   @Test func `two that ask for one picture at the same time share one fetch`() throws {

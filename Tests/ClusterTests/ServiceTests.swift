@@ -42,7 +42,7 @@ struct ServiceTests {
     let manager = try DatagramReceiver(address: directory.file("notify"))
     let cluster = try Cluster(
       isStarted: false, variables: ["NOTIFY_SOCKET": directory.file("notify")])
-    #expect(try cluster.imgctl("list").exitCode == 0)
+    #expect(try cluster.imgctl("remove", "--older-than", "0s").exitCode == 0)
     #expect(try cluster.imgctl("stop").exitCode == 0)
     #expect(try manager.next(until: .now) == nil)
   }

@@ -43,7 +43,7 @@ struct SocketRemovalTests {
     #expect(!FileManager.default.fileExists(atPath: cluster.socketPath))
   }
 
-  @Test(arguments: [["start"], ["list"]])
+  @Test(arguments: [["start"], ["remove", "--older-than", "0s"]])
   func `a command that starts coordinators waits for it`(command: [String]) throws {
     let (cluster, directory) = try cluster()
     try FileManager.default.removeItem(atPath: directory)

@@ -125,4 +125,80 @@ struct StartTests {
     #expect(second.messages.contains("a coordinator runs already"))
     #expect(try cluster.imgctl("stop").exitCode == 0)
   }
+
+  @Test func `start beside a coordinator that runs with other settings says what differs`() throws {
+    let cluster = try Cluster(["TRANSFERS": "7"])
+    #expect(try cluster.imgctl("start").exitCode == 0, "the variables ask for what runs")
+    let same = try cluster.imgctl("start", "--workers", "2", "--allow-network", "127.0.0.0/8")
+    #expect(same.exitCode == 0)
+    let other = try cluster.imgctl("start", "--workers", "3", "--data-dir", "/elsewhere")
+    #expect(other.exitCode == 2)
+    #expect(other.messages.contains("with other settings, and keeps them"))
+    #expect(other.messages.contains("workers         --workers   3           2\n"))
+    #expect(
+      other.messages.contains("data directory  --data-dir  /elsewhere  \(cluster.dataDirectory)\n"))
+    #expect(other.messages.contains("imgctl stop, then imgctl start"))
+    let changeable = try cluster.imgctl("start", "--transfers", "9", "--json")
+    #expect(changeable.exitCode == 2)
+    #expect(
+      changeable.output.contains(
+        #""differences":[{"asked":"9","running":"7","setting":"--transfers"}]"#))
+    #expect(try cluster.status().workers.count == 2)
+  }
+
+  @Test func `commands that only look at jobs start no coordinator`() throws {
+    let cluster = try Cluster()
+    let done = try cluster.run(origin.pictures(2) + [origin.url("/missing")])
+    let waiting = try cluster.submit(origin.pictures(3), "--delay", "1h")
+    let stop = try cluster.imgctl("stop")
+    #expect(
+      stop.messages
+        == "the coordinator has finished what ran and left; 3 URLs wait for the next start\n")
+    let looks: [([String], Int32, Int)] = [
+      (["list"], 0, 3), (["status", "\(done.job)"], 0, 2), (["failures", "\(done.job)"], 0, 1),
+      (["export", "\(done.job)", cluster.directory.file("out")], 1, 0),
+    ]
+    for (command, exitCode, lineCount) in looks {
+      let result = try cluster.begin(command).wait()
+      #expect(result.exitCode == exitCode, "\(command): \(result.messages)")
+      #expect(result.lines.count == lineCount, "\(command)")
+      #expect(result.messages.contains("no coordinator runs; this is what its journal says"))
+    }
+    #expect(try cluster.status(of: done.job) == done)
+    #expect(try cluster.jobs() == [waiting, done.job])
+    try cluster.expectRefused("status", "9", because: "there is no job 9")
+    #expect(try cluster.begin(["status", "\(done.job)", "--watch"]).wait().exitCode == 3)
+    #expect(!FileManager.default.fileExists(atPath: cluster.socketPath))
+    #expect(origin.origin.totals().requests == 3, "nothing was set going")
+  }
+
+  @Test func `a look at jobs where there never was a coordinator makes nothing`() throws {
+    let cluster = try Cluster(isStarted: false)
+    #expect(try cluster.jobs() == [])
+    try cluster.expectRefused("failures", "1", because: "there is no job 1")
+    #expect(!FileManager.default.fileExists(atPath: cluster.dataDirectory))
+  }
+
+  @Test func `stop speaks of URLs that wait only where there are some`() throws {
+    let cluster = try Cluster()
+    _ = try cluster.run(origin.pictures(1))
+    #expect(
+      try cluster.imgctl("stop").messages == "the coordinator has finished what ran and left\n")
+    try cluster.start()
+    _ = try cluster.submit(origin.pictures(1), "--delay", "1h")
+    let stop = try cluster.imgctl("stop", "--json")
+    #expect(stop.output == #"{"queued":1,"schema":1,"stopped":true}"# + "\n")
+    let again = try cluster.imgctl("stop", "--json")
+    #expect(again.output == #"{"schema":1,"stopped":false}"# + "\n")
+  }
+
+  @Test func `with JSON an error is an object on standard error`() throws {
+    let cluster = try Cluster(isStarted: false)
+    for (arguments, code) in [(["status"], "no_coordinator"), (["status", "--bogus"], "usage")] {
+      let result = try cluster.begin(arguments + ["--json"]).wait()
+      #expect(result.exitCode == (code == "usage" ? 2 : 3))
+      #expect(result.output.isEmpty)
+      #expect(result.messages.hasPrefix(#"{"error":{"code":"\#(code)","message":"imgctl"#))
+    }
+  }
 }

@@ -80,7 +80,7 @@ struct UnstoredTests {
     #expect(try size(of: picture.outputBytes) == [64, 48])
     let missing = try cluster.imgctl("get", "--no-cache", origin.url("/missing/1"))
     #expect(missing.exitCode == 1)
-    #expect(missing.messages.hasPrefix("imgctl: http_status: "))
+    #expect(missing.messages.contains("/missing/1: http_status: "))
   }
 
   @Test func `S21: two at once share one fetch, and no process keeps a file`() throws {

@@ -106,6 +106,16 @@ import Testing
     #expect(try text(commandLine) == Self.submitHelp)
   }
 
+  @Test func `every command prints JSON when it is asked to`() throws {
+    let names = try text("help").split(separator: "\n").drop { $0 != "Commands:" }.dropFirst()
+      .prefix { $0.hasPrefix("  ") }
+      .map { $0.dropFirst(2).split(separator: "  ")[0] }
+    #expect(names.count > 20)
+    for name in names {
+      #expect(try text("help \(name)").contains("\n  --json"), "\(name)")
+    }
+  }
+
   @Test func `the help of limits names no defaults, because what is not given stays`() throws {
     #expect(
       try text("help limits").contains(

@@ -55,6 +55,21 @@ import Testing
         ])
   }
 
+  @Test func `to wait prints an object for each change as it comes, and the end last`() throws {
+    let result = try ScriptedCoordinator().run(["wait", "7", "--json"]) { request in
+      guard case .job(let job) = request else { return [nil] }
+      let seen: [JobStatus] = [
+        .sample(7, .queued), .sample(7, .queued), .sample(7, .paused), .sample(7),
+      ]
+      return seen.map { .job(JobReply(id: job.id, status: $0)) }
+    }
+    #expect(result.exitCode == .success)
+    #expect(
+      try result.decodedLines(JobStatus.self)
+        == [.sample(7, .queued), .sample(7, .paused), .sample(7)])
+    #expect(result.messages.isEmpty)
+  }
+
   @Test func `resume that waits prints the job as JSON once it has ended, and once`() throws {
     let result = try ScriptedCoordinator().run(["resume", "7", "--wait", "--json"]) { request in
       switch request {

@@ -38,7 +38,9 @@ import Testing
     #expect(try written(capacity: 0) { try $0.write("a") } == "a")
   }
 
-  @Test func `JSON is one line with sorted keys, plain slashes and the version of its schema`() throws {
+  @Test func `JSON is one line with sorted keys, plain slashes and the version of its schema`()
+    throws
+  {
     #expect(
       try written(capacity: 0) { try $0.write(json: Point()) }
         == "{\"across\":1,\"schema\":1,\"url\":\"https://example.org/\"}\n")

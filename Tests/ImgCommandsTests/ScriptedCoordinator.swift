@@ -94,7 +94,8 @@ final class ScriptedCoordinator {
     let messages = Output(descriptor: messagesFile.rawValue, capacity: 0)
     let exitCode = try command.run(
       in: CommandContext(
-        settings: settings, output: output, messages: messages, isQuiet: isQuiet))
+        settings: settings, output: output, messages: messages, isQuiet: isQuiet,
+        isJSON: OptionDescription.isJSONWanted(in: commandLine)))
     try output.flush()
     return exitCode
   }

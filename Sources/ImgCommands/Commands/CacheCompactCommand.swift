@@ -3,9 +3,11 @@ import ImgStore
 
 /// `imgctl cache compact`: gives room that the store does not use back to the disk.
 package struct CacheCompactCommand: Command {
+  package let isJSON: Bool
+
   package static let description = CommandDescription(
     name: "imgctl cache compact", summary: "make the store's file as small as what it holds",
-    options: OptionDescription.places,
+    options: [.json] + OptionDescription.places,
     notes: [
       "The disk needs room for a copy meanwhile. Everything else goes on as ever."
     ],
@@ -13,15 +15,36 @@ package struct CacheCompactCommand: Command {
       .init("imgctl cache compact", "After much was removed, or with a smaller budget.")
     ])
 
-  package init(_ arguments: ArgumentReader) throws(UsageError) {}
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    isJSON = arguments.contains(.json)
+  }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    guard let compaction = try context.storeWriter()?.compact() else {
-      context.note("there is no store in \(context.settings.dataDirectory) yet\n")
-      return .success
+    let compaction = try context.storeWriter()?.compact()
+    if isJSON {
+      try context.output.write(json: Report(compaction))
+    } else if let compaction {
+      let sizes = [compaction.byteCountBefore, compaction.byteCountAfter].map(HumanText.size)
+      context.note("the store's file: \(sizes[0]) → \(sizes[1])\n")
+    } else {
+      context.noteAbsentStore()
     }
-    let sizes = [compaction.byteCountBefore, compaction.byteCountAfter].map(HumanText.size)
-    context.note("the store's file: \(sizes[0]) → \(sizes[1])\n")
     return .success
+  }
+
+  /// Where there is no store, its file has no bytes.
+  private struct Report: Encodable {
+    private let before: Int64
+    private let after: Int64
+
+    private enum CodingKeys: String, CodingKey {
+      case before = "file_bytes_before"
+      case after = "file_bytes_after"
+    }
+
+    init(_ compaction: StoreCompaction?) {
+      before = compaction?.byteCountBefore ?? 0
+      after = compaction?.byteCountAfter ?? 0
+    }
   }
 }

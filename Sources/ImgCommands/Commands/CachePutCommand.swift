@@ -56,7 +56,8 @@ package struct CachePutCommand: Command {
       return .success
     } catch let failure as Failure {
       if isJSON { try context.output.write(json: FailureReport(RequestedURL(url), failure)) }
-      context.report(error: "\(failure)")
+      let sources = [path, url].map(HumanText.source).joined(separator: " for ")
+      context.report(error: "\(sources): \(failure)")
       return .someFailed
     }
   }

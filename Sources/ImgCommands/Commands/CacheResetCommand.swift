@@ -3,12 +3,16 @@ import ImgStore
 
 /// `imgctl cache reset`: empties the store.
 package struct CacheResetCommand: Command {
+  package let isJSON: Bool
+
   package static let description = CommandDescription(
     name: "imgctl cache reset", summary: "remove everything from the store",
-    options: OptionDescription.places,
+    options: [.json] + OptionDescription.places,
     examples: [.init("imgctl cache reset", "Jobs and their outcomes stay; thumbnails go.")])
 
-  package init(_ arguments: ArgumentReader) throws(UsageError) {}
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    isJSON = arguments.contains(.json)
+  }
 
   package func run(in context: CommandContext) throws -> ExitCode {
     if StoreCrash.hasHappened {
@@ -20,7 +24,21 @@ package struct CacheResetCommand: Command {
     } else {
       try context.storeWriter()?.reset()
     }
-    context.note("the store is empty\n")
+    if isJSON {
+      try context.output.write(json: Report(store: context.settings.storeDirectory))
+    } else {
+      context.note("the store is empty\n")
+    }
     return .success
+  }
+
+  /// Which store is empty now.
+  private struct Report: Encodable {
+    let store: String
+    let entries = 0
+
+    private enum CodingKeys: String, CodingKey {
+      case store, entries
+    }
   }
 }

@@ -8,6 +8,7 @@ package struct CacheRmCommand: Command {
   /// At least one.
   package let urls: [String]
   package let fetch: FetchOptions
+  package let isJSON: Bool
 
   private static let url = OperandDescription(
     "URL", .many,
@@ -17,7 +18,7 @@ package struct CacheRmCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl cache rm", summary: "remove every thumbnail of some URLs from the store",
     operands: [url],
-    options: FetchArguments.namingOptions + OptionDescription.places,
+    options: FetchArguments.namingOptions + [.json] + OptionDescription.places,
     notes: [
       "A coordinator that runs forgets as well which of the pictures were missing (404 or 410), "
         + "so that it asks for them anew."
@@ -27,6 +28,7 @@ package struct CacheRmCommand: Command {
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     urls = Array(arguments.texts(of: Self.url))
     fetch = try FetchArguments.fetchOptions(in: arguments)
+    isJSON = arguments.contains(.json)
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
@@ -38,7 +40,7 @@ package struct CacheRmCommand: Command {
       return true
     }
     let found = keys
-    let removed = try context.storeWriter()?.change { store throws(StoreError) in
+    let removedCount = try context.storeWriter()?.change { store throws(StoreError) in
       try store.removePartials(of: names)
       return try store.remove(found)
     }
@@ -46,7 +48,15 @@ package struct CacheRmCommand: Command {
     context.askKeeper { (client) throws(ClientError) in
       try client.forgetFailures(of: wanted.sorted())
     }
-    context.note("removed \(HumanText.count(removed ?? 0, of: "thumbnail"))\n")
+    if isJSON {
+      try context.output.write(json: Report(removed: removedCount ?? 0))
+    } else {
+      context.note("removed \(HumanText.count(removedCount ?? 0, of: "thumbnail"))\n")
+    }
     return .success
+  }
+
+  private struct Report: Encodable {
+    let removed: Int
   }
 }

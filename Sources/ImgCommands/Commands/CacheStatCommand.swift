@@ -17,14 +17,13 @@ package struct CacheStatCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    guard let statistics = try context.storeReader()?.statistics() else {
-      context.note("there is no store in \(context.settings.dataDirectory) yet\n")
-      return .success
-    }
+    let statistics = try context.storeReader()?.statistics()
     if isJSON {
       try context.output.write(json: StoreReport(statistics))
-    } else {
+    } else if let statistics {
       try context.output.write(text(of: statistics, at: context.now))
+    } else {
+      context.noteAbsentStore()
     }
     return .success
   }

@@ -4,13 +4,14 @@ import ImgStore
 /// `imgctl cache verify`: checks everything in the store.
 package struct CacheVerifyCommand: Command {
   package let isRepairing: Bool
+  package let isJSON: Bool
 
   private static let repair = OptionDescription(
     "--repair", help: "Remove what is wrong. It is fetched anew when it is asked for.")
 
   package static let description = CommandDescription(
     name: "imgctl cache verify", summary: "read everything in the store and say what is damaged",
-    options: [repair] + OptionDescription.places,
+    options: [repair, .json] + OptionDescription.places,
     examples: [
       .init("imgctl cache verify", "One line for each thing that is wrong, and exit code 1."),
       .init("imgctl cache verify --repair", "The same, and what is wrong is gone."),
@@ -18,26 +19,46 @@ package struct CacheVerifyCommand: Command {
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     isRepairing = arguments.contains(Self.repair)
+    isJSON = arguments.contains(.json)
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    guard let store = try store(in: context) else {
-      context.note("there is no store in \(context.settings.dataDirectory) yet\n")
-      return .success
+    let store = try store(in: context)
+    var report = Report()
+    report.checked =
+      try store?.verify(isRepairing: isRepairing) { defect in
+        report.defects += 1
+        if isJSON {
+          try context.output.write(json: defect)
+        } else {
+          try context.output.write("\(defect)\n")
+        }
+        // What comes next may end this process, see ``StoreCrash``.
+        try context.output.flush()
+      } ?? 0
+    report.removed = isRepairing ? report.defects : 0
+    if isJSON {
+      try context.output.write(json: report)
+    } else if store == nil {
+      context.noteAbsentStore()
+    } else {
+      context.note(report.text)
     }
-    var defectCount = 0
-    let recordCount = try store.verify(isRepairing: isRepairing) { defect in
-      defectCount += 1
-      try context.output.write("\(defect)\n")
-      // What comes next may end this process, see ``StoreCrash``.
-      try context.output.flush()
+    return report.defects == 0 ? .success : .someFailed
+  }
+
+  /// What was found in all; an object for each defect comes before it.
+  private struct Report: Encodable {
+    var checked = 0
+    var defects = 0
+    var removed = 0
+
+    var text: String {
+      let verdict =
+        defects == 0 ? "nothing wrong" : "\(HumanText.count(defects, of: "thing")) wrong"
+      return "checked \(HumanText.count(checked, of: "thumbnail")): \(verdict)"
+        + (removed > 0 ? ", and removed\n" : "\n")
     }
-    let verdict =
-      defectCount == 0 ? "nothing wrong" : "\(HumanText.count(defectCount, of: "thing")) wrong"
-    context.note(
-      "checked \(HumanText.count(recordCount, of: "thumbnail")): \(verdict)"
-        + (isRepairing && defectCount > 0 ? ", and removed\n" : "\n"))
-    return defectCount == 0 ? .success : .someFailed
   }
 
   private func store(in context: CommandContext) throws(StoreError) -> SharedStore? {

@@ -17,7 +17,8 @@ package struct ExportCommand: Command {
     options: [.json] + OptionDescription.startingPlaces,
     notes: [
       "Other files that the directory has stay; the manifest is of this job alone, and says of each "
-        + "line without a file why it has none."
+        + "line without a file why it has none.",
+      OptionDescription.journalNote,
     ],
     examples: [
       .init("imgctl export 7 thumbnails", "One file a picture, and which URL each came from.")
@@ -31,11 +32,14 @@ package struct ExportCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let client = try context.coordinatorOfStore()
+    let jobs = try context.jobs()
+    if case .coordinator(let client) = jobs {
+      try client.requireStore(in: context.settings.storeDirectory)
+    }
     let export = try JobExport(
-      of: try client.status(of: job), to: directory,
+      of: try jobs.status(of: job), to: directory,
       reader: try context.storeReader())
-    try client.results(of: job, isFailedOnly: false) { try export.add($0) }
+    try jobs.results(of: job, isFailedOnly: false) { try export.add($0) }
     try export.finish()
     if isJSON {
       try context.output.write(json: Report(export))

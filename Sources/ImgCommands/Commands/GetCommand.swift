@@ -99,7 +99,7 @@ package struct GetCommand: Command {
     while case .nothing(let failure, _) = found, failure.code != .cancelled,
       let next = rest.popFirst()
     {
-      context.note("imgctl: \(failure); next is \(next)\n")
+      context.note("imgctl: \(HumanText.source(source)): \(failure); next is \(next)\n")
       source = next
       found = try find(source, options.withoutDelay(fetch: fetchOptions(of: next)), in: context)
     }
@@ -132,7 +132,7 @@ package struct GetCommand: Command {
       if isJSON {
         try context.output.write(json: FailureReport(requested(source), failure, timings: timings))
       }
-      context.report(error: "\(failure)")
+      context.report(error: "\(HumanText.source(source)): \(failure)")
       return .someFailed
     }
     return .success

@@ -9,6 +9,7 @@ package struct ListCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl list", summary: "list the jobs, the newest first",
     options: [.json] + OptionDescription.startingPlaces,
+    notes: [OptionDescription.journalNote],
     examples: [.init("imgctl list --json", "One object a line.")])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
@@ -17,7 +18,7 @@ package struct ListCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     var table = JobTable(at: context.now)
-    try context.coordinator().forEachJob { status in
+    try context.jobs().forEachJob { status in
       if isJSON { try context.output.write(json: status) } else { table.add(status) }
     }
     if !isJSON { try context.output.write(table.rendered) }

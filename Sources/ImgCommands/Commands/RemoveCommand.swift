@@ -87,7 +87,9 @@ package struct RemoveCommand: Command {
     do throws(ClientError) {
       return try client.change(job, .remove)
     } catch .refused(let code, let message) where !code.meansNoCoordinator {
-      if areJobsNamed { context.report(error: message) }
+      if areJobsNamed {
+        context.report(ClientError.refused(code, message: message))
+      }
       return nil
     }
   }

@@ -1,10 +1,16 @@
-import ImgSettings
+package import ImgSettings
 import ImgWire
 
 /// Options that several commands have.
 extension OptionDescription {
   static let json = OptionDescription(
     "--json", help: "Print JSON: one object, or one a line where there are many.")
+
+  /// Whether a command line asks for JSON, also one that cannot be read otherwise: then the error is
+  /// JSON as well.
+  package static func isJSONWanted(in arguments: [String]) -> Bool {
+    arguments.prefix { $0 != "--" }.contains(json.flag)
+  }
 
   /// Every command has it, see ``Command/grammar``; ``CommandContext/note(_:)`` obeys it.
   static let quiet = OptionDescription(
@@ -15,6 +21,10 @@ extension OptionDescription {
 
   /// Where the coordinator and its data are: every command has them.
   static let places = [Setting.socket, .dataDirectory].map(\.option)
+
+  /// Of commands that only look at jobs.
+  static let journalNote =
+    "Starts no coordinator: where none runs, the journal is read, and what waits goes on waiting."
 
   /// The same of commands that start a coordinator when none answers.
   static let startingPlaces = places + [Setting.autostart.option]

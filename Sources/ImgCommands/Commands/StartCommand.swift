@@ -51,8 +51,10 @@ package struct StartCommand: Command {
       logPath: context.settings.logPath, differences: differences)
     if isJSON {
       try context.output.write(json: report)
+    } else if let error = report.error {
+      context.report(error: error)
     } else {
-      context.note(report.text)
+      context.note(report.text + "\n")
     }
     return differences.isEmpty ? .success : .wrongUse
   }

@@ -20,12 +20,16 @@ package struct StatusCommand: Command {
     "JOB", .optional, help: "The number of a job; without it, the whole cluster.")
   private static let watch = OptionDescription("--watch", help: "Show every change from now on.")
   private static let limits = OptionDescription(
-    "--limits", help: "Show the limits of the cluster: flag, value and default.")
+    "--limits", help: "Show all that the coordinator runs with: flag, value and default.")
 
   package static let description = CommandDescription(
     name: "imgctl status", summary: "show how the cluster or one job is",
     operands: [job],
     options: [watch, limits, .json] + OptionDescription.startingPlaces,
+    notes: [
+      "Starts no coordinator: where none runs, one job is shown as the journal has it, and all else "
+        + "is refused with exit code 3."
+    ],
     examples: [
       .init("imgctl status 7 --watch", "Job 7, until it has ended."),
       .init("imgctl status --limits", "What the cluster allows, and the flags that say so."),
@@ -47,18 +51,18 @@ package struct StatusCommand: Command {
     case .job(let job): try showJob(job, in: context)
     case .limits:
       try LimitTable.show(
-        try context.runningCoordinator().status().limits, isJSON: isJSON, in: context)
+        try context.runningCoordinator().status(), isJSON: isJSON, in: context)
     case .cluster: try showCluster(in: context)
     }
   }
 
   private func showJob(_ job: JobID, in context: CommandContext) throws -> ExitCode {
-    let client = try context.coordinator()
     guard isWatching else {
-      try show(try client.status(of: job), in: context)
+      try show(try context.jobs().status(of: job), in: context)
       return .success
     }
-    return try JobFollower(in: context, isJSON: isJSON).follow(job, client: client)
+    return try JobFollower(in: context, isJSON: isJSON).follow(
+      job, client: try context.runningCoordinator())
   }
 
   private func show(_ status: JobStatus, in context: CommandContext) throws {

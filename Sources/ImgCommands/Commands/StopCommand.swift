@@ -1,31 +1,74 @@
 import ImgClient
 package import ImgSettings
+import ImgWire
 
 /// `imgctl stop`: makes the coordinator leave.
 package struct StopCommand: Command {
+  package let isJSON: Bool
+
   package static let description = CommandDescription(
     name: "imgctl stop", summary: "finish what runs and stop the coordinator",
-    options: OptionDescription.places,
+    options: [.json] + OptionDescription.places,
     notes: [
       "A coordinator that does not answer at the socket, such as one whose socket was removed, is "
         + "found by its lock on the data directory and ended by SIGTERM."
     ],
     examples: [.init("imgctl stop", "What waits is taken up again at the next start.")])
 
-  package init(_ arguments: ArgumentReader) throws(UsageError) {}
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    isJSON = arguments.contains(.json)
+  }
 
   package func run(in context: CommandContext) throws -> ExitCode {
+    let wasRunning = try stop(in: context)
+    let waitingCount = wasRunning ? waitingCount(in: context) : nil
+    if isJSON {
+      try context.output.write(json: Report(wasRunning: wasRunning, waitingCount: waitingCount))
+    } else if wasRunning {
+      context.note("the coordinator has finished what ran and left")
+      if let count = waitingCount, count > 0 {
+        let verb = count == 1 ? "waits" : "wait"
+        context.note("; \(HumanText.count(count, of: "URL")) \(verb) for the next start")
+      }
+      context.note("\n")
+    } else {
+      context.note("no coordinator runs\n")
+    }
+    return .success
+  }
+
+  /// - Returns: whether there was one.
+  private func stop(in context: CommandContext) throws -> Bool {
     do {
       try context.runningCoordinator().stop()
     } catch ClientError.unreachable {
-      context.note("no coordinator runs\n")
-      return .success
+      return false
     } catch let error as ClientError where error.meansNoListener {
       guard try stopOwner(in: context) else { throw error }
     }
-    context.note(
-      "the coordinator has finished what ran and left; queued URLs go on at the next start\n")
-    return .success
+    return true
+  }
+
+  /// How many URLs of accepted jobs have no outcome, as the journal has it now; `nil` where it cannot
+  /// be read, such as another user's.
+  private func waitingCount(in context: CommandContext) -> Int? {
+    var count = 0
+    do {
+      try context.journalJobs().forEachJob { count += $0.queued }
+    } catch {
+      return nil
+    }
+    return count
+  }
+
+  private struct Report: Encodable {
+    let wasRunning: Bool
+    let waitingCount: Int?
+
+    private enum CodingKeys: String, CodingKey {
+      case wasRunning = "stopped"
+      case waitingCount = "queued"
+    }
   }
 
   /// - Returns: whether there was a process that owns the data directory.

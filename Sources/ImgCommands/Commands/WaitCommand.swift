@@ -11,8 +11,9 @@ package struct WaitCommand: Command {
     operands: [.job],
     options: [.json] + OptionDescription.startingPlaces,
     notes: [
-      "On a terminal a bar shows how far the job is; elsewhere one line a second does. A paused "
-        + "job is waited for until it is resumed and has ended."
+      "On a terminal a bar shows how far the job is. Elsewhere each change is a line, one a second "
+        + "at most, and one a minute while nothing changes. With --json each change is an object. "
+        + "A paused job is waited for until it is resumed and has ended."
     ],
     examples: [.init("imgctl wait 7", "Ends with 1 when some images failed.")])
 

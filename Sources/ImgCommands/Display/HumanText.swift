@@ -61,6 +61,15 @@ package enum HumanText {
       String.UnicodeScalarView(shown.unicodeScalars.map { isControl($0) ? "\u{FFFD}" : $0 }))
   }
 
+  /// What a picture comes from, for a sentence: its URL or path; a long one, such as a `data:` URL,
+  /// without its end.
+  package static func source(_ text: String) -> String {
+    let shown = printable(text == "-" ? "standard input" : text)
+    return shown.count > sourceLength ? String(shown.prefix(sourceLength)) + "…" : shown
+  }
+
+  private static let sourceLength = 200
+
   private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
     scalar.properties.generalCategory == .control
   }

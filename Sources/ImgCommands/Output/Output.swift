@@ -35,11 +35,15 @@ package final class Output {
   /// Writes an object as JSON on a line of its own, its keys sorted, with ``jsonSchema`` and without
   /// what may be a secret.
   package func write(json value: some Encodable) throws {
+    try write(try Self.json(of: value))
+  }
+
+  /// The line that ``write(json:)`` writes.
+  static func json(of value: some Encodable) throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     encoder.userInfo[.isForPeople] = true
-    buffer += try encoder.encode(Versioned(value: value))
-    try write("\n")
+    return String(decoding: try encoder.encode(Versioned(value: value)), as: UTF8.self) + "\n"
   }
 
   /// An object that tells the version of its layout.

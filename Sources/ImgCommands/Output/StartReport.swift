@@ -35,15 +35,19 @@ struct StartReport: Encodable {
       forKey: .differences)
   }
 
-  /// For people: one line, or a table of what differs and what to do about it.
+  /// For people.
   var text: String {
-    if wasStarted {
-      let workers =
-        isReady ? "" : ", whose workers are still starting: imgctl status shows when they are ready"
-      return "started a coordinator (process \(processID))\(workers); its log is \(logPath)\n"
+    guard wasStarted else {
+      return "a coordinator runs already (process \(processID)) and keeps its settings"
     }
-    let head = "a coordinator runs already (process \(processID))"
-    guard !differences.isEmpty else { return head + " and keeps its settings\n" }
+    let workers =
+      isReady ? "" : ", whose workers are still starting: imgctl status shows when they are ready"
+    return "started a coordinator (process \(processID))\(workers); its log is \(logPath)"
+  }
+
+  /// A table of what differs, and what to do about it; `nil` where nothing does.
+  var error: String? {
+    guard !differences.isEmpty else { return nil }
     var table = Table([.text("setting"), .text("flag"), .text("asked for"), .text("runs with")])
     for difference in differences {
       table.addRow([difference.name, difference.flag, difference.asked, difference.running])
@@ -52,6 +56,7 @@ struct StartReport: Encodable {
       differences.allSatisfy(\.isChangeable)
       ? "to change them now: imgctl limits, with the same flags"
       : "to change them: imgctl stop, then imgctl start, with all flags that are to hold"
-    return "imgctl: \(head) with other settings, and keeps them:\n\(table.rendered)\(remedy)\n"
+    return "a coordinator runs already (process \(processID)) with other settings, and keeps them:\n"
+      + table.rendered + remedy
   }
 }

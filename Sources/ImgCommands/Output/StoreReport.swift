@@ -9,7 +9,7 @@ struct StoreReport: Encodable {
   private let partials: Int
   private let partialBytes: Int64
   private let occupiedBytes: Int64
-  private let budgetBytes: Int64
+  private let budgetBytes: Int64?
   private let oldestStoredAt: WallTime?
   private let hits: UInt64?
   private let misses: UInt64?
@@ -39,16 +39,17 @@ struct StoreReport: Encodable {
     case mapBytes = "map_bytes"
   }
 
-  init(_ statistics: StoreStatistics) {
-    entries = statistics.summary.entryCount
-    expired = statistics.expiredCount
-    thumbnailBytes = statistics.thumbnailByteCount
-    partials = statistics.partialCount
-    partialBytes = statistics.partialByteCount
-    occupiedBytes = statistics.summary.occupiedByteCount
-    budgetBytes = statistics.summary.budgetByteCount
-    oldestStoredAt = statistics.oldestStoredAt
-    let counters = statistics.counters
+  /// - Parameter statistics: `nil` where there is no store: then it holds nothing, and has no budget.
+  init(_ statistics: StoreStatistics?) {
+    entries = statistics?.summary.entryCount ?? 0
+    expired = statistics?.expiredCount ?? 0
+    thumbnailBytes = statistics?.thumbnailByteCount ?? 0
+    partials = statistics?.partialCount ?? 0
+    partialBytes = statistics?.partialByteCount ?? 0
+    occupiedBytes = statistics?.summary.occupiedByteCount ?? 0
+    budgetBytes = statistics?.summary.budgetByteCount
+    oldestStoredAt = statistics?.oldestStoredAt
+    let counters = statistics?.counters
     hits = counters?.hits
     misses = counters?.misses
     hitRate = counters?.hitRate
@@ -56,9 +57,9 @@ struct StoreReport: Encodable {
     evictions = counters?.evictions
     expiredRemovals = counters?.expiredRemovals
     damagedRemovals = counters?.damagedRemovals
-    freePages = statistics.freePageCount
-    freeBytes = statistics.freeByteCount
-    fileBytes = statistics.fileByteCount
-    mapBytes = statistics.mapByteCount
+    freePages = statistics?.freePageCount ?? 0
+    freeBytes = statistics?.freeByteCount ?? 0
+    fileBytes = statistics?.fileByteCount ?? 0
+    mapBytes = statistics?.mapByteCount ?? 0
   }
 }

@@ -1,7 +1,7 @@
 import ImgStore
 
 /// What `imgctl status --json` prints of the store.
-struct StoreSummaryReport: Encodable {
+struct StoreSummaryReport: Encodable, Equatable {
   private let entries: Int
   private let occupiedBytes: Int64
   private let budgetBytes: Int64

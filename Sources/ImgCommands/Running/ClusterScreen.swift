@@ -34,6 +34,16 @@ struct ClusterScreen {
     try context.output.flush()
   }
 
+  /// Prints an object unless it is the same as the one before.
+  private func showChange(since last: inout Report?) throws {
+    let status = try client.status()
+    let report = Report(status, try storeView(status).summary)
+    guard report != last else { return }
+    last = report
+    try context.output.write(json: report)
+    try context.output.flush()
+  }
+
   /// What this process sees of the store.
   private enum StoreView {
     case summary(StoreSummary)
@@ -66,9 +76,14 @@ struct ClusterScreen {
   /// Until Ctrl-C, or until the coordinator leaves.
   func watch() throws {
     let signals = try SignalSource([SIGINT])
+    var last: Report?
     repeat {
-      if !isJSON { try context.output.write(Terminal.isTerminal(1) ? Self.clearScreen : "\n") }
-      try show()
+      if isJSON {
+        try showChange(since: &last)
+      } else {
+        try context.output.write(Terminal.isTerminal(1) ? Self.clearScreen : "\n")
+        try show()
+      }
     } while try !UnixSocket.waitReadable(
       signals.descriptor, until: .now + Self.refreshInterval)
   }
@@ -153,7 +168,7 @@ struct ClusterScreen {
 
   // MARK: - JSON
 
-  private struct Report: Encodable {
+  private struct Report: Encodable, Equatable {
     private let cluster: ClusterStatus
     private let store: StoreSummaryReport?
 

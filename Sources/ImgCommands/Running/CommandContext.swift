@@ -11,9 +11,15 @@ package struct CommandContext {
   package let output: Output
   private let messages: Output
   private let isQuiet: Bool
+  /// Whether errors are objects, see ``ErrorReport``.
+  private let isJSON: Bool
 
   /// - Parameter isQuiet: whether notes are left out.
-  package init(settings: Settings, output: Output, messages: Output, isQuiet: Bool = false) {
+  package init(
+    settings: Settings, output: Output, messages: Output, isQuiet: Bool = false,
+    isJSON: Bool = false
+  ) {
+    self.isJSON = isJSON
     self.settings = settings.resolved(in: ThisProcess.currentDirectory ?? "/")
     self.output = output
     self.messages = messages
@@ -26,10 +32,19 @@ package struct CommandContext {
     if !isQuiet { try? messages.write(text.withoutPasswords) }
   }
 
-  /// Tells the person why something was not done, in a sentence without a full stop. An error that
-  /// ends the command is thrown instead.
+  /// Tells the person why something was not done, in a sentence without a full stop, beside the
+  /// result that says so. An error that ends the command is thrown instead.
   package func report(error: String) {
     try? messages.write("imgctl: \(error)\n".withoutPasswords)
+  }
+
+  /// Tells of an error that has no result and does not end the command.
+  func report(_ error: any Error) {
+    if let report = ErrorReport(error) { try? messages.write(report.line(isJSON: isJSON)) }
+  }
+
+  func noteAbsentStore() {
+    note("there is no store in \(settings.dataDirectory) yet\n")
   }
 
   /// Shows what became of a job that was changed: its status as JSON, or a sentence.
@@ -97,6 +112,31 @@ package struct CommandContext {
       socketPath: settings.socketPath, dataDirectory: settings.dataDirectory,
       logPath: settings.logPath
     ).connect()
+  }
+
+  /// The jobs, for a command that only looks: starting a coordinator would set their downloads going.
+  func jobs() throws -> JobSource {
+    do {
+      return .coordinator(try runningCoordinator())
+    } catch ClientError.unreachable(let socketPath, let reason) {
+      // A service's journal is elsewhere, and another user's.
+      guard settings.startsCoordinator else {
+        throw ClientError.notAutostarted(socketPath: socketPath, reason: reason)
+      }
+      do throws(StoreError) {
+        let jobs = try journalJobs()
+        note("no coordinator runs; this is what its journal says\n")
+        return jobs
+      } catch  where error.reason == .notPermitted {
+        throw ClientError.unreachable(socketPath: socketPath, reason: reason)
+      }
+    }
+  }
+
+  /// The jobs as the journal has them, where no coordinator runs.
+  func journalJobs() throws(StoreError) -> JobSource {
+    StoreCrash.prepareForJournal(settings: settings, isJSON: isJSON)
+    return try JobSource(journalIn: settings.journalDirectory)
   }
 
   /// The same of ``coordinator()``, which keeps its thumbnails where ``storeReader()`` reads them.

@@ -12,22 +12,23 @@ package enum CommandMain {
     ThisProcess.ignoreBrokenPipe()
     let output = Output(descriptor: 1)
     let messages = Output(descriptor: 2, capacity: 0)
+    let isJSON = OptionDescription.isJSONWanted(in: arguments)
     let code: ExitCode
     do {
-      code = try run(arguments, output: output, messages: messages)
+      code = try run(arguments, output: output, messages: messages, isJSON: isJSON)
       try output.flush()
     } catch {
       // What is half written belongs before the reason why it ends; both may have no reader.
       try? output.flush()
-      let (failure, message) = explain(error)
-      if let message { try? messages.write("\(message)\n".withoutPasswords) }
-      return failure.rawValue
+      guard let report = ErrorReport(error) else { return ExitCode.success.rawValue }
+      try? messages.write(report.line(isJSON: isJSON))
+      return report.exitCode.rawValue
     }
     return code.rawValue
   }
 
   private static func run(
-    _ arguments: [String], output: Output, messages: Output
+    _ arguments: [String], output: Output, messages: Output, isJSON: Bool
   ) throws -> ExitCode {
     let environment = ThisProcess.environment
     let invocation = try Invocation(
@@ -38,35 +39,11 @@ package enum CommandMain {
       return .success
     case .run(let command, let settings, let isQuiet):
       let context = CommandContext(
-        settings: settings, output: output, messages: messages, isQuiet: isQuiet)
+        settings: settings, output: output, messages: messages, isQuiet: isQuiet, isJSON: isJSON)
       StoreCrash.prepare(
-        for: command, arguments, environment: environment, settings: context.settings)
+        for: command, arguments, environment: environment, settings: context.settings,
+        isJSON: isJSON)
       return try command.run(in: context)
-    }
-  }
-
-  /// How an error ends the program, and what is said about it.
-  private static func explain(_ error: any Error) -> (ExitCode, String?) {
-    switch error {
-    case OutputError.readerLeft: (.success, nil)
-    case OutputError.failed(let error):
-      (.wrongUse, "imgctl: the output cannot be written: \(error)")
-    case let error as UsageError: (.wrongUse, error.description)
-    case ClientError.refused(let code, let message):
-      (code.meansNoCoordinator ? .noCoordinator : .wrongUse, "imgctl: \(message)")
-    case ClientError.otherStore: (.wrongUse, "imgctl: \(error)")
-    case let error as ClientError: (.noCoordinator, "imgctl: \(error)")
-    default: (.wrongUse, "imgctl: \(error)")
-    }
-  }
-}
-
-extension RequestRefusal.Code {
-  /// Whether it is the coordinator that cannot serve, rather than the request that makes no sense.
-  var meansNoCoordinator: Bool {
-    switch self {
-    case .stopping, .journal, .unavailable, .notPermitted: true
-    case .unknownJob, .wrongState, .invalidRequest: false
     }
   }
 }

@@ -3,14 +3,14 @@ import ImgClient
 import ImgSystem
 import ImgWire
 
-/// Shows how far a job is until it has ended: a bar on a terminal, a line a second elsewhere,
-/// nothing where the result is wanted as JSON. Ctrl-C ends the showing, not the job.
+/// Shows how far a job is until it has ended: a bar on a terminal, lines elsewhere, see
+/// ``LineCadence``, an object for each change where JSON is wanted. Ctrl-C ends the showing, not the
+/// job.
 struct JobFollower {
   private let context: CommandContext
   private let isJSON: Bool
 
   private static let redrawInterval = Duration.milliseconds(100)
-  private static let lineInterval = Duration.seconds(1)
   /// What a terminal that does not say has room for.
   private static let usualColumns = 80
 
@@ -21,9 +21,23 @@ struct JobFollower {
 
   /// Follows the job until it has ended or the person leaves, and says how it went.
   func follow(_ job: JobID, client: Client) throws -> ExitCode {
-    let status = try watch(job, client: client)
-    if isJSON { try context.output.write(json: status) }
-    return conclude(status)
+    conclude(try isJSON ? print(job, client: client) : watch(job, client: client))
+  }
+
+  /// Prints an object for each change that the coordinator tells of, which is ten a second at most.
+  ///
+  /// - Returns: the job as it was printed last; not ended when the person left.
+  private func print(_ job: JobID, client: Client) throws -> JobStatus {
+    let signals = try SignalSource([SIGINT])
+    var printed: JobStatus?
+    return try client.watch(job, every: Self.redrawInterval) { status in
+      if status != printed {
+        printed = status
+        try context.output.write(json: status)
+        try context.output.flush()
+      }
+      return signals.take().isEmpty
+    }
   }
 
   /// - Returns: the job as it was seen last; not ended when the person left.
@@ -31,10 +45,10 @@ struct JobFollower {
     // From here on Ctrl-C is an event to look for, not the end of the process.
     let signals = try SignalSource([SIGINT])
     let start = ContinuousClock.now
-    let isOnTerminal = Terminal.isTerminal(2) && !isJSON
+    let isOnTerminal = Terminal.isTerminal(2)
     var bar: ProgressBar?
     var line = RedrawnLine()
-    var nextLine = start
+    var cadence = LineCadence()
     var wasPaused = false
     defer { context.note(line.end()) }
     return try client.watch(job, every: Self.redrawInterval) { status in
@@ -44,15 +58,14 @@ struct JobFollower {
       current.update(status, at: now - start, wall: wall)
       bar = current
       let isPaused = status.state == .paused
-      if isPaused, !wasPaused, !isJSON {
+      if isPaused, !wasPaused {
         context.note(line.erase() + "job \(job) is paused; it goes on with: imgctl resume \(job)\n")
       }
       wasPaused = isPaused
       if isOnTerminal {
         let columns = Terminal.columns(2) ?? Self.usualColumns
         context.note(line.draw(current.line(columns: columns)))
-      } else if !isJSON, now >= nextLine || status.hasEnded {
-        nextLine = now + Self.lineInterval
+      } else if cadence.takes(status, at: now - start) {
         context.note(current.plainLine + "\n")
       }
       return signals.take().isEmpty

@@ -15,16 +15,29 @@ enum StoreCrash {
   ///   - environment: that this program was started with.
   static func prepare(
     for command: any Command, _ arguments: [String], environment: [String: String],
-    settings: Settings
+    settings: Settings, isJSON: Bool
   ) {
     if command is GetCommand || command is CacheResetCommand, !hasHappened {
       let changed = environment.merging([variable: "1"]) { $1 }
       CrashRegion.restart(arguments: arguments, environment: changed)
     } else {
-      CrashRegion.report(
-        "imgctl: the store in \(settings.storeDirectory) is damaged; imgctl cache reset removes it, "
-          + "its thumbnails are made again\n",
-        exitStatus: ExitCode.wrongUse.rawValue)
+      prepare(
+        "store_damaged",
+        "the store in \(settings.storeDirectory) is damaged; imgctl cache reset removes it, its "
+          + "thumbnails are made again", isJSON: isJSON)
     }
+  }
+
+  /// The same of a command that goes on to read the journal.
+  static func prepareForJournal(settings: Settings, isJSON: Bool) {
+    prepare(
+      "journal_damaged",
+      "the journal in \(settings.journalDirectory) is damaged; imgctl recover "
+        + "\(settings.journalDirectory) DIR extracts the jobs that are intact", isJSON: isJSON)
+  }
+
+  private static func prepare(_ code: String, _ sentence: String, isJSON: Bool) {
+    let report = ErrorReport(.wrongUse, code: code, "imgctl: \(sentence)")
+    CrashRegion.report(report.line(isJSON: isJSON), exitStatus: report.exitCode.rawValue)
   }
 }

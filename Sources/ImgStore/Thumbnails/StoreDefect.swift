@@ -20,11 +20,24 @@ package struct StoreDefect: Hashable, Sendable {
 }
 
 extension StoreDefect: CustomStringConvertible {
-  /// One line: the table, the key in hexadecimal digits, what is wrong.
-  package var description: String {
-    let digits = entryKey.map { byte in
-      (byte < 16 ? "0" : "") + String(byte, radix: 16)
-    }
-    return "\(table.rawValue) \(digits.joined()): \(reason.rawValue)"
+  /// One line: the table, the key, what is wrong.
+  package var description: String { "\(table.rawValue) \(keyText): \(reason.rawValue)" }
+
+  /// The key in hexadecimal digits.
+  private var keyText: String {
+    entryKey.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+  }
+}
+
+extension StoreDefect: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case table, key, reason
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(table.rawValue, forKey: .table)
+    try container.encode(keyText, forKey: .key)
+    try container.encode(reason.rawValue, forKey: .reason)
   }
 }
