@@ -286,6 +286,7 @@ let package = Package(
     .testTarget(
       name: "ImgCommandsTests",
       dependencies: [
+        "ImgClient",
         "ImgCommands",
         "ImgSettings",
         "ImgSystem",

@@ -46,7 +46,7 @@ struct JSONTests {
       ("cache compact", []), ("limits", ["--transfers", "9"]), ("start", []),
       ("start", ["--workers", "3"]), ("stop", []), ("stop", []),
       ("recover", ["\(cluster.dataDirectory)/journal", out]), ("cache reset", []),
-      ("start", []), ("stop", []),
+      ("start", []), ("stop", []), ("version", []),
     ]
     for (command, arguments) in commands {
       let words = command.split(separator: " ").map(String.init)

@@ -56,7 +56,7 @@ import Testing
     failAll(in: cluster)
     #expect(cluster.fetchStarts == [url(1)])
     #expect(cluster.endedJobs[job]?.counts.failed == 1_000)
-    guard case .failed(let failure) = cluster.outcome(of: 999, job) else { return }
+    guard case .failed(let failure, _) = cluster.outcome(of: 999, job) else { return }
     #expect(failure.detail.contains("down"))
     #expect(failure.detail.contains("the origin answered 503"))
   }

@@ -56,7 +56,8 @@ struct StartReport: Encodable {
       differences.allSatisfy(\.isChangeable)
       ? "to change them now: imgctl limits, with the same flags"
       : "to change them: imgctl stop, then imgctl start, with all flags that are to hold"
-    return "a coordinator runs already (process \(processID)) with other settings, and keeps them:\n"
+    return
+      "a coordinator runs already (process \(processID)) with other settings, and keeps them:\n"
       + table.rendered + remedy
   }
 }
