@@ -8,18 +8,20 @@ extension Client {
   /// - Parameters:
   ///   - viewer: see ``GetRequest/viewer``; at most ``GetRequest/maximumViewerByteCount`` bytes.
   ///   - bypassesStore: whether it is fetched whatever the store has, and not stored.
+  ///   - onWait: hears what is waited for, once that has taken a while and whenever it changes.
   /// - Returns: when it is in the store, comes with the answer because it is not, cannot be made, or
   ///   was superseded by a later request of the same viewer, which ends it as cancelled. How long
   ///   that may take is the matter of the delay in `options` and of the coordinator's limits.
   package func get(
-    _ url: String, viewer: String? = nil, options: RequestOptions, bypassesStore: Bool = false
+    _ url: String, viewer: String? = nil, options: RequestOptions, bypassesStore: Bool = false,
+    onWait: (Wait) -> Void = { _ in }
   ) throws(ClientError) -> GetResult {
     let id = newRequest()
     try send(
       .get(
         GetRequest(
           id: id, url: url, viewer: viewer, options: options, bypassesStore: bypassesStore)))
-    return try result(of: id)
+    return try result(of: id, onWait: onWait)
   }
 
   /// Has a picture treated as if it had been fetched just now.
@@ -39,8 +41,14 @@ extension Client {
     return try result(of: id)
   }
 
-  private func result(of id: RequestID) throws(ClientError) -> GetResult {
-    let delivery = try delivery(to: id, until: nil)
+  private func result(
+    of id: RequestID, onWait: (Wait) -> Void = { _ in }
+  ) throws(ClientError) -> GetResult {
+    var delivery = try delivery(to: id, until: nil)
+    while case .waiting(let reply) = delivery.message {
+      onWait(reply.wait)
+      delivery = try self.delivery(to: id, until: nil)
+    }
     guard case .got(let got) = delivery.message else { throw Self.unexpected }
     guard let facts = got.unstored, let file = delivery.file else {
       return GetResult(outcome: got.outcome, unstored: nil, timings: got.timings)

@@ -168,6 +168,7 @@ extension CoordinatorReply {
     case .job(let reply): reply.id
     case .results(let page): page.id
     case .got(let reply): reply.id
+    case .waiting(let reply): reply.id
     case .forgotten(let request): request.id
     case .sweeping(let request): request.id
     case .stopping(let request): request.id

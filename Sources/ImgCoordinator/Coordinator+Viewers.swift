@@ -69,6 +69,14 @@ extension Coordinator {
     send(.got(GotReply(id: request, outcome: outcome, timings: timings)), to: client)
   }
 
+  /// Says what the viewer waits for. One that does not read hears its answer alone.
+  func tell(_ viewer: ViewerID, _ wait: Wait) {
+    guard let (client, request) = waitingViewers[viewer], let client = clients[client],
+      !client.channel.hasUnsent
+    else { return }
+    send(.waiting(WaitReply(id: request, wait: wait)), to: client)
+  }
+
   /// Passes a picture on without a look at it.
   func deliver(
     _ attachment: AttachmentID, _ made: UnstoredThumbnail, bytesFetched: Int, to viewer: ViewerID

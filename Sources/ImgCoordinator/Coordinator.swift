@@ -177,6 +177,7 @@ final class Coordinator {
     if let idleExit = idleExitInstant { deadlines.append(idleExit) }
     if let listeningResumes { deadlines.append(listeningResumes) }
     if let deadline = ledger.deadline { deadlines.append(deadline) }
+    if let deadline = scheduler.waitReportDeadline { deadlines.append(deadline) }
     if housekeeper != nil { deadlines.append(nextSweep) }
     if hasRetention { deadlines.append(nextRetention) }
     switch phase {
@@ -197,6 +198,7 @@ final class Coordinator {
       tellWatchers()
     }
     if let resumes = listeningResumes, resumes <= now { resumeListening() }
+    for (viewer, wait) in scheduler.takeWaitReports(at: now) { tell(viewer, wait) }
     closeOverdueClients(at: now)
     if nextSweep <= now { sweep(at: now) }
     if nextRetention <= now { removeOldJobs(at: now) }

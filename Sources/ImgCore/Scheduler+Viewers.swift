@@ -57,6 +57,7 @@ extension Scheduler {
     let waiter = Waiter(who: .viewer(viewer), expiry: options.expiry, command: newCommand())
     let (id, isNew) = join(waiter, url: url, options: options, bypassesStore: bypassesStore)
     viewers[viewer] = .waiting(name: name, id)
+    awaitReport(viewer)
     guard isNew, let item = items[id] else { return }
     if bypassesStore { awaitTransfer(item) } else { queue(item) }
   }
@@ -72,6 +73,8 @@ extension Scheduler {
   @discardableResult
   mutating func forget(_ viewer: ViewerID) -> Viewer? {
     let forgotten = viewers.removeValue(forKey: viewer)
+    waitReports.remove(viewer)
+    toldWaits[viewer] = nil
     if let name = forgotten?.name, viewersByName[name] == viewer { viewersByName[name] = nil }
     return forgotten
   }

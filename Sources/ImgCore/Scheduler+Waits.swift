@@ -63,6 +63,12 @@ extension Scheduler {
       oldest = (transfer, since)
     }
     guard let (transfer, since) = oldest else { return Wait(.lookingUp) }
+    return wait(for: transfer, since: since, at: now)
+  }
+
+  private func wait(
+    for transfer: Transfer, since: ContinuousClock.Instant, at now: ContinuousClock.Instant
+  ) -> Wait {
     let host = transferQueue.hosts[transfer.host]
     let begun = timeline.wall(since)
     switch transfer.state {
@@ -119,11 +125,70 @@ extension Scheduler {
       else { continue }
       next = (source, until)
     }
-    guard let (source, until) = next else { return Wait(.workersBusy) }
-    return Wait(
+    return next.map { backoffWait(of: $0.source, $0.until) } ?? Wait(.workersBusy)
+  }
+
+  private func backoffWait(of source: Source, _ until: ContinuousClock.Instant) -> Wait {
+    Wait(
       .backoff, host: source.key.host, detail: source.lastFailure?.detail,
       httpStatus: source.lastFailure?.httpStatus, attempt: source.attempts + 1,
       until: timeline.wall(until))
+  }
+
+  // MARK: - Viewers
+
+  /// Viewers that are told what they wait for. Further ones hear only their answer.
+  static let reportMaximum = 1_024
+  private static let reportInterval = Duration.seconds(1)
+
+  /// A viewer begins to wait.
+  mutating func awaitReport(_ viewer: ViewerID) {
+    guard waitReports.count < Self.reportMaximum else { return }
+    waitReports.set(viewer, to: now.instant + Self.stallTime)
+  }
+
+  /// When ``takeWaitReports(at:)`` has something to do; `nil` while no viewer waits.
+  package var waitReportDeadline: ContinuousClock.Instant? { waitReports.first?.priority }
+
+  /// What viewers that have waited for a while wait for, as far as that is news to them.
+  package mutating func takeWaitReports(
+    at now: ContinuousClock.Instant
+  ) -> [(viewer: ViewerID, wait: Wait)] {
+    var reports: [(viewer: ViewerID, wait: Wait)] = []
+    while let (viewer, due) = waitReports.first, due <= now {
+      guard case .waiting(_, let id) = viewers[viewer], let item = items[id] else {
+        waitReports.remove(viewer)
+        continue
+      }
+      waitReports.set(viewer, to: now + Self.reportInterval)
+      let wait = wait(of: item, at: now)
+      guard wait.isNews(after: toldWaits[viewer]) else { continue }
+      toldWaits[viewer] = wait
+      reports.append((viewer, wait))
+    }
+    return reports
+  }
+
+  private func wait(of item: WorkItem, at now: ContinuousClock.Instant) -> Wait {
+    switch item.stage {
+    case .lookingUp: return Wait(.lookingUp)
+    case .awaitingLookup, .awaitingDecode: return clusterWait() ?? Wait(.workersBusy)
+    case .awaitingTransfer: return clusterWait() ?? waitForTransfer(of: item, at: now)
+    case .transferring(let lease), .decoding(let lease):
+      guard let held = leases[lease], let transfer = held.transfer.flatMap({ transfers[$0] })
+      else { return Wait(.decoding, host: item.host) }
+      return wait(for: transfer, since: held.since, at: now)
+    }
+  }
+
+  private func waitForTransfer(of item: WorkItem, at now: ContinuousClock.Instant) -> Wait {
+    let host = transferQueue.hosts[item.host]
+    let obstacle = host.flatMap { wait(for: $0, item.host, urls: $0.urlCount, at: now) }
+    if let obstacle { return obstacle }
+    if let source = item.source.flatMap({ sources[$0] }), let until = source.retryAt {
+      return backoffWait(of: source, until)
+    }
+    return capacityWait(isPrompt: host?.isPrompt ?? false)
   }
 
   // MARK: - Hosts and capacity

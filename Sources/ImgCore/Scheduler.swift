@@ -51,6 +51,9 @@ package struct Scheduler {
   var turnsServed: [Int: UInt64] = [:]
   var viewers: [ViewerID: Viewer] = [:]
   var viewersByName: [String: ViewerID] = [:]
+  /// When viewers that wait are told why, and what they were told last.
+  var waitReports = PriorityQueue<ViewerID, ContinuousClock.Instant>()
+  var toldWaits: [ViewerID: Wait] = [:]
   /// Who lets a delay pass before anything begins, and until when.
   var delays = PriorityQueue<Delayed, ContinuousClock.Instant>()
 

@@ -230,5 +230,9 @@ extension ClusterModel {
       instant: now.instant + duration,
       wall: now.wall.advanced(byMilliseconds: Int64(milliseconds)))
     if let deadline = scheduler.deadline, deadline <= now.instant { handle(.timePassed) }
+    for (viewer, wait) in scheduler.takeWaitReports(at: now.instant) {
+      if !waitingViewers.contains(viewer) { fail("\(viewer) is told of a wait without waiting") }
+      waits[viewer, default: []].append(wait)
+    }
   }
 }

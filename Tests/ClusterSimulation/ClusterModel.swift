@@ -57,6 +57,8 @@ final class ClusterModel {
   var lastJob: UInt64 = 0
   var waitingViewers: Set<ViewerID> = []
   var answers: [ViewerID: Outcome] = [:]
+  /// What viewers were told that they wait for.
+  var waits: [ViewerID: [Wait]] = [:]
   /// Viewers that were answered with a picture that is not in the store.
   var deliveries: [ViewerID: UnstoredThumbnail] = [:]
   /// Attachments that the driver would hold.

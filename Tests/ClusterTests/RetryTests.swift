@@ -110,6 +110,14 @@ struct RetryTests {
     #expect(status.wait?.until.map { $0 > status.submittedAt } == true)
   }
 
+  @Test func `a get that waits for its host says so`() throws {
+    origin.serve("/a", .status(503, retryAfter: "600"))
+    let get = try cluster.begin(["get", origin.baseURL + "/a"])
+    let reason = "waiting: 127.0.0.1 sent Retry-After, next attempt in 4:5"
+    #expect(try eventually { try get.messages().contains(reason) })
+    #expect(get.isRunning)
+  }
+
   /// IMF-fixdate (RFC 9110 section 5.6.7).
   private static func date(inSeconds seconds: Double) -> String {
     var utc = Calendar(identifier: .gregorian)

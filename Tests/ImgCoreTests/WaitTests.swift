@@ -265,6 +265,52 @@ import Testing
     #expect(wait(job, in: cluster) == nil)
   }
 
+  // MARK: - Viewers
+
+  @Test func `a get that waits is told why after two seconds, and when that changes`() throws {
+    let cluster = ClusterModel.started()
+    cluster.rest("example.com", seconds: 30, noticedBy: try #require(cluster.onlyWorker))
+    let until = wall(30, in: cluster)
+    let viewer = cluster.view(url(1))
+    cluster.answerLookups()
+    cluster.advance(by: .milliseconds(1_999))
+    #expect(cluster.waits[viewer] == nil)
+    cluster.advance(by: .milliseconds(1))
+    let expected = Wait(.retryAfter, host: "example.com", urls: 1, until: until)
+    #expect(cluster.waits[viewer] == [expected])
+    cluster.advance(by: .seconds(5))
+    #expect(cluster.waits[viewer] == [expected])
+    cluster.advance(by: .seconds(23))
+    #expect(cluster.fetching == [url(1)])
+    cluster.advance(by: .seconds(1))
+    #expect(cluster.waits[viewer]?.map(\.kind) == [.retryAfter, .transferring])
+    cluster.settle()
+    cluster.advance(by: .seconds(9))
+    #expect(cluster.waits[viewer]?.count == 2)
+    #expect(cluster.scheduler.waitReports.isEmpty)
+    #expect(cluster.scheduler.toldWaits.isEmpty)
+  }
+
+  @Test func `a get without a worker is told why`() {
+    let cluster = ClusterModel(workers: 1)
+    cluster.areWorkersReadyAtOnce = false
+    cluster.handle(.began)
+    let viewer = cluster.view(url(1))
+    stall(cluster)
+    #expect(cluster.waits[viewer]?.map(\.kind) == [.workerStarting])
+  }
+
+  @Test func `a get that waits for its retry is told which attempt comes`() {
+    let cluster = ClusterModel.started(attempts: 3)
+    cluster.scheduler.limits.backoffMilliseconds = 3_600_000
+    let viewer = cluster.view(url(1))
+    cluster.answerLookups()
+    cluster.finish(url(1), Self.busy)
+    stall(cluster)
+    #expect(cluster.waits[viewer]?.map(\.kind) == [.backoff])
+    #expect(cluster.waits[viewer]?.first?.attempt == 2)
+  }
+
   // MARK: - Times
 
   @Test func `a moment has one time, until the clock on the wall is set`() {

@@ -220,6 +220,7 @@ enum GoldenMessages {
         GotReply(
           id: request, outcome: .done(thumbnail, fromCache: false, bytesFetched: 81_920),
           unstored: unstored)),
+      "waiting": .waiting(WaitReply(id: request, wait: wait)),
       "forgotten": .forgotten(PlainRequest(id: request)),
       "sweeping": .sweeping(PlainRequest(id: request)),
       "stopping": .stopping(PlainRequest(id: request)),

@@ -217,7 +217,10 @@ package struct GetCommand: Command {
     let asked = context.now
     let client = try context.coordinatorOfStore()
     let result = try client.get(
-      url.text, viewer: viewer, options: options, bypassesStore: bypassesStore)
+      url.text, viewer: viewer, options: options, bypassesStore: bypassesStore
+    ) { wait in
+      context.note("waiting: \(WaitText(wait, at: context.now).text)\n")
+    }
     if let picture = result.unstored {
       if let failure = picture.facts.failure { context.note("not stored: \(failure.detail)\n") }
       return .unstored(picture)

@@ -13,6 +13,9 @@ package enum CoordinatorReply: Hashable, WireMessage {
   case job(JobReply)
   case results(ResultsPage)
   case got(GotReply)
+  /// What a `get` waits for, which has waited for a while; said again when that changes. Its `got`
+  /// follows.
+  case waiting(WaitReply)
   /// Nothing of the failures is remembered any more.
   case forgotten(PlainRequest)
   /// A worker removes what has expired, or the next one will that is ready.
@@ -167,9 +170,21 @@ package struct GotReply: Hashable, Sendable, Codable {
   }
 }
 
+/// Why a `get` is not answered yet.
+package struct WaitReply: Hashable, Sendable, Codable {
+  package let id: RequestID
+  package let wait: Wait
+
+  package init(id: RequestID, wait: Wait) {
+    self.id = id
+    self.wait = wait
+  }
+}
+
 extension CoordinatorReply {
   private enum Kind: String, Codable {
-    case hello, refused, submitted, status, jobs, job, results, got, forgotten, sweeping, stopping
+    case hello, refused, submitted, status, jobs, job, results, got, waiting, forgotten, sweeping
+    case stopping
   }
 
   package init(from decoder: any Decoder) throws {
@@ -182,6 +197,7 @@ extension CoordinatorReply {
     case .job: self = .job(try JobReply(from: decoder))
     case .results: self = .results(try ResultsPage(from: decoder))
     case .got: self = .got(try GotReply(from: decoder))
+    case .waiting: self = .waiting(try WaitReply(from: decoder))
     case .forgotten: self = .forgotten(try PlainRequest(from: decoder))
     case .sweeping: self = .sweeping(try PlainRequest(from: decoder))
     case .stopping: self = .stopping(try PlainRequest(from: decoder))
@@ -200,6 +216,7 @@ extension CoordinatorReply {
       case .job(let reply): (.job, reply)
       case .results(let page): (.results, page)
       case .got(let reply): (.got, reply)
+      case .waiting(let reply): (.waiting, reply)
       case .forgotten(let request): (.forgotten, request)
       case .sweeping(let request): (.sweeping, request)
       case .stopping(let request): (.stopping, request)

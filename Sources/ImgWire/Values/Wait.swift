@@ -76,6 +76,11 @@ package struct Wait: Hashable, Sendable, Codable {
     self.until = until
   }
 
+  /// Whether a person who has heard of the other learns something new.
+  package func isNews(after other: Wait?) -> Bool {
+    kind != other?.kind || host != other?.host || until != other?.until
+  }
+
   /// The same beside other hosts that are waited for.
   package func beside(moreHosts count: Int) -> Wait {
     Wait(
