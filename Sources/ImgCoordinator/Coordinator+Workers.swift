@@ -21,7 +21,8 @@ extension Coordinator {
         discard(worker)
       }
       feed(.workerRefused(id, reason: "\(workerExecutable) cannot be started: \(error)"))
-      feed(.workerExited(id, .crashed("could not be started"), decoding: nil))
+      let end = WorkerEnd.crashed("could not be started")
+      feed(.workerExited(id, end, decoding: nil, transferring: nil))
     }
   }
 
@@ -96,7 +97,8 @@ extension Coordinator {
   func workerHasExited(_ id: WorkerID) {
     guard let worker = workers[id] else { return }
     hearLastWords(of: worker)
-    let observation = worker.observation
+    let decoding = worker.observation.decodingLease
+    let transferring = worker.transferringLease
     guard let end = worker.reap(isDraining: phase != .running) else { return }
     workers[id] = nil
     discard(worker)
@@ -107,7 +109,7 @@ extension Coordinator {
     case .crashedInStore(let how):
       log.note("worker \(worker.slot) (process \(worker.processID)) \(how) in the store")
     }
-    feed(.workerExited(id, end, decoding: observation.decodingLease))
+    feed(.workerExited(id, end, decoding: decoding, transferring: transferring))
   }
 
   /// What a worker said before it died still counts: it lies in the socket's buffer.

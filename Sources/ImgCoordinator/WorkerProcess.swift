@@ -67,6 +67,9 @@ final class WorkerProcess {
       decodingTime: decoding?.time ?? .zero)
   }
 
+  /// The transfer that its loop is working on, or was at its end.
+  var transferringLease: LeaseID? { board.transferringLease }
+
   /// How the process ended; `nil` while it runs.
   func reap(isDraining: Bool) -> WorkerEnd? {
     guard let status = child.reap() else { return nil }

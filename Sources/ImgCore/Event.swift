@@ -110,7 +110,7 @@ package enum Event: Hashable, Sendable {
   case workerObserved(WorkerID, Observation)
   /// The process is gone. Its board showed the lease that was being decoded, and the transfer that
   /// its loop was working on, named by the lease that began it.
-  case workerExited(WorkerID, WorkerEnd, decoding: LeaseID?, transferring: LeaseID? = nil)
+  case workerExited(WorkerID, WorkerEnd, decoding: LeaseID?, transferring: LeaseID?)
 
   /// Finish what runs, take no more, and say so with `drained`.
   case drainRequested

@@ -18,21 +18,21 @@ extension Transfer {
       unsafe curl_easy_setopt_write_callback(easy.pointer, CURLOPT_WRITEFUNCTION) {
         start, size, count, context in
         let chunk = unsafe UnsafeRawBufferPointer(start: start, count: size * count)
-        return unsafe Transfer.from(context).takeBody(chunk)
+        return unsafe Transfer.calledBack(context).takeBody(chunk)
       })
     try easy.check(
       CURLOPT_HEADERFUNCTION,
       unsafe curl_easy_setopt_write_callback(easy.pointer, CURLOPT_HEADERFUNCTION) {
         start, size, count, context in
         let line = unsafe UnsafeRawBufferPointer(start: start, count: size * count)
-        return unsafe Transfer.from(context).takeHead(line) ? line.count : 0
+        return unsafe Transfer.calledBack(context).takeHead(line) ? line.count : 0
       })
     try easy.check(
       CURLOPT_OPENSOCKETFUNCTION,
       unsafe curl_easy_setopt_opensocket_callback(easy.pointer, CURLOPT_OPENSOCKETFUNCTION) {
         context, _, address in
         guard let address = unsafe address else { return CURL_SOCKET_BAD }
-        return unsafe Transfer.from(context).openSocket(to: address)
+        return unsafe Transfer.calledBack(context).openSocket(to: address)
       })
     try unsafe easy.set(CURLOPT_PREREQDATA, context)
     try easy.check(
@@ -43,7 +43,7 @@ extension Transfer {
           localAddress: unsafe localAddress.map { unsafe String(cString: $0) } ?? "",
           localPort: Int(localPort),
           address: unsafe address.map { unsafe String(cString: $0) } ?? "", port: Int(port))
-        return unsafe Transfer.from(context).mayBeSent(on: connection)
+        return unsafe Transfer.calledBack(context).mayBeSent(on: connection)
           ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
       })
   }
@@ -55,6 +55,13 @@ extension Transfer {
       return nil
     }
     return unsafe context.map { unsafe from($0) }
+  }
+
+  /// The transfer that libcurl is working on now.
+  private static func calledBack(_ context: UnsafeMutableRawPointer?) -> Transfer {
+    let transfer = unsafe from(context)
+    transfer.settings.current.set(transfer.id)
+    return transfer
   }
 
   private static func from(_ context: UnsafeMutableRawPointer?) -> Transfer {

@@ -49,10 +49,13 @@ package final class TransferPool {
   ///   - screen: ends a transfer whose body it refuses; `nil` lets all bodies come in whole.
   ///   - authorityFile: certificates of the authorities to trust, as PEM; `nil` for those of the
   ///     system. Where it cannot be read, every transfer over TLS fails.
+  ///   - onWork: gets the number of the transfer that libcurl is working on, and `nil` when it is
+  ///     working on none.
   package init(
     runtime: CurlRuntime, limits: Limits, bodyBudgetByteCount: Int, addressPolicy: AddressPolicy,
     spoolDirectories: [String], poller: Poller, tokenBase: UInt64, userAgent: String,
-    screen: BodyScreen?, authorityFile: String? = nil
+    screen: BodyScreen?, authorityFile: String? = nil,
+    onWork: @escaping (UInt64?) -> Void = { _ in }
   ) throws(CurlError) {
     precondition(UInt32(truncatingIfNeeded: tokenBase) == 0, "sockets need the low 32 bits")
     settings = TransferSettings(
@@ -61,7 +64,7 @@ package final class TransferPool {
       budgets: BodyBudgets(
         memoryByteCount: bodyBudgetByteCount,
         fileByteCount: Self.spooledBodyCount * Int(limits.maxBodyByteCount)),
-      rests: HostRests(),
+      current: CurrentTransfer(report: onWork), rests: HostRests(),
       spoolDirectories: spoolDirectories, screen: screen, authorityFile: authorityFile)
     self.poller = poller
     self.tokenBase = tokenBase
@@ -230,7 +233,7 @@ package final class TransferPool {
     let overdue = settings.unusedBodies.takeDue(at: now)
     let isDue = multi.requests.deadline.map { $0 <= now } ?? false
     guard isDue || !resumed.isEmpty || !overdue.isEmpty else { return }
-    if isDue { multi.workOnDeadline() }
+    if isDue { settings.current.during(nil) { multi.workOnDeadline() } }
     collectFinished()
     for (id, deadline) in overdue {
       guard let transfer = active[id], transfer.unusedBodyDeadline == deadline else { continue }
@@ -249,7 +252,7 @@ package final class TransferPool {
   /// Has libcurl work on one transfer, which is paused until the next turn if that takes too long.
   private func work(for id: UInt64, _ body: () -> Void) {
     let begin = ThreadClock.time()
-    body()
+    settings.current.during(id, body)
     collectFinished()
     // A head is short (``Transfer/maximumHeadByteCount``), and libcurl 7.88 takes an answer for whole that
     // is paused in the middle of it.
@@ -275,7 +278,7 @@ package final class TransferPool {
   /// Lets a transfer go on that was paused.
   private func resume(_ id: UInt64) {
     guard let transfer = active[id] else { return }
-    let code = transfer.easy.resume()
+    let code = settings.current.during(id) { transfer.easy.resume() }
     // A callback refused what libcurl had kept; nothing else would end the transfer.
     if code != CURLE_OK { end(transfer, with: code) }
     collectFinished()

@@ -10,6 +10,7 @@ struct TransferSettings {
   let headers: RequestHeaders
   let budgets: BodyBudgets
   let turns = LoopTurns()
+  let current: CurrentTransfer
   let sockets = ConnectionSockets()
   let rests: HostRests
   let unusedBodies = UnusedBodies()

@@ -12,6 +12,8 @@ package struct WorkerBoard: Sendable {
     case decodingLease
     /// When that began, in nanoseconds of the monotonic clock.
     case decodingSince
+    /// The lease of the transfer that the loop is working on; 0 for none.
+    case transferringLease
     /// 1 when a thread has crashed in a call of the store; 0 before.
     case storeCrash
   }
@@ -52,6 +54,12 @@ package struct WorkerBoard: Sendable {
     return body()
   }
 
+  /// Marks the transfer that the loop is working on, named by the lease that began it; `nil` for
+  /// none.
+  package func markTransfer(_ lease: LeaseID?) {
+    words.store(lease?.rawValue ?? 0, at: Word.transferringLease.rawValue)
+  }
+
   // MARK: - The coordinator's side
 
   package var heartbeatAge: Duration {
@@ -63,6 +71,12 @@ package struct WorkerBoard: Sendable {
     let lease = words.load(Word.decodingLease.rawValue)
     guard lease != 0 else { return nil }
     return (LeaseID(rawValue: lease), age(of: .decodingSince))
+  }
+
+  /// The lease of the transfer that the loop is working on, or was when the process died.
+  package var transferringLease: LeaseID? {
+    let lease = words.load(Word.transferringLease.rawValue)
+    return lease == 0 ? nil : LeaseID(rawValue: lease)
   }
 
   /// Whether the thread that crashed was in a call of the store, and so not in a decoder.

@@ -98,7 +98,10 @@ final class Worker {
       addressPolicy: AddressPolicy(allowed: welcome.allowedNetworks),
       spoolDirectories: [welcome.storeDirectory, "/tmp"], poller: poller,
       tokenBase: Token.transfers, userAgent: limits.userAgent, screen: Self.screen,
-      authorityFile: welcome.authorityFile)
+      authorityFile: welcome.authorityFile,
+      // A transfer has the number of the lease that began it. The number of a robots.txt is no
+      // lease: a loop that hangs there counts as any death of a worker.
+      onWork: { board.markTransfer($0.map(LeaseID.init(rawValue:))) })
     decoded = try Mailbox()
     stored = try Mailbox()
     decodeThread = try DecodeThread(

@@ -64,6 +64,27 @@ struct WorkerDeathTests {
     #expect(try worker.hasEnded())
   }
 
+  /// libcurl reads the file of the authorities for each connection over TLS. Once that is a pipe
+  /// without a writer, it does not return.
+  @Test(.tags(.slow))
+  func `a transfer in which the loops of workers hang fails, and no other line of its list does`()
+    throws
+  {
+    let places = try TestDirectory()
+    let authorityPath = try places.write([], to: "authority.pem")
+    let cluster = try Cluster(["CA_FILE": authorityPath])
+    try places.remove("authority.pem")
+    _ = try NamedPipe(path: authorityPath)
+    let origin = try ListOrigin()
+    let hostile = "https://127.0.0.1:\(origin.origin.port)/p/0"
+    let job = try cluster.submit([hostile] + origin.pictures(20))
+    let status = try cluster.finished(job)
+    #expect(status.done == 20)
+    let failures = try cluster.imgctl("failures", "\(job)").lines
+    #expect(failures.count == 1)
+    #expect(failures.first?.contains("its loop hung in this transfer") == true, "\(failures)")
+  }
+
   @Test(.tags(.slow))
   func `a coordinator whose workers never begin gives up, and its job waits for a better one`()
     throws

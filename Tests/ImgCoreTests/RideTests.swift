@@ -162,7 +162,8 @@ import Testing
   private func crash(_ cluster: ClusterModel, decoding variant: Variant) throws {
     let (worker, fetch) = try #require(cluster.fetch(of: url(1), variant: variant))
     cluster.workers[worker] = nil
-    cluster.handle(.workerExited(worker, .crashed("SIGSEGV"), decoding: fetch.lease))
+    cluster.handle(
+      .workerExited(worker, .crashed("SIGSEGV"), decoding: fetch.lease, transferring: nil))
     cluster.answerLookups()
   }
 

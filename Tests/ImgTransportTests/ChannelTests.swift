@@ -133,6 +133,17 @@ import Testing
     worker.beat()
     #expect(board.heartbeatAge >= .zero)
   }
+
+  @Test func `the coordinator sees which transfer the loop of the worker is working on`() throws {
+    let board = try WorkerBoard()
+    let worker = try WorkerBoard(adopting: try board.duplicateDescriptor())
+    #expect(board.transferringLease == nil)
+    worker.markTransfer(LeaseID(rawValue: 7))
+    #expect(board.transferringLease == LeaseID(rawValue: 7))
+    #expect(board.decoding == nil)
+    worker.markTransfer(nil)
+    #expect(board.transferringLease == nil)
+  }
 }
 
 extension WorkerBoard {

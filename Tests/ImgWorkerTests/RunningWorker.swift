@@ -18,12 +18,18 @@ final class RunningWorker {
   private let directory: TemporaryDirectory
   /// The worker's own: a process opens a store once.
   let store: SharedStore
+  let board: WorkerBoard
 
   private static let curl = Result { () throws(CurlError) in try CurlRuntime.start() }
 
-  /// - Parameter limits: of which the limit of its memory is not set for this process.
+  /// - Parameters:
+  ///   - limits: of which the limit of its memory is not set for this process.
+  ///   - authorityFile: see `Welcome.authorityFile`.
   /// - Throws: also when the worker does not begin.
-  init(limits given: Limits = Limits(), allowedDirectories: [String] = []) throws {
+  init(
+    limits given: Limits = Limits(), allowedDirectories: [String] = [],
+    authorityFile: String? = nil
+  ) throws {
     var limits = given
     // A test may be kept waiting for long while the origin holds its picture back.
     limits.transferTimeoutMilliseconds = 600_000
@@ -36,10 +42,11 @@ final class RunningWorker {
     let welcome = Welcome(
       hello: Hello(processID: ThisProcess.processID), limits: limits,
       storeDirectory: directory.path, allowedNetworks: [loopback].compactMap { $0 },
-      allowedDirectories: allowedDirectories)
+      allowedDirectories: allowedDirectories, authorityFile: authorityFile)
     let curl = try Self.curl.get()
     let vips = try VipsRuntime.start()
     let board = try WorkerBoard()
+    self.board = board
     let stores = try BlockingQueue<SharedStore>(capacity: 1)
     thread = try ServiceThread(name: "worker", capacity: 1) { _ in
       // Its end closes the channel, which the test sees.

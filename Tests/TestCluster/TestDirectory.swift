@@ -22,6 +22,11 @@ package final class TestDirectory: Sendable {
   /// The path of a file inside, there or not.
   package func file(_ name: String) -> String { "\(path)/\(name)" }
 
+  /// Removes a file.
+  package func remove(_ name: String) throws {
+    try FileManager.default.removeItem(atPath: file(name))
+  }
+
   /// Makes a file of these bytes.
   ///
   /// - Returns: its path.
