@@ -130,4 +130,31 @@ struct JournalUpkeepTests {
       try cluster.imgctl("submit", "\(output)/job-\(job).txt").lines.first.flatMap(JobID.init))
     #expect(try cluster.finished(again).fromCache == 5)
   }
+
+  @Test func `a list that was extracted has its passwords, for its owner alone`() throws {
+    let cluster = try Cluster()
+    let line = origin.url("/p/1").replacing("http://", with: "http://ada:1234567890@")
+    let missing = line.replacing("/p/1", with: "/missing/1")
+    let job = try cluster.run([line, missing]).job
+    try cluster.killCoordinator()
+    let output = cluster.directory.file("jobs")
+    let names = ["\(output)/job-\(job).txt", "\(output)/job-\(job).jsonl"]
+    try FileManager.default.createDirectory(
+      atPath: output, withIntermediateDirectories: false)
+    for name in names { try Data().write(to: URL(filePath: name)) }
+    let result = try cluster.imgctl("recover", "\(cluster.dataDirectory)/journal", output, "--json")
+    #expect(result.exitCode == 0)
+    let texts = try names.map {
+      String(decoding: try FileIO.contents(of: $0, upTo: 1 << 20), as: UTF8.self)
+    }
+    #expect(texts[0] == "\(line)\n\(missing)\n")
+    #expect(texts[1].contains("ada:***@"))
+    for text in [texts[1], result.output, result.messages] {
+      #expect(!text.contains("1234567890"))
+    }
+    for name in names {
+      let attributes = try FileManager.default.attributesOfItem(atPath: name)
+      #expect(attributes[.posixPermissions] as? Int == 0o600)
+    }
+  }
 }

@@ -21,7 +21,9 @@ package struct RecoverCommand: Command {
     notes: [
       "Writes two files a job: job-N.txt, its list, and job-N.jsonl, one object a line with its "
         + "outcome. Reads the journal without changing it and needs no coordinator. Jobs that were "
-        + "removed lately may be among those found. Exit code 1 says that something is lost."
+        + "removed lately may be among those found. Exit code 1 says that something is lost.",
+      "The lists keep the passwords in their URLs, so that they can be submitted again. Only their "
+        + "owner may read the files.",
     ],
     examples: [
       .init("imgctl recover ~/.cache/imgctl/journal jobs", "Lists and outcomes of all jobs."),
@@ -53,15 +55,16 @@ package struct RecoverCommand: Command {
   private func write(
     _ id: JobID, of extract: JournalExtract, _ report: inout Report
   ) throws {
-    let listFile = try FileIO.create("\(directory)/job-\(id).txt")
-    let outcomeFile = try FileIO.create("\(directory)/job-\(id).jsonl")
+    let listFile = try FileIO.createPrivate("\(directory)/job-\(id).txt")
+    let outcomeFile = try FileIO.createPrivate("\(directory)/job-\(id).jsonl")
     let list = Output(descriptor: listFile.rawValue)
     let outcomes = Output(descriptor: outcomeFile.rawValue)
     try extract.forEachLine(of: id) { index, url, outcome in
       report.count(url, outcome)
       if let url { try list.write(url + "\n") }
       try outcomes.write(
-        json: ResultsPage.Entry(index: index, url: url ?? "", outcome: outcome))
+        json: ResultsPage.Entry(
+          index: index, url: url?.withoutPasswords ?? "", outcome: outcome))
     }
     try list.flush()
     try outcomes.flush()

@@ -32,6 +32,15 @@ package enum FileIO {
     try open(path, O_WRONLY | O_CREAT | O_TRUNC, mode: 0o666)
   }
 
+  /// The same for a file that its owner alone may read, also where it exists with another mode.
+  ///
+  /// - Throws: ELOOP where a symbolic link is in its place.
+  package static func createPrivate(_ path: String) throws(SystemError) -> OwnedDescriptor {
+    let file = try open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode: 0o600)
+    _ = try pathCall("fchmod", path) { fchmod(file.rawValue, 0o600) }
+    return file
+  }
+
   /// Appends what comes next to `buffer`, at most `maximumByteCount` bytes; waits for it.
   ///
   /// - Returns: how many bytes came; 0 at the end.
