@@ -122,6 +122,10 @@ package final class SharedStore: Sendable {
   /// Removes the files of a store without opening them: reading damaged pages may end the process.
   /// The next writer creates the store again. Never waits.
   ///
+  /// No copy of the files is kept. Eviction and expiry may remove any record at any time, originals
+  /// too, so that each picture has to be available elsewhere. A copy would take as much room on the
+  /// disk as the store, outside of its budget, and no program can read damaged pages safely.
+  ///
   /// - Returns: whether the store is gone; `false` when another process is about to replace it.
   package static func quarantine(_ directory: String) throws(StoreError) -> Bool {
     guard let replacement = try StoreReplacement(of: directory, isWaiting: false) else {
