@@ -17,7 +17,7 @@ extension Scheduler {
       transferQueue.rest(
         rest.host, until: now.instant + .milliseconds(rest.milliseconds), at: now.instant)
     }
-    for host in notices.robotsAsked { transferQueue.takeToken(of: host, at: now.instant) }
+    for host in notices.extraRequests { transferQueue.takeToken(of: host, at: now.instant) }
     for lease in notices.robotsKnown {
       // Named by the lease that began it, which may have left it to others.
       guard let transfer = transfers[lease], transfer.worker == worker else { continue }

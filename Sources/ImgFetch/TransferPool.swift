@@ -30,6 +30,7 @@ package final class TransferPool {
   /// Requests that go on where a redirect leads, if they may.
   private var redirected: [UInt64: (url: ParsedURL, request: TransferRequest)] = [:]
   private var untoldRedirects: [Redirect] = []
+  private var untoldHops: [String] = []
   private var idleHandles: [EasyHandle] = []
   /// The sockets the poller knows, with the transfers that they serve.
   private var watchedSockets: [CInt: UInt64] = [:]
@@ -193,6 +194,13 @@ package final class TransferPool {
     return untoldRedirects
   }
 
+  /// The hosts that have redirected requests to themselves since the last call, once for each request
+  /// that followed.
+  package func takeHops() -> [String] {
+    defer { untoldHops = [] }
+    return untoldHops
+  }
+
   /// What hosts have said since the last call of how long they want to be left alone.
   package func takeRests() -> [HostRest] { settings.rests.takeUntold() }
 
@@ -327,6 +335,7 @@ package final class TransferPool {
           Redirect(id: transfer.id, url: target.url, leavesHost: leavesHost))
         redirected[transfer.id] = (target.parsedURL, request)
       } else {
+        untoldHops.append(request.host)
         goOn(transfer.id, target.parsedURL, request)
       }
       return true

@@ -9,8 +9,9 @@ struct RobotsBook {
   enum Step {
     /// Begins the transfer that is named by the lease.
     case fetch
-    /// Follows a redirect of this transfer, maybe to another host.
-    case follow(LeaseID, leavesHost: Bool)
+    /// Follows a redirect of this transfer, maybe to another host, where it waited for a slot for so
+    /// long.
+    case follow(LeaseID, leavesHost: Bool, slotWait: Duration)
     /// Rides on another's.
     case ride
   }

@@ -3,19 +3,29 @@ import ImgWire
 
 /// Redirects to other hosts, which wait for slots there.
 extension Worker {
-  /// Tells the coordinator that a transfer needs a slot at another host.
-  func awaitSlot(for transfer: LeaseID, at host: String) {
-    slotWaits[transfer] = .now
-    redirections.append(Redirections.Redirection(transfer: transfer, host: host))
+  /// Goes on with a redirect. Where it leads to another host, the coordinator is told that the
+  /// transfer needs a slot there; nothing is sent to that host before, not even for its robots.txt.
+  func take(_ redirect: Redirect) {
+    guard redirect.leavesHost else { return judge(redirect, after: .zero) }
+    let transfer = LeaseID(rawValue: redirect.id)
+    slotWaits[transfer] = SlotWait(redirect: redirect, since: .now)
+    redirections.append(
+      Redirections.Redirection(transfer: transfer, host: redirect.url.host))
   }
 
   /// Transfers have slots where their redirects lead. Their leases may have left meanwhile.
   func follow(_ transfers: [LeaseID]) {
     for transfer in transfers {
-      guard let since = slotWaits.removeValue(forKey: transfer), self.transfers.has(transfer) else {
+      guard let wait = slotWaits.removeValue(forKey: transfer), self.transfers.has(transfer) else {
         continue
       }
-      pool.follow(transfer.rawValue, excluding: .now - since)
+      judge(wait.redirect, after: .now - wait.since)
     }
   }
+}
+
+/// A transfer that waits for a slot where its redirect leads.
+struct SlotWait {
+  let redirect: Redirect
+  let since: ContinuousClock.Instant
 }

@@ -12,12 +12,16 @@ extension Worker {
   }
 
   /// Follows a redirect if the robots.txt of where it leads allows that, whose origin may be another,
-  /// for a transfer that respects it.
-  func judge(_ redirect: Redirect) {
+  /// for a transfer that respects it. The transfer has a slot there by then, which serves for that
+  /// file, too.
+  ///
+  /// - Parameter slotWait: for how long it waited for the slot.
+  func judge(_ redirect: Redirect, after slotWait: Duration) {
     let id = LeaseID(rawValue: redirect.id)
     guard let fetch = transfers.lease(of: id).flatMap({ fetches[$0] }) else { return }
     let waiting = RobotsBook.Waiting(
-      fetch: fetch, url: redirect.url, step: .follow(id, leavesHost: redirect.leavesHost))
+      fetch: fetch, url: redirect.url,
+      step: .follow(id, leavesHost: redirect.leavesHost, slotWait: slotWait))
     if transfers.judgesRedirects(id) {
       decide(waiting)
     } else {
@@ -43,7 +47,7 @@ extension Worker {
     if let record = try? store.current().robots(of: url.origin, at: wallTime) {
       robots.learn(record, of: url.origin, at: wallTime).forEach(decideLate)
     } else {
-      notices.robotsAsked.append(url.host)
+      notices.extraRequests.append(url.host)
       pool.startRobots(robots.ask(url.origin), of: url)
     }
   }
@@ -84,7 +88,7 @@ extension Worker {
     case .fetch:
       // Others may ride on the transfer whose first lease has left.
       return transfers.has(lease)
-    case .follow(let id, _):
+    case .follow(let id, _, _):
       return transfers.has(id)
     case .ride:
       guard fetches[lease] != nil else { return false }
@@ -97,8 +101,9 @@ extension Worker {
   private func goOn(with waiting: RobotsBook.Waiting) {
     switch waiting.step {
     case .fetch: start(waiting.fetch)
-    case .follow(let id, leavesHost: true): awaitSlot(for: id, at: waiting.url.host)
-    case .follow(let id, leavesHost: false): pool.follow(id.rawValue)
+    case .follow(let id, let leavesHost, let slotWait):
+      if !leavesHost { notices.extraRequests.append(waiting.url.host) }
+      pool.follow(id.rawValue, excluding: slotWait)
     case .ride: board(waiting.fetch)
     }
   }
@@ -106,7 +111,7 @@ extension Worker {
   private func refuse(_ waiting: RobotsBook.Waiting, because failure: Failure) {
     switch waiting.step {
     case .fetch: fail(waiting.fetch.lease, with: failure) { $0.respectsRobots }
-    case .follow(let id, _):
+    case .follow(let id, _, _):
       pool.cancel(id.rawValue)
       fail(id, with: failure, wasRedirected: true) { $0.respectsRobots }
     case .ride: end(waiting.fetch.lease, with: .failed(failure))

@@ -46,8 +46,8 @@ final class Worker {
   var robots = RobotsBook()
   /// Those whose leases are told when what is left is in the store, by the lease that began them.
   var brokenTransfers: [LeaseID: BrokenTransfer] = [:]
-  /// Since when transfers wait for slots where their redirects lead, by the lease that began them.
-  var slotWaits: [LeaseID: ContinuousClock.Instant] = [:]
+  /// Transfers that wait for slots where their redirects lead, by the lease that began them.
+  var slotWaits: [LeaseID: SlotWait] = [:]
   private var isDraining = false
   private var storeCheckTime = ContinuousClock.now
   /// What this round of the loop has to tell, sent as one message each at its end.
@@ -143,7 +143,7 @@ final class Worker {
         }
       }
       pool.handleDeadline(at: .now)
-      pool.takeRedirects().forEach(judge)
+      pool.takeRedirects().forEach(take)
       pool.takeFinished().forEach(settle)
       try report()
       if isDraining, fetches.isEmpty { return storeThread.finish() }
@@ -193,6 +193,7 @@ final class Worker {
   /// Tells the coordinator what this round has brought.
   private func report() throws {
     notices.rests = pool.takeRests()
+    notices.extraRequests += pool.takeHops()
     if !notices.isEmpty { try channel.send(.noticed(notices)) }
     if !redirections.isEmpty {
       try channel.send(.redirected(Redirections(redirections: redirections)))

@@ -39,7 +39,7 @@ import Testing
   @Test func `a robots.txt takes a token of the host that is asked for it`() throws {
     let cluster = cluster(ratePerMinute: 60)
     let worker = try #require(cluster.onlyWorker)
-    cluster.handle(.workerNoticed(worker, HostNotices(robotsAsked: ["a", "b"])))
+    cluster.handle(.workerNoticed(worker, HostNotices(extraRequests: ["a", "b"])))
     cluster.submit([url(1, host: "b")])
     cluster.answerLookups()
     #expect(starts(cluster, at: "b") == 0)
@@ -53,7 +53,7 @@ import Testing
   @Test func `however many of them are asked for, a host's own turn comes`() throws {
     let cluster = cluster(ratePerMinute: 60)
     let worker = try #require(cluster.onlyWorker)
-    let asked = HostNotices(robotsAsked: Array(repeating: "a", count: 1_000))
+    let asked = HostNotices(extraRequests: Array(repeating: "a", count: 1_000))
     cluster.handle(.workerNoticed(worker, asked))
     cluster.advance(by: .milliseconds(1_999))
     #expect(starts(cluster, at: "a") == 1)

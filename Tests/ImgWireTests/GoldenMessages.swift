@@ -98,7 +98,7 @@ enum GoldenMessages {
           originals: [LeaseID(rawValue: 20)], misses: [LeaseID(rawValue: 18)])),
       "noticed": .noticed(
         HostNotices(
-          rests: [HostRest(host: "example.com", seconds: 120)], robotsAsked: ["example.com"],
+          rests: [HostRest(host: "example.com", seconds: 120)], extraRequests: ["example.com"],
           robotsKnown: [lease])),
       "redirected": .redirected(
         Redirections(redirections: [.init(transfer: lease, host: "example.org")])),

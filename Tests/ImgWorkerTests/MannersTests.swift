@@ -213,7 +213,37 @@ import Testing
       #expect(said.outcomes[1]?.width == 64)
       #expect(other.startOrder() == ["/robots.txt", "/b"])
     }
-    #expect(worker.notices.robotsAsked == ["127.0.0.1", "127.0.0.1"])
+    let count = isClosed ? 2 : 3
+    #expect(worker.notices.extraRequests == Array(repeating: "127.0.0.1", count: count))
+  }
+
+  @Test func `another host is asked for nothing before the transfer has a slot there`() throws {
+    let other = try TestOrigin()
+    other.serve("/robots.txt", .status(404))
+    other.serve("/b", .body(picture))
+    origin.serve("/robots.txt", .status(404))
+    origin.serve("/a", .redirect(to: "http://localhost:\(other.port)/b"))
+    worker.givesSlots = false
+    try worker.send(.fetch(batch(1, obedient)))
+    let said = try worker.messages { !$0.redirections.isEmpty }
+    #expect(said.redirections.map(\.host) == ["localhost"])
+    #expect(other.totals().requests == 0)
+    try worker.send(.follow(LeaseList(leases: [1])))
+    #expect(try worker.messages(untilEnded: 1).outcomes[1]?.width == 64)
+    #expect(other.startOrder() == ["/robots.txt", "/b"])
+  }
+
+  @Test(arguments: [false, true])
+  func `a request that a redirect leads to at the same host is told of`(
+    respectsRobots: Bool
+  ) throws {
+    origin.serve("/robots.txt", .status(404))
+    origin.serve("/a", .redirect(to: "/b"))
+    origin.serve("/b", .body(picture))
+    try worker.send(.fetch(batch(1, respectsRobots ? obedient : .standard)))
+    #expect(try worker.messages(untilEnded: 1).outcomes[1]?.width == 64)
+    let count = respectsRobots ? 2 : 1
+    #expect(worker.notices.extraRequests == Array(repeating: "127.0.0.1", count: count))
   }
 
   @Test func `where the robots.txt of another origin cannot be had, nothing is followed`() throws {
@@ -271,7 +301,7 @@ import Testing
     holdRobots("")
     origin.serve("/a", .body(picture, delivery: .hold))
     try worker.send(.fetch(batch(1, obedient)))
-    _ = try worker.messages { _ in worker.notices.robotsAsked == ["127.0.0.1"] }
+    _ = try worker.messages { _ in worker.notices.extraRequests == ["127.0.0.1"] }
     #expect(worker.notices.robotsKnown.isEmpty)
     origin.release("/robots.txt")
     _ = try worker.messages { _ in worker.notices.robotsKnown == [1] }
@@ -281,7 +311,7 @@ import Testing
     try worker.send(.fetch(batch(2, obedient)))
     _ = try worker.messages(untilEnded: 1)
     #expect(worker.notices.robotsKnown == [1, 2])
-    #expect(worker.notices.robotsAsked.count == 1)
+    #expect(worker.notices.extraRequests.count == 1)
   }
 
   @Test func `of a host that wants to be left alone nothing is fetched, and leases go back`() throws

@@ -19,6 +19,8 @@ final class RunningWorker {
   /// The worker's own: a process opens a store once.
   let store: SharedStore
   let board: WorkerBoard
+  /// Whether each transfer gets a slot at once where its redirect leads.
+  var givesSlots = true
 
   private static let curl = Result { () throws(CurlError) in try CurlRuntime.start() }
 
@@ -96,8 +98,9 @@ final class RunningWorker {
       case .noticed(let notices): note(notices)
       case .redirected(let list):
         said.redirections += list.redirections
-        // There is always a slot.
-        try send(.follow(LeaseList(leases: list.redirections.map(\.transfer))))
+        if givesSlots {
+          try send(.follow(LeaseList(leases: list.redirections.map(\.transfer))))
+        }
       case .transferred(let list): said.transferred += list.leases
       case .gone(let list): said.gone += list.leases
       case .finished(let results):
@@ -142,7 +145,7 @@ final class RunningWorker {
 
   private func note(_ new: HostNotices) {
     notices.rests += new.rests
-    notices.robotsAsked += new.robotsAsked
+    notices.extraRequests += new.extraRequests
     notices.robotsKnown += new.robotsKnown
   }
 

@@ -1,24 +1,25 @@
 /// What the transfers of a worker have made known about hosts before they end.
 package struct HostNotices: Hashable, Sendable, Codable {
   package var rests: [HostRest] = []
-  /// The hosts that were asked for a robots.txt, as often as they were.
-  package var robotsAsked: [String] = []
+  /// The hosts that got requests for which no token was taken, once for each: for a robots.txt, or
+  /// because a redirect led to the same host.
+  package var extraRequests: [String] = []
   /// Leases of `fetch` whose origins' robots.txt is known by now.
   package var robotsKnown: [LeaseID] = []
 
   package init(
-    rests: [HostRest] = [], robotsAsked: [String] = [], robotsKnown: [LeaseID] = []
+    rests: [HostRest] = [], extraRequests: [String] = [], robotsKnown: [LeaseID] = []
   ) {
     self.rests = rests
-    self.robotsAsked = robotsAsked
+    self.extraRequests = extraRequests
     self.robotsKnown = robotsKnown
   }
 
-  package var isEmpty: Bool { rests.isEmpty && robotsAsked.isEmpty && robotsKnown.isEmpty }
+  package var isEmpty: Bool { rests.isEmpty && extraRequests.isEmpty && robotsKnown.isEmpty }
 
   private enum CodingKeys: String, CodingKey {
     case rests
-    case robotsAsked = "robots_asked"
+    case extraRequests = "extra_requests"
     case robotsKnown = "robots_known"
   }
 }
