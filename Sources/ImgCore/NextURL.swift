@@ -143,6 +143,9 @@ extension TransferQueue {
     /// bucket is full and its health of no interest: forgotten any earlier, it would have all its
     /// tokens again at once, and be thought well.
     case resting(until: ContinuousClock.Instant)
+    /// Be forgotten then, or earlier when there are many such hosts: it has no work, and only its
+    /// failures in a row are of interest.
+    case remembered(until: ContinuousClock.Instant)
     /// Nothing before one of its transfers ends.
     case full
     /// Be forgotten.
@@ -155,8 +158,9 @@ extension TransferQueue {
       if host.underWay > 0 || host.redirectingCount > 0 { return .full }
       let fullAt = rate == nil ? nil : host.bucket.fullAt
       let memories = [fullAt, host.health.forgettableAt].compactMap(\.self)
-      guard let until = memories.max(), until > now else { return .idle }
-      return .resting(until: until)
+      if let until = memories.max(), until > now { return .resting(until: until) }
+      guard let until = host.health.failuresForgottenAt, until > now else { return .idle }
+      return .remembered(until: until)
     }
     if host.scout != nil { return .full }
     let isOneAtATime = host.health.isOnProbation && !host.health.isProbeWanted

@@ -120,6 +120,52 @@ import Testing
     #expect(cluster.scheduler.isIdle)
   }
 
+  /// One URL after the other is redirected to a host that fails.
+  private func failInTurn(
+    _ cluster: ClusterModel, _ numbers: ClosedRange<Int>, pause: Duration = .seconds(1)
+  ) throws {
+    for url in spreadURLs(numbers) {
+      cluster.view(url)
+      cluster.answerLookups()
+      cluster.redirect(url, to: Self.target)
+      let (worker, fetch) = try #require(cluster.fetch(of: url))
+      cluster.finish(fetch, of: worker, .failure(.timeout), wasRedirected: true)
+      cluster.advance(by: pause)
+    }
+  }
+
+  @Test func `failures of a redirect target are in a row also while nothing waits for it`() throws {
+    let cluster = ClusterModel.started()
+    try failInTurn(cluster, 1...HostHealth.failureMaximum)
+    #expect(cluster.scheduler.transferQueue.hosts[Self.target]?.health.isOnProbation == true)
+    cluster.view(url(99))
+    cluster.answerLookups()
+    cluster.redirect(url(99), to: Self.target)
+    #expect(cluster.redirectedURLs == [url(99)])
+  }
+
+  @Test func `failures with long pauses between them are not in a row`() throws {
+    let cluster = ClusterModel.started()
+    try failInTurn(cluster, 1...HostHealth.failureMaximum, pause: HostHealth.failureMemory)
+    #expect(cluster.scheduler.transferQueue.hosts.isEmpty)
+  }
+
+  @Test func `only so many hosts are remembered for their failures`() throws {
+    let cluster = ClusterModel.started(transfers: 1)
+    cluster.areInvariantsChecked = false
+    let count = TransferQueue.rememberedMaximum + 10
+    cluster.submit(count: count) { url($0, host: "dead\($0)") }
+    cluster.answerLookups()
+    while let url = cluster.fetching.first {
+      cluster.finish(url, .failure(.connectFailure))
+      cluster.answerLookups()
+    }
+    let hosts = cluster.scheduler.transferQueue.hosts
+    #expect(hosts.count == TransferQueue.rememberedMaximum)
+    #expect(hosts["dead0"] == nil)
+    #expect(hosts["dead\(count - 1)"] != nil)
+  }
+
   @Test func `a failure behind a redirect counts for the host that was asked`() throws {
     let cluster = ClusterModel.started(perHost: 64)
     let urls = spreadURLs(1...HostHealth.failureMaximum)

@@ -24,6 +24,7 @@ struct HostHealth: Equatable {
   /// Until when it is not asked, because it said so.
   private var wishedUntil: ContinuousClock.Instant?
   private(set) var lastFailure: Failure?
+  private var failedAt: ContinuousClock.Instant?
   /// The newest command that has come, see ``wantProbe(for:isProbing:at:)``.
   private var lastCommand: CommandID?
   /// Whether the next transfer starts although the host is left alone.
@@ -57,6 +58,7 @@ struct HostHealth: Equatable {
     failureCount = 0
     restCount = 0
     lastFailure = nil
+    failedAt = nil
     brokenUntil = nil
     isProbeWanted = false
   }
@@ -66,6 +68,7 @@ struct HostHealth: Equatable {
     _ failure: Failure, begunAt: ContinuousClock.Instant, at now: ContinuousClock.Instant
   ) {
     lastFailure = failure
+    failedAt = now
     failureCount += 1
     guard isOnProbation || failureCount >= Self.failureMaximum else { return }
     // What began before the rest was over says nothing new.
@@ -109,6 +112,13 @@ struct HostHealth: Equatable {
   }
 
   // MARK: - Memory
+
+  /// For how long failures in a row are remembered while nothing waits for the host. Redirects lead
+  /// to a host one after the other, with pauses between them.
+  static let failureMemory = Duration.seconds(60)
+
+  /// Until when its failures in a row are remembered; `nil` when there are none.
+  var failuresForgottenAt: ContinuousClock.Instant? { failedAt.map { $0 + Self.failureMemory } }
 
   /// Until when it is not asked; `nil` or past when it may be.
   var restsUntil: ContinuousClock.Instant? {

@@ -49,10 +49,15 @@ struct TransferQueue {
   private(set) var otherRedirects = PriorityQueue<String, Urgency>()
   /// The hosts that only time keeps from starting, or from being forgotten, and until when.
   private(set) var resting = PriorityQueue<String, ContinuousClock.Instant>()
+  /// The hosts of which only failures in a row are remembered, and until when.
+  private(set) var remembered = PriorityQueue<String, ContinuousClock.Instant>()
   private(set) var underWay = 0
   /// Of them, those at hosts that are not prompt.
   private var otherUnderWay = 0
 
+  /// What a long list of dead hosts may cost in memory. Beyond it the first to be forgotten is
+  /// forgotten at once.
+  static let rememberedMaximum = 4_096
   /// What counts as soon.
   private static let promptTime = Duration.seconds(2)
 
@@ -88,8 +93,10 @@ struct TransferQueue {
     return urgency.viewer > 0 || otherUnderWay < limit - min(limitPerHost, limit / 8)
   }
 
-  /// When a host may go on that rests now.
-  var deadline: ContinuousClock.Instant? { resting.first?.priority }
+  /// When a host may go on that rests now, or is forgotten.
+  var deadline: ContinuousClock.Instant? {
+    [resting.first?.priority, remembered.first?.priority].compactMap(\.self).min()
+  }
 
   /// Queues a URL, or changes the urgency of one that is queued.
   mutating func insert(
@@ -287,6 +294,10 @@ struct TransferQueue {
       resting.remove(host)
       update(host, at: now)
     }
+    while let (host, until) = remembered.first, until <= now {
+      remembered.remove(host)
+      update(host, at: now)
+    }
   }
 
   /// Changes a host, also one that nothing was known of.
@@ -304,6 +315,7 @@ struct TransferQueue {
     promptRedirects.remove(name)
     otherRedirects.remove(name)
     resting.remove(name)
+    remembered.remove(name)
     switch standing(of: host, at: now) {
     case .startable(let urgency):
       switch (host.isPrompt, host.redirected.isEmpty) {
@@ -313,6 +325,11 @@ struct TransferQueue {
       case (false, false): otherRedirects.set(name, to: urgency)
       }
     case .resting(let until): resting.set(name, to: until)
+    case .remembered(let until):
+      remembered.set(name, to: until)
+      if remembered.count > Self.rememberedMaximum, let first = remembered.removeFirst() {
+        hosts[first] = nil
+      }
     case .full: break
     case .idle: hosts[name] = nil
     }
