@@ -4,7 +4,8 @@ import ImgWire
 // that moment, so a choice is never older than the moment it is made in.
 //
 // A URL is *looked up* in the store as soon as a worker takes it: first what somebody waits for in
-// person, the newest first, then the jobs of the highest priority in turn, one line each.
+// person, the newest first, then the jobs of the highest priority in turn, one line each. Workers
+// answer in any order; the lines that are not in the store go on in the order of their list.
 //
 // A URL that is not in the store has failed when its origin said a short while ago that it is not
 // there (see `RememberedFailures`). Else it is *fetched* when there is a place in the cluster for
@@ -37,6 +38,14 @@ struct Urgency: Hashable, Comparable {
     sequence = item.rawValue
   }
 
+  /// Of a line that waits for a slot behind others.
+  init(priority: Int, turn: UInt64, item: WorkID) {
+    viewer = 0
+    self.priority = priority
+    self.turn = turn
+    sequence = item.rawValue
+  }
+
   static func < (left: Self, right: Self) -> Bool {
     if left.viewer != right.viewer { return left.viewer > right.viewer }
     if left.priority != right.priority { return left.priority > right.priority }
@@ -62,6 +71,7 @@ extension Scheduler {
 
   /// Takes what is to be fetched or decoded next; `nil` when nothing may start now.
   mutating func nextAssignable() -> Assignable? {
+    releaseMisses()
     if let (id, urgency) = originals.first,
       transferQueue.mostUrgent.map({ urgency < $0 }) ?? true
     {
@@ -69,6 +79,23 @@ extension Scheduler {
       return items[id].map(Assignable.decode)
     }
     return nextTransfer().map(Assignable.transfer)
+  }
+
+  /// Lets lines that wait behind others compete for a slot, as long as their turns come before those
+  /// of all that could begin. Later ones wait: what is taken up meanwhile may come before them.
+  private mutating func releaseMisses() {
+    while transferQueue.hasPlace, let (item, urgency) = nextMiss(),
+      transferQueue.mostUrgent.map({ urgency < $0 }) ?? true
+    {
+      if isJoinable(item) {
+        // Its transfer begins in this event. The item joins it when that is on its way to a worker.
+        var joining = item
+        giveTurns(&joining)
+        _ = park(&joining, in: .awaitingTransfer)
+      } else {
+        awaitTransfer(item)
+      }
+    }
   }
 
   /// Takes the item whose URL is to be fetched next, and the places; `nil` when nothing may start
@@ -84,18 +111,28 @@ extension Scheduler {
     return next
   }
 
-  /// The turn of one more line of a job, in the order in which lines are taken up.
-  mutating func nextTurn(of job: JobID) -> UInt64 {
-    guard let priority = jobs[job]?.priority else { return 0 }
-    let turn = max(turnsServed[priority] ?? 0, jobs[job]?.lastTurn ?? 0) + 1
-    jobs[job]?.lastTurn = turn
-    return turn
+  /// The turn of the next line of a job that goes on from its look-up.
+  func nextTurn(of waiter: Waiter, in job: ActiveJob) -> UInt64 {
+    max(waiter.arrivalTurn, job.lastTurn) + 1
+  }
+
+  /// The look-up of an item is over: its lines get their turns, if they have none. Lines beside a
+  /// viewer need none: they begin with it.
+  mutating func giveTurns(_ item: inout WorkItem) {
+    guard item.isOfLines else { return }
+    item.changeWaiters { giveTurn(&$0) }
+  }
+
+  mutating func giveTurn(_ waiter: inout Waiter) {
+    guard waiter.turn == 0, let id = waiter.job, let job = jobs[id] else { return }
+    waiter.turn = nextTurn(of: waiter, in: job)
+    jobs[id]?.lastTurn = waiter.turn
   }
 
   /// A line goes back to its list: its turn is the next one's.
   mutating func giveBack(_ turn: UInt64, of job: JobID) {
-    guard let lastTurn = jobs[job]?.lastTurn else { return }
-    jobs[job]?.lastTurn = min(lastTurn, max(turn, 1) - 1)
+    guard turn > 0, let lastTurn = jobs[job]?.lastTurn else { return }
+    jobs[job]?.lastTurn = min(lastTurn, turn - 1)
   }
 
   /// An item's transfer begins, or it needs none: its turn is the one served now.

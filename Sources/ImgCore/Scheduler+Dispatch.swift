@@ -24,6 +24,9 @@ extension Scheduler {
         let worker = worker(for: item, where: \.takesLookups, load: \.lookups.count)
       else { preconditionFailure("what is next is there, and somebody takes it") }
       let lease = grantLease(to: worker, for: id, transfer: nil)
+      if item.waiters.contains(where: { $0.job != nil }) {
+        lookupDeadlines.set(lease, to: now.instant + Self.lookupPatience)
+      }
       let takesStale = mayBeServedStale(item)
       if takesStale { item.hasAskedForStale = true }
       move(&item, to: .lookingUp(lease))

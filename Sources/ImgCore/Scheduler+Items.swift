@@ -16,6 +16,8 @@ extension Scheduler {
     // Taken out of the dictionary while it changes, so that its list of waiters grows in place.
     if let id = itemsByKey[key], var item = items.removeValue(forKey: id) {
       let urgency = item.urgency
+      var waiter = waiter
+      if item.competes, item.isOfLines { giveTurn(&waiter) }
       count([waiter], of: item, by: 1)
       item.join(waiter, defaultExpiryMilliseconds: limits.defaultExpiryMilliseconds)
       items[id] = item
@@ -77,9 +79,13 @@ extension Scheduler {
   mutating func queue(_ item: WorkItem) {
     switch item.stage {
     case .awaitingLookup: urgentLookups.set(item.id, to: item.urgency)
-    case .awaitingTransfer: item.source.map { queueSource($0) }
+    case .awaitingTransfer:
+      // The viewer has left with whom its lines would have begun.
+      if item.lacksTurns, isBehindLines(item) { awaitSlot(item) }
+      item.source.map { queueSource($0) }
     case .awaitingDecode: originals.set(item.id, to: item.urgency)
     case .transferring(let lease): leases[lease]?.transfer.map { queueRedirected($0) }
+    case .missed: if !isBehindLines(item) { awaitTransfer(item) }
     case .lookingUp, .decoding: break
     }
   }
@@ -92,7 +98,7 @@ extension Scheduler {
     }
     item.stage = stage
     items[item.id] = item
-    count(item.waiters, at: item.host, by: change)
+    count(item.waiters, of: item, by: change)
   }
 
   /// Makes an item wait without a lease. Lines of paused jobs go back to their lists; during a
@@ -187,15 +193,18 @@ extension Scheduler {
 
   /// Counts the lines among `waiters` in or out of their jobs' numbers, at the item's stage.
   private mutating func count(_ waiters: [Waiter], of item: WorkItem, by change: Int) {
-    count(waiters, at: item.host, by: StageNumbers(item.stage) * change)
+    count(waiters, of: item, by: StageNumbers(item.stage) * change)
   }
 
-  private mutating func count(_ waiters: [Waiter], at host: String, by change: StageNumbers) {
+  private mutating func count(_ waiters: [Waiter], of item: WorkItem, by change: StageNumbers) {
     guard change != StageNumbers() else { return }
     for waiter in waiters {
-      guard let job = waiter.job else { continue }
+      guard case .line(let job, let index) = waiter.who else { continue }
       jobs[job]?.leasedCount += change.leased
-      jobs[job]?.changeBacklog(of: host, by: change.backlog)
+      jobs[job]?.changeBacklog(of: item.host, by: change.backlog)
+      jobs[job]?.changeLookups(
+        of: index, at: item.id, unanswered: change.unanswered, missed: change.missed)
+      if change.missed != 0 { noteMisses(of: job) }
       if change.backlog != ActiveJob.Backlog() { giveTurn(to: job) }
       if change.leased > 0 { noteStart(of: job) }
     }
@@ -206,13 +215,22 @@ extension Scheduler {
 private struct StageNumbers: Equatable {
   var leased = 0
   var backlog = ActiveJob.Backlog()
+  /// Lines that the store has not answered.
+  var unanswered = 0
+  /// Lines that the store has not got, and that wait behind earlier ones.
+  var missed = 0
 
   init() {}
 
   init(_ stage: WorkItem.Stage) {
     leased = stage.lease == nil ? 0 : 1
     switch stage {
-    case .awaitingLookup, .lookingUp: backlog.lookingUp = 1
+    case .awaitingLookup, .lookingUp:
+      backlog.lookingUp = 1
+      unanswered = 1
+    case .missed:
+      backlog.lookingUp = 1
+      missed = 1
     case .awaitingTransfer, .awaitingDecode: backlog.waiting = 1
     case .transferring, .decoding: break
     }
@@ -223,6 +241,8 @@ private struct StageNumbers: Equatable {
     product.leased *= factor
     product.backlog.lookingUp *= factor
     product.backlog.waiting *= factor
+    product.unanswered *= factor
+    product.missed *= factor
     return product
   }
 
@@ -230,6 +250,8 @@ private struct StageNumbers: Equatable {
     var sum = left
     sum.leased += right.leased
     sum.backlog += right.backlog
+    sum.unanswered += right.unanswered
+    sum.missed += right.missed
     return sum
   }
 }

@@ -90,7 +90,7 @@ extension Scheduler {
     case .success(let url):
       let waiter = Waiter(
         who: .line(id, index: line.index), expiry: options.expiry, priority: options.priority,
-        turn: nextTurn(of: id), command: jobs[id]?.command)
+        arrivalTurn: turnsServed[options.priority] ?? 0, command: jobs[id]?.command)
       let (item, isNew) = join(waiter, url: url, options: options)
       return isNew ? item : nil
     case .failure(let failure):
@@ -230,22 +230,30 @@ extension Scheduler {
     guard let priority = jobs[id]?.priority else { return }
     giveTurn(to: id)
     jobs[id]?.lastTurn = 0
+    let served = turnsServed[priority] ?? 0
     for awaited in itemsAwaited(by: id) {
       guard var item = items[awaited] else { continue }
       item.changeWaiters { waiter in
         guard waiter.isLine(of: id) else { return }
         waiter.priority = priority
-        waiter.turn = nextTurn(of: id)
+        waiter.arrivalTurn = served
+        guard waiter.turn > 0 else { return }
+        waiter.turn = 0
+        giveTurn(&waiter)
       }
       items[item.id] = item
       queue(item)
     }
   }
 
-  /// In the order in which they were taken up.
+  /// In the order of the turns of the job's lines.
   private func itemsAwaited(by id: JobID) -> [WorkID] {
-    items.values.filter { $0.waiters.contains { $0.isLine(of: id) } }.map(\.id)
-      .sorted { $0.rawValue < $1.rawValue }
+    items.values.compactMap { item in
+      item.waiters.filter { $0.isLine(of: id) }.map(\.turn).min().map {
+        (turn: $0, item: item.id)
+      }
+    }
+    .sorted { ($0.turn, $0.item.rawValue) < ($1.turn, $1.item.rawValue) }.map(\.item)
   }
 
   mutating func changeLimits(_ change: LimitChange) {

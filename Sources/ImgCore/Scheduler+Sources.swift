@@ -13,6 +13,7 @@ extension Scheduler {
     guard !missed.url.isLocal else { return awaitDecode(missed) }
     guard !isStaleWorthAsking(of: missed) else { return lookUpStale(missed) }
     var item = missed
+    giveTurns(&item)
     let source = joinSource(&item)
     guard park(&item, in: .awaitingTransfer) else { return }
     guard !isCrowded(item) else { return leave(item.id) { _ in true } }
@@ -29,6 +30,7 @@ extension Scheduler {
   /// decoder.
   mutating func awaitDecode(_ found: WorkItem) {
     var item = found
+    giveTurns(&item)
     // Its source has the blame when the original kills a worker.
     _ = joinSource(&item)
     guard park(&item, in: .awaitingDecode) else { return }
@@ -37,7 +39,8 @@ extension Scheduler {
   }
 
   /// Whether the item came about by lines alone, of jobs that have too much of its host waiting
-  /// already: they were taken up before it was known that the host's URLs have to wait.
+  /// already, or earlier lines of it that went back: they were taken up before it was known that the
+  /// host's URLs have to wait.
   private func isCrowded(_ item: WorkItem) -> Bool {
     guard !item.wasFetched, !item.key.isRevalidation,
       item.source.flatMap({ sources[$0]?.joinable }) == nil,
@@ -45,12 +48,13 @@ extension Scheduler {
     else { return false }
     return item.jobs.allSatisfy { id in
       guard let job = jobs[id], let backlog = job.backlogs[item.host] else { return false }
-      let ownCount = item.waiters.count { $0.isLine(of: id) }
-      return backlog.waiting - ownCount >= job.backlogMaximum
+      let indices = item.waiters.compactMap { $0.isLine(of: id) ? $0.index : nil }
+      return backlog.waiting - indices.count >= job.backlogMaximum
+        || indices.allSatisfy { job.isLagging(item.host, before: $0) }
     }
   }
 
-  private mutating func joinSource(_ item: inout WorkItem) -> SourceID {
+  mutating func joinSource(_ item: inout WorkItem) -> SourceID {
     if let source = item.source { return source }
     let key = Source.Key(name: item.key.name, host: item.host)
     let id = sourcesByKey[key] ?? SourceID(rawValue: item.id.rawValue)
@@ -75,6 +79,7 @@ extension Scheduler {
   /// a host that is down, are told so.
   mutating func queueSource(_ id: SourceID) {
     guard let source = sources[id] else { return }
+    if source.joinable != nil { joinTransfer(of: source) }
     let waiting = waitingItems(of: source)
     if let command = waiting.lazy.flatMap(\.waiters).compactMap(\.command).max() {
       transferQueue.wantProbe(of: source.key.host, for: command, at: now.instant)
@@ -84,6 +89,10 @@ extension Scheduler {
     } else if !waiting.isEmpty, let failure = reasonToGiveUp(source, for: waiting) {
       giveUp(waiting, of: source, because: failure)
     } else if let retryAt = source.retryAt, !waiting.isEmpty {
+      if source.isQueued {
+        sources[id]?.isQueued = false
+        transferQueue.remove(id, host: source.key.host, at: now.instant)
+      }
       backoffs.set(id, to: retryAt)
     } else if let mostUrgent = waiting.map(\.urgency).min() {
       sources[id]?.isQueued = true
@@ -233,6 +242,7 @@ extension Scheduler {
       return nil
     }
     leases[lease] = nil
+    lookupDeadlines.remove(lease)
     workers[worker]?.lookups.remove(lease)
     workers[worker]?.fetches.remove(lease)
     workers[worker]?.rides.remove(lease)

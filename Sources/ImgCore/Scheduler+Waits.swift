@@ -101,6 +101,7 @@ extension Scheduler {
       }
     }
     if !retriedHosts.isEmpty { waits.append(backoffWait(of: job, retriedHosts)) }
+    if job.lookups.next != nil { waits.append(capacityWait(isPrompt: true)) }
     guard let soonest = waits.min(by: Self.isSooner) else {
       if !job.backlogs.isEmpty { return Wait(.workersBusy) }
       return job.cursor.ticket == nil ? Wait(.otherJobs) : Wait(.reading)
@@ -173,7 +174,8 @@ extension Scheduler {
     switch item.stage {
     case .lookingUp: return Wait(.lookingUp)
     case .awaitingLookup, .awaitingDecode: return clusterWait() ?? Wait(.workersBusy)
-    case .awaitingTransfer: return clusterWait() ?? waitForTransfer(of: item, at: now)
+    case .missed, .awaitingTransfer:
+      return clusterWait() ?? waitForTransfer(of: item, at: now)
     case .transferring(let lease), .decoding(let lease):
       guard let held = leases[lease], let transfer = held.transfer.flatMap({ transfers[$0] })
       else { return Wait(.decoding, host: item.host) }

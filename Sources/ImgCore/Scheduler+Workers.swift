@@ -29,7 +29,8 @@ extension Scheduler {
     noteAnswer(of: worker)
     let stale = Set(results.stale)
     for hit in results.hits {
-      guard let item = endLease(hit.lease, of: worker) else { continue }
+      guard var item = endLease(hit.lease, of: worker) else { continue }
+      giveTurns(&item)
       serve(item.urgency)
       complete(
         item,
@@ -43,7 +44,7 @@ extension Scheduler {
     }
     for lease in results.misses {
       guard let item = endLease(lease, of: worker) else { continue }
-      awaitTransfer(item)
+      awaitSlot(item)
     }
   }
 
@@ -172,7 +173,7 @@ extension Scheduler {
         // are more urgent may have overtaken it.
         case .decoding:
           max(lease.since, worker.lastAnswerAt ?? lease.since) + decodeTime * worker.fetches.count
-        case .awaitingLookup, .lookingUp, .awaitingTransfer, .awaitingDecode: lease.since
+        case .awaitingLookup, .lookingUp, .missed, .awaitingTransfer, .awaitingDecode: lease.since
         }
       return due + Self.answerGrace < now.instant
     }

@@ -8,7 +8,8 @@ package import ImgWire
 ///
 ///     line of a job ─┐              (handed in: awaitingDecode at once)
 ///                    ├─► awaitingLookup ─► lookingUp ─┬─ hit ──────────────────────────► outcome
-///     viewer ────────┘        ▲                       ├─ miss ─► awaitingTransfer          ▲
+///     viewer ────────┘        ▲                       ├─ miss ─► missed                    ▲
+///                             │                       │            └─► awaitingTransfer    │
 ///                             │                       │              └─► transferring      │
 ///                      its worker died                │                       ▼            │
 ///                                                     └─ original             │            │
@@ -33,6 +34,10 @@ package struct Scheduler {
   /// Items of viewers that wait for their look-up, and items that a dead worker held: before any
   /// list.
   var urgentLookups = PriorityQueue<WorkID, Urgency>()
+  /// The look-ups that hold later lines up, and until when.
+  var lookupDeadlines = PriorityQueue<LeaseID, ContinuousClock.Instant>()
+  /// The jobs of which lines wait behind others for a slot.
+  var jobsWithMisses: Set<JobID> = []
   var transferQueue: TransferQueue
   /// The transfers that wait for a slot where their redirects lead, and until when.
   var redirectDeadlines = PriorityQueue<LeaseID, ContinuousClock.Instant>()
@@ -129,6 +134,7 @@ package struct Scheduler {
     case .drainRequested: drain()
     }
     endDelays()
+    endLookupWaits()
     endBackoffs()
     endRedirectWaits()
     transferQueue.wake(at: now.instant)
@@ -140,7 +146,7 @@ package struct Scheduler {
   /// When the scheduler wants to hear `timePassed`; `nil` when only other events can change
   /// anything.
   package var deadline: ContinuousClock.Instant? {
-    let starts = isDraining ? [] : [backoffs.first?.priority]
+    let starts = isDraining ? [] : [backoffs.first?.priority, lookupDeadlines.first?.priority]
     let slots =
       isDraining && redirectDeadlines.isEmpty
       ? [] : [transferQueue.deadline, redirectDeadlines.first?.priority]

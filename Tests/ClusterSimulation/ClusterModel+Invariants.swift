@@ -52,6 +52,7 @@ extension ClusterModel {
         || runningCount == 0 && (list.settledCount == 0 || list.record.retries.round > 0),
       "runs without a start", event)
     checkBacklogs(of: job, held.map(\.item), event)
+    checkLookupOrder(of: job, held, event)
     if !job.isEnding, !job.isPaused { checkNothingLost(job, list, event) }
   }
 
@@ -65,13 +66,27 @@ extension ClusterModel {
     var expected: [String: [Int]] = [:]
     for item in held {
       switch item.stage {
-      case .awaitingLookup, .lookingUp: expected[item.host, default: [0, 0]][0] += 1
+      case .awaitingLookup, .lookingUp, .missed: expected[item.host, default: [0, 0]][0] += 1
       case .awaitingTransfer, .awaitingDecode: expected[item.host, default: [0, 0]][1] += 1
       case .transferring, .decoding: break
       }
     }
     let found = job.backlogs.mapValues { [$0.lookingUp, $0.waiting] }
     check(found == expected, "backlogs \(found), not \(expected)", event)
+  }
+
+  /// The lines that wait behind others are those that the job knows of.
+  private func checkLookupOrder(
+    of job: ActiveJob, _ held: [(item: WorkItem, index: Int)], _ event: Event
+  ) {
+    let missed = held.filter { $0.item.stage == .missed }
+    let isWaiting = [
+      job.lookups.isAnyWaiting, scheduler.jobsWithMisses.contains(job.id),
+    ]
+    check(
+      isWaiting.allSatisfy { $0 == !missed.isEmpty }, "lines behind others are miscounted", event)
+    let next = job.lookups.next.flatMap { id in held.first { $0.item.id == id } }
+    check(next.map { $0.item.stage == .missed } ?? true, "what waits for no slot is next", event)
   }
 
   /// A line that is neither settled nor in hand is in front of a cursor that will come by it.
@@ -140,6 +155,10 @@ extension ClusterModel {
       let strongest = item.waiters.map { Urgency(of: $0, item: item.id) }.min()
       check(strongest == nil || strongest == item.urgency, "a stale urgency", event)
     }
+    let missed = scheduler.items.values.filter { $0.stage == .missed }
+    check(
+      missed.allSatisfy { $0.waiters.allSatisfy { $0.viewer == nil } }, "a viewer waits for lines",
+      event)
     let revalidationCount = scheduler.items.values.count(where: \.key.isRevalidation)
     check(
       revalidationCount == scheduler.revalidationCount
@@ -286,6 +305,7 @@ extension ClusterModel {
       scheduler.items.values.allSatisfy { $0.stage != .awaitingDecode },
       "an original waits without need", event)
     guard scheduler.transferQueue.hasPlace else { return }
+    check(scheduler.nextMiss() == nil, "a line waits behind others without need", event)
     for source in waitingSources {
       let host = scheduler.transferQueue.hosts[source.key.host]
       let isOneAtATime = host.map { $0.health.isOnProbation && !$0.health.isProbeWanted } ?? false

@@ -96,14 +96,29 @@ struct QueueRowTests {
   }
 
   @Test(arguments: [(order: "fifo", isReversed: false), (order: "lifo", isReversed: true)])
-  func `a list is fetched from its beginning or from its end`(
+  func `a list is fetched from its beginning or from its end by any number of workers`(
     order: String, isReversed: Bool
   ) throws {
-    let cluster = try Cluster.inOrder(["TRANSFERS": "1"])
-    let lines = origin.pictures(40)
+    let cluster = try Cluster(["TRANSFERS": "1", "WORKERS": "3"])
+    let lines = origin.pictures(200)
     let job = try cluster.submit(lines, "--order", order)
-    #expect(try cluster.finished(job).done == 40)
+    #expect(try cluster.finished(job).done == lines.count)
     let starts = origin.origin.startOrder().map(origin.url)
     #expect(starts == (isReversed ? lines.reversed() : lines))
+  }
+
+  /// Of transfers that begin together, in several processes, any may be the first to reach the
+  /// origin.
+  @Test func `each slot that gets free is taken by the next line of the list`() throws {
+    let cluster = try Cluster(["TRANSFERS": "4", "WORKERS": "3"])
+    let held = try origin.holdPictures(12)
+    let job = try cluster.submit((held + (0..<60).map { "/p/\($0)" }).map(origin.url))
+    for count in 4..<held.count {
+      try #require(origin.origin.waitUntil { $0.totals.requests == count })
+      #expect(Set(origin.origin.startOrder()) == Set(held.prefix(count)))
+      origin.release([held[count - 4]])
+    }
+    origin.release(held)
+    #expect(try cluster.finished(job).done == 72)
   }
 }

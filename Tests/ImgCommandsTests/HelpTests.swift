@@ -222,7 +222,9 @@ import Testing
       --priority P              From -2, the least, to 2, the most urgent. Default:
                                 0.
       --order ORDER             fifo: the first line first; lifo: the last line
-                                first. Default: fifo.
+                                first. Transfers begin in this order; a line whose
+                                host has to wait lets later ones pass. Default:
+                                fifo.
       --name TEXT               What the job is called in lists.
       --wait                    Wait until the job has ended, and show how far it
                                 is.

@@ -149,7 +149,8 @@ extension StageTests {
         case nil: nil
         case .awaitingLookup: .awaitingLookup
         case .lookingUp: .lookingUp
-        case .awaitingTransfer: .awaitingTransfer
+        // Behind other lines or not: without a viewer, it is that again.
+        case .missed, .awaitingTransfer: .awaitingTransfer
         case .awaitingDecode: .awaitingDecode
         case .transferring: .transferring
         case .decoding: .decoding
@@ -184,7 +185,7 @@ extension StageTests {
       case nil: break
       case .awaitingLookup: readyWorkers()
       case .lookingUp: cluster.answerLookups()
-      case .awaitingTransfer, .awaitingDecode: cluster.finish(blocker)
+      case .missed, .awaitingTransfer, .awaitingDecode: cluster.finish(blocker)
       case .transferring: cluster.transferred(url)
       case .decoding: cluster.finish(url)
       }

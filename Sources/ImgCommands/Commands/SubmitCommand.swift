@@ -23,7 +23,8 @@ package struct SubmitCommand: Command {
     "--priority", "P", help: "\(RequestOptions.priorityHelp) Default: 0.")
   private static let order = OptionDescription(
     "--order", "ORDER",
-    help: "fifo: the first line first; lifo: the last line first. Default: fifo.")
+    help: "fifo: the first line first; lifo: the last line first. Transfers begin in this order; "
+      + "a line whose host has to wait lets later ones pass. Default: fifo.")
 
   package static let description = CommandDescription(
     name: "imgctl submit",

@@ -44,6 +44,8 @@ struct ActiveJob {
   var unrecordedCount = 0
   /// The last of the turns that its lines have been given, see ``Urgency/turn``.
   var lastTurn: UInt64 = 0
+  /// Which of its lines are looked up, and which wait for these.
+  private(set) var lookups = LookupOrder()
   /// The last of the remembered failures that do not count for its lines, because all that had
   /// failed is to be tried again.
   var lastDoubtedFailure: UInt64 = 0
@@ -91,6 +93,20 @@ struct ActiveJob {
   /// The outcome is durable.
   mutating func letGo(_ index: Int) {
     inHand.remove(index)
+  }
+
+  /// A line that is still being looked up holds later ones up no more.
+  mutating func endLookup(of index: Int) { lookups.end(position(of: index)) }
+
+  /// Counts a line in or out of those that are looked up, and of those that wait behind others.
+  ///
+  /// - Parameter item: where the line waits.
+  mutating func changeLookups(of index: Int, at item: WorkID, unanswered: Int, missed: Int) {
+    let position = position(of: index)
+    if unanswered > 0 { lookups.begin(position) }
+    if unanswered < 0 { lookups.end(position) }
+    if missed > 0 { lookups.wait(position, at: item) }
+    if missed < 0 { lookups.leave(position) }
   }
 
   /// Counts lines of a host in or out of its backlog.
@@ -146,6 +162,13 @@ struct ActiveJob {
   }
 
   func isLagging(_ host: String) -> Bool { lagging[host] != nil }
+
+  /// Whether an earlier line of the host was passed over or went back.
+  func isLagging(_ host: String, before index: Int) -> Bool {
+    guard let host = lagging[host] else { return false }
+    let first = [host.window.first?.position, host.passedOver.first].compactMap(\.self).min()
+    return first.map { $0 < position(of: index) } ?? false
+  }
 
   private mutating func changePassedOver(
     of host: String, _ change: (inout PositionList) -> Void

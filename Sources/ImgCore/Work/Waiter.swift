@@ -16,8 +16,11 @@ struct Waiter {
   let expiry: Expiry
   /// The job's; nothing for a viewer, who goes before all jobs.
   var priority = 0
-  /// When the line's turn among all jobs of its priority comes, see ``Urgency/turn``.
+  /// When the line's turn among all jobs of its priority comes, see ``Urgency/turn``; 0 until its
+  /// look-up is over.
   var turn: UInt64 = 0
+  /// The turn that was served when the line was taken up.
+  var arrivalTurn: UInt64 = 0
   /// The explicit command that it is part of: a `get`, or a `retry` of its job; `nil` of any other
   /// line.
   var command: CommandID?
@@ -29,6 +32,11 @@ struct Waiter {
 
   var job: JobID? {
     if case .line(let job, _) = who { job } else { nil }
+  }
+
+  /// Of a line, in its job's list.
+  var index: Int? {
+    if case .line(_, let index) = who { index } else { nil }
   }
 
   var viewer: ViewerID? {

@@ -30,6 +30,8 @@ struct WorkItem {
   enum Stage: Equatable {
     case awaitingLookup
     case lookingUp(LeaseID)
+    /// The store has not got it. It waits for a slot, behind earlier lines of its job.
+    case missed
     case awaitingTransfer
     /// The picture is at hand, be it the original in the store: it waits for a decoder.
     case awaitingDecode
@@ -39,7 +41,7 @@ struct WorkItem {
 
     var lease: LeaseID? {
       switch self {
-      case .awaitingLookup, .awaitingTransfer, .awaitingDecode: nil
+      case .awaitingLookup, .missed, .awaitingTransfer, .awaitingDecode: nil
       case .lookingUp(let lease), .transferring(let lease), .decoding(let lease): lease
       }
     }
@@ -90,6 +92,20 @@ struct WorkItem {
       stage.lease != nil && !granted.covers(retention(of: waiter, defaultExpiryMilliseconds))
     waiters.append(waiter)
     urgency = min(urgency, Urgency(of: waiter, item: id))
+  }
+
+  /// Whether only lines wait for it.
+  var isOfLines: Bool { waiters.allSatisfy { $0.job != nil } }
+
+  /// Whether its lines have no turns for what comes next.
+  var lacksTurns: Bool { waiters.contains { $0.job != nil && $0.turn == 0 } }
+
+  /// Whether its look-up is over: its lines have turns for what comes next.
+  var competes: Bool {
+    switch stage {
+    case .awaitingLookup, .lookingUp, .missed: false
+    case .awaitingTransfer, .awaitingDecode, .transferring, .decoding: true
+    }
   }
 
   /// It is being fetched, or decoded.

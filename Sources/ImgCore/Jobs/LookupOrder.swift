@@ -1,0 +1,39 @@
+import ImgWire
+
+/// Has a job's transfers begin in the order of its list, although workers answer look-ups in any
+/// order. A line that the store has not got waits until no earlier line is being looked up, and then
+/// for a slot.
+struct LookupOrder {
+  /// Positions of the lines that wait for a look-up or are being looked up.
+  private var unanswered = PriorityQueue<Int, Int>()
+  /// Positions of the lines that the store has not got and that wait for earlier ones.
+  private var missed = PriorityQueue<Int, Int>()
+  private var items: [Int: WorkID] = [:]
+
+  /// A line waits for its look-up from now on.
+  mutating func begin(_ position: Int) { unanswered.set(position, to: position) }
+
+  /// A line has its answer, has left, or holds later ones up no more.
+  mutating func end(_ position: Int) { unanswered.remove(position) }
+
+  /// A line waits for earlier ones, at this item.
+  mutating func wait(_ position: Int, at item: WorkID) {
+    missed.set(position, to: position)
+    items[position] = item
+  }
+
+  /// A line waits no more.
+  mutating func leave(_ position: Int) {
+    missed.remove(position)
+    items[position] = nil
+  }
+
+  var isAnyWaiting: Bool { !missed.isEmpty }
+
+  /// The item of the first line that waits, if no line before it is being looked up.
+  var next: WorkID? {
+    guard let first = missed.first?.key else { return nil }
+    if let earliest = unanswered.first?.key, earliest < first { return nil }
+    return items[first]
+  }
+}
