@@ -9,6 +9,7 @@ import Glibc
 /// over, and a picture that merely lacks its last marker is whole.
 @safe final class JPEGPicture: OpenPicture {
   let header: PictureHeader
+  private let input: PictureInput
   private let decoder: UnsafeMutablePointer<img_jpeg_decoder>
   private let colours: Colours
   private let profile: [UInt8]?
@@ -47,6 +48,7 @@ import Glibc
         height: Int(unsafe decoder.pointee.info.image_height)),
       orientation: unsafe Self.orientation(of: decoder.pointee.info), frames: 1)
     profile = unsafe Self.profile(of: decoder)
+    self.input = input
     unsafe self.decoder = decoder
   }
 
@@ -93,6 +95,9 @@ import Glibc
     // The missing end alone is none: every block was decoded.
     guard unsafe decoder.pointee.is_complete else {
       throw .corrupt("some of its scans are missing")
+    }
+    guard !JPEGZeroHoles.exist(in: input) else {
+      throw .corrupt("zeros stand in place of a part of its data")
     }
   }
 

@@ -8,10 +8,10 @@ import Testing
 ///
 /// Only PNG has checksums, and JPEG XL nearly always ends its entropy coding in a known state. A JPEG
 /// of one scan, a GIF and a TIFF show that blocks or pixels are missing or over; a progressive JPEG
-/// does where a scan ends early, not always where one loses its place. The others notice missing
-/// bytes. What is merely changed in them, and a few changed bits in a JPEG or a GIF, are another valid
-/// picture; and where 512 bytes of zeros happen to stand for as many blocks as what they replace, no
-/// decoder can tell.
+/// does where a scan ends early, not always where one loses its place. A JPEG also shows zeros in place
+/// of data, see ``JPEGZeroHoles``. The others notice missing bytes. What is merely changed in them, and
+/// a few changed bits in a JPEG or a GIF, are another valid picture; and where by chance as many blocks
+/// come out of a scan's data with a hole as without one, no decoder can tell.
 @Suite(.timeLimit(.minutes(20))) struct DamageTests {
   private let fixture: ThumbnailFixture
   private static let seedCount: UInt64 = 8
@@ -28,9 +28,8 @@ import Testing
     let shown: [Damage] =
       switch format {
       case .png, .interlacedPNG, .grayPNG, .sixteenBitPNG, .displayP3PNG, .jxl: Damage.allCases
-      case .jpeg, .cmykJPEG, .tiff, .grayTIFF, .cmykTIFF: moved
-      case .grayJPEG: shortened + [.restZeroed]
-      case .progressiveJPEG: [.cut, .cutAndClosed, .restZeroed]
+      case .jpeg, .cmykJPEG, .grayJPEG, .tiff, .grayTIFF, .cmykTIFF: moved
+      case .progressiveJPEG: [.cut, .cutAndClosed, .restZeroed, .holeZeroed]
       case .gif: [.cut, .cutAndClosed, .restZeroed, .holeZeroed]
       case .webp, .losslessWebP, .avif, .heif: shortened
       }
@@ -94,6 +93,30 @@ import Testing
     #expect(fixture.failureCode(of: data + [0, 0, 0, 0, 0xFF, 0xD9]) == nil)
     let many = [UInt8](repeating: 0x55, count: 400)
     #expect(fixture.failureCode(of: data + many + [0xFF, 0xD9]) == .corruptImage)
+  }
+
+  @Test func `zeros in a JPEG are damage only where they stand for no picture`() {
+    // Each block is the bit of "no difference to the block before" and the bit of "no more".
+    #expect(fixture.failureCode(of: zeroJPEG(symbol: 0x00, byteCount: 2_048 * 2 / 8)) == nil)
+    // Each block is that and 63 times a code and a sign.
+    let bytes = zeroJPEG(symbol: 0x01, byteCount: 2_048 * (1 + 63 * 2) / 8)
+    #expect(fixture.failureCode(of: bytes) == .corruptImage)
+  }
+
+  /// A gray JPEG of 2,048 blocks whose tables have one code each, the bit 0.
+  ///
+  /// - Parameter symbol: what that stands for among the coefficients.
+  private func zeroJPEG(symbol: UInt8, byteCount: Int) -> [UInt8] {
+    let zeros = { (count: Int) in [UInt8](repeating: 0, count: count) }
+    let start: [UInt8] = [0xFF, 0xD8]
+    let quantization: [UInt8] = [0xFF, 0xDB, 0, 67, 0] + [UInt8](repeating: 1, count: 64)
+    // 8 bits, 64 rows of 2,048 samples, one component.
+    let frame: [UInt8] = [0xFF, 0xC0, 0, 11, 8, 0, 64, 8, 0, 1, 1, 0x11, 0]
+    let averages: [UInt8] = [0xFF, 0xC4, 0, 20, 0x00, 1] + zeros(15) + [0]
+    let coefficients: [UInt8] = [0xFF, 0xC4, 0, 20, 0x10, 1] + zeros(15) + [symbol]
+    let scan: [UInt8] = [0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 63, 0]
+    return start + quantization + frame + averages + coefficients + scan + zeros(byteCount)
+      + [0xFF, 0xD9]
   }
 
   @Test func `a failure quotes no earlier picture`() throws {
