@@ -38,6 +38,10 @@ let package = Package(
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CVips", pkgConfig: "vips", providers: [.apt(["libvips-dev"])]),
 
+    // MARK: - CAllocation: the allocation functions of a program that may run out of memory
+
+    .target(name: "CAllocation"),
+
     // MARK: - ImgSystem: the only raw system calls
 
     .target(name: "ImgSystem", dependencies: ["CLinux"], swiftSettings: settings),
@@ -233,6 +237,7 @@ let package = Package(
     .target(
       name: "ImgWorker",
       dependencies: [
+        "CAllocation",
         "ImgDecode",
         "ImgFetch",
         "ImgStore",
@@ -245,6 +250,7 @@ let package = Package(
     .testTarget(
       name: "ImgWorkerTests",
       dependencies: [
+        "CAllocation",
         "ImgDecode",
         "ImgFetch",
         "ImgStore",

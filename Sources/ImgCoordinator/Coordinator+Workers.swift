@@ -14,6 +14,7 @@ extension Coordinator {
       try poller.register(
         worker.channel.descriptor, .read, token: Token.workerChannel(id).rawValue)
       try poller.register(worker.exitDescriptor, .read, token: Token.workerExit(id).rawValue)
+      try poller.register(worker.outputDescriptor, .read, token: Token.workerOutput(id).rawValue)
     } catch {
       log.note("worker \(slot) cannot be started: \(error)")
       if let worker = workers.removeValue(forKey: id) {
@@ -99,16 +100,11 @@ extension Coordinator {
     hearLastWords(of: worker)
     let decoding = worker.observation.decodingLease
     let transferring = worker.transferringLease
-    guard let end = worker.reap(isDraining: phase != .running) else { return }
+    let isDraining = phase != .running
+    guard let end = worker.reap(isDraining: isDraining, limits: scheduler.limits) else { return }
     workers[id] = nil
     discard(worker)
-    switch end {
-    case .left: break
-    case .crashed(let how), .killed(let how):
-      log.note("worker \(worker.slot) (process \(worker.processID)) \(how)")
-    case .crashedInStore(let how):
-      log.note("worker \(worker.slot) (process \(worker.processID)) \(how) in the store")
-    }
+    logEnd(of: worker, end, decoding: decoding)
     feed(.workerExited(id, end, decoding: decoding, transferring: transferring))
   }
 
@@ -150,6 +146,7 @@ extension Coordinator {
   private func discard(_ worker: WorkerProcess) {
     poller.unregister(worker.channel.descriptor)
     poller.unregister(worker.exitDescriptor)
+    poller.unregister(worker.outputDescriptor)
   }
 
   private func setInterest(of worker: WorkerProcess) {

@@ -60,6 +60,7 @@ final class Coordinator {
   var nextSweep: ContinuousClock.Instant
   /// Whether a client waits for the next sweep.
   var isSweepWanted = false
+  var messageAllowance = MessageAllowance()
   private var idleSince: ContinuousClock.Instant
   var nextRetention: ContinuousClock.Instant
   /// The last job that retention has looked at; `nil` before the oldest.
@@ -152,6 +153,7 @@ final class Coordinator {
     case .client(let number): clientIsReady(number, readiness)
     case .workerChannel(let worker): workerIsReady(worker, readiness)
     case .workerExit(let worker): workerHasExited(worker)
+    case .workerOutput(let worker): workerOutputIsReady(worker)
     case nil: preconditionFailure("every token is made by Token")
     }
   }
@@ -176,6 +178,7 @@ final class Coordinator {
     if clients.values.contains(where: { !$0.watches.isEmpty }) { deadlines.append(nextWatch) }
     if let idleExit = idleExitInstant { deadlines.append(idleExit) }
     if let listeningResumes { deadlines.append(listeningResumes) }
+    if let messageDeadline { deadlines.append(messageDeadline) }
     if let deadline = ledger.deadline { deadlines.append(deadline) }
     if let deadline = scheduler.waitReportDeadline { deadlines.append(deadline) }
     if housekeeper != nil { deadlines.append(nextSweep) }
@@ -199,6 +202,7 @@ final class Coordinator {
     }
     if let resumes = listeningResumes, resumes <= now { resumeListening() }
     for (viewer, wait) in scheduler.takeWaitReports(at: now) { tell(viewer, wait) }
+    logMessages(at: now)
     closeOverdueClients(at: now)
     if nextSweep <= now { sweep(at: now) }
     if nextRetention <= now { removeOldJobs(at: now) }

@@ -6,7 +6,12 @@ import ImgWire
 struct Log {
   func note(_ message: String) {
     let time = WallTime(rawValue: WallClock.milliseconds())
+    write("\(time) imgcoordinator: \(message)")
+  }
+
+  /// Writes a line that names its time and program already.
+  func write(_ line: String) {
     // A log that cannot be written must not stop the work, and there is nobody left to tell.
-    try? FileIO.writeAll(2, Array("\(time) imgcoordinator: \(message)\n".withoutPasswords.utf8))
+    try? FileIO.writeAll(2, Array("\(line)\n".withoutPasswords.utf8))
   }
 }

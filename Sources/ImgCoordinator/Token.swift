@@ -9,6 +9,7 @@ enum Token {
   case client(UInt32)
   case workerChannel(WorkerID)
   case workerExit(WorkerID)
+  case workerOutput(WorkerID)
 
   private var kind: UInt64 {
     switch self {
@@ -18,6 +19,7 @@ enum Token {
     case .client: 3
     case .workerChannel: 4
     case .workerExit: 5
+    case .workerOutput: 6
     }
   }
 
@@ -25,7 +27,7 @@ enum Token {
     switch self {
     case .listener, .signals, .journal: kind << 32
     case .client(let number): kind << 32 | UInt64(number)
-    case .workerChannel(let worker), .workerExit(let worker):
+    case .workerChannel(let worker), .workerExit(let worker), .workerOutput(let worker):
       kind << 32 | UInt64(worker.rawValue)
     }
   }
@@ -34,7 +36,7 @@ enum Token {
   static func isOfClients(_ rawValue: UInt64) -> Bool {
     switch Token(rawValue: rawValue) {
     case .listener, .client: true
-    case .signals, .journal, .workerChannel, .workerExit, nil: false
+    case .signals, .journal, .workerChannel, .workerExit, .workerOutput, nil: false
     }
   }
 
@@ -47,6 +49,7 @@ enum Token {
     case 3: self = .client(number)
     case 4: self = .workerChannel(WorkerID(rawValue: number))
     case 5: self = .workerExit(WorkerID(rawValue: number))
+    case 6: self = .workerOutput(WorkerID(rawValue: number))
     default: return nil
     }
   }

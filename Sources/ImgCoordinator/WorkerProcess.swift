@@ -9,6 +9,9 @@ final class WorkerProcess {
   let id: WorkerID
   let slot: Int
   let channel: Channel<WorkerMessage, CoordinatorMessage>
+  /// What it writes to standard error.
+  var output = WorkerOutput(program: "imgworker")
+  private let outputSocket: OwnedDescriptor
   private let child: ChildProcess
   private let board: WorkerBoard
   /// Why the coordinator ended it; `nil` when its end is not the coordinator's doing, or the
@@ -31,9 +34,16 @@ final class WorkerProcess {
     environment[ServiceManager.variable] = nil
     // Before there is a child that would have to be ended.
     channel = try Channel(pair.takeFirst())
+    var streams = try UnixSocket.pair()
+    outputSocket = streams.takeFirst()
+    let errorStream = streams.takeSecond()
+    // What is too much for the socket is lost: a worker waits for no reader of its messages.
+    try UnixSocket.setNonBlocking(errorStream.rawValue, true)
+    try UnixSocket.setNonBlocking(outputSocket.rawValue, true)
     child = try ChildProcess.spawn(
       executable: executable, arguments: [], environment: environment,
       descriptors: [
+        (parent: errorStream.rawValue, child: 2),
         (parent: theirs.rawValue, child: WorkerDescriptor.channel),
         (parent: board.descriptor, child: WorkerDescriptor.board),
       ])
@@ -43,6 +53,36 @@ final class WorkerProcess {
 
   /// Readable when the process has ended.
   var exitDescriptor: CInt { child.descriptor }
+
+  var outputDescriptor: CInt { outputSocket.rawValue }
+
+  /// Takes in what it has written to standard error.
+  ///
+  /// - Returns: the lines of its own that are complete, and whether more may come.
+  func readOutput(at now: ContinuousClock.Instant) -> (lines: [String], isOpen: Bool) {
+    var bytes: [UInt8] = []
+    let result = try? UnixSocket.receive(outputSocket.rawValue, into: &bytes, upTo: 1 << 16)
+    let isOpen =
+      switch result {
+      case .received, .wouldBlock: true
+      case .closed, nil: false
+      }
+    return (output.receive(bytes, at: now), isOpen)
+  }
+
+  /// Takes in the rest of what a process that has ended has written.
+  ///
+  /// - Returns: the lines of its own.
+  func endOutput(at now: ContinuousClock.Instant) -> [String] {
+    var lines: [String] = []
+    while true {
+      var bytes: [UInt8] = []
+      let result = try? UnixSocket.receive(outputSocket.rawValue, into: &bytes, upTo: 1 << 16)
+      guard case .received = result else { break }
+      lines += output.receive(bytes, at: now)
+    }
+    return lines + [output.end(at: now)].compactMap(\.self)
+  }
 
   func kill() {
     child.signal(SIGKILL)
@@ -71,12 +111,14 @@ final class WorkerProcess {
   var transferringLease: LeaseID? { board.transferringLease }
 
   /// How the process ended; `nil` while it runs.
-  func reap(isDraining: Bool) -> WorkerEnd? {
+  func reap(isDraining: Bool, limits: Limits) -> WorkerEnd? {
     guard let status = child.reap() else { return nil }
     if let fault { return .crashed("was ended: \(fault)") }
     switch status {
     case .exited(0) where isDraining: return .left
     case .signalled(SIGKILL), .signalled(SIGTERM): return .killed(status.description)
+    case _ where board.decoding != nil && board.hasRefusedAllocation(within: limits):
+      return .ranOutOfMemory(status.description)
     case .signalled where board.hasCrashedInStore: return .crashedInStore(status.description)
     case .exited, .signalled: return .crashed(status.description)
     }

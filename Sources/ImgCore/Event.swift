@@ -42,6 +42,8 @@ package enum WorkerEnd: Hashable, Sendable {
   case crashed(String)
   /// In the same way, and the thread with the fault was in a call of the store.
   case crashedInStore(String)
+  /// In the same way, and an allocation had been refused since the picture's decode began.
+  case ranOutOfMemory(String)
   /// By SIGKILL or SIGTERM from outside: the kernel's out-of-memory killer, or a person.
   case killed(String)
 }

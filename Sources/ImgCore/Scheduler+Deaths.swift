@@ -118,11 +118,9 @@ extension Scheduler {
     case (.hung, _), (.overdue, _), (.decodeTimeout, .killed), (_, .left):
       // The kill was ours, and not because of this picture.
       break
-    case (_, .crashed(let how)), (_, .crashedInStore(let how)):
-      source.crashCount += 1
-      if source.crashCount >= Self.crashMaximum {
-        blame = Self.blame(.decodeCrash, "the decoder crashed \(source.crashCount) times: \(how)")
-      }
+    case (_, .crashed(let how)), (_, .crashedInStore(let how)), (_, .ranOutOfMemory(let how)):
+      source.noteCrash(end)
+      if source.crashCount >= Self.crashMaximum { blame = crashFailure(of: source, how) }
     case (_, .killed(let how)):
       source.killCount += 1
       if source.killCount >= Self.killMaximum {
@@ -141,6 +139,13 @@ extension Scheduler {
     }
   }
 
+  /// Only where memory is the reason of each crash, a larger limit may help.
+  private func crashFailure(of source: Source, _ how: String) -> Failure {
+    source.memoryCrashCount == source.crashCount
+      ? .outOfMemory(workerMemory: limits.workerMemoryByteCount)
+      : Self.blame(.decodeCrash, "the decoder crashed \(source.crashCount) times: \(how)")
+  }
+
   private static func blame(_ code: Failure.Code, _ detail: String) -> Failure {
     Failure(stage: .decode, code: code, detail: detail)
   }
@@ -157,7 +162,7 @@ extension Scheduler {
   private mutating func settleLosses(_ lost: [WorkItem], of worker: ReadyWorker, end: WorkerEnd) {
     let reason =
       switch (end, worker.condemnation) {
-      case (.crashed(let how), _), (.crashedInStore(let how), _): how
+      case (.crashed(let how), _), (.crashedInStore(let how), _), (.ranOutOfMemory(let how), _): how
       case (.left, .hung), (.killed, .hung): "ended, because its loop hung in this transfer"
       case (.left, _), (.killed, _): "ended, because its answer was long overdue"
       }
@@ -174,12 +179,19 @@ extension Scheduler {
   }
 }
 
+extension Source {
+  fileprivate mutating func noteCrash(_ end: WorkerEnd) {
+    crashCount += 1
+    if case .ranOutOfMemory = end { memoryCrashCount += 1 }
+  }
+}
+
 extension WorkerEnd {
   fileprivate var isInStore: Bool { if case .crashedInStore = self { true } else { false } }
 
   fileprivate var isCrash: Bool {
     switch self {
-    case .crashed, .crashedInStore: true
+    case .crashed, .crashedInStore, .ranOutOfMemory: true
     case .left, .killed: false
     }
   }
@@ -188,7 +200,8 @@ extension WorkerEnd {
   fileprivate var reason: String {
     switch self {
     case .left: "left"
-    case .crashed(let how), .crashedInStore(let how), .killed(let how): how
+    case .crashed(let how), .crashedInStore(let how), .ranOutOfMemory(let how), .killed(let how):
+      how
     }
   }
 }

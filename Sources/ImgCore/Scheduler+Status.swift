@@ -40,6 +40,12 @@ extension Scheduler {
     }
   }
 
+  /// The host of the URL that a lease is about; `nil` for a picture that comes from no origin, and
+  /// when the lease has ended.
+  package func host(of lease: LeaseID) -> String? {
+    leases[lease].flatMap { items[$0.item]?.url }.flatMap { $0.isLocal ? nil : $0.host }
+  }
+
   package var activeJobCount: Int { jobs.count }
   package var viewerCount: Int { viewers.count }
   package var leaseCount: Int { leases.count }

@@ -7,25 +7,22 @@ enum DecodeError: Error {
   /// It is whole as far as anybody can tell, and has a feature that is not decoded.
   case unsupported(String)
   /// It needs more memory than the process may have.
-  case outOfMemory(String)
+  case outOfMemory
 
-  var failure: Failure {
+  func failure(within limits: Limits) -> Failure {
     switch self {
     case .corrupt(let detail):
       Failure(stage: .decode, code: .corruptImage, detail: detail)
     case .unsupported(let feature):
       Failure(stage: .decode, code: .unsupportedFormat, detail: "\(feature) is not decoded")
-    case .outOfMemory(let detail):
-      Failure(stage: .decode, code: .outOfMemory, isRetryable: false, detail: detail)
+    case .outOfMemory:
+      .outOfMemory(workerMemory: limits.workerMemoryByteCount)
     }
   }
 }
 
 extension DecodeError {
   init(_ error: VipsError) {
-    self =
-      error.isOutOfMemory
-      ? .outOfMemory("the picture needs more memory than --worker-memory allows")
-      : .corrupt(error.description)
+    self = error.isOutOfMemory ? .outOfMemory : .corrupt(error.description)
   }
 }

@@ -25,7 +25,7 @@ import Glibc
 
   /// Reads the header.
   init(_ input: PictureInput) throws(DecodeError) {
-    guard let decoder = unsafe img_jpeg_new() else { throw Self.noMemory }
+    guard let decoder = unsafe img_jpeg_new() else { throw .outOfMemory }
     do throws(DecodeError) {
       switch input {
       case .memory(let bytes):
@@ -34,7 +34,7 @@ import Glibc
         }
         unsafe img_jpeg_use_memory(decoder, start, bytes.count)
       case .file(let descriptor):
-        guard unsafe img_jpeg_use_file(decoder, descriptor) else { throw Self.noMemory }
+        guard unsafe img_jpeg_use_file(decoder, descriptor) else { throw .outOfMemory }
       }
       guard unsafe img_jpeg_read_header(decoder) else { throw unsafe Self.error(of: decoder) }
       colours = try unsafe Self.colours(of: decoder.pointee.info)
@@ -141,15 +141,11 @@ import Glibc
 
   // MARK: - Errors
 
-  private static var noMemory: DecodeError {
-    .outOfMemory("there is no memory for a JPEG decoder")
-  }
-
   private static func error(of decoder: UnsafeMutablePointer<img_jpeg_decoder>) -> DecodeError {
     let code = unsafe J_MESSAGE_CODE(UInt32(decoder.pointee.error_code))
     switch code {
     case JERR_OUT_OF_MEMORY:
-      return .outOfMemory("the picture needs more memory than --worker-memory allows")
+      return .outOfMemory
     case JERR_SOF_UNSUPPORTED:
       return .unsupported("lossless or hierarchical JPEG")
     case JERR_BAD_PRECISION:

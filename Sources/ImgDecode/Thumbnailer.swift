@@ -51,7 +51,7 @@ package struct Thumbnailer: Sendable {
       return format == .jpeg
         ? try JPEGPicture(input) : try VipsPicture(input, in: format)
     } catch {
-      throw error.failure
+      throw error.failure(within: limits)
     }
   }
 
@@ -87,7 +87,7 @@ package struct Thumbnailer: Sendable {
         throw picture.reason(for: error)
       }
     } catch {
-      throw error.failure
+      throw error.failure(within: limits)
     }
   }
 

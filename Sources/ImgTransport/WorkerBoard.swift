@@ -16,6 +16,8 @@ package struct WorkerBoard: Sendable {
     case transferringLease
     /// 1 when a thread has crashed in a call of the store; 0 before.
     case storeCrash
+    /// Bytes of the last allocation that was refused since that decode began; 0 for none.
+    case refusedAllocation
   }
 
   private let words: SharedWords
@@ -45,10 +47,18 @@ package struct WorkerBoard: Sendable {
     CrashRegion.record(in: words, at: Word.storeCrash.rawValue)
   }
 
+  /// Has allocations that are refused recorded here. The board lives as long as the process.
+  ///
+  /// - Parameter record: is given the address of a 64-bit word.
+  package func recordRefusedAllocations(by record: (UInt) -> Void) {
+    record(words.address(of: Word.refusedAllocation.rawValue))
+  }
+
   /// Marks the picture that is being decoded while `body` runs. If the process dies in there, the
   /// mark stays.
   package func withDecoding<Result>(of lease: LeaseID, _ body: () -> Result) -> Result {
     words.store(MonotonicClock.nanoseconds(), at: Word.decodingSince.rawValue)
+    words.store(0, at: Word.refusedAllocation.rawValue)
     words.store(lease.rawValue, at: Word.decodingLease.rawValue)
     defer { words.store(0, at: Word.decodingLease.rawValue) }
     return body()
@@ -81,6 +91,12 @@ package struct WorkerBoard: Sendable {
 
   /// Whether the thread that crashed was in a call of the store, and so not in a decoder.
   package var hasCrashedInStore: Bool { words.load(Word.storeCrash.rawValue) != 0 }
+
+  /// Whether an allocation that a picture may need was refused since the last decode began.
+  package func hasRefusedAllocation(within limits: Limits) -> Bool {
+    let byteCount = words.load(Word.refusedAllocation.rawValue)
+    return byteCount != 0 && byteCount <= limits.largestAllocationByteCount
+  }
 
   private func age(of word: Word) -> Duration {
     let then = words.load(word.rawValue)

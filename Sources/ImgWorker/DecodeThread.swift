@@ -48,13 +48,16 @@ struct DecodeThread {
     capacity: Int, results: Mailbox<DecodeResult>
   ) throws(SystemError) {
     let decoder = Decoder(
-      thumbnailer: Thumbnailer(runtime: vips, limits: limits), store: store, files: files,
-      board: board)
+      thumbnailer: Thumbnailer(runtime: vips, limits: limits), limits: limits, store: store,
+      files: files, board: board)
     thread = try ServiceThread(name: "decode", capacity: capacity) { queue in
       while var jobs = queue.take(upTo: 1) {
         // Taken out, so that the body is let go of before the result says so.
         while !jobs.isEmpty {
-          let result = decoder.result(of: jobs.removeFirst())
+          // Also while it is read: a body that is larger than the memory ends the process, too.
+          let result = board.withDecoding(of: jobs[0].lease) {
+            decoder.result(of: jobs.removeFirst())
+          }
           results.post(result)
         }
       }
@@ -75,6 +78,7 @@ struct DecodeThread {
 /// The thread's work.
 private struct Decoder {
   let thumbnailer: Thumbnailer
+  let limits: Limits
   let store: SharedStore
   let files: LocalFiles
   let board: WorkerBoard
@@ -137,15 +141,24 @@ private struct Decoder {
     handedIn: [UInt8]? = nil
   ) -> DecodeResult {
     let began = ContinuousClock.now
-    let end: DecodeResult.End = board.withDecoding(of: job.lease) {
-      do throws(Failure) {
-        let rendered = try thumbnailer.thumbnail(of: picture, as: job.variant)
-        return .decoded(rendered, original: original, handedIn: handedIn)
-      } catch {
-        return .failed(error)
-      }
+    let end: DecodeResult.End
+    do throws(Failure) {
+      let rendered = try thumbnailer.thumbnail(of: picture, as: job.variant)
+      end = .decoded(rendered, original: original, handedIn: handedIn)
+    } catch {
+      end = .failed(reason(for: error))
     }
     return DecodeResult(lease: job.lease, end: end, time: .now - began)
+  }
+
+  /// Many decoders say of memory that was refused that the picture is wrong.
+  private func reason(for failure: Failure) -> Failure {
+    switch failure.code {
+    case .corruptImage, .unsupportedFormat, .internal:
+      board.hasRefusedAllocation(within: limits)
+        ? .outOfMemory(workerMemory: limits.workerMemoryByteCount) : failure
+    default: failure
+    }
   }
 
   private func original(_ key: ContentKey) -> (StoredThumbnail, [UInt8])? {

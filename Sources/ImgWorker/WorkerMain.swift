@@ -1,3 +1,4 @@
+import CAllocation
 import Glibc
 import ImgDecode
 import ImgFetch
@@ -24,6 +25,7 @@ package enum WorkerMain {
       ThisProcess.keepFreedMemory()
       let board = try WorkerBoard(adopting: OwnedDescriptor(adopting: WorkerDescriptor.board))
       board.recordStoreCrashes()
+      board.recordRefusedAllocations(by: img_record_refused_allocations)
       let channel = try Channel<CoordinatorMessage, WorkerMessage>(
         OwnedDescriptor(adopting: WorkerDescriptor.channel))
       let welcome = try greet(channel)

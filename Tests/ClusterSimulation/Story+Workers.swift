@@ -152,7 +152,8 @@ extension Story {
       failedStartCount += 1
     }
     let ends: [WorkerEnd] = [
-      .left, .crashed("SIGSEGV"), .crashedInStore("SIGSEGV"), .killed("SIGKILL"),
+      .left, .crashed("SIGSEGV"), .crashedInStore("SIGSEGV"), .ranOutOfMemory("SIGABRT"),
+      .killed("SIGKILL"),
     ]
     exit(worker, ends.randomElement(using: &random) ?? .left)
   }

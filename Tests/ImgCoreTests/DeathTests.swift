@@ -58,6 +58,32 @@ import Testing
     #expect(cluster.outcome(of: 1, job)?.failureCode == .decodeCrash)
   }
 
+  @Test func `a picture over which two workers run out of memory ends as out_of_memory`() {
+    let cluster = ClusterModel.started()
+    let job = cluster.submit(spreadURLs(1...3))
+    let large = url(2, host: "host2")
+    cluster.answerLookups()
+    cluster.crash(decoding: large, .ranOutOfMemory("SIGABRT"))
+    #expect(cluster.counts(job)?.failed == 0)
+    cluster.answerLookups()
+    cluster.crash(decoding: large, .ranOutOfMemory("SIGABRT"))
+    cluster.endBackoffs()
+    cluster.settle()
+    #expect(cluster.counts(job)?.done == 2)
+    let failure = Failure.outOfMemory(workerMemory: Limits().workerMemoryByteCount)
+    #expect(cluster.outcome(of: 1, job) == .failed(failure))
+  }
+
+  @Test func `memory is not blamed for a picture that crashes with memory to spare, too`() {
+    let cluster = ClusterModel.started()
+    let viewer = cluster.view(url(1))
+    cluster.answerLookups()
+    cluster.crash(decoding: url(1))
+    cluster.answerLookups()
+    cluster.crash(decoding: url(1), .ranOutOfMemory("SIGABRT"))
+    #expect(cluster.answers[viewer]?.failureCode == .decodeCrash)
+  }
+
   @Test func `crashes in the store have it recreated, and no picture is blamed`() {
     let cluster = ClusterModel.started()
     let job = cluster.submit(spreadURLs(1...3))

@@ -32,6 +32,8 @@ struct Source {
   var retryAt: ContinuousClock.Instant?
   /// Workers that crashed while they decoded this picture.
   var crashCount = 0
+  /// Those of them that ran out of memory.
+  var memoryCrashCount = 0
   /// Workers killed from outside while they decoded this picture.
   var killCount = 0
   /// Workers that crashed outside of a decode while they held this fetch.

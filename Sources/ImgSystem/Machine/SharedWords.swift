@@ -57,8 +57,8 @@ package final class SharedWords: Sendable {
     img_word_store(address, index, value)
   }
 
-  /// Where a word lies, for a signal handler.
-  func address(of index: Int) -> UInt {
+  /// Where a word lies, for code that must not need the Swift runtime.
+  package func address(of index: Int) -> UInt {
     precondition((0..<count).contains(index), "no word \(index)")
     return address + UInt(Self.byteCount(index))
   }

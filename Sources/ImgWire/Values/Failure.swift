@@ -75,6 +75,18 @@ extension Failure {
   }
 }
 
+extension Failure {
+  /// Of a picture whose decoding a worker has no memory for.
+  ///
+  /// - Parameter byteCount: the limit of a worker's memory.
+  package static func outOfMemory(workerMemory byteCount: Int64) -> Failure {
+    Failure(
+      stage: .decode, code: .outOfMemory, isRetryable: false,
+      detail: "decoding takes more memory than the \(byteCount >> 20)M that a worker may have; "
+        + "start the coordinator with a larger --worker-memory")
+  }
+}
+
 extension Failure: CustomStringConvertible {
   package var description: String { "\(code.rawValue): \(detail)" }
 }

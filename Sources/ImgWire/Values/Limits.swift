@@ -52,6 +52,13 @@ package struct Limits: Hashable, Sendable, Codable {
     "imgctl/\(Build.version)" + (contact.map { " (+\($0))" } ?? "")
   }
 
+  /// The most that a decoder has a reason to ask for at a time: 16 bytes (four samples of 32 bits) for
+  /// each pixel, or the body. More is what a broken header or a wrong computation asks for.
+  package var largestAllocationByteCount: Int64 {
+    let (pixels, isOverflow) = maxPixels.multipliedReportingOverflow(by: 16)
+    return max(isOverflow ? .max : pixels, maxBodyByteCount)
+  }
+
   private enum CodingKeys: String, CodingKey {
     case workers, transfers
     case transfersPerHost = "transfers_per_host"
