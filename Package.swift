@@ -47,7 +47,10 @@ let package = Package(
     .target(name: "ImgSystem", dependencies: ["CLinux"], swiftSettings: settings),
     .testTarget(
       name: "ImgSystemTests",
-      dependencies: ["ImgSystem"],
+      dependencies: [
+        "ImgSystem",
+        "TestFiles",
+      ],
       swiftSettings: settings),
 
     // MARK: - ImgWire: frames, messages and the values they carry; no I/O
@@ -58,6 +61,10 @@ let package = Package(
       dependencies: ["ImgWire"],
       exclude: ["Golden"],
       swiftSettings: settings),
+
+    // MARK: - TestFiles: temporary directories of tests
+
+    .target(name: "TestFiles", path: "Tests/TestFiles", swiftSettings: settings),
 
     // MARK: - SeededRandom: what random tests are replayed by
 
@@ -127,6 +134,7 @@ let package = Package(
         "ImgSystem",
         "ImgWire",
         "SeededRandom",
+        "TestFiles",
       ],
       swiftSettings: settings),
 
@@ -259,6 +267,7 @@ let package = Package(
         "ImgWire",
         "ImgWorker",
         "TestCluster",
+        "TestFiles",
         "TestOrigin",
         "TestPictures",
       ],
@@ -356,6 +365,7 @@ let package = Package(
         "ImgSystem",
         "ImgTransport",
         "ImgWire",
+        "TestFiles",
       ],
       path: "Tests/TestCluster",
       swiftSettings: settings),
@@ -371,6 +381,7 @@ let package = Package(
         "SeededRandom",
         "StoreProof",
         "TestCluster",
+        "TestFiles",
       ],
       swiftSettings: settings,
       // LMDB then calls those of Calls/InterposedSystem.swift.
@@ -393,6 +404,7 @@ let package = Package(
         "ImgWire",
         "SeededRandom",
         "TestCluster",
+        "TestFiles",
         "TestOrigin",
         "TestPictures",
       ],

@@ -1,5 +1,6 @@
 import ImgWire
 import TestCluster
+import TestFiles
 import TestOrigin
 import TestPictures
 import Testing

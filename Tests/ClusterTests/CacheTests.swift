@@ -3,6 +3,7 @@ import Glibc
 import ImgClient
 import ImgWire
 import TestCluster
+import TestFiles
 import TestOrigin
 import Testing
 

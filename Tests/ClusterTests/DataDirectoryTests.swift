@@ -5,6 +5,7 @@ import ImgSystem
 import ImgTransport
 import ImgWire
 import TestCluster
+import TestFiles
 import TestOrigin
 import Testing
 

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import ImgSystem
 import TestCluster
+import TestFiles
 import TestOrigin
 import Testing
 

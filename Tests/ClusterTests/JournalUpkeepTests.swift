@@ -2,6 +2,7 @@ import FoundationEssentials
 import ImgSystem
 import ImgWire
 import TestCluster
+import TestFiles
 import TestOrigin
 import Testing
 

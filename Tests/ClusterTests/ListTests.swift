@@ -3,6 +3,7 @@ import ImgClient
 import ImgSystem
 import ImgWire
 import TestCluster
+import TestFiles
 import TestOrigin
 import Testing
 

@@ -4,6 +4,7 @@ import ImgSystem
 import ImgTransport
 import ImgWire
 import TestCluster
+import TestFiles
 import TestOrigin
 import TestPictures
 import Testing

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import ImgWire
 import TestCluster
+import TestFiles
 import TestOrigin
 import TestPictures
 import Testing

@@ -2,6 +2,7 @@ import FoundationEssentials
 import ImgDecode
 import ImgWire
 import TestCluster
+import TestFiles
 import TestOrigin
 import TestPictures
 import Testing

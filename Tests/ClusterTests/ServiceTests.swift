@@ -3,6 +3,7 @@ import Glibc
 import ImgSystem
 import ImgTransport
 import TestCluster
+import TestFiles
 import TestOrigin
 import Testing
 

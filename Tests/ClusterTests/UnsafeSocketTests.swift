@@ -3,6 +3,7 @@ import Glibc
 import ImgStore
 import ImgSystem
 import TestCluster
+import TestFiles
 import TestOrigin
 import Testing
 

@@ -3,6 +3,7 @@ import ImgDecode
 import ImgSystem
 import ImgWire
 import TestCluster
+import TestFiles
 import TestOrigin
 import TestPictures
 import Testing

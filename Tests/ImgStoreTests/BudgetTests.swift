@@ -1,5 +1,6 @@
 import ImgWire
 import SeededRandom
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -7,10 +8,10 @@ import Testing
 /// What a store occupies, and how large its file becomes.
 @Suite(.timeLimit(.minutes(20)))
 struct BudgetTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
   }
 
   @Test(arguments: 1...8 as ClosedRange<UInt64>)

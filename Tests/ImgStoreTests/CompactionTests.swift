@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -8,12 +9,12 @@ import Testing
 /// Copies without free pages that take a store's place.
 @Suite(.timeLimit(.minutes(20)))
 struct CompactionTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let path: String
   private let shared: SharedStore
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     path = directory.path + "/store"
     shared = try SharedStore(directory: path, access: CompactionTraffic.access)
   }

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -8,11 +9,11 @@ import Testing
 /// Data files that were cut off, overwritten or taken away.
 @Suite(.timeLimit(.minutes(20)))
 struct DamagedFileTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let path: String
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     path = directory.path + "/store"
   }
 

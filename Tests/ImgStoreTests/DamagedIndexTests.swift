@@ -1,4 +1,5 @@
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -6,12 +7,12 @@ import Testing
 /// Entries of the indexes that are wrong do not keep a store from making room.
 @Suite(.timeLimit(.minutes(20)))
 struct DamagedIndexTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let store: ThumbnailStore
   private static let budget: Int64 = 1 << 20
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     store = try ThumbnailStore(directory, budgetByteCount: Self.budget)
     try store.put(pictures(0..<100), at: .now)
   }

@@ -1,15 +1,16 @@
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgStore
 
 @Suite(.timeLimit(.minutes(20)))
 struct EvictionTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private static let budget: Int64 = 1 << 20
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
   }
 
   @Test func `a store over its budget drops what came first down to 70 %`() throws {

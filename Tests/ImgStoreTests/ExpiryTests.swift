@@ -1,5 +1,6 @@
 import ImgWire
 import SeededRandom
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -7,12 +8,12 @@ import Testing
 /// When thumbnails expire, and what accesses change of it.
 @Suite(.timeLimit(.minutes(20)))
 struct ExpiryTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let store: ThumbnailStore
   private static let day: Int64 = 86_400_000
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     store = try ThumbnailStore(directory)
   }
 

@@ -1,3 +1,4 @@
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -5,11 +6,11 @@ import Testing
 /// How long the data file is, beside what its pages demand.
 @Suite(.timeLimit(.minutes(20)))
 struct FileRoomTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let store: ThumbnailStore
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     store = try ThumbnailStore(directory)
   }
 
@@ -47,7 +48,7 @@ struct FileRoomTests {
   }
 
   @Test func `the file does not become longer than the map`() throws {
-    let directory = try TemporaryDirectory()
+    let directory = try TestDirectory()
     let mapByteCount = 512 << 10
     let store = try ThumbnailStore(
       directory: directory.path + "/store", access: .readWrite(budgetByteCount: 64 << 20),

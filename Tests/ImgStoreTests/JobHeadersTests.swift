@@ -1,5 +1,6 @@
 import FoundationEssentials
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -7,13 +8,13 @@ import Testing
 /// Header values, which may be secrets: as durable as their job, and gone with it.
 @Suite(.timeLimit(.minutes(20)))
 struct JobHeadersTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let path: String
   private let id = JobID(rawValue: 1)
   private let secret = "c2VjcmV0IG9mIGEgam9i"
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     path = directory.path + "/journal"
   }
 

@@ -1,4 +1,5 @@
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -6,13 +7,13 @@ import Testing
 /// What people ask of a job that was accepted, and outcomes around it.
 @Suite(.timeLimit(.minutes(20)))
 struct JournalChangeTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let journal: Journal
   private let id = JobID(rawValue: 1)
   private let done = Outcome.done(.sample, fromCache: false, bytesFetched: 1)
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     journal = try Journal(directory: directory.path)
   }
 

@@ -1,4 +1,5 @@
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -6,13 +7,13 @@ import Testing
 /// Records that the disk has changed: each costs what it holds, and nothing else.
 @Suite(.timeLimit(.minutes(20)))
 struct JournalDamageTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let id = JobID(rawValue: 1)
   private let other = JobID(rawValue: 2)
   private let done = Outcome.done(.sample, fromCache: false, bytesFetched: 1_000)
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
   }
 
   private func open() throws -> Journal { try Journal(directory: directory.path) }

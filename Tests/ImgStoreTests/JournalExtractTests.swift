@@ -1,6 +1,7 @@
 import FoundationEssentials
 import ImgWire
 import SeededRandom
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -8,7 +9,7 @@ import Testing
 /// What is intact of a damaged journal is found, and nothing else.
 @Suite(.timeLimit(.minutes(20)))
 struct JournalExtractTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let file: URL
   private let id = JobID(rawValue: 1)
   private let other = JobID(rawValue: 2)
@@ -19,7 +20,7 @@ struct JournalExtractTests {
   /// A job of 2,000 lines that was taken up again, and one that waits.
   init() throws {
     let (id, other) = (JobID(rawValue: 1), JobID(rawValue: 2))
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     file = URL(filePath: directory.path + "/data.mdb")
     let journal = try Journal(directory: directory.path)
     try journal.submit(id, lineCount: 2_000)

@@ -1,5 +1,6 @@
 import ImgWire
 import SeededRandom
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -14,7 +15,7 @@ struct JournalModelTests {
     seed: UInt64
   ) throws {
     var random = SeededGenerator(seed: seed)
-    let directory = try TemporaryDirectory()
+    let directory = try TestDirectory()
     var model = JobModel(lineCount: Int.random(in: 1...400, using: &random))
     try Journal(directory: directory.path).submit(id, lineCount: model.outcomes.count)
     // Each round opens the journal anew.

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -8,13 +9,13 @@ import Testing
 /// A journal whose files are removed while it is open.
 @Suite(.timeLimit(.minutes(20)))
 struct JournalRestoreTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let path: String
   private let id = JobID(rawValue: 1)
   private let next = JobID(rawValue: 2)
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     path = directory.path + "/journal"
   }
 

@@ -1,16 +1,17 @@
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgStore
 
 @Suite(.timeLimit(.minutes(20)))
 struct JournalTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let journal: Journal
   private let id = JobID(rawValue: 1)
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     journal = try Journal(directory: directory.path + "/journal")
   }
 

@@ -1,4 +1,5 @@
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -7,12 +8,12 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct PartialTests {
   private static let budget: Int64 = 16 << 20
   private static let hour: Int64 = 3_600
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let shared: SharedStore
   private let store: ThumbnailStore
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     shared = try SharedStore(
       directory: directory.path + "/store", access: .readWrite(budgetByteCount: Self.budget))
     store = try shared.current()

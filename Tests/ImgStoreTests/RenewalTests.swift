@@ -1,4 +1,5 @@
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -6,11 +7,11 @@ import Testing
 /// Records that their origin says still hold.
 @Suite(.timeLimit(.minutes(20)))
 struct RenewalTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let store: ThumbnailStore
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     store = try ThumbnailStore(directory)
   }
 

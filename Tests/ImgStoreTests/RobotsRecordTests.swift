@@ -1,16 +1,17 @@
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgStore
 
 /// What the store remembers of origins' robots.txt.
 @Suite(.timeLimit(.minutes(20))) struct RobotsRecordTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let store: ThumbnailStore
   private let origin = "https://example.org"
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     store = try ThumbnailStore(directory)
   }
 

@@ -1,4 +1,5 @@
 import ImgWire
+import TestFiles
 
 @testable import ImgStore
 
@@ -84,7 +85,7 @@ extension ThumbnailStore {
   }
 
   /// A store of the given budget in `directory`.
-  convenience init(_ directory: TemporaryDirectory, budgetByteCount: Int64 = 64 << 20) throws {
+  convenience init(_ directory: TestDirectory, budgetByteCount: Int64 = 64 << 20) throws {
     try self.init(
       directory: directory.path + "/store",
       access: .readWrite(budgetByteCount: budgetByteCount))

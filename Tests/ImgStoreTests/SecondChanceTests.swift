@@ -1,5 +1,6 @@
 import Glibc
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -7,11 +8,11 @@ import Testing
 /// Which thumbnails a full store keeps: those that were read.
 @Suite(.timeLimit(.minutes(20)))
 struct SecondChanceTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let path: String
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     path = directory.path + "/store"
   }
 

@@ -1,5 +1,6 @@
 import Glibc
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -7,11 +8,11 @@ import Testing
 /// What other processes do to a store. Each exit test is such a process.
 @Suite(.timeLimit(.minutes(20)))
 struct SeveralProcessesTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let store: ThumbnailStore
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     store = try ThumbnailStore(directory)
   }
 

@@ -1,6 +1,7 @@
 import Dispatch
 import ImgWire
 import Synchronization
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -8,11 +9,11 @@ import Testing
 /// Look-ups on transactions that are kept and renewed.
 @Suite(.timeLimit(.minutes(20)))
 struct SnapshotPoolTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let store: ThumbnailStore
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     store = try ThumbnailStore(directory)
   }
 

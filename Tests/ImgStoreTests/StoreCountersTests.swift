@@ -1,16 +1,17 @@
 import Glibc
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgStore
 
 @Suite(.timeLimit(.minutes(20)))
 struct StoreCountersTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let store: ThumbnailStore
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     store = try ThumbnailStore(directory)
   }
 

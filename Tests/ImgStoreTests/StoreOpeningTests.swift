@@ -4,16 +4,17 @@ import Glibc
 import ImgSystem
 import ImgWire
 import Synchronization
+import TestFiles
 import Testing
 
 @testable import ImgStore
 
 @Suite(.timeLimit(.minutes(20)))
 struct StoreOpeningTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
   }
 
   @Test func `reading where there is no store says that it is absent`() throws {

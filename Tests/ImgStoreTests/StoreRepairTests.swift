@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -10,12 +11,12 @@ import Testing
 struct StoreRepairTests {
   private static let writing = ThumbnailStore.Access.readWrite(budgetByteCount: 64 << 20)
 
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let path: String
   private let events = Events()
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     path = directory.path + "/store"
   }
 

@@ -1,15 +1,16 @@
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgStore
 
 @Suite(.timeLimit(.minutes(20)))
 struct ThumbnailStoreTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let store: ThumbnailStore
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     store = try ThumbnailStore(directory)
   }
 

@@ -1,5 +1,6 @@
 import Glibc
 import ImgSystem
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -7,11 +8,11 @@ import Testing
 /// A store's directory that another user could have prepared.
 struct UnsafeDirectoryTests {
   private static let victimBytes = Array("a file that is not the store's\n".utf8)
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private var path: String { directory.path + "/store" }
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     _ = try ThumbnailStore(directory)
   }
 

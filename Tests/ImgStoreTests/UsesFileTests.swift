@@ -1,4 +1,5 @@
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -6,10 +7,10 @@ import Testing
 /// The file of uses by itself; what it does to eviction is in `SecondChanceTests`.
 @Suite(.timeLimit(.minutes(20)))
 struct UsesFileTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
   }
 
   private func open(budgetByteCount: Int64) throws -> UsesFile {

@@ -1,16 +1,17 @@
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgStore
 
 @Suite(.timeLimit(.minutes(20)))
 struct VerificationTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let shared: SharedStore
   private let store: ThumbnailStore
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     shared = try SharedStore(
       directory: directory.path + "/store", access: .readWrite(budgetByteCount: 64 << 20))
     store = try shared.current()

@@ -1,14 +1,15 @@
 import Glibc
 import ImgSystem
+import TestFiles
 import Testing
 
 /// Which directories are safe from other users.
 struct DirectoryOwnershipTests {
   private static let nobody: UInt32 = 65_534
-  private let root: TemporaryDirectory
+  private let root: TestDirectory
 
   init() throws {
-    root = try TemporaryDirectory()
+    root = try TestDirectory()
     try Directory.create(root.file("above/leaf"), mode: 0o755)
   }
 

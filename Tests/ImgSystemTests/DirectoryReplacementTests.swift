@@ -1,15 +1,16 @@
 import Glibc
 import ImgSystem
+import TestFiles
 import Testing
 
 /// Directories that take each other's place.
 struct DirectoryReplacementTests {
-  private let root: TemporaryDirectory
+  private let root: TestDirectory
   private var first: String { root.file("first") }
   private var second: String { root.file("second") }
 
   init() throws {
-    root = try TemporaryDirectory()
+    root = try TestDirectory()
     for path in [first, second] {
       try Directory.createPrivate(path)
       try FileIO.replace(path: path + "/name", with: Array(path.utf8))

@@ -1,12 +1,13 @@
 import Glibc
 import ImgSystem
+import TestFiles
 import Testing
 
 struct DirectoryTests {
-  private let root: TemporaryDirectory
+  private let root: TestDirectory
 
   init() throws {
-    root = try TemporaryDirectory()
+    root = try TestDirectory()
   }
 
   @Test(arguments: ["a", "b/c/d", "e/", "f//g"])

@@ -1,13 +1,14 @@
 import ImgSystem
+import TestFiles
 import Testing
 
 @Suite(.timeLimit(.minutes(20)))
 struct FileLengthTests {
-  private let root: TemporaryDirectory
+  private let root: TestDirectory
   private let path: String
 
   init() throws {
-    root = try TemporaryDirectory()
+    root = try TestDirectory()
     path = root.file("file")
   }
 

@@ -1,15 +1,16 @@
 import Dispatch
 import Glibc
 import ImgSystem
+import TestFiles
 import Testing
 
 @Suite(.timeLimit(.minutes(20)))
 struct FileLockTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private var path: String { directory.file("lock") }
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
   }
 
   @Test func `a lock is held by one, who is named, until it is closed`() throws {

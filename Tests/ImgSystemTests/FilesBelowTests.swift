@@ -1,15 +1,16 @@
 import Glibc
 import ImgSystem
+import TestFiles
 import Testing
 
 /// What may be read below a directory.
 @Suite(.timeLimit(.minutes(20))) struct FilesBelowTests {
-  private let outer: TemporaryDirectory
+  private let outer: TestDirectory
   private let root: String
   private static let bytes = Array("picture".utf8)
 
   init() throws {
-    outer = try TemporaryDirectory()
+    outer = try TestDirectory()
     root = "\(outer.path)/root"
     for directory in [root, "\(root)/inner"] { #expect(unsafe mkdir(directory, 0o700) == 0) }
     try FileIO.replace(path: "\(root)/a", with: Self.bytes)

@@ -1,14 +1,15 @@
 import Glibc
 import ImgSystem
+import TestFiles
 import Testing
 
 @Suite(.timeLimit(.minutes(20)))
 struct MappedFileTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let path: String
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     path = directory.path + "/file"
   }
 
@@ -71,12 +72,12 @@ struct MappedFileTests {
 
   @Test func `a byte or word beyond the end is a programmer's error`() async {
     await #expect(processExitsWith: .failure) {
-      let directory = try TemporaryDirectory()
+      let directory = try TestDirectory()
       let file = try MappedFile.create(path: directory.path + "/f", byteCount: 64) { _ in }
       _ = file.byte(64)
     }
     await #expect(processExitsWith: .failure) {
-      let directory = try TemporaryDirectory()
+      let directory = try TestDirectory()
       let file = try MappedFile.create(path: directory.path + "/f", byteCount: 71) { _ in }
       file.add(1, toWord: 8)
     }

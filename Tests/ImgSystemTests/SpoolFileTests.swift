@@ -1,10 +1,11 @@
 import Glibc
 import ImgSystem
+import TestFiles
 import Testing
 
 @Suite(.timeLimit(.minutes(20))) struct SpoolFileTests {
   @Test func `what is added comes back in its order, wherever the file was left`() throws {
-    let directory = try TemporaryDirectory()
+    let directory = try TestDirectory()
     let file = try SpoolFile(in: directory.path)
     let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
     try file.append(bytes.span.extracting(..<60_000))
@@ -15,13 +16,13 @@ import Testing
   }
 
   @Test func `more than it holds is an error`() throws {
-    let directory = try TemporaryDirectory()
+    let directory = try TestDirectory()
     let file = try SpoolFile(in: directory.path)
     #expect(throws: SystemError.self) { try file.contents(byteCount: 1) }
   }
 
   @Test func `it has no name and is passed to no child`() throws {
-    let directory = try TemporaryDirectory()
+    let directory = try TestDirectory()
     let file = try SpoolFile(in: directory.path)
     var status = stat()
     #expect(unsafe fstat(file.descriptor, &status) == 0)

@@ -1,14 +1,15 @@
 import Glibc
 import ImgSystem
+import TestFiles
 import Testing
 
 @Suite(.timeLimit(.minutes(20)))
 struct UnixListenerTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private var path: String { directory.file("socket") }
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
   }
 
   @Test func `a connection arrives with the credentials of its maker`() throws {

@@ -4,15 +4,16 @@ import ImgStore
 import ImgSystem
 import ImgTransport
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgWorker
 
 @Suite(.timeLimit(.minutes(20))) struct DecodeThreadTests {
   @Test func `a job that is cancelled before its turn is not decoded`() throws {
-    let directory = try TemporaryDirectory()
+    let directory = try TestDirectory()
     let store = try SharedStore(
-      directory: directory.path, access: .readWrite(budgetByteCount: 10 << 20))
+      directory: directory.file("store"), access: .readWrite(budgetByteCount: 10 << 20))
     let results = try Mailbox<DecodeResult>()
     let thread = try DecodeThread(
       vips: VipsRuntime.start(), limits: Limits(), store: store,

@@ -1,5 +1,6 @@
 import ImgSystem
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgStore
@@ -8,12 +9,12 @@ import Testing
 /// The removal of what has expired and nobody asks for.
 @Suite(.timeLimit(.minutes(20)))
 struct ExpirySweepTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let store: SharedStore
   private let now = WallTime(rawValue: 1_800_000_000_000)
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     store = try SharedStore(
       directory: directory.path + "/store", access: .readWrite(budgetByteCount: 64 << 20))
   }

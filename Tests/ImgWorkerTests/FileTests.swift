@@ -1,6 +1,7 @@
 import ImgStore
 import ImgSystem
 import ImgWire
+import TestFiles
 import TestPictures
 import Testing
 
@@ -8,11 +9,11 @@ import Testing
 
 /// Pictures in files that URLs name.
 @Suite(.timeLimit(.minutes(20))) struct FileTests {
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   private let picture: [UInt8]
 
   init() throws {
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     picture = try PictureMaker.start().card(index: 1)
   }
 

@@ -4,6 +4,7 @@ import ImgStore
 import ImgSystem
 import ImgTransport
 import ImgWire
+import TestFiles
 
 @testable import ImgWorker
 
@@ -15,7 +16,7 @@ final class RunningWorker {
   /// All that it has noticed so far.
   private(set) var notices = HostNotices()
   private let thread: ServiceThread<Never>
-  private let directory: TemporaryDirectory
+  private let directory: TestDirectory
   /// The worker's own: a process opens a store once.
   let store: SharedStore
   let board: WorkerBoard
@@ -36,14 +37,14 @@ final class RunningWorker {
     // A test may be kept waiting for long while the origin holds its picture back.
     limits.transferTimeoutMilliseconds = 600_000
     limits.stallTimeoutMilliseconds = 600_000
-    directory = try TemporaryDirectory()
+    directory = try TestDirectory()
     var pair = try UnixSocket.pair()
     let channel = try Channel<WorkerMessage, CoordinatorMessage>(pair.takeFirst())
     let descriptor = pair.takeSecond().release()
     let loopback = NetworkRange(bytes: [127, 0, 0, 0], prefixLength: 8)
     let welcome = Welcome(
       hello: Hello(processID: ThisProcess.processID), limits: limits,
-      storeDirectory: directory.path, allowedNetworks: [loopback].compactMap { $0 },
+      storeDirectory: directory.file("store"), allowedNetworks: [loopback].compactMap { $0 },
       allowedDirectories: allowedDirectories, authorityFile: authorityFile)
     let curl = try Self.curl.get()
     let vips = try VipsRuntime.start()

@@ -2,6 +2,7 @@ import Glibc
 import SeededRandom
 import StoreProof
 import TestCluster
+import TestFiles
 import Testing
 
 /// What is left of the data file when everything ends between any two writes: of a killed process,

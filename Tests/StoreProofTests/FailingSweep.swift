@@ -2,6 +2,7 @@ import CLMDB
 import ImgStore
 import StoreProof
 import TestCluster
+import TestFiles
 import Testing
 
 /// An operation again and again from the same beginning, each time with another call failing.

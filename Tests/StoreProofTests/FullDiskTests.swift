@@ -1,5 +1,6 @@
 import StoreProof
 import TestCluster
+import TestFiles
 import Testing
 
 /// A store on a disk that is full from the beginning.

@@ -1,6 +1,7 @@
 import SeededRandom
 import StoreProof
 import TestCluster
+import TestFiles
 import Testing
 
 /// Writers killed at random points of their writing. `IMGCTL_TEST_KILLS=500` kills more of them.

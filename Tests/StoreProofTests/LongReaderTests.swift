@@ -1,6 +1,7 @@
 import Glibc
 import StoreProof
 import TestCluster
+import TestFiles
 import Testing
 
 /// What a reader costs that does not end: it keeps what was freed since it began from being reused,

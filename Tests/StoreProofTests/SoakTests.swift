@@ -1,4 +1,5 @@
 import TestCluster
+import TestFiles
 import Testing
 
 /// Readers and writers at once; `scripts/soak` does it for a minute, under the thread sanitiser.

@@ -1,6 +1,7 @@
 import SeededRandom
 import StoreProof
 import TestCluster
+import TestFiles
 import Testing
 
 /// A random sequence of everything that can be done to a store, beside a dictionary.

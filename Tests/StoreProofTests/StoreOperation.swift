@@ -1,6 +1,7 @@
 import ImgStore
 import StoreProof
 import TestCluster
+import TestFiles
 
 /// Everything that is done with a store, each so that it has something to do in the store of
 /// ``StoreBase``.

@@ -3,6 +3,7 @@ package import ImgClient
 import ImgSystem
 import ImgTransport
 package import ImgWire
+package import TestFiles
 
 /// A cluster of the real processes for one test: places of its own, `imgctl` as a person would call
 /// it, and a coordinator as this process's child.

@@ -1,4 +1,5 @@
 package import ImgSystem
+package import TestFiles
 
 /// One run of a program: a child of this process, its output caught in files, ended with this
 /// object at the latest.

@@ -1,4 +1,5 @@
 import ImgSystem
+import TestFiles
 
 /// A file system in memory of a size, for one program and those that it starts: mounted in a
 /// namespace of theirs (user_namespaces(7)), it takes no privilege and goes when they have ended.

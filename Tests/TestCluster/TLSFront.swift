@@ -1,4 +1,5 @@
 import ImgSystem
+import TestFiles
 
 /// nginx in front of an origin, which it offers over TLS with HTTP/2, by a certificate of an authority
 /// that nobody knows.

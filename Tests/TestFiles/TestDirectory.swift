@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 
-/// A directory of its own for one test, removed with all it holds when the test lets go of it.
+/// A directory for one test. It is removed with its content when the test releases it.
 ///
 /// Its path is short, because the path of a socket inside has at most 107 bytes.
 package final class TestDirectory: Sendable {
@@ -25,6 +25,11 @@ package final class TestDirectory: Sendable {
   /// Removes a file.
   package func remove(_ name: String) throws {
     try FileManager.default.removeItem(atPath: file(name))
+  }
+
+  /// The names of what is inside, sorted.
+  package func names() -> [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
   }
 
   /// Makes a file of these bytes.
