@@ -4,7 +4,7 @@
 //
 // The C library does not record that, and a library whose allocation is refused ends the process in its
 // own way: by abort(3), by a trap, or with a null pointer. Swift reserves these names for its runtime, so
-// this is C. They run before the program's first line and in any thread. Memory is freed by the C library.
+// this is C. They run before the program's first line and in any thread.
 
 #define _GNU_SOURCE
 #include "allocation.h"
@@ -13,16 +13,35 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
 
-// The allocator of the C library under the names that stay when a program has functions of its own by the
-// usual ones. No header declares them.
+// The same function of the next library that has it: the C library, or an allocator that LD_PRELOAD puts
+// before it. All memory must come from the one that frees it. While a name is being resolved, dlsym(3) may
+// allocate; then the C library serves, under the names that stay when others are overridden. No header
+// declares them.
 void *__libc_malloc(size_t byte_count);
 void *__libc_calloc(size_t count, size_t byte_count);
 void *__libc_realloc(void *memory, size_t byte_count);
 void *__libc_memalign(size_t alignment, size_t byte_count);
+
+static _Thread_local bool is_resolving;
+
+/// Sets `function` to the next function of the name, or to `fallback` while this thread resolves one.
+#define RESOLVE(function, name, fallback) \
+  do { \
+    static _Atomic(void *) resolved; \
+    void *found = atomic_load_explicit(&resolved, memory_order_acquire); \
+    if (found == NULL && !is_resolving) { \
+      is_resolving = true; \
+      found = dlsym(RTLD_NEXT, name); \
+      is_resolving = false; \
+      atomic_store_explicit(&resolved, found, memory_order_release); \
+    } \
+    function = found == NULL ? fallback : (__typeof__(fallback) *)found; \
+  } while (0)
 
 /// 0 for nowhere.
 static _Atomic(uintptr_t) refusal_word;
@@ -42,20 +61,30 @@ static inline void *checked(void *memory, size_t byte_count) {
   return memory;
 }
 
-void *malloc(size_t byte_count) { return checked(__libc_malloc(byte_count), byte_count); }
+void *malloc(size_t byte_count) {
+  void *(*next)(size_t);
+  RESOLVE(next, "malloc", __libc_malloc);
+  return checked(next(byte_count), byte_count);
+}
 
 void *calloc(size_t count, size_t byte_count) {
+  void *(*next)(size_t, size_t);
+  RESOLVE(next, "calloc", __libc_calloc);
   size_t product;
   if (__builtin_mul_overflow(count, byte_count, &product)) product = SIZE_MAX;
-  return checked(__libc_calloc(count, byte_count), product);
+  return checked(next(count, byte_count), product);
 }
 
 void *realloc(void *memory, size_t byte_count) {
-  return checked(__libc_realloc(memory, byte_count), byte_count);
+  void *(*next)(void *, size_t);
+  RESOLVE(next, "realloc", __libc_realloc);
+  return checked(next(memory, byte_count), byte_count);
 }
 
 void *memalign(size_t alignment, size_t byte_count) {
-  return checked(__libc_memalign(alignment, byte_count), byte_count);
+  void *(*next)(size_t, size_t);
+  RESOLVE(next, "memalign", __libc_memalign);
+  return checked(next(alignment, byte_count), byte_count);
 }
 
 void *aligned_alloc(size_t alignment, size_t byte_count) {
