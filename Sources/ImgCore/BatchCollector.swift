@@ -16,7 +16,7 @@ struct BatchCollector {
   private var groups: [Group: [Assignment]] = [:]
   private var order: [Group] = []
 
-  /// - Parameter takesStale: see ``Batch/takesStale``.
+  /// - Parameter takesStale: see `Batch.takesStale`.
   mutating func add(_ granted: Lease.Granted, takesStale: Bool = false) {
     let group = Group(
       worker: granted.worker, variant: granted.item.key.variant, keep: granted.item.key.keep,

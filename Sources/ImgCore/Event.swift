@@ -20,7 +20,7 @@ package struct AttachmentID: RawRepresentable, Hashable, Sendable {
   }
 }
 
-/// A picture that somebody hands in, see ``HandInRequest``.
+/// A picture that somebody hands in, see `HandInRequest`.
 package struct HandIn: Hashable, Sendable {
   package let attachment: AttachmentID
   package let byteCount: Int
@@ -79,7 +79,7 @@ package enum Event: Hashable, Sendable {
   case linesRead(LinePageRequest, LinePage)
   /// The journal has made these durable, in this order.
   case journaled([JournalOperation])
-  /// A change of a job that has not ended, which ``JobRecord/apply(_:at:)`` allows: a pause, a
+  /// A change of a job that has not ended, which `JobRecord.apply(_:at:)` allows: a pause, a
   /// resumption, a cancel or a priority.
   case changeRequested(JobID, JobChange)
   /// A change that was requested cannot be made durable: the job goes on as before.
@@ -89,7 +89,7 @@ package enum Event: Hashable, Sendable {
 
   /// - Parameters:
   ///   - name: a viewer of the same name that still waits is superseded by this one.
-  ///   - bypassesStore: see ``GetRequest/bypassesStore``.
+  ///   - bypassesStore: see `GetRequest.bypassesStore`.
   case viewerArrived(
     ViewerID, name: String?, url: String, RequestOptions, bypassesStore: Bool = false)
   case viewerHandedIn(ViewerID, HandIn, RequestOptions)

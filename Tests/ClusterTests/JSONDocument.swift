@@ -16,7 +16,7 @@ struct JSONDocument {
   init() throws {
     let path =
       URL(filePath: #filePath).deletingLastPathComponent().path
-      + "/../../Sources/ImgCommands/ImgCommands.docc/JSON.md"
+      + "/../../Sources/imgctl/imgctl.docc/JSON.md"
     var section = ""
     for line in try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n") {
       if line.hasPrefix("### ") { section = String(line.dropFirst(4)) }

@@ -1,6 +1,7 @@
 import ImgTransport
 import ImgWire
 import TestCluster
+import TestFiles
 import TestOrigin
 import Testing
 

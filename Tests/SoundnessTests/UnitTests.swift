@@ -33,8 +33,8 @@ struct UnitTests {
   }
 
   @Test func `the guide installs every file and removes it again`() throws {
-    let guide = try Repository.text("deploy/README.md")
-    let (install, remove) = try #require(guide.parts(around: "\n## Remove\n"))
+    let guide = try Repository.text("Sources/imgctl/imgctl.docc/Operations.md")
+    let (install, remove) = try #require(guide.parts(around: "\nTo remove the service:\n"))
     for unit in ["imgcoordinator.service", "imgctl-remove.service", "imgctl-remove.timer"] {
       #expect(install.contains("deploy/\(unit) /etc/systemd/system/\(unit)"))
       #expect(remove.contains("/etc/systemd/system/\(unit)"))

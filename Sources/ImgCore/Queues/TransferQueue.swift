@@ -113,7 +113,7 @@ struct TransferQueue {
   }
 
   /// Takes the most urgent URL of a startable host and, for it, one place of the cluster, one of
-  /// the host and one of its tokens. The places go back by ``release(_:host:at:)``.
+  /// the host and one of its tokens. The places go back by ``release(_:host:isRedirected:at:)``.
   mutating func start(_ host: String, at now: ContinuousClock.Instant) -> SourceID? {
     guard let source = hosts[host]?.waiting.removeFirst() else { return nil }
     takeSlot(of: host, at: now)

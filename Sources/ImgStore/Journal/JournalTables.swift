@@ -129,7 +129,7 @@ struct JournalTables: Sendable {
   }
 
   /// Lends the outcomes of a job from a line on, in the order of the lines, until `body` says
-  /// `false`. In place of one that is damaged it lends ``OutcomeRecord/damaged``.
+  /// `false`. In place of one that is damaged it lends ``OutcomeRecord/damaged()``.
   func scanOutcomes(
     of id: JobID, from index: Int, _ transaction: borrowing Transaction,
     _ body: (_ index: Int, _ outcome: Span<UInt8>) throws(StoreError) -> Bool

@@ -20,7 +20,7 @@ enum OutcomeRecord {
   /// What a failure and a cancellation begin with.
   private static let headByteCount = 8
 
-  /// - Parameter round: the job's ``JobRetries/round`` in which the outcome is made.
+  /// - Parameter round: the job's `JobRetries.round` in which the outcome is made.
   static func encode(_ outcome: Outcome, round: Int) throws(StoreError) -> [UInt8] {
     switch outcome {
     case .done(let thumbnail, let fromCache, let bytesFetched):

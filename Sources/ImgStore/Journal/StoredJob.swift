@@ -22,7 +22,7 @@ struct StoredJob: Codable {
     return JournalRecord.encode(body, for: JournalKey.job(job.id))
   }
 
-  /// The job of a record; a damaged one, see ``JobRecord/State/damaged``, where the record is.
+  /// The job of a record; a damaged one, see `JobRecord.State.damaged`, where the record is.
   static func decode(_ record: Span<UInt8>, of id: JobID, headers: JobHeaders) -> JobRecord {
     guard let stored = decode(record, of: id) else { return .damaged(id) }
     var job = stored.record

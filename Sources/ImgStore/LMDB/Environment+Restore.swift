@@ -24,7 +24,7 @@ extension Environment {
     }
   }
 
-  /// Takes back what ``restoreFiles()`` wrote and could not be opened: whoever restores them again
+  /// Takes back what ``restoreFiles(writingFirst:)`` wrote and could not be opened: whoever restores them again
   /// must not find somebody else's.
   func withdrawRestoredFiles() {
     unsafe unlink(dataPath)

@@ -11,7 +11,7 @@ import ImgSystem
 /// - A reader is short: the pages that were freed since it began stay occupied while it lives.
 ///
 /// LMDB checks little of what it reads, so damaged pages may end the process. All that reads them is
-/// a ``CrashRegion``, so that such an end can be told from others.
+/// a `CrashRegion`, so that such an end can be told from others.
 ///
 /// Any thread may read or write at any time. Readers do not wait for anybody; writers wait for each
 /// other, over all processes.

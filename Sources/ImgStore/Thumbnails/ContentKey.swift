@@ -40,7 +40,7 @@ package struct ContentKey: Hashable, Sendable {
     self.init(originalOfRecord: name.recordText)
   }
 
-  /// - Parameter text: see ``PictureName/recordText``.
+  /// - Parameter text: see `PictureName.recordText`.
   init(originalOfRecord text: String) {
     self.init(hashing: "\(Domain.original)\(text)")
   }
@@ -55,7 +55,7 @@ package struct ContentKey: Hashable, Sendable {
     self.init(partialOfRecord: name.recordText)
   }
 
-  /// - Parameter text: see ``PictureName/recordText``.
+  /// - Parameter text: see `PictureName.recordText`.
   init(partialOfRecord text: String) {
     self.init(hashing: "\(Domain.partial)\(text)")
   }

@@ -42,7 +42,7 @@ package final class SharedStore: Sendable {
   /// before `body` could write, or is begun anew because `body` found damage.
   ///
   /// Afterwards compacts a store whose file has become much larger than its budget, see
-  /// ``ThumbnailStore/isOvergrown``.
+  /// ``ThumbnailStore/isOvergrown(beyond:)``.
   package func change<Result>(
     _ body: (ThumbnailStore) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {

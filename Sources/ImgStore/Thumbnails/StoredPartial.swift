@@ -1,6 +1,6 @@
 /// The beginning of a body whose transfer broke off, and what it takes to have only the rest sent.
 package struct StoredPartial: Hashable, Sendable {
-  /// What it is the body of, see ``PictureName/recordText``.
+  /// What it is the body of, see `PictureName.recordText`.
   package let url: String
   /// What the body is recognised by, in the form that `If-Range` takes (RFC 9110 section 13.1.5): a
   /// strong entity tag or a date.

@@ -26,7 +26,7 @@ import ImgWire
 /// | 88 | 8 | used stale if the origin fails until (signed) |
 /// | 96 | 4 | bytes of header fields, F |
 /// | 100 | U | URL, UTF-8 |
-/// | 100 + U | F | header fields, see ``ReuseTerms/fields`` |
+/// | 100 + U | F | header fields, see `ReuseTerms.fields` |
 /// | 100 + U + F | P | encoded picture |
 ///
 /// The checksum finds what the disk or a stray write has damaged. It is no defence against somebody

@@ -4,7 +4,7 @@ import ImgWire
 extension ThumbnailTables {
   /// Has a thumbnail kept for as long as an access asks for, in its record and in the indexes. One
   /// that is gone, or that had expired when it was accessed, stays as it is; so does one that the
-  /// index of expiry does not know, which is for ``ThumbnailStore/verify(isRepairing:_:)``.
+  /// index of expiry does not know, which is for `ThumbnailStore.verify`.
   func extend(
     _ access: ThumbnailAccess, _ transaction: borrowing Transaction
   ) throws(StoreError) {

@@ -1,0 +1,128 @@
+import Testing
+
+/// What the README and the guides tell people exists, and what exists is in the guides.
+struct DocumentationTests {
+  private static let guides = "Sources/imgctl/imgctl.docc"
+
+  private func guide(_ name: String) throws -> String {
+    try Repository.text("\(Self.guides)/\(name).md")
+  }
+
+  private func pages() throws -> [String] {
+    try ["README.md"] + Repository.files(below: Self.guides, suffix: ".md")
+  }
+
+  /// What follows `imgctl` on the lines of a page's code blocks that call it, without comments.
+  private func calls(on page: String) throws -> [Substring] {
+    var isInside = false
+    return try Repository.text(page).split(separator: "\n").compactMap { line in
+      if line.hasPrefix("```") { isInside.toggle() }
+      let typed = line.prefix { $0 != "#" }
+      guard isInside, let call = typed.matches(of: /(?:^|[\s\/(])imgctl (?=[a-z-])/).last else {
+        return nil
+      }
+      return typed[call.range.upperBound...]
+    }
+  }
+
+  /// The text of everything that defines commands and settings.
+  private func definitions() throws -> String {
+    try ["Sources/ImgCommands", "Sources/ImgSettings"]
+      .flatMap { try Repository.swiftSources(below: $0) }
+      .flatMap(\.code)
+      .joined(separator: "\n")
+  }
+
+  /// What the first group of the pattern matches in a file.
+  private func names(
+    in path: String, _ pattern: Regex<(Substring, Substring)>
+  ) throws -> Set<String> {
+    Set(try Repository.text(path).matches(of: pattern).map { String($0.1) })
+  }
+
+  @Test func `every script that a page names exists and can be run`() throws {
+    for page in try pages() {
+      for script in try Repository.text(page).matches(of: /\b(?:scripts|\.ci)\/[\w.-]+\b/) {
+        #expect(Repository.isExecutable(String(script.output)), "\(script.output) on \(page)")
+      }
+    }
+  }
+
+  @Test func `every command of imgctl that a page calls exists`() throws {
+    let definitions = try definitions()
+    for page in try pages() {
+      for call in try calls(on: page) {
+        guard let command = call.prefixMatch(of: /[a-z]+/)?.output else { continue }
+        let isDefined = ["\"\(command)\"", "\"imgctl \(command)"].contains {
+          definitions.contains($0)
+        }
+        #expect(isDefined, "imgctl \(command) on \(page)")
+      }
+    }
+  }
+
+  @Test func `every option of imgctl that a page uses exists`() throws {
+    let definitions = try definitions()
+    for page in try pages() {
+      for call in try calls(on: page) {
+        for option in call.matches(of: /(?:^|\s)(--[a-z-]+)/).map({ String($0.1) }) {
+          let isDefined = definitions.contains("\"\(option)\"")
+          #expect(isDefined, "\(option) in: \(call)")
+        }
+      }
+    }
+  }
+
+  @Test func `the settings guide names every setting and its variable`() throws {
+    let flags = try names(
+      in: "Sources/ImgSettings/Settings/Setting+Table.swift", /"(--[a-z-]+)", "/)
+    #expect(flags.count > 20)
+    let guide = try guide("Settings")
+    for flag in flags {
+      let variable = "IMGCTL_" + flag.dropFirst(2).uppercased().replacing("-", with: "_")
+      #expect(guide.contains("| `\(flag)` | `\(variable)` |"), "\(flag)")
+    }
+  }
+
+  @Test func `the guide to failure codes explains every code`() throws {
+    let source = try Repository.text("Sources/ImgWire/Values/Failure.swift")
+    let end = try #require(source.firstRange(of: "package let stage")).lowerBound
+    let codes = source[..<end]
+    let cases = codes.matches(of: /\n    case `?(\w+)`?(?: = "(\w+)")?(?=\n)/)
+    #expect(cases.count > 20)
+    let guide = try guide("FailureCodes")
+    for code in cases.map({ String($0.2 ?? $0.1) }) {
+      let isExplained = guide.contains(try Regex("\n\\| [^|]*`\(code)`"))
+      #expect(isExplained, "\(code)")
+    }
+  }
+
+  @Test func `the guide to commands explains every command`() throws {
+    let commands = try Repository.files(below: "Sources/ImgCommands/Commands", suffix: ".swift")
+      .flatMap { try names(in: $0, /name: "imgctl ([a-z ]+)"/) }
+    #expect(commands.count > 20)
+    let table = try guide("Commands").split(separator: "\n").filter { $0.hasPrefix("| `") }
+    for command in commands {
+      let words = command.split(separator: " ")
+      let isExplained = table.contains { row in
+        Set(words).isSubset(of: row.split { !$0.isLetter })
+      }
+      #expect(isExplained, "\(command)")
+    }
+  }
+
+  @Test func `the changelog begins with the version of the programs`() throws {
+    let hello = try Repository.text("Sources/ImgWire/Messages/Hello.swift")
+    let version = try #require(hello.firstMatch(of: /static let version = "([\d.]+)"/)?.1)
+    let changelog = try Repository.text("CHANGELOG.md")
+    #expect(changelog.firstMatch(of: /\n## (.+)\n/)?.1 == version)
+  }
+
+  @Test func `the wire guide names every type of message`() throws {
+    let guide = try guide("WireProtocol")
+    let types = try Repository.files(below: "Tests/ImgWireTests/Golden", suffix: ".json")
+      .flatMap { try names(in: $0, /"type" ?: ?"(\w+)"/) }
+    #expect(types.count > 20)
+    for type in types { #expect(guide.contains("`\(type)`"), "\(type)") }
+  }
+}
