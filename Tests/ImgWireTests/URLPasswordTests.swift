@@ -17,6 +17,9 @@ import Testing
     ),
     ("http://h/?next=http://a:secret@i/", "http://h/?next=http://a:***@i/"),
     ("http://ü:secret@h/ü", "http://ü:***@h/ü"),
+    ("ada:secret@h/a.jpg", "ada:***@h/a.jpg"),
+    ("//ada:secret@h/a.jpg", "//ada:***@h/a.jpg"),
+    ("imgctl: ada:secret@h/a.jpg: invalid_url", "imgctl: ada:***@h/a.jpg: invalid_url"),
   ])
   func `a password is not shown`(text: String, shown: String) {
     #expect(text.withoutPasswords == shown)

@@ -1,7 +1,8 @@
 extension String {
   /// The same text with `***` in place of each password in a URL (RFC 3986 section 3.2.1), for
   /// everything that people read: output, messages, logs, manifests. The URL itself, by which a
-  /// picture is fetched and known, keeps its password.
+  /// picture is fetched and known, keeps its password. A word such as `user:password@host` counts as
+  /// a URL that lacks its scheme.
   package var withoutPasswords: String {
     let bytes = Array(utf8)
     var shown: [UInt8] = []
@@ -27,7 +28,18 @@ private enum URLPassword {
       if let password { ranges.append(password) }
       next = password?.upperBound ?? start
     }
-    return ranges
+    let words = bytes.split { $0 <= 0x20 }.filter { authorityStart(in: Array($0), from: 0) == nil }
+    return (ranges + words.compactMap { range(inWordWithoutScheme: $0) })
+      .sorted { $0.lowerBound < $1.lowerBound }
+  }
+
+  /// The password of a word such as `user:password@host/path`. An address of mail has none.
+  private static func range(inWordWithoutScheme word: ArraySlice<UInt8>) -> Range<Int>? {
+    let authority = word.drop { "/\"'(<".utf8.contains($0) }.prefix { !"/?#".utf8.contains($0) }
+    guard let end = authority.lastIndex(of: at), let colon = authority.firstIndex(of: colon),
+      colon + 1 < end, !authority.starts(with: "mailto:".utf8)
+    else { return nil }
+    return (colon + 1)..<end
   }
 
   /// The position behind the next `://`.
