@@ -13,6 +13,8 @@ package enum ClientError: Error, CustomStringConvertible {
   case untrusted(socketPath: String, reason: String)
   /// None listens at the socket, but a process owns the data directory.
   case notListening(socketPath: String, dataDirectory: String, processID: Int32, reason: String)
+  /// None listens at the socket, and the one that owns the data directory has another socket.
+  case listensElsewhere(processID: Int32, socketPath: String, dataDirectory: String)
   /// None listens at the socket, and a command may not start one there.
   case notAutostarted(socketPath: String, reason: String)
   /// The coordinator keeps its thumbnails elsewhere than this client looks for them.
@@ -44,6 +46,9 @@ package enum ClientError: Error, CustomStringConvertible {
     case .notListening(let socketPath, let dataDirectory, let processID, let reason):
       "no coordinator answers at \(socketPath) (\(reason)), but process \(processID) owns the data "
         + "directory \(dataDirectory); try again in a second, or end it with: imgctl stop"
+    case .listensElsewhere(let processID, let socketPath, let dataDirectory):
+      "the data directory \(dataDirectory) belongs to a coordinator (process \(processID)) that "
+        + "listens at \(socketPath); name that with --socket"
     case .notAutostarted(let socketPath, let reason):
       "no coordinator answers at \(socketPath) (\(reason)), and commands start none there; start its "
         + "service, such as with systemctl start imgcoordinator, or give --autostart yes"

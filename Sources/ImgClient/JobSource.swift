@@ -1,4 +1,5 @@
 package import ImgStore
+import ImgSystem
 package import ImgWire
 
 /// Where a command that only looks finds jobs: with the running coordinator, or in the journal where
@@ -82,6 +83,7 @@ extension JobStatus {
   fileprivate init(unserved record: JobRecord) {
     var record = record
     if record.isActive { record.startedAt = nil }
-    self.init(record)
+    let now = WallTime(rawValue: WallClock.milliseconds())
+    self.init(record, isDelayed: record.options.delayMilliseconds > 0 && record.notBefore > now)
   }
 }

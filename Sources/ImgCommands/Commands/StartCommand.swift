@@ -44,7 +44,7 @@ package struct StartCommand: Command {
         with: context.coordinatorExecutable, arguments: context.settings.arguments)
     }
     let (client, wasStarted) = try context.startCoordinator()
-    let isReady = try !wasStarted || hasReadyWorker(client, in: context)
+    let isReady = try hasReadyWorker(client, wasStarted: wasStarted, in: context)
     let differences = wasStarted ? [] : try differences(from: client.status(), in: context)
     let report = StartReport(
       processID: client.coordinatorProcessID, wasStarted: wasStarted, isReady: isReady,
@@ -60,13 +60,15 @@ package struct StartCommand: Command {
   }
 
   /// - Throws: ``ClientError/notStarted(reason:)`` where no worker can be started.
-  private func hasReadyWorker(_ client: Client, in context: CommandContext) throws -> Bool {
+  private func hasReadyWorker(
+    _ client: Client, wasStarted: Bool, in context: CommandContext
+  ) throws -> Bool {
     switch try WorkerStart.outcome(client: client) {
     case .ready: return true
     case .starting: return false
     case .failed(let reason):
       // It would only try in vain for a while, and leave by itself.
-      try? client.stop()
+      if wasStarted { try? client.stop() }
       throw ClientError.notStarted(
         reason: "no worker can be started: \(reason); its log is \(context.settings.logPath)")
     }

@@ -20,8 +20,8 @@ package struct StopCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let wasRunning = try stop(in: context)
-    let waitingCount = wasRunning ? waitingCount(in: context) : nil
+    let (wasRunning, isOfTheseSettings) = try stop(in: context)
+    let waitingCount = isOfTheseSettings ? waitingCount(in: context) : nil
     if isJSON {
       try context.output.write(json: Report(wasRunning: wasRunning, waitingCount: waitingCount))
     } else if wasRunning {
@@ -37,24 +37,27 @@ package struct StopCommand: Command {
     return .success
   }
 
-  /// - Returns: whether there was one.
-  private func stop(in context: CommandContext) throws -> Bool {
+  /// - Returns: whether there was one, and whether its jobs are in the journal of these settings.
+  private func stop(in context: CommandContext) throws -> (Bool, isOfTheseSettings: Bool) {
     do {
-      try context.runningCoordinator().stop()
+      let client = try context.runningCoordinator()
+      let dataDirectory = try client.status().dataDirectory
+      try client.stop()
+      return (true, dataDirectory == context.settings.dataDirectory)
     } catch ClientError.unreachable {
-      return false
+      return (false, false)
     } catch let error as ClientError where error.meansNoListener {
       guard try stopOwner(in: context) else { throw error }
+      return (true, true)
     }
-    return true
   }
 
-  /// How many URLs of accepted jobs have no outcome, as the journal has it now; `nil` where it cannot
-  /// be read, such as another user's.
+  /// How many URLs go on at the next start, as the journal has it now; `nil` where it cannot be read,
+  /// such as another user's.
   private func waitingCount(in context: CommandContext) -> Int? {
     var count = 0
     do {
-      try context.journalJobs().forEachJob { count += $0.queued }
+      try context.journalJobs().forEachJob { count += $0.state == .paused ? 0 : $0.queued }
     } catch {
       return nil
     }

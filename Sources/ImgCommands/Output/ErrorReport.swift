@@ -72,7 +72,7 @@ extension ClientError {
     case .unreachable, .notAutostarted: "no_coordinator"
     case .denied: "not_permitted"
     case .untrusted: "unsafe_socket"
-    case .notListening: "not_listening"
+    case .notListening, .listensElsewhere: "not_listening"
     case .otherStore: "other_data_directory"
     case .notStarted: "not_started"
     case .otherVersion: "other_version"

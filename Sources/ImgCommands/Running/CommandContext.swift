@@ -123,6 +123,7 @@ package struct CommandContext {
       guard settings.startsCoordinator else {
         throw ClientError.notAutostarted(socketPath: socketPath, reason: reason)
       }
+      try requireNoCoordinator()
       do throws(StoreError) {
         let jobs = try journalJobs()
         note("no coordinator runs; this is what its journal says\n")
@@ -131,6 +132,15 @@ package struct CommandContext {
         throw ClientError.unreachable(socketPath: socketPath, reason: reason)
       }
     }
+  }
+
+  /// - Throws: ``ClientError/listensElsewhere(processID:socketPath:dataDirectory:)`` where a coordinator
+  ///   of this data directory listens at another socket.
+  private func requireNoCoordinator() throws {
+    guard let owner = try CoordinatorProcess(lockPath: settings.lockPath) else { return }
+    throw ClientError.listensElsewhere(
+      processID: owner.processID, socketPath: owner.socketPath,
+      dataDirectory: settings.dataDirectory)
   }
 
   /// The jobs as the journal has them, where no coordinator runs.
