@@ -117,9 +117,9 @@ final class WorkerProcess {
     switch status {
     case .exited(0) where isDraining: return .left
     case .signalled(SIGKILL), .signalled(SIGTERM): return .killed(status.description)
+    case .signalled where board.hasCrashedInStore: return .crashedInStore(status.description)
     case _ where board.decoding != nil && board.hasRefusedAllocation(within: limits):
       return .ranOutOfMemory(status.description)
-    case .signalled where board.hasCrashedInStore: return .crashedInStore(status.description)
     case .exited, .signalled: return .crashed(status.description)
     }
   }

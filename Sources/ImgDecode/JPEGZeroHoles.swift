@@ -27,6 +27,8 @@ struct JPEGZeroHoles {
   /// Fewer equal coefficients in each of several blocks could be a regular pattern.
   private static let implausibleCoefficientCount = 16
   private static let chunkByteCount = 1 << 16
+  /// What follows so many segments is not searched: no picture has them, and each costs a read.
+  private static let segmentMaximum = 10_000
 
   private let input: PictureInput
   /// By class and number, as DHT has them.
@@ -48,8 +50,10 @@ struct JPEGZeroHoles {
   private mutating func findsHole() -> Bool {
     var offset = 2
     var isFirstScan = true
-    while let (marker, content) = segment(after: offset) {
+    var segmentCount = 0
+    while segmentCount < Self.segmentMaximum, let (marker, content) = segment(after: offset) {
       offset = content.upperBound
+      segmentCount += 1
       switch marker {
       case Marker.huffmanTables: readTables(bytes(in: content))
       case Marker.frames:
@@ -147,7 +151,9 @@ struct JPEGZeroHoles {
 
   /// The next marker from an offset on, and where the content of its segment lies.
   private func segment(after offset: Int) -> (marker: UInt8, content: Range<Int>)? {
-    guard let start = nextMarker(from: offset) else { return nil }
+    let next = input.bytes(at: offset, upTo: 2)
+    let isAtMarker = next.count == 2 && next[0] == 0xFF && Self.isMarker(next[1])
+    guard let start = isAtMarker ? offset : nextMarker(from: offset) else { return nil }
     let head = input.bytes(at: start, upTo: 4)
     guard head.count > 1 else { return nil }
     guard head[1] != Marker.end else { return (head[1], start + 2..<start + 2) }
@@ -162,7 +168,7 @@ struct JPEGZeroHoles {
     var isAfterFF = false
     while case let chunk = input.bytes(at: offset, upTo: Self.chunkByteCount), !chunk.isEmpty {
       for (index, byte) in chunk.enumerated() {
-        if isAfterFF, byte != 0, byte != 0xFF, !(0xD0...0xD7).contains(byte) {
+        if isAfterFF, Self.isMarker(byte) {
           return offset + index - 1
         }
         isAfterFF = byte == 0xFF
@@ -170,6 +176,11 @@ struct JPEGZeroHoles {
       offset += chunk.count
     }
     return nil
+  }
+
+  /// Whether a byte behind FF makes a marker that is no part of entropy-coded data.
+  private static func isMarker(_ byte: UInt8) -> Bool {
+    byte != 0 && byte != 0xFF && !(0xD0...0xD7).contains(byte)
   }
 
   private func bytes(in range: Range<Int>) -> [UInt8] {

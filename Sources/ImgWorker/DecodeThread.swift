@@ -55,9 +55,11 @@ struct DecodeThread {
         // Taken out, so that the body is let go of before the result says so.
         while !jobs.isEmpty {
           // Also while it is read: a body that is larger than the memory ends the process, too.
-          let result = board.withDecoding(of: jobs[0].lease) {
+          let (result, unusable) = board.withDecoding(of: jobs[0].lease) {
             decoder.result(of: jobs.removeFirst())
           }
+          // Not while it is marked: the wait for another writer of the store is no picture's fault.
+          if let unusable { decoder.remove(unusable) }
           results.post(result)
         }
       }
@@ -83,8 +85,40 @@ private struct Decoder {
   let files: LocalFiles
   let board: WorkerBoard
 
-  func result(of job: DecodeJob) -> DecodeResult {
-    guard !job.cancellation.isSet else { return ended(job, .cancelled) }
+  /// - Returns: the result, and the original to be removed from the store because no thumbnail can be
+  ///   made from it.
+  func result(of job: DecodeJob) -> (DecodeResult, unusable: UnusableOriginal?) {
+    guard !job.cancellation.isSet else { return (ended(job, .cancelled), nil) }
+    if case .original(let key) = job.source { return result(of: job, original: key) }
+    return (resultOfBody(job), nil)
+  }
+
+  func remove(_ original: UnusableOriginal) {
+    _ = try? store.change { store throws(StoreError) in
+      switch original {
+      case .stale(let key, let now): _ = try store.removeStale([key], at: now)
+      case .noPicture(let key): _ = try store.remove([key])
+      }
+    }
+  }
+
+  private func result(
+    of job: DecodeJob, original key: ContentKey
+  ) -> (DecodeResult, unusable: UnusableOriginal?) {
+    let now = WallTime(rawValue: WallClock.milliseconds())
+    let found = try? store.current().withThumbnail(key, at: now, noting: .nothing) { facts, bytes in
+      (facts, unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) })
+    }
+    guard let (original, bytes) = found else { return (ended(job, .gone), .stale(key, at: now)) }
+    let result = decode(.memory(bytes), of: job, original: original)
+    // It was a picture when it was kept. The next fetch will show what it is.
+    if case .failed(let failure) = result.end, failure.isOfContent {
+      return (ended(job, .gone), .noPicture(key))
+    }
+    return (result, nil)
+  }
+
+  private func resultOfBody(_ job: DecodeJob) -> DecodeResult {
     switch job.source {
     case .body(.memory(let bytes)):
       return decode(.memory(bytes), of: job)
@@ -120,15 +154,8 @@ private struct Decoder {
       } catch {
         return ended(job, .failed(error))
       }
-    case .original(let key):
-      guard let (original, bytes) = self.original(key) else { return ended(job, .gone) }
-      let result = decode(.memory(bytes), of: job, original: original)
-      // It was a picture when it was kept. Who fetches it anew will see what it is.
-      if case .failed(let failure) = result.end, failure.isOfContent {
-        _ = try? store.change { store throws(StoreError) in try store.remove([key]) }
-        return ended(job, .gone)
-      }
-      return result
+    case .original:
+      preconditionFailure("an original is read from the store")
     }
   }
 
@@ -160,17 +187,13 @@ private struct Decoder {
     default: failure
     }
   }
+}
 
-  private func original(_ key: ContentKey) -> (StoredThumbnail, [UInt8])? {
-    let now = WallTime(rawValue: WallClock.milliseconds())
-    let found = try? store.current().withThumbnail(key, at: now, noting: .nothing) { facts, bytes in
-      (facts, unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) })
-    }
-    if let found { return found }
-    // Damaged, or just expired, where it is still there; the next one is to find none.
-    _ = try? store.change { store throws(StoreError) in try store.removeStale([key], at: now) }
-    return nil
-  }
+/// An original in the store that no thumbnail can be made from.
+private enum UnusableOriginal {
+  /// Damaged, or expired since it was looked up.
+  case stale(ContentKey, at: WallTime)
+  case noPicture(ContentKey)
 }
 
 extension Failure {
