@@ -14,7 +14,7 @@ package struct Moment: Hashable, Sendable {
 }
 
 /// Says when a measured moment is by the clock on the wall. It stays the same text for the same
-/// moment, until somebody sets that clock.
+/// moment, until that clock is set.
 struct Timeline {
   private var anchor: Moment
 

@@ -29,7 +29,7 @@ extension Scheduler {
   /// Items of the source that wait for a slot join its transfer instead, which has one.
   mutating func joinTransfer(of source: Source) {
     for member in source.members {
-      // Looked up anew: the one before may have taken it along.
+      // Looked up again: the one before may have taken it along.
       if let item = items[member], item.stage == .missed { awaitTransfer(item) }
     }
   }

@@ -36,7 +36,7 @@ package struct Scheduler {
   var urgentLookups = PriorityQueue<WorkID, Urgency>()
   /// The look-ups that hold later lines up, and until when.
   var lookupDeadlines = PriorityQueue<LeaseID, ContinuousClock.Instant>()
-  /// The jobs of which lines wait behind others for a slot.
+  /// The jobs whose lines wait behind others for a slot.
   var jobsWithMisses: Set<JobID> = []
   var transferQueue: TransferQueue
   /// The transfers that wait for a slot where their redirects lead, and until when.

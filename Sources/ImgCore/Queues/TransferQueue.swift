@@ -49,7 +49,7 @@ struct TransferQueue {
   private(set) var otherRedirects = PriorityQueue<String, Urgency>()
   /// The hosts that only time keeps from starting, or from being forgotten, and until when.
   private(set) var resting = PriorityQueue<String, ContinuousClock.Instant>()
-  /// The hosts of which only failures in a row are remembered, and until when.
+  /// The hosts that have only failures in a row to remember, and until when.
   private(set) var remembered = PriorityQueue<String, ContinuousClock.Instant>()
   private(set) var underWay = 0
   /// Of them, those at hosts that are not prompt.
@@ -154,7 +154,7 @@ struct TransferQueue {
     if hosts[host]?.scout == source { hosts[host]?.scout = nil }
     if hosts[host]?.probe == source {
       hosts[host]?.probe = nil
-      hosts[host]?.health.repeatProbe()
+      if hosts[host]?.waiting.isEmpty == false { hosts[host]?.health.repeatProbe() }
     }
     update(host, at: now)
   }

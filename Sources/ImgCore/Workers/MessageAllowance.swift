@@ -7,7 +7,7 @@ package struct MessageAllowance: Sendable {
 
   package init() {}
 
-  /// A message is to be logged.
+  /// A message asks for its place in the log.
   ///
   /// - Returns: how many before it were not; `nil` when this one is not either.
   package mutating func take(at now: ContinuousClock.Instant) -> Int? {

@@ -84,7 +84,7 @@ package struct Supervisor {
     }.min()
   }
 
-  /// When the next process is started; `nil` while one starts, or none is to be.
+  /// When the next process is started; `nil` while one starts, and where none will.
   var nextStart: ContinuousClock.Instant? {
     guard startingSince == nil else { return nil }
     return slots.compactMap { slot in
