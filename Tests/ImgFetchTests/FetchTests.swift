@@ -70,7 +70,7 @@ import Testing
   @Test func `letters beyond ASCII in a path are percent-encoded`() throws {
     let origin = try TestOrigin()
     _ = try Fetcher().fetch(origin.baseURL + "/gr\u{FC}n?x=\u{E9}")
-    #expect(origin.snapshot.paths.keys.sorted() == ["/gr%c3%bcn", "/gr%c3%bcn?x=%c3%a9"])
+    #expect(origin.snapshot.paths.keys.sorted() == ["/gr%C3%BCn", "/gr%C3%BCn?x=%C3%A9"])
   }
 
   @Test func `a cookie that is set is not sent back`() throws {
