@@ -63,7 +63,7 @@ struct ListCostTable {
     column("highest", "the same: the longest") { $0.answerHighestMilliseconds },
     column("list B", "the journal's file, a line handed over") { $0.listByteCount },
     column("outcome B", "the journal's file, a line ended, on top") { $0.outcomeByteCount },
-    column("restart ms", "imgctl status JOB, the process, after a SIGKILL amid the job") {
+    column("restart ms", "imgctl priority JOB 0, the process, after a SIGKILL amid the job") {
       $0.restartMilliseconds
     },
     column("took s", "this row") { $0.seconds },

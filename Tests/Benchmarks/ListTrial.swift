@@ -59,7 +59,7 @@ struct ListTrial {
     let before = try follow { $0.finished == 0 }
     kill(try cluster.client().coordinatorProcessID, SIGKILL)
     awaitDeath()
-    let duration = try cluster.run(["status", "\(before.job)"])
+    let duration = try cluster.run(["priority", "\(before.job)", "0"])
     try requireProgress(since: before)
     return duration
   }
