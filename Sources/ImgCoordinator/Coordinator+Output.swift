@@ -13,7 +13,7 @@ extension Coordinator {
     if !isOpen { poller.unregister(worker.outputDescriptor) }
   }
 
-  /// When the first message of a library is to be logged.
+  /// When the coordinator logs the first message of a library.
   var messageDeadline: ContinuousClock.Instant? {
     workers.values.compactMap(\.output.messageDeadline).min()
   }

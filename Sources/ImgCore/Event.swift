@@ -20,7 +20,7 @@ package struct AttachmentID: RawRepresentable, Hashable, Sendable {
   }
 }
 
-/// A picture that somebody hands in, see `HandInRequest`.
+/// A picture that a client uploads, see `HandInRequest`.
 package struct HandIn: Hashable, Sendable {
   package let attachment: AttachmentID
   package let byteCount: Int

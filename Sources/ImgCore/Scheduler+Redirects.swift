@@ -99,7 +99,7 @@ extension Scheduler {
     }
   }
 
-  /// The worker is told that nobody waits any more; its answer ends the leases.
+  /// Cancels the leases at the worker, whose answer ends them.
   private mutating func refuse(_ id: LeaseID, because failure: Failure) {
     guard let transfer = transfers[id] else { return }
     redirectDeadlines.remove(id)

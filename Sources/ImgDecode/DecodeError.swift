@@ -4,7 +4,7 @@ import ImgWire
 enum DecodeError: Error {
   /// Its bytes are not what the format demands, or some are missing.
   case corrupt(String)
-  /// It is whole as far as anybody can tell, and has a feature that is not decoded.
+  /// No damage was found, and a feature of it is not decoded.
   case unsupported(String)
   /// It needs more memory than the process may have.
   case outOfMemory

@@ -95,7 +95,7 @@ extension Image {
     if let bytes = other.profileBytes { setProfile(bytes) }
   }
 
-  /// Gives the image a profile, of which a copy is kept.
+  /// Gives the image a copy of a profile.
   func setProfile(_ bytes: [UInt8]) {
     unsafe vips_image_set_blob_copy(pointer, VIPS_META_ICC_NAME, bytes, bytes.count)
   }

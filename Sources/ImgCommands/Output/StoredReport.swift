@@ -33,7 +33,7 @@ struct StoredReport: Encodable {
 
   /// - Parameters:
   ///   - url: as it was requested; `nil` where the record is listed, which knows its own name.
-  ///   - isFromCache: whether it was there before it was asked for; `nil` where nobody asked.
+  ///   - isFromCache: whether the store had it before the request; `nil` without a request.
   init(
     _ stored: StoredThumbnail, of url: RequestedURL? = nil, isFromCache: Bool? = nil,
     timings: Timings? = nil

@@ -10,7 +10,7 @@ enum WorkerStart {
   /// None can be started.
   case failed(reason: String)
 
-  /// How long the first worker may take until nobody waits for it.
+  /// How long the command waits for the first worker.
   private static let startTime = Duration.seconds(10)
   private static let pause = Duration.milliseconds(20)
   /// Failed starts of each slot that are no accident.

@@ -85,7 +85,7 @@ struct HostHealth: Equatable {
   // MARK: - Probes
 
   /// An explicit command needs the host. If the host is left alone when the command comes, one
-  /// transfer starts all the same: one for the command, however many URLs it has.
+  /// transfer starts nevertheless: one for the command, however many URLs it has.
   ///
   /// - Parameter isProbing: whether a probe is under way, whose result serves this command, too.
   mutating func wantProbe(
