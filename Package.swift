@@ -53,12 +53,25 @@ let package = Package(
       ],
       swiftSettings: settings),
 
-    // MARK: - ImgWire: frames, messages and the values they carry; no I/O
+    // MARK: - ImgModel: the values of the domain; no I/O
 
-    .target(name: "ImgWire", dependencies: ["CIDN2"], swiftSettings: settings),
+    .target(name: "ImgModel", dependencies: ["CIDN2"], swiftSettings: settings),
+    .testTarget(
+      name: "ImgModelTests",
+      dependencies: [
+        "ImgModel",
+        "ImgWire",
+      ], swiftSettings: settings),
+
+    // MARK: - ImgWire: frames and messages; no I/O
+
+    .target(name: "ImgWire", dependencies: ["ImgModel"], swiftSettings: settings),
     .testTarget(
       name: "ImgWireTests",
-      dependencies: ["ImgWire"],
+      dependencies: [
+        "ImgModel",
+        "ImgWire",
+      ],
       exclude: ["Golden"],
       swiftSettings: settings),
 
@@ -75,27 +88,33 @@ let package = Package(
     .target(
       name: "ImgSettings",
       dependencies: [
+        "ImgModel",
         "ImgSystem",
-        "ImgWire",
       ],
       swiftSettings: settings),
     .testTarget(
       name: "ImgSettingsTests",
       dependencies: [
+        "ImgModel",
         "ImgSettings",
-        "ImgWire",
         "SeededRandom",
       ],
       swiftSettings: settings),
 
     // MARK: - ImgCore: pure scheduling
 
-    .target(name: "ImgCore", dependencies: ["ImgWire"], swiftSettings: settings),
+    .target(
+      name: "ImgCore",
+      dependencies: [
+        "ImgModel",
+        "ImgWire",
+      ], swiftSettings: settings),
     .testTarget(
       name: "ImgCoreTests",
       dependencies: [
         "ClusterSimulation",
         "ImgCore",
+        "ImgModel",
         "ImgWire",
         "SeededRandom",
       ],
@@ -104,6 +123,7 @@ let package = Package(
       name: "ClusterSimulation",
       dependencies: [
         "ImgCore",
+        "ImgModel",
         "ImgWire",
         "SeededRandom",
       ],
@@ -123,16 +143,16 @@ let package = Package(
         "CLMDB",
         "CSodium",
         "CXXHash",
+        "ImgModel",
         "ImgSystem",
-        "ImgWire",
       ],
       swiftSettings: settings),
     .testTarget(
       name: "ImgStoreTests",
       dependencies: [
+        "ImgModel",
         "ImgStore",
         "ImgSystem",
-        "ImgWire",
         "SeededRandom",
         "TestFiles",
       ],
@@ -143,8 +163,8 @@ let package = Package(
     .target(
       name: "StoreProof",
       dependencies: [
+        "ImgModel",
         "ImgStore",
-        "ImgWire",
         "SeededRandom",
       ],
       path: "Tests/StoreProof",
@@ -165,8 +185,8 @@ let package = Package(
       name: "ImgFetch",
       dependencies: [
         "CCurl",
+        "ImgModel",
         "ImgSystem",
-        "ImgWire",
       ],
       swiftSettings: settings),
     .testTarget(
@@ -174,8 +194,8 @@ let package = Package(
       dependencies: [
         "CCurl",
         "ImgFetch",
+        "ImgModel",
         "ImgSystem",
-        "ImgWire",
         "TestOrigin",
       ],
       swiftSettings: settings,
@@ -192,15 +212,15 @@ let package = Package(
         "CJPEG",
         "CVips",
         "CZlib",
-        "ImgWire",
+        "ImgModel",
       ],
       swiftSettings: settings),
     .testTarget(
       name: "ImgDecodeTests",
       dependencies: [
         "ImgDecode",
+        "ImgModel",
         "ImgSystem",
-        "ImgWire",
         "SeededRandom",
         "TestPictures",
       ],
@@ -211,6 +231,7 @@ let package = Package(
     .target(
       name: "ImgTransport",
       dependencies: [
+        "ImgModel",
         "ImgSystem",
         "ImgWire",
       ],
@@ -218,6 +239,7 @@ let package = Package(
     .testTarget(
       name: "ImgTransportTests",
       dependencies: [
+        "ImgModel",
         "ImgSystem",
         "ImgTransport",
         "ImgWire",
@@ -230,6 +252,7 @@ let package = Package(
       name: "ImgCoordinator",
       dependencies: [
         "ImgCore",
+        "ImgModel",
         "ImgSettings",
         "ImgStore",
         "ImgSystem",
@@ -248,6 +271,7 @@ let package = Package(
         "CAllocation",
         "ImgDecode",
         "ImgFetch",
+        "ImgModel",
         "ImgStore",
         "ImgSystem",
         "ImgTransport",
@@ -261,6 +285,7 @@ let package = Package(
         "CAllocation",
         "ImgDecode",
         "ImgFetch",
+        "ImgModel",
         "ImgStore",
         "ImgSystem",
         "ImgTransport",
@@ -278,6 +303,7 @@ let package = Package(
     .target(
       name: "ImgClient",
       dependencies: [
+        "ImgModel",
         "ImgStore",
         "ImgSystem",
         "ImgTransport",
@@ -291,6 +317,7 @@ let package = Package(
       name: "ImgCommands",
       dependencies: [
         "ImgClient",
+        "ImgModel",
         "ImgSettings",
         "ImgStore",
         "ImgSystem",
@@ -303,6 +330,7 @@ let package = Package(
       dependencies: [
         "ImgClient",
         "ImgCommands",
+        "ImgModel",
         "ImgSettings",
         "ImgSystem",
         "ImgWire",
@@ -333,7 +361,7 @@ let package = Package(
       name: "testorigin",
       dependencies: [
         "ImgDecode",
-        "ImgWire",
+        "ImgModel",
         "TestOrigin",
         "TestPictures",
       ],
@@ -348,6 +376,7 @@ let package = Package(
         "ImgCommands",
         "ImgDecode",
         "ImgFetch",
+        "ImgModel",
         "ImgStore",
         "ImgSystem",
         "ImgWire",
@@ -362,9 +391,9 @@ let package = Package(
       dependencies: [
         "CLinux",
         "ImgClient",
+        "ImgModel",
         "ImgSystem",
         "ImgTransport",
-        "ImgWire",
         "TestFiles",
       ],
       path: "Tests/TestCluster",
@@ -398,6 +427,7 @@ let package = Package(
       dependencies: [
         "ImgClient",
         "ImgDecode",
+        "ImgModel",
         "ImgStore",
         "ImgSystem",
         "ImgTransport",

@@ -1,6 +1,7 @@
+package import ImgModel
 package import ImgSystem
 import ImgTransport
-package import ImgWire
+import ImgWire
 
 extension Client {
   /// Has a thumbnail made, before all batches.
@@ -27,16 +28,16 @@ extension Client {
   /// Has a picture treated as if it had been fetched just now.
   ///
   /// - Parameters:
-  ///   - url: see ``HandInRequest/url``.
+  ///   - url: see ``UploadRequest/url``.
   ///   - options: without a delay.
   /// - Returns: as ``get(_:viewer:options:bypassesStore:)`` does; without a `url`, a thumbnail
   ///   always comes with the answer.
-  package func handIn(
+  package func upload(
     _ picture: MemoryFile, byteCount: Int, as url: String?, options: RequestOptions
   ) throws(ClientError) -> GetResult {
     let id = newRequest()
     try send(
-      .handIn(HandInRequest(id: id, url: url, byteCount: byteCount, options: options)),
+      .upload(UploadRequest(id: id, url: url, byteCount: byteCount, options: options)),
       with: picture)
     return try result(of: id)
   }
@@ -50,13 +51,13 @@ extension Client {
       delivery = try self.delivery(to: id, until: nil)
     }
     guard case .got(let got) = delivery.message else { throw Self.unexpected }
-    guard let facts = got.unstored, let file = delivery.file else {
-      return GetResult(outcome: got.outcome, unstored: nil, timings: got.timings)
+    guard let facts = got.uncached, let file = delivery.file else {
+      return GetResult(outcome: got.outcome, uncached: nil, timings: got.timings)
     }
     do throws(SystemError) {
       let bytes = try file.contents(byteCount: facts.thumbnail.byteCount)
       return GetResult(
-        outcome: got.outcome, unstored: UnstoredPicture(facts: facts, bytes: bytes),
+        outcome: got.outcome, uncached: UncachedPicture(facts: facts, bytes: bytes),
         timings: facts.timings)
     } catch {
       throw .connection(.system(error))

@@ -1,3 +1,4 @@
+package import ImgModel
 import ImgTransport
 package import ImgWire
 

@@ -1,3 +1,4 @@
+import ImgModel
 import ImgSystem
 import ImgTransport
 import ImgWire

@@ -1,4 +1,5 @@
 import Glibc
+import ImgModel
 import ImgSystem
 package import ImgTransport
 package import ImgWire

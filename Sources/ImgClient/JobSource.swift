@@ -1,3 +1,4 @@
+package import ImgModel
 package import ImgStore
 import ImgSystem
 package import ImgWire

@@ -1,6 +1,6 @@
+package import ImgModel
 package import ImgStore
 import ImgSystem
-package import ImgWire
 
 /// Answers from the store by reading the map itself: no coordinator, no socket, no copy but the
 /// last. Each call reads the store that the directory has at that time.

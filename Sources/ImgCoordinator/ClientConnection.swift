@@ -1,4 +1,5 @@
 import ImgCore
+import ImgModel
 import ImgSystem
 import ImgTransport
 import ImgWire

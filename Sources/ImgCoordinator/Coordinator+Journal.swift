@@ -1,8 +1,8 @@
 import ImgCore
+import ImgModel
 import ImgSettings
 import ImgStore
 import ImgSystem
-import ImgWire
 
 /// The journal: read here, written by its own thread.
 extension Coordinator {
@@ -25,17 +25,17 @@ extension Coordinator {
     for answer in journalAnswers.takeAll() {
       switch answer {
       case .applied(let operations):
-        journalTrouble = nil
+        journalError = nil
         feed(.journaled(operations))
         for operation in operations { applied(operation) }
       case .refused(let operations, let reason):
         log.note("what clients asked for cannot be written: \(reason)")
         refuse(operations, because: reason)
       case .stuck(let reason):
-        if journalTrouble == nil { log.note("outcomes cannot be written: \(reason)") }
-        journalTrouble = "outcomes cannot be written to \(settings.dataDirectory): \(reason)"
+        if journalError == nil { log.note("outcomes cannot be written: \(reason)") }
+        journalError = "outcomes cannot be written to \(settings.dataDirectory): \(reason)"
       case .restored:
-        journalTrouble = nil
+        journalError = nil
         // Without it, the line that follows and all later ones would be lost. One that cannot be
         // made must not stop the work.
         try? FileIO.renewLog(at: settings.logPath)
@@ -87,7 +87,7 @@ extension Coordinator {
 
   /// A job that has not ended, as it stands now; `nil` for any other.
   func activeStatus(of id: JobID) -> JobStatus? {
-    scheduler.status(of: id, at: .now, journalTrouble: journalTrouble)
+    scheduler.status(of: id, at: .now, journalError: journalError)
   }
 
   /// A job as it stands now, whether it runs or has ended long ago; `nil` when there is none.

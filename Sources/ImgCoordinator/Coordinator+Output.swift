@@ -1,7 +1,7 @@
 import ImgCore
+import ImgModel
 import ImgSystem
 import ImgTransport
-import ImgWire
 
 /// What workers and the libraries in them write to standard error, and how workers end.
 extension Coordinator {

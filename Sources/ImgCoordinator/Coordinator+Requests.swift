@@ -1,4 +1,5 @@
 import ImgCore
+import ImgModel
 import ImgSettings
 import ImgStore
 import ImgSystem
@@ -24,7 +25,7 @@ extension Coordinator {
     case .change(let request): change(request, for: client)
     case .limit(let request): changeLimits(request, for: client)
     case .get(let request): get(request, for: client)
-    case .handIn(let request): handIn(request, delivery.file, for: client)
+    case .upload(let request): upload(request, delivery.file, for: client)
     case .forget(let request): forgetFailures(request, for: client)
     case .sweep(let request): sweep(request.id, for: client)
     case .stop(let request):
@@ -57,9 +58,9 @@ extension Coordinator {
       workers: scheduler.workerStatuses { self.workers[$0]?.processID },
       transfers: scheduler.transferCount, activeJobs: scheduler.activeJobCount,
       viewers: scheduler.viewerCount, lateAnswers: scheduler.lateAnswerCount,
-      discardedLate: scheduler.discardedLateCount, trouble: journalTrouble,
-      storeTrouble: scheduler.storeTrouble,
-      wait: scheduler.clusterWait(journalTrouble: journalTrouble),
+      discardedLate: scheduler.discardedLateCount, journalError: journalError,
+      storeError: scheduler.storeError,
+      wait: scheduler.clusterWait(journalError: journalError),
       waitingHosts: scheduler.waitingHosts(at: .now), limits: scheduler.limits,
       settings: settings.told(workerExecutable: workerExecutable))
     send(.status(ClusterReply(id: request, cluster: cluster)), to: client)
@@ -86,7 +87,7 @@ extension Coordinator {
       let found =
         if request.isActiveOnly {
           scheduler.activeJobs(
-            before: request.before, limit: count + 1, at: .now, journalTrouble: journalTrouble)
+            before: request.before, limit: count + 1, at: .now, journalError: journalError)
         } else {
           try journal.jobs(before: request.before, limit: count + 1).map {
             activeStatus(of: $0.id) ?? JobStatus($0)

@@ -1,7 +1,7 @@
+import ImgModel
 import ImgSettings
 import ImgStore
 import ImgSystem
-import ImgWire
 
 /// Retention: jobs that ended long ago are removed, as `imgctl remove` removes them. The journal is
 /// looked through in rounds, so that however many jobs there are, everybody else is heard meanwhile.

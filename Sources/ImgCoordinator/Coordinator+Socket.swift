@@ -20,14 +20,14 @@ extension Coordinator {
       poller.unregister(listener.descriptor)
       listener = successor
       listeningResumes = nil
-      socketTrouble = nil
+      socketError = nil
       log.note("the control socket \(settings.socketPath) had been removed; it is there again")
     } catch {
       let trouble = String(describing: error)
-      if socketTrouble != trouble {
+      if socketError != trouble {
         log.note("the control socket had been removed, and no client can connect: \(trouble)")
       }
-      socketTrouble = trouble
+      socketError = trouble
     }
   }
 }

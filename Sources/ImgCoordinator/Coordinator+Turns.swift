@@ -1,4 +1,5 @@
 import ImgCore
+import ImgModel
 import ImgSettings
 import ImgTransport
 import ImgWire

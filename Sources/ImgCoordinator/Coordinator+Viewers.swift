@@ -1,4 +1,5 @@
 import ImgCore
+import ImgModel
 import ImgSystem
 import ImgTransport
 import ImgWire
@@ -19,22 +20,22 @@ extension Coordinator {
         bypassesStore: request.bypassesStore))
   }
 
-  /// Pictures handed in that may be here at a time. Each keeps a descriptor and its memory, and all
+  /// Pictures uploaded that may be here at a time. Each keeps a descriptor and its memory, and all
   /// of them together may wait for one worker to read them.
-  private static let handInMaximum = Channel<WorkerMessage, CoordinatorMessage>
+  private static let uploadMaximum = Channel<WorkerMessage, CoordinatorMessage>
     .unsentMaximumFileCount
 
-  func handIn(_ request: HandInRequest, _ file: MemoryFile?, for client: ClientConnection) {
+  func upload(_ request: UploadRequest, _ file: MemoryFile?, for client: ClientConnection) {
     if let refusal = refusalToWait(request.id, of: client) { return send(refusal, to: client) }
-    // Results are released with the event that brings them: what is here was handed in.
-    guard attachments.count < Self.handInMaximum else {
+    // Results are released with the event that brings them: what is here was uploaded.
+    guard attachments.count < Self.uploadMaximum else {
       return refuse(
         request.id, of: client, .unavailable,
-        "\(Self.handInMaximum) pictures that were handed in wait already; try again")
+        "\(Self.uploadMaximum) pictures that were uploaded wait already; try again")
     }
-    let picture = HandIn(
+    let picture = UploadedPicture(
       attachment: attach(file), byteCount: request.byteCount, url: request.url)
-    feed(.viewerHandedIn(addViewer(request.id, of: client), picture, request.options))
+    feed(.viewerUploaded(addViewer(request.id, of: client), picture, request.options))
   }
 
   private func addViewer(_ request: RequestID, of client: ClientConnection) -> ViewerID {
@@ -79,12 +80,12 @@ extension Coordinator {
 
   /// Passes a picture on without a look at it.
   func deliver(
-    _ attachment: AttachmentID, _ made: UnstoredThumbnail, bytesFetched: Int, to viewer: ViewerID
+    _ attachment: AttachmentID, _ made: UncachedThumbnail, bytesFetched: Int, to viewer: ViewerID
   ) {
     guard let (client, request) = takeWaiting(viewer) else { return }
     let outcome = Outcome.done(made.thumbnail, fromCache: false, bytesFetched: bytesFetched)
     send(
-      .got(GotReply(id: request, outcome: outcome, unstored: made)), with: file(attachment),
+      .got(GotReply(id: request, outcome: outcome, uncached: made)), with: file(attachment),
       to: client)
   }
 

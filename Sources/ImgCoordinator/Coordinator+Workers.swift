@@ -1,4 +1,5 @@
 import ImgCore
+import ImgModel
 import ImgSettings
 import ImgStore
 import ImgSystem
@@ -72,18 +73,18 @@ extension Coordinator {
       feed(.workerRefused(worker.id, reason: refusal.reason))
     case .lookedUp(let results):
       feed(.workerLookedUp(worker.id, results))
-    case .noticed(let notices):
-      feed(.workerNoticed(worker.id, notices))
+    case .hostUpdates(let updates):
+      feed(.workerReportedHosts(worker.id, updates))
     case .redirected(let list):
       feed(.workerRedirected(worker.id, list.redirections))
     case .transferred(let list):
       feed(.workerTransferred(worker.id, list.leases))
-    case .gone(let list):
-      feed(.workerLostBodies(worker.id, list.leases))
+    case .released(let list):
+      feed(.workerReleased(worker.id, list.leases))
     case .finished(let results):
       feed(.workerFinished(worker.id, results))
-    case .unstored(let result):
-      feed(.workerMadeUnstored(worker.id, result, attach(delivery.file)))
+    case .uncached(let result):
+      feed(.workerMadeUncached(worker.id, result, attach(delivery.file)))
     }
   }
 

@@ -1,4 +1,5 @@
 import ImgCore
+import ImgModel
 import ImgSettings
 import ImgStore
 import ImgSystem
@@ -51,7 +52,7 @@ final class Coordinator {
   var lastViewer: UInt64 = 0
   var nextJob: JobID
   /// Why outcomes cannot be written; `nil` while they can.
-  var journalTrouble: String?
+  var journalError: String?
 
   private var events: [Event] = []
   private var isFeeding = false
@@ -69,7 +70,7 @@ final class Coordinator {
   var listeningResumes: ContinuousClock.Instant?
   var nextSocketCheck: ContinuousClock.Instant
   /// Why the control socket cannot be created again; `nil` while it is in its place.
-  var socketTrouble: String?
+  var socketError: String?
 
   /// How often the watchdog looks at the boards of workers that have work.
   private static let observationInterval = Duration.milliseconds(250)
@@ -222,7 +223,7 @@ final class Coordinator {
   }
 
   /// Whether nothing runs and the journal cannot write: what is not durable is looked up again.
-  private var canOnlyWaitForDisk: Bool { journalTrouble != nil && scheduler.leaseCount == 0 }
+  private var canOnlyWaitForDisk: Bool { journalError != nil && scheduler.leaseCount == 0 }
 
   /// When a coordinator that was started by itself leaves for want of work.
   private var idleExitInstant: ContinuousClock.Instant? {
@@ -268,9 +269,9 @@ final class Coordinator {
       deliver(attachment, made, bytesFetched: bytesFetched, to: viewer)
     case .release(let attachment): attachments[attachment] = nil
     case .jobEnded(let record): jobEnded(record)
-    case .storeTroubleBegan(let trouble):
+    case .storeErrorBegan(let trouble):
       log.note("thumbnails cannot be stored: \(trouble.reason)")
-    case .storeTroubleEnded(let trouble):
+    case .storeErrorEnded(let trouble):
       log.note("thumbnails are stored again; \(trouble.servedCount) were served meanwhile")
     case .recreateStore(let reason): recreateStore(because: reason)
     case .drained: leave()

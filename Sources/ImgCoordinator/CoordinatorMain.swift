@@ -1,9 +1,9 @@
 import Glibc
+import ImgModel
 import ImgSettings
 import ImgStore
 import ImgSystem
 import ImgTransport
-import ImgWire
 
 /// The program `imgcoordinator`: from the command line to a running loop.
 package enum CoordinatorMain {

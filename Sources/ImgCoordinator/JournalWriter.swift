@@ -1,6 +1,6 @@
+import ImgModel
 import ImgStore
 import ImgSystem
-import ImgWire
 
 /// What became of operations handed to the journal, or of the journal itself.
 enum JournalAnswer: Sendable {
@@ -176,7 +176,7 @@ private struct JournalGroup {
       return .refused([change], reason: error.description)
     }
     guard case .change(let job, .cancel, _) = change else { return .applied([change]) }
-    // What was handed in before the cancel and is written after it changes nothing any more.
+    // What was uploaded before the cancel and is written after it changes nothing any more.
     let late = pending.filter { $0.job == job }
     pending.removeAll { $0.job == job }
     return .applied([change] + late)

@@ -1,5 +1,5 @@
+import ImgModel
 import ImgSystem
-import ImgWire
 
 /// What the coordinator tells whoever looks after it: one line an event on standard error, which is
 /// the journal of a service and `coordinator.log` of one that was started in the background.

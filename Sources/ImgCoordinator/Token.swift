@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// What a readiness of the poller is about, packed into its 64 bits. Numbers are never reused, so a
 /// readiness for something that was closed in the same round finds nothing.

@@ -1,5 +1,6 @@
 import Glibc
 import ImgCore
+import ImgModel
 import ImgSystem
 import ImgTransport
 import ImgWire

@@ -1,15 +1,13 @@
+import ImgModel
 import ImgWire
 
 /// Gathers assignments into one message for each worker and kind of request.
 struct BatchCollector {
   private struct Group: Hashable {
     let worker: WorkerID
-    let variant: Variant
-    let keep: Keep
-    let fetch: FetchOptions
+    let request: ThumbnailRequest
     let retention: Retention
     let isUrgent: Bool
-    let bypassesStore: Bool
     let takesStale: Bool
   }
 
@@ -19,10 +17,8 @@ struct BatchCollector {
   /// - Parameter takesStale: see `Batch.takesStale`.
   mutating func add(_ granted: Lease.Granted, takesStale: Bool = false) {
     let group = Group(
-      worker: granted.worker, variant: granted.item.key.variant, keep: granted.item.key.keep,
-      fetch: granted.item.key.fetch,
-      retention: granted.item.granted, isUrgent: granted.item.urgency.viewer > 0,
-      bypassesStore: granted.item.key.bypassesStore, takesStale: takesStale)
+      worker: granted.worker, request: granted.item.key.request, retention: granted.item.granted,
+      isUrgent: granted.item.urgency.viewer > 0, takesStale: takesStale)
     if groups[group] == nil { order.append(group) }
     groups[group, default: []].append(
       Assignment(lease: granted.lease, url: granted.item.url.text))
@@ -32,8 +28,7 @@ struct BatchCollector {
     order.flatMap { group in
       Self.framed(groups[group, default: []]).map { items in
         let batch = Batch(
-          variant: group.variant, keep: group.keep, fetch: group.fetch, retention: group.retention,
-          isUrgent: group.isUrgent, items: items, bypassesStore: group.bypassesStore,
+          group.request, retention: group.retention, isUrgent: group.isUrgent, items: items,
           takesStale: group.takesStale)
         return .send(message(batch), to: group.worker)
       }

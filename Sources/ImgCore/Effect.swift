@@ -1,3 +1,4 @@
+package import ImgModel
 package import ImgWire
 
 /// What the scheduler wants done. Effects are carried out in their order.
@@ -18,15 +19,15 @@ package enum Effect: Hashable, Sendable {
   /// - timings: of what was fetched or decoded for the outcome.
   case answer(ViewerID, Outcome, Timings?)
   /// The viewer's answer is a thumbnail that is not in the store; the attachment holds it.
-  case deliver(AttachmentID, UnstoredThumbnail, bytesFetched: Int, to: ViewerID)
+  case deliver(AttachmentID, UncachedThumbnail, bytesFetched: Int, to: ViewerID)
   /// Nobody gets the attachment any more, but who has it already.
   case release(AttachmentID)
   /// The job has ended, by a finish or a cancel, and its end is durable.
   case jobEnded(JobRecord)
 
   /// The store takes no thumbnails any more, or takes them again; for people.
-  case storeTroubleBegan(StoreTrouble)
-  case storeTroubleEnded(StoreTrouble)
+  case storeErrorBegan(StoreErrorStatus)
+  case storeErrorEnded(StoreErrorStatus)
 
   /// Workers crash on the store: remove it, so that the next writer creates it. The reason is for
   /// people.

@@ -1,3 +1,4 @@
+package import ImgModel
 package import ImgWire
 
 /// A client's connection and request that wait for one picture. A later one has a higher number.
@@ -10,7 +11,7 @@ package struct ViewerID: RawRepresentable, Hashable, Sendable {
 }
 
 /// A memory file that came with an event. The driver holds it; the scheduler only names it, and
-/// releases it: a result with the effects of the same event, a picture that was handed in once
+/// releases it: a result with the effects of the same event, a picture that was uploaded once
 /// nobody waits for its thumbnail any more.
 package struct AttachmentID: RawRepresentable, Hashable, Sendable {
   package let rawValue: UInt64
@@ -20,8 +21,8 @@ package struct AttachmentID: RawRepresentable, Hashable, Sendable {
   }
 }
 
-/// A picture that a client uploads, see `HandInRequest`.
-package struct HandIn: Hashable, Sendable {
+/// A picture that a client uploads, see `UploadRequest`.
+package struct UploadedPicture: Hashable, Sendable {
   package let attachment: AttachmentID
   package let byteCount: Int
   /// Under which it is to be stored; `nil` when it is not.
@@ -92,7 +93,7 @@ package enum Event: Hashable, Sendable {
   ///   - bypassesStore: see `GetRequest.bypassesStore`.
   case viewerArrived(
     ViewerID, name: String?, url: String, RequestOptions, bypassesStore: Bool = false)
-  case viewerHandedIn(ViewerID, HandIn, RequestOptions)
+  case viewerUploaded(ViewerID, UploadedPicture, RequestOptions)
   case viewerLeft(ViewerID)
   /// What is remembered of the failures of these URLs counts no more.
   case failuresForgotten(Set<String>)
@@ -101,14 +102,14 @@ package enum Event: Hashable, Sendable {
   /// The worker says that it cannot begin; its exit follows.
   case workerRefused(WorkerID, reason: String)
   case workerLookedUp(WorkerID, LookupResults)
-  case workerNoticed(WorkerID, HostNotices)
+  case workerReportedHosts(WorkerID, HostUpdates)
   case workerRedirected(WorkerID, [Redirections.Redirection])
   case workerTransferred(WorkerID, [LeaseID])
   /// What these were to ride on is gone, or their host wants to be left alone.
-  case workerLostBodies(WorkerID, [LeaseID])
+  case workerReleased(WorkerID, [LeaseID])
   case workerFinished(WorkerID, FetchResults)
   /// A lease has ended with a thumbnail that only the attachment holds.
-  case workerMadeUnstored(WorkerID, UnstoredResult, AttachmentID)
+  case workerMadeUncached(WorkerID, UncachedResult, AttachmentID)
   case workerObserved(WorkerID, Observation)
   /// The process is gone. Its board showed the lease that was being decoded, and the transfer that
   /// its loop was working on, named by the lease that began it.

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// A line of a job's list that has no outcome yet.
 package struct JobLine: Hashable, Sendable {
@@ -30,8 +30,8 @@ package struct LinePageRequest: Hashable, Sendable {
   package let limit: Int
 }
 
-/// The lines that were found, as the journal had them when this was handed in: no `journaled` may
-/// come between the reading and the handing in.
+/// The lines that were found, as the journal had them when this was uploaded: no `journaled` may
+/// come between the reading and the uploading.
 package struct LinePage: Hashable, Sendable {
   package let lines: [JobLine]
   /// The position where the next page begins; the end of the last requested range after the last.

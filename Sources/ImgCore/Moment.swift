@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// When an event is handled: passed in, because the core has no clock.
 package struct Moment: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 // How the next URL is chosen, whole. After every event the scheduler starts all that may start at
 // that moment, so a choice is never older than the moment it is made in.
@@ -105,7 +105,7 @@ extension Scheduler {
       return nil
     }
     let next = waitingItems(of: source).min { $0.urgency < $1.urgency }
-    if let next, next.key.fetch.respectsRobots {
+    if let next, next.key.request.fetch.respectsRobots {
       transferQueue.scout(next.url.origin, for: source.id, host: next.host, at: now.instant)
     }
     return next

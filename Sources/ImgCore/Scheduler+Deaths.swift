@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// Deaths of workers: what they held goes on elsewhere, and a picture that kills is found out.
 extension Scheduler {
@@ -97,10 +97,11 @@ extension Scheduler {
   }
 
   /// The item begins again with a look-up, because what its worker stored without saying so is a
-  /// hit. What bypasses the store is fetched again, what was handed in is decoded again, and what
+  /// hit. What bypasses the store is fetched again, what was uploaded is decoded again, and what
   /// was asked about is asked about again.
   private mutating func requeue(_ held: WorkItem) {
-    let isLookedUp = !held.key.bypassesStore && !held.key.isRevalidation && held.picture == nil
+    let isLookedUp =
+      !held.key.request.bypassesStore && !held.key.isRevalidation && held.picture == nil
     guard isLookedUp else { return awaitTransfer(held) }
     var item = held
     if park(&item, in: .awaitingLookup) { queue(item) }

@@ -1,3 +1,4 @@
+import ImgModel
 import ImgWire
 
 /// Giving out work: called after every event, does all that the limits permit at that moment.
@@ -61,7 +62,7 @@ extension Scheduler {
         }
       }
     }
-    effects += fetches.messages { .fetch($0) } + decodes.messages { .ride($0) }
+    effects += fetches.messages { .fetch($0) } + decodes.messages { .attach($0) }
     // After the fetches on which they ride.
     begun.forEach { queueSource($0) }
   }

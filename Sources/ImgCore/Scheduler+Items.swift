@@ -1,3 +1,4 @@
+import ImgModel
 import ImgWire
 
 /// Work items: joined, left, ended.
@@ -9,10 +10,12 @@ extension Scheduler {
     _ waiter: Waiter, url: ImageURL, options: RequestOptions, bypassesStore: Bool = false
   ) -> (id: WorkID, isNew: Bool) {
     let key = WorkItem.Key(
-      name: options.fetch.name(of: url), variant: options.variant,
-      // Who has the URL has the picture already.
-      keep: url.isLocal ? options.keep.withoutOriginal : options.keep, fetch: options.fetch,
-      bypassesStore: bypassesStore)
+      name: options.fetch.name(of: url),
+      request: ThumbnailRequest(
+        variant: options.variant,
+        // A client that has a local URL has the picture already.
+        keep: url.isLocal ? options.keep.withoutOriginal : options.keep, fetch: options.fetch,
+        bypassesStore: bypassesStore))
     // Taken out of the dictionary while it changes, so that its list of waiters grows in place.
     if let id = itemsByKey[key], var item = items.removeValue(forKey: id) {
       let urgency = item.urgency
@@ -29,7 +32,7 @@ extension Scheduler {
 
   /// Makes an item for the first that waits.
   mutating func add(
-    _ key: WorkItem.Key, _ url: ImageURL, _ waiter: Waiter, picture: HandIn? = nil
+    _ key: WorkItem.Key, _ url: ImageURL, _ waiter: Waiter, picture: UploadedPicture? = nil
   ) -> WorkItem {
     lastItem += 1
     let item = WorkItem(

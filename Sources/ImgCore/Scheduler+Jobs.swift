@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// Jobs: accepted, read, recorded, changed, ended.
 extension Scheduler {

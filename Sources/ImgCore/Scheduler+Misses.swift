@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// Look-ups that found nothing: transfers begin in the order of the list, see ``LookupOrder``.
 extension Scheduler {
@@ -16,7 +16,7 @@ extension Scheduler {
 
   /// Whether it waits for earlier lines: not what a viewer waits for, nor what needs no slot.
   func isBehindLines(_ item: WorkItem) -> Bool {
-    !isJoinable(item) && !item.url.isLocal && item.key.fetch.cachePolicy != .cacheOnly
+    !isJoinable(item) && !item.url.isLocal && item.key.request.fetch.cachePolicy != .cacheOnly
       && !isStaleWorthAsking(of: item) && item.isOfLines
   }
 

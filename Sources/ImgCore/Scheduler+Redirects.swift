@@ -1,3 +1,4 @@
+import ImgModel
 import ImgWire
 
 /// Transfers that are redirected to another host: each takes a slot and a token there, as if it
@@ -8,7 +9,7 @@ import ImgWire
 extension Scheduler {
   mutating func redirected(_ redirections: [Redirections.Redirection], by worker: WorkerID) {
     for redirection in redirections {
-      let id = redirection.transfer
+      let id = LeaseID(rawValue: redirection.transfer.rawValue)
       guard let transfer = transfers[id], transfer.worker == worker, transfer.holdsSlot else {
         continue
       }
@@ -54,7 +55,8 @@ extension Scheduler {
       followed[transfer.worker, default: []].append(id)
     }
     for (worker, transfers) in followed.sorted(by: { $0.key < $1.key }) {
-      effects.append(.send(.follow(LeaseList(leases: transfers)), to: worker))
+      let list = TransferList(transfers: transfers.map(TransferID.init(startedBy:)))
+      effects.append(.send(.followRedirects(list), to: worker))
     }
   }
 

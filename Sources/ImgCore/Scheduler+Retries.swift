@@ -1,3 +1,4 @@
+import ImgModel
 import ImgWire
 
 /// Transfers that failed: what is tried again, when, and whose hosts are left alone meanwhile.
@@ -124,7 +125,7 @@ extension Scheduler {
   }
 
   private func isAnswered(_ item: WorkItem, by memory: RememberedFailures.Memory) -> Bool {
-    !item.key.bypassesStore && item.key.fetch.cachePolicy.heedsRememberedFailures
+    !item.key.request.bypassesStore && item.key.request.fetch.cachePolicy.heedsRememberedFailures
       && item.jobs.allSatisfy { id in
         jobs[id].map { memory.number > $0.lastDoubtedFailure } ?? true
       }

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// Pictures that are given out stale, as their origins allow (RFC 5861).
 ///

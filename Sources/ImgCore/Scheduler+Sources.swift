@@ -1,3 +1,4 @@
+import ImgModel
 import ImgWire
 
 /// Sources: one transfer for all variants of a URL.
@@ -7,7 +8,7 @@ extension Scheduler {
   mutating func awaitTransfer(_ missed: WorkItem) {
     // A picture in its own URL costs nobody anything.
     let isAtHand = missed.url.isLocal && !missed.url.isFile
-    guard isAtHand || missed.key.fetch.cachePolicy != .cacheOnly else {
+    guard isAtHand || missed.key.request.fetch.cachePolicy != .cacheOnly else {
       return complete(missed, with: .failed(Self.notCached))
     }
     guard !missed.url.isLocal else { return awaitDecode(missed) }
@@ -174,7 +175,7 @@ extension Scheduler {
     if transfer.state == .redirected { queueRedirected(id) }
     var batches = BatchCollector()
     batches.add(Lease.Granted(item: item, lease: lease, worker: transfer.worker))
-    effects += batches.messages { .ride($0) }
+    effects += batches.messages { .attach($0) }
   }
 
   /// The last byte is in, or the transfer has failed: other URLs may use the places.

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// What the scheduler knows, for those who ask.
 extension Scheduler {
@@ -6,15 +6,15 @@ extension Scheduler {
   ///
   /// - Parameters:
   ///   - instant: now; `nil` for the moment of the last event.
-  ///   - journalTrouble: why outcomes cannot be written; `nil` while they can.
+  ///   - journalError: why outcomes cannot be written; `nil` while they can.
   package func status(
-    of id: JobID, at instant: ContinuousClock.Instant? = nil, journalTrouble: String? = nil
+    of id: JobID, at instant: ContinuousClock.Instant? = nil, journalError: String? = nil
   ) -> JobStatus? {
     jobs[id].map {
       JobStatus(
         $0.record, running: $0.runningCount, isDelayed: $0.isDelayed,
         isCancelling: $0.isEnding && $0.record.counts.finished < $0.record.counts.total,
-        wait: wait(of: $0, at: instant ?? now.instant, journalTrouble: journalTrouble))
+        wait: wait(of: $0, at: instant ?? now.instant, journalError: journalError))
     }
   }
 
@@ -28,15 +28,15 @@ extension Scheduler {
   /// - Parameters:
   ///   - id: only jobs older than this one; `nil` for the newest.
   ///   - limit: how many at most.
-  ///   - instant: as of ``status(of:at:journalTrouble:)``.
-  ///   - journalTrouble: as of ``status(of:at:journalTrouble:)``.
+  ///   - instant: as of ``status(of:at:journalError:)``.
+  ///   - journalError: as of ``status(of:at:journalError:)``.
   package func activeJobs(
     before id: JobID? = nil, limit: Int, at instant: ContinuousClock.Instant? = nil,
-    journalTrouble: String? = nil
+    journalError: String? = nil
   ) -> [JobStatus] {
     let older = jobs.keys.filter { job in id.map { job < $0 } ?? true }
     return older.sorted(by: >).prefix(limit).compactMap {
-      status(of: $0, at: instant, journalTrouble: journalTrouble)
+      status(of: $0, at: instant, journalError: journalError)
     }
   }
 
@@ -51,7 +51,7 @@ extension Scheduler {
   package var leaseCount: Int { leases.count }
   package var transferCount: Int { transferQueue.underWay }
   /// What keeps thumbnails out of the store; `nil` when nothing is known to.
-  package var storeTrouble: StoreTrouble? { storeHealth.trouble }
+  package var storeError: StoreErrorStatus? { storeHealth.trouble }
 
   /// The worker slots.
   ///

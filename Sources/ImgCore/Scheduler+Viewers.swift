@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// Somebody who waits for one picture now.
 enum Viewer {

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// Why nothing moves, in one place: read from what the queues know already, so that it costs the
 /// same however long the lists are.
@@ -13,8 +13,8 @@ extension Scheduler {
   // MARK: - The cluster
 
   /// Why no work of any job moves; `nil` when some may.
-  package func clusterWait(journalTrouble: String? = nil) -> Wait? {
-    if let journalTrouble { return Wait(.journal, detail: journalTrouble) }
+  package func clusterWait(journalError: String? = nil) -> Wait? {
+    if let journalError { return Wait(.journal, detail: journalError) }
     if unrecordedCount >= Self.unrecordedMaximum { return Wait(.recording) }
     if isDraining { return Wait(.draining) }
     guard workers.isEmpty else { return nil }
@@ -40,10 +40,10 @@ extension Scheduler {
 
   /// Why a job has had no outcome for a while; `nil` while it has some.
   func wait(
-    of job: ActiveJob, at now: ContinuousClock.Instant, journalTrouble: String?
+    of job: ActiveJob, at now: ContinuousClock.Instant, journalError: String?
   ) -> Wait? {
     guard now - job.movedAt > Self.stallTime else { return nil }
-    if let journalTrouble { return Wait(.journal, detail: journalTrouble) }
+    if let journalError { return Wait(.journal, detail: journalError) }
     if job.leasedCount > 0 { return slowest(of: job, at: now) }
     if job.unrecordedCount > 0 || job.isEnding { return Wait(.recording) }
     if job.isPaused { return Wait(.paused) }

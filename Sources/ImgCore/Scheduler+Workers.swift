@@ -1,3 +1,4 @@
+import ImgModel
 import ImgWire
 
 /// Workers: their answers and the watchdog. Their deaths are in `Scheduler+Deaths.swift`.
@@ -12,8 +13,8 @@ extension Scheduler {
 
   /// What hosts say holds for them whichever worker has heard it, and whatever has become of its
   /// lease.
-  mutating func noticed(_ notices: HostNotices, by worker: WorkerID) {
-    for rest in notices.rests {
+  mutating func noticed(_ notices: HostUpdates, by worker: WorkerID) {
+    for rest in notices.cooldowns {
       transferQueue.rest(
         rest.host, until: now.instant + .milliseconds(rest.milliseconds), at: now.instant)
     }

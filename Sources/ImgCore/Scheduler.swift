@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// The heart of the coordinator: which URL is looked up, fetched and decoded next, by which worker,
 /// and what becomes of it. Pure: events in, effects out, time passed in. How the next URL is chosen
@@ -6,7 +6,7 @@ package import ImgWire
 ///
 /// A URL's way through it:
 ///
-///     line of a job ─┐              (handed in: awaitingDecode at once)
+///     line of a job ─┐              (uploaded: awaitingDecode at once)
 ///                    ├─► awaitingLookup ─► lookingUp ─┬─ hit ──────────────────────────► outcome
 ///     viewer ────────┘        ▲                       ├─ miss ─► missed                    ▲
 ///                             │                       │            └─► awaitingTransfer    │
@@ -112,21 +112,21 @@ package struct Scheduler {
 
     case .viewerArrived(let viewer, let name, let url, let options, let bypassesStore):
       viewerArrived(viewer, name: name, url: url, options: options, bypassesStore: bypassesStore)
-    case .viewerHandedIn(let viewer, let picture, let options):
-      viewerHandedIn(viewer, picture, options: options)
+    case .viewerUploaded(let viewer, let picture, let options):
+      viewerUploaded(viewer, picture, options: options)
     case .viewerLeft(let viewer): viewerLeft(viewer)
     case .failuresForgotten(let urls): rememberedFailures.forget(urls: urls)
 
     case .workerReady(let worker, let credits): workerReady(worker, credits: credits)
     case .workerRefused(_, let reason): supervisor.workerRefused(reason: reason)
     case .workerLookedUp(let worker, let results): lookedUp(results, by: worker)
-    case .workerNoticed(let worker, let notices): noticed(notices, by: worker)
+    case .workerReportedHosts(let worker, let notices): noticed(notices, by: worker)
     case .workerRedirected(let worker, let redirections): redirected(redirections, by: worker)
     case .workerTransferred(let worker, let leases): transferred(leases, by: worker)
-    case .workerLostBodies(let worker, let leases): lostBodies(leases, by: worker)
+    case .workerReleased(let worker, let leases): lostBodies(leases, by: worker)
     case .workerFinished(let worker, let results): finished(results, by: worker)
-    case .workerMadeUnstored(let worker, let result, let attachment):
-      unstored(result, in: attachment, by: worker)
+    case .workerMadeUncached(let worker, let result, let attachment):
+      uncached(result, in: attachment, by: worker)
     case .workerObserved(let worker, let observation): observed(observation, of: worker)
     case .workerExited(let worker, let end, let decoding, let transferring):
       workerExited(worker, end: end, decoding: decoding, transferring: transferring)

@@ -1,9 +1,9 @@
-import ImgWire
+import ImgModel
 
 /// Whether the store takes thumbnails, as the workers' results tell. Each put tries anew, so the
 /// first that succeeds ends the trouble, whoever makes it.
 struct StoreHealth {
-  private(set) var trouble: StoreTrouble?
+  private(set) var trouble: StoreErrorStatus?
 
   /// The store has refused a thumbnail.
   ///
@@ -11,9 +11,9 @@ struct StoreHealth {
   /// - Returns: the trouble, if it begins with this.
   mutating func noteRefusal(
     _ reason: String, isServed: Bool, at now: WallTime
-  ) -> StoreTrouble? {
+  ) -> StoreErrorStatus? {
     let isNew = trouble == nil
-    var current = trouble ?? StoreTrouble(reason: reason, since: now)
+    var current = trouble ?? StoreErrorStatus(reason: reason, since: now)
     current.reason = reason
     if isServed { current.servedCount += 1 }
     trouble = current
@@ -23,7 +23,7 @@ struct StoreHealth {
   /// The store has taken a thumbnail.
   ///
   /// - Returns: the trouble, if it ends with this.
-  mutating func noteStored() -> StoreTrouble? {
+  mutating func noteStored() -> StoreErrorStatus? {
     trouble.take()
   }
 }

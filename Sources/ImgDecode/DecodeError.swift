@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// Why a picture cannot be decoded, with what the library says of it, for people.
 enum DecodeError: Error {

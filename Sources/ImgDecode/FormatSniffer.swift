@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// Tells by its first bytes what a body is. Pure, and independent of what an origin claims.
 package enum FormatSniffer {

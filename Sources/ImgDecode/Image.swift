@@ -1,5 +1,5 @@
 import CVips
-import ImgWire
+import ImgModel
 
 /// The owner of one reference to a libvips image. Used by one thread at a time.
 @safe struct Image: ~Copyable {

@@ -1,5 +1,5 @@
 import CVips
-import ImgWire
+import ImgModel
 
 extension ImageFormat {
   /// The nickname of the libvips operation that reads this format from memory.

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// What a decode gives: the encoded thumbnail and what was learnt of its source.
 package struct RenderedThumbnail: Hashable, Sendable {

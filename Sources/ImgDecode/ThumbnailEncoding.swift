@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// How thumbnails are written in one format. Every kind of metadata is left out: the pixels are
 /// upright and in sRGB, and where a photograph was taken is nobody's business.

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// How large a picture becomes: a pure function of its upright size and the variant.
 ///

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// Makes thumbnails: bytes of a picture in, bytes of a thumbnail out, within limits. All that it
 /// knows of a picture is in its bytes, and it opens no file.

@@ -1,5 +1,5 @@
 import CVips
-import ImgWire
+import ImgModel
 
 /// A picture that one of libvips' loaders reads.
 final class VipsPicture: OpenPicture {

@@ -1,5 +1,5 @@
 import CVips
-import ImgWire
+import ImgModel
 
 /// The proof that libvips is ready: whoever holds one may decode.
 ///

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// Which addresses may be connected to: those of the public internet, and those that whoever runs
 /// the machine allowed.

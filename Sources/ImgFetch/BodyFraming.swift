@@ -1,4 +1,4 @@
-internal import ImgWire
+import ImgModel
 
 /// Where the body of an answer ends, by its head (RFC 9112 section 6.3).
 ///

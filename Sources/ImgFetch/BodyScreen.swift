@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// Tells by the first bytes of a body that the rest is not worth fetching.
 ///

@@ -1,5 +1,5 @@
 internal import CCurl
-internal import ImgWire
+internal import ImgModel
 
 extension CURLcode {
   /// The failure that libcurl's code stands for (libcurl-errors(3), libcurl 7.88). What an origin or

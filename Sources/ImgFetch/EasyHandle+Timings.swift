@@ -1,5 +1,5 @@
 internal import CCurl
-internal import ImgWire
+internal import ImgModel
 
 extension EasyHandle {
   /// What the parts of the transfer took. libcurl's clocks all begin with the transfer

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// A body that came in whole or, of a text, as far as it is read.
 package struct FetchedBody: Sendable {
@@ -37,7 +37,7 @@ package struct FinishedTransfer: Sendable {
   /// changed; for whoever has nothing stored, ``result`` is a failure then.
   package let notModified: NotModified?
   /// Whether nothing was sent, or not again, because the host wants to be left alone for now, see
-  /// ``TransferPool/takeRests()``.
+  /// ``TransferPool/takeCooldowns()``.
   package var isHeldBack = false
 }
 

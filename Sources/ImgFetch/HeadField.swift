@@ -1,4 +1,4 @@
-internal import ImgWire
+import ImgModel
 
 /// A line of a head with a field that somebody here looks at, taken apart once for all who do.
 struct HeadField {

@@ -1,5 +1,5 @@
 internal import CCurl
-internal import ImgWire
+internal import ImgModel
 
 /// A URL as libcurl's own parser understood it, in the form libcurl fetches from (CURLOPT_CURLU):
 /// what was checked is what is fetched, because the text is parsed once.

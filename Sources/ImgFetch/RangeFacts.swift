@@ -1,5 +1,5 @@
 internal import CCurl
-internal import ImgWire
+import ImgModel
 
 /// What the head of an answer says of its body in parts: whether there are parts to be had, what the
 /// body is recognised by, and which part this one is.

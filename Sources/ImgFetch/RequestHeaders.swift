@@ -1,5 +1,5 @@
 internal import CCurl
-internal import ImgWire
+internal import ImgModel
 
 /// The header fields a request carries beside those libcurl writes by itself.
 @safe

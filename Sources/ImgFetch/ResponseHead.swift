@@ -1,4 +1,4 @@
-internal import ImgWire
+internal import ImgModel
 
 /// What is known of the answer under way from the lines of its head: the status, the length it
 /// declares, and what it says of parts, of caches, of its use and of the next request.

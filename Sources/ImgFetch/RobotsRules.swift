@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// What a robots.txt allows this program (RFC 9309).
 package struct RobotsRules: Sendable {

@@ -1,4 +1,4 @@
-internal import ImgWire
+import ImgModel
 
 /// What an origin says of how its answer may be used: the header field `X-Robots-Tag`, one or many a
 /// head. It has no standard; this reads it as its inventors write it

@@ -1,4 +1,4 @@
-internal import ImgWire
+internal import ImgModel
 
 /// One row of the table of networks that are not the public internet, after the IANA registries of
 /// special-purpose addresses (RFC 6890) and the RFC each row names.

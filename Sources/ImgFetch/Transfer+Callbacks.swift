@@ -1,7 +1,7 @@
 internal import CCurl
 internal import Glibc
+internal import ImgModel
 internal import ImgSystem
-internal import ImgWire
 
 /// What libcurl calls while a transfer runs. Each callback only records; none calls libcurl but to
 /// ask for facts, and none lets an error out, because there is nothing in C to catch it.
@@ -190,7 +190,7 @@ extension Transfer {
 
   /// - Returns: whether to go on with the body.
   private func takeWholeHead() -> Bool {
-    noteRest()
+    noteCooldown()
     if let problem = head.framing.problem, !head.isInterim {
       refusal = Failure(
         stage: .fetch, code: .invalidResponse, httpStatus: head.status,
@@ -210,11 +210,11 @@ extension Transfer {
   }
 
   /// Takes down that the host wants to be left alone, before the body that explains it is in.
-  private func noteRest() {
+  private func noteCooldown() {
     guard let status = head.status, status >= 400,
       let seconds = head.retryAfterSeconds(at: answeredAt)
     else { return }
-    settings.rests.note(HostRest(host: request.host, seconds: seconds), at: .now)
+    settings.cooldowns.note(HostCooldown(host: request.host, seconds: seconds), at: .now)
   }
 
   /// Why the answer, whose head is whole, is not to be used; `nil` when it may be, or when who asked
@@ -231,7 +231,7 @@ extension Transfer {
       isConnectionSpoilt = true
       return false
     }
-    guard settings.rests.isResting(request.host, at: .now) else { return true }
+    guard settings.cooldowns.isCoolingDown(request.host, at: .now) else { return true }
     if request.past.redirectCount == 0 {
       isHeldBack = true
     } else {

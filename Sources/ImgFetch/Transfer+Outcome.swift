@@ -1,6 +1,6 @@
 internal import CCurl
+internal import ImgModel
 internal import ImgSystem
-internal import ImgWire
 
 /// What becomes of a transfer once libcurl is done with it.
 extension Transfer {
@@ -94,7 +94,7 @@ extension Transfer {
       return .failure(failure(.truncatedBody, "the answer ended before the end of its headers"))
     }
     switch status {
-    case 206 where !isRest:
+    case 206 where !isCooldown:
       // Nobody asked for a range (RFC 9110 section 15.3.7).
       return .failure(httpFailure(status, "the origin sent a part of the body unasked"))
     case 200..<300 where !isWhole:

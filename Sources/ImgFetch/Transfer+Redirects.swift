@@ -1,5 +1,5 @@
 internal import CCurl
-internal import ImgWire
+internal import ImgModel
 
 /// Where a redirect leads.
 struct RedirectTarget {

@@ -1,5 +1,5 @@
 internal import CCurl
-internal import ImgWire
+internal import ImgModel
 
 /// How a transfer goes on with a body, and what it leaves of one.
 extension Transfer {
@@ -29,7 +29,7 @@ extension Transfer {
     return true
   }
 
-  var isRest: Bool {
+  var isCooldown: Bool {
     if case .granted = resumption { true } else { false }
   }
 

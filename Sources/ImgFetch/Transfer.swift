@@ -1,6 +1,6 @@
 internal import CCurl
+internal import ImgModel
 internal import ImgSystem
-internal import ImgWire
 
 /// One transfer under way: its handle and what came in.
 ///

@@ -1,6 +1,6 @@
 internal import CCurl
+package import ImgModel
 package import ImgSystem
-package import ImgWire
 
 /// Fetches many URLs at once with libcurl, driven by the event loop of its thread.
 ///
@@ -65,7 +65,7 @@ package final class TransferPool {
       budgets: BodyBudgets(
         memoryByteCount: bodyBudgetByteCount,
         fileByteCount: Self.spooledBodyCount * Int(limits.maxBodyByteCount)),
-      current: CurrentTransfer(report: onWork), rests: HostRests(),
+      current: CurrentTransfer(report: onWork), cooldowns: HostCooldowns(),
       spoolDirectories: spoolDirectories, screen: screen, authorityFile: authorityFile)
     self.poller = poller
     self.tokenBase = tokenBase
@@ -202,7 +202,7 @@ package final class TransferPool {
   }
 
   /// What hosts have said since the last call of how long they want to be left alone.
-  package func takeRests() -> [HostRest] { settings.rests.takeUntold() }
+  package func takeCooldowns() -> [HostCooldown] { settings.cooldowns.takeUntold() }
 
   /// Gives back a body that was handed out, now that its memory is free or its file is closed.
   /// - Parameter charge: the body's ``FetchedBody/charge``.
@@ -354,7 +354,7 @@ package final class TransferPool {
 
   /// Begins the first transfer for a request, or one more.
   private func goOn(_ id: UInt64, _ url: ParsedURL, _ request: TransferRequest) {
-    guard !settings.rests.isResting(request.host, at: .now) else {
+    guard !settings.cooldowns.isCoolingDown(request.host, at: .now) else {
       // The host that sent a redirect was asked, so that to come again is another attempt.
       return finished.append(
         request.past.isRedirected

@@ -1,4 +1,4 @@
-internal import ImgWire
+internal import ImgModel
 
 /// What a transfer is to bring, and with what it is asked for.
 struct TransferRequest {

@@ -1,5 +1,5 @@
+internal import ImgModel
 internal import ImgSystem
-internal import ImgWire
 
 /// What all transfers of a pool have in common.
 struct TransferSettings {
@@ -12,7 +12,7 @@ struct TransferSettings {
   let turns = LoopTurns()
   let current: CurrentTransfer
   let sockets = ConnectionSockets()
-  let rests: HostRests
+  let cooldowns: HostCooldowns
   let unusedBodies = UnusedBodies()
   /// Where files for long bodies are made: in the first that takes one.
   let spoolDirectories: [String]

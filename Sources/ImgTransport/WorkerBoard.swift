@@ -1,5 +1,5 @@
+package import ImgModel
 package import ImgSystem
-package import ImgWire
 
 /// A page of memory that a worker and its coordinator share: what the worker is doing at this very
 /// moment, still readable when it hangs, is stopped or has died. A message could not say it: it

@@ -1,5 +1,5 @@
 import ImgFetch
-import ImgWire
+import ImgModel
 
 /// A transfer that has failed, with the leases that are to be told so.
 struct BrokenTransfer {

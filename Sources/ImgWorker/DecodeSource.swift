@@ -11,8 +11,8 @@ enum DecodeSource: Sendable {
   case original(ContentKey)
   /// A file of this machine, at an absolute path; read when its turn comes, like an original.
   case file(String)
-  /// What somebody handed in; read when its turn comes, like an original.
+  /// What somebody uploaded; read when its turn comes, like an original.
   ///
   /// - isKept: whether its bytes are wanted with the result.
-  case handedIn(MemoryFile, byteCount: Int, isKept: Bool)
+  case uploaded(MemoryFile, byteCount: Int, isKept: Bool)
 }

@@ -1,9 +1,9 @@
 import ImgDecode
 import ImgFetch
+import ImgModel
 import ImgStore
 import ImgSystem
 import ImgTransport
-import ImgWire
 
 /// A picture on its way to the decoder, for one lease.
 struct DecodeJob: Sendable {
@@ -20,8 +20,8 @@ struct DecodeJob: Sendable {
 struct DecodeResult: Sendable {
   enum End: Sendable {
     /// - original: what it was made from, where that was in the store.
-    /// - handedIn: what it was made from, where that was handed in and is to be kept.
-    case decoded(RenderedThumbnail, original: StoredThumbnail?, handedIn: [UInt8]?)
+    /// - uploaded: what it was made from, where that was uploaded and is to be kept.
+    case decoded(RenderedThumbnail, original: StoredThumbnail?, uploaded: [UInt8]?)
     case failed(Failure)
     /// Nobody waited any more when its turn came.
     case cancelled
@@ -132,7 +132,7 @@ private struct Decoder {
           .failed(
             Failure(stage: .fetch, code: .internal, detail: "the body cannot be read: \(error)")))
       }
-    case .handedIn(let file, let byteCount, let isKept):
+    case .uploaded(let file, let byteCount, let isKept):
       let bytes: [UInt8]
       do throws(SystemError) {
         bytes = try file.contents(byteCount: byteCount)
@@ -142,9 +142,9 @@ private struct Decoder {
           .failed(
             Failure(
               stage: .fetch, code: .internal, isRetryable: false,
-              detail: "the picture that was handed in cannot be read: \(error)")))
+              detail: "the picture that was uploaded cannot be read: \(error)")))
       }
-      return decode(.memory(bytes), of: job, handedIn: isKept ? bytes : nil)
+      return decode(.memory(bytes), of: job, uploaded: isKept ? bytes : nil)
     case .file(let path):
       do throws(Failure) {
         let bytes = try files.contents(of: path)
@@ -165,13 +165,13 @@ private struct Decoder {
 
   private func decode(
     _ picture: EncodedPicture, of job: DecodeJob, original: StoredThumbnail? = nil,
-    handedIn: [UInt8]? = nil
+    uploaded: [UInt8]? = nil
   ) -> DecodeResult {
     let began = ContinuousClock.now
     let end: DecodeResult.End
     do throws(Failure) {
       let rendered = try thumbnailer.thumbnail(of: picture, as: job.variant)
-      end = .decoded(rendered, original: original, handedIn: handedIn)
+      end = .decoded(rendered, original: original, uploaded: uploaded)
     } catch {
       end = .failed(reason(for: error))
     }

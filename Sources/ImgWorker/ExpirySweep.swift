@@ -1,6 +1,6 @@
+import ImgModel
 import ImgStore
 import ImgSystem
-import ImgWire
 
 /// The removal of all that has expired, in small batches with pauses between them, so that other
 /// writers of all processes hardly notice.

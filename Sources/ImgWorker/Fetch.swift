@@ -1,9 +1,10 @@
 import ImgDecode
 import ImgFetch
+import ImgModel
 import ImgStore
 import ImgWire
 
-/// One `fetch`, `ride` or `decode` lease of this worker, from its assignment to its result.
+/// One `fetch`, `attach` or `decode` lease of this worker, from its assignment to its result.
 struct Fetch {
   let lease: LeaseID
   let url: ImageURL
@@ -16,7 +17,7 @@ struct Fetch {
   /// Whether its thumbnail is handed over and not stored.
   let bypassesStore: Bool
   /// Whether somebody says that this is the picture, whatever the store has of its URL.
-  let isHandedIn: Bool
+  let isUpload: Bool
   let cachePolicy: CachePolicy
   /// When it was assigned: what the worker does for it with origins, again and again if need be, has
   /// the time of one transfer.
@@ -41,30 +42,30 @@ struct Fetch {
   init(_ assignment: Assignment, of batch: Batch) throws(Failure) {
     lease = assignment.lease
     url = try ImageURL(parsing: assignment.url)
-    options = batch.fetch
+    options = batch.request.fetch
     name = options.name(of: url)
-    variant = batch.variant
-    keep = batch.keep
+    variant = batch.request.variant
+    keep = batch.request.keep
     retention = batch.retention
     isUrgent = batch.isUrgent
-    bypassesStore = batch.bypassesStore
-    isHandedIn = false
-    cachePolicy = batch.fetch.cachePolicy
+    bypassesStore = batch.request.bypassesStore
+    isUpload = false
+    cachePolicy = batch.request.fetch.cachePolicy
   }
 
-  init(_ picture: HandedInPicture) throws(Failure) {
+  init(_ picture: Upload) throws(Failure) {
     lease = picture.lease
     url =
       try picture.url.map { (url) throws(Failure) in try ImageURL(parsing: url) }
-      ?? ImageURL(handedIn: picture.lease.rawValue)
+      ?? ImageURL(uploaded: picture.lease.rawValue)
     name = PictureName(url)
     options = .standard
-    variant = picture.variant
-    keep = picture.keep
+    variant = picture.request.variant
+    keep = picture.request.keep
     retention = picture.retention
     isUrgent = true
     bypassesStore = picture.url == nil
-    isHandedIn = true
+    isUpload = true
     cachePolicy = .cacheElseLoad
     holdBody(byteCount: picture.byteCount)
   }
@@ -122,10 +123,10 @@ struct Fetch {
       displacing: displaced(by: .original, ContentKey(name, variant: variant)), bytes: body)
   }
 
-  /// What a record displaces: of a picture that is handed in, the other record, if that is not
+  /// What a record displaces: of a picture that is uploaded, the other record, if that is not
   /// stored with it. That one is of whatever the URL had before.
   private func displaced(by only: Keep, _ other: ContentKey) -> ContentKey? {
-    isHandedIn && keep == only ? other : nil
+    isUpload && keep == only ? other : nil
   }
 
   /// A body, described as what it is: a picture in its own size.

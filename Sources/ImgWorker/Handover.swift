@@ -1,3 +1,4 @@
+import ImgModel
 import ImgStore
 import ImgSystem
 import ImgWire
@@ -18,15 +19,15 @@ struct Handover {
   let timings: Timings
 
   var message: WorkerMessage {
-    .unstored(
-      UnstoredResult(
+    .uncached(
+      UncachedResult(
         lease: lease,
-        made: UnstoredThumbnail(
+        made: UncachedThumbnail(
           thumbnail: thumbnail.thumbnail, sourceFormat: thumbnail.sourceFormat,
           sourceWidth: thumbnail.sourceWidth, sourceHeight: thumbnail.sourceHeight,
           sourceByteCount: thumbnail.sourceByteCount, failure: refusal?.failure,
           timings: timings),
-        bytesFetched: bytesFetched, isStoreInTrouble: refusal?.isStoreInTrouble ?? false))
+        bytesFetched: bytesFetched, isStoreDegraded: refusal?.isStoreDegraded ?? false))
   }
 
   /// The outcome when not even a file can be made of it.

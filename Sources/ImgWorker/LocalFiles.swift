@@ -1,6 +1,6 @@
 import Glibc
+import ImgModel
 import ImgSystem
-import ImgWire
 
 /// The files that `file:` URLs may name: those below the directories that the coordinator was started
 /// with.

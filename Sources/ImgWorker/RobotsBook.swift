@@ -1,6 +1,6 @@
 import ImgFetch
+import ImgModel
 import ImgStore
-import ImgWire
 
 /// What this worker knows of origins' robots.txt (RFC 9309), and who waits to know more. It decides
 /// and does nothing itself.
@@ -13,7 +13,7 @@ struct RobotsBook {
     /// long.
     case follow(LeaseID, leavesHost: Bool, slotWait: Duration)
     /// Rides on another's.
-    case ride
+    case attach
   }
 
   struct Waiting {

@@ -1,5 +1,5 @@
 import ImgFetch
-import ImgWire
+import ImgModel
 
 /// One transfer of a picture and the leases that it serves. Its body comes in once; each lease gets a
 /// decode of its own from it.

@@ -1,5 +1,5 @@
 import ImgFetch
-import ImgWire
+import ImgModel
 
 /// The transfers whose bodies this worker receives or holds, and which lease is on which: single
 /// flight by name. It decides and does nothing itself: the worker tells it what happened, and
@@ -52,7 +52,7 @@ struct SharedTransfers {
   func hasTransfer(of name: PictureName) -> Bool { transfersOfName[name] != nil }
 
   /// Puts a lease on the newest transfer of the name.
-  mutating func ride(_ lease: LeaseID, name: PictureName) -> Ride {
+  mutating func attach(_ lease: LeaseID, name: PictureName) -> Ride {
     guard let id = transfersOfName[name]?.last else { return .gone }
     transferOfLease[lease] = id
     return transfers[id]?.join(lease).map(Ride.holding) ?? .receiving

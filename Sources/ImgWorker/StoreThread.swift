@@ -1,4 +1,5 @@
 import ImgFetch
+import ImgModel
 import ImgStore
 import ImgSystem
 import ImgWire

@@ -1,3 +1,4 @@
+import ImgModel
 import ImgStore
 import ImgWire
 
@@ -41,14 +42,14 @@ struct StoreRenewal: Sendable {
 struct StoreRefusal: Hashable, Sendable {
   let failure: Failure
   /// Whether it is the store that takes nothing now, rather than this thumbnail that is not for it.
-  let isStoreInTrouble: Bool
+  let isStoreDegraded: Bool
   /// Whether others hardly find room either.
   let isForWantOfRoom: Bool
 
   init(_ error: StoreError) {
     failure = Failure(
       stage: .store, code: error.isFull ? .storeFull : .internal, detail: error.description)
-    isStoreInTrouble = error.reason != .tooLarge
+    isStoreDegraded = error.reason != .tooLarge
     isForWantOfRoom = error.reason == .full
   }
 }

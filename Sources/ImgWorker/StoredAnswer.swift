@@ -1,5 +1,5 @@
+import ImgModel
 import ImgStore
-import ImgWire
 
 /// What the store has that answers a lease, as far as it has all that is to be kept.
 struct StoredAnswer {

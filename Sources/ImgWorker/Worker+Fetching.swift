@@ -1,4 +1,5 @@
 import ImgFetch
+import ImgModel
 import ImgStore
 import ImgSystem
 import ImgWire
@@ -23,20 +24,20 @@ extension Worker {
 
   /// Puts each assignment on a transfer of its URL, or has it made from the URL's original, or from
   /// the URL itself.
-  func ride(_ batch: Batch) {
+  func attach(_ batch: Batch) {
     for fetch in admit(batch) {
       // What is at hand needs nobody's leave.
       guard transfers.hasTransfer(of: fetch.name) else {
         board(fetch)
         continue
       }
-      consultRobots(for: fetch, then: .ride)
+      consultRobots(for: fetch, then: .attach)
     }
   }
 
   /// Goes on with what may be ridden on, or is at hand.
   func board(_ fetch: Fetch) {
-    switch transfers.ride(fetch.lease, name: fetch.name) {
+    switch transfers.attach(fetch.lease, name: fetch.name) {
     case .receiving: break
     case .holding(let share): decode(share)
     case .gone where fetch.url.isLocal: decodeLocal(fetch)
@@ -63,13 +64,13 @@ extension Worker {
     }
   }
 
-  /// Decodes what was handed in.
-  func decode(_ picture: HandedInPicture, in file: MemoryFile) {
+  /// Decodes what was uploaded.
+  func decode(_ picture: Upload, in file: MemoryFile) {
     do throws(Failure) {
       let fetch = try Fetch(picture)
       fetches[fetch.lease] = fetch
       decode(
-        .handedIn(file, byteCount: picture.byteCount, isKept: fetch.keep.includesOriginal),
+        .uploaded(file, byteCount: picture.byteCount, isKept: fetch.keep.includesOriginal),
         for: fetch)
     } catch {
       end(picture.lease, with: .failed(error))
@@ -79,7 +80,7 @@ extension Worker {
   /// The lease is over without a result: what it was to be made from is not there.
   func lose(_ lease: LeaseID) {
     fetches[lease] = nil
-    gone.append(lease)
+    released.append(lease)
   }
 
   /// Keeps the assignments that name a URL; the others have failed.

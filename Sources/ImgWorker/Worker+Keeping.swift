@@ -1,9 +1,9 @@
 import ImgDecode
 import ImgFetch
+import ImgModel
 import ImgStore
 import ImgSystem
 import ImgTransport
-import ImgWire
 
 /// From a decoded picture to the store, and from there to the result.
 extension Worker {
@@ -13,9 +13,9 @@ extension Worker {
     decode.fileByteCount.map { fetches[decode.lease]?.holdBody(byteCount: $0) }
     fetches[decode.lease]?.timings.decode = decode.time?.roundedMilliseconds
     switch decode.end {
-    case .decoded(let rendered, let original, let handedIn):
+    case .decoded(let rendered, let original, let uploaded):
       isBodyInUse = keep(
-        rendered, original: original, handedIn: handedIn, lease: decode.lease)
+        rendered, original: original, uploaded: uploaded, lease: decode.lease)
     case .failed(let failure): end(decode.lease, with: .failed(failure))
     case .cancelled: end(decode.lease, with: .cancelled)
     case .gone: lose(decode.lease)
@@ -27,7 +27,7 @@ extension Worker {
   ///
   /// - Returns: whether the body is among it.
   private func keep(
-    _ rendered: RenderedThumbnail, original: StoredThumbnail?, handedIn: [UInt8]?, lease: LeaseID
+    _ rendered: RenderedThumbnail, original: StoredThumbnail?, uploaded: [UInt8]?, lease: LeaseID
   ) -> Bool {
     guard let fetch = fetches[lease] else { return false }
     guard !fetch.cancellation.isSet else {
@@ -41,7 +41,7 @@ extension Worker {
     }
     let body: [UInt8]?
     do throws(SystemError) {
-      body = if let handedIn { handedIn } else { try keptBody(of: fetch) }
+      body = if let uploaded { uploaded } else { try keptBody(of: fetch) }
     } catch {
       let detail = "the body cannot be read: \(error)"
       end(lease, with: .failed(Failure(stage: .store, code: .internal, detail: detail)))

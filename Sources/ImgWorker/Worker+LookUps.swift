@@ -1,3 +1,4 @@
+import ImgModel
 import ImgStore
 import ImgSystem
 import ImgWire
@@ -17,7 +18,7 @@ extension Worker {
     var accesses: [ThumbnailAccess] = []
     for item in batch.items {
       if let url = try? ImageURL(parsing: item.url), !url.isFile {
-        wanted.append((item.lease, batch.fetch.name(of: url)))
+        wanted.append((item.lease, batch.request.fetch.name(of: url)))
       } else {
         misses.append(item.lease)
       }
@@ -61,9 +62,9 @@ extension Worker {
   ) -> StoredAnswer? {
     // Where the thumbnail is stale, the original may be fresh: it may have been fetched since.
     let answers = [thumbnail, nil].compactMap {
-      StoredAnswer(batch.keep, thumbnail: $0, original: original)
+      StoredAnswer(batch.request.keep, thumbnail: $0, original: original)
     }
-    let policy = batch.fetch.cachePolicy
+    let policy = batch.request.fetch.cachePolicy
     if let accepted = answers.first(where: { $0.isAccepted(by: policy, at: now) }) {
       return accepted
     }
@@ -78,10 +79,10 @@ extension Worker {
   private func storedThumbnails(
     of names: [PictureName], _ batch: Batch, at now: WallTime
   ) -> [StoredThumbnail?] {
-    guard batch.keep != .original, batch.fetch.cachePolicy != .reload else {
+    guard batch.request.keep != .original, batch.request.fetch.cachePolicy != .reload else {
       return names.map { _ in nil }
     }
-    let keys = names.map { ContentKey($0, variant: batch.variant) }
+    let keys = names.map { ContentKey($0, variant: batch.request.variant) }
     // A store that cannot be read is a store without the records: the URLs are fetched.
     let found = (try? store.current().lookup(keys, at: now)) ?? keys.map { _ in .miss }
     return zip(keys, found).map { key, found in
@@ -99,9 +100,9 @@ extension Worker {
   private func storedOriginals(
     of names: [PictureName], found thumbnails: [StoredThumbnail?], _ batch: Batch, at now: WallTime
   ) -> [StoredThumbnail?] {
-    let policy = batch.fetch.cachePolicy
+    let policy = batch.request.fetch.cachePolicy
     let asked = names.indices.filter { index in
-      batch.keep.includesOriginal
+      batch.request.keep.includesOriginal
         || !(thumbnails[index].map { policy.accepts($0.terms, at: now) } ?? false)
     }
     var originals: [StoredThumbnail?] = names.map { _ in nil }
@@ -139,6 +140,6 @@ private struct Findings {
     hits.append(LookupResults.Hit(lease: lease, thumbnail: thumbnail))
     // Of an origin that fails there is nothing to ask.
     guard !batch.takesStale else { return }
-    if !answer.isAccepted(by: batch.fetch.cachePolicy, at: now) { stale.append(lease) }
+    if !answer.isAccepted(by: batch.request.fetch.cachePolicy, at: now) { stale.append(lease) }
   }
 }

@@ -1,4 +1,5 @@
 import ImgFetch
+import ImgModel
 import ImgWire
 
 /// Redirects to other hosts, which wait for slots there.
@@ -10,13 +11,13 @@ extension Worker {
     let transfer = LeaseID(rawValue: redirect.id)
     slotWaits[transfer] = SlotWait(redirect: redirect, since: .now)
     redirections.append(
-      Redirections.Redirection(transfer: transfer, host: redirect.url.host))
+      Redirections.Redirection(transfer: TransferID(startedBy: transfer), host: redirect.url.host))
   }
 
   /// Transfers have slots where their redirects lead. Their leases may have left meanwhile.
-  func follow(_ transfers: [LeaseID]) {
-    for transfer in transfers {
-      guard let wait = slotWaits.removeValue(forKey: transfer), self.transfers.has(transfer) else {
+  func followRedirects(of list: [TransferID]) {
+    for transfer in list.map({ LeaseID(rawValue: $0.rawValue) }) {
+      guard let wait = slotWaits.removeValue(forKey: transfer), transfers.has(transfer) else {
         continue
       }
       judge(wait.redirect, after: .now - wait.since)

@@ -1,6 +1,6 @@
 import ImgFetch
+import ImgModel
 import ImgStore
-import ImgWire
 
 /// Going on with bodies whose transfers broke off, in whichever worker.
 extension Worker {

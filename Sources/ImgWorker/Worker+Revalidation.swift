@@ -1,6 +1,6 @@
 import ImgFetch
+import ImgModel
 import ImgStore
-import ImgWire
 
 /// Stale pictures of the store: asked about at their origin (RFC 9111 section 4.3), or used all the
 /// same because the origin fails (RFC 5861 section 4).

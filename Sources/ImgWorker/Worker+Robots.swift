@@ -1,4 +1,5 @@
 import ImgFetch
+import ImgModel
 import ImgStore
 import ImgWire
 
@@ -90,7 +91,7 @@ extension Worker {
       return transfers.has(lease)
     case .follow(let id, _, _):
       return transfers.has(id)
-    case .ride:
+    case .attach:
       guard fetches[lease] != nil else { return false }
       guard waiting.fetch.cancellation.isSet else { return true }
       end(lease, with: .cancelled)
@@ -104,7 +105,7 @@ extension Worker {
     case .follow(let id, let leavesHost, let slotWait):
       if !leavesHost { notices.extraRequests.append(waiting.url.host) }
       pool.follow(id.rawValue, excluding: slotWait)
-    case .ride: board(waiting.fetch)
+    case .attach: board(waiting.fetch)
     }
   }
 
@@ -114,7 +115,7 @@ extension Worker {
     case .follow(let id, _, _):
       pool.cancel(id.rawValue)
       fail(id, with: failure, wasRedirected: true) { $0.respectsRobots }
-    case .ride: end(waiting.fetch.lease, with: .failed(failure))
+    case .attach: end(waiting.fetch.lease, with: .failed(failure))
     }
   }
 
@@ -125,7 +126,7 @@ extension Worker {
     switch waiting.step {
     case .fetch: transfers.end(waiting.fetch.lease).forEach(lose)
     case .follow: refuse(waiting, because: failure)
-    case .ride: lose(waiting.fetch.lease)
+    case .attach: lose(waiting.fetch.lease)
     }
   }
 }

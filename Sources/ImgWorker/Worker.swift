@@ -1,5 +1,6 @@
 import ImgDecode
 import ImgFetch
+import ImgModel
 import ImgStore
 import ImgSystem
 import ImgTransport
@@ -8,7 +9,7 @@ import ImgWire
 /// A worker process: one loop that talks to the coordinator, drives libcurl and looks up the store,
 /// beside one thread that decodes and one that writes.
 ///
-/// A URL's way through it: `look up` answers at once; `fetch` starts a transfer, `ride` joins one or
+/// A URL's way through it: `look up` answers at once; `fetch` starts a transfer, `attach` joins one or
 /// takes the original from the store, the picture from the URL itself or the file that it names,
 /// `decode` brings it along;
 /// the body goes to the decoder once for each of these leases,
@@ -51,10 +52,10 @@ final class Worker {
   private var isDraining = false
   private var storeCheckTime = ContinuousClock.now
   /// What this round of the loop has to tell, sent as one message each at its end.
-  var notices = HostNotices()
+  var notices = HostUpdates()
   var redirections: [Redirections.Redirection] = []
   var transferred: [LeaseID] = []
-  var gone: [LeaseID] = []
+  var released: [LeaseID] = []
   var finished: [FetchResults.Result] = []
   /// Thumbnails that are not in the store; here as bytes and not as open files, until the channel
   /// takes more.
@@ -176,9 +177,9 @@ final class Worker {
     switch delivery.message {
     case .lookup(let batch): if let results = lookUp(batch) { try answer(results) }
     case .fetch(let batch): fetch(batch)
-    case .ride(let batch): ride(batch)
+    case .attach(let batch): attach(batch)
     case .decode(let picture): delivery.file.map { decode(picture, in: $0) }
-    case .follow(let list): follow(list.leases)
+    case .followRedirects(let list): followRedirects(of: list.transfers)
     case .cancel(let list): list.leases.forEach(cancel)
     case .sweep(let sweep): storeThread.sweep(at: sweep.moment)
     case .drain: isDraining = true
@@ -192,15 +193,15 @@ final class Worker {
 
   /// Tells the coordinator what this round has brought.
   private func report() throws {
-    notices.rests = pool.takeRests()
+    notices.cooldowns = pool.takeCooldowns()
     notices.extraRequests += pool.takeHops()
-    if !notices.isEmpty { try channel.send(.noticed(notices)) }
+    if !notices.isEmpty { try channel.send(.hostUpdates(notices)) }
     if !redirections.isEmpty {
       try channel.send(.redirected(Redirections(redirections: redirections)))
     }
     if !transferred.isEmpty { try channel.send(.transferred(LeaseList(leases: transferred))) }
     try handOver()
-    if !gone.isEmpty { try channel.send(.gone(LeaseList(leases: gone))) }
+    if !released.isEmpty { try channel.send(.released(LeaseList(leases: released))) }
     // Many may fail at once, each with a long sentence: in parts that fit a frame.
     for start in stride(from: 0, to: finished.count, by: Self.resultsPerFrame) {
       let part = finished[start...].prefix(Self.resultsPerFrame)
@@ -208,10 +209,10 @@ final class Worker {
         .finished(
           FetchResults(results: Array(part), decodeQueueCount: decodeThread.waitingCount)))
     }
-    notices = HostNotices()
+    notices = HostUpdates()
     redirections.removeAll(keepingCapacity: true)
     transferred.removeAll(keepingCapacity: true)
-    gone.removeAll(keepingCapacity: true)
+    released.removeAll(keepingCapacity: true)
     finished.removeAll(keepingCapacity: true)
     try poller.update(
       channel.descriptor, channel.hasUnsent ? [.read, .write] : .read, token: Token.channel)

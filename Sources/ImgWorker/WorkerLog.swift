@@ -1,5 +1,5 @@
+import ImgModel
 import ImgSystem
-import ImgWire
 
 /// What a worker tells people: one line an event on standard error, which it has from its
 /// coordinator, so that both write to the same log.

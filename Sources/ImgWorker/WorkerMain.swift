@@ -2,6 +2,7 @@ import CAllocation
 import Glibc
 import ImgDecode
 import ImgFetch
+import ImgModel
 import ImgSystem
 import ImgTransport
 import ImgWire

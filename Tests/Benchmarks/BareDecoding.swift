@@ -1,7 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import ImgDecode
-import ImgWire
+import ImgModel
 import Synchronization
 
 /// The yardstick: the calls of libvips that a worker makes, on pictures in memory, in one process,

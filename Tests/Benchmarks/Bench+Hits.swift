@@ -1,8 +1,8 @@
 import ImgClient
 import ImgDecode
+import ImgModel
 import ImgStore
 import ImgSystem
-import ImgWire
 
 /// What is in the store already.
 extension Bench {

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import ImgWire
+import ImgModel
 
 /// How the cost of a list grows with its length.
 extension Bench {

@@ -1,4 +1,5 @@
 import ImgClient
+import ImgModel
 import ImgWire
 
 /// What a person waits for at the command line.

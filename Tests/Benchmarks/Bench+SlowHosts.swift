@@ -1,4 +1,5 @@
 import ImgClient
+import ImgModel
 import ImgSystem
 import ImgWire
 

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import ImgClient
+import ImgModel
 import ImgSystem
-import ImgWire
 
 /// A coordinator and its workers, all of them ready, on an empty data directory of its own.
 ///

@@ -1,6 +1,6 @@
 import ImgFetch
+import ImgModel
 import ImgSystem
-import ImgWire
 
 /// Gets every body of a list as a worker does, and nothing more: no scheduling, no decoding, no store.
 struct FetchProcess {

@@ -1,5 +1,6 @@
 import Glibc
 import ImgClient
+import ImgModel
 import ImgSystem
 import ImgWire
 

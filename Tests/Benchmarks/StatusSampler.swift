@@ -1,7 +1,7 @@
 import Dispatch
 import ImgClient
+import ImgModel
 import ImgSystem
-import ImgWire
 import Synchronization
 
 /// Asks for the cluster's status again and again while something else runs, and looks at the

@@ -1,6 +1,6 @@
+import ImgModel
 import ImgStore
 import ImgSystem
-import ImgWire
 import SeededRandom
 
 /// The thumbnails that a store is measured with. Each has a number, from which its URL follows.

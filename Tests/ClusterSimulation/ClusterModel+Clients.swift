@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 @testable import ImgCore
 
@@ -93,7 +93,7 @@ extension ClusterModel {
   ///
   /// - Parameter url: under which it is to be stored; `nil` when it is not.
   @discardableResult
-  func handIn(
+  func upload(
     as url: String? = nil, variant: Variant = .standard, keep: Keep = .thumbnail,
     byteCount: Int = 50_000
   ) -> ViewerID {
@@ -103,9 +103,9 @@ extension ClusterModel {
     let options = RequestOptions(variant: variant, keep: keep)
     waitingViewers.insert(viewer)
     requests[viewer] = url.map { ($0, options) }
-    let picture = HandIn(
+    let picture = UploadedPicture(
       attachment: AttachmentID(rawValue: lastAttachment), byteCount: byteCount, url: url)
-    handle(.viewerHandedIn(viewer, picture, options))
+    handle(.viewerUploaded(viewer, picture, options))
     return viewer
   }
 

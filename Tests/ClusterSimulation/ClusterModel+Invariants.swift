@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 @testable import ImgCore
 
@@ -140,9 +140,9 @@ extension ClusterModel {
       if item.picture != nil {
         let isReady = [.awaitingDecode, item.stage.lease.map(WorkItem.Stage.decoding)]
           .contains(item.stage)
-        check(isReady && item.waiters.count <= 1, "what was handed in is one's own", event)
+        check(isReady && item.waiters.count <= 1, "what was uploaded is one's own", event)
       }
-      if item.key.bypassesStore {
+      if item.key.request.bypassesStore {
         let isForViewers = item.waiters.allSatisfy { $0.viewer != nil }
         let isLookedUp = [.awaitingLookup, item.stage.lease.map(WorkItem.Stage.lookingUp)]
           .contains(item.stage)
@@ -314,12 +314,12 @@ extension ClusterModel {
         host.map { $0.underWay + $0.redirectingCount >= limit || $0.scout != nil } ?? false
       let token = scheduler.transferQueue.rate.flatMap { host?.bucket.nextToken(at: $0) }
       let moments = [token, host?.health.nextAttempt].compactMap(\.self)
-      let isResting = moments.contains { $0 > now.instant }
+      let isCoolingDown = moments.contains { $0 > now.instant }
       let urgency = scheduler.waitingItems(of: source).map(\.urgency).min()
       let isKeptOut =
         host?.isPrompt != true
         && urgency.map { !scheduler.transferQueue.hasPlaceForOther($0) } ?? false
-      check(isFull || isResting || isKeptOut, "a transfer waits without need", event)
+      check(isFull || isCoolingDown || isKeptOut, "a transfer waits without need", event)
     }
   }
 

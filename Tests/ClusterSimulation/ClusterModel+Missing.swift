@@ -1,3 +1,4 @@
+import ImgModel
 import ImgWire
 
 @testable import ImgCore
@@ -37,7 +38,8 @@ extension ClusterModel {
     guard let since = missing[url], now.instant - since < time else { return }
     let isWanted = scheduler.items.values.contains { item in
       item.key.name.text == url
-        && (item.key.bypassesStore || !item.key.fetch.cachePolicy.heedsRememberedFailures
+        && (item.key.request.bypassesStore
+          || !item.key.request.fetch.cachePolicy.heedsRememberedFailures
           || item.jobs.contains(where: triesAll))
     }
     if !isWanted { fail("\(url) is fetched although it is known to be missing") }

@@ -1,3 +1,4 @@
+import ImgModel
 import ImgWire
 
 @testable import ImgCore
@@ -79,7 +80,7 @@ extension ClusterModel {
     workers[worker]?.redirect(transfer, to: host)
     say(
       .workerRedirected(
-        worker, [Redirections.Redirection(transfer: transfer, host: host)]))
+        worker, [Redirections.Redirection(transfer: TransferID(startedBy: transfer), host: host)]))
   }
 
   /// URLs whose transfers wait for slots where their redirects lead.
@@ -117,7 +118,7 @@ extension ClusterModel {
       return fail("\(url) is not fetched")
     }
     if case .done = outcome {
-      if fetch.bypassesStore { return makeUnstored(fetch, of: worker) }
+      if fetch.bypassesStore { return makeUncached(fetch, of: worker) }
       store(url, variant: fetch.variant)
     }
     finish(fetch, of: worker, outcome)
@@ -125,23 +126,23 @@ extension ClusterModel {
 
   /// The picture is made, and the store has not got it.
   ///
-  /// - Parameter isStoreInTrouble: as against a picture that is too large, or not for the store.
-  func makeUnstored(
-    _ fetch: WorkerModel.Fetch, of worker: WorkerID, isStoreInTrouble: Bool = false
+  /// - Parameter isStoreDegraded: as against a picture that is too large, or not for the store.
+  func makeUncached(
+    _ fetch: WorkerModel.Fetch, of worker: WorkerID, isStoreDegraded: Bool = false
   ) {
     workers[worker]?.remove(fetch.lease)
     lastAttachment += 1
-    let result = UnstoredResult(
+    let result = UncachedResult(
       lease: fetch.lease, made: fetch.bypassesStore || fetch.keep == .none ? .wanted : .refused,
       bytesFetched: 50_000,
-      isStoreInTrouble: isStoreInTrouble)
-    say(.workerMadeUnstored(worker, result, AttachmentID(rawValue: lastAttachment)))
+      isStoreDegraded: isStoreDegraded)
+    say(.workerMadeUncached(worker, result, AttachmentID(rawValue: lastAttachment)))
   }
 
   /// The fetch of `url` ends with a picture that the store has no room for.
   func refuse(_ url: String) {
     guard let (worker, fetch) = fetch(of: url) else { return fail("\(url) is not fetched") }
-    makeUnstored(fetch, of: worker, isStoreInTrouble: true)
+    makeUncached(fetch, of: worker, isStoreDegraded: true)
   }
 
   /// - Parameters:
@@ -164,13 +165,15 @@ extension ClusterModel {
   /// A host says for how long it wants to be left alone.
   func rest(_ host: String?, seconds: Int64, noticedBy worker: WorkerID) {
     guard let host else { return }
-    say(.workerNoticed(worker, HostNotices(rests: [HostRest(host: host, seconds: seconds)])))
+    say(
+      .workerReportedHosts(
+        worker, HostUpdates(cooldowns: [HostCooldown(host: host, seconds: seconds)])))
   }
 
   /// What the lease was to be made from is gone.
   func lose(_ fetch: WorkerModel.Fetch, of worker: WorkerID) {
     workers[worker]?.remove(fetch.lease)
-    say(.workerLostBodies(worker, [fetch.lease]))
+    say(.workerReleased(worker, [fetch.lease]))
   }
 
   /// Everything outstanding succeeds until nothing is.

@@ -1,3 +1,4 @@
+import ImgModel
 import ImgWire
 
 @testable import ImgCore
@@ -45,10 +46,10 @@ final class ClusterModel {
   var rideCount = 0
   /// URLs that were found to be missing, and when.
   var missing: [String: ContinuousClock.Instant] = [:]
-  /// The URLs of pictures that were handed in, as their decodes began.
+  /// The URLs of pictures that were uploaded, as their decodes began.
   var decodeStarts: [String] = []
   /// In place of the URL of one that has none.
-  static let handedIn = "handed in"
+  static let uploaded = "uploaded"
   /// The most transfers of one host, and of all, at one time.
   var peakPerHost = 0
   var peak = 0
@@ -60,12 +61,12 @@ final class ClusterModel {
   /// What viewers were told that they wait for.
   var waits: [ViewerID: [Wait]] = [:]
   /// Viewers that were answered with a picture that is not in the store.
-  var deliveries: [ViewerID: UnstoredThumbnail] = [:]
+  var deliveries: [ViewerID: UncachedThumbnail] = [:]
   /// Attachments that the driver would hold.
   var openAttachments: Set<AttachmentID> = []
   var lastAttachment: UInt64 = 0
   /// What the log would say of the store.
-  var storeTroubles: [String] = []
+  var storeErrors: [String] = []
   var endedJobs: [JobID: JobRecord] = [:]
   /// Jobs of which a change is on its way into the journal.
   var changingJobs: Set<JobID> = []
@@ -174,8 +175,8 @@ final class ClusterModel {
   private func process(_ event: Event) {
     begunTransfers = []
     switch event {
-    case .workerMadeUnstored(_, _, let attachment): openAttachments.insert(attachment)
-    case .viewerHandedIn(_, let picture, _): openAttachments.insert(picture.attachment)
+    case .workerMadeUncached(_, _, let attachment): openAttachments.insert(attachment)
+    case .viewerUploaded(_, let picture, _): openAttachments.insert(picture.attachment)
     default: break
     }
     if areInvariantsChecked { waiterCounts = scheduler.items.mapValues(\.waiters.count) }
@@ -217,8 +218,8 @@ final class ClusterModel {
       deliveries[viewer] = made
     case .release(let attachment):
       if openAttachments.remove(attachment) == nil { fail("\(attachment) released twice") }
-    case .storeTroubleBegan: storeTroubles.append("began")
-    case .storeTroubleEnded(let trouble): storeTroubles.append("ended \(trouble.servedCount)")
+    case .storeErrorBegan: storeErrors.append("began")
+    case .storeErrorEnded(let trouble): storeErrors.append("ended \(trouble.servedCount)")
     case .recreateStore:
       store = StoreModel()
       storeRecreationCount += 1
@@ -236,13 +237,14 @@ final class ClusterModel {
     switch message {
     case .welcome, .sweep: fail("welcomes and sweeps are the driver's")
     case .lookup(let batch):
-      if batch.bypassesStore { fail("a look-up of what bypasses the store") }
+      if batch.request.bypassesStore { fail("a look-up of what bypasses the store") }
       lookupStarts += batch.items.map(\.url)
       workers[id]?.lookups.append(batch)
     case .fetch(let batch): batch.items.forEach { fetch($0, of: batch, by: id) }
-    case .ride(let batch): batch.items.forEach { ride($0, of: batch, on: id) }
+    case .attach(let batch): batch.items.forEach { ride($0, of: batch, on: id) }
     case .decode(let picture): decode(picture, by: id)
-    case .follow(let list): list.leases.forEach { follow($0, by: id) }
+    case .followRedirects(let list):
+      list.transfers.forEach { follow(LeaseID(rawValue: $0.rawValue), by: id) }
     case .cancel(let list):
       workers[id]?.cancelled.formUnion(list.leases)
     case .drain:
@@ -259,7 +261,9 @@ final class ClusterModel {
     if workers.values.contains(where: { $0.receiving.contains { $0.url == item.url } }) {
       fail("\(item.url) is fetched twice at a time")
     }
-    if batch.fetch.cachePolicy == .cacheOnly { fail("\(item.url) is fetched against its policy") }
+    if batch.request.fetch.cachePolicy == .cacheOnly {
+      fail("\(item.url) is fetched against its policy")
+    }
     fetchStarts.append(item.url)
     begunTransfers.append(item.lease)
     let host = host(of: item.url)
@@ -304,7 +308,7 @@ final class ClusterModel {
     rideCount += 1
     if let transfer = workers[id]?.joinableTransfer(of: item.url) {
       workers[id]?.fetches.append(lease(item, of: batch, transfer: transfer.id))
-    } else if store.hasOriginal(of: item.url, for: batch.fetch.cachePolicy)
+    } else if store.hasOriginal(of: item.url, for: batch.request.fetch.cachePolicy)
       || item.url.hasPrefix("data:")
     {
       workers[id]?.transfers.append(
@@ -312,19 +316,20 @@ final class ClusterModel {
           id: item.lease, url: item.url, isOriginal: true, state: .gone))
       workers[id]?.fetches.append(lease(item, of: batch, transfer: item.lease))
     } else {
-      mail.append(.workerLostBodies(id, [item.lease]))
+      mail.append(.workerReleased(id, [item.lease]))
     }
   }
 
-  private func decode(_ picture: HandedInPicture, by id: WorkerID) {
-    let url = picture.url ?? Self.handedIn
+  private func decode(_ picture: Upload, by id: WorkerID) {
+    let url = picture.url ?? Self.uploaded
     decodeStarts.append(url)
     // Nobody may join it.
     workers[id]?.transfers.append(
       WorkerModel.Transfer(id: picture.lease, url: url, state: .gone))
     workers[id]?.fetches.append(
       WorkerModel.Fetch(
-        lease: picture.lease, url: url, variant: picture.variant, keep: picture.keep,
+        lease: picture.lease, url: url, variant: picture.request.variant,
+        keep: picture.request.keep,
         retention: picture.retention, policy: .cacheElseLoad,
         bypassesStore: picture.url == nil,
         transfer: picture.lease))
@@ -334,9 +339,9 @@ final class ClusterModel {
     _ item: Assignment, of batch: Batch, transfer: LeaseID
   ) -> WorkerModel.Fetch {
     WorkerModel.Fetch(
-      lease: item.lease, url: item.url, variant: batch.variant, keep: batch.keep,
-      retention: batch.retention, policy: batch.fetch.cachePolicy,
-      bypassesStore: batch.bypassesStore, transfer: transfer)
+      lease: item.lease, url: item.url, variant: batch.request.variant, keep: batch.request.keep,
+      retention: batch.retention, policy: batch.request.fetch.cachePolicy,
+      bypassesStore: batch.request.bypassesStore, transfer: transfer)
   }
 
   /// The host of a line; `nil` of one that is no URL.

@@ -1,17 +1,17 @@
-import ImgWire
+import ImgModel
 
 extension Thumbnail {
   static let sample = Thumbnail(format: .jpeg, width: 256, height: 192, byteCount: 1_000)
 }
 
-extension UnstoredThumbnail {
+extension UncachedThumbnail {
   /// For whoever wanted it so.
-  static let wanted = unstored(nil)
+  static let wanted = uncached(nil)
   /// For want of room.
-  static let refused = unstored(Failure(stage: .store, code: .storeFull, detail: "no room"))
+  static let refused = uncached(Failure(stage: .store, code: .storeFull, detail: "no room"))
 
-  private static func unstored(_ failure: Failure?) -> UnstoredThumbnail {
-    UnstoredThumbnail(
+  private static func uncached(_ failure: Failure?) -> UncachedThumbnail {
+    UncachedThumbnail(
       thumbnail: .sample, sourceFormat: .jpeg, sourceWidth: 4_000, sourceHeight: 3_000,
       sourceByteCount: 50_000, failure: failure)
   }

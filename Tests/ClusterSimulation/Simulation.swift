@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// One seeded run of the scheduler with everything around it simulated: the same seed gives the
 /// same run.

@@ -1,3 +1,4 @@
+import ImgModel
 import ImgWire
 
 /// What the shared store has, as the coordinator sees it, and for how long.
@@ -20,9 +21,11 @@ struct StoreModel {
 
   /// What a worker says of a line that it looks up.
   func finding(of url: String, in batch: Batch) -> Finding {
-    guard batch.fetch.cachePolicy != .reload else { return .miss }
+    guard batch.request.fetch.cachePolicy != .reload else { return .miss }
     let found = content(of: url, in: batch)
-    guard batch.fetch.cachePolicy == .byProtocol, let isServed = stale[url] else { return found }
+    guard batch.request.fetch.cachePolicy == .byProtocol, let isServed = stale[url] else {
+      return found
+    }
     guard found == .hit, isServed || batch.takesStale else { return .miss }
     return batch.takesStale ? .hit : .staleHit
   }
@@ -44,9 +47,9 @@ struct StoreModel {
   }
 
   private func content(of url: String, in batch: Batch) -> Finding {
-    let hasThumbnail = thumbnails[Key(url: url, variant: batch.variant)] != nil
+    let hasThumbnail = thumbnails[Key(url: url, variant: batch.request.variant)] != nil
     let hasOriginal = originals[url] != nil
-    switch batch.keep {
+    switch batch.request.keep {
     case .none, .thumbnail: return hasThumbnail ? .hit : hasOriginal ? .original : .miss
     case .original: return hasOriginal ? .hit : .miss
     case .all: return !hasOriginal ? .miss : hasThumbnail ? .hit : .original
@@ -55,8 +58,8 @@ struct StoreModel {
 
   /// What a look-up has found is kept for as long as it asks for, and no shorter than before.
   mutating func extend(_ url: String, as batch: Batch) {
-    thumbnails[Key(url: url, variant: batch.variant)]?.formUnion(batch.retention)
-    if batch.keep.includesOriginal { originals[url]?.formUnion(batch.retention) }
+    thumbnails[Key(url: url, variant: batch.request.variant)]?.formUnion(batch.retention)
+    if batch.request.keep.includesOriginal { originals[url]?.formUnion(batch.retention) }
   }
 
   /// A fetch has succeeded.

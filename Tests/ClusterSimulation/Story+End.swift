@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 @testable import ImgCore
 

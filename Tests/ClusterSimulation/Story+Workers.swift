@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 @testable import ImgCore
 
@@ -87,8 +87,8 @@ extension Story {
     let isRefused = Int.random(in: 0..<5, using: &random) == 0
     if fetch.bypassesStore || fetch.keep == .none || isRefused {
       let isKept = !fetch.bypassesStore && fetch.keep != .none
-      return cluster.makeUnstored(
-        fetch, of: worker.id, isStoreInTrouble: isKept && Bool.random(using: &random))
+      return cluster.makeUncached(
+        fetch, of: worker.id, isStoreDegraded: isKept && Bool.random(using: &random))
     }
     cluster.store.keep(fetch)
     // Now and then it has to go at once.

@@ -1,3 +1,4 @@
+import ImgModel
 import ImgWire
 import SeededRandom
 
@@ -152,8 +153,8 @@ extension Story {
       delay: randomDelay(), keep: randomKeep(), fetch: randomManners())
   }
 
-  private mutating func handIn() {
-    let viewer = cluster.handIn(
+  private mutating func upload() {
+    let viewer = cluster.upload(
       as: Bool.random(using: &random) ? randomLine() : nil, variant: randomVariant(),
       keep: randomKeep())
     // What is stored under no URL is refused.
@@ -161,7 +162,7 @@ extension Story {
   }
 
   private mutating func view() {
-    if Int.random(in: 0..<8, using: &random) == 0 { return handIn() }
+    if Int.random(in: 0..<8, using: &random) == 0 { return upload() }
     let name = ["a", "b", nil, nil].randomElement(using: &random) ?? nil
     let viewer = cluster.view(
       randomLine(), name: name, variant: randomVariant(), expiry: randomExpiry(),

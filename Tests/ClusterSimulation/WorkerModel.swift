@@ -1,3 +1,4 @@
+import ImgModel
 import ImgWire
 
 /// A worker process as the coordinator sees it: what it was told and has not answered.

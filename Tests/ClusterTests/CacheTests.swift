@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 import ImgClient
-import ImgWire
+import ImgModel
 import TestCluster
 import TestFiles
 import TestOrigin

@@ -1,5 +1,5 @@
 import ImgClient
-import ImgWire
+import ImgModel
 import TestCluster
 import TestOrigin
 import Testing

@@ -1,6 +1,6 @@
 import FoundationEssentials
+import ImgModel
 import ImgSystem
-import ImgWire
 import TestCluster
 import TestOrigin
 import Testing

@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Glibc
 import ImgClient
+import ImgModel
 import ImgSystem
 import ImgTransport
-import ImgWire
 import TestCluster
 import TestFiles
 import TestOrigin
@@ -143,14 +143,14 @@ struct DataDirectoryTests {
       #expect(try cluster.status(of: job).state == .running)
     }
     origin.origin.release("/held")
-    #expect(try cluster.waitUntil { $0.trouble?.contains(cluster.dataDirectory) == true })
+    #expect(try cluster.waitUntil { $0.journalError?.contains(cluster.dataDirectory) == true })
 
     try removeData(of: cluster)
     let status = try cluster.finished(job)
     #expect(status.total == 1)
     #expect(status.done + status.failed == 1)
     #expect(try cluster.run([origin.url("/p/1")]).done == 1)
-    #expect(try cluster.status().trouble == nil)
+    #expect(try cluster.status().journalError == nil)
   }
 
   @Test func `a lock that was removed is taken again before anybody else can`() throws {

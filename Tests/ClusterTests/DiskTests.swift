@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 import ImgClient
-import ImgWire
+import ImgModel
 import TestCluster
 import TestOrigin
 import Testing
@@ -62,7 +62,7 @@ struct DiskTests {
     let count = 3_000
     try cluster.start(fileKibibytes: 192)
     let job = try cluster.submit((0..<count).map { "bad line \($0)" })
-    #expect(try cluster.waitUntil { $0.trouble?.contains(cluster.dataDirectory) == true })
+    #expect(try cluster.waitUntil { $0.journalError?.contains(cluster.dataDirectory) == true })
     #expect(try cluster.imgctl("status").output.contains("TROUBLE"))
     let refused = try cluster.imgctl("submit", try cluster.list(["another bad line"]))
     #expect(refused.exitCode == 3)

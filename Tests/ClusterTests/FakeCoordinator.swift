@@ -1,3 +1,4 @@
+import ImgModel
 import ImgSystem
 import ImgTransport
 import ImgWire
@@ -40,7 +41,7 @@ struct FakeCoordinator: ~Copyable {
     ClusterStatus(
       state: .running, processID: 1, version: Build.version, startedAt: WallTime(rawValue: 0),
       socketPath: "/socket", dataDirectory: "/theirs", workers: [], transfers: 0, activeJobs: 0,
-      viewers: 0, lateAnswers: 0, discardedLate: 0, trouble: nil, storeTrouble: nil,
+      viewers: 0, lateAnswers: 0, discardedLate: 0, journalError: nil, storeError: nil,
       limits: Limits(),
       settings: CoordinatorSettings(
         workerExecutable: "/imgworker", idleExitMilliseconds: nil, allowedNetworks: [],

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import ImgWire
+import ImgModel
 import TestCluster
 import TestFiles
 import TestOrigin
@@ -135,8 +135,8 @@ struct FileRowTests {
     #expect(stored["tls"] == nil)
     #expect(stored.values.allSatisfy { $0 >= 0 })
     #expect(try timings(url) == nil)
-    let unstored = try #require(try timings(url, "--no-cache"))
-    #expect(unstored["decode"] != nil && unstored["store"] == nil)
+    let uncached = try #require(try timings(url, "--no-cache"))
+    #expect(uncached["decode"] != nil && uncached["store"] == nil)
     let failed = try #require(try timings(origin.baseURL + "/b"))
     #expect(failed["ttfb"] != nil && failed["decode"] == nil)
   }

@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Glibc
 import ImgClient
+import ImgModel
 import ImgSystem
-import ImgWire
 import TestCluster
 import TestOrigin
 import Testing
@@ -49,7 +49,7 @@ struct FillUpTests {
     try #require(
       try eventually {
         isEnded = try cluster.status(of: job).state == .finished
-        return try isEnded || cluster.status().trouble != nil
+        return try isEnded || cluster.status().journalError != nil
       })
     if isEnded { #expect(try cluster.status(of: job).failed > 0) }
     try FileManager.default.removeItem(atPath: ballast)

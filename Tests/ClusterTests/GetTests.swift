@@ -1,6 +1,6 @@
 import FoundationEssentials
 import ImgDecode
-import ImgWire
+import ImgModel
 import TestCluster
 import TestOrigin
 import TestPictures

@@ -1,5 +1,5 @@
+import ImgModel
 import ImgSystem
-import ImgWire
 import TestCluster
 import TestOrigin
 import Testing

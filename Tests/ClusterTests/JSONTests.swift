@@ -80,7 +80,7 @@ struct JSONTests {
   @Test func `every documented key is in a source`() throws {
     let root = URL(filePath: #filePath).deletingLastPathComponent().path + "/../../Sources"
     var words: Set<Substring> = []
-    for directory in ["ImgCommands", "ImgStore/Thumbnails", "ImgWire"] {
+    for directory in ["ImgCommands", "ImgModel", "ImgStore/Thumbnails", "ImgWire"] {
       let files = try FileManager.default.subpathsOfDirectory(atPath: "\(root)/\(directory)")
       for file in files where file.hasSuffix(".swift") {
         let text = try String(contentsOfFile: "\(root)/\(directory)/\(file)", encoding: .utf8)

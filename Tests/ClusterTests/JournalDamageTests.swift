@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
+import ImgModel
 import ImgSystem
-import ImgWire
 import TestCluster
 import Testing
 
@@ -22,7 +22,7 @@ struct JournalDamageTests {
     let removal = try cluster.imgctl("remove", "\(job)")
     #expect(removal.exitCode == 0, "\(removal)")
     #expect(try cluster.jobs() == [])
-    #expect(try cluster.status().trouble == nil)
+    #expect(try cluster.status().journalError == nil)
   }
 
   // LMDB's pages begin with their number, a checksum, flags, and the end of the list of their

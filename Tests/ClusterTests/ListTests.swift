@@ -1,5 +1,6 @@
 import FoundationEssentials
 import ImgClient
+import ImgModel
 import ImgSystem
 import ImgWire
 import TestCluster

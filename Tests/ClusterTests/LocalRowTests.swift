@@ -1,5 +1,6 @@
 import FoundationEssentials
 import ImgDecode
+import ImgModel
 import ImgSystem
 import ImgTransport
 import ImgWire
@@ -101,7 +102,7 @@ struct LocalRowTests {
     #expect(large.messages.contains(": too_large: "))
   }
 
-  @Test func `I10: no process keeps a file that was handed in`() throws {
+  @Test func `I10: no process keeps a file that was uploaded`() throws {
     let path = try write(picture)
     for _ in 0..<5 { #expect(try cluster.imgctl("get", path).exitCode == 0) }
     let coordinator = try cluster.status().processID
@@ -117,10 +118,10 @@ struct LocalRowTests {
     let channel = try cluster.greetedChannel()
     let numbers = (1...70 as ClosedRange<UInt64>).map(RequestID.init)
     for number in numbers {
-      let request = HandInRequest(
+      let request = UploadRequest(
         id: number, url: nil, byteCount: picture.count,
         options: RequestOptions(variant: .standard))
-      try channel.send(.handIn(request), with: MemoryFile(containing: picture))
+      try channel.send(.upload(request), with: MemoryFile(containing: picture))
       try channel.flush(until: .now + ProgramRun.patience)
     }
     for number in numbers.dropFirst(64) {
@@ -133,7 +134,7 @@ struct LocalRowTests {
     for worker in workers { worker.signal(Self.proceed) }
     var made: Set<RequestID> = []
     for _ in numbers.prefix(64) {
-      if case .got(let got) = try channel.nextInTime(), got.unstored != nil { made.insert(got.id) }
+      if case .got(let got) = try channel.nextInTime(), got.uncached != nil { made.insert(got.id) }
     }
     #expect(made == Set(numbers.prefix(64)))
   }

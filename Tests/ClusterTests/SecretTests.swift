@@ -1,7 +1,7 @@
 import FoundationEssentials
 import ImgClient
+import ImgModel
 import ImgSystem
-import ImgWire
 import TestCluster
 import TestFiles
 import TestOrigin

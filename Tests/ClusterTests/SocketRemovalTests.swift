@@ -1,9 +1,9 @@
 import FoundationEssentials
 import Glibc
 import ImgClient
+import ImgModel
 import ImgSystem
 import ImgTransport
-import ImgWire
 import TestCluster
 import TestFiles
 import TestOrigin

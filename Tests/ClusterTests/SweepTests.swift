@@ -1,7 +1,7 @@
 import ImgClient
+import ImgModel
 import ImgStore
 import ImgSystem
-import ImgWire
 import TestCluster
 import Testing
 

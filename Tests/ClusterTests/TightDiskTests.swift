@@ -1,8 +1,8 @@
 import FoundationEssentials
 import Glibc
 import ImgClient
+import ImgModel
 import ImgSystem
-import ImgWire
 import TestCluster
 import TestOrigin
 import TestPictures
@@ -34,8 +34,8 @@ struct TightDiskTests {
     let status = try cluster.finished(try submitNoise(250))
     #expect([status.done, status.failed] == [250, 0])
     let shown = try cluster.status()
-    #expect(shown.trouble == nil)
-    #expect(shown.storeTrouble == nil)
+    #expect(shown.journalError == nil)
+    #expect(shown.storeError == nil)
     let file = try FileIO.open(readingFrom: path("coordinator.lock"))
     #expect(try DiskSpace(of: file.rawValue).freeByteCount > 0)
     let text = try cluster.imgctl(besides: coordinator, "status").output

@@ -1,4 +1,5 @@
 import ImgClient
+import ImgModel
 import ImgTransport
 import ImgWire
 import TestCluster

@@ -1,6 +1,6 @@
 import ImgClient
+import ImgModel
 import ImgSystem
-import ImgWire
 import TestCluster
 import TestFiles
 import TestOrigin

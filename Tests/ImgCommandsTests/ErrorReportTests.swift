@@ -1,5 +1,6 @@
 import ImgClient
 import ImgCommands
+import ImgModel
 import ImgSettings
 import ImgSystem
 import ImgWire

@@ -1,6 +1,6 @@
 import ImgCommands
+import ImgModel
 import ImgSettings
-import ImgWire
 import Testing
 
 /// The options that say how origins are asked.

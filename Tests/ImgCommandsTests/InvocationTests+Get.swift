@@ -1,4 +1,5 @@
 import ImgCommands
+import ImgModel
 import ImgSettings
 import ImgWire
 import Testing

@@ -1,6 +1,6 @@
 import ImgCommands
+import ImgModel
 import ImgSettings
-import ImgWire
 import Testing
 
 /// Where options stand, and what every command takes.

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import ImgCommands
+import ImgModel
 import ImgWire
 import Testing
 

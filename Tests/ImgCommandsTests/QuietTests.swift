@@ -1,4 +1,5 @@
 import ImgCommands
+import ImgModel
 import ImgWire
 import Testing
 

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import ImgCommands
+import ImgModel
 import ImgSettings
 import ImgSystem
 import ImgWire

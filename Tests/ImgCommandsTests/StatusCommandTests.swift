@@ -1,4 +1,5 @@
 import ImgCommands
+import ImgModel
 import ImgWire
 import Testing
 
@@ -15,12 +16,12 @@ import Testing
   }
 
   private func status(
-    _ trouble: StoreTrouble?, wait: Wait? = nil, waitingHosts: [Wait] = []
+    _ trouble: StoreErrorStatus?, wait: Wait? = nil, waitingHosts: [Wait] = []
   ) -> ClusterStatus {
     ClusterStatus(
       state: .running, processID: 1, version: "0", startedAt: WallTime(rawValue: 0),
       socketPath: "/socket", dataDirectory: "/data", workers: [], transfers: 0, activeJobs: 0,
-      viewers: 0, lateAnswers: 0, discardedLate: 0, trouble: nil, storeTrouble: trouble,
+      viewers: 0, lateAnswers: 0, discardedLate: 0, journalError: nil, storeError: trouble,
       wait: wait, waitingHosts: waitingHosts, limits: Limits(),
       settings: CoordinatorSettings(
         workerExecutable: "/imgworker", idleExitMilliseconds: 600_000,
@@ -31,13 +32,13 @@ import Testing
   @Test func `a store that takes nothing is told, with what was served nevertheless`() throws {
     // A clock that was set back shows no age.
     let since = WallTime(rawValue: 4_102_444_800_000)
-    let trouble = StoreTrouble(reason: "the store is full", since: since, servedCount: 12)
+    let trouble = StoreErrorStatus(reason: "the store is full", since: since, servedCount: 12)
     let line = "the store is full; 12 thumbnails served without being stored, since 0ms"
     #expect(try output(of: status(trouble)).contains("TROUBLE      \(line)\n"))
     let json = try output(of: status(trouble), "--json")
     #expect(
       json.contains(
-        #""store_trouble":{"reason":"the store is full","served":12,"since":"#))
+        #""store_error":{"reason":"the store is full","served":12,"since":"#))
   }
 
   @Test func `what the cluster waits for, and which hosts, is told`() throws {
@@ -69,6 +70,6 @@ import Testing
 
   @Test func `a store that takes everything is no news`() throws {
     #expect(try !output(of: status(nil)).contains("TROUBLE"))
-    #expect(try !output(of: status(nil), "--json").contains("store_trouble"))
+    #expect(try !output(of: status(nil), "--json").contains("store_error"))
   }
 }

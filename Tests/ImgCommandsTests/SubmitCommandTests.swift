@@ -1,4 +1,5 @@
 import ImgCommands
+import ImgModel
 import ImgSystem
 import ImgWire
 import Testing

@@ -1,3 +1,4 @@
+import ImgModel
 import ImgWire
 import SeededRandom
 import Testing

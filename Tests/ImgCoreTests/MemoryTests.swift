@@ -1,3 +1,4 @@
+import ImgModel
 import ImgWire
 import Testing
 
@@ -107,7 +108,7 @@ import Testing
 }
 
 /// A journal that cannot write holds the work up.
-@Suite(.timeLimit(.minutes(20))) struct JournalTroubleTests {
+@Suite(.timeLimit(.minutes(20))) struct JournalErrorTests {
   @Test func `with too many outcomes unrecorded nothing starts until they are recorded`() {
     let cluster = ClusterModel.started()
     cluster.areInvariantsChecked = false

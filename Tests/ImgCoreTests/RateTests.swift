@@ -1,3 +1,4 @@
+import ImgModel
 import ImgWire
 import Testing
 
@@ -39,7 +40,7 @@ import Testing
   @Test func `a robots.txt takes a token of the host that is asked for it`() throws {
     let cluster = cluster(ratePerMinute: 60)
     let worker = try #require(cluster.onlyWorker)
-    cluster.handle(.workerNoticed(worker, HostNotices(extraRequests: ["a", "b"])))
+    cluster.handle(.workerReportedHosts(worker, HostUpdates(extraRequests: ["a", "b"])))
     cluster.submit([url(1, host: "b")])
     cluster.answerLookups()
     #expect(starts(cluster, at: "b") == 0)
@@ -53,8 +54,8 @@ import Testing
   @Test func `however many of them are asked for, a host's own turn comes`() throws {
     let cluster = cluster(ratePerMinute: 60)
     let worker = try #require(cluster.onlyWorker)
-    let asked = HostNotices(extraRequests: Array(repeating: "a", count: 1_000))
-    cluster.handle(.workerNoticed(worker, asked))
+    let asked = HostUpdates(extraRequests: Array(repeating: "a", count: 1_000))
+    cluster.handle(.workerReportedHosts(worker, asked))
     cluster.advance(by: .milliseconds(1_999))
     #expect(starts(cluster, at: "a") == 1)
     cluster.advance(by: .milliseconds(1))

@@ -1,3 +1,4 @@
+import ImgModel
 import ImgWire
 import Testing
 
@@ -34,9 +35,9 @@ import Testing
     let cluster = cluster((1...3).map { url($0) }, respectful)
     let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
     cluster.handle(
-      .workerNoticed(worker, HostNotices(robotsKnown: [LeaseID(rawValue: 99)])))
+      .workerReportedHosts(worker, HostUpdates(robotsKnown: [LeaseID(rawValue: 99)])))
     #expect(cluster.fetching == [url(1)])
-    cluster.handle(.workerNoticed(worker, HostNotices(robotsKnown: [fetch.lease])))
+    cluster.handle(.workerReportedHosts(worker, HostUpdates(robotsKnown: [fetch.lease])))
     #expect(cluster.fetching == [url(1), url(2), url(3)])
     // The next origin of the host has a scout of its own, which the first one's end does not end.
     let others = [url(4, host: "example.com:81"), url(5, host: "example.com:81")]
@@ -56,7 +57,7 @@ import Testing
     cluster.answerLookups()
     cluster.leave(viewer)
     #expect(!cluster.fetching.contains(url(2)))
-    cluster.handle(.workerNoticed(worker, HostNotices(robotsKnown: [fetch.lease])))
+    cluster.handle(.workerReportedHosts(worker, HostUpdates(robotsKnown: [fetch.lease])))
     #expect(cluster.fetching.contains(url(2)))
   }
 

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 import Testing
 
 @testable import ClusterSimulation
@@ -153,8 +153,8 @@ import Testing
     for _ in 0..<(2 * Supervisor.failedStartsMaximum) {
       let worker = try onlyWorker(cluster)
       cluster.ready(worker)
-      let viewer = cluster.handIn()
-      cluster.finish(ClusterModel.handedIn)
+      let viewer = cluster.upload()
+      cluster.finish(ClusterModel.uploaded)
       #expect(cluster.deliveries[viewer] == .wanted)
       cluster.exit(worker, .crashed("was killed by signal 11 (SIGSEGV)"))
       cluster.advance(by: .seconds(5))

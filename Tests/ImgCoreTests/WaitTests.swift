@@ -1,3 +1,4 @@
+import ImgModel
 import ImgWire
 import Testing
 
@@ -228,7 +229,7 @@ import Testing
     stall(cluster)
     #expect(kind(job, in: cluster) == .recording)
     let trouble = cluster.scheduler.status(
-      of: job, at: cluster.now.instant, journalTrouble: "the disk is full")
+      of: job, at: cluster.now.instant, journalError: "the disk is full")
     #expect(trouble?.wait == Wait(.journal, detail: "the disk is full"))
   }
 

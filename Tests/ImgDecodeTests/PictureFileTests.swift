@@ -1,6 +1,6 @@
 import Glibc
 import ImgDecode
-import ImgWire
+import ImgModel
 import TestPictures
 import Testing
 

@@ -1,5 +1,5 @@
 import ImgDecode
-import ImgWire
+import ImgModel
 import TestPictures
 
 /// What the tests of ``Thumbnailer`` share: real pictures in, real thumbnails out.

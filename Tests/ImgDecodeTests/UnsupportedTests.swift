@@ -1,5 +1,5 @@
 import ImgDecode
-import ImgWire
+import ImgModel
 import TestPictures
 import Testing
 

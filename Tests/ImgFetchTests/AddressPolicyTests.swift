@@ -1,6 +1,6 @@
 import ImgFetch
+import ImgModel
 import ImgSystem
-import ImgWire
 import Testing
 
 @Suite struct AddressPolicyTests {

@@ -1,5 +1,5 @@
 import CCurl
-import ImgWire
+import ImgModel
 import Testing
 
 @testable import ImgFetch

@@ -1,6 +1,6 @@
 import ImgFetch
+import ImgModel
 import ImgSystem
-import ImgWire
 import Testing
 
 /// A pool, its poller, and the loop that drives both on the calling thread.

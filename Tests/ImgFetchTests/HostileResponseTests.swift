@@ -1,5 +1,5 @@
 import ImgFetch
-import ImgWire
+import ImgModel
 import Testing
 
 /// Answers that break HTTP, and what they fail with.

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 import Testing
 
 /// One way to write an address that is not the public internet's, or a URL of another kind.

@@ -1,5 +1,5 @@
 import ImgFetch
-import ImgWire
+import ImgModel
 import TestOrigin
 import Testing
 

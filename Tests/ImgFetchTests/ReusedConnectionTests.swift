@@ -1,5 +1,5 @@
 import ImgFetch
-import ImgWire
+import ImgModel
 import Testing
 
 /// What comes on a connection that serves one request after the other.

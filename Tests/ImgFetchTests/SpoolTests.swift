@@ -1,7 +1,7 @@
 import Glibc
 import ImgFetch
+import ImgModel
 import ImgSystem
-import ImgWire
 import TestOrigin
 import Testing
 

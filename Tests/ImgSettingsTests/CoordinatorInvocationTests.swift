@@ -1,5 +1,5 @@
+import ImgModel
 import ImgSettings
-import ImgWire
 import Testing
 
 @Suite struct CoordinatorInvocationTests {

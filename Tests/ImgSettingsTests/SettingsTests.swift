@@ -1,5 +1,5 @@
+import ImgModel
 import ImgSettings
-import ImgWire
 import Testing
 
 @Suite struct SettingsTests {
@@ -291,8 +291,8 @@ import Testing
     let cluster = ClusterStatus(
       state: .running, processID: 1, version: "0", startedAt: WallTime(rawValue: 0),
       socketPath: settings.socketPath, dataDirectory: settings.dataDirectory, workers: [],
-      transfers: 0, activeJobs: 0, viewers: 0, lateAnswers: 0, discardedLate: 0, trouble: nil,
-      storeTrouble: nil, limits: settings.limits, settings: settings.told(workerExecutable: "/w"))
+      transfers: 0, activeJobs: 0, viewers: 0, lateAnswers: 0, discardedLate: 0, journalError: nil,
+      storeError: nil, limits: settings.limits, settings: settings.told(workerExecutable: "/w"))
     #expect(try Settings(runningAs: cluster) == settings)
   }
 

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 import SeededRandom
 import TestFiles
 import Testing

@@ -1,7 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import Glibc
-import ImgWire
+import ImgModel
 import Synchronization
 
 @testable import ImgStore

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Glibc
-import ImgWire
+import ImgModel
 import TestFiles
 import Testing
 

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import ImgWire
+import ImgModel
 import SeededRandom
 import TestFiles
 import Testing

@@ -1,5 +1,5 @@
+import ImgModel
 import ImgStore
-import ImgWire
 import Testing
 
 extension Failure {

@@ -1,5 +1,5 @@
 import Dispatch
-import ImgWire
+import ImgModel
 import Synchronization
 import TestFiles
 import Testing

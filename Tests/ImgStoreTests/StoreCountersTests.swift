@@ -1,5 +1,5 @@
 import Glibc
-import ImgWire
+import ImgModel
 import TestFiles
 import Testing
 

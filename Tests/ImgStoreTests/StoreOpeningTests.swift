@@ -1,8 +1,8 @@
 import Dispatch
 import FoundationEssentials
 import Glibc
+import ImgModel
 import ImgSystem
-import ImgWire
 import Synchronization
 import TestFiles
 import Testing

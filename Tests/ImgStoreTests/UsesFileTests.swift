@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 import TestFiles
 import Testing
 

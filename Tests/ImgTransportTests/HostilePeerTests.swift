@@ -1,4 +1,5 @@
 import Glibc
+import ImgModel
 import ImgSystem
 import ImgTransport
 import ImgWire

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import ImgModel
 import ImgWire
 
 /// One message of each kind, with every optional member present somewhere and absent somewhere, and
@@ -24,7 +25,7 @@ enum GoldenMessages {
     return timings
   }
 
-  static let unstored = UnstoredThumbnail(
+  static let uncached = UncachedThumbnail(
     thumbnail: thumbnail, sourceFormat: .jpeg, sourceWidth: 4_000, sourceHeight: 3_000,
     sourceByteCount: 2_345_678,
     failure: Failure(stage: .store, code: .storeFull, detail: "the store is full"), timings: timings
@@ -49,11 +50,10 @@ enum GoldenMessages {
     var limits = Limits()
     limits.contact = "ada@example.org"
     let batch = Batch(
-      variant: try variant, keep: .all, fetch: try fetchOptions,
+      ThumbnailRequest(variant: try variant, keep: .all, fetch: try fetchOptions),
       retention: Retention(
         afterMilliseconds: 3_600_000, until: WallTime(rawValue: 1_800_000_000_000),
-        slidingMilliseconds: 60_000),
-      isUrgent: false,
+        slidingMilliseconds: 60_000), isUrgent: false,
       items: [Assignment(lease: lease, url: "https://example.com/a.jpg?b=c/d")])
     return [
       "welcome": .welcome(
@@ -65,23 +65,25 @@ enum GoldenMessages {
       "lookup": .lookup(batch),
       "fetch": .fetch(
         Batch(
-          variant: .standard, keep: .thumbnail, retention: Retention(afterMilliseconds: 1),
+          ThumbnailRequest(variant: .standard), retention: Retention(afterMilliseconds: 1),
           isUrgent: true, items: batch.items)),
       "fetch_no_cache": .fetch(
         Batch(
-          variant: .standard, keep: .thumbnail, retention: Retention(afterMilliseconds: 1),
-          isUrgent: true, items: batch.items, bypassesStore: true)),
-      "ride": .ride(batch),
+          ThumbnailRequest(variant: .standard, bypassesStore: true),
+          retention: Retention(afterMilliseconds: 1), isUrgent: true, items: batch.items)),
+      "attach": .attach(batch),
       "decode": .decode(
-        HandedInPicture(
-          lease: lease, url: "https://example.com/a.jpg", variant: try variant, keep: .all,
+        Upload(
+          lease: lease, url: "https://example.com/a.jpg",
+          request: ThumbnailRequest(variant: try variant, keep: .all),
           retention: Retention(afterMilliseconds: 1), byteCount: 2_345_678)),
       "decode_unnamed": .decode(
-        HandedInPicture(
-          lease: lease, url: nil, variant: .standard, keep: .thumbnail,
+        Upload(
+          lease: lease, url: nil, request: ThumbnailRequest(variant: .standard),
           retention: Retention(afterMilliseconds: 1), byteCount: 0)),
       "cancel": .cancel(LeaseList(leases: [lease])),
-      "follow": .follow(LeaseList(leases: [lease])),
+      "follow_redirects": .followRedirects(
+        TransferList(transfers: [TransferID(startedBy: lease)])),
       "sweep": .sweep(Sweep(at: WallTime(rawValue: 1_700_000_000_123))),
       "drain": .drain,
     ]
@@ -96,14 +98,17 @@ enum GoldenMessages {
         LookupResults(
           hits: [.init(lease: lease, thumbnail: thumbnail)], stale: [lease],
           originals: [LeaseID(rawValue: 20)], misses: [LeaseID(rawValue: 18)])),
-      "noticed": .noticed(
-        HostNotices(
-          rests: [HostRest(host: "example.com", seconds: 120)], extraRequests: ["example.com"],
+      "host_updates": .hostUpdates(
+        HostUpdates(
+          cooldowns: [HostCooldown(host: "example.com", seconds: 120)],
+          extraRequests: ["example.com"],
           robotsKnown: [lease])),
       "redirected": .redirected(
-        Redirections(redirections: [.init(transfer: lease, host: "example.org")])),
+        Redirections(redirections: [
+          .init(transfer: TransferID(startedBy: lease), host: "example.org")
+        ])),
       "transferred": .transferred(LeaseList(leases: [lease])),
-      "gone": .gone(LeaseList(leases: [lease])),
+      "released": .released(LeaseList(leases: [lease])),
       "finished": .finished(
         FetchResults(
           results: [
@@ -116,9 +121,9 @@ enum GoldenMessages {
               lease: LeaseID(rawValue: 20),
               outcome: .done(thumbnail, fromCache: true, bytesFetched: 0), failureBehind: failure),
           ], decodeQueueCount: 5)),
-      "unstored": .unstored(
-        UnstoredResult(
-          lease: lease, made: unstored, bytesFetched: 81_920, isStoreInTrouble: true)),
+      "uncached": .uncached(
+        UncachedResult(
+          lease: lease, made: uncached, bytesFetched: 81_920, isStoreDegraded: true)),
     ]
   }
 
@@ -160,11 +165,11 @@ enum GoldenMessages {
         GetRequest(
           id: request, url: "https://example.com/a.jpg",
           options: RequestOptions(variant: .standard), bypassesStore: true)),
-      "hand_in": .handIn(
-        HandInRequest(
+      "upload": .upload(
+        UploadRequest(
           id: request, url: "https://example.com/a.jpg", byteCount: 2_345_678, options: options)),
-      "hand_in_unnamed": .handIn(
-        HandInRequest(
+      "upload_unnamed": .upload(
+        UploadRequest(
           id: request, url: nil, byteCount: 0, options: RequestOptions(variant: .standard))),
       "forget": .forget(ForgetRequest(id: request, urls: ["https://example.com/a.jpg"])),
       "sweep": .sweep(PlainRequest(id: request)),
@@ -216,10 +221,10 @@ enum GoldenMessages {
         GotReply(id: request, outcome: .done(thumbnail, fromCache: true, bytesFetched: 0))),
       "got_timed": .got(
         GotReply(id: request, outcome: .failed(failure), timings: timings)),
-      "got_unstored": .got(
+      "got_uncached": .got(
         GotReply(
           id: request, outcome: .done(thumbnail, fromCache: false, bytesFetched: 81_920),
-          unstored: unstored)),
+          uncached: uncached)),
       "waiting": .waiting(WaitReply(id: request, wait: wait)),
       "forgotten": .forgotten(PlainRequest(id: request)),
       "sweeping": .sweeping(PlainRequest(id: request)),
@@ -242,8 +247,8 @@ enum GoldenMessages {
         slot: 1, processID: nil, state: .backingOff, lookingUp: 0, fetching: 0, decoding: 0,
         deaths: 4),
     ],
-    transfers: 2, activeJobs: 1, viewers: 0, lateAnswers: 0, discardedLate: 6, trouble: nil,
-    storeTrouble: StoreTrouble(
+    transfers: 2, activeJobs: 1, viewers: 0, lateAnswers: 0, discardedLate: 6, journalError: nil,
+    storeError: StoreErrorStatus(
       reason: "the store is full", since: WallTime(rawValue: 1_700_000_002_000), servedCount: 12),
     wait: Wait(.workerStarting, since: WallTime(rawValue: 1_700_000_000_500)),
     waitingHosts: [wait], limits: Limits(),

@@ -1,3 +1,4 @@
+import ImgModel
 import ImgStore
 import ImgSystem
 import ImgWire
@@ -42,8 +43,9 @@ import Testing
     keep: Keep = .thumbnail, milliseconds: Int64 = 60_000, takesStale: Bool = false
   ) throws -> Batch {
     Batch(
-      variant: try Variant(width: width, height: width), keep: keep,
-      fetch: FetchOptions(cachePolicy: policy),
+      ThumbnailRequest(
+        variant: try Variant(width: width, height: width), keep: keep,
+        fetch: FetchOptions(cachePolicy: policy)),
       retention: Retention(afterMilliseconds: milliseconds), isUrgent: false,
       items: [Assignment(lease: lease, url: url.text)], takesStale: takesStale)
   }
@@ -102,8 +104,8 @@ import Testing
   ) throws {
     serve("max-age=0")
     _ = try fetch(batch(1, keep: .all))
-    try worker.send(.ride(batch(2, policy, width: 32)))
-    #expect(try worker.messages(untilEnded: 1).gone == [2])
+    try worker.send(.attach(batch(2, policy, width: 32)))
+    #expect(try worker.messages(untilEnded: 1).released == [2])
   }
 
   @Test(arguments: [
@@ -215,11 +217,11 @@ import Testing
       "/a",
       .response(Response(status: 304, headers: [Header("ETag", "\"1\"")], delivery: .hold)))
     try worker.send(.fetch(batch(2)))
-    try worker.send(.ride(batch(3, policy, width: 32)))
+    try worker.send(.attach(batch(3, policy, width: 32)))
     try worker.settle()
     origin.release("/a")
     let said = try worker.messages(untilEnded: 2)
-    #expect(said.gone == [3])
+    #expect(said.released == [3])
     #expect(said.outcomes[2]?.isFromCache == true)
     serve("max-age=0")
     #expect(try fetch(batch(4, policy, width: 32)).outcomes[4]?.width == 32)
@@ -257,7 +259,7 @@ import Testing
     #expect(origin.waitUntil { $0["/a"].inFlight == 1 })
     try worker.store.reset()
     origin.release("/a")
-    #expect(try worker.messages(untilEnded: 1).gone == [2])
+    #expect(try worker.messages(untilEnded: 1).released == [2])
     serve("max-age=0")
     #expect(try fetch(batch(3)).outcomes[3]?.isFromCache == false)
   }
@@ -267,7 +269,7 @@ import Testing
   @Test func `what the origin wants not stored is handed over to who follows HTTP`() throws {
     serve("no-store")
     let said = try fetch(batch(1))
-    #expect(said.unstored[1]?.made.failure == nil)
+    #expect(said.uncached[1]?.made.failure == nil)
     #expect(said.pictures[1]?.isEmpty == false)
     #expect(try worker.store.current().summary().entryCount == 0)
     #expect(try fetch(batch(2, .reload)).outcomes[2]?.width == 64)

@@ -1,9 +1,9 @@
 import ImgDecode
 import ImgFetch
+import ImgModel
 import ImgStore
 import ImgSystem
 import ImgTransport
-import ImgWire
 import TestFiles
 import Testing
 

@@ -1,3 +1,4 @@
+import ImgModel
 import ImgSystem
 import ImgWire
 import TestFiles

@@ -1,3 +1,4 @@
+import ImgModel
 import ImgStore
 import ImgSystem
 import ImgWire
@@ -23,9 +24,9 @@ import Testing
 
   private func ride(_ url: String, _ worker: RunningWorker) throws -> Outcome? {
     try worker.send(
-      .ride(
+      .attach(
         Batch(
-          variant: .standard, keep: .thumbnail, retention: Retention(afterMilliseconds: 60_000),
+          ThumbnailRequest(variant: .standard), retention: Retention(afterMilliseconds: 60_000),
           isUrgent: false, items: [Assignment(lease: 1, url: url)])))
     return try worker.messages(untilEnded: 1).outcomes[1]
   }

@@ -1,4 +1,5 @@
 import ImgDecode
+import ImgModel
 import ImgSystem
 import ImgWire
 import TestCluster
@@ -28,10 +29,9 @@ import Testing
     _ leases: [LeaseID], isUrgent: Bool = false, bypassesStore: Bool = false
   ) -> Batch {
     Batch(
-      variant: .standard, keep: .thumbnail,
+      ThumbnailRequest(variant: .standard, bypassesStore: bypassesStore),
       retention: Retention(afterMilliseconds: 60_000), isUrgent: isUrgent,
-      items: leases.map { Assignment(lease: $0, url: origin.baseURL + "/a") },
-      bypassesStore: bypassesStore)
+      items: leases.map { Assignment(lease: $0, url: origin.baseURL + "/a") })
   }
 
   @Test(arguments: [false, true])
@@ -41,7 +41,7 @@ import Testing
     let worker = try workerOfTinyStore()
     try worker.send(.fetch(batch([1], isUrgent: isUrgent)))
     let said = try worker.messages(untilEnded: 1)
-    let result = try #require(said.unstored[1])
+    let result = try #require(said.uncached[1])
     let thumbnail = result.made.thumbnail
     let raster = try PictureReader(runtime: VipsRuntime.start()).raster(of: said.pictures[1] ?? [])
     #expect([raster.width, raster.height] == [thumbnail.width, thumbnail.height])
@@ -49,7 +49,7 @@ import Testing
     #expect(result.bytesFetched == picture.count)
     #expect(result.made.failure?.code == .storeFull)
     #expect(result.made.failure?.isRetryable == true)
-    #expect(!result.isStoreInTrouble, "the store has room for others")
+    #expect(!result.isStoreDegraded, "the store has room for others")
     #expect(said.outcomes.isEmpty)
   }
 
@@ -58,8 +58,8 @@ import Testing
     for lease in [1, 2] as [LeaseID] {
       try worker.send(.fetch(batch([lease], bypassesStore: true)))
       let said = try worker.messages(untilEnded: 1)
-      #expect(said.unstored[lease]?.made.failure == nil)
-      #expect(said.unstored[lease]?.isStoreInTrouble == false)
+      #expect(said.uncached[lease]?.made.failure == nil)
+      #expect(said.uncached[lease]?.isStoreDegraded == false)
       #expect(said.pictures[lease]?.isEmpty == false)
     }
     #expect(origin.counters("/a").requests == 2)
@@ -77,12 +77,12 @@ import Testing
     // More than a socket takes and than may wait as open files.
     let leases = (1...600).map { LeaseID(rawValue: $0) }
     try worker.send(.fetch(batch([1])))
-    try worker.send(.ride(batch(Array(leases.dropFirst()))))
+    try worker.send(.attach(batch(Array(leases.dropFirst()))))
     try worker.settle()
     origin.release("/a")
     #expect(waitForOpenFiles(count: 64))
     let said = try worker.messages(untilEnded: leases.count)
-    #expect(Set(said.unstored.keys) == Set(leases))
+    #expect(Set(said.uncached.keys) == Set(leases))
     #expect(said.pictures.values.allSatisfy { $0 == said.pictures[1] })
   }
 

@@ -1,3 +1,4 @@
+import ImgModel
 import ImgTransport
 import ImgWire
 import TestCluster
@@ -11,7 +12,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct HungLoopTests {
   private func batch(_ lease: LeaseID, _ url: String) -> Batch {
     Batch(
-      variant: .standard, keep: .thumbnail, retention: Retention(), isUrgent: false,
+      ThumbnailRequest(variant: .standard), retention: Retention(), isUrgent: false,
       items: [Assignment(lease: lease, url: url)])
   }
 

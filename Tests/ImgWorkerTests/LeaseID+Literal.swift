@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 extension LeaseID: ExpressibleByIntegerLiteral {
   /// The lease of this number.

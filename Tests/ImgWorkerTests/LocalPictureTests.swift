@@ -1,3 +1,4 @@
+import ImgModel
 import ImgStore
 import ImgSystem
 import ImgWire
@@ -6,7 +7,7 @@ import Testing
 
 @testable import ImgWorker
 
-/// Pictures that need no network: in a URL, or handed in.
+/// Pictures that need no network: in a URL, or uploaded.
 @Suite(.timeLimit(.minutes(20))) struct LocalPictureTests {
   private static let url = "http://127.0.0.1:1/a"
   private let picture: [UInt8]
@@ -23,9 +24,9 @@ import Testing
   ) throws -> Outcome? {
     let worker = try RunningWorker(limits: limits)
     try worker.send(
-      .ride(
+      .attach(
         Batch(
-          variant: .standard, keep: .thumbnail, retention: Retention(afterMilliseconds: 60_000),
+          ThumbnailRequest(variant: .standard), retention: Retention(afterMilliseconds: 60_000),
           isUrgent: false, items: [Assignment(lease: lease, url: ImageURL(parsing: url).text)])))
     let outcome = try worker.messages(untilEnded: 1).outcomes[lease]
     let found = try worker.lookUp([Assignment(lease: 9, url: ImageURL(parsing: url).text)])
@@ -56,12 +57,12 @@ import Testing
     #expect(try ride(1, Self.svg, limits: limits)?.failureCode == .tooLarge)
   }
 
-  private func handIn(
+  private func upload(
     _ bytes: [UInt8], as url: String?, keep: Keep = .thumbnail, byteCount: Int? = nil,
     to worker: RunningWorker
   ) throws -> RunningWorker.Said {
-    let message = HandedInPicture(
-      lease: 1, url: url, variant: .standard, keep: keep,
+    let message = Upload(
+      lease: 1, url: url, request: ThumbnailRequest(variant: .standard, keep: keep),
       retention: Retention(afterMilliseconds: 60_000), byteCount: byteCount ?? bytes.count)
     try worker.send(.decode(message), with: MemoryFile(containing: bytes))
     return try worker.messages(untilEnded: 1)
@@ -71,12 +72,12 @@ import Testing
     try worker.store.current().summary().entryCount
   }
 
-  @Test func `I10: what is handed in without a URL is handed over and not stored`() throws {
+  @Test func `I10: what is uploaded without a URL is handed over and not stored`() throws {
     let worker = try RunningWorker()
-    let said = try handIn(picture, as: nil, keep: .all, to: worker)
-    #expect(said.unstored[1]?.made.failure == nil)
-    #expect(said.unstored[1]?.made.sourceByteCount == Int64(picture.count))
-    #expect(said.unstored[1]?.bytesFetched == 0)
+    let said = try upload(picture, as: nil, keep: .all, to: worker)
+    #expect(said.uncached[1]?.made.failure == nil)
+    #expect(said.uncached[1]?.made.sourceByteCount == Int64(picture.count))
+    #expect(said.uncached[1]?.bytesFetched == 0)
     #expect(said.pictures[1]?.isEmpty == false)
     #expect(try entryCount(worker) == 0)
   }
@@ -84,7 +85,7 @@ import Testing
   @Test(arguments: [(Keep.thumbnail, 1), (.original, 1), (.all, 2)])
   func `S21: what is put under a URL is kept as asked for`(keep: Keep, count: Int) throws {
     let worker = try RunningWorker()
-    let said = try handIn(picture, as: Self.url, keep: keep, to: worker)
+    let said = try upload(picture, as: Self.url, keep: keep, to: worker)
     #expect(said.outcomes[1]?.width == (keep == .original ? 320 : 256))
     #expect(try entryCount(worker) == count)
     guard keep.includesOriginal else { return }
@@ -97,15 +98,15 @@ import Testing
 
   @Test func `S24: junk is refused, and what was stored stays`() throws {
     let worker = try RunningWorker()
-    _ = try handIn(picture, as: Self.url, to: worker)
-    let said = try handIn(Array("no picture".utf8), as: Self.url, to: worker)
+    _ = try upload(picture, as: Self.url, to: worker)
+    let said = try upload(Array("no picture".utf8), as: Self.url, to: worker)
     #expect(said.outcomes[1]?.failureCode == .notAnImage)
     #expect(try worker.lookUp([Assignment(lease: 2, url: Self.url)]).hits.count == 1)
   }
 
   @Test func `a file of another size than announced is refused`() throws {
     let worker = try RunningWorker()
-    let said = try handIn(picture, as: nil, byteCount: picture.count + 1, to: worker)
+    let said = try upload(picture, as: nil, byteCount: picture.count + 1, to: worker)
     #expect(said.outcomes[1]?.failureCode == .internal)
   }
 }

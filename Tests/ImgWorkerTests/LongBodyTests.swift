@@ -1,3 +1,4 @@
+import ImgModel
 import ImgStore
 import ImgWire
 import TestOrigin
@@ -23,7 +24,7 @@ import Testing
 
   private func batch(_ lease: LeaseID, width: Int, keep: Keep = .thumbnail) throws -> Batch {
     Batch(
-      variant: try Variant(width: width, height: width), keep: keep,
+      ThumbnailRequest(variant: try Variant(width: width, height: width), keep: keep),
       retention: Retention(afterMilliseconds: 60_000), isUrgent: false,
       items: [Assignment(lease: lease, url: url.text)])
   }
@@ -31,7 +32,7 @@ import Testing
   @Test func `U13: a long picture serves several variants, and is kept byte by byte`() throws {
     #expect(picture.count > 4 << 20)
     try worker.send(.fetch(batch(1, width: 64, keep: .all)))
-    try worker.send(.ride(batch(2, width: 32)))
+    try worker.send(.attach(batch(2, width: 32)))
     try worker.settle()
     origin.release("/a")
     let said = try worker.messages(untilEnded: 2)

@@ -1,3 +1,4 @@
+import ImgModel
 import ImgStore
 import ImgWire
 import ImgWorker
@@ -24,7 +25,7 @@ import Testing
     _ lease: LeaseID, _ fetch: FetchOptions, path: String = "/a"
   ) throws -> Batch {
     Batch(
-      variant: try Variant(width: 64, height: 64), keep: .thumbnail, fetch: fetch,
+      ThumbnailRequest(variant: try Variant(width: 64, height: 64), fetch: fetch),
       retention: Retention(afterMilliseconds: 60_000), isUrgent: false,
       items: [Assignment(lease: lease, url: origin.baseURL + path)])
   }
@@ -39,21 +40,21 @@ import Testing
   @Test func `a transfer begun by who respects ends, and who does not is to get another`() throws {
     origin.serve("/a", .body(picture, headers: [Self.tag], delivery: .hold))
     try worker.send(.fetch(batch(1, respectful)))
-    try worker.send(.ride(batch(2, .standard)))
-    try worker.send(.ride(batch(3, respectful)))
+    try worker.send(.attach(batch(2, .standard)))
+    try worker.send(.attach(batch(3, respectful)))
     try worker.settle()
     origin.release("/a")
     let said = try worker.messages(untilEnded: 3)
     #expect(said.outcomes[1]?.failureCode == .optedOut)
     #expect(said.outcomes[3]?.failureCode == .optedOut)
-    #expect(said.gone == [2])
+    #expect(said.released == [2])
     #expect(said.transferred.isEmpty)
   }
 
   @Test func `who respects and rides on another's transfer fails when the body is in`() throws {
     origin.serve("/a", .body(picture, headers: [Self.tag], delivery: .hold))
     try worker.send(.fetch(batch(1, .standard)))
-    try worker.send(.ride(batch(2, respectful)))
+    try worker.send(.attach(batch(2, respectful)))
     try worker.settle()
     origin.release("/a")
     let said = try worker.messages(untilEnded: 2)
@@ -92,19 +93,19 @@ import Testing
   @Test func `who does not mind gets another transfer when the first one is closed`() throws {
     holdRobots("User-agent: imgctl\nDisallow: /\n")
     try worker.send(.fetch(batch(1, obedient)))
-    try worker.send(.ride(batch(2, .standard)))
+    try worker.send(.attach(batch(2, .standard)))
     try worker.settle()
     origin.release("/robots.txt")
     let said = try worker.messages(untilEnded: 2)
     #expect(said.outcomes[1]?.failureCode == .optedOut)
-    #expect(said.gone == [2])
+    #expect(said.released == [2])
   }
 
   @Test func `who minds does not ride where it is closed`() throws {
     origin.serve("/a", .body(picture, delivery: .hold))
     origin.serve("/robots.txt", .body(Array("User-agent: *\nDisallow: /\n".utf8)))
     try worker.send(.fetch(batch(1, .standard)))
-    try worker.send(.ride(batch(2, obedient)))
+    try worker.send(.attach(batch(2, obedient)))
     #expect(try worker.messages(untilEnded: 1).outcomes[2]?.failureCode == .optedOut)
     origin.release("/a")
     #expect(try worker.messages(untilEnded: 1).outcomes[1]?.width == 64)
@@ -228,7 +229,7 @@ import Testing
     let said = try worker.messages { !$0.redirections.isEmpty }
     #expect(said.redirections.map(\.host) == ["localhost"])
     #expect(other.totals().requests == 0)
-    try worker.send(.follow(LeaseList(leases: [1])))
+    try worker.send(.followRedirects(TransferList(transfers: [TransferID(startedBy: 1)])))
     #expect(try worker.messages(untilEnded: 1).outcomes[1]?.width == 64)
     #expect(other.startOrder() == ["/robots.txt", "/b"])
   }
@@ -252,13 +253,13 @@ import Testing
     origin.serve("/robots.txt", .status(404))
     origin.serve("/a", .redirect(to: other.baseURL + "/b"))
     try worker.send(.fetch(batch(1, obedient)))
-    try worker.send(.ride(batch(2, .standard)))
+    try worker.send(.attach(batch(2, .standard)))
     let said = try worker.messages(untilEnded: 2)
     #expect(try failure(1, in: said).httpStatus == 503)
     #expect(try failure(1, in: said).isRetryable)
     // The host that sent there lives.
     #expect(said.redirected == [1])
-    #expect(said.gone == [2])
+    #expect(said.released == [2])
     #expect(other.counters("/b").requests == 0)
   }
 
@@ -270,12 +271,12 @@ import Testing
     origin.serve("/b", .body(picture, delivery: .hold))
     try worker.send(.fetch(batch(1, .standard)))
     try #require(origin.waitUntil { $0["/b"].inFlight == 1 })
-    try worker.send(.ride(batch(2, obedient)))
+    try worker.send(.attach(batch(2, obedient)))
     try worker.settle()
     origin.release("/b")
     let said = try worker.messages(untilEnded: 2)
     #expect(said.outcomes[1]?.width == 64)
-    #expect(said.gone == [2])
+    #expect(said.released == [2])
   }
 
   @Test func `a lease that is cancelled while its redirect is judged asks for nothing more`() throws
@@ -319,11 +320,11 @@ import Testing
     origin.serve("/a", .status(429, retryAfter: "60"))
     try worker.send(.fetch(batch(1, .standard)))
     #expect(try failure(1, in: worker.messages(untilEnded: 1)).httpStatus == 429)
-    #expect(worker.notices.rests == [HostRest(host: "127.0.0.1", seconds: 60)])
+    #expect(worker.notices.cooldowns == [HostCooldown(host: "127.0.0.1", seconds: 60)])
     try worker.send(.fetch(batch(2, .standard)))
-    try worker.send(.ride(batch(3, .standard)))
+    try worker.send(.attach(batch(3, .standard)))
     try worker.send(.fetch(batch(4, obedient)))
-    #expect(try Set(worker.messages(untilEnded: 3).gone) == [2, 3, 4])
+    #expect(try Set(worker.messages(untilEnded: 3).released) == [2, 3, 4])
     #expect(origin.totals().requests == 1)
   }
 
@@ -331,7 +332,7 @@ import Testing
 
   @Test func `what is made from the store's original is asked for nowhere`() throws {
     try worker.keepOriginal(of: ImageURL(parsing: origin.baseURL + "/a"), picture)
-    try worker.send(.ride(batch(1, obedient)))
+    try worker.send(.attach(batch(1, obedient)))
     #expect(try worker.messages(untilEnded: 1).outcomes[1]?.width == 64)
     #expect(origin.totals().requests == 0)
   }

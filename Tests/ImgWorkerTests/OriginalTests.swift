@@ -1,3 +1,4 @@
+import ImgModel
 import ImgStore
 import ImgSystem
 import ImgWire
@@ -24,7 +25,7 @@ import Testing
 
   private func batch(_ lease: LeaseID, width: Int = 64, keep: Keep = .thumbnail) throws -> Batch {
     Batch(
-      variant: try Variant(width: width, height: width), keep: keep,
+      ThumbnailRequest(variant: try Variant(width: width, height: width), keep: keep),
       retention: Retention(afterMilliseconds: 60_000), isUrgent: false,
       items: [Assignment(lease: lease, url: url.text)])
   }
@@ -33,7 +34,7 @@ import Testing
     try worker.send(.fetch(batch(lease, keep: keep)))
     let said = try worker.messages(untilEnded: 1)
     return said.outcomes[lease]
-      ?? said.unstored[lease].map {
+      ?? said.uncached[lease].map {
         .done($0.made.thumbnail, fromCache: false, bytesFetched: $0.bytesFetched)
       }
   }
@@ -51,7 +52,7 @@ import Testing
   @Test func `an original is kept byte by byte, once for all variants of a transfer`() throws {
     origin.serve("/a", .body(picture, delivery: .hold))
     try worker.send(.fetch(batch(1, width: 64, keep: .all)))
-    try worker.send(.ride(batch(2, width: 32, keep: .all)))
+    try worker.send(.attach(batch(2, width: 32, keep: .all)))
     try worker.settle()
     origin.release("/a")
     #expect(try worker.messages(untilEnded: 2).outcomes.count == 2)
@@ -79,7 +80,7 @@ import Testing
 
   @Test func `a thumbnail of a kept original asks the origin nothing`() throws {
     _ = try fetch(1, keep: .all)
-    try worker.send(.ride(batch(2, width: 32)))
+    try worker.send(.attach(batch(2, width: 32)))
     let outcome = try worker.messages(untilEnded: 1).outcomes[2]
     #expect(outcome?.width == 32)
     #expect(outcome?.bytesFetched == 0)
@@ -93,13 +94,13 @@ import Testing
     isCutOff: Bool
   ) throws {
     try worker.keepOriginal(of: url, isCutOff ? Array(picture.prefix(100)) : [1, 2, 3])
-    try worker.send(.ride(batch(1)))
-    #expect(try worker.messages(untilEnded: 1).gone == [1])
+    try worker.send(.attach(batch(1)))
+    #expect(try worker.messages(untilEnded: 1).released == [1])
     #expect(try entryCount() == 0)
   }
 
   @Test func `a ride on neither body nor original is lost`() throws {
-    try worker.send(.ride(batch(1)))
-    #expect(try worker.messages(untilEnded: 1).gone == [1])
+    try worker.send(.attach(batch(1)))
+    #expect(try worker.messages(untilEnded: 1).released == [1])
   }
 }

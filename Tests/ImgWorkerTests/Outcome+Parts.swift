@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// The parts of an outcome; `nil` of one that has no such part.
 extension Outcome {

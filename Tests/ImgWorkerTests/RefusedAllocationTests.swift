@@ -1,8 +1,8 @@
 import CAllocation
 import Glibc
+import ImgModel
 import ImgSystem
 import ImgTransport
-import ImgWire
 import Testing
 
 private let limit = 1 << 30

@@ -1,3 +1,4 @@
+import ImgModel
 import ImgStore
 import ImgWire
 import TestOrigin
@@ -32,9 +33,10 @@ import Testing
     bypassesStore: Bool = false
   ) throws -> Batch {
     Batch(
-      variant: try Variant(width: width, height: width), keep: keep,
+      ThumbnailRequest(
+        variant: try Variant(width: width, height: width), keep: keep, bypassesStore: bypassesStore),
       retention: Retention(afterMilliseconds: 60_000), isUrgent: false,
-      items: [Assignment(lease: lease, url: origin.baseURL + path)], bypassesStore: bypassesStore)
+      items: [Assignment(lease: lease, url: origin.baseURL + path)])
   }
 
   private func outcome(of lease: LeaseID, _ batch: Batch) throws -> Outcome? {
@@ -68,10 +70,10 @@ import Testing
   @Test func `all leases of a transfer that breaks off are told`() throws {
     origin.serve("/a", resource(.cut(after: Self.cut)))
     try worker.send(.fetch(batch(1)))
-    try worker.send(.ride(batch(2, width: 32)))
+    try worker.send(.attach(batch(2, width: 32)))
     let said = try worker.messages(untilEnded: 2)
     #expect(said.outcomes[1]?.failureCode == .truncatedBody)
-    #expect(said.outcomes[2]?.failureCode == .truncatedBody || said.gone == [2])
+    #expect(said.outcomes[2]?.failureCode == .truncatedBody || said.released == [2])
   }
 
   @Test(arguments: [true, false])

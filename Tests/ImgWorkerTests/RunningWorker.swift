@@ -1,5 +1,6 @@
 import ImgDecode
 import ImgFetch
+import ImgModel
 import ImgStore
 import ImgSystem
 import ImgTransport
@@ -14,7 +15,7 @@ final class RunningWorker {
   private var channel: Channel<WorkerMessage, CoordinatorMessage>?
   private var taken: WorkerMessage?
   /// All that it has noticed so far.
-  private(set) var notices = HostNotices()
+  private(set) var notices = HostUpdates()
   private let thread: ServiceThread<Never>
   private let directory: TestDirectory
   /// The worker's own: a process opens a store once.
@@ -87,7 +88,7 @@ final class RunningWorker {
 
   /// What the worker says until it has told the ends of so many leases.
   func messages(untilEnded count: Int) throws -> Said {
-    try messages { $0.gone.count + $0.outcomes.count + $0.unstored.count >= count }
+    try messages { $0.released.count + $0.outcomes.count + $0.uncached.count >= count }
   }
 
   /// What the worker says until that is enough; `said` is what it said before.
@@ -96,19 +97,19 @@ final class RunningWorker {
     while let channel, !isEnough(said) {
       let delivery = try channel.nextDelivery(until: .now + .seconds(60))
       switch delivery.message {
-      case .noticed(let notices): note(notices)
+      case .hostUpdates(let notices): note(notices)
       case .redirected(let list):
         said.redirections += list.redirections
         if givesSlots {
-          try send(.follow(LeaseList(leases: list.redirections.map(\.transfer))))
+          try send(.followRedirects(TransferList(transfers: list.redirections.map(\.transfer))))
         }
       case .transferred(let list): said.transferred += list.leases
-      case .gone(let list): said.gone += list.leases
+      case .released(let list): said.released += list.leases
       case .finished(let results):
         for result in results.results { said.outcomes[result.lease] = result.outcome }
         said.redirected += results.results.filter(\.wasRedirected).map(\.lease)
-      case .unstored(let result):
-        said.unstored[result.lease] = result
+      case .uncached(let result):
+        said.uncached[result.lease] = result
         said.pictures[result.lease] = try delivery.file?.contents(
           byteCount: result.made.thumbnail.byteCount)
       case .hello, .ready, .refused, .lookedUp: throw Unexpected()
@@ -127,14 +128,14 @@ final class RunningWorker {
     try send(
       .lookup(
         Batch(
-          variant: .standard, keep: .thumbnail, retention: Retention(), isUrgent: false,
+          ThumbnailRequest(variant: .standard), retention: Retention(), isUrgent: false,
           items: items)))
     return try lookupResults()
   }
 
   /// The answer to the oldest look-up; nothing else may be said before, but what was noticed.
   func lookupResults() throws -> LookupResults {
-    while case .noticed(let notices)? = try take() { note(notices) }
+    while case .hostUpdates(let notices)? = try take() { note(notices) }
     guard case .lookedUp(let results)? = taken else { throw Unexpected() }
     return results
   }
@@ -144,8 +145,8 @@ final class RunningWorker {
     return taken
   }
 
-  private func note(_ new: HostNotices) {
-    notices.rests += new.rests
+  private func note(_ new: HostUpdates) {
+    notices.cooldowns += new.cooldowns
     notices.extraRequests += new.extraRequests
     notices.robotsKnown += new.robotsKnown
   }
@@ -167,12 +168,12 @@ final class RunningWorker {
     /// Transfers that went on at another host.
     var redirections: [Redirections.Redirection] = []
     var transferred: [LeaseID] = []
-    var gone: [LeaseID] = []
+    var released: [LeaseID] = []
     var outcomes: [LeaseID: Outcome] = [:]
     /// Those that have failed behind a redirect.
     var redirected: [LeaseID] = []
     /// Pictures that are not in the store, and their bytes.
-    var unstored: [LeaseID: UnstoredResult] = [:]
+    var uncached: [LeaseID: UncachedResult] = [:]
     var pictures: [LeaseID: [UInt8]] = [:]
   }
 

@@ -1,3 +1,4 @@
+import ImgModel
 import ImgWire
 import ImgWorker
 import TestOrigin
@@ -22,14 +23,14 @@ import Testing
   /// An assignment of the URL whose thumbnail is this wide.
   private func batch(_ lease: LeaseID, url: String? = nil, width: Int = 64) throws -> Batch {
     Batch(
-      variant: try Variant(width: width, height: width), keep: .thumbnail,
+      ThumbnailRequest(variant: try Variant(width: width, height: width)),
       retention: Retention(afterMilliseconds: 60_000), isUrgent: false,
       items: [Assignment(lease: lease, url: url ?? self.url)])
   }
 
   @Test func `one transfer serves several variants, and its bytes are counted once`() throws {
     try worker.send(.fetch(batch(1, width: 64)))
-    try worker.send(.ride(batch(2, width: 32)))
+    try worker.send(.attach(batch(2, width: 32)))
     try worker.settle()
     origin.release("/a")
     let said = try worker.messages(untilEnded: 2)
@@ -54,7 +55,7 @@ import Testing
   @Test func `a failure reaches every lease of the transfer`() throws {
     origin.serve("/a", .response(Response(status: 404, body: picture, delivery: .hold)))
     try worker.send(.fetch(batch(1)))
-    try worker.send(.ride(batch(2)))
+    try worker.send(.attach(batch(2)))
     try worker.settle()
     origin.release("/a")
     let said = try worker.messages(untilEnded: 2)
@@ -66,7 +67,7 @@ import Testing
 
   @Test func `the transfer goes on when the lease that began it is cancelled`() throws {
     try worker.send(.fetch(batch(1)))
-    try worker.send(.ride(batch(2)))
+    try worker.send(.attach(batch(2)))
     try worker.send(.cancel(LeaseList(leases: [1])))
     #expect(try worker.messages(untilEnded: 1).outcomes == [1: .cancelled])
     origin.release("/a")
@@ -77,13 +78,13 @@ import Testing
 
   @Test func `the transfer is aborted when its last lease is cancelled`() throws {
     try worker.send(.fetch(batch(1)))
-    try worker.send(.ride(batch(2)))
+    try worker.send(.attach(batch(2)))
     #expect(origin.waitUntil { $0["/a"].inFlight == 1 })
     try worker.send(.cancel(LeaseList(leases: [1, 2])))
-    try worker.send(.ride(batch(3)))
+    try worker.send(.attach(batch(3)))
     let said = try worker.messages(untilEnded: 3)
     #expect(said.outcomes == [1: .cancelled, 2: .cancelled])
-    #expect(said.gone == [3])
+    #expect(said.released == [3])
     #expect(origin.waitUntil { $0["/a"].aborted == 1 })
   }
 
@@ -94,7 +95,7 @@ import Testing
     let worker = try RunningWorker(limits: limits)
     for first in stride(from: LeaseID.RawValue(1), to: 9, by: 2) {
       try worker.send(.fetch(batch(LeaseID(rawValue: first))))
-      try worker.send(.ride(batch(LeaseID(rawValue: first + 1))))
+      try worker.send(.attach(batch(LeaseID(rawValue: first + 1))))
       let said = try worker.messages(untilEnded: 2)
       #expect(said.outcomes[LeaseID(rawValue: first)]?.bytesFetched == picture.count)
     }
@@ -104,10 +105,10 @@ import Testing
     origin.release("/a")
     try worker.send(.fetch(batch(1)))
     #expect(try worker.messages(untilEnded: 1).outcomes.keys.contains(1))
-    try worker.send(.ride(batch(2)))
-    try worker.send(.ride(batch(3, url: "mailto:somebody")))
+    try worker.send(.attach(batch(2)))
+    try worker.send(.attach(batch(3, url: "mailto:somebody")))
     let said = try worker.messages(untilEnded: 2)
-    #expect(said.gone == [2])
+    #expect(said.released == [2])
     #expect(said.outcomes[3]?.failureCode == .unsupportedScheme)
   }
 }

@@ -85,7 +85,7 @@ struct DocumentationTests {
   }
 
   @Test func `the guide to failure codes explains every code`() throws {
-    let source = try Repository.text("Sources/ImgWire/Values/Failure.swift")
+    let source = try Repository.text("Sources/ImgModel/Outcomes/Failure.swift")
     let end = try #require(source.firstRange(of: "package let stage")).lowerBound
     let codes = source[..<end]
     let cases = codes.matches(of: /\n    case `?(\w+)`?(?: = "(\w+)")?(?=\n)/)
@@ -112,7 +112,7 @@ struct DocumentationTests {
   }
 
   @Test func `the changelog begins with the version of the programs`() throws {
-    let hello = try Repository.text("Sources/ImgWire/Messages/Hello.swift")
+    let hello = try Repository.text("Sources/ImgModel/Build.swift")
     let version = try #require(hello.firstMatch(of: /static let version = "([\d.]+)"/)?.1)
     let changelog = try Repository.text("CHANGELOG.md")
     #expect(changelog.firstMatch(of: /\n## (.+)\n/)?.1 == version)

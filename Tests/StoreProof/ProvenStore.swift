@@ -1,5 +1,5 @@
+import ImgModel
 package import ImgStore
-import ImgWire
 
 /// The store as the proofs use it: all they need of its interface is in this file.
 ///

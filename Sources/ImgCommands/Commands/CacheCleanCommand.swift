@@ -1,7 +1,7 @@
 import ImgClient
+import ImgModel
 package import ImgSettings
 import ImgStore
-import ImgWire
 
 /// `imgctl cache clean`: removes what has expired.
 package struct CacheCleanCommand: Command {

@@ -1,7 +1,7 @@
 import ImgClient
+package import ImgModel
 package import ImgSettings
 import ImgStore
-package import ImgWire
 
 /// `imgctl cache get`: one thumbnail, if the store has it.
 package struct CacheGetCommand: Command {

@@ -1,7 +1,7 @@
 import ImgClient
+import ImgModel
 package import ImgSettings
 import ImgStore
-import ImgWire
 
 /// `imgctl cache ls`: what the store holds.
 package struct CacheLsCommand: Command {

@@ -1,6 +1,6 @@
+package import ImgModel
 import ImgSettings
 import ImgStore
-package import ImgWire
 
 /// Which thumbnails `imgctl cache ls` lists: those for which everything holds that was asked for.
 package struct CacheLsFilter: Hashable, Sendable {

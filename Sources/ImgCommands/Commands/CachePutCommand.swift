@@ -1,7 +1,7 @@
 import ImgClient
+package import ImgModel
 package import ImgSettings
 import ImgStore
-package import ImgWire
 
 /// `imgctl cache put`: stores a picture of the person's own as if it had been fetched.
 package struct CachePutCommand: Command {
@@ -66,8 +66,8 @@ package struct CachePutCommand: Command {
     let file = try PictureFile(path: path)
     let asked = context.now
     let client = try context.coordinatorOfStore()
-    let result = try file.handIn(over: client, as: url.text, options: options)
-    if let failure = result.unstored?.facts.failure { throw failure }
+    let result = try file.upload(over: client, as: url.text, options: options)
+    if let failure = result.uncached?.facts.failure { throw failure }
     if let failure = result.outcome.failure() { throw failure }
     let reader = try context.storeReader()
     let stored =

@@ -1,7 +1,7 @@
 import ImgClient
+package import ImgModel
 package import ImgSettings
 import ImgStore
-package import ImgWire
 
 /// `imgctl cache rm`: removes what the store has of some URLs.
 package struct CacheRmCommand: Command {

@@ -1,7 +1,7 @@
 import ImgClient
+import ImgModel
 package import ImgSettings
 import ImgStore
-import ImgWire
 
 /// `imgctl cache stat`: how full the store is, and how it is used.
 package struct CacheStatCommand: Command {

@@ -1,6 +1,6 @@
 import ImgClient
+package import ImgModel
 package import ImgSettings
-package import ImgWire
 
 /// `imgctl export`: a job's thumbnails as files.
 package struct ExportCommand: Command {

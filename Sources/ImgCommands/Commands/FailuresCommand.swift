@@ -1,6 +1,7 @@
 import ImgClient
+package import ImgModel
 package import ImgSettings
-package import ImgWire
+import ImgWire
 
 /// `imgctl failures`: which URLs of a job failed, and why.
 package struct FailuresCommand: Command {

@@ -1,5 +1,5 @@
+import ImgModel
 import ImgSettings
-import ImgWire
 
 /// The options that say how origins are asked for pictures, and what their answers are known by.
 enum FetchArguments {

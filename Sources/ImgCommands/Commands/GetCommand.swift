@@ -1,9 +1,10 @@
 import Glibc
 import ImgClient
+package import ImgModel
 package import ImgSettings
 import ImgStore
 import ImgSystem
-package import ImgWire
+import ImgWire
 
 /// `imgctl get`: one thumbnail, now.
 package struct GetCommand: Command {
@@ -124,9 +125,9 @@ package struct GetCommand: Command {
       let report = StoredReport(
         facts, of: RequestedURL(source), isFromCache: isFromCache, timings: timings)
       try destination.deliver(bytes, facts.thumbnail.format, report, in: context)
-    case .unstored(let made):
+    case .uncached(let made):
       try destination.deliver(
-        made.bytes, made.facts.thumbnail.format, UnstoredReport(requested(source), made.facts),
+        made.bytes, made.facts.thumbnail.format, UncachedReport(requested(source), made.facts),
         in: context)
     case .nothing(let failure, let timings):
       if isJSON {
@@ -148,7 +149,7 @@ package struct GetCommand: Command {
   /// A thumbnail, and where it was found; or why there is none.
   private enum Found {
     case stored(StoredThumbnail, bytes: [UInt8], isFromCache: Bool, Timings?)
-    case unstored(UnstoredPicture)
+    case uncached(UncachedPicture)
     case nothing(Failure, Timings?)
   }
 
@@ -180,11 +181,11 @@ package struct GetCommand: Command {
   private func find(file path: String, in context: CommandContext) throws -> Found {
     let file = try open(path)
     let client = try context.coordinator()
-    let result = try file.handIn(over: client, as: nil, options: options)
-    guard let made = result.unstored else {
+    let result = try file.upload(over: client, as: nil, options: options)
+    guard let made = result.uncached else {
       return .nothing(result.outcome.failure() ?? .isGone, result.timings)
     }
-    return .unstored(made)
+    return .uncached(made)
   }
 
   /// - Throws: a ``Failure`` where there is something to fall back on, or was.
@@ -221,9 +222,9 @@ package struct GetCommand: Command {
     ) { wait in
       context.note("waiting: \(WaitText(wait, at: context.now).text)\n")
     }
-    if let picture = result.unstored {
+    if let picture = result.uncached {
       if let failure = picture.facts.failure { context.note("not stored: \(failure.detail)\n") }
-      return .unstored(picture)
+      return .uncached(picture)
     }
     guard case .done(_, let isFromCache, _) = result.outcome else {
       let failure = result.outcome.failure(cancelledBecause: reasonOfCancel)

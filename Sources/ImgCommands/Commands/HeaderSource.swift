@@ -1,6 +1,6 @@
+import ImgModel
 import ImgSettings
 import ImgSystem
-import ImgWire
 
 /// Where the headers of a request are read from: the command line, or a file or a variable, which
 /// other users cannot see.

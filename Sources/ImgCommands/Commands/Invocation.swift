@@ -1,5 +1,5 @@
+import ImgModel
 package import ImgSettings
-import ImgWire
 
 /// What a command line of `imgctl` asks for.
 package enum Invocation: Sendable {

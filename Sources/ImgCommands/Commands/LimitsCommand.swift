@@ -1,6 +1,6 @@
 import ImgClient
+package import ImgModel
 package import ImgSettings
-package import ImgWire
 
 /// `imgctl limits`: shows the limits of the running coordinator, and changes some of them.
 package struct LimitsCommand: Command {

@@ -1,6 +1,6 @@
 import ImgClient
+import ImgModel
 package import ImgSettings
-import ImgWire
 
 /// `imgctl list`: all jobs.
 package struct ListCommand: Command {

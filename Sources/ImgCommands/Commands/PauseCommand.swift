@@ -1,6 +1,6 @@
 import ImgClient
+package import ImgModel
 package import ImgSettings
-package import ImgWire
 
 /// `imgctl pause`: holds back what of a job has not begun.
 package struct PauseCommand: Command {

@@ -1,6 +1,6 @@
 import ImgClient
+package import ImgModel
 package import ImgSettings
-package import ImgWire
 
 /// `imgctl priority`: makes a job more or less urgent.
 package struct PriorityCommand: Command {

@@ -1,3 +1,4 @@
+import ImgModel
 package import ImgSettings
 import ImgStore
 import ImgSystem

@@ -1,6 +1,6 @@
 import ImgClient
+package import ImgModel
 package import ImgSettings
-package import ImgWire
 
 /// `imgctl remove`: forgets jobs that have ended.
 package struct RemoveCommand: Command {

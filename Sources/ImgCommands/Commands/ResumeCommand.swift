@@ -1,6 +1,6 @@
 import ImgClient
+package import ImgModel
 package import ImgSettings
-package import ImgWire
 
 /// `imgctl resume`: lets a paused job go on.
 package struct ResumeCommand: Command {

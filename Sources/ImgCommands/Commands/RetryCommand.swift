@@ -1,6 +1,6 @@
 import ImgClient
+package import ImgModel
 package import ImgSettings
-package import ImgWire
 
 /// `imgctl retry`: tries failures of a job that has ended again.
 package struct RetryCommand: Command {

@@ -1,5 +1,5 @@
+import ImgModel
 package import ImgSettings
-import ImgWire
 
 /// Options that several commands have.
 extension OptionDescription {

@@ -1,7 +1,7 @@
 import ImgClient
+import ImgModel
 package import ImgSettings
 import ImgSystem
-import ImgWire
 
 /// `imgctl start`: starts the coordinator with the settings of the command line.
 package struct StartCommand: Command {

@@ -1,6 +1,6 @@
 import ImgClient
+package import ImgModel
 package import ImgSettings
-package import ImgWire
 
 /// `imgctl status`: how the cluster or one job is.
 package struct StatusCommand: Command {

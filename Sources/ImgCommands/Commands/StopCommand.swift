@@ -1,6 +1,6 @@
 import ImgClient
+import ImgModel
 package import ImgSettings
-import ImgWire
 
 /// `imgctl stop`: makes the coordinator leave.
 package struct StopCommand: Command {

@@ -1,6 +1,7 @@
 import ImgClient
+package import ImgModel
 package import ImgSettings
-package import ImgWire
+import ImgWire
 
 /// `imgctl submit`: hands a list of URLs to the coordinator as one job.
 package struct SubmitCommand: Command {

@@ -1,5 +1,5 @@
+import ImgModel
 import ImgSettings
-import ImgWire
 
 /// The options that say what is to be made of a picture, and when.
 enum VariantOptions {

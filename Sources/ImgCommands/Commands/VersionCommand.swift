@@ -1,5 +1,5 @@
+import ImgModel
 package import ImgSettings
-import ImgWire
 
 /// `imgctl version`: which build this is.
 package struct VersionCommand: Command {

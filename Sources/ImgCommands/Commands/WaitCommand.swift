@@ -1,5 +1,5 @@
+package import ImgModel
 package import ImgSettings
-package import ImgWire
 
 /// `imgctl wait`: waits until a job has ended.
 package struct WaitCommand: Command {

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// Quantities as people read them: rounded, with their unit.
 package enum HumanText {

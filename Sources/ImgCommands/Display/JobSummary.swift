@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// What is said of a job that has ended: how it went, and what to type next.
 package struct JobSummary: Sendable {

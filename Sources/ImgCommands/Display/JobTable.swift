@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// Jobs as a table, one a row. What was asked for beside the usual, and why a job does not move, have
 /// a column only when a job has it.

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// Which states of a job become lines of a log: each change, but one a second at most; the end; and
 /// while nothing changes, one line a minute that shows that the command still waits.

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// What a person sees of a job while it runs, as one line of text. Pure: how the line is drawn over
 /// the one before is ``RedrawnLine``'s matter.

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// What is said of a job that was taken up again: what of it was reopened.
 package struct RetryReport: Sendable {

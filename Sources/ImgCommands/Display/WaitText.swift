@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// Why something does not move, in words: the one place where a ``Wait`` becomes a sentence.
 package struct WaitText: Sendable {

@@ -1,3 +1,4 @@
+import ImgModel
 import ImgWire
 
 /// Cuts the bytes of a list into entries, one a line, and gathers them into batches that fit a

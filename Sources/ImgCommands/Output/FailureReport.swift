@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// What `--json` prints of a URL that failed.
 struct FailureReport: Encodable {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
+import ImgModel
 import ImgSystem
-import ImgWire
 
 /// A stream for people and programs to read: standard output or standard error.
 ///

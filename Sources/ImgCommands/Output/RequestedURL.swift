@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// The URL of a picture as `--json` and manifests tell it: `url` as it was requested, so that people
 /// find their own line, and `normalized_url` where that is spelled otherwise, by which it is fetched

@@ -1,5 +1,5 @@
+import ImgModel
 import ImgStore
-import ImgWire
 
 /// What `imgctl cache stat --json` prints of the store.
 struct StoreReport: Encodable {

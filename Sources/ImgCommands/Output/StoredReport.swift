@@ -1,5 +1,5 @@
+import ImgModel
 import ImgStore
-import ImgWire
 
 /// What `--json` prints of a thumbnail, or an original, in the store.
 struct StoredReport: Encodable {
@@ -67,7 +67,7 @@ struct StoredReport: Encodable {
     try container.encodeIfPresent(lifetimeMilliseconds, forKey: .lifetimeMilliseconds)
     if let isFromCache {
       try container.encode(isFromCache, forKey: .isFromCache)
-      // Beside where it came from, where it is: see UnstoredReport.
+      // Beside where it came from, where it is: see UncachedReport.
       try container.encode(true, forKey: .isStored)
     }
     try container.encodeIfPresent(timings, forKey: .timings)

@@ -1,5 +1,6 @@
 import Glibc
 import ImgClient
+import ImgModel
 import ImgSettings
 import ImgStore
 import ImgSystem
@@ -102,8 +103,8 @@ struct ClusterScreen {
     facts.addRow([
       "discarded", "late pictures: \(status.discardedLate), late answers: \(status.lateAnswers)",
     ])
-    if let trouble = status.trouble { facts.addRow(["TROUBLE", trouble]) }
-    if let trouble = status.storeTrouble { facts.addRow(["TROUBLE", text(of: trouble)]) }
+    if let trouble = status.journalError { facts.addRow(["TROUBLE", trouble]) }
+    if let trouble = status.storeError { facts.addRow(["TROUBLE", text(of: trouble)]) }
     if let wait = status.wait { facts.addRow(["waiting", WaitText(wait, at: context.now).text]) }
     return facts.rendered + "\n" + workers(status.workers) + hosts(status.waitingHosts)
       + (try jobs())
@@ -126,7 +127,7 @@ struct ClusterScreen {
         : "; the budget is \(HumanText.size(store.budgetByteCount)), the disk has no room for more")
   }
 
-  private func text(of trouble: StoreTrouble) -> String {
+  private func text(of trouble: StoreErrorStatus) -> String {
     let count = HumanText.count(trouble.servedCount, of: "thumbnail")
     let age = HumanText.duration(milliseconds: trouble.since.milliseconds(to: context.now))
     return "\(trouble.reason); \(count) served without being stored, since \(age)"

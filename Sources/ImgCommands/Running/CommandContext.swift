@@ -1,8 +1,8 @@
 package import ImgClient
+package import ImgModel
 package import ImgSettings
 package import ImgStore
 import ImgSystem
-package import ImgWire
 
 /// What a command works with: its settings, its two streams, and the ways to coordinator and store.
 package struct CommandContext {

@@ -1,7 +1,7 @@
 import ImgClient
+import ImgModel
 import ImgSettings
 import ImgSystem
-import ImgWire
 
 /// The program `imgctl`: from the command line to an exit status.
 package enum CommandMain {

@@ -1,7 +1,7 @@
 import Glibc
 import ImgClient
+import ImgModel
 import ImgSystem
-import ImgWire
 
 /// Shows how far a job is until it has ended: a bar on a terminal, lines elsewhere, see
 /// ``LineCadence``, an object for each change where JSON is wanted. Ctrl-C ends the showing, not the

@@ -1,5 +1,5 @@
+import ImgModel
 import ImgSettings
-import ImgWire
 
 /// What a coordinator runs with, as `imgctl status --limits` and `imgctl limits` show it.
 enum LimitTable {

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 extension Outcome {
   /// Why there is no thumbnail; `nil` where there is one.

@@ -1,9 +1,9 @@
 import Glibc
 import ImgClient
+import ImgModel
 import ImgSystem
-import ImgWire
 
-/// A picture of the person's own, to be handed in: a file, or standard input.
+/// A picture of the person's own, to be uploaded: a file, or standard input.
 struct PictureFile: ~Copyable {
   /// What closes a file; standard input is not ours to close.
   private let file: OwnedDescriptor?
@@ -30,10 +30,10 @@ struct PictureFile: ~Copyable {
   ///
   /// - Parameter url: under which it is to be stored; `nil` when it is not.
   /// - Throws: a ``Failure`` with code `too_large` beyond the coordinator's limit.
-  func handIn(over client: Client, as url: String?, options: RequestOptions) throws -> GetResult {
+  func upload(over client: Client, as url: String?, options: RequestOptions) throws -> GetResult {
     let limit = Int(try client.status().limits.maxBodyByteCount)
     let picture = try contents(upTo: limit)
-    return try client.handIn(
+    return try client.upload(
       MemoryFile(containing: picture), byteCount: picture.count, as: url, options: options)
   }
 

@@ -1,6 +1,6 @@
+import ImgModel
 import ImgSettings
 import ImgSystem
-import ImgWire
 
 /// Where a command that delivers one thumbnail writes it, and whether it tells what it is.
 struct PictureOutput: Hashable, Sendable {

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// What a person names where a picture is wanted.
 package enum PictureSource: Hashable, Sendable {

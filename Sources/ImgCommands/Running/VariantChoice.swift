@@ -1,6 +1,6 @@
 import ImgClient
+import ImgModel
 import ImgStore
-import ImgWire
 
 /// The thumbnail that a command delivers, and the variants under which the store may have it.
 struct VariantChoice: Hashable, Sendable {

@@ -1,6 +1,6 @@
 import ImgClient
+import ImgModel
 import ImgSystem
-import ImgWire
 
 /// What becomes of the first worker of a coordinator that was just started.
 enum WorkerStart {

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// A job that has not ended. Its list stays in the journal; only what is at hand is in memory.
 ///

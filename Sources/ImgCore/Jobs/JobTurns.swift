@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// The jobs of each priority that may have a line to take, in the order in which their turns come.
 struct JobTurns {

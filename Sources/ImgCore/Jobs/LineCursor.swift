@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// A line that was read from the journal and not yet taken up.
 struct QueuedLine {

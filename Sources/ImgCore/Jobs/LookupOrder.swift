@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// Has a job's transfers begin in the order of its list, although workers answer look-ups in any
 /// order. A line that the store has not got waits until no earlier line is being looked up, and then

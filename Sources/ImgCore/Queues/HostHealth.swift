@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// Whether a host is asked at all: a circuit breaker. A host that fails again and again is left
 /// alone for a while, then asked once; every answer that shows it alive makes it as good as new.

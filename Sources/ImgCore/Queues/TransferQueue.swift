@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// The URLs that wait for a transfer, by host, and the places they wait for. How the next one is
 /// chosen is in `NextURL.swift`.

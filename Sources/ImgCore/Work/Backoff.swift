@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// How long a URL whose transfer has failed waits before it is tried again: exponential backoff
 /// with full jitter, which spreads those that failed together over the whole of their wait

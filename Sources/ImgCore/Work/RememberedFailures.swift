@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// Pictures that are not there, as their origins have said: for a time nobody asks for them again.
 /// Failures that may pass are never remembered.

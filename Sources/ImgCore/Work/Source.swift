@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// Names a source: the first of its items.
 struct SourceID: Hashable {

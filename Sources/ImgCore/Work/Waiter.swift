@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// Somebody who waits for a picture in one variant.
 struct Waiter {

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// Names a work item; in the order in which they were taken up, never reused.
 struct WorkID: Hashable {
@@ -11,19 +11,14 @@ struct WorkItem {
   /// Requests with equal keys share one item.
   struct Key: Hashable {
     let name: PictureName
-    let variant: Variant
-    let keep: Keep
-    let fetch: FetchOptions
-    /// Whether it is fetched without a look-up and handed over without being stored: then nobody
-    /// shares it who wants it from the store, or in it.
-    var bypassesStore = false
+    let request: ThumbnailRequest
     /// Whether its origin is asked about what the store has, for nobody: then nobody shares it, as
     /// whoever asks is served at once.
     var isRevalidation = false
 
     /// Whether its origin may allow that it is given out stale while the origin fails.
     var mayBeServedStale: Bool {
-      fetch.cachePolicy == .byProtocol && !bypassesStore && !isRevalidation
+      request.fetch.cachePolicy == .byProtocol && !request.bypassesStore && !isRevalidation
     }
   }
 
@@ -52,8 +47,8 @@ struct WorkItem {
   let url: ImageURL
   /// See ``RendezvousHash/digest(_:)``.
   let digest: UInt64
-  /// What was handed in; then nothing is looked up or fetched, and nobody joins.
-  let picture: HandIn?
+  /// What was uploaded; then nothing is looked up or fetched, and nobody joins.
+  let picture: UploadedPicture?
   private(set) var waiters: [Waiter]
   private(set) var urgency: Urgency
   var stage = Stage.awaitingLookup
@@ -71,7 +66,7 @@ struct WorkItem {
   /// Viewers that left or moved on while a result was on its way.
   var departedViewerCount = 0
 
-  init(id: WorkID, key: Key, url: ImageURL, waiter: Waiter, picture: HandIn? = nil) {
+  init(id: WorkID, key: Key, url: ImageURL, waiter: Waiter, picture: UploadedPicture? = nil) {
     self.id = id
     self.key = key
     self.url = url

@@ -1,3 +1,4 @@
+import ImgModel
 import ImgWire
 
 /// A worker that takes work, and what it holds.

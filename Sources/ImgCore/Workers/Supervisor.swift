@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// Keeps one process in each slot: respawns what died, at once when it had worked, with growing
 /// pauses when it had not, and gives up when nothing works any more. A worker has worked once it

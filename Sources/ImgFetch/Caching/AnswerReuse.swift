@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// What an answer that came in whole says of its reuse.
 package struct AnswerReuse: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// The directives of an answer's Cache-Control that concern a private cache (RFC 9111 section
 /// 5.2.2, RFC 5861). Others, such as `s-maxage` and `public`, are for caches that several users

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// The header fields of an answer by which a cache goes.
 struct CachingFields: Equatable, Sendable {

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// How long an answer may be used again (RFC 9111 section 4.2, RFC 5861), for a private cache that
 /// makes no guesses: what does not say how long is stale at once (section 4.2.2).

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// Reads a date of HTTP in any of its three forms (RFC 9110 section 5.6.7). Letters count in either
 /// case, and any time zone but GMT makes it no date (RFC 9111 section 4.2).

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// What an origin can be asked about an answer of its: whether it still holds (RFC 9110 sections
 /// 8.8 and 13.1).

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// What a command line of `imgcoordinator` asks for.
 package enum CoordinatorInvocation: Hashable, Sendable {

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 extension LimitChange {
   /// The options of a command that changes limits of a running coordinator.

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 extension Setting {
   /// Every setting, in the order of the help.

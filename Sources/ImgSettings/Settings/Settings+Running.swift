@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// The settings of a running coordinator: what it tells of them, and how they differ from others.
 extension Settings {

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// Everything a person can set where a coordinator starts. A value of this type is complete and in
 /// range.

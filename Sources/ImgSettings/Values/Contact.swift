@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// Where people can be reached, as it stands in a User-Agent: a mail address or a URL.
 enum Contact {

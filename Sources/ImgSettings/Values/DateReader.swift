@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// Reads the parts of a date of RFC 3339 (section 5.6), one after the other.
 struct DateReader {

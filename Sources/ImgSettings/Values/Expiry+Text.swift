@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 extension Expiry.Moment {
   /// The word for the longest that a thumbnail can be kept.

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// How many transfers may begin at one host in a time, as people write it: `5/s`, `30/m`, `120/h`,
 /// or `none` for any number. Inside there are whole numbers a minute only, where 0 is `none`.

@@ -1,5 +1,5 @@
+package import ImgModel
 import ImgSystem
-package import ImgWire
 
 extension NetworkRange {
   /// Reads CIDR notation; an address without a prefix length is a block of one.

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 extension WallTime {
   /// Reads a date as RFC 3339 writes it: `2027-01-01T12:00:00Z`, with an offset in place of the Z,

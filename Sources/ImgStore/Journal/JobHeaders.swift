@@ -1,6 +1,6 @@
 import FoundationEssentials
+import ImgModel
 import ImgSystem
-import ImgWire
 import Synchronization
 
 /// The header values that jobs send to origins. They may be secrets, so they are kept in a file a

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// Lists are read in pages, each on a snapshot of its own that is gone when the call returns.
 extension Journal {

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 import Synchronization
 
 /// The jobs of a data directory: their lists, what became of each line, and their numbers.

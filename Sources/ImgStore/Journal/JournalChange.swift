@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// What a group of operations changes, while its transaction lasts.
 ///

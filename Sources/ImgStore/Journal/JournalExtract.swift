@@ -1,5 +1,5 @@
+package import ImgModel
 import ImgSystem
-package import ImgWire
 
 /// What is intact of a journal, whatever is damaged: read without LMDB, see ``PageScan``, and without
 /// changing anything. Nothing that the checksum of a record does not vouch for is in it.

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// The keys of the journal: numbers in big-endian order, so that a job's entries lie together and
 /// in the order of their lines.

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// Lines of a job that have no outcome, in the order in which they leave the list.
 package struct URLPage: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// The tables of the journal and how single entries are read from them.
 struct JournalTables: Sendable {

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import ImgWire
+import ImgModel
 
 /// How an outcome lies in the table `outcomes`, behind a checksum, see ``JournalRecord``. There is one
 /// a line, so the frequent one is small.

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// How a job lies in the table `jobs`: JSON, without the values of its headers, see ``JobHeaders``.
 struct StoredJob: Codable {

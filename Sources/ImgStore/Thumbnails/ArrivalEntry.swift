@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// A line of the table `arrivals`, which orders the thumbnails by when they came, or were given
 /// their last second chance. Every record has exactly one.

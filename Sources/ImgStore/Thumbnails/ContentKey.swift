@@ -1,5 +1,5 @@
 import CSodium
-package import ImgWire
+package import ImgModel
 
 /// The name of a record in the store: 256 bits of BLAKE2b (RFC 7693) over the URL and, of a
 /// thumbnail, the variant.

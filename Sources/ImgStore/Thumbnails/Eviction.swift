@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// Keeps a store to its budget, at the end of a write transaction: what has expired goes first, then
 /// what was not read lately.

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// A line of the table `expiry`, which orders the thumbnails by the moment they expire. Every
 /// record has exactly one.

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// How the beginning of a body lies in the table `partials`: a header, the URL, the validator, the
 /// URL that issued the validator, the bytes that came in.

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// A record that its origin was asked about and that still holds: it counts as stored anew, on new
 /// terms.

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// What an origin's robots.txt says, as all processes remember it.
 package struct RobotsRecord: Hashable, Sendable {

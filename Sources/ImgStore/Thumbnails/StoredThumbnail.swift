@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// What the store knows of one of its records, without the bytes: of a thumbnail or of an original,
 /// which is kept as it came and is described in the same words.

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// An access to a thumbnail in the store that may have it kept for longer, see
 /// ``StoredThumbnail/extended(by:at:)``.

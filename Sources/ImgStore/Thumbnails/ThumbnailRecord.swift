@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// How a thumbnail lies in the table `thumbnails`: a header, the URL, what HTTP says of its reuse,
 /// the encoded picture.

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 extension ThumbnailStore {
   /// Thumbnails in the order of their keys, from the first behind `key` on. Expired ones are among

@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// The beginnings of bodies whose transfers broke off, for whoever fetches the pictures next. A
 /// partial is kept for an hour; all together occupy at most an eighth of the budget.

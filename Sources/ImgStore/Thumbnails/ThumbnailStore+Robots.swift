@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// What origins' robots.txt say, beside the thumbnails that are fetched under it.
 extension ThumbnailStore {

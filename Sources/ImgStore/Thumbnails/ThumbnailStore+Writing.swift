@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 extension ThumbnailStore {
   /// Stores a group of thumbnails: all of them or, when it throws, none.

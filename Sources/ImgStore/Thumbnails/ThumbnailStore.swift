@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// The thumbnails of one machine: an LMDB environment that any number of processes read and write
 /// at once.

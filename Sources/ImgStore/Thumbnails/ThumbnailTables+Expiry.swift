@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// How a record comes to live longer.
 extension ThumbnailTables {

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// A part of an index, in its order.
 struct IndexSlice<Entry> {

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// The beginnings of bodies whose transfers broke off. They have no entries in the indexes: there
 /// are few, each of at least some tens of kilobytes, and all go within the hour.

@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// What makes an entry right: its own form, and the entries it belongs to.
 extension ThumbnailTables {

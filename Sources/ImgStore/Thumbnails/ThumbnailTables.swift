@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// The tables of the thumbnail store, and the changes that keep them in step: every record has
 /// exactly one entry in the expiry index and one in the order of arrival, and these three name each

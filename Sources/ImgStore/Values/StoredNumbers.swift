@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 extension ImageFormat {
   /// The format's number in records. Numbers are added, never reused.

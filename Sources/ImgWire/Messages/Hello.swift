@@ -1,9 +1,4 @@
-/// The version of the protocol and of the programs.
-package enum Build {
-  /// Raised with every change that an older peer would misread.
-  package static let protocolVersion = 8
-  package static let version = "0.1.0"
-}
+import ImgModel
 
 /// The first frame each way on every connection.
 package struct Hello: Hashable, Sendable, Codable {

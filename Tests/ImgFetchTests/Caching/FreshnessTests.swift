@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 import Testing
 
 @testable import ImgFetch

@@ -1,0 +1,6 @@
+/// The version of the protocol and of the programs.
+package enum Build {
+  /// Raised with every change that an older peer would misread.
+  package static let protocolVersion = 9
+  package static let version = "0.1.0"
+}

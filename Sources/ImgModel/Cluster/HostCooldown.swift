@@ -1,0 +1,24 @@
+/// A host sent Retry-After (RFC 9110 section 10.2.3): no request is sent to it for a while.
+package struct HostCooldown: Hashable, Sendable {
+  /// See ``ImageURL/host``.
+  package let host: String
+  /// At most ``maximumSeconds``.
+  package let milliseconds: Int64
+
+  /// The longest Retry-After that is respected. A host that asks for longer gets a request too
+  /// early and refuses it.
+  package static let maximumSeconds: Int64 = 300
+
+  /// - Parameter seconds: the value of Retry-After; clamped to 0…``maximumSeconds``.
+  package init(host: String, seconds: Int64) {
+    self.host = host
+    milliseconds = min(max(seconds, 0), Self.maximumSeconds) * 1_000
+  }
+}
+
+extension HostCooldown: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case host
+    case milliseconds = "ms"
+  }
+}

@@ -1,0 +1,71 @@
+/// What the coordinator says to a worker.
+package enum CoordinatorMessage: Hashable, WireMessage {
+  package static let speaker = "coordinator"
+
+  /// The answer to the worker's hello: everything it needs to start.
+  case welcome(Welcome)
+  /// Look these up in the store. The worker answers with one `looked_up`, which ends the leases.
+  case lookup(Batch)
+  /// Fetch, decode and store these. Each lease ends with its result in a `finished`, with an
+  /// `uncached`, or with a `released`.
+  case fetch(Batch)
+  /// Decode and store these from a body that this worker already receives or holds for the same
+  /// URL, from the original in the store, or from the URL itself. Each lease ends as that of a
+  /// `fetch`.
+  case attach(Batch)
+  /// Decode the picture in the file beside this message. Its lease ends as that of a `fetch`.
+  case decode(Upload)
+  /// These transfers have slots at the hosts to which their redirects lead: they continue there.
+  case followRedirects(TransferList)
+  /// No client and no job waits for these leases any more. Each still ends with a result, which may
+  /// be any.
+  case cancel(LeaseList)
+  /// Remove what has expired from the store, in small steps between other work. No answer.
+  case sweep(Sweep)
+  /// Finish what runs, then exit.
+  case drain
+
+  package var announcesFile: Bool {
+    if case .decode = self { true } else { false }
+  }
+}
+
+extension CoordinatorMessage {
+  private enum Kind: String, Codable {
+    case welcome, lookup, fetch, attach, decode
+    case followRedirects = "follow_redirects"
+    case cancel, sweep, drain
+  }
+
+  package init(from decoder: any Decoder) throws {
+    switch try decoder.container(keyedBy: TypeKey.self).decode(Kind.self, forKey: .type) {
+    case .welcome: self = .welcome(try Welcome(from: decoder))
+    case .lookup: self = .lookup(try Batch(from: decoder))
+    case .fetch: self = .fetch(try Batch(from: decoder))
+    case .attach: self = .attach(try Batch(from: decoder))
+    case .decode: self = .decode(try Upload(from: decoder))
+    case .followRedirects: self = .followRedirects(try TransferList(from: decoder))
+    case .cancel: self = .cancel(try LeaseList(from: decoder))
+    case .sweep: self = .sweep(try Sweep(from: decoder))
+    case .drain: self = .drain
+    }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: TypeKey.self)
+    let (kind, payload): (Kind, (any Encodable)?) =
+      switch self {
+      case .welcome(let welcome): (.welcome, welcome)
+      case .lookup(let batch): (.lookup, batch)
+      case .fetch(let batch): (.fetch, batch)
+      case .attach(let batch): (.attach, batch)
+      case .decode(let picture): (.decode, picture)
+      case .followRedirects(let list): (.followRedirects, list)
+      case .cancel(let list): (.cancel, list)
+      case .sweep(let sweep): (.sweep, sweep)
+      case .drain: (.drain, nil)
+      }
+    try container.encode(kind, forKey: .type)
+    try payload?.encode(to: encoder)
+  }
+}

@@ -1,0 +1,27 @@
+package import ImgModel
+
+/// A picture that a client uploaded, under one lease.
+package struct Upload: Hashable, Sendable, Codable {
+  package let lease: LeaseID
+  /// The URL under which the result is stored; `nil` for a result that is not stored.
+  package let url: String?
+  package let request: ThumbnailRequest
+  package let retention: Retention
+  /// Bytes in the file beside the message.
+  package let byteCount: Int
+
+  package init(
+    lease: LeaseID, url: String?, request: ThumbnailRequest, retention: Retention, byteCount: Int
+  ) {
+    self.lease = lease
+    self.url = url
+    self.request = request
+    self.retention = retention
+    self.byteCount = byteCount
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case lease, url, request, retention
+    case byteCount = "bytes"
+  }
+}

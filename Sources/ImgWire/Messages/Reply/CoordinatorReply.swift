@@ -1,0 +1,73 @@
+/// What the coordinator answers a client.
+package enum CoordinatorReply: Hashable, WireMessage {
+  package static let speaker = "coordinator"
+
+  /// The first frame; also sent to a client of another protocol before it is closed.
+  case hello(Hello)
+  /// The request cannot be served.
+  case refused(RequestRefusal)
+  /// The job is durable.
+  case submitted(Submitted)
+  case status(ClusterReply)
+  case jobs(JobsPage)
+  case job(JobReply)
+  case results(ResultsPage)
+  case got(GotReply)
+  /// What a `get` waits for, which has waited for a while; said again when that changes. Its `got`
+  /// follows.
+  case waiting(WaitReply)
+  /// Nothing of the failures is remembered any more.
+  case forgotten(PlainRequest)
+  /// A worker removes what has expired, or the next one will that is ready.
+  case sweeping(PlainRequest)
+  case stopping(PlainRequest)
+
+  package var announcesFile: Bool {
+    if case .got(let got) = self { got.uncached != nil } else { false }
+  }
+}
+
+extension CoordinatorReply {
+  private enum Kind: String, Codable {
+    case hello, refused, submitted, status, jobs, job, results, got, waiting, forgotten, sweeping
+    case stopping
+  }
+
+  package init(from decoder: any Decoder) throws {
+    switch try decoder.container(keyedBy: TypeKey.self).decode(Kind.self, forKey: .type) {
+    case .hello: self = .hello(try Hello(from: decoder))
+    case .refused: self = .refused(try RequestRefusal(from: decoder))
+    case .submitted: self = .submitted(try Submitted(from: decoder))
+    case .status: self = .status(try ClusterReply(from: decoder))
+    case .jobs: self = .jobs(try JobsPage(from: decoder))
+    case .job: self = .job(try JobReply(from: decoder))
+    case .results: self = .results(try ResultsPage(from: decoder))
+    case .got: self = .got(try GotReply(from: decoder))
+    case .waiting: self = .waiting(try WaitReply(from: decoder))
+    case .forgotten: self = .forgotten(try PlainRequest(from: decoder))
+    case .sweeping: self = .sweeping(try PlainRequest(from: decoder))
+    case .stopping: self = .stopping(try PlainRequest(from: decoder))
+    }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: TypeKey.self)
+    let (kind, payload): (Kind, any Encodable) =
+      switch self {
+      case .hello(let hello): (.hello, hello)
+      case .refused(let refusal): (.refused, refusal)
+      case .submitted(let submitted): (.submitted, submitted)
+      case .status(let reply): (.status, reply)
+      case .jobs(let page): (.jobs, page)
+      case .job(let reply): (.job, reply)
+      case .results(let page): (.results, page)
+      case .got(let reply): (.got, reply)
+      case .waiting(let reply): (.waiting, reply)
+      case .forgotten(let request): (.forgotten, request)
+      case .sweeping(let request): (.sweeping, request)
+      case .stopping(let request): (.stopping, request)
+      }
+    try container.encode(kind, forKey: .type)
+    try payload.encode(to: encoder)
+  }
+}

@@ -1,0 +1,75 @@
+/// What a worker says to the coordinator.
+package enum WorkerMessage: Hashable, WireMessage {
+  package static let speaker = "worker"
+
+  /// The first frame.
+  case hello(Hello)
+  /// libcurl, libvips and the store are ready; the worker takes this much work at once.
+  case ready(Credits)
+  /// The worker cannot start and exits; the reason is for people.
+  case refused(Refusal)
+  /// The answer to one `lookup`.
+  case lookedUp(LookupResults)
+  /// What hosts signalled. Sent before the other messages of one turn of the worker's loop, so that
+  /// the slots which those free are given out with it in mind.
+  case hostUpdates(HostUpdates)
+  /// Transfers were redirected to other hosts. Each continues after a `follow_redirects`.
+  case redirected(Redirections)
+  /// The last byte of these is in: their slots in the cluster and at their hosts are free.
+  case transferred(LeaseList)
+  /// These leases end without a result, because the body that they were attached to is no longer
+  /// there or their host is in a cooldown. The coordinator requeues them.
+  case released(LeaseList)
+  /// The ends of `fetch` and `attach` leases. What is done is in the store.
+  case finished(FetchResults)
+  /// The end of a `fetch` or `attach` lease whose thumbnail is made but not in the store. The file
+  /// beside this message holds it.
+  case uncached(UncachedResult)
+
+  package var announcesFile: Bool {
+    if case .uncached = self { true } else { false }
+  }
+}
+
+extension WorkerMessage {
+  private enum Kind: String, Codable {
+    case hello, ready, refused
+    case lookedUp = "looked_up"
+    case hostUpdates = "host_updates"
+    case redirected, transferred, released, finished, uncached
+  }
+
+  package init(from decoder: any Decoder) throws {
+    switch try decoder.container(keyedBy: TypeKey.self).decode(Kind.self, forKey: .type) {
+    case .hello: self = .hello(try Hello(from: decoder))
+    case .ready: self = .ready(try Credits(from: decoder))
+    case .refused: self = .refused(try Refusal(from: decoder))
+    case .lookedUp: self = .lookedUp(try LookupResults(from: decoder))
+    case .hostUpdates: self = .hostUpdates(try HostUpdates(from: decoder))
+    case .redirected: self = .redirected(try Redirections(from: decoder))
+    case .transferred: self = .transferred(try LeaseList(from: decoder))
+    case .released: self = .released(try LeaseList(from: decoder))
+    case .finished: self = .finished(try FetchResults(from: decoder))
+    case .uncached: self = .uncached(try UncachedResult(from: decoder))
+    }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: TypeKey.self)
+    let (kind, payload): (Kind, any Encodable) =
+      switch self {
+      case .hello(let hello): (.hello, hello)
+      case .ready(let credits): (.ready, credits)
+      case .refused(let refusal): (.refused, refusal)
+      case .lookedUp(let results): (.lookedUp, results)
+      case .hostUpdates(let updates): (.hostUpdates, updates)
+      case .redirected(let redirections): (.redirected, redirections)
+      case .transferred(let list): (.transferred, list)
+      case .released(let list): (.released, list)
+      case .finished(let results): (.finished, results)
+      case .uncached(let result): (.uncached, result)
+      }
+    try container.encode(kind, forKey: .type)
+    try payload.encode(to: encoder)
+  }
+}

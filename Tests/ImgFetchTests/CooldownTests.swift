@@ -1,0 +1,140 @@
+import ImgFetch
+import ImgModel
+import TestOrigin
+import Testing
+
+/// Hosts that want to be left alone for a while.
+@Suite(.timeLimit(.minutes(20))) struct CooldownTests {
+  private let origin: TestOrigin
+  private let fetcher: Fetcher
+
+  init() throws {
+    origin = try TestOrigin()
+    fetcher = try Fetcher()
+    origin.serve("/a", .body([7]))
+    origin.serve("/busy", .status(503, retryAfter: "60"))
+  }
+
+  private func rest(_ seconds: Int64) -> HostCooldown {
+    HostCooldown(host: "127.0.0.1", seconds: seconds)
+  }
+
+  @Test func `a wish is passed on, once`() throws {
+    let transfer = try fetcher.fetch(origin.baseURL + "/busy")
+    #expect(transfer.failure?.httpStatus == 503)
+    #expect(fetcher.pool.takeCooldowns() == [rest(60)])
+    #expect(fetcher.pool.takeCooldowns().isEmpty)
+  }
+
+  @Test(arguments: [("999999999", 300), ("301", 300), ("299", 299)])
+  func `a wish is obeyed for five minutes at most`(seconds: String, expected: Int64) throws {
+    origin.serve("/a", .status(429, retryAfter: seconds))
+    _ = try fetcher.fetch(origin.baseURL + "/a")
+    #expect(fetcher.pool.takeCooldowns() == [rest(expected)])
+  }
+
+  @Test func `a wish is that of the host as the URL spells it`() throws {
+    _ = try fetcher.fetch("http://0x7F.1:\(origin.port)/busy")
+    #expect(fetcher.pool.takeCooldowns() == [HostCooldown(host: "0x7f.1", seconds: 60)])
+  }
+
+  @Test(arguments: ["0", "-1", "soon"])
+  func `what is no time is no wish`(value: String) throws {
+    origin.serve("/a", .status(429, retryAfter: value))
+    _ = try fetcher.fetch(origin.baseURL + "/a")
+    #expect(fetcher.pool.takeCooldowns().isEmpty)
+  }
+
+  @Test func `a wish is heard before the body that comes with it`() throws {
+    origin.serve(
+      "/a",
+      .response(
+        Response(
+          status: 429, headers: [Header("Retry-After", "60")], body: [1, 2],
+          delivery: .stall(after: 1))))
+    let id = try fetcher.start(origin.baseURL + "/a")
+    var cooldowns: [HostCooldown] = []
+    try fetcher.run {
+      cooldowns += fetcher.pool.takeCooldowns()
+      return !cooldowns.isEmpty
+    }
+    #expect(cooldowns == [rest(60)])
+    #expect(fetcher.finished[id] == nil)
+  }
+
+  @Test func `a host that wants to be left alone is sent nothing, whatever its port`() throws {
+    let other = try TestOrigin()
+    _ = try fetcher.fetch(origin.baseURL + "/busy")
+    let transfer = try fetcher.fetch(other.baseURL + "/a")
+    #expect(transfer.isHeldBack)
+    #expect(transfer.failure?.isRetryable == true)
+    #expect(try fetcher.fetchRobots(of: other.baseURL).isHeldBack)
+    #expect(other.totals().requests == 0)
+    #expect(try !fetcher.fetch("http://localhost:\(origin.port)/a").isHeldBack)
+    #expect(origin.counters("/a").requests == 1)
+  }
+
+  @Test func `what is under way when the wish is heard goes on`() throws {
+    origin.serve("/a", .body([7], delivery: .hold))
+    origin.serve("/b", .body([8]))
+    let id = try fetcher.start(origin.baseURL + "/a")
+    _ = try fetcher.fetch(origin.baseURL + "/b")
+    try #require(origin.waitUntil { $0["/a"].inFlight == 1 })
+    _ = try fetcher.fetch(origin.baseURL + "/busy")
+    origin.release("/a")
+    try fetcher.run { fetcher.finished[id] != nil }
+    #expect(fetcher.finished[id]?.body?.bytes == [7])
+  }
+
+  @Test func `nor is it sent again what was lost with a connection that was used before`() throws {
+    let listener = try RawListener()
+    let first = try fetcher.start(listener.baseURL + "/")
+    try fetcher.run { listener.acceptsConnection() }
+    listener.say("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx")
+    try fetcher.run { fetcher.finished[first] != nil }
+    let second = try fetcher.start(listener.baseURL + "/")
+    // Once of the first request, then of the second.
+    try fetcher.run { listener.receivedRequestCount == 2 }
+    _ = try fetcher.fetch(origin.baseURL + "/busy")
+    listener.closeConnections()
+    try fetcher.run { fetcher.finished[second] != nil }
+    #expect(fetcher.finished[second]?.isHeldBack == true)
+    #expect(listener.receivedRequestCount == 2)
+  }
+
+  @Test(arguments: [FetchOptions.standard, FetchOptions(respectsRobots: true)])
+  func `a wish behind a redirect is that of the host it has led to`(
+    options: FetchOptions
+  ) throws {
+    let to = "http://localhost:\(origin.port)"
+    origin.serve("/to", .redirect(to: "\(to)/busy"))
+    let transfer = try fetcher.fetch(origin.baseURL + "/to", as: options)
+    #expect(transfer.failure?.httpStatus == 503)
+    #expect(fetcher.pool.takeCooldowns() == [HostCooldown(host: "localhost", seconds: 60)])
+    #expect(try !fetcher.fetch(origin.baseURL + "/a").isHeldBack)
+    #expect(try fetcher.fetch("\(to)/a").isHeldBack)
+  }
+
+  @Test func `what a redirect says of itself is nobody's wish`() throws {
+    let location = Header("Location", "http://localhost:\(origin.port)/none")
+    origin.serve(
+      "/to", .response(Response(status: 302, headers: [location, Header("Retry-After", "60")])))
+    #expect(try fetcher.fetch(origin.baseURL + "/to").failure?.httpStatus == 404)
+    #expect(fetcher.pool.takeCooldowns().isEmpty)
+  }
+
+  @Test(arguments: [FetchOptions.standard, FetchOptions(respectsRobots: true)])
+  func `a host that wants to be left alone is sent nothing behind a redirect either`(
+    options: FetchOptions
+  ) throws {
+    origin.serve("/to", .redirect(to: "http://localhost:\(origin.port)/a"))
+    _ = try fetcher.fetch("http://localhost:\(origin.port)/busy")
+    let transfer = try fetcher.fetch(origin.baseURL + "/to", as: options)
+    #expect(transfer.failure?.isRetryable == true)
+    #expect(transfer.failure?.detail.hasPrefix("localhost wants to be left alone") == true)
+    // To come again at once would be no use, and another request for whoever has sent us there.
+    #expect(!transfer.isHeldBack)
+    #expect(transfer.wasRedirected)
+    #expect(origin.counters("/a").requests == 0)
+  }
+}

@@ -1,0 +1,26 @@
+import ImgModel
+import Testing
+
+@Suite struct ImageFormatTests {
+  @Test(
+    arguments: [
+      ("a.jpg", .jpeg), ("a.JPEG", .jpeg), ("a.jpe", .jpeg), ("a.jfif", .jpeg),
+      ("/srv/b.c/a.b.png", .png), ("a.WebP", .webp), ("a.avif", .avif), ("a.gif", .gif),
+      ("a.tif", .tiff), ("a.heic", .heif), ("a.jxl", .jxl), ("a.svgz", .svg),
+      ("a", nil), ("a.", nil), ("a.txt", nil), (".png", nil), ("b.png/a", nil), ("", nil),
+      ("b/.png", nil), ("png", nil), ("a.png ", nil),
+    ] as [(String, ImageFormat?)])
+  func `a file's name promises a format by its extension`(name: String, format: ImageFormat?) {
+    #expect(ImageFormat(extensionOf: name) == format)
+  }
+
+  @Test func `the extension that a format is written with promises that format`() {
+    for format in ImageFormat.allCases {
+      #expect(ImageFormat(extensionOf: "a.\(format.fileExtension)") == format)
+    }
+  }
+
+  @Test func `thumbnails have some of the formats`() {
+    #expect(ImageFormat.allCases.compactMap(Variant.Format.init) == [.jpeg, .png, .webp, .avif])
+  }
+}

@@ -1,0 +1,227 @@
+import ImgModel
+import Testing
+
+/// Which changes of a job are legal in which state, and what each does.
+@Suite struct JobRecordTests {
+  /// What a change is to do.
+  enum Expectation: Sendable {
+    case becomes(JobRecord.State)
+    case refused(String)
+  }
+
+  private static let submittedAt = WallTime(rawValue: 1_000)
+  private static let startedAt = WallTime(rawValue: 2_000)
+  private static let endedAt = WallTime(rawValue: 3_000)
+  private static let changedAt = WallTime(rawValue: 4_000)
+
+  /// A job of ten lines: five done, three failed, of which two may pass, and two without an
+  /// outcome, which a cancel has counted.
+  private static func record(_ state: JobRecord.State) -> JobRecord {
+    var counts = JobCounts(total: 10)
+    counts.done = 5
+    counts.failed = 3
+    counts.retryable = 2
+    counts.cancelled = state == .cancelled ? 2 : 0
+    let hasEnded = state == .finished || state == .cancelled
+    return JobRecord(
+      id: JobID(rawValue: 3), options: RequestOptions(variant: .standard), state: state,
+      counts: counts, submittedAt: submittedAt, startedAt: startedAt,
+      finishedAt: hasEnded ? endedAt : nil, lowWater: 4)
+  }
+
+  @Test(arguments: Keep.allCases)
+  func `each line's bytes are stored where something is kept, and not when they were there`(
+    keep: Keep
+  ) throws {
+    let thumbnail = Thumbnail(format: .jpeg, width: 64, height: 48, byteCount: 700)
+    var record = JobRecord(
+      id: JobID(rawValue: 3), options: RequestOptions(variant: .standard, keep: keep),
+      state: .queued, counts: JobCounts(total: 3), submittedAt: Self.submittedAt)
+    record.count(.done(thumbnail, fromCache: false, bytesFetched: 9_000))
+    // The same picture once more, as told to whoever joined its fetch.
+    record.count(.done(thumbnail, fromCache: false, bytesFetched: 0))
+    record.count(.done(thumbnail, fromCache: true, bytesFetched: 0))
+    #expect(record.counts.bytesStored == (keep == .none ? 0 : 1_400))
+    #expect(record.counts.bytesFetched == 9_000)
+    #expect(record.counts.done == 3)
+  }
+
+  private static let table: [(JobRecord.State, JobChange, Expectation)] = [
+    (.submitting, .pause, .refused("job 3 is submitting; nothing of it waits")),
+    (.submitting, .resume, .refused("job 3 is submitting; nothing of it waits")),
+    (.submitting, .cancel, .refused("job 3 is submitting; nothing is left to cancel")),
+    (.submitting, .retry(includesFinal: false), refusedRetry("submitting")),
+    (.submitting, .retry(includesFinal: true), refusedRetry("submitting")),
+    (.submitting, .prioritise(2), .refused("job 3 is submitting; nothing of it waits")),
+    (.submitting, .remove, .refused("job 3 is submitting; cancel it first")),
+
+    (.queued, .pause, .becomes(.paused)),
+    (.queued, .resume, .refused("job 3 is running; only a paused job is resumed")),
+    (.queued, .cancel, .becomes(.cancelled)),
+    (.queued, .retry(includesFinal: false), refusedRetry("running")),
+    (.queued, .retry(includesFinal: true), refusedRetry("running")),
+    (.queued, .prioritise(2), .becomes(.queued)),
+    (.queued, .remove, .refused("job 3 is running; cancel it first")),
+
+    (.paused, .pause, .refused("job 3 is paused already")),
+    (.paused, .resume, .becomes(.queued)),
+    (.paused, .cancel, .becomes(.cancelled)),
+    (.paused, .retry(includesFinal: false), refusedRetry("paused")),
+    (.paused, .retry(includesFinal: true), refusedRetry("paused")),
+    (.paused, .prioritise(2), .becomes(.paused)),
+    (.paused, .remove, .refused("job 3 is paused; cancel it first")),
+
+    (.finished, .pause, .refused("job 3 is finished; nothing of it waits")),
+    (.finished, .resume, .refused("job 3 is finished; nothing of it waits")),
+    (.finished, .cancel, .refused("job 3 is finished; nothing is left to cancel")),
+    (.finished, .retry(includesFinal: false), .becomes(.queued)),
+    (.finished, .retry(includesFinal: true), .becomes(.queued)),
+    (.finished, .prioritise(2), .refused("job 3 is finished; nothing of it waits")),
+    (.finished, .remove, .becomes(.finished)),
+
+    (.cancelled, .pause, .refused("job 3 is cancelled; nothing of it waits")),
+    (.cancelled, .resume, .refused("job 3 is cancelled; nothing of it waits")),
+    (.cancelled, .cancel, .refused("job 3 is cancelled; nothing is left to cancel")),
+    (.cancelled, .retry(includesFinal: false), .becomes(.queued)),
+    (.cancelled, .retry(includesFinal: true), .becomes(.queued)),
+    (.cancelled, .prioritise(2), .refused("job 3 is cancelled; nothing of it waits")),
+    (.cancelled, .remove, .becomes(.cancelled)),
+  ]
+
+  private static func refusedRetry(_ state: String) -> Expectation {
+    .refused("job 3 is \(state); wait until it has ended, or cancel it first")
+  }
+
+  @Test(arguments: table)
+  func `U27: each change of each state is a transition or a sentence`(
+    state: JobRecord.State, change: JobChange, expectation: Expectation
+  ) throws {
+    let before = Self.record(state)
+    var record = before
+    switch expectation {
+    case .becomes(let next):
+      try record.apply(change, at: Self.changedAt)
+      #expect(record.state == next)
+    case .refused(let sentence):
+      #expect(throws: JobChangeRefusal(description: sentence)) {
+        try record.apply(change, at: Self.changedAt)
+      }
+      #expect(record == before)
+    }
+  }
+
+  @Test func `the table has each pair of state and change once`() {
+    let pairs = Set(Self.table.map { "\($0.0) \($0.1)" })
+    #expect(pairs.count == Self.table.count)
+    #expect(pairs.count == 5 * 7)
+  }
+
+  @Test(arguments: [JobRecord.State.queued, .paused])
+  func `a cancel counts what has no outcome and ends the job`(state: JobRecord.State) throws {
+    var record = Self.record(state)
+    try record.apply(.cancel, at: Self.changedAt)
+    #expect(record.counts.cancelled == 2)
+    #expect(record.counts.finished == record.counts.total)
+    #expect(record.finishedAt == Self.changedAt)
+  }
+
+  @Test(arguments: [(false, 1), (true, 0)])
+  func `a retry reopens the failures that it includes and what was cancelled`(
+    includesFinal: Bool, failed: Int
+  ) throws {
+    var record = Self.record(.cancelled)
+    try record.apply(.retry(includesFinal: includesFinal), at: Self.changedAt)
+    #expect(record.counts.failed == failed)
+    #expect(record.counts.retryable == 0)
+    #expect(record.counts.cancelled == 0)
+    #expect(record.counts.done == 5)
+    #expect(record.retries.round == 1)
+    #expect(record.retries.isOpen(failureOf: 0, isRetryable: true))
+    #expect(record.retries.isOpen(failureOf: 0, isRetryable: false) == includesFinal)
+    // Lines anywhere in the list are open again.
+    #expect(record.lowWater == 0)
+    #expect(record.finishedAt == nil)
+    #expect(record.startedAt == nil, "it begins anew")
+  }
+
+  @Test func `a retry that would reopen nothing says what would`() throws {
+    var record = Self.record(.finished)
+    record.counts.retryable = 0
+    let before = record
+    #expect(
+      throws: JobChangeRefusal(
+        description: "no failure of job 3 may pass by itself; --all tries all 3 again")
+    ) { try record.apply(.retry(includesFinal: false), at: Self.changedAt) }
+    #expect(record == before)
+    try record.apply(.retry(includesFinal: true), at: Self.changedAt)
+    #expect(record.counts.failed == 0)
+  }
+
+  @Test(arguments: [false, true])
+  func `a job without a failure is not retried`(includesFinal: Bool) {
+    var record = Self.record(.finished)
+    record.counts.failed = 0
+    record.counts.retryable = 0
+    #expect(throws: JobChangeRefusal(description: "nothing of job 3 has failed")) {
+      try record.apply(.retry(includesFinal: includesFinal), at: Self.changedAt)
+    }
+  }
+
+  @Test func `a cancelled job without a failure is taken up again`() throws {
+    var record = Self.record(.cancelled)
+    record.counts.failed = 0
+    record.counts.retryable = 0
+    try record.apply(.retry(includesFinal: false), at: Self.changedAt)
+    #expect(record.state == .queued)
+    #expect(record.counts.total - record.counts.finished == 5)
+  }
+
+  @Test func `a priority changes nothing else`() throws {
+    var record = Self.record(.queued)
+    try record.apply(.prioritise(-2), at: Self.changedAt)
+    var expected = Self.record(.queued)
+    #expect(record.options.priority == -2)
+    try expected.apply(.prioritise(0), at: Self.changedAt)
+    try record.apply(.prioritise(0), at: Self.changedAt)
+    #expect(record == expected)
+  }
+
+  @Test func `a delay begins with the submission`() {
+    let record = JobRecord(
+      id: JobID(rawValue: 3),
+      options: RequestOptions(variant: .standard, delayMilliseconds: 250),
+      submittedAt: Self.submittedAt)
+    #expect(record.notBefore == WallTime(rawValue: 1_250))
+  }
+}
+
+@Suite struct JobRetriesTests {
+  @Test func `before the first retry every failure stands`() {
+    let retries = JobRetries()
+    #expect(retries.round == 0)
+    #expect(!retries.isOpen(failureOf: 0, isRetryable: true))
+    #expect(!retries.isOpen(failureOf: 0, isRetryable: false))
+  }
+
+  @Test func `a retry opens what may pass of all earlier rounds`() {
+    var retries = JobRetries()
+    retries.add(includesFinal: false)
+    retries.add(includesFinal: false)
+    #expect(retries.round == 2)
+    for round in 0...1 {
+      #expect(retries.isOpen(failureOf: round, isRetryable: true))
+      #expect(!retries.isOpen(failureOf: round, isRetryable: false))
+    }
+    #expect(!retries.isOpen(failureOf: 2, isRetryable: true))
+  }
+
+  @Test func `a retry of all opens every failure of earlier rounds, and none of later ones`() {
+    var retries = JobRetries()
+    retries.add(includesFinal: true)
+    #expect(retries.isOpen(failureOf: 0, isRetryable: false))
+    retries.add(includesFinal: false)
+    // What failed for good since then was tried already.
+    #expect(!retries.isOpen(failureOf: 1, isRetryable: false))
+    #expect(retries.isOpen(failureOf: 1, isRetryable: true))
+  }
+}
