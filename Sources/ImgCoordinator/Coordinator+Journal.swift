@@ -34,16 +34,10 @@ extension Coordinator {
       case .stuck(let reason):
         if journalError == nil { log.note("outcomes cannot be written: \(reason)") }
         journalError = "outcomes cannot be written to \(settings.dataDirectory): \(reason)"
-      case .restored:
-        journalError = nil
-        // Without it, the line that follows and all later ones would be lost. One that cannot be
-        // made must not stop the work.
-        try? FileIO.renewLog(at: settings.logPath)
-        log.note(
-          "the data directory \(settings.dataDirectory), or a part of it, had been removed; its jobs "
-            + "are there again")
       case .lost(let reason):
-        giveUp("its jobs cannot be kept: \(reason)")
+        // The log may have gone as well: a line in a file without a name would reach no reader.
+        try? FileIO.renewLog(at: settings.logPath)
+        giveUp(reason)
       }
     }
   }

@@ -10,10 +10,7 @@ enum JournalAnswer: Sendable {
   case refused([JournalOperation], reason: String)
   /// Outcomes cannot be written now; they are kept and tried again every second.
   case stuck(reason: String)
-  /// The data directory had been removed; everything is in it again.
-  case restored
-  /// The data directory was removed, and the journal cannot be written into it again. Nothing is
-  /// written any more.
+  /// The journal's files were removed: its jobs are lost. Nothing is written any more.
   case lost(reason: String)
 }
 
@@ -29,7 +26,7 @@ struct JournalWriter {
   private static let capacity = 1 << 21
   private static let groupMaximum = 8_192
   private static let retryPause = Duration.seconds(1)
-  /// How long the journal may be out of its place unnoticed while nothing is written.
+  /// How long the removal of the journal may go unnoticed while nothing is written.
   private static let longestPause = Duration.seconds(10)
 
   /// - Parameter answers: hears of every operation once it is durable or given up.
@@ -56,7 +53,7 @@ struct JournalWriter {
           if (try? journal.isMostlyFree()) == true { try? journal.compact() }
         }
       }
-      // What was removed in the last pause is written again as well.
+      // A removal in the last pause is reported as well.
       _ = Self.write(&group, to: place, from: queue, answers)
     }
   }
@@ -75,7 +72,7 @@ struct JournalWriter {
     while let answer = group.write(to: place) {
       answers.post(answer)
       switch answer {
-      case .applied, .refused, .restored:
+      case .applied, .refused:
         continue
       case .lost:
         return false
@@ -105,8 +102,6 @@ struct JournalWriter {
 /// The operations that the next transaction writes, and what of them may be given up.
 private struct JournalGroup {
   private var pending: [JournalOperation] = []
-  /// Written, but perhaps into files that somebody has removed meanwhile.
-  private var applied: [JournalOperation] = []
   /// Submissions of which a part was refused. What follows of them is dropped up to their discard:
   /// a job without its middle must not come about.
   private var refused: Set<JobID> = []
@@ -119,37 +114,24 @@ private struct JournalGroup {
     }
   }
 
-  /// Writes everything as one transaction, with the journal in its place before and after.
+  /// Writes everything as one transaction.
   ///
   /// - Returns: what became of it, to be called again; `nil` when there was nothing left to do.
   mutating func write(to place: JournalPlace) -> JournalAnswer? {
-    do throws(JournalPlace.Trouble) {
-      if try place.secure() { return .restored }
-      if applied.isEmpty {
-        guard !pending.isEmpty else { return nil }
-        if let failure = apply(to: place.journal) { return failure }
-        if try place.secure() { return .restored }
-      }
-    } catch {
-      return error.isFinal ? .lost(reason: error.reason) : giveUp(because: error.reason)
-    }
-    defer { applied = [] }
-    return .applied(applied)
-  }
-
-  /// - Returns: what became of it when it failed.
-  private mutating func apply(to journal: Journal) -> JournalAnswer? {
+    if let reason = place.loss { return .lost(reason: reason) }
+    guard !pending.isEmpty else { return nil }
     do throws(StoreError) {
-      try reserveRoom(in: journal)
-      try journal.apply(pending)
+      try reserveRoom(in: place.journal)
+      try place.journal.apply(pending)
     } catch {
       return refuseSubmissions(because: error.description)
-        ?? applyFirstChange(to: journal)
+        ?? applyFirstChange(to: place.journal)
         ?? .stuck(reason: error.description)
     }
-    applied = pending
-    pending = []
-    return nil
+    // What was written into removed files is not durable.
+    if let reason = place.loss { return .lost(reason: reason) }
+    defer { pending = [] }
+    return .applied(pending)
   }
 
   /// New lists must not use up the room that is reserved for the jobs that were accepted.
@@ -176,20 +158,10 @@ private struct JournalGroup {
       return .refused([change], reason: error.description)
     }
     guard case .change(let job, .cancel, _) = change else { return .applied([change]) }
-    // What was uploaded before the cancel and is written after it changes nothing any more.
+    // What was submitted before the cancel and is written after it changes nothing any more.
     let late = pending.filter { $0.job == job }
     pending.removeAll { $0.job == job }
     return .applied([change] + late)
-  }
-
-  /// What can be given up is: neither a list nor a change is accepted yet, so both can be refused;
-  /// an outcome is the work done.
-  private mutating func giveUp(because reason: String) -> JournalAnswer {
-    if let answer = refuseSubmissions(because: reason) { return answer }
-    let changes = pending.filter(\.isChange)
-    guard !changes.isEmpty else { return .stuck(reason: reason) }
-    pending.removeAll(where: \.isChange)
-    return .refused(changes, reason: reason)
   }
 
   /// - Returns: `nil` when there are none.

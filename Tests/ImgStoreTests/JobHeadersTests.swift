@@ -114,14 +114,4 @@ struct JobHeadersTests {
     #expect(job.headers == .none)
     #expect(job.counts.finished == 1)
   }
-
-  @Test func `they are written again with the journal`() throws {
-    do {
-      let journal = try open()
-      try submit(to: journal)
-      try FileManager.default.removeItem(atPath: path)
-      try journal.restore()
-    }
-    #expect(try open().job(id)?.headers == headers)
-  }
 }

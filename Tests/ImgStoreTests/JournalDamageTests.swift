@@ -135,18 +135,6 @@ struct JournalDamageTests {
     try journal.damage(Array("last_job".utf8), in: journal.tables.meta)
     #expect(try journal.nextJobID() == JobID(rawValue: 3))
   }
-
-  @Test func `a journal of an older release is refused with advice`() throws {
-    do {
-      let journal = try open()
-      try journal.environment.write { transaction throws(StoreError) in
-        try transaction.put([2, 0, 0, 0], for: Array("schema".utf8), in: journal.tables.meta)
-      }
-    }
-    let error = #expect(throws: StoreError.self) { try open() }
-    #expect(error?.reason == .olderVersion)
-    #expect(error?.description.contains("move it away") == true)
-  }
 }
 
 extension Journal {

@@ -199,16 +199,24 @@ struct JournalTests {
 
   // MARK: - The environment
 
-  @Test func `a journal of a newer release is refused`() throws {
+  @Test(arguments: [(UInt8(2), StoreError.Reason.olderVersion), (99, .newerVersion)])
+  func `a journal of another schema is refused with advice and left as it is`(
+    schema: UInt8, reason: StoreError.Reason
+  ) throws {
     let path = directory.path + "/other"
     do {
       let first = try Journal(directory: path)
       try first.environment.write { transaction throws(StoreError) in
-        try transaction.put([9, 0, 0, 0], for: Array("schema".utf8), in: first.tables.meta)
+        try transaction.put([schema, 0, 0, 0], for: Array("schema".utf8), in: first.tables.meta)
       }
     }
-    let error = #expect(throws: StoreError.self) { try Journal(directory: path) }
-    #expect(error?.reason == .newerVersion)
+    for _ in 0..<2 {
+      let error = #expect(throws: StoreError.self) { try Journal(directory: path) }
+      #expect(error?.reason == reason)
+      #expect(
+        error?.description.contains("move it away, run imgctl start, and submit its jobs again")
+          == true)
+    }
   }
 
   @Test func `a map that is full grows`() throws {

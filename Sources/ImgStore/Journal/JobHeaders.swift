@@ -7,9 +7,7 @@ import Synchronization
 /// job, beside the journal's own, and overwritten when the job is removed.
 ///
 /// LMDB never overwrites a page in place: what a record held stays in free pages of the file after
-/// the record has gone.
-///
-/// All values are in memory as well, so that they can be written again when the files are removed.
+/// the record has gone. All values are in memory as well.
 final class JobHeaders: Sendable {
   private let directory: String
   private let held = Mutex<[JobID: HeaderFields]>([:])
@@ -60,15 +58,6 @@ final class JobHeaders: Sendable {
   func erase(_ id: JobID) {
     guard held.withLock({ $0.removeValue(forKey: id) }) != nil else { return }
     try? FileIO.erase(path(of: id))
-  }
-
-  /// Writes all files again, durably, after somebody has removed them.
-  func restore() throws(StoreError) {
-    let all = held.withLock { $0 }
-    guard !all.isEmpty else { return }
-    try create()
-    for (id, headers) in all { try write(headers, of: id) }
-    try StoreError.wrapping { () throws(SystemError) in try Directory.sync(directory) }
   }
 
   private func path(of id: JobID) -> String { "\(directory)/\(id.rawValue)" }

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// An LMDB environment that the coordinator alone opens. Every group of operations is one
 /// transaction that is on the disk when ``apply(_:)`` returns, so an accepted job survives a power
-/// cut. One thread applies and restores; any thread reads.
+/// cut. One thread applies; any thread reads.
 package final class Journal: Sendable {
   /// An environment and its tables, which are of no use for another.
   private struct Opened: Sendable {
@@ -209,28 +209,9 @@ package final class Journal: Sendable {
 
   // MARK: - The files
 
-  /// Whether somebody has removed or replaced the files. What is applied from then on is lost when
-  /// the process ends, unless ``restore()`` comes first.
+  /// Whether another process has removed or replaced the files. What is applied from then on is lost
+  /// when this process ends.
   package var isDetached: Bool { environment.isDetached }
-
-  /// Writes the journal into its directory anew, after the files there were removed, and goes on in
-  /// the new ones: nothing that was applied is lost. Submissions that are not sealed stay as well.
-  ///
-  /// - Throws: ``StoreError/Reason/replaced`` when there is another journal in the directory by now.
-  ///   After every error the journal still works, on files that nobody else sees.
-  package func restore() throws(StoreError) {
-    let removed = environment
-    try removed.restoreFiles(writingFirst: headers.restore)
-    let restored: Opened
-    do throws(StoreError) {
-      restored = try Self.open(
-        removed.directory, mapByteCount: removed.mapByteCount, headers: headers)
-    } catch {
-      removed.withdrawRestoredFiles()
-      throw error
-    }
-    opened.withLock { $0 = restored }
-  }
 
   /// Whether more than half of the file is free pages, and it is large enough to care.
   package func isMostlyFree() throws(StoreError) -> Bool {

@@ -121,7 +121,7 @@ enum OutcomeRecord {
   }
 }
 
-/// A failure and what it has cost. Earlier records have the failure alone.
+/// A failure and the bytes fetched for it. The JSON lacks the number when it is 0.
 private struct StoredFailure: Codable {
   let failure: Failure
   let bytesFetched: Int

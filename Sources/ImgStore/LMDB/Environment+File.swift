@@ -64,12 +64,7 @@ extension Environment {
   }
 
   private func setFileByteCount(_ byteCount: Int) throws(StoreError) {
-    try Self.setByteCount(of: try descriptor(), to: byteCount)
-  }
-
-  static func setByteCount(
-    of descriptor: CInt, to byteCount: Int
-  ) throws(StoreError) {
+    let descriptor = try descriptor()
     try StoreError.wrapping { () throws(SystemError) in
       try FileIO.setByteCount(of: descriptor, to: byteCount)
     }

@@ -215,17 +215,12 @@ final class Environment: @unchecked Sendable {
     }
   }
 
-  /// Writes what is committed into an open, empty file, whatever has become of the environment's
-  /// own files: LMDB reads them by what it holds open. Nobody may be writing in this thread.
-  ///
-  /// - Parameter isCompacting: leaves free pages out.
-  func copy(to descriptor: CInt, isCompacting: Bool) throws(StoreError) {
+  /// Writes what is committed, without free pages, into an open, empty file. No transaction of this
+  /// thread may be writing.
+  func copyWithoutFreePages(to descriptor: CInt) throws(StoreError) {
     try whileMapStays { () throws(StoreError) in
-      let flags = isCompacting ? CUnsignedInt(MDB_CP_COMPACT) : 0
+      let flags = CUnsignedInt(MDB_CP_COMPACT)
       try check(unsafe mdb_env_copyfd2(handle, descriptor, flags), "mdb_env_copyfd2")
-      guard !isCompacting else { return }
-      // The copy is as short as the file, see `completeFile`.
-      try Self.setByteCount(of: descriptor, to: try pageByteCountInAll())
     }
   }
 

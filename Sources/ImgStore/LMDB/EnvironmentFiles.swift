@@ -19,8 +19,6 @@ struct EnvironmentFiles {
   /// The length of the data file.
   var dataByteCount: Int { data?.byteCount ?? 0 }
 
-  var hasData: Bool { data != nil }
-
   var hasLock: Bool { lock != nil }
 
   /// Whether both are there and the same files, whatever their names are. The lock file counts:

@@ -6,8 +6,8 @@ struct SchemaVersion {
 
   /// Checks the number of an environment and writes this one in its place.
   ///
-  /// - Returns: the number there was; below ``number`` the caller has records to bring up to date,
-  ///   in the same transaction. `nil` for a new environment.
+  /// - Returns: the number there was; below ``number`` the caller drops the records in the same
+  ///   transaction, or throws and so leaves everything as it was. `nil` for a new environment.
   /// - Throws: ``StoreError/Reason/newerVersion`` when a newer release has been here, whose records
   ///   this one would misread.
   @discardableResult

@@ -103,10 +103,10 @@ extension StoreError: CustomStringConvertible {
       case .full: "\(place) is full, or its disk is\(remedyOfFull)"
       case .tooLarge: "the thumbnail is larger than all that \(place) may hold"
       case .notPermitted: "\(place) may not be used that way by this user"
-      case .newerVersion: "\(place) was written by a newer release of imgctl"
+      case .newerVersion:
+        "\(place) was written by a newer release of imgctl; run that release, or \(fresh)"
       case .olderVersion:
-        "\(place) was written by an older release of imgctl; move it away and run imgctl start: its "
-          + "jobs have to be submitted again"
+        "\(place) was written by an older release of imgctl; \(fresh)"
       case .tooManyReaders: "\(place) has too many readers at once"
       case .damaged: "\(place) is damaged\(remedy)"
       case .replaced: "\(place) was removed or replaced while it was in use; try again"
@@ -121,6 +121,14 @@ extension StoreError: CustomStringConvertible {
   /// What to do about a disk that is full.
   private var remedyOfFull: String {
     content == .jobs ? "; make room on it, such as by imgctl cache reset" : ""
+  }
+
+  /// What to do about files of another release, and what that costs.
+  private var fresh: String {
+    switch content {
+    case .thumbnails: "remove it, its thumbnails are made again"
+    case .jobs: "move it away, run imgctl start, and submit its jobs again"
+    }
   }
 
   /// What to do about damaged files, and what that costs.
