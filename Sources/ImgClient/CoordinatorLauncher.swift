@@ -52,10 +52,10 @@ package struct CoordinatorLauncher: Sendable {
     let deadline = ContinuousClock.now + Self.patience
     while true {
       let answer = spawnAndHear()
-      let isTaken = answer.hasPrefix(StartSignal.taken)
+      let isTaken = answer.hasPrefix(ReadinessMessage.taken)
       let patience = isTaken ? Self.pauseBetweenStarts : .zero
       if let client = try connect(until: .now + patience) {
-        return (client, answer == StartSignal.ready)
+        return (client, answer == ReadinessMessage.ready)
       }
       guard isTaken, ContinuousClock.now < deadline else { throw .notStarted(reason: answer) }
     }
@@ -88,7 +88,7 @@ package struct CoordinatorLauncher: Sendable {
       let child = try spawn(readyEnd: pair.takeSecond())
       let message = try hear(ours)
       // One that cannot begin ends at once; waited for, it leaves nothing behind.
-      if message != StartSignal.ready { _ = child.waitForExit(until: .now + .seconds(1)) }
+      if message != ReadinessMessage.ready { _ = child.waitForExit(until: .now + .seconds(1)) }
       return message.isEmpty ? "it ended before it was ready; see \(logPath)" : message
     } catch {
       return error.description
@@ -99,7 +99,7 @@ package struct CoordinatorLauncher: Sendable {
     let log = try FileIO.open(log: logPath, startingAnewAbove: Self.logMaximumByteCount)
     let nothing = try FileIO.open(readingFrom: "/dev/null")
     var environment = ThisProcess.environment
-    environment[StartSignal.variable] = String(StartSignal.descriptor)
+    environment[ReadinessMessage.variable] = String(ReadinessMessage.descriptor)
     // A service that runs a command is not told that this coordinator is ready.
     environment["NOTIFY_SOCKET"] = nil
     return try ChildProcess.spawn(
@@ -107,7 +107,7 @@ package struct CoordinatorLauncher: Sendable {
       descriptors: [
         (parent: nothing.rawValue, child: 0), (parent: log.rawValue, child: 1),
         (parent: log.rawValue, child: 2),
-        (parent: readyEnd.rawValue, child: StartSignal.descriptor),
+        (parent: readyEnd.rawValue, child: ReadinessMessage.descriptor),
       ], isDetached: true)
   }
 

@@ -6,7 +6,7 @@ enum ControlSocket {
   /// Listens, in the place of a coordinator that has died but not of one that lives. Does not wait.
   static func listen(at path: String) throws(StartError) -> UnixListener {
     if (try? UnixSocket.hasListener(path: path)) == true {
-      throw StartError("\(StartSignal.taken) answers at \(path)")
+      throw StartError("\(ReadinessMessage.taken) answers at \(path)")
     }
     do throws(SystemError) {
       if let slash = path.lastIndex(of: "/"), slash > path.startIndex {

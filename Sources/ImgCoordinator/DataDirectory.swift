@@ -45,7 +45,7 @@ enum DataDirectoryError: Error, CustomStringConvertible {
     case .taken(let path, let holder):
       let process = holder.map { " (process \($0.processID))" } ?? ""
       let socket = holder.map { "--socket \($0.note)" } ?? "its --socket"
-      return "\(StartSignal.taken)\(process) owns the data directory \(path); ask it by "
+      return "\(ReadinessMessage.taken)\(process) owns the data directory \(path); ask it by "
         + "\(socket), end it with imgctl stop, or name another --data-dir"
     }
   }

@@ -8,13 +8,14 @@ final class Starter {
   private var connection: OwnedDescriptor?
 
   init(environment: [String: String]) {
-    guard let descriptor = environment[StartSignal.variable].flatMap({ CInt($0) }), descriptor > 2
+    guard let descriptor = environment[ReadinessMessage.variable].flatMap({ CInt($0) }),
+      descriptor > 2
     else { return }
     connection = OwnedDescriptor(adopting: descriptor)
   }
 
   func isReady() {
-    tell(StartSignal.ready)
+    tell(ReadinessMessage.ready)
   }
 
   func fail(_ reason: String) {

@@ -14,7 +14,7 @@ final class WorkerProcess {
   var output = WorkerOutput(program: "imgworker")
   private let outputSocket: OwnedDescriptor
   private let child: ChildProcess
-  private let board: WorkerBoard
+  private let board: WorkerHeartbeat
   /// Why the coordinator ended it; `nil` when its end is not the coordinator's doing, or the
   /// scheduler's, which knows.
   private var fault: String?
@@ -25,13 +25,13 @@ final class WorkerProcess {
   init(id: WorkerID, slot: Int, executable: String) throws(SystemError) {
     self.id = id
     self.slot = slot
-    board = try WorkerBoard()
+    board = try WorkerHeartbeat()
     var pair = try UnixSocket.pair()
     let theirs = pair.takeSecond()
     var environment = ThisProcess.environment
     // The backtracer would keep a crashed worker, and everything it holds, for seconds.
     environment["SWIFT_BACKTRACE"] = "enable=no"
-    environment[StartSignal.variable] = nil
+    environment[ReadinessMessage.variable] = nil
     environment[ServiceManager.variable] = nil
     // Before there is a child that would have to be ended.
     channel = try Channel(pair.takeFirst())
@@ -46,7 +46,7 @@ final class WorkerProcess {
       descriptors: [
         (parent: errorStream.rawValue, child: 2),
         (parent: theirs.rawValue, child: WorkerDescriptor.channel),
-        (parent: board.descriptor, child: WorkerDescriptor.board),
+        (parent: board.descriptor, child: WorkerDescriptor.heartbeat),
       ])
   }
 
@@ -104,7 +104,7 @@ final class WorkerProcess {
   var observation: Observation {
     let decoding = board.decoding
     return Observation(
-      heartbeatAge: board.heartbeatAge, decodingLease: decoding?.lease,
+      heartbeatAge: board.age, decodingLease: decoding?.lease,
       decodingTime: decoding?.time ?? .zero)
   }
 

@@ -2,14 +2,13 @@ import Glibc
 package import ImgSystem
 package import ImgWire
 
-/// One connection over which typed messages go both ways, some with a file beside them: frames, a
-/// bounded queue of what the peer has not read, and no more memory or open files than that whatever
-/// the peer does.
+/// One connection over which typed messages go both ways, some with a file beside them. What the peer
+/// has not read waits in a bounded queue, so a peer cannot take more memory or open files than that.
 ///
 /// The socket is non-blocking. A loop calls ``receive()`` when it is readable and ``flush()`` when
 /// it is writable; a loop that serves many peers in turn calls ``read(upTo:)`` and ``takeMessage()``
 /// instead of ``receive()``. A caller with nothing else to do uses the waiting calls. After an error
-/// the connection is of no further use. Belongs to one thread.
+/// the caller closes the connection. Belongs to one thread.
 package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
   /// What one call of ``receive()`` found.
   package struct Received {
@@ -35,11 +34,10 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
   private var arrived: [Delivery<Incoming>] = []
   private var isPeerClosed = false
 
-  /// A peer that has left so many bytes unread is closed rather than buffered for: a few of the
-  /// largest frames.
+  /// A peer that leaves more bytes unread is closed: a few of the largest frames.
   package static var unsentMaximumByteCount: Int { 8 * Frame.maximumByteCount }
-  /// A peer for which so many files wait beyond those that the kernel has taken is closed as well:
-  /// each keeps a descriptor and its memory.
+  /// A peer for which more files wait, beside those that the kernel has taken, is closed as well. Each
+  /// keeps a descriptor and its memory.
   package static var unsentMaximumFileCount: Int { 64 }
 
   private static var readByteCount: Int { 256 << 10 }
@@ -55,8 +53,8 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
   /// Whether bytes wait for the socket to become writable.
   package var hasUnsent: Bool { !outbox.isEmpty }
 
-  /// The memory that messages take which did not go or did not arrive completely, or which
-  /// ``takeMessage()`` has not delivered.
+  /// The memory of messages that are not sent or not completely received, or that ``takeMessage()``
+  /// has not delivered.
   package var heldByteCount: Int { inbox.heldByteCount + outbox.heldByteCount }
 
   /// Whether one more message with a file may be sent before the peer has read some.
@@ -139,7 +137,7 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
     }
   }
 
-  // MARK: - For one who waits
+  // MARK: - For a caller that waits
 
   /// The next message; a file that came with it is dropped.
   ///

@@ -1,15 +1,15 @@
 package import ImgSystem
 
 /// A message as it arrived, with the file that travelled beside it; `file` is there exactly when the
-/// message announces one, see `WireMessage.announcesFile`. Whoever lets go of it closes it.
+/// message announces one, see `WireMessage.announcesFile`. The file closes with its last owner.
 package struct Delivery<Message: Sendable>: Sendable {
   package let message: Message
-  /// Anything may be behind it: its reader checks, see ``MemoryFile/contents(byteCount:)``.
+  /// The peer may have passed any file. The reader checks it, see ``MemoryFile/contents(byteCount:)``.
   package let file: MemoryFile?
 }
 
-/// Why files and messages do not go together. Ends the connection, as what follows cannot be
-/// trusted to go together either.
+/// Why a file does not belong to its message. It ends the connection, because later files and messages
+/// cannot be matched either.
 package enum AttachmentError: Error, Hashable, CustomStringConvertible {
   /// A message announces a file that did not come.
   case missing

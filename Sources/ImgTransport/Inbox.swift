@@ -1,7 +1,7 @@
 import ImgSystem
 import ImgWire
 
-/// Turns what arrives into messages, and finds for each file the frame that it came with.
+/// Turns bytes into messages, and finds for each file the frame that it came with.
 ///
 /// A sender hands the kernel a file together with the first bytes of its frame and with nothing
 /// behind that frame. A stream socket keeps such a piece apart from what was sent after it, but not

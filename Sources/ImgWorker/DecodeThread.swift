@@ -44,8 +44,8 @@ struct DecodeThread {
 
   /// - Parameter capacity: jobs that may wait; the worker's credits keep within it.
   init(
-    vips: VipsRuntime, limits: Limits, store: SharedStore, files: LocalFiles, board: WorkerBoard,
-    capacity: Int, results: Mailbox<DecodeResult>
+    vips: VipsRuntime, limits: Limits, store: SharedStore, files: LocalFiles,
+    board: WorkerHeartbeat, capacity: Int, results: Mailbox<DecodeResult>
   ) throws(SystemError) {
     let decoder = Decoder(
       thumbnailer: Thumbnailer(runtime: vips, limits: limits), limits: limits, store: store,
@@ -83,7 +83,7 @@ private struct Decoder {
   let limits: Limits
   let store: SharedStore
   let files: LocalFiles
-  let board: WorkerBoard
+  let board: WorkerHeartbeat
 
   /// - Returns: the result, and the original to be removed from the store because no thumbnail can be
   ///   made from it.

@@ -27,7 +27,7 @@ final class Worker {
   }
 
   let channel: Channel<CoordinatorMessage, WorkerMessage>
-  private let board: WorkerBoard
+  private let board: WorkerHeartbeat
   let store: SharedStore
   private let poller: Poller
   let pool: TransferPool
@@ -80,7 +80,7 @@ final class Worker {
 
   /// - Parameter channel: greeted and welcomed.
   init(
-    channel: Channel<CoordinatorMessage, WorkerMessage>, board: WorkerBoard, welcome: Welcome,
+    channel: Channel<CoordinatorMessage, WorkerMessage>, board: WorkerHeartbeat, welcome: Welcome,
     curl: CurlRuntime, vips: VipsRuntime
   ) throws {
     self.channel = channel

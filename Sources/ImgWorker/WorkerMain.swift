@@ -24,7 +24,8 @@ package enum WorkerMain {
       ThisProcess.dieWithParent(signal: SIGKILL)
       ThisProcess.ignoreFileSizeSignal()
       ThisProcess.keepFreedMemory()
-      let board = try WorkerBoard(adopting: OwnedDescriptor(adopting: WorkerDescriptor.board))
+      let board = try WorkerHeartbeat(
+        adopting: OwnedDescriptor(adopting: WorkerDescriptor.heartbeat))
       board.recordStoreCrashes()
       board.recordRefusedAllocations(by: img_record_refused_allocations)
       let channel = try Channel<CoordinatorMessage, WorkerMessage>(
@@ -52,7 +53,7 @@ package enum WorkerMain {
 
   /// A worker that cannot begin says why before it leaves: the coordinator shows it to a person.
   private static func serve(
-    _ channel: Channel<CoordinatorMessage, WorkerMessage>, board: WorkerBoard, welcome: Welcome
+    _ channel: Channel<CoordinatorMessage, WorkerMessage>, board: WorkerHeartbeat, welcome: Welcome
   ) throws {
     let worker: Worker
     do {

@@ -120,7 +120,7 @@ struct DataDirectoryTests {
     try removeData(of: cluster)
     let otherSocket = cluster.directory.file("other.sock")
     let (second, message) = try cluster.launch(["--socket", otherSocket])
-    try #require(message == StartSignal.ready)
+    try #require(message == ReadinessMessage.ready)
     first.signal(SIGCONT)
     #expect(try first.wait().exitCode == 1)
     let job = try cluster.imgctl("submit", try cluster.list(["no URL"]), "--socket", otherSocket)

@@ -64,7 +64,7 @@ struct SocketRemovalTests {
     first.signal(SIGSTOP)
     try FileManager.default.removeItem(atPath: directory)
     let (second, message) = try cluster.launch(["--data-dir", cluster.directory.file("other")])
-    try #require(message == StartSignal.ready)
+    try #require(message == ReadinessMessage.ready)
     first.signal(SIGCONT)
     let sentence = "no client can connect: another coordinator answers at \(cluster.socketPath)"
     #expect(try eventually { try first.messages().contains(sentence) })

@@ -120,39 +120,3 @@ import Testing
     #expect(throws: ChannelError.self) { try coordinator.next(until: soon) }
   }
 }
-
-@Suite struct WorkerBoardTests {
-  @Test func `the coordinator sees what the worker is decoding, and since when`() throws {
-    let board = try WorkerBoard()
-    let descriptor = try board.duplicateDescriptor()
-    let worker = try WorkerBoard(adopting: descriptor)
-    #expect(board.decoding == nil)
-    worker.withDecoding(of: LeaseID(rawValue: 7)) {
-      #expect(board.decoding?.lease == LeaseID(rawValue: 7))
-    }
-    #expect(board.decoding == nil)
-    worker.beat()
-    #expect(board.heartbeatAge >= .zero)
-  }
-
-  @Test func `the coordinator sees which transfer the loop of the worker is working on`() throws {
-    let board = try WorkerBoard()
-    let worker = try WorkerBoard(adopting: try board.duplicateDescriptor())
-    #expect(board.transferringLease == nil)
-    worker.markTransfer(LeaseID(rawValue: 7))
-    #expect(board.transferringLease == LeaseID(rawValue: 7))
-    #expect(board.decoding == nil)
-    worker.markTransfer(nil)
-    #expect(board.transferringLease == nil)
-  }
-}
-
-extension WorkerBoard {
-  /// A second descriptor of the shared page, as a child inherits it.
-  fileprivate func duplicateDescriptor() throws -> OwnedDescriptor {
-    let original = OwnedDescriptor(adopting: descriptor)
-    let copy = try original.duplicate()
-    _ = original.release()
-    return copy
-  }
-}

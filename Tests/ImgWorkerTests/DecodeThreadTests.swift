@@ -17,8 +17,8 @@ import Testing
     let results = try Mailbox<DecodeResult>()
     let thread = try DecodeThread(
       vips: VipsRuntime.start(), limits: Limits(), store: store,
-      files: LocalFiles(directories: [], maximumByteCount: 0), board: WorkerBoard(), capacity: 2,
-      results: results)
+      files: LocalFiles(directories: [], maximumByteCount: 0), board: WorkerHeartbeat(),
+      capacity: 2, results: results)
     let cancelled = Cancellation()
     cancelled.set()
     thread.submit(noPicture(1, cancelled))

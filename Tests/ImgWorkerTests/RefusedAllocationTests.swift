@@ -12,7 +12,7 @@ private let limit = 1 << 30
 @Suite(.timeLimit(.minutes(20))) struct RefusedAllocationTests {
   @Test func `each way to allocate beyond the limit is recorded`() async {
     await #expect(processExitsWith: .success) {
-      let board = try WorkerBoard()
+      let board = try WorkerHeartbeat()
       board.recordRefusedAllocations(by: img_record_refused_allocations)
       try ThisProcess.limitPrivateMemory(byteCount: Int64(limit))
       var memory: UnsafeMutableRawPointer?
@@ -36,7 +36,7 @@ private let limit = 1 << 30
 
   @Test func `what is granted, freed or more than any picture needs does not count`() async {
     await #expect(processExitsWith: .success) {
-      let board = try WorkerBoard()
+      let board = try WorkerHeartbeat()
       board.recordRefusedAllocations(by: img_record_refused_allocations)
       try ThisProcess.limitPrivateMemory(byteCount: Int64(limit))
       let granted = unsafe realloc(malloc(100), 1 << 20)

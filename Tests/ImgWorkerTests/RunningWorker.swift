@@ -20,7 +20,7 @@ final class RunningWorker {
   private let directory: TestDirectory
   /// The worker's own: a process opens a store once.
   let store: SharedStore
-  let board: WorkerBoard
+  let board: WorkerHeartbeat
   /// Whether each transfer gets a slot at once where its redirect leads.
   var givesSlots = true
 
@@ -49,7 +49,7 @@ final class RunningWorker {
       allowedDirectories: allowedDirectories, authorityFile: authorityFile)
     let curl = try Self.curl.get()
     let vips = try VipsRuntime.start()
-    let board = try WorkerBoard()
+    let board = try WorkerHeartbeat()
     self.board = board
     let stores = try BlockingQueue<SharedStore>(capacity: 1)
     thread = try ServiceThread(name: "worker", capacity: 1) { _ in
@@ -72,7 +72,7 @@ final class RunningWorker {
   }
 
   private static func run(
-    _ channel: Channel<CoordinatorMessage, WorkerMessage>, board: WorkerBoard, welcome: Welcome,
+    _ channel: Channel<CoordinatorMessage, WorkerMessage>, board: WorkerHeartbeat, welcome: Welcome,
     curl: CurlRuntime, vips: VipsRuntime, stores: BlockingQueue<SharedStore>
   ) throws {
     defer { stores.close() }

@@ -83,7 +83,7 @@ package final class Cluster {
     _ arguments: [String] = [], fileKibibytes: Int? = nil, on disk: SmallDisk? = nil
   ) throws {
     let (run, message) = try launch(arguments, fileKibibytes: fileKibibytes, on: disk)
-    guard message == StartSignal.ready else {
+    guard message == ReadinessMessage.ready else {
       throw ClusterError("the coordinator did not start: \(message) \(try run.wait().messages)")
     }
     coordinator = run
@@ -117,7 +117,7 @@ package final class Cluster {
     readyEnd: consuming OwnedDescriptor
   ) throws -> ProgramRun {
     var environment = environment.merging(variables) { _, given in given }
-    environment[StartSignal.variable] = String(StartSignal.descriptor)
+    environment[ReadinessMessage.variable] = String(ReadinessMessage.descriptor)
     var command = [try program("imgcoordinator")] + arguments
     if let fileKibibytes {
       // The shell's unit is 512 bytes (POSIX, ulimit). The soft limit, which can be raised later.
@@ -128,7 +128,7 @@ package final class Cluster {
     if let userID { command = Self.command(command, as: userID) }
     return try ProgramRun(
       command[0], Array(command.dropFirst()), environment: environment,
-      descriptors: [(parent: readyEnd.rawValue, child: StartSignal.descriptor)], in: directory)
+      descriptors: [(parent: readyEnd.rawValue, child: ReadinessMessage.descriptor)], in: directory)
   }
 
   private static func command(_ command: [String], as userID: UInt32) -> [String] {

@@ -1,34 +1,34 @@
 package import ImgModel
 package import ImgSystem
 
-/// A page of memory that a worker and its coordinator share: what the worker is doing at this very
-/// moment, still readable when it hangs, is stopped or has died. A message could not say it: it
-/// would wait in a buffer of the very process that is in trouble.
-package struct WorkerBoard: Sendable {
+/// A page of memory that a worker and its coordinator share: what the worker does at this moment. The
+/// coordinator can read it when the worker hangs, is stopped or has died. A message would wait in a
+/// buffer of the process that hangs.
+package struct WorkerHeartbeat: Sendable {
   private enum Word: Int, CaseIterable {
     /// When the loop last ran, in nanoseconds of the monotonic clock.
     case heartbeat
     /// The lease whose picture is being decoded; 0 for none.
     case decodingLease
-    /// When that began, in nanoseconds of the monotonic clock.
+    /// When that decode began, in nanoseconds of the monotonic clock.
     case decodingSince
-    /// The lease of the transfer that the loop is working on; 0 for none.
+    /// The lease of the transfer that the loop works on; 0 for none.
     case transferringLease
     /// 1 when a thread has crashed in a call of the store; 0 before.
     case storeCrash
-    /// Bytes of the last allocation that was refused since that decode began; 0 for none.
+    /// Bytes of the last allocation that was refused since the decode began; 0 for none.
     case refusedAllocation
   }
 
   private let words: SharedWords
 
-  /// A fresh board, on which the loop has just run.
+  /// A new page, on which the loop has just run.
   package init() throws(SystemError) {
     words = try SharedWords(count: Word.allCases.count)
     beat()
   }
 
-  /// The board that the coordinator passed on.
+  /// The page that the coordinator passed on.
   package init(adopting descriptor: consuming OwnedDescriptor) throws(SystemError) {
     words = try SharedWords(adopting: descriptor, count: Word.allCases.count)
   }
@@ -42,19 +42,19 @@ package struct WorkerBoard: Sendable {
     words.store(MonotonicClock.nanoseconds(), at: Word.heartbeat.rawValue)
   }
 
-  /// Has a crash in a call of the store say so here. The board lives as long as the process.
+  /// Records a crash in a call of the store here. The page lives as long as the process.
   package func recordStoreCrashes() {
     CrashRegion.record(in: words, at: Word.storeCrash.rawValue)
   }
 
-  /// Has allocations that are refused recorded here. The board lives as long as the process.
+  /// Has allocations that are refused recorded here. The page lives as long as the process.
   ///
   /// - Parameter record: is given the address of a 64-bit word.
   package func recordRefusedAllocations(by record: (UInt) -> Void) {
     record(words.address(of: Word.refusedAllocation.rawValue))
   }
 
-  /// Marks the picture that is being decoded while `body` runs. If the process dies in there, the
+  /// Marks the picture that is being decoded while `body` runs. If the process dies meanwhile, the
   /// mark stays.
   package func withDecoding<Result>(of lease: LeaseID, _ body: () -> Result) -> Result {
     words.store(MonotonicClock.nanoseconds(), at: Word.decodingSince.rawValue)
@@ -64,7 +64,7 @@ package struct WorkerBoard: Sendable {
     return body()
   }
 
-  /// Marks the transfer that the loop is working on, named by the lease that began it; `nil` for
+  /// Marks the transfer that the loop works on, named by the lease that began it; `nil` for
   /// none.
   package func markTransfer(_ lease: LeaseID?) {
     words.store(lease?.rawValue ?? 0, at: Word.transferringLease.rawValue)
@@ -72,7 +72,8 @@ package struct WorkerBoard: Sendable {
 
   // MARK: - The coordinator's side
 
-  package var heartbeatAge: Duration {
+  /// How long ago the worker's loop last ran.
+  package var age: Duration {
     age(of: .heartbeat)
   }
 
@@ -83,7 +84,7 @@ package struct WorkerBoard: Sendable {
     return (LeaseID(rawValue: lease), age(of: .decodingSince))
   }
 
-  /// The lease of the transfer that the loop is working on, or was when the process died.
+  /// The lease of the transfer that the loop works on, or worked on when the process died.
   package var transferringLease: LeaseID? {
     let lease = words.load(Word.transferringLease.rawValue)
     return lease == 0 ? nil : LeaseID(rawValue: lease)
