@@ -310,6 +310,18 @@ let package = Package(
         "ImgWire",
       ],
       swiftSettings: settings),
+    .testTarget(
+      name: "ImgClientTests",
+      dependencies: [
+        "ImgClient",
+        "ImgModel",
+        "ImgStore",
+        "ImgSystem",
+        "ImgTransport",
+        "ImgWire",
+        "TestFiles",
+      ],
+      swiftSettings: settings),
 
     // MARK: - ImgCommands: the command line as a library
 

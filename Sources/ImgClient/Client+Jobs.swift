@@ -2,6 +2,7 @@ package import ImgModel
 import ImgTransport
 package import ImgWire
 
+/// Jobs: lists of URLs that are fetched in the background.
 extension Client {
   /// Submits a list as one job.
   ///
@@ -16,15 +17,15 @@ extension Client {
     name: String?, options: RequestOptions, order: LineOrder = .firstInFirstOut,
     nextLines: () throws -> [String]?
   ) throws -> Submitted {
-    let id = newRequest()
+    let id = connection.newRequest()
     try sendPart(.submit(Submission(id: id, name: name, options: options, order: order)))
     while let lines = try nextLines() {
       try sendPart(.submitLines(SubmissionLines(id: id, lines: lines)))
     }
     try sendPart(.submitEnd(PlainRequest(id: id)))
     do throws(ClientError) {
-      guard case .submitted(let submitted) = try reply(to: id, until: nil) else {
-        throw Self.unexpected
+      guard case .submitted(let submitted) = try connection.reply(to: id, until: nil) else {
+        throw .unexpectedReply
       }
       return submitted
     } catch .connection(let error) {
@@ -35,16 +36,21 @@ extension Client {
   /// Sends a part of a list.
   private func sendPart(_ part: ClientMessage) throws(ClientError) {
     do throws(ClientError) {
-      try send(part)
+      try connection.send(part)
     } catch .connection(let error) {
       throw .submission(isComplete: false, error)
     }
   }
 
+  private func jobReply(_ reply: CoordinatorReply) throws(ClientError) -> JobStatus {
+    guard case .job(let reply) = reply else { throw .unexpectedReply }
+    return reply.status
+  }
+
   package func status(of job: JobID) throws(ClientError) -> JobStatus {
-    let id = newRequest()
-    try send(.job(JobRequest(id: id, job: job)))
-    return try jobReply(to: id)
+    let id = connection.newRequest()
+    try connection.send(.job(JobRequest(id: id, job: job)))
+    return try jobReply(connection.promptReply(to: id))
   }
 
   /// Follows a job until it ends.
@@ -56,12 +62,12 @@ extension Client {
   package func watch(
     _ job: JobID, every interval: Duration, _ body: (JobStatus) throws -> Bool
   ) throws -> JobStatus {
-    let id = newRequest()
-    try send(.job(JobRequest(id: id, job: job, isWatching: true)))
-    var status = try jobReply(to: id)
+    let id = connection.newRequest()
+    try connection.send(.job(JobRequest(id: id, job: job, isWatching: true)))
+    var status = try jobReply(connection.promptReply(to: id))
     while try body(status), !status.hasEnded {
       do {
-        status = try jobReply(to: id, until: .now + interval)
+        status = try jobReply(connection.reply(to: id, until: .now + interval))
       } catch ClientError.connection(.timedOut) {
         continue
       }
@@ -75,18 +81,18 @@ extension Client {
   /// - Throws: ``ClientError/refused(_:message:)`` with `wrong_state` where the job's state does not
   ///   allow the change; ``JobRecord/apply(_:at:)`` says when it does.
   package func change(_ job: JobID, _ change: JobChange) throws(ClientError) -> JobStatus {
-    let id = newRequest()
-    try send(.change(ChangeRequest(id: id, job: job, change: change)))
-    return try jobReply(to: id, until: nil)
+    let id = connection.newRequest()
+    try connection.send(.change(ChangeRequest(id: id, job: job, change: change)))
+    return try jobReply(connection.reply(to: id, until: nil))
   }
 
   /// Jobs, or those of them that have not ended, newest first; `before` continues an earlier page.
   package func jobs(
     before: JobID? = nil, isActiveOnly: Bool = false
   ) throws(ClientError) -> JobsPage {
-    let id = newRequest()
-    try send(.jobs(JobsRequest(id: id, before: before, isActiveOnly: isActiveOnly)))
-    guard case .jobs(let page) = try reply(to: id) else { throw Self.unexpected }
+    let id = connection.newRequest()
+    try connection.send(.jobs(JobsRequest(id: id, before: before, isActiveOnly: isActiveOnly)))
+    guard case .jobs(let page) = try connection.promptReply(to: id) else { throw .unexpectedReply }
     return page
   }
 
@@ -107,10 +113,12 @@ extension Client {
   ) throws {
     var from: Int? = 0
     while let start = from {
-      let id = newRequest()
-      try send(
+      let id = connection.newRequest()
+      try connection.send(
         .results(ResultsRequest(id: id, job: job, from: start, isFailedOnly: isFailedOnly)))
-      guard case .results(let page) = try reply(to: id) else { throw Self.unexpected }
+      guard case .results(let page) = try connection.promptReply(to: id) else {
+        throw ClientError.unexpectedReply
+      }
       try page.entries.forEach(body)
       from = page.next
     }

@@ -3,10 +3,10 @@ package import ImgModel
 /// The end of a `get`.
 package struct GetResult: Sendable {
   package let outcome: Outcome
-  /// The thumbnail where it is done but not in the store; nobody can have it a second time. `nil`
-  /// for one that is in the store or was not made.
+  /// The thumbnail if it was made but not stored; no later request can read it. `nil` if it is in the
+  /// store or was not made.
   package let uncached: UncachedPicture?
-  /// What was done for it took this long; `nil` for what was in the store.
+  /// How long each step took; `nil` for a thumbnail that was in the store.
   package let timings: Timings?
 }
 

@@ -7,8 +7,8 @@ enum CoordinatorSocket {
   /// Connects to a listener of root, of this process's user, or of the user that owns the socket's
   /// directory.
   ///
-  /// The directory belongs to root or to this process's user, or root alone decided which user has
-  /// it: so it is with the directory of a service in /run. Other users cannot write there.
+  /// The directory belongs to root or to this process's user, or root alone decided which user owns
+  /// it, as for the directory of a service in /run. Other users cannot write there.
   ///
   /// - Throws: ``ClientError/unreachable(socketPath:reason:)`` when no process listens,
   ///   ``ClientError/untrusted(socketPath:reason:)`` when the place or the listener is not safe,

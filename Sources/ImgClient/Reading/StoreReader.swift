@@ -2,8 +2,8 @@ package import ImgModel
 package import ImgStore
 import ImgSystem
 
-/// Answers from the store by reading the map itself: no coordinator, no socket, no copy but the
-/// last. Each call reads the store that the directory has at that time.
+/// Reads the store straight from its map: without a coordinator, without a socket, with one copy. Each
+/// call reads the store that the directory has at that time.
 package struct StoreReader: Sendable {
   private let store: SharedStore
 
@@ -19,7 +19,7 @@ package struct StoreReader: Sendable {
   /// The thumbnail and its bytes; `nil` when it is not there, or expired.
   ///
   /// - Parameters:
-  ///   - moment: when it must not have been expired; `nil` for now.
+  ///   - moment: the thumbnail must not have expired before it; `nil` for now.
   ///   - noting: what of it the store's counters note.
   package func thumbnail(
     for name: PictureName, variant: Variant, at moment: WallTime? = nil,
@@ -57,7 +57,7 @@ package struct StoreReader: Sendable {
         (facts, unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) })
       }
     } catch  where error.reason == .absent {
-      // Removed since it was opened, and not there again.
+      // It was removed after it was opened, and is not recreated yet.
       return nil
     }
   }

@@ -11,12 +11,12 @@ package struct CoordinatorLauncher: Sendable {
 
   /// How long a coordinator may take to open its journal and to listen.
   private static let startTime = Duration.seconds(30)
-  /// How long one that owns the data directory may take to listen, or to leave it.
+  /// How long a coordinator that owns the data directory may take to listen, or to leave it.
   private static let patience = Duration.seconds(5)
-  /// How long one that owns it is waited for at the socket before another start is tried.
+  /// How long a coordinator that owns it is waited for at the socket before the next start.
   private static let pauseBetweenStarts = Duration.seconds(1)
   private static let pauseBetweenConnects = Duration.milliseconds(50)
-  /// A log longer than this begins anew with the next start.
+  /// A log longer than this is emptied by the next start.
   private static let logMaximumByteCount = 1 << 20
 
   /// - Parameters:
@@ -35,9 +35,9 @@ package struct CoordinatorLauncher: Sendable {
     self.logPath = logPath
   }
 
-  /// A connection to the coordinator at the socket, which is started when nobody answers.
+  /// Connects to the coordinator at the socket, and starts one if none answers.
   ///
-  /// - Returns: the connection, and whether the coordinator was started for it.
+  /// - Returns: the client, and whether the coordinator was started for it.
   package func connect() throws(ClientError) -> (client: Client, wasStarted: Bool) {
     do throws(ClientError) {
       return (try Client(socketPath: socketPath), false)
@@ -46,23 +46,23 @@ package struct CoordinatorLauncher: Sendable {
     }
   }
 
-  /// Starts one until one answers. Another may own the data directory meanwhile: one that somebody
-  /// else has started just now and that does not listen yet, or one that is leaving.
+  /// Starts a coordinator until one answers. Another one may own the data directory meanwhile: one that
+  /// was started just now and does not listen yet, or one that is leaving.
   private func start() throws(ClientError) -> (client: Client, wasStarted: Bool) {
     let deadline = ContinuousClock.now + Self.patience
     while true {
-      let answer = spawnAndHear()
+      let answer = startProcess()
       let isTaken = answer.hasPrefix(ReadinessMessage.taken)
       let patience = isTaken ? Self.pauseBetweenStarts : .zero
-      if let client = try connect(until: .now + patience) {
+      if let client = try awaitClient(until: .now + patience) {
         return (client, answer == ReadinessMessage.ready)
       }
       guard isTaken, ContinuousClock.now < deadline else { throw .notStarted(reason: answer) }
     }
   }
 
-  /// - Returns: `nil` when nobody answers up to the deadline.
-  private func connect(until deadline: ContinuousClock.Instant) throws(ClientError) -> Client? {
+  /// - Returns: `nil` when no coordinator answers up to the deadline.
+  private func awaitClient(until deadline: ContinuousClock.Instant) throws(ClientError) -> Client? {
     while true {
       do throws(ClientError) {
         return try Client(socketPath: socketPath)
@@ -75,8 +75,8 @@ package struct CoordinatorLauncher: Sendable {
 
   /// Starts the program and waits until it listens.
   ///
-  /// - Returns: what it says, or why it says nothing.
-  private func spawnAndHear() -> String {
+  /// - Returns: its readiness message, or why there is none.
+  private func startProcess() -> String {
     do throws(SystemError) {
       try Directory.createPrivate(dataDirectory)
     } catch {
@@ -86,8 +86,8 @@ package struct CoordinatorLauncher: Sendable {
       var pair = try UnixSocket.pair()
       let ours = pair.takeFirst()
       let child = try spawn(readyEnd: pair.takeSecond())
-      let message = try hear(ours)
-      // One that cannot begin ends at once; waited for, it leaves nothing behind.
+      let message = try readMessage(ours)
+      // A coordinator that cannot start ends at once. The wait reaps it.
       if message != ReadinessMessage.ready { _ = child.waitForExit(until: .now + .seconds(1)) }
       return message.isEmpty ? "it ended before it was ready; see \(logPath)" : message
     } catch {
@@ -111,8 +111,10 @@ package struct CoordinatorLauncher: Sendable {
       ], isDetached: true)
   }
 
-  /// What the coordinator says until it closes its end.
-  private func hear(_ connection: borrowing OwnedDescriptor) throws(SystemError) -> String {
+  /// What the coordinator writes until it closes its end.
+  private func readMessage(
+    _ connection: borrowing OwnedDescriptor
+  ) throws(SystemError) -> String {
     let deadline = ContinuousClock.now + Self.startTime
     var bytes: [UInt8] = []
     while try UnixSocket.waitReadable(connection.rawValue, until: deadline) {

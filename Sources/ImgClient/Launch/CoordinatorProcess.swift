@@ -1,13 +1,13 @@
 import Glibc
 package import ImgSystem
 
-/// The coordinator of a data directory, found by the lock that it holds there: also one whose
-/// socket was removed.
+/// The coordinator of a data directory, found by the lock that it holds there, even if its socket was
+/// removed.
 package struct CoordinatorProcess: ~Copyable {
   private let process: OtherProcess
 
   package var processID: Int32 { process.processID }
-  /// Where it listens, or did.
+  /// Where it listens, or listened.
   package let socketPath: String
 
   /// - Parameter lockPath: the lock of the data directory.
@@ -16,13 +16,13 @@ package struct CoordinatorProcess: ~Copyable {
     guard let holder = FileLock.holder(path: lockPath),
       let process = try OtherProcess(holder.processID)
     else { return nil }
-    // The number is that of the holder only if the holder is the same now that it is pinned.
+    // The descriptor pins the holder only if the lock still has the same holder.
     guard FileLock.holder(path: lockPath) == holder else { return nil }
     self.process = process
     socketPath = holder.note
   }
 
-  /// Has it finish what runs and leave.
+  /// Makes it finish what runs and leave.
   ///
   /// - Returns: when it has left.
   package func stop() throws(SystemError) {

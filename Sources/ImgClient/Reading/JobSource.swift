@@ -3,11 +3,11 @@ package import ImgStore
 import ImgSystem
 package import ImgWire
 
-/// Where a command that only looks finds jobs: with the running coordinator, or in the journal where
+/// Where a command that only reads finds jobs: from the running coordinator, or in the journal when
 /// none runs.
 package enum JobSource {
   case coordinator(Client)
-  /// Nothing of its jobs runs.
+  /// No coordinator runs, and so none of its jobs.
   case journal(Journal)
   /// There is no journal yet, and so no job.
   case nothing
@@ -80,7 +80,7 @@ package enum JobSource {
 }
 
 extension JobStatus {
-  /// A job that no coordinator serves: what has begun waits as all else does.
+  /// A job that no coordinator serves. A job that had begun waits like any other.
   fileprivate init(unserved record: JobRecord) {
     var record = record
     if record.isActive { record.startedAt = nil }

@@ -33,6 +33,11 @@ package enum ClientError: Error, CustomStringConvertible {
   ///   it: no job begins before its list's end has arrived.
   case submission(isComplete: Bool, ChannelError)
 
+  /// The coordinator answered another question.
+  static var unexpectedReply: ClientError {
+    .connection(.message(MessageError(description: "an answer to another question")))
+  }
+
   package var description: String {
     switch self {
     case .unreachable(let socketPath, let reason):
@@ -82,7 +87,7 @@ package enum ClientError: Error, CustomStringConvertible {
 }
 
 extension ChannelError {
-  /// Whether the other process has left, as against a connection that is of no use.
+  /// Whether the other process has left, rather than that the connection broke.
   var meansPeerGone: Bool {
     switch self {
     case .closed: true

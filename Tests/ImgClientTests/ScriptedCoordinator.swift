@@ -1,0 +1,84 @@
+import ImgModel
+import ImgSystem
+import ImgTransport
+import ImgWire
+import Synchronization
+
+/// A listener that answers one client as a test says, on a thread of its own.
+final class ScriptedCoordinator {
+  /// What the thread works with.
+  private final class Shared: Sendable {
+    let listener: Mutex<UnixListener>
+    let requests = Mutex<[ClientMessage]>([])
+
+    init(socketPath: String) throws {
+      listener = Mutex(try UnixListener(path: socketPath))
+    }
+  }
+
+  private let shared: Shared
+  private let thread: ServiceThread<Never>
+
+  private static let patience = Duration.seconds(60)
+
+  /// - Parameters:
+  ///   - hello: the answer to the client's hello; `nil` closes the connection.
+  ///   - replies: to a request; the connection closes after them where `nil` ends them.
+  init(
+    socketPath: String, hello: CoordinatorReply? = .hello(.sample),
+    replies: @escaping @Sendable (ClientMessage) -> [CoordinatorReply?] = { _ in [nil] }
+  ) throws {
+    let shared = try Shared(socketPath: socketPath)
+    self.shared = shared
+    thread = try ServiceThread(name: "coordinator", capacity: 1) { _ in
+      shared.listener.withLock { listener in
+        let requests = try? Self.serve(listener, hello, replies)
+        shared.requests.withLock { $0 = requests ?? [] }
+      }
+    }
+  }
+
+  /// The requests after the hello, once the client has left.
+  func requests() -> [ClientMessage] {
+    thread.join()
+    return shared.requests.withLock { $0 }
+  }
+
+  private static func serve(
+    _ listener: borrowing UnixListener, _ hello: CoordinatorReply?,
+    _ replies: (ClientMessage) -> [CoordinatorReply?]
+  ) throws -> [ClientMessage] {
+    var requests: [ClientMessage] = []
+    guard try UnixSocket.waitReadable(listener.descriptor, until: .now + patience),
+      let connection = try listener.accept()
+    else { return requests }
+    let channel = try Channel<ClientMessage, CoordinatorReply>(connection.takeDescriptor())
+    while let request = try? channel.next(until: .now + patience) {
+      var answers = [hello]
+      if case .hello = request {
+      } else {
+        requests.append(request)
+        answers = replies(request)
+      }
+      for answer in answers {
+        guard let answer, (try? channel.send(answer)) != nil else { return requests }
+      }
+    }
+    return requests
+  }
+}
+
+extension Hello {
+  /// What a coordinator says first.
+  static let sample = Hello(processID: 7, storeDirectory: "/data/store")
+}
+
+extension JobStatus {
+  /// A job of twenty lines.
+  static func sample(_ number: UInt64, _ state: JobRecord.State = .queued) -> JobStatus {
+    JobStatus(
+      JobRecord(
+        id: JobID(rawValue: number), options: RequestOptions(variant: .standard), state: state,
+        counts: JobCounts(total: 20), submittedAt: WallTime(rawValue: 0)))
+  }
+}
