@@ -262,6 +262,21 @@ let package = Package(
       swiftSettings: settings),
     .executableTarget(
       name: "imgcoordinator", dependencies: ["ImgCoordinator"], swiftSettings: settings),
+    .testTarget(
+      name: "ImgCoordinatorTests",
+      dependencies: [
+        "ImgCoordinator",
+        "ImgCore",
+        "ImgModel",
+        "ImgSettings",
+        "ImgStore",
+        "ImgSystem",
+        "ImgTransport",
+        "ImgWire",
+        "TestCluster",
+        "TestFiles",
+      ],
+      swiftSettings: settings),
 
     // MARK: - ImgWorker: the process that fetches, decodes and stores
 

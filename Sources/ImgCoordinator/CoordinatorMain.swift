@@ -7,16 +7,16 @@ import ImgTransport
 
 /// The program `imgcoordinator`: from the command line to a running loop.
 package enum CoordinatorMain {
-  /// Each asks for a drain, a second one for an end at once.
+  /// The first of them asks for a drain, the second for an end at once.
   private static let endingSignals = [SIGTERM, SIGINT, SIGHUP]
 
-  /// - Returns: the exit status: 0 after a drain, 1 when it cannot begin or go on, 2 on wrong use.
+  /// - Returns: the exit status: 0 after a drain, 1 when it cannot start or continue, 2 on wrong use.
   package static func run(arguments: [String]) -> Int32 {
     ThisProcess.forbidDumps()
     let environment = ThisProcess.environment
-    let starter = Starter(environment: environment)
+    let readiness = ReadinessNotification(environment: environment)
     do {
-      // Before any thread, so that every thread has them blocked and the loop alone sees them.
+      // Before any thread starts: every thread has the signals blocked, and the loop alone sees them.
       let signals = try SignalSource(endingSignals)
       let invocation = try CoordinatorInvocation(
         arguments: arguments, environment: environment, userID: ThisProcess.userID)
@@ -25,18 +25,18 @@ package enum CoordinatorMain {
         try FileIO.writeAll(1, Array(text.utf8))
         return 0
       case .run(let settings):
-        return try serve(settings, signals: signals, starter: starter)
+        return try serve(settings, signals: signals, readiness: readiness)
       }
     } catch let error as UsageError {
-      starter.fail(error.description)
+      readiness.sendFailure(error.description)
       return 2
     } catch {
-      starter.fail(String(describing: error))
+      readiness.sendFailure(String(describing: error))
       return 1
     }
   }
 
-  /// Refuses what would fail one URL after the other.
+  /// Refuses settings that would fail one URL after the other.
   private static func checkPlaces(of settings: Settings) throws(StartError) {
     for directory in settings.allowedDirectories {
       do throws(SystemError) {
@@ -53,15 +53,15 @@ package enum CoordinatorMain {
     }
   }
 
-  /// Descriptors for everything but clients and workers: files, pictures that pass through, and new
+  /// Descriptors for everything but clients and workers: files, pictures that pass through, and
   /// connections that are refused.
   private static let reservedDescriptorCount = 256
-  /// A worker's connection, its process, its board, and what there is while it starts.
+  /// A worker's connection, process and heartbeat page, and the descriptors of its start.
   private static let descriptorCountPerWorker = 4
 
   /// Lets no more clients connect than this process can have descriptors for.
   ///
-  /// - Returns: what a person is to know of it; `nil` when all clients fit.
+  /// - Returns: a remark for the log; `nil` when all clients fit.
   private static func limitClients(of settings: inout Settings, descriptors: Int) -> String? {
     let reserved =
       reservedDescriptorCount + descriptorCountPerWorker * settings.limits.workers
@@ -74,7 +74,7 @@ package enum CoordinatorMain {
   }
 
   private static func serve(
-    _ given: Settings, signals: SignalSource, starter: Starter
+    _ given: Settings, signals: SignalSource, readiness: ReadinessNotification
   ) throws -> Int32 {
     var settings = given.resolved(in: ThisProcess.currentDirectory ?? "/")
     if settings.limits.workers == 0 { settings.limits.workers = ThisProcess.coreCount }
@@ -93,13 +93,15 @@ package enum CoordinatorMain {
       settings.workerExecutable ?? "\(ThisProcess.executableDirectory ?? ".")/imgworker"
 
     let serviceManager = ServiceManager(environment: ThisProcess.environment)
+    let log = Log()
     let coordinator = try Coordinator(
       settings: settings, workerExecutable: executable, signals: signals, listener: listener,
-      dataDirectory: dataDirectory, journal: journal, serviceManager: serviceManager)
-    coordinator.log.note("listening on \(settings.socketPath), data in \(settings.dataDirectory)")
-    for remark in [settings.remark, remark].compactMap(\.self) { coordinator.log.note(remark) }
-    starter.isReady()
-    serviceManager.tell(.ready, status: "listening on \(settings.socketPath)")
+      dataDirectory: dataDirectory, journal: journal, serviceManager: serviceManager,
+      log: log)
+    log.note("listening on \(settings.socketPath), data in \(settings.dataDirectory)")
+    for remark in [settings.remark, remark].compactMap(\.self) { log.note(remark) }
+    readiness.sendReady()
+    serviceManager.notify(.ready, status: "listening on \(settings.socketPath)")
     return try coordinator.run()
   }
 }

@@ -1,17 +1,16 @@
 import ImgModel
 import ImgSystem
 
-/// What the coordinator tells whoever looks after it: one line an event on standard error, which is
-/// the journal of a service and `coordinator.log` of one that was started in the background.
+/// The log of the coordinator: one line an event on standard error. For a service that is systemd's
+/// journal, for a coordinator that a command started the file `coordinator.log`.
 struct Log {
   func note(_ message: String) {
-    let time = WallTime(rawValue: WallClock.milliseconds())
-    write("\(time) imgcoordinator: \(message)")
+    write("\(WallTime.current) imgcoordinator: \(message)")
   }
 
-  /// Writes a line that names its time and program already.
+  /// Writes a line that has its time and program.
   func write(_ line: String) {
-    // A log that cannot be written must not stop the work, and there is nobody left to tell.
+    // A log that cannot be written must not stop the work, and no other place would be read.
     try? FileIO.writeAll(2, Array("\(line)\n".withoutPasswords.utf8))
   }
 }

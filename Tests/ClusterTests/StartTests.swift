@@ -64,7 +64,7 @@ struct StartTests {
     let log = String(
       decoding: try FileIO.contents(of: cluster.logPath, upTo: 1 << 20), as: UTF8.self)
     #expect(log.contains("listening on \(cluster.socketPath)"))
-    #expect(log.contains("nothing to do, nobody connected: leaving"))
+    #expect(log.contains("no work and no client: leaving"))
   }
 
   @Test func `without its coordinator's program imgctl says which file is missing`() throws {

@@ -76,7 +76,7 @@ package final class Cluster {
   ///
   /// - Parameters:
   ///   - arguments: besides the settings in the environment.
-  ///   - fileKibibytes: how large a file it and its workers may make (RLIMIT_FSIZE) until somebody
+  ///   - fileKibibytes: how large a file it and its workers may make (RLIMIT_FSIZE) until a test
   ///     lets them make larger ones; `nil` for any.
   ///   - disk: mounted for them alone; `nil` for none.
   package func start(
@@ -94,7 +94,7 @@ package final class Cluster {
   /// - Parameters:
   ///   - userID: the user that it runs as, which only root can choose; `nil` for the test's own.
   ///   - variables: environment variables beside those of the cluster.
-  /// - Returns: its run, and what it told whoever started it.
+  /// - Returns: its run, and what it sent to the process that started it.
   package func launch(
     _ arguments: [String] = [], fileKibibytes: Int? = nil, on disk: SmallDisk? = nil,
     as userID: UInt32? = nil, variables: [String: String] = [:]

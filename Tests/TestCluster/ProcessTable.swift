@@ -22,7 +22,7 @@ package func openFilePaths(of processID: Int32) -> [String] {
   }
 }
 
-/// The children of a process's main thread, dead ones that nobody reaped included (proc(5)).
+/// The children of a process's main thread, including dead ones that are not reaped (proc(5)).
 package func childProcessIDs(of processID: Int32) -> [Int32] {
   let path = "/proc/\(processID)/task/\(processID)/children"
   let bytes = (try? FileIO.contents(of: path, upTo: 1 << 16)) ?? []

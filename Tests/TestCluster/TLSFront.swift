@@ -1,8 +1,8 @@
 import ImgSystem
 import TestFiles
 
-/// nginx in front of an origin, which it offers over TLS with HTTP/2, by a certificate of an authority
-/// that nobody knows.
+/// nginx in front of an origin, over TLS with HTTP/2. No system trusts the authority of its
+/// certificate.
 ///
 /// Ends with this object.
 package final class TLSFront {
@@ -10,15 +10,15 @@ package final class TLSFront {
   private let directory: TestDirectory
   private let run: ProgramRun
 
-  /// Of the authority, for whoever is to trust it.
+  /// The certificate of the authority, for programs that have to trust it.
   package var authorityPath: String { directory.file("authority.pem") }
-  /// `https://127.0.0.1:PORT`, for which the certificate is.
+  /// `https://127.0.0.1:PORT`, which the certificate names.
   package var baseURL: String { "https://127.0.0.1:\(port)" }
 
   private static let terminate: CInt = 15
 
   /// - Parameters:
-  ///   - port: one that nobody listens on.
+  ///   - port: a port without a listener.
   ///   - originPort: where the origin listens on 127.0.0.1.
   ///   - host: the address to listen on. The certificate is for 127.0.0.1 whatever it is.
   package init(port: UInt16, originPort: UInt16, host: String = "127.0.0.1") throws {

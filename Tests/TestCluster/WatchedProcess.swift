@@ -1,7 +1,7 @@
 import CLinux
 import ImgSystem
 
-/// A process that somebody else started, held by a descriptor (pidfd_open(2)): it can be signalled
+/// A process that another process started, held by a descriptor (pidfd_open(2)): it can be signalled
 /// and its end awaited, and it is never mistaken for another that got its number later.
 package final class WatchedProcess: Sendable {
   package let processID: Int32

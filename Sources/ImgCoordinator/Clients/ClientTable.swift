@@ -1,0 +1,255 @@
+import ImgCore
+import ImgModel
+import ImgSettings
+import ImgSystem
+import ImgTransport
+import ImgWire
+
+/// The clients that are connected: admitted, read in turn, sent replies, closed.
+///
+/// It knows nothing of what requests mean. What a closed client leaves behind is taken by
+/// ``takeClosed()``.
+final class ClientTable {
+  private var clients: [ClientID: ClientConnection] = [:]
+  private var lastNumber: UInt32 = 0
+  private var ledger: ClientLedger
+  /// The clients whose requests have arrived and are not served.
+  private var turns = TurnQueue<ClientID>()
+  private var closed: [ClientConnection] = []
+  private let poller: Poller
+  private let log: Log
+  private let timeout: Int64
+
+  init(limits: Limits, poller: Poller, log: Log) {
+    timeout = limits.clientTimeoutMilliseconds
+    ledger = ClientLedger(clientMaximum: limits.clients, timeout: .milliseconds(timeout))
+    self.poller = poller
+    self.log = log
+  }
+
+  subscript(id: ClientID) -> ClientConnection? { clients[id] }
+
+  var all: some Collection<ClientConnection> { clients.values }
+
+  var isEmpty: Bool { clients.isEmpty }
+
+  /// Whether a client waits for its turn.
+  var hasTurns: Bool { !turns.isEmpty }
+
+  // MARK: - Admission
+
+  /// Takes a connection that was accepted, unless its user or the number of clients forbids it.
+  func admit(_ connection: consuming AcceptedConnection) throws(SystemError) {
+    let userID = connection.credentials.userID
+    lastNumber += 1
+    let client = ClientConnection(
+      id: ClientID(rawValue: lastNumber), channel: try Channel(connection.takeDescriptor()))
+    if userID != ThisProcess.userID, userID != 0 {
+      return turnAway(
+        client, .notPermitted, "this coordinator serves user \(ThisProcess.userID) alone")
+    }
+    guard makeRoom(for: client) else { return }
+    try poller.register(
+      client.channel.descriptor, client.interest, token: Token.client(client.id).rawValue)
+    clients[client.id] = client
+    advance(client)
+  }
+
+  /// - Returns: whether there is room for one more client.
+  private func makeRoom(for client: ClientConnection) -> Bool {
+    switch ledger.admission(at: .now) {
+    case .admitted:
+      return true
+    case .replacing(let idle):
+      if let idle = clients[ClientID(rawValue: idle)] {
+        expel(
+          idle, .unavailable,
+          "it was idle, and another client needs its place; connect again, or allow more than "
+            + "\(ledger.clientMaximum) clients: imgctl start --clients N")
+      }
+      return true
+    case .full:
+      turnAway(
+        client, .unavailable,
+        "\(ledger.clientMaximum) clients are connected already; close some, or allow more: "
+          + "imgctl stop, then imgctl start --clients N")
+      return false
+    }
+  }
+
+  /// Refuses a connection that never becomes a client. It closes with its object.
+  private func turnAway(
+    _ connection: ClientConnection, _ code: RequestRefusal.Code, _ message: String
+  ) {
+    log.note("client \(connection.id) is dismissed: \(message)")
+    // A new socket has room for the reason. A peer that has closed it already needs none.
+    try? connection.channel.send(.refused(.ofConnection(code, message)))
+  }
+
+  // MARK: - Reading
+
+  /// Bytes read at once from one client. Fewer while all clients together hold much memory, so that
+  /// requests are served no slower than others arrive.
+  private var readByteCount: Int { ledger.isTight ? 16 << 10 : 64 << 10 }
+
+  func isReady(_ id: ClientID, _ readiness: Poller.Readiness) {
+    guard let client = clients[id] else { return }
+    do throws(ChannelError) {
+      // Replies to a client that has hung up are an error, which closes it.
+      if readiness.isWritable || readiness.isHungUp { try client.channel.flush() }
+      if readiness.isHungUp {
+        client.didHangUp()
+        poller.unregister(client.channel.descriptor)
+      } else if readiness.isReadable, client.isRead {
+        if try client.channel.read(upTo: readByteCount) == .closed { return close(client) }
+      }
+      advance(client)
+    } catch {
+      disconnect(client, after: error)
+    }
+  }
+
+  /// Hands the next request of the client whose turn it is to `handle`.
+  ///
+  /// - Returns: whether a client had its turn.
+  func serveNext(
+    _ handle: (Delivery<ClientMessage>, ClientConnection) -> Void
+  ) -> Bool {
+    guard let id = turns.removeFirst() else { return false }
+    guard let client = clients[id], client.wantsTurn else { return true }
+    do throws(ChannelError) {
+      if let delivery = try client.channel.takeMessage() {
+        handle(delivery, client)
+      } else if try client.channel.read(upTo: readByteCount) != .bytes {
+        // Only a client that has hung up has a turn without a request.
+        close(client)
+      }
+      advance(client)
+    } catch {
+      disconnect(client, after: error)
+    }
+    return true
+  }
+
+  // MARK: - Replies
+
+  /// Sends a reply. A client that cannot take it is closed.
+  func send(
+    _ reply: CoordinatorReply, with file: MemoryFile? = nil, to client: ClientConnection
+  ) {
+    do throws(ChannelError) {
+      try client.channel.send(reply, with: file)
+      advance(client)
+    } catch {
+      disconnect(client, after: error)
+    }
+  }
+
+  func refuse(
+    _ request: RequestID, of client: ClientConnection, _ code: RequestRefusal.Code,
+    _ message: String
+  ) {
+    send(.refused(RequestRefusal(id: request, code: code, message: message)), to: client)
+  }
+
+  /// Sends the reason, and closes the client once it has read that.
+  func dismiss(_ client: ClientConnection, _ code: RequestRefusal.Code, _ message: String) {
+    log.note("client \(client.id) is dismissed: \(message)")
+    client.beginClosing()
+    send(.refused(.ofConnection(code, message)), to: client)
+  }
+
+  /// Closes the client once it has read its replies.
+  func closeWhenRead(_ client: ClientConnection) {
+    client.beginClosing()
+    advance(client)
+  }
+
+  /// Does what the client's state calls for. Closes a client that is closing once nothing is unsent,
+  /// gives it a turn once a request has arrived, and watches its socket for what comes next.
+  func advance(_ client: ClientConnection) {
+    guard clients[client.id] != nil else { return }
+    if client.isClosing, !client.channel.hasUnsent { return close(client) }
+    if client.wantsTurn { turns.append(client.id) }
+    ledger.update(client.id.rawValue, client.account, at: .now)
+    guard let interest = client.takeInterestChange() else { return }
+    // The descriptor is registered and open: a failure to change its events would be a bug here.
+    try? poller.update(
+      client.channel.descriptor, interest, token: Token.client(client.id).rawValue)
+  }
+
+  /// Waits until all clients have taken their replies, up to the deadline.
+  func flush(until deadline: ContinuousClock.Instant) {
+    for client in clients.values { try? client.channel.flush(until: deadline) }
+  }
+
+  // MARK: - Closing
+
+  /// When a client may have owed something for too long; `nil` when none owes anything.
+  var deadline: ContinuousClock.Instant? { ledger.deadline }
+
+  /// Closes the clients that have owed the rest of a request for too long.
+  func closeOverdue(at now: ContinuousClock.Instant) {
+    for number in ledger.overdue(at: now) {
+      guard let client = clients[ClientID(rawValue: number)], let debt = client.debt else {
+        continue
+      }
+      expel(
+        client, .invalidRequest, "\(debt.rawValue) within \(UnitScale.duration.text(timeout))")
+    }
+  }
+
+  /// Closes clients until all of them together hold no more memory than they may.
+  func closeHeaviest() {
+    while let number = ledger.heaviest, let client = clients[ClientID(rawValue: number)] {
+      expel(
+        client, .unavailable,
+        "all clients together hold too much memory for unread replies and half-sent requests, and "
+          + "this one holds most: \(client.channel.heldByteCount >> 10) KiB; read each reply before "
+          + "the next request")
+    }
+  }
+
+  /// The clients that were closed since the last call.
+  func takeClosed() -> [ClientConnection] {
+    defer { closed = [] }
+    return closed
+  }
+
+  /// Closes a client after an error. A client that broke the protocol is sent the reason.
+  private func disconnect(_ client: ClientConnection, after error: ChannelError) {
+    guard clients[client.id] != nil else { return }
+    switch error {
+    case .framing, .message, .attachment:
+      expel(client, .invalidRequest, error.description)
+    case .peerDoesNotRead:
+      log.note("client \(client.id) is closed: \(error)")
+      close(client)
+    case .closed, .timedOut, .system:
+      close(client)
+    }
+  }
+
+  /// Closes a client at once. It receives the reason if its socket has room for that.
+  private func expel(
+    _ client: ClientConnection, _ code: RequestRefusal.Code, _ reason: String
+  ) {
+    log.note("client \(client.id) is closed: \(reason)")
+    try? client.channel.send(.refused(.ofConnection(code, reason)))
+    close(client)
+  }
+
+  private func close(_ client: ClientConnection) {
+    guard clients.removeValue(forKey: client.id) != nil else { return }
+    ledger.remove(client.id.rawValue)
+    poller.unregister(client.channel.descriptor)
+    closed.append(client)
+  }
+}
+
+extension RequestRefusal {
+  /// Why a whole connection ends.
+  fileprivate static func ofConnection(_ code: Code, _ message: String) -> RequestRefusal {
+    RequestRefusal(id: wholeConnection, code: code, message: message)
+  }
+}

@@ -1,0 +1,92 @@
+import ImgCore
+import ImgModel
+import ImgSettings
+
+/// Where the coordinator is between its start and its end.
+final class Lifecycle {
+  enum Phase: Equatable {
+    case running
+    /// The scheduler finishes what runs.
+    case draining(until: ContinuousClock.Instant)
+    /// Nothing runs any more; the workers leave.
+    case leaving(until: ContinuousClock.Instant)
+    case ended(status: Int32)
+  }
+
+  private(set) var phase = Phase.running
+  private let scheduler: SchedulerDriver
+  private let serviceManager: ServiceManager
+  private let idleLimit: Duration?
+  private let drainTime: Duration
+  private var idleSince: ContinuousClock.Instant
+
+  /// How long workers that have nothing left to do may take to leave.
+  private static let leavingTime = Duration.seconds(5)
+
+  init(
+    _ settings: Settings, scheduler: SchedulerDriver, serviceManager: ServiceManager,
+    at now: ContinuousClock.Instant
+  ) {
+    self.scheduler = scheduler
+    self.serviceManager = serviceManager
+    idleLimit = settings.idleExitMilliseconds.map { .milliseconds($0) }
+    // The longest that one URL may take.
+    let limits = settings.limits
+    drainTime =
+      .milliseconds(limits.transferTimeoutMilliseconds + limits.decodeTimeoutMilliseconds)
+    idleSince = now
+  }
+
+  var isRunning: Bool { phase == .running }
+
+  /// The exit status of the process; `nil` before the end.
+  var exitStatus: Int32? {
+    if case .ended(let status) = phase { status } else { nil }
+  }
+
+  // MARK: - Transitions
+
+  /// Finishes what runs. Changes nothing after the first call.
+  func drain(at now: ContinuousClock.Instant = .now) {
+    guard isRunning else { return }
+    serviceManager.notify(.stopping, status: "finishing what runs")
+    phase = .draining(until: now + drainTime + Self.leavingTime)
+    scheduler.handle(.drainRequested)
+  }
+
+  /// Nothing runs any more, and the workers were told to leave.
+  func leave(at now: ContinuousClock.Instant = .now) {
+    guard exitStatus == nil else { return }
+    phase = .leaving(until: now + Self.leavingTime)
+  }
+
+  /// Ends without waiting. What is not durable is looked up again at the next start.
+  func end(status: Int32) {
+    phase = .ended(status: status)
+  }
+
+  // MARK: - Time
+
+  /// When ``isOverdue(at:)`` becomes true; `nil` for never.
+  var deadline: ContinuousClock.Instant? {
+    switch phase {
+    case .draining(let until), .leaving(let until): until
+    case .running, .ended: nil
+    }
+  }
+
+  /// Whether the drain or the workers' end takes too long.
+  func isOverdue(at now: ContinuousClock.Instant) -> Bool {
+    deadline.map { $0 <= now } ?? false
+  }
+
+  /// Notes whether there is work or a client at this moment.
+  func update(isIdle: Bool, at now: ContinuousClock.Instant) {
+    if !isIdle { idleSince = now }
+  }
+
+  /// When a coordinator that a command started drains because it is idle.
+  var idleDeadline: ContinuousClock.Instant? {
+    isRunning ? idleLimit.map { idleSince + $0 } : nil
+  }
+}

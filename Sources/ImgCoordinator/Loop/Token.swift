@@ -1,0 +1,57 @@
+import ImgModel
+import ImgWire
+
+/// What an event of the poller is about, packed into its 64 bits. Numbers are not reused, so an event
+/// for a connection that was closed in the same round finds nothing.
+enum Token {
+  case listener
+  case signals
+  case journal
+  case client(ClientID)
+  case workerChannel(WorkerID)
+  case workerExit(WorkerID)
+  case workerOutput(WorkerID)
+
+  private var kind: UInt64 {
+    switch self {
+    case .listener: 0
+    case .signals: 1
+    case .journal: 2
+    case .client: 3
+    case .workerChannel: 4
+    case .workerExit: 5
+    case .workerOutput: 6
+    }
+  }
+
+  var rawValue: UInt64 {
+    switch self {
+    case .listener, .signals, .journal: kind << 32
+    case .client(let client): kind << 32 | UInt64(client.rawValue)
+    case .workerChannel(let worker), .workerExit(let worker), .workerOutput(let worker):
+      kind << 32 | UInt64(worker.rawValue)
+    }
+  }
+
+  /// Whether an event is about a client, or about one that wants to connect.
+  static func isOfClients(_ rawValue: UInt64) -> Bool {
+    switch Token(rawValue: rawValue) {
+    case .listener, .client: true
+    case .signals, .journal, .workerChannel, .workerExit, .workerOutput, nil: false
+    }
+  }
+
+  init?(rawValue: UInt64) {
+    let number = UInt32(truncatingIfNeeded: rawValue)
+    switch rawValue >> 32 {
+    case 0: self = .listener
+    case 1: self = .signals
+    case 2: self = .journal
+    case 3: self = .client(ClientID(rawValue: number))
+    case 4: self = .workerChannel(WorkerID(rawValue: number))
+    case 5: self = .workerExit(WorkerID(rawValue: number))
+    case 6: self = .workerOutput(WorkerID(rawValue: number))
+    default: return nil
+    }
+  }
+}

@@ -1,0 +1,7 @@
+import ImgModel
+import ImgSystem
+
+extension WallTime {
+  /// Now, by the clock of the machine.
+  static var current: WallTime { WallTime(rawValue: WallClock.milliseconds()) }
+}

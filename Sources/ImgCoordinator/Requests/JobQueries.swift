@@ -1,0 +1,158 @@
+import ImgCore
+import ImgModel
+import ImgStore
+import ImgTransport
+import ImgWire
+
+/// Requests that read jobs: lists, statuses, results, and watches that last until the job ends.
+final class JobQueries {
+  private let clients: ClientTable
+  private let scheduler: SchedulerDriver
+  private let journal: JobJournal
+  private let log: Log
+
+  init(clients: ClientTable, scheduler: SchedulerDriver, journal: JobJournal, log: Log) {
+    self.clients = clients
+    self.scheduler = scheduler
+    self.journal = journal
+    self.log = log
+  }
+
+  // MARK: - Statuses
+
+  /// A job that has not ended, as it stands now; `nil` for any other.
+  private func activeStatus(of id: JobID) -> JobStatus? {
+    scheduler.state.status(of: id, at: .now, journalError: journal.error)
+  }
+
+  /// A job as it stands now, whether it runs or has ended; `nil` when there is none.
+  func status(of id: JobID) throws(StoreError) -> JobStatus? {
+    if let active = activeStatus(of: id) { return active }
+    guard let record = try journal.stored.job(id), record.state != .submitting else { return nil }
+    return JobStatus(record)
+  }
+
+  // MARK: - Requests
+
+  func list(_ request: JobsRequest, for client: ClientConnection) {
+    clients.answer(request.id, of: client) { () throws(StoreError) in
+      // One more than a page holds tells whether there are older ones.
+      let count = JobsPage.maximumCount
+      let found = try jobs(
+        before: request.before, limit: count + 1, isActiveOnly: request.isActiveOnly)
+      return .jobs(
+        JobsPage(id: request.id, jobs: Array(found.prefix(count)), hasMore: found.count > count))
+    }
+  }
+
+  private func jobs(
+    before id: JobID?, limit: Int, isActiveOnly: Bool
+  ) throws(StoreError) -> [JobStatus] {
+    if isActiveOnly {
+      return scheduler.state.activeJobs(
+        before: id, limit: limit, at: .now, journalError: journal.error)
+    }
+    return try journal.stored.jobs(before: id, limit: limit).map {
+      activeStatus(of: $0.id) ?? JobStatus($0)
+    }
+  }
+
+  func report(_ request: JobRequest, to client: ClientConnection) {
+    clients.answer(request.id, of: client) { () throws(StoreError) in
+      guard let status = try status(of: request.job) else {
+        return .unknown(request.job, request.id)
+      }
+      if request.isWatching, !status.hasEnded {
+        if let refusal = client.refusalToWait(request.id) { return refusal }
+        client.pending.addWatch(request.id, sent: status)
+      }
+      return .job(JobReply(id: request.id, status: status))
+    }
+  }
+
+  func listResults(_ request: ResultsRequest, for client: ClientConnection) {
+    clients.answer(request.id, of: client) { () throws(StoreError) in
+      guard let status = try status(of: request.job) else {
+        return .unknown(request.job, request.id)
+      }
+      let page = try journal.stored.results(
+        of: request.job, from: request.from, limit: ResultsPage.maximumCount,
+        isFailedOnly: request.isFailedOnly)
+      let missing: Outcome? = status.state == .cancelled ? .cancelled : nil
+      let entries = page.entries.map {
+        ResultsPage.Entry(index: $0.index, url: $0.url, outcome: $0.outcome ?? missing)
+      }
+      return .results(ResultsPage(fitting: entries, next: page.next, request: request.id))
+    }
+  }
+
+  // MARK: - Watches
+
+  /// Whether a client watches a job.
+  var hasWatches: Bool { clients.all.contains { $0.pending.hasWatches } }
+
+  /// Sends each watching client the statuses that have changed since its last. A client that has not
+  /// read that one yet is sent the newest once it has.
+  func updateWatches() {
+    // A status costs a look at many queues: one a job, however many clients watch it.
+    var statuses: [JobID: JobStatus?] = [:]
+    for client in clients.all where !client.channel.hasUnsent {
+      for watch in client.pending.watches {
+        let job = watch.sent.job
+        let known: JobStatus? = statuses[job] ?? activeStatus(of: job)
+        statuses[job] = .some(known)
+        guard let status = known, status != watch.sent else { continue }
+        client.pending.updateWatch(watch.request, sent: status)
+        clients.send(.job(JobReply(id: watch.request, status: status)), to: client)
+      }
+    }
+  }
+
+  /// The end of a job is durable: its watches end.
+  func jobEnded(_ record: JobRecord) {
+    let status = JobStatus(record)
+    log.note(
+      "job \(record.id) is \(status.state.rawValue): \(status.done) done, "
+        + "\(status.failed) failed, \(status.cancelled) cancelled")
+    for client in clients.all {
+      for request in client.pending.removeWatches(of: record.id) {
+        clients.send(.job(JobReply(id: request, status: status)), to: client)
+      }
+    }
+  }
+}
+
+extension ClientTable {
+  /// Sends what `reply` makes, or why the journal cannot be read. Sends nothing for `nil`.
+  func answer(
+    _ request: RequestID, of client: ClientConnection,
+    _ reply: () throws(StoreError) -> CoordinatorReply?
+  ) {
+    do throws(StoreError) {
+      if let reply = try reply() { send(reply, to: client) }
+    } catch {
+      refuse(request, of: client, .journal, error.description)
+    }
+  }
+}
+
+extension CoordinatorReply {
+  static func unknown(_ job: JobID, _ request: RequestID) -> CoordinatorReply {
+    .refused(
+      RequestRefusal(id: request, code: .unknownJob, message: "there is no job \(job)"))
+  }
+}
+
+extension ResultsPage {
+  /// As many of the entries as fit a frame, whatever their lines are.
+  init(fitting entries: [Entry], next: Int?, request: RequestID) {
+    var byteCount = 0
+    let fitting = entries.prefix { entry in
+      byteCount += entry.url.utf8.count + Failure.maximumDetailByteCount
+      return byteCount <= Self.maximumByteCount
+    }
+    let isCut = fitting.count < entries.count
+    self.init(
+      id: request, entries: Array(fitting), next: isCut ? entries[fitting.count].index : next)
+  }
+}

@@ -1,0 +1,132 @@
+import ImgModel
+import ImgWire
+
+/// Lists that the coordinator receives: part by part from the client into the journal, no faster
+/// than the disk takes them. A list becomes a job once its last part is durable.
+final class Submissions {
+  private var submitters = SubmitterTable()
+  private let clients: ClientTable
+  private let journal: JobJournal
+  private let starter: JobStarter
+  private let lifecycle: Lifecycle
+  private let log: Log
+
+  private static let nameMaximumByteCount = 200
+
+  init(
+    clients: ClientTable, journal: JobJournal, starter: JobStarter, lifecycle: Lifecycle, log: Log
+  ) {
+    self.clients = clients
+    self.journal = journal
+    self.starter = starter
+    self.lifecycle = lifecycle
+    self.log = log
+  }
+
+  // MARK: - Requests
+
+  func open(_ submission: Submission, of client: ClientConnection) {
+    guard lifecycle.isRunning else {
+      return clients.refuse(
+        submission.id, of: client, .stopping, "the coordinator is stopping")
+    }
+    guard client.submission == nil else {
+      return clients.refuse(
+        submission.id, of: client, .invalidRequest, "one list at a time on one connection")
+    }
+    guard (submission.name?.utf8.count ?? 0) <= Self.nameMaximumByteCount else {
+      return clients.refuse(
+        submission.id, of: client, .invalidRequest,
+        "a job's name has at most \(Self.nameMaximumByteCount) bytes")
+    }
+    let job = journal.takeJobID()
+    client.open(OpenSubmission(request: submission.id, job: job))
+    submitters.add(client.id, of: job)
+    let record = JobRecord(
+      id: job, name: submission.name, options: submission.options, order: submission.order,
+      submittedAt: .current)
+    submit(.createJob(record), of: client)
+  }
+
+  func append(_ lines: SubmissionLines, of client: ClientConnection) {
+    // After a refusal the rest of the list may still be on its way.
+    guard let submission = incompleteSubmission(lines.id, of: client) else { return }
+    guard lines.lines.count <= SubmissionLines.maximumCount else {
+      abandon(by: client)
+      return clients.refuse(
+        lines.id, of: client, .invalidRequest,
+        "more than \(SubmissionLines.maximumCount) lines in one frame")
+    }
+    guard !lines.lines.isEmpty else { return }
+    submit(.appendURLs(submission.job, lines.lines.map(Self.shortened)), of: client)
+  }
+
+  /// The line as the journal keeps it. Of a line that is longer than any URL, enough is kept to show
+  /// that it is.
+  private static func shortened(_ line: String) -> String {
+    let byteCount = ImageURL.maximumByteCount + 1
+    return line.utf8.count <= byteCount
+      ? line : String(decoding: line.utf8.prefix(byteCount), as: UTF8.self)
+  }
+
+  func complete(_ request: RequestID, of client: ClientConnection) {
+    guard let submission = incompleteSubmission(request, of: client) else { return }
+    client.updateSubmission { $0.complete() }
+    submit(.seal(submission.job), of: client)
+  }
+
+  private func incompleteSubmission(
+    _ request: RequestID, of client: ClientConnection
+  ) -> OpenSubmission? {
+    client.submission.flatMap { $0.request == request && !$0.isComplete ? $0 : nil }
+  }
+
+  private func submit(_ operation: JournalOperation, of client: ClientConnection) {
+    client.updateSubmission { $0.partWasQueued() }
+    journal.submit(operation)
+    clients.advance(client)
+  }
+
+  /// Discards what is written of a list whose client was closed or refused. A complete list is
+  /// accepted as soon as it is durable, whether or not its client waits.
+  func abandon(by client: ClientConnection) {
+    guard let submission = client.endSubmission(), !submission.isComplete else { return }
+    _ = submitters.remove(submission.job)
+    journal.submit(.discard(submission.job))
+  }
+
+  // MARK: - The journal's answers
+
+  func partWasWritten(of job: JobID) {
+    guard let client = submitter(submitters[job], of: job) else { return }
+    client.updateSubmission { $0.partWasWritten() }
+    clients.advance(client)
+  }
+
+  /// The whole list is durable: its job is accepted and runs.
+  func wasSealed(_ job: JobID) {
+    guard let record = starter.start(job) else { return }
+    log.note("job \(record.id) accepted: \(record.counts.total) URLs")
+    guard let client = submitter(submitters.remove(record.id), of: record.id),
+      let submission = client.endSubmission()
+    else { return }
+    clients.send(
+      .submitted(
+        Submitted(id: submission.request, job: record.id, total: record.counts.total)),
+      to: client)
+  }
+
+  func wasRefused(_ job: JobID, because reason: String) {
+    journal.submit(.discard(job))
+    guard let client = submitter(submitters.remove(job), of: job),
+      let submission = client.endSubmission()
+    else { return }
+    clients.refuse(
+      submission.request, of: client, .journal, "the list cannot be written: \(reason)")
+  }
+
+  /// - Returns: the client; `nil` when it was closed, or sends another list by now.
+  private func submitter(_ id: ClientID?, of job: JobID) -> ClientConnection? {
+    id.flatMap { clients[$0] }.flatMap { $0.submission?.job == job ? $0 : nil }
+  }
+}

@@ -1,0 +1,22 @@
+import ImgCore
+
+/// The clients and requests that the scheduler knows as viewers, until they are answered or leave.
+struct ViewerTable {
+  private var requesters: [ViewerID: Requester] = [:]
+  private var last: UInt64 = 0
+
+  subscript(viewer: ViewerID) -> Requester? { requesters[viewer] }
+
+  /// - Returns: an identifier that no viewer had before.
+  mutating func add(_ requester: Requester) -> ViewerID {
+    last += 1
+    let viewer = ViewerID(rawValue: last)
+    requesters[viewer] = requester
+    return viewer
+  }
+
+  /// - Returns: `nil` when the viewer was removed before.
+  mutating func remove(_ viewer: ViewerID) -> Requester? {
+    requesters.removeValue(forKey: viewer)
+  }
+}

@@ -1,0 +1,197 @@
+import ImgCore
+import ImgModel
+import ImgSettings
+import ImgStore
+import ImgSystem
+import ImgTransport
+import ImgWire
+import TestFiles
+
+@testable import ImgCoordinator
+
+/// The parts of a coordinator around a journal and a socket of their own, without its loop and
+/// without workers.
+final class CoordinatorParts {
+  let directory: TestDirectory
+  let settings: Settings
+  let poller: Poller
+  let scheduler: SchedulerDriver
+  let lifecycle: Lifecycle
+  let attachments = AttachmentTable()
+  let journal: JobJournal
+  let clients: ClientTable
+  let listener: ControlListener
+  let requests: ClientRequests
+
+  struct Quiet: Error {}
+
+  /// - Parameter clientMaximum: how many clients may connect.
+  init(clientMaximum: Int = 8) throws {
+    directory = try TestDirectory()
+    var settings = Settings(
+      socketPath: directory.file("socket"), dataDirectory: directory.file("data"))
+    settings.limits.workers = 1
+    settings.limits.clients = clientMaximum
+    self.settings = settings
+    let log = Log()
+    let now = ContinuousClock.now
+    poller = try Poller()
+    scheduler = SchedulerDriver(limits: settings.limits, seed: 1)
+    lifecycle = Lifecycle(
+      settings, scheduler: scheduler, serviceManager: ServiceManager(environment: [:]), at: now)
+    let owned = try DataDirectory(
+      taking: settings.dataDirectory, socketPath: settings.socketPath)
+    journal = try JobJournal(
+      Journal(directory: settings.journalDirectory), in: owned, poller: poller, log: log)
+    clients = ClientTable(limits: settings.limits, poller: poller, log: log)
+    listener = try ControlListener(
+      ControlSocket.listen(at: settings.socketPath), at: settings.socketPath, clients: clients,
+      poller: poller, log: log)
+    let workers = WorkerPool(
+      executable: "/imgworker", settings: settings, scheduler: scheduler,
+      attachments: attachments, lifecycle: lifecycle, poller: poller, log: log)
+    let sweeps = StoreSweeps(
+      scheduler: scheduler, workers: workers, lifecycle: lifecycle, at: now)
+    requests = ClientRequests(
+      clients: clients, scheduler: scheduler, journal: journal, workers: workers, sweeps: sweeps,
+      attachments: attachments, lifecycle: lifecycle, settings: settings, log: log)
+  }
+
+  deinit {
+    journal.finish()
+  }
+
+  // MARK: - Rounds
+
+  /// Waits for events and handles them, as the loop does.
+  ///
+  /// - Throws: ``Quiet`` when none comes for a minute.
+  func round() throws {
+    let ready = try poller.wait(timeout: .seconds(60))
+    guard !ready.isEmpty else { throw Quiet() }
+    for readiness in ready {
+      switch Token(rawValue: readiness.token) {
+      case .listener: listener.acceptClients()
+      case .journal: handleJournalAnswers()
+      case .client(let client): clients.isReady(client, readiness)
+      default: break
+      }
+    }
+    while clients.serveNext(requests.handle) {}
+    performEffects()
+  }
+
+  private func handleJournalAnswers() {
+    for answer in journal.takeAnswers() {
+      switch answer {
+      case .applied(let operations):
+        scheduler.handle(.journaled(operations))
+        operations.forEach(requests.didBecomeDurable)
+      case .refused(let operations, let reason):
+        requests.wereRefused(operations, because: reason)
+      case .stuck, .lost:
+        break
+      }
+    }
+  }
+
+  private func performEffects() {
+    repeat {
+      while let effect = scheduler.nextEffect() {
+        switch effect {
+        case .journal(let operation): journal.submit(operation)
+        case .answer(let viewer, let outcome, let timings):
+          requests.viewers.answer(viewer, outcome, timings)
+        case .release(let attachment): attachments.release(attachment)
+        case .jobEnded(let record): requests.jobs.jobEnded(record)
+        default: break
+        }
+      }
+    } while requests.releaseClosedClients()
+  }
+
+  // MARK: - Clients
+
+  func connect() throws -> TestClient { try TestClient(of: self) }
+
+  /// A client that has greeted.
+  func greetedClient() throws -> TestClient {
+    let client = try connect()
+    try client.send(.hello(Hello(processID: 1)))
+    _ = try client.next()
+    return client
+  }
+}
+
+/// A client's end of a connection to the parts of a coordinator, in the same thread.
+final class TestClient {
+  private let parts: CoordinatorParts
+  private let channel: Channel<CoordinatorReply, ClientMessage>
+  private var arrived: [CoordinatorReply] = []
+  private(set) var isClosed = false
+  private var lastRequest: UInt64 = 0
+
+  fileprivate init(of parts: CoordinatorParts) throws {
+    self.parts = parts
+    channel = try Channel(UnixSocket.connect(path: parts.settings.socketPath))
+  }
+
+  func newRequest() -> RequestID {
+    lastRequest += 1
+    return RequestID(rawValue: lastRequest)
+  }
+
+  func send(_ message: ClientMessage) throws {
+    try channel.send(message)
+  }
+
+  /// The next reply; `nil` when the coordinator has closed the connection.
+  func next() throws -> CoordinatorReply? {
+    while arrived.isEmpty {
+      if isClosed { return nil }
+      let received = try channel.receive()
+      arrived += received.deliveries.map(\.message)
+      isClosed = received.isClosed
+      if arrived.isEmpty, !isClosed { try parts.round() }
+    }
+    return arrived.removeFirst()
+  }
+
+  /// The next reply to what is sent.
+  func ask(_ message: ClientMessage) throws -> CoordinatorReply? {
+    try send(message)
+    return try next()
+  }
+
+  /// Submits a list of lines that are no URLs.
+  ///
+  /// - Returns: its job.
+  func submit(_ lines: [String]) throws -> JobID? {
+    let id = newRequest()
+    try send(.submit(.list(id)))
+    try send(.submitLines(SubmissionLines(id: id, lines: lines)))
+    guard case .submitted(let submitted) = try ask(.submitEnd(PlainRequest(id: id))) else {
+      return nil
+    }
+    return submitted.job
+  }
+}
+
+extension Submission {
+  static func list(_ id: RequestID, name: String? = nil) -> Submission {
+    Submission(
+      id: id, name: name, options: RequestOptions(variant: .standard), order: .firstInFirstOut)
+  }
+}
+
+extension CoordinatorReply {
+  /// Why it refuses; `nil` when it does not.
+  var refusal: RequestRefusal? {
+    if case .refused(let refusal) = self { refusal } else { nil }
+  }
+
+  /// The job that it shows; `nil` when it shows none.
+  var job: JobStatus? {
+    if case .job(let reply) = self { reply.status } else { nil }
+  }
+}

@@ -1,0 +1,27 @@
+import ImgSystem
+import Testing
+
+@testable import ImgCoordinator
+
+@Suite struct AttachmentTableTests {
+  @Test func `a file is there under its identifier until it is released`() throws {
+    let table = AttachmentTable()
+    let first = table.add(try MemoryFile(containing: [1]))
+    let second = table.add(try MemoryFile(containing: [1, 2]))
+    #expect(first != second)
+    #expect(table.count == 2)
+    #expect(try table[second].contents(byteCount: 2) == [1, 2])
+    table.release(first)
+    #expect(table.count == 1)
+    #expect(table.add(try MemoryFile(containing: [3])) != first)
+  }
+
+  @Test func `a second release is a bug of the caller`() async {
+    await #expect(processExitsWith: .failure) {
+      let table = AttachmentTable()
+      let attachment = table.add(try MemoryFile(containing: [1]))
+      table.release(attachment)
+      table.release(attachment)
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import ImgModel
+import ImgStore
+import ImgWire
+import Testing
+
+@testable import ImgCoordinator
+
+/// Requests about jobs: their status, watches and changes.
+@Suite(.timeLimit(.minutes(5)))
+struct JobRequestsTests {
+  private let parts: CoordinatorParts
+  private let client: TestClient
+
+  init() throws {
+    parts = try CoordinatorParts()
+    client = try parts.greetedClient()
+  }
+
+  private func change(_ job: JobID, _ change: JobChange) throws -> CoordinatorReply? {
+    try client.ask(.change(ChangeRequest(id: client.newRequest(), job: job, change: change)))
+  }
+
+  @Test func `a job that does not exist is unknown to every request`() throws {
+    let job = JobID(rawValue: 9)
+    let requests: [(RequestID) -> ClientMessage] = [
+      { .job(JobRequest(id: $0, job: job)) },
+      { .results(ResultsRequest(id: $0, job: job, from: 0, isFailedOnly: false)) },
+      { .change(ChangeRequest(id: $0, job: job, change: .pause)) },
+    ]
+    for request in requests {
+      let refusal = try client.ask(request(client.newRequest()))?.refusal
+      #expect(refusal?.code == .unknownJob)
+      #expect(refusal?.message == "there is no job 9")
+    }
+  }
+
+  @Test func `a change is answered with the job once it is durable`() throws {
+    let job = try #require(try client.submit(["http://h/1"]))
+    #expect(try change(job, .pause)?.job?.state == .paused)
+    #expect(try parts.journal.stored.job(job)?.state == .paused)
+    #expect(try change(job, .resume)?.job?.state == .queued)
+  }
+
+  @Test func `a change that the job's state forbids is refused`() throws {
+    let job = try #require(try client.submit(["http://h/1"]))
+    let refusal = try change(job, .resume)?.refusal
+    #expect(refusal?.code == .wrongState)
+    #expect(refusal?.message == "job \(job) is queued; only a paused job is resumed")
+  }
+
+  @Test func `a job takes one change at a time`() throws {
+    let job = try #require(try client.submit(["http://h/1"]))
+    let other = try parts.greetedClient()
+    for client in [client, other] {
+      try client.send(
+        .change(ChangeRequest(id: client.newRequest(), job: job, change: .pause)))
+    }
+    let replies = [try client.next(), try other.next()]
+    let refusals = replies.compactMap(\.?.refusal)
+    #expect(replies.compactMap(\.?.job).map(\.state) == [.paused])
+    #expect(refusals.map(\.message) == ["job \(job) is being changed already; ask again"])
+  }
+
+  @Test func `a watch sends the state at once and the end, then it is over`() throws {
+    let job = try #require(try client.submit(["http://h/1"]))
+    let watcher = try parts.greetedClient()
+    let id = watcher.newRequest()
+    let first = try watcher.ask(.job(JobRequest(id: id, job: job, isWatching: true)))
+    #expect(first?.job?.hasEnded == false)
+    let again = try watcher.ask(.job(JobRequest(id: id, job: job, isWatching: true)))
+    #expect(again?.refusal?.message == "a request of this number waits already")
+    #expect(parts.requests.jobs.hasWatches)
+    #expect(try change(job, .cancel)?.job?.state == .cancelled)
+    var last = try watcher.next()?.job
+    while last?.hasEnded == false { last = try watcher.next()?.job }
+    #expect(last?.state == .cancelled)
+    #expect(!parts.requests.jobs.hasWatches)
+  }
+
+  @Test func `all watches of a job are sent its newest status, and only a change of it`() throws {
+    let job = try #require(try client.submit(["http://h/1"]))
+    let watchers = [try parts.greetedClient(), try parts.greetedClient()]
+    for watcher in watchers {
+      let id = watcher.newRequest()
+      let status = try watcher.ask(.job(JobRequest(id: id, job: job, isWatching: true)))?.job
+      #expect(status?.state != .paused)
+    }
+    _ = try change(job, .pause)
+    parts.requests.jobs.updateWatches()
+    for watcher in watchers { #expect(try watcher.next()?.job?.state == .paused) }
+    parts.requests.jobs.updateWatches()
+    _ = try change(job, .resume)
+    parts.requests.jobs.updateWatches()
+    for watcher in watchers { #expect(try watcher.next()?.job?.state != .paused) }
+  }
+}
