@@ -8,12 +8,12 @@ struct BrokenTransfer {
   let wasRedirected: Bool
 }
 
-/// The beginning of a body on its way into the store, for the next transfer of the picture.
+/// A partial body on its way into the store, for the next transfer of the picture.
 struct PartialPut: Sendable {
   /// By the lease that began it.
   let transfer: LeaseID
   let name: PictureName
-  let beginning: BodyBeginning
+  let partial: PartialBody
   /// What is given back when it is there.
   let charge: BodyCharge
 }

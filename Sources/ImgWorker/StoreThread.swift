@@ -153,11 +153,11 @@ struct StoreThread {
     for write in writes {
       switch write {
       case .putPartial(let put):
-        // Where it cannot be stored, or read from its file, the picture is fetched from its beginning.
-        if let bytes = try? put.beginning.content.bytes() {
+        // Where it cannot be stored, or read from its file, the whole picture is fetched.
+        if let bytes = try? put.partial.content.bytes() {
           try? store.change { store throws(StoreError) in
             try store.putPartial(
-              StoredPartial(put.beginning.mark, of: put.name), bytes: bytes, at: now)
+              StoredPartial(put.partial.resumeState, of: put.name), bytes: bytes, at: now)
           }
         }
         results.post(put)

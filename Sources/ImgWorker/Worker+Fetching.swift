@@ -18,7 +18,7 @@ extension Worker {
   /// Begins the transfer that is named by the lease, from what an earlier one left.
   func start(_ fetch: Fetch) {
     pool.start(
-      fetch.lease.rawValue, url: fetch.url, as: fetch.options, from: beginning(of: fetch),
+      fetch.lease.rawValue, url: fetch.url, as: fetch.options, resuming: partialBody(of: fetch),
       unlessMatching: validators(for: fetch), begunAt: fetch.begunAt)
   }
 
@@ -102,7 +102,7 @@ extension Worker {
     guard !settleRobots(transfer) else { return }
     let id = LeaseID(rawValue: transfer.id)
     // Who gives out the leases has heard why, and gives them out again later.
-    guard !transfer.isHeldBack else { return transfers.end(id).forEach(lose) }
+    guard !transfer.isDeferred else { return transfers.end(id).forEach(lose) }
     if let notModified = transfer.notModified { return settle(notModified, of: id) }
     switch transfer.result {
     case .success(let fetched):
@@ -115,7 +115,8 @@ extension Worker {
           isFromRedirect: transfer.wasRedirected),
         by: id)
       transferred += shares.map(\.lease)
-      if case .useless = transfer.remains, let fetch = shares.first.flatMap({ fetches[$0.lease] }) {
+      if case .obsolete = transfer.leftover, let fetch = shares.first.flatMap({ fetches[$0.lease] })
+      {
         storeThread.removePartial(of: fetch.name)
       }
       shares.forEach(decode)
@@ -137,7 +138,7 @@ extension Worker {
       for lease in leases { fetches[lease]?.timings = transfer.timings }
       let broken = BrokenTransfer(
         leases: leases, failure: failure, wasRedirected: transfer.wasRedirected)
-      settle(broken, id, leaving: transfer.remains)
+      settle(broken, id, leaving: transfer.leftover)
     }
   }
 

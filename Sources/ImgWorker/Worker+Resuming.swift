@@ -5,32 +5,32 @@ import ImgStore
 /// Going on with bodies whose transfers broke off, in whichever worker.
 extension Worker {
   /// What an earlier transfer of the picture left.
-  func beginning(of fetch: Fetch) -> BodyBeginning? {
+  func partialBody(of fetch: Fetch) -> PartialBody? {
     guard fetch.mayLeavePartial else { return nil }
     // A store that cannot be read has none.
     let found = try? store.current().withPartial(of: fetch.name, at: wallTime) { partial, bytes in
-      BodyBeginning(content: pool.content(copying: bytes), mark: BodyMark(partial))
+      PartialBody(content: pool.content(copying: bytes), resumeState: ResumeState(partial))
     }
     return found ?? nil
   }
 
   /// The transfer has failed. What is left of the body is in the store before the leases are told,
   /// so that the next attempt finds it.
-  func settle(_ broken: BrokenTransfer, _ transfer: LeaseID, leaving remains: BodyRemains) {
+  func settle(_ broken: BrokenTransfer, _ transfer: LeaseID, leaving leftover: Leftover) {
     let fetches = broken.leases.compactMap { self.fetches[$0] }
-    switch remains {
-    case .nothing: report(broken)
-    case .useless:
+    switch leftover {
+    case .unchanged: report(broken)
+    case .obsolete:
       if let name = fetches.first?.name { storeThread.removePartial(of: name) }
       report(broken)
-    case .beginning(let beginning, let charge):
+    case .partial(let partial, let charge):
       guard let fetch = fetches.first(where: \.mayLeavePartial) else {
         pool.releaseBody(charge)
         return report(broken)
       }
       brokenTransfers[transfer] = broken
       storeThread.put(
-        PartialPut(transfer: transfer, name: fetch.name, beginning: beginning, charge: charge))
+        PartialPut(transfer: transfer, name: fetch.name, partial: partial, charge: charge))
     }
   }
 
@@ -60,7 +60,7 @@ extension Fetch {
   }
 }
 
-extension BodyMark {
+extension ResumeState {
   fileprivate init(_ partial: StoredPartial) {
     self.init(
       validator: partial.validator, issuer: partial.issuer,
@@ -70,7 +70,7 @@ extension BodyMark {
 }
 
 extension StoredPartial {
-  init(_ mark: BodyMark, of name: PictureName) {
+  init(_ mark: ResumeState, of name: PictureName) {
     self.init(
       url: name.recordText, validator: mark.validator, issuer: mark.issuer,
       completeByteCount: mark.completeByteCount.map { Int64($0) },

@@ -35,7 +35,7 @@ extension Worker {
   /// What was asked about still holds: those whose answer it is have it renewed. The others are
   /// lost, as there is no body.
   func settle(_ notModified: NotModified, of id: LeaseID) {
-    guard notModified.isOfWhatWasAsked else { return refetch(id) }
+    guard notModified.matchesCondition else { return refetch(id) }
     let leases = transfers.end(id)
     transferred += leases
     for lease in leases {

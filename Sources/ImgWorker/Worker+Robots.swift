@@ -63,7 +63,7 @@ extension Worker {
     case .rules(let record, let origin): storeThread.keep(record, of: origin)
     case .trouble(let failure, let waiting):
       for waiting in waiting where stillWaits(waiting) {
-        if transfer.isHeldBack {
+        if transfer.isDeferred {
           giveBack(waiting, because: failure)
         } else {
           refuse(waiting, because: failure)

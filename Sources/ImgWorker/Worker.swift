@@ -67,9 +67,9 @@ final class Worker {
   static let credits = Credits(
     lookups: 256, leases: 2 * LimitChange.transferRange.upperBound, backlog: 8)
   /// The decoder's own look at the first bytes, taken before the others are fetched.
-  private static var screen: BodyScreen {
-    BodyScreen(
-      byteCount: FormatSniffer.rejectedByteCount, judge: FormatSniffer.rejection(of:))
+  private static var earlyReject: EarlyReject {
+    EarlyReject(
+      byteCount: FormatSniffer.rejectedByteCount, examine: FormatSniffer.rejection(of:))
   }
 
   /// A result takes at most some 3 KiB of JSON.
@@ -98,7 +98,7 @@ final class Worker {
       bodyBudgetByteCount: Int(limits.workerMemoryByteCount / 2),
       addressPolicy: AddressPolicy(allowed: welcome.allowedNetworks),
       spoolDirectories: [welcome.storeDirectory, "/tmp"], poller: poller,
-      tokenBase: Token.transfers, userAgent: limits.userAgent, screen: Self.screen,
+      tokenBase: Token.transfers, userAgent: limits.userAgent, earlyReject: Self.earlyReject,
       authorityFile: welcome.authorityFile,
       // A transfer has the number of the lease that began it. The number of a robots.txt is no
       // lease: a loop that hangs there counts as any death of a worker.
@@ -194,7 +194,7 @@ final class Worker {
   /// Tells the coordinator what this round has brought.
   private func report() throws {
     notices.cooldowns = pool.takeCooldowns()
-    notices.extraRequests += pool.takeHops()
+    notices.extraRequests += pool.takeSameHostRedirects()
     if !notices.isEmpty { try channel.send(.hostUpdates(notices)) }
     if !redirections.isEmpty {
       try channel.send(.redirected(Redirections(redirections: redirections)))

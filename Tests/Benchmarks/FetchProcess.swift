@@ -37,7 +37,7 @@ struct FetchProcess {
       runtime: CurlRuntime.start(), limits: Limits(), bodyBudgetByteCount: 1 << 29,
       addressPolicy: AddressPolicy(allowed: [loopback].compactMap(\.self)),
       spoolDirectories: ["/tmp"], poller: poller, tokenBase: 1 << 32, userAgent: "imgbench",
-      screen: nil)
+      earlyReject: nil)
     var (started, ended) = (0, 0)
     while ended < urls.count {
       while started < urls.count, started - ended < connectionCount {

@@ -74,7 +74,8 @@ import Testing
     let canvas: [UInt8] = Array("GIF89a".utf8) + [4, 0, 4, 0, 0x80, 0, 0]
     let colours: [UInt8] = [200, 0, 0, 0, 0, 0]
     let frame: [UInt8] = [0x2C, 1, 0, 1, 0, 2, 0, 2, 0, 0]
-    // LZW in codes of three bits: clear, four pixels of colour 0 in codes of three and four bits, end.
+    // LZW in codes of three bits: clear, four pixels of colour 0 in codes of three and four bits,
+    // end.
     let data: [UInt8] = [2, 3, 0x04, 0x00, 0x05, 0]
     let picture = try raster(of: canvas + colours + frame + data + [0x3B])
     #expect(picture[0, 0].alpha == 0 && picture[3, 3].alpha == 0)

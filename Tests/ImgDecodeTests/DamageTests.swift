@@ -6,12 +6,12 @@ import Testing
 
 /// No damaged picture passes for a good one, as far as its format lets a decoder notice.
 ///
-/// Only PNG has checksums, and JPEG XL nearly always ends its entropy coding in a known state. A JPEG
-/// of one scan, a GIF and a TIFF show that blocks or pixels are missing or over; a progressive JPEG
-/// does where a scan ends early, not always where one loses its place. A JPEG also shows zeros in place
-/// of data, see ``JPEGZeroHoles``. The others notice missing bytes. What is merely changed in them, and
-/// a few changed bits in a JPEG or a GIF, are another valid picture; and where by chance as many blocks
-/// come out of a scan's data with a hole as without one, no decoder can tell.
+/// Only PNG has checksums, and JPEG XL nearly always ends its entropy coding in a known state. A
+/// JPEG of one scan, a GIF and a TIFF show that blocks or pixels are missing or over; a progressive
+/// JPEG does where a scan ends early, not always where one loses its place. A JPEG also shows zeros
+/// in place of data, see ``JPEGZeroHoles``. The others notice missing bytes. What is merely changed
+/// in them, and a few changed bits in a JPEG or a GIF, are another valid picture; and where by
+/// chance as many blocks come out of a scan's data with a hole as without one, no decoder can tell.
 @Suite(.timeLimit(.minutes(20))) struct DamageTests {
   private let fixture: ThumbnailFixture
   private static let seedCount: UInt64 = 8

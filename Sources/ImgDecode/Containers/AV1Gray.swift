@@ -1,14 +1,14 @@
-/// Gray AVIF pictures whose samples go from 16 to 235, as those of video: libheif widens such colours,
-/// and leaves gray as it is.
+/// Gray AVIF pictures whose samples go from 16 to 235, as those of video: libheif widens such
+/// colours, and leaves gray as it is.
 enum AV1Gray {
-  /// As much of a file as holds what is asked about.
+  /// How much of a file is examined: the colour properties come before the samples.
   static let examinedByteCount = 65_536
 
   /// - Parameter file: the first ``examinedByteCount`` bytes, or all.
   static func isLimited(in file: [UInt8]) -> Bool {
     let properties = ISOMediaBox.itemProperties(in: file[...])
-    // AV1 Codec ISO Media File Format Binding section 2.3.3: two bytes, then flags, of which 0x10 is
-    // `monochrome`, one more byte, and the sequence header.
+    // AV1 Codec ISO Media File Format Binding section 2.3.3: two bytes, then flags, of which 0x10
+    // is `monochrome`, one more byte, and the sequence header.
     guard let configuration = properties.first(where: { $0.type == "av1C" })?.payload,
       configuration.count > 4, configuration.dropFirst(2).first.map({ $0 & 0x10 != 0 }) == true
     else { return false }
@@ -21,14 +21,15 @@ enum AV1Gray {
   }
 }
 
-/// The sequence header of an AV1 stream (AV1 Bitstream & Decoding Process Specification section 5.5).
+/// The sequence header of an AV1 stream (AV1 Bitstream & Decoding Process Specification section
+/// 5.5).
 enum AV1SequenceHeader {
   /// Whether gray goes from 0 up to the greatest sample.
   ///
-  /// - Parameter units: open bitstream units, the sequence header first, without a colour of more than
-  ///   one plane.
-  /// - Returns: `nil` where that cannot be told: only headers of stills are read, which leave out what
-  ///   a film needs.
+  /// - Parameter units: open bitstream units, the sequence header first, without a colour of more
+  ///   than one plane.
+  /// - Returns: `nil` where that cannot be told: only headers of stills are read, which leave out
+  ///   what a film needs.
   static func isFullRange(in units: ArraySlice<UInt8>) -> Bool? {
     guard let first = units.first, first >> 3 & 0x0F == 1 else { return nil }
     // A byte of extension and a length of one byte may come before the header itself.

@@ -1,5 +1,5 @@
-/// The first directory of a TIFF file (TIFF 6.0 section 2), as far as its entries are small numbers.
-/// EXIF metadata is such a file, too.
+/// The first directory of a TIFF file (TIFF 6.0 section 2), as far as its entries are small
+/// numbers. EXIF metadata is such a file, too.
 struct TIFFDirectory {
   /// By tag, the first value of each entry of type BYTE, SHORT or LONG.
   let firstValues: [Int: Int]

@@ -10,7 +10,8 @@ struct TIFFFeatures {
   /// Photometric interpretations that are decoded, as far as the other tags allow: gray in both
   /// directions, RGB, palette, CMYK, YCbCr and CIE L*a*b* (TIFF 6.0 sections 4 to 6, 16, 21, 23).
   private static let interpretations = [0, 1, 2, 3, 5, 6, 8]
-  /// Compressions that are decoded: none, the fax codes, LZW, both of JPEG, both of Deflate, PackBits.
+  /// Compressions that are decoded: none, the fax codes, LZW, both of JPEG, both of Deflate,
+  /// PackBits.
   private static let compressions = [1, 2, 3, 4, 5, 6, 7, 8, 32_773, 32_946]
 
   private let values: [Int: Int]
@@ -25,8 +26,8 @@ struct TIFFFeatures {
     values = directory.firstValues
   }
 
-  /// What the samples mean, where that is neither gray nor colours: the loader would show them as gray,
-  /// whatever they are. `nil` where it is.
+  /// What the samples mean, where that is neither gray nor colours: the loader would show them as
+  /// gray, whatever they are. `nil` where it is.
   var unknownInterpretation: String? {
     values[Tag.photometricInterpretation].flatMap { interpretation in
       Self.interpretations.contains(interpretation)
@@ -34,8 +35,8 @@ struct TIFFFeatures {
     }
   }
 
-  /// The first feature for which a file cannot be decoded, in words for people; `nil` when it has none,
-  /// so that it must be damaged.
+  /// The first feature for which a file cannot be decoded, in words for people; `nil` when it has
+  /// none, so that it must be damaged.
   var undecoded: String? {
     if let compression = values[Tag.compression], !Self.compressions.contains(compression) {
       return "TIFF of compression \(compression)"

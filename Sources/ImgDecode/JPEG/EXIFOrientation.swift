@@ -1,5 +1,5 @@
-/// The orientation in the EXIF metadata of a JPEG (CIPA DC-008, "Orientation"): how the stored pixels
-/// are turned and mirrored.
+/// The orientation in the EXIF metadata of a JPEG (CIPA DC-008, "Orientation"): how the stored
+/// pixels are turned and mirrored.
 enum EXIFOrientation {
   private static let start = Array("Exif\0\0".utf8)
   private static let tag = 0x0112

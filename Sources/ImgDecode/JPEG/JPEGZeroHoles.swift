@@ -1,9 +1,10 @@
-/// Finds zeros in place of a JPEG's data, as where a block of a disk or a part of a download was lost.
+/// Finds zeros in place of a JPEG's data, as a lost disk block or a lost part of a download leaves
+/// them.
 ///
-/// The shortest code of a Huffman table consists of zeros (ITU-T T.81 annex C), so zeros are its symbol
-/// over and over. Where that symbol ends a block, zeros are an even area. Where it is a coefficient,
-/// they are blocks of equal coefficients up to the highest frequency, which no picture has. libjpeg
-/// does not notice them if as many blocks come out as were lost.
+/// The shortest code of a Huffman table consists of zeros (ITU-T T.81 annex C), so zeros are its
+/// symbol over and over. Where that symbol ends a block, zeros are an even area. Where it is a
+/// coefficient, they are blocks of equal coefficients up to the highest frequency, which no picture
+/// has. libjpeg does not notice them if as many blocks come out as were lost.
 struct JPEGZeroHoles {
   private enum Marker {
     static let huffmanTables: UInt8 = 0xC4
@@ -76,8 +77,8 @@ struct JPEGZeroHoles {
     return false
   }
 
-  /// How many zeros cannot be data of a scan; `nil` where any number can. Two units hold a whole one,
-  /// wherever they begin.
+  /// How many zeros cannot be data of a scan; `nil` where any number can. Two units hold a whole
+  /// one, wherever they begin.
   private func holeByteCount(ofScan header: [UInt8]) -> Int? {
     guard let count = header.first.map(Int.init), header.count == 4 + 2 * count else { return nil }
     let starts = stride(from: 1, to: 1 + 2 * count, by: 2)

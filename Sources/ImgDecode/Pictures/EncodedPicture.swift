@@ -3,8 +3,8 @@ package enum EncodedPicture: Sendable {
   case memory([UInt8])
   /// In a file, for a picture that is too long for memory.
   ///
-  /// - descriptor: of the open file, which holds the picture from its beginning; nobody closes it or
-  ///   moves its position while the picture is decoded.
+  /// - descriptor: of the open file, which holds the picture from its start. It stays open, and its
+  ///   position unchanged, while the picture is decoded.
   /// - head: the first ``FormatSniffer/examinedByteCount`` bytes, or all.
   case file(descriptor: CInt, head: [UInt8])
 

@@ -3,7 +3,7 @@ import Glibc
 /// Where a decoder finds the bytes of a picture, for the time of one decode.
 @safe enum PictureInput {
   case memory(UnsafeBufferPointer<UInt8>)
-  /// From the beginning of an open file, wherever its position is.
+  /// An open file, read from its start wherever its position is.
   case file(descriptor: CInt)
 
   /// At most so many bytes from an offset on; fewer at the end, or where the file cannot be read.

@@ -8,7 +8,7 @@ package enum FormatSniffer {
     case picture(ImageFormat)
     /// A format of pictures or pages, named for people, that is known and not taken.
     case unsupported(String)
-    /// No picture that anybody here knows.
+    /// No format that is known.
     case notAnImage
   }
 
@@ -19,8 +19,8 @@ package enum FormatSniffer {
   /// How many bytes ``rejection(of:)`` takes.
   package static let rejectedByteCount = 1_000
 
-  /// Why a body is not worth fetching whole, by its first ``rejectedByteCount`` bytes; `nil` when it
-  /// may be a picture.
+  /// Why a body is not worth fetching whole, by its first ``rejectedByteCount`` bytes; `nil` when
+  /// it may be a picture.
   package static func rejection(of head: [UInt8]) -> Failure? {
     guard verdict(onXML: head[...]) != .undecided else { return nil }
     do throws(Failure) {

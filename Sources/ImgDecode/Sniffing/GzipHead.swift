@@ -1,6 +1,6 @@
 import CZlib
 
-/// The beginning of what a gzip file (RFC 1952) holds.
+/// Inflates the beginning of a gzip file (RFC 1952).
 enum GzipHead {
   private static let signature: [UInt8] = [0x1F, 0x8B]
 

@@ -1,5 +1,5 @@
-/// What a body is that is no picture, as far as its first bytes tell: so that people see at once that
-/// an origin answered with a page of its own.
+/// Describes a body that is no picture by its first bytes, so that people see at once that an
+/// origin answered with a page of its own.
 enum NotAnImage {
   static func reason(of head: ArraySlice<UInt8>) -> String {
     guard !head.isEmpty else { return "the body is empty" }

@@ -1,7 +1,7 @@
 import ImgModel
 
-/// How thumbnails are written in one format. Every kind of metadata is left out: the pixels are
-/// upright and in sRGB, and where a photograph was taken is nobody's business.
+/// How thumbnails are written in one format. All metadata is left out: the pixels are upright and
+/// in sRGB, and a thumbnail does not tell where a photograph was taken.
 enum ThumbnailEncoding {
   case jpeg, png, webp, avif
 

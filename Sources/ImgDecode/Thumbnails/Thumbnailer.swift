@@ -1,10 +1,10 @@
 package import ImgModel
 
-/// Makes thumbnails: bytes of a picture in, bytes of a thumbnail out, within limits. All that it
-/// knows of a picture is in its bytes, and it opens no file.
+/// Makes thumbnails: bytes of a picture in, bytes of a thumbnail out, within limits. It opens no
+/// file.
 ///
-/// A call takes as long as the picture does; whoever cannot wait runs it on a thread or in a
-/// process that may be given up.
+/// A call takes as long as the picture does. A caller with a time limit runs it on a thread or in a
+/// process that it can abandon.
 package struct Thumbnailer: Sendable {
   private let limits: Limits
 

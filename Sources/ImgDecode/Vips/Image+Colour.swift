@@ -2,16 +2,16 @@ import CVips
 
 /// From the colours of a file to those of a screen.
 extension Image {
-  /// In 8-bit samples, as wide apart as the eye sees them: of 16 bits the upper half is kept, and linear
-  /// light in floating point, as JPEG XL may have it, is brought into sRGB.
+  /// In 8-bit samples, as wide apart as the eye sees them: of 16 bits the upper half is kept, and
+  /// linear light in floating point, as JPEG XL may have it, is brought into sRGB.
   consuming func inEightBits() throws(VipsError) -> Image {
     guard hasUnsignedSamples else { return try standardColours().cast(to: VIPS_FORMAT_UCHAR) }
     return hasWideSamples
       ? try unsafe Self.result(of: "cast") { unsafe img_vips_upper_byte(pointer, &$0) } : self
   }
 
-  /// In 8-bit sRGB, with or without transparency. Obeys the profile that the picture carries, if that
-  /// is one for such pixels; one that is not is no reason to refuse the picture.
+  /// In 8-bit sRGB, with or without transparency. Obeys the profile that the picture carries, if
+  /// that is one for such pixels; one that is not is no reason to refuse the picture.
   consuming func inEightBitSRGB() throws(VipsError) -> Image {
     guard interpretation == VIPS_INTERPRETATION_CMYK, bandCount > Self.inkCount else {
       return try withColoursInSRGB()

@@ -27,8 +27,8 @@ import ImgModel
 
   // MARK: - From encoded bytes and from samples
 
-  /// Opens the first frame; its pixels are decoded when they are asked for, in the order of the rows
-  /// and once. The bytes of `input` must outlive the image.
+  /// Opens the first frame; its pixels are decoded when they are asked for, in the order of the
+  /// rows and once. The bytes of `input` must outlive the image.
   ///
   /// - Parameters:
   ///   - scale: how much smaller it becomes while it is loaded; 0 for not at all.
@@ -146,7 +146,7 @@ import ImgModel
     let horizontal = Double(size.width) / Double(width)
     let vertical = Double(size.height) / Double(height)
     guard hasAlpha else { return try resized(horizontal, vertical) }
-    // What is transparent has a colour, too, which must not bleed into its neighbours.
+    // Transparent pixels have a colour, too, which must not bleed into their neighbours.
     let format = sampleFormat
     let premultiplied = try unsafe Self.result(of: "premultiply") {
       unsafe img_vips_premultiply(pointer, &$0)

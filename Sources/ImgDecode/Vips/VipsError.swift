@@ -2,8 +2,8 @@ import CVips
 
 /// A libvips call that failed: which one, and what the library said.
 ///
-/// libvips keeps one error text for the whole process. One thread decodes, and clears it before each
-/// picture. It is for people; nothing but ``isOutOfMemory`` depends on it.
+/// libvips keeps one error text for the whole process. One thread decodes, and clears it before
+/// each picture. It is for people; nothing but ``isOutOfMemory`` depends on it.
 package struct VipsError: Error, Sendable, CustomStringConvertible {
   package let operation: String
   package let detail: String

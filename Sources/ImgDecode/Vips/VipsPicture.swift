@@ -78,8 +78,8 @@ final class VipsPicture: OpenPicture {
     return AV1Gray.isLimited(in: head) ? try frame.inEightBits().withRangeWidened() : frame
   }
 
-  /// What the first frame leaves free of the canvas is transparent (GIF89a section 23); libvips leaves
-  /// it black where the frame itself has no transparent colour.
+  /// What the first frame leaves free of the canvas is transparent (GIF89a section 23); libvips
+  /// leaves it black where the frame itself has no transparent colour.
   private func onWholeCanvas() throws(VipsError) -> Image {
     let canvas = header.stored
     guard !image.hasAlpha,
@@ -94,8 +94,8 @@ final class VipsPicture: OpenPicture {
       left: frame.left, top: frame.top, width: canvas.width, height: canvas.height)
   }
 
-  /// A loader says of what it does not know that the file is wrong; that of TIFF, of which there are
-  /// many kinds, is told apart by the file's own words.
+  /// A loader calls a file wrong if it does not know its kind. There are many kinds of TIFF, and
+  /// the file's own tags tell them from damage.
   private static func reason(
     for error: VipsError, of input: PictureInput, in format: ImageFormat
   ) -> DecodeError {

@@ -1,10 +1,10 @@
 import CVips
 import ImgModel
 
-/// The proof that libvips is ready: whoever holds one may decode.
+/// The proof that libvips is ready, which a decode requires.
 ///
-/// libvips is one per process and its start is not safe against other threads, so a process starts
-/// it once; asking again gives the same answer.
+/// There is one libvips per process, and its start is not safe beside other threads. So a process
+/// starts it once; later calls return the first result.
 package struct VipsRuntime: Sendable {
   /// Evaluated once, however many threads ask.
   private static let started = Result<VipsRuntime, VipsError> { () throws(VipsError) in

@@ -1,15 +1,15 @@
 package import ImgModel
 
-/// Which addresses may be connected to: those of the public internet, and those that whoever runs
-/// the machine allowed.
+/// Which addresses may be connected to: those of the public internet, and networks that the
+/// operator allowed.
 ///
 /// A URL from a list must not reach what only this machine can reach (server-side request forgery).
-/// The policy judges the address itself, not the name: the name can be answered differently at any
+/// The policy checks the address itself, not the name: name servers can answer differently at any
 /// moment.
 package struct AddressPolicy: Sendable {
   private let allowed: [NetworkRange]
 
-  /// - Parameter allowed: networks that are permitted whatever else is said of them. An IPv4
+  /// - Parameter allowed: networks that are permitted whatever the table of networks says. An IPv4
   ///   network also covers the IPv6 addresses that embed its addresses.
   package init(allowed: [NetworkRange]) {
     self.allowed = allowed
@@ -29,7 +29,7 @@ package struct AddressPolicy: Sendable {
     switch match?.rule {
     case nil: return nil
     case .refuse(let reason): return reason
-    case .judgeEmbedded(let offset): return reasonForRefusing(Array(address[offset..<offset + 4]))
+    case .checkEmbedded(let offset): return reasonForRefusing(Array(address[offset..<offset + 4]))
     }
   }
 }

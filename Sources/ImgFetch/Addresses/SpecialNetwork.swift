@@ -12,8 +12,8 @@ struct SpecialNetwork: Sendable {
   enum Rule: Sendable {
     /// It is refused; the words say what kind of address it is.
     case refuse(String)
-    /// It leads to the IPv4 address embedded in it at a byte offset, so that one is judged.
-    case judgeEmbedded(offset: Int)
+    /// It leads to the IPv4 address embedded in it at a byte offset, so that one is checked.
+    case checkEmbedded(offset: Int)
   }
 
   let range: NetworkRange
@@ -119,7 +119,7 @@ struct SpecialNetwork: Sendable {
   private static func ipv6(
     _ groups: UInt16..., bits: Int, embeddedAt offset: Int
   ) -> SpecialNetwork {
-    SpecialNetwork(range: range(bytes(of: groups), bits), rule: .judgeEmbedded(offset: offset))
+    SpecialNetwork(range: range(bytes(of: groups), bits), rule: .checkEmbedded(offset: offset))
   }
 
   /// The 16 bytes of an IPv6 address given by its first groups; the others are zero.

@@ -1,14 +1,14 @@
-/// How many bytes of memory, or of files, the bodies of one pool may take: those under way and those
-/// handed out.
+/// How many bytes of memory, or of files, the bodies of one pool may take: those under way and
+/// those handed out.
 ///
-/// A body is charged before its buffer grows. What does not fit waits until something is given
-/// back; nobody passes an older one that waits, so that a large body is not starved by small ones.
-/// Lower numbers are older.
+/// A body is charged before its buffer grows. A transfer whose body does not fit waits until
+/// something is given back. No transfer overtakes an older one that waits, so small bodies do not
+/// starve a large one. Lower numbers are older.
 ///
-/// Seven eighths of the budget are kept for the oldest under way: many bodies of unknown length
-/// would else fill it all and none could be finished. Against a deadlock, the oldest is never
-/// refused while nothing is handed out: the total may pass the budget by that one body, and by no
-/// more.
+/// Seven eighths of the budget are reserved for the oldest under way: many bodies of unknown length
+/// would otherwise fill all of it, and none could be finished. Against a deadlock, the oldest is
+/// never refused while nothing is handed out: the total may pass the budget by that one body, and
+/// by no more.
 final class BodyBudget {
   /// What all bodies are charged together.
   private(set) var heldByteCount = 0
@@ -28,7 +28,7 @@ final class BodyBudget {
     if charges[id] == nil { charges[id] = 0 }
   }
 
-  /// Charges a transfer under way, whose buffer is to grow, with the difference. There has to be
+  /// Charges a transfer under way with the difference, before its buffer grows. There has to be
   /// room for all of the new buffer, because the old one lives until its bytes are copied.
   /// - Returns: `false` when it has to wait until ``nextToResume()`` names it.
   func grow(_ id: UInt64, to byteCount: Int) -> Bool {

@@ -1,7 +1,7 @@
-/// The two budgets of a pool: that of the bodies in memory, and that of those in files. A transfer
-/// is charged to one of them, or while it waits for room in the other, to both.
+/// The two budgets of a pool: of the bodies in memory, and of those in files. A transfer is charged
+/// to one of them or, while it waits for room in the other, to both.
 ///
-/// No deadlock comes of there being two: those in files never wait for memory.
+/// Two budgets cause no deadlock: bodies in files never wait for memory.
 final class BodyBudgets {
   private let memory: BodyBudget
   private let files: BodyBudget
@@ -17,12 +17,27 @@ final class BodyBudgets {
   /// What all bodies in files are charged together.
   var heldFileByteCount: Int { files.heldByteCount }
 
-  /// A transfer is under way; its body comes to lie in memory.
+  /// A transfer is under way; its body will be in memory.
   func begin(_ id: UInt64) {
     memory.begin(id)
   }
 
-  /// Charges a transfer whose body is to grow.
+  /// A transfer is under way, and begins with a partial body.
+  ///
+  /// - Returns: `false` when there is no room for that now. The transfer is then charged nothing
+  ///   and does not wait.
+  func begin(_ id: UInt64, with charge: BodyCharge) -> Bool {
+    memory.begin(id)
+    guard grow(id, to: charge) else {
+      end(id, isHandedOut: false)
+      memory.begin(id)
+      return false
+    }
+    if charge.isOfFile { leaveMemory(id) }
+    return true
+  }
+
+  /// Charges a transfer whose body is about to grow.
   ///
   /// - Returns: `false` when it has to wait until ``nextToResume()`` names it.
   func grow(_ id: UInt64, to charge: BodyCharge) -> Bool {
@@ -31,12 +46,12 @@ final class BodyBudgets {
     return files.grow(id, to: charge.byteCount)
   }
 
-  /// The body lies in a file now, and takes no memory.
+  /// The body is in a file now, and takes no memory.
   func leaveMemory(_ id: UInt64) {
     memory.end(id, isHandedOut: false)
   }
 
-  /// The body stays in memory after all.
+  /// The body stays in memory, because no file can be made.
   func leaveFiles(_ id: UInt64) {
     files.end(id, isHandedOut: false)
   }
@@ -54,7 +69,7 @@ final class BodyBudgets {
     (charge.isOfFile ? files : memory).release(byteCount: charge.byteCount)
   }
 
-  /// A transfer that waits and need not any longer, the oldest of its budget.
+  /// A transfer that no longer has to wait, the oldest of its budget.
   func nextToResume() -> UInt64? {
     memory.nextToResume() ?? files.nextToResume()
   }

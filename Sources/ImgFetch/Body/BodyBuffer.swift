@@ -12,13 +12,13 @@ struct BodyBuffer {
   /// What the buffer was grown to; the array may be rounded up to a page or so more.
   private(set) var capacity = 0
   let maximumByteCount: Int
-  /// The length that the answer declares; `nil` when it declares none. A hint.
+  /// The length that the response declares; `nil` when it declares none. A hint.
   var declaredByteCount: Int?
   private var mayUseFile = true
 
   /// A body of so many bytes stays in memory, as nearly all do.
   static let maximumMemoryByteCount = 4 << 20
-  /// The most that is reserved on the word of a Content-Length, before any byte proves it.
+  /// The most that a Content-Length alone reserves, before any byte proves it.
   private static let maximumUnprovenByteCount = 1 << 20
   /// The least that the buffer of a body of unknown length grows by.
   private static let minimumGrowthByteCount = 64 << 10
@@ -27,15 +27,15 @@ struct BodyBuffer {
     self.maximumByteCount = maximumByteCount
   }
 
-  /// Goes on from a beginning, which was accounted for.
-  init(_ beginning: BodyContent, maximumByteCount: Int) {
+  /// Continues a partial body, which was accounted for.
+  init(_ partial: BodyContent, maximumByteCount: Int) {
     self.init(maximumByteCount: maximumByteCount)
-    switch beginning {
+    switch partial {
     case .memory(let bytes): self.bytes = bytes
     case .file(let file, let byteCount):
       spool = SpoolWriter(to: file, byteCount: byteCount)
     }
-    capacity = beginning.byteCount
+    capacity = partial.byteCount
   }
 
   var byteCount: Int { spool?.byteCount ?? bytes.count }
@@ -79,7 +79,7 @@ struct BodyBuffer {
   ///
   /// - Throws: when they cannot be written to the file.
   mutating func append(_ chunk: Span<UInt8>) throws(SystemError) {
-    precondition(chunk.count <= capacity - byteCount, "a body outgrew what it was given")
+    precondition(chunk.count <= capacity - byteCount, "a body outgrew its buffer")
     if spool != nil {
       try spool?.append(chunk)
     } else {
@@ -89,13 +89,13 @@ struct BodyBuffer {
 
   // MARK: - The file
 
-  /// Whether the body, with so many bytes more, is to go to a file.
+  /// Whether the body, with so many bytes more, belongs in a file.
   func isDueForFile(adding byteCount: Int) -> Bool {
     guard spool == nil, mayUseFile else { return false }
     return max(bytes.count + byteCount, declaredByteCount ?? 0) > Self.maximumMemoryByteCount
   }
 
-  /// Puts what is in memory into a file, as what is to come.
+  /// Moves the bytes that are in memory into a file, where later bytes go, too.
   ///
   /// - Parameters:
   ///   - file: an empty one.
@@ -116,7 +116,7 @@ struct BodyBuffer {
     try spool?.flush()
   }
 
-  /// There is no file to be had: it stays in memory, however long it becomes.
+  /// No file can be made: the body stays in memory, however long it becomes.
   mutating func stayInMemory() {
     mayUseFile = false
   }

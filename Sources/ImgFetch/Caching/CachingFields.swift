@@ -1,67 +1,67 @@
 import ImgModel
 
-/// The header fields of an answer by which a cache goes.
+/// The header fields of a response that a cache reads: of a head, or of a record that was kept.
 struct CachingFields: Equatable, Sendable {
-  /// What a later answer may leave out and mean the same, in the order of a record. Date and Age are
-  /// an answer's own.
+  /// Fields that a later response may leave out and mean the same, in the order of a record. Date
+  /// and Age belong to one response alone.
   private static let keptNames: [HeadField.Name] = [
     .cacheControl, .entityTag, .expires, .lastModified, .vary,
   ]
+  private static let names = keptNames + [.age, .date]
 
-  /// What is longer is not kept.
-  static let maximumKeptByteCount = 512
+  /// Longer values are not kept.
+  static let maximumKeptByteCount = EntityTag.maximumByteCount
 
   private var values: [HeadField.Name: String] = [:]
-  /// The URL that issued the validators, where a redirect led to it; `nil` for the URL that was asked
-  /// for.
+  /// The URL that issued the validators, where a redirect led to it; `nil` for the URL of the
+  /// request.
   private(set) var issuer: String?
 
-  /// Begins the line of a record that names the issuer. No line of a head can be taken for it: the
-  /// name of a field is never empty.
+  /// Begins the line of a record that names the issuer. No line of a head reads like it: the name
+  /// of a field is never empty.
   private static let issuerPrefix = ":issuer: "
 
-  init() {}
+  /// Those of a head.
+  init(_ fields: HeadFields) {
+    for name in Self.names { values[name] = fields[name] }
+  }
 
   /// Those of a record.
   init(_ terms: ReuseTerms) {
+    var fields = HeadFields()
+    var issuer: String?
     for line in terms.fields.split(separator: "\n") {
       if line.hasPrefix(Self.issuerPrefix) {
         issuer = String(line.dropFirst(Self.issuerPrefix.count))
       } else {
-        take(line: line.utf8)
+        fields.take(line: line.utf8)
       }
     }
+    self.init(fields)
+    self.issuer = issuer
   }
-
-  /// The fields are of the answer of this URL. Of one that cannot be named later, there is nothing to
-  /// ask about.
-  mutating func note(_ issuer: ValidatorIssuer) {
-    switch issuer {
-    case .requestURL: self.issuer = nil
-    case .redirectTarget(let url): self.issuer = url
-    case .unnamed: Self.validatorNames.forEach { values[$0] = nil }
-    }
-  }
-
-  private static let validatorNames: [HeadField.Name] = [.entityTag, .lastModified]
 
   subscript(name: HeadField.Name) -> String? { values[name] }
 
-  /// Takes one line of a header section, with or without its line end, if it is one of them.
-  mutating func take(line: some BidirectionalCollection<UInt8>) {
-    if let field = HeadField(line) { take(field) }
-  }
+  /// The entity tag; `nil` without one, and for a field that holds no tag.
+  var entityTag: EntityTag? { values[.entityTag].flatMap(EntityTag.init) }
 
-  /// Takes a field, if it is one of them. Lines of one name come to one value, with commas between
-  /// them (RFC 9110 section 5.3).
-  mutating func take(_ field: HeadField) {
-    guard field.name == .age || field.name == .date || Self.keptNames.contains(field.name) else {
-      return
+  var cacheControl: CacheControl { CacheControl(values[.cacheControl] ?? "") }
+
+  /// The fields as those of a response of that URL. Validators of a URL that is not kept are
+  /// dropped, because no later request could name it.
+  func issued(by issuer: ValidatorIssuer) -> CachingFields {
+    var fields = self
+    switch issuer {
+    case .requestURL: fields.issuer = nil
+    case .redirectTarget(let url): fields.issuer = url
+    case .unnamed:
+      for name in [HeadField.Name.entityTag, .lastModified] { fields.values[name] = nil }
     }
-    values[field.name] = values[field.name].map { "\($0), \(field.value)" } ?? field.value
+    return fields
   }
 
-  /// These fields as a newer answer of the same URL changes them (RFC 9111 section 3.2).
+  /// These fields as a newer response of the same URL changes them (RFC 9111 section 3.2).
   func updated(by newer: CachingFields) -> CachingFields {
     var updated = newer
     updated.issuer = issuer
@@ -71,7 +71,7 @@ struct CachingFields: Equatable, Sendable {
     return updated
   }
 
-  /// What a record keeps of them. A field that is too long, or not of ASCII, is not among it.
+  /// The text that a record keeps. Values that are too long or not of ASCII are left out.
   var keptText: String {
     let lines = Self.keptNames.compactMap { name -> String? in
       guard let value = values[name], value.utf8.count <= Self.maximumKeptByteCount,

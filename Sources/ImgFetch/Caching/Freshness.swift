@@ -1,31 +1,31 @@
 import ImgModel
 
-/// How long an answer may be used again (RFC 9111 section 4.2, RFC 5861), for a private cache that
-/// makes no guesses: what does not say how long is stale at once (section 4.2.2).
+/// How long a response may be used again (RFC 9111 section 4.2, RFC 5861), for a private cache that
+/// makes no guesses: a response that does not say how long is stale at once (section 4.2.2).
 ///
-/// All fields that are sent and may differ name another picture, so every Vary but `*` matches
+/// All request fields that may differ are part of a picture's name, so every Vary but `*` matches
 /// (section 4.1).
 struct Freshness {
   let fields: CachingFields
-  /// When its request was sent.
+  /// When the request was sent.
   let requestedAt: WallTime
-  /// When its first line came.
-  let answeredAt: WallTime
+  /// When the first line of the response came.
+  let receivedAt: WallTime
   private let cacheControl: CacheControl
 
-  init(of fields: CachingFields, requestedAt: WallTime, answeredAt: WallTime) {
+  init(of fields: CachingFields, requestedAt: WallTime, receivedAt: WallTime) {
     self.fields = fields
     self.requestedAt = requestedAt
-    self.answeredAt = answeredAt
-    cacheControl = CacheControl(fields[.cacheControl] ?? "")
+    self.receivedAt = receivedAt
+    cacheControl = fields.cacheControl
   }
 
-  /// Whether the origin lets it be stored (section 3).
+  /// Whether the origin allows storing the response (section 3).
   var isStorable: Bool { !cacheControl.forbidsStoring }
 
   var terms: ReuseTerms {
     guard isStorable else { return .none }
-    let staleAt = answeredAt.advanced(byMilliseconds: lifetime - initialAge)
+    let staleAt = receivedAt.advanced(byMilliseconds: lifetime - initialAge)
     return ReuseTerms(
       freshUntil: isAlwaysRevalidated ? .distantPast : staleAt,
       staleWhileRevalidateUntil: end(of: cacheControl.staleWhileRevalidate, from: staleAt),
@@ -33,7 +33,8 @@ struct Freshness {
       fields: fields.keptText)
   }
 
-  /// Section 4.2.4: what must be revalidated is not used stale, whatever else is allowed.
+  /// Section 4.2.4: a response that must be revalidated is not used stale, whatever else is
+  /// allowed.
   private func end(of seconds: CacheControl.Seconds, from staleAt: WallTime) -> WallTime {
     guard case .given = seconds, !isAlwaysRevalidated, !cacheControl.mustRevalidate else {
       return .distantPast
@@ -45,35 +46,36 @@ struct Freshness {
     cacheControl.isNoCache || cacheControl.isBroken || variesByAll
   }
 
-  private var variesByAll: Bool {
-    let names = (fields[.vary] ?? "").split { $0 == "," || $0 == " " || $0 == "\t" }
-    return names.contains("*")
-  }
+  private var variesByAll: Bool { members(of: .vary).contains("*") }
 
   /// Milliseconds of the freshness lifetime (section 4.2.1).
   private var lifetime: Int64 {
     if cacheControl.maxAge != .absent { return cacheControl.maxAge.milliseconds }
-    guard let text = fields[.expires], let expires = HTTPDate(text, now: answeredAt) else {
-      return 0
-    }
-    return max(date.milliseconds(to: expires.moment), 0)
+    guard let expires = date(.expires) else { return 0 }
+    return max(sentAt.milliseconds(to: expires), 0)
   }
 
-  /// An answer without a date is of the moment at which it came (RFC 9110 section 6.6.1).
-  private var date: WallTime {
-    fields[.date].flatMap { HTTPDate($0, now: answeredAt)?.moment } ?? answeredAt
-  }
+  /// A response without a date is of the moment at which it came (RFC 9110 section 6.6.1).
+  private var sentAt: WallTime { date(.date) ?? receivedAt }
 
   /// Milliseconds of the corrected initial age (section 4.2.3).
   private var initialAge: Int64 {
-    let apparentAge = max(date.milliseconds(to: answeredAt), 0)
-    let responseDelay = max(requestedAt.milliseconds(to: answeredAt), 0)
+    let apparentAge = max(sentAt.milliseconds(to: receivedAt), 0)
+    let responseDelay = max(requestedAt.milliseconds(to: receivedAt), 0)
     return max(apparentAge, ageValue + responseDelay)
   }
 
-  /// The first member where there are several; what is no number does not count (section 5.1).
+  /// The first member where there are several; other text than a number does not count (section
+  /// 5.1).
   private var ageValue: Int64 {
-    let first = (fields[.age] ?? "").prefix { !", \t".contains($0) }
-    return CacheControl.Seconds(String(first)).milliseconds
+    CacheControl.Seconds(members(of: .age).first ?? "").milliseconds
+  }
+
+  private func members(of name: HeadField.Name) -> [String] {
+    fields[name].map(FieldList.members) ?? []
+  }
+
+  private func date(_ name: HeadField.Name) -> WallTime? {
+    fields[name].flatMap { HTTPDate($0, now: receivedAt)?.moment }
   }
 }

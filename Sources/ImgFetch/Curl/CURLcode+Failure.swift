@@ -2,8 +2,8 @@ internal import CCurl
 internal import ImgModel
 
 extension CURLcode {
-  /// The failure that libcurl's code stands for (libcurl-errors(3), libcurl 7.88). What an origin or
-  /// the network can cause is never `internal`, which is left for codes that mean a wrong use of
+  /// The failure that libcurl's code stands for (libcurl-errors(3), libcurl 7.88). What an origin
+  /// or the network can cause is never `internal`, which is left for codes that mean a wrong use of
   /// libcurl, and for protocols that are not spoken.
   ///
   /// - Parameters:

@@ -1,8 +1,8 @@
 internal import CCurl
 
-/// libcurl refused to be set up: too little memory, or a build without what is asked of it.
+/// libcurl could not be set up: too little memory, or a build without a feature.
 ///
-/// What goes wrong with one transfer is not this but a `Failure`.
+/// An error of one transfer is a `Failure`.
 package struct CurlError: Error, Equatable, CustomStringConvertible {
   /// The C function or option that was refused, in C's spelling.
   package let operation: String

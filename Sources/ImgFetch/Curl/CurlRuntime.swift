@@ -1,7 +1,7 @@
 internal import CCurl
 internal import Glibc
 
-/// Proof that libcurl is initialised; whoever makes a ``TransferPool`` must show one.
+/// Proof that libcurl is initialised, which a ``TransferPool`` requires.
 package struct CurlRuntime: Sendable {
   private init() {}
 
@@ -10,8 +10,8 @@ package struct CurlRuntime: Sendable {
   /// counterpart: the process keeps libcurl until it ends.
   ///
   /// It also sets the kind of characters the process writes to UTF-8, as URLs are: libcurl reads a
-  /// host name such as `bücher.example` by the locale, and the one a program begins with knows ASCII
-  /// alone (idn2_lookup_ul(3), setlocale(3)).
+  /// host name such as `bücher.example` by the locale, and the one that a program starts with knows
+  /// ASCII alone (idn2_lookup_ul(3), setlocale(3)).
   package static func start() throws(CurlError) -> CurlRuntime {
     guard unsafe setlocale(LC_CTYPE, "C.UTF-8") != nil else {
       throw CurlError(operation: "setlocale", reason: "the C library has no C.UTF-8")

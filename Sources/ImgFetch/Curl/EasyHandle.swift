@@ -33,9 +33,9 @@ final class EasyHandle {
 
   /// Restores the options of a new handle. Connections stay: they belong to the multi handle.
   ///
-  /// libcurl 7.88 frees the read buffer together with the transfer's connection. It keeps the buffer
-  /// of a transfer that ended without one, for example because the name has no address, and refuses
-  /// to change the size while there is a buffer.
+  /// libcurl 7.88 frees the read buffer together with the transfer's connection. It keeps the
+  /// buffer of a transfer that ended without one, for example because the name has no address, and
+  /// refuses to change the size while there is a buffer.
   ///
   /// - Throws: when the handle cannot be used for another transfer.
   func reset() throws(CurlError) {
@@ -43,16 +43,16 @@ final class EasyHandle {
     try set(CURLOPT_BUFFERSIZE, Self.readBufferByteCount)
   }
 
-  /// Has a transfer read nothing until ``resume()``. Not to be called from a callback, which can
-  /// return `CURL_WRITEFUNC_PAUSE`.
+  /// Has a transfer read nothing until ``resume()``. A callback must not call it, and can return
+  /// `CURL_WRITEFUNC_PAUSE` instead.
   ///
   /// - Returns: an error when it has no connection.
   func pause() -> CURLcode {
     unsafe curl_easy_pause(pointer, CURLPAUSE_RECV)
   }
 
-  /// Lets a transfer go on that was paused. libcurl hands over what it kept meanwhile before
-  /// this returns (curl_easy_pause(3)), so not to be called from a callback.
+  /// Resumes a transfer that was paused. libcurl hands over what it kept meanwhile before this
+  /// returns (curl_easy_pause(3)), so a callback must not call it.
   func resume() -> CURLcode {
     unsafe curl_easy_pause(pointer, CURLPAUSE_CONT)
   }

@@ -1,26 +1,5 @@
 internal import CCurl
 
-/// What libcurl asked of the event loop and has not got yet.
-///
-/// libcurl calls back in the middle of its work, where it may not be called itself
-/// (CURLMOPT_TIMERFUNCTION(3)); so the callbacks only write here, and the pool acts afterwards.
-final class LoopRequests {
-  /// One socket libcurl wants watched differently.
-  struct SocketChange {
-    let socket: CInt
-    /// The transfer that the connection serves.
-    let transferID: UInt64?
-    /// A `CURL_POLL_` constant.
-    let poll: CInt
-  }
-
-  /// In the order they were asked. The order matters: a number removed and then added again is
-  /// another socket, which the poller does not know yet.
-  var socketChanges: [SocketChange] = []
-  /// When libcurl wants to be called without any socket being ready; `nil` for never.
-  var deadline: ContinuousClock.Instant?
-}
-
 /// One libcurl multi handle: the connections of all transfers and their name look-ups.
 ///
 /// Invariant: every easy handle was removed before the multi handle ends (curl_multi_cleanup(3)).
@@ -98,12 +77,12 @@ final class MultiHandle {
 
   /// Lets libcurl work on what is due by time.
   func workOnDeadline() {
-    // libcurl asks anew when there is more to come.
+    // libcurl asks again when there is more to come.
     requests.deadline = nil
     work(on: CURL_SOCKET_BAD, readiness: 0)
   }
 
-  /// The next transfer that ended and was not told yet; its handle is still to be removed.
+  /// A transfer that has ended and was not returned yet; the caller removes its handle.
   func nextFinished() -> (transfer: Transfer, code: CURLcode)? {
     var remainingCount: CInt = 0
     while let message = unsafe curl_multi_info_read(pointer, &remainingCount) {
@@ -120,7 +99,7 @@ final class MultiHandle {
     guard code == CURLM_OK else { throw CurlError(operation: "curl_multi_setopt", code: code) }
   }
 
-  /// What these calls answer besides OK is misuse, or memory so short that nothing goes on.
+  /// Other results of these calls than OK mean misuse, or too little memory to continue.
   private func require(_ code: CURLMcode) {
     precondition(code == CURLM_OK, "libcurl's multi handle is unusable")
   }

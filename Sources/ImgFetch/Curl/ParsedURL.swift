@@ -30,12 +30,11 @@ final class ParsedURL {
     guard code == CURLUE_OK else { throw Self.failure(code) }
   }
 
-  /// Where a redirect leads (RFC 9110 section 10.2.2). Credentials of the base are for its own origin,
-  /// and go on there.
+  /// Where a redirect leads (RFC 9110 section 10.2.2). Credentials of the base stay within its
+  /// origin.
   ///
-  /// - Parameters:
-  ///   - reference: any URL, or a part of one; what a URL may not hold is encoded, see ``init(_:)``.
-  ///   - base: where the redirect came from.
+  /// - Parameters: - reference: any URL, or a part of one; bytes that a URL may not hold are
+  ///   encoded, see ``init(_:)``. - base: where the redirect came from.
   init(_ reference: String, from base: ParsedURL) throws(Failure) {
     guard let pointer = unsafe curl_url_dup(base.pointer) else {
       throw Failure(stage: .fetch, code: .outOfMemory, detail: "no memory for a URL")
@@ -60,7 +59,7 @@ final class ParsedURL {
     unsafe curl_url_cleanup(pointer)
   }
 
-  /// Whose word it is that comes from the URL (RFC 6454 section 4): scheme, host and port.
+  /// The origin of the URL (RFC 6454 section 4): scheme, host and port.
   var origin: [String]? {
     let parts = [
       part(CURLUPART_SCHEME), part(CURLUPART_HOST), part(CURLUPART_PORT, CURLU_DEFAULT_PORT),
@@ -79,9 +78,9 @@ final class ParsedURL {
     (part(CURLUPART_PATH) ?? "/") + (part(CURLUPART_QUERY).map { "?\($0)" } ?? "")
   }
 
-  /// What the URL is called in what is kept of its answer; `nil` for one that is not kept. A redirect's
-  /// target with a query is often signed: different each time, and a secret. Credentials are none of
-  /// it.
+  /// The name of the URL beside validators that are kept; `nil` for a URL that is not kept. A
+  /// redirect's target with a query is often signed: different each time, and a secret. Credentials
+  /// are not part of the name.
   var issuerText: String? {
     guard let origin, part(CURLUPART_QUERY) == nil else { return nil }
     let text = "\(origin[0])://\(origin[1]):\(origin[2])\(part(CURLUPART_PATH) ?? "/")"

@@ -6,13 +6,13 @@ internal import ImgModel
 final class RequestHeaders {
   let pointer: UnsafeMutablePointer<curl_slist>
 
-  /// What is asked for. Origins that negotiate send the first kinds they have; the last entry is
-  /// for those that would otherwise answer 406.
+  /// The kinds of pictures that are taken. Origins that negotiate send the first kinds they have;
+  /// the last entry is for those that would otherwise answer 406.
   static let accept = "Accept: image/avif,image/webp,image/*,*/*;q=0.8"
 
   /// - Parameters:
-  ///   - fields: what somebody wants sent, in place of what is sent by itself under the same name.
-  ///   - conditions: what the transfer itself adds, as lines without their ends.
+  ///   - fields: the client's, which replace the default ones of the same name.
+  ///   - conditions: those that the transfer adds, as lines without their ends.
   init(_ fields: HeaderFields = .none, conditions: [String] = []) throws(CurlError) {
     let lines = fields.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" }
     let accept = fields.contains { $0.name == "accept" } ? [] : [Self.accept]

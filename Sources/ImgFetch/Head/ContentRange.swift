@@ -1,7 +1,7 @@
-/// The field `Content-Range` (RFC 9110 section 14.4): which part of a body an answer holds.
+/// The field `Content-Range` (RFC 9110 section 14.4): which part of a body a response holds.
 struct ContentRange: Equatable {
-  /// First and last position; `nil` in an answer that holds none, because the range that was asked
-  /// for does not exist.
+  /// First and last position; `nil` in a response without a part, because the requested range does
+  /// not exist.
   let range: ClosedRange<Int>?
   /// The length of the whole; `nil` where the origin does not know it.
   let completeLength: Int?
@@ -9,7 +9,8 @@ struct ContentRange: Equatable {
 
 extension ContentRange {
   /// - Parameter text: the field's value without white space around it.
-  /// - Returns: `nil` for another unit than bytes, and for what contradicts itself or the grammar.
+  /// - Returns: `nil` for another unit than bytes, and for text that contradicts itself or the
+  ///   grammar.
   init?(parsing text: String) {
     let parts = text.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
@@ -29,9 +30,5 @@ extension ContentRange {
     self.init(range: first...last, completeLength: length)
   }
 
-  /// Digits alone: `Int` would take a sign as well.
-  private static func number(_ text: Substring) -> Int? {
-    guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-    return Int(text)
-  }
+  private static func number(_ text: Substring) -> Int? { text.isDigits ? Int(text) : nil }
 }

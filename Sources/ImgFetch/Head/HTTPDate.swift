@@ -14,8 +14,8 @@ struct HTTPDate {
 
   let moment: WallTime
 
-  /// - Parameter now: by which two digits of a year are understood.
-  /// - Returns: `nil` for what is no date.
+  /// - Parameter now: decides the century of a year of two digits.
+  /// - Returns: `nil` for text that is no date.
   init?(_ text: String, now: WallTime) {
     // asctime pads the day with a blank.
     let words = Array(text.lowercased().utf8).split(separator: UInt8(ascii: " "))
@@ -46,8 +46,8 @@ struct HTTPDate {
     let candidates = stride(from: century, through: century + 200, by: 100).compactMap {
       moment(year: $0 + lastDigits, month: parts[1], day: day, words[2])
     }
-    // What seems to be more than 50 years in the future is the last year in the past with the same
-    // two digits.
+    // A date that seems to be more than 50 years in the future is of the last year in the past with
+    // the same two digits.
     return candidates.last { $0.year - now.year <= 50 }
   }
 

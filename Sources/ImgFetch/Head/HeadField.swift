@@ -1,6 +1,6 @@
 import ImgModel
 
-/// A line of a head with a field that somebody here looks at, taken apart once for all who do.
+/// A line of a head with a field that this program reads.
 struct HeadField {
   enum Name: CaseIterable {
     case acceptRanges, age, cacheControl, contentEncoding, contentLength, contentRange, date
@@ -33,8 +33,8 @@ struct HeadField {
   let value: String
 
   /// - Parameter line: with or without its line end.
-  /// - Returns: `nil` for what is no field, and for a field that nobody looks at: of those, most of a
-  ///   head, no text is made.
+  /// - Returns: `nil` for a line that is no field, and for a field that this program does not read.
+  ///   Those are most of a head, and no text is made of them.
   init?(_ line: some BidirectionalCollection<UInt8>) {
     guard let colon = line.firstIndex(of: UInt8(ascii: ":")), let name = Name(line[..<colon])
     else { return nil }
@@ -46,7 +46,8 @@ struct HeadField {
     self.value = Self.text(value.withoutOuterWhiteSpace, of: name)
   }
 
-  /// A reference that is not UTF-8 keeps its bytes, percent-encoded: each stands for itself in the URL.
+  /// A reference that is not UTF-8 keeps its bytes, percent-encoded: each stands for itself in the
+  /// URL.
   private static func text(_ bytes: some Collection<UInt8>, of name: Name) -> String {
     if name == .location, String(validating: bytes, as: UTF8.self) == nil {
       return bytes.map { $0 < 0x80 ? String(UnicodeScalar($0)) : "%" + String($0, radix: 16) }

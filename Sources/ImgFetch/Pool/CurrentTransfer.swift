@@ -1,8 +1,9 @@
 /// The transfer that libcurl is working on.
 ///
-/// Each change is reported at once, so that a report which goes to shared memory still names the
-/// transfer when libcurl does not return. A call for one socket is for one transfer. A call for what
-/// is due by time is for any number of them: it starts without a name, and the callbacks give one.
+/// Each change is reported at once. A worker reports it to its heartbeat page, which then still
+/// names the transfer when libcurl does not return. A call for one socket is for one transfer. A
+/// call for what is due by time is for any number of them: it starts without a name, and the
+/// callbacks set one.
 final class CurrentTransfer {
   private var id: UInt64?
   private let report: (UInt64?) -> Void

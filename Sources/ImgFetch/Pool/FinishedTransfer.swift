@@ -12,8 +12,8 @@ package struct FetchedBody: Sendable {
   /// What the body counts against the pool's budgets, until it is given to
   /// ``TransferPool/releaseBody(_:)``.
   package let charge: BodyCharge
-  /// What it fails with for those who respect that the origin does not want it used; `nil` when the
-  /// origin says nothing of the kind.
+  /// The failure of a request that respects opt-outs, if the origin does not allow the picture's
+  /// use.
   package let optOut: Failure?
   package let reuse: AnswerReuse
 }
@@ -24,7 +24,7 @@ package struct FinishedTransfer: Sendable {
   package let id: UInt64
   package let result: Result<FetchedBody, Failure>
   /// Bytes of bodies that came in, those of an error's page among them, and those of the earlier
-  /// transfers that it went on from.
+  /// transfers whose partial body it resumed.
   package let bytesReceived: Int
   /// Of them, those that came in now; the others were counted when their transfers ended.
   package let freshByteCount: Int
@@ -32,49 +32,49 @@ package struct FinishedTransfer: Sendable {
   package let wasRedirected: Bool
   /// Without those of what comes after the transfer.
   package let timings: Timings
-  package let remains: BodyRemains
-  /// The answer to the condition that the transfer was started with, if it is that nothing has
-  /// changed; for whoever has nothing stored, ``result`` is a failure then.
+  package let leftover: Leftover
+  /// The answer to the transfer's condition, if nothing has changed; ``result`` is a failure then,
+  /// for requests without a stored picture.
   package let notModified: NotModified?
-  /// Whether nothing was sent, or not again, because the host wants to be left alone for now, see
+  /// Whether the request was not sent, or not again, because its host is in its cooldown, see
   /// ``TransferPool/takeCooldowns()``.
-  package var isHeldBack = false
+  package var isDeferred = false
 }
 
 extension FinishedTransfer {
-  /// The end of one that never began, or could not go on.
+  /// The end of one that never began, or could not continue.
   static func refused(
-    _ id: UInt64, _ failure: Failure, after past: TransferPast = TransferPast()
+    _ id: UInt64, _ failure: Failure, after history: TransferHistory = TransferHistory()
   ) -> FinishedTransfer {
     FinishedTransfer(
-      id: id, result: .failure(failure), bytesReceived: past.bodyByteCount,
-      freshByteCount: past.bodyByteCount - past.resumedByteCount,
-      wasRedirected: past.isRedirected, timings: past.timings, remains: .nothing,
+      id: id, result: .failure(failure), bytesReceived: history.bodyByteCount,
+      freshByteCount: history.bodyByteCount - history.resumedByteCount,
+      wasRedirected: history.isRedirected, timings: history.timings, leftover: .unchanged,
       notModified: nil)
   }
 
-  /// The end of one whose host wants to be left alone.
-  static func heldBack(_ id: UInt64, _ request: TransferRequest) -> FinishedTransfer {
-    var transfer = refused(id, .resting(request.host), after: request.past)
-    transfer.isHeldBack = true
+  /// The end of one whose host is in its cooldown.
+  static func deferred(_ id: UInt64, _ request: TransferRequest) -> FinishedTransfer {
+    var transfer = refused(id, .coolingDown(request.host), after: request.history)
+    transfer.isDeferred = true
     return transfer
   }
 
-  /// What of it is handed out, and is to be given back.
+  /// What of it is handed out, and is given back later.
   var charge: BodyCharge? {
-    switch (result, remains) {
+    switch (result, leftover) {
     case (.success(let body), _): body.charge
-    case (.failure, .beginning(_, let charge)): charge
-    case (.failure, .nothing), (.failure, .useless): nil
+    case (.failure, .partial(_, let charge)): charge
+    case (.failure, .unchanged), (.failure, .obsolete): nil
     }
   }
 }
 
 extension Failure {
-  /// Of a request that was not sent, because its host wants to be left alone.
-  static func resting(_ host: String) -> Failure {
+  /// Of a request that was not sent, because its host is in its cooldown.
+  static func coolingDown(_ host: String) -> Failure {
     Failure(
       stage: .fetch, code: .httpStatus, isRetryable: true,
-      detail: "\(host) wants to be left alone for now")
+      detail: "\(host) sent Retry-After, and the time has not passed")
   }
 }

@@ -1,17 +1,17 @@
 /// How much of a turn of the event loop each transfer may take.
 ///
-/// libcurl reads a socket that stays readable up to a hundred times before it returns (`maxloops` in
-/// its transfer.c), and hands over each chunk of a body (RFC 9112 section 7.1) by a call of its own,
-/// however short the chunk is: an origin could make that a million calls. Chunk extensions it reads
-/// without any call. A transfer that has had its part of a turn is paused until the next one. libcurl
-/// joins the bytes that are left in its read buffer, so that chunks of one byte, too, come as one
-/// piece then.
+/// libcurl reads a socket that stays readable up to a hundred times before it returns (`maxloops`
+/// in its transfer.c), and hands over each chunk of a body (RFC 9112 section 7.1) by a call of its
+/// own, however short the chunk is: an origin could make that a million calls. It reads chunk
+/// extensions without any call. A transfer that has had its part of a turn is paused until the next
+/// one. libcurl then joins the bytes that are left in its read buffer, so that even chunks of one
+/// byte come as one piece.
 final class LoopTurns {
   /// In the largest pieces that libcurl hands over (CURL_MAX_WRITE_SIZE, 16 KiB), 1 MiB.
   static let maximumCallCount = 64
-  /// How much processor time libcurl may take for one socket until its transfer is paused; how long
-  /// that takes on a busy machine is not the origin's doing. To copy a hundred full
-  /// buffers takes two to three milliseconds.
+  /// How much processor time libcurl may take for one socket until its transfer is paused. The wall
+  /// clock would blame the origin for a busy machine. Copying a hundred full buffers takes two to
+  /// three milliseconds.
   static let maximumWorkTime = Duration.milliseconds(5)
   /// A call that brings fewer bytes of a body is a small one.
   private static let minimumByteCount = 16
@@ -49,7 +49,7 @@ final class LoopTurns {
 
   /// The next turn begins.
   ///
-  /// - Returns: the transfers that need not wait any longer, the oldest first.
+  /// - Returns: the transfers that no longer have to wait, the oldest first.
   func begin() -> [UInt64] {
     parts.removeAll(keepingCapacity: true)
     defer { waiting.removeAll(keepingCapacity: true) }

@@ -2,134 +2,326 @@ internal import CCurl
 internal import ImgModel
 internal import ImgSystem
 
-/// One transfer under way: its handle and what came in.
+/// One transfer of libcurl: its handle, the parts that take what comes in, and the decision what
+/// follows when it ends.
 ///
 /// The handle's callbacks point at this object, so the pool keeps it until the handle has left the
 /// multi handle.
 final class Transfer {
-  let id: UInt64
-  let easy: EasyHandle
-  let url: ParsedURL
-  private let headers: RequestHeaders
-  let settings: TransferSettings
-  let request: TransferRequest
-  /// What the URL is asked with.
-  let start: TransferStart
-  /// When it began, and when the first line of the answer under way came.
-  let requestedAt = WallTime(rawValue: WallClock.milliseconds())
-  var answeredAt = WallTime.distantPast
-  /// Those that were opened for it; none when it was given a connection that was used before.
-  var openedSockets: [CInt] = []
-  /// Whether it was ended before its request was sent, because bytes had come on its connection.
-  var isConnectionSpoilt = false
-  /// Whether it was ended because the host wants to be left alone.
-  var isHeldBack = false
+  /// What follows a transfer.
+  enum NextStep {
+    /// Nothing was sent: the host is in its cooldown.
+    case deferred(TransferRequest)
+    /// Another transfer for the same request, at the same URL.
+    case repeated(TransferRequest)
+    case redirected(RedirectTarget, TransferRequest)
+    case finished(FinishedTransfer)
 
-  var resumption: Resumption
-  /// Bytes of bodies that the origin sent before this transfer, in those that it goes on from.
-  let earlierByteCount: Int
-  /// Whether the answer is neither the rest of the body nor all of it: what is asked for anew.
-  var isAnswerUseless = false
-  /// Of the answer under way; interim answers come before the last one.
-  var head = ResponseHead()
-  var body: BodyBuffer
-  /// Bytes of the heads of all answers, those of redirects and interim ones among them.
-  var headByteCount: Int
-  /// Bytes of the body that libcurl handed over, kept or not.
-  var bytesReceived = 0
-  /// Whether a body passed the limit, which ended the transfer.
-  var isOverLimit = false
-  /// Until when a body that nobody wants may come in; `nil` for one that is wanted.
-  var unusedBodyDeadline: ContinuousClock.Instant?
+    /// Whether the body lives on until it is given back.
+    var handsOutBody: Bool {
+      if case .finished(let transfer) = self { transfer.charge != nil } else { false }
+    }
+  }
+
+  let id: UInt64
+  let url: ParsedURL
+  let request: TransferRequest
+  let easy: EasyHandle
+  /// Until when a body that is not used may come in; `nil` for one that is used.
+  private(set) var unusedBodyDeadline: ContinuousClock.Instant?
+
+  private let context: TransferContext
+  /// What the URL is asked with.
+  private let start: TransferStart
+  /// libcurl reads it during the transfer.
+  private let headers: RequestHeaders
+  private let requestedAt = WallTime(rawValue: WallClock.milliseconds())
+  private var connection = ConnectionAttempt()
+  private var reader: HeadReader
+  private var body: BodySink
+  private var resumption: Resumption
+  private var stopReason: StopReason?
   /// How often it had its part of a turn of the loop for next to nothing.
-  var wastedTurnCount = 0
-  /// Why the body could not be written to its file, which ended the transfer.
-  var spoolError: SystemError?
-  /// Whether the first bytes of the body were judged, and what they were refused for.
-  var isScreened = false
-  var refusal: Failure?
-  /// The addresses of the host: the last one refused, with the reason, and whether any was
-  /// permitted.
-  var refusedAddress: String?
-  var hasPermittedAddress = false
+  private var wastedTurnCount = 0
 
   /// - Parameters:
-  ///   - start: what of the request's the URL is asked with.
+  ///   - start: the part of the request's start that the URL is asked with.
   ///   - easy: a fresh or reset handle.
   init(
     id: UInt64, url: ParsedURL, request: TransferRequest, start: TransferStart, easy: EasyHandle,
-    settings: TransferSettings
+    context: TransferContext
   ) throws(CurlError) {
     self.id = id
-    self.easy = easy
     self.url = url
-    self.settings = settings
     self.request = request
+    self.easy = easy
+    self.context = context
     self.start = start
-    let maximumByteCount = request.content.maximumByteCount(settings.limits)
-    resumption = start.resumption
-    earlierByteCount = start.earlierByteCount + request.past.bodyByteCount
-    headByteCount = request.past.headByteCount
-    if case .beginning(let beginning) = start {
-      body = BodyBuffer(beginning.content, maximumByteCount: maximumByteCount)
-    } else {
-      body = BodyBuffer(maximumByteCount: maximumByteCount)
-    }
-    headers = try request.headers(with: start) ?? settings.headers
-    try configureRequest()
-    try configureLimits()
-    try installCallbacks()
+    headers = try request.headers(with: start) ?? context.headers
+    reader = HeadReader(byteCount: request.history.headByteCount)
+    body = BodySink(id, for: request.content, from: start, in: context)
+    resumption = Resumption(start)
+    try easy.configure(request, to: url, headers, in: context)
+    try easy.installCallbacks(of: self)
   }
 
-  /// What is sent, and to whom. Left as libcurl has them: no cookies, no .netrc, no redirects
-  /// followed (``redirectTarget(after:)``), certificates are verified, no Accept-Encoding (images
-  /// are compressed already).
+  /// The first reason counts: what comes after it is a consequence.
+  private func stop(because reason: StopReason) {
+    if stopReason == nil { stopReason = reason }
+  }
+
+  // MARK: - libcurl calls
+
+  /// Reports that libcurl is working on this transfer.
+  func reportWork() {
+    context.current.set(id)
+  }
+
+  /// Opens a socket when the policy permits the address.
+  func openSocket(to address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
+    unsafe connection.openSocket(to: address, permittedBy: context.addressPolicy)
+  }
+
+  /// Whether the request may be sent on a connection now. libcurl asks also before it sends a
+  /// request again by itself, which it does when a connection that was used before turns out to be
+  /// closed.
+  func maySendRequest(on ends: ConnectionSockets.Ends) -> Bool {
+    if !connection.isReused {
+      context.sockets.note(ends, among: connection.sockets)
+    } else if !context.sockets.isReusable(ends) {
+      stop(because: .staleConnection)
+      return false
+    }
+    guard context.cooldowns.isCoolingDown(request.host, at: .now) else { return true }
+    // The host that sent a redirect was asked, so that a later attempt counts as one.
+    let isFirst = !request.history.isRedirected
+    stop(because: isFirst ? .cooldown : .rejected(.coolingDown(request.host)))
+    return false
+  }
+
+  /// - Returns: whether to continue.
+  func receiveHeadLine(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    let line = unsafe bytes.bindMemory(to: UInt8.self)
+    switch unsafe reader.take(line: line, at: WallTime(rawValue: WallClock.milliseconds())) {
+    case .incomplete: return true
+    case .tooLong: return false
+    case .complete(let head): return head.isInterim || receive(head)
+    }
+  }
+
+  /// - Returns: whether to continue with the body.
+  private func receive(_ head: ResponseHead) -> Bool {
+    recordCooldown(head)
+    if let failure = rejection(of: head) {
+      stop(because: .rejected(failure))
+      return false
+    }
+    guard head.hasUnusedBody else { return true }
+    unusedBodyDeadline = context.unusedBodies.note(id, at: .now)
+    return (head.contentLength ?? 0) <= Self.maximumUnusedByteCount
+  }
+
+  /// Records the host's Retry-After before the body that explains it is in.
+  private func recordCooldown(_ head: ResponseHead) {
+    guard head.status >= 400, let retryAfter = head.retryAfter else { return }
+    context.cooldowns.record(
+      HostCooldown(host: request.host, seconds: retryAfter.seconds), at: .now)
+  }
+
+  /// Why the body is not fetched; `nil` when it is.
+  private func rejection(of head: ResponseHead) -> Failure? {
+    if let problem = head.framing.problem {
+      return Failure(
+        stage: .fetch, code: .invalidResponse, httpStatus: head.status,
+        isRetryable: !problem.isLasting, detail: problem.detail)
+    }
+    if !request.content.isPicture, let coding = head.unsupportedTextCoding {
+      return Failure(
+        stage: .fetch, code: .invalidResponse, httpStatus: head.status,
+        detail: "Content-Encoding: \(coding) was not asked for; only gzip is taken")
+    }
+    return request.options.respectsOptOut ? head.optOutFailure : nil
+  }
+
+  /// The most that is read of a body that is not used. Reading a short one to its end lets the
+  /// connection be used again.
+  private static let maximumUnusedByteCount = 64 << 10
+
+  /// - Returns: the count of `chunk` to continue, 0 to end the transfer, or `CURL_WRITEFUNC_PAUSE`
+  ///   to get the same chunk again later.
+  func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+    let chunk = unsafe bytes.bindMemory(to: UInt8.self)
+    guard let head = reader.head else {
+      stop(because: .rejected(.withoutStatus))
+      return 0
+    }
+    guard hasPartOfTurn(for: chunk.count) else {
+      return awaitTurn() ? Int(CURL_WRITEFUNC_PAUSE) : 0
+    }
+    if head.hasUnusedBody {
+      body.skip(byteCount: chunk.count)
+      return body.receivedByteCount <= Self.maximumUnusedByteCount ? chunk.count : 0
+    }
+    guard beginBody(of: head) else {
+      body.skip(byteCount: chunk.count)
+      return 0
+    }
+    let length = resumption.completeByteCount(head)
+    switch unsafe body.take(chunk.span, completeByteCount: length, of: head) {
+    case .taken: return chunk.count
+    case .wait: return Int(CURL_WRITEFUNC_PAUSE)
+    case .stop(let reason):
+      stop(because: reason)
+      return 0
+    }
+  }
+
+  /// Finds out, with the first bytes of a body, whether they are those of the rest or of all.
   ///
-  /// Without Accept-Encoding libcurl leaves a Content-Encoding undone, so a small body cannot
-  /// become a large one: it is judged by its bytes as they came, and compressed ones are no image.
-  /// A compressed Transfer-Encoding is undone unasked, so it is refused (``BodyFraming``). Texts are
-  /// taken compressed, because some origins send them in no other way.
-  private func configureRequest() throws(CurlError) {
-    try easy.set(url)
-    try easy.set(headers)
-    try easy.set(CURLOPT_USERAGENT, settings.userAgent)
-    try easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
-    // The empty name is libcurl's for "no proxy, whatever the environment says". Through a proxy,
-    // the address guard would judge the proxy's address.
-    try easy.set(CURLOPT_PROXY, "")
-    try easy.set(CURLOPT_NOSIGNAL, 1)
-    if case .text = request.content { try easy.set(CURLOPT_ACCEPT_ENCODING, "gzip") }
-    try easy.set(CURLOPT_FRESH_CONNECT, request.usesFreshConnection ? 1 : 0)
-    // In HTTP/2 libcurl 7.88 reads frames without content, such as empty DATA frames, in a loop that
-    // ends only when nothing more comes (cf_h2_recv in its http2.c). Nothing leads out of it, not even
-    // the transfer's time limit. A connection serves one transfer at a time here, so that HTTP/2 would
-    // save nothing but bytes of heads.
-    try easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
-    if let file = settings.authorityFile { try easy.set(CURLOPT_CAINFO, file) }
-    // A look-up runs in a thread of its own. Without this, libcurl waits for that thread to end
-    // when a transfer is cancelled or times out, and with it waits the whole loop.
-    try easy.set(CURLOPT_QUICK_EXIT, 1)
-  }
-
-  private func configureLimits() throws(CurlError) {
-    let limits = request.content.limits(settings.limits)
-    try easy.set(
-      CURLOPT_CONNECTTIMEOUT_MS, Self.positive(limits.connectTimeoutMilliseconds))
-    let spentMilliseconds = Int64((.now - request.past.begunAt) / .milliseconds(1))
-    try easy.set(
-      CURLOPT_TIMEOUT_MS, Self.positive(limits.transferTimeoutMilliseconds - spentMilliseconds))
-    // libcurl counts a stall in whole seconds, and none while a transfer is paused.
-    try easy.set(CURLOPT_LOW_SPEED_LIMIT, 1_024)
-    try easy.set(
-      CURLOPT_LOW_SPEED_TIME, (Self.positive(limits.stallTimeoutMilliseconds) + 999) / 1_000)
-    // Refuses by Content-Length alone; the callbacks hold the limit where none is declared.
-    if case .picture = request.content {
-      try easy.setLarge(CURLOPT_MAXFILESIZE_LARGE, limits.maxBodyByteCount)
+  /// - Returns: whether they are either.
+  private func beginBody(of head: ResponseHead) -> Bool {
+    switch resumption.beginBody(of: head) {
+    case .expected: break
+    case .rest: body.skipExamination()
+    case .whole: body.dropPartialBody()
+    case .unusable: return false
     }
+    return true
   }
 
-  /// In the range libcurl takes, in which 0 would mean "no limit".
-  private static func positive(_ value: Int64) -> Int {
-    Int(min(max(value, 1), Int64(Int32.max)))
+  // MARK: - Turns of the loop
+
+  /// A text is short, and never paused: libcurl decodes its compression, and would have to keep
+  /// what a paused transfer does not take.
+  private func hasPartOfTurn(for byteCount: Int) -> Bool {
+    guard request.content.isPicture else { return true }
+    return context.turns.permitsCall(of: id, byteCount: byteCount)
+  }
+
+  /// By then an origin that sends chunks of a few bytes has sent 8 MiB: a read buffer each turn.
+  private static let maximumWastedTurnCount = 128
+
+  /// The transfer is paused until the next turn of the loop.
+  ///
+  /// - Returns: `false` when it is to end instead, because it has wasted too many turns.
+  private func awaitTurn() -> Bool {
+    if context.turns.wait(id) { wastedTurnCount += 1 }
+    guard wastedTurnCount > Self.maximumWastedTurnCount else { return true }
+    stop(because: .wasteful)
+    return false
+  }
+
+  /// Pauses the transfer until the next turn of the loop, because libcurl took too long over it.
+  ///
+  /// A head is not paused: it is short, and libcurl 7.88 takes a response for whole that is paused
+  /// in the middle of its head.
+  ///
+  /// - Returns: `false` when the transfer is to end instead.
+  func pauseUntilNextTurn() -> Bool {
+    guard reader.head != nil, easy.pause() == CURLE_OK else { return true }
+    return awaitTurn()
+  }
+
+  // MARK: - The end
+
+  /// What follows, now that libcurl is done with the transfer.
+  func nextStep(after code: CURLcode) -> NextStep {
+    if case .cooldown = stopReason { return .deferred(request) }
+    if isUnanswered { return .repeated(request.onFreshConnection(after: history)) }
+    do throws(Failure) {
+      if let target = try redirectTarget(after: code) {
+        return .redirected(target, request.redirected(to: target, from: url, after: history))
+      }
+    } catch {
+      stopReason = .rejected(error)
+    }
+    guard !resumption.requiresRestart(status: reader.status, isComplete: code == CURLE_OK) else {
+      // Once only: a restarted request resumes nothing.
+      return .repeated(
+        request.restarted(after: history, resumedByteCount: start.earlierByteCount))
+    }
+    return .finished(finish(with: code))
+  }
+
+  /// The request's history with this transfer.
+  private var history: TransferHistory {
+    var history = request.history
+    history.headByteCount = reader.byteCount
+    history.bodyByteCount += body.receivedByteCount
+    history.timings = history.timings.adding(easy.timings)
+    return history
+  }
+
+  /// Whether the request is sent once more, because what came on a connection that was used before
+  /// does not answer it. With a 408 a server closes an idle connection (RFC 9110 section 15.5.9),
+  /// and a request may cross it.
+  private var isUnanswered: Bool {
+    guard connection.isReused, !request.usesFreshConnection else { return false }
+    if case .staleConnection = stopReason { return true }
+    return reader.head?.status == 408
+  }
+
+  /// Where the response leads; `nil` when it is no redirect. The body that comes with a redirect is
+  /// not used, so it does not matter how that ended.
+  ///
+  /// - Throws: why the redirect is not followed.
+  private func redirectTarget(after code: CURLcode) throws(Failure) -> RedirectTarget? {
+    guard let location = reader.head?.redirectLocation, code != CURLE_OPERATION_TIMEDOUT,
+      !ending(with: code).isHeadTooLong
+    else { return nil }
+    if case .rejected = stopReason { return nil }
+    let limit = request.content.limits(context.limits).maxRedirects
+    guard request.history.redirectCount < limit else {
+      throw Failure(
+        stage: .fetch, code: .tooManyRedirects, httpStatus: reader.status,
+        detail: "\(limit) redirects were followed, and there are more")
+    }
+    return try RedirectTarget(location, from: url, status: reader.status)
+  }
+
+  private func finish(with code: CURLcode) -> FinishedTransfer {
+    // No callback has seen a response without a byte of body.
+    if code == CURLE_OK, let head = reader.head, head.isSuccess { _ = beginBody(of: head) }
+    do throws(SystemError) { try body.flush() } catch { stop(because: .spoolFailed(error)) }
+    let result = ending(with: code).result(reuse: reuse)
+    let history = history
+    return FinishedTransfer(
+      id: id, result: result, bytesReceived: start.earlierByteCount + history.bodyByteCount,
+      freshByteCount: history.bodyByteCount - history.resumedByteCount,
+      wasRedirected: history.isRedirected, timings: history.timings,
+      leftover: leftover(after: result), notModified: code == CURLE_OK ? notModified : nil)
+  }
+
+  private func ending(with code: CURLcode) -> TransferEnd {
+    TransferEnd(
+      code: code, stopReason: stopReason, content: request.content, reader: reader, body: body,
+      resumption: resumption, connection: connection, easy: easy)
+  }
+
+  private func reuse(_ head: ResponseHead) -> AnswerReuse {
+    let freshness = Freshness(
+      of: head.caching.issued(by: request.issuer(url)), requestedAt: requestedAt,
+      receivedAt: head.receivedAt)
+    return AnswerReuse(freshness, wasRedirected: request.history.isRedirected)
+  }
+
+  /// The answer to the request's condition; `nil` when there was none, or something has changed.
+  private var notModified: NotModified? {
+    guard let validators = start.validators, let head = reader.head, head.status == 304 else {
+      return nil
+    }
+    return NotModified(
+      validators, head.caching, requestedAt: requestedAt, receivedAt: head.receivedAt,
+      wasRedirected: request.history.isRedirected)
+  }
+
+  private func leftover(after result: Result<FetchedBody, Failure>) -> Leftover {
+    guard request.content.isPicture else { return .unchanged }
+    var failure: Failure?
+    if case .failure(let error) = result { failure = error }
+    return resumption.leftover(
+      after: failure, content: body.bytes, charge: body.charge,
+      receivedByteCount: start.earlierByteCount + history.bodyByteCount, head: reader.head,
+      issuer: request.issuer(url))
   }
 }

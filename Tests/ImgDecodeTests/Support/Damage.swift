@@ -1,8 +1,8 @@
 import SeededRandom
 import Testing
 
-/// Ways in which a picture is damaged on its way: each changes what lies behind its first part, so that
-/// its header stays.
+/// Ways in which a picture is damaged on its way: each changes what lies behind its first part, so
+/// that its header stays.
 enum Damage: String, CaseIterable, CustomTestStringConvertible, Sendable {
   /// The connection broke.
   case cut

@@ -55,7 +55,7 @@ import Testing
     ("64:ff9b::127.0.0.1", false), ("64:ff9b::169.254.169.254", false),
     ("64:ff9b::1.1.1.1", true),
   ])
-  func `an address that embeds an IPv4 address is judged by it`(
+  func `an address that embeds an IPv4 address is checked by it`(
     address: String, isPermitted: Bool
   ) throws {
     #expect(try permits(address) == isPermitted)

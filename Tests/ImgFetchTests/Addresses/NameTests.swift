@@ -58,7 +58,7 @@ import Testing
     #expect(second.totals().connectionsOpened == 0)
   }
 
-  @Test func `a connection that is used again is the one that was judged`() throws {
+  @Test func `a connection that is used again is the one that was checked`() throws {
     FakeResolver.serve("same.test", ["127.0.0.1"], ["127.0.0.2"])
     for path in ["/a", "/b"] {
       let url = "http://same.test:\(origin.port)\(path)"

@@ -3,8 +3,8 @@ import ImgModel
 import TestOrigin
 import Testing
 
-/// Bodies that do not fit the memory all at once.
-@Suite(.timeLimit(.minutes(20))) struct BodyBudgetTests {
+/// Transfers whose bodies do not fit the memory all at once.
+@Suite(.timeLimit(.minutes(20))) struct BodyBudgetTransferTests {
   private static let mebibyte = 1 << 20
 
   @Test(arguments: [Delivery.chunked, .whole])
@@ -50,7 +50,7 @@ import Testing
     #expect(fetcher.pool.heldBodyByteCount == 0)
   }
 
-  @Test func `a paused transfer is not stalled, and goes on when its turn comes`() throws {
+  @Test func `a paused transfer is not stalled, and resumes when its turn comes`() throws {
     let origin = try TestOrigin()
     origin.serve("/first", .body(noise(Self.mebibyte)))
     origin.serve("/waits", .body(noise(Self.mebibyte, seed: 2)))

@@ -15,7 +15,7 @@ import Testing
   }
 
   @Test(arguments: [Delivery.whole, .chunked])
-  func `U13: a body of more than 4 MiB comes in byte for byte, in a file`(
+  func `a body of more than 4 MiB comes in byte for byte, in a file`(
     delivery: Delivery
   ) throws {
     let picture = noise(6 * Self.mebibyte)
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test(arguments: [Delivery.whole, .chunked])
-  func `U13: a body of 4 MiB stays in memory`(delivery: Delivery) throws {
+  func `a body of 4 MiB stays in memory`(delivery: Delivery) throws {
     origin.serve("/a", .body(noise(4 * Self.mebibyte), delivery: delivery))
     let fetcher = try Fetcher()
     let body = try #require(fetcher.fetch(origin.baseURL + "/a").body)
@@ -64,11 +64,11 @@ import Testing
     #expect(try fetcher.fetch(origin.baseURL + "/a").body?.isInFile == true)
   }
 
-  @Test func `a long body whose first bytes are refused gets no file`() throws {
+  @Test func `a long body whose first bytes are rejected gets no file`() throws {
     origin.serve("/a", .body(noise(5 * Self.mebibyte)))
     let refusal = Failure(stage: .decode, code: .notAnImage, detail: "refused")
     let fetcher = try Fetcher(
-      screen: BodyScreen(byteCount: 1_000) { head in
+      earlyReject: EarlyReject(byteCount: 1_000) { head in
         head == noise(1_000) ? refusal : nil
       })
     var peak = 0
@@ -79,7 +79,7 @@ import Testing
     #expect(peak == 0)
   }
 
-  @Test func `bodies in files that are too many wait for those that are given back`() throws {
+  @Test func `bodies that find no room in files wait until others are given back`() throws {
     let length = 5 * Self.mebibyte
     let picture = noise(length)
     let fetcher = try Fetcher { $0.maxBodyByteCount = Int64(length) }

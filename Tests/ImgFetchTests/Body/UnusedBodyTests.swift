@@ -3,7 +3,7 @@ import ImgModel
 import TestOrigin
 import Testing
 
-/// Bodies that nobody wants: those of errors and of redirects.
+/// Bodies that are not used: those of errors and of redirects.
 @Suite(.timeLimit(.minutes(20))) struct UnusedBodyTests {
   private let origin: TestOrigin
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ImgFetch
 
-/// The field Cache-Control of an answer (RFC 9111 section 5.2).
+/// The field Cache-Control of a response (RFC 9111 section 5.2).
 @Suite(.timeLimit(.minutes(20))) struct CacheControlTests {
   @Test(
     arguments: [
@@ -16,7 +16,7 @@ import Testing
       ("max-age", .invalid), ("max-age=abc", .invalid), ("max-age=\"\"", .invalid),
       ("", .absent), ("s-maxage=60", .absent), ("x-max-age=60", .absent),
     ] as [(String, CacheControl.Seconds)])
-  func `RFC 9111 5.2.2.1: max-age is read, and what differs or is no number is invalid`(
+  func `RFC 9111 5.2.2.1: max-age is a number, and several that differ are invalid`(
     text: String, seconds: CacheControl.Seconds
   ) {
     #expect(CacheControl(text).maxAge == seconds)
@@ -44,7 +44,7 @@ import Testing
     ("no-store", true), ("max-age=60, NO-STORE", true), ("private", false), ("no-cache", false),
     ("must-understand, no-store", false), ("x=\"no-store\"", false), ("x=\", no-store", true),
   ])
-  func `RFC 9111 5.2.2.5: no-store forbids storing, but not to who understands the status`(
+  func `RFC 9111 5.2.2.5: no-store forbids storing, unless must-understand allows it`(
     text: String, forbidsStoring: Bool
   ) {
     #expect(CacheControl(text).forbidsStoring == forbidsStoring)

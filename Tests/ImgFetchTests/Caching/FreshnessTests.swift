@@ -3,25 +3,24 @@ import Testing
 
 @testable import ImgFetch
 
-/// How long an answer may be used again, section by section of RFC 9111.
+/// How long a response may be used again, section by section of RFC 9111.
 @Suite(.timeLimit(.minutes(20))) struct FreshnessTests {
   /// Sun, 06 Nov 1994 08:49:37 GMT.
-  private static let answeredAt = WallTime(rawValue: 784_111_777_000)
+  private static let receivedAt = WallTime(rawValue: 784_111_777_000)
   private static let date = "Date: Sun, 06 Nov 1994 08:49:37 GMT"
   private static let inOneMinute = "Sun, 06 Nov 1994 08:50:37 GMT"
 
-  /// What a head comes to that was asked for some seconds before it came.
+  /// The freshness of a response that was requested some seconds before it came.
   private func freshness(_ lines: [String], askedBefore seconds: Int64 = 0) -> Freshness {
-    var fields = CachingFields()
-    for line in lines { fields.take(line: line.utf8) }
-    return Freshness(
-      of: fields, requestedAt: Self.answeredAt.advanced(byMilliseconds: -seconds * 1_000),
-      answeredAt: Self.answeredAt)
+    Freshness(
+      of: CachingFields(headFields(lines)),
+      requestedAt: Self.receivedAt.advanced(byMilliseconds: -seconds * 1_000),
+      receivedAt: Self.receivedAt)
   }
 
-  /// Seconds from the answer to a moment; `nil` for one before all others.
+  /// Seconds from the response to a moment; `nil` for one before all others.
   private func seconds(_ moment: WallTime) -> Int64? {
-    moment == .distantPast ? nil : Self.answeredAt.milliseconds(to: moment) / 1_000
+    moment == .distantPast ? nil : Self.receivedAt.milliseconds(to: moment) / 1_000
   }
 
   @Test(arguments: [
@@ -116,9 +115,9 @@ import Testing
     #expect(seconds(terms.staleIfErrorUntil) == ifError)
   }
 
-  @Test func `a moment is fresh up to the last millisecond`() {
+  @Test func `a response is fresh up to the last millisecond`() {
     let terms = freshness(["Cache-Control: max-age=60"]).terms
-    let end = Self.answeredAt.advanced(byMilliseconds: 60_000)
+    let end = Self.receivedAt.advanced(byMilliseconds: 60_000)
     #expect(terms.isFresh(at: end.advanced(byMilliseconds: -1)))
     #expect(!terms.isFresh(at: end))
     #expect(!ReuseTerms.none.isFresh(at: .distantPast))

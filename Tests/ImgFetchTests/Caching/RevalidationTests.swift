@@ -5,7 +5,7 @@ import Testing
 
 @testable import ImgFetch
 
-/// Requests on a condition, and what the origin says of reuse, over a real connection.
+/// Conditional requests, and what the origin says about reuse, over a real connection.
 @Suite(.timeLimit(.minutes(20))) struct RevalidationTests {
   private let origin: TestOrigin
   private let fetcher: Fetcher
@@ -35,7 +35,7 @@ import Testing
     ("etag: \"1\"", "\"1\"", "if-none-match", "\"1\""),
     ("last-modified: \(date)", nil, "if-modified-since", date),
   ])
-  func `what has not changed is not sent again`(
+  func `an unchanged picture is not sent again`(
     fields: String, entityTag: String?, name: String, value: String
   ) throws {
     origin.serve(
@@ -46,7 +46,7 @@ import Testing
           headers: [Header("Cache-Control", "max-age=600")])))
     let transfer = try fetch(url, unlessMatching: fields)
     let notModified = try #require(transfer.notModified)
-    #expect(notModified.isOfWhatWasAsked)
+    #expect(notModified.matchesCondition)
     #expect(notModified.terms(of: terms(fields)).isFresh(at: .now))
     #expect(transfer.bytesReceived == 0)
     #expect(transfer.failure?.httpStatus == 304)
@@ -54,7 +54,7 @@ import Testing
     #expect(origin.counters("/a").headersSeen["accept"]?.hasPrefix("image/") == true)
   }
 
-  @Test func `what has changed is sent, with its own terms`() throws {
+  @Test func `a changed picture is sent, with its own terms`() throws {
     let headers = [Header("Cache-Control", "max-age=600")]
     origin.serve("/a", .resource(Resource([1], entityTag: "\"2\"", headers: headers)))
     let transfer = try fetch(url, unlessMatching: "etag: \"1\"")
@@ -65,14 +65,14 @@ import Testing
     #expect(Validators(reuse.terms)?.condition == "If-None-Match: \"2\"")
   }
 
-  @Test func `a handle that asked on a condition asks without one next time`() throws {
+  @Test func `a handle that sent a condition sends none the next time`() throws {
     origin.serve("/a", .resource(Resource([1], entityTag: "\"1\"")))
     _ = try fetch(url, unlessMatching: "etag: \"1\"")
     #expect(try fetcher.fetch(url).body?.bytes == [1])
     #expect(origin.counters("/a").headersSeen["if-none-match"] == nil)
   }
 
-  @Test func `a 304 that nobody asked for is a failure`() throws {
+  @Test func `a 304 to a request without a condition is a failure`() throws {
     origin.serve("/a", .status(304))
     let transfer = try fetcher.fetch(url)
     #expect(transfer.notModified == nil)
@@ -80,18 +80,18 @@ import Testing
     #expect(transfer.failure?.isRetryable == false)
   }
 
-  @Test func `the body that comes with a 304 against the rules is none`() throws {
+  @Test func `a body that comes with a 304, against the rules, does not count`() throws {
     let listener = try RawListener()
     let answer =
       "HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\nContent-Length: 5\r\n\r\nhello"
     let transfer = try fetch(listener.baseURL + "/a", unlessMatching: "etag: \"1\"") {
       listener.answer(with: answer)
     }
-    #expect(transfer.notModified?.isOfWhatWasAsked == true)
+    #expect(transfer.notModified?.matchesCondition == true)
     #expect(transfer.bytesReceived == 0)
   }
 
-  @Test func `behind a redirect the last answer counts, and is not fresh`() throws {
+  @Test func `behind a redirect the last response counts, and is not fresh`() throws {
     origin.serve("/b", .redirect(to: url))
     let headers = [Header("Cache-Control", "max-age=600")]
     origin.serve("/a", .resource(Resource([1], entityTag: "\"1\"", headers: headers)))
@@ -106,7 +106,7 @@ import Testing
     #expect(try fetch(origin.baseURL + "/b", unlessMatching: renewed.fields).notModified != nil)
   }
 
-  // MARK: - Who is sent a validator
+  // MARK: - Which URLs get a validator
 
   private static let cases: [(fields: String, condition: String)] = [
     ("etag: \"1\"", "if-none-match"), ("last-modified: \(date)", "if-modified-since"),

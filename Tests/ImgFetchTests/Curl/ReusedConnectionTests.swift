@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  @Test func `an answer that nobody asked for is not that to the next request`() throws {
+  @Test func `a response without a request does not answer the next request`() throws {
     #expect(try fetch("/1", answer: "1").body?.bytes == Array("1".utf8))
     listener.say(Self.answer("late"))
     #expect(try fetch("/2", answer: "2").body?.bytes == Array("2".utf8))

@@ -3,56 +3,17 @@ import Testing
 
 @testable import ImgFetch
 
-@Suite struct ResponseHeadTests {
-  @Test(arguments: [
-    ("HTTP/1.1 200 OK\r\n", 200), ("HTTP/1.0 404\r\n", 404), ("HTTP/2 503 \r\n", 503),
-    ("HTTP/1.1 301 Moved Permanently", 301),
-  ])
-  func `a status line gives the status`(line: String, status: Int) {
-    var head = ResponseHead()
-    let isStatusLine = head.take(line: Array(line.utf8))
-    #expect(isStatusLine)
-    #expect(head.status == status)
-  }
-
-  @Test(arguments: ["", "\r\n", "HTTP/1.1\r\n", "HTTP/1.1 abc\r\n", "X-HTTP/1.1 200 OK\r\n"])
-  func `another line is no status line`(line: String) {
-    var head = ResponseHead()
-    let isStatusLine = head.take(line: Array(line.utf8))
-    #expect(!isStatusLine)
-    #expect(head.status == nil)
-  }
+/// What the fields of a head say.
+@Suite(.timeLimit(.minutes(20))) struct ResponseHeadTests {
+  // MARK: - The end of the body
 
   @Test(arguments: [
-    ("Content-Length: 17\r\n", 17), ("content-length:17", 17), ("CONTENT-LENGTH:  17 \r\n", 17),
-    ("Content-Length: -1\r\n", nil), ("Content-Length: many\r\n", nil),
-    ("Content-Length: 99999999999999999999\r\n", nil), ("X-Content-Length: 17\r\n", nil),
+    ("Content-Length: 17", 17), ("content-length:17", 17), ("CONTENT-LENGTH:  17 ", 17),
+    ("Content-Length: -1", nil), ("Content-Length: many", nil),
+    ("Content-Length: 99999999999999999999", nil), ("X-Content-Length: 17", nil),
   ])
   func `the declared length is read whatever the case`(line: String, length: Int?) {
-    var head = ResponseHead()
-    let isStatusLine = head.take(line: Array(line.utf8))
-    #expect(!isStatusLine)
-    #expect(head.contentLength == length)
-  }
-
-  @Test func `a new status line forgets the answer before`() {
-    var head = ResponseHead()
-    for line in ["HTTP/1.1 103 Hints", "Content-Length: 9", "\r\n", "HTTP/1.1 200 OK"] {
-      _ = head.take(line: Array(line.utf8))
-    }
-    #expect(head.status == 200)
-    #expect(head.contentLength == nil)
-  }
-
-  @Test(arguments: [
-    ["HTTP/1.1 200 OK\r\n", "HTTP/1.1 500: odd\r\n", "\r\n"],
-    ["HTTP/1.1 200 OK\r\n", "\r\n", "HTTP/1.1 500: a trailer\r\n"],
-  ])
-  func `a field that looks like a status line is none`(lines: [String]) {
-    var head = ResponseHead()
-    for line in lines { head.take(line: Array(line.utf8)) }
-    #expect(head.status == 200)
-    #expect(head.isComplete)
+    #expect(responseHead([line]).contentLength == length)
   }
 
   @Test(
@@ -64,7 +25,7 @@ import Testing
       (["Content-Length: 99999999999999999999"], nil),
     ] as [([String], Int?)])
   func `RFC 9112 6.3: the end of a body is known`(lines: [String], length: Int?) {
-    let framing = framing(lines)
+    let framing = responseHead(lines).framing
     #expect(framing.problem == nil)
     #expect(framing.contentLength == length)
   }
@@ -80,36 +41,81 @@ import Testing
       (["Transfer-Encoding: chunked, gzip"], true), (["Transfer-Encoding: bogus"], true),
     ] as [([String], Bool)])
   func `RFC 9112 6.3: the end of a body is not known`(lines: [String], isLasting: Bool) {
-    let framing = framing(lines)
+    let framing = responseHead(lines).framing
     #expect(framing.problem?.isLasting == isLasting)
     #expect(framing.contentLength == nil)
   }
 
-  private func framing(_ lines: [String]) -> BodyFraming {
-    var head = ResponseHead()
-    for line in ["HTTP/1.1 200 OK"] + lines { head.take(line: Array(line.utf8)) }
-    return head.framing
-  }
+  // MARK: - Retry-After
 
   @Test(arguments: [
-    ("Retry-After: 7\r\n", 7), ("retry-after:7", 7), ("Retry-After: 0", nil),
+    ("Retry-After: 7", 7), ("retry-after:7", 7), ("Retry-After: 0", nil),
     ("Retry-After: -7", nil), ("Retry-After: soon", nil), ("Retry-After:", nil),
     ("Retry-After: 99999999999999999999", .max), ("Retry-After: 7.5", nil),
     ("Retry-After: Sun, 06 Nov 1994 08:49:37 GMT", 7),
+    ("Retry-After: Sunday, 06-Nov-94 08:49:37 GMT", 7),
     ("Retry-After: Sun, 06 Nov 1994 08:49:30 GMT", nil), ("Date: 7", nil),
   ])
-  func `a wish to be left alone is a number of seconds or a date`(line: String, seconds: Int64?) {
-    var head = ResponseHead()
-    head.take(line: Array(line.utf8))
+  func `RFC 9110 10.2.3: Retry-After is a number of seconds or a date`(
+    line: String, seconds: Int64?
+  ) {
     // 7 seconds before 08:49:37.
-    #expect(head.retryAfterSeconds(at: WallTime(rawValue: 784_111_770_000)) == seconds)
+    let receivedAt = WallTime(rawValue: 784_111_770_000)
+    #expect(responseHead([line], receivedAt: receivedAt).retryAfter?.seconds == seconds)
   }
 
-  @Test func `the wish of an answer before is not the next one's`() {
-    var head = ResponseHead()
-    for line in ["HTTP/1.1 103 Hints\r\n", "Retry-After: 7\r\n", "\r\n", "HTTP/1.1 404 No\r\n"] {
-      head.take(line: Array(line.utf8))
-    }
-    #expect(head.retryAfterSeconds(at: WallTime(rawValue: 0)) == nil)
+  @Test func `a part of a second counts as a whole one`() {
+    let receivedAt = WallTime(rawValue: 784_111_770_001)
+    let line = "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT"
+    #expect(responseHead([line], receivedAt: receivedAt).retryAfter?.seconds == 7)
+  }
+
+  // MARK: - Redirects and bodies
+
+  @Test(arguments: [
+    (301, "/a"), (302, "/a"), (303, "/a"), (307, "/a"), (308, "/a"), (300, nil), (304, nil),
+    (305, nil), (306, nil), (200, nil), (404, nil),
+  ])
+  func `RFC 9110 15.4: five statuses redirect`(status: Int, location: String?) {
+    #expect(
+      responseHead(["Location:", "Location: /a"], status: status).redirectLocation == location)
+  }
+
+  @Test(arguments: [
+    (200, false), (206, false), (304, false), (300, true), (302, true), (404, true),
+  ])
+  func `the body of an error or a redirect is not used`(status: Int, isUnused: Bool) {
+    #expect(responseHead([], status: status).hasUnusedBody == isUnused)
+  }
+
+  @Test(arguments: [
+    ([], nil), (["Content-Encoding:"], nil), (["Content-Encoding: identity"], nil),
+    (["Content-Encoding: GZIP"], nil), (["Content-Encoding: x-gzip"], nil),
+    (["Content-Encoding: br"], "br"),
+    (["Content-Encoding: gzip", "Content-Encoding: gzip"], "gzip, gzip"),
+  ])
+  func `a text may be compressed with gzip`(lines: [String], coding: String?) {
+    #expect(responseHead(lines).unsupportedTextCoding == coding)
+  }
+
+  // MARK: - Opting out
+
+  @Test func `the first X-Robots-Tag that opts out counts, for a picture alone`() {
+    let lines = ["x-robots-tag:nofollow", "X-ROBOTS-TAG: noindex", "X-Robots-Tag: noai"]
+    #expect(responseHead(lines).optOut == "noindex")
+    #expect(responseHead(lines).optOutFailure?.code == .optedOut)
+    #expect(responseHead(lines, status: 404).optOutFailure == nil)
+    #expect(responseHead(["X-Robots-Tag: nofollow"]).optOutFailure == nil)
+  }
+
+  // MARK: - Parts
+
+  @Test(arguments: [
+    ("Accept-Ranges: bytes", true), ("accept-ranges: BYTES", true),
+    ("Accept-Ranges: items, bytes", true), ("Accept-Ranges: none", false),
+    ("Accept-Ranges:", false), ("X-Accept-Ranges: bytes", false),
+  ])
+  func `RFC 9110 14.3: an origin says whether it sends parts`(line: String, isAccepted: Bool) {
+    #expect(responseHead([line]).acceptsByteRanges == isAccepted)
   }
 }

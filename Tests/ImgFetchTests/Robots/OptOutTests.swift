@@ -3,7 +3,7 @@ import ImgModel
 import TestOrigin
 import Testing
 
-/// Pictures that their origins do not want used.
+/// Pictures whose origins forbid their use.
 @Suite(.timeLimit(.minutes(20))) struct OptOutTests {
   private let origin: TestOrigin
   private let respectful = FetchOptions(respectsOptOut: true)
@@ -14,7 +14,7 @@ import Testing
     origin = try TestOrigin()
   }
 
-  @Test func `who respects it ends at the head`() throws {
+  @Test func `a request that respects the opt-out ends at the head`() throws {
     origin.serve("/a", .body(Self.body, headers: [Self.tag]))
     let transfer = try Fetcher().fetch(origin.baseURL + "/a", as: respectful)
     #expect(transfer.failure?.code == .optedOut)
@@ -25,14 +25,14 @@ import Testing
     #expect(origin.waitUntil { $0["/a"].aborted == 1 })
   }
 
-  @Test func `who does not gets the picture, and is told`() throws {
+  @Test func `a request that ignores the opt-out gets the picture, and its opt-out`() throws {
     origin.serve("/a", .body([7], headers: [Header("X-Robots-Tag", "nofollow"), Self.tag]))
     let body = try #require(Fetcher().fetch(origin.baseURL + "/a").body)
     #expect(body.bytes == [7])
     #expect(body.optOut?.code == .optedOut)
   }
 
-  @Test func `only the last answer counts, and only one with a picture`() throws {
+  @Test func `only the last response counts, and only one with a picture`() throws {
     let location = Header("Location", "/b")
     origin.serve("/a", .response(Response(status: 302, headers: [location, Self.tag])))
     origin.serve("/b", .body([7]))

@@ -134,7 +134,7 @@ import Testing
   }
 
   /// Each would take the product of both lengths.
-  @Test func `rules that take too long to follow close the origin`() {
+  @Test func `rules that take too long to match close the origin`() {
     let rule =
       "Disallow: /" + String(repeating: "*a", count: 1) + String(repeating: "a", count: 4_000)
     let file = "User-agent: *\n" + (0..<100).map { "\(rule)b\($0)\n" }.joined()
@@ -143,7 +143,7 @@ import Testing
     #expect(rules.permits(target: "/short"))
   }
 
-  @Test func `a file that breaks off leaves nothing to go on from, and no charge`() throws {
+  @Test func `a file that breaks off leaves no partial body and no charge`() throws {
     let origin = try TestOrigin()
     let long = Array(repeating: UInt8(ascii: "#"), count: 300_000)
     origin.serve(
@@ -156,7 +156,7 @@ import Testing
     #expect(fetcher.pool.heldBodyByteCount == 0)
   }
 
-  @Test func `a file comes in as far as it counts, whatever a picture may weigh`() throws {
+  @Test func `a file comes in as far as it counts, whatever the limit of pictures`() throws {
     let origin = try TestOrigin()
     let long = Array(repeating: UInt8(ascii: "#"), count: 1 << 20)
     for body in [long, []] {
@@ -184,21 +184,21 @@ import Testing
   }
 
   @Test(arguments: ["br", "zstd", "deflate", "gzip, gzip", "bogus"])
-  func `a file in another coding cannot be had`(coding: String) throws {
+  func `a file in another coding is a failure`(coding: String) throws {
     let origin = try TestOrigin()
     serve(origin, Compressed.closingAll, as: coding)
     let failure = try Fetcher().fetchRobots(of: origin.baseURL + "/a").failure
     #expect(failure?.code == .invalidResponse)
   }
 
-  @Test func `a file that is compressed in a broken way cannot be had`() throws {
+  @Test func `a file whose compression is broken is a failure`() throws {
     let origin = try TestOrigin()
     serve(origin, noise(1_000), as: "gzip")
     let failure = try Fetcher().fetchRobots(of: origin.baseURL + "/a").failure
     #expect(failure?.code == .invalidResponse)
   }
 
-  @Test func `of a file that grows without measure as much comes in as counts`() throws {
+  @Test func `a file that inflates without end comes in as far as it counts`() throws {
     let origin = try TestOrigin()
     serve(origin, Compressed.twoMillionZeros, as: "gzip")
     let fetcher = try Fetcher(bodyBudget: 1)

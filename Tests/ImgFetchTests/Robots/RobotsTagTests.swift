@@ -15,7 +15,7 @@ import Testing
     ("unavailable_after: Friday, 25-Jun-10 15:00:00 PST, noai", "noai"),
     ("max-image-preview: none, noai", "noai"),
   ])
-  func `these keep it from using a picture`(value: String, directive: String) {
+  func `these directives forbid this program the use`(value: String, directive: String) {
     #expect(RobotsTag.optOut(in: value) == directive)
   }
 
@@ -25,29 +25,8 @@ import Testing
     "imgctl2: noai", "unavailable_after: 25 Jun 2010 15:00:00 PST",
     "unavailable_after: noindex", "max-image-preview: none", ": noai",
   ])
-  func `these do not`(value: String) {
+  func `these directives do not`(value: String) {
     #expect(RobotsTag.optOut(in: value) == nil)
   }
 
-  @Test func `the first of several fields that says so counts, in the last head alone`() {
-    var head = ResponseHead()
-    for line in ["HTTP/1.1 103 Hints", "X-Robots-Tag: noai", "", "HTTP/1.1 200 OK"] {
-      head.take(line: Array((line + "\r\n").utf8))
-    }
-    #expect(head.optOut == nil)
-    for line in ["x-robots-tag:nofollow\r\n", "X-ROBOTS-TAG: noindex\r\n", "\r\n"] {
-      head.take(line: Array(line.utf8))
-    }
-    #expect(head.optOut == "noindex")
-    #expect(head.optOutFailure?.code == .optedOut)
-  }
-
-  @Test func `what comes after the head is too late`() {
-    var head = ResponseHead()
-    for line in ["HTTP/1.1 200 OK\r\n", "\r\n", "X-Robots-Tag: noai\r\n"] {
-      head.take(line: Array(line.utf8))
-    }
-    #expect(head.isComplete)
-    #expect(head.optOut == nil)
-  }
 }

@@ -8,9 +8,9 @@ final class Fetcher {
   let pool: TransferPool
   private let poller: Poller
   private(set) var finished: [UInt64: FinishedTransfer] = [:]
-  /// Where redirects led that were let go on, or were not.
+  /// Where the redirects led that waited for a decision.
   private(set) var redirects: [String] = []
-  /// Whether they are let go on.
+  /// Whether they are followed.
   var followsRedirects = true
   private var nextID: UInt64 = 1
 
@@ -20,13 +20,13 @@ final class Fetcher {
   /// - Parameters:
   ///   - networks: blocks that may be connected to, such as `127.0.0.0/8`.
   ///   - adjust: changes the default limits.
-  ///   - screen: judges first bytes.
+  ///   - earlyReject: examines first bytes.
   ///   - bodyBudget: what the bodies in memory may take together, in bytes.
   ///   - spoolDirectories: where long bodies go.
   init(
     allowing networks: [String] = ["127.0.0.0/8"], bodyBudget: Int = 1 << 30,
     spoolDirectories: [String] = ["/tmp"],
-    screen: BodyScreen? = nil,
+    earlyReject: EarlyReject? = nil,
     adjust: (inout Limits) -> Void = { _ in }
   ) throws {
     var limits = Limits()
@@ -36,27 +36,28 @@ final class Fetcher {
       runtime: Self.runtime.get(), limits: limits, bodyBudgetByteCount: bodyBudget,
       addressPolicy: AddressPolicy(allowed: networks.map(range)),
       spoolDirectories: spoolDirectories,
-      poller: poller, tokenBase: Self.tokenBase, userAgent: "imgctl-test/1", screen: screen)
+      poller: poller, tokenBase: Self.tokenBase, userAgent: "imgctl-test/1",
+      earlyReject: earlyReject)
   }
 
   func start(
-    _ url: String, as options: FetchOptions = .standard, from beginning: BodyBeginning? = nil,
+    _ url: String, as options: FetchOptions = .standard, resuming partial: PartialBody? = nil,
     unlessMatching validators: Validators? = nil, begunAt: ContinuousClock.Instant = .now
   ) throws -> UInt64 {
     defer { nextID += 1 }
     pool.start(
-      nextID, url: try ImageURL(line: url), as: options, from: beginning,
+      nextID, url: try ImageURL(line: url), as: options, resuming: partial,
       unlessMatching: validators, begunAt: begunAt)
     return nextID
   }
 
   /// Fetches one URL to its end; `turn` is called after each turn of the loop.
   func fetch(
-    _ url: String, as options: FetchOptions = .standard, from beginning: BodyBeginning? = nil,
+    _ url: String, as options: FetchOptions = .standard, resuming partial: PartialBody? = nil,
     unlessMatching validators: Validators? = nil, turn: () -> Void = {}
   ) throws -> FinishedTransfer {
     try end(
-      of: try start(url, as: options, from: beginning, unlessMatching: validators), turn: turn)
+      of: try start(url, as: options, resuming: partial, unlessMatching: validators), turn: turn)
   }
 
   /// Fetches the robots.txt of the URL's origin.
@@ -119,12 +120,12 @@ extension FinishedTransfer {
 }
 
 extension FetchedBody {
-  /// All of them, from wherever they lie; none when they cannot be read.
+  /// All bytes, in memory or in a file; none when they cannot be read.
   var bytes: [UInt8] { (try? content.bytes()) ?? [] }
 
   var isInFile: Bool { charge.isOfFile }
 
-  /// Whether it is these bytes; said without showing millions of them.
+  /// Whether it is these bytes. A failing test does not print millions of them.
   func holds(_ expected: [UInt8]) -> Bool { bytes == expected }
 }
 

@@ -3,7 +3,7 @@ import ImgModel
 import TestOrigin
 import Testing
 
-/// Hosts that want to be left alone for a while.
+/// Hosts that send Retry-After.
 @Suite(.timeLimit(.minutes(20))) struct CooldownTests {
   private let origin: TestOrigin
   private let fetcher: Fetcher
@@ -66,11 +66,11 @@ import Testing
     let other = try TestOrigin()
     _ = try fetcher.fetch(origin.baseURL + "/busy")
     let transfer = try fetcher.fetch(other.baseURL + "/a")
-    #expect(transfer.isHeldBack)
+    #expect(transfer.isDeferred)
     #expect(transfer.failure?.isRetryable == true)
-    #expect(try fetcher.fetchRobots(of: other.baseURL).isHeldBack)
+    #expect(try fetcher.fetchRobots(of: other.baseURL).isDeferred)
     #expect(other.totals().requests == 0)
-    #expect(try !fetcher.fetch("http://localhost:\(origin.port)/a").isHeldBack)
+    #expect(try !fetcher.fetch("http://localhost:\(origin.port)/a").isDeferred)
     #expect(origin.counters("/a").requests == 1)
   }
 
@@ -98,7 +98,7 @@ import Testing
     _ = try fetcher.fetch(origin.baseURL + "/busy")
     listener.closeConnections()
     try fetcher.run { fetcher.finished[second] != nil }
-    #expect(fetcher.finished[second]?.isHeldBack == true)
+    #expect(fetcher.finished[second]?.isDeferred == true)
     #expect(listener.receivedRequestCount == 2)
   }
 
@@ -111,8 +111,8 @@ import Testing
     let transfer = try fetcher.fetch(origin.baseURL + "/to", as: options)
     #expect(transfer.failure?.httpStatus == 503)
     #expect(fetcher.pool.takeCooldowns() == [HostCooldown(host: "localhost", seconds: 60)])
-    #expect(try !fetcher.fetch(origin.baseURL + "/a").isHeldBack)
-    #expect(try fetcher.fetch("\(to)/a").isHeldBack)
+    #expect(try !fetcher.fetch(origin.baseURL + "/a").isDeferred)
+    #expect(try fetcher.fetch("\(to)/a").isDeferred)
   }
 
   @Test func `what a redirect says of itself is nobody's wish`() throws {
@@ -124,16 +124,16 @@ import Testing
   }
 
   @Test(arguments: [FetchOptions.standard, FetchOptions(respectsRobots: true)])
-  func `a host that wants to be left alone is sent nothing behind a redirect either`(
+  func `a host in its cooldown is sent nothing behind a redirect either`(
     options: FetchOptions
   ) throws {
     origin.serve("/to", .redirect(to: "http://localhost:\(origin.port)/a"))
     _ = try fetcher.fetch("http://localhost:\(origin.port)/busy")
     let transfer = try fetcher.fetch(origin.baseURL + "/to", as: options)
     #expect(transfer.failure?.isRetryable == true)
-    #expect(transfer.failure?.detail.hasPrefix("localhost wants to be left alone") == true)
-    // To come again at once would be no use, and another request for whoever has sent us there.
-    #expect(!transfer.isHeldBack)
+    #expect(transfer.failure?.detail.hasPrefix("localhost sent Retry-After") == true)
+    // An attempt at once would fail again, and be one more request to the host that redirects.
+    #expect(!transfer.isDeferred)
     #expect(transfer.wasRedirected)
     #expect(origin.counters("/a").requests == 0)
   }

@@ -126,7 +126,7 @@ import Testing
 
   // MARK: No connection
 
-  @Test func `a port nobody listens at is a failure to connect`() throws {
+  @Test func `a port without a listener is a failure to connect`() throws {
     let origin = try TestOrigin()
     origin.stop()
     let failure = try #require(Fetcher().fetch(origin.baseURL + "/a").failure)
@@ -134,7 +134,7 @@ import Testing
     #expect(failure.isRetryable)
   }
 
-  @Test func `a name nobody has is a failure of the name service`() throws {
+  @Test func `a name without an address is a failure of the name service`() throws {
     #expect(try Fetcher().fetch("http://nothing.invalid/").failure?.code == .dnsFailure)
   }
 

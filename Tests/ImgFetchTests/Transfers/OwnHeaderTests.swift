@@ -3,7 +3,7 @@ import ImgModel
 import TestOrigin
 import Testing
 
-/// Headers that somebody wants sent, by what origins saw.
+/// Headers that a client sets, as origins see them.
 @Suite(.timeLimit(.minutes(20))) struct OwnHeaderTests {
   private static let standardAgent = "imgctl-test/1"
   private let origin: TestOrigin

@@ -3,7 +3,7 @@ import ImgModel
 import TestOrigin
 import Testing
 
-/// Redirects, followed at once or, where robots.txt is respected, once somebody says so.
+/// Redirects, followed at once or, where robots.txt is respected, after a decision.
 @Suite(.timeLimit(.minutes(20))) struct RedirectTests {
   private static let ways = [FetchOptions.standard, FetchOptions(respectsRobots: true)]
 
@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test(arguments: ways)
-  func `a failure after a redirect is told as the second host's alone`(
+  func `a failure after a redirect is reported as the second host's alone`(
     options: FetchOptions
   ) throws {
     let origin = try TestOrigin()
@@ -123,7 +123,7 @@ import Testing
   }
 
   @Test(arguments: [300, 304, 305, 306, 399], ways)
-  func `a Location leads nowhere where the status sends nobody on`(
+  func `a Location leads nowhere if the status does not redirect`(
     status: Int, options: FetchOptions
   ) throws {
     let listener = try RawListener()
@@ -138,7 +138,7 @@ import Testing
   }
 
   @Test(arguments: [301, 302, 303, 307, 308])
-  func `a Location leads on where the status says so`(status: Int) throws {
+  func `a Location is followed if the status redirects`(status: Int) throws {
     let origin = try TestOrigin()
     origin.serve("/a", .redirect(to: "/b", status: status))
     origin.serve("/b", .body([9]))
@@ -176,7 +176,7 @@ import Testing
 
   private static let respectful = FetchOptions(respectsRobots: true)
 
-  @Test func `each redirect is told before it is followed`() throws {
+  @Test func `each redirect is reported before it is followed`() throws {
     let origin = try chain(redirectCount: 2)
     let fetcher = try Fetcher()
     fetcher.followsRedirects = false
@@ -191,7 +191,7 @@ import Testing
     #expect(fetcher.redirects.count == 2)
   }
 
-  @Test func `a redirect to what nobody could ask for is a failure of the transfer`() throws {
+  @Test func `a redirect to an invalid URL is a failure of the transfer`() throws {
     let origin = try TestOrigin()
     origin.serve("/a", .redirect(to: "/" + String(repeating: "b", count: 8_192)))
     let transfer = try Fetcher().fetch(origin.baseURL + "/a", as: Self.respectful)
@@ -200,7 +200,7 @@ import Testing
     #expect(failure.code == .invalidURL)
   }
 
-  @Test func `nobody waits for memory behind who waits to be let go on`() throws {
+  @Test func `no transfer waits for memory behind a redirect that waits for a decision`() throws {
     let origin = try chain(redirectCount: 1)
     origin.serve("/large", .body(noise(60_000)))
     let fetcher = try Fetcher(bodyBudget: 80_000)
@@ -214,7 +214,7 @@ import Testing
     #expect(fetcher.finished[id]?.body?.bytes == [9])
   }
 
-  @Test func `a transfer that is not to be followed can be cancelled, and is gone`() throws {
+  @Test func `a redirect that waits for a decision can be cancelled`() throws {
     let origin = try chain(redirectCount: 1)
     let fetcher = try Fetcher()
     fetcher.followsRedirects = false
@@ -228,7 +228,7 @@ import Testing
     #expect(origin.totals().requests == 2)
   }
 
-  @Test func `own headers go along as far as the origin goes`() throws {
+  @Test func `the client's headers do not go to another origin`() throws {
     let origin = try chain(redirectCount: 1)
     let other = try TestOrigin()
     origin.serve("/1", .redirect(to: other.baseURL + "/end"))

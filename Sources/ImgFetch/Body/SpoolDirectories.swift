@@ -1,0 +1,18 @@
+internal import ImgSystem
+
+/// Where files for long bodies are made: in the first directory that takes one.
+struct SpoolDirectories {
+  private let paths: [String]
+
+  init(_ paths: [String]) {
+    self.paths = paths
+  }
+
+  /// A new, empty file; `nil` where none can be made.
+  func makeFile() -> SpoolFile? {
+    for path in paths {
+      if let file = try? SpoolFile(in: path) { return file }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,64 @@
+internal import CCurl
+internal import ImgModel
+
+extension EasyHandle {
+  /// Sets what is sent, and to which URL. These defaults of libcurl stay: no cookies, no .netrc, no
+  /// redirects followed (``RedirectTarget``), certificates are verified, no Accept-Encoding (images
+  /// are compressed already).
+  ///
+  /// Without Accept-Encoding libcurl leaves a Content-Encoding undone, so a small body cannot
+  /// become a large one: its bytes are examined as they came, and compressed ones are no image.
+  /// libcurl undoes a compressed Transfer-Encoding without being asked, so it is refused
+  /// (``BodyFraming``). Texts are taken compressed, because some origins send them in no other way.
+  ///
+  /// - Parameters:
+  ///   - url: must outlive the transfer.
+  ///   - headers: must outlive the transfer.
+  func configure(
+    _ request: TransferRequest, to url: ParsedURL, _ headers: RequestHeaders,
+    in context: TransferContext
+  ) throws(CurlError) {
+    try set(url)
+    try set(headers)
+    try set(CURLOPT_USERAGENT, context.userAgent)
+    try set(CURLOPT_PROTOCOLS_STR, "http,https")
+    // The empty name is libcurl's for "no proxy, whatever the environment says". With a proxy, the
+    // address guard would check the proxy's address.
+    try set(CURLOPT_PROXY, "")
+    try set(CURLOPT_NOSIGNAL, 1)
+    if !request.content.isPicture { try set(CURLOPT_ACCEPT_ENCODING, "gzip") }
+    try set(CURLOPT_FRESH_CONNECT, request.usesFreshConnection ? 1 : 0)
+    // In HTTP/2 libcurl 7.88 reads frames without content, such as empty DATA frames, in a loop
+    // that ends only when nothing more comes (cf_h2_recv in its http2.c), not even at the
+    // transfer's time limit. A connection serves one transfer at a time here, so HTTP/2 would save
+    // nothing but bytes of heads.
+    try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+    if let file = context.authorityFile { try set(CURLOPT_CAINFO, file) }
+    // A look-up runs in a thread of its own. Without this, libcurl waits for that thread to end
+    // when a transfer is cancelled or times out, and with it the whole loop waits.
+    try set(CURLOPT_QUICK_EXIT, 1)
+    try configureLimits(of: request, in: context)
+  }
+
+  private func configureLimits(
+    of request: TransferRequest, in context: TransferContext
+  ) throws(CurlError) {
+    let limits = request.content.limits(context.limits)
+    try set(CURLOPT_CONNECTTIMEOUT_MS, Self.positive(limits.connectTimeoutMilliseconds))
+    let spentMilliseconds = Int64((.now - request.history.begunAt) / .milliseconds(1))
+    try set(
+      CURLOPT_TIMEOUT_MS, Self.positive(limits.transferTimeoutMilliseconds - spentMilliseconds))
+    // libcurl counts a stall in whole seconds, and none while a transfer is paused.
+    try set(CURLOPT_LOW_SPEED_LIMIT, 1_024)
+    try set(CURLOPT_LOW_SPEED_TIME, (Self.positive(limits.stallTimeoutMilliseconds) + 999) / 1_000)
+    // Refuses by Content-Length alone; the callbacks hold the limit where none is declared.
+    if request.content.isPicture {
+      try setLarge(CURLOPT_MAXFILESIZE_LARGE, limits.maxBodyByteCount)
+    }
+  }
+
+  /// In the range libcurl takes, in which 0 would mean "no limit".
+  private static func positive(_ value: Int64) -> Int {
+    Int(min(max(value, 1), Int64(Int32.max)))
+  }
+}
