@@ -56,12 +56,7 @@ let package = Package(
     // MARK: - ImgModel: the values of the domain; no I/O
 
     .target(name: "ImgModel", dependencies: ["CIDN2"], swiftSettings: settings),
-    .testTarget(
-      name: "ImgModelTests",
-      dependencies: [
-        "ImgModel",
-        "ImgWire",
-      ], swiftSettings: settings),
+    .testTarget(name: "ImgModelTests", dependencies: ["ImgModel"], swiftSettings: settings),
 
     // MARK: - ImgWire: frames and messages; no I/O
 

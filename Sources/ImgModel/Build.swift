@@ -1,6 +1,6 @@
-/// The version of the protocol and of the programs.
+/// The versions of the wire protocol and of the programs.
 package enum Build {
-  /// Raised with every change that an older peer would misread.
+  /// Raise it with every change that an older peer would misread.
   package static let protocolVersion = 9
   package static let version = "0.1.0"
 }

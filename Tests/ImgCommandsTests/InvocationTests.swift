@@ -275,7 +275,7 @@ import Testing
     ("submit a --quality 101", "imgctl submit: --quality: \"101\" is not from 1 to 100"),
     (
       "submit a --crop --mode fit",
-      "imgctl submit: --crop cuts what sticks out of the box, so it goes with --mode fill"
+      "imgctl submit: --crop needs --mode fill, because other modes have nothing to crop"
     ),
     ("submit a --priority 3", "imgctl submit: --priority: \"3\" is not from -2 to 2"),
     (

@@ -1,7 +1,7 @@
 import ImgModel
 import Testing
 
-/// URLs that name files of this machine (RFC 8089).
+/// URLs of files on this machine (RFC 8089).
 @Suite(.timeLimit(.minutes(20))) struct FileURLTests {
   @Test(arguments: [
     ("file:///srv/a.jpg", "/srv/a.jpg", "file:///srv/a.jpg"),
@@ -13,7 +13,7 @@ import Testing
     ("file:///srv/my a.jpg", "/srv/my a.jpg", "file:///srv/my%20a.jpg"),
     ("file:///srv/a..b/...", "/srv/a..b/...", "file:///srv/a..b/..."),
   ])
-  func `a file has a path and one spelling`(line: String, path: String, text: String) throws {
+  func `a file URL has a path and is normalised`(line: String, path: String, text: String) throws {
     let url = try ImageURL(parsing: line)
     #expect(url.text == text)
     #expect(url.isFile && url.isLocal)
@@ -27,13 +27,13 @@ import Testing
     "file:///a%00.jpg", "file:///a.jpg?size=1", "file:///%FF.jpg", "file:///a\tb.jpg",
     "file://127.0.0.1/a.jpg", "file:////" + String(repeating: "%", count: 8_000),
   ])
-  func `what names no file of this machine is refused`(line: String) throws {
+  func `a file URL without a valid local path is refused`(line: String) throws {
     let failure = try #require(throws: Failure.self) { try ImageURL(parsing: line) }
     #expect(failure.code == .invalidURL)
     #expect(failure.stage == .queue)
   }
 
-  @Test func `other URLs name no file`() throws {
+  @Test func `URLs of other schemes are not file URLs`() throws {
     #expect(try FileURL.path(of: "http://example.com/file:///a") == nil)
     #expect(try !ImageURL(parsing: "http://file/a").isFile)
     #expect(try !ImageURL(parsing: "data:,a").isFile)

@@ -2,7 +2,7 @@ import FoundationEssentials
 import ImgModel
 import Testing
 
-/// Which headers somebody may have sent, and what of them is shown.
+/// Which headers users may set, and what outputs show of them.
 @Suite(.timeLimit(.minutes(20))) struct HeaderFieldTests {
   @Test(arguments: [
     ("Referer", "https://example.org/", "referer", "https://example.org/"),
@@ -11,19 +11,19 @@ import Testing
     ("Accept", "image/jpeg", "accept", "image/jpeg"),
     ("X-Name", "Zoë\tQ", "x-name", "Zoë\tQ"),
   ])
-  func `a field has one spelling`(name: String, value: String, known: String, sent: String) throws {
+  func `a field is normalised`(name: String, value: String, known: String, sent: String) throws {
     let field = try HeaderField(name: name, value: value)
     #expect(field.name == known)
     #expect(field.value == sent)
   }
 
   @Test(arguments: ["", "a b", "a:", "ä", "a\r", "a\n", "a(", "a/b", "a\0"])
-  func `what is no token is no name`(name: String) {
+  func `a name that is not a token is refused`(name: String) {
     #expect(throws: InvalidFetchOption.self) { try HeaderField(name: name, value: "x") }
   }
 
   @Test(arguments: ["a\rb", "a\nb", "a\r\nb: c", "a\0b", "a\u{7F}b", "a\u{1B}b", "a\n"])
-  func `a value holds nothing that begins another field`(value: String) {
+  func `a value with a control character is refused`(value: String) {
     #expect(throws: InvalidFetchOption.self) { try HeaderField(name: "x-a", value: value) }
   }
 
@@ -33,7 +33,7 @@ import Testing
     "Expect", "Range", "If-Range", "If-None-Match", "If-Modified-Since", "If-Match",
     "Accept-Encoding", "Cookie", "cookie",
   ])
-  func `fields that are not a person's to set are refused with a reason`(name: String) {
+  func `fields that users may not set are refused with a reason`(name: String) {
     let error = #expect(throws: InvalidFetchOption.self) {
       try HeaderField(name: name, value: "a secret")
     }
@@ -41,7 +41,7 @@ import Testing
     #expect(error?.description.contains("secret") == false)
   }
 
-  @Test func `equal sets are equal whatever their order, and of one name the order stays`() throws {
+  @Test func `fields are sorted by name and keep their order within a name`() throws {
     let fields = try [("b", "1"), ("a", "2"), ("B", "0")].map(HeaderField.init)
     let sorted = try HeaderFields(fields)
     #expect(sorted.map(\.name) == ["a", "b", "b"])
@@ -50,7 +50,7 @@ import Testing
     #expect(try HeaderFields([fields[2], fields[1], fields[0]]) != sorted)
   }
 
-  @Test func `headers have limits together`() throws {
+  @Test func `the number and the size of headers are limited`() throws {
     let fields = try (0...HeaderFields.maximumCount).map {
       try HeaderField(name: "a\($0)", value: "")
     }
@@ -67,13 +67,13 @@ import Testing
     #"[{"name":"cookie","value":"a"}]"#, #"[{"name":"x-a","value":"a\r\nb"}]"#,
     #"[{"name":"x a","value":"a"}]"#, #"[{"name":"x-a"}]"#,
   ])
-  func `what is decoded is checked alike`(json: String) {
+  func `decoding validates fields`(json: String) {
     #expect(throws: DecodingError.self) {
       try JSONDecoder().decode(HeaderFields.self, from: Data(json.utf8))
     }
   }
 
-  @Test func `values travel, and are not shown to people`() throws {
+  @Test func `values are encoded, but not for people`() throws {
     let options = FetchOptions(
       headers: try HeaderFields([HeaderField(name: "Authorization", value: "secret")]))
     let encoder = JSONEncoder()

@@ -10,17 +10,17 @@ import Testing
       ("a", nil), ("a.", nil), ("a.txt", nil), (".png", nil), ("b.png/a", nil), ("", nil),
       ("b/.png", nil), ("png", nil), ("a.png ", nil),
     ] as [(String, ImageFormat?)])
-  func `a file's name promises a format by its extension`(name: String, format: ImageFormat?) {
+  func `the extension of a file name selects the format`(name: String, format: ImageFormat?) {
     #expect(ImageFormat(extensionOf: name) == format)
   }
 
-  @Test func `the extension that a format is written with promises that format`() {
+  @Test func `each format is selected by its own extension`() {
     for format in ImageFormat.allCases {
       #expect(ImageFormat(extensionOf: "a.\(format.fileExtension)") == format)
     }
   }
 
-  @Test func `thumbnails have some of the formats`() {
+  @Test func `thumbnails can be JPEG, PNG, WebP or AVIF`() {
     #expect(ImageFormat.allCases.compactMap(Variant.Format.init) == [.jpeg, .png, .webp, .avif])
   }
 }

@@ -1,9 +1,9 @@
 import ImgModel
 import Testing
 
-/// Which changes of a job are legal in which state, and what each does.
+/// The legal changes of a job in each state, and their effects.
 @Suite struct JobRecordTests {
-  /// What a change is to do.
+  /// The effect of a change.
   enum Expectation: Sendable {
     case becomes(JobRecord.State)
     case refused(String)
@@ -14,8 +14,8 @@ import Testing
   private static let endedAt = WallTime(rawValue: 3_000)
   private static let changedAt = WallTime(rawValue: 4_000)
 
-  /// A job of ten lines: five done, three failed, of which two may pass, and two without an
-  /// outcome, which a cancel has counted.
+  /// A job of ten lines: five done, three failed (two of them retryable), and two without an outcome,
+  /// or cancelled if the job is cancelled.
   private static func record(_ state: JobRecord.State) -> JobRecord {
     var counts = JobCounts(total: 10)
     counts.done = 5
@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test(arguments: Keep.allCases)
-  func `each line's bytes are stored where something is kept, and not when they were there`(
+  func `stored bytes count for each line that stores something, but not for cache hits`(
     keep: Keep
   ) throws {
     let thumbnail = Thumbnail(format: .jpeg, width: 64, height: 48, byteCount: 700)
@@ -38,7 +38,7 @@ import Testing
       id: JobID(rawValue: 3), options: RequestOptions(variant: .standard, keep: keep),
       state: .queued, counts: JobCounts(total: 3), submittedAt: Self.submittedAt)
     record.count(.done(thumbnail, fromCache: false, bytesFetched: 9_000))
-    // The same picture once more, as told to whoever joined its fetch.
+    // The same picture, for a line that joined the fetch.
     record.count(.done(thumbnail, fromCache: false, bytesFetched: 0))
     record.count(.done(thumbnail, fromCache: true, bytesFetched: 0))
     #expect(record.counts.bytesStored == (keep == .none ? 0 : 1_400))
@@ -47,16 +47,16 @@ import Testing
   }
 
   private static let table: [(JobRecord.State, JobChange, Expectation)] = [
-    (.submitting, .pause, .refused("job 3 is submitting; nothing of it waits")),
-    (.submitting, .resume, .refused("job 3 is submitting; nothing of it waits")),
+    (.submitting, .pause, .refused("job 3 is submitting; it has no waiting URLs")),
+    (.submitting, .resume, .refused("job 3 is submitting; it has no waiting URLs")),
     (.submitting, .cancel, .refused("job 3 is submitting; nothing is left to cancel")),
     (.submitting, .retry(includesFinal: false), refusedRetry("submitting")),
     (.submitting, .retry(includesFinal: true), refusedRetry("submitting")),
-    (.submitting, .prioritise(2), .refused("job 3 is submitting; nothing of it waits")),
+    (.submitting, .prioritise(2), .refused("job 3 is submitting; it has no waiting URLs")),
     (.submitting, .remove, .refused("job 3 is submitting; cancel it first")),
 
     (.queued, .pause, .becomes(.paused)),
-    (.queued, .resume, .refused("job 3 is running; only a paused job is resumed")),
+    (.queued, .resume, .refused("job 3 is running; only a paused job can be resumed")),
     (.queued, .cancel, .becomes(.cancelled)),
     (.queued, .retry(includesFinal: false), refusedRetry("running")),
     (.queued, .retry(includesFinal: true), refusedRetry("running")),
@@ -71,29 +71,29 @@ import Testing
     (.paused, .prioritise(2), .becomes(.paused)),
     (.paused, .remove, .refused("job 3 is paused; cancel it first")),
 
-    (.finished, .pause, .refused("job 3 is finished; nothing of it waits")),
-    (.finished, .resume, .refused("job 3 is finished; nothing of it waits")),
+    (.finished, .pause, .refused("job 3 is finished; it has no waiting URLs")),
+    (.finished, .resume, .refused("job 3 is finished; it has no waiting URLs")),
     (.finished, .cancel, .refused("job 3 is finished; nothing is left to cancel")),
     (.finished, .retry(includesFinal: false), .becomes(.queued)),
     (.finished, .retry(includesFinal: true), .becomes(.queued)),
-    (.finished, .prioritise(2), .refused("job 3 is finished; nothing of it waits")),
+    (.finished, .prioritise(2), .refused("job 3 is finished; it has no waiting URLs")),
     (.finished, .remove, .becomes(.finished)),
 
-    (.cancelled, .pause, .refused("job 3 is cancelled; nothing of it waits")),
-    (.cancelled, .resume, .refused("job 3 is cancelled; nothing of it waits")),
+    (.cancelled, .pause, .refused("job 3 is cancelled; it has no waiting URLs")),
+    (.cancelled, .resume, .refused("job 3 is cancelled; it has no waiting URLs")),
     (.cancelled, .cancel, .refused("job 3 is cancelled; nothing is left to cancel")),
     (.cancelled, .retry(includesFinal: false), .becomes(.queued)),
     (.cancelled, .retry(includesFinal: true), .becomes(.queued)),
-    (.cancelled, .prioritise(2), .refused("job 3 is cancelled; nothing of it waits")),
+    (.cancelled, .prioritise(2), .refused("job 3 is cancelled; it has no waiting URLs")),
     (.cancelled, .remove, .becomes(.cancelled)),
   ]
 
   private static func refusedRetry(_ state: String) -> Expectation {
-    .refused("job 3 is \(state); wait until it has ended, or cancel it first")
+    .refused("job 3 is \(state); wait until it ends, or cancel it first")
   }
 
   @Test(arguments: table)
-  func `U27: each change of each state is a transition or a sentence`(
+  func `each change in each state is a transition or a refusal`(
     state: JobRecord.State, change: JobChange, expectation: Expectation
   ) throws {
     let before = Self.record(state)
@@ -117,7 +117,7 @@ import Testing
   }
 
   @Test(arguments: [JobRecord.State.queued, .paused])
-  func `a cancel counts what has no outcome and ends the job`(state: JobRecord.State) throws {
+  func `a cancel counts lines without an outcome and ends the job`(state: JobRecord.State) throws {
     var record = Self.record(state)
     try record.apply(.cancel, at: Self.changedAt)
     #expect(record.counts.cancelled == 2)
@@ -126,7 +126,7 @@ import Testing
   }
 
   @Test(arguments: [(false, 1), (true, 0)])
-  func `a retry reopens the failures that it includes and what was cancelled`(
+  func `a retry reopens the failures that it includes and the cancelled lines`(
     includesFinal: Bool, failed: Int
   ) throws {
     var record = Self.record(.cancelled)
@@ -138,19 +138,19 @@ import Testing
     #expect(record.retries.round == 1)
     #expect(record.retries.isOpen(failureOf: 0, isRetryable: true))
     #expect(record.retries.isOpen(failureOf: 0, isRetryable: false) == includesFinal)
-    // Lines anywhere in the list are open again.
+    // Any line of the list may be open again.
     #expect(record.lowWater == 0)
     #expect(record.finishedAt == nil)
-    #expect(record.startedAt == nil, "it begins anew")
+    #expect(record.startedAt == nil, "the job starts again")
   }
 
-  @Test func `a retry that would reopen nothing says what would`() throws {
+  @Test func `a retry without retryable failures is refused with a hint`() throws {
     var record = Self.record(.finished)
     record.counts.retryable = 0
     let before = record
     #expect(
       throws: JobChangeRefusal(
-        description: "no failure of job 3 may pass by itself; --all tries all 3 again")
+        description: "job 3 has no retryable failures; --all retries all 3")
     ) { try record.apply(.retry(includesFinal: false), at: Self.changedAt) }
     #expect(record == before)
     try record.apply(.retry(includesFinal: true), at: Self.changedAt)
@@ -158,16 +158,16 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `a job without a failure is not retried`(includesFinal: Bool) {
+  func `a retry of a job without failures is refused`(includesFinal: Bool) {
     var record = Self.record(.finished)
     record.counts.failed = 0
     record.counts.retryable = 0
-    #expect(throws: JobChangeRefusal(description: "nothing of job 3 has failed")) {
+    #expect(throws: JobChangeRefusal(description: "job 3 has no failures")) {
       try record.apply(.retry(includesFinal: includesFinal), at: Self.changedAt)
     }
   }
 
-  @Test func `a cancelled job without a failure is taken up again`() throws {
+  @Test func `a retry continues a cancelled job without failures`() throws {
     var record = Self.record(.cancelled)
     record.counts.failed = 0
     record.counts.retryable = 0
@@ -176,7 +176,7 @@ import Testing
     #expect(record.counts.total - record.counts.finished == 5)
   }
 
-  @Test func `a priority changes nothing else`() throws {
+  @Test func `a change of priority changes only the priority`() throws {
     var record = Self.record(.queued)
     try record.apply(.prioritise(-2), at: Self.changedAt)
     var expected = Self.record(.queued)
@@ -186,42 +186,11 @@ import Testing
     #expect(record == expected)
   }
 
-  @Test func `a delay begins with the submission`() {
+  @Test func `a delay starts at the submission`() {
     let record = JobRecord(
       id: JobID(rawValue: 3),
       options: RequestOptions(variant: .standard, delayMilliseconds: 250),
       submittedAt: Self.submittedAt)
     #expect(record.notBefore == WallTime(rawValue: 1_250))
-  }
-}
-
-@Suite struct JobRetriesTests {
-  @Test func `before the first retry every failure stands`() {
-    let retries = JobRetries()
-    #expect(retries.round == 0)
-    #expect(!retries.isOpen(failureOf: 0, isRetryable: true))
-    #expect(!retries.isOpen(failureOf: 0, isRetryable: false))
-  }
-
-  @Test func `a retry opens what may pass of all earlier rounds`() {
-    var retries = JobRetries()
-    retries.add(includesFinal: false)
-    retries.add(includesFinal: false)
-    #expect(retries.round == 2)
-    for round in 0...1 {
-      #expect(retries.isOpen(failureOf: round, isRetryable: true))
-      #expect(!retries.isOpen(failureOf: round, isRetryable: false))
-    }
-    #expect(!retries.isOpen(failureOf: 2, isRetryable: true))
-  }
-
-  @Test func `a retry of all opens every failure of earlier rounds, and none of later ones`() {
-    var retries = JobRetries()
-    retries.add(includesFinal: true)
-    #expect(retries.isOpen(failureOf: 0, isRetryable: false))
-    retries.add(includesFinal: false)
-    // What failed for good since then was tried already.
-    #expect(!retries.isOpen(failureOf: 1, isRetryable: false))
-    #expect(retries.isOpen(failureOf: 1, isRetryable: true))
   }
 }

@@ -2,7 +2,7 @@ import FoundationEssentials
 import ImgModel
 import Testing
 
-/// What a picture is known by.
+/// The names of pictures.
 @Suite(.timeLimit(.minutes(20))) struct PictureNameTests {
   @Test(arguments: [
     ("http://h/a?b=1&c=2", ["b"], "http://h/a?c=2"),
@@ -33,21 +33,21 @@ import Testing
     ("http://h/a?b=1", [], "http://h/a?b=1"),
     ("http://h/a?", [], "http://h/a?"),
   ])
-  func `parameters that do not count are not in the name, and the others stay as they are`(
+  func `ignored parameters are not in the name and the others are unchanged`(
     url: String, patterns: [String], name: String
   ) throws {
     let options = FetchOptions(ignoredQuery: try QueryFilter(patterns))
     #expect(options.name(of: try ImageURL(parsing: url)).text == name)
   }
 
-  @Test func `a picture in its URL keeps all of its name`() throws {
+  @Test func `the query filter does not apply to a data URL`() throws {
     let url = try ImageURL(parsing: "data:image/svg+xml,<svg?b=1&c=2/>")
     let options = FetchOptions(ignoredQuery: try QueryFilter(["*"]))
     #expect(options.name(of: url).text == url.text)
   }
 
   @Test(arguments: ["", "a b", "a&b", "a=b", "a#b", "a\n", String(repeating: "a", count: 257)])
-  func `what no parameter matches is no pattern`(pattern: String) {
+  func `a pattern that matches no parameter is refused`(pattern: String) {
     #expect(throws: InvalidFetchOption.self) { try QueryFilter([pattern]) }
     let json = try? JSONEncoder().encode([pattern])
     #expect(throws: DecodingError.self) {
@@ -55,12 +55,12 @@ import Testing
     }
   }
 
-  @Test func `equal sets of patterns are equal, and have a limit`() throws {
+  @Test func `patterns are a set of limited size`() throws {
     #expect(try QueryFilter(["b", "a", "b"]) == QueryFilter(["a", "b"]))
     #expect(throws: InvalidFetchOption.self) { try QueryFilter((0...32).map { "a\($0)" }) }
   }
 
-  @Test func `a key takes the place of the URL, not of the headers`() throws {
+  @Test func `a cache key replaces the URL, but not the headers`() throws {
     let headers = try HeaderFields([HeaderField(name: "a", value: "b")])
     let options = FetchOptions(headers: headers, cacheKey: try CacheKey("photo-17"))
     let name = options.name(of: try ImageURL(parsing: "http://h/a?b=1"))
@@ -68,7 +68,7 @@ import Testing
   }
 
   @Test(arguments: ["", "a b", "a\n", "a\0b", String(repeating: "a", count: 8_193)])
-  func `what no URL could be is no key either`(key: String) {
+  func `a cache key with spaces or control characters is refused`(key: String) {
     #expect(throws: InvalidFetchOption.self) { try CacheKey(key) }
   }
 

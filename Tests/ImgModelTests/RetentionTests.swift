@@ -1,7 +1,7 @@
 import ImgModel
 import Testing
 
-/// How long a thumbnail is kept for all who ask for it.
+/// The union of what several requests ask for.
 @Suite struct RetentionTests {
   private let date = WallTime(rawValue: 1_800_000_000_000)
 
@@ -11,32 +11,32 @@ import Testing
     retention.expiresAt(storedAt: storedAt).rawValue
   }
 
-  @Test func `a duration counts from the download, a date does not`() {
+  @Test func `a duration starts at the download, a date does not`() {
     #expect(expiry(Retention(afterMilliseconds: 500)) == 1_500)
     #expect(expiry(Retention(until: date)) == date.rawValue)
     #expect(expiry(Retention(afterMilliseconds: 500, until: date)) == date.rawValue)
     let late = date.advanced(byMilliseconds: 1)
     #expect(
       expiry(Retention(afterMilliseconds: 500, until: date), storedAt: late) == 500 + late.rawValue)
-    #expect(expiry(Retention(until: date), storedAt: late) == date.rawValue, "it has passed")
+    #expect(expiry(Retention(until: date), storedAt: late) == date.rawValue, "a date in the past")
     #expect(expiry(Retention()) == 1_000)
   }
 
-  @Test func `of each kind the longest counts, in whatever order they come`() {
-    let wishes = [
+  @Test func `the longest retention of each kind wins in any order`() {
+    let retentions = [
       Retention(afterMilliseconds: 5), Retention(until: date), Retention(slidingMilliseconds: 7),
       Retention(afterMilliseconds: 9, slidingMilliseconds: 3),
       Retention(until: date.advanced(byMilliseconds: -1)), Retention(),
     ]
     let all = Retention(afterMilliseconds: 9, until: date, slidingMilliseconds: 7)
-    for order in [wishes, wishes.reversed()] {
+    for order in [retentions, retentions.reversed()] {
       #expect(order.reduce(into: Retention()) { $0.formUnion($1) } == all)
     }
-    #expect(wishes.allSatisfy { all.covers($0) })
-    #expect(wishes.allSatisfy { !$0.covers(all) })
+    #expect(retentions.allSatisfy { all.covers($0) })
+    #expect(retentions.allSatisfy { !$0.covers(all) })
   }
 
-  @Test func `the default is for what is made, not for what is there`() {
+  @Test func `the default applies to new thumbnails and not to stored ones`() {
     let standard = Expiry.standard
     #expect(standard.retention(defaultMilliseconds: 5) == Retention(afterMilliseconds: 5))
     #expect(standard.retentionOfStored(defaultMilliseconds: 5) == Retention())

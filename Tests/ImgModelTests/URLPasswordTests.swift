@@ -1,7 +1,7 @@
 import ImgModel
 import Testing
 
-/// What people see of URLs with passwords.
+/// URLs with passwords in texts for people.
 @Suite(.timeLimit(.minutes(20))) struct URLPasswordTests {
   @Test(arguments: [
     ("http://ada:secret@h/a.jpg", "http://ada:***@h/a.jpg"),
@@ -21,7 +21,7 @@ import Testing
     ("//ada:secret@h/a.jpg", "//ada:***@h/a.jpg"),
     ("imgctl: ada:secret@h/a.jpg: invalid_url", "imgctl: ada:***@h/a.jpg: invalid_url"),
   ])
-  func `a password is not shown`(text: String, shown: String) {
+  func `a password is replaced`(text: String, shown: String) {
     #expect(text.withoutPasswords == shown)
     #expect(Failure(stage: .fetch, code: .internal, detail: text).detail == shown)
   }
@@ -30,7 +30,7 @@ import Testing
     "", "http://", "://", "http://h/a.jpg", "http://ada@h/", "http://ada:@h/", "http://h:80/a@b",
     "http://[::1]/a:b@c", "http://h/a:b@c", "mailto:ada@example.org", "http://h/?mail=a:b@c",
   ])
-  func `a text without passwords is shown as it is`(text: String) {
+  func `a text without passwords is unchanged`(text: String) {
     #expect(text.withoutPasswords == text)
   }
 }

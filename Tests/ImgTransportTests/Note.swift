@@ -4,7 +4,7 @@ import ImgWire
 
 /// A message that goes either way, with or without a file.
 struct Note: WireMessage, Equatable {
-  static let speaker = "test"
+  static let sender = "test"
 
   let text: String
   var announcesFile = false

@@ -20,7 +20,7 @@ import Testing
   }
 
   @Test(arguments: [1, 2, 3, 5, 7, 4_096, 1 << 20])
-  func `frames come out whole however the stream is cut`(size: Int) throws {
+  func `frames are decoded from pieces of any size`(size: Int) throws {
     #expect(try frames(of: Self.stream, inPiecesOf: size) == Self.payloads)
   }
 
@@ -34,7 +34,7 @@ import Testing
       ([0x00, 0x10, 0x00, 0x01], .tooLong(byteCount: Frame.maximumByteCount + 1)),
       ([0xFF, 0xFF, 0xFF, 0xFF], .tooLong(byteCount: 0xFFFF_FFFF)),
     ] as [([UInt8], FrameError)])
-  func `a wrong length is an error before any of its bytes arrive`(
+  func `an invalid length is an error before the payload arrives`(
     header: [UInt8], error: FrameError
   ) {
     var decoder = FrameDecoder()
@@ -42,12 +42,12 @@ import Testing
     #expect(throws: error) { try decoder.next() }
   }
 
-  @Test func `the longest frame is taken`() throws {
+  @Test func `a frame of the maximum length is decoded`() throws {
     let payload = [UInt8](repeating: 0x20, count: Frame.maximumByteCount)
     #expect(try frames(of: Frame.encode(payload), inPiecesOf: 65_536) == [payload])
   }
 
-  @Test func `memory is kept for frames that are not delivered, and no longer`() throws {
+  @Test func `memory is held for buffered bytes only`() throws {
     let frame = Frame.encode([UInt8](repeating: 0x20, count: 100_000))
     var decoder = FrameDecoder()
     #expect(!decoder.hasNext && !decoder.isWithinFrame)
@@ -64,13 +64,13 @@ import Testing
     #expect(decoder.heldByteCount == 0)
   }
 
-  @Test func `an error is announced like a frame`() {
+  @Test func `an error counts as a next frame`() {
     var decoder = FrameDecoder()
     decoder.append([0, 0, 0, 0])
     #expect(decoder.hasNext && !decoder.isWithinFrame)
   }
 
-  @Test func `after an error nothing more comes out`() {
+  @Test func `an error is permanent`() {
     var decoder = FrameDecoder()
     decoder.append([0, 0, 0, 0])
     #expect(throws: FrameError.empty) { try decoder.next() }
@@ -78,7 +78,7 @@ import Testing
     #expect(throws: FrameError.empty) { try decoder.next() }
   }
 
-  @Test func `a stream that ends within a frame gives no frame`() throws {
+  @Test func `an incomplete frame is not decoded`() throws {
     for count in 0..<6 {
       var decoder = FrameDecoder()
       decoder.append(Frame.encode(Array("{}".utf8)).prefix(count))

@@ -2,8 +2,8 @@ import FoundationEssentials
 import ImgModel
 import ImgWire
 
-/// One message of each kind, with every optional member present somewhere and absent somewhere, and
-/// the file that shows how it is written on the wire.
+/// One message of each kind and the name of its golden file. Each optional member is present in one
+/// message and absent in another.
 enum GoldenMessages {
   static let hello = Hello(protocolVersion: 1, version: "0.1.0", processID: 4_711)
   static let thumbnail = Thumbnail(format: .webp, width: 256, height: 171, byteCount: 9_182)
@@ -177,7 +177,7 @@ enum GoldenMessages {
     ]) { $1 }
   }
 
-  /// Each change of a job, by the file of the message that asks for it.
+  /// Each change of a job, by the name of its golden file.
   private static let changes: [String: JobChange] = [
     "change_pause": .pause,
     "change_resume": .resume,

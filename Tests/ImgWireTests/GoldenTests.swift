@@ -2,23 +2,22 @@ import FoundationEssentials
 import ImgWire
 import Testing
 
-/// How each message is written. A difference here is a change of the protocol: raise
-/// `Build.protocolVersion`, then write the files anew by running the tests with
-/// `IMGCTL_WRITE_GOLDEN=1`.
+/// The encoding of each message. A difference is a change of the protocol: raise
+/// `Build.protocolVersion`, then run the tests with `IMGCTL_WRITE_GOLDEN=1` to rewrite the files.
 @Suite struct GoldenTests {
-  @Test func `each coordinator message is written as its golden file`() throws {
+  @Test func `each coordinator message is encoded as its golden file`() throws {
     try check(GoldenMessages.coordinatorMessages(), in: "CoordinatorMessage")
   }
 
-  @Test func `each worker message is written as its golden file`() throws {
+  @Test func `each worker message is encoded as its golden file`() throws {
     try check(GoldenMessages.workerMessages(), in: "WorkerMessage")
   }
 
-  @Test func `each client message is written as its golden file`() throws {
+  @Test func `each client message is encoded as its golden file`() throws {
     try check(GoldenMessages.clientMessages(), in: "ClientMessage")
   }
 
-  @Test func `each coordinator reply is written as its golden file`() throws {
+  @Test func `each coordinator reply is encoded as its golden file`() throws {
     try check(GoldenMessages.coordinatorReplies(), in: "CoordinatorReply")
   }
 

@@ -1,29 +1,29 @@
-/// The whole cluster as people and programs see it, at one moment.
+/// A snapshot of the whole cluster for people and programs.
 package struct ClusterStatus: Hashable, Sendable, Codable {
   package enum State: String, Sendable, Codable {
     case running
-    /// What runs is finished, nothing new is taken.
+    /// The cluster finishes its leases and starts nothing more.
     case draining
   }
 
-  /// One place for a worker process.
+  /// A worker slot.
   package struct Worker: Hashable, Sendable, Codable {
     package enum State: String, Sendable, Codable {
       case starting, ready
-      /// Waiting before the next start, because the last ones failed.
+      /// The supervisor waits before the next start, because the last starts failed.
       case backingOff = "backing_off"
-      /// Told to leave, or gone: the cluster drains.
+      /// The cluster drains: the worker finishes, or has exited.
       case leaving
     }
 
     package let slot: Int
     package let processID: Int32?
     package let state: State
-    /// URLs under lease in their stages.
+    /// The number of leased URLs in each stage.
     package let lookingUp: Int
     package let fetching: Int
     package let decoding: Int
-    /// Processes of this slot that ended without being asked to.
+    /// The number of unexpected exits in this slot.
     package let deaths: Int
 
     package init(
@@ -55,24 +55,24 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
   package let socketPath: String
   package let dataDirectory: String
   package let workers: [Worker]
-  /// Transfers under way, of `limits.transfers`.
+  /// The transfers in progress, at most `limits.transfers`.
   package let transfers: Int
-  /// Jobs that have not ended.
+  /// The jobs that have not ended.
   package let activeJobs: Int
-  /// Viewers (`get`s) that wait.
+  /// The `get` requests that wait.
   package let viewers: Int
-  /// Answers of workers for leases that were no longer theirs; they were dropped.
+  /// The results for leases that a worker no longer had. The scheduler dropped them.
   package let lateAnswers: Int
-  /// Fetches that ended, with a picture or aborted, when the viewers they were for had left or
-  /// moved on; what came of them was dropped.
+  /// The fetches that ended after their viewers disconnected or requested another picture. The
+  /// scheduler dropped the results.
   package let discardedLate: Int
-  /// Why the coordinator cannot record outcomes, in words; `nil` while it can.
+  /// Why the coordinator cannot record outcomes; `nil` while it can.
   package let journalError: String?
   /// Why thumbnails cannot be stored; `nil` while no error is known.
   package let storeError: StoreErrorStatus?
-  /// Why no work of any job moves; `nil` when some may.
+  /// Why no job can progress; `nil` if one can.
   package let wait: Wait?
-  /// The hosts that URLs wait for, those with most URLs first, at most 20.
+  /// The hosts that URLs wait for: at most 20, those with the most URLs first.
   package let waitingHosts: [Wait]
   package let limits: Limits
   package let settings: CoordinatorSettings

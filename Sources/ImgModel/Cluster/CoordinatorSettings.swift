@@ -1,14 +1,14 @@
-/// What a coordinator runs with beside its limits, its socket and its data directory.
+/// The settings of a coordinator except its limits, its socket and its data directory.
 package struct CoordinatorSettings: Hashable, Sendable, Codable {
-  /// The program of its workers.
+  /// The path of the worker program.
   package let workerExecutable: String
-  /// How long it stays without clients and jobs; `nil` for ever.
+  /// How long the coordinator runs without clients and jobs; `nil` for no limit.
   package let idleExitMilliseconds: Int64?
-  /// Networks that may be fetched from although their addresses are not public, in CIDR notation.
+  /// The networks with non-public addresses that workers may fetch from, in CIDR notation.
   package let allowedNetworks: [String]
-  /// Directories below which lists may name files.
+  /// The directories whose files `file:` URLs may name.
   package let allowedDirectories: [String]
-  /// The certificates of the authorities that are trusted, a PEM file; `nil` for those of the system.
+  /// A PEM file of the trusted certificate authorities; `nil` for those of the system.
   package let authorityFile: String?
 
   package init(

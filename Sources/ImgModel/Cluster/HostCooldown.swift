@@ -1,12 +1,13 @@
-/// A host sent Retry-After (RFC 9110 section 10.2.3): no request is sent to it for a while.
+/// A host's cooldown after it sent Retry-After (RFC 9110 section 10.2.3): workers send no requests
+/// to it.
 package struct HostCooldown: Hashable, Sendable {
   /// See ``ImageURL/host``.
   package let host: String
   /// At most ``maximumSeconds``.
   package let milliseconds: Int64
 
-  /// The longest Retry-After that is respected. A host that asks for longer gets a request too
-  /// early and refuses it.
+  /// The maximum cooldown. A host that asks for more gets the next request too early and can refuse
+  /// it.
   package static let maximumSeconds: Int64 = 300
 
   /// - Parameter seconds: the value of Retry-After; clamped to 0…``maximumSeconds``.

@@ -1,15 +1,15 @@
-/// The limits that a person can change while the coordinator runs; `nil` leaves one as it is.
+/// A change of the limits that can change while the coordinator runs; `nil` leaves a limit unchanged.
 package struct LimitChange: Hashable, Sendable, Codable {
   package let transfers: Int?
   package let transfersPerHost: Int?
   package let hostRatePerMinute: Int?
-  /// For what is stored from now on; what is stored keeps its expiry.
+  /// Applies to new thumbnails. Stored thumbnails keep their expiry.
   package let defaultExpiryMilliseconds: Int64?
 
   package static let transferRange = 1...1_024
   package static let hostRateRange = 0...600_000
 
-  /// - Precondition: what is given is in its range.
+  /// - Precondition: each limit is in its range.
   package init(
     transfers: Int? = nil, transfersPerHost: Int? = nil, hostRatePerMinute: Int? = nil,
     defaultExpiryMilliseconds: Int64? = nil
@@ -18,7 +18,7 @@ package struct LimitChange: Hashable, Sendable, Codable {
       [transfers, transfersPerHost].allSatisfy { $0.map(Self.transferRange.contains) ?? true }
         && hostRatePerMinute.map(Self.hostRateRange.contains) ?? true
         && defaultExpiryMilliseconds.map(RequestOptions.expiryRangeMilliseconds.contains) ?? true,
-      "a limit is in its range")
+      "a limit is out of range")
     self.transfers = transfers
     self.transfersPerHost = transfersPerHost
     self.hostRatePerMinute = hostRatePerMinute
@@ -32,7 +32,7 @@ package struct LimitChange: Hashable, Sendable, Codable {
     case defaultExpiryMilliseconds = "default_expiry_ms"
   }
 
-  /// Decodes with the initialiser's conditions as errors.
+  /// Decodes and validates. Throws where the initialiser has a precondition.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     func limit<Value: BinaryInteger & Decodable>(
@@ -42,7 +42,7 @@ package struct LimitChange: Hashable, Sendable, Codable {
       guard value.map(range.contains) ?? true else {
         throw DecodingError.dataCorruptedError(
           forKey: key, in: container,
-          debugDescription: "the limit is from \(range.lowerBound) to \(range.upperBound)")
+          debugDescription: "the limit must be from \(range.lowerBound) to \(range.upperBound)")
       }
       return value
     }

@@ -1,59 +1,58 @@
-/// Every limit a person can set, with its default. Set where the coordinator starts, handed to each
-/// worker in its welcome, printed by `imgctl status --limits`; of these only
-/// those of a ``LimitChange`` can be changed while it runs.
+/// Every limit that can be set, with its default. The coordinator gets the limits at its start, sends
+/// them to each worker in `welcome`, and shows them in `imgctl status --limits`. Only the limits of a
+/// ``LimitChange`` can change while it runs.
 ///
-/// Durations are milliseconds and sizes bytes. Beside them is what origins are told of who asks: a
-/// person is limited by what they are known for, too.
+/// Durations are in milliseconds, sizes in bytes.
 package struct Limits: Hashable, Sendable, Codable {
-  /// Worker processes; 0 means one a core.
+  /// Worker processes; 0 for one a core.
   package var workers = 0
-  /// Transfers under way in the whole cluster, and to one host.
+  /// Concurrent transfers in the whole cluster, and to one host.
   package var transfers = 64
   package var transfersPerHost = 8
-  /// Transfers begun at one host in a minute, with bursts of a second's worth; 0 for no limit.
+  /// Requests to one host in a minute, with bursts of one second's worth; 0 for no limit.
   package var hostRatePerMinute = 0
-  /// Until a connection stands, TLS included.
+  /// The time to establish a connection, including TLS.
   package var connectTimeoutMilliseconds: Int64 = 10_000
-  /// From the first look-up of the name to the last byte of the body.
+  /// The time from the first DNS look-up to the last byte of the body.
   package var transferTimeoutMilliseconds: Int64 = 60_000
   /// How long a transfer may stay below 1 KiB/s.
   package var stallTimeoutMilliseconds: Int64 = 20_000
   package var maxRedirects = 10
-  /// Transfers of one URL until one succeeds; 1 for no retries.
+  /// The maximum number of transfers for one URL; 1 for no retries.
   package var attempts = 3
-  /// The longest wait before the first retry; each further one may be twice as long.
+  /// The maximum delay before the first retry. It doubles with each retry.
   package var backoffMilliseconds: Int64 = 1_000
-  /// From the first failure of a URL on; no retry begins later.
+  /// The maximum time from the first failure of a URL to the start of a retry.
   package var urlTimeoutMilliseconds: Int64 = 600_000
-  /// How long a picture that is not there is not asked for again; 0 for no such time.
+  /// How long a 404 or 410 is remembered and not requested again; 0 to remember none.
   package var rememberFailuresMilliseconds: Int64 = 600_000
   package var maxBodyByteCount: Int64 = 100 << 20
-  /// Frames times area, as declared by the picture's header.
+  /// Frames × area, as the picture's header declares them.
   package var maxPixels: Int64 = 100_000_000
   package var maxFrames = 1_000
   package var decodeTimeoutMilliseconds: Int64 = 30_000
   package var workerMemoryByteCount: Int64 = 1 << 30
   package var storeBudgetByteCount: Int64 = 400 << 20
   package var defaultExpiryMilliseconds: Int64 = 7 * 24 * 3_600_000
-  /// How long a job is kept after its end; `nil` for ever.
+  /// How long an ended job is kept; `nil` for ever.
   package var keepJobsMilliseconds: Int64? = 30 * 24 * 3_600_000
-  /// Clients that may be connected at a time.
+  /// The maximum number of connected clients.
   package var clients = 512
-  /// How long a client may leave a request half-sent. When all connections are in use, a client
-  /// that has been idle for so long makes room.
+  /// How long a client may take to send a request. If all connections are in use, the coordinator
+  /// closes a client that has been idle for this long.
   package var clientTimeoutMilliseconds: Int64 = 60_000
-  /// Where whoever runs an origin can complain: a mail address or a URL, as ``Contact`` reads it.
+  /// How operators of origins can reach the user: a mail address or a URL, as `Contact` parses it.
   package var contact: String?
 
   package init() {}
 
-  /// What every request says of who asks (RFC 9110 section 10.1.5).
+  /// The User-Agent of every request (RFC 9110 section 10.1.5).
   package var userAgent: String {
     "imgctl/\(Build.version)" + (contact.map { " (+\($0))" } ?? "")
   }
 
-  /// The most that a decoder has a reason to ask for at a time: 16 bytes (four samples of 32 bits) for
-  /// each pixel, or the body. More is what a broken header or a wrong computation asks for.
+  /// The largest single allocation that a decoder needs: 16 bytes (four 32-bit samples) a pixel, or
+  /// the body. A larger request comes from a corrupt header or a miscalculation.
   package var largestAllocationByteCount: Int64 {
     let (pixels, isOverflow) = maxPixels.multipliedReportingOverflow(by: 16)
     return max(isOverflow ? .max : pixels, maxBodyByteCount)

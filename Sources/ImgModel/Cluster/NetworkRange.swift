@@ -1,13 +1,13 @@
-/// A block of IP addresses in CIDR notation (RFC 4632, RFC 4291 section 2.3), such as `10.0.0.0/8`
-/// or `fd00::/8`; a bare address is a block of one.
+/// A CIDR block (RFC 4632, RFC 4291 section 2.3), such as `10.0.0.0/8` or `fd00::/8`. An address
+/// without a prefix length is a block of one.
 package struct NetworkRange: Hashable, Sendable {
-  /// Network byte order, 4 or 16 bytes; the bits after the prefix are zero.
+  /// 4 or 16 bytes in network byte order. The bits after the prefix are zero.
   package let bytes: [UInt8]
-  /// How many leading bits count.
+  /// The number of significant bits.
   package let prefixLength: Int
 
-  /// - Parameter bytes: an IPv4 (4) or IPv6 (16) address; `nil` for any other count, or when the
-  ///   prefix is longer than the address.
+  /// - Parameter bytes: an IPv4 (4) or IPv6 (16) address.
+  /// - Returns: `nil` for another number of bytes, or if the prefix is longer than the address.
   package init?(bytes: [UInt8], prefixLength: Int) {
     guard [4, 16].contains(bytes.count), (0...bytes.count * 8).contains(prefixLength) else {
       return nil
@@ -19,8 +19,8 @@ package struct NetworkRange: Hashable, Sendable {
     }
   }
 
-  /// Whether `address` (4 or 16 bytes, network order) lies in the block. An IPv4 address never lies
-  /// in an IPv6 block; whoever asks unmaps `::ffff:0:0/96` first.
+  /// Whether the block contains `address` (4 or 16 bytes in network byte order). An IPv6 block does
+  /// not contain IPv4 addresses; callers convert `::ffff:0:0/96` to IPv4 first.
   package func contains(_ address: [UInt8]) -> Bool {
     NetworkRange(bytes: address, prefixLength: prefixLength)?.bytes == bytes
   }
@@ -32,7 +32,7 @@ extension NetworkRange: Codable {
     case prefixLength = "prefix"
   }
 
-  /// Decodes with the same checks as the initialiser.
+  /// Decodes and validates with the checks of the initialiser.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     let range = NetworkRange(
@@ -40,7 +40,7 @@ extension NetworkRange: Codable {
       prefixLength: try container.decode(Int.self, forKey: .prefixLength))
     guard let range else {
       throw DecodingError.dataCorruptedError(
-        forKey: .prefixLength, in: container, debugDescription: "not a block of addresses")
+        forKey: .prefixLength, in: container, debugDescription: "the value is not a CIDR block")
     }
     self = range
   }

@@ -1,10 +1,10 @@
-/// Why the store takes no thumbnails now, and what that has come to.
+/// The store is degraded: it stores no thumbnails at present.
 package struct StoreErrorStatus: Hashable, Sendable, Codable {
-  /// What the store said last, in words.
+  /// The last error, for people.
   package var reason: String
-  /// When it first said so.
+  /// The time of the first error.
   package let since: WallTime
-  /// Thumbnails that viewers have got since then without their being stored.
+  /// The uncached thumbnails that clients have received since then.
   package var servedCount: Int
 
   package init(reason: String, since: WallTime, servedCount: Int = 0) {

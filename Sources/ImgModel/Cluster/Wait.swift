@@ -1,63 +1,62 @@
-/// Why a job, a host's URLs, or the whole cluster do not move: data that crosses processes and is
-/// shown to people. How it reads is `WaitText`'s matter.
+/// Why a job, a host or the whole cluster does not progress. Processes exchange it; `WaitText` turns
+/// it into a sentence.
 package struct Wait: Hashable, Sendable, Codable {
-  /// What is waited for. Kinds are added, never reused for something else.
+  /// The reason. New kinds may be added; a kind never changes its meaning.
   package enum Kind: String, CaseIterable, Sendable, Codable {
-    /// The coordinator finishes what runs and begins nothing more.
+    /// The coordinator finishes its leases and starts nothing more.
     case draining
-    /// No worker can be started, for the reason in ``Wait/detail``.
+    /// No worker can start. ``Wait/detail`` says why.
     case noWorker = "no_worker"
     case workerStarting = "worker_starting"
-    /// The journal cannot be written, for the reason in ``Wait/detail``.
+    /// The journal cannot be written. ``Wait/detail`` says why.
     case journal
-    /// A person has to resume the job.
+    /// A user paused the job.
     case paused
-    /// The job's delay.
+    /// The job's delay is not over.
     case delayed
-    /// The host has sent Retry-After (RFC 9110 section 10.2.3).
+    /// The host is in a cooldown after Retry-After (RFC 9110 section 10.2.3).
     case retryAfter = "retry_after"
-    /// The host keeps failing: its circuit breaker is open, or the one request that tells whether it
-    /// may close is under way.
+    /// The host's circuit breaker is open, or half-open with its trial request in progress.
     case hostFailing = "host_failing"
-    /// The robots.txt of an origin at the host.
+    /// The robots.txt of an origin at the host is not known yet.
     case robots
-    /// A token of the host's rate.
+    /// The host's token bucket is empty.
     case hostRate = "host_rate"
-    /// The host has as many transfers as one host may have.
+    /// All transfer slots of the host are in use.
     case hostFull = "host_full"
-    /// The pause before another attempt.
+    /// The backoff before the next attempt.
     case backoff
-    /// A transfer slot of the cluster.
+    /// All transfer slots of the cluster are in use.
     case transfersFull = "transfers_full"
-    /// A worker that takes more.
+    /// No worker has credits left.
     case workersBusy = "workers_busy"
-    /// Work that is more urgent.
+    /// More urgent work comes first.
     case otherJobs = "other_jobs"
-    /// The next lines of the list.
+    /// The journal reads the next lines of the list.
     case reading
-    /// The store: URLs are looked up.
+    /// Workers look URLs up in the store.
     case lookingUp = "looking_up"
-    /// The rest of an answer.
+    /// Responses are in progress.
     case transferring
     case decoding
-    /// Outcomes on their way into the journal.
+    /// The journal records outcomes.
     case recording
   }
 
   package let kind: Kind
   package let host: String?
-  /// A sentence for people; nothing branches on it.
+  /// A sentence for people. Programs must not interpret it.
   package let detail: String?
-  /// What the host has answered last, where it has failed with a status.
+  /// The last status of the host, if it failed with a status.
   package let httpStatus: Int?
-  /// The attempt that is waited for, counted from 1.
+  /// The number of the next attempt, from 1.
   package let attempt: Int?
-  /// URLs at hand that wait for the host. Further ones may be in the lists.
+  /// The URLs in memory that wait for the host. The lists may have more.
   package let urls: Int?
-  /// Other hosts that the job waits for.
+  /// The number of other hosts that the job waits for.
   package let moreHosts: Int?
   package let since: WallTime?
-  /// When it goes on, as far as that is known: of a host, its next attempt.
+  /// The end of the wait, if it is known. For a host, this is its next attempt.
   package let until: WallTime?
 
   package init(
@@ -76,12 +75,12 @@ package struct Wait: Hashable, Sendable, Codable {
     self.until = until
   }
 
-  /// Whether a person who has heard of the other learns something new.
+  /// Whether this wait differs enough from the last reported one to be reported.
   package func isNews(after other: Wait?) -> Bool {
     kind != other?.kind || host != other?.host || until != other?.until
   }
 
-  /// The same beside other hosts that are waited for.
+  /// The wait with the number of other hosts that the job waits for.
   package func beside(moreHosts count: Int) -> Wait {
     Wait(
       kind, host: host, detail: detail, httpStatus: httpStatus, attempt: attempt, urls: urls,

@@ -1,24 +1,24 @@
-/// What a person may do to a job that was accepted. ``JobRecord/apply(_:at:)`` says when each is
-/// legal and what it does.
+/// A change that a user makes to an accepted job. ``JobRecord/apply(_:at:)`` defines when each
+/// change is legal and what it does.
 package enum JobChange: Hashable, Sendable {
-  /// Nothing of it starts any more; what runs is finished.
+  /// Starts no more URLs of the job. URLs in progress finish.
   case pause
-  /// It goes on where it was paused.
+  /// Continues a paused job.
   case resume
-  /// What has no outcome never gets one, and counts as cancelled.
+  /// Ends the job. URLs without an outcome count as cancelled.
   case cancel
-  /// The failures that may pass are tried again, or with `includesFinal` every failure; what a
-  /// cancelled job had not done is done.
+  /// Retries the retryable failures, or every failure if `includesFinal` is set. In a cancelled
+  /// job, also continues with the cancelled URLs.
   case retry(includesFinal: Bool)
-  /// From now on the job has this priority, see ``RequestOptions/priority``.
+  /// Sets the job's priority, see ``RequestOptions/priority``.
   case prioritise(Int)
-  /// The job, its list and its outcomes are forgotten. Thumbnails stay.
+  /// Deletes the job, its list and its outcomes. Its thumbnails stay in the store.
   case remove
 }
 
-/// Why a change of a job is refused.
+/// The reason why the coordinator refuses a change of a job.
 package struct JobChangeRefusal: Error, Hashable, Sendable, CustomStringConvertible {
-  /// A sentence for people that says what to do.
+  /// A sentence for people. It tells them what to do.
   package let description: String
 
   package init(description: String) {
@@ -48,7 +48,7 @@ extension JobChange: Codable {
       let priority = try container.decode(Int.self, forKey: .priority)
       guard RequestOptions.priorityRange.contains(priority) else {
         throw DecodingError.dataCorruptedError(
-          forKey: .priority, in: container, debugDescription: "a priority is from -2 to 2")
+          forKey: .priority, in: container, debugDescription: "the priority must be from -2 to 2")
       }
       self = .prioritise(priority)
     case .remove: self = .remove

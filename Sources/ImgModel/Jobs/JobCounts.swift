@@ -1,31 +1,30 @@
-/// The exact numbers of a job. They change with the same rule in memory and in the journal.
+/// The exact counts of a job. The scheduler and the journal update them with the same code.
 package struct JobCounts: Hashable, Sendable, Codable {
-  /// Lines of the list, duplicates counted each.
+  /// The lines of the list. Each duplicate counts.
   package var total = 0
   package var done = 0
   package var failed = 0
-  /// Of `failed`: those that may well succeed when they are tried again.
+  /// The failures that a retry includes by default, because they may succeed later.
   package var retryable = 0
   package var cancelled = 0
-  /// Of `done`: those that were in the store before anybody fetched.
+  /// The done lines that were cache hits.
   package var fromCache = 0
-  /// Bytes of bodies that origins sent, also for what has failed.
+  /// Bytes of response bodies, including those of failed lines.
   package var bytesFetched: Int64 = 0
-  /// Bytes of what was made for this job's lines and put into the store, each line with its own, also
-  /// where several name one picture: thumbnails or, where only these are kept, originals. Originals
-  /// beside thumbnails are no line's result and do not count.
+  /// Bytes stored for the lines of this job. If several lines name one picture, each line counts.
+  /// Thumbnails count; originals count only if the job stores no thumbnails.
   package var bytesStored: Int64 = 0
 
   package init(total: Int = 0) {
     self.total = total
   }
 
-  /// URLs that have an outcome.
+  /// The lines that have an outcome.
   package var finished: Int { done + failed + cancelled }
 
-  /// Adds the outcome of one more URL.
+  /// Adds the outcome of one line.
   ///
-  /// - Parameter keep: what the job keeps.
+  /// - Parameter keep: the job's retention policy.
   package mutating func count(_ outcome: Outcome, keep: Keep) {
     switch outcome {
     case .done(let thumbnail, let isFromCache, let bytes):

@@ -1,24 +1,25 @@
-/// A job as the journal keeps it: what was asked, how far it is, and when.
+/// A job in the journal: its options, its progress and its times.
 package struct JobRecord: Hashable, Sendable, Codable {
   package enum State: String, Sendable, Codable {
-    /// The list is still being received; a job left in this state by a crash never was accepted.
+    /// The coordinator is receiving the list. A job that a crash leaves in this state was never
+    /// accepted.
     case submitting
-    /// Accepted: its URLs wait or run.
+    /// Accepted. Its URLs wait or are in progress.
     case queued
-    /// Accepted: its URLs wait until a person lets them go on.
+    /// Accepted. Its URLs wait until a user resumes the job.
     case paused
-    /// Every URL has its outcome.
+    /// Every URL has an outcome.
     case finished
-    /// Stopped by a person; what had no outcome counts as cancelled.
+    /// A user stopped the job. URLs without an outcome count as cancelled.
     case cancelled
-    /// The journal's record of the job is damaged. Only its number is known, and all that can be done
-    /// is to remove it.
+    /// The job's journal record is damaged. Only its number is known, and a user can only remove
+    /// the job.
     case damaged
   }
 
   package let id: JobID
   package let name: String?
-  /// The priority in them is the present one.
+  /// The options of the submission, with the current priority.
   package private(set) var options: RequestOptions
   package let order: LineOrder
   package var state: State
@@ -27,10 +28,9 @@ package struct JobRecord: Hashable, Sendable, Codable {
   package let submittedAt: WallTime
   package var startedAt: WallTime?
   package var finishedAt: WallTime?
-  /// Every index below this one has an outcome that stands, so that reading on after a crash need
-  /// not look there.
+  /// Every line below this index has a final outcome, so a restarted coordinator reads from here.
   package var lowWater: Int
-  /// Whether the values of its headers are lost, so that its lines cannot be fetched.
+  /// Whether the values of the job's headers are lost. Its lines can then not be fetched.
   package var lacksHeaders = false
 
   package init(
@@ -52,23 +52,23 @@ package struct JobRecord: Hashable, Sendable, Codable {
     self.lowWater = lowWater
   }
 
-  /// What stands for a job whose record is damaged.
+  /// The record for a job whose journal record is damaged.
   package static func damaged(_ id: JobID) -> JobRecord {
     JobRecord(
       id: id, options: RequestOptions(variant: .standard), state: .damaged,
       submittedAt: WallTime(rawValue: 0))
   }
 
-  /// What its requests send to origins beside what every request says.
+  /// The header fields that the job's requests add to the standard ones.
   package var headers: HeaderFields {
     get { options.fetch.headers }
     set { options.fetch.headers = newValue }
   }
 
-  /// Whether it was accepted and has not ended.
+  /// Whether the job is accepted and has not ended.
   package var isActive: Bool { state == .queued || state == .paused }
 
-  /// Before this moment nothing of the job is looked up or fetched.
+  /// The end of the job's delay. No URL of the job starts before it.
   package var notBefore: WallTime {
     submittedAt.advanced(byMilliseconds: options.delayMilliseconds)
   }
@@ -84,14 +84,14 @@ package struct JobRecord: Hashable, Sendable, Codable {
 }
 
 extension JobRecord {
-  /// Changes the job as a person asked for: the one place that knows which transitions are legal.
+  /// Applies a user's change. This function alone defines the legal transitions:
   ///
-  ///     queued ⇄ paused          pause, resume
-  ///     queued, paused → cancelled   cancel
-  ///     finished, cancelled → queued   retry
-  ///     finished, cancelled, damaged → gone   remove
+  ///     queued ⇄ paused                          pause, resume
+  ///     queued, paused → cancelled               cancel
+  ///     finished, cancelled → queued             retry
+  ///     finished, cancelled, damaged → removed   remove
   ///
-  /// - Throws: ``JobChangeRefusal``; then nothing has changed.
+  /// - Throws: ``JobChangeRefusal``; the record is then unchanged.
   package mutating func apply(
     _ change: JobChange, at moment: WallTime
   ) throws(JobChangeRefusal) {
@@ -115,12 +115,12 @@ extension JobRecord {
     }
   }
 
-  /// One more of its lines has its outcome.
+  /// Counts the outcome of one line.
   package mutating func count(_ outcome: Outcome) {
     counts.count(outcome, keep: options.keep)
   }
 
-  /// Every line has its outcome.
+  /// Ends the job, because every line has an outcome.
   package mutating func finish(at moment: WallTime) {
     state = .finished
     finishedAt = moment
@@ -131,8 +131,8 @@ extension JobRecord {
     guard reopenedCount + counts.cancelled > 0 else {
       throw JobChangeRefusal(
         description: counts.failed == 0
-          ? "nothing of job \(id) has failed"
-          : "no failure of job \(id) may pass by itself; --all tries all \(counts.failed) again")
+          ? "job \(id) has no failures"
+          : "job \(id) has no retryable failures; --all retries all \(counts.failed)")
     }
     counts.failed -= reopenedCount
     counts.retryable = 0
@@ -145,17 +145,17 @@ extension JobRecord {
   }
 
   private func refusal(of change: JobChange, at moment: WallTime) -> JobChangeRefusal {
-    // As people see it: a job that is queued may be running, or wait for its delay to be over.
+    // People see a queued job as scheduled, queued or running.
     let seen = JobStatus(self, isDelayed: moment < notBefore).state.rawValue
     let state = "job \(id) is \(isActive ? seen : state.rawValue)"
     let reason =
       switch change {
       case _ where self.state == .damaged: "; it can only be removed"
       case .pause where self.state == .paused: " already"
-      case .resume where isActive: "; only a paused job is resumed"
-      case .pause, .resume, .prioritise: "; nothing of it waits"
+      case .resume where isActive: "; only a paused job can be resumed"
+      case .pause, .resume, .prioritise: "; it has no waiting URLs"
       case .cancel: "; nothing is left to cancel"
-      case .retry: "; wait until it has ended, or cancel it first"
+      case .retry: "; wait until it ends, or cancel it first"
       case .remove: "; cancel it first"
       }
     return JobChangeRefusal(description: state + reason)

@@ -1,28 +1,29 @@
-/// Which failures of a job are to be tried again.
+/// The failures of a job that a retry reopened.
 ///
-/// Each outcome carries the round it was made in, and each retry opens a new round. So a retry
-/// changes one record however many lines it reopens: a failure of an earlier round than the last
-/// retry that includes it has no outcome any more.
+/// Each retry starts a new round, and each recorded outcome has its round. A failure is open if a
+/// retry that includes it is newer than its round. So a retry writes one record, however many lines
+/// it reopens.
 package struct JobRetries: Hashable, Sendable, Codable {
-  /// The round in which outcomes are made now; 0 before the first retry.
+  /// The current round; 0 before the first retry.
   package private(set) var round = 0
-  /// Of earlier rounds, the failures that may pass are open.
+  /// Retryable failures of rounds before this one are open.
   private var retryableBefore = 0
-  /// Of earlier rounds, all failures are open.
+  /// All failures of rounds before this one are open.
   private var everyBefore = 0
 
   package init() {}
 
+  /// Starts a new round.
   package mutating func add(includesFinal: Bool) {
     round += 1
     retryableBefore = round
     if includesFinal { everyBefore = round }
   }
 
-  /// Whether the last retry was of every failure.
+  /// Whether the last retry included every failure.
   package var includesFinal: Bool { round > 0 && everyBefore == round }
 
-  /// Whether a failure that was recorded in `round` is to be tried again.
+  /// Whether a retry reopened a failure of this round.
   package func isOpen(failureOf round: Int, isRetryable: Bool) -> Bool {
     round < (isRetryable ? retryableBefore : everyBefore)
   }

@@ -1,18 +1,18 @@
-/// A job as people and programs see it, at one moment: `total = queued + running + done + failed +
-/// cancelled`, always.
+/// A snapshot of a job for people and programs. Invariant: `total = queued + running + done +
+/// failed + cancelled`.
 package struct JobStatus: Hashable, Sendable, Codable {
   package enum State: String, CaseIterable, Sendable, Codable {
-    /// Accepted with a delay that is not over.
+    /// Accepted; its delay is not over.
     case scheduled
-    /// Nothing of it has begun.
+    /// No URL has started.
     case queued
     case running
-    /// Nothing more of it begins until a person resumes it.
+    /// No URL starts until a user resumes the job.
     case paused
-    /// Stopped by a person; the stop is not durable yet.
+    /// A user stopped the job; the change is not durable yet.
     case cancelling
     case finished, cancelled
-    /// The journal's record of the job is damaged: nothing but its number is known.
+    /// The job's journal record is damaged. Only its number is known.
     case damaged
   }
 
@@ -24,31 +24,31 @@ package struct JobStatus: Hashable, Sendable, Codable {
   package let fetch: FetchOptions
   package let priority: Int
   package let order: LineOrder
-  /// The end of its delay, before which nothing of it begins; `nil` where there was none.
+  /// The end of its delay; `nil` for a job without a delay.
   package let notBefore: WallTime?
   package let total: Int
   package let done: Int
   package let failed: Int
-  /// Of `failed`: those that `retry` tries again.
+  /// The failures that `retry` includes by default.
   package let retryable: Int
   package let cancelled: Int
   package let queued: Int
   package let running: Int
-  /// Of `done`: those that were in the store before anybody fetched.
+  /// The done lines that were cache hits.
   package let fromCache: Int
   package let bytesFetched: Int64
   package let bytesStored: Int64
   package let submittedAt: WallTime
   package let startedAt: WallTime?
   package let finishedAt: WallTime?
-  /// Why it has had no outcome for a while; `nil` while it has some, and after its end.
+  /// Why the job has had no outcome for a while; `nil` while it progresses and after its end.
   package let wait: Wait?
 
   /// - Parameters:
-  ///   - running: how many URLs are with a worker or on their way into the journal.
+  ///   - running: the number of URLs that are leased to a worker or not yet in the journal.
   ///   - isDelayed: whether its delay is not over.
-  ///   - isCancelling: whether it is being cancelled.
-  ///   - wait: why it does not move.
+  ///   - isCancelling: whether its cancel is not durable yet.
+  ///   - wait: why it does not progress.
   package init(
     _ record: JobRecord, running: Int = 0, isDelayed: Bool = false, isCancelling: Bool = false,
     wait: Wait? = nil
@@ -94,7 +94,7 @@ package struct JobStatus: Hashable, Sendable, Codable {
       }
   }
 
-  /// URLs that have an outcome.
+  /// The lines that have an outcome.
   package var finished: Int { done + failed + cancelled }
 
   package var hasEnded: Bool { [.finished, .cancelled, .damaged].contains(state) }

@@ -1,20 +1,20 @@
-/// One change of the job journal. The journal applies them in order and in groups, each group one
-/// durable transaction.
+/// One write to the job journal. The journal applies operations in order. It commits them in
+/// groups; each group is one durable transaction.
 package enum JournalOperation: Hashable, Sendable {
-  /// A submission begins; the record's state is `submitting`.
+  /// Creates a job in the state `submitting`.
   case createJob(JobRecord)
-  /// The next lines of a submission, as they were written.
+  /// Appends lines of the list, as the client sent them.
   case appendURLs(JobID, [String])
-  /// The submission is complete: from now on the job survives anything.
+  /// Completes the submission. The job is accepted and durable from here on.
   case seal(JobID)
-  /// The submission was abandoned: everything of it is removed.
+  /// Deletes an incomplete submission.
   case discard(JobID)
-  /// The first URL of the job left the queue.
+  /// Records the start of the job's first URL.
   case start(JobID, at: WallTime)
-  /// The outcome of one line; a line that has one keeps it and is not counted twice.
+  /// Records the outcome of one line. If the line has an outcome already, that one stays.
   case record(JobID, index: Int, Outcome)
-  /// Every line has its outcome.
+  /// Ends a job whose lines all have outcomes.
   case finish(JobID, at: WallTime)
-  /// What a person asked for; one that comes too late changes nothing.
+  /// Applies a user's change. Has no effect if the change is no longer legal.
   case change(JobID, JobChange, at: WallTime)
 }

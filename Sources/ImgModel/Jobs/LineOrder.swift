@@ -1,14 +1,14 @@
-/// In which order the lines of one list leave it.
+/// The order in which the lines of a list start.
 package enum LineOrder: String, CaseIterable, Sendable, Codable {
   /// The first line first.
   case firstInFirstOut = "fifo"
-  /// The last line first: for a list that grew at its end.
+  /// The last line first: for a list that grows at its end.
   case lastInFirstOut = "lifo"
 }
 
-/// Positions count the lines of a list in the order in which they leave it.
+/// A position is the index of a line in starting order. Each function is its own inverse.
 extension LineOrder {
-  /// The line at a position of a list of `total` lines; as well the position of a line.
+  /// The line at a position of a list of `total` lines, or the position of a line.
   package func line(at position: Int, of total: Int) -> Int {
     switch self {
     case .firstInFirstOut: position
@@ -16,7 +16,7 @@ extension LineOrder {
     }
   }
 
-  /// The lines at neighbouring positions; as well the positions of neighbouring lines.
+  /// The lines at a range of positions, or the positions of a range of lines.
   package func lines(at positions: Range<Int>, of total: Int) -> Range<Int> {
     switch self {
     case .firstInFirstOut: positions

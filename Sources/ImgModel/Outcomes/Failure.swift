@@ -1,12 +1,12 @@
-/// Why a URL has no thumbnail: data that crosses processes, is kept in the journal and is shown to
-/// people. The code decides, the detail explains.
+/// Why a URL has no thumbnail. Processes exchange failures, the journal stores them, and people read
+/// them. Programs use the code; people read the detail.
 package struct Failure: Error, Hashable, Sendable {
-  /// Where on its way the URL failed.
+  /// The stage in which the URL failed.
   package enum Stage: String, CaseIterable, Sendable, Codable {
     case queue, fetch, decode, store
   }
 
-  /// What went wrong. Codes are added, never reused for something else.
+  /// The reason. New codes may be added; a code never changes its meaning.
   package enum Code: String, CaseIterable, Sendable, Codable {
     case invalidURL = "invalid_url"
     case unsupportedScheme = "unsupported_scheme"
@@ -39,17 +39,17 @@ package struct Failure: Error, Hashable, Sendable {
 
   package let stage: Stage
   package let code: Code
-  /// Whether the same request may well succeed later.
+  /// Whether the same request may succeed later.
   package let isRetryable: Bool
-  /// The answer of the origin, when there was one.
+  /// The status of the response, if there was one.
   package let httpStatus: Int?
-  /// A sentence for people; nothing branches on it. At most ``maximumDetailByteCount`` bytes, without
-  /// passwords of URLs.
+  /// A sentence for people. Programs must not interpret it. It has at most
+  /// ``maximumDetailByteCount`` bytes and no passwords of URLs.
   package let detail: String
 
   package static let maximumDetailByteCount = 300
 
-  /// - Parameter isRetryable: by default what the code implies, see
+  /// - Parameter isRetryable: `nil` for the default of the code, see
   ///   ``Code/isRetryable(httpStatus:)``.
   package init(
     stage: Stage, code: Code, httpStatus: Int? = nil, isRetryable: Bool? = nil, detail: String
@@ -64,8 +64,8 @@ package struct Failure: Error, Hashable, Sendable {
 }
 
 extension Failure {
-  /// Whether it is an error in whose place what is stale may be used (RFC 5861 section 4): the origin
-  /// says that it fails, or cannot be reached.
+  /// Whether a stale record may be served instead (RFC 5861 section 4): the origin reported an error
+  /// or could not be reached.
   package var permitsStale: Bool {
     switch code {
     case .dnsFailure, .connectFailure, .tlsFailure, .timeout, .invalidResponse, .truncatedBody: true
@@ -76,14 +76,14 @@ extension Failure {
 }
 
 extension Failure {
-  /// Of a picture whose decoding a worker has no memory for.
+  /// The failure of a picture that needs more memory than a worker may use.
   ///
-  /// - Parameter byteCount: the limit of a worker's memory.
+  /// - Parameter byteCount: the memory limit of a worker.
   package static func outOfMemory(workerMemory byteCount: Int64) -> Failure {
     Failure(
       stage: .decode, code: .outOfMemory, isRetryable: false,
-      detail: "decoding takes more memory than the \(byteCount >> 20)M that a worker may have; "
-        + "start the coordinator with a larger --worker-memory")
+      detail: "decoding needs more memory than the worker's limit of \(byteCount >> 20)M; start "
+        + "the coordinator with a larger --worker-memory")
   }
 }
 
@@ -92,9 +92,9 @@ extension Failure: CustomStringConvertible {
 }
 
 extension Failure.Code {
-  /// Whether trying again is worth it: the network's and the machine's troubles pass, a bad URL or
-  /// a bad picture stays bad. Of HTTP statuses, 408, 425, 429 and the 5xx pass (RFC 9110 section
-  /// 15, RFC 8470 section 5.2, RFC 6585 section 4).
+  /// Whether a retry may succeed. Errors of the network and the machine are temporary; errors in the
+  /// URL or the picture are permanent. The temporary HTTP statuses are 408, 425, 429 and 5xx
+  /// (RFC 9110 section 15, RFC 8470 section 5.2, RFC 6585 section 4).
   package func isRetryable(httpStatus: Int?) -> Bool {
     switch self {
     case .dnsFailure, .connectFailure, .timeout, .invalidResponse, .truncatedBody, .outOfMemory,

@@ -1,39 +1,17 @@
-/// What is known of a thumbnail without its bytes.
-package struct Thumbnail: Hashable, Sendable, Codable {
-  package let format: ImageFormat
-  /// Pixels of the thumbnail.
-  package let width: Int
-  package let height: Int
-  /// Bytes of the encoded thumbnail.
-  package let byteCount: Int
-
-  package init(format: ImageFormat, width: Int, height: Int, byteCount: Int) {
-    self.format = format
-    self.width = width
-    self.height = height
-    self.byteCount = byteCount
-  }
-
-  private enum CodingKeys: String, CodingKey {
-    case format, width, height
-    case byteCount = "bytes"
-  }
-}
-
-/// How a URL ended. Every URL of a job has exactly one.
+/// The final result of a URL. Every URL of a job has exactly one.
 package enum Outcome: Hashable, Sendable {
-  /// The thumbnail is in the store.
+  /// The thumbnail exists: in the store, or in an uncached result.
   /// - Parameters:
-  ///   - fromCache: whether it was there before anybody fetched.
-  ///   - bytesFetched: bytes of body that the origin sent for it; 0 from the cache.
+  ///   - fromCache: whether it was a cache hit.
+  ///   - bytesFetched: bytes of the response body; 0 for a cache hit.
   case done(Thumbnail, fromCache: Bool, bytesFetched: Int)
-  /// - bytesFetched: bytes of body that origins sent for it, in all attempts.
+  /// - bytesFetched: bytes of the response bodies of all attempts.
   case failed(Failure, bytesFetched: Int = 0)
   case cancelled
 }
 
 extension Outcome {
-  /// A failure with what was fetched for it; any other outcome as it is.
+  /// Sets the fetched bytes of a failure; returns any other outcome unchanged.
   package func fetched(_ byteCount: Int) -> Outcome {
     guard case .failed(let failure, _) = self else { return self }
     return .failed(failure, bytesFetched: byteCount)
@@ -79,7 +57,7 @@ extension Outcome: Codable {
     case .failed(let failure, let bytesFetched):
       try container.encode(Name.failed, forKey: .outcome)
       try container.encode(failure, forKey: .failure)
-      // Most fail without a body.
+      // Most failures have no body.
       if bytesFetched > 0 { try container.encode(bytesFetched, forKey: .bytesFetched) }
     case .cancelled:
       try container.encode(Name.cancelled, forKey: .outcome)

@@ -1,18 +1,18 @@
-/// What each part of getting one picture took, in whole milliseconds; `nil` where there was no such
-/// part, as on a connection that stood already, or where it was not reached. Of several attempts the
-/// last one counts, of several redirects all together.
+/// The duration of each phase for one picture, in whole milliseconds. A phase is `nil` if it did not
+/// happen, as on a reused connection, or was not reached. After several attempts, the last one
+/// counts. Redirects are added up.
 package struct Timings: Hashable, Sendable, Codable {
-  /// The look-up of the name.
+  /// The DNS look-up.
   package var dns: Int64?
-  /// Until TCP stood.
+  /// The TCP handshake.
   package var connect: Int64?
   package var tls: Int64?
-  /// From the request to the first byte of the answer.
+  /// From the request to the first byte of the response.
   package var ttfb: Int64?
-  /// From the first byte of the answer to the last.
+  /// From the first byte of the response to the last.
   package var download: Int64?
   package var decode: Int64?
-  /// From the hand-over to the store to its commit, which others may share.
+  /// From the write request to the commit, which may be a group commit.
   package var store: Int64?
 
   package init() {}

@@ -1,8 +1,9 @@
-/// A picture's encoding as found in its bytes, never as claimed by a file name or a header.
+/// The encoding of a picture. The decoder detects it from the bytes; the file name and the media type
+/// do not matter.
 package enum ImageFormat: String, CaseIterable, Sendable, Codable {
   case jpeg, png, webp, gif, tiff, heif, avif, jxl, svg
 
-  /// The media type (RFC 6838 registration) written in front of bytes of this format.
+  /// The media type (RFC 6838).
   package var mediaType: String {
     switch self {
     case .svg: "image/svg+xml"
@@ -10,7 +11,7 @@ package enum ImageFormat: String, CaseIterable, Sendable, Codable {
     }
   }
 
-  /// The file name extension by which `export` and people know the format, without the dot.
+  /// The file name extension that `export` uses, without the dot.
   package var fileExtension: String {
     switch self {
     case .jpeg: "jpg"
@@ -18,8 +19,8 @@ package enum ImageFormat: String, CaseIterable, Sendable, Codable {
     }
   }
 
-  /// The format that a file's name promises by its extension; `nil` for a name without one, or with
-  /// one of no format here. The case of letters does not matter.
+  /// The format that belongs to the extension of a file name, in any case; `nil` if there is no
+  /// extension or it is unknown.
   package init?(extensionOf path: String) {
     let name = path.utf8.split(separator: UInt8(ascii: "/")).last ?? path.utf8[...]
     guard let dot = name.lastIndex(of: UInt8(ascii: ".")), dot > name.startIndex else {

@@ -1,9 +1,9 @@
-/// What a picture is known by: requests of one name share one fetch, and what is kept of it is found
-/// under its name.
+/// The identity of a picture: requests with the same name share one fetch, and the store finds the
+/// picture by its name.
 package struct PictureName: Hashable, Sendable {
-  /// The URL without what does not count of it, or what a person calls the picture in its place.
+  /// The URL without the ignored query parameters, or the cache key.
   package let text: String
-  /// What its origin is asked with, because other fields may mean another picture.
+  /// The added request headers, because other headers may select another picture.
   package let headers: [HeaderField]
 
   package init(text: String, headers: [HeaderField] = []) {
@@ -11,7 +11,7 @@ package struct PictureName: Hashable, Sendable {
     self.headers = headers
   }
 
-  /// Of a picture that is asked for in no special way.
+  /// The name of a picture that is requested with default fetch options.
   package init(_ url: ImageURL) {
     self.init(text: url.text)
   }

@@ -1,16 +1,16 @@
-/// On what terms a stored answer of an origin may be used again, by HTTP: what RFC 9111 and RFC
-/// 5861 make of its header fields, as moments.
+/// The HTTP freshness of a stored response: the moments that follow from its header fields by
+/// RFC 9111 and RFC 5861.
 package struct ReuseTerms: Hashable, Sendable {
-  /// From this moment on it is stale.
+  /// The response is stale from this moment on.
   package let freshUntil: WallTime
-  /// Before this moment it may be used although it is stale, if the origin is asked meanwhile.
+  /// Until this moment a stale response may be served while it is revalidated.
   package let staleWhileRevalidateUntil: WallTime
-  /// Before this moment it may be used although it is stale, if the origin fails.
+  /// Until this moment a stale response may be served if the origin fails.
   package let staleIfErrorUntil: WallTime
-  /// The header fields that matter when the origin says that the answer still holds, a line each.
+  /// The header fields that revalidation and a 304 need, one a line.
   package let fields: String
 
-  /// Never without asking the origin, and there is nothing to ask it about.
+  /// A response that is always stale and cannot be revalidated.
   package static let none = ReuseTerms(
     freshUntil: .distantPast, staleWhileRevalidateUntil: .distantPast,
     staleIfErrorUntil: .distantPast, fields: "")

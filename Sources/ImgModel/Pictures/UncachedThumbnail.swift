@@ -1,14 +1,14 @@
-/// What is known of a thumbnail that was made and is not in the store. Its bytes are in a sealed
-/// memory file beside the message that holds this.
+/// The metadata of a thumbnail that is not in the store. A sealed memory file beside the message has
+/// its bytes.
 package struct UncachedThumbnail: Hashable, Sendable, Codable {
   package let thumbnail: Thumbnail
-  /// The picture it was made of.
+  /// The format of the source picture.
   package let sourceFormat: ImageFormat
   package let sourceWidth: Int
   package let sourceHeight: Int
-  /// Bytes of the body that the origin sent.
+  /// The size of the response body.
   package let sourceByteCount: Int64
-  /// Why the store has not got it; `nil` when it was not to have it.
+  /// Why the store failed to store it; `nil` if it was not meant to be stored.
   package let failure: Failure?
   package let timings: Timings?
 

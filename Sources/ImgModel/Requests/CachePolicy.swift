@@ -1,16 +1,16 @@
-/// What of the store may answer a request, and when the origin is asked.
+/// Decides when the store answers a request and when the origin does.
 package enum CachePolicy: String, Hashable, Sendable, Codable, CaseIterable {
-  /// What the store has while it is fresh by HTTP (RFC 9111), else the origin, which is asked
-  /// whether what the store has still holds. What the origin does not want stored is not stored.
+  /// Follows HTTP (RFC 9111): a fresh record is a hit, and a stale record is revalidated. A response
+  /// with `no-store` is not stored.
   case byProtocol = "protocol"
-  /// The origin, whatever the store has.
+  /// Always fetches from the origin.
   case reload
-  /// What the store has and has not expired there, else the origin.
+  /// A record in the store that has not expired is a hit. Otherwise fetches from the origin.
   case cacheElseLoad = "cache-else-load"
-  /// What the store has and has not expired there; the origin is not asked.
+  /// A record in the store that has not expired is a hit. Never sends a request to the origin.
   case cacheOnly = "cache-only"
 
-  /// Whether a picture that was found missing a short while ago is not asked for again.
+  /// Whether a remembered 404 or 410 answers a request.
   package var heedsRememberedFailures: Bool {
     switch self {
     case .cacheElseLoad, .cacheOnly: true
@@ -18,11 +18,11 @@ package enum CachePolicy: String, Hashable, Sendable, Codable, CaseIterable {
     }
   }
 
-  /// Whether a record of the store may answer as it is.
+  /// Whether a record of the store answers without a request to the origin.
   ///
   /// - Parameters:
-  ///   - terms: the record's.
-  ///   - now: when the record has not expired.
+  ///   - terms: the record's HTTP freshness.
+  ///   - now: a moment before the record's expiry.
   package func accepts(_ terms: ReuseTerms, at now: WallTime) -> Bool {
     switch self {
     case .byProtocol: terms.isFresh(at: now)

@@ -1,16 +1,16 @@
-/// When a request wants its thumbnail to expire.
+/// The expiry that one request asks for.
 package struct Expiry: Hashable, Sendable {
   package enum Moment: Hashable, Sendable {
-    /// As long after the download as the coordinator is set when the fetch begins.
+    /// The coordinator's default duration when the fetch starts, from the download on.
     case standard
-    /// After the download of each thumbnail; in ``RequestOptions/expiryRangeMilliseconds``.
+    /// A duration from the download on, in ``RequestOptions/expiryRangeMilliseconds``.
     case after(milliseconds: Int64)
-    /// At one moment, whenever the download was.
+    /// A date, independent of the download.
     case at(WallTime)
   }
 
   package let moment: Moment
-  /// Whether each access counts the duration anew. A date does not move, so it never slides.
+  /// Whether each access restarts the duration. A date is fixed, so it cannot slide.
   package let isSliding: Bool
 
   package static let standard = Expiry(.standard)
@@ -22,14 +22,14 @@ package struct Expiry: Hashable, Sendable {
     case .after(let milliseconds):
       precondition(
         RequestOptions.expiryRangeMilliseconds.contains(milliseconds),
-        "an expiry is at most a century away")
-    case .at: precondition(!isSliding, "a date does not slide")
+        "the expiry must be from 1 ms to 100 years")
+    case .at: precondition(!isSliding, "an expiry date cannot slide")
     }
     self.moment = moment
     self.isSliding = isSliding
   }
 
-  /// What it asks for of a thumbnail that is made for the request.
+  /// The retention of a thumbnail that is made for the request.
   package func retention(defaultMilliseconds: Int64) -> Retention {
     switch moment {
     case .standard: retention(ofDuration: defaultMilliseconds)
@@ -38,8 +38,8 @@ package struct Expiry: Hashable, Sendable {
     }
   }
 
-  /// What it asks for of a thumbnail that is in the store already: what it names. The default is for
-  /// what is stored from now on, and as a duration it counts only where it is to slide.
+  /// The retention that the request adds to a thumbnail already in the store. The default applies
+  /// only to newly stored thumbnails, except that a sliding default restarts on this access.
   package func retentionOfStored(defaultMilliseconds: Int64) -> Retention {
     guard case .standard = moment else {
       return retention(defaultMilliseconds: defaultMilliseconds)

@@ -1,19 +1,19 @@
-/// How the pictures of a job or of one `get` may be had, and how origins are asked for them.
+/// How the pictures of one job or one `get` are found in the store and fetched from origins.
 package struct FetchOptions: Hashable, Sendable, Codable {
   package var cachePolicy: CachePolicy
-  /// Sent to the origin with each request, beside what every request says; not sent to another
-  /// origin after a redirect.
+  /// Header fields that are added to each request to the origin. They are not sent to another origin
+  /// after a redirect.
   package var headers: HeaderFields
-  /// The parameters of URLs that do not count for their pictures' names.
+  /// The query parameters that are not part of the picture's name.
   package var ignoredQuery: QueryFilter
-  /// The picture's name in place of its URL; `nil` for the URL.
+  /// The picture's name; `nil` if the URL is the name.
   package var cacheKey: CacheKey?
-  /// Whether a picture stays unused whose origin asks for that in an `X-Robots-Tag`.
+  /// Whether a picture fails if its origin opts out in an `X-Robots-Tag`.
   package var respectsOptOut: Bool
-  /// Whether a picture is not fetched that its origin's robots.txt closes (RFC 9309).
+  /// Whether a picture fails if its origin's robots.txt disallows it (RFC 9309).
   package var respectsRobots: Bool
 
-  /// Those of a request that says nothing.
+  /// The defaults.
   package static let standard = FetchOptions()
 
   package init(
@@ -29,11 +29,12 @@ package struct FetchOptions: Hashable, Sendable, Codable {
     self.respectsRobots = respectsRobots
   }
 
+  /// The name under which the picture of a URL is stored.
   package func name(of url: ImageURL) -> PictureName {
     PictureName(text: nameText(of: url), headers: Array(headers))
   }
 
-  /// A picture that is in its URL has all of that as its name.
+  /// The query filter does not apply to `data:` and `file:` URLs.
   private func nameText(of url: ImageURL) -> String {
     if let cacheKey { return cacheKey.text }
     return url.isLocal ? url.text : ignoredQuery.filtered(url.text)

@@ -1,17 +1,18 @@
-/// One field of a request's header section (RFC 9110 section 5) that somebody wants sent.
+/// A header field (RFC 9110 section 5) that a user adds to requests.
 ///
-/// Its value may be a secret: it is written into no log and shown to nobody, see ``encode(to:)``.
+/// Its value may be a secret: logs and outputs for people omit it, see ``encode(to:)``.
 package struct HeaderField: Hashable, Sendable {
-  /// In lower case: names are the same in any case (RFC 9110 section 5.1).
+  /// In lower case, because names are case-insensitive (RFC 9110 section 5.1).
   package let name: String
-  /// Without white space at its ends, which is none of it (RFC 9110 section 5.5).
+  /// Without surrounding white space, which is not part of a value (RFC 9110 section 5.5).
   package let value: String
 
-  /// - Throws: ``InvalidFetchOption`` for what is no field, and for fields that are not a person's
-  ///   to set. The value is not in its text.
+  /// - Throws: ``InvalidFetchOption`` for an invalid name or value, and for a field that users may
+  ///   not set. The error text does not contain the value.
   package init(name: String, value: String) throws(InvalidFetchOption) {
     guard !name.isEmpty, name.utf8.allSatisfy(Self.isTokenByte) else {
-      throw InvalidFetchOption("a header's name is made of letters, digits and !#$%&'*+-.^_`|~")
+      throw InvalidFetchOption(
+        "a header name must consist of letters, digits and !#$%&'*+-.^_`|~")
     }
     let name = name.lowercased()
     if let reason = Self.reasonForRefusing(name) {
@@ -19,7 +20,7 @@ package struct HeaderField: Hashable, Sendable {
     }
     let bytes = value.utf8.withoutOuterWhiteSpace
     guard bytes.allSatisfy(Self.isValueByte) else {
-      throw InvalidFetchOption("the value of the header \(name) holds a control character")
+      throw InvalidFetchOption("the value of the header \(name) contains a control character")
     }
     self.name = name
     self.value = String(decoding: bytes, as: UTF8.self)
@@ -35,8 +36,8 @@ package struct HeaderField: Hashable, Sendable {
     }
   }
 
-  /// RFC 9110 section 5.5: neither CR, LF nor NUL, which would begin another field, nor any other
-  /// control character but the tab.
+  /// RFC 9110 section 5.5: no control characters except the tab. CR, LF and NUL would begin another
+  /// field.
   private static func isValueByte(_ byte: UInt8) -> Bool {
     byte == 0x09 || (byte >= 0x20 && byte != 0x7F)
   }
@@ -44,21 +45,21 @@ package struct HeaderField: Hashable, Sendable {
   private static func reasonForRefusing(_ name: String) -> String? {
     switch name {
     case "host", "content-length":
-      "it is written by the fetch itself"
+      "imgctl sets it itself"
     // RFC 9110 section 7.6.1; RFC 9113 section 3.1 for the last one.
     case "connection", "keep-alive", "proxy-authenticate", "proxy-authorization",
       "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "http2-settings":
-      "it is about one connection, not about what is asked for"
+      "it controls the connection, not the request"
     case "expect":
       "a request for a picture has no body"
     case "range":
-      "pictures are asked for whole"
+      "imgctl requests whole pictures"
     case "accept-encoding":
-      "pictures are taken as they are stored, not compressed once more"
+      "imgctl requests pictures without content encoding"
     case "cookie", "cookie2":
-      "cookies are never sent"
+      "imgctl never sends cookies"
     case _ where name.hasPrefix("if-"):
-      "the store asks on conditions of its own"
+      "imgctl sends its own conditions when it revalidates"
     default: nil
     }
   }
@@ -76,7 +77,7 @@ extension HeaderField: Codable {
     self = try decoder.checked { try HeaderField(name: name, value: value) }
   }
 
-  /// Without the value where an encoder writes for people, see ``CodingUserInfoKey/isForPeople``.
+  /// Omits the value if the output is for people, see ``CodingUserInfoKey/isForPeople``.
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(name, forKey: .name)
@@ -86,10 +87,10 @@ extension HeaderField: Codable {
 }
 
 extension CodingUserInfoKey {
-  /// Set in an encoder whose text is shown: what may be a secret is then left out.
+  /// Set in an encoder whose output people read. Values that may be secrets are then omitted.
   package static var isForPeople: CodingUserInfoKey {
     guard let key = CodingUserInfoKey(rawValue: "imgctl.isForPeople") else {
-      preconditionFailure("every text makes a key")
+      preconditionFailure("any text is a valid key")
     }
     return key
   }

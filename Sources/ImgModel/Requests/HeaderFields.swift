@@ -1,10 +1,10 @@
-/// Header fields in an order of their own, so that equal sets are equal however they were written:
-/// by name, those of one name as they came, because their order may matter (RFC 9110 section 5.3).
+/// Header fields, sorted by name so that equal sets compare equal. Fields of one name keep their
+/// order, because it may matter (RFC 9110 section 5.3).
 package struct HeaderFields: Hashable, Sendable {
   private let fields: [HeaderField]
 
   package static let maximumCount = 32
-  /// All names and values as they are sent.
+  /// The total size of the fields on the wire.
   package static let maximumByteCount = 8 << 10
 
   package static let none = HeaderFields()
@@ -13,15 +13,15 @@ package struct HeaderFields: Hashable, Sendable {
     fields = []
   }
 
-  /// - Throws: ``InvalidFetchOption`` for more than the limits.
+  /// - Throws: ``InvalidFetchOption`` if the fields exceed a limit.
   package init(_ fields: [HeaderField]) throws(InvalidFetchOption) {
     guard fields.count <= Self.maximumCount else {
       throw InvalidFetchOption("at most \(Self.maximumCount) headers can be set")
     }
-    // A colon, a space and a line end beside each.
+    // Each field also has a colon, a space, CR and LF.
     let byteCount = fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }
     guard byteCount <= Self.maximumByteCount else {
-      throw InvalidFetchOption("headers take at most \(Self.maximumByteCount) bytes together")
+      throw InvalidFetchOption("headers can have at most \(Self.maximumByteCount) bytes in total")
     }
     self.fields = fields.enumerated()
       .sorted { ($0.element.name, $0.offset) < ($1.element.name, $1.offset) }

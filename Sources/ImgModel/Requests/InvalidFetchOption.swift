@@ -1,4 +1,4 @@
-/// Why something is not what a ``FetchOptions`` holds, in words for people.
+/// The reason why a value of ``FetchOptions`` is invalid, for people.
 package struct InvalidFetchOption: Error, Equatable, CustomStringConvertible {
   package let description: String
 
@@ -8,7 +8,7 @@ package struct InvalidFetchOption: Error, Equatable, CustomStringConvertible {
 }
 
 extension Decoder {
-  /// Makes what has conditions of what was decoded; that they are not met is an error of decoding.
+  /// Makes a value from decoded input. Turns ``InvalidFetchOption`` into a `DecodingError`.
   func checked<Value>(_ make: () throws -> Value) throws -> Value {
     do {
       return try make()

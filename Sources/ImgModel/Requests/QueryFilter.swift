@@ -1,10 +1,10 @@
-/// Which parameters of a URL's query do not count for a picture's name, such as the signature of a
-/// presigned URL.
+/// The query parameters that are not part of a picture's name, such as the signature of a presigned
+/// URL.
 ///
-/// A pattern is a parameter's name as it is written in the URL, case and escapes included; each `*` in
-/// it stands for any text. What is no ASCII has its escapes, as in ``ImageURL/text``.
+/// A pattern is a parameter's name as the URL spells it, with its case and its escapes. Each `*`
+/// matches any text. Characters that are not ASCII are escaped as in ``ImageURL/text``.
 package struct QueryFilter: Hashable, Sendable {
-  /// In the order of their bytes, each once, so that equal sets are equal.
+  /// Sorted and unique, so that equal sets compare equal.
   private let patterns: [String]
 
   package static let maximumCount = 32
@@ -16,16 +16,16 @@ package struct QueryFilter: Hashable, Sendable {
     patterns = []
   }
 
-  /// - Throws: ``InvalidFetchOption`` for a pattern that no parameter can match, and for more than
-  ///   the limits.
+  /// - Throws: ``InvalidFetchOption`` for a pattern that no parameter can match, and if the patterns
+  ///   exceed a limit.
   package init(_ patterns: [String]) throws(InvalidFetchOption) {
     guard patterns.count <= Self.maximumCount else {
-      throw InvalidFetchOption("at most \(Self.maximumCount) patterns can be given")
+      throw InvalidFetchOption("at most \(Self.maximumCount) patterns can be set")
     }
     guard patterns.allSatisfy(Self.isValid) else {
       throw InvalidFetchOption(
-        "a pattern is a parameter's name as the URL writes it, of at most "
-          + "\(Self.maximumByteCount) bytes, in which * stands for any text")
+        "a pattern must be a parameter's name as the URL spells it, of at most "
+          + "\(Self.maximumByteCount) bytes; * matches any text")
     }
     self.patterns = Set(patterns).sorted()
   }
@@ -35,10 +35,10 @@ package struct QueryFilter: Hashable, Sendable {
       && pattern.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && !"&=#".utf8.contains($0) }
   }
 
-  /// The URL without the parameters that do not count. The others stay as and where they are; a
-  /// query of which nothing is left goes with its question mark.
+  /// Removes the parameters that match from a URL. The others keep their spelling and order. An
+  /// empty query is removed with its question mark.
   ///
-  /// - Parameter url: without a fragment.
+  /// - Parameter url: a URL without a fragment.
   package func filtered(_ url: String) -> String {
     let bytes = Array(url.utf8)
     guard !patterns.isEmpty, let mark = bytes.firstIndex(of: UInt8(ascii: "?")) else { return url }

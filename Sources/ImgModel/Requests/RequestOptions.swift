@@ -1,33 +1,31 @@
-/// What a person may ask of the URLs of one job or one `get`, besides the URLs themselves.
+/// The options of one job or one `get`.
 package struct RequestOptions: Hashable, Sendable, Codable {
   package var variant: Variant
-  /// ``expiry`` as it is written: at most one of the two; none for the coordinator's default.
+  /// ``expiry`` in its JSON form: a duration, a date, or neither for the coordinator's default.
   private let expireAfterMilliseconds: Int64?
   private let expireAt: WallTime?
   private let isExpirySliding: Bool
-  /// −2 (least) … 2 (most urgent) among jobs; 0 for a job that says nothing. Always in
-  /// ``priorityRange``.
+  /// The priority among jobs, −2 (least urgent) to 2 (most urgent). Always in ``priorityRange``.
   package var priority: Int
-  /// How long to wait before anything is looked up or fetched, from the request on.
+  /// How long after the submission the first URL may start.
   package let delayMilliseconds: Int64
   package let keep: Keep
   package var fetch: FetchOptions
 
   package static let priorityRange = -2...2
-  /// The longest is a century: longer than anything that is kept, and far from overflow in any
-  /// clock.
+  /// 1 ms to 100 years, which is longer than any real expiry and does not overflow any clock.
   package static let expiryRangeMilliseconds: ClosedRange<Int64> = 1...36_500 * 86_400_000
 
   package static let delayRangeMilliseconds: ClosedRange<Int64> = 0...86_400_000
 
-  /// - Precondition: the numbers are in their ranges.
+  /// - Precondition: `priority` and `delayMilliseconds` are in their ranges.
   package init(
     variant: Variant, expiry: Expiry = .standard, priority: Int = 0, delayMilliseconds: Int64 = 0,
     keep: Keep = .thumbnail, fetch: FetchOptions = .standard
   ) {
-    precondition(Self.priorityRange.contains(priority), "a priority is from -2 to 2")
+    precondition(Self.priorityRange.contains(priority), "the priority must be from -2 to 2")
     precondition(
-      Self.delayRangeMilliseconds.contains(delayMilliseconds), "a delay is at most a day")
+      Self.delayRangeMilliseconds.contains(delayMilliseconds), "the delay must be at most one day")
     self.variant = variant
     expireAfterMilliseconds =
       if case .after(let milliseconds) = expiry.moment { milliseconds } else { nil }
@@ -39,9 +37,9 @@ package struct RequestOptions: Hashable, Sendable, Codable {
     self.fetch = fetch
   }
 
-  /// The same for a request that has waited already.
+  /// The options of a request whose delay is over.
   ///
-  /// - Parameter fetch: how that one is asked for.
+  /// - Parameter fetch: the fetch options of that request.
   package func withoutDelay(fetch: FetchOptions) -> RequestOptions {
     RequestOptions(
       variant: variant, expiry: expiry, priority: priority, keep: keep, fetch: fetch)
@@ -64,28 +62,29 @@ package struct RequestOptions: Hashable, Sendable, Codable {
     case keep, fetch
   }
 
-  /// Decodes with the initialiser's conditions as errors.
+  /// Decodes and validates. Throws where the initialiser has a precondition.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     let priority = try container.decode(Int.self, forKey: .priority)
     guard Self.priorityRange.contains(priority) else {
       throw DecodingError.dataCorruptedError(
-        forKey: .priority, in: container, debugDescription: "a priority is from -2 to 2")
+        forKey: .priority, in: container, debugDescription: "the priority must be from -2 to 2")
     }
     let delay = try container.decode(Int64.self, forKey: .delayMilliseconds)
     guard Self.delayRangeMilliseconds.contains(delay) else {
       throw DecodingError.dataCorruptedError(
-        forKey: .delayMilliseconds, in: container, debugDescription: "a delay is at most a day")
+        forKey: .delayMilliseconds, in: container,
+        debugDescription: "the delay must be at most one day")
     }
     self.init(
       variant: try container.decode(Variant.self, forKey: .variant),
       expiry: try Self.expiry(in: container), priority: priority, delayMilliseconds: delay,
-      // Jobs of journals from before there was a choice.
+      // Journals of older versions have neither.
       keep: try container.decodeIfPresent(Keep.self, forKey: .keep) ?? .thumbnail,
       fetch: try container.decodeIfPresent(FetchOptions.self, forKey: .fetch) ?? .standard)
   }
 
-  /// Jobs that were journaled before there were dates and sliding name neither.
+  /// Journals of older versions have neither dates nor sliding.
   private static func expiry(in container: KeyedDecodingContainer<CodingKeys>) throws -> Expiry {
     let duration = try container.decodeIfPresent(Int64.self, forKey: .expireAfterMilliseconds)
     let date = try container.decodeIfPresent(WallTime.self, forKey: .expireAt)
@@ -93,12 +92,12 @@ package struct RequestOptions: Hashable, Sendable, Codable {
     guard duration.map(expiryRangeMilliseconds.contains) ?? true else {
       throw DecodingError.dataCorruptedError(
         forKey: .expireAfterMilliseconds, in: container,
-        debugDescription: "an expiry is from 1 ms to a century")
+        debugDescription: "the expiry must be from 1 ms to 100 years")
     }
     guard date == nil || duration == nil && !isSliding else {
       throw DecodingError.dataCorruptedError(
         forKey: .expireAt, in: container,
-        debugDescription: "an expiry is a duration or a date, and a date does not slide")
+        debugDescription: "the expiry must be a duration or a date, and a date cannot slide")
     }
     if let date { return Expiry(.at(date)) }
     return Expiry(

@@ -1,14 +1,14 @@
-/// How long a thumbnail is to be kept: what those who wait for it ask for together. Of each kind the
-/// longest counts, so that nobody's wish shortens another's.
+/// How long the store keeps a thumbnail: the union of what its requests ask for. The longest value of
+/// each kind wins, so no request shortens the retention of another. ``Keep`` says what is stored.
 package struct Retention: Hashable, Sendable, Codable {
-  /// From the download on; 0 where nobody names a duration.
+  /// The duration from the download on; 0 if no request names one.
   package private(set) var afterMilliseconds: Int64
-  /// At least until then; `nil` where nobody names a date.
+  /// The earliest end; `nil` if no request names a date.
   package private(set) var until: WallTime?
-  /// From each access on; 0 where accesses change nothing.
+  /// The duration from each access on; 0 if accesses do not extend the retention.
   package private(set) var slidingMilliseconds: Int64
 
-  /// Without arguments: nothing is asked for.
+  /// No retention, unless arguments are given.
   package init(
     afterMilliseconds: Int64 = 0, until: WallTime? = nil, slidingMilliseconds: Int64 = 0
   ) {
@@ -23,8 +23,8 @@ package struct Retention: Hashable, Sendable, Codable {
     case slidingMilliseconds = "expire_on_access_ms"
   }
 
-  /// When a thumbnail expires that was stored then and is not accessed: at the later of the two
-  /// ends, also where that has passed; at once where nothing is asked for.
+  /// The expiry of a thumbnail that is stored at `storedAt` and not accessed: the later of the two
+  /// ends, even if it is in the past. Without a retention, it is `storedAt`.
   package func expiresAt(storedAt: WallTime) -> WallTime {
     let end = storedAt.advanced(byMilliseconds: afterMilliseconds)
     guard let until else { return end }
@@ -37,7 +37,7 @@ package struct Retention: Hashable, Sendable, Codable {
     slidingMilliseconds = max(slidingMilliseconds, other.slidingMilliseconds)
   }
 
-  /// Whether whoever gets this gets the other one with it.
+  /// Whether this retention is at least as long as the other in every kind.
   package func covers(_ other: Retention) -> Bool {
     var union = self
     union.formUnion(other)

@@ -1,10 +1,10 @@
-/// What is made of a URL: requests for one URL that are equal in this share one fetch, one decode
+/// What a request asks to be made from a URL. Equal requests for one URL share one fetch, one decode
 /// and one result.
 package struct ThumbnailRequest: Hashable, Sendable, Codable {
   package let variant: Variant
   package let keep: Keep
   package let fetch: FetchOptions
-  /// Whether the URL is fetched without a look-up and the result is not stored.
+  /// Whether the worker skips the look-up and does not store the result.
   package let bypassesStore: Bool
 
   package init(

@@ -1,25 +1,24 @@
-/// What is to be made of a picture: the part of a request that, with the URL, names a thumbnail.
-///
-/// Two requests with equal variants share one stored thumbnail; unequal ones never do.
+/// The size and encoding of a thumbnail. The picture's name and the variant together are the key of a
+/// stored thumbnail: equal variants share it, unequal variants never do.
 package struct Variant: Hashable, Sendable, Codable {
-  /// How a picture's shape meets the box.
+  /// How the picture is scaled to the box.
   package enum Mode: String, CaseIterable, Sendable, Codable {
-    /// The largest picture of the source's shape inside the box.
+    /// Keeps the aspect ratio and scales to the largest size inside the box.
     case fit
-    /// The smallest picture of the source's shape that covers the box. With `isCropped`, what
-    /// sticks out is cut off, centred.
+    /// Keeps the aspect ratio and scales to the smallest size that covers the box. With `isCropped`,
+    /// the centre is cropped to the box.
     case fill
-    /// The box itself; the source's shape gives way.
+    /// Scales to the box and ignores the aspect ratio.
     case stretch
   }
 
   /// The encoding of the thumbnail.
   package enum Format: String, CaseIterable, Sendable, Codable {
-    /// JPEG when the picture is opaque, WebP when it has transparency.
+    /// JPEG for opaque pictures, WebP for pictures with transparency.
     case auto
     case jpeg, png, webp, avif
 
-    /// The encoding of a thumbnail in this format; `nil` for a format that thumbnails do not have.
+    /// The thumbnail encoding of an image format; `nil` if thumbnails cannot have that format.
     package init?(_ format: ImageFormat) {
       self.init(rawValue: format.rawValue)
     }
@@ -29,23 +28,23 @@ package struct Variant: Hashable, Sendable, Codable {
   package let width: Int
   package let height: Int
   package let mode: Mode
-  /// Whether `fill` cuts off what sticks out of the box.
+  /// Whether `fill` crops the thumbnail to the box.
   package let isCropped: Bool
   package let format: Format
   /// The encoder's quality, 1…100. PNG is lossless and ignores it.
   package let quality: Int
 
-  /// The range of `width` and `height`: 16,383 is the most that WebP can hold (RFC 9649
-  /// section 3.4), so any box can be written in any format.
+  /// The range of `width` and `height`. 16,383 is the maximum of WebP (RFC 9649 section 3.4), so
+  /// every format can encode every box.
   package static let sideRange = 1...16_383
   package static let qualityRange = 1...100
 
-  /// What a request gets that says nothing: fits 256 × 256, format by transparency, quality 80.
+  /// The default: fit 256 × 256, automatic format, quality 80.
   package static let standard = Variant(
     uncheckedWidth: 256, height: 256, mode: .fit, isCropped: false, format: .auto, quality: 80)
 
-  /// - Throws: ``VariantError`` when a number is out of its range, or a crop is asked for in
-  ///   another mode than `fill`, where there is nothing to cut.
+  /// - Throws: ``VariantError`` if a number is out of range, or `isCropped` is set in a mode other
+  ///   than `fill`, which has nothing to crop.
   package init(
     width: Int, height: Int, mode: Mode = .fit, isCropped: Bool = false, format: Format = .auto,
     quality: Int = 80
@@ -72,22 +71,22 @@ package struct Variant: Hashable, Sendable, Codable {
     self.quality = quality
   }
 
-  /// The same in another encoding.
+  /// The variant in another encoding.
   package func encoded(as format: Format) -> Variant {
     Variant(
       uncheckedWidth: width, height: height, mode: mode, isCropped: isCropped, format: format,
       quality: quality)
   }
 
-  /// One spelling for each variant: the text that is hashed into a store key. Changing it makes
-  /// every stored thumbnail unreachable.
+  /// The text of a variant that is hashed into the store key. Changing it makes every stored
+  /// thumbnail unreachable.
   package var canonicalText: String {
     "\(width)x\(height),\(mode.rawValue),\(isCropped ? "crop" : "whole"),"
       + "\(format.rawValue),q\(quality)"
   }
 }
 
-/// Why numbers and words do not make a variant.
+/// The reason why a variant is invalid.
 package enum VariantError: Error, Equatable, CustomStringConvertible {
   case sideOutOfRange
   case qualityOutOfRange
@@ -96,11 +95,11 @@ package enum VariantError: Error, Equatable, CustomStringConvertible {
   package var description: String {
     switch self {
     case .sideOutOfRange:
-      "a width and a height are from 1 to 16383 pixels"
+      "width and height must be from 1 to 16383 pixels"
     case .qualityOutOfRange:
-      "a quality is from 1 to 100"
+      "the quality must be from 1 to 100"
     case .cropWithoutFill:
-      "--crop cuts what sticks out of the box, so it goes with --mode fill"
+      "--crop needs --mode fill, because other modes have nothing to crop"
     }
   }
 }
@@ -112,7 +111,7 @@ extension Variant {
     case format, quality
   }
 
-  /// Decodes with the same checks as the initialiser, so that what comes off the wire is valid.
+  /// Decodes and validates with the checks of the initialiser.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     try self.init(

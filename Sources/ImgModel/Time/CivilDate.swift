@@ -1,4 +1,4 @@
-/// A day of the Gregorian calendar, also before there was one.
+/// A day of the proleptic Gregorian calendar.
 package struct CivilDate {
   package let year: Int64
   package let month: Int64
@@ -6,7 +6,7 @@ package struct CivilDate {
 
   private static let monthLengths: [Int64] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-  /// - Returns: `nil` for a day that the calendar does not have.
+  /// - Returns: `nil` for a day that does not exist.
   package init?(year: Int64, month: Int64, day: Int64) {
     guard (1...12).contains(month) else { return nil }
     let isLeapYear = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
@@ -18,19 +18,19 @@ package struct CivilDate {
     self.day = day
   }
 
-  /// Days from 1970-01-01 on, negative before it.
+  /// Days since 1970-01-01; negative before it.
   ///
-  /// Years are counted from March on, so that the day that some of them have more is their last,
-  /// and in eras of 400, which all have 146,097 days.
+  /// Years start in March, so the leap day is the last day of a year. Eras of 400 years all have
+  /// 146,097 days.
   package var daysSince1970: Int64 {
     let yearFromMarch = month > 2 ? year : year - 1
     let era = (yearFromMarch >= 0 ? yearFromMarch : yearFromMarch - 399) / 400
     let yearOfEra = yearFromMarch - era * 400
     let monthFromMarch = (month + 9) % 12
-    // From March on, every five months have 153 days.
+    // Starting in March, each group of five months has 153 days.
     let dayOfYear = (153 * monthFromMarch + 2) / 5 + day - 1
     let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-    // 1970-01-01 is day 719,468 from 0000-03-01 on.
+    // 1970-01-01 is day 719,468 after 0000-03-01.
     return era * 146_097 + dayOfEra - 719_468
   }
 }

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
-/// A moment of the calendar, in milliseconds since 1970-01-01T00:00:00Z. What outlives a process
-/// (expiry, job times) is kept in it; what is measured inside one uses `ContinuousClock.Instant`.
+/// A moment in milliseconds since 1970-01-01T00:00:00Z, for times that outlive a process: expiry
+/// and job times. Durations inside a process use `ContinuousClock.Instant`.
 ///
 /// In JSON it is RFC 3339 text in UTC with milliseconds, `2026-01-02T03:04:05.678Z`.
 package struct WallTime: RawRepresentable, Hashable, Comparable, Sendable {
@@ -11,17 +11,17 @@ package struct WallTime: RawRepresentable, Hashable, Comparable, Sendable {
     self.rawValue = rawValue
   }
 
-  /// Before every other moment.
+  /// Earlier than every other moment.
   package static let distantPast = WallTime(rawValue: .min)
 
-  /// The moment `milliseconds` later; stops at the ends of the range rather than overflow.
+  /// The moment `milliseconds` later, clamped to the range.
   package func advanced(byMilliseconds milliseconds: Int64) -> WallTime {
     let (sum, overflow) = rawValue.addingReportingOverflow(milliseconds)
     if overflow { return WallTime(rawValue: milliseconds > 0 ? .max : .min) }
     return WallTime(rawValue: sum)
   }
 
-  /// Milliseconds from `self` to `other`, negative when `other` is earlier.
+  /// Milliseconds from `self` to `other`, clamped to the range; negative if `other` is earlier.
   package func milliseconds(to other: WallTime) -> Int64 {
     let (difference, overflow) = other.rawValue.subtractingReportingOverflow(rawValue)
     if overflow { return other > self ? .max : .min }
@@ -37,13 +37,14 @@ extension WallTime: Codable, CustomStringConvertible {
   private static let wholeSeconds = Date.ISO8601FormatStyle()
   private static let withFraction = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
 
-  /// The last moment that RFC 3339 can write; later ones are shown as it.
+  /// The last moment that RFC 3339 can express. Later moments print as this one.
   private static let lastRepresentable: Int64 = 253_402_300_799_999
 
   package var description: String {
     let (seconds, milliseconds) = min(max(rawValue, 0), Self.lastRepresentable)
       .quotientAndRemainder(dividingBy: 1000)
-    // The style would cut the fraction of a binary number, one millisecond short half of the time.
+    // ISO8601FormatStyle truncates binary fractions, which is one millisecond less in half of all
+    // cases.
     let text = Self.wholeSeconds.format(Date(timeIntervalSince1970: Double(seconds)))
     return "\(text.dropLast()).\(String(milliseconds + 1000).dropFirst())Z"
   }

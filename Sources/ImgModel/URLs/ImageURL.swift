@@ -1,59 +1,62 @@
-/// A URL that may be handed to a worker: http or https, a picture in itself (`data:`) or a file of
-/// this machine (`file:`), short enough, and in one spelling.
+/// A valid, normalised URL of a picture: `http:`, `https:`, `data:` or `file:`.
 ///
-/// This is the gate in front of everything, and the one place where URLs are normalised. It resolves
-/// nothing and judges no address: the worker parses the text again with the parser that connects, so
-/// that what is checked there is what is fetched.
+/// Every URL passes this parser before anything else sees it, and only this parser normalises URLs.
+/// It resolves no names and checks no addresses. The worker parses the text again with libcurl's
+/// parser, so the address check and the connection use the same parse.
 package struct ImageURL: Hashable, Sendable {
-  /// The URL in the one spelling that is fetched, hashed and compared, all of it ASCII unless it is
-  /// a `data:` URL or names a file: scheme and host in lower case (RFC 3986 section 6.2.2.1), the
-  /// host as ``HostName`` writes it (RFC 3987 section 3.1, RFC 5891), escapes for what no URI holds
-  /// (``PercentEncoding/completed(_:)``), and no fragment, which never reaches a server (RFC 3986
-  /// section 3.5).
+  /// The URL in the spelling that is fetched, hashed and compared. It is ASCII, except for `data:`
+  /// and `file:` URLs.
+  ///
+  /// - Scheme and host are in lower case (RFC 3986 section 6.2.2.1).
+  /// - The host is encoded by ``HostName`` (RFC 3987 section 3.1, RFC 5891).
+  /// - Characters that URIs do not allow are escaped (``PercentEncoding/completed(_:)``).
+  /// - There is no fragment, because servers never see it (RFC 3986 section 3.5).
   package let text: String
 
-  /// The host in lower case, without its port and without the dot that may end a full name: whose
-  /// limits and politeness apply. One machine that listens on several ports is still one machine;
-  /// several names of one machine count as several, because nobody knows before they are looked up.
-  /// A picture that comes from no origin has in place of a host what no host's name can be: it
-  /// holds a slash.
+  /// The host that limits and politeness apply to: in lower case, without the port and without the
+  /// dot at the end of a fully qualified name.
+  ///
+  /// Several ports of one machine are one host. Several names of one machine are several hosts,
+  /// because only a DNS look-up can tell that they are the same. For a local picture this is a text
+  /// with a slash, which is never a host name.
   package let host: String
 
-  /// Scheme, host and port, the latter as the URL writes it: whose robots.txt holds for it. Empty for a picture
-  /// that comes from no origin.
+  /// Scheme, host and port as the URL spells it; robots.txt applies to an origin. Empty for a local
+  /// picture.
   package let origin: String
 
-  /// Whether the picture comes from no origin: there is nothing to fetch, so that no limit of
-  /// transfers concerns it and no original of it is kept.
+  /// Whether the picture does not come from an origin: it needs no transfer, so transfer limits do
+  /// not apply to it and its original is not stored.
   package let isLocal: Bool
 
-  /// Whether it names a file, which may change without the store hearing of it.
+  /// Whether this is a `file:` URL. The file may change while its thumbnail is in the store.
   package var isFile: Bool { host == Self.fileHost }
 
   private static let fileHost = "file/"
 
-  /// The longest URL taken, in bytes of UTF-8. Servers commonly refuse request lines over 8 KiB
-  /// (RFC 9112 section 3 recommends to support at least 8,000).
+  /// The maximum length of a URL, in bytes of UTF-8. Many servers refuse request lines over 8 KiB
+  /// (RFC 9112 section 3 recommends support for at least 8,000 bytes).
   package static let maximumByteCount = 8_192
 
-  /// Reads a URL as people write it down: one line of a list, or an argument of a command, see
-  /// ``WrittenURL``.
+  /// Parses a URL as people type it, in a list or on a command line; see ``WrittenURL``.
   ///
   /// - Throws: a ``Failure`` of stage `queue` with code `invalid_url` or `unsupported_scheme`.
   package init(line: String) throws(Failure) {
-    // Before anything looks at all of it.
+    // Checked first, so that a huge line costs nothing more.
     guard line.utf8.count <= Self.maximumByteCount else { throw Self.tooLong }
     try self.init(parsing: try WrittenURL.completed(line))
   }
 
-  /// Reads a URL that begins with its scheme.
+  /// Parses a URL that starts with its scheme.
   ///
   /// - Throws: a ``Failure`` of stage `queue` with code `invalid_url` or `unsupported_scheme`.
   package init(parsing line: String) throws(Failure) {
     let bytes = Array(line.utf8)
     guard bytes.count <= Self.maximumByteCount else { throw Self.tooLong }
-    // Bytes that are not UTF-8 arrive as U+FFFD, which no valid URL contains.
-    guard !line.unicodeScalars.contains("\u{FFFD}") else { throw Self.invalid("not valid UTF-8") }
+    // String decoding replaces invalid UTF-8 with U+FFFD, which is not valid in a URL.
+    guard !line.unicodeScalars.contains("\u{FFFD}") else {
+      throw Self.invalid("the URL is not valid UTF-8")
+    }
     if let local = try Self.local(line, bytes) {
       (text, host) = local
       origin = ""
@@ -69,42 +72,42 @@ package struct ImageURL: Hashable, Sendable {
         + PercentEncoding.completed(rest[end...])
       isLocal = false
     }
-    // Escapes are longer than what they stand for.
+    // Normalisation adds escapes, which makes the URL longer.
     guard text.utf8.count <= Self.maximumByteCount else { throw Self.tooLong }
   }
 
-  /// The spelling of a URL that is of no origin, and what stands for its host; `nil` for any other.
+  /// The text and the host of a `data:` or `file:` URL; `nil` for any other URL.
   private static func local(
     _ line: String, _ bytes: [UInt8]
   ) throws(Failure) -> (text: String, host: String)? {
     if let data = try DataURL.text(of: bytes) { return (data, "data/") }
     guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
-      throw invalid("holds a control character")
+      throw invalid("the URL contains a control character")
     }
     return try FileURL.text(of: line).map { ($0, fileHost) }
   }
 
-  /// The scheme of an http URL, and what follows its slashes up to the fragment.
+  /// The scheme of an `http:` or `https:` URL, and the text between its slashes and its fragment.
   private static func parts(
     of bytes: [UInt8]
   ) throws(Failure) -> (scheme: String, rest: ArraySlice<UInt8>) {
     guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), isScheme(bytes[..<colon]) else {
-      throw invalid("has no scheme; a URL begins with https:// or http://")
+      throw invalid("the URL has no scheme; a URL begins with https:// or http://")
     }
     let scheme = String(decoding: bytes[..<colon], as: UTF8.self).lowercased()
     guard scheme == "http" || scheme == "https" else {
       throw Failure(
         stage: .queue, code: .unsupportedScheme,
-        detail: "\(scheme.prefix(32)): is not fetched; http, https, data and file are")
+        detail: "the scheme \(scheme.prefix(32)) is not supported; use http, https, data or file")
     }
     let rest = bytes[(colon + 1)...].prefix { $0 != UInt8(ascii: "#") }
-    guard rest.starts(with: "//".utf8) else { throw invalid("lacks // after the scheme") }
+    guard rest.starts(with: "//".utf8) else { throw invalid("the URL has no // after its scheme") }
     return (scheme, rest.dropFirst(2))
   }
 
-  /// Stands for a picture that somebody uploads, as one that no line names.
+  /// An internal URL for an uploaded picture without a URL. The parser accepts no such text.
   ///
-  /// - Parameter number: tells it from others that are there at the same time.
+  /// - Parameter number: unique among the uploads in progress.
   package init(uploaded number: UInt64) {
     host = "handed-in/"
     origin = ""
@@ -112,10 +115,11 @@ package struct ImageURL: Hashable, Sendable {
     isLocal = true
   }
 
-  private static var tooLong: Failure {
-    invalid("longer than \(maximumByteCount) bytes, counted with its escapes")
+  static var tooLong: Failure {
+    invalid("the URL is longer than \(maximumByteCount) bytes, including its escapes")
   }
 
+  /// - Parameter reason: a sentence.
   static func invalid(_ reason: String) -> Failure {
     Failure(stage: .queue, code: .invalidURL, detail: reason)
   }

@@ -1,7 +1,7 @@
 /// Escapes in URLs (RFC 3986 section 2.1).
 package enum PercentEncoding {
-  /// The bytes that a part of a URL stands for. A percent sign that begins no escape stands for
-  /// itself (WHATWG URL Standard, section 1.3).
+  /// Decodes the escapes of a part of a URL. A percent sign that does not begin an escape is kept
+  /// (WHATWG URL Standard, section 1.3).
   package static func decoded(_ text: some Collection<UInt8>) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.count)
@@ -19,18 +19,18 @@ package enum PercentEncoding {
     return bytes
   }
 
-  /// A text in which an escape stands for each byte that is to have one.
+  /// Escapes the bytes of a text that the closure selects.
   static func encoded(_ text: String, where isEscaped: (UInt8) -> Bool) -> String {
     let bytes = text.utf8.flatMap { isEscaped($0) ? escape(for: $0) : [$0] }
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// A part of a URL in which escapes stand for what no URI holds: bytes that are not ASCII, spaces,
-  /// and the characters that RFC 3987 section 3.1 names with them. So does `%25` for a percent sign
-  /// that begins no escape, which servers refuse.
+  /// Escapes the bytes of a part of a URL that URIs do not allow: bytes that are not ASCII, spaces,
+  /// and the other characters in RFC 3987 section 3.1. A percent sign that does not begin an escape
+  /// becomes `%25`, because servers refuse it.
   ///
-  /// Escapes that are there stay as they are written, in either case and also where none is needed:
-  /// a server may have signed them.
+  /// Existing escapes do not change, not even their case or those that are unnecessary, because a
+  /// server may have signed the URL.
   static func completed(_ part: ArraySlice<UInt8>) -> String {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(part.count)

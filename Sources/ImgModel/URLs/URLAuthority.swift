@@ -1,17 +1,18 @@
-/// What stands between the slashes and the path of a URL (RFC 3986 section 3.2), in one spelling.
+/// The normalised authority of a URL (RFC 3986 section 3.2).
 struct URLAuthority {
-  /// Who asks, with the `@` behind it; empty where the URL does not say.
+  /// The user information with the `@` after it; empty if there is none.
   let userInformation: String
-  /// In ASCII and lower case; an address of version 6 with its brackets.
+  /// In ASCII and lower case; an IPv6 address has its brackets.
   let host: String
-  /// The port with the colon before it; empty where the URL has none.
+  /// The port with the colon before it; empty if there is none.
   let port: String
 
   /// - Throws: a ``Failure`` with code `invalid_url`.
   init(parsing bytes: ArraySlice<UInt8>) throws(Failure) {
-    // Some parsers take a backslash for the slash that ends the host, others for a part of the user.
+    // Parsers disagree about a backslash: in some it ends the host, in others it belongs to the user.
     guard bytes.allSatisfy({ $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\\") }) else {
-      throw ImageURL.invalid("holds a space, a backslash or a control character before the path")
+      throw ImageURL.invalid(
+        "the URL contains a space, a backslash or a control character before its path")
     }
     let hostStart = bytes.lastIndex(of: UInt8(ascii: "@")).map { $0 + 1 } ?? bytes.startIndex
     userInformation = PercentEncoding.completed(bytes[..<hostStart])
@@ -29,10 +30,10 @@ struct URLAuthority {
     else { throw ImageURL.invalid("the port is not a number") }
   }
 
-  /// What is between the brackets (RFC 3986 section 3.2.2) is for the parser that connects to judge.
+  /// An IP literal (RFC 3986 section 3.2.2). Only libcurl's parser validates the address.
   private static func literal(_ written: String) throws(Failure) -> String {
     guard written.hasSuffix("]"), written.utf8.allSatisfy({ $0 < 0x80 }) else {
-      throw ImageURL.invalid("what is in brackets is no address")
+      throw ImageURL.invalid("the brackets in the host do not contain an address")
     }
     return written.lowercased()
   }

@@ -1,8 +1,7 @@
 extension String {
-  /// The same text with `***` in place of each password in a URL (RFC 3986 section 3.2.1), for
-  /// everything that people read: output, messages, logs, manifests. The URL itself, by which a
-  /// picture is fetched and known, keeps its password. A word such as `user:password@host` counts as
-  /// a URL that lacks its scheme.
+  /// The text with `***` in place of each password in a URL (RFC 3986 section 3.2.1). All texts for
+  /// people use it: output, messages, logs, manifests. Requests and store keys use the URL with its
+  /// password. A word such as `user:password@host` counts as a URL without a scheme.
   package var withoutPasswords: String {
     let bytes = Array(utf8)
     var shown: [UInt8] = []
@@ -19,7 +18,7 @@ private enum URLPassword {
   private static let colon = UInt8(ascii: ":")
   private static let at = UInt8(ascii: "@")
 
-  /// Where the passwords of all URLs of a text lie, in their order.
+  /// The ranges of the passwords in all URLs of a text, in order.
   static func ranges(in bytes: [UInt8]) -> [Range<Int>] {
     var ranges: [Range<Int>] = []
     var next = 0
@@ -33,7 +32,7 @@ private enum URLPassword {
       .sorted { $0.lowerBound < $1.lowerBound }
   }
 
-  /// The password of a word such as `user:password@host/path`. An address of mail has none.
+  /// The password in a word such as `user:password@host/path`. A mail address has none.
   private static func range(inWordWithoutScheme word: ArraySlice<UInt8>) -> Range<Int>? {
     let authority = word.drop { "/\"'(<".utf8.contains($0) }.prefix { !"/?#".utf8.contains($0) }
     guard let end = authority.lastIndex(of: at), let colon = authority.firstIndex(of: colon),
@@ -42,7 +41,7 @@ private enum URLPassword {
     return (colon + 1)..<end
   }
 
-  /// The position behind the next `://`.
+  /// The position after the next `://`.
   private static func authorityStart(in bytes: [UInt8], from start: Int) -> Int? {
     guard start + 3 <= bytes.count else { return nil }
     return (start...(bytes.count - 3)).first {
@@ -54,7 +53,7 @@ private enum URLPassword {
   private static func range(in bytes: [UInt8], authority start: Int) -> Range<Int>? {
     let word = bytes[start...].prefix { $0 > 0x20 }
     let authority = word.prefix { !"/?#".utf8.contains($0) }
-    // A slash in a password ends the authority, and what is left of it is no port.
+    // A slash in the password ended the authority if there is no `@` and no valid port before it.
     let isPasswordCut = !authority.contains(at) && !hasPort(authority)
     guard let end = (isPasswordCut ? word : authority).lastIndex(of: at),
       let passwordColon = authority[..<min(end, authority.endIndex)].firstIndex(of: colon),
@@ -63,7 +62,8 @@ private enum URLPassword {
     return (passwordColon + 1)..<end
   }
 
-  /// Whether what follows the colon, if there is one, can be a port, or the colon is an address's.
+  /// Whether the text after the last colon can be a port. Also `true` if there is no colon, or the
+  /// colon belongs to an IPv6 address.
   private static func hasPort(_ authority: ArraySlice<UInt8>) -> Bool {
     guard let last = authority.lastIndex(of: colon), authority.first != UInt8(ascii: "[") else {
       return true

@@ -1,5 +1,5 @@
 extension BidirectionalCollection<UInt8> {
-  /// Without the spaces and tabs at its ends.
+  /// The bytes without leading and trailing spaces and tabs.
   @inlinable
   package var withoutOuterWhiteSpace: SubSequence {
     let isWhiteSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }

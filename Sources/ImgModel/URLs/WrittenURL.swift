@@ -1,26 +1,25 @@
-/// URLs as people write them down, in lists and on command lines.
+/// Completes URLs that people type in lists and on command lines.
 enum WrittenURL {
   private static let marks: [(opening: String, closing: String)] = [("<", ">"), ("\"", "\"")]
   private static let knownSchemes = ["http", "https", "data", "file"]
-  /// U+3002, U+FF0E and U+FF61 end a label like the full stop (UTS #46 section 2.3).
+  /// U+3002, U+FF0E and U+FF61 separate labels like the full stop (UTS #46 section 2.3).
   private static let dots: Set<Unicode.Scalar> = [".", "\u{3002}", "\u{FF0E}", "\u{FF61}"]
 
-  /// The URL that a text stands for, with its scheme: without white space around it, and without the
-  /// angle brackets or quotes that set it off from other text (RFC 3986 appendix C). A text without
-  /// a scheme that begins with the name of a host, or with `//` and such a name, is of `https`.
+  /// Removes surrounding white space, and angle brackets or quotes (RFC 3986 appendix C). Adds
+  /// `https:` to a text that begins with a host name, or with `//` and a host name.
   ///
   /// - Throws: a ``Failure`` with code `invalid_url` for a text with neither scheme nor host.
   static func completed(_ written: String) throws(Failure) -> String {
     let text = String(unwrapped(written))
-    guard !text.isEmpty else { throw ImageURL.invalid("is empty") }
+    guard !text.isEmpty else { throw ImageURL.invalid("the URL is empty") }
     let isSchemeLeftOut = text.utf8.starts(with: "//".utf8)
     let name = text.utf8.dropFirst(isSchemeLeftOut ? 2 : 0)
     let front = name.prefix { !"/?#".utf8.contains($0) }
     if !isSchemeLeftOut, hasScheme(front) { return text }
     guard isHost(front, isAlone: front.count == name.count) else {
       throw ImageURL.invalid(
-        "has no scheme and does not begin with a host name; write https://example.org/a.jpg, or "
-          + "file:///srv/a.jpg for a file")
+        "the URL has no scheme and does not begin with a host name; write "
+          + "https://example.org/a.jpg, or file:///srv/a.jpg for a file")
     }
     return (isSchemeLeftOut ? "https:" : "https://") + text
   }
@@ -34,7 +33,8 @@ enum WrittenURL {
     return text
   }
 
-  /// Without white space, byte order marks and zero-width spaces, which nobody sees who copies a URL.
+  /// Removes white space, byte order marks and zero-width spaces, which are invisible when people
+  /// copy a URL.
   private static func trimmed(_ text: Substring) -> Substring {
     let isBlank = { (scalar: Unicode.Scalar) in
       scalar.properties.isWhitespace || ["\u{FEFF}", "\u{200B}"].contains(scalar)
@@ -44,7 +44,7 @@ enum WrittenURL {
     return Substring(scalars[..<(end ?? scalars.startIndex)])
   }
 
-  /// Whether what comes before a colon is a scheme, rather than a host whose port follows.
+  /// Whether the text before the first colon is a scheme. It is a host if a port follows.
   private static func hasScheme(_ front: Substring.UTF8View) -> Bool {
     guard front.first != UInt8(ascii: "["), let colon = front.firstIndex(of: UInt8(ascii: ":"))
     else { return false }
@@ -52,9 +52,9 @@ enum WrittenURL {
       || !isPort(front[front.index(after: colon)...])
   }
 
-  /// Whether a host is meant: `localhost`, a name with a dot, any name with a port, or an address in
-  /// brackets. A name that is all there is and ends like a picture's file, such as `a.jpg`, is none;
-  /// neither is one with a user in front, which looks like a mail address.
+  /// Whether the text is a host: `localhost`, a name with a dot, any name with a port, or an address
+  /// in brackets. A name alone with an image extension, such as `a.jpg`, is a file. A name with a
+  /// user before it is a mail address.
   private static func isHost(_ front: Substring.UTF8View, isAlone: Bool) -> Bool {
     guard front.allSatisfy({ $0 > 0x20 && $0 != 0x7F && !"@\\".utf8.contains($0) }) else {
       return false

@@ -1,12 +1,12 @@
 import ImgModel
 
-/// The first frame each way on every connection.
+/// The first message in each direction of every connection.
 package struct Hello: Hashable, Sendable, Codable {
   package let protocolVersion: Int
-  /// The version of the speaker's program, for people.
+  /// The version of the sender's program, for people.
   package let version: String
   package let processID: Int32
-  /// Where the thumbnails are; only in the coordinator's hello to a client.
+  /// The store's directory; only in the coordinator's hello to a client.
   package let storeDirectory: String?
 
   package init(

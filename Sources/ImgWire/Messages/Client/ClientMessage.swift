@@ -1,38 +1,39 @@
-/// What a client asks of the coordinator. Every request carries the client's number for it, and
-/// every reply the number of its request; replies to different requests may come in any order.
+/// A message from a client to the coordinator. The client numbers its requests, and each reply has the
+/// number of its request. Replies to different requests may come in any order.
 package enum ClientMessage: Hashable, WireMessage {
-  package static let speaker = "client"
+  package static let sender = "client"
 
-  /// The first frame; answered by the coordinator's hello.
+  /// The first message. The coordinator answers with its hello.
   case hello(Hello)
-  /// Opens a submission: lists follow under the same request number.
+  /// Starts a submission. Its lines follow with the same request number.
   case submit(Submission)
-  /// The next lines of the open submission. At most ``SubmissionLines/maximumCount`` a frame.
+  /// More lines of the submission, at most ``SubmissionLines/maximumCount`` a frame.
   case submitLines(SubmissionLines)
-  /// The list is complete. Answered by `submitted` once the job is durable.
+  /// Completes the submission. The reply is `submitted`, after the job is durable.
   case submitEnd(PlainRequest)
-  /// The cluster's state; answered by `status`.
+  /// Requests the state of the cluster. The reply is `status`.
   case status(PlainRequest)
-  /// Jobs, newest first; answered by `jobs`.
+  /// Requests a page of jobs, newest first. The reply is `jobs`.
   case jobs(JobsRequest)
-  /// One job's state; answered by `job`, and with `watch` again whenever it changes, until it has
-  /// ended.
+  /// Requests the state of one job. The reply is `job`; with `watch`, another `job` follows each
+  /// change until the job ends.
   case job(JobRequest)
-  /// One page of a job's URLs with their outcomes; answered by `results`.
+  /// Requests a page of a job's URLs with their outcomes. The reply is `results`.
   case results(ResultsRequest)
-  /// Changes a job; answered by `job` once the change is durable.
+  /// Changes a job. The reply is `job`, after the change is durable.
   case change(ChangeRequest)
-  /// Changes limits of the running coordinator; answered by `status`.
+  /// Changes limits of the running coordinator. The reply is `status`.
   case limit(LimitRequest)
-  /// One URL, before all batches; answered by `got`.
+  /// Requests one thumbnail, before all jobs. The reply is `got`.
   case get(GetRequest)
-  /// A picture that the client has itself, in the file beside this message; answered by `got`.
+  /// Requests a thumbnail of the picture in the file beside this message. The reply is `got`.
   case upload(UploadRequest)
-  /// Has what is remembered of failures of URLs forgotten; answered by `forgotten`.
+  /// Deletes the remembered failures of URLs. The reply is `forgotten`.
   case forget(ForgetRequest)
-  /// Removes what has expired from the store, in the background; answered by `sweeping`.
+  /// Removes expired thumbnails in the background. The reply is `sweeping`.
   case sweep(PlainRequest)
-  /// Finish what runs and leave; answered by `stopping`, and the connection closes at the end.
+  /// Stops the coordinator after it has finished its leases. The reply is `stopping`; the connection
+  /// closes at the end.
   case stop(PlainRequest)
 
   package var announcesFile: Bool {

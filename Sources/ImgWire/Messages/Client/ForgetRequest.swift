@@ -1,9 +1,9 @@
 package import ImgModel
 
-/// URLs whose remembered failures are to be forgotten.
+/// A request to delete the remembered failures of URLs.
 package struct ForgetRequest: Hashable, Sendable, Codable {
   package let id: RequestID
-  /// In the spelling of ``ImageURL/text``.
+  /// The URLs as in ``ImageURL/text``.
   package let urls: [String]
 
   package init(id: RequestID, urls: [String]) {

@@ -1,15 +1,15 @@
 package import ImgModel
 
-/// One picture for somebody who waits.
+/// A request for one thumbnail. The client waits for it.
 package struct GetRequest: Hashable, Sendable, Codable {
   package let id: RequestID
   package let url: String
-  /// Names the place where the picture is to be shown: it shows one picture at a time, so that a
-  /// later request of the same name, from any client, takes the place of this one, which then ends
-  /// as cancelled. `nil` for a request that stands by itself.
+  /// The name of the view that shows the picture. A view shows one picture at a time: a later request
+  /// with the same name, from any client, replaces this one, which then ends as cancelled. `nil` for
+  /// a request that nothing replaces.
   package let viewer: String?
   package let options: RequestOptions
-  /// Whether the picture is fetched whatever the store has, and not stored.
+  /// Whether the worker skips the look-up and does not store the result.
   package let bypassesStore: Bool
 
   package static let maximumViewerByteCount = 200

@@ -1,11 +1,11 @@
 package import ImgModel
 
-/// A page of the list of jobs.
+/// A request for a page of jobs.
 package struct JobsRequest: Hashable, Sendable, Codable {
   package let id: RequestID
-  /// Only jobs older than this one; `nil` for the newest.
+  /// The page starts after this job, with the next older one; `nil` for the first page.
   package let before: JobID?
-  /// Whether jobs that have ended are left out.
+  /// Whether the page omits ended jobs.
   package let isActiveOnly: Bool
 
   package init(id: RequestID, before: JobID? = nil, isActiveOnly: Bool = false) {
@@ -20,11 +20,11 @@ package struct JobsRequest: Hashable, Sendable, Codable {
   }
 }
 
-/// A request about one job.
+/// A request for the state of one job.
 package struct JobRequest: Hashable, Sendable, Codable {
   package let id: RequestID
   package let job: JobID
-  /// Whether replies follow each change until the job ends.
+  /// Whether a reply follows each change until the job ends.
   package let isWatching: Bool
 
   package init(id: RequestID, job: JobID, isWatching: Bool = false) {
@@ -39,7 +39,7 @@ package struct JobRequest: Hashable, Sendable, Codable {
   }
 }
 
-/// A change of one job.
+/// A request to change one job.
 package struct ChangeRequest: Hashable, Sendable, Codable {
   package let id: RequestID
   package let job: JobID

@@ -1,6 +1,6 @@
 package import ImgModel
 
-/// A change of the limits of the running coordinator.
+/// A request to change limits of the running coordinator.
 package struct LimitRequest: Hashable, Sendable, Codable {
   package let id: RequestID
   package let limits: LimitChange

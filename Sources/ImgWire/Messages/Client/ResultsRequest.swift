@@ -1,10 +1,10 @@
 package import ImgModel
 
-/// A page of results.
+/// A request for a page of results.
 package struct ResultsRequest: Hashable, Sendable, Codable {
   package let id: RequestID
   package let job: JobID
-  /// The first line's index wanted, from 0.
+  /// The index of the first line, from 0.
   package let from: Int
   package let isFailedOnly: Bool
 
@@ -20,13 +20,13 @@ package struct ResultsRequest: Hashable, Sendable, Codable {
     case isFailedOnly = "failed_only"
   }
 
-  /// Decodes with a check: there is nothing before the first line.
+  /// Decodes and validates: an index is not negative.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     let from = try container.decode(Int.self, forKey: .from)
     guard from >= 0 else {
       throw DecodingError.dataCorruptedError(
-        forKey: .from, in: container, debugDescription: "lines are counted from 0")
+        forKey: .from, in: container, debugDescription: "the index must not be negative")
     }
     self.init(
       id: try container.decode(RequestID.self, forKey: .id),

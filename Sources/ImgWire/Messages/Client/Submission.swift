@@ -1,6 +1,6 @@
 package import ImgModel
 
-/// The opening of a submission.
+/// The start of a submission.
 package struct Submission: Hashable, Sendable, Codable {
   package let id: RequestID
   package let name: String?
@@ -15,13 +15,13 @@ package struct Submission: Hashable, Sendable, Codable {
   }
 }
 
-/// Lines of a list, each one URL as it was written.
+/// Lines of a submission: one URL each, as the user typed it.
 package struct SubmissionLines: Hashable, Sendable, Codable {
   package let id: RequestID
   package let lines: [String]
 
   package static let maximumCount = 1_000
-  /// The most bytes of text in one frame's lines together; JSON may write a byte as six.
+  /// The maximum size of the text in one frame. JSON may need six bytes for one.
   package static let maximumByteCount = 128 << 10
 
   package init(id: RequestID, lines: [String]) {

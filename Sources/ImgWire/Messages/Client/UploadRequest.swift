@@ -1,14 +1,15 @@
 package import ImgModel
 
-/// A picture that somebody uploads, to have it treated as if it had been fetched just now.
+/// A request for a thumbnail of an uploaded picture. The picture is handled as if it had been fetched
+/// just now.
 package struct UploadRequest: Hashable, Sendable, Codable {
   package let id: RequestID
-  /// What it is the picture of: there it is stored, in place of what was. `nil` to have the
-  /// thumbnail handed over and nothing stored.
+  /// The URL of the picture. The result replaces the stored one. `nil` for an inline result that is
+  /// not stored.
   package let url: String?
-  /// Bytes in the file beside the message.
+  /// The size of the file beside the message.
   package let byteCount: Int
-  /// Without a delay: nothing is waited for that could be spared.
+  /// The options, without a delay.
   package let options: RequestOptions
 
   package init(id: RequestID, url: String?, byteCount: Int, options: RequestOptions) {

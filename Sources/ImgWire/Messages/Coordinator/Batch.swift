@@ -1,9 +1,9 @@
 package import ImgModel
 
-/// One URL under one lease.
+/// One leased URL.
 package struct Assignment: Hashable, Sendable, Codable {
   package let lease: LeaseID
-  /// In the spelling of ``ImageURL/text``.
+  /// The URL as in ``ImageURL/text``.
   package let url: String
 
   package init(lease: LeaseID, url: String) {
@@ -12,17 +12,17 @@ package struct Assignment: Hashable, Sendable, Codable {
   }
 }
 
-/// URLs of which the same is made.
+/// URLs with the same request.
 package struct Batch: Hashable, Sendable, Codable {
   package let request: ThumbnailRequest
-  /// How long the results are kept. In a look-up it applies to the hits: a hit that expires earlier
-  /// is kept for longer before the look-up is answered.
+  /// The retention of the results. In a look-up it applies to the hits: the worker extends a shorter
+  /// retention before it answers.
   package let retention: Retention
-  /// Whether a client waits for each of them: they are decoded before others, the newest first.
+  /// Whether a client waits for each result. The worker decodes urgent pictures first, newest first.
   package let isUrgent: Bool
   package let items: [Assignment]
-  /// Whether a look-up takes a stale record that may be used after an error for a hit, because the
-  /// host is known to fail (RFC 5861 section 4).
+  /// Whether a stale record counts as a hit if stale-if-error allows it (RFC 5861 section 4). Set
+  /// while the host's circuit breaker is open or half-open.
   package let takesStale: Bool
 
   package init(

@@ -1,28 +1,28 @@
-/// What the coordinator says to a worker.
+/// A message from the coordinator to a worker.
 package enum CoordinatorMessage: Hashable, WireMessage {
-  package static let speaker = "coordinator"
+  package static let sender = "coordinator"
 
-  /// The answer to the worker's hello: everything it needs to start.
+  /// The answer to the worker's hello: the settings that the worker starts with.
   case welcome(Welcome)
-  /// Look these up in the store. The worker answers with one `looked_up`, which ends the leases.
+  /// Look up these URLs in the store. The worker answers with one `looked_up`, which ends the leases.
   case lookup(Batch)
-  /// Fetch, decode and store these. Each lease ends with its result in a `finished`, with an
-  /// `uncached`, or with a `released`.
+  /// Fetch, decode and store these URLs. Each lease ends with a result in `finished`, an `uncached`
+  /// or a `released`.
   case fetch(Batch)
-  /// Decode and store these from a body that this worker already receives or holds for the same
-  /// URL, from the original in the store, or from the URL itself. Each lease ends as that of a
-  /// `fetch`.
+  /// Decode and store these URLs without a transfer of their own: from a body that this worker
+  /// receives or holds for the same URL, from the original in the store, or from a `data:` or `file:`
+  /// URL. Each lease ends like a lease of `fetch`.
   case attach(Batch)
-  /// Decode the picture in the file beside this message. Its lease ends as that of a `fetch`.
+  /// Decode the picture in the file beside this message. The lease ends like a lease of `fetch`.
   case decode(Upload)
-  /// These transfers have slots at the hosts to which their redirects lead: they continue there.
+  /// Continue these redirected transfers: they have slots at their new hosts.
   case followRedirects(TransferList)
-  /// No client and no job waits for these leases any more. Each still ends with a result, which may
-  /// be any.
+  /// No client and no job waits for these leases. The worker may stop their work. Each lease still
+  /// ends with a result; the coordinator ignores it.
   case cancel(LeaseList)
-  /// Remove what has expired from the store, in small steps between other work. No answer.
+  /// Remove expired thumbnails from the store, in small steps between other work. There is no answer.
   case sweep(Sweep)
-  /// Finish what runs, then exit.
+  /// Finish all leases, then exit.
   case drain
 
   package var announcesFile: Bool {

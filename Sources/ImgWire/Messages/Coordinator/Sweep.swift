@@ -1,8 +1,8 @@
 package import ImgModel
 
-/// Which thumbnails a worker is to remove.
+/// The thumbnails that a worker removes from the store.
 package struct Sweep: Hashable, Sendable, Codable {
-  /// Those that have expired at this moment, which may be the past.
+  /// The worker removes thumbnails that have expired by this moment, which may be in the past.
   package let moment: WallTime
 
   package init(at moment: WallTime) {

@@ -1,6 +1,6 @@
 package import ImgModel
 
-/// Transfers by their number.
+/// A list of transfers.
 package struct TransferList: Hashable, Sendable, Codable {
   package let transfers: [TransferID]
 

@@ -1,13 +1,13 @@
 package import ImgModel
 
-/// A picture that a client uploaded, under one lease.
+/// The lease for an uploaded picture.
 package struct Upload: Hashable, Sendable, Codable {
   package let lease: LeaseID
-  /// The URL under which the result is stored; `nil` for a result that is not stored.
+  /// The URL under which the result is stored; `nil` if it is not stored.
   package let url: String?
   package let request: ThumbnailRequest
   package let retention: Retention
-  /// Bytes in the file beside the message.
+  /// The size of the file beside the message.
   package let byteCount: Int
 
   package init(

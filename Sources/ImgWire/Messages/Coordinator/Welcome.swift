@@ -1,16 +1,16 @@
 package import ImgModel
 
-/// What a worker needs to know before it takes work.
+/// The settings that a worker starts with.
 package struct Welcome: Hashable, Sendable, Codable {
   package let hello: Hello
   package let limits: Limits
-  /// The directory of the shared store.
+  /// The store's directory.
   package let storeDirectory: String
-  /// Blocks of addresses that may be fetched from although they are not public.
+  /// The networks with non-public addresses that the worker may fetch from.
   package let allowedNetworks: [NetworkRange]
-  /// Directories below which files may be read that `file:` URLs name; absolute.
+  /// The absolute paths of directories whose files `file:` URLs may name.
   package let allowedDirectories: [String]
-  /// Certificates of the authorities to trust, as PEM; `nil` for those of the system.
+  /// A PEM file of the trusted certificate authorities; `nil` for those of the system.
   package let authorityFile: String?
 
   package init(

@@ -1,6 +1,6 @@
 package import ImgModel
 
-/// The cluster's state.
+/// The state of the cluster.
 package struct ClusterReply: Hashable, Sendable, Codable {
   package let id: RequestID
   package let cluster: ClusterStatus

@@ -1,10 +1,10 @@
-/// What the coordinator answers a client.
+/// A message from the coordinator to a client.
 package enum CoordinatorReply: Hashable, WireMessage {
-  package static let speaker = "coordinator"
+  package static let sender = "coordinator"
 
-  /// The first frame; also sent to a client of another protocol before it is closed.
+  /// The first message. A client with another protocol version gets it before the connection closes.
   case hello(Hello)
-  /// The request cannot be served.
+  /// The coordinator refuses the request.
   case refused(RequestRefusal)
   /// The job is durable.
   case submitted(Submitted)
@@ -13,12 +13,11 @@ package enum CoordinatorReply: Hashable, WireMessage {
   case job(JobReply)
   case results(ResultsPage)
   case got(GotReply)
-  /// What a `get` waits for, which has waited for a while; said again when that changes. Its `got`
-  /// follows.
+  /// Why a `get` has waited for a while. Sent again when the reason changes, until the `got`.
   case waiting(WaitReply)
-  /// Nothing of the failures is remembered any more.
+  /// The remembered failures are deleted.
   case forgotten(PlainRequest)
-  /// A worker removes what has expired, or the next one will that is ready.
+  /// A worker removes expired thumbnails. If no worker is ready, the next one to start does.
   case sweeping(PlainRequest)
   case stopping(PlainRequest)
 

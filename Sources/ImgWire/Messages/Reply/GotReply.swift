@@ -1,13 +1,13 @@
 package import ImgModel
 
-/// The end of a `get`.
+/// The result of a `get` or an `upload`.
 package struct GotReply: Hashable, Sendable, Codable {
   package let id: RequestID
   package let outcome: Outcome
-  /// What is done but not in the store; then the file beside this message holds it. `nil` for what
-  /// is in the store or was not made.
+  /// A thumbnail that is not in the store: the file beside this message has its bytes. `nil` if the
+  /// thumbnail is in the store or there is none.
   package let uncached: UncachedThumbnail?
-  /// Of what was fetched or decoded for this request, unless `uncached` tells them.
+  /// The timings of a fetch or decode for this request, unless `uncached` has them.
   package let timings: Timings?
 
   package init(

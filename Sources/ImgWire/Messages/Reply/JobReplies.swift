@@ -4,7 +4,7 @@ package import ImgModel
 package struct JobsPage: Hashable, Sendable, Codable {
   package let id: RequestID
   package let jobs: [JobStatus]
-  /// Whether there are older ones.
+  /// Whether there are older jobs.
   package let hasMore: Bool
 
   package static let maximumCount = 500
@@ -21,7 +21,7 @@ package struct JobsPage: Hashable, Sendable, Codable {
   }
 }
 
-/// One job's state.
+/// The state of one job.
 package struct JobReply: Hashable, Sendable, Codable {
   package let id: RequestID
   package let status: JobStatus

@@ -1,25 +1,25 @@
 package import ImgModel
 
-/// A request that cannot be served, and why.
+/// The reason why the coordinator refuses a request.
 package struct RequestRefusal: Hashable, Sendable, Codable {
   package enum Code: String, Sendable, Codable {
     /// No job has that number.
     case unknownJob = "unknown_job"
-    /// The job is in a state that does not allow the change.
+    /// The job's state does not allow the change.
     case wrongState = "wrong_state"
-    /// The coordinator finishes what runs and takes no more.
+    /// The coordinator drains and accepts no more requests.
     case stopping
-    /// What was asked makes no sense at this point.
+    /// The request is not valid at this point.
     case invalidRequest = "invalid_request"
-    /// The data directory cannot be written or read now.
+    /// The coordinator cannot read or write the job journal.
     case journal
-    /// The coordinator cannot serve anybody, or nobody more.
+    /// The coordinator cannot serve any client, or has too many.
     case unavailable
-    /// The client's user may not ask this coordinator.
+    /// The client's user may not use this coordinator.
     case notPermitted = "not_permitted"
   }
 
-  /// The request number of a refusal that is about the connection, which then closes.
+  /// The request number of a refusal that concerns the connection, which then closes.
   package static let wholeConnection = RequestID(rawValue: 0)
 
   package let id: RequestID

@@ -3,11 +3,11 @@ package import ImgModel
 /// A page of a job's lines.
 package struct ResultsPage: Hashable, Sendable, Codable {
   package struct Entry: Hashable, Sendable, Codable {
-    /// The line's place in the list, from 0.
+    /// The line's index in the list, from 0.
     package let index: Int
-    /// The line as it was submitted.
+    /// The line as the client submitted it.
     package let url: String
-    /// `nil` while the line waits or runs.
+    /// `nil` if the line has no outcome yet.
     package let outcome: Outcome?
 
     package init(index: Int, url: String, outcome: Outcome?) {
@@ -19,10 +19,10 @@ package struct ResultsPage: Hashable, Sendable, Codable {
 
   package let id: RequestID
   package let entries: [Entry]
-  /// Where the next page begins; `nil` after the last.
+  /// The index of the first line of the next page; `nil` on the last page.
   package let next: Int?
 
-  /// The most lines of a page, and the most bytes of their text together.
+  /// The maximum number of lines in a page, and the maximum size of their text.
   package static let maximumCount = 500
   package static let maximumByteCount = 96 << 10
 

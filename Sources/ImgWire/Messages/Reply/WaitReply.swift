@@ -1,6 +1,6 @@
 package import ImgModel
 
-/// Why a `get` is not answered yet.
+/// The reason why a `get` waits.
 package struct WaitReply: Hashable, Sendable, Codable {
   package let id: RequestID
   package let wait: Wait

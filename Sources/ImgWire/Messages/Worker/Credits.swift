@@ -1,11 +1,11 @@
-/// How much a worker takes at once. What is assigned beyond it is a fault of the coordinator.
+/// How much work a worker accepts at once. A coordinator that assigns more has a bug.
 package struct Credits: Hashable, Sendable, Codable {
-  /// URLs in look-ups that are not answered.
+  /// The maximum number of URLs in unanswered look-ups.
   package let lookups: Int
-  /// Leases of fetches and rides without a result, at the very most.
+  /// The maximum number of leases of `fetch`, `attach` and `decode` without a result.
   package let leases: Int
-  /// Pictures that should wait for the decoder beside the transfers under way, so that it never
-  /// waits for the network.
+  /// The number of pictures that should wait for the decoder, in addition to the transfers in
+  /// progress, so that the decoder never waits for the network.
   package let backlog: Int
 
   package init(lookups: Int, leases: Int, backlog: Int) {

@@ -1,16 +1,16 @@
 package import ImgModel
 
-/// The ends of leases.
+/// The results of leases.
 package struct FetchResults: Hashable, Sendable, Codable {
   package struct Result: Hashable, Sendable, Codable {
     package let lease: LeaseID
     package let outcome: Outcome
-    /// Whether it came from where the host that was asked first has sent the worker.
+    /// Whether the response came from another host, after a redirect.
     package let wasRedirected: Bool
-    /// `nil` of what is from the cache or had no parts.
+    /// `nil` for a cache hit, and if no phase was measured.
     package let timings: Timings?
-    /// What the transfer has failed with, where the outcome is from the store all the same; `nil` in
-    /// all other cases.
+    /// The failure of the transfer if a stale record was served instead (RFC 5861 section 4); `nil`
+    /// otherwise.
     package let failureBehind: Failure?
 
     package init(
@@ -33,7 +33,7 @@ package struct FetchResults: Hashable, Sendable, Codable {
   }
 
   package let results: [Result]
-  /// Pictures that wait for the worker's decoder.
+  /// The number of pictures that wait for the worker's decoder.
   package let decodeQueueCount: Int
 
   package init(results: [Result], decodeQueueCount: Int = 0) {

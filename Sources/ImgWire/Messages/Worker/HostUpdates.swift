@@ -1,12 +1,12 @@
 package import ImgModel
 
-/// What the transfers of a worker have made known about hosts before they end.
+/// Facts about hosts that a worker learns from transfers in progress.
 package struct HostUpdates: Hashable, Sendable, Codable {
   package var cooldowns: [HostCooldown] = []
-  /// The hosts that got requests for which no token was taken, once for each: for a robots.txt, or
-  /// because a redirect led to the same host.
+  /// One entry for each request that took no token from its host's bucket: a request for robots.txt,
+  /// or a redirect within the host.
   package var extraRequests: [String] = []
-  /// Leases of `fetch` whose origins' robots.txt is known by now.
+  /// The leases of `fetch` whose origin's robots.txt is now known.
   package var robotsKnown: [LeaseID] = []
 
   package init(

@@ -1,6 +1,7 @@
 package import ImgModel
 
-/// A look-up's findings; every lease of the batch is in exactly one of hits, originals and misses.
+/// The result of a look-up. Each lease of the batch is in exactly one of `hits`, `originals` and
+/// `misses`.
 package struct LookupResults: Hashable, Sendable, Codable {
   package struct Hit: Hashable, Sendable, Codable {
     package let lease: LeaseID
@@ -13,9 +14,9 @@ package struct LookupResults: Hashable, Sendable, Codable {
   }
 
   package let hits: [Hit]
-  /// Those of the hits that are given out stale while their origins are to be asked about them.
+  /// The hits that are served stale while they are revalidated (RFC 5861 section 3).
   package let stale: [LeaseID]
-  /// What can be made from the original of its URL, which the store has.
+  /// The leases whose original is in the store, so the thumbnail can be made without a fetch.
   package let originals: [LeaseID]
   package let misses: [LeaseID]
 

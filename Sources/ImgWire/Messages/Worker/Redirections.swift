@@ -1,10 +1,10 @@
 package import ImgModel
 
-/// Transfers that wait for slots at the hosts to which redirects lead.
+/// Redirected transfers that wait for slots at their new hosts.
 package struct Redirections: Hashable, Sendable, Codable {
   package struct Redirection: Hashable, Sendable, Codable {
     package let transfer: TransferID
-    /// See ``ImageURL/host``.
+    /// The new host, see ``ImageURL/host``.
     package let host: String
 
     package init(transfer: TransferID, host: String) {

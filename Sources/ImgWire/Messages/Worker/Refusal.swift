@@ -1,4 +1,4 @@
-/// Why a worker does not begin.
+/// The reason why a worker cannot start.
 package struct Refusal: Hashable, Sendable, Codable {
   package let reason: String
 

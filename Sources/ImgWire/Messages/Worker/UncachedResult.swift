@@ -1,12 +1,13 @@
 package import ImgModel
 
-/// The end of a lease with a thumbnail that is not in the store.
+/// The result of a lease whose thumbnail is not in the store.
 package struct UncachedResult: Hashable, Sendable, Codable {
   package let lease: LeaseID
   package let made: UncachedThumbnail
-  /// Bytes of body that the origin sent for it.
+  /// Bytes of the response body.
   package let bytesFetched: Int
-  /// Whether it is the store that takes nothing now, rather than this thumbnail that is not for it.
+  /// Whether the store is degraded: it stores no thumbnails at present. `false` if only this thumbnail
+  /// is not stored.
   package let isStoreDegraded: Bool
 
   package init(

@@ -1,29 +1,29 @@
-/// What a worker says to the coordinator.
+/// A message from a worker to the coordinator.
 package enum WorkerMessage: Hashable, WireMessage {
-  package static let speaker = "worker"
+  package static let sender = "worker"
 
-  /// The first frame.
+  /// The first message.
   case hello(Hello)
-  /// libcurl, libvips and the store are ready; the worker takes this much work at once.
+  /// libcurl, libvips and the store are ready. The worker accepts this much work at once.
   case ready(Credits)
-  /// The worker cannot start and exits; the reason is for people.
+  /// The worker cannot start and exits.
   case refused(Refusal)
   /// The answer to one `lookup`.
   case lookedUp(LookupResults)
-  /// What hosts signalled. Sent before the other messages of one turn of the worker's loop, so that
-  /// the slots which those free are given out with it in mind.
+  /// Facts about hosts. The worker sends them before the other messages of one turn of its loop, so
+  /// the scheduler knows them when those messages free slots.
   case hostUpdates(HostUpdates)
   /// Transfers were redirected to other hosts. Each continues after a `follow_redirects`.
   case redirected(Redirections)
-  /// The last byte of these is in: their slots in the cluster and at their hosts are free.
+  /// The last byte of these transfers arrived. Their slots in the cluster and at their hosts are free.
   case transferred(LeaseList)
   /// These leases end without a result, because the body that they were attached to is no longer
-  /// there or their host is in a cooldown. The coordinator requeues them.
+  /// available or their host is in a cooldown. The coordinator requeues them.
   case released(LeaseList)
-  /// The ends of `fetch` and `attach` leases. What is done is in the store.
+  /// The results of `fetch`, `attach` and `decode` leases. Thumbnails that are done are in the store.
   case finished(FetchResults)
-  /// The end of a `fetch` or `attach` lease whose thumbnail is made but not in the store. The file
-  /// beside this message holds it.
+  /// The result of one such lease whose thumbnail is not in the store. The file beside this message
+  /// has its bytes.
   case uncached(UncachedResult)
 
   package var announcesFile: Bool {

@@ -1,5 +1,5 @@
-/// One transfer of a worker: a fetch, or the read of an original that stands for one. Never reused
-/// while a coordinator lives.
+/// The number of one transfer of a worker: a fetch, or the read of a stored original in its place.
+/// Never reused during a coordinator's lifetime.
 package struct TransferID: RawRepresentable, Hashable, Comparable, Sendable, Codable {
   package let rawValue: UInt64
 
@@ -7,8 +7,8 @@ package struct TransferID: RawRepresentable, Hashable, Comparable, Sendable, Cod
     self.rawValue = rawValue
   }
 
-  /// A transfer has the number of the lease that started it, so that the coordinator and the worker
-  /// name it alike without a message about it.
+  /// A transfer has the number of the lease that started it, so the coordinator and the worker
+  /// agree on it without a message.
   package init(startedBy lease: LeaseID) {
     rawValue = lease.rawValue
   }

@@ -1,6 +1,6 @@
 package import ImgModel
 
-/// Leases by their number.
+/// A list of leases.
 package struct LeaseList: Hashable, Sendable, Codable {
   package let leases: [LeaseID]
 

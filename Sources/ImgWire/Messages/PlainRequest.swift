@@ -1,6 +1,6 @@
 package import ImgModel
 
-/// A request that is only its name.
+/// A request or a reply without parameters.
 package struct PlainRequest: Hashable, Sendable, Codable {
   package let id: RequestID
 
