@@ -1,10 +1,10 @@
-// The allocation functions of a program and of all its libraries, which find them before those of the C
-// library. They pass on to those, and record what is refused: because of a limit, or because the machine
-// has no memory left.
+// The allocation functions of a program and all its libraries. The linker finds them before those of the
+// C library. They forward to the C library and record each failed allocation: a limit was reached, or the
+// machine has no memory left.
 //
-// The C library does not record that, and a library whose allocation is refused ends the process in its
-// own way: by abort(3), by a trap, or with a null pointer. Swift reserves these names for its runtime, so
-// this is C. They run before the program's first line and in any thread.
+// The C library records nothing, and a library handles a failed allocation in its own way: with abort(3),
+// a trap, or a null pointer. This is C, because Swift reserves these names for its runtime. The functions
+// run before main() and in any thread.
 
 #define _GNU_SOURCE
 #include "allocation.h"
@@ -18,10 +18,10 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-// The same function of the next library that has it: the C library, or an allocator that LD_PRELOAD puts
-// before it. All memory must come from the one that frees it. While a name is being resolved, dlsym(3) may
-// allocate; then the C library serves, under the names that stay when others are overridden. No header
-// declares them.
+// Each function calls the same function of the next library: the C library, or an allocator that
+// LD_PRELOAD puts before it. Memory must be freed by the library that allocated it. dlsym(3) may allocate
+// while it resolves a name; the C library then serves the call under its internal names, which are never
+// overridden. No header declares them.
 void *__libc_malloc(size_t byte_count);
 void *__libc_calloc(size_t count, size_t byte_count);
 void *__libc_realloc(void *memory, size_t byte_count);
@@ -29,7 +29,7 @@ void *__libc_memalign(size_t alignment, size_t byte_count);
 
 static _Thread_local bool is_resolving;
 
-/// Sets `function` to the next function of the name, or to `fallback` while this thread resolves one.
+/// Sets `function` to the next function with this name, or to `fallback` while this thread resolves one.
 #define RESOLVE(function, name, fallback) \
   do { \
     static _Atomic(void *) resolved; \
@@ -43,21 +43,21 @@ static _Thread_local bool is_resolving;
     function = found == NULL ? fallback : (__typeof__(fallback) *)found; \
   } while (0)
 
-/// 0 for nowhere.
+/// The address of the word that gets the sizes of failed allocations; 0 for none.
 static _Atomic(uintptr_t) refusal_word;
 
 void img_record_refused_allocations(uintptr_t word) {
   atomic_store_explicit(&refusal_word, word, memory_order_release);
 }
 
-static void note_refusal(size_t byte_count) {
+static void record_refusal(size_t byte_count) {
   uintptr_t word = atomic_load_explicit(&refusal_word, memory_order_acquire);
   if (word == 0) return;
   atomic_store_explicit((_Atomic(uint64_t) *)word, byte_count, memory_order_release);
 }
 
 static inline void *checked(void *memory, size_t byte_count) {
-  if (memory == NULL && byte_count > 0) note_refusal(byte_count);
+  if (memory == NULL && byte_count > 0) record_refusal(byte_count);
   return memory;
 }
 
@@ -91,7 +91,7 @@ void *aligned_alloc(size_t alignment, size_t byte_count) {
   return memalign(alignment, byte_count);
 }
 
-/// Leaves errno as it was.
+/// Does not change errno.
 int posix_memalign(void **memory, size_t alignment, size_t byte_count) {
   if (alignment == 0 || alignment % sizeof(void *) != 0 || (alignment & (alignment - 1)) != 0) {
     return EINVAL;
@@ -106,8 +106,8 @@ int posix_memalign(void **memory, size_t alignment, size_t byte_count) {
 
 typedef int creator(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
-/// A thread's stack is an allocation, too. EAGAIN stands for one that is refused, and for too many
-/// threads, which is no matter of memory.
+/// A thread's stack is an allocation too. EAGAIN means that the stack could not be allocated, or that
+/// there are too many threads, so this function tries to map a stack to find out.
 int pthread_create(
     pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument) {
   creator *create = (creator *)dlsym(RTLD_NEXT, "pthread_create");
@@ -119,7 +119,7 @@ int pthread_create(
   void *stack =
       mmap(NULL, byte_count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (stack == MAP_FAILED) {
-    note_refusal(byte_count);
+    record_refusal(byte_count);
   } else {
     munmap(stack, byte_count);
   }

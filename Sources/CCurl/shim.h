@@ -1,6 +1,6 @@
-// libcurl's options are set and its facts are asked through functions with a variable number of
-// arguments, which Swift cannot call. One function here for each kind of value, named after the C
-// function and the kind, with its result unchanged.
+// libcurl sets options and reads information through variadic functions, which Swift cannot call. This
+// file has one function for each type of value, named after the C function and the type. It returns the
+// C function's result.
 
 #ifndef IMG_CCURL_SHIM_H
 #define IMG_CCURL_SHIM_H
@@ -28,7 +28,7 @@ static inline CURLcode curl_easy_setopt_string(
   return curl_easy_setopt(handle, option, value);
 }
 
-/// libcurl keeps the pointer: what it points to must outlive its use.
+/// libcurl keeps the pointer, so the pointee must outlive its use.
 static inline CURLcode curl_easy_setopt_pointer(CURL *handle, CURLoption option, void *value) {
   return curl_easy_setopt(handle, option, value);
 }
@@ -59,7 +59,7 @@ static inline CURLcode curl_easy_getinfo_long(CURL *handle, CURLINFO info, long 
   return curl_easy_getinfo(handle, info, value);
 }
 
-/// The string belongs to the handle and lives until its next transfer.
+/// The handle owns the string until its next transfer.
 static inline CURLcode curl_easy_getinfo_string(
     CURL *handle, CURLINFO info, char *_Nullable *_Nonnull value) {
   return curl_easy_getinfo(handle, info, value);
@@ -92,9 +92,9 @@ static inline CURLMcode curl_multi_setopt_timer_callback(
 
 // Addresses
 
-/// The address a socket is about to be connected to, in network byte order: writes 4 or 16 bytes
-/// and returns their count, or 0 for a family that is neither IPv4 nor IPv6. The address is longer
-/// than the field curl_sockaddr.addr declares, so it is read here, where C's rules for it hold.
+/// The address to which a socket will connect, in network byte order. Writes 4 or 16 bytes and returns
+/// their count, or 0 for a family that is neither IPv4 nor IPv6. The address is longer than the field
+/// curl_sockaddr.addr declares, so only C can read it.
 static inline int curl_sockaddr_address(
     const struct curl_sockaddr *socket_address, unsigned char *bytes) {
   const void *address = &socket_address->addr;

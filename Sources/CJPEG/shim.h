@@ -7,39 +7,38 @@
 #include <string.h>
 #include <unistd.h>
 
-// <jpeglib.h> uses FILE and size_t and does not declare them.
+// <jpeglib.h> uses FILE and size_t without declaring them.
 #include <jpeglib.h>
 #include <jerror.h>
 
-// libjpeg reports an error by a function that must not return (libjpeg.txt, "Error handling"), so
-// that each call needs a setjmp() around it, which Swift cannot have. One function here for each
-// step of a decode; a step that fails leaves a decoder of which only the error is of use.
+// libjpeg reports an error with a function that must not return (libjpeg.txt, "Error handling"), so each
+// call needs a setjmp() around it, which Swift does not support. This file has one function for each step
+// of a decode. After a failed step, only the error of the decoder may be used.
 
-/// What was found wrong with the data of a picture that can be decoded nevertheless.
+/// The damage in a picture that can still be decoded.
 struct img_jpeg_damage {
-  /// The entropy-coded data of some scan is not what an encoder writes: a code that does not exist, a
-  /// marker before the last block or bytes behind it, a lost restart marker.
+  /// The entropy-coded data of a scan is invalid: an unknown code, a marker before the last block, bytes
+  /// after it, or a missing restart marker.
   bool has_bad_data;
-  /// The data ends before the marker that says so.
+  /// The data ends before the end-of-image marker.
   bool lacks_end;
 };
 
-/// One picture that is being decoded. Allocated by img_jpeg_new(), because libjpeg keeps pointers
-/// into it.
+/// A decoder for one picture. img_jpeg_new() allocates it, because libjpeg keeps pointers into it.
 struct img_jpeg_decoder {
   struct jpeg_decompress_struct info;
   struct jpeg_error_mgr errors;
   struct jpeg_source_mgr source;
   jmp_buf failure;
   struct img_jpeg_damage damage;
-  /// Whether no scan is missing.
+  /// Whether all scans are present.
   bool is_complete;
-  /// libjpeg's number of the error that ended a step (jerror.h), and of the first sign of damage.
+  /// The codes of libjpeg (jerror.h) for the error that ended a step, and for the first sign of damage.
   int error_code;
   int damage_code;
   char error_text[JMSG_LENGTH_MAX];
   char damage_text[JMSG_LENGTH_MAX];
-  /// Where the next bytes of a file are; of no account for a picture in memory.
+  /// The next offset in the file; unused for a picture in memory.
   int descriptor;
   off_t offset;
   uint8_t *_Nullable file_buffer;
@@ -54,14 +53,14 @@ static inline void img_jpeg_fail(j_common_ptr _Nonnull common) {
   longjmp(decoder->failure, 1);
 }
 
-/// Notes warnings. Those about a header that most decoders overlook are no sign of damage.
+/// Records warnings. Warnings about headers that most decoders ignore are not a sign of damage.
 static inline void img_jpeg_note(j_common_ptr _Nonnull common, int level) {
   if (level >= 0) return;
   struct img_jpeg_decoder *decoder = (struct img_jpeg_decoder *) common->client_data;
   common->err->num_warnings += 1;
   switch (common->err->msg_code) {
     case JWRN_EXTRANEOUS_DATA:
-      // Some cameras fill up the data of a scan with a few bytes; data that lost its place leaves more.
+      // Some cameras pad the data of a scan with a few bytes. A desynchronised scan leaves more.
       if (common->err->msg_parm.i[0] <= img_jpeg_fill_byte_count_maximum) return;
       decoder->damage.has_bad_data = true;
       break;
@@ -87,7 +86,7 @@ static inline void img_jpeg_say_nothing(j_common_ptr _Nonnull common) {}
 
 static inline void img_jpeg_do_nothing(j_decompress_ptr _Nonnull info) {}
 
-/// Behind the last byte comes an end-of-image marker that the file does not have.
+/// Supplies an end-of-image marker after the last byte, because the file has none.
 static inline boolean img_jpeg_end_source(j_decompress_ptr _Nonnull info) {
   static const JOCTET end_of_image[2] = {0xFF, JPEG_EOI};
   WARNMS(info, JWRN_JPEG_EOF);
@@ -107,7 +106,7 @@ static inline boolean img_jpeg_read_file(j_decompress_ptr _Nonnull info) {
   return TRUE;
 }
 
-/// libjpeg skips what it does not want to know, such as a preview in the metadata.
+/// libjpeg skips data that it does not need, such as a preview in the metadata.
 static inline void img_jpeg_skip(j_decompress_ptr _Nonnull info, long byte_count) {
   struct img_jpeg_decoder *decoder = (struct img_jpeg_decoder *) info->client_data;
   struct jpeg_source_mgr *source = info->src;
@@ -117,15 +116,15 @@ static inline void img_jpeg_skip(j_decompress_ptr _Nonnull info, long byte_count
     source->bytes_in_buffer -= (size_t) byte_count;
     return;
   }
-  // Of a file the bytes are not even read; a picture in memory ends here.
+  // In a file, the skipped bytes are not read. A picture in memory ends here.
   decoder->offset += byte_count - (long) source->bytes_in_buffer;
   source->fill_input_buffer(info);
 }
 
 // MARK: Steps
 
-/// Whether every component had its scans: a progressive picture sends the bits of each coefficient in
-/// several, another one sends each component in one.
+/// Whether every component has all its scans. A progressive picture has several scans with the bits of
+/// each coefficient; a sequential picture has one scan for each component.
 static inline bool img_jpeg_is_complete(const struct jpeg_decompress_struct *_Nonnull info) {
   for (int component = 0; component < info->num_components; component += 1) {
     if (info->comp_info[component].quant_table == NULL) return false;
@@ -137,7 +136,7 @@ static inline bool img_jpeg_is_complete(const struct jpeg_decompress_struct *_No
   return true;
 }
 
-/// NULL when there is no memory. To be freed by img_jpeg_free().
+/// Creates a decoder; NULL if there is no memory. The caller frees it with img_jpeg_free().
 static inline struct img_jpeg_decoder *_Nullable img_jpeg_new(void) {
   struct img_jpeg_decoder *decoder = calloc(1, sizeof *decoder);
   if (decoder == NULL) return NULL;
@@ -165,7 +164,7 @@ static inline void img_jpeg_free(struct img_jpeg_decoder *_Nonnull decoder) {
   free(decoder);
 }
 
-/// Has the picture read from bytes that outlive the decoder.
+/// Sets the source to bytes in memory, which must outlive the decoder.
 static inline void img_jpeg_use_memory(
     struct img_jpeg_decoder *_Nonnull decoder, const uint8_t *_Nonnull bytes, size_t byte_count) {
   decoder->source.fill_input_buffer = img_jpeg_end_source;
@@ -173,8 +172,8 @@ static inline void img_jpeg_use_memory(
   decoder->source.bytes_in_buffer = byte_count;
 }
 
-/// Has the picture read from the beginning of an open file that outlives the decoder. false when
-/// there is no memory.
+/// Sets the source to an open file, from its beginning. The file must outlive the decoder. Returns false
+/// if there is no memory.
 static inline bool img_jpeg_use_file(
     struct img_jpeg_decoder *_Nonnull decoder, int descriptor) {
   decoder->source.fill_input_buffer = img_jpeg_read_file;
@@ -183,7 +182,7 @@ static inline bool img_jpeg_use_file(
   return decoder->file_buffer != NULL;
 }
 
-/// Reads up to the first scan; `info` then tells size and colours. false on failure.
+/// Reads up to the first scan. `info` then has the size and the colour space. Returns false on failure.
 static inline bool img_jpeg_read_header(struct img_jpeg_decoder *_Nonnull decoder) {
   if (setjmp(decoder->failure) != 0) return false;
   jpeg_save_markers(&decoder->info, JPEG_APP0 + 1, 0xFFFF);
@@ -191,8 +190,8 @@ static inline bool img_jpeg_read_header(struct img_jpeg_decoder *_Nonnull decode
   return jpeg_read_header(&decoder->info, TRUE) == JPEG_HEADER_OK;
 }
 
-/// Puts together the colour profile that the header holds in parts; the caller frees `*profile`. false
-/// where there is none that is whole.
+/// Assembles the colour profile from its parts in the header. The caller frees `*profile`. Returns false
+/// if there is no complete profile.
 static inline bool img_jpeg_read_profile(
     struct img_jpeg_decoder *_Nonnull decoder, uint8_t *_Nullable *_Nonnull profile,
     unsigned *_Nonnull byte_count) {
@@ -200,8 +199,8 @@ static inline bool img_jpeg_read_profile(
   return jpeg_read_icc_profile(&decoder->info, profile, byte_count);
 }
 
-/// Begins to decode at `eighths`/8 of the size, rounded up; `info` then tells the size and the
-/// bytes of a pixel. false on failure.
+/// Starts to decode at `eighths`/8 of the size, rounded up. `info` then has the output size and the bytes
+/// of a pixel. Returns false on failure.
 static inline bool img_jpeg_start(
     struct img_jpeg_decoder *_Nonnull decoder, J_COLOR_SPACE space, unsigned eighths) {
   if (setjmp(decoder->failure) != 0) return false;
@@ -211,10 +210,10 @@ static inline bool img_jpeg_start(
   return jpeg_start_decompress(&decoder->info);
 }
 
-/// Decodes the rows into `pixels`, one directly below the other, and reads to the end of the picture.
-/// false on failure.
+/// Decodes the rows into `pixels` without gaps, and reads to the end of the picture. Returns false on
+/// failure.
 ///
-/// - is_inverted: whether 255 is no ink, as Adobe's programs write CMYK.
+/// - is_inverted: whether 255 means no ink, as in CMYK files of Adobe's programs.
 static inline bool img_jpeg_finish(
     struct img_jpeg_decoder *_Nonnull decoder, uint8_t *_Nonnull pixels, bool is_inverted) {
   if (setjmp(decoder->failure) != 0) return false;
@@ -234,13 +233,13 @@ static inline bool img_jpeg_finish(
 
 // Swift sees a C array as a tuple.
 
-/// What ended a step that failed.
+/// The error of a failed step.
 static inline const char *_Nonnull img_jpeg_error_text(
     const struct img_jpeg_decoder *_Nonnull decoder) {
   return decoder->error_text;
 }
 
-/// The first sign of damage; empty where there was none.
+/// The first sign of damage; empty if there is none.
 static inline const char *_Nonnull img_jpeg_damage_text(
     const struct img_jpeg_decoder *_Nonnull decoder) {
   return decoder->damage_text;

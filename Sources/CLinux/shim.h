@@ -1,6 +1,6 @@
-// What Linux offers and Swift's Glibc module does not: calls it leaves out, calls that take a
-// variable number of arguments or a packed union, macros, and atomic access to shared memory.
-// Each function keeps the contract of the call it names: -1 and errno on failure.
+// The parts of Linux that Swift's Glibc module does not import: omitted calls, variadic calls, packed
+// unions, macros, and atomic access to shared memory. Each function keeps the contract of its call:
+// -1 and errno on failure.
 
 #ifndef IMG_CLINUX_SHIM_H
 #define IMG_CLINUX_SHIM_H
@@ -34,8 +34,8 @@
 
 #pragma clang assume_nonnull begin
 
-// The headers declare the following only under _GNU_SOURCE. That macro cannot be defined here: it
-// changes types that the Glibc module has already, and the two would no longer be the same types.
+// The headers declare the following only under _GNU_SOURCE. This file cannot define that macro: it
+// changes types that the Glibc module has already imported, and the types would no longer match.
 
 extern char *_Nullable *_Nonnull environ;
 
@@ -65,14 +65,14 @@ enum {
   IMG_F_SEAL_SHRINK = 0x0002,
   IMG_F_SEAL_GROW = 0x0004,
   IMG_F_SEAL_WRITE = 0x0008,
-  /// With these nobody can change the bytes or their number.
+  /// With these seals no process can change the bytes or the size.
   IMG_F_SEAL_CONTENTS = IMG_F_SEAL_SHRINK | IMG_F_SEAL_GROW | IMG_F_SEAL_WRITE,
   // <asm-generic/fcntl.h>
   IMG_F_OFD_GETLK = 36,
   IMG_F_OFD_SETLK = 37,
   IMG_F_OFD_SETLKW = 38,
   IMG_O_PATH = 010000000,
-  /// With O_DIRECTORY, which makes kernels refuse it that do not know it (open(2)).
+  /// With O_DIRECTORY, kernels that do not support the flag refuse it (open(2)).
   IMG_O_TMPFILE = 020000000 | O_DIRECTORY,
   // <linux/fs.h>
   IMG_RENAME_EXCHANGE = 1 << 1,
@@ -80,7 +80,7 @@ enum {
   IMG_POSIX_SPAWN_SETSID = 0x80,
 };
 
-/// What SO_PEERCRED gives: struct ucred of unix(7).
+/// The value of SO_PEERCRED: struct ucred of unix(7).
 struct img_peer_credentials {
   pid_t process;
   uid_t user;
@@ -89,16 +89,16 @@ struct img_peer_credentials {
 
 // Texts
 
-/// The C spelling of an errno value, such as "ENOENT"; NULL for a value Linux does not know.
+/// The C name of an errno value, such as "ENOENT"; NULL for an unknown value.
 static inline const char *_Nullable img_error_name(int code) { return strerrorname_np(code); }
 
-/// The English sentence for an errno value; unlike strerror, safe in every thread.
+/// The English text for an errno value. Unlike strerror, it is thread-safe.
 static inline const char *_Nullable img_error_text(int code) { return strerrordesc_np(code); }
 
-/// The C spelling of a signal without "SIG", such as "KILL"; NULL for an unknown one.
+/// The C name of a signal without "SIG", such as "KILL"; NULL for an unknown signal.
 static inline const char *_Nullable img_signal_name(int signal) { return sigabbrev_np(signal); }
 
-// epoll(7): the event is a packed structure that holds a union, spelled out here in scalars.
+// epoll(7): an event is a packed structure with a union. These functions use scalars instead.
 
 static inline int img_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 
@@ -110,7 +110,7 @@ static inline int img_epoll_control(
   return epoll_ctl(epoll, operation, descriptor, &event);
 }
 
-/// An event in plain fields.
+/// An event of epoll.
 struct img_readiness {
   uint64_t token;
   bool is_readable;
@@ -133,7 +133,7 @@ static inline int img_epoll_wait(int epoll, struct img_readiness *result, int mi
   return count;
 }
 
-// Other descriptors that stand for events or memory
+// Other descriptors for events and memory
 
 static inline int img_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
@@ -147,8 +147,8 @@ static inline int img_pidfd_send_signal(int pidfd, int signal) {
   return pidfd_send_signal(pidfd, signal, NULL, 0);
 }
 
-/// An anonymous file in memory of a size that nobody can change any more, so that no process that
-/// maps it can take pages away from another.
+/// Creates an anonymous memory file whose size is sealed, so no process that maps it can remove pages
+/// from another.
 static inline int img_fixed_memory_file(const char *name, off_t byte_count) {
   int descriptor = memfd_create(name, IMG_MFD_CLOEXEC | IMG_MFD_ALLOW_SEALING);
   if (descriptor < 0) return -1;
@@ -164,23 +164,23 @@ static inline int img_fixed_memory_file(const char *name, off_t byte_count) {
   return -1;
 }
 
-/// An empty anonymous file in memory that can be sealed.
+/// Creates an empty anonymous memory file that can be sealed.
 static inline int img_memory_file(const char *name) {
   return memfd_create(name, IMG_MFD_CLOEXEC | IMG_MFD_ALLOW_SEALING);
 }
 
-/// Makes what the file holds unchangeable, for everybody and for ever.
+/// Seals the contents of the file permanently.
 static inline int img_seal_contents(int descriptor) {
   return fcntl(descriptor, IMG_F_ADD_SEALS, IMG_F_SEAL_CONTENTS | IMG_F_SEAL_SEAL);
 }
 
-/// Whether nobody can change what the file holds: 1 or 0; -1 and EINVAL for what cannot be sealed.
+/// Whether the contents of the file are sealed: 1 or 0; -1 and EINVAL for a file without seals.
 static inline int img_has_sealed_contents(int descriptor) {
   int seals = fcntl(descriptor, IMG_F_GET_SEALS);
   return seals < 0 ? -1 : (seals & IMG_F_SEAL_CONTENTS) == IMG_F_SEAL_CONTENTS;
 }
 
-/// Maps a file shared, for reading and writing. The address is 0 on failure.
+/// Maps a file shared, for reading and writing. Returns 0 on failure.
 static inline uintptr_t img_map_shared(int descriptor, size_t byte_count) {
   void *address = mmap(NULL, byte_count, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   return address == MAP_FAILED ? 0 : (uintptr_t)address;
@@ -198,7 +198,7 @@ static inline void img_word_store(uintptr_t base, size_t index, uint64_t value) 
   atomic_store_explicit((_Atomic(uint64_t) *)base + index, value, memory_order_release);
 }
 
-/// Counts: nothing is ordered by it.
+/// For counters: it does not order other accesses.
 static inline void img_word_add(uintptr_t base, size_t index, uint64_t amount) {
   atomic_fetch_add_explicit((_Atomic(uint64_t) *)base + index, amount, memory_order_relaxed);
 }
@@ -223,8 +223,8 @@ static inline int img_unix_socket_pair(int *first, int *second) {
   return 0;
 }
 
-/// Fills the address of a socket file. An empty path would name an abstract socket (unix(7)), which
-/// no file mode protects: refused with ENOENT.
+/// Makes the address of a socket file. Refuses an empty path with ENOENT, because it would name an
+/// abstract socket (unix(7)), which no file mode protects.
 static inline int img_unix_address(const char *path, struct sockaddr_un *address) {
   size_t length = strlen(path);
   if (length == 0 || length >= sizeof address->sun_path) {
@@ -241,8 +241,8 @@ static inline int img_datagram_socket(void) {
   return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-/// Sends a datagram to an address as NOTIFY_SOCKET has it: a path, or "@" for the zero byte that
-/// begins an abstract name (sd_notify(3), unix(7)).
+/// Sends a datagram to an address in the form of NOTIFY_SOCKET: a path, or an abstract name with "@"
+/// in place of its first zero byte (sd_notify(3), unix(7)).
 static inline ssize_t img_send_datagram(
     int socket, const char *name, const void *_Nullable bytes, size_t count) {
   struct sockaddr_un address;
@@ -282,13 +282,13 @@ static inline ssize_t img_send(int descriptor, const void *_Nullable bytes, size
   return send(descriptor, bytes, count, MSG_NOSIGNAL);
 }
 
-/// Room for one descriptor beside bytes, aligned as cmsg(3) wants it.
+/// The control buffer for one descriptor, aligned as cmsg(3) requires.
 union img_control {
   struct cmsghdr header;
   char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-/// Sends bytes and, with the first of them, a descriptor (unix(7), SCM_RIGHTS).
+/// Sends bytes with a descriptor, which is attached to the first byte (unix(7), SCM_RIGHTS).
 static inline ssize_t img_send_passing(
     int socket, const void *_Nullable bytes, size_t count, int passed) {
   union img_control control;
@@ -307,18 +307,18 @@ static inline ssize_t img_send_passing(
   return sendmsg(socket, &message, MSG_NOSIGNAL);
 }
 
-/// What came beside bytes.
+/// The descriptors that arrived with bytes.
 struct img_passed {
-  /// The descriptor; -1 unless exactly one came whole.
+  /// The descriptor; -1 unless exactly one arrived.
   int descriptor;
-  /// How many came; when there were several, all are closed again.
+  /// The number of descriptors that arrived. If there were several, all are closed.
   int count;
-  /// Whether some were dropped by the kernel: more came than there is room for here, or the process
-  /// may open no more.
+  /// Whether the kernel dropped descriptors: there were more than the control buffer can hold, or the
+  /// process has reached its limit of open descriptors.
   bool is_truncated;
 };
 
-/// Receives bytes and the descriptor that came with them.
+/// Receives bytes and the descriptor that is attached to them.
 static inline ssize_t img_receive_passed(
     int socket, void *_Nullable bytes, size_t count, struct img_passed *passed) {
   union img_control control;
@@ -361,9 +361,8 @@ static inline ssize_t img_receive_passed(
 /// The environment of this process as a vector for posix_spawn.
 static inline char *_Nullable *_Nonnull img_environment(void) { return environ; }
 
-/// Reaps a child by its pidfd without waiting.
-/// Returns 1 when it had ended, and 0 when it still runs. *was_exit tells whether *status is an exit
-/// status or a signal.
+/// Reaps a child by its pidfd without waiting. Returns 1 if it has ended, 0 if it still runs.
+/// *was_exit says whether *status is an exit status or a signal.
 static inline int img_reap(int pidfd, bool *was_exit, int *status) {
   siginfo_t information = {0};
   if (waitid(P_PIDFD, (id_t)pidfd, &information, WEXITED | WNOHANG) != 0) return -1;
@@ -375,14 +374,14 @@ static inline int img_reap(int pidfd, bool *was_exit, int *status) {
 
 static inline int img_die_with_parent(int signal) { return prctl(PR_SET_PDEATHSIG, signal); }
 
-/// Sets the limit of core files to 0, and makes the process one that cannot be dumped or traced.
+/// Sets the limit of core files to 0 and forbids dumping and tracing the process.
 static inline int img_forbid_dumps(void) {
   struct rlimit limit = {0};
   if (setrlimit(RLIMIT_CORE, &limit) != 0) return -1;
   return prctl(PR_SET_DUMPABLE, 0);
 }
 
-/// Raises the soft limit of open descriptors to the hard one.
+/// Raises the soft limit of open descriptors to the hard limit.
 static inline int img_raise_descriptor_limit(void) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
@@ -392,10 +391,10 @@ static inline int img_raise_descriptor_limit(void) {
 
 // Crashes
 //
-// Each function keeps its state in variables of its own, which the compiler makes once for each object
-// file: all calls of these come from one source file, `CrashRegion.swift`.
+// The compiler creates the static variables of these functions once for each object file, so only one
+// source file, `CrashRegion.swift`, may call them.
 
-/// How many regions this thread is in.
+/// The number of regions that this thread is in.
 static inline volatile uint32_t *img_crash_region_depth(void) {
   static _Thread_local volatile uint32_t depth;
   return &depth;
@@ -405,15 +404,15 @@ static inline void img_enter_crash_region(void) { *img_crash_region_depth() += 1
 
 static inline void img_leave_crash_region(void) { *img_crash_region_depth() -= 1; }
 
-/// What a crash inside a region does, in this order, before the process ends by the signal. Nothing
-/// here is ever freed.
+/// The steps after a crash inside a region, in this order. The signal then ends the process. None of
+/// this memory is ever freed.
 struct img_crash_plan {
-  /// Where a 1 is stored; 0 for nowhere.
+  /// The address of a word that gets the value 1; 0 for none.
   uintptr_t word;
-  /// What this program is started with again; NULL when it is not.
+  /// The arguments with which this program is started again; NULL to not start it again.
   char *_Nullable const *_Nullable arguments;
   char *_Nullable const *_Nullable environment;
-  /// What is written to standard error before the process exits; NULL when it ends by the signal.
+  /// The message to standard error before the process exits with `status`; NULL to not exit.
   const char *_Nullable message;
   int status;
 };
@@ -423,7 +422,7 @@ static inline struct img_crash_plan *img_crash_plan(void) {
   return &plan;
 }
 
-/// Makes async-signal-safe calls only (signal-safety(7)).
+/// Makes only async-signal-safe calls (signal-safety(7)).
 static inline void img_handle_crash(int signal) {
   const struct img_crash_plan *plan = img_crash_plan();
   if (*img_crash_region_depth() > 0) {
@@ -437,13 +436,13 @@ static inline void img_handle_crash(int signal) {
       _exit(plan->status);
     }
   }
-  // The action is the default one again (SA_RESETHAND), and the signal is not blocked (SA_NODEFER).
+  // SA_RESETHAND restored the default action, and SA_NODEFER leaves the signal unblocked.
   raise(signal);
 }
 
 static inline void img_set_crash_plan(struct img_crash_plan plan) { *img_crash_plan() = plan; }
 
-/// Has a signal that a fault raises carry out the plan. It reaches the thread with the fault.
+/// Installs the handler for a signal that a fault raises. The kernel sends it to the faulting thread.
 static inline int img_catch_crash(int signal) {
   struct sigaction action;
   memset(&action, 0, sizeof action);
@@ -454,8 +453,8 @@ static inline int img_catch_crash(int signal) {
 
 // Files and terminals
 
-/// Locks a whole file for writing, for this open file description (fcntl_locking(2), "Open file
-/// description locks"); EAGAIN when another holds it. -1 and errno on failure.
+/// Takes a write lock on a whole file for this open file description (fcntl_locking(2), "Open file
+/// description locks"). Fails with EAGAIN if another description holds it.
 static inline int img_lock_file(int descriptor) {
   struct flock lock = {0};
   lock.l_type = F_WRLCK;
@@ -463,7 +462,7 @@ static inline int img_lock_file(int descriptor) {
   return fcntl(descriptor, IMG_F_OFD_SETLK, &lock);
 }
 
-/// The same, and waits while another holds it.
+/// Takes the same lock, and waits while another description holds it.
 static inline int img_wait_and_lock_file(int descriptor) {
   struct flock lock = {0};
   lock.l_type = F_WRLCK;
@@ -471,7 +470,7 @@ static inline int img_wait_and_lock_file(int descriptor) {
   return fcntl(descriptor, IMG_F_OFD_SETLKW, &lock);
 }
 
-/// Whether anybody holds such a lock: 1 or 0, without ever taking it.
+/// Whether another description holds such a lock: 1 or 0. Does not take the lock.
 static inline int img_is_file_locked(int descriptor) {
   struct flock lock = {0};
   lock.l_type = F_WRLCK;
@@ -480,13 +479,13 @@ static inline int img_is_file_locked(int descriptor) {
   return lock.l_type != F_UNLCK;
 }
 
-/// Opens a directory for finding files below it, whatever becomes of its name.
+/// Opens a directory to find files below it, even if the directory is renamed.
 static inline int img_open_directory(const char *path) {
   return open(path, IMG_O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/// Opens what a path leads to from a directory on, if that lies below the directory, for reading. A
-/// FIFO is not waited for. glibc has no wrapper of openat2(2).
+/// Opens a path below a directory for reading. Refuses a path that leads outside the directory. Does
+/// not wait for the writer of a FIFO. glibc has no wrapper for openat2(2).
 static inline int img_open_beneath(int directory, const char *path) {
   struct open_how how = {0};
   how.flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
@@ -494,13 +493,13 @@ static inline int img_open_beneath(int directory, const char *path) {
   return (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
 }
 
-/// Makes a file for reading and writing on the file system of a directory, without a name, which it
-/// cannot be given either.
+/// Creates an unnamed file for reading and writing on the file system of a directory. O_EXCL makes
+/// sure that it never gets a name.
 static inline int img_open_unnamed_file(const char *directory) {
   return open(directory, IMG_O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
 }
 
-/// Gives each of two paths what the other one led to, at once (rename(2), RENAME_EXCHANGE).
+/// Exchanges two paths atomically (rename(2), RENAME_EXCHANGE).
 static inline int img_exchange(const char *path, const char *other) {
   return renameat2(AT_FDCWD, path, AT_FDCWD, other, IMG_RENAME_EXCHANGE);
 }

@@ -3,10 +3,10 @@
 #include <stdint.h>
 #include <vips/vips.h>
 
-// libvips takes options as variable arguments, which Swift cannot call. One function here for each
-// operation in use, named after it, with the options in use as plain parameters.
+// libvips takes options as variadic arguments, which Swift cannot pass. This file has one function for
+// each operation in use, named after it. The options in use are plain parameters.
 
-// <dlfcn.h> declares these only under _GNU_SOURCE, which a module cannot define for itself.
+// <dlfcn.h> declares these only under _GNU_SOURCE, which a module cannot define.
 struct img_dl_info {
   const char *_Nullable file_name;
   void *_Nullable file_start;
@@ -15,13 +15,14 @@ struct img_dl_info {
 };
 int img_dladdr(const void *_Nonnull, struct img_dl_info *_Nonnull) __asm__("dladdr");
 
-/// Where the libvips lies that this process runs with. NULL when the loader cannot tell.
+/// The path of the libvips that this process uses; NULL if the dynamic loader does not know it.
 static inline const char *_Nullable img_vips_library_path(void) {
   struct img_dl_info info;
   return img_dladdr((const void *) vips_init, &info) != 0 ? info.file_name : NULL;
 }
 
-/// Loads a part of libvips for good, as libvips does with those that it finds. Whether it could.
+/// Loads a libvips module permanently, like libvips does with the modules that it finds. Returns whether
+/// it succeeded.
 static inline gboolean img_vips_load_module(const char *_Nonnull path) {
   GModule *module = g_module_open(path, G_MODULE_BIND_LAZY);
   if (module == NULL) return FALSE;
@@ -29,13 +30,13 @@ static inline gboolean img_vips_load_module(const char *_Nonnull path) {
   return TRUE;
 }
 
-/// What a loader is asked for beside the picture. A field that is 0 leaves the loader's default.
+/// The options of a loader. A field that is 0 selects the loader's default.
 struct img_vips_load_options {
   VipsFailOn fail_on;
-  /// Scales while loading; only the loaders of WebP and SVG know it.
+  /// The scale during the load. Only the loaders of WebP and SVG support it.
   double scale;
-  /// Loads the preview that the file holds in place of the picture; only the loader of HEIF and AVIF
-  /// knows it, and it loads the picture where there is none.
+  /// Whether to load the embedded preview instead of the picture. Only the loader of HEIF and AVIF
+  /// supports it, and it loads the picture if there is no preview.
   gboolean thumbnail;
 };
 
@@ -57,8 +58,8 @@ static inline int img_vips_load(
       loader, input, out, "access", VIPS_ACCESS_SEQUENTIAL, "fail_on", options.fail_on, NULL);
 }
 
-/// Opens the first frame of the picture in `buffer`, which must outlive `out`, with the loader of that
-/// nickname and no other. The header is read now, the pixels when they are asked for. 0 on success.
+/// Opens the first frame of the picture in `buffer` with the loader of this nickname and no other.
+/// `buffer` must outlive `out`. Reads the header now and the pixels on demand. Returns 0 on success.
 static inline int img_vips_load_buffer(
     const char *_Nonnull loader, const void *_Nonnull buffer, size_t byte_count,
     struct img_vips_load_options options, VipsImage *_Nullable *_Nonnull out) {
@@ -68,8 +69,8 @@ static inline int img_vips_load_buffer(
   return status;
 }
 
-/// The same for the picture in an open file, from its beginning wherever its position is. The file
-/// must not be read by others while pixels are asked for.
+/// Opens a picture in an open file in the same way, always from its beginning. No other code may read the
+/// file while pixels are read.
 static inline int img_vips_load_source(
     const char *_Nonnull loader, int descriptor, struct img_vips_load_options options,
     VipsImage *_Nullable *_Nonnull out) {
@@ -80,8 +81,8 @@ static inline int img_vips_load_source(
   return status;
 }
 
-/// An image in memory whose 8-bit samples are still to be written, at img_vips_pixels(). NULL when
-/// there is no memory.
+/// Creates an image in memory with uninitialised 8-bit samples. The caller writes them at
+/// img_vips_pixels(). Returns NULL if there is no memory.
 static inline VipsImage *_Nullable img_vips_new_pixels(
     int width, int height, int bands, VipsInterpretation interpretation) {
   VipsImage *image = vips_image_new_memory();
@@ -92,20 +93,20 @@ static inline VipsImage *_Nullable img_vips_new_pixels(
   return NULL;
 }
 
-/// The first sample of an image in memory; the rows lie one directly below the other.
+/// The first sample of an image in memory. There are no gaps between the rows.
 static inline uint8_t *_Nonnull img_vips_pixels(VipsImage *_Nonnull image) {
   return VIPS_IMAGE_ADDR(image, 0, 0);
 }
 
-/// Opens the picture in `buffer`, which must outlive the image, with whatever loader knows it. NULL
-/// on failure.
+/// Opens the picture in `buffer` with any loader that supports it. `buffer` must outlive the image.
+/// Returns NULL on failure.
 static inline VipsImage *_Nullable img_vips_image_new_from_buffer(
     const void *_Nonnull buffer, size_t byte_count) {
   return vips_image_new_from_buffer(
       buffer, byte_count, "", "access", VIPS_ACCESS_SEQUENTIAL, NULL);
 }
 
-/// Scales to about `horizontal` and `vertical` times the size, with Lanczos' kernel.
+/// Scales by about `horizontal` and `vertical` with the Lanczos kernel.
 static inline int img_vips_resize(
     VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, double horizontal,
     double vertical) {
@@ -122,12 +123,12 @@ static inline int img_vips_unpremultiply(
   return vips_unpremultiply(in, out, NULL);
 }
 
-/// Turns and mirrors as the image's orientation says. The image must be in memory.
+/// Rotates and mirrors the image according to its orientation. The image must be in memory.
 static inline int img_vips_autorot(VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out) {
   return vips_autorot(in, out, NULL);
 }
 
-/// Brings a picture from the profile that it carries into 8-bit sRGB.
+/// Converts an image from its embedded profile to 8-bit sRGB.
 static inline int img_vips_icc_transform_to_srgb(
     VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, VipsIntent intent) {
   return vips_icc_transform(in, out, "srgb", "embedded", TRUE, "intent", intent, NULL);
@@ -139,7 +140,7 @@ static inline int img_vips_linear(
   return vips_linear1(in, out, factor, offset, NULL);
 }
 
-/// Lays the image on a transparent one of `width` x `height`, whose pixels are all 0.
+/// Places the image on a transparent image of `width` x `height`, whose pixels are all 0.
 static inline int img_vips_embed(
     VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, int x, int y, int width,
     int height) {
@@ -177,23 +178,23 @@ static inline int img_vips_bandjoin(
   return vips_bandjoin2(first, second, out, NULL);
 }
 
-/// Keeps the upper 8 of 16 bits, in colours, gray and transparency alike.
+/// Keeps the upper 8 of 16 bits of every band, including transparency.
 static inline int img_vips_upper_byte(
     VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out) {
   int status = vips_cast(in, out, VIPS_FORMAT_UCHAR, "shift", TRUE, NULL);
   if (status != 0) return status;
-  // A fresh image that nobody else has yet, so that it may be changed.
+  // The image is new and has no other references, so it may be modified.
   if ((*out)->Type == VIPS_INTERPRETATION_RGB16) (*out)->Type = VIPS_INTERPRETATION_sRGB;
   if ((*out)->Type == VIPS_INTERPRETATION_GREY16) (*out)->Type = VIPS_INTERPRETATION_B_W;
   return 0;
 }
 
-/// The least value of any band.
+/// The minimum of all bands.
 static inline int img_vips_min(VipsImage *_Nonnull in, double *_Nonnull least) {
   return vips_min(in, least, NULL);
 }
 
-/// Lays the picture on white; its last band is the transparency.
+/// Flattens the image on white. Its last band is the alpha channel.
 static inline int img_vips_flatten_on_white(
     VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out) {
   VipsArrayDouble *white = vips_array_double_newv(1, 255.0);
@@ -202,8 +203,8 @@ static inline int img_vips_flatten_on_white(
   return status;
 }
 
-/// Encodes by a file name suffix with options, such as ".jpg[Q=80,strip]". On success (0) the caller
-/// frees `*buffer` with g_free().
+/// Encodes in the format of a file name suffix with options, such as ".jpg[Q=80,strip]". On success (0)
+/// the caller frees `*buffer` with g_free().
 static inline int img_vips_image_write_to_buffer(
     VipsImage *_Nonnull in, const char *_Nonnull suffix, void *_Nullable *_Nonnull buffer,
     size_t *_Nonnull byte_count) {
@@ -214,8 +215,7 @@ static inline void img_discard_log(
     const char *domain, GLogLevelFlags level, const char *message, void *context) {
 }
 
-/// Keeps libvips' warnings about bad pictures off standard error: the reasons travel in the error
-/// buffer.
+/// Keeps libvips' warnings about bad pictures off standard error. The error buffer has the reasons.
 static inline void img_vips_silence_warnings(void) {
   g_log_set_handler("VIPS", G_LOG_LEVEL_WARNING, img_discard_log, NULL);
 }

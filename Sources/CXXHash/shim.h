@@ -6,8 +6,8 @@
 
 /// XXH3-64 with the widest instructions of the processor.
 ///
-/// The plain function of the library on x86-64 is compiled for every processor there is, and takes
-/// ten times as long for a thumbnail; the hash is the same.
+/// On x86-64 the library compiles its plain function for every processor. That function takes ten times
+/// as long for a thumbnail. The hash is the same.
 static inline XXH64_hash_t img_xxh3_64bits(const void *bytes, size_t count) {
 #if defined(__x86_64__)
   return XXH3_64bits_dispatch(bytes, count);
@@ -16,7 +16,7 @@ static inline XXH64_hash_t img_xxh3_64bits(const void *bytes, size_t count) {
 #endif
 }
 
-/// The same, started from another number than 0.
+/// XXH3-64 with a seed.
 static inline XXH64_hash_t img_xxh3_64bits_seeded(const void *bytes, size_t count, uint64_t seed) {
 #if defined(__x86_64__)
   return XXH3_64bits_withSeed_dispatch(bytes, count, seed);

@@ -1,7 +1,7 @@
 #pragma once
 #include <zlib.h>
 
-/// inflateInit2() is a macro, which Swift cannot call. Makes `stream` read a gzip file.
+/// Prepares `stream` to decompress a gzip file. inflateInit2() is a macro, which Swift cannot call.
 static inline int img_inflate_init_gzip(z_stream *stream) {
   return inflateInit2(stream, 16 + MAX_WBITS);
 }
