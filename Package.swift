@@ -1,13 +1,13 @@
 // swift-tools-version: 6.3
 //
-// Rules of this file: one MARK section a target, targets from the bottom of the dependency graph to
-// the top, one dependency a line. A target lists every module it imports, no more: SoundnessTests
-// compares this file with the imports and with its table of arrows.
+// The rules of this file: one MARK section for each target, targets from the bottom of the dependency
+// graph to the top, one dependency a line. A target lists exactly the modules that it imports:
+// SoundnessTests compares this file with the imports and with its table of permitted dependencies.
 
 import PackageDescription
 
-/// One language for every Swift target: Swift 6, explicit imports, unsafe code spelled out, and no
-/// warning survives.
+/// The settings of every Swift target: Swift 6, explicit imports, strict memory safety, and warnings
+/// as errors.
 let settings: [SwiftSetting] = [
   .swiftLanguageMode(.v6),
   .enableUpcomingFeature("ExistentialAny"),
@@ -38,7 +38,7 @@ let package = Package(
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CVips", pkgConfig: "vips", providers: [.apt(["libvips-dev"])]),
 
-    // MARK: - CAllocation: the allocation functions of a program that may run out of memory
+    // MARK: - CAllocation: allocation functions that record failures
 
     .target(name: "CAllocation"),
 
@@ -74,7 +74,7 @@ let package = Package(
 
     .target(name: "TestFiles", path: "Tests/TestFiles", swiftSettings: settings),
 
-    // MARK: - SeededRandom: what random tests are replayed by
+    // MARK: - SeededRandom: random numbers for tests that a seed can replay
 
     .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: settings),
 
@@ -194,7 +194,7 @@ let package = Package(
         "TestOrigin",
       ],
       swiftSettings: settings,
-      // libcurl then calls that of FakeResolver.swift.
+      // libcurl then calls the getaddrinfo of FakeResolver.swift.
       linkerSettings: [
         .unsafeFlags(["-Xlinker", "--export-dynamic-symbol=getaddrinfo"])
       ]),
@@ -421,7 +421,7 @@ let package = Package(
       path: "Tests/TestCluster",
       swiftSettings: settings),
 
-    // MARK: - StoreProofTests: what StoreProof is used for
+    // MARK: - StoreProofTests: StoreProof at work
 
     .testTarget(
       name: "StoreProofTests",
@@ -435,7 +435,7 @@ let package = Package(
         "TestFiles",
       ],
       swiftSettings: settings,
-      // LMDB then calls those of Calls/InterposedSystem.swift.
+      // LMDB then calls the functions of Calls/InterposedSystem.swift.
       linkerSettings: [
         .unsafeFlags(
           ["pwrite", "writev", "pread", "fdatasync", "ftruncate", "mmap"]

@@ -1,24 +1,24 @@
-// libmicrohttpd for Swift: what its header offers only as variadic functions, and the Linux event
-// descriptor its users wait with. Each function is named after the C function it stands for.
+// libmicrohttpd for Swift: its variadic functions, and the Linux event descriptor. Each function is named
+// after its C function.
 #pragma once
 #include <arpa/inet.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <sys/eventfd.h>
 
-/// Values that the header spells as macros with a cast, which Swift does not import.
+/// Swift does not import these macros, because they have a cast.
 static const uint64_t MHD_BODY_SIZE_UNKNOWN = MHD_SIZE_UNKNOWN;
 static const ssize_t MHD_READER_END_OF_STREAM = MHD_CONTENT_READER_END_OF_STREAM;
 static const ssize_t MHD_READER_END_WITH_ERROR = MHD_CONTENT_READER_END_WITH_ERROR;
 
-/// `POLLRDHUP` of poll(2), which <poll.h> keeps to those who define `_GNU_SOURCE`.
+/// `POLLRDHUP` of poll(2), which <poll.h> declares only under `_GNU_SOURCE`.
 static const short POLL_PEER_CLOSED = 0x2000;
 
 typedef void *_Nullable (*MHD_UriLogCallback)(
     void *_Nullable context, const char *_Nullable uri, struct MHD_Connection *_Nullable connection);
 
-/// `MHD_start_daemon` on 127.0.0.1, one thread a connection, so that every callback may block.
-/// `port` 0 lets the kernel choose. All callbacks get `context`.
+/// `MHD_start_daemon` on 127.0.0.1, with one thread for each connection, so callbacks may block. With
+/// `port` 0, the kernel chooses the port. All callbacks get `context`.
 static inline struct MHD_Daemon *_Nullable MHD_start_daemon_on_loopback(
     uint16_t port,
     void *_Nonnull context,
@@ -42,22 +42,22 @@ static inline struct MHD_Daemon *_Nullable MHD_start_daemon_on_loopback(
       MHD_OPTION_END);
 }
 
-/// `MHD_get_daemon_info(…, MHD_DAEMON_INFO_BIND_PORT)`; 0 when it fails.
+/// `MHD_get_daemon_info(…, MHD_DAEMON_INFO_BIND_PORT)`; 0 if it fails.
 static inline uint16_t MHD_get_daemon_port(struct MHD_Daemon *_Nonnull daemon) {
   const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
   return info == NULL ? 0 : info->port;
 }
 
-/// `MHD_get_connection_info(…, MHD_CONNECTION_INFO_CONNECTION_FD)`; -1 when it fails.
+/// `MHD_get_connection_info(…, MHD_CONNECTION_INFO_CONNECTION_FD)`; -1 if it fails.
 static inline int MHD_get_connection_fd(struct MHD_Connection *_Nonnull connection) {
   const union MHD_ConnectionInfo *info =
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
   return info == NULL ? -1 : info->connect_fd;
 }
 
-/// `MHD_set_response_options` so that the response may carry a `Content-Length` of the caller's own
-/// making: libmicrohttpd adds none to a body of unknown size, and in the manner of HTTP/1.0 it does
-/// not make such a body chunked either but closes the connection behind it.
+/// `MHD_set_response_options` that lets the caller set `Content-Length`. libmicrohttpd adds none to a body
+/// of unknown size. With these HTTP/1.0 options it also does not use the chunked coding: it closes the
+/// connection after the body.
 static inline enum MHD_Result MHD_allow_own_content_length(
     struct MHD_Response *_Nonnull response) {
   return MHD_set_response_options(
