@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Testing
 
 /// What the README and the guides tell people exists, and what exists is in the guides.
@@ -124,5 +125,37 @@ struct DocumentationTests {
       .flatMap { try names(in: $0, /"type" ?: ?"(\w+)"/) }
     #expect(types.count > 20)
     for type in types { #expect(guide.contains("`\(type)`"), "\(type)") }
+  }
+
+  @Test func `the wire guide names every member of every message`() throws {
+    let guide = try guide("WireProtocol")
+    for path in try Repository.files(below: "Tests/ImgWireTests/Golden", suffix: ".json") {
+      let message = try JSONDecoder().decode(
+        JSONObject.self, from: Data(try Repository.text(path).utf8))
+      #expect(message.keys.contains("type"))
+      for key in message.keys where key != "type" {
+        #expect(guide.contains("`\(key)`"), "\(key) in \(path)")
+      }
+    }
+  }
+}
+
+/// The keys of a JSON object, without its values.
+private struct JSONObject: Decodable {
+  let keys: [String]
+
+  init(from decoder: any Decoder) throws {
+    keys = try decoder.container(keyedBy: Key.self).allKeys.map(\.stringValue)
+  }
+
+  private struct Key: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
+
+    init(stringValue: String) {
+      self.stringValue = stringValue
+    }
+
+    init?(intValue: Int) { nil }
   }
 }
