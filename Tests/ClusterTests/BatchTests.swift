@@ -93,7 +93,7 @@ struct BatchTests {
     #expect(
       result.messages
         == "exported \(list.doneCount) thumbnails to \(directory), none for "
-        + "\(list.failures.count) URLs; manifest.jsonl names all\n")
+        + "\(list.failures.count) URLs; manifest.jsonl lists all\n")
   }
 
   @Test func `an export says how many thumbnails have expired or were evicted since`() throws {
@@ -106,9 +106,8 @@ struct BatchTests {
     #expect(result.exitCode == 1)
     #expect(
       result.messages == """
-        exported 0 thumbnails to \(directory), none for 4 URLs; manifest.jsonl names all
-        not in the store any more, because expired or evicted: 3 thumbnails; the same list submitted \
-        again makes them anew
+        exported 0 thumbnails to \(directory), none for 4 URLs; manifest.jsonl lists all
+        3 thumbnails expired or evicted since; submit the list again to make them again
 
         """)
     let told = try cluster.imgctl("export", "1", directory, "--json")

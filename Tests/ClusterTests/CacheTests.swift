@@ -162,7 +162,7 @@ struct CacheTests {
     #expect(missing.exitCode == 1)
     #expect(
       missing.messages
-        == "imgctl: the store has no such thumbnail of \(url); imgctl get fetches it\n")
+        == "imgctl: \(url) is not stored in this size; imgctl get fetches it\n")
     #expect(missing.output.isEmpty)
     #expect(try Data(contentsOf: URL(filePath: copy)) == fetched)
     #expect(try cluster.imgctl("status").exitCode == 3)

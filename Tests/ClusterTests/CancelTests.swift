@@ -71,7 +71,7 @@ struct CancelTests {
     let result = try run.wait()
     #expect(result.exitCode == 130)
     #expect(result.output == "1\n")
-    #expect(result.messages.hasSuffix("job 1 goes on; see it again with: imgctl wait 1\n"))
+    #expect(result.messages.hasSuffix("job 1 continues; to follow it again: imgctl wait 1\n"))
     for path in held { origin.origin.release(path) }
     #expect(try cluster.finished(JobID(rawValue: 1)).done == held.count + 20)
   }

@@ -63,7 +63,7 @@ struct DiskTests {
     try cluster.start(fileKibibytes: 192)
     let job = try cluster.submit((0..<count).map { "bad line \($0)" })
     #expect(try cluster.waitUntil { $0.journalError?.contains(cluster.dataDirectory) == true })
-    #expect(try cluster.imgctl("status").output.contains("TROUBLE"))
+    #expect(try cluster.imgctl("status").output.contains("ERROR"))
     let refused = try cluster.imgctl("submit", try cluster.list(["another bad line"]))
     #expect(refused.exitCode == 3)
     #expect(refused.messages.hasPrefix("imgctl: the list cannot be written: "))

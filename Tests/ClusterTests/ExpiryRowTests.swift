@@ -71,7 +71,7 @@ struct ExpiryRowTests {
     #expect(result.exitCode == 2)
     #expect(
       result.messages.contains(
-        "imgctl \(command): nothing can expire at 2001-01-01T00:00:00.000Z, which has passed"))
+        "imgctl \(command): the expiry 2001-01-01T00:00:00.000Z is in the past"))
     #expect(origin.origin.totals().requests == 0)
   }
 

@@ -109,7 +109,7 @@ struct JobChangeTests {
     #expect(again.count == cancelled.cancelled - status.fromCache)
   }
 
-  @Test func `a retried job goes on after a crash of the coordinator`() throws {
+  @Test func `a retried job continues after a crash of the coordinator`() throws {
     let busy = (0..<5).map { "/busy/\($0)" }
     for path in busy { try origin.refuseOnce(path) }
     let job = try cluster.submit(busy.map(origin.url) + origin.pictures(5))

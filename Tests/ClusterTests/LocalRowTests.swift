@@ -90,7 +90,7 @@ struct LocalRowTests {
     #expect(result.messages.hasPrefix("imgctl: \(junk): not_an_image: "))
     let empty = try cluster.imgctl("get", "-")
     #expect(empty.messages.hasPrefix("imgctl: standard input: not_an_image: "))
-    try cluster.expectRefused("get", "/no/such/file", because: "there is no file")
+    try cluster.expectRefused("get", "/no/such/file", because: "no such file")
     try cluster.expectRefused("get", junk, "--viewer", "left", because: "are for URLs")
     let other = try cluster.imgctl("get", "file://elsewhere/a.jpg")
     #expect(other.messages.hasPrefix("imgctl: file://elsewhere/a.jpg: invalid_url: "))

@@ -61,12 +61,12 @@ struct OutputFormatTests {
   @Test func `the format of an option is obeyed, and the contradiction is noted`() throws {
     let (found, messages) = try write(["get", opaque, "--format", "webp"], to: "a.jpg")
     #expect(found == .webp)
-    #expect(messages.hasSuffix("a.jpg holds webp, not jpeg\n"))
+    #expect(messages.hasSuffix("a.jpg contains webp, not jpeg\n"))
     let quiet = try write(["get", opaque, "--format", "webp", "-q"], to: "b.jpg")
     #expect(quiet.format == .webp)
     #expect(quiet.messages.isEmpty)
     let unwritable = try write(["get", opaque], to: "a.gif").messages
-    #expect(unwritable.hasSuffix("a.gif holds jpeg, not gif\n"))
+    #expect(unwritable.hasSuffix("a.gif contains jpeg, not gif\n"))
   }
 
   @Test func `a file is written in the format of the output's name`() throws {

@@ -53,7 +53,7 @@ struct SocketRemovalTests {
     let process = try cluster.runningCoordinator().processID
     #expect(try cluster.client().coordinatorProcessID == process)
     if command == ["start"] {
-      #expect(result.messages.contains("a coordinator runs already (process \(process))"))
+      #expect(result.messages.contains("a coordinator already runs (process \(process))"))
     }
   }
 

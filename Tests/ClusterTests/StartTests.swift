@@ -123,7 +123,7 @@ struct StartTests {
     #expect(try cluster.imgctl("status", "--json").decoded(ClusterStatus.self).workers.count == 2)
     let second = try cluster.imgctl("start")
     #expect(second.exitCode == 0)
-    #expect(second.messages.contains("a coordinator runs already"))
+    #expect(second.messages.contains("a coordinator already runs"))
     #expect(try cluster.imgctl("stop").exitCode == 0)
   }
 
@@ -134,7 +134,7 @@ struct StartTests {
     #expect(same.exitCode == 0)
     let other = try cluster.imgctl("start", "--workers", "3", "--data-dir", "/elsewhere")
     #expect(other.exitCode == 2)
-    #expect(other.messages.contains("with other settings, and keeps them"))
+    #expect(other.messages.contains("with other settings and keeps them"))
     #expect(other.messages.contains("workers         --workers   3           2\n"))
     #expect(
       other.messages.contains("data directory  --data-dir  /elsewhere  \(cluster.dataDirectory)\n"))
@@ -154,7 +154,7 @@ struct StartTests {
     let stop = try cluster.imgctl("stop")
     #expect(
       stop.messages
-        == "the coordinator has finished what ran and left; 3 URLs wait for the next start\n")
+        == "the coordinator has stopped; 3 URLs wait for the next start\n")
     let looks: [([String], Int32, Int)] = [
       (["list"], 0, 3), (["status", "\(done.job)"], 0, 2), (["failures", "\(done.job)"], 0, 1),
       (["export", "\(done.job)", cluster.directory.file("out")], 1, 0),
@@ -184,7 +184,7 @@ struct StartTests {
     let cluster = try Cluster()
     _ = try cluster.run(origin.pictures(1))
     #expect(
-      try cluster.imgctl("stop").messages == "the coordinator has finished what ran and left\n")
+      try cluster.imgctl("stop").messages == "the coordinator has stopped\n")
     try cluster.start()
     _ = try cluster.submit(origin.pictures(1), "--delay", "1h")
     let stop = try cluster.imgctl("stop", "--json")

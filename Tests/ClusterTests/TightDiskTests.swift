@@ -39,7 +39,7 @@ struct TightDiskTests {
     let file = try FileIO.open(readingFrom: path("coordinator.lock"))
     #expect(try DiskSpace(of: file.rawValue).freeByteCount > 0)
     let text = try cluster.imgctl(besides: coordinator, "status").output
-    #expect(text.contains("; the budget is 400 MiB, the disk has no room for more"))
+    #expect(text.contains("; the budget is 400 MiB, but the disk has no space"))
     #expect(try cluster.imgctl(besides: coordinator, "cache", "verify").exitCode == 0)
     #expect(try cluster.client().status().workers.map(\.deaths) == [0, 0])
   }

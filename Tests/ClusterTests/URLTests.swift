@@ -92,7 +92,7 @@ struct URLTests {
   @Test func `a file goes before a host of its name`() throws {
     let missing = try cluster.imgctl("get", "photo.jpg")
     #expect(missing.exitCode == 2)
-    #expect(missing.messages.contains("there is no file \"photo.jpg\""))
+    #expect(missing.messages.contains("no such file: \"photo.jpg\""))
     let host = try cluster.imgctl("get", "\(place)/p/1", "--json")
     #expect(host.exitCode == 1)
     #expect(try host.decoded(Report.self).normalized_url == "https://\(place)/p/1")

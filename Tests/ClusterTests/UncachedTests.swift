@@ -150,7 +150,7 @@ struct UncachedTests {
     #expect(trouble.servedCount == 4)
     #expect(trouble.reason.contains("is full"))
     let shown = try cluster.imgctl("status").output
-    #expect(shown.contains("; 4 thumbnails served without being stored, since "))
+    #expect(shown.contains("; 4 thumbnails served but not stored in the last "))
     #expect(try logLines("thumbnails cannot be stored: ") == 1)
 
     let job = try cluster.submit([origin.url("/noise/200")], "--size", "400")

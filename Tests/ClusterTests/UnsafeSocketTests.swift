@@ -58,7 +58,7 @@ struct UnsafeSocketTests {
     let result = try run.wait()
     if command == ["status"] {
       #expect(result.exitCode == 0)
-      #expect(result.output.contains("not read: give --data-dir /theirs"))
+      #expect(result.output.contains("not read: use --data-dir /theirs"))
     } else {
       #expect(result.exitCode == 2)
       #expect(result.messages.contains("keeps \(store), not "))

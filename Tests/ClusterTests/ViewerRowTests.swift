@@ -114,7 +114,7 @@ struct ViewerRowTests {
     let left = try slow.wait()
     #expect(left.exitCode == 1)
     #expect(left.outputBytes.isEmpty)
-    #expect(left.messages.contains("took the place of this one"))
+    #expect(left.messages.contains("replaced this one"))
     #expect(origin.origin.waitUntil { $0["/slow"].aborted == 1 })
     try #require(try cluster.waitUntil { $0.transfers == 0 })
     #expect(try cluster.status().discardedLate == 1)

@@ -6,7 +6,6 @@ import ImgSystem
 import ImgWire
 import Testing
 
-/// How a command ends that cannot do what it was asked.
 @Suite struct ErrorReportTests {
   private static let errors: [(any Error & Sendable, String, ExitCode)] = [
     (ClientError.unreachable(socketPath: "/s", reason: "r"), "no_coordinator", .noCoordinator),
@@ -25,7 +24,7 @@ import Testing
   ]
 
   @Test(arguments: errors.indices)
-  func `an error has a code for scripts beside its sentence`(
+  func `an error has an exit code, a code for scripts and a sentence`(
     index: Int
   ) throws {
     let (error, code, exitCode) = Self.errors[index]
@@ -38,18 +37,18 @@ import Testing
         == #"{"error":{"code":"\#(code)","message":"\#(sentence.dropLast())"},"schema":1}"# + "\n")
   }
 
-  @Test func `a reader that has left is no error`() {
+  @Test func `a closed output is no error`() {
     #expect(ErrorReport(OutputError.readerLeft) == nil)
   }
 
-  @Test func `a password is shown in neither form`() throws {
+  @Test func `neither form contains a password`() throws {
     let report = try #require(ErrorReport(UsageError("imgctl: http://ada:secret@h/ is no list")))
     for isJSON in [false, true] {
       #expect(!report.line(isJSON: isJSON).contains("secret"))
     }
   }
 
-  @Test func `a refusal among several is told as an object, and the others are done`() throws {
+  @Test func `remove prints a refusal as JSON and removes the other jobs`() throws {
     let result = try ScriptedCoordinator().run(["remove", "1", "2", "--json"]) { request in
       guard case .change(let change) = request else { return [nil] }
       return change.job.rawValue == 1

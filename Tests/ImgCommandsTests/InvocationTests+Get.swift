@@ -15,7 +15,7 @@ extension InvocationTests {
     #expect(try command("get http://h/ --viewer \(longest)", as: GetCommand.self).viewer == longest)
     for name in ["", longest + "v"] {
       #expect(
-        throws: UsageError("imgctl get: --viewer: a viewer's name has from 1 to 200 bytes")
+        throws: UsageError("imgctl get: --viewer: a viewer's name has 1 to 200 bytes")
       ) { try invocation("get http://h/ --viewer=\(name)") }
     }
   }
@@ -24,7 +24,7 @@ extension InvocationTests {
     #expect(try !command("get http://h/", as: GetCommand.self).bypassesStore)
     #expect(try command("get http://h/ --no-cache", as: GetCommand.self).bypassesStore)
     #expect(
-      throws: UsageError("imgctl submit: there is no option \"--no-cache\"")
+      throws: UsageError("imgctl submit: unknown option \"--no-cache\"")
     ) { try invocation("submit - --no-cache") }
   }
 

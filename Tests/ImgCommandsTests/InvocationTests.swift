@@ -211,7 +211,7 @@ import Testing
     ("--host example.org:80", "--host: \"example.org:80\" is not a host"),
     ("--host http://h/", "--host: \"http://h/\" is not a host"),
     ("--expired --fresh", "--expired and --fresh exclude each other"),
-    ("--larger-than 5 --smaller-than 6", "nothing lies between --larger-than and --smaller-than"),
+    ("--larger-than 5 --smaller-than 6", "no value lies between --larger-than and --smaller-than"),
     ("--older-than 5x", "--older-than: \"5x\" is not a duration"),
   ])
   func `filters of cache ls that make no sense are refused`(
@@ -241,20 +241,20 @@ import Testing
   @Test(arguments: [
     ("sumbit a", "imgctl: there is no command \"sumbit\"; did you mean submit?"),
     ("frobnicate", "imgctl: there is no command \"frobnicate\""),
-    ("--jsno list", "imgctl: there is no option \"--jsno\"; did you mean --json?"),
+    ("--jsno list", "imgctl: unknown option \"--jsno\"; did you mean --json?"),
     ("--socket", "imgctl: --socket needs a value: --socket PATH"),
-    ("--json", "imgctl: no command; see imgctl help"),
-    ("--json cache", "imgctl cache: no command; see imgctl help cache"),
-    ("--size 3 list", "imgctl list: there is no option \"--size\""),
+    ("--json", "imgctl: no command given; see imgctl help"),
+    ("--json cache", "imgctl cache: no command given; see imgctl help cache"),
+    ("--size 3 list", "imgctl list: unknown option \"--size\""),
     ("-2 list", "imgctl: there is no command \"-2\""),
     ("hepl", "imgctl: there is no command \"hepl\"; did you mean help?"),
-    ("cache", "imgctl cache: no command; see imgctl help cache"),
+    ("cache", "imgctl cache: no command given; see imgctl help cache"),
     ("cache lst", "imgctl cache: there is no command \"lst\"; did you mean ls?"),
     ("help statsu", "imgctl: there is no command \"statsu\"; did you mean status?"),
     ("submit", "imgctl submit: FILE|- is missing: imgctl submit FILE|- [options]"),
-    ("submit a b", "imgctl submit: \"b\" is one word too many: imgctl submit FILE|- [options]"),
-    ("submit a --siz 3", "imgctl submit: there is no option \"--siz\"; did you mean --size?"),
-    ("submit a --workers 3", "imgctl submit: there is no option \"--workers\""),
+    ("submit a b", "imgctl submit: unexpected argument \"b\": imgctl submit FILE|- [options]"),
+    ("submit a --siz 3", "imgctl submit: unknown option \"--siz\"; did you mean --size?"),
+    ("submit a --workers 3", "imgctl submit: unknown option \"--workers\""),
     ("submit a --size 0x3", "imgctl submit: --size: \"0\" is not from 1 to 16383"),
     (
       "submit a --size 1x",
@@ -266,11 +266,12 @@ import Testing
     ),
     (
       "submit a --mode fil",
-      "imgctl submit: --mode: \"fil\" is none of fit, fill, stretch; did you mean fill?"
+      "imgctl submit: --mode: \"fil\" is not one of fit, fill, stretch; did you mean fill?"
     ),
     (
       "submit a --format jpg",
-      "imgctl submit: --format: \"jpg\" is none of auto, jpeg, png, webp, avif; did you mean jpeg?"
+      "imgctl submit: --format: \"jpg\" is not one of auto, jpeg, png, webp, avif; "
+        + "did you mean jpeg?"
     ),
     ("submit a --quality 101", "imgctl submit: --quality: \"101\" is not from 1 to 100"),
     (
@@ -288,22 +289,22 @@ import Testing
     ),
     (
       "submit a --expire-after 1h --expires-at 2027-01-01",
-      "imgctl submit: --expire-after and --expires-at say the same thing; give one of the two"
+      "imgctl submit: --expire-after and --expires-at exclude each other"
     ),
     (
       "get http://h/ --expires-at 2027-01-01 --expire-on-access",
-      "imgctl get: --expire-on-access counts a duration anew, and a date is none"
+      "imgctl get: --expire-on-access needs a duration, not a date"
     ),
     (
       "limits --default-expiry 0s",
       "imgctl limits: --default-expiry: \"0s\" is not from 1ms to 36500d"
     ),
-    ("wait seven", "imgctl wait: JOB: \"seven\" is no job; imgctl list shows their numbers"),
-    ("cancel 0", "imgctl cancel: JOB: \"0\" is no job; imgctl list shows their numbers"),
+    ("wait seven", "imgctl wait: JOB: \"seven\" is not a job number; see imgctl list"),
+    ("cancel 0", "imgctl cancel: JOB: \"0\" is not a job number; see imgctl list"),
     ("export 7", "imgctl export: DIR is missing: imgctl export JOB DIR [options]"),
     (
       "status 7 --limits",
-      "imgctl status: --limits is about the whole cluster and is shown once; give it alone"
+      "imgctl status: --limits goes with neither JOB nor --watch"
     ),
     (
       "get http://h/ --json -o -",
@@ -315,44 +316,44 @@ import Testing
     ),
     (
       "submit a --cache-policy protcol",
-      "imgctl submit: --cache-policy: \"protcol\" is none of protocol, reload, cache-else-load, "
+      "imgctl submit: --cache-policy: \"protcol\" is not one of protocol, reload, cache-else-load, "
         + "cache-only; did you mean protocol?"
     ),
     (
       "get http://h/ --no-cache --cache-policy reload",
-      "imgctl get: --no-cache and --cache-policy contradict each other; give one of the two"
+      "imgctl get: --no-cache and --cache-policy exclude each other"
     ),
     (
       "cache put http://h/ a.jpg --keep none",
-      "imgctl cache put: --keep none: put is there to keep it"
+      "imgctl cache put: --keep none: put would store nothing"
     ),
-    ("cache put http://h/ a.jpg --delay 1s", "imgctl cache put: there is no option \"--delay\""),
-    ("get http://h/ --priority 1", "imgctl get: there is no option \"--priority\""),
+    ("cache put http://h/ a.jpg --delay 1s", "imgctl cache put: unknown option \"--delay\""),
+    ("get http://h/ --priority 1", "imgctl get: unknown option \"--priority\""),
     (
       "submit a --order filo",
-      "imgctl submit: --order: \"filo\" is none of fifo, lifo; did you mean fifo?"
+      "imgctl submit: --order: \"filo\" is not one of fifo, lifo; did you mean fifo?"
     ),
     ("get http://h/ --delay 25h", "imgctl get: --delay: \"25h\" is not from 0s to 1d"),
     (
       "submit a --delay 0.0001",
-      "imgctl submit: --delay: \"0.0001\" is no whole multiple of 1ms"
+      "imgctl submit: --delay: \"0.0001\" is not a multiple of 1ms"
     ),
     ("priority 7", "imgctl priority: P is missing: imgctl priority JOB P [options]"),
     ("priority 7 -3", "imgctl priority: P: \"-3\" is not from -2 to 2"),
-    ("priority 7 -x", "imgctl priority: there is no option \"-x\""),
-    ("remove", "imgctl remove: name jobs by their numbers, or give --older-than; one of the two"),
+    ("priority 7 -x", "imgctl priority: unknown option \"-x\""),
+    ("remove", "imgctl remove: give either job numbers or --older-than"),
     (
       "remove 7 --older-than 1d",
-      "imgctl remove: name jobs by their numbers, or give --older-than; one of the two"
+      "imgctl remove: give either job numbers or --older-than"
     ),
-    ("remove 7 x", "imgctl remove: JOB: \"x\" is no job; imgctl list shows their numbers"),
+    ("remove 7 x", "imgctl remove: JOB: \"x\" is not a job number; see imgctl list"),
     ("limits --transfers 0", "imgctl limits: --transfers: \"0\" is not from 1 to 1024"),
     (
       "limits --rate-per-host 100/h",
-      "imgctl limits: --rate-per-host: \"100/h\" is no whole number a minute; write 1/m or 2/m"
+      "imgctl limits: --rate-per-host: \"100/h\" is not a whole number a minute; write 1/m or 2/m"
     ),
-    ("limits --workers 3", "imgctl limits: there is no option \"--workers\""),
-    ("cache get http://h/ --delay 1s", "imgctl cache get: there is no option \"--delay\""),
+    ("limits --workers 3", "imgctl limits: unknown option \"--workers\""),
+    ("cache get http://h/ --delay 1s", "imgctl cache get: unknown option \"--delay\""),
     (
       "cache get http://h/ --json -o -",
       "imgctl cache get: --json and --output - would both write to standard output"

@@ -9,9 +9,9 @@ import Testing
   private static let commands: [(String, [String], JobChange, JobRecord.State, String)] = [
     (
       "pause", [], .pause, .paused,
-      "job 7 paused after 0 of 20; it goes on with: imgctl resume 7\n"
+      "job 7 paused after 0 of 20; continue with: imgctl resume 7\n"
     ),
-    ("resume", [], .resume, .queued, "job 7 goes on after 0 of 20\n"),
+    ("resume", [], .resume, .queued, "job 7 continues after 0 of 20\n"),
     ("cancel", [], .cancel, .cancelled, "job 7 cancelled: 0 done, 0 failed, 0 cancelled\n"),
     ("priority", ["2"], .prioritise(2), .queued, "job 7 has priority 0\n"),
   ]

@@ -2,7 +2,6 @@ import ImgCommands
 import ImgModel
 import Testing
 
-/// What people read about jobs.
 @Suite struct JobDisplayTests {
   private func status(
     _ state: JobRecord.State, done: Int = 0, failed: Int = 0, retryable: Int = 0,
@@ -22,55 +21,55 @@ import Testing
     return JobStatus(record, isDelayed: isDelayed, isCancelling: isCancelling)
   }
 
-  @Test func `a job that ended well says how it went`() {
+  @Test func `the summary of a successful job has its counts and its duration`() {
     #expect(
       JobSummary(status(.finished, done: 20)).text
         == "job 7 finished: 20 of 20 done, 0 failed, 0 from cache, 0 B fetched, in 4s\n")
   }
 
-  @Test func `failures that may pass come with the command that tries them again`() {
+  @Test func `the summary names the command that repeats temporary failures`() {
     #expect(
       JobSummary(status(.finished, done: 15, failed: 5, retryable: 3)).text == """
         job 7 finished: 15 of 20 done, 5 failed, 0 from cache, 0 B fetched, in 4s
-        see which with: imgctl failures 7
-        5 failed, 3 of them may pass: imgctl retry 7
+        list the failures: imgctl failures 7
+        5 failed, 3 of them temporarily: imgctl retry 7
 
         """)
     #expect(
       JobSummary(status(.finished, done: 15, failed: 5, retryable: 5)).text
-        .hasSuffix("5 failed, all of them may pass: imgctl retry 7\n"))
+        .hasSuffix("5 failed, all of them temporarily: imgctl retry 7\n"))
   }
 
-  @Test func `failures that will not pass come without it`() {
+  @Test func `the summary offers no retry without temporary failures`() {
     #expect(
       JobSummary(status(.cancelled, done: 15, failed: 4, cancelled: 1)).text == """
         job 7 cancelled: 15 of 20 done, 4 failed, 1 cancelled, 0 from cache, 0 B fetched, in 4s
-        see which with: imgctl failures 7
+        list the failures: imgctl failures 7
 
         """)
   }
 
-  @Test func `a retry says what it took up again`() {
+  @Test func `a retry says what it repeats`() {
     let before = status(.finished, done: 5, failed: 15, retryable: 12)
     #expect(
       RetryReport(from: before, to: status(.queued, done: 5, failed: 3)).text
-        == "job 7 tries 12 of 15 failures again\n")
+        == "job 7 repeats 12 of 15 failures\n")
     #expect(
       RetryReport(
         from: status(.cancelled, done: 5, failed: 2, retryable: 1, cancelled: 13),
         to: status(.queued, done: 5, failed: 1)
-      ).text == "job 7 tries 1 of 2 failures and 13 cancelled URLs again\n")
+      ).text == "job 7 repeats 1 of 2 failures and 13 cancelled URLs\n")
     #expect(
       RetryReport(
         from: status(.cancelled, done: 19, cancelled: 1), to: status(.queued, done: 19)
-      ).text == "job 7 tries 1 cancelled URL again\n")
+      ).text == "job 7 repeats 1 cancelled URL\n")
     #expect(
       RetryReport(
         from: status(.finished, done: 19, failed: 1, retryable: 1), to: status(.queued, done: 19)
-      ).text == "job 7 tries 1 of 1 failure again\n")
+      ).text == "job 7 repeats 1 of 1 failure\n")
   }
 
-  @Test func `a table shows each job's state, and which failures may pass`() {
+  @Test func `a table shows each job's state and its retryable failures`() {
     var table = JobTable(at: WallTime(rawValue: 60_000))
     table.add(status(.paused, done: 5, failed: 3, retryable: 2))
     table.add(status(.queued, isDelayed: true))
@@ -85,7 +84,7 @@ import Testing
       ])
   }
 
-  @Test func `a table says what is not as by default: priority, order, a delay that goes on`() {
+  @Test func `a table shows priority, order and delay only if they are not the default`() {
     func record(
       _ state: JobRecord.State = .queued, priority: Int = 0, order: LineOrder = .firstInFirstOut,
       delay: Int64 = 0
@@ -117,7 +116,7 @@ import Testing
         ])
   }
 
-  @Test func `a table says in its last column why a job does not move`() {
+  @Test func `a table shows in its last column why a job waits`() {
     let wait = Wait(
       .hostFailing, host: "example.org", httpStatus: 503, until: WallTime(rawValue: 102_000))
     var table = JobTable(at: WallTime(rawValue: 60_000))
@@ -133,7 +132,7 @@ import Testing
     #expect(lines[2].hasSuffix("  example.org answered 503, next attempt in 0:42"))
   }
 
-  @Test func `progress names a state in which nothing is expected to move`() {
+  @Test func `progress names the state of a job that does not run`() {
     func line(_ status: JobStatus) -> String {
       var bar = ProgressBar(self.status(.queued, done: 2), at: .seconds(0))
       bar.update(status, at: .seconds(2))

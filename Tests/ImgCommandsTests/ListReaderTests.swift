@@ -96,7 +96,7 @@ import Testing
     }
     #expect(
       ListError.notText(name: "a.jpg").description
-        == "a.jpg is not a text file; a list is one URL a line")
+        == "a.jpg is not a text file; a list has one URL a line")
   }
 
   @Test func `a zero byte further on belongs to its line`() throws {

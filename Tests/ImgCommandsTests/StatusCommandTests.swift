@@ -29,32 +29,32 @@ import Testing
         authorityFile: "/own.pem"))
   }
 
-  @Test func `a store that takes nothing is told, with what was served nevertheless`() throws {
+  @Test func `a store error is shown with the thumbnails served but not stored`() throws {
     // A clock that was set back shows no age.
     let since = WallTime(rawValue: 4_102_444_800_000)
     let trouble = StoreErrorStatus(reason: "the store is full", since: since, servedCount: 12)
-    let line = "the store is full; 12 thumbnails served without being stored, since 0ms"
-    #expect(try output(of: status(trouble)).contains("TROUBLE      \(line)\n"))
+    let line = "the store is full; 12 thumbnails served but not stored in the last 0ms"
+    #expect(try output(of: status(trouble)).contains("ERROR        \(line)\n"))
     let json = try output(of: status(trouble), "--json")
     #expect(
       json.contains(
         #""store_error":{"reason":"the store is full","served":12,"since":"#))
   }
 
-  @Test func `what the cluster waits for, and which hosts, is told`() throws {
+  @Test func `the waits of the cluster and of hosts are shown`() throws {
     let status = status(
       nil, wait: Wait(.noWorker, detail: "imgworker is missing"),
       waitingHosts: [Wait(.hostFailing, host: "example.org", httpStatus: 503, urls: 12)])
     let text = try output(of: status)
     #expect(text.contains("waiting      no worker is ready: imgworker is missing\n"))
-    #expect(text.contains("\n  12  example.org answered 503, and is being asked again\n"))
+    #expect(text.contains("\n  12  example.org answered 503, and a transfer is probing it\n"))
     let json = try output(of: status, "--json")
     #expect(json.contains(#""wait":{"detail":"imgworker is missing","kind":"no_worker"}"#))
     let host = #"{"host":"example.org","http_status":503,"kind":"host_failing","urls":12}"#
     #expect(json.contains(#""waiting_hosts":[\#(host)]"#))
   }
 
-  @Test func `the limits are shown with all else that the coordinator runs with`() throws {
+  @Test func `status --limits shows all settings of the coordinator`() throws {
     let json = try output(of: status(nil), "--limits", "--json")
     for part in [
       #""allow_network":["10.0.0.0/8"]"#, #""allow_directory":["/srv"]"#, #""idle_exit_ms":600000"#,
@@ -64,12 +64,12 @@ import Testing
       #expect(json.contains(part), "\(part)")
     }
     let table = try output(of: status(nil), "--limits")
-    #expect(table.contains(#/networks allowed +--allow-network +10\.0\.0\.0/8 /#))
-    #expect(table.contains(#/leaves when idle +--idle-exit +10m /#))
+    #expect(table.contains(#/allowed networks +--allow-network +10\.0\.0\.0/8 /#))
+    #expect(table.contains(#/exit when idle +--idle-exit +10m /#))
   }
 
-  @Test func `a store that takes everything is no news`() throws {
-    #expect(try !output(of: status(nil)).contains("TROUBLE"))
+  @Test func `a store without errors is not mentioned`() throws {
+    #expect(try !output(of: status(nil)).contains("ERROR"))
     #expect(try !output(of: status(nil), "--json").contains("store_error"))
   }
 }

@@ -2,7 +2,6 @@ import ImgCommands
 import ImgModel
 import Testing
 
-/// What people read about waits.
 @Suite struct WaitTextTests {
   private static let now = WallTime(rawValue: 1_000_000)
 
@@ -23,7 +22,7 @@ import Testing
     ),
     (
       Wait(.hostFailing, host: "example.org", httpStatus: 503),
-      "example.org answered 503, and is being asked again"
+      "example.org answered 503, and a transfer is probing it"
     ),
     (
       Wait(.retryAfter, host: "example.org", moreHosts: 2, until: later(300)),
@@ -35,7 +34,7 @@ import Testing
     ),
     (
       Wait(.hostRate, host: "example.org", until: later(1)),
-      "example.org is asked no more often than --rate-per-host allows, next request in 0:01"
+      "example.org has reached --rate-per-host, next request in 0:01"
     ),
     (
       Wait(.robots, host: "example.org", since: later(-4)),
@@ -43,23 +42,23 @@ import Testing
     ),
     (
       Wait(.transferring, host: "example.org", since: later(-12)),
-      "example.org has not finished its answer, for 0:12"
+      "a transfer from example.org is running, for 0:12"
     ),
     (
       Wait(.noWorker, detail: "imgworker cannot be started", until: later(5)),
       "no worker is ready: imgworker cannot be started, next start in 0:05"
     ),
-    (Wait(.delayed, until: later(570)), "the job is delayed, which ends in 9:30"),
+    (Wait(.delayed, until: later(570)), "the job is delayed, start in 9:30"),
     (Wait(.journal, detail: "the disk is full"), "the disk is full"),
   ]
 
   @Test(arguments: examples)
-  func `a wait says what is waited for, and until when`(wait: Wait, text: String) {
+  func `a wait has a reason and an end`(wait: Wait, text: String) {
     #expect(Self.text(wait) == text)
   }
 
   @Test(arguments: Wait.Kind.allCases)
-  func `each kind has words of its own`(kind: Wait.Kind) {
+  func `each kind has its own text`(kind: Wait.Kind) {
     let texts = Wait.Kind.allCases.filter { $0 != kind }.map { Self.text(Wait($0, host: "h")) }
     let text = Self.text(Wait(kind, host: "h"))
     #expect(!text.isEmpty)
@@ -67,15 +66,15 @@ import Testing
     #expect([.backoff, .hostFailing].contains(kind) || !texts.contains(text))
   }
 
-  @Test func `a moment that has come is not in the past`() {
+  @Test func `a time that has passed shows as zero`() {
     #expect(
       Self.text(Wait(.retryAfter, host: "h", until: Self.later(-9)))
         == "h sent Retry-After, next attempt in 0:00")
   }
 
-  @Test func `what a host says steers no terminal`() {
+  @Test func `control characters from a host are replaced`() {
     #expect(
       Self.text(Wait(.hostFailing, host: "h", detail: "a\u{1B}[2Jb"))
-        == "h fails (a\u{FFFD}[2Jb), and is being asked again")
+        == "h fails (a\u{FFFD}[2Jb), and a transfer is probing it")
   }
 }

@@ -33,7 +33,7 @@ import Testing
 
   @Test func `there are no operands`() {
     #expect(
-      throws: UsageError("\"now\" is one word too many: imgcoordinator [options]")
+      throws: UsageError("unexpected argument \"now\": imgcoordinator [options]")
     ) { try invocation("now") }
   }
 }

@@ -105,13 +105,13 @@ import Testing
       try Expiry(.at(now.advanced(byMilliseconds: milliseconds))).check(at: now)
     }
     #expect(
-      throws: InvalidValue("nothing can expire at 2027-01-01T00:00:00.000Z, which has passed")
+      throws: InvalidValue("the expiry 2027-01-01T00:00:00.000Z is in the past")
     ) { try check(0) }
     try check(1)
     try check(century)
     #expect(
       throws: InvalidValue(
-        "nothing is kept until 2126-12-08T00:00:00.001Z, which is more than a century away")
+        "the expiry 2126-12-08T00:00:00.001Z is more than a century ahead")
     ) { try check(century + 1) }
     try Expiry.standard.check(at: now)
     try Expiry(.after(milliseconds: century)).check(at: now)

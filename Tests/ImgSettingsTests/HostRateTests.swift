@@ -31,16 +31,22 @@ import Testing
       "0",
       "\"0\" is not a rate; write a whole number with /s, /m or /h, such as 5/s or 30/m, or \"none\""
     ),
-    ("0/s", "\"0/s\" lets nothing begin; write \"none\" for any number, or 1/m, the gentlest rate"),
-    ("0/h", "\"0/h\" lets nothing begin; write \"none\" for any number, or 1/m, the gentlest rate"),
-    ("30/h", "\"30/h\" is too gentle; rates are whole numbers a minute, and the gentlest is 1/m"),
-    ("59/h", "\"59/h\" is too gentle; rates are whole numbers a minute, and the gentlest is 1/m"),
+    (
+      "0/s",
+      "\"0/s\" would allow no transfer; write \"none\" for no limit, or 1/m, the lowest rate"
+    ),
+    (
+      "0/h",
+      "\"0/h\" would allow no transfer; write \"none\" for no limit, or 1/m, the lowest rate"
+    ),
+    ("30/h", "\"30/h\" is too low; rates are whole numbers a minute, and the lowest is 1/m"),
+    ("59/h", "\"59/h\" is too low; rates are whole numbers a minute, and the lowest is 1/m"),
     ("10001/s", "\"10001/s\" is not from 1/m to 10000/s"),
-    ("100/h", "\"100/h\" is no whole number a minute; write 1/m or 2/m"),
-    ("3599/h", "\"3599/h\" is no whole number a minute; write 59/m or 1/s"),
+    ("100/h", "\"100/h\" is not a whole number a minute; write 1/m or 2/m"),
+    ("3599/h", "\"3599/h\" is not a whole number a minute; write 59/m or 1/s"),
     ("99999999999999999999/s", "\"99999999999999999999/s\" is too large"),
   ])
-  func `what is no rate is answered with a sentence`(text: String, sentence: String) {
+  func `an invalid rate is refused with advice`(text: String, sentence: String) {
     #expect(throws: InvalidValue(sentence)) { try HostRate.perMinute(parsing: text) }
   }
 

@@ -69,7 +69,7 @@ import Testing
     #expect(found.resolved(in: "/home").allowedDirectories == ["/home/pictures", "/srv"])
     let environment = Self.home.merging(["IMGCTL_ALLOW_DIRECTORY": "/a,/b"]) { $1 }
     #expect(try settings([], environment).allowedDirectories == ["/a", "/b"])
-    #expect(throws: UsageError("--allow-directory: a path is not empty")) {
+    #expect(throws: UsageError("--allow-directory: the path is empty")) {
       try settings(["--allow-directory="])
     }
   }
@@ -130,7 +130,7 @@ import Testing
     ("--max-redirects=101", "--max-redirects: \"101\" is not from 0 to 100"),
     ("--max-body=0", "--max-body: \"0\" is not from 1 to 16G"),
     ("--worker-memory=1M", "--worker-memory: \"1M\" is not from 64M to 1T"),
-    ("--data-dir=", "--data-dir: a path is not empty"),
+    ("--data-dir=", "--data-dir: the path is empty"),
     (
       "--allow-network=lan",
       "--allow-network: \"lan\" is not a network; write an address or a block such as 10.0.0.0/8"
@@ -156,15 +156,15 @@ import Testing
     }
   }
 
-  @Test func `a small store budget is raised to the least that works`() throws {
+  @Test func `a small store budget is raised to the minimum`() throws {
     #expect(try settings(["--store-budget=1M"]).limits.storeBudgetByteCount == 10 << 20)
     #expect(try settings(["--store-budget=11M"]).limits.storeBudgetByteCount == 11 << 20)
     let remark = try settings(["--store-budget=1M"]).remark
-    #expect(remark == "the store's budget is 10M, the least there is, and not 1M")
+    #expect(remark == "the store budget is 10M, the minimum, instead of 1M")
     #expect(try settings(["--store-budget=11M"]).remark == nil)
   }
 
-  @Test func `a coordinator started by a command leaves when idle unless told otherwise`() throws {
+  @Test func `a coordinator started by a command exits when idle by default`() throws {
     #expect(try settings(startedBy: .person).idleExitMilliseconds == nil)
     #expect(try settings(startedBy: .command).idleExitMilliseconds == 600_000)
     #expect(
@@ -266,9 +266,9 @@ import Testing
         == ["transfers, whole cluster --transfers: 9, 8, true"])
     #expect(
       try differences(["--allow-network=::1", "--ca-file=/own.pem", "--idle-exit=never"]) == [
-        "leaves when idle --idle-exit: never, 10m, false",
-        "networks allowed --allow-network: ::1/128, 10.0.0.0/8, false",
-        "authorities trusted --ca-file: /own.pem, none, false",
+        "exit when idle --idle-exit: never, 10m, false",
+        "allowed networks --allow-network: ::1/128, 10.0.0.0/8, false",
+        "trusted authorities --ca-file: /own.pem, none, false",
       ])
   }
 

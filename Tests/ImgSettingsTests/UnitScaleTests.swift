@@ -22,7 +22,7 @@ import Testing
     text: String, milliseconds: Int64?
   ) throws {
     guard let milliseconds else {
-      #expect(throws: InvalidValue("\"\(text)\" is no whole multiple of 1ms")) {
+      #expect(throws: InvalidValue("\"\(text)\" is not a multiple of 1ms")) {
         try UnitScale.duration.value(parsing: text)
       }
       return

@@ -39,7 +39,7 @@ struct UnsafeDirectoryTests {
     try FileIO.replace(path: victim, with: Self.victimBytes)
     #expect(unsafe unlink("\(path)/\(name)") == 0)
     #expect(unsafe symlink(victim, "\(path)/\(name)") == 0)
-    expectRefused(access, because: "open \(path)/\(name), which is no regular file")
+    expectRefused(access, because: "open \(path)/\(name), which is not a regular file")
     #expect(try FileIO.contents(of: victim, upTo: 1_000) == Self.victimBytes)
   }
 

@@ -108,7 +108,7 @@ struct FileIOTests {
     try FileIO.replace(path: victim, with: [1])
     #expect(unsafe symlink(victim, path) == 0)
     let error = #expect(throws: SystemError.self) {
-      _ = try FileIO.open(log: path, startingAnewAbove: 0)
+      _ = try FileIO.open(log: path, truncatedAbove: 0)
     }
     #expect(error?.code == ELOOP)
     #expect(try FileIO.contents(of: victim, upTo: 8) == [1])
@@ -116,8 +116,8 @@ struct FileIOTests {
 
   @Test func `a log that was removed goes on in a new file, any other where it is`() throws {
     let kept = directory.file("kept")
-    let removed = try FileIO.open(log: path, startingAnewAbove: 1_000)
-    let other = try FileIO.open(log: kept, startingAnewAbove: 1_000)
+    let removed = try FileIO.open(log: path, truncatedAbove: 1_000)
+    let other = try FileIO.open(log: kept, truncatedAbove: 1_000)
     try FileIO.writeAll(removed.rawValue, "before\n")
     #expect(unsafe unlink(path) == 0)
     try FileIO.renewLog(at: path, for: [removed.rawValue, other.rawValue])

@@ -94,7 +94,7 @@ struct UnixListenerTests {
     #expect(directory.names() == [])
     _ = listener.descriptor
     try FileIO.replace(path: path, with: [1])
-    #expect(throws: SystemError(operation: "\(path) is no socket", code: EEXIST)) {
+    #expect(throws: SystemError(operation: "\(path) is not a socket", code: EEXIST)) {
       try UnixSocket.removeFile(at: path)
     }
     #expect(try FileIO.contents(of: path, upTo: 8) == [1])

@@ -96,7 +96,7 @@ package struct CoordinatorLauncher: Sendable {
   }
 
   private func spawn(readyEnd: consuming OwnedDescriptor) throws(SystemError) -> ChildProcess {
-    let log = try FileIO.open(log: logPath, startingAnewAbove: Self.logMaximumByteCount)
+    let log = try FileIO.open(log: logPath, truncatedAbove: Self.logMaximumByteCount)
     let nothing = try FileIO.open(readingFrom: "/dev/null")
     var environment = ThisProcess.environment
     environment[ReadinessMessage.variable] = String(ReadinessMessage.descriptor)

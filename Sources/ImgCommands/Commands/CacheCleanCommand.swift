@@ -3,27 +3,27 @@ import ImgModel
 package import ImgSettings
 import ImgStore
 
-/// `imgctl cache clean`: removes what has expired.
+/// `imgctl cache clean`: removes expired thumbnails.
 package struct CacheCleanCommand: Command {
-  /// Whether it returns only when none is left.
+  /// Whether the command removes them itself and returns when none is left.
   package let isWaiting: Bool
   package let isJSON: Bool
 
   private static let wait = OptionDescription(
-    "--wait", help: "Remove it here and now, and return when none is left.")
+    "--wait", help: "Remove them in this process, and return when none is left.")
 
   package static let description = CommandDescription(
-    name: "imgctl cache clean", summary: "remove what has expired from the store",
+    name: "imgctl cache clean", summary: "remove expired thumbnails from the store",
     options: [wait, .json] + OptionDescription.places,
     notes: [
-      "Returns at once where a coordinator runs: one of its workers removes what has expired, in "
-        + "small parts beside its work. Without a coordinator the command does it itself and "
-        + "starts none. Each coordinator does so anyway, once a minute, with what expired more "
-        + "than a minute ago."
+      "If a coordinator runs, the command returns at once, and a worker removes the thumbnails in "
+        + "small steps. Without a coordinator, the command removes them itself and starts none. "
+        + "Every coordinator also does this once a minute, for thumbnails that expired more than a "
+        + "minute ago."
     ],
     examples: [
-      .init("imgctl cache clean", "What nobody asks for any more makes room soon."),
-      .init("imgctl cache clean --wait", "The room is there when the command has ended."),
+      .init("imgctl cache clean", "Frees the space in the background."),
+      .init("imgctl cache clean --wait", "The space is free when the command ends."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
@@ -49,7 +49,7 @@ package struct CacheCleanCommand: Command {
     return .success
   }
 
-  /// - Returns: how many were removed. Others may remove some at the same time.
+  /// - Returns: how many this process removed. Workers may remove some at the same time.
   private func removeExpired(
     at now: WallTime, in context: CommandContext
   ) throws(StoreError) -> Int {

@@ -1,18 +1,18 @@
 package import ImgSettings
 import ImgStore
 
-/// `imgctl cache compact`: gives room that the store does not use back to the disk.
+/// `imgctl cache compact`: returns the unused space of the store's file to the disk.
 package struct CacheCompactCommand: Command {
   package let isJSON: Bool
 
   package static let description = CommandDescription(
-    name: "imgctl cache compact", summary: "make the store's file as small as what it holds",
+    name: "imgctl cache compact", summary: "shrink the store's file to the size of its content",
     options: [.json] + OptionDescription.places,
     notes: [
-      "The disk needs room for a copy meanwhile. Everything else goes on as ever."
+      "The disk needs space for a copy. Readers and writers continue meanwhile."
     ],
     examples: [
-      .init("imgctl cache compact", "After much was removed, or with a smaller budget.")
+      .init("imgctl cache compact", "Useful after many removals or with a smaller budget.")
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
@@ -32,7 +32,7 @@ package struct CacheCompactCommand: Command {
     return .success
   }
 
-  /// Where there is no store, its file has no bytes.
+  /// Without a store, both sizes are 0.
   private struct Report: Encodable {
     private let before: Int64
     private let after: Int64

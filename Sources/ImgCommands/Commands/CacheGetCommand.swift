@@ -3,7 +3,7 @@ package import ImgModel
 package import ImgSettings
 import ImgStore
 
-/// `imgctl cache get`: one thumbnail, if the store has it.
+/// `imgctl cache get`: returns one thumbnail if it is stored.
 package struct CacheGetCommand: Command {
   package let url: String
   package let fetch: FetchOptions
@@ -12,23 +12,23 @@ package struct CacheGetCommand: Command {
 
   package var variant: Variant { choice.variant }
 
-  private static let source = OperandDescription("URL", help: "The picture, as it was fetched.")
+  private static let source = OperandDescription("URL", help: "The URL of the picture.")
 
   package static let description = CommandDescription(
-    name: "imgctl cache get", summary: "write a thumbnail that is in the store; fetch nothing",
+    name: "imgctl cache get", summary: "write a stored thumbnail; fetch nothing",
     operands: [source],
     options: VariantOptions.variantOptions + FetchArguments.nameOptions + PictureOutput.options
       + OptionDescription.places,
     notes: [
       PictureOutput.note,
-      "Ends with 1 when the store has no such thumbnail, or has it no more. No coordinator is asked "
-        + "or started.",
+      "The exit code is 1 if the thumbnail is not stored or has expired. The command needs no "
+        + "coordinator and starts none.",
     ],
     examples: [
       .init("imgctl cache get https://example.org/a.jpg -o a.jpg", "The thumbnail in a file."),
       .init(
         "imgctl cache get https://example.org/a.jpg --size 64 --json",
-        "What is known of that size."),
+        "Describes the thumbnail of that size."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
@@ -40,7 +40,7 @@ package struct CacheGetCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     try picture.check(for: Self.description.name)
-    let url = try ImageURL(line: self.url)
+    let url = try ImageURL(argument: self.url)
     let name = fetch.name(of: url)
     let reader = try context.storeReader()
     let stored = try reader.map { (reader) throws(StoreError) in
@@ -52,7 +52,7 @@ package struct CacheGetCommand: Command {
         " as \(variant.format.rawValue), only as \($0.rawValue)"
       }
       context.report(
-        error: "the store has no such thumbnail of \(picture)\(others ?? ""); imgctl get fetches it"
+        error: "\(picture) is not stored in this size\(others ?? ""); imgctl get fetches it"
       )
       return .someFailed
     }

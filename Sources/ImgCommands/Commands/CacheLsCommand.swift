@@ -3,7 +3,7 @@ import ImgModel
 package import ImgSettings
 import ImgStore
 
-/// `imgctl cache ls`: what the store holds.
+/// `imgctl cache ls`: lists the thumbnails in the store.
 package struct CacheLsCommand: Command {
   package let isJSON: Bool
   package let filter: CacheLsFilter
@@ -15,7 +15,7 @@ package struct CacheLsCommand: Command {
       .init("imgctl cache ls --json", "One object a line."),
       .init(
         "imgctl cache ls --host example.org --older-than 2d --larger-than 64K",
-        "What makes the most room."),
+        "Old and large thumbnails of one host."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
@@ -37,8 +37,8 @@ package struct CacheLsCommand: Command {
     return .success
   }
 
-  /// Kind, format, size in pixels, bytes, expiry, URL: apart by tabs, so that a list of any length
-  /// streams.
+  /// Kind, format, size in pixels, bytes, expiry and URL, separated by tabs. Columns are not
+  /// aligned, so a list of any length streams.
   private func line(of stored: StoredThumbnail) -> String {
     let thumbnail = stored.thumbnail
     return "\(stored.kind)\t\(thumbnail.format.rawValue)\t\(thumbnail.width)x\(thumbnail.height)\t"

@@ -2,9 +2,9 @@ package import ImgModel
 import ImgSettings
 import ImgStore
 
-/// Which thumbnails `imgctl cache ls` lists: those for which everything holds that was asked for.
+/// Selects the thumbnails that `imgctl cache ls` lists: those that match every given option.
 package struct CacheLsFilter: Hashable, Sendable {
-  /// The host in lower case, without port; `nil` for any.
+  /// The host in lower case, without a port; `nil` for any host.
   private let host: String?
   private let ageMilliseconds: Range<Int64>
   private let byteCounts: Range<Int64>
@@ -12,18 +12,19 @@ package struct CacheLsFilter: Hashable, Sendable {
   private let isExpired: Bool?
 
   private static let host = OptionDescription(
-    "--host", "HOST", help: "Only from this host, on any port; other names below it are others.")
+    "--host", "HOST", help: "Only from this host, on any port. Subdomains are other hosts.")
   private static let olderThan = OptionDescription(
-    "--older-than", "DURATION", help: "Only what was stored longer ago, such as 2d.")
+    "--older-than", "DURATION", help: "Only if stored longer ago than this, such as 2d.")
   private static let newerThan = OptionDescription(
-    "--newer-than", "DURATION", help: "Only what was stored less long ago.")
+    "--newer-than", "DURATION", help: "Only if stored more recently than this.")
   private static let largerThan = OptionDescription(
-    "--larger-than", "SIZE", help: "Only thumbnails of more bytes, such as 64K.")
+    "--larger-than", "SIZE", help: "Only thumbnails with more bytes, such as 64K.")
   private static let smallerThan = OptionDescription(
-    "--smaller-than", "SIZE", help: "Only thumbnails of fewer bytes.")
+    "--smaller-than", "SIZE", help: "Only thumbnails with fewer bytes.")
   private static let expired = OptionDescription(
-    "--expired", help: "Only what has expired and is not yet removed.")
-  private static let fresh = OptionDescription("--fresh", help: "Only what has not expired.")
+    "--expired", help: "Only expired thumbnails that are not removed yet.")
+  private static let fresh = OptionDescription(
+    "--fresh", help: "Only thumbnails that have not expired.")
 
   static let options = [
     host, olderThan, newerThan, largerThan, smallerThan, expired, fresh,
@@ -56,21 +57,21 @@ package struct CacheLsFilter: Hashable, Sendable {
       byteCounts.contains(byteCount), isExpired == nil || isExpired == (expiresAt <= now)
     else { return false }
     guard let host else { return true }
-    // What is no URL, be it a name of a person's own or of a damaged record, is of no host.
+    // A name that is not a URL has no host: a `--cache-key`, or a damaged record.
     return (try? ImageURL(parsing: PictureName.text(ofRecord: url)))?.host == host
   }
 
-  /// Reads a host the way URLs do, so that both are spelled alike.
+  /// Reads a host as a URL does, so that both have one spelling.
   private static func host(parsing text: String) throws(InvalidValue) -> String {
     guard let url = try? ImageURL(parsing: "http://\(text)/"), url.text == "http://\(url.host)/"
     else {
       throw InvalidValue(
-        "\(Spelling.quoted(text)) is not a host; write its name alone, such as example.org")
+        "\(Spelling.quoted(text)) is not a host; write only its name, such as example.org")
     }
     return url.host
   }
 
-  /// What lies between two limits, neither included.
+  /// The values between two limits, without the limits.
   private static func range(
     _ arguments: ArgumentReader, over: OptionDescription, under: OptionDescription,
     in scale: UnitScale
@@ -83,7 +84,7 @@ package struct CacheLsFilter: Hashable, Sendable {
     guard let upper else { return (lower.map { $0 + 1 } ?? .min)..<(.max) }
     guard let lower else { return .min..<upper }
     guard lower + 1 < upper else {
-      throw UsageError("nothing lies between \(over.flag) and \(under.flag)")
+      throw UsageError("no value lies between \(over.flag) and \(under.flag)")
     }
     return lower + 1..<upper
   }

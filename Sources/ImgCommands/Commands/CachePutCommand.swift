@@ -3,7 +3,7 @@ package import ImgModel
 package import ImgSettings
 import ImgStore
 
-/// `imgctl cache put`: stores a picture of the person's own as if it had been fetched.
+/// `imgctl cache put`: stores a local picture as if it had been fetched from a URL.
 package struct CachePutCommand: Command {
   package let url: String
   /// `-` for standard input.
@@ -11,33 +11,34 @@ package struct CachePutCommand: Command {
   package let options: RequestOptions
   package let isJSON: Bool
 
-  private static let target = OperandDescription("URL", help: "What it is the picture of.")
+  private static let target = OperandDescription(
+    "URL", help: "The URL to store the picture under.")
   private static let source = OperandDescription(
     "FILE|-", help: "The picture; - reads standard input.")
 
   package static let description = CommandDescription(
-    name: "imgctl cache put", summary: "store a thumbnail of a file as that of a URL",
+    name: "imgctl cache put", summary: "store a file as the picture of a URL",
     operands: [target, source],
     options: VariantOptions.storeOptions + [.json] + OptionDescription.startingPlaces,
     notes: [
-      "It takes the place of what is stored of that URL in that size, and of its original; other "
-        + "sizes stay. With --keep original or all, further sizes are made of the file.",
-      "What is no picture is refused, and what is stored stays.",
+      "The thumbnail replaces a stored one of the same URL and size, and the stored original. "
+        + "Other sizes stay. With --keep original or all, imgctl makes them from the file.",
+      "A file that is not a picture is refused, and the store does not change.",
     ],
     examples: [
       .init(
         "imgctl cache put https://example.org/a.jpg a.jpg",
-        "Whoever gets that URL is served the thumbnail of the file."),
+        "Requests for that URL get the thumbnail of the file."),
       .init(
         "imgctl cache put https://example.org/a.jpg - --keep all --expire-after never < a.jpg",
-        "In every size, for ever."),
+        "Keeps the picture for all sizes, without expiry."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     url = arguments.text(of: Self.target)
     path = arguments.text(of: Self.source)
     options = try VariantOptions.request(in: arguments)
-    guard options.keep != .none else { throw UsageError("--keep none: put is there to keep it") }
+    guard options.keep != .none else { throw UsageError("--keep none: put would store nothing") }
     isJSON = arguments.contains(.json)
   }
 

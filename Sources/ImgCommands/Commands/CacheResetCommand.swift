@@ -8,7 +8,7 @@ package struct CacheResetCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl cache reset", summary: "remove everything from the store",
     options: [.json] + OptionDescription.places,
-    examples: [.init("imgctl cache reset", "Jobs and their outcomes stay; thumbnails go.")])
+    examples: [.init("imgctl cache reset", "Removes all thumbnails; jobs and outcomes stay.")])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     isJSON = arguments.contains(.json)
@@ -16,7 +16,7 @@ package struct CacheResetCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     if StoreCrash.hasHappened {
-      // The files go without being opened.
+      // Reading the damaged files would end this process, so it removes them without opening them.
       let directory = context.settings.storeDirectory
       guard try SharedStore.quarantine(directory) else {
         throw UsageError("imgctl cache reset: another process is replacing \(directory); try again")
@@ -32,7 +32,7 @@ package struct CacheResetCommand: Command {
     return .success
   }
 
-  /// Which store is empty now.
+  /// What `--json` prints: the store that is empty now.
   private struct Report: Encodable {
     let store: String
     let entries = 0

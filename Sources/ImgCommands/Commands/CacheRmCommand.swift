@@ -3,7 +3,7 @@ package import ImgModel
 package import ImgSettings
 import ImgStore
 
-/// `imgctl cache rm`: removes what the store has of some URLs.
+/// `imgctl cache rm`: removes all records of some URLs from the store.
 package struct CacheRmCommand: Command {
   /// At least one.
   package let urls: [String]
@@ -12,18 +12,20 @@ package struct CacheRmCommand: Command {
 
   private static let url = OperandDescription(
     "URL", .many,
-    help: "The picture whose thumbnails go, in every size, and its original, whatever "
-      + "headers it was asked for with.")
+    help: "The picture to remove: its thumbnails in every size and its original, whatever "
+      + "headers requested it.")
 
   package static let description = CommandDescription(
-    name: "imgctl cache rm", summary: "remove every thumbnail of some URLs from the store",
+    name: "imgctl cache rm", summary: "remove all thumbnails of some URLs from the store",
     operands: [url],
     options: FetchArguments.namingOptions + [.json] + OptionDescription.places,
     notes: [
-      "A coordinator that runs forgets as well which of the pictures were missing (404 or 410), "
-        + "so that it asks for them anew."
+      "A running coordinator also forgets a 404 or 410 of these pictures, so the next request "
+        + "fetches them again."
     ],
-    examples: [.init("imgctl cache rm https://example.org/a.jpg", "It is fetched anew next time.")])
+    examples: [
+      .init("imgctl cache rm https://example.org/a.jpg", "The next request fetches it again.")
+    ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     urls = Array(arguments.texts(of: Self.url))
@@ -32,7 +34,7 @@ package struct CacheRmCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let names = try urls.map { fetch.name(of: try ImageURL(line: $0)) }
+    let names = try urls.map { fetch.name(of: try ImageURL(argument: $0)) }
     let wanted = Set(names.map(\.text))
     var keys: [ContentKey] = []
     try context.storeReader()?.forEach { stored in
@@ -44,8 +46,8 @@ package struct CacheRmCommand: Command {
       try store.removePartials(of: names)
       return try store.remove(found)
     }
-    // Afterwards, so that who asks from then on finds neither.
-    context.askKeeper { (client) throws(ClientError) in
+    // Last, so that a request that follows finds neither a record nor a remembered failure.
+    context.requestIfRunning { (client) throws(ClientError) in
       try client.forgetFailures(of: wanted.sorted())
     }
     if isJSON {

@@ -3,12 +3,12 @@ import ImgModel
 package import ImgSettings
 import ImgStore
 
-/// `imgctl cache stat`: how full the store is, and how it is used.
+/// `imgctl cache stat`: shows the size and the use of the store.
 package struct CacheStatCommand: Command {
   package let isJSON: Bool
 
   package static let description = CommandDescription(
-    name: "imgctl cache stat", summary: "show how much the store holds, and how it is used",
+    name: "imgctl cache stat", summary: "show the size of the store and its hit rate",
     options: [.json] + OptionDescription.places,
     examples: [.init("imgctl cache stat", "Thumbnails, bytes, budget, and the share of hits.")])
 
@@ -31,14 +31,14 @@ package struct CacheStatCommand: Command {
   private func text(of statistics: StoreStatistics, at now: WallTime) -> String {
     let summary = statistics.summary
     var table = Table([.text("thumbnails"), .number("\(summary.entryCount)")])
-    table.addRow(["their bytes", HumanText.size(statistics.thumbnailByteCount)])
+    table.addRow(["thumbnail bytes", HumanText.size(statistics.thumbnailByteCount)])
     table.addRow(["expired, not yet removed", "\(statistics.expiredCount)"])
     table.addRow(["unfinished downloads", "\(statistics.partialCount)"])
-    table.addRow(["their room", HumanText.size(statistics.partialByteCount)])
+    table.addRow(["their size", HumanText.size(statistics.partialByteCount)])
     table.addRow(["occupied", HumanText.size(summary.occupiedByteCount)])
     table.addRow(["budget", HumanText.size(summary.budgetByteCount)])
     if let disk = summary.diskByteCount {
-      table.addRow(["room on the disk", HumanText.size(disk)])
+      table.addRow(["limit of the disk", HumanText.size(disk)])
     }
     if let oldest = statistics.oldestStoredAt {
       table.addRow(["oldest", HumanText.age(of: oldest, at: now)])

@@ -1,20 +1,20 @@
 package import ImgSettings
 import ImgStore
 
-/// `imgctl cache verify`: checks everything in the store.
+/// `imgctl cache verify`: checks every record of the store.
 package struct CacheVerifyCommand: Command {
   package let isRepairing: Bool
   package let isJSON: Bool
 
   private static let repair = OptionDescription(
-    "--repair", help: "Remove what is wrong. It is fetched anew when it is asked for.")
+    "--repair", help: "Remove damaged records. The next request fetches the pictures again.")
 
   package static let description = CommandDescription(
-    name: "imgctl cache verify", summary: "read everything in the store and say what is damaged",
+    name: "imgctl cache verify", summary: "read every record of the store and list damage",
     options: [repair, .json] + OptionDescription.places,
     examples: [
-      .init("imgctl cache verify", "One line for each thing that is wrong, and exit code 1."),
-      .init("imgctl cache verify --repair", "The same, and what is wrong is gone."),
+      .init("imgctl cache verify", "One line for each defect, and exit code 1 if there is any."),
+      .init("imgctl cache verify --repair", "Also removes what is damaged."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
@@ -33,7 +33,7 @@ package struct CacheVerifyCommand: Command {
         } else {
           try context.output.write("\(defect)\n")
         }
-        // What comes next may end this process, see ``StoreCrash``.
+        // Reading the next record may end this process, see ``StoreCrash``.
         try context.output.flush()
       } ?? 0
     report.removed = isRepairing ? report.defects : 0
@@ -47,17 +47,16 @@ package struct CacheVerifyCommand: Command {
     return report.defects == 0 ? .success : .someFailed
   }
 
-  /// What was found in all; an object for each defect comes before it.
+  /// The totals, printed after the object of each defect.
   private struct Report: Encodable {
     var checked = 0
     var defects = 0
     var removed = 0
 
     var text: String {
-      let verdict =
-        defects == 0 ? "nothing wrong" : "\(HumanText.count(defects, of: "thing")) wrong"
+      let verdict = defects == 0 ? "no defects" : HumanText.count(defects, of: "defect")
       return "checked \(HumanText.count(checked, of: "thumbnail")): \(verdict)"
-        + (removed > 0 ? ", and removed\n" : "\n")
+        + (removed > 0 ? ", removed\n" : "\n")
     }
   }
 

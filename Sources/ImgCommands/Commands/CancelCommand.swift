@@ -8,11 +8,11 @@ package struct CancelCommand: Command {
   package let isJSON: Bool
 
   package static let description = CommandDescription(
-    name: "imgctl cancel", summary: "stop a job; what it has made stays",
+    name: "imgctl cancel", summary: "stop a job; its thumbnails stay in the store",
     operands: [.job],
     options: [.json] + OptionDescription.startingPlaces,
     examples: [
-      .init("imgctl cancel 7", "Ends when the stop is on disk; imgctl retry 7 takes it up again.")
+      .init("imgctl cancel 7", "Returns when the change is on disk; imgctl retry 7 continues it.")
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {

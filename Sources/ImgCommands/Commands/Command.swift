@@ -1,16 +1,16 @@
 package import ImgSettings
 
-/// One command of `imgctl`, its arguments read and checked.
+/// One command of `imgctl` with its checked arguments.
 package protocol Command: Sendable {
-  /// What it is called, takes and does; its name begins with `imgctl`.
+  /// The name, operands, options and help. The name begins with `imgctl`.
   static var description: CommandDescription { get }
 
-  /// - Parameter arguments: read by ``description``.
+  /// - Parameter arguments: read with ``description``.
   init(_ arguments: ArgumentReader) throws(UsageError)
 
-  /// Does it.
+  /// Runs the command.
   ///
-  /// - Throws: any error whose description is a sentence for the person who called.
+  /// - Throws: an error whose description is a sentence for the user.
   func run(in context: CommandContext) throws -> ExitCode
 }
 
@@ -20,8 +20,8 @@ extension Command {
     description.name.split(separator: " ").dropFirst().map(String.init)
   }
 
-  /// ``description`` with what every command has: by this its arguments are read, and its help is
-  /// written.
+  /// ``description`` with the options of all commands. The arguments are read with it, and the help
+  /// is printed from it.
   package static var grammar: CommandDescription {
     description.adding([.quiet])
   }

@@ -1,6 +1,6 @@
 import ImgSettings
 
-/// Every command, in the order of the help, and how one is found by its words.
+/// All commands in the order of the help, and the search for a command by its words.
 package enum CommandTable {
   package static let all: [any Command.Type] = [
     SubmitCommand.self,
@@ -32,13 +32,13 @@ package enum CommandTable {
     VersionCommand.self,
   ]
 
-  /// Every option of any command, each flag once.
+  /// The options of all commands, each flag once.
   static var options: [OptionDescription] {
     var flags: Set<String> = []
     return all.flatMap { $0.grammar.options }.filter { flags.insert($0.flag).inserted }
   }
 
-  /// What a person named by the words of a command line.
+  /// The result of the search.
   enum Match {
     case command(any Command.Type)
     /// The first word of several commands, and nothing more.
@@ -46,7 +46,7 @@ package enum CommandTable {
     case nothing
   }
 
-  /// Takes the words that name a command.
+  /// Removes the words that name a command, and finds it.
   static func match(_ words: inout CommandWords) throws(UsageError) -> Match {
     var word = try words.next()
     while word == helpWord {
@@ -66,10 +66,10 @@ package enum CommandTable {
     return .command(command)
   }
 
-  /// Asks for the same as `--help`.
+  /// The same as `--help`.
   private static let helpWord = "help"
 
-  /// The list of all commands, or of those of a group.
+  /// The help that lists all commands, or those of a group.
   static func overview(of group: String? = nil) -> String {
     let commands = all.filter { group == nil || $0.words.first == group }
     var text = HelpText()
@@ -81,22 +81,22 @@ package enum CommandTable {
     text.addDefinitions(
       commands.map { ($0.words.joined(separator: " "), $0.description.summary) })
     text.addBlankLine()
-    text.addParagraph("imgctl help COMMAND tells more about one.")
+    text.addParagraph("imgctl help COMMAND describes one command.")
     if group == nil {
       text.addHeading("Options")
       let options = [OptionDescription.quiet, .help, .version]
       text.addDefinitions(options.map { ($0.usage, $0.help) })
       text.addBlankLine()
       text.addParagraph(
-        "Options stand anywhere, also before the command. The last value of a repeated option "
-          + "counts, or each where the help says so.")
+        "Options may stand anywhere, also before the command. If an option is repeated, the last "
+          + "value counts, unless its help says Repeatable.")
       text.addHeading("Exit codes")
       text.addDefinitions([
-        ("0", "all well"),
+        ("0", "success"),
         ("1", "finished, some images failed"),
         ("2", "wrong use, or something that cannot be done here"),
         ("3", "no coordinator could be reached or started"),
-        ("130", "Ctrl-C while a job was watched; the job goes on"),
+        ("130", "Ctrl-C while a job was watched; the job continues"),
       ])
     }
     return text.rendered

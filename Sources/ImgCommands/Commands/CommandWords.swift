@@ -1,11 +1,11 @@
 import ImgSettings
 
-/// The arguments of `imgctl` while the command is looked for. Options may stand before and between
-/// the words that name it; the command reads them later, as if they stood behind its words.
+/// The arguments of `imgctl` during the search for the command. Options may stand before and
+/// between the words that name it. The command reads them later, as if they followed its words.
 struct CommandWords {
-  /// Whether `--help` or `-h` was met, or the word `help`, which is of the same meaning.
+  /// Whether the arguments so far contain `--help`, `-h` or the word `help`.
   var isHelpRequested = false
-  /// Whether `--version` or `-V` was met.
+  /// Whether the arguments so far contain `--version` or `-V`.
   private(set) var isVersionRequested = false
 
   private let grammar: OptionGrammar
@@ -13,19 +13,19 @@ struct CommandWords {
   private var rest: ArraySlice<String>
   private var haveOptionsEnded = false
 
-  /// - Parameter options: those of all commands. Each takes a value in all commands or in none,
-  ///   so that its value is not mistaken for a word.
+  /// - Parameter options: the options of all commands. An option takes a value in all commands or
+  ///   in none, so that a value is not mistaken for a word.
   init(_ arguments: [String], options: [OptionDescription]) {
     grammar = OptionGrammar(options + [.help, .version])
     rest = arguments[...]
   }
 
-  /// What the command reads, once its words were taken.
+  /// The arguments for the command, after its words were removed.
   var arguments: [String] {
     options + (haveOptionsEnded ? ["--"] : []) + rest
   }
 
-  /// Takes the next word; `nil` when none is left.
+  /// Removes the next word; `nil` if there is none.
   mutating func next() throws(UsageError) -> String? {
     while let argument = rest.popFirst() {
       if haveOptionsEnded || !OptionGrammar.isOption(argument) { return argument }

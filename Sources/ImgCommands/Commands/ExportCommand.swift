@@ -2,33 +2,33 @@ import ImgClient
 package import ImgModel
 package import ImgSettings
 
-/// `imgctl export`: a job's thumbnails as files.
+/// `imgctl export`: writes a job's thumbnails as files.
 package struct ExportCommand: Command {
   package let job: JobID
   package let directory: String
   package let isJSON: Bool
 
   private static let directoryOperand = OperandDescription(
-    "DIR", help: "Where the files go; made when there is none.")
+    "DIR", help: "The directory for the files; created if missing.")
 
   package static let description = CommandDescription(
     name: "imgctl export", summary: "write a job's thumbnails as files, with a manifest",
     operands: [.job, directoryOperand],
     options: [.json] + OptionDescription.startingPlaces,
     notes: [
-      "Other files that the directory has stay; the manifest is of this job alone, and says of each "
-        + "line without a file why it has none.",
+      "Other files in the directory stay. The manifest lists every line of this job; if a line has "
+        + "no file, it gives the reason.",
       OptionDescription.journalNote,
     ],
     examples: [
-      .init("imgctl export 7 thumbnails", "One file a picture, and which URL each came from.")
+      .init("imgctl export 7 thumbnails", "One file for each picture, and the manifest.")
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     job = try arguments.job()
     directory = arguments.text(of: Self.directoryOperand)
     isJSON = arguments.contains(.json)
-    guard !directory.isEmpty else { throw UsageError("DIR: a path is not empty") }
+    guard !directory.isEmpty else { throw UsageError("DIR: the path is empty") }
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
@@ -54,13 +54,12 @@ package struct ExportCommand: Command {
     let missing = HumanText.count(export.missingCount, of: "URL")
     let summary =
       "exported \(exported) to \(directory), none for \(missing); "
-      + "\(JobExport.manifestName) names all\n"
-    if export.keep == .none { return summary + "the job kept nothing, as --keep none asks for\n" }
+      + "\(JobExport.manifestName) lists all\n"
+    if export.keep == .none { return summary + "the job stored nothing (--keep none)\n" }
     guard export.goneCount > 0 else { return summary }
     return summary
-      + "not in the store any more, because expired or evicted: "
       + HumanText.count(export.goneCount, of: "thumbnail")
-      + "; the same list submitted again makes them anew\n"
+      + " expired or evicted since; submit the list again to make them again\n"
   }
 
   private struct Report: Encodable {

@@ -3,24 +3,24 @@ package import ImgModel
 package import ImgSettings
 import ImgWire
 
-/// `imgctl failures`: which URLs of a job failed, and why.
+/// `imgctl failures`: lists the URLs of a job that failed, with the reason.
 package struct FailuresCommand: Command {
   package let job: JobID
   package let isJSON: Bool
 
   package static let description = CommandDescription(
     name: "imgctl failures",
-    summary: "list the URLs of a job that failed: code, status, URL, reason",
+    summary: "list the failed URLs of a job: code, status, URL, reason",
     operands: [.job],
     options: [.json] + OptionDescription.startingPlaces,
     notes: [
-      "A password in a URL is shown as ***, so such a line is no URL to submit again; imgctl retry "
-        + "has the URLs as they were submitted.",
+      "A password in a URL is shown as ***, so do not submit such a line again. imgctl retry uses "
+        + "the URLs as they were submitted.",
       OptionDescription.journalNote,
     ],
     examples: [
-      .init("imgctl failures 7", "One line a URL."),
-      .init("imgctl failures 7 --json", "With the stage, and what is known in words."),
+      .init("imgctl failures 7", "One line for each URL."),
+      .init("imgctl failures 7 --json", "With the stage and a description."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {

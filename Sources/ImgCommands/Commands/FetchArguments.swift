@@ -1,61 +1,61 @@
 import ImgModel
 import ImgSettings
 
-/// The options that say how origins are asked for pictures, and what their answers are known by.
+/// The options that control how imgctl requests pictures from origins, and how it names them.
 enum FetchArguments {
   private static let cachePolicy = OptionDescription(
     "--cache-policy", "POLICY",
     help:
-      "cache-else-load: what the store has, else the origin's; protocol: what the store has while "
-      + "it is fresh by HTTP, else what the origin says; reload: the origin's; cache-only: what the "
-      + "store has. Default: cache-else-load.")
+      "cache-else-load: use the store, else fetch. protocol: use the store while HTTP says fresh, "
+      + "else ask the origin. reload: always fetch. cache-only: use only the store. "
+      + "Default: cache-else-load.")
   private static let header = OptionDescription(
     "--header", "'NAME: VALUE'|@FILE",
     help:
-      "Send this header with each request, but to no other origin after a redirect; or those in "
-      + "a file, one a line. Other users see the command line of a process (ps), but no file that "
-      + "only you may read (chmod 600). A picture that was asked for with other headers is another "
-      + "one. Repeatable.",
+      "Send this header, or those in a file (one a line), with each request. A redirect to another "
+      + "origin does not get it. Other users can see the command line (ps), but not a file that "
+      + "only you can read (chmod 600). With other headers, a URL counts as another picture. "
+      + "Repeatable.",
     isRepeatable: true)
   private static let headerVariable = OptionDescription(
     "--header-env", "VARIABLE",
     help:
-      "Send the headers in this environment variable, written as in a file. The variable is not "
-      + "passed on to a coordinator that the command starts. Repeatable.",
+      "Send the headers in this environment variable, one a line. A coordinator that the command "
+      + "starts does not get the variable. Repeatable.",
     isRepeatable: true)
   private static let ignoreQuery = OptionDescription(
     "--ignore-query", "NAME",
-    help: "A parameter of the URL that changes nothing about the picture, such as a signature; in "
-      + "the name, * stands for any text, as in X-Amz-*. The URL is fetched as it is. Repeatable.",
+    help: "Ignore this query parameter in the picture's name, such as a signature; * matches any "
+      + "text, as in X-Amz-*. The URL is fetched unchanged. Repeatable.",
     isRepeatable: true)
   private static let cacheKey = OptionDescription(
-    "--cache-key", "TEXT", help: "Know the picture by this in place of its URL.")
+    "--cache-key", "TEXT", help: "Name the picture by this text instead of its URL.")
   private static let respectOptOut = OptionDescription(
     "--respect-opt-out",
-    help: "Do not use a picture whose origin says noai, noimageai, noindex or noimageindex in an "
-      + "X-Robots-Tag; it ends as opted_out. Lists do so by themselves.")
+    help: "Skip pictures whose origin sends X-Robots-Tag: noai, noimageai, noindex or "
+      + "noimageindex; they end as opted_out. The default for lists.")
   private static let noRespectOptOut = OptionDescription(
-    "--no-respect-opt-out", help: "Use such a picture all the same. A get does so by itself.")
+    "--no-respect-opt-out", help: "Ignore X-Robots-Tag. The default for get.")
 
   private static let respectRobots = OptionDescription(
     "--respect-robots",
     help:
-      "Ask each origin's robots.txt first, which is remembered for a day, and do not fetch what "
-      + "it closes to imgctl; that ends as opted_out.")
+      "Obey each origin's robots.txt, which is kept for a day. URLs that it disallows for imgctl "
+      + "end as opted_out.")
 
-  /// Those that say what of a URL is a picture's name.
+  /// The options that select the part of a URL that names a picture.
   static let namingOptions = [ignoreQuery, cacheKey]
-  /// Those that are part of a picture's name.
+  /// The options that change a picture's name.
   static let nameOptions = [header, headerVariable] + namingOptions
-  private static let mannerOptions = [respectOptOut, noRespectOptOut, respectRobots]
-  /// Of a list, whose lines cannot all have one key.
+  private static let politenessOptions = [respectOptOut, noRespectOptOut, respectRobots]
+  /// The options of a list. Its lines cannot share one `--cache-key`.
   static let listOptions =
-    [cachePolicy, header, headerVariable, ignoreQuery] + mannerOptions
-  static let options = [cachePolicy] + nameOptions + mannerOptions
+    [cachePolicy, header, headerVariable, ignoreQuery] + politenessOptions
+  static let options = [cachePolicy] + nameOptions + politenessOptions
 
   /// - Parameters:
-  ///   - arguments: of a command that lists ``options`` or some of them.
-  ///   - respectsOptOut: what holds where neither is asked for.
+  ///   - arguments: the arguments of a command that lists ``options`` or some of them.
+  ///   - respectsOptOut: the default if neither flag is given.
   static func fetchOptions(
     in arguments: ArgumentReader, respectsOptOut: Bool = false
   ) throws(UsageError) -> FetchOptions {
@@ -90,7 +90,7 @@ enum FetchArguments {
     }
   }
 
-  /// - Parameter lines: makes the lines with headers of a value of the option.
+  /// - Parameter lines: returns the header lines of one value of the option.
   private static func fields(
     of option: OptionDescription, in arguments: ArgumentReader,
     _ lines: (String) throws(InvalidValue) -> [String]
@@ -106,11 +106,11 @@ enum FetchArguments {
     }
   }
 
-  /// Reads `Name: value`. What is wrong is told without the value, which may be a secret.
+  /// Reads `Name: value`. Errors do not contain the value, which may be a secret.
   private static func field(_ text: String) throws(InvalidValue) -> HeaderField {
     let bytes = Array(text.utf8)
     guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
-      throw InvalidValue("a header is written 'Name: value'")
+      throw InvalidValue("not a header; write 'Name: value'")
     }
     let name = String(decoding: bytes[..<colon], as: UTF8.self)
     let value = String(decoding: bytes[(colon + 1)...], as: UTF8.self)
@@ -140,7 +140,7 @@ enum FetchArguments {
 }
 
 extension ArgumentReader {
-  /// Whether the command has the option, which takes no value, and it was given.
+  /// Whether the command has the option, and the user gave it. The option takes no value.
   fileprivate func isGiven(_ option: OptionDescription) -> Bool {
     lists(option) && contains(option)
   }

@@ -6,40 +6,40 @@ import ImgStore
 import ImgSystem
 import ImgWire
 
-/// `imgctl get`: one thumbnail, now.
+/// `imgctl get`: returns one thumbnail at once.
 package struct GetCommand: Command {
   /// A URL, a file, or `-` for standard input.
   package let picture: String
-  /// What is tried in its place, one after the other.
+  /// The replacements, tried in order if the picture fails.
   package let fallbacks: [String]
   package let options: RequestOptions
-  /// Names the place where the picture is to be shown; `nil` for a request by itself.
+  /// Names the place that shows the picture; `nil` for a request by itself.
   package let viewer: String?
-  /// Whether it is fetched whatever the store has, and not stored.
+  /// Whether the picture is fetched in any case and not stored.
   package let bypassesStore: Bool
   private let destination: PictureOutput
   private let choice: VariantChoice
 
-  /// Where the thumbnail goes; `nil` for standard output.
+  /// The file for the thumbnail; `nil` for standard output.
   package var outputPath: String? { destination.path }
   package var isJSON: Bool { destination.isJSON }
 
   private static let source = OperandDescription(
     "URL|FILE|-",
     help:
-      "The picture: http, https or data; or a file, or - for standard input, which imgctl reads "
-      + "itself, so that nothing of it is stored.")
+      "The picture: an http, https or data URL, a file, or - for standard input. imgctl reads "
+      + "files itself and does not store them.")
   private static let viewer = OptionDescription(
     "--viewer", "NAME",
-    help: "The picture is for this viewer, which shows one at a time: a later get of the same "
-      + "name takes the place of one that still waits.")
+    help: "The place that shows the picture, one at a time. A later get with the same name "
+      + "replaces one that still waits.")
 
   private static let noCache = OptionDescription(
-    "--no-cache", help: "Fetch it whatever the store has, and do not store it.")
+    "--no-cache", help: "Fetch the picture even if it is stored, and do not store it.")
 
   private static let fallback = OptionDescription(
     "--fallback", "URL",
-    help: "What to take when the one before cannot be had. Repeatable; tried in their order.",
+    help: "Try this URL if the previous one fails. Repeatable; tried in order.",
     isRepeatable: true)
 
   package static let description = CommandDescription(
@@ -49,18 +49,18 @@ package struct GetCommand: Command {
       + PictureOutput.options + OptionDescription.startingPlaces,
     notes: [
       PictureOutput.note,
-      "A get whose place another takes ends with 1 and says so.",
-      "With --fallback, the url that --json prints is the one that was had; each failure before it "
-        + "is told on standard error.",
-      "Where the store has no room the thumbnail is written all the same, and a note says so.",
+      "If a later get of the same viewer replaces this one, it ends with exit code 1.",
+      "With --fallback, --json prints the URL that succeeded. Failures before it go to standard "
+        + "error.",
+      "If the store is full, the thumbnail is written but not stored, and a note says so.",
     ],
     examples: [
       .init("imgctl get https://example.org/a.jpg -o a.jpg", "The thumbnail in a file."),
-      .init("imgctl get https://example.org/a.jpg --json", "Only what is known of it."),
-      .init("imgctl get - < a.heic > a.jpg", "Of a picture that is here already."),
+      .init("imgctl get https://example.org/a.jpg --json", "Only a description."),
+      .init("imgctl get - < a.heic > a.jpg", "The thumbnail of a local picture."),
       .init(
         "imgctl get https://example.org/a.jpg --viewer left --delay 250ms -o left.jpg",
-        "Costs nothing when the viewer moves on within a quarter of a second."),
+        "Fetches nothing if the viewer moves on within 250 ms."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
@@ -74,19 +74,19 @@ package struct GetCommand: Command {
     self.options = options
     guard options.keep != .original else {
       throw UsageError(
-        "--keep original: get hands a thumbnail out; with --keep all the original is kept, too")
+        "--keep original: get returns a thumbnail; use --keep all to store the original, too")
     }
     viewer = try arguments.value(of: Self.viewer, Self.viewerName)
     bypassesStore = arguments.contains(Self.noCache)
     guard !bypassesStore || options.fetch.cachePolicy == .cacheElseLoad else {
-      throw UsageError("--no-cache and --cache-policy contradict each other; give one of the two")
+      throw UsageError("--no-cache and --cache-policy exclude each other")
     }
   }
 
   private static func viewerName(_ text: String) throws(InvalidValue) -> String {
     let limit = GetRequest.maximumViewerByteCount
     guard (1...limit).contains(text.utf8.count) else {
-      throw InvalidValue("a viewer's name has from 1 to \(limit) bytes")
+      throw InvalidValue("a viewer's name has 1 to \(limit) bytes")
     }
     return text
   }
@@ -100,15 +100,15 @@ package struct GetCommand: Command {
     while case .nothing(let failure, _) = found, failure.code != .cancelled,
       let next = rest.popFirst()
     {
-      context.note("imgctl: \(HumanText.source(source)): \(failure); next is \(next)\n")
+      context.note("imgctl: \(HumanText.source(source)): \(failure); trying \(next)\n")
       source = next
       found = try find(source, options.withoutDelay(fetch: fetchOptions(of: next)), in: context)
     }
     return try deliver(found, of: source, in: context)
   }
 
-  /// A fallback is another picture: it is not known by the first one's key. What is sent is meant
-  /// for the first one's origin.
+  /// A fallback is another picture, so the `--cache-key` does not name it. The headers are meant
+  /// for the first picture's origin.
   private func fetchOptions(of fallback: String) -> FetchOptions {
     var fetch = options.fetch
     fetch.cacheKey = nil
@@ -146,7 +146,7 @@ package struct GetCommand: Command {
     return RequestedURL(source)
   }
 
-  /// A thumbnail, and where it was found; or why there is none.
+  /// A thumbnail with its source, or the reason why there is none.
   private enum Found {
     case stored(StoredThumbnail, bytes: [UInt8], isFromCache: Bool, Timings?)
     case uncached(UncachedPicture)
@@ -172,12 +172,12 @@ package struct GetCommand: Command {
   private func checkOptionsOfFile() throws(UsageError) {
     guard viewer == nil, options.delayMilliseconds == 0, options.fetch == .standard else {
       throw UsageError(
-        "\(Self.description.name): --viewer, --delay, --cache-policy and what origins are told are for "
-          + "URLs; a file is decoded at once")
+        "\(Self.description.name): --viewer, --delay, --cache-policy and request options are for "
+          + "URLs, not for files")
     }
   }
 
-  /// Made of the person's own picture; nothing is looked up and nothing is stored.
+  /// Uploads a local picture. The store is neither read nor written.
   private func find(file path: String, in context: CommandContext) throws -> Found {
     let file = try open(path)
     let client = try context.coordinator()
@@ -188,7 +188,7 @@ package struct GetCommand: Command {
     return .uncached(made)
   }
 
-  /// - Throws: a ``Failure`` where there is something to fall back on, or was.
+  /// - Throws: a ``Failure`` if the command has fallbacks.
   private func open(_ path: String) throws -> PictureFile {
     do throws(SystemError) {
       return try PictureFile(path: path)
@@ -198,14 +198,14 @@ package struct GetCommand: Command {
       }
       guard error.code == ENOENT else { throw error }
       throw UsageError(
-        "\(Self.description.name): there is no file \(Spelling.quoted(path)); a URL begins with "
+        "\(Self.description.name): no such file: \(Spelling.quoted(path)); a URL begins with "
           + "https:// or http://")
     }
   }
 
-  /// From the map when it is there, which takes no coordinator; else made by one. What has to wait,
-  /// to be fetched anyway, to take another's place, or to be kept for longer, is the coordinator's
-  /// matter even where the map has it.
+  /// Reads a hit from the store without the coordinator; else the coordinator makes the thumbnail.
+  /// The coordinator also handles a hit with a delay, with a viewer, with `--no-cache`, or with a
+  /// later expiry.
   private func find(
     _ url: ImageURL, _ given: RequestOptions, in context: CommandContext
   ) throws -> Found {
@@ -217,10 +217,11 @@ package struct GetCommand: Command {
     }
     let asked = context.now
     let client = try context.coordinatorOfStore()
+    var notes = WaitNotes()
     let result = try client.get(
       url.text, viewer: viewer, options: options, bypassesStore: bypassesStore
     ) { wait in
-      context.note("waiting: \(WaitText(wait, at: context.now).text)\n")
+      if let note = notes.note(on: wait, at: context.now) { context.note(note) }
     }
     if let picture = result.uncached {
       if let failure = picture.facts.failure { context.note("not stored: \(failure.detail)\n") }
@@ -231,7 +232,7 @@ package struct GetCommand: Command {
       return .nothing(failure ?? .isGone, result.timings)
     }
     let reader = try context.storeReader()
-    // However short its life was to be, it is what was asked for.
+    // As of the request, so that a very short expiry does not hide the new thumbnail.
     guard
       let made = try reader?.thumbnail(
         for: options.fetch.name(of: url), variant: options.variant, at: asked, noting: .nothing)
@@ -241,7 +242,7 @@ package struct GetCommand: Command {
     return .stored(made.facts, bytes: made.bytes, isFromCache: isFromCache, result.timings)
   }
 
-  /// The same for the variant that the store has.
+  /// The options with the variant that the store has.
   private func resolved(
     _ options: RequestOptions, for url: ImageURL, in context: CommandContext
   ) throws(StoreError) -> RequestOptions {
@@ -257,13 +258,13 @@ package struct GetCommand: Command {
     return resolved
   }
 
-  /// Of a picture from no origin there is none.
+  /// A picture that comes from no origin has no original.
   private func keepsOriginal(of url: ImageURL) -> Bool {
     options.keep.includesOriginal && !url.isLocal
   }
 
-  /// What the store has and need not be kept for longer. One that is damaged has nothing: a worker
-  /// will begin it anew.
+  /// The stored thumbnail, unless the request extends its expiry. A damaged store counts as empty,
+  /// because a worker will recreate it.
   private func stored(
     _ url: ImageURL, _ options: RequestOptions, in context: CommandContext
   ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
@@ -280,7 +281,7 @@ package struct GetCommand: Command {
         let found = try reader.thumbnail(
           for: name, variant: options.variant, noting: .hitOnly),
         policy.accepts(found.facts.terms, at: context.now),
-        found.facts.extended(by: leastWish, at: context.now) == nil
+        found.facts.extended(by: minimumRetention, at: context.now) == nil
       else { return nil }
       return found
     } catch  where error.reason == .damaged {
@@ -288,15 +289,15 @@ package struct GetCommand: Command {
     }
   }
 
-  /// What is asked for of a thumbnail that is there, as far as that can be known without asking the
-  /// coordinator for its default.
-  private var leastWish: Retention {
+  /// The retention that the request asks for at least. Only the coordinator knows the default
+  /// expiry, so this assumes the shortest.
+  private var minimumRetention: Retention {
     options.expiry.retentionOfStored(
       defaultMilliseconds: RequestOptions.expiryRangeMilliseconds.lowerBound)
   }
 
   private var reasonOfCancel: String {
-    viewer.map { "a later get of the viewer \(Spelling.quoted($0)) took the place of this one" }
+    viewer.map { "a later get of the viewer \(Spelling.quoted($0)) replaced this one" }
       ?? "the request was cancelled"
   }
 }

@@ -2,10 +2,10 @@ import ImgModel
 import ImgSettings
 import ImgSystem
 
-/// Where the headers of a request are read from: the command line, or a file or a variable, which
-/// other users cannot see.
+/// Reads the headers of a request from the command line, a file or an environment variable. Other
+/// users can see the command line, but not the other two.
 enum HeaderSource {
-  /// More than all headers of a request may have together.
+  /// More than all headers of a request may take together.
   private static let maximumByteCount = 8 * HeaderFields.maximumByteCount
 
   /// - Parameter argument: a header, or `@` and the path of a file.
@@ -20,7 +20,7 @@ enum HeaderSource {
     }
   }
 
-  /// Also removes the variable, so that no process inherits it that this one starts.
+  /// Also removes the variable, so that child processes do not inherit it.
   static func lines(ofVariable name: String) throws(InvalidValue) -> [String] {
     guard let text = ThisProcess.takeVariable(name) else {
       throw InvalidValue("the variable \(Spelling.quoted(name)) is not set")

@@ -1,18 +1,17 @@
 import ImgModel
 package import ImgSettings
 
-/// What a command line of `imgctl` asks for.
+/// A parsed command line of `imgctl`.
 package enum Invocation: Sendable {
   /// Print this text.
   case print(String)
-  /// Run a command, which reaches the coordinator at these places or starts one with these
-  /// settings.
+  /// Run a command. It uses the coordinator at the places of the settings, or starts one with them.
   case run(any Command, Settings, isQuiet: Bool)
 
   /// - Parameters:
   ///   - arguments: without the program's name.
-  ///   - userID: of the user who calls.
-  /// - Throws: ``UsageError`` that begins with the words of the program and command.
+  ///   - userID: the user who runs the program.
+  /// - Throws: ``UsageError`` that begins with the name of the program and command.
   package init(
     arguments: [String], environment: [String: String], userID: UInt32
   ) throws(UsageError) {
@@ -25,10 +24,10 @@ package enum Invocation: Sendable {
     let isHelpRequested = words.isHelpRequested || arguments.isEmpty
     switch match {
     case .nothing where isHelpRequested: self = .print(CommandTable.overview())
-    case .nothing: throw UsageError("imgctl: no command; see imgctl help")
+    case .nothing: throw UsageError("imgctl: no command given; see imgctl help")
     case .group(let group) where isHelpRequested: self = .print(CommandTable.overview(of: group))
     case .group(let group):
-      throw UsageError("imgctl \(group): no command; see imgctl help \(group)")
+      throw UsageError("imgctl \(group): no command given; see imgctl help \(group)")
     case .command(let type) where isHelpRequested: self = .print(type.grammar.help)
     case .command(let type):
       do {

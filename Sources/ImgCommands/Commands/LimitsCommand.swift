@@ -2,9 +2,9 @@ import ImgClient
 package import ImgModel
 package import ImgSettings
 
-/// `imgctl limits`: shows the limits of the running coordinator, and changes some of them.
+/// `imgctl limits`: shows the limits of the running coordinator, or changes some of them.
 package struct LimitsCommand: Command {
-  /// `nil` where nothing is changed.
+  /// `nil` if the command only shows the limits.
   package let change: LimitChange?
   package let isJSON: Bool
 
@@ -12,15 +12,15 @@ package struct LimitsCommand: Command {
     name: "imgctl limits", summary: "show the limits of the running coordinator, or change them",
     options: LimitChange.options + [.json] + OptionDescription.places,
     notes: [
-      "A change holds at once and until the coordinator ends. What is not given stays as it is; "
-        + "other limits are set by imgctl start."
+      "A change applies at once, until the coordinator ends. Limits that are not given keep their "
+        + "values. The other limits are set by imgctl start."
     ],
     examples: [
-      .init("imgctl limits", "The table that imgctl status --limits prints."),
-      .init("imgctl limits --transfers-per-host 2 --rate-per-host 30/m", "Gentler at every host."),
+      .init("imgctl limits", "Prints the same table as imgctl status --limits."),
+      .init("imgctl limits --transfers-per-host 2 --rate-per-host 30/m", "Less load on each host."),
       .init(
         "imgctl limits --default-expiry 1d",
-        "For thumbnails stored from now on; the others keep their expiry."),
+        "Applies to thumbnails stored from now on."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {

@@ -2,12 +2,12 @@ import ImgClient
 import ImgModel
 package import ImgSettings
 
-/// `imgctl list`: all jobs.
+/// `imgctl list`: lists all jobs.
 package struct ListCommand: Command {
   package let isJSON: Bool
 
   package static let description = CommandDescription(
-    name: "imgctl list", summary: "list the jobs, the newest first",
+    name: "imgctl list", summary: "list the jobs, newest first",
     options: [.json] + OptionDescription.startingPlaces,
     notes: [OptionDescription.journalNote],
     examples: [.init("imgctl list --json", "One object a line.")])

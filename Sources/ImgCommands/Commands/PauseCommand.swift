@@ -2,17 +2,20 @@ import ImgClient
 package import ImgModel
 package import ImgSettings
 
-/// `imgctl pause`: holds back what of a job has not begun.
+/// `imgctl pause`: starts no more URLs of a job.
 package struct PauseCommand: Command {
   package let job: JobID
   package let isJSON: Bool
 
   package static let description = CommandDescription(
-    name: "imgctl pause", summary: "let nothing more of a job begin; what runs is finished",
+    name: "imgctl pause", summary: "start no more URLs of a job; running ones finish",
     operands: [.job],
     options: [.json] + OptionDescription.startingPlaces,
-    notes: ["A paused job stays so when the coordinator ends, until it is resumed or cancelled."],
-    examples: [.init("imgctl pause 7", "Job 7 waits for: imgctl resume 7.")])
+    notes: [
+      "A job stays paused until it is resumed or cancelled, also after a restart of the "
+        + "coordinator."
+    ],
+    examples: [.init("imgctl pause 7", "imgctl resume 7 continues the job.")])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     job = try arguments.job()
@@ -23,7 +26,7 @@ package struct PauseCommand: Command {
     let status = try context.coordinator().change(job, .pause)
     return try context.show(
       status, isJSON: isJSON,
-      orSay: "job \(job) paused after \(status.finished) of \(status.total); it goes on with: "
+      orSay: "job \(job) paused after \(status.finished) of \(status.total); continue with: "
         + "imgctl resume \(job)")
   }
 }

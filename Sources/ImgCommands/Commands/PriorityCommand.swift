@@ -2,7 +2,7 @@ import ImgClient
 package import ImgModel
 package import ImgSettings
 
-/// `imgctl priority`: makes a job more or less urgent.
+/// `imgctl priority`: sets the priority of a job.
 package struct PriorityCommand: Command {
   package let job: JobID
   package let priority: Int
@@ -11,13 +11,13 @@ package struct PriorityCommand: Command {
   private static let priorityOperand = OperandDescription("P", help: RequestOptions.priorityHelp)
 
   package static let description = CommandDescription(
-    name: "imgctl priority", summary: "make a job more or less urgent than others",
+    name: "imgctl priority", summary: "set the priority of a job",
     operands: [.job, priorityOperand],
     options: [.json] + OptionDescription.startingPlaces,
-    notes: ["It counts for what has not begun. A job has 0 unless submit said otherwise."],
+    notes: ["The priority applies to URLs that have not started. The default of a job is 0."],
     examples: [
-      .init("imgctl priority 7 2", "Job 7 is as urgent as a job can be."),
-      .init("imgctl priority 7 -2", "Every job that says nothing goes before it."),
+      .init("imgctl priority 7 2", "Gives job 7 the highest priority."),
+      .init("imgctl priority 7 -2", "Jobs of the default priority run first."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
@@ -25,7 +25,7 @@ package struct PriorityCommand: Command {
     let priority = try arguments.value(
       of: Self.priorityOperand, RequestOptions.priority(parsing:))
     guard let priority else {
-      preconditionFailure("only an operand that must be given is read so")
+      preconditionFailure("the operand is required, so the reader has checked it")
     }
     self.priority = priority
     isJSON = arguments.contains(.json)

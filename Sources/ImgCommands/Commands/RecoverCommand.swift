@@ -4,38 +4,39 @@ import ImgStore
 import ImgSystem
 import ImgWire
 
-/// `imgctl recover`: extracts what is intact of a damaged journal.
+/// `imgctl recover`: extracts the intact records of a damaged journal.
 package struct RecoverCommand: Command {
   package let journal: String
   package let directory: String
   package let isJSON: Bool
 
   private static let journalOperand = OperandDescription(
-    "JOURNAL", help: "The directory of the journal: journal in the data directory, or a copy.")
+    "JOURNAL", help: "The journal's directory: journal in the data directory, or a copy of it.")
   private static let directoryOperand = OperandDescription(
-    "DIR", help: "Where the files go; made when there is none.")
+    "DIR", help: "The directory for the files; created if missing.")
 
   package static let description = CommandDescription(
-    name: "imgctl recover", summary: "extract the jobs that are intact in a damaged journal",
+    name: "imgctl recover", summary: "extract the intact jobs of a damaged journal",
     operands: [journalOperand, directoryOperand],
     options: [.json],
     notes: [
-      "Writes two files a job: job-N.txt, its list, and job-N.jsonl, one object a line with its "
-        + "outcome. Reads the journal without changing it and needs no coordinator. Jobs that were "
-        + "removed lately may be among those found. Exit code 1 says that something is lost.",
-      "The lists keep the passwords in their URLs, so that they can be submitted again. Only their "
-        + "owner may read the files.",
+      "Writes two files for each job: its list job-N.txt, and job-N.jsonl with an object for each "
+        + "line and its outcome. The command does not change the journal and needs no coordinator. "
+        + "It may also find jobs that were removed recently. Exit code 1 means that some data is "
+        + "lost.",
+      "The lists contain the passwords of their URLs, so that you can submit them again. Only the "
+        + "owner can read the files.",
     ],
     examples: [
       .init("imgctl recover ~/.cache/imgctl/journal jobs", "Lists and outcomes of all jobs."),
-      .init("imgctl submit jobs/job-7.txt", "One of them again; what is stored is a hit."),
+      .init("imgctl submit jobs/job-7.txt", "Submits one again; stored thumbnails are hits."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     journal = arguments.text(of: Self.journalOperand)
     directory = arguments.text(of: Self.directoryOperand)
     isJSON = arguments.contains(.json)
-    guard !journal.isEmpty, !directory.isEmpty else { throw UsageError("a path is not empty") }
+    guard !journal.isEmpty, !directory.isEmpty else { throw UsageError("a path is empty") }
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
@@ -98,15 +99,15 @@ package struct RecoverCommand: Command {
       if outcome != nil { outcomes += 1 }
     }
 
-    /// Whether the record is there, and all lines that it counts. A cancelled job counts lines that
-    /// have no outcome of their own.
+    /// Whether the job's record was found with all the lines and outcomes that it counts. A
+    /// cancelled job also counts lines without an outcome.
     var isComplete: Bool {
       guard let finished else { return false }
       return lostLines == 0 && (outcomes >= finished || state == "cancelled")
     }
 
     var text: String {
-      "job \(job) (\(state ?? "its record is lost")): \(lines - lostLines) of \(lines) lines, "
+      "job \(job) (\(state ?? "record lost")): \(lines - lostLines) of \(lines) lines, "
         + "\(outcomes) outcomes\n"
     }
   }

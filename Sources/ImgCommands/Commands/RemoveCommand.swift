@@ -2,13 +2,13 @@ import ImgClient
 package import ImgModel
 package import ImgSettings
 
-/// `imgctl remove`: forgets jobs that have ended.
+/// `imgctl remove`: removes jobs that have ended.
 package struct RemoveCommand: Command {
-  /// What is removed.
+  /// The jobs to remove.
   package enum Subject: Hashable, Sendable {
     /// At least one.
     case jobs([JobID])
-    /// All jobs that ended at least so long ago.
+    /// All jobs that ended at least this long ago.
     case olderThan(milliseconds: Int64)
   }
 
@@ -18,20 +18,20 @@ package struct RemoveCommand: Command {
   private static let job = OperandDescription(
     "JOB", .any, help: "The number of a job that has ended.")
   private static let age = OptionDescription(
-    "--older-than", "DURATION", help: "All jobs that ended longer ago; 0s for all that ended.")
+    "--older-than", "DURATION", help: "All jobs that ended longer ago; 0s for all ended jobs.")
   private static let ageRangeMilliseconds = 0...Settings.durationRangeMilliseconds.upperBound
 
   package static let description = CommandDescription(
-    name: "imgctl remove", summary: "forget jobs that have ended: lists and outcomes",
+    name: "imgctl remove", summary: "remove ended jobs with their lists and outcomes",
     operands: [job],
     options: [age, .json] + OptionDescription.startingPlaces,
     notes: [
-      "Thumbnails stay in the store until they expire. A job that has not ended is refused; the "
-        + "others go. With --json, each job that went is printed as it stood last."
+      "Thumbnails stay in the store until they expire. The command refuses a job that has not "
+        + "ended, and removes the others. --json prints the last status of each removed job."
     ],
     examples: [
-      .init("imgctl remove 7 8", "Two jobs."),
-      .init("imgctl remove --older-than 30d", "All that ended more than a month ago."),
+      .init("imgctl remove 7 8", "Removes two jobs."),
+      .init("imgctl remove --older-than 30d", "Removes all jobs that ended over a month ago."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
@@ -49,7 +49,7 @@ package struct RemoveCommand: Command {
     }
     switch age {
     case nil where jobs.isEmpty, _? where !jobs.isEmpty:
-      throw UsageError("name jobs by their numbers, or give \(Self.age.flag); one of the two")
+      throw UsageError("give either job numbers or \(Self.age.flag)")
     case nil: subject = .jobs(jobs)
     case let age?: subject = .olderThan(milliseconds: age)
     }
@@ -60,7 +60,7 @@ package struct RemoveCommand: Command {
     let jobs = try jobs(of: client, at: context.now)
     var removedCount = 0
     var isAllDone = false
-    // Also when the coordinator goes in the middle: those before are gone.
+    // Also if the coordinator ends in the middle: it has removed the jobs before.
     defer {
       if !isJSON, removedCount > 0 || isAllDone {
         context.note("removed \(HumanText.count(removedCount, of: "job"))\n")
@@ -79,8 +79,8 @@ package struct RemoveCommand: Command {
     if case .jobs = subject { true } else { false }
   }
 
-  /// - Returns: the job as it stood last; `nil` when it is refused. Of a job that was named the
-  ///   reason is said; one found by its age has been taken up again or removed meanwhile.
+  /// - Returns: the last status of the job; `nil` if the coordinator refuses. If the user named the
+  ///   job, the reason is printed. A job found by its age was retried or removed meanwhile.
   private func remove(
     _ job: JobID, through client: Client, in context: CommandContext
   ) throws(ClientError) -> JobStatus? {

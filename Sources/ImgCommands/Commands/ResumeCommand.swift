@@ -2,17 +2,17 @@ import ImgClient
 package import ImgModel
 package import ImgSettings
 
-/// `imgctl resume`: lets a paused job go on.
+/// `imgctl resume`: continues a paused job.
 package struct ResumeCommand: Command {
   package let job: JobID
   package let isWaiting: Bool
   package let isJSON: Bool
 
   package static let description = CommandDescription(
-    name: "imgctl resume", summary: "let a paused job go on where it was",
+    name: "imgctl resume", summary: "continue a paused job",
     operands: [.job],
     options: [.wait, .json] + OptionDescription.startingPlaces,
-    examples: [.init("imgctl resume 7 --wait", "Ends when job 7 has.")])
+    examples: [.init("imgctl resume 7 --wait", "Returns when job 7 has ended.")])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     job = try arguments.job()
@@ -23,7 +23,7 @@ package struct ResumeCommand: Command {
   package func run(in context: CommandContext) throws -> ExitCode {
     let client = try context.coordinator()
     let status = try client.change(job, .resume)
-    let sentence = "job \(job) goes on after \(status.finished) of \(status.total)"
+    let sentence = "job \(job) continues after \(status.finished) of \(status.total)"
     guard isWaiting else { return try context.show(status, isJSON: isJSON, orSay: sentence) }
     if !isJSON { context.note(sentence + "\n") }
     return try JobFollower(in: context, isJSON: isJSON).follow(job, client: client)

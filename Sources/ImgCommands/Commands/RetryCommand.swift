@@ -2,30 +2,30 @@ import ImgClient
 package import ImgModel
 package import ImgSettings
 
-/// `imgctl retry`: tries failures of a job that has ended again.
+/// `imgctl retry`: repeats the failures of a job that has ended.
 package struct RetryCommand: Command {
   package let job: JobID
-  /// Whether failures are tried again that will hardly pass by themselves.
+  /// Whether permanent failures are repeated, too.
   package let includesFinal: Bool
   package let isWaiting: Bool
   package let isJSON: Bool
 
   private static let all = OptionDescription(
-    "--all", help: "Try every failure again, not only those that may pass by themselves.")
+    "--all", help: "Repeat every failure, not only temporary ones.")
 
   package static let description = CommandDescription(
-    name: "imgctl retry", summary: "try again what of a job failed and may pass by itself",
+    name: "imgctl retry", summary: "repeat the temporary failures of a job",
     operands: [.job],
     options: [all, .wait, .json] + OptionDescription.startingPlaces,
     notes: [
-      "imgctl status counts what may pass by itself as retryable: timeouts, busy origins and the "
-        + "like. Of a cancelled job, what was not done is done as well.",
-      "A host that is down is asked once for this; if it answers, the rest follows. Retry-After is "
-        + "respected.",
+      "imgctl status counts temporary failures as retryable, such as timeouts and busy origins. "
+        + "For a cancelled job, the command also continues with the lines that have no outcome.",
+      "If the circuit breaker of a host is open, one transfer probes the host; if it succeeds, the "
+        + "others follow. Retry-After is respected.",
     ],
     examples: [
-      .init("imgctl retry 7 --wait", "The failures that may pass; ends when job 7 has."),
-      .init("imgctl retry 7 --all", "Every failure, after its reason was removed."),
+      .init("imgctl retry 7 --wait", "Repeats temporary failures; returns when job 7 has ended."),
+      .init("imgctl retry 7 --all", "Repeats every failure, after you removed its cause."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {

@@ -4,29 +4,30 @@ package import ImgSettings
 /// Options that several commands have.
 extension OptionDescription {
   static let json = OptionDescription(
-    "--json", help: "Print JSON: one object, or one a line where there are many.")
+    "--json", help: "Print JSON: one object, or one object a line.")
 
-  /// Whether a command line asks for JSON, also one that cannot be read otherwise: then the error is
-  /// JSON as well.
+  /// Whether a command line contains `--json`, even if it is otherwise wrong: its error is JSON,
+  /// too.
   package static func isJSONWanted(in arguments: [String]) -> Bool {
     arguments.prefix { $0 != "--" }.contains(json.flag)
   }
 
-  /// Every command has it, see ``Command/grammar``; ``CommandContext/note(_:)`` obeys it.
+  /// An option of every command, see ``Command/grammar``. ``CommandContext/note(_:)`` obeys it.
   static let quiet = OptionDescription(
     "--quiet", short: "-q", help: "Print results and errors only: no progress, no notes.")
 
   static let wait = OptionDescription(
-    "--wait", help: "Wait until the job has ended, and show how far it is.")
+    "--wait", help: "Show the progress, and return when the job has ended.")
 
-  /// Where the coordinator and its data are: every command has them.
+  /// The places of the coordinator and its data, which are options of every command.
   static let places = [Setting.socket, .dataDirectory].map(\.option)
 
-  /// Of commands that only look at jobs.
+  /// A note of commands that only read jobs.
   static let journalNote =
-    "Starts no coordinator: where none runs, the journal is read, and what waits goes on waiting."
+    "Starts no coordinator. If none runs, the command reads the journal, and waiting jobs stay as "
+    + "they are."
 
-  /// The same of commands that start a coordinator when none answers.
+  /// ``places`` for commands that start a coordinator if none answers.
   static let startingPlaces = places + [Setting.autostart.option]
 }
 
@@ -36,7 +37,7 @@ extension OperandDescription {
 }
 
 extension RequestOptions {
-  static let priorityHelp = "From -2, the least, to 2, the most urgent."
+  static let priorityHelp = "From -2 (lowest) to 2 (highest)."
 
   /// Reads a priority, the only number with a sign.
   static func priority(parsing text: String) throws(InvalidValue) -> Int {
@@ -48,12 +49,12 @@ extension RequestOptions {
 }
 
 extension RawRepresentable<String> where Self: CaseIterable {
-  /// Reads one of a few words.
+  /// Reads one of the type's words.
   init(parsing text: String) throws(InvalidValue) {
     guard let choice = Self(rawValue: text) else {
       let words = Self.allCases.map(\.rawValue)
       throw InvalidValue(
-        "\(Spelling.quoted(text)) is none of \(words.joined(separator: ", "))"
+        "\(Spelling.quoted(text)) is not one of \(words.joined(separator: ", "))"
           + Spelling.suggestion(for: text, among: words))
     }
     self = choice
@@ -61,20 +62,20 @@ extension RawRepresentable<String> where Self: CaseIterable {
 }
 
 extension JobID {
-  /// Reads the number of a job.
+  /// Reads a job's number.
   init(parsing text: String) throws(InvalidValue) {
     guard let job = JobID(text) else {
-      throw InvalidValue("\(Spelling.quoted(text)) is no job; imgctl list shows their numbers")
+      throw InvalidValue("\(Spelling.quoted(text)) is not a job number; see imgctl list")
     }
     self = job
   }
 }
 
 extension ArgumentReader {
-  /// The job that must be named.
+  /// The required operand ``OperandDescription/job``.
   func job() throws(UsageError) -> JobID {
     guard let job = try value(of: .job, JobID.init(parsing:)) else {
-      preconditionFailure("only an operand that must be given is read so")
+      preconditionFailure("the operand is required, so the reader has checked it")
     }
     return job
   }

@@ -5,27 +5,29 @@ import ImgSystem
 
 /// `imgctl start`: starts the coordinator with the settings of the command line.
 package struct StartCommand: Command {
-  /// Whether the command becomes the coordinator instead of leaving it in the background.
+  /// Whether the command becomes the coordinator, instead of starting one in the background.
   package let isInForeground: Bool
   package let isJSON: Bool
-  /// What of the settings is asked for, see ``Setting/differences(between:givenBy:environment:and:coreCount:)``.
+  /// Which settings are given, see
+  /// ``Setting/differences(between:givenBy:environment:and:coreCount:)``.
   private let arguments: ArgumentReader
 
   private static let foreground = OptionDescription(
-    "--foreground", help: "Run here until stopped, as a service manager wants it.")
+    "--foreground", help: "Run in this process until stopped, as service managers need.")
 
   package static let description = CommandDescription(
-    name: "imgctl start", summary: "start the coordinator; other commands do so themselves",
+    name: "imgctl start", summary: "start the coordinator with these settings",
     options: [foreground, .json] + Setting.options,
     notes: [
       Setting.note,
-      "A coordinator that runs already keeps its settings. Where it runs with what is asked for, "
-        + "all is well; else the command says what differs and ends with 2.",
+      "A coordinator that runs already keeps its settings. If they differ from the given ones, the "
+        + "command lists the differences and ends with exit code 2.",
+      "Other commands start a coordinator when none answers; that one ends when it is idle.",
     ],
     examples: [
       .init(
         "imgctl start --workers 4 --allow-network 10.0.0.0/8",
-        "Four workers that may also fetch from the network 10.")
+        "Four workers, which may also fetch from this network.")
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
@@ -67,7 +69,7 @@ package struct StartCommand: Command {
     case .ready: return true
     case .starting: return false
     case .failed(let reason):
-      // It would only try in vain for a while, and leave by itself.
+      // It would only retry for a while and then exit by itself.
       if wasStarted { try? client.stop() }
       throw ClientError.notStarted(
         reason: "no worker can be started: \(reason); its log is \(context.settings.logPath)")

@@ -2,9 +2,9 @@ import ImgClient
 package import ImgModel
 package import ImgSettings
 
-/// `imgctl status`: how the cluster or one job is.
+/// `imgctl status`: shows the cluster or one job.
 package struct StatusCommand: Command {
-  /// What is looked at.
+  /// The subject of the command.
   package enum Subject: Hashable, Sendable {
     case cluster
     case limits
@@ -12,27 +12,27 @@ package struct StatusCommand: Command {
   }
 
   package let subject: Subject
-  /// Whether the status is shown again whenever it changes.
+  /// Whether the command shows the status again after each change.
   package let isWatching: Bool
   package let isJSON: Bool
 
   private static let job = OperandDescription(
-    "JOB", .optional, help: "The number of a job; without it, the whole cluster.")
-  private static let watch = OptionDescription("--watch", help: "Show every change from now on.")
+    "JOB", .optional, help: "The number of a job. Default: the whole cluster.")
+  private static let watch = OptionDescription("--watch", help: "Show every change until Ctrl-C.")
   private static let limits = OptionDescription(
-    "--limits", help: "Show all that the coordinator runs with: flag, value and default.")
+    "--limits", help: "Show the coordinator's settings: flag, value and default.")
 
   package static let description = CommandDescription(
-    name: "imgctl status", summary: "show how the cluster or one job is",
+    name: "imgctl status", summary: "show the status of the cluster or of one job",
     operands: [job],
     options: [watch, limits, .json] + OptionDescription.startingPlaces,
     notes: [
-      "Starts no coordinator: where none runs, one job is shown as the journal has it, and all else "
-        + "is refused with exit code 3."
+      "Starts no coordinator. If none runs, the command reads the status of a job from the "
+        + "journal. Everything else ends with exit code 3."
     ],
     examples: [
-      .init("imgctl status 7 --watch", "Job 7, until it has ended."),
-      .init("imgctl status --limits", "What the cluster allows, and the flags that say so."),
+      .init("imgctl status 7 --watch", "Shows job 7 until it has ended."),
+      .init("imgctl status --limits", "Shows the limits and their flags."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
@@ -41,7 +41,7 @@ package struct StatusCommand: Command {
     let areLimitsWanted = arguments.contains(Self.limits)
     let job = try arguments.value(of: Self.job, JobID.init(parsing:))
     guard !areLimitsWanted || (job == nil && !isWatching) else {
-      throw UsageError("--limits is about the whole cluster and is shown once; give it alone")
+      throw UsageError("--limits goes with neither JOB nor --watch")
     }
     subject = job.map(Subject.job) ?? (areLimitsWanted ? .limits : .cluster)
   }

@@ -2,18 +2,18 @@ import ImgClient
 import ImgModel
 package import ImgSettings
 
-/// `imgctl stop`: makes the coordinator leave.
+/// `imgctl stop`: ends the coordinator.
 package struct StopCommand: Command {
   package let isJSON: Bool
 
   package static let description = CommandDescription(
-    name: "imgctl stop", summary: "finish what runs and stop the coordinator",
+    name: "imgctl stop", summary: "finish running work and stop the coordinator",
     options: [.json] + OptionDescription.places,
     notes: [
-      "A coordinator that does not answer at the socket, such as one whose socket was removed, is "
-        + "found by its lock on the data directory and ended by SIGTERM."
+      "If the coordinator does not answer, for example because its socket was removed, the command "
+        + "finds it by its lock on the data directory and sends SIGTERM."
     ],
-    examples: [.init("imgctl stop", "What waits is taken up again at the next start.")])
+    examples: [.init("imgctl stop", "Waiting URLs continue at the next start.")])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     isJSON = arguments.contains(.json)
@@ -25,7 +25,7 @@ package struct StopCommand: Command {
     if isJSON {
       try context.output.write(json: Report(wasRunning: wasRunning, waitingCount: waitingCount))
     } else if wasRunning {
-      context.note("the coordinator has finished what ran and left")
+      context.note("the coordinator has stopped")
       if let count = waitingCount, count > 0 {
         let verb = count == 1 ? "waits" : "wait"
         context.note("; \(HumanText.count(count, of: "URL")) \(verb) for the next start")
@@ -37,7 +37,8 @@ package struct StopCommand: Command {
     return .success
   }
 
-  /// - Returns: whether there was one, and whether its jobs are in the journal of these settings.
+  /// - Returns: whether a coordinator ran, and whether its jobs are in the journal of these
+  ///   settings.
   private func stop(in context: CommandContext) throws -> (Bool, isOfTheseSettings: Bool) {
     do {
       let client = try context.runningCoordinator()
@@ -52,8 +53,8 @@ package struct StopCommand: Command {
     }
   }
 
-  /// How many URLs go on at the next start, as the journal has it now; `nil` where it cannot be read,
-  /// such as another user's.
+  /// The URLs in the journal that continue at the next start; `nil` if this user cannot read the
+  /// journal.
   private func waitingCount(in context: CommandContext) -> Int? {
     var count = 0
     do {
@@ -74,7 +75,7 @@ package struct StopCommand: Command {
     }
   }
 
-  /// - Returns: whether there was a process that owns the data directory.
+  /// - Returns: whether a process owned the data directory.
   private func stopOwner(in context: CommandContext) throws -> Bool {
     guard let owner = try context.coordinatorProcess() else {
       return false
@@ -88,7 +89,7 @@ package struct StopCommand: Command {
 }
 
 extension ClientError {
-  /// Whether no coordinator can be asked at the socket, and the data directory may still have one.
+  /// Whether the socket reaches no coordinator although one may own the data directory.
   fileprivate var meansNoListener: Bool {
     switch self {
     case .notListening, .untrusted: true

@@ -3,13 +3,13 @@ package import ImgModel
 package import ImgSettings
 import ImgWire
 
-/// `imgctl submit`: hands a list of URLs to the coordinator as one job.
+/// `imgctl submit`: submits a list of URLs as a job.
 package struct SubmitCommand: Command {
   /// `-` for standard input.
   package let listPath: String
   package let options: RequestOptions
   package let order: LineOrder
-  /// What the person calls the job, for lists.
+  /// The name that lists show.
   package let name: String?
   package let isWaiting: Bool
   package let isJSON: Bool
@@ -17,29 +17,29 @@ package struct SubmitCommand: Command {
   private static let list = OperandDescription(
     "FILE|-",
     help: "The list, one URL a line; - reads standard input. Empty lines and lines that begin "
-      + "with # do not count. Without a scheme, as in example.org/a.jpg, a URL is https.")
+      + "with # are ignored. A URL without a scheme, such as example.org/a.jpg, is https.")
   private static let name = OptionDescription(
-    "--name", "TEXT", help: "What the job is called in lists.")
+    "--name", "TEXT", help: "The name of the job in lists.")
   private static let priority = OptionDescription(
     "--priority", "P", help: "\(RequestOptions.priorityHelp) Default: 0.")
   private static let order = OptionDescription(
     "--order", "ORDER",
-    help: "fifo: the first line first; lifo: the last line first. Transfers begin in this order; "
-      + "a line whose host has to wait lets later ones pass. Default: fifo.")
+    help: "fifo: the first line first; lifo: the last line first. Transfers start in this order, "
+      + "but a line whose host must wait does not delay later lines. Default: fifo.")
 
   package static let description = CommandDescription(
     name: "imgctl submit",
-    summary: "fetch a list of URLs and keep their thumbnails",
+    summary: "fetch a list of URLs and store their thumbnails",
     operands: [list],
     options: VariantOptions.options + FetchArguments.listOptions
       + [priority, order, name, .wait, .json]
       + OptionDescription.startingPlaces,
-    notes: ["Prints the job's number, by which other commands know it."],
+    notes: ["Prints the number of the job, which other commands take as JOB."],
     examples: [
-      .init("imgctl submit urls.txt", "Every picture inside 256x256."),
+      .init("imgctl submit urls.txt", "Thumbnails that fit into 256x256."),
       .init(
         "imgctl submit - --size 640x480 --crop --wait < urls.txt",
-        "Pictures of exactly 640x480, cut where they stick out; ends when the job has."),
+        "Thumbnails of exactly 640x480, cropped; returns when the job has ended."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
@@ -57,7 +57,7 @@ package struct SubmitCommand: Command {
   package func run(in context: CommandContext) throws -> ExitCode {
     try VariantOptions.check(options.expiry, at: context.now, of: Self.description)
     var list = try ListFile(path: listPath)
-    // Before a coordinator is bothered: a list that cannot be read, or holds nothing, is no job.
+    // First, because an unreadable or empty list makes no job and needs no coordinator.
     var batches = try firstBatches(of: &list)
     let client = try context.coordinator()
     let submitted = try client.submit(name: name, options: options, order: order) {
@@ -85,12 +85,12 @@ package struct SubmitCommand: Command {
       if !batches.isEmpty { return batches }
     }
     let name = listPath == "-" ? "standard input" : listPath
-    throw UsageError("imgctl submit: \(name) names no URL; a list is one URL a line")
+    throw UsageError("imgctl submit: \(name) contains no URL; a list has one URL a line")
   }
 }
 
 extension Submitted {
-  /// What `--json` prints of an accepted job.
+  /// What `--json` prints for an accepted job.
   fileprivate struct Report: Encodable {
     let job: JobID
     let total: Int

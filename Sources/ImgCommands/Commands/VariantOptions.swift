@@ -1,49 +1,49 @@
 import ImgModel
 import ImgSettings
 
-/// The options that say what is to be made of a picture, and when.
+/// The options that select the variant of a picture, its storage and its delay.
 enum VariantOptions {
   private static let size = OptionDescription(
-    "--size", "WxH", help: "The box in pixels; one number N is NxN. Default: 256x256.")
+    "--size", "WxH", help: "The box in pixels; N means NxN. Default: 256x256.")
   private static let mode = OptionDescription(
     "--mode", "MODE",
     help: "fit: inside the box; fill: cover it; stretch: exactly the box. Default: fit.")
   private static let crop = OptionDescription(
-    "--crop", help: "Cut off what sticks out of the box; goes with fill, and implies it.")
+    "--crop", help: "Crop to the box. Implies --mode fill.")
   private static let format = OptionDescription(
     "--format", "FORMAT",
-    help: "auto, jpeg, png, webp or avif; auto is JPEG, or WebP where there is transparency. "
+    help: "auto, jpeg, png, webp or avif; auto is WebP for pictures with transparency, else JPEG. "
       + "Default: auto.")
   private static let quality = OptionDescription(
-    "--quality", "Q", help: "Of the encoder, from 1 to 100. Default: 80.")
+    "--quality", "Q", help: "The quality of the encoder, from 1 to 100. Default: 80.")
   private static let expiry = OptionDescription(
     "--expire-after", "DURATION",
-    help: "Keep the thumbnail so long after its download; a date as of --expires-at, or \"never\", "
-      + "will do too. Default: as the coordinator is set.")
+    help: "Keep the thumbnail this long after its download. Also accepts \"never\", or a date like "
+      + "--expires-at. Default: the coordinator's --default-expiry.")
   private static let expiryDate = OptionDescription(
     "--expires-at", "DATE",
-    help: "Keep the thumbnail until then: 2027-01-01, which is that day's beginning in UTC, or "
+    help: "Keep the thumbnail until this date: 2027-01-01 (midnight UTC) or "
       + "2027-01-01T12:00:00+02:00.")
   private static let sliding = OptionDescription(
-    "--expire-on-access", help: "Count the duration anew from each access to the thumbnail.")
+    "--expire-on-access", help: "Restart the duration at each access to the thumbnail.")
   private static let keep = OptionDescription(
     "--keep", "WHAT",
-    help: "none, thumbnail, original (the picture as it came) or all; from an original, other "
-      + "sizes are made without another fetch. Default: thumbnail.")
+    help: "What to store: none, thumbnail, original (the picture as received) or all. With an "
+      + "original, other sizes need no further fetch. Default: thumbnail.")
   private static let delay = OptionDescription(
     "--delay", "DURATION",
-    help: "Wait so long before anything is looked up or fetched. Default: 0s.")
+    help: "Wait this long before the first look-up or fetch. Default: 0s.")
 
-  /// Those that name a thumbnail.
+  /// The options that name a thumbnail.
   static let variantOptions = [size, mode, crop, format, quality]
-  /// Those that say how it is stored, too.
+  /// ``variantOptions`` and those that control storage.
   static let storeOptions = variantOptions + [keep, expiry, expiryDate, sliding]
   static let options = storeOptions + [delay]
 
   /// - Parameters:
-  ///   - arguments: of a command that lists ``options``, or ``storeOptions`` alone.
-  ///   - priority: among jobs.
-  ///   - fetch: how origins are asked.
+  ///   - arguments: the arguments of a command that lists ``options`` or only ``storeOptions``.
+  ///   - priority: the priority among jobs.
+  ///   - fetch: how imgctl requests pictures from origins.
   static func request(
     in arguments: ArgumentReader, priority: Int = 0, fetch: FetchOptions = .standard
   ) throws(UsageError) -> RequestOptions {
@@ -64,19 +64,19 @@ enum VariantOptions {
     let after = try arguments.value(of: expiry, Expiry.Moment.init(parsing:))
     let date = try arguments.value(of: expiryDate, WallTime.init(parsing:))
     guard after == nil || date == nil else {
-      throw UsageError("--expire-after and --expires-at say the same thing; give one of the two")
+      throw UsageError("--expire-after and --expires-at exclude each other")
     }
     let moment = after ?? date.map { .at($0) } ?? .standard
     let isSliding = arguments.contains(sliding)
     if isSliding, case .at = moment {
-      throw UsageError("--expire-on-access counts a duration anew, and a date is none")
+      throw UsageError("--expire-on-access needs a duration, not a date")
     }
     return Expiry(moment, isSliding: isSliding)
   }
 
-  /// Refuses an expiry that cannot be kept.
+  /// Refuses an expiry in the past or too far ahead.
   ///
-  /// - Parameter command: the one that read it.
+  /// - Parameter command: the command that read it.
   static func check(
     _ expiry: Expiry, at now: WallTime, of command: CommandDescription
   ) throws(UsageError) {
@@ -88,8 +88,8 @@ enum VariantOptions {
   }
 
   /// - Parameters:
-  ///   - arguments: of a command that lists ``variantOptions``.
-  ///   - destination: whose name says the format where no option does.
+  ///   - arguments: the arguments of a command that lists ``variantOptions``.
+  ///   - destination: its file extension selects the format if no option does.
   static func choice(
     in arguments: ArgumentReader, for destination: PictureOutput
   ) throws(UsageError) -> VariantChoice {

@@ -1,17 +1,17 @@
 import ImgModel
 package import ImgSettings
 
-/// `imgctl version`: which build this is.
+/// `imgctl version`: prints the version.
 package struct VersionCommand: Command {
   package let isJSON: Bool
 
-  /// What it prints, and `imgctl --version` with it.
+  /// The output, also of `imgctl --version`.
   static let text = "imgctl \(Build.version)\n"
 
   package static let description = CommandDescription(
     name: "imgctl version", summary: "print the version",
     options: [.json],
-    examples: [.init("imgctl version --json", "With the version of the protocol.")])
+    examples: [.init("imgctl version --json", "Also prints the version of the protocol.")])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     isJSON = arguments.contains(.json)

@@ -1,21 +1,21 @@
 package import ImgModel
 package import ImgSettings
 
-/// `imgctl wait`: waits until a job has ended.
+/// `imgctl wait`: shows the progress of a job until it has ended.
 package struct WaitCommand: Command {
   package let job: JobID
   package let isJSON: Bool
 
   package static let description = CommandDescription(
-    name: "imgctl wait", summary: "wait until a job has ended, and show how far it is",
+    name: "imgctl wait", summary: "show the progress of a job until it has ended",
     operands: [.job],
     options: [.json] + OptionDescription.startingPlaces,
     notes: [
-      "On a terminal a bar shows how far the job is. Elsewhere each change is a line, one a second "
-        + "at most, and one a minute while nothing changes. With --json each change is an object. "
-        + "A paused job is waited for until it is resumed and has ended."
+      "On a terminal, a bar shows the progress. Elsewhere, each change prints a line, at most one "
+        + "a second, and one a minute without changes. --json prints an object for each change. "
+        + "The command waits for a paused job, too."
     ],
-    examples: [.init("imgctl wait 7", "Ends with 1 when some images failed.")])
+    examples: [.init("imgctl wait 7", "The exit code is 1 if some images failed.")])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     job = try arguments.job()

@@ -1,20 +1,20 @@
 package import ImgModel
 
-/// Quantities as people read them: rounded, with their unit.
+/// Formats quantities and names for people: rounded, with a unit.
 package enum HumanText {
   /// Bytes in binary units, such as `1.4 MiB`.
   package static func size(_ byteCount: Int64) -> String {
     scaled(Double(byteCount), by: 1_024, units: ["B", "KiB", "MiB", "GiB", "TiB"])
   }
 
-  /// A flow in decimal units, as networks are measured, such as `1.3 MB/s`.
+  /// A data rate in decimal units, as usual for networks, such as `1.3 MB/s`.
   package static func rate(bytesPerSecond: Double) -> String {
     scaled(bytesPerSecond, by: 1_000, units: ["B", "kB", "MB", "GB", "TB"]) + "/s"
   }
 
-  /// A number with one decimal, or none from 100 on, where it says nothing any more.
+  /// A number with one decimal; none from 100 on, where it adds nothing.
   package static func number(_ value: Double) -> String {
-    // Beyond this a Double counts no ones, and Int has no room soon after.
+    // Larger values have no exact tenths, and soon overflow Int.
     guard value.isFinite, abs(value) < 1e15 else { return "-" }
     let tenths = Int((abs(value) * 10).rounded())
     let sign = value < 0 && tenths > 0 ? "-" : ""
@@ -22,12 +22,12 @@ package enum HumanText {
     return "\(sign)\(tenths / 10).\(tenths % 10)"
   }
 
-  /// How many there are of what a regular noun names, such as `1 job` or `2 jobs`.
+  /// A count with a regular noun, such as `1 job` or `2 jobs`.
   package static func count(_ count: Int, of noun: String) -> String {
     "\(count) \(noun)\(count == 1 ? "" : "s")"
   }
 
-  /// A span in its two largest units, such as `3m 12s` or `2d 4h`.
+  /// A duration in its two largest units, such as `3m 12s` or `2d 4h`.
   package static func duration(milliseconds: Int64) -> String {
     if milliseconds < 1_000 { return "\(max(milliseconds, 0))ms" }
     let seconds = milliseconds / 1_000
@@ -39,12 +39,12 @@ package enum HumanText {
       .joined(separator: " ")
   }
 
-  /// How long ago `moment` was, such as `3m 12s ago`.
+  /// The age of `moment`, such as `3m 12s ago`.
   package static func age(of moment: WallTime, at now: WallTime) -> String {
     duration(milliseconds: moment.milliseconds(to: now)) + " ago"
   }
 
-  /// What a stopwatch shows, such as `0:11` or `1:02:03`.
+  /// A duration like on a stopwatch, such as `0:11` or `1:02:03`.
   package static func stopwatch(seconds: Int64) -> String {
     func twoDigits(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
     let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60)
@@ -52,8 +52,8 @@ package enum HumanText {
     return hours > 0 ? "\(hours):\(twoDigits(minutes)):\(end)" : "\(minutes):\(end)"
   }
 
-  /// A text from outside without control characters, which could steer a terminal or break a line,
-  /// and without passwords of URLs.
+  /// An untrusted text without control characters, which could control a terminal or break a line,
+  /// and without the passwords of URLs.
   package static func printable(_ text: String) -> String {
     let shown = text.withoutPasswords
     guard shown.unicodeScalars.contains(where: isControl) else { return shown }
@@ -61,8 +61,7 @@ package enum HumanText {
       String.UnicodeScalarView(shown.unicodeScalars.map { isControl($0) ? "\u{FFFD}" : $0 }))
   }
 
-  /// What a picture comes from, for a sentence: its URL or path; a long one, such as a `data:` URL,
-  /// without its end.
+  /// The URL or path of a picture, for a sentence. A long one, such as a `data:` URL, is truncated.
   package static func source(_ text: String) -> String {
     let shown = printable(text == "-" ? "standard input" : text)
     return shown.count > sourceLength ? String(shown.prefix(sourceLength)) + "…" : shown
@@ -77,7 +76,7 @@ package enum HumanText {
   private static func scaled(_ value: Double, by factor: Double, units: [String]) -> String {
     var value = max(value, 0)
     var unit = 0
-    // What would round up to the factor is shown as 1.0 of the next unit.
+    // A value that rounds up to the factor becomes 1.0 of the next unit.
     while value.rounded() >= factor, unit + 1 < units.count {
       value /= factor
       unit += 1

@@ -1,6 +1,6 @@
 package import ImgModel
 
-/// What is said of a job that has ended: how it went, and what to type next.
+/// The summary of an ended job, with the commands to type next.
 package struct JobSummary: Sendable {
   private let status: JobStatus
 
@@ -8,13 +8,14 @@ package struct JobSummary: Sendable {
     self.status = status
   }
 
-  /// One line or more, each ended.
+  /// One line or more, each with a line feed.
   package var text: String {
     var lines = ["job \(status.job) \(status.state.rawValue): \(facts.joined(separator: ", "))"]
-    if status.failed > 0 { lines.append("see which with: imgctl failures \(status.job)") }
+    if status.failed > 0 { lines.append("list the failures: imgctl failures \(status.job)") }
     if status.retryable > 0 {
       let which = status.retryable == status.failed ? "all" : "\(status.retryable)"
-      lines.append("\(status.failed) failed, \(which) of them may pass: imgctl retry \(status.job)")
+      lines.append(
+        "\(status.failed) failed, \(which) of them temporarily: imgctl retry \(status.job)")
     }
     return lines.map { $0 + "\n" }.joined()
   }

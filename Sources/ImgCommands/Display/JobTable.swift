@@ -1,7 +1,7 @@
 package import ImgModel
 
-/// Jobs as a table, one a row. What was asked for beside the usual, and why a job does not move, have
-/// a column only when a job has it.
+/// A table of jobs, one a row. The columns for unusual options and for the reason of a wait appear
+/// only if a job has them.
 package struct JobTable {
   private static let columns: [Table.Column] = [
     .number("job"), .text("state"), .number("total"), .number("done"), .number("failed"),
@@ -39,7 +39,7 @@ package struct JobTable {
     return table.rendered
   }
 
-  /// What of the job is not as by default: priority, order, and a delay that is not over.
+  /// The job's options that differ from the defaults: priority, order, and a delay that still runs.
   private func terms(of status: JobStatus) -> String {
     var terms: [String] = []
     if status.priority != 0 { terms.append("priority \(status.priority)") }

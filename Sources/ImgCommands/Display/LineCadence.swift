@@ -1,7 +1,7 @@
 package import ImgModel
 
-/// Which states of a job become lines of a log: each change, but one a second at most; the end; and
-/// while nothing changes, one line a minute that shows that the command still waits.
+/// Selects the states of a job that become lines of a log: each change, at most one a second; the
+/// end; and one line a minute without changes, to show that the command still waits.
 package struct LineCadence: Sendable {
   private static let interval = Duration.seconds(1)
   private static let unchangedInterval = Duration.seconds(60)
@@ -10,8 +10,8 @@ package struct LineCadence: Sendable {
 
   package init() {}
 
-  /// - Parameter elapsed: since any fixed moment; never less than in the call before.
-  /// - Returns: whether the state is the next line.
+  /// - Parameter elapsed: the time since a fixed moment. It never decreases.
+  /// - Returns: whether the state becomes the next line.
   package mutating func takes(_ status: JobStatus, at elapsed: Duration) -> Bool {
     if let last {
       let isChanged = status != last.status

@@ -1,7 +1,7 @@
 package import ImgModel
 
-/// What a person sees of a job while it runs, as one line of text. Pure: how the line is drawn over
-/// the one before is ``RedrawnLine``'s matter.
+/// The progress of a job as one line of text. Pure: ``RedrawnLine`` draws the line over the
+/// previous one.
 package struct ProgressBar: Sendable {
   private static let barWidths = 10...40
 
@@ -10,8 +10,8 @@ package struct ProgressBar: Sendable {
   private var now: WallTime
 
   /// - Parameters:
-  ///   - elapsed: since any fixed moment; the same one in every ``update(_:at:wall:)``.
-  ///   - now: for the time that is left of a wait.
+  ///   - elapsed: the time since a fixed moment, the same in every ``update(_:at:wall:)``.
+  ///   - now: the current time, for the remaining time of a wait.
   package init(_ status: JobStatus, at elapsed: Duration, wall now: WallTime) {
     self.status = status
     self.now = now
@@ -24,8 +24,8 @@ package struct ProgressBar: Sendable {
     rates.add(at: elapsed, images: status.finished, bytes: status.bytesFetched)
   }
 
-  /// The line for a terminal of `columns`: facts fall away from the right where there is no room,
-  /// and the bar takes what is left. Why a job does not move is worth more than the bar.
+  /// The line for a terminal with `columns`. If the facts do not fit, the last ones are omitted.
+  /// The bar takes the remaining columns. The reason of a wait takes precedence over the bar.
   package func line(columns: Int) -> String {
     var facts = [percentage, "\(status.finished)/\(status.total)"] + details
     func barRoom() -> Int {
@@ -45,7 +45,7 @@ package struct ProgressBar: Sendable {
     return ([head, percentage] + details).joined(separator: ", ")
   }
 
-  /// From the most to the least telling.
+  /// The facts behind the counts, the most important first.
   private var details: [String] {
     var details: [String] = []
     if [.scheduled, .paused, .cancelling].contains(status.state) {
@@ -65,13 +65,13 @@ package struct ProgressBar: Sendable {
     return details
   }
 
-  /// Why the job does not move; `nil` while it does, and where its state says so.
+  /// Why the job waits; `nil` while it proceeds, and if its state already says so.
   private var waitFact: String? {
     guard status.state != .paused, let wait = status.wait else { return nil }
     return "waiting: " + WaitText(wait, at: now).text
   }
 
-  /// Whether what was fast lately tells anything of what comes.
+  /// Whether the recent rate predicts the rest of the job.
   private var isMoving: Bool { [.queued, .running].contains(status.state) }
 
   /// Rounded down: 100 % means all.
@@ -86,7 +86,7 @@ package struct ProgressBar: Sendable {
   private var timeLeft: String? {
     guard let rate = rates.imagesPerSecond, rate > 0, isMoving else { return nil }
     let seconds = Double(status.total - status.finished) / rate
-    // Beyond four days the number is a guess that nobody plans by.
+    // Beyond four days the estimate is useless.
     guard seconds < 100 * 3_600 else { return nil }
     return HumanText.stopwatch(seconds: Int64(seconds.rounded(.up))) + " left"
   }

@@ -1,4 +1,4 @@
-/// How fast two growing numbers grew lately: smooth enough to read, quick enough to be true.
+/// The recent growth rates of two counters, averaged over a sliding window.
 package struct RateWindow: Sendable {
   private struct Sample {
     let elapsed: Duration
@@ -7,26 +7,25 @@ package struct RateWindow: Sendable {
   }
 
   private static let width = Duration.seconds(10)
-  /// Samples closer than this are not kept, so that there are never more than a window has room
-  /// for.
+  /// Samples closer than this are dropped, which bounds the number of samples.
   private static let spacing = Duration.milliseconds(200)
-  /// A shorter time says more about chance than about speed.
+  /// A shorter time gives no meaningful rate.
   private static let minimumWidth = Duration.milliseconds(500)
 
   private var samples: [Sample] = []
 
-  /// `nil` until there is enough to tell.
+  /// `nil` until the samples span ``minimumWidth``.
   package private(set) var imagesPerSecond: Double?
   package private(set) var bytesPerSecond: Double?
 
   package init() {}
 
   /// - Parameters:
-  ///   - elapsed: since any fixed moment; never less than in the call before.
-  ///   - images: so many until now.
-  ///   - bytes: so many until now.
+  ///   - elapsed: the time since a fixed moment. It never decreases.
+  ///   - images: the total so far.
+  ///   - bytes: the total so far.
   package mutating func add(at elapsed: Duration, images: Int, bytes: Int64) {
-    // The newest sample that is as old as the window stays: rates are taken from it.
+    // The newest sample that is as old as the window stays, because the rates start there.
     let expired = samples.lastIndex { $0.elapsed <= elapsed - Self.width } ?? 0
     samples.removeFirst(expired)
     if let first = samples.first, elapsed - first.elapsed >= Self.minimumWidth {

@@ -1,28 +1,28 @@
-/// The last line of a terminal, drawn over and over. Remembers what is shown; the texts it returns
-/// are to be written as they are.
+/// The last line of a terminal, redrawn for each update. The caller writes the returned texts
+/// unchanged.
 package struct RedrawnLine: Sendable {
-  /// To the first column, and clear from there to the end of the line (ECMA-48, EL).
+  /// Moves to the first column and clears the line (ECMA-48, EL).
   private static let clear = "\r\u{1B}[K"
 
   private var shown = ""
 
   package init() {}
 
-  /// What shows `text` in place of what is shown; nothing when that is the same.
+  /// The output that replaces the shown text by `text`; empty if they are equal.
   package mutating func draw(_ text: String) -> String {
     guard text != shown else { return "" }
     shown = text
     return Self.clear + text
   }
 
-  /// What clears the line, so that something else can be written there.
+  /// The output that clears the line for other text.
   package mutating func erase() -> String {
     guard !shown.isEmpty else { return "" }
     shown = ""
     return Self.clear
   }
 
-  /// What leaves the line as it is and goes on below it.
+  /// The output that keeps the line and continues below it.
   package mutating func end() -> String {
     guard !shown.isEmpty else { return "" }
     shown = ""

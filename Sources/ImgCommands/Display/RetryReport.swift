@@ -1,19 +1,19 @@
 package import ImgModel
 
-/// What is said of a job that was taken up again: what of it was reopened.
+/// Describes a retried job: what the retry repeats.
 package struct RetryReport: Sendable {
   private let before: JobStatus
   private let after: JobStatus
 
   /// - Parameters:
-  ///   - before: the job as it had ended.
-  ///   - after: the job when the retry was durable.
+  ///   - before: the ended job.
+  ///   - after: the job after the retry was recorded.
   package init(from before: JobStatus, to after: JobStatus) {
     self.before = before
     self.after = after
   }
 
-  /// One line, ended.
+  /// One line with a line feed.
   package var text: String {
     var facts: [String] = []
     if before.failed > 0 {
@@ -23,6 +23,6 @@ package struct RetryReport: Sendable {
     if before.cancelled > 0 {
       facts.append(HumanText.count(before.cancelled, of: "cancelled URL"))
     }
-    return "job \(after.job) tries \(facts.joined(separator: " and ")) again\n"
+    return "job \(after.job) repeats \(facts.joined(separator: " and "))\n"
   }
 }

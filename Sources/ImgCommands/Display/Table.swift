@@ -1,15 +1,15 @@
-/// Rows of text under headings, aligned in columns.
+/// Rows of text below headings, in aligned columns.
 package struct Table: Sendable {
   package struct Column: Sendable {
     fileprivate let heading: String
     fileprivate let isNumeric: Bool
 
-    /// A column of words, aligned to the left.
+    /// A column of text, aligned left.
     package static func text(_ heading: String) -> Column {
       Column(heading: heading, isNumeric: false)
     }
 
-    /// A column of numbers, aligned to the right.
+    /// A column of numbers, aligned right.
     package static func number(_ heading: String) -> Column {
       Column(heading: heading, isNumeric: true)
     }
@@ -24,13 +24,13 @@ package struct Table: Sendable {
     self.columns = columns
   }
 
-  /// Adds a row of one cell a column. Control characters in a cell are replaced.
+  /// Adds a row with one cell for each column. Control characters in cells are replaced.
   package mutating func addRow(_ cells: [String]) {
     precondition(cells.count == columns.count, "a row has a cell for each column")
     rows.append(cells.map(HumanText.printable))
   }
 
-  /// All lines, each ended, without blanks at their ends.
+  /// All lines, each with a line feed and without trailing spaces.
   package var rendered: String {
     let lines = [columns.map(\.heading)] + rows
     let widths = columns.indices.map { column in

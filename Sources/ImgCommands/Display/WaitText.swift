@@ -1,6 +1,6 @@
 package import ImgModel
 
-/// Why something does not move, in words: the one place where a ``Wait`` becomes a sentence.
+/// Describes a ``Wait`` in words.
 package struct WaitText: Sendable {
   private let wait: Wait
   private let now: WallTime
@@ -26,9 +26,9 @@ package struct WaitText: Sendable {
     case .lookingUp: "URLs are being looked up in the store"
     case .recording: "outcomes are being written to the journal"
     case .reading: "the list is being read"
-    case .transfersFull: "every transfer slot is in use (--transfers)"
-    case .workersBusy: "every worker is busy"
-    case .otherJobs: "more urgent work is first"
+    case .transfersFull: "all transfer slots are in use (--transfers)"
+    case .workersBusy: "all workers are busy"
+    case .otherJobs: "more urgent jobs run first"
     case .retryAfter, .hostFailing, .robots, .hostRate, .hostFull, .backoff, .transferring,
       .decoding:
       hostReason(wait.host ?? "the host")
@@ -40,9 +40,9 @@ package struct WaitText: Sendable {
     case .retryAfter: "\(host) sent Retry-After"
     case .hostFailing, .backoff: failure(of: host)
     case .robots: "the robots.txt of \(host) is being fetched"
-    case .hostRate: "\(host) is asked no more often than --rate-per-host allows"
-    case .hostFull: "\(host) has as many transfers as --transfers-per-host allows"
-    case .transferring: "\(host) has not finished its answer"
+    case .hostRate: "\(host) has reached --rate-per-host"
+    case .hostFull: "\(host) has reached --transfers-per-host"
+    case .transferring: "a transfer from \(host) is running"
     case .decoding: "a picture of \(host) is being decoded"
     default: host
     }
@@ -53,10 +53,10 @@ package struct WaitText: Sendable {
     return "\(host) fails" + (wait.detail.map { " (\($0))" } ?? "")
   }
 
-  /// When it goes on, or for how long it lasts.
+  /// The time of the next attempt, or the duration so far.
   private var end: String {
     if let until = wait.until { return ", \(next) in \(stopwatch(now.milliseconds(to: until)))" }
-    if wait.kind == .hostFailing { return ", and is being asked again" }
+    if wait.kind == .hostFailing { return ", and a transfer is probing it" }
     guard let since = wait.since else { return "" }
     return ", for \(stopwatch(since.milliseconds(to: now)))"
   }
@@ -64,14 +64,14 @@ package struct WaitText: Sendable {
   private var next: String {
     switch wait.kind {
     case .noWorker: "next start"
-    case .delayed: "which ends"
+    case .delayed: "start"
     case .hostRate: "next request"
     case .backoff: wait.attempt.map { "attempt \($0)" } ?? "next attempt"
     default: "next attempt"
     }
   }
 
-  /// What is left of a time rounds up, so that it does not seem to be over.
+  /// Rounds the remaining time up, so that it does not show 0:00 too early.
   private func stopwatch(_ milliseconds: Int64) -> String {
     HumanText.stopwatch(seconds: max(milliseconds + 999, 0) / 1_000)
   }

@@ -2,13 +2,13 @@ package import ImgSystem
 
 /// Why a list cannot be read.
 package enum ListError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// It holds what no text does.
+  /// It contains a zero byte.
   case notText(name: String)
   case unreadable(SystemError)
 
   package var description: String {
     switch self {
-    case .notText(let name): "\(name) is not a text file; a list is one URL a line"
+    case .notText(let name): "\(name) is not a text file; a list has one URL a line"
     case .unreadable(let error): error.description
     }
   }

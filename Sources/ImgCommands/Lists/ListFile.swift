@@ -1,11 +1,11 @@
 import Glibc
 import ImgSystem
 
-/// A list being read from a file or from standard input.
+/// Reads a list from a file or standard input.
 package struct ListFile: ~Copyable {
   private static let chunkByteCount = 64 << 10
 
-  /// What closes a file; standard input is not ours to close.
+  /// Closes a file at the end; `nil` for standard input, which stays open.
   private let file: OwnedDescriptor?
   private let descriptor: CInt
   private var reader: ListReader
@@ -33,7 +33,7 @@ package struct ListFile: ~Copyable {
 
   /// Waits for more of the list.
   ///
-  /// - Returns: the batches that came, at times none; `nil` at the end.
+  /// - Returns: the complete batches, possibly none; `nil` at the end.
   package mutating func next() throws(ListError) -> [[String]]? {
     guard !hasEnded else { return nil }
     chunk.removeAll(keepingCapacity: true)

@@ -1,33 +1,33 @@
 import ImgModel
 import ImgWire
 
-/// Cuts the bytes of a list into entries, one a line, and gathers them into batches that fit a
+/// Splits the bytes of a list into entries, one a line, and collects them into batches that fit a
 /// frame. Pure: bytes in, batches out.
 ///
-/// Blanks around an entry, empty lines and lines that begin with `#` do not count. Bytes that are
-/// not UTF-8 become U+FFFD. Of a line that is too long for a URL only ``maximumEntryByteCount``
-/// bytes are kept, one more than a URL may have, so that this one entry is refused where all are
-/// checked, and memory stays bounded whatever the list holds.
+/// White space around an entry, empty lines and lines that begin with `#` are ignored. Bytes that
+/// are not UTF-8 become U+FFFD. A line that is too long for a URL is truncated to
+/// ``maximumEntryByteCount`` bytes, one more than a URL may have. So the coordinator refuses that
+/// entry alone, and memory stays bounded.
 package struct ListReader: Sendable {
-  /// The most bytes of a line that make its entry.
+  /// The maximum length of an entry.
   package static let maximumEntryByteCount = ImageURL.maximumByteCount + 1
 
-  /// How far from the start a zero byte betrays a file that is not text, among them all UTF-16.
+  /// A file with a zero byte among its first bytes is not text. This includes all UTF-16 files.
   package static let inspectedByteCount = 4_096
 
   private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
   private static let newline = UInt8(ascii: "\n")
 
-  /// What the list is called in errors.
+  /// The name of the list in errors.
   private let name: String
   private var inspected = 0
-  /// The first bytes of the list, while it is not known whether they are a byte order mark.
+  /// The first bytes of the list, while they may still be a byte order mark.
   private var opening: [UInt8] = []
   private var isOpened = false
-  /// The start of a line whose end has not come, without the blanks in front of it and as far as it
-  /// can make an entry.
+  /// The start of an unfinished line, without leading white space, truncated to the length of an
+  /// entry.
   private var pending: [UInt8] = []
-  /// Whether more than blanks came beyond what `pending` has room for.
+  /// Whether the truncated part contains more than white space.
   private var isPendingOverlong = false
   private var batch: [String] = []
   private var batchByteCount = 0
@@ -36,11 +36,10 @@ package struct ListReader: Sendable {
     self.name = name
   }
 
-  /// Takes the next bytes of the list.
+  /// Reads the next bytes of the list.
   ///
-  /// - Returns: the batches they complete, in order, each within the limits of
-  ///   ``SubmissionLines``.
-  /// - Throws: ``ListError/notText(name:)``; the reader is of no use afterwards.
+  /// - Returns: the completed batches in order, each within the limits of ``SubmissionLines``.
+  /// - Throws: ``ListError/notText(name:)``; the reader must not be used afterwards.
   package mutating func feed(_ chunk: [UInt8]) throws(ListError) -> [[String]] {
     try inspect(chunk)
     var batches: [[String]] = []
@@ -48,7 +47,7 @@ package struct ListReader: Sendable {
     return batches
   }
 
-  /// The last batch, when all bytes were fed; none when nothing is left.
+  /// The last batch, after all bytes were fed; none if it is empty.
   package mutating func finish() -> [[String]] {
     var batches: [[String]] = []
     if !isOpened { cut(opening[...], &batches) }
@@ -59,8 +58,8 @@ package struct ListReader: Sendable {
     return batches
   }
 
-  /// Passes a byte order mark over.
-  /// - Returns: what to read of the list so far; nothing while it is too short to tell.
+  /// Skips a byte order mark.
+  /// - Returns: the bytes to read; none while too few have arrived to decide.
   private mutating func open(with chunk: [UInt8]) -> ArraySlice<UInt8> {
     opening += chunk
     guard opening.count >= Self.byteOrderMark.count else { return [] }
@@ -97,7 +96,7 @@ package struct ListReader: Sendable {
     }
   }
 
-  /// Appends to the line that has not ended, as far as there is room.
+  /// Appends to the unfinished line, up to the length of an entry.
   private mutating func keep(_ bytes: ArraySlice<UInt8>) {
     let bytes = pending.isEmpty ? bytes.drop(while: Self.isBlank) : bytes
     let room = Self.maximumEntryByteCount - pending.count
@@ -112,7 +111,7 @@ package struct ListReader: Sendable {
   ) {
     var text = line.drop(while: Self.isBlank)
     if !isOverlong {
-      // The blanks at the end of what was kept of an overlong line stand in its middle.
+      // Not for a truncated line, whose end is not here.
       while let last = text.last, Self.isBlank(last) { text.removeLast() }
     }
     guard let first = text.first, first != UInt8(ascii: "#") else { return }
@@ -130,7 +129,7 @@ package struct ListReader: Sendable {
     batchByteCount += byteCount
   }
 
-  /// Spaces, tabs, and what else ASCII has of white space; a CR ends the lines of some systems.
+  /// The white space of ASCII. It includes CR, which ends lines on some systems.
   private static func isBlank(_ byte: UInt8) -> Bool {
     byte == 0x20 || (0x09...0x0D).contains(byte)
   }

@@ -5,19 +5,17 @@ import ImgStore
 import ImgSystem
 import ImgWire
 
-/// What an error means for the caller: the exit code of the program, a code that scripts branch on,
-/// and a sentence for people.
+/// An error as the program reports it: an exit code, a code for scripts, and a sentence for people.
 ///
-/// With `--json` the object `{"error":{"code":…,"message":…}}` takes the place of the sentence on
-/// standard error. Standard output holds results alone, so that a script that reads them never
-/// meets an object of another kind.
+/// With `--json`, standard error gets the object `{"error":{"code":…,"message":…}}` instead of the
+/// sentence. Standard output contains only results, so a script never reads an error there.
 package struct ErrorReport: Encodable {
   package let exitCode: ExitCode
   private let error: Content
 
   private struct Content: Encodable {
     let code: String
-    /// The sentence as people read it.
+    /// The sentence for people.
     let text: String
 
     private enum CodingKeys: String, CodingKey {
@@ -35,8 +33,7 @@ package struct ErrorReport: Encodable {
     error = Content(code: code, text: text.withoutPasswords)
   }
 
-  /// - Returns: `nil` where the reader of the output has left, which is the end of the command and
-  ///   no failure of it.
+  /// - Returns: `nil` if the reader closed the output. That ends the command and is no failure.
   package init?(_ error: any Error) {
     let text = "imgctl: \(error)"
     switch error {
@@ -47,12 +44,14 @@ package struct ErrorReport: Encodable {
     case let error as ClientError: self.init(error.exitCode, code: error.code, text)
     case let error as StoreError: self.init(.wrongUse, code: error.scriptCode, text)
     case let failure as Failure: self.init(.wrongUse, code: failure.code.rawValue, text)
+    case let error as InvalidArgumentURL:
+      self.init(.wrongUse, code: error.failure.code.rawValue, text)
     case is SystemError: self.init(.wrongUse, code: "system", text)
     default: self.init(.wrongUse, code: "failed", text)
     }
   }
 
-  /// One line for standard error, ended.
+  /// One line for standard error, with a line feed.
   package func line(isJSON: Bool) -> String {
     guard isJSON, let json = try? Output.json(of: self) else { return error.text + "\n" }
     return json
@@ -97,7 +96,7 @@ extension StoreError {
 }
 
 extension RequestRefusal.Code {
-  /// Whether it is the coordinator that cannot serve, rather than the request that makes no sense.
+  /// Whether the coordinator cannot serve any request, rather than refusing this one.
   var meansNoCoordinator: Bool {
     switch self {
     case .stopping, .journal, .unavailable, .notPermitted: true

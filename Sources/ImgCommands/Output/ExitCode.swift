@@ -1,13 +1,13 @@
-/// How a command ends, for the shell that called it.
+/// The exit code of a command.
 package enum ExitCode: Int32, Sendable {
   case success = 0
-  /// The work was done, but some images failed.
+  /// The command finished, but some images failed.
   case someFailed = 1
-  /// What was asked makes no sense, or cannot be done here: the reason is said.
+  /// The request makes no sense or cannot be done here. The command prints the reason.
   case wrongUse = 2
   /// No coordinator could be reached or started.
   case noCoordinator = 3
-  /// Ctrl-C while a job was watched, which goes on: 128 and the number of SIGINT, as shells have
-  /// it.
+  /// Ctrl-C while a job was watched; the job continues. The value is 128 plus the number of SIGINT,
+  /// as in shells.
   case interrupted = 130
 }

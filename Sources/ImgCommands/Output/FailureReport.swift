@@ -1,6 +1,6 @@
 import ImgModel
 
-/// What `--json` prints of a URL that failed.
+/// What `--json` prints for a URL that failed.
 struct FailureReport: Encodable {
   private let index: Int?
   private let url: RequestedURL
@@ -12,8 +12,8 @@ struct FailureReport: Encodable {
   }
 
   /// - Parameters:
-  ///   - url: as it was requested.
-  ///   - index: the line's place in its list, from 0; `nil` where there is no list.
+  ///   - url: the URL as requested.
+  ///   - index: the position in the list, from 0; `nil` without a list.
   init(_ url: RequestedURL, index: Int? = nil, _ failure: Failure, timings: Timings? = nil) {
     self.index = index
     self.url = url

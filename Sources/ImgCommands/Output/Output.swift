@@ -3,15 +3,15 @@ import Glibc
 import ImgModel
 import ImgSystem
 
-/// A stream for people and programs to read: standard output or standard error.
+/// A buffered output stream, such as standard output or standard error.
 ///
-/// Whoever makes one flushes it in the end; SIGPIPE must be ignored in the process.
+/// The owner flushes it at the end. The process must ignore SIGPIPE.
 package final class Output {
   private let descriptor: CInt
   private let capacity: Int
   private var buffer: [UInt8] = []
 
-  /// - Parameter capacity: bytes that may wait in memory; 0 writes everything at once.
+  /// - Parameter capacity: the size of the buffer in bytes; 0 writes everything at once.
   package init(descriptor: CInt, capacity: Int = 64 << 10) {
     self.descriptor = descriptor
     self.capacity = capacity
@@ -22,18 +22,17 @@ package final class Output {
     if buffer.count > capacity { try flush() }
   }
 
-  /// Writes bytes that are no text: a picture.
+  /// Writes the bytes of a picture.
   package func write(bytes: [UInt8]) throws(OutputError) {
     buffer += bytes
     if buffer.count > capacity { try flush() }
   }
 
-  /// The version of the JSON that commands print, the member `schema` of every object. A key that
-  /// goes or changes its meaning raises it; a new key does not.
+  /// The version of the commands' JSON, the key `schema` of every object. Removing a key or
+  /// changing its meaning raises it. Adding a key does not.
   package static let jsonSchema = 1
 
-  /// Writes an object as JSON on a line of its own, its keys sorted, with ``jsonSchema`` and without
-  /// what may be a secret.
+  /// Writes an object as one line of JSON with sorted keys and ``jsonSchema``, without secrets.
   package func write(json value: some Encodable) throws {
     try write(try Self.json(of: value))
   }
@@ -46,7 +45,7 @@ package final class Output {
     return String(decoding: try encoder.encode(Versioned(value: value)), as: UTF8.self) + "\n"
   }
 
-  /// An object that tells the version of its layout.
+  /// An object with the version of its layout.
   private struct Versioned<Value: Encodable>: Encodable {
     let value: Value
 
@@ -61,9 +60,9 @@ package final class Output {
     }
   }
 
-  /// Writes what waits in memory.
+  /// Writes the buffer.
   package func flush() throws(OutputError) {
-    // Forgotten even when it cannot be written: it is not tried again.
+    // Discard the buffer even if writing fails, so that nothing is written twice.
     defer { buffer.removeAll(keepingCapacity: true) }
     do {
       try FileIO.writeAll(descriptor, buffer.span)

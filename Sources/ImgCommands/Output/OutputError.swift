@@ -1,9 +1,9 @@
 package import ImgSystem
 
-/// Why a text could not be written.
+/// Why output could not be written.
 package enum OutputError: Error, Hashable, Sendable {
-  /// Whoever read it has seen enough, as in `imgctl list | head -1`: the end of the command, and no
-  /// failure of it.
+  /// The reader closed the pipe, as in `imgctl list | head -1`. That ends the command and is no
+  /// failure.
   case readerLeft
   case failed(SystemError)
 }

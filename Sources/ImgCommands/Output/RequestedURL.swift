@@ -1,8 +1,7 @@
 import ImgModel
 
-/// The URL of a picture as `--json` and manifests tell it: `url` as it was requested, so that people
-/// find their own line, and `normalized_url` where that is spelled otherwise, by which it is fetched
-/// and stored.
+/// The URL of a picture in `--json` and manifests: `url` as requested, so that people find their
+/// own line, and `normalized_url` if it differs. imgctl fetches and stores the normalized URL.
 struct RequestedURL: Encodable {
   private let url: String
   private let normalized: String?
@@ -12,14 +11,14 @@ struct RequestedURL: Encodable {
     case normalized = "normalized_url"
   }
 
-  /// - Parameter line: as it stands in a list, or in a command line.
+  /// - Parameter line: the text in a list or command line.
   init(_ line: String) {
     url = line.withoutPasswords
     let text = try? ImageURL(line: line).text
     normalized = text == line ? nil : text?.withoutPasswords
   }
 
-  /// - Parameter name: what is not normalised: a path, or the name of a record.
+  /// - Parameter name: a text that is not normalized: a path, or the name of a record.
   init(verbatim name: String) {
     url = name.withoutPasswords
     normalized = nil

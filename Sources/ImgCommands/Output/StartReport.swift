@@ -1,10 +1,10 @@
 import ImgSettings
 
-/// What `imgctl start` has done, and what of that which was asked for is not so.
+/// The result of `imgctl start`, with the settings that differ from the requested ones.
 struct StartReport: Encodable {
   let processID: Int32
   let wasStarted: Bool
-  /// Whether a worker takes work.
+  /// Whether a worker is ready.
   let isReady: Bool
   let logPath: String
   let differences: [Setting.Difference]
@@ -35,29 +35,29 @@ struct StartReport: Encodable {
       forKey: .differences)
   }
 
-  /// For people.
+  /// The text for people.
   var text: String {
     guard wasStarted else {
-      return "a coordinator runs already (process \(processID)) and keeps its settings"
+      return "a coordinator already runs (process \(processID)) and keeps its settings"
     }
     let workers =
-      isReady ? "" : ", whose workers are still starting: imgctl status shows when they are ready"
+      isReady ? "" : "; its workers are still starting, see imgctl status"
     return "started a coordinator (process \(processID))\(workers); its log is \(logPath)"
   }
 
-  /// A table of what differs, and what to do about it; `nil` where nothing does.
+  /// A table of the differences with a remedy; `nil` if nothing differs.
   var error: String? {
     guard !differences.isEmpty else { return nil }
-    var table = Table([.text("setting"), .text("flag"), .text("asked for"), .text("runs with")])
+    var table = Table([.text("setting"), .text("flag"), .text("requested"), .text("running")])
     for difference in differences {
       table.addRow([difference.name, difference.flag, difference.asked, difference.running])
     }
     let remedy =
       differences.allSatisfy(\.isChangeable)
       ? "to change them now: imgctl limits, with the same flags"
-      : "to change them: imgctl stop, then imgctl start, with all flags that are to hold"
+      : "to change them: imgctl stop, then imgctl start, with all flags"
     return
-      "a coordinator runs already (process \(processID)) with other settings, and keeps them:\n"
+      "a coordinator already runs (process \(processID)) with other settings and keeps them:\n"
       + table.rendered + remedy
   }
 }

@@ -1,7 +1,7 @@
 import ImgModel
 import ImgStore
 
-/// What `imgctl cache stat --json` prints of the store.
+/// What `imgctl cache stat --json` prints.
 struct StoreReport: Encodable {
   private let entries: Int
   private let expired: Int
@@ -39,7 +39,7 @@ struct StoreReport: Encodable {
     case mapBytes = "map_bytes"
   }
 
-  /// - Parameter statistics: `nil` where there is no store: then it holds nothing, and has no budget.
+  /// - Parameter statistics: `nil` if there is no store; it then counts as empty and has no budget.
   init(_ statistics: StoreStatistics?) {
     entries = statistics?.summary.entryCount ?? 0
     expired = statistics?.expiredCount ?? 0

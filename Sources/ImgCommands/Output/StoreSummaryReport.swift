@@ -1,6 +1,6 @@
 import ImgStore
 
-/// What `imgctl status --json` prints of the store.
+/// What `imgctl status --json` prints about the store.
 struct StoreSummaryReport: Encodable, Equatable {
   private let entries: Int
   private let occupiedBytes: Int64

@@ -1,7 +1,7 @@
 import ImgModel
 import ImgStore
 
-/// What `--json` prints of a thumbnail, or an original, in the store.
+/// What `--json` prints for a stored thumbnail or original.
 struct StoredReport: Encodable {
   private let key: String
   private let kind: String
@@ -32,7 +32,7 @@ struct StoredReport: Encodable {
   }
 
   /// - Parameters:
-  ///   - url: as it was requested; `nil` where the record is listed, which knows its own name.
+  ///   - url: the URL as requested; `nil` in a list, which uses the name of the record.
   ///   - isFromCache: whether the store had it before the request; `nil` without a request.
   init(
     _ stored: StoredThumbnail, of url: RequestedURL? = nil, isFromCache: Bool? = nil,
@@ -67,7 +67,7 @@ struct StoredReport: Encodable {
     try container.encodeIfPresent(lifetimeMilliseconds, forKey: .lifetimeMilliseconds)
     if let isFromCache {
       try container.encode(isFromCache, forKey: .isFromCache)
-      // Beside where it came from, where it is: see UncachedReport.
+      // `false` is for UncachedReport.
       try container.encode(true, forKey: .isStored)
     }
     try container.encodeIfPresent(timings, forKey: .timings)
@@ -76,6 +76,6 @@ struct StoredReport: Encodable {
 }
 
 extension StoredThumbnail {
-  /// What people call it.
+  /// The kind of the record, for people.
   var kind: String { isOriginal ? "original" : "thumbnail" }
 }

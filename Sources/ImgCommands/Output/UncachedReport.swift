@@ -1,7 +1,7 @@
 import ImgModel
 
-/// What `imgctl get --json` prints of a thumbnail that is not in the store: what ``StoredReport``
-/// has, but for what only a stored one has.
+/// What `imgctl get --json` prints for a thumbnail that is not in the store: the keys of
+/// ``StoredReport``, except those that only a record has.
 struct UncachedReport: Encodable {
   private let url: RequestedURL
   private let made: UncachedThumbnail

@@ -6,16 +6,16 @@ import ImgStore
 import ImgSystem
 import ImgWire
 
-/// The whole cluster as `imgctl status` shows it: once, or again every second.
+/// Shows the whole cluster for `imgctl status`, once or every second.
 struct ClusterScreen {
   private let context: CommandContext
   private let client: Client
   private let isJSON: Bool
 
   private static let refreshInterval = Duration.seconds(1)
-  /// To the first line and column, and clear from there on (ECMA-48, CUP and ED).
+  /// Moves to the first line and column and clears the screen (ECMA-48, CUP and ED).
   private static let clearScreen = "\u{1B}[H\u{1B}[J"
-  /// Jobs shown below the workers.
+  /// The maximum number of jobs below the workers.
   private static let jobMaximum = 10
 
   init(in context: CommandContext, client: Client, isJSON: Bool) {
@@ -35,7 +35,7 @@ struct ClusterScreen {
     try context.output.flush()
   }
 
-  /// Prints an object unless it is the same as the one before.
+  /// Prints an object unless it equals the previous one.
   private func showChange(since last: inout Report?) throws {
     let status = try client.status()
     let report = Report(status, try storeView(status).summary)
@@ -45,12 +45,12 @@ struct ClusterScreen {
     try context.output.flush()
   }
 
-  /// What this process sees of the store.
+  /// The store as this process sees it.
   private enum StoreView {
     case summary(StoreSummary)
-    /// None yet, or one that is damaged, which a worker will recreate.
+    /// No store yet, or a damaged one, which a worker will recreate.
     case empty
-    /// Why it is not read.
+    /// The reason why this process does not read it.
     case unread(String)
 
     var summary: StoreSummary? {
@@ -60,7 +60,7 @@ struct ClusterScreen {
 
   private func storeView(_ status: ClusterStatus) throws(StoreError) -> StoreView {
     guard (try? client.requireStore(in: context.settings.storeDirectory)) != nil else {
-      return .unread("give --data-dir \(status.dataDirectory)")
+      return .unread("use --data-dir \(status.dataDirectory)")
     }
     do throws(StoreError) {
       guard let reader = try context.storeReader() else { return .empty }
@@ -74,7 +74,7 @@ struct ClusterScreen {
     }
   }
 
-  /// Until Ctrl-C, or until the coordinator leaves.
+  /// Shows the cluster until Ctrl-C, or until the coordinator ends.
   func watch() throws {
     let signals = try SignalSource([SIGINT])
     var last: Report?
@@ -101,10 +101,10 @@ struct ClusterScreen {
     facts.addRow(["transfers", "\(status.transfers) of \(status.limits.transfers)"])
     facts.addRow(["active", "jobs: \(status.activeJobs), viewers: \(status.viewers)"])
     facts.addRow([
-      "discarded", "late pictures: \(status.discardedLate), late answers: \(status.lateAnswers)",
+      "discarded", "late pictures: \(status.discardedLate), late results: \(status.lateAnswers)",
     ])
-    if let trouble = status.journalError { facts.addRow(["TROUBLE", trouble]) }
-    if let trouble = status.storeError { facts.addRow(["TROUBLE", text(of: trouble)]) }
+    if let error = status.journalError { facts.addRow(["ERROR", error]) }
+    if let error = status.storeError { facts.addRow(["ERROR", text(of: error)]) }
     if let wait = status.wait { facts.addRow(["waiting", WaitText(wait, at: context.now).text]) }
     return facts.rendered + "\n" + workers(status.workers) + hosts(status.waitingHosts)
       + (try jobs())
@@ -124,13 +124,13 @@ struct ClusterScreen {
       + HumanText.size(store.effectiveBudgetByteCount)
       + (store.diskByteCount == nil
         ? ""
-        : "; the budget is \(HumanText.size(store.budgetByteCount)), the disk has no room for more")
+        : "; the budget is \(HumanText.size(store.budgetByteCount)), but the disk has no space")
   }
 
-  private func text(of trouble: StoreErrorStatus) -> String {
-    let count = HumanText.count(trouble.servedCount, of: "thumbnail")
-    let age = HumanText.duration(milliseconds: trouble.since.milliseconds(to: context.now))
-    return "\(trouble.reason); \(count) served without being stored, since \(age)"
+  private func text(of error: StoreErrorStatus) -> String {
+    let count = HumanText.count(error.servedCount, of: "thumbnail")
+    let age = HumanText.duration(milliseconds: error.since.milliseconds(to: context.now))
+    return "\(error.reason); \(count) served but not stored in the last \(age)"
   }
 
   private func workers(_ workers: [ClusterStatus.Worker]) -> String {
@@ -149,7 +149,7 @@ struct ClusterScreen {
     return table.rendered
   }
 
-  /// The hosts that URLs wait for.
+  /// The hosts for which URLs wait.
   private func hosts(_ waits: [Wait]) -> String {
     guard !waits.isEmpty else { return "" }
     var table = Table([.number("URLs"), .text("waiting")])

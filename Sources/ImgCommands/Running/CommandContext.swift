@@ -4,17 +4,18 @@ package import ImgSettings
 package import ImgStore
 import ImgSystem
 
-/// What a command works with: its settings, its two streams, and the ways to coordinator and store.
+/// The environment of a command: its settings, its output, and access to the coordinator and the
+/// store.
 package struct CommandContext {
   package let settings: Settings
-  /// Data.
+  /// The stream for results.
   package let output: Output
   private let messages: Output
   private let isQuiet: Bool
-  /// Whether errors are objects, see ``ErrorReport``.
+  /// Whether errors are JSON objects, see ``ErrorReport``.
   private let isJSON: Bool
 
-  /// - Parameter isQuiet: whether notes are left out.
+  /// - Parameter isQuiet: whether notes are omitted.
   package init(
     settings: Settings, output: Output, messages: Output, isQuiet: Bool = false,
     isJSON: Bool = false
@@ -26,28 +27,31 @@ package struct CommandContext {
     self.isQuiet = isQuiet
   }
 
-  /// Tells the person something that is neither data nor an error, such as progress; nothing with
-  /// `--quiet`. A reader who leaves, as in `2>&1 | head -1`, ends nothing.
+  /// Prints a note for the user that is neither a result nor an error, such as progress; nothing
+  /// with `--quiet`. If the reader closes standard error, as in `2>&1 | head -1`, the command
+  /// continues.
   package func note(_ text: String) {
     if !isQuiet { try? messages.write(text.withoutPasswords) }
   }
 
-  /// Tells the person why something was not done, in a sentence without a full stop, beside the
-  /// result that says so. An error that ends the command is thrown instead.
+  /// Prints why something failed, in addition to a result that says so. Errors that end the command
+  /// are thrown instead.
+  ///
+  /// - Parameter error: a sentence without a full stop.
   package func report(error: String) {
     try? messages.write("imgctl: \(error)\n".withoutPasswords)
   }
 
-  /// Tells of an error that has no result and does not end the command.
+  /// Prints an error that has no result and does not end the command.
   func report(_ error: any Error) {
     if let report = ErrorReport(error) { try? messages.write(report.line(isJSON: isJSON)) }
   }
 
   func noteAbsentStore() {
-    note("there is no store in \(settings.dataDirectory) yet\n")
+    note("no store in \(settings.dataDirectory) yet\n")
   }
 
-  /// Shows what became of a job that was changed: its status as JSON, or a sentence.
+  /// Prints the result of a change to a job: its status as JSON, or a sentence.
   func show(
     _ status: JobStatus, isJSON: Bool, orSay sentence: String
   ) throws -> ExitCode {
@@ -77,8 +81,8 @@ package struct CommandContext {
     }
   }
 
-  /// The process that owns the data directory and listens at the socket, or did before the socket
-  /// was removed. One that listens elsewhere is not the one that was asked for.
+  /// The process that owns the data directory and listens at the socket, also if the socket was
+  /// removed; `nil` for one that listens elsewhere.
   func coordinatorProcess() throws(SystemError) -> CoordinatorProcess? {
     guard let process = try CoordinatorProcess(lockPath: settings.lockPath),
       process.socketPath == settings.socketPath
@@ -86,8 +90,7 @@ package struct CommandContext {
     return process
   }
 
-  /// The running coordinator or, where commands may start one, a new one that leaves when it is not
-  /// needed any more.
+  /// The running coordinator. If commands may start one, a new one that ends when it is idle.
   package func coordinator() throws -> Client {
     guard settings.startsCoordinator else {
       do {
@@ -105,7 +108,7 @@ package struct CommandContext {
     return client
   }
 
-  /// Starts a coordinator with these settings when none answers.
+  /// Starts a coordinator with these settings if none answers.
   package func startCoordinator() throws(ClientError) -> (client: Client, wasStarted: Bool) {
     try CoordinatorLauncher(
       executable: coordinatorExecutable, arguments: settings.arguments,
@@ -114,19 +117,20 @@ package struct CommandContext {
     ).connect()
   }
 
-  /// The jobs, for a command that only looks: starting a coordinator would set their downloads going.
+  /// The jobs, for a command that only reads them. It starts no coordinator, because that would
+  /// start their downloads.
   func jobs() throws -> JobSource {
     do {
       return .coordinator(try runningCoordinator())
     } catch ClientError.unreachable(let socketPath, let reason) {
-      // A service's journal is elsewhere, and another user's.
+      // The journal of a service is elsewhere and belongs to another user.
       guard settings.startsCoordinator else {
         throw ClientError.notAutostarted(socketPath: socketPath, reason: reason)
       }
       try requireNoCoordinator()
       do throws(StoreError) {
         let jobs = try journalJobs()
-        note("no coordinator runs; this is what its journal says\n")
+        note("no coordinator runs; reading the journal\n")
         return jobs
       } catch  where error.reason == .notPermitted {
         throw ClientError.unreachable(socketPath: socketPath, reason: reason)
@@ -134,8 +138,8 @@ package struct CommandContext {
     }
   }
 
-  /// - Throws: ``ClientError/listensElsewhere(processID:socketPath:dataDirectory:)`` where a coordinator
-  ///   of this data directory listens at another socket.
+  /// - Throws: ``ClientError/listensElsewhere(processID:socketPath:dataDirectory:)`` if a
+  ///   coordinator of this data directory listens at another socket.
   private func requireNoCoordinator() throws {
     guard let owner = try CoordinatorProcess(lockPath: settings.lockPath) else { return }
     throw ClientError.listensElsewhere(
@@ -143,45 +147,45 @@ package struct CommandContext {
       dataDirectory: settings.dataDirectory)
   }
 
-  /// The jobs as the journal has them, where no coordinator runs.
+  /// The jobs in the journal, if no coordinator runs.
   func journalJobs() throws(StoreError) -> JobSource {
     StoreCrash.prepareForJournal(settings: settings, isJSON: isJSON)
     return try JobSource(journalIn: settings.journalDirectory)
   }
 
-  /// The same of ``coordinator()``, which keeps its thumbnails where ``storeReader()`` reads them.
+  /// ``coordinator()``, if it uses the same store as ``storeReader()``.
   func coordinatorOfStore() throws -> Client {
     let client = try coordinator()
     try client.requireStore(in: settings.storeDirectory)
     return client
   }
 
-  /// A person who names a data directory must not be answered from another.
+  /// Refuses a coordinator of another data directory than the one that the user named.
   private func check(_ client: Client) throws(ClientError) {
-    let usual = Settings.defaultDataDirectory(
+    let defaultDirectory = Settings.defaultDataDirectory(
       environment: ThisProcess.environment, userID: ThisProcess.userID)
-    guard settings.dataDirectory != usual else { return }
+    guard settings.dataDirectory != defaultDirectory else { return }
     try client.requireStore(in: settings.storeDirectory)
   }
 
-  /// The program beside this one.
+  /// The coordinator's program, in the directory of this one.
   package var coordinatorExecutable: String {
     "\(ThisProcess.executableDirectory ?? ".")/imgcoordinator"
   }
 
-  /// The store as it is read without a coordinator; `nil` when there is none yet.
+  /// Reads the store without a coordinator; `nil` if there is none yet.
   package func storeReader() throws(StoreError) -> StoreReader? {
     try StoreReader(directory: settings.storeDirectory)
   }
 
-  /// The store for changing it; `nil` when there is none yet. Its budget stays what it was, unless
-  /// it is damaged: then it begins anew, with the budget of these settings.
+  /// Opens the store for writing; `nil` if there is none yet. It keeps its budget. A damaged store
+  /// is recreated with the budget of these settings.
   package func storeWriter() throws(StoreError) -> SharedStore? {
     guard let budgetByteCount = try storeBudgetByteCount() else { return nil }
     return try SharedStore(
       directory: settings.storeDirectory, access: .readWrite(budgetByteCount: budgetByteCount)
     ) { event in
-      // To standard error as every note; that nobody reads it changes nothing.
+      // A closed standard error does not matter here.
       try? FileIO.writeAll(2, "imgctl: \(event)\n")
     }
   }
@@ -194,22 +198,22 @@ package struct CommandContext {
     }
   }
 
-  /// Has the coordinator that keeps this store remove what has expired from it.
+  /// Tells the coordinator of this store to remove expired thumbnails.
   ///
-  /// - Returns: whether it does; `false` when there is none, or none that can be asked.
+  /// - Returns: whether it does; `false` if no coordinator answers.
   func sweepsInBackground() -> Bool {
-    askKeeper { (client) throws(ClientError) in try client.sweep() }
+    requestIfRunning { (client) throws(ClientError) in try client.sweep() }
   }
 
-  /// Asks something of the coordinator that keeps this store.
+  /// Sends a request to the coordinator of this store, if it runs.
   ///
-  /// - Returns: whether it does it; `false` when there is none, or none that can be asked.
+  /// - Returns: whether it succeeded; `false` if no coordinator answers.
   @discardableResult
-  func askKeeper(_ ask: (Client) throws(ClientError) -> Void) -> Bool {
+  func requestIfRunning(_ request: (Client) throws(ClientError) -> Void) -> Bool {
     do throws(ClientError) {
       let client = try Client(socketPath: settings.socketPath)
       try client.requireStore(in: settings.storeDirectory)
-      try ask(client)
+      try request(client)
       return true
     } catch {
       return false

@@ -3,10 +3,10 @@ import ImgModel
 import ImgSettings
 import ImgSystem
 
-/// The program `imgctl`: from the command line to an exit status.
+/// Runs the program `imgctl`.
 package enum CommandMain {
   /// - Parameter arguments: without the program's name.
-  /// - Returns: the exit status, see ``ExitCode``.
+  /// - Returns: the exit code, see ``ExitCode``.
   package static func run(arguments: [String]) -> Int32 {
     ThisProcess.forbidDumps()
     ThisProcess.ignoreBrokenPipe()
@@ -18,7 +18,7 @@ package enum CommandMain {
       code = try run(arguments, output: output, messages: messages, isJSON: isJSON)
       try output.flush()
     } catch {
-      // What is half written belongs before the reason why it ends; both may have no reader.
+      // Results come before the error. Either stream may be closed.
       try? output.flush()
       guard let report = ErrorReport(error) else { return ExitCode.success.rawValue }
       try? messages.write(report.line(isJSON: isJSON))

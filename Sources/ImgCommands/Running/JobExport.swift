@@ -5,9 +5,10 @@ import ImgStore
 import ImgSystem
 import ImgWire
 
-/// A job's thumbnails, or its originals where it kept nothing else, as files in a directory, and a
-/// manifest that says which line became which
-/// file, or why it became none: one JSON object a line of the list, in its order.
+/// Writes a job's thumbnails as files, or its originals if it stored nothing else, with a manifest.
+///
+/// The manifest has one JSON object for each line of the list, in order: the file, or the reason
+/// why there is none.
 final class JobExport {
   static let manifestName = "manifest.jsonl"
 
@@ -21,10 +22,10 @@ final class JobExport {
 
   private(set) var exportedCount = 0
   private(set) var missingCount = 0
-  /// Of them, those whose thumbnail was made and has expired or was evicted since.
+  /// The missing files whose thumbnail was made but has expired or was evicted since.
   private(set) var goneCount = 0
 
-  /// - Parameter reader: `nil` when there is no store: then every line is missing.
+  /// - Parameter reader: `nil` if there is no store; every file is then missing.
   init(of job: JobStatus, to directory: String, reader: StoreReader?) throws {
     self.directory = directory
     variant = job.variant
@@ -55,7 +56,7 @@ final class JobExport {
     try manifest.flush()
   }
 
-  /// `nil` when it has expired or was evicted since the job ended.
+  /// `nil` if it has expired or was evicted since the job ended.
   private func stored(
     _ entry: ResultsPage.Entry
   ) throws -> (facts: StoredThumbnail, bytes: [UInt8])? {
@@ -65,7 +66,7 @@ final class JobExport {
       : try reader?.thumbnail(for: name, variant: variant, noting: .nothing)
   }
 
-  /// The line's number, so that names are unique, sort like the list and need no escaping.
+  /// The line's number: a unique name that sorts like the list and needs no escaping.
   private static func fileName(of index: Int, _ format: ImageFormat) -> String {
     let digits = String(index)
     return String(repeating: "0", count: max(0, 7 - digits.count)) + digits

@@ -3,30 +3,30 @@ import ImgClient
 import ImgModel
 import ImgSystem
 
-/// Shows how far a job is until it has ended: a bar on a terminal, lines elsewhere, see
-/// ``LineCadence``, an object for each change where JSON is wanted. Ctrl-C ends the showing, not the
+/// Shows the progress of a job until it has ended: a bar on a terminal, lines elsewhere (see
+/// ``LineCadence``), or an object for each change with `--json`. Ctrl-C ends the display, not the
 /// job.
 struct JobFollower {
   private let context: CommandContext
   private let isJSON: Bool
 
   private static let redrawInterval = Duration.milliseconds(100)
-  /// What a terminal that does not say has room for.
-  private static let usualColumns = 80
+  /// The width of a terminal that does not report one.
+  private static let defaultColumns = 80
 
   init(in context: CommandContext, isJSON: Bool) {
     self.context = context
     self.isJSON = isJSON
   }
 
-  /// Follows the job until it has ended or the person leaves, and says how it went.
+  /// Follows the job until it has ended or the user presses Ctrl-C, and prints a summary.
   func follow(_ job: JobID, client: Client) throws -> ExitCode {
     conclude(try isJSON ? print(job, client: client) : watch(job, client: client))
   }
 
-  /// Prints an object for each change that the coordinator tells of, which is ten a second at most.
+  /// Prints an object for each change that the coordinator reports, at most ten a second.
   ///
-  /// - Returns: the job as it was printed last; not ended when the person left.
+  /// - Returns: the last printed status; not an end after Ctrl-C.
   private func print(_ job: JobID, client: Client) throws -> JobStatus {
     let signals = try SignalSource([SIGINT])
     var printed: JobStatus?
@@ -40,9 +40,9 @@ struct JobFollower {
     }
   }
 
-  /// - Returns: the job as it was seen last; not ended when the person left.
+  /// - Returns: the last received status; not an end after Ctrl-C.
   private func watch(_ job: JobID, client: Client) throws -> JobStatus {
-    // From here on Ctrl-C is an event to look for, not the end of the process.
+    // From here on, Ctrl-C is an event and does not end the process.
     let signals = try SignalSource([SIGINT])
     let start = ContinuousClock.now
     let isOnTerminal = Terminal.isTerminal(2)
@@ -59,11 +59,11 @@ struct JobFollower {
       bar = current
       let isPaused = status.state == .paused
       if isPaused, !wasPaused {
-        context.note(line.erase() + "job \(job) is paused; it goes on with: imgctl resume \(job)\n")
+        context.note(line.erase() + "job \(job) is paused; continue with: imgctl resume \(job)\n")
       }
       wasPaused = isPaused
       if isOnTerminal {
-        let columns = Terminal.columns(2) ?? Self.usualColumns
+        let columns = Terminal.columns(2) ?? Self.defaultColumns
         context.note(line.draw(current.line(columns: columns)))
       } else if cadence.takes(status, at: now - start) {
         context.note(current.plainLine + "\n")
@@ -72,13 +72,13 @@ struct JobFollower {
     }
   }
 
-  /// Says how it went, and what to type next.
+  /// Prints the summary, with the commands to type next.
   private func conclude(_ status: JobStatus) -> ExitCode {
     guard status.hasEnded else {
       if !isJSON {
-        let course = status.state == .paused ? "stays paused" : "goes on"
+        let course = status.state == .paused ? "stays paused" : "continues"
         context.note(
-          "job \(status.job) \(course); see it again with: imgctl wait \(status.job)\n")
+          "job \(status.job) \(course); to follow it again: imgctl wait \(status.job)\n")
       }
       return .interrupted
     }
@@ -88,7 +88,8 @@ struct JobFollower {
 }
 
 extension JobStatus {
-  /// How a command about this job ends. Of a damaged job nobody knows whether anything failed.
+  /// The exit code of a command about this job. A damaged job counts as failed, because its
+  /// outcomes are unknown.
   var exitCode: ExitCode {
     failed > 0 || cancelled > 0 || state == .damaged ? .someFailed : .success
   }

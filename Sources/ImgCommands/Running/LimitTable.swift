@@ -1,7 +1,7 @@
 import ImgModel
 import ImgSettings
 
-/// What a coordinator runs with, as `imgctl status --limits` and `imgctl limits` show it.
+/// The settings of a coordinator, as `imgctl status --limits` and `imgctl limits` print them.
 enum LimitTable {
   static func show(
     _ cluster: ClusterStatus, isJSON: Bool, in context: CommandContext
@@ -22,7 +22,7 @@ enum LimitTable {
     return table.rendered
   }
 
-  /// Limits and all else side by side, each by its own name.
+  /// The limits and the other settings in one object.
   private struct Report: Encodable {
     let cluster: ClusterStatus
 

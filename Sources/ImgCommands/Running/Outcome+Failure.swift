@@ -1,7 +1,7 @@
 import ImgModel
 
 extension Outcome {
-  /// Why there is no thumbnail; `nil` where there is one.
+  /// Why there is no thumbnail; `nil` if there is one.
   ///
   /// - Parameter reason: why the request was cancelled.
   func failure(cancelledBecause reason: String = "the request was cancelled") -> Failure? {
@@ -14,7 +14,7 @@ extension Outcome {
 }
 
 extension Failure {
-  /// What was made is not where the coordinator said.
+  /// The coordinator reported a thumbnail that is no longer in the store.
   static var isGone: Failure {
     Failure(
       stage: .store, code: .internal, detail: "the thumbnail was removed before it was read")

@@ -3,14 +3,14 @@ import ImgClient
 import ImgModel
 import ImgSystem
 
-/// A picture of the person's own, to be uploaded: a file, or standard input.
+/// A local picture for upload: a file or standard input.
 struct PictureFile: ~Copyable {
-  /// What closes a file; standard input is not ours to close.
+  /// Closes a file at the end; `nil` for standard input, which stays open.
   private let file: OwnedDescriptor?
   private let descriptor: CInt
   private let name: String
 
-  /// Opens it, with the rights of whoever calls.
+  /// Opens the file with the rights of this process.
   ///
   /// - Parameter path: `-` for standard input.
   init(path: String) throws(SystemError) {
@@ -26,9 +26,9 @@ struct PictureFile: ~Copyable {
     name = path
   }
 
-  /// Reads it to its end and hands it in.
+  /// Reads the whole picture and uploads it.
   ///
-  /// - Parameter url: under which it is to be stored; `nil` when it is not.
+  /// - Parameter url: the URL to store it under; `nil` to store nothing.
   /// - Throws: a ``Failure`` with code `too_large` beyond the coordinator's limit.
   func upload(over client: Client, as url: String?, options: RequestOptions) throws -> GetResult {
     let limit = Int(try client.status().limits.maxBodyByteCount)
@@ -43,7 +43,7 @@ struct PictureFile: ~Copyable {
     } catch {
       guard error.code == EFBIG else { throw error }
       throw Failure(
-        stage: .fetch, code: .tooLarge, detail: "\(name) holds more than \(limit) bytes")
+        stage: .fetch, code: .tooLarge, detail: "\(name) has more than \(limit) bytes")
     }
   }
 }

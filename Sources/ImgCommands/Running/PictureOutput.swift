@@ -2,7 +2,7 @@ import ImgModel
 import ImgSettings
 import ImgSystem
 
-/// Where a command that delivers one thumbnail writes it, and whether it tells what it is.
+/// The destination of a command's thumbnail, and whether the command prints a description.
 struct PictureOutput: Hashable, Sendable {
   /// `nil` for standard output.
   let path: String?
@@ -11,15 +11,15 @@ struct PictureOutput: Hashable, Sendable {
   private static let output = OptionDescription(
     "--output", short: "-o", "FILE",
     help:
-      "Write the thumbnail there, in the format of the name's extension (jpg, png, webp, avif) "
-      + "unless --format names one; - is standard output, and the default.")
+      "Write the thumbnail to this file. The extension (jpg, png, webp, avif) selects the format "
+      + "unless --format does. Default: -, standard output.")
 
   static let options = [output, .json]
-  static let note = "With --json the thumbnail is written only where --output says so."
+  static let note = "With --json, the thumbnail is written only to the file of --output."
 
   init(_ arguments: ArgumentReader) throws(UsageError) {
     let path = arguments.texts(of: Self.output)?.last
-    guard path != "" else { throw UsageError("--output: a path is not empty") }
+    guard path != "" else { throw UsageError("--output: the path is empty") }
     isJSON = arguments.contains(.json)
     self.path = path == "-" ? nil : path
     guard !isJSON || path != "-" else {
@@ -27,28 +27,29 @@ struct PictureOutput: Hashable, Sendable {
     }
   }
 
-  /// What the name of the file promises; `nil` where it promises nothing.
+  /// The format of the file's extension; `nil` for other extensions.
   var format: ImageFormat? { path.flatMap(ImageFormat.init(extensionOf:)) }
 
-  /// Refuses to fill a terminal with a picture.
+  /// Refuses to write a picture to a terminal.
   ///
-  /// - Parameter command: its name.
+  /// - Parameter command: the name of the command.
   func check(for command: String) throws(UsageError) {
     guard path == nil, !isJSON, Terminal.isTerminal(1) else { return }
     throw UsageError(
-      "\(command): a picture is not for a terminal; name a file with -o FILE, or ask for --json")
+      "\(command): refusing to write a picture to a terminal; use -o FILE or --json")
   }
 
-  /// Writes a picture, or what is known of it. A file whose name promises another format is noted.
+  /// Writes a picture, or its description. Prints a note if the file's extension is of another
+  /// format.
   ///
-  /// - Parameter format: of the picture.
+  /// - Parameter format: the format of the picture.
   func deliver(
     _ bytes: [UInt8], _ format: ImageFormat, _ report: some Encodable, in context: CommandContext
   ) throws {
     if let path {
       try FileIO.replace(path: path, with: bytes)
       if let promised = self.format, promised != format {
-        context.note("imgctl: \(path) holds \(format.rawValue), not \(promised.rawValue)\n")
+        context.note("imgctl: \(path) contains \(format.rawValue), not \(promised.rawValue)\n")
       }
     } else if !isJSON {
       try context.output.write(bytes: bytes)

@@ -1,16 +1,16 @@
 package import ImgModel
 
-/// What a person names where a picture is wanted.
+/// The source of a picture on a command line.
 package enum PictureSource: Hashable, Sendable {
   case url(String)
-  /// A path that this process can open; `-` for standard input.
+  /// A path for this process to open; `-` for standard input.
   case file(String)
 
-  /// Tells a URL by its scheme, or by the host name with which it begins where there is no file of
-  /// that name; a path whose first part holds a colon is written `./a:b`.
+  /// A text with a scheme is a URL. So is a text that begins with a host name, unless a file of
+  /// that name exists. A path whose first part contains a colon is written `./a:b`.
   ///
-  /// - Parameter isFile: whether there is a file at a path.
-  /// - Throws: a ``Failure`` of code `invalid_url` for a `file:` URL of another machine.
+  /// - Parameter isFile: whether a path is a file.
+  /// - Throws: a ``Failure`` with code `invalid_url` for a `file:` URL of another machine.
   package init(_ text: String, isFile: (String) -> Bool) throws(Failure) {
     if let path = try FileURL.path(of: text) {
       self = .file(path)

@@ -1,18 +1,18 @@
 import ImgSettings
 import ImgSystem
 
-/// What a command does whose reading of a damaged store would end it by a signal.
+/// Handles a command that crashes while it reads a damaged store.
 enum StoreCrash {
-  /// Set in the environment of a command that has been restarted for this reason.
+  /// Set in the environment of a command that was restarted after such a crash.
   private static let variable = "IMGCTL_STORE_CRASHED"
 
-  /// Whether this process has crashed in the store before. Then a get leaves the store to the
-  /// coordinator, whose workers have it recreated, and a reset does not open it.
+  /// Whether the command has crashed in the store before. A `get` then leaves the store to the
+  /// coordinator, whose workers recreate it, and a `reset` does not open it.
   static var hasHappened: Bool { ThisProcess.environment[variable] != nil }
 
   /// - Parameters:
-  ///   - arguments: of this program, without its name.
-  ///   - environment: that this program was started with.
+  ///   - arguments: the program's arguments, without its name.
+  ///   - environment: the program's environment at its start.
   static func prepare(
     for command: any Command, _ arguments: [String], environment: [String: String],
     settings: Settings, isJSON: Bool
@@ -23,17 +23,17 @@ enum StoreCrash {
     } else {
       prepare(
         "store_damaged",
-        "the store in \(settings.storeDirectory) is damaged; imgctl cache reset removes it, its "
-          + "thumbnails are made again", isJSON: isJSON)
+        "the store in \(settings.storeDirectory) is damaged; imgctl cache reset removes it, and "
+          + "requests make its thumbnails again", isJSON: isJSON)
     }
   }
 
-  /// The same of a command that goes on to read the journal.
+  /// ``prepare(for:_:environment:settings:isJSON:)`` before the command reads the journal.
   static func prepareForJournal(settings: Settings, isJSON: Bool) {
     prepare(
       "journal_damaged",
       "the journal in \(settings.journalDirectory) is damaged; imgctl recover "
-        + "\(settings.journalDirectory) DIR extracts the jobs that are intact", isJSON: isJSON)
+        + "\(settings.journalDirectory) DIR extracts the intact jobs", isJSON: isJSON)
   }
 
   private static func prepare(_ code: String, _ sentence: String, isJSON: Bool) {

@@ -2,13 +2,13 @@ import ImgClient
 import ImgModel
 import ImgStore
 
-/// The thumbnail that a command delivers, and the variants under which the store may have it.
+/// The variant that a command delivers, and the variants under which the store may have it.
 struct VariantChoice: Hashable, Sendable {
-  /// What asks for the format.
+  /// The source of the requested format.
   enum FormatSource {
     case option
-    /// Then a thumbnail whose format was chosen by transparency serves as well, if it has that
-    /// format: its bytes are the same.
+    /// A thumbnail whose format was chosen by transparency also serves if it has this format,
+    /// because its bytes are the same.
     case fileName
     case nothing
   }
@@ -16,12 +16,12 @@ struct VariantChoice: Hashable, Sendable {
   let variant: Variant
   let formatSource: FormatSource
 
-  /// The variant to request: the one that the store has, if it has one.
+  /// The variant to request; a stored one if possible.
   ///
   /// - Parameters:
-  ///   - name: of the picture.
-  ///   - policy: under which a stored thumbnail must be usable at `now`.
-  ///   - reader: `nil` where there is no store.
+  ///   - name: the name of the picture.
+  ///   - policy: must accept the stored thumbnail at `now`.
+  ///   - reader: `nil` if there is no store.
   func resolved(
     for name: PictureName, _ policy: CachePolicy, at now: WallTime, in reader: StoreReader?
   ) throws(StoreError) -> Variant {
@@ -34,10 +34,10 @@ struct VariantChoice: Hashable, Sendable {
     return byTransparency
   }
 
-  /// What the store has of the picture in this size, where nothing is made.
+  /// The stored variants of the picture in this size, for a command that makes none.
   ///
-  /// - Returns: the variant to deliver, `nil` where the store has none that serves; and the formats
-  ///   that it has. Where nothing asks for a format, each serves.
+  /// - Returns: the variant to deliver, `nil` if no stored one serves; and the stored formats. Any
+  ///   format serves if none is requested.
   func stored(
     of name: PictureName, in reader: StoreReader
   ) throws(StoreError) -> (variant: Variant?, formats: [ImageFormat]) {

@@ -2,26 +2,26 @@ import ImgClient
 import ImgModel
 import ImgSystem
 
-/// What becomes of the first worker of a coordinator that was just started.
+/// How the first worker of a new coordinator started.
 enum WorkerStart {
   case ready
-  /// None was ready in time; the reason is not known, or is only that it takes time.
+  /// No worker was ready in time.
   case starting
-  /// None can be started.
+  /// No worker can be started.
   case failed(reason: String)
 
   /// How long the command waits for the first worker.
   private static let startTime = Duration.seconds(10)
   private static let pause = Duration.milliseconds(20)
-  /// Failed starts of each slot that are no accident.
+  /// Failed starts of each slot after which the start counts as failed.
   private static let failureMaximum = 2
 
-  /// Waits until a worker is ready, or until it is known that none can be started.
+  /// Waits until a worker is ready or cannot be started.
   static func outcome(client: Client) throws -> WorkerStart {
     do {
       return try firstOutcome(client)
     } catch ClientError.refused(_, let message) {
-      // The coordinator has given up by itself.
+      // The coordinator has ended because no worker started.
       return .failed(reason: message)
     }
   }

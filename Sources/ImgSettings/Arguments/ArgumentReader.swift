@@ -1,17 +1,17 @@
 /// The arguments of one command, sorted into options and operands by the command's description.
 ///
-/// Options are written as ``OptionGrammar`` says. The last value of an option counts; a repeatable
-/// option keeps all of its values. `--` ends the options.
+/// ``OptionGrammar`` describes how options are written. The last value of an option counts; a
+/// repeatable option keeps all its values. `--` ends the options.
 package struct ArgumentReader: Sendable {
-  /// Whether the person asks for the help; nothing that follows was checked then.
+  /// Whether the user asks for help. The arguments that follow are then not checked.
   package private(set) var isHelpRequested = false
 
   private let description: CommandDescription
   private var values: [String: [String]] = [:]
   private var operandTexts: [String] = []
 
-  /// - Throws: ``UsageError`` for an option the command does not have, a value that is missing or
-  ///   not taken, and operands too many or too few.
+  /// - Throws: ``UsageError`` for an unknown option, a missing or unexpected value, and too many or
+  ///   too few operands.
   package init(_ arguments: [String], for description: CommandDescription) throws(UsageError) {
     self.description = description
     let grammar = OptionGrammar(description.options + [.help])
@@ -37,23 +37,23 @@ package struct ArgumentReader: Sendable {
     try checkOperandCount()
   }
 
-  /// Whether the command has `option` at all.
+  /// Whether the command has `option`.
   package func lists(_ option: OptionDescription) -> Bool {
     description.options.contains(option)
   }
 
-  /// Whether an option that takes no value was given.
+  /// Whether `option` was given.
   package func contains(_ option: OptionDescription) -> Bool {
     texts(of: option) != nil
   }
 
-  /// Every value given for `option` that counts, in order; `nil` when it was not given.
+  /// The values of `option` that count, in order; `nil` if it was not given.
   package func texts(of option: OptionDescription) -> [String]? {
     precondition(lists(option), "\(description.name) does not list \(option.flag)")
     return values[option.flag]
   }
 
-  /// The value of an option, read by `parse`; `nil` when the option was not given.
+  /// The value of an option, read by `parse`; `nil` if the option was not given.
   package func value<Value>(
     of option: OptionDescription, _ parse: (String) throws(InvalidValue) -> Value
   ) throws(UsageError) -> Value? {
@@ -65,15 +65,15 @@ package struct ArgumentReader: Sendable {
     }
   }
 
-  /// The text at the place of an operand that every command line has.
+  /// The text of a required operand.
   package func text(of operand: OperandDescription) -> String {
     guard let text = texts(of: operand).first else {
-      preconditionFailure("only an operand that must be given is read so")
+      preconditionFailure("the operand is required, so the reader has checked it")
     }
     return text
   }
 
-  /// The value of an operand, read by `parse`; `nil` for an optional one that was left out.
+  /// The value of an operand, read by `parse`; `nil` if an optional one is missing.
   package func value<Value>(
     of operand: OperandDescription, _ parse: (String) throws(InvalidValue) -> Value
   ) throws(UsageError) -> Value? {
@@ -85,7 +85,7 @@ package struct ArgumentReader: Sendable {
     }
   }
 
-  /// All texts at the place of an operand: at most one unless it may stand several times.
+  /// All texts of an operand; at most one unless it is repeatable.
   package func texts(of operand: OperandDescription) -> ArraySlice<String> {
     guard let place = description.operands.firstIndex(of: operand) else {
       preconditionFailure("\(description.name) does not list \(operand.name)")
@@ -101,7 +101,7 @@ package struct ArgumentReader: Sendable {
     }
     if operandTexts.count > operands.count, operands.last?.count.isUnbounded != true {
       throw UsageError(
-        "\(Spelling.quoted(operandTexts[operands.count])) is one word too many: "
+        "unexpected argument \(Spelling.quoted(operandTexts[operands.count])): "
           + description.synopsis)
     }
   }

@@ -1,7 +1,7 @@
-/// A program or command as a person sees it: what it is called, takes and does. Its arguments are
-/// read by this table and its help is written from it, so the two cannot differ.
+/// The interface of a program or command: its name, operands, options and help. The arguments are
+/// read with it and the help is printed from it, so the two cannot differ.
 package struct CommandDescription: Sendable {
-  /// A command line that works, and what it does.
+  /// A valid command line and its effect.
   package struct Example: Sendable {
     package let commandLine: String
     package let explanation: String
@@ -12,7 +12,7 @@ package struct CommandDescription: Sendable {
     }
   }
 
-  /// The words that call it, such as `imgctl cache rm`.
+  /// The words of the command, such as `imgctl cache rm`.
   package let name: String
   /// One line without a full stop.
   package let summary: String
@@ -41,13 +41,13 @@ package struct CommandDescription: Sendable {
       examples: examples)
   }
 
-  /// One line that shows how to call it.
+  /// One line that shows how to write the command.
   package var synopsis: String {
     let optionsUsage = options.isEmpty ? [] : ["[options]"]
     return ([name] + operands.map(\.usage) + optionsUsage).joined(separator: " ")
   }
 
-  /// What `--help` prints: no line is longer than ``HelpText/width`` unless one word is.
+  /// The output of `--help`. No line exceeds ``HelpText/width`` unless a single word does.
   package var help: String {
     var text = HelpText()
     text.addParagraph("\(name): \(summary)")

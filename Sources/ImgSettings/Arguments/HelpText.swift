@@ -1,16 +1,16 @@
-/// Text for a terminal, laid out as it grows: headings, paragraphs and lists of terms.
+/// Formats text for a terminal: headings, paragraphs and lists of definitions.
 package struct HelpText: Sendable {
-  /// The columns of the narrowest terminal that people use.
+  /// The width of the narrowest common terminal.
   package static let width = 80
 
-  /// Where the explanations of terms begin at the latest; a longer term has a line of its own.
+  /// The last column at which explanations start. A longer term gets a line of its own.
   private static let maximumDefinitionColumn = 28
 
   private var lines: [String] = []
 
   package init() {}
 
-  /// All lines, each ended.
+  /// All lines, each with a line feed.
   package var rendered: String {
     lines.map { $0 + "\n" }.joined()
   }
@@ -24,13 +24,13 @@ package struct HelpText: Sendable {
     lines.append("\(heading):")
   }
 
-  /// - Parameter indentation: spaces in front of every line.
+  /// - Parameter indentation: the number of spaces before every line.
   package mutating func addParagraph(_ text: String, indentation: Int = 0) {
     let margin = String(repeating: " ", count: indentation)
     lines += Self.wrapped(text, width: Self.width - indentation).map { margin + $0 }
   }
 
-  /// Adds a list of terms with their explanations beside them.
+  /// Adds terms with their explanations in a second column.
   package mutating func addDefinitions(_ definitions: [(term: String, explanation: String)]) {
     let longest = definitions.map(\.term.count).max() ?? 0
     let column = min(longest + 4, Self.maximumDefinitionColumn)
@@ -47,7 +47,7 @@ package struct HelpText: Sendable {
     }
   }
 
-  /// Breaks `text` at spaces into lines of at most `width` characters; a longer word stays whole.
+  /// Breaks `text` at spaces into lines of at most `width` characters. A longer word is not broken.
   private static func wrapped(_ text: String, width: Int) -> [String] {
     var lines: [String] = []
     for word in text.split(separator: " ") {

@@ -1,19 +1,19 @@
-/// One thing that a command works on, given by its place.
+/// A positional argument of a command.
 package struct OperandDescription: Hashable, Sendable {
-  /// How often the operand stands on a command line.
+  /// How often the operand may occur on a command line.
   package enum Count: Hashable, Sendable {
     case one
     case optional
-    /// Once or more; only the last operand of a command.
+    /// One or more; only for the last operand of a command.
     case many
-    /// Any number of times; only the last operand of a command.
+    /// Any number; only for the last operand of a command.
     case any
 
     var isRequired: Bool { self == .one || self == .many }
     var isUnbounded: Bool { self == .many || self == .any }
   }
 
-  /// What stands for the operand in the help, such as `JOB`.
+  /// The placeholder in the help, such as `JOB`.
   package let name: String
   package let count: Count
   package let help: String
@@ -24,7 +24,7 @@ package struct OperandDescription: Hashable, Sendable {
     self.help = help
   }
 
-  /// The name as a synopsis writes it.
+  /// The placeholder in a synopsis.
   package var usage: String {
     switch count {
     case .one: name

@@ -1,13 +1,13 @@
-/// One option of a command: how it is written and what it does.
+/// An option of a command: its spelling and its help.
 package struct OptionDescription: Hashable, Sendable {
   /// The long flag with its dashes, such as `--size`.
   package let flag: String
-  /// A second spelling of one dash and one letter, such as `-o`.
+  /// The short flag with one dash and one letter, such as `-o`.
   package let shortFlag: String?
-  /// What stands for the value in the help; `nil` for an option that takes none.
+  /// The placeholder for the value in the help; `nil` for an option without a value.
   package let placeholder: String?
   package let help: String
-  /// Whether each value counts when the option is given more than once, not the last alone.
+  /// Whether all values count if the option is repeated, instead of the last one.
   package let isRepeatable: Bool
 
   package init(
@@ -21,14 +21,14 @@ package struct OptionDescription: Hashable, Sendable {
     self.isRepeatable = isRepeatable
   }
 
-  /// Every program and command has it; nobody lists it.
+  /// An option of every program and command. Descriptions do not list it.
   package static let help = OptionDescription("--help", short: "-h", help: "Show this help.")
 
-  /// Programs have it, their commands do not.
+  /// An option of programs, not of their commands.
   package static let version = OptionDescription(
     "--version", short: "-V", help: "Print the version.")
 
-  /// Flag and placeholder as the help writes them.
+  /// The flags and the placeholder in the help.
   package var usage: String {
     [shortFlag.map { "\($0), \(flag)" } ?? flag, placeholder].compactMap(\.self)
       .joined(separator: " ")

@@ -1,13 +1,13 @@
-/// The options of a command line: which of them an argument names, and where its value is.
+/// Reads the options of a command line and their values.
 ///
-/// `--name value` and `--name=value` are the same, and so are `-o value`, `-ovalue` and `-o=value`.
-/// Letters without a value may be written together (POSIX, Utility Syntax Guidelines 5 and 6). A
-/// separate value that begins with `--` is refused, so that a forgotten value is noticed.
+/// `--name value` and `--name=value` are equal, as are `-o value`, `-ovalue` and `-o=value`.
+/// Letters without a value may be combined (POSIX, Utility Syntax Guidelines 5 and 6). A separate
+/// value must not begin with `--`, so that a missing value is noticed.
 package struct OptionGrammar: Sendable {
-  /// An option as a command line gives it.
+  /// An option of a command line with its value.
   package struct Given: Sendable {
     package let option: OptionDescription
-    /// Empty for an option that takes none.
+    /// Empty for an option without a value.
     package let value: String
   }
 
@@ -17,15 +17,15 @@ package struct OptionGrammar: Sendable {
     self.options = options
   }
 
-  /// Whether an argument is an option; `-` and a negative number are none.
+  /// Whether an argument is an option. `-` and negative numbers are not.
   package static func isOption(_ argument: String) -> Bool {
     argument.hasPrefix("-") && argument != "-" && Int(argument) == nil
   }
 
-  /// Reads one argument that is an option, or several letters.
+  /// Reads an argument that is an option or several letters.
   ///
-  /// - Parameter rest: the arguments that follow, from which a separate value is taken.
-  /// - Throws: ``UsageError`` for an unknown option, and for a value that is missing or not taken.
+  /// - Parameter rest: the arguments that follow. A separate value is removed from them.
+  /// - Throws: ``UsageError`` for an unknown option and for a missing or unexpected value.
   package func read(
     _ argument: String, rest: inout ArraySlice<String>
   ) throws(UsageError) -> [Given] {
@@ -60,7 +60,7 @@ package struct OptionGrammar: Sendable {
   }
 
   /// - Parameters:
-  ///   - name: the spelling that was used, for errors.
+  ///   - name: the given spelling, for errors.
   ///   - attached: a value in the same argument.
   private func given(
     _ option: OptionDescription, as name: String, attached: String?,
@@ -84,7 +84,7 @@ package struct OptionGrammar: Sendable {
 
   private func unknown(_ name: String) -> UsageError {
     UsageError(
-      "there is no option \(Spelling.quoted(name))"
+      "unknown option \(Spelling.quoted(name))"
         + Spelling.suggestion(for: name, among: options.map(\.flag)))
   }
 }

@@ -1,11 +1,11 @@
-/// Words as people mistype them.
+/// Suggestions for mistyped words.
 package enum Spelling {
-  /// A mistyped word is longer than this only when it is something else, such as a pasted URL; it
-  /// is not compared then, so that the cost stays small.
+  /// A longer word is not a mistyped one but, for example, a pasted URL. It is not compared, which
+  /// bounds the cost.
   private static let maximumLength = 40
 
-  /// The candidate that `word` was most likely meant to be: the only one that begins with it, or
-  /// one at most two slips away, as long as no more than half of it is wrong.
+  /// The most likely candidate for `word`: the only one that begins with it, or one with at most
+  /// two typing errors, if at least half of it is right.
   package static func nearest(to word: String, among candidates: [String]) -> String? {
     guard (1...maximumLength).contains(word.utf8.count) else { return nil }
     let completions = candidates.filter { $0.hasPrefix(word) }
@@ -15,13 +15,13 @@ package enum Spelling {
     return best.1 <= 2 && best.1 * 2 <= best.0.utf8.count ? best.0 : nil
   }
 
-  /// A question that follows an error, or nothing when no candidate is near.
+  /// A question to append to an error; empty if no candidate is near.
   package static func suggestion(for word: String, among candidates: [String]) -> String {
     nearest(to: word, among: candidates).map { "; did you mean \($0)?" } ?? ""
   }
 
-  /// `text` for a sentence: in quotes, shortened, and without control characters, which could steer
-  /// a terminal.
+  /// `text` for a sentence: in quotes, truncated, and without control characters, which could
+  /// control a terminal.
   package static func quoted(_ text: String) -> String {
     let shown = String(
       String.UnicodeScalarView(
@@ -32,7 +32,7 @@ package enum Spelling {
     return "\"\(shown)\(isShortened ? "…" : "")\""
   }
 
-  /// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other
+  /// The number of insertions, deletions, replacements and swaps of neighbours between two words
   /// (optimal string alignment).
   private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
     var beforePrevious: [Int] = []

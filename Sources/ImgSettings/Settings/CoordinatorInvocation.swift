@@ -1,6 +1,6 @@
 import ImgModel
 
-/// What a command line of `imgcoordinator` asks for.
+/// A parsed command line of `imgcoordinator`.
 package enum CoordinatorInvocation: Hashable, Sendable {
   /// Print this text.
   case print(String)
@@ -8,13 +8,13 @@ package enum CoordinatorInvocation: Hashable, Sendable {
 
   package static let description = CommandDescription(
     name: "imgcoordinator",
-    summary: "schedule image downloads over worker processes, in the foreground",
+    summary: "run the coordinator in the foreground",
     options: Setting.options + [.version],
     notes: [Setting.note],
     examples: [
       .init(
         "imgcoordinator --workers 4 --transfers 32",
-        "Runs until SIGTERM or imgctl stop, on the default socket.")
+        "Runs on the default socket until SIGTERM or imgctl stop.")
     ])
 
   /// - Parameter arguments: without the program's name.

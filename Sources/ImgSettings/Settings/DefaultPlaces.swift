@@ -1,9 +1,9 @@
-/// Where socket and data are for a person who names no places.
+/// The default paths of the socket and the data.
 ///
-/// A relative path in an XDG variable is ignored, as the XDG Base Directory Specification asks.
+/// Relative paths in XDG variables are ignored, as the XDG Base Directory Specification requires.
 struct DefaultPlaces {
   let socketPath: String
-  /// `nil` when the environment knows no home.
+  /// `nil` if the environment has no home directory.
   let dataDirectory: String?
 
   init(environment: [String: String], userID: UInt32) {

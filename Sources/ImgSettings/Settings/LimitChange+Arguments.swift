@@ -1,13 +1,13 @@
 package import ImgModel
 
 extension LimitChange {
-  /// The options of a command that changes limits of a running coordinator.
+  /// The options of a command that changes the limits of a running coordinator.
   package static let options = Setting.changeable.map(\.changeOption)
 
-  /// What the command line gives; what it leaves out is to stay as it is, whatever the environment
-  /// says of the next start.
+  /// The limits on the command line. The others keep their values; the environment counts only at
+  /// the next start.
   ///
-  /// - Parameter arguments: of a command that lists ``options``.
+  /// - Parameter arguments: the arguments of a command that lists ``options``.
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     func given<Value>(
       _ setting: Setting, _ limit: KeyPath<Limits, Value>

@@ -1,10 +1,10 @@
 import ImgModel
 
 extension Setting {
-  /// Every setting, in the order of the help.
+  /// All settings in the order of the help.
   package static let all: [Setting] = places + limits + guards
 
-  /// Those of ``LimitChange``, which can be changed while a coordinator runs.
+  /// The settings of ``LimitChange``, which `imgctl limits` can change at run time.
   static let changeable = [transfers, transfersPerHost, ratePerHost, defaultExpiry]
 
   private static let durations = Settings.durationRangeMilliseconds
@@ -15,7 +15,7 @@ extension Setting {
     Setting(
       "control socket", "--socket", "PATH",
       default: "$XDG_RUNTIME_DIR/imgctl/control.sock, else /tmp/imgctl-UID/control.sock",
-      help: "Where the coordinator listens.",
+      help: "The socket of the coordinator.",
       set: { (settings, texts) throws(InvalidValue) in
         settings.socketPath = try socketPath(texts[0])
       },
@@ -25,21 +25,21 @@ extension Setting {
     Setting(
       "data directory", "--data-dir", "DIR",
       default: "$XDG_CACHE_HOME/imgctl, else ~/.cache/imgctl",
-      help: "Where jobs and thumbnails are kept.",
+      help: "The directory of jobs and thumbnails.",
       set: { (settings, texts) throws(InvalidValue) in
         settings.dataDirectory = try path(texts[0])
       },
       get: { [$0.dataDirectory] })
 
-  /// Of commands alone.
+  /// A setting of commands only.
   package static let autostart =
     Setting(
       "start by a command", "--autostart", "yes|no",
       default: "yes, but no for a socket below /run, except /run/user",
-      help: "Whether to start a coordinator when none answers.",
+      help: "Start a coordinator if none answers.",
       set: { (settings, texts) throws(InvalidValue) in
         guard ["yes", "no"].contains(texts[0]) else {
-          throw InvalidValue("\(Spelling.quoted(texts[0])) is none of yes, no")
+          throw InvalidValue("\(Spelling.quoted(texts[0])) is not one of yes, no")
         }
         settings.autostart = texts[0] == "yes"
       },
@@ -51,15 +51,15 @@ extension Setting {
     Setting(
       "worker program", "--worker-executable", "FILE",
       default: "imgworker beside the coordinator's own program",
-      help: "The program of the workers.",
+      help: "The worker program.",
       set: { (settings, texts) throws(InvalidValue) in
         settings.workerExecutable = try path(texts[0])
       },
       get: { settings in settings.workerExecutable.map { [$0] } ?? [] }),
     Setting(
-      "leaves when idle", "--idle-exit", "DURATION",
-      default: "never; 10m when a command started the coordinator by itself",
-      help: "Leave when nobody needed the coordinator for so long, or \"never\".",
+      "exit when idle", "--idle-exit", "DURATION",
+      default: "never; 10m if a command started the coordinator",
+      help: "Exit after this time without clients and jobs, or \"never\".",
       set: { (settings, texts) throws(InvalidValue) in
         settings.idleExitMilliseconds =
           texts[0] == "never"
@@ -70,15 +70,15 @@ extension Setting {
 
   static let transfers = limit(
     "transfers, whole cluster", "--transfers", "N", .count, transferRange, \.transfers,
-    help: "Transfers under way at a time.")
+    help: "The maximum number of concurrent transfers.")
 
   static let transfersPerHost = limit(
     "transfers, one host", "--transfers-per-host", "N", .count, transferRange, \.transfersPerHost,
-    help: "Transfers from one host at a time.")
+    help: "The maximum number of concurrent transfers from one host.")
 
   static let ratePerHost = Setting(
-    "transfers begun, one host", "--rate-per-host", "RATE",
-    help: "Transfers begun at one host in a time, such as 5/s or 30/m, or \"none\" for any number.",
+    "transfer starts, one host", "--rate-per-host", "RATE",
+    help: "The maximum rate of transfer starts at one host, such as 5/s or 30/m, or \"none\".",
     isLimit: true,
     set: { (settings, texts) throws(InvalidValue) in
       settings.limits.hostRatePerMinute = try HostRate.perMinute(parsing: texts[0])
@@ -87,11 +87,12 @@ extension Setting {
 
   static let defaultExpiry = limit(
     "expiry", "--default-expiry", "DURATION", .duration, durations, \.defaultExpiryMilliseconds,
-    help: "How long a thumbnail is kept when the request does not say.")
+    help: "How long a thumbnail is kept if the request does not say.")
 
   private static let limits: [Setting] = [
     Setting(
-      "workers", "--workers", "N", help: "Worker processes, or \"auto\" for one a core.",
+      "workers", "--workers", "N",
+      help: "The number of worker processes, or \"auto\" for one per core.",
       isLimit: true,
       set: { (settings, texts) throws(InvalidValue) in
         settings.limits.workers =
@@ -103,54 +104,54 @@ extension Setting {
     ratePerHost,
     .limit(
       "connecting", "--connect-timeout", "DURATION", .duration, durations,
-      \.connectTimeoutMilliseconds, help: "Until a connection stands, TLS included."),
+      \.connectTimeoutMilliseconds, help: "The time limit for a connection, including TLS."),
     .limit(
       "whole transfer", "--transfer-timeout", "DURATION", .duration, durations,
       \.transferTimeoutMilliseconds,
-      help: "From the look-up of the name to the last byte of the picture."),
+      help: "The time limit from the name look-up to the last byte of the picture."),
     .limit(
       "stalled below 1 KiB/s", "--stall-timeout", "DURATION", .duration, durations,
       \.stallTimeoutMilliseconds, help: "How long a transfer may stay below 1 KiB/s."),
     .limit(
       "redirects", "--max-redirects", "N", .count, 0...100, \.maxRedirects,
-      help: "Redirects followed for one picture."),
+      help: "The maximum number of redirects for one picture."),
     .limit(
       "attempts", "--attempts", "N", .count, 1...100, \.attempts,
-      help: "Transfers of one URL, while they fail in a way that may pass."),
+      help: "The maximum number of transfers of one URL, if they fail temporarily."),
     .limit(
       "wait before a retry", "--backoff", "DURATION", .duration, durations,
       \.backoffMilliseconds,
-      help: "The longest wait before the first retry; it doubles with each, up to a minute."),
+      help: "The longest wait before the first retry. It doubles with each retry, up to a minute."),
     .limit(
       "retries of one URL", "--url-timeout", "DURATION", .duration, durations,
-      \.urlTimeoutMilliseconds, help: "From its first failure on; no retry begins later."),
+      \.urlTimeoutMilliseconds, help: "No retry of a URL starts later after its first failure."),
     .limit(
       "missing pictures remembered", "--remember-failures", "DURATION", .duration,
       0...durations.upperBound, \.rememberFailuresMilliseconds,
-      help: "How long a picture is not asked for again after a 404 or 410; 0 for no such time."),
+      help: "How long a 404 or 410 is remembered and not requested again; 0 for not at all."),
     .limit(
       "body", "--max-body", "SIZE", .size, 1...(16 << 30), \.maxBodyByteCount,
-      help: "Bytes of one picture as it is sent."),
+      help: "The maximum size of a response body."),
     .limit(
-      "pixels, of the frames that are decoded", "--max-pixels", "N", .pixels, 1...1_000_000_000_000,
+      "pixels of the decoded frames", "--max-pixels", "N", .pixels, 1...1_000_000_000_000,
       \.maxPixels,
-      help: "Pixels of one picture, in the frames of it that are decoded."),
+      help: "The maximum number of pixels of a picture, in all decoded frames."),
     .limit(
-      "frames that are decoded", "--max-frames", "N", .count, 1...1_000_000, \.maxFrames,
-      help: "Frames of one picture."),
+      "decoded frames", "--max-frames", "N", .count, 1...1_000_000, \.maxFrames,
+      help: "The maximum number of frames of a picture."),
     .limit(
       "decoding", "--decode-timeout", "DURATION", .duration, durations,
-      \.decodeTimeoutMilliseconds, help: "Time to decode one picture."),
+      \.decodeTimeoutMilliseconds, help: "The time limit to decode one picture."),
     .limit(
       "worker's private data", "--worker-memory", "SIZE", .size, (64 << 20)...(1 << 40),
-      \.workerMemoryByteCount, help: "Private memory of one worker."),
+      \.workerMemoryByteCount, help: "The maximum private memory of a worker."),
     .limit(
       "store budget", "--store-budget", "SIZE", .size, 0...(16 << 40), \.storeBudgetByteCount,
-      help: "Room for thumbnails; less than 10M is raised to it."),
+      help: "The maximum size of the store, at least 10M."),
     defaultExpiry,
     Setting(
       "jobs, after their end", "--keep-jobs", "DURATION",
-      help: "How long a job is kept after its end, list and outcomes, or \"forever\".",
+      help: "How long an ended job is kept with its list and outcomes, or \"forever\".",
       isLimit: true,
       set: { (settings, texts) throws(InvalidValue) in
         settings.limits.keepJobsMilliseconds =
@@ -160,16 +161,15 @@ extension Setting {
       get: { [$0.limits.keepJobsMilliseconds.map(UnitScale.duration.text) ?? "forever"] }),
     .limit(
       "clients connected", "--clients", "N", .count, 1...65_536, \.clients,
-      help: "Clients that may be connected at a time."),
+      help: "The maximum number of connected clients."),
     .limit(
-      "requests half-sent", "--client-timeout", "DURATION", .duration, durations,
+      "half-sent requests", "--client-timeout", "DURATION", .duration, durations,
       \.clientTimeoutMilliseconds,
-      help: "How long a client may take to greet or to send the rest of a request; one that has "
-        + "been idle for so long makes room when no more may connect."),
+      help: "The time limit for a client's greeting or the rest of a request. When --clients are "
+        + "connected, a client that was idle for this long is closed for a new one."),
     Setting(
-      "contact, told to origins", "--contact", "MAIL|URL",
-      help: "Where whoever runs an origin can ask about the requests: part of the User-Agent; or "
-        + "\"none\".",
+      "contact in User-Agent", "--contact", "MAIL|URL",
+      help: "A mail address or URL in the User-Agent, for questions from origins, or \"none\".",
       isLimit: true,
       set: { (settings, texts) throws(InvalidValue) in
         settings.limits.contact = texts[0] == "none" ? nil : try Contact.check(texts[0])
@@ -179,9 +179,9 @@ extension Setting {
 
   private static let guards: [Setting] = [
     Setting(
-      "networks allowed", "--allow-network", "CIDR",
-      default: "none, so that loopback, private and link-local addresses are refused",
-      help: "Fetch from this network too. Repeatable; commas separate in the variable.",
+      "allowed networks", "--allow-network", "CIDR",
+      default: "none: loopback, private and link-local addresses are refused",
+      help: "Also fetch from this network. Repeatable; separated by commas in the variable.",
       isRepeatable: true,
       set: { (settings, texts) throws(InvalidValue) in
         var networks: [NetworkRange] = []
@@ -192,9 +192,10 @@ extension Setting {
       },
       get: { $0.allowedNetworks.map(\.text) }),
     Setting(
-      "directories allowed", "--allow-directory", "DIR",
-      default: "none, so that file: URLs in lists are refused",
-      help: "Read files below it that lists name. Repeatable; commas separate in the variable.",
+      "allowed directories", "--allow-directory", "DIR",
+      default: "none: file: URLs in lists are refused",
+      help: "Allow file: URLs below this directory in lists. Repeatable; separated by commas in "
+        + "the variable.",
       isRepeatable: true,
       set: { (settings, texts) throws(InvalidValue) in
         var directories: [String] = []
@@ -203,16 +204,16 @@ extension Setting {
       },
       get: { $0.allowedDirectories }),
     Setting(
-      "authorities trusted", "--ca-file", "FILE",
-      default: "those of the system",
-      help: "Trust servers by the authorities whose certificates (PEM) it holds.",
+      "trusted authorities", "--ca-file", "FILE",
+      default: "the authorities of the system",
+      help: "A PEM file with the certificates of the trusted authorities.",
       set: { (settings, texts) throws(InvalidValue) in
         settings.authorityFile = try path(texts[0])
       },
       get: { settings in settings.authorityFile.map { [$0] } ?? [] }),
   ]
 
-  /// A limit that is one number.
+  /// A limit with one number.
   private static func limit<Value: FixedWidthInteger & SendableMetatype>(
     _ name: String, _ flag: String, _ placeholder: String, _ scale: UnitScale,
     _ range: ClosedRange<Int64>, _ value: any WritableKeyPath<Limits, Value> & Sendable,
@@ -227,7 +228,7 @@ extension Setting {
   }
 
   private static func path(_ text: String) throws(InvalidValue) -> String {
-    guard !text.isEmpty else { throw InvalidValue("a path is not empty") }
+    guard !text.isEmpty else { throw InvalidValue("the path is empty") }
     return text
   }
 

@@ -1,15 +1,15 @@
-/// One thing that can be set: its flag and variable, what it means, and how its text is read and
-/// written. Flags, variables, help and the table of limits all come from the table of these.
+/// One setting: its flag and variable, its meaning, and how its text is read and written. Flags,
+/// variables, help and the table of limits all come from ``all``.
 package struct Setting: Sendable {
-  /// What is set, in the words of the table of limits.
+  /// The name in the table of limits.
   package let name: String
   package let option: OptionDescription
-  /// The option of a command that changes the setting of a running coordinator: without it, the
-  /// setting stays as it is, so that no default is named.
+  /// The option of a command that changes the setting of a running coordinator. Its help names no
+  /// default, because without the option the setting stays as it is.
   package let changeOption: OptionDescription
-  /// The default, as the help writes it.
+  /// The default in the help.
   package let defaultText: String
-  /// Whether ``Limits`` holds it.
+  /// Whether ``Limits`` contains it.
   package let isLimit: Bool
 
   private let set: @Sendable (inout Settings, [String]) throws(InvalidValue) -> Void
@@ -17,8 +17,8 @@ package struct Setting: Sendable {
 
   /// - Parameters:
   ///   - defaultText: `nil` for the text of the default value.
-  ///   - set: reads the texts that were given, one unless the setting is repeatable.
-  ///   - get: the texts that `set` reads back; none when the setting is not set.
+  ///   - set: reads the given texts, exactly one unless the setting is repeatable.
+  ///   - get: returns the texts that `set` reads; none if the setting is not set.
   init(
     _ name: String, _ flag: String, _ placeholder: String, default defaultText: String? = nil,
     help: String, isRepeatable: Bool = false, isLimit: Bool = false,
@@ -38,18 +38,18 @@ package struct Setting: Sendable {
     changeOption = OptionDescription(flag, placeholder, help: help, isRepeatable: isRepeatable)
   }
 
-  /// The environment variable that stands in for the flag: `IMGCTL_DATA_DIR` for `--data-dir`.
+  /// The environment variable of the setting, such as `IMGCTL_DATA_DIR` for `--data-dir`.
   package var environmentVariable: String {
     "IMGCTL_"
       + option.flag.dropFirst(2).uppercased().split(separator: "-").joined(separator: "_")
   }
 
-  /// The texts that say what `settings` holds; none when it is not set.
+  /// The texts of the value in `settings`; none if it is not set.
   package func texts(in settings: Settings) -> [String] {
     get(settings)
   }
 
-  /// Puts into `settings` what the flag says, else what the variable says, else nothing.
+  /// Sets the value in `settings` from the flag, else from the variable.
   ///
   /// In the variable of a repeatable setting, commas separate the values.
   func read(
@@ -65,7 +65,7 @@ package struct Setting: Sendable {
     try put(texts, from: source, into: &settings)
   }
 
-  /// Reads the texts that were given by the flag or variable `source`.
+  /// Reads the texts of the flag or variable `source`.
   func put(
     _ texts: [String], from source: String, into settings: inout Settings
   ) throws(UsageError) {
@@ -81,22 +81,22 @@ extension Setting {
   /// The options of a program that takes every setting.
   package static let options = all.map(\.option)
 
-  /// What stands below the options of a command that takes settings.
+  /// The note below the options of a command that takes settings.
   package static let note =
-    "Each setting may come from an environment variable instead: --data-dir from "
-    + "IMGCTL_DATA_DIR, and so on. A flag wins over its variable. Durations read 500ms, 30s, 10m, "
-    + "2h, 1.5d, or 0.25 in seconds; sizes 64K, 100M or 2G, where 1K is 1,024 bytes."
+    "Each setting may also come from an environment variable, such as IMGCTL_DATA_DIR for "
+    + "--data-dir. A flag overrides its variable. Durations are 500ms, 30s, 10m, 2h, 1.5d, or 0.25 "
+    + "in seconds; sizes are 64K, 100M or 2G, where 1K is 1,024 bytes."
 
   /// One line of the table that `imgctl status --limits` prints.
   package struct Row: Hashable, Sendable {
     package let name: String
     package let flag: String
-    /// `-` where nothing is set and the default holds.
+    /// `-` if nothing is set and the default applies.
     package let value: String
     package let defaultText: String
   }
 
-  /// What a coordinator runs with beside the defaults: its limits, then all else.
+  /// The settings of a coordinator with the defaults: limits first.
   package static func rows(of settings: Settings) -> [Row] {
     (all.filter(\.isLimit) + all.filter { !$0.isLimit }).map { setting in
       let texts = setting.texts(in: settings)

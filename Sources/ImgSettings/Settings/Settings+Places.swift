@@ -1,21 +1,21 @@
-/// Where things lie in the data directory.
+/// The paths in the data directory.
 extension Settings {
   /// The shared store of thumbnails.
   package var storeDirectory: String { "\(dataDirectory)/store" }
   /// The coordinator's journal of jobs.
   package var journalDirectory: String { "\(dataDirectory)/journal" }
-  /// What the coordinator of this data directory holds locked, see `FileLock`.
+  /// The file that the coordinator of this data directory locks, see `FileLock`.
   package var lockPath: String { Self.lockPath(in: dataDirectory) }
-  /// What a coordinator that was started in the background has to say.
+  /// The log of a coordinator in the background.
   package var logPath: String { "\(dataDirectory)/coordinator.log" }
 
-  /// The same of any data directory.
+  /// The lock file of any data directory.
   package static func lockPath(in dataDirectory: String) -> String {
     "\(dataDirectory)/coordinator.lock"
   }
 
-  /// Whether a command starts a coordinator when none answers: not where a service listens, which
-  /// its manager starts. /run belongs to root but for the directories of users (file-hierarchy(7)).
+  /// Whether a command starts a coordinator if none answers. It does not if the socket is that of a
+  /// service, which its manager starts: /run is for services, except /run/user (file-hierarchy(7)).
   package var startsCoordinator: Bool {
     if let autostart { return autostart }
     let isBelowRun = ["/run/", "/var/run/"].contains(where: socketPath.hasPrefix)
@@ -23,22 +23,20 @@ extension Settings {
     return !isBelowRun || isUsers
   }
 
-  /// Where the data of this user is when nobody names a place; `nil` when the environment knows no
-  /// home.
+  /// The default data directory of this user; `nil` if the environment has no home directory.
   package static func defaultDataDirectory(
     environment: [String: String], userID: UInt32
   ) -> String? {
     DefaultPlaces(environment: environment, userID: userID).dataDirectory
   }
 
-  /// The same settings with places that hold in any working directory.
+  /// The same settings with absolute paths.
   ///
-  /// - Parameter directory: the working directory that relative paths were meant in.
+  /// - Parameter directory: the working directory for relative paths.
   package func resolved(in directory: String) -> Settings {
     func absolute(_ path: String) -> String {
       var path = path.hasPrefix("/") ? path : "\(directory)/\(path)"
-      // Two spellings of one directory must be equal: a client compares its own with its
-      // coordinator's.
+      // A client compares its directory with its coordinator's, so each needs one spelling.
       while path.count > 1, path.hasSuffix("/") { path.removeLast() }
       return path
     }

@@ -1,10 +1,10 @@
 package import ImgModel
 
-/// The settings of a running coordinator: what it tells of them, and how they differ from others.
+/// The settings that a running coordinator reports.
 extension Settings {
-  /// What a coordinator tells beside its limits and places.
+  /// The settings that a coordinator reports beside its limits and paths.
   ///
-  /// - Parameter workerExecutable: the program that it runs.
+  /// - Parameter workerExecutable: the worker program that it runs.
   package func told(workerExecutable: String) -> CoordinatorSettings {
     CoordinatorSettings(
       workerExecutable: workerExecutable, idleExitMilliseconds: idleExitMilliseconds,
@@ -12,9 +12,9 @@ extension Settings {
       authorityFile: authorityFile)
   }
 
-  /// The settings of the coordinator that tells this.
+  /// The settings of the coordinator that reported `cluster`.
   ///
-  /// - Throws: for what no coordinator of this release tells.
+  /// - Throws: for values that no coordinator of this release reports.
   package init(runningAs cluster: ClusterStatus) throws(InvalidValue) {
     self.init(socketPath: cluster.socketPath, dataDirectory: cluster.dataDirectory)
     limits = cluster.limits
@@ -29,21 +29,22 @@ extension Settings {
 }
 
 extension Setting {
-  /// A setting that was asked for and is not what a coordinator runs with.
+  /// A requested setting that differs from a running coordinator's.
   package struct Difference: Hashable, Sendable {
     package let name: String
     package let flag: String
     package let asked: String
     package let running: String
-    /// Whether it can be changed while the coordinator runs, see ``LimitChange``.
+    /// Whether `imgctl limits` can change it, see ``LimitChange``.
     package let isChangeable: Bool
   }
 
-  /// Those settings whose flag or variable is given. The order of a list does not matter.
+  /// The differences between the settings whose flag or variable is given and the running ones. The
+  /// order of repeated values does not matter.
   ///
   /// - Parameters:
-  ///   - asked: what the arguments and the environment say, resolved.
-  ///   - coreCount: as many workers as `auto` stands for.
+  ///   - asked: the settings of the arguments and the environment, resolved.
+  ///   - coreCount: the number of workers that `auto` means.
   package static func differences(
     between asked: Settings, givenBy arguments: ArgumentReader, environment: [String: String],
     and running: Settings, coreCount: Int

@@ -1,62 +1,61 @@
 package import ImgModel
 
-/// Everything a person can set where a coordinator starts. A value of this type is complete and in
-/// range.
+/// The settings of a coordinator. A value of this type is complete and in range.
 ///
 /// Each setting comes from its flag, else from its environment variable, else from its default. An
 /// empty variable counts as not set.
 package struct Settings: Hashable, Sendable {
-  /// Who starts the coordinator.
+  /// What starts the coordinator.
   package enum Starter: Sendable {
-    /// A person or a service manager: it stays until it is stopped.
+    /// A user or a service manager: the coordinator runs until it is stopped.
     case person
-    /// A command that found none running: it leaves when nobody has needed it for a while.
+    /// A command that found none running: the coordinator ends when it is idle.
     case command
   }
 
   package var limits = Limits()
-  /// Where the coordinator listens, a path of at most ``maximumSocketPathByteCount`` bytes.
+  /// The path of the coordinator's socket, at most ``maximumSocketPathByteCount`` bytes.
   package var socketPath: String
-  /// What holds the journal and the store.
+  /// The directory of the journal and the store.
   package var dataDirectory: String
-  /// The networks that may be fetched from although their addresses are not public.
+  /// The networks from which workers may fetch although their addresses are not public.
   package var allowedNetworks: [NetworkRange] = []
-  /// The directories below which files may be read that lists name.
+  /// The directories below which lists may name files.
   package var allowedDirectories: [String] = []
-  /// Certificates of the authorities to trust, as PEM; `nil` for those of the system.
+  /// A PEM file with the certificates of the trusted authorities; `nil` for those of the system.
   package var authorityFile: String?
-  /// How long the coordinator stays without clients and jobs; `nil` for ever.
+  /// The coordinator ends after this time without clients and jobs; `nil` for never.
   package var idleExitMilliseconds: Int64?
-  /// Whether a command starts a coordinator when none answers; `nil` where the place of the socket
-  /// decides, see ``startsCoordinator``. The coordinator itself is not told.
+  /// Whether a command starts a coordinator if none answers; `nil` if the path of the socket
+  /// decides, see ``startsCoordinator``. The coordinator itself does not get this setting.
   package var autostart: Bool?
-  /// The program that the coordinator runs as its workers; `nil` for the one beside its own.
+  /// The worker program; `nil` for the one in the coordinator's directory.
   package var workerExecutable: String?
-  /// The store budget that was asked for, where it is below the least and so was raised; else `nil`.
+  /// The requested store budget, if it was below the minimum and raised; else `nil`.
   package private(set) var refusedStoreBudgetByteCount: Int64?
 
-  /// The least store budget; a smaller one is raised to it.
+  /// The minimum store budget. A smaller one is raised to it.
   package static let minimumStoreBudgetByteCount: Int64 = 10 << 20
 
-  /// What a duration may be, here and in requests.
+  /// The range of durations, here and in requests.
   package static let durationRangeMilliseconds = RequestOptions.expiryRangeMilliseconds
 
-  /// How long a coordinator that a command started stays idle.
+  /// The idle time after which a coordinator that a command started ends.
   package static let commandIdleExitMilliseconds: Int64 = 10 * 60_000
 
-  /// The size of `sun_path` without the byte that ends it (unix(7)).
+  /// The size of `sun_path` without its terminating zero (unix(7)).
   package static let maximumSocketPathByteCount = 107
 
-  /// The defaults at given places.
+  /// The defaults with given paths.
   package init(socketPath: String, dataDirectory: String) {
     self.socketPath = socketPath
     self.dataDirectory = dataDirectory
   }
 
-  /// The settings that arguments and environment ask for.
+  /// The settings of the arguments and the environment.
   ///
-  /// - Parameter arguments: read by a description that lists ``Setting/options`` or some of them.
-  /// - Throws: ``UsageError`` that names the flag or the variable at fault.
+  /// - Parameter arguments: read with a description that lists ``Setting/options`` or some of them.
+  /// - Throws: ``UsageError`` that names the flag or variable at fault.
   package init(
     _ arguments: ArgumentReader, environment: [String: String], userID: UInt32,
     startedBy starter: Starter
@@ -70,7 +69,7 @@ package struct Settings: Hashable, Sendable {
     }
     guard !dataDirectory.isEmpty else {
       throw UsageError(
-        "--data-dir: there is no place for the data, because HOME is not set; name a directory")
+        "--data-dir: no default directory, because HOME is not set; give a directory")
     }
     if limits.storeBudgetByteCount < Self.minimumStoreBudgetByteCount {
       refusedStoreBudgetByteCount = limits.storeBudgetByteCount
@@ -78,15 +77,15 @@ package struct Settings: Hashable, Sendable {
     }
   }
 
-  /// What a person is to know of settings that are not as they were asked for; `nil` when all are.
+  /// A note about settings that differ from the requested ones; `nil` if none do.
   package var remark: String? {
     refusedStoreBudgetByteCount.map { asked in
-      "the store's budget is \(UnitScale.size.text(limits.storeBudgetByteCount)), the least there "
-        + "is, and not \(UnitScale.size.text(asked))"
+      "the store budget is \(UnitScale.size.text(limits.storeBudgetByteCount)), the minimum, "
+        + "instead of \(UnitScale.size.text(asked))"
     }
   }
 
-  /// The flags that say all this again, whatever the environment and the starter.
+  /// The flags of these settings, independent of the environment and the starter.
   package var arguments: [String] {
     Setting.all.flatMap { setting in
       setting.texts(in: self).flatMap { [setting.option.flag, $0] }

@@ -1,16 +1,16 @@
 import ImgModel
 
-/// Where people can be reached, as it stands in a User-Agent: a mail address or a URL.
+/// Contact data in a User-Agent: a mail address or a URL.
 enum Contact {
   static let maximumByteCount = 200
 
-  /// - Returns: the text, which may stand inside a comment (RFC 9110 section 5.6.5).
+  /// - Returns: the text, which is safe inside a comment (RFC 9110 section 5.6.5).
   static func check(_ text: String) throws(InvalidValue) -> String {
     let isPlain = text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"()\\".utf8.contains($0) }
     guard isPlain, text.utf8.count <= maximumByteCount, isURL(text) || isMailAddress(text) else {
       throw InvalidValue(
         "\(Spelling.quoted(text)) is neither a mail address nor a URL; write "
-          + "somebody@example.org or https://example.org/bot")
+          + "name@example.org or https://example.org/bot")
     }
     return text
   }

@@ -1,6 +1,6 @@
 import ImgModel
 
-/// Reads the parts of a date of RFC 3339 (section 5.6), one after the other.
+/// Reads a date of RFC 3339 (section 5.6), part by part.
 struct DateReader {
   private var rest: ArraySlice<UInt8>
 
@@ -11,7 +11,7 @@ struct DateReader {
     rest = Array(text.utf8)[...]
   }
 
-  /// - Returns: `nil` when the text is no date, or more than one.
+  /// - Returns: `nil` if the text is not exactly one date.
   mutating func readMoment() -> WallTime? {
     guard let date = readDate() else { return nil }
     let midnight = date.daysSince1970 * Self.millisecondsInDay
@@ -30,7 +30,7 @@ struct DateReader {
     return CivilDate(year: year, month: month, day: day)
   }
 
-  /// Milliseconds from midnight on.
+  /// Milliseconds since midnight.
   private mutating func readTime() -> Int64? {
     guard let minutes = readMinutes(), skip(":"),
       let second = readNumber(digitCount: 2, below: 60), let fraction = readFraction()
@@ -38,7 +38,7 @@ struct DateReader {
     return minutes * Self.millisecondsInMinute + second * 1_000 + fraction
   }
 
-  /// Milliseconds, 0 where there is no fraction.
+  /// Milliseconds; 0 without a fraction.
   private mutating func readFraction() -> Int64? {
     guard skip(".") else { return 0 }
     let digits = rest.prefix(while: Self.isDigit)
@@ -47,7 +47,7 @@ struct DateReader {
     return digits.isEmpty ? nil : Self.number(thousandths.prefix(3))
   }
 
-  /// Milliseconds by which the clock that is meant is ahead of UTC.
+  /// Milliseconds by which the local time is ahead of UTC.
   private mutating func readOffset() -> Int64? {
     if skip("Zz") { return 0 }
     let isBehind = rest.first == UInt8(ascii: "-")
@@ -83,7 +83,7 @@ struct DateReader {
     return number < limit ? number : nil
   }
 
-  /// Takes one of these characters if it is next.
+  /// Skips the next character if it is one of these.
   private mutating func skip(_ characters: StaticString) -> Bool {
     guard let next = rest.first, "\(characters)".utf8.contains(next) else { return false }
     rest = rest.dropFirst()

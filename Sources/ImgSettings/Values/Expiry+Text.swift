@@ -1,7 +1,7 @@
 package import ImgModel
 
 extension Expiry.Moment {
-  /// The word for the longest that a thumbnail can be kept.
+  /// The word for the longest expiry.
   private static let never = "never"
 
   /// Reads a duration, `never`, or a date as ``WallTime/init(parsing:)`` does.
@@ -9,7 +9,7 @@ extension Expiry.Moment {
     if text == Self.never {
       self = .after(milliseconds: RequestOptions.expiryRangeMilliseconds.upperBound)
     } else if text.dropFirst().contains("-") {
-      // No duration has a hyphen inside.
+      // Durations contain no hyphen.
       self = .at(try WallTime(parsing: text))
     } else {
       self = .after(
@@ -20,14 +20,14 @@ extension Expiry.Moment {
 }
 
 extension Expiry {
-  /// - Throws: where a thumbnail that is made from now on cannot be kept as long, or at all.
+  /// - Throws: if the date has passed or is too far ahead for a thumbnail made now.
   package func check(at now: WallTime) throws(InvalidValue) {
     guard case .at(let date) = moment else { return }
     guard date > now else {
-      throw InvalidValue("nothing can expire at \(date), which has passed")
+      throw InvalidValue("the expiry \(date) is in the past")
     }
     guard now.milliseconds(to: date) <= RequestOptions.expiryRangeMilliseconds.upperBound else {
-      throw InvalidValue("nothing is kept until \(date), which is more than a century away")
+      throw InvalidValue("the expiry \(date) is more than a century ahead")
     }
   }
 }

@@ -1,7 +1,7 @@
 import ImgModel
 
-/// How many transfers may begin at one host in a time, as people write it: `5/s`, `30/m`, `120/h`,
-/// or `none` for any number. Inside there are whole numbers a minute only, where 0 is `none`.
+/// The text of a rate of transfer starts at one host: `5/s`, `30/m`, `120/h`, or `none` for no
+/// limit. Internally a rate is a whole number a minute, and 0 means `none`.
 package enum HostRate {
   private static let none = "none"
   private static let minutesInHour = 60
@@ -11,36 +11,35 @@ package enum HostRate {
   /// - Returns: in ``LimitChange/hostRateRange``.
   package static func perMinute(parsing text: String) throws(InvalidValue) -> Int {
     guard text != none else { return 0 }
-    try refuseTooGentle(text)
+    try refuseTooLow(text)
     let most = LimitChange.hostRateRange.upperBound * minutesInHour
     let hourly = try UnitScale.rate.value(parsing: text, in: Int64(minutesInHour)...Int64(most))
     let (rate, rest) = Int(hourly).quotientAndRemainder(dividingBy: minutesInHour)
     guard rest == 0 else {
       throw InvalidValue(
-        "\(Spelling.quoted(text)) is no whole number a minute; write \(Self.text(perMinute: rate)) "
-          + "or \(Self.text(perMinute: rate + 1))")
+        "\(Spelling.quoted(text)) is not a whole number a minute; write "
+          + "\(Self.text(perMinute: rate)) or \(Self.text(perMinute: rate + 1))")
     }
     return rate
   }
 
-  /// Says of what is below the range what to write instead: nobody who writes so means what the
-  /// bounds alone would tell.
-  private static func refuseTooGentle(_ text: String) throws(InvalidValue) {
+  /// Refuses a rate below the range with advice, which is clearer than the bounds.
+  private static func refuseTooLow(_ text: String) throws(InvalidValue) {
     let hourly = try UnitScale.rate.value(parsing: text)
-    let gentlest = Self.text(perMinute: 1)
+    let lowest = Self.text(perMinute: 1)
     guard hourly > 0 else {
       throw InvalidValue(
-        "\(Spelling.quoted(text)) lets nothing begin; write \"\(none)\" for any number, or "
-          + "\(gentlest), the gentlest rate")
+        "\(Spelling.quoted(text)) would allow no transfer; write \"\(none)\" for no limit, or "
+          + "\(lowest), the lowest rate")
     }
     guard hourly >= minutesInHour else {
       throw InvalidValue(
-        "\(Spelling.quoted(text)) is too gentle; rates are whole numbers a minute, and the gentlest "
-          + "is \(gentlest)")
+        "\(Spelling.quoted(text)) is too low; rates are whole numbers a minute, and the lowest is "
+          + "\(lowest)")
     }
   }
 
-  /// The shortest text that reads as exactly this rate.
+  /// The shortest exact text of a rate.
   package static func text(perMinute: Int) -> String {
     perMinute == 0 ? none : UnitScale.rate.text(Int64(perMinute * minutesInHour))
   }

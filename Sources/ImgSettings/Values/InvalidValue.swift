@@ -1,5 +1,5 @@
-/// Why a text is not a value of the kind that is wanted: the end of a sentence that begins with the
-/// name of the flag or variable it was given for.
+/// Why a text is not a valid value: the end of a sentence that begins with the name of the flag or
+/// variable.
 package struct InvalidValue: Error, Hashable, Sendable {
   package let reason: String
 

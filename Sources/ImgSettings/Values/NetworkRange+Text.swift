@@ -2,11 +2,11 @@ package import ImgModel
 import ImgSystem
 
 extension NetworkRange {
-  /// Reads CIDR notation; an address without a prefix length is a block of one.
+  /// Reads CIDR notation. An address without a prefix length is a block of one address.
   ///
-  /// A block with bits beyond its prefix is refused rather than rounded: such a text is a slip, and
-  /// which of its halves was meant nobody can tell. So is a block of IPv4-mapped IPv6 addresses
-  /// (RFC 4291 section 2.5.5.2), because addresses are unmapped before they are compared.
+  /// A block with bits beyond its prefix is refused, because either the address or the prefix
+  /// length is a mistake. A block of IPv4-mapped IPv6 addresses (RFC 4291 section 2.5.5.2) is
+  /// refused, because addresses are unmapped before they are compared.
   package init(parsing text: String) throws(InvalidValue) {
     let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     guard let bytes = IPAddress.bytes(parsing: String(parts[0])) else {
@@ -36,10 +36,10 @@ extension NetworkRange {
     self = range
   }
 
-  /// CIDR notation, with the prefix length always written.
+  /// CIDR notation, always with the prefix length.
   package var text: String {
     guard let address = IPAddress.text(bytes) else {
-      preconditionFailure("a block holds an address of 4 or 16 bytes")
+      preconditionFailure("a block has an address of 4 or 16 bytes")
     }
     return "\(address)/\(prefixLength)"
   }

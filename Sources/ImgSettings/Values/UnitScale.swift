@@ -1,21 +1,21 @@
-/// A kind of quantity as people write it: a number and one unit, such as `30s` or `64K`.
+/// Reads and writes one kind of quantity: a number with a unit, such as `30s` or `64K`.
 ///
-/// Every value has one shortest exact text, and reading that text gives the value back.
+/// Every value has one shortest exact text, and reading that text returns the value.
 package struct UnitScale: Sendable {
   private struct Unit: Sendable {
     let suffix: String
     let factor: Int64
   }
 
-  /// The kind with its article, for the sentences of errors.
+  /// The kind with its article, for errors.
   private let kind: String
-  /// How to write one, for the sentences of errors.
+  /// How to write a value, for errors.
   private let advice: String
-  /// From the largest unit to the one of factor 1; of two that are equal, the one to write first.
+  /// From the largest unit to factor 1. Of two equal units, the first one is written.
   private let units: [Unit]
-  /// The text of nothing at all, for which no unit is better than another.
+  /// The text of 0, which fits every unit.
   private let zero: String
-  /// Whether decimals are read that come to a whole number of the smallest unit.
+  /// Whether decimals are allowed, if they give a whole number of the smallest unit.
   private let readsDecimals: Bool
 
   private init(
@@ -29,36 +29,36 @@ package struct UnitScale: Sendable {
     self.readsDecimals = readsDecimals
   }
 
-  /// Milliseconds, read as by sleep(1): decimals, and a bare number is seconds. A unit is always
-  /// written.
+  /// Milliseconds. As in sleep(1), decimals are allowed, and a number without a unit is seconds.
+  /// The text always has a unit.
   package static let duration = UnitScale(
     kind: "a duration",
     advice: "a number of seconds, or one with ms, s, m, h or d, such as 0.25, 500ms or 10m",
     units: ["d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "": 1_000, "ms": 1],
     zero: "0s", readsDecimals: true)
 
-  /// Bytes, in binary units: 1K is 1,024 bytes.
+  /// Bytes in binary units: 1K is 1,024 bytes.
   package static let size = UnitScale(
     kind: "a size",
     advice: "a whole number of bytes, or one with K, M, G or T, such as 64K or 2G",
     units: ["T": 1 << 40, "G": 1 << 30, "M": 1 << 20, "K": 1 << 10, "": 1])
 
-  /// Pixels, where MP is a million as on a camera.
+  /// Pixels. MP is a million, as for cameras.
   package static let pixels = UnitScale(
     kind: "a number of pixels",
     advice: "a whole number, or one with MP for megapixels, such as 100MP",
     units: ["MP": 1_000_000, "": 1])
 
-  /// Things that are counted.
+  /// Counts.
   package static let count = UnitScale(
-    kind: "a whole number", advice: "digits alone, such as 8", units: ["": 1])
+    kind: "a whole number", advice: "only digits, such as 8", units: ["": 1])
 
-  /// How often in an hour; settings read it through ``HostRate``.
+  /// A number an hour; settings read it through ``HostRate``.
   static let rate = UnitScale(
     kind: "a rate", advice: "a whole number with /s, /m or /h, such as 5/s or 30/m, or \"none\"",
     units: ["/s": 3_600, "/m": 60, "/h": 1], zero: "0/s")
 
-  /// Reads a text; upper and lower case are the same, as no two units differ by it.
+  /// Reads a text. Case does not matter, because no two units differ only in case.
   package func value(parsing text: String) throws(InvalidValue) -> Int64 {
     let digits = text.utf8.prefix(while: Self.isDigit)
     var rest = text.utf8.dropFirst(digits.count)
@@ -77,19 +77,19 @@ package struct UnitScale: Sendable {
     let (whole, overflow) = number.multipliedReportingOverflow(by: unit.factor)
     guard !overflow else { throw tooLarge(text) }
     guard let part = Self.part(of: unit, decimals: Substring(decimals ?? "".utf8[...])) else {
-      throw InvalidValue("\(Spelling.quoted(text)) is no whole multiple of \(self.text(1))")
+      throw InvalidValue("\(Spelling.quoted(text)) is not a multiple of \(self.text(1))")
     }
     let (value, sumOverflow) = whole.addingReportingOverflow(part)
     guard !sumOverflow else { throw tooLarge(text) }
     return value
   }
 
-  /// What the digits after a decimal point are of `unit`; `nil` when that is no whole number.
+  /// The value of the digits after a decimal point; `nil` if it is not a whole number.
   private static func part(of unit: Unit, decimals: Substring) -> Int64? {
     let zeros = decimals.reversed().prefix { $0 == "0" }.count
     let digits = decimals.dropLast(zeros)
     guard !digits.isEmpty else { return 0 }
-    // More digits than fit come to no whole number: no unit has so many factors of ten.
+    // More digits than Int64 has give no whole number, because no unit has so many factors of ten.
     guard let number = Int64(digits) else { return nil }
     var (part, overflow) = number.multipliedReportingOverflow(by: unit.factor)
     guard !overflow else { return nil }
@@ -104,7 +104,7 @@ package struct UnitScale: Sendable {
     (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
   }
 
-  /// Reads a text whose value must lie in `range`.
+  /// Reads a text with a value in `range`.
   package func value(
     parsing text: String, in range: ClosedRange<Int64>
   ) throws(InvalidValue) -> Int64 {
@@ -117,7 +117,7 @@ package struct UnitScale: Sendable {
     return value
   }
 
-  /// The shortest text that reads as exactly `value`.
+  /// The shortest exact text of `value`.
   package func text(_ value: Int64) -> String {
     precondition(value >= 0, "a quantity is not negative")
     if value == 0 { return zero }

@@ -1,12 +1,10 @@
 package import ImgModel
 
 extension WallTime {
-  /// Reads a date as RFC 3339 writes it: `2027-01-01T12:00:00Z`, with an offset in place of the Z,
-  /// with a fraction of which whole milliseconds count, or `2027-01-01` for that day's beginning in
-  /// UTC.
+  /// Reads a date of RFC 3339: `2027-01-01T12:00:00Z`, also with an offset instead of the Z or with
+  /// a fraction, which is truncated to milliseconds; or `2027-01-01` for midnight in UTC.
   ///
-  /// A second 60 is refused: it is legal only where a leap second was announced, which a clock of
-  /// seconds since 1970 does not count.
+  /// The second 60 is refused. It is valid only for a leap second, which Unix time does not count.
   package init(parsing text: String) throws(InvalidValue) {
     var reader = DateReader(text)
     guard let moment = reader.readMoment() else {

@@ -64,7 +64,7 @@ struct EnvironmentOpening {
         continue
       }
       throw SystemError(
-        operation: "open \(directory)/\(name), which is no regular file", code: EPERM)
+        operation: "open \(directory)/\(name), which is not a regular file", code: EPERM)
     }
   }
 

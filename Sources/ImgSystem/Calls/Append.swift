@@ -1,7 +1,7 @@
-/// Lets a call fill room for exactly `maximumByteCount` bytes at the end of `buffer`, without
-/// clearing that memory first.
+/// Lets a call write up to `maximumByteCount` bytes at the end of `buffer`, without clearing that
+/// memory first.
 ///
-/// - Parameter call: returns how many bytes it wrote, or -1 and sets errno.
+/// - Parameter call: returns the number of bytes it wrote, or -1 with errno.
 func append(
   to buffer: inout [UInt8], upTo maximumByteCount: Int, operation: String,
   _ call: (UnsafeMutableBufferPointer<UInt8>) -> Int

@@ -1,27 +1,28 @@
 import Glibc
 
-/// The one owner of an open file descriptor; closes it at the end of its life.
+/// The unique owner of an open file descriptor, which it closes in `deinit`.
 ///
-/// Every descriptor of this module is close-on-exec: a child receives what it is handed, no more.
+/// Every descriptor of this module is close-on-exec, so a child gets only the descriptors that
+/// `ChildProcess.spawn` passes.
 package struct OwnedDescriptor: ~Copyable, Sendable {
   /// The number, for calls. Valid only while the owner lives.
   package let rawValue: CInt
 
-  /// Takes over an open descriptor that nobody else closes.
+  /// Takes ownership of an open descriptor.
   package init(adopting descriptor: CInt) {
     precondition(descriptor >= 0, "not a descriptor")
     rawValue = descriptor
   }
 
   deinit {
-    // Never repeated after EINTR: Linux has freed the number by then, and may have given it to
-    // another thread (close(2), "Dealing with error returns").
+    // Not repeated after EINTR: Linux has already freed the number, and another thread may have it
+    // (close(2), "Dealing with error returns").
     if close(rawValue) != 0 {
       precondition(errno != EBADF, "descriptor \(rawValue) was closed behind its owner's back")
     }
   }
 
-  /// Gives the descriptor away open: whoever takes the number closes it.
+  /// Releases ownership without closing. The caller closes the descriptor.
   package consuming func release() -> CInt {
     let descriptor = rawValue
     discard self

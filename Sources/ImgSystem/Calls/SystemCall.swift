@@ -1,8 +1,8 @@
 import Glibc
 
-/// Makes a system call and gives its result; the one place where a failure becomes an error.
+/// Makes a system call and returns its result, or throws its error.
 ///
-/// A call that a signal interrupted before it did anything (EINTR, signal(7)) is made again.
+/// Repeats a call that a signal interrupted before it did anything (EINTR, signal(7)).
 func systemCall<Result: FixedWidthInteger & SignedInteger>(
   _ operation: @autoclosure () -> String, _ call: () -> Result
 ) throws(SystemError) -> Result {
@@ -14,9 +14,9 @@ func systemCall<Result: FixedWidthInteger & SignedInteger>(
   }
 }
 
-/// Makes a system call that takes `path`, which the error then names.
+/// Makes a system call that takes `path`. Its error names the path.
 ///
-/// - Throws: EINVAL for a path that holds a zero byte: C would read only what stands before it.
+/// - Throws: EINVAL for a path with a zero byte, because C reads only the part before it.
 func pathCall<Result: FixedWidthInteger & SignedInteger>(
   _ operation: String, _ path: String, _ call: () -> Result
 ) throws(SystemError) -> Result {

@@ -1,11 +1,11 @@
 import CLinux
 import Glibc
 
-/// A system call that failed: what was attempted, and the errno value that says why.
+/// A failed system call: the operation and its errno value.
 package struct SystemError: Error, Hashable, Sendable {
-  /// The call, with what it was about where that helps, such as `open /etc/motd`.
+  /// The call, if useful with its subject, such as `open /etc/motd`.
   package let operation: String
-  /// The errno value, to compare with `ENOENT` and its like.
+  /// The errno value, such as `ENOENT`.
   package let code: CInt
 
   package init(operation: String, code: CInt) {
@@ -13,15 +13,14 @@ package struct SystemError: Error, Hashable, Sendable {
     self.code = code
   }
 
-  /// The failure of the call that this thread made last. To be taken before anything else runs that
-  /// could make a call of its own.
+  /// The error of this thread's last call. Any other call may overwrite it.
   package static func last(_ operation: String) -> SystemError {
     SystemError(operation: operation, code: errno)
   }
 }
 
 extension SystemError: CustomStringConvertible {
-  /// Such as `connect: Connection refused (ECONNREFUSED)`.
+  /// For example `connect: Connection refused (ECONNREFUSED)`.
   package var description: String {
     guard let text = unsafe img_error_text(code), let name = unsafe img_error_name(code) else {
       return "\(operation): error \(code)"

@@ -1,7 +1,7 @@
 import Glibc
 
-/// Blocks until one of `events` (or a hang-up or error, which the next call on the descriptor then
-/// reports) is there; `false` when `deadline` passed first. `nil` waits for ever.
+/// Blocks until one of `events` occurs, or a hang-up or error, which the next call on the
+/// descriptor reports. Returns `false` if `deadline` passes first; `nil` means no deadline.
 func waitForEvents(
   _ events: CInt, on descriptor: CInt, until deadline: ContinuousClock.Instant?
 ) throws(SystemError) -> Bool {

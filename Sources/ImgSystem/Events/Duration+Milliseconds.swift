@@ -1,6 +1,6 @@
 extension Duration {
-  /// What poll(2) and epoll_wait(2) take: rounded up, so that a wait never ends before its
-  /// deadline and is begun again at once; 0 for the past; never beyond 24 days.
+  /// The timeout for poll(2) and epoll_wait(2). Rounded up, so that a wait never ends just before
+  /// its deadline; 0 for the past; at most 24 days.
   var wholeMilliseconds: CInt {
     let (seconds, attoseconds) = components
     guard seconds >= 0, attoseconds >= 0 else { return 0 }

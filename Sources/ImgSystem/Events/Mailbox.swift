@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Carries messages from any thread to the one whose ``Poller`` watches ``descriptor``.
+/// Carries messages from any thread to the thread whose ``Poller`` watches ``descriptor``.
 ///
-/// It has no bound of its own: what is posted are answers to work the receiver handed out, and the
-/// queue that the work went through is bounded.
+/// It has no bound of its own. Each message answers a job that the receiver queued, and the queue
+/// of jobs is bounded.
 package final class Mailbox<Message: Sendable>: Sendable {
   private let messages = Mutex<[Message]>([])
   private let wakeup: Wakeup
@@ -12,7 +12,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
     wakeup = try Wakeup()
   }
 
-  /// Readable while there are messages, and now and then when there are none.
+  /// Readable while there are messages, and sometimes when there are none.
   package var descriptor: CInt { wakeup.descriptor }
 
   package func post(_ message: Message) {
@@ -23,9 +23,9 @@ package final class Mailbox<Message: Sendable>: Sendable {
     if wasEmpty { wakeup.signal() }
   }
 
-  /// All messages in the order they were posted. To be called by one thread.
+  /// Removes all messages, in the order of posting. Only one thread may call this.
   package func takeAll() -> [Message] {
-    // The flag first: a message posted after this line raises it again.
+    // First, because a message posted after this line sets the flag again.
     wakeup.drain()
     return messages.withLock { messages in
       let taken = messages

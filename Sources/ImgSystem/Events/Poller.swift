@@ -1,12 +1,12 @@
 import CLinux
 import Glibc
 
-/// Waits for many descriptors at once: level-triggered epoll(7), used by one thread.
+/// Waits for many descriptors: level-triggered epoll(7), used by one thread.
 ///
-/// An event carries the token given at registration. A token that includes a generation tells a
-/// late event of the same batch from one for the next owner of a reused descriptor number.
+/// An event carries the token of the registration. A token with a generation distinguishes a late
+/// event of the same batch from an event of the next owner of a reused descriptor number.
 package final class Poller {
-  /// What a descriptor is watched for. A hang-up or an error is reported in any case.
+  /// The events to watch for. Hang-ups and errors are always reported.
   package struct Interest: OptionSet, Sendable {
     package let rawValue: UInt8
 
@@ -18,12 +18,12 @@ package final class Poller {
     package static let write = Interest(rawValue: 2)
   }
 
-  /// One descriptor's news.
+  /// The events of one descriptor.
   package struct Readiness: Hashable, Sendable {
     package let token: UInt64
     package let isReadable: Bool
     package let isWritable: Bool
-    /// The other side is gone or the descriptor is in error; unread bytes may remain.
+    /// The peer has closed or the descriptor has an error. Unread bytes may remain.
     package let isHungUp: Bool
 
     package init(token: UInt64, isReadable: Bool, isWritable: Bool, isHungUp: Bool) {
@@ -34,41 +34,40 @@ package final class Poller {
     }
   }
 
-  /// The most events one ``wait(timeout:)`` gives; what is still ready comes with the next.
+  /// The maximum number of events of one ``wait(timeout:)``. The next one returns the others.
   package static let maximumEventCount = Int(IMG_MAXIMUM_EVENT_COUNT)
 
   private let epoll: OwnedDescriptor
-  /// Scratch space for the kernel, allocated once.
+  /// A buffer for the kernel, allocated once.
   private var events = [img_readiness](repeating: img_readiness(), count: maximumEventCount)
 
   package init() throws(SystemError) {
     epoll = OwnedDescriptor(adopting: try systemCall("epoll_create1") { img_epoll_create() })
   }
 
-  /// Begins to watch an open descriptor.
+  /// Starts watching an open descriptor.
   package func register(
     _ descriptor: CInt, _ interest: Interest, token: UInt64
   ) throws(SystemError) {
     try control(EPOLL_CTL_ADD, descriptor, interest, token)
   }
 
-  /// Changes what a registered descriptor is watched for, and its token.
+  /// Changes the interest and the token of a registered descriptor.
   package func update(
     _ descriptor: CInt, _ interest: Interest, token: UInt64
   ) throws(SystemError) {
     try control(EPOLL_CTL_MOD, descriptor, interest, token)
   }
 
-  /// Ends watching; to be called before the descriptor is closed. One that is not registered is
-  /// ignored.
+  /// Stops watching a descriptor. Call it before closing the descriptor. Ignores one that is not
+  /// registered.
   package func unregister(_ descriptor: CInt) {
     _ = img_epoll_control(epoll.rawValue, EPOLL_CTL_DEL, descriptor, false, false, 0)
   }
 
-  /// Waits until something is ready, at most `timeout` (rounded up to milliseconds; `nil`: for
-  /// ever).
+  /// Waits for events, at most `timeout` (rounded up to milliseconds; `nil` for no limit).
   ///
-  /// - Returns: at most ``maximumEventCount`` events; none when the time is over or a signal came.
+  /// - Returns: at most ``maximumEventCount`` events; none after the timeout or a signal.
   package func wait(timeout: Duration?) throws(SystemError) -> [Readiness] {
     let count = unsafe img_epoll_wait(epoll.rawValue, &events, timeout?.wholeMilliseconds ?? -1)
     if count < 0 {

@@ -1,15 +1,15 @@
 import CLinux
 import Glibc
 
-/// Turns signals into readable data for a ``Poller``: signalfd(2).
+/// Makes signals readable for a ``Poller``: signalfd(2).
 ///
-/// The signals are blocked in the thread that creates the source, and so in every thread started
-/// afterwards; they stay blocked when the source ends.
+/// The creating thread blocks the signals, and threads that start afterwards inherit that. The
+/// signals stay blocked when the source ends.
 package final class SignalSource {
   private let source: OwnedDescriptor
 
-  /// To be called before any other thread starts: a thread that does not block a signal would be
-  /// chosen to die of it.
+  /// Create the source before any other thread starts. A signal would end the process through a
+  /// thread that does not block it.
   package init(_ signals: [CInt]) throws(SystemError) {
     var set = sigset_t()
     unsafe sigemptyset(&set)
@@ -22,10 +22,10 @@ package final class SignalSource {
     source = OwnedDescriptor(adopting: try systemCall("signalfd") { unsafe img_signalfd(&set) })
   }
 
-  /// Readable while a signal waits.
+  /// Readable while a signal is pending.
   package var descriptor: CInt { source.rawValue }
 
-  /// The signals that came since the last call; never waits. The kernel merges equal ones.
+  /// The signals since the last call. Does not block. The kernel merges equal ones.
   package func take() -> [CInt] {
     var signals: [CInt] = []
     var information = signalfd_siginfo()

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// A flag that any thread raises and that another can wait for, alone or in a ``Poller``:
+/// A flag that any thread can set and one thread can wait for, directly or in a ``Poller``:
 /// eventfd(2).
 package final class Wakeup: Sendable {
   private let event: OwnedDescriptor
@@ -10,30 +10,30 @@ package final class Wakeup: Sendable {
     event = OwnedDescriptor(adopting: try systemCall("eventfd") { img_eventfd() })
   }
 
-  /// Readable while the flag is up.
+  /// Readable while the flag is set.
   package var descriptor: CInt { event.rawValue }
 
-  /// Raises the flag; it stays up until somebody takes it down.
+  /// Sets the flag until ``drain()`` or ``waitBlocking(until:)`` clears it.
   package func signal() {
-    // The only failure is a counter at its maximum (EAGAIN), and then the flag is up already.
+    // The only failure is a counter at its maximum (EAGAIN); the flag is then already set.
     _ = eventfd_write(event.rawValue, 1)
   }
 
-  /// Takes the flag down, without waiting.
+  /// Clears the flag. Does not block.
   package func drain() {
     var count: UInt64 = 0
-    // The only failure is a flag that is down (EAGAIN).
+    // The only failure is a flag that is not set (EAGAIN).
     _ = unsafe eventfd_read(event.rawValue, &count)
   }
 
-  /// Waits until the flag is up, and takes it down. One thread waits at a time.
+  /// Waits until the flag is set, and clears it. Only one thread may wait at a time.
   ///
-  /// - Parameter deadline: when to wait no longer; `nil` for never.
+  /// - Parameter deadline: the end of the wait; `nil` for no limit.
   package func waitBlocking(until deadline: ContinuousClock.Instant? = nil) {
     do {
       _ = try waitForEvents(POLLIN, on: event.rawValue, until: deadline)
     } catch {
-      preconditionFailure("an event descriptor cannot be waited for: \(error)")
+      preconditionFailure("waiting for an event descriptor failed: \(error)")
     }
     drain()
   }

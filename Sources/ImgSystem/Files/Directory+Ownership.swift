@@ -1,18 +1,18 @@
 import Glibc
 
 extension Directory {
-  /// Makes sure that no user but the owner of a directory, root and this process's user can put
-  /// files into it, or put another directory in its place. The check holds for as long as those
-  /// users change nothing.
+  /// Checks that only the owner of a directory, root and this process's user can add files to it or
+  /// replace it. The result is valid as long as these users change nothing.
   ///
-  /// Every directory from the root on counts, and every symbolic link on the way: each belongs to
-  /// root or to this process's user, and no others may write there. A directory above may have the
-  /// sticky bit instead, as /tmp has: then others cannot rename what it holds.
+  /// The check includes every directory from the root on, and every symbolic link on the way. Each
+  /// must belong to root or to this process's user, and no other user may write there. A parent
+  /// directory may have the sticky bit instead, like /tmp, because other users then cannot rename
+  /// its entries.
   ///
-  /// - Parameter mayBeForeign: whether the last directory may belong to another user where root
-  ///   alone decides what lies there, as a service's directory in /run does.
+  /// - Parameter mayBeForeign: whether the last directory may belong to another user if only root
+  ///   can replace it, like a service's directory in /run.
   /// - Returns: the owner of the last directory.
-  /// - Throws: EPERM when the directory is not safe, with the reason and the remedy.
+  /// - Throws: EPERM if the directory is not safe, with the reason and the remedy.
   @discardableResult
   package static func requireExclusive(
     _ path: String, mayBeForeign: Bool = false
@@ -22,21 +22,21 @@ extension Directory {
   }
 }
 
-/// Follows a path as the kernel does, and looks at the owner and the mode of each step.
+/// Follows a path like the kernel, and checks the owner and the mode of each step.
 private struct OwnershipWalk {
   private let userID = ThisProcess.userID
-  /// The owner of `/` can replace everything. In a user namespace, that is the number that stands
-  /// for every user without one (user_namespaces(7)).
+  /// The owner of `/`, who can replace everything. In a user namespace, this is the number of all
+  /// users without a mapping (user_namespaces(7)).
   private let rootID: UInt32
-  /// Where the walk is; no element for `/`.
+  /// The names of the current path; empty for `/`.
   private var place: [Substring] = []
-  /// What is still to be followed, the next name last.
+  /// The remaining names, the next one last.
   private var rest: [Substring]
   private var linkCount = 0
-  /// Whether nobody but root can have chosen what lies here.
+  /// Whether only root can have created the current path.
   private var isRootsAlone = true
 
-  /// As many as Linux follows (path_resolution(7)).
+  /// The maximum number of links that Linux follows (path_resolution(7)).
   private static let maximumLinkCount = 40
 
   init(to path: String) throws(SystemError) {

@@ -1,16 +1,16 @@
 import Glibc
 
-/// Directories that belong to one user.
+/// Operations on directories.
 package enum Directory {
-  /// Makes sure that `path` is a directory of ours that no other user can write or replace, see
-  /// ``requireExclusive(_:mayBeForeign:)``. Creates it and what is missing above it with mode 0700;
-  /// one that exists keeps its mode.
+  /// Ensures that `path` is a directory of this user that no other user can write or replace, see
+  /// ``requireExclusive(_:mayBeForeign:)``. Creates missing directories with mode 0700. Existing
+  /// ones keep their mode.
   ///
-  /// - Throws: EPERM when its last component is a symbolic link, another user owns it or other
-  ///   users may write there, ENOTDIR when it is no directory: in a place where every user may
-  ///   create files, such as /tmp, another user may have created it first.
+  /// - Throws: EPERM if the last component is a symbolic link, belongs to another user or is
+  ///   writable by others; ENOTDIR if it is not a directory. In a shared place such as /tmp,
+  ///   another user may have created it first.
   package static func createPrivate(_ path: String) throws(SystemError) {
-    // A slash at the end would make the kernel follow a link there.
+    // With a trailing slash, the kernel would follow a symbolic link.
     var path = path
     while path.utf8.count > 1, path.hasSuffix("/") { path.removeLast() }
 
@@ -32,11 +32,10 @@ package enum Directory {
     try requireExclusive(path)
   }
 
-  /// Makes sure that there is a directory at `path`, with what is missing above it, as mkdir -p
-  /// does.
+  /// Creates a directory with its missing parents, like mkdir -p.
   ///
-  /// - Parameter mode: of the last one; those above it are for this user alone.
-  /// - Throws: ENOTDIR when something else is there.
+  /// - Parameter mode: the mode of the last directory. The parents get mode 0700.
+  /// - Throws: ENOTDIR if something else has that name.
   package static func create(_ path: String, mode: UInt32 = 0o777) throws(SystemError) {
     try createParents(of: path)
     try createOne(path, mode: mode)
@@ -45,14 +44,14 @@ package enum Directory {
     }
   }
 
-  /// Like mkdir -p for everything above the last component; links there are followed.
+  /// Creates the missing parents, like mkdir -p. Follows symbolic links.
   private static func createParents(of path: String) throws(SystemError) {
     for slash in path.indices.dropFirst() where path[slash] == "/" {
       try createOne(String(path[..<slash]))
     }
   }
 
-  /// One directory; what is there already is no error here.
+  /// Creates one directory. Succeeds if something has that name.
   private static func createOne(_ path: String, mode: mode_t = 0o700) throws(SystemError) {
     do {
       _ = try pathCall("mkdir", path) { unsafe mkdir(path, mode) }

@@ -1,9 +1,9 @@
 import Glibc
 
-/// How large a file system is, and how much of it is free.
+/// The size and the free space of a file system.
 package struct DiskSpace: Hashable, Sendable {
   package let byteCount: Int64
-  /// What this user may still write (statvfs(3), `f_bavail`).
+  /// The space available to this user (statvfs(3), `f_bavail`).
   package let freeByteCount: Int64
 
   package init(byteCount: Int64, freeByteCount: Int64) {
@@ -11,7 +11,7 @@ package struct DiskSpace: Hashable, Sendable {
     self.freeByteCount = freeByteCount
   }
 
-  /// Of the file system that has an open file.
+  /// The file system of an open file.
   package init(of descriptor: CInt) throws(SystemError) {
     var value = statvfs()
     _ = try systemCall("fstatvfs") { unsafe fstatvfs(descriptor, &value) }

@@ -1,10 +1,10 @@
 import Glibc
 
-/// Small files that must survive a power cut, or must not survive their removal.
+/// Small files that must survive a power cut, or must leave no trace when removed.
 extension FileIO {
-  /// Makes `bytes` the content of the file at `path`, readable by this user alone and on the disk
-  /// when this returns, but for its name: see ``Directory/sync(_:)``. A file that exists is written in
-  /// place, so that ``erase(_:)`` finds all that it ever held. A crash may leave a part.
+  /// Writes `bytes` to the file at `path`, readable only by this user, and waits until they are on
+  /// the disk. For the file's name, see ``Directory/sync(_:)``. An existing file is overwritten in
+  /// place, so that ``erase(_:)`` overwrites all its content. A crash may leave a part.
   ///
   /// - Throws: ELOOP for a symbolic link.
   package static func writeDurably(
@@ -16,8 +16,8 @@ extension FileIO {
     _ = try pathCall("fsync", path) { fsync(file.rawValue) }
   }
 
-  /// Overwrites the file at `path` with zeros, waits until they are on the disk, then removes it.
-  /// The removal alone would leave the bytes in blocks that are free. Succeeds if there is no file.
+  /// Overwrites the file at `path` with zeros, waits until they are on the disk, and removes the
+  /// file. Removal alone would leave the bytes in free blocks. Succeeds if there is no file.
   ///
   /// A file system that never overwrites in place, such as btrfs, keeps the old blocks until it
   /// reuses them.

@@ -1,35 +1,35 @@
 import CLinux
 import Glibc
 
-/// How long open files are, and how much of them has room on the disk.
+/// The length of open files and their space on the disk.
 extension FileIO {
-  /// Opens a file for reading and writing, created for this user alone when there is none.
+  /// Opens a file for reading and writing, and creates it with mode 0600 if it is missing.
   ///
-  /// - Throws: ELOOP when the path is a symbolic link.
+  /// - Throws: ELOOP for a symbolic link.
   package static func open(updating path: String) throws(SystemError) -> OwnedDescriptor {
     try open(path, O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
   }
 
-  /// Cuts a file off, or makes it longer by a hole.
+  /// Truncates a file, or extends it with a hole.
   package static func setByteCount(
     of descriptor: CInt, to byteCount: Int
   ) throws(SystemError) {
     _ = try systemCall("ftruncate") { ftruncate(descriptor, off_t(byteCount)) }
   }
 
-  /// Takes room on the disk for a part of a file, which becomes so long if it is shorter; never
-  /// shortens it, whoever writes meanwhile.
+  /// Allocates disk space for a part of a file, and extends a shorter file. Never truncates it,
+  /// even if another process writes at the same time.
   package static func allocate(
     _ range: Range<Int>, of descriptor: CInt
   ) throws(SystemError) {
-    // It returns its error (posix_fallocate(3)).
+    // posix_fallocate(3) returns its error instead of setting errno.
     let code = posix_fallocate(descriptor, off_t(range.lowerBound), off_t(range.count))
     guard code == 0 else { throw SystemError(operation: "posix_fallocate", code: code) }
   }
 
-  /// Takes room on the disk for a part of a file, whose length stays as it is.
+  /// Allocates disk space for a part of a file without changing the file's length.
   ///
-  /// - Throws: EOPNOTSUPP where the file system cannot do that.
+  /// - Throws: EOPNOTSUPP if the file system does not support it.
   package static func reserve(
     _ range: Range<Int>, of descriptor: CInt
   ) throws(SystemError) {
@@ -39,7 +39,7 @@ extension FileIO {
     }
   }
 
-  /// Writes all bytes at a place of a file or, when it throws, perhaps some of them.
+  /// Writes all bytes at an offset of a file. After an error, some may be written.
   package static func writeAll(
     _ descriptor: CInt, _ bytes: borrowing Span<UInt8>, at offset: Int
   ) throws(SystemError) {

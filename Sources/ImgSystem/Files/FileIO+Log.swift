@@ -1,9 +1,9 @@
 import Glibc
 
 extension FileIO {
-  /// Opens a log for adding at its end; one that has grown beyond `maximumByteCount` begins anew.
+  /// Opens a log for appending. A log larger than `maximumByteCount` is truncated first.
   package static func open(
-    log path: String, startingAnewAbove maximumByteCount: Int
+    log path: String, truncatedAbove maximumByteCount: Int
   ) throws(SystemError) -> OwnedDescriptor {
     let log = try open(appendingTo: path)
     if try FileStatus(of: log.rawValue).byteCount > maximumByteCount {
@@ -12,10 +12,9 @@ extension FileIO {
     return log
   }
 
-  /// Goes on in a new file at `path` where a stream's log was removed: what is written into a file
-  /// without a name, nobody ever reads.
+  /// Redirects a stream to a new file at `path` if its log file was removed.
   ///
-  /// - Parameter streams: the descriptors that may be such logs; others stay what they are.
+  /// - Parameter streams: the descriptors that may be logs. Other kinds of files are left alone.
   package static func renewLog(
     at path: String, for streams: [CInt] = [1, 2]
   ) throws(SystemError) {

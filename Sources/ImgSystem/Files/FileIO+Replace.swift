@@ -1,21 +1,21 @@
 import Glibc
 
 extension FileIO {
-  /// Makes `bytes` the content of the file at `path`: readers find the old content or the new,
-  /// never a part. A symbolic link is replaced, not followed.
+  /// Replaces the content of the file at `path` atomically: readers see the old or the new content.
+  /// A symbolic link is replaced, not followed.
   ///
-  /// What is there and is not a regular file, such as /dev/stdout or a pipe, is written to instead.
-  /// The content outlives a crash of this process, not surely a power cut.
+  /// Writes to a file that is not regular, such as /dev/stdout or a pipe. The content survives a
+  /// crash of this process, but possibly not a power cut.
   package static func replace(
     path: String, with bytes: borrowing Span<UInt8>
   ) throws(SystemError) {
-    // An unreadable status is left to the calls that follow, which name their own trouble.
+    // If the status cannot be read, the calls below report the reason.
     if let status = try? FileStatus(following: path), !status.isRegularFile {
       let special = try open(path, O_WRONLY)
       return try writeAll(special.rawValue, bytes)
     }
-    // In the same directory, as a rename does not cross file systems; under a name that does not
-    // grow with the target's, which may be as long as a name can be.
+    // In the same directory, because a rename does not cross file systems. The name does not
+    // include the target's, which may have the maximum length.
     let directory = path.lastIndex(of: "/").map { path[...$0] } ?? ""
     let suffix = String(UInt64.random(in: 0...UInt64.max), radix: 36)
     let temporary = "\(directory).imgctl-\(suffix).tmp"
@@ -23,7 +23,7 @@ extension FileIO {
     do {
       file = try open(temporary, O_WRONLY | O_CREAT | O_EXCL, mode: 0o666)
     } catch {
-      // The caller knows the file, not its stand-in.
+      // The caller knows the target, not the temporary file.
       throw SystemError(operation: "write \(path)", code: error.code)
     }
     do {
@@ -35,7 +35,7 @@ extension FileIO {
     }
   }
 
-  /// Makes `bytes` the content of the file at `path`, all at once.
+  /// Replaces the content of the file at `path` atomically.
   package static func replace(path: String, with bytes: [UInt8]) throws(SystemError) {
     try replace(path: path, with: bytes.span)
   }

@@ -1,10 +1,10 @@
 import Glibc
 
-/// Reading and writing whole files and streams, for blocking users.
+/// Blocking reads and writes of files and streams.
 package enum FileIO {
   /// Opens a file, a pipe or a device for reading.
   ///
-  /// - Throws: EISDIR for a directory, which open(2) would give and read(2) refuse.
+  /// - Throws: EISDIR for a directory, which open(2) would accept and read(2) refuse.
   package static func open(readingFrom path: String) throws(SystemError) -> OwnedDescriptor {
     let descriptor = try open(path, O_RDONLY)
     if try FileStatus(of: descriptor.rawValue).isDirectory {
@@ -13,37 +13,38 @@ package enum FileIO {
     return descriptor
   }
 
-  /// Whether a path leads to something other than a directory, as far as this process may see.
+  /// Whether a path exists and is not a directory. `false` if this process may not see it.
   package static func isFile(_ path: String) -> Bool {
     (try? FileStatus(following: path)).map { !$0.isDirectory } ?? false
   }
 
-  /// Opens a file for adding at its end, created with `mode` when there is none.
+  /// Opens a file for appending, and creates it with `mode` if it is missing.
   ///
-  /// - Throws: ELOOP when the path is a symbolic link.
+  /// - Throws: ELOOP for a symbolic link.
   package static func open(
     appendingTo path: String, mode: UInt32 = 0o600
   ) throws(SystemError) -> OwnedDescriptor {
     try open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, mode: mode)
   }
 
-  /// Opens a file for writing from its beginning; what it held is gone.
+  /// Creates or truncates a file for writing.
   package static func create(_ path: String) throws(SystemError) -> OwnedDescriptor {
     try open(path, O_WRONLY | O_CREAT | O_TRUNC, mode: 0o666)
   }
 
-  /// The same for a file that its owner alone may read, also where it exists with another mode.
+  /// Creates or truncates a file for writing that only its owner may read. Also changes the mode of
+  /// an existing file.
   ///
-  /// - Throws: ELOOP where a symbolic link is in its place.
+  /// - Throws: ELOOP for a symbolic link.
   package static func createPrivate(_ path: String) throws(SystemError) -> OwnedDescriptor {
     let file = try open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode: 0o600)
     _ = try pathCall("fchmod", path) { fchmod(file.rawValue, 0o600) }
     return file
   }
 
-  /// Appends what comes next to `buffer`, at most `maximumByteCount` bytes; waits for it.
+  /// Waits for bytes and appends them to `buffer`, at most `maximumByteCount`.
   ///
-  /// - Returns: how many bytes came; 0 at the end.
+  /// - Returns: the number of bytes; 0 at the end.
   package static func read(
     _ descriptor: CInt, into buffer: inout [UInt8], upTo maximumByteCount: Int
   ) throws(SystemError) -> Int {
@@ -54,7 +55,7 @@ package enum FileIO {
           unsafe Glibc.read(descriptor, bytes.baseAddress, bytes.count)
         }
       } catch {
-        // Whoever shares our standard input may have made it non-blocking.
+        // Another process that shares standard input may have made it non-blocking.
         guard error.code == EAGAIN else { throw error }
         _ = try waitForEvents(POLLIN, on: descriptor, until: nil)
       }
@@ -63,7 +64,7 @@ package enum FileIO {
 
   /// The bytes of a whole file.
   ///
-  /// - Throws: EFBIG when it holds more than `maximumByteCount`.
+  /// - Throws: EFBIG if the file has more than `maximumByteCount`.
   package static func contents(
     of path: String, upTo maximumByteCount: Int
   ) throws(SystemError) -> [UInt8] {
@@ -71,10 +72,10 @@ package enum FileIO {
     return try contents(of: file.rawValue, named: path, upTo: maximumByteCount)
   }
 
-  /// The bytes that come up to the end of an open file; waits for them.
+  /// Reads an open file to its end.
   ///
-  /// - Parameter name: for errors.
-  /// - Throws: EFBIG when it holds more than `maximumByteCount`.
+  /// - Parameter name: the name in errors.
+  /// - Throws: EFBIG if the file has more than `maximumByteCount`.
   package static func contents(
     of descriptor: CInt, named name: String, upTo maximumByteCount: Int
   ) throws(SystemError) -> [UInt8] {
@@ -86,7 +87,8 @@ package enum FileIO {
     throw SystemError(operation: "read \(name)", code: EFBIG)
   }
 
-  /// The bytes in a part of an open file, whose position stays; fewer where the file ends before.
+  /// Reads a part of an open file without moving its position. Returns fewer bytes if the file ends
+  /// before.
   package static func contents(
     of descriptor: CInt, in range: Range<Int>
   ) throws(SystemError) -> [UInt8] {
@@ -103,9 +105,10 @@ package enum FileIO {
     return bytes
   }
 
-  /// The first bytes of an open file, whose position stays: it is everybody's who has the file open.
+  /// Reads the first bytes of an open file without moving its position, which other users of the
+  /// open file share.
   ///
-  /// - Throws: EIO when there are fewer.
+  /// - Throws: EIO if the file has fewer bytes.
   static func contents(
     of descriptor: CInt, first byteCount: Int
   ) throws(SystemError) -> [UInt8] {
@@ -114,7 +117,7 @@ package enum FileIO {
     return bytes
   }
 
-  /// Writes all bytes, waiting for room as often as needed.
+  /// Writes all bytes. Blocks while a pipe is full.
   package static func writeAll(
     _ descriptor: CInt, _ bytes: borrowing Span<UInt8>
   ) throws(SystemError) {
@@ -126,24 +129,24 @@ package enum FileIO {
           unsafe rest.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
         }
       } catch {
-        // Whoever shares our standard output may have made it non-blocking.
+        // Another process that shares standard output may have made it non-blocking.
         guard error.code == EAGAIN else { throw error }
         _ = try waitForEvents(CInt(POLLOUT), on: descriptor, until: nil)
       }
     }
   }
 
-  /// Writes all bytes of an array, waiting for room as often as needed.
+  /// Writes all bytes of an array. Blocks while a pipe is full.
   package static func writeAll(_ descriptor: CInt, _ bytes: [UInt8]) throws(SystemError) {
     try writeAll(descriptor, bytes.span)
   }
 
-  /// Writes a text as UTF-8, waiting for room as often as needed.
+  /// Writes a text as UTF-8. Blocks while a pipe is full.
   package static func writeAll(_ descriptor: CInt, _ text: String) throws(SystemError) {
     try writeAll(descriptor, Array(text.utf8).span)
   }
 
-  /// Where a symbolic link leads, as it is written there.
+  /// The target of a symbolic link, not resolved.
   static func target(ofLink path: String) throws(SystemError) -> String {
     var characters = [CChar](repeating: 0, count: Int(PATH_MAX))
     let count = try pathCall("readlink", path) {

@@ -1,25 +1,25 @@
 import CLinux
 import Glibc
 
-/// A file that one process at a time holds locked, with its process ID inside and a note of its own.
+/// A file that one process at a time locks. It contains the process ID and a note.
 ///
-/// The lock belongs to the open file (fcntl_locking(2), "Open file description locks"): it ends
-/// with the last descriptor of it, however the process ends, and the file stays.
+/// The lock belongs to the open file (fcntl_locking(2), "Open file description locks"). It ends
+/// with the last descriptor, however the process ends. The file stays.
 package enum FileLock {
   /// The process that holds a lock.
   package struct Holder: Hashable, Sendable {
     package let processID: Int32
-    /// One line, empty when the holder wrote none.
+    /// One line, empty if the holder wrote none.
     package let note: String
   }
 
-  /// The longest note that is read: a path.
+  /// The maximum length of a note, which is a path.
   private static let maximumByteCount = 4_096
 
-  /// Takes the lock and writes our process ID; never waits.
+  /// Takes the lock and writes the process ID. Does not block.
   ///
-  /// - Parameter note: a line that others read, see ``Holder/note``.
-  /// - Returns: the descriptor that holds the lock, or `nil` when another does.
+  /// - Parameter note: a line for other processes, see ``Holder/note``.
+  /// - Returns: the descriptor that holds the lock; `nil` if another process holds it.
   package static func acquire(
     path: String, note: String = ""
   ) throws(SystemError) -> OwnedDescriptor? {
@@ -34,9 +34,9 @@ package enum FileLock {
     return file
   }
 
-  /// Takes the lock and writes our process ID, as soon as no other process holds it.
+  /// Waits until no other process holds the lock, takes it and writes the process ID.
   ///
-  /// - Precondition: this process does not hold it, or it would wait for itself.
+  /// - Precondition: this process does not hold the lock; it would wait for itself.
   package static func acquire(waitingFor path: String) throws(SystemError) -> OwnedDescriptor {
     let file = try open(path)
     _ = try systemCall("lock \(path)") { img_wait_and_lock_file(file.rawValue) }
@@ -48,29 +48,30 @@ package enum FileLock {
     try FileIO.open(path, O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
   }
 
-  /// For messages alone; on a full disk the lock holds without it.
+  /// Writes the process ID and the note, which are only for messages. On a full disk, the lock
+  /// holds without them.
   private static func sign(_ file: borrowing OwnedDescriptor, _ note: String = "") {
     guard ftruncate(file.rawValue, 0) == 0 else { return }
     let lines = ["\(ThisProcess.processID)", note].filter { !$0.isEmpty }
     try? FileIO.writeAll(file.rawValue, lines.joined(separator: "\n") + "\n")
   }
 
-  /// Whether the file at `path` is the one whose lock a descriptor holds, and so whether it keeps
-  /// others off who come by that path.
+  /// Whether the file at `path` is the one that a descriptor locks. Otherwise the lock does not
+  /// keep out processes that use the path.
   package static func isHeld(
     by lock: borrowing OwnedDescriptor, at path: String
   ) -> Bool {
-    // Whatever cannot be looked at is no lock that others could meet.
+    // Other processes cannot meet a lock on an inaccessible file.
     guard let held = try? FileStatus(of: lock.rawValue),
       let named = try? FileStatus(at: path)
     else { return false }
     return held.isSameFile(as: named)
   }
 
-  /// The process that holds the lock; `nil` when none does. Good for messages: the holder may have
-  /// changed by the time it is used.
+  /// The process that holds the lock; `nil` if none does. The holder may change at any time, so use
+  /// this only for messages and as a hint.
   package static func holder(path: String) -> Holder? {
-    // A file that cannot be opened or read is nobody's lock that could be named.
+    // An unreadable file has no known holder.
     guard let file = try? FileIO.open(path, O_RDONLY | O_NOFOLLOW),
       img_is_file_locked(file.rawValue) == 1,
       let bytes = try? FileIO.contents(of: file.rawValue, named: path, upTo: maximumByteCount)

@@ -1,28 +1,28 @@
 import CLinux
 import Glibc
 
-/// A file of fixed size, mapped shared: words and bytes that every process which maps it reads and
-/// writes whole.
+/// A file of fixed size, mapped shared. All processes that map it read and write its words and
+/// bytes atomically.
 ///
-/// Only a file that has its size is mapped, because to touch what lies behind the end of a file is
-/// the death of the process by SIGBUS. Whoever shortens it later has the same effect, so it belongs
-/// in a directory that nobody else may write.
+/// Only a file of the right size is mapped, because an access behind the end of a file ends the
+/// process by SIGBUS. Truncating the file later has the same effect, so it belongs in a directory
+/// that no other user may write.
 ///
-/// Sendable without further ado: the mapping is kept as a number and lives as long as this object,
-/// and it is only reached by lock-free atomic operations, which any number of threads may make.
+/// Sendable is safe: the mapping is stored as a number and lives as long as this object, and all
+/// accesses are lock-free atomic operations.
 package final class MappedFile: Sendable {
   package let byteCount: Int
   private let address: UInt
 
   /// Maps the file at `path`, for reading and writing.
   ///
-  /// - Throws: EINVAL when it is no regular file of exactly `byteCount` bytes, EACCES or EROFS when
-  ///   it may not be written, ENOENT when there is none.
+  /// - Throws: EINVAL if it is not a regular file of exactly `byteCount` bytes, EACCES or EROFS if
+  ///   it is not writable, ENOENT if it is missing.
   package convenience init(path: String, byteCount: Int) throws(SystemError) {
     try self.init(path: path) { $0 == byteCount }
   }
 
-  /// The same for a file that may have one of several sizes: `isRight` says whether it has.
+  /// Maps a file that may have one of several sizes, which `isRight` accepts.
   package convenience init(
     path: String, whereByteCount isRight: (Int) -> Bool
   ) throws(SystemError) {
@@ -32,17 +32,18 @@ package final class MappedFile: Sendable {
     try self.init(mapping: file, byteCount: byteCount)
   }
 
-  /// Creates the file at `path` in place of any there was, readable by this user alone: zeros, and
-  /// what `prepare` writes. Nobody sees it before that.
+  /// Creates or replaces the file at `path`, readable only by this user. It contains zeros and what
+  /// `prepare` writes. Other processes see it only afterwards.
   ///
-  /// All its room is taken at once: to find a disk full on touching a page is SIGBUS, too.
+  /// Allocates all disk space at once, because an access to a page without disk space ends the
+  /// process by SIGBUS.
   ///
-  /// - Precondition: nobody else creates it at the same time.
+  /// - Precondition: no other thread or process creates it at the same time.
   package static func create(
     path: String, byteCount: Int, prepare: (MappedFile) -> Void
   ) throws(SystemError) -> MappedFile {
     let temporary = path + ".tmp"
-    // What a process left that was killed here.
+    // A process may have been killed here before.
     unsafe unlink(temporary)
     let file = try FileIO.open(temporary, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
     do throws(SystemError) {
@@ -74,7 +75,7 @@ package final class MappedFile: Sendable {
 
   deinit {
     let code = img_unmap(address, byteCount)
-    precondition(code == 0, "the mapping was removed behind its owner's back")
+    precondition(code == 0, "other code has removed the mapping")
   }
 
   // MARK: - Words of 64 bits, at multiples of their size
@@ -89,7 +90,7 @@ package final class MappedFile: Sendable {
     img_word_store(address, index, value)
   }
 
-  /// Adds to a word, so that nobody's addition is lost.
+  /// Adds to a word atomically.
   package func add(_ amount: UInt64, toWord index: Int) {
     checkWord(index)
     img_word_add(address, index, amount)

@@ -1,18 +1,18 @@
 import CLinux
 import Glibc
 
-/// Bytes in an anonymous file in memory that nobody can change any more (memfd_create(2), and "File
-/// Sealing" in fcntl(2)): they reach another process as a descriptor, without a copy on the way.
+/// Immutable bytes in an anonymous memory file (memfd_create(2), and "File Sealing" in fcntl(2)).
+/// They reach another process as a descriptor, without a copy.
 ///
-/// Everybody who passes it on shares this object; the descriptor is closed when the last lets go.
-/// What another process made is not trusted before ``contents(byteCount:)`` has looked at it.
+/// All users share this object. The descriptor closes with the last reference.
+/// ``contents(byteCount:)`` validates a file from another process.
 package final class MemoryFile: Sendable {
   private let file: OwnedDescriptor
 
   /// Makes a file of these bytes and seals it.
   ///
-  /// - Throws: EFBIG beyond RLIMIT_FSIZE, which holds for files in memory too, ENOSPC or ENOMEM
-  ///   where there is no memory, EMFILE or ENFILE where no file may be opened any more.
+  /// - Throws: EFBIG beyond RLIMIT_FSIZE, which also limits memory files; ENOSPC or ENOMEM without
+  ///   memory; EMFILE or ENFILE if no more files may be opened.
   package init(containing bytes: [UInt8]) throws(SystemError) {
     file = OwnedDescriptor(
       adopting: try systemCall("memfd_create") { unsafe img_memory_file("imgctl-bytes") })
@@ -20,19 +20,19 @@ package final class MemoryFile: Sendable {
     _ = try systemCall("fcntl F_ADD_SEALS") { img_seal_contents(file.rawValue) }
   }
 
-  /// Takes over what another process has passed on, whatever it is.
+  /// Takes ownership of a descriptor from another process, without checks.
   package init(adopting descriptor: consuming OwnedDescriptor) {
     file = descriptor
   }
 
-  /// To be passed on.
+  /// The descriptor to pass to another process.
   package var descriptor: CInt { file.rawValue }
 
-  /// The bytes.
+  /// The bytes of the file.
   ///
-  /// - Parameter byteCount: how many there are said to be.
-  /// - Throws: EINVAL when it holds another number of bytes or is no file in memory, EPERM when
-  ///   somebody could still change it while it is read.
+  /// - Parameter byteCount: the announced size.
+  /// - Throws: EINVAL if the size differs or it is not a memory file, EPERM if another process
+  ///   could change the file during the read.
   package func contents(byteCount: Int) throws(SystemError) -> [UInt8] {
     let isSealed = try systemCall("fcntl F_GET_SEALS") { img_has_sealed_contents(file.rawValue) }
     guard isSealed == 1 else { throw SystemError(operation: "read an unsealed file", code: EPERM) }

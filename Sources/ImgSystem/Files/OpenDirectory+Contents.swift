@@ -2,14 +2,12 @@ import CLinux
 import Glibc
 
 extension OpenDirectory {
-  /// The bytes of a regular file below this directory. Symbolic links are followed as long as they
-  /// stay below it; one that holds an absolute path leaves it, wherever that leads (openat2(2),
-  /// RESOLVE_BENEATH).
+  /// The bytes of a regular file below this directory. Follows symbolic links that stay below it. A
+  /// link with an absolute path counts as leaving it (openat2(2), RESOLVE_BENEATH).
   ///
-  /// - Parameter path: from this directory on.
-  /// - Throws: EXDEV when the path leads out of the directory, EINVAL when it leads to a FIFO, a
-  ///   device or what else is no regular file, EFBIG when the file holds more than
-  ///   `maximumByteCount`.
+  /// - Parameter path: relative to this directory.
+  /// - Throws: EXDEV if the path leads out of the directory, EINVAL if it is not a regular file
+  ///   but, for example, a FIFO or a device, EFBIG if the file has more than `maximumByteCount`.
   package func contents(
     ofFile path: String, upTo maximumByteCount: Int
   ) throws(SystemError) -> [UInt8] {
@@ -19,7 +17,7 @@ extension OpenDirectory {
       })
     let status = try FileStatus(of: file.rawValue)
     guard status.isRegularFile else {
-      throw SystemError(operation: "read \(path), which is no regular file", code: EINVAL)
+      throw SystemError(operation: "read \(path), which is not a regular file", code: EINVAL)
     }
     guard status.byteCount <= maximumByteCount else {
       throw SystemError(operation: "read \(path)", code: EFBIG)

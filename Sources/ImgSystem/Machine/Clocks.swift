@@ -1,16 +1,16 @@
 import Glibc
 
-/// The time of day, which people and other machines share and which can jump.
+/// The time of day. It can jump.
 package enum WallClock {
-  /// Since 1970-01-01T00:00:00Z, leap seconds not counted.
+  /// Milliseconds since 1970-01-01T00:00:00Z, without leap seconds.
   package static func milliseconds() -> Int64 {
     let time = read(CLOCK_REALTIME)
     return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
   }
 }
 
-/// Time that never jumps, since some moment that all processes of the machine share
-/// (CLOCK_MONOTONIC); it stands still while the machine sleeps.
+/// The time since a moment that all processes of the machine share (CLOCK_MONOTONIC). It never
+/// jumps, and stands still while the machine sleeps.
 package enum MonotonicClock {
   package static func nanoseconds() -> UInt64 {
     let time = read(CLOCK_MONOTONIC)
@@ -18,8 +18,8 @@ package enum MonotonicClock {
   }
 }
 
-/// The processor time that the calling thread has taken (CLOCK_THREAD_CPUTIME_ID): it stands still
-/// while the thread waits, or while others have the processor.
+/// The processor time of the calling thread (CLOCK_THREAD_CPUTIME_ID). It stands still while the
+/// thread does not run.
 package enum ThreadClock {
   package static func time() -> Duration {
     let time = read(CLOCK_THREAD_CPUTIME_ID)

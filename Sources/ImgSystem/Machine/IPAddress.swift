@@ -1,18 +1,18 @@
 import Glibc
 
-/// IP addresses between text and bytes in network order.
+/// Converts IP addresses between text and bytes in network order.
 package enum IPAddress {
-  /// Reads exactly what inet_pton(3) does: four decimal numbers without leading zeros, or IPv6
-  /// (RFC 4291 section 2.2) without brackets or zone.
+  /// Reads the syntax of inet_pton(3): four decimal numbers without leading zeros, or IPv6 (RFC
+  /// 4291 section 2.2) without brackets or zone.
   ///
   /// - Returns: 4 or 16 bytes; `nil` for anything else.
   package static func bytes(parsing text: String) -> [UInt8]? {
-    // C would read only what stands before a zero byte.
+    // C reads only the part before a zero byte.
     guard !text.utf8.contains(0) else { return nil }
     return parse(text, AF_INET, byteCount: 4) ?? parse(text, AF_INET6, byteCount: 16)
   }
 
-  /// The canonical text (for IPv6 that of RFC 5952) of 4 or 16 bytes; `nil` for any other count.
+  /// The canonical text of 4 or 16 bytes (for IPv6 see RFC 5952); `nil` for other counts.
   package static func text(_ bytes: [UInt8]) -> String? {
     let family: CInt
     switch bytes.count {

@@ -1,14 +1,13 @@
 import CLinux
 import Glibc
 
-/// A few 64-bit words in memory shared between processes, each read and written whole.
+/// A few 64-bit words in memory shared between processes, read and written atomically.
 ///
-/// Loads acquire and stores release (atomic_thread_fence, C11 7.17.3): whoever sees a value sees
-/// what its writer did before storing it. The file cannot shrink, so no peer can make an access
-/// fault.
+/// Loads acquire and stores release (atomic_thread_fence, C11 7.17.3), so a reader of a value sees
+/// what its writer did before. The file cannot shrink, so no peer can make an access fault.
 ///
-/// Sendable without further ado: the mapping is kept as a number and lives as long as this object,
-/// and it is only reached by lock-free atomic operations, which any number of threads may make.
+/// Sendable is safe: the mapping is stored as a number and lives as long as this object, and all
+/// accesses are lock-free atomic operations.
 package final class SharedWords: Sendable {
   package let count: Int
   private let file: OwnedDescriptor
@@ -24,9 +23,9 @@ package final class SharedWords: Sendable {
     try self.init(adopting: file, count: count)
   }
 
-  /// Maps the words another process created.
+  /// Maps words that another process created.
   ///
-  /// - Throws: EINVAL when the file holds fewer than `count` words.
+  /// - Throws: EINVAL if the file has fewer than `count` words.
   package init(adopting descriptor: consuming OwnedDescriptor, count: Int) throws(SystemError) {
     precondition(count > 0, "no words to share")
     guard try FileStatus(of: descriptor.rawValue).byteCount >= Self.byteCount(count) else {
@@ -41,10 +40,10 @@ package final class SharedWords: Sendable {
 
   deinit {
     let code = img_unmap(address, Self.byteCount(count))
-    precondition(code == 0, "the mapping was removed behind its owner's back")
+    precondition(code == 0, "other code has removed the mapping")
   }
 
-  /// To be handed to the process that shares the words.
+  /// The descriptor for the process that shares the words.
   package var descriptor: CInt { file.rawValue }
 
   package func load(_ index: Int) -> UInt64 {
@@ -57,7 +56,7 @@ package final class SharedWords: Sendable {
     img_word_store(address, index, value)
   }
 
-  /// Where a word lies, for code that must not need the Swift runtime.
+  /// The address of a word, for code that must not use the Swift runtime.
   package func address(of index: Int) -> UInt {
     precondition((0..<count).contains(index), "no word \(index)")
     return address + UInt(Self.byteCount(index))

@@ -1,23 +1,23 @@
 import CLinux
 import Glibc
 
-/// What the machine gives this process, and what the process allows itself.
+/// The resources of this process and its limits.
 extension ThisProcess {
-  /// The working directory; `nil` when it was removed.
+  /// The working directory; `nil` if it was removed.
   package static var currentDirectory: String? {
     guard let path = unsafe getcwd(nil, 0) else { return nil }
     defer { unsafe free(path) }
     return unsafe String(cString: path)
   }
 
-  /// Cores this machine has online, at least 1.
+  /// The number of online cores, at least 1.
   package static var coreCount: Int { max(sysconf(CInt(_SC_NPROCESSORS_ONLN)), 1) }
 
-  /// Bytes of a page of memory, which LMDB makes the unit of its files.
+  /// The size of a memory page, which is also the page size of LMDB files.
   package static var pageByteCount: Int { max(sysconf(CInt(_SC_PAGESIZE)), 1) }
 
-  /// Limits the private memory (RLIMIT_DATA: heap, stacks and anonymous mappings; the shared map of
-  /// a store does not count). An allocation beyond it fails, and with it mostly the process.
+  /// Limits the private memory (RLIMIT_DATA: heap, stacks and anonymous mappings, but not the
+  /// shared map of a store). An allocation beyond it fails, which usually ends the process.
   package static func limitPrivateMemory(byteCount: Int64) throws(SystemError) {
     var limit = rlimit(rlim_cur: rlim_t(byteCount), rlim_max: rlim_t(byteCount))
     _ = try systemCall("setrlimit RLIMIT_DATA") {
@@ -25,25 +25,24 @@ extension ThisProcess {
     }
   }
 
-  /// Has the C library keep memory that is freed, for a process that needs buffers of some hundred
-  /// kilobytes all the time. By default it gives back all but 128 KiB of what lies free at the end
-  /// of its heap, and the kernel clears each page anew that is then taken again: some 200 for each
-  /// thumbnail of a photograph. To be called before there are other threads.
+  /// Makes the C library keep freed memory, for a process that often needs buffers of some hundred
+  /// kilobytes. By default, it returns all but 128 KiB of the free memory at the end of its heap,
+  /// and the kernel must clear each page again: about 200 for each thumbnail of a photograph. Call
+  /// this before other threads start.
   ///
-  /// What is longer than 1 MiB is given back as soon as it is freed; by default that length grows,
-  /// up to 32 MiB, with what is freed (mallopt(3), M_MMAP_THRESHOLD). Each heap may keep 4 MiB, so
-  /// there are two for all threads, not up to eight for each core.
+  /// Blocks larger than 1 MiB are returned when freed. By default this threshold grows with freed
+  /// blocks, up to 32 MiB (mallopt(3), M_MMAP_THRESHOLD). Each heap may keep 4 MiB, so all threads
+  /// share two heaps, instead of up to eight for each core.
   package static func keepFreedMemory() {
     for (parameter, value) in [
       (M_TRIM_THRESHOLD, 4 << 20), (M_MMAP_THRESHOLD, 1 << 20), (M_ARENA_MAX, 2),
     ] as [(CInt, CInt)] {
-      // An allocator in the place of the C library's own has no such parameters, and takes none.
+      // Fails with another allocator than the C library's, which does not matter.
       _ = mallopt(parameter, value)
     }
   }
 
-  /// Makes the calling thread wait; for pauses between attempts, never in a loop that serves
-  /// others.
+  /// Blocks the calling thread, for pauses between attempts. Never call it in an event loop.
   package static func pause(for duration: Duration) {
     var wanted = duration.timespec
     var left = timespec()

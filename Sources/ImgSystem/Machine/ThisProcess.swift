@@ -1,15 +1,14 @@
 import CLinux
 import Glibc
 
-/// The process this code runs in, and its numbers in /proc.
+/// The current process.
 package enum ThisProcess {
   package static var processID: Int32 { getpid() }
 
-  /// The effective user, whose rights count.
+  /// The effective user.
   package static var userID: UInt32 { geteuid() }
 
-  /// The variables this process was started with; of two with one name the first counts, as for
-  /// getenv(3).
+  /// The environment variables. If a name occurs twice, the first one counts, as for getenv(3).
   package static var environment: [String: String] {
     var variables: [String: String] = [:]
     var entry = unsafe img_environment()
@@ -24,28 +23,29 @@ package enum ThisProcess {
     return variables
   }
 
-  /// Takes a variable out of the environment that children inherit, before there are other threads.
+  /// Removes a variable from the environment, so that children do not inherit it. Call this before
+  /// other threads start.
   ///
-  /// - Returns: its value; `nil` when there is none of that name.
+  /// - Returns: its value; `nil` if it is not set.
   package static func takeVariable(_ name: String) -> String? {
     guard let value = environment[name] else { return nil }
     unsafe unsetenv(name)
     return value
   }
 
-  /// Keeps the secrets in this process's memory from other processes of the user and from the disk:
-  /// no core file (RLIMIT_CORE, PR_SET_DUMPABLE), no debugger but root's, and files in /proc that only
-  /// root and the process itself may read. A program has to do it again after execve(2).
+  /// Protects the secrets in this process's memory from other processes of the user and from the
+  /// disk: no core file (RLIMIT_CORE, PR_SET_DUMPABLE), no debugger except root's, and files in
+  /// /proc that only root and the process itself can read. execve(2) resets this.
   ///
-  /// A developer who needs core files sets `IMGCTL_CORE_DUMPS`.
+  /// `IMGCTL_CORE_DUMPS` allows core files for developers.
   package static func forbidDumps() {
     guard environment["IMGCTL_CORE_DUMPS"] == nil else { return }
     let result = img_forbid_dumps()
     precondition(result == 0, "every process may lower its limits")
   }
 
-  /// Where the running program lies, symbolic links resolved: its companions lie beside it. `nil`
-  /// when /proc is not mounted.
+  /// The directory of the running program with resolved symbolic links, which also contains the
+  /// other programs; `nil` if /proc is not mounted.
   package static var executableDirectory: String? {
     var characters = [CChar](repeating: 0, count: Int(PATH_MAX))
     let count = unsafe readlink("/proc/self/exe", &characters, characters.count)
@@ -55,44 +55,44 @@ package enum ThisProcess {
     return directory.isEmpty ? "/" : String(decoding: directory, as: UTF8.self)
   }
 
-  /// Asks the kernel to send us `signal` when the thread that started us ends: PR_SET_PDEATHSIG.
+  /// Asks the kernel to send `signal` when the thread that started this process ends:
+  /// PR_SET_PDEATHSIG.
   ///
-  /// A parent that ended before this call goes unnoticed here; the end of the socket it held tells.
+  /// This does not notice a parent that ended before the call. Its end of the socket closes then.
   package static func dieWithParent(signal: CInt) {
     let result = img_die_with_parent(signal)
     precondition(result == 0, "\(signal) is not a signal")
   }
 
-  /// Makes writing to a closed pipe an error (EPIPE) instead of a death. Children get the default
-  /// back.
+  /// Makes a write to a closed pipe an error (EPIPE) instead of ending the process. Children get
+  /// the default action.
   package static func ignoreBrokenPipe() {
     Glibc.signal(SIGPIPE, SIG_IGN)
   }
 
-  /// Makes writing beyond the allowed size of a file (RLIMIT_FSIZE) an error (EFBIG) instead of a
-  /// death. Children get the default back.
+  /// Makes a write beyond the maximum file size (RLIMIT_FSIZE) an error (EFBIG) instead of ending
+  /// the process. Children get the default action.
   package static func ignoreFileSizeSignal() {
     Glibc.signal(SIGXFSZ, SIG_IGN)
   }
 
-  /// Raises the limit of open descriptors as far as is allowed; where it is not allowed at all, it
-  /// stays as it is.
+  /// Raises the limit of open descriptors to the maximum allowed.
   ///
-  /// - Returns: the limit that holds now.
+  /// - Returns: the new limit, or the old one if it cannot be raised.
   package static func raiseDescriptorLimit() -> Int {
     _ = img_raise_descriptor_limit()
     return max(sysconf(CInt(_SC_OPEN_MAX)), 0)
   }
 
-  /// What a process keeps in memory.
+  /// The memory use of a process.
   package struct MemoryUse: Hashable, Sendable {
-    /// All pages that are in memory.
+    /// All pages in memory.
     package let residentByteCount: Int
-    /// Of those, the ones that no file stands behind: what the process alone is to blame for.
+    /// The pages in memory that no file backs.
     package let privateByteCount: Int
   }
 
-  /// The memory use of any process; `nil` when there is none of that number.
+  /// The memory use of any process; `nil` if there is no such process.
   package static func memoryUse(of processID: Int32) -> MemoryUse? {
     // Pages: size, resident, shared with files, … (proc(5)).
     guard let bytes = try? FileIO.contents(of: "/proc/\(processID)/statm", upTo: 256) else {
@@ -107,7 +107,7 @@ package enum ThisProcess {
       privateByteCount: (resident - shared) * pageByteCount)
   }
 
-  /// The bytes of a process that are in memory; `nil` when there is none of that number.
+  /// The resident memory of a process; `nil` if there is no such process.
   package static func residentByteCount(of processID: Int32) -> Int? {
     memoryUse(of: processID)?.residentByteCount
   }

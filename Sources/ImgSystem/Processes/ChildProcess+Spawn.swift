@@ -2,17 +2,17 @@ import CLinux
 import Glibc
 
 extension ChildProcess {
-  /// Starts a program: posix_spawn(3), with no signal blocked and every signal's default action.
+  /// Starts a program: posix_spawn(3), with no blocked signals and all default signal actions.
   ///
-  /// The parent-death signal and the like are the child's own business. Standard input, output and
-  /// error are inherited unless `descriptors` names them; no other descriptor of ours is.
+  /// The child itself sets a parent-death signal if it needs one. It inherits standard input,
+  /// output and error unless `descriptors` contains them, and no other descriptors.
   ///
   /// - Parameters:
-  ///   - executable: a path; `PATH` is not searched.
+  ///   - executable: a path. `PATH` is not searched.
   ///   - arguments: without the program's name, which is `executable`.
-  ///   - environment: `nil` inherits ours.
-  ///   - descriptors: which of our descriptors the child finds under which numbers.
-  ///   - isDetached: makes it the leader of a session of its own, out of the terminal's reach.
+  ///   - environment: `nil` to inherit this process's environment.
+  ///   - descriptors: the descriptors to pass, with their numbers in the child.
+  ///   - isDetached: whether the child leads a new session without a terminal.
   package static func spawn(
     executable: String, arguments: [String], environment: [String: String]?,
     descriptors: [(parent: CInt, child: CInt)], isDetached: Bool = false
@@ -37,20 +37,19 @@ extension ChildProcess {
   }
 }
 
-/// What happens to descriptors between fork and exec.
+/// The changes to descriptors between fork and exec.
 @safe private struct FileActions: ~Copyable {
   var value = unsafe posix_spawn_file_actions_t()
   /// Copies of the parent's descriptors, closed when the child has started.
   private var copies: [CInt] = []
 
   init(_ descriptors: [(parent: CInt, child: CInt)]) throws(SystemError) {
-    // Never below the standard streams: one of them may be closed in us, and its number is the
-    // child's.
+    // Above the standard streams, because one that is closed here is still a number of the child.
     let firstFree = max(descriptors.map(\.child).max() ?? 0, STDERR_FILENO) + 1
     try check("posix_spawn_file_actions_init", unsafe posix_spawn_file_actions_init(&value))
     for (parent, child) in descriptors {
-      // A copy above all numbers of the child: no dup2 overwrites the source of a later one, and
-      // none has equal numbers, which would leave close-on-exec set.
+      // Copy each descriptor above all numbers of the child. So no dup2 overwrites the source of a
+      // later one, and none has two equal numbers, which would keep close-on-exec.
       let copy = try systemCall("fcntl F_DUPFD_CLOEXEC") {
         fcntl(parent, F_DUPFD_CLOEXEC, firstFree)
       }
@@ -59,7 +58,7 @@ extension ChildProcess {
         "posix_spawn_file_actions_adddup2",
         unsafe posix_spawn_file_actions_adddup2(&value, copy, child))
     }
-    // Ours are close-on-exec, but whoever started us may have left us some that are not.
+    // This process may have inherited descriptors that are not close-on-exec.
     try check(
       "posix_spawn_file_actions_addclosefrom_np",
       unsafe posix_spawn_file_actions_addclosefrom_np(&value, firstFree))
@@ -72,7 +71,7 @@ extension ChildProcess {
   }
 }
 
-/// The signal state and the session a child starts with.
+/// The signal state and the session of a child at its start.
 @safe private struct SpawnAttributes: ~Copyable {
   var value = posix_spawnattr_t()
 
@@ -98,7 +97,7 @@ extension ChildProcess {
   }
 }
 
-/// Lends C a vector of strings that ends with a null pointer.
+/// Passes a null-terminated vector of strings to C.
 func withCStrings<Result>(
   _ strings: [String], _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Result
 ) -> Result {

@@ -2,20 +2,20 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A process we started, held by a descriptor (pidfd_open(2)) and so never mistaken for another
-/// that got its number later.
+/// A child process, identified by a descriptor (pidfd_open(2)), so that it is never confused with a
+/// later process of the same number.
 ///
-/// The end of this value's life neither kills the process nor reaps it.
+/// Destroying this value neither kills nor reaps the process.
 package struct ChildProcess: ~Copyable, Sendable {
   package let processID: Int32
   private let pidfd: OwnedDescriptor
-  /// How it ended, once reaped: the kernel tells that a single time.
+  /// The exit status after reaping. The kernel reports it only once.
   private let status = Mutex<ExitStatus?>(nil)
 
-  /// Takes over a child that nobody has reaped.
+  /// Takes ownership of a child that was not reaped.
   ///
-  /// A child without a descriptor could be neither watched nor ended safely: on failure it is
-  /// killed and reaped.
+  /// On failure, kills and reaps the child, because without a descriptor it can be neither watched
+  /// nor ended safely.
   init(adopting processID: Int32) throws(SystemError) {
     do {
       pidfd = OwnedDescriptor(
@@ -31,13 +31,13 @@ package struct ChildProcess: ~Copyable, Sendable {
   /// Readable once the process has ended, reaped or not.
   package var descriptor: CInt { pidfd.rawValue }
 
-  /// Sends a signal; without effect when the process has ended.
+  /// Sends a signal. Does nothing if the process has ended.
   package func signal(_ signal: CInt) {
-    // Of the documented failures only ESRCH, an ended process, can happen to a child of ours.
+    // For a child, the only documented failure is ESRCH: it has ended.
     _ = img_pidfd_send_signal(pidfd.rawValue, signal)
   }
 
-  /// How the process ended, or `nil` while it runs; never waits.
+  /// The exit status; `nil` while the process runs. Does not block.
   package func reap() -> ExitStatus? {
     status.withLock { status in
       if status == nil {
@@ -51,9 +51,9 @@ package struct ChildProcess: ~Copyable, Sendable {
     }
   }
 
-  /// Waits for the end; `nil` when `deadline` passed first.
+  /// Waits for the end; `nil` if `deadline` passes first.
   package func waitForExit(until deadline: ContinuousClock.Instant) -> ExitStatus? {
-    // A wait that fails leaves the answer to reap, which knows.
+    // If the wait fails, reap still gives the right answer.
     _ = try? waitForEvents(POLLIN, on: pidfd.rawValue, until: deadline)
     return reap()
   }

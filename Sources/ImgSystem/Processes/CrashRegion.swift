@@ -1,33 +1,33 @@
 import CLinux
 import Glibc
 
-/// Parts of this program in which a crash says something about the files that are read there, and
-/// what such a crash does.
+/// Code regions in which a crash is attributed to the files that they read, and the action on such
+/// a crash.
 ///
-/// A fault raises its signal in the thread that has it (signal(7)), so a handler knows whether that
-/// thread was inside a region, whatever the others do. A thread whose stack is used up runs no
-/// handler; its crash counts as one outside of every region.
+/// A fault raises its signal in the faulting thread (signal(7)), so a handler knows whether that
+/// thread was inside a region. After a stack overflow no handler runs, and the crash counts as
+/// outside all regions.
 package enum CrashRegion {
-  /// The calling thread is inside a region until ``leave()``. Regions nest. Costs no system call.
+  /// Puts the calling thread inside a region until ``leave()``. Regions nest. Costs no system call.
   package static func enter() { img_enter_crash_region() }
 
   package static func leave() { img_leave_crash_region() }
 
-  /// A crash inside a region stores 1 in a word before it ends the process.
+  /// On a crash inside a region, stores 1 in a word before the process ends.
   ///
   /// - Precondition: the words live as long as the process.
   package static func record(in words: SharedWords, at index: Int) {
     unsafe install(img_crash_plan(word: words.address(of: index)))
   }
 
-  /// A crash inside a region ends the process with a message on standard error and an exit status,
-  /// as any other error does. What a stream holds back is lost.
+  /// On a crash inside a region, ends the process with a message on standard error and an exit
+  /// status, like any other error. Buffered output is lost.
   package static func report(_ message: String, exitStatus: Int32) {
     unsafe install(img_crash_plan(message: strdup(message), status: exitStatus))
   }
 
-  /// A crash inside a region starts this program again in the same process, with these arguments and
-  /// variables and the standard streams.
+  /// On a crash inside a region, restarts this program in the same process, with these arguments
+  /// and variables and the standard streams.
   package static func restart(arguments: [String], environment: [String: String]) {
     unsafe install(
       img_crash_plan(
@@ -35,7 +35,7 @@ package enum CrashRegion {
         environment: permanentVector(environment.map { "\($0.key)=\($0.value)" })))
   }
 
-  /// What a fault raises. A thread that blocks one of them ends the process without a handler.
+  /// The signals of faults. If a thread blocks one, the fault ends the process without the handler.
   static let signals = [SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGTRAP, SIGFPE]
 
   private static func install(_ plan: img_crash_plan) {
@@ -46,8 +46,8 @@ package enum CrashRegion {
     }
   }
 
-  /// A vector of strings for C that ends with a null pointer and is never freed: a handler may not
-  /// make one.
+  /// A null-terminated vector of strings for C that is never freed, because a signal handler may
+  /// not allocate one.
   private static func permanentVector(
     _ strings: [String]
   ) -> UnsafePointer<UnsafeMutablePointer<CChar>?> {

@@ -2,9 +2,9 @@ import CLinux
 
 /// How a process ended.
 package enum ExitStatus: Hashable, Sendable {
-  /// It called exit with this value, 0…255.
+  /// The process called exit with this value, 0…255.
   case exited(Int32)
-  /// This signal killed it.
+  /// A signal killed the process.
   case signalled(Int32)
 }
 

@@ -1,13 +1,13 @@
 import CLinux
 import Glibc
 
-/// A process that this one did not start, held by a descriptor (pidfd_open(2)): its number cannot
-/// become another process's between a check and a signal.
+/// A process that is not a child, identified by a descriptor (pidfd_open(2)). So its number cannot
+/// change its meaning between a check and a signal.
 package struct OtherProcess: ~Copyable, Sendable {
   package let processID: Int32
   private let pidfd: OwnedDescriptor
 
-  /// - Returns: `nil` when there is no such process.
+  /// - Returns: `nil` if there is no such process.
   package init?(_ processID: Int32) throws(SystemError) {
     do throws(SystemError) {
       pidfd = OwnedDescriptor(
@@ -19,7 +19,7 @@ package struct OtherProcess: ~Copyable, Sendable {
     self.processID = processID
   }
 
-  /// Sends a signal; without effect when the process has ended.
+  /// Sends a signal. Does nothing if the process has ended.
   ///
   /// - Throws: EPERM for another user's process.
   package func signal(_ signal: CInt) throws(SystemError) {
@@ -32,9 +32,10 @@ package struct OtherProcess: ~Copyable, Sendable {
     }
   }
 
-  /// Waits for its end.
+  /// Waits for the end of the process.
   ///
-  /// - Returns: `false` when `deadline` passed first; `nil` waits for ever.
+  /// - Parameter deadline: the end of the wait; `nil` for no limit.
+  /// - Returns: `false` if `deadline` passed first.
   package func waitForExit(until deadline: ContinuousClock.Instant?) throws(SystemError) -> Bool {
     try waitForEvents(POLLIN, on: pidfd.rawValue, until: deadline)
   }

@@ -2,8 +2,8 @@ import CLinux
 import Glibc
 
 extension ThisProcess {
-  /// Becomes another program, with this process's number, environment and open standard streams
-  /// (execv(3)). Returns only by throwing.
+  /// Replaces this program by another one (execv(3)), which keeps the process number, the
+  /// environment and the standard streams. Returns only by throwing.
   package static func replace(
     with executable: String, arguments: [String]
   ) throws(SystemError) -> Never {

@@ -1,8 +1,8 @@
 import Glibc
 
-/// What can be known of a connected TCP socket that a library owns, without taking anything from it.
+/// Inspects a connected TCP socket that a library owns, without reading from it.
 package enum InternetSocket {
-  /// - Returns: `nil` for what is no IP socket.
+  /// The local port; `nil` if it is not an IP socket.
   package static func localPort(of descriptor: CInt) -> Int? {
     var address = sockaddr_storage()
     var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -26,7 +26,7 @@ package enum InternetSocket {
     return port.map { Int(UInt16(bigEndian: $0)) }
   }
 
-  /// Whether the peer has sent nothing that was not read, and has not closed the connection.
+  /// Whether there are no unread bytes and the peer has not closed the connection.
   package static func isQuiet(_ descriptor: CInt) -> Bool {
     var byte: UInt8 = 0
     let count = unsafe recv(descriptor, &byte, 1, CInt(MSG_PEEK | MSG_DONTWAIT))

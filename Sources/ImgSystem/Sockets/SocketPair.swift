@@ -1,6 +1,7 @@
 import CLinux
 
-/// The two ends of a pair of connected sockets, each to be taken once; what is not taken is closed.
+/// The two ends of a pair of connected sockets. Each can be taken once. An end that is not taken is
+/// closed.
 package struct SocketPair: ~Copyable, Sendable {
   private var first: OwnedDescriptor?
   private var second: OwnedDescriptor?

@@ -1,12 +1,12 @@
 import CLinux
 
-/// Messages to a service manager's socket.
+/// Sends datagrams to the socket of a service manager.
 package enum UnixDatagram {
-  /// Sends one datagram and does not wait.
+  /// Sends one datagram. Does not block.
   ///
-  /// - Parameter address: an absolute path, or `@` and an abstract name, as NOTIFY_SOCKET has it
+  /// - Parameter address: an absolute path, or `@` and an abstract name, as in NOTIFY_SOCKET
   ///   (sd_notify(3)).
-  /// - Throws: EINVAL for any other address, ENAMETOOLONG for one that does not fit (unix(7)).
+  /// - Throws: EINVAL for any other address, ENAMETOOLONG for one that is too long (unix(7)).
   package static func send(_ text: String, to address: String) throws(SystemError) {
     let socket = OwnedDescriptor(adopting: try systemCall("socket") { img_datagram_socket() })
     let bytes = Array(text.utf8)

@@ -1,25 +1,25 @@
 import CLinux
 import Glibc
 
-/// Awaits connections on a socket file that only its owner may use (mode 0600).
+/// Accepts connections on a socket file that only its owner may use (mode 0600).
 ///
-/// At the end of its life it removes the file, unless the path has meanwhile become another's.
+/// Removes the file in `deinit`, unless another file has taken its path.
 package struct UnixListener: ~Copyable {
-  /// Connections the kernel keeps for us between two calls of ``accept()``.
+  /// The connections that the kernel queues between two calls of ``accept()``.
   private static let backlog: CInt = 128
 
   private let socket: OwnedDescriptor
   private let path: String
   private let file: FileStatus
 
-  /// - Throws: EADDRINUSE when the path exists, whatever it is: a socket that a dead listener left
-  ///   is the caller's to remove. ENAMETOOLONG when it does not fit a socket address.
+  /// - Throws: EADDRINUSE if the path exists; the caller removes a stale socket before.
+  ///   ENAMETOOLONG if the path does not fit a socket address.
   package init(path: String) throws(SystemError) {
     let socket = OwnedDescriptor(adopting: try systemCall("socket") { img_unix_socket() })
     let descriptor = socket.rawValue
     try UnixSocket.setNonBlocking(descriptor, true)
-    // Before bind, which gives the file the mode of the socket: there is no moment at which others
-    // could connect.
+    // Before bind, which copies the socket's mode to the file, so that other users can never
+    // connect.
     _ = try systemCall("fchmod") { fchmod(descriptor, 0o600) }
     _ = try pathCall("bind", path) { unsafe img_unix_bind(descriptor, path) }
     let file: FileStatus
@@ -39,19 +39,19 @@ package struct UnixListener: ~Copyable {
     if isNamed { unsafe unlink(path) }
   }
 
-  /// Whether the socket file is at its path still: without it, no client can connect.
+  /// Whether the socket file is still at its path. Without it, no client can connect.
   package var isNamed: Bool {
-    // A file that cannot be looked at is not known to be ours.
+    // An inaccessible file may be another one.
     guard let current = try? FileStatus(at: path) else { return false }
     return current.isSameFile(as: file)
   }
 
-  /// Readable while a connection waits.
+  /// Readable while a connection is pending.
   package var descriptor: CInt { socket.rawValue }
 
-  /// The next connection, or `nil` when none waits.
+  /// The next connection; `nil` if none is pending.
   ///
-  /// - Throws: EMFILE, ENFILE and ENOBUFS when the machine has no room for one; it keeps waiting.
+  /// - Throws: EMFILE, ENFILE or ENOBUFS without resources for one. The connection stays pending.
   package func accept() throws(SystemError) -> AcceptedConnection? {
     do {
       let descriptor = try systemCall("accept4") { img_accept(socket.rawValue) }
@@ -65,7 +65,7 @@ package struct UnixListener: ~Copyable {
   }
 }
 
-/// A connection somebody made: a non-blocking socket and who is at its other end.
+/// An accepted connection: a non-blocking socket and the credentials of its peer.
 package struct AcceptedConnection: ~Copyable, Sendable {
   private let descriptor: OwnedDescriptor
   package let credentials: PeerCredentials

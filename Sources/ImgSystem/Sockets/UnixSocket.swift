@@ -1,30 +1,29 @@
 import CLinux
 import Glibc
 
-/// Unix stream sockets: connecting and moving bytes.
+/// Unix stream sockets: connecting, sending and receiving.
 package enum UnixSocket {
-  /// What became of an attempt to receive.
+  /// The result of a receive.
   package enum ReceiveResult: Hashable, Sendable {
-    /// So many bytes, at least one.
+    /// The number of bytes, at least one.
     case received(Int)
-    /// None are there now, on a non-blocking socket.
+    /// A non-blocking socket has no bytes now.
     case wouldBlock
-    /// None will come any more.
+    /// The peer has closed.
     case closed
   }
 
-  /// A blocking connection to the listener at `path`.
+  /// Connects to the listener at `path`. The socket is blocking.
   ///
-  /// - Throws: ENOENT and ECONNREFUSED when nobody listens there, ENAMETOOLONG for a path that does
-  ///   not fit a socket address (107 bytes, unix(7)).
+  /// - Throws: ENOENT or ECONNREFUSED without a listener, ENAMETOOLONG for a path that does not fit
+  ///   a socket address (107 bytes, unix(7)).
   package static func connect(path: String) throws(SystemError) -> OwnedDescriptor {
     let socket = OwnedDescriptor(adopting: try systemCall("socket") { img_unix_socket() })
     _ = try pathCall("connect", path) { unsafe img_unix_connect(socket.rawValue, path) }
     return socket
   }
 
-  /// Whether a process listens at `path`, also one that accepts no more connections for now. Does
-  /// not wait.
+  /// Whether a process listens at `path`, also one whose backlog is full. Does not block.
   package static func hasListener(path: String) throws(SystemError) -> Bool {
     let socket = OwnedDescriptor(adopting: try systemCall("socket") { img_unix_socket() })
     try setNonBlocking(socket.rawValue, true)
@@ -32,18 +31,18 @@ package enum UnixSocket {
       _ = try pathCall("connect", path) { unsafe img_unix_connect(socket.rawValue, path) }
       return true
     } catch {
-      // EAGAIN: as many connections wait as the listener lets wait (unix(7)).
+      // EAGAIN: the backlog of the listener is full (unix(7)).
       return error.code == EAGAIN
     }
   }
 
-  /// Removes the file of a socket that nobody listens on any more. None there is no error.
+  /// Removes a stale socket file. Succeeds if there is none.
   ///
-  /// - Throws: EEXIST when something else is there: it is not ours to remove.
+  /// - Throws: EEXIST if the path is not a socket. It stays.
   package static func removeFile(at path: String) throws(SystemError) {
     do throws(SystemError) {
       guard try FileStatus(at: path).isSocket else {
-        throw SystemError(operation: "\(path) is no socket", code: EEXIST)
+        throw SystemError(operation: "\(path) is not a socket", code: EEXIST)
       }
       _ = try pathCall("unlink", path) { unsafe unlink(path) }
     } catch {
@@ -51,12 +50,12 @@ package enum UnixSocket {
     }
   }
 
-  /// Two blocking sockets connected with each other.
+  /// Two blocking sockets that are connected to each other.
   package static func pair() throws(SystemError) -> SocketPair {
     try SocketPair()
   }
 
-  /// Who is at the other end: SO_PEERCRED.
+  /// The credentials of the peer: SO_PEERCRED.
   package static func credentials(of descriptor: CInt) throws(SystemError) -> PeerCredentials {
     var credentials = img_peer_credentials()
     _ = try systemCall("getsockopt SO_PEERCRED") {
@@ -66,7 +65,7 @@ package enum UnixSocket {
       processID: credentials.process, userID: credentials.user, groupID: credentials.group)
   }
 
-  /// Chooses whether calls on the open file give up instead of waiting.
+  /// Sets or clears O_NONBLOCK of the open file.
   package static func setNonBlocking(
     _ descriptor: CInt, _ isNonBlocking: Bool
   ) throws(SystemError) {
@@ -76,9 +75,9 @@ package enum UnixSocket {
     _ = try systemCall("fcntl F_SETFL") { fcntl(descriptor, F_SETFL, wanted) }
   }
 
-  /// Appends what has arrived to `buffer`, at most `maximumByteCount` bytes.
+  /// Appends received bytes to `buffer`, at most `maximumByteCount`.
   ///
-  /// A peer that vanished with bytes of ours unread (ECONNRESET) counts as closed.
+  /// A peer that closed with unread bytes (ECONNRESET) counts as closed.
   package static func receive(
     _ descriptor: CInt, into buffer: inout [UInt8], upTo maximumByteCount: Int
   ) throws(SystemError) -> ReceiveResult {
@@ -90,14 +89,14 @@ package enum UnixSocket {
     }
   }
 
-  /// The same, and the descriptor that came with the bytes, which ``receive(_:into:upTo:)`` drops.
+  /// Appends received bytes, and also receives a descriptor, which ``receive(_:into:upTo:)`` drops.
   ///
-  /// Bytes that were sent with a descriptor are the last of what one call appends (the loop of
-  /// `unix_stream_read_generic` in Linux); what was sent before them may stand in front of them.
+  /// Bytes that were sent with a descriptor are the last ones that a call appends (the loop of
+  /// `unix_stream_read_generic` in Linux). Bytes that were sent earlier may precede them.
   ///
-  /// - Parameter passed: the descriptor, close-on-exec; `nil` when none came.
-  /// - Throws: EPROTO when several came at once, and EMFILE when this process may not open the one
-  ///   that came; then none of them stays open.
+  /// - Parameter passed: the descriptor, close-on-exec; `nil` if there was none.
+  /// - Throws: EPROTO for several descriptors at once, EMFILE if this process has too many open
+  ///   files. None of the descriptors stays open then.
   package static func receive(
     _ descriptor: CInt, into buffer: inout [UInt8], upTo maximumByteCount: Int,
     passed: inout OwnedDescriptor?
@@ -135,13 +134,13 @@ package enum UnixSocket {
     }
   }
 
-  /// Sends bytes; on a non-blocking socket possibly fewer than given.
+  /// Sends bytes, possibly only some of them on a non-blocking socket. Never raises SIGPIPE.
   ///
-  /// - Parameter passed: a descriptor that goes with the first byte, and so was sent when any was;
-  ///   the receiver gets one of its own for the same open file. There must be a byte.
-  /// - Returns: how many were sent, or `nil` when none can be now.
-  /// - Throws: EPIPE or ECONNRESET when the other end is gone; never raises SIGPIPE. ETOOMANYREFS
-  ///   when more descriptors of this user are on their way than a process may have open (unix(7)).
+  /// - Parameter passed: a descriptor to send with the first byte. The receiver gets its own
+  ///   descriptor of the same open file. Requires at least one byte.
+  /// - Returns: the number of sent bytes; `nil` if the socket is full.
+  /// - Throws: EPIPE or ECONNRESET if the peer has closed. ETOOMANYREFS if more descriptors of this
+  ///   user are in flight than a process may have open (unix(7)).
   package static func send(
     _ descriptor: CInt, _ bytes: ArraySlice<UInt8>, passing passed: CInt? = nil
   ) throws(SystemError) -> Int? {
@@ -161,18 +160,20 @@ package enum UnixSocket {
     }
   }
 
-  /// Waits until a receive would not block: bytes, the end, or an error are there.
+  /// Waits until a receive does not block: there are bytes, the end or an error.
   ///
-  /// - Returns: `false` when `deadline` passed first; `nil` waits for ever.
+  /// - Parameter deadline: the end of the wait; `nil` for no limit.
+  /// - Returns: `false` if `deadline` passed first.
   package static func waitReadable(
     _ descriptor: CInt, until deadline: ContinuousClock.Instant?
   ) throws(SystemError) -> Bool {
     try waitForEvents(POLLIN, on: descriptor, until: deadline)
   }
 
-  /// Waits until a send would not block: there is room, or an error.
+  /// Waits until a send does not block: there is space or an error.
   ///
-  /// - Returns: `false` when `deadline` passed first; `nil` waits for ever.
+  /// - Parameter deadline: the end of the wait; `nil` for no limit.
+  /// - Returns: `false` if `deadline` passed first.
   package static func waitWritable(
     _ descriptor: CInt, until deadline: ContinuousClock.Instant?
   ) throws(SystemError) -> Bool {

@@ -1,16 +1,16 @@
 import Synchronization
 
-/// A bounded queue from any number of threads to one that waits for work.
+/// A bounded queue from any number of threads to one consumer that waits for work.
 package final class BlockingQueue<Element: Sendable>: Sendable {
   private struct State {
     var elements: [Element] = []
     var isClosed = false
   }
 
-  /// The most elements that wait at a time.
+  /// The maximum number of queued elements.
   package let capacity: Int
   private let state = Mutex(State())
-  /// Up whenever there may be something for the consumer to see.
+  /// Set if the consumer may have something to do.
   private let wakeup: Wakeup
 
   package init(capacity: Int) throws(SystemError) {
@@ -19,19 +19,19 @@ package final class BlockingQueue<Element: Sendable>: Sendable {
     wakeup = try Wakeup()
   }
 
-  /// How many elements wait.
+  /// The number of queued elements.
   package var count: Int {
     state.withLock { $0.elements.count }
   }
 
-  /// Whether nothing is taken on any more.
+  /// Whether the queue refuses new elements.
   package var isClosed: Bool {
     state.withLock { $0.isClosed }
   }
 
-  /// Adds an element unless the queue is full or closed; never waits.
+  /// Adds an element unless the queue is full or closed. Does not block.
   ///
-  /// - Parameter isFirst: whether it is taken before all that wait, instead of after them.
+  /// - Parameter isFirst: whether to add it at the front instead of the end.
   /// - Returns: whether it was added.
   package func push(_ element: Element, isFirst: Bool = false) -> Bool {
     let (isAdded, wasEmpty) = state.withLock { state in
@@ -43,21 +43,21 @@ package final class BlockingQueue<Element: Sendable>: Sendable {
     return isAdded
   }
 
-  /// Refuses elements from now on; those that wait can still be taken.
+  /// Refuses new elements from now on. Queued ones can still be taken.
   package func close() {
     state.withLock { $0.isClosed = true }
     wakeup.signal()
   }
 
-  /// The oldest elements, at most `maximumCount`; waits for the first. To be called by one thread.
+  /// Waits for an element and removes the first ones, at most `maximumCount`. Only one thread may
+  /// call this.
   ///
-  /// - Parameter deadline: when not to wait any longer; `nil` for never.
-  /// - Returns: at least one element, none when there was none up to the deadline, or `nil` when the
-  ///   queue is closed and empty.
+  /// - Parameter deadline: the end of the wait; `nil` for no limit.
+  /// - Returns: the elements; none after the deadline; `nil` if the queue is closed and empty.
   package func take(
     upTo maximumCount: Int, until deadline: ContinuousClock.Instant? = nil
   ) -> [Element]? {
-    precondition(maximumCount > 0, "taking nothing would wait for ever")
+    precondition(maximumCount > 0, "taking nothing would wait forever")
     while true {
       let (taken, isClosed) = state.withLock { state in
         let taken = Array(state.elements.prefix(maximumCount))

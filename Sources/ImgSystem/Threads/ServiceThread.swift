@@ -2,13 +2,13 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A thread of its own that works off a queue: for calls that block or compute for long, away from
-/// the thread that polls.
+/// A thread with a queue of jobs, for calls that block or compute for long, away from the polling
+/// thread.
 ///
-/// All signals are blocked in it, so that they reach the ``SignalSource`` of the main thread, but for
-/// those that a fault of its own raises, see ``CrashRegion``.
+/// It blocks all signals, so that they reach the ``SignalSource`` of the main thread, except those
+/// of its own faults, see ``CrashRegion``.
 package final class ServiceThread<Job: Sendable>: Sendable {
-  /// Where the thread's work is put.
+  /// The queue of jobs for the thread.
   package let queue: BlockingQueue<Job>
   /// `nil` once joined.
   private let thread: Mutex<pthread_t?>
@@ -16,9 +16,9 @@ package final class ServiceThread<Job: Sendable>: Sendable {
   /// Starts the thread.
   ///
   /// - Parameters:
-  ///   - name: shown by ps and debuggers; the kernel keeps 15 bytes.
-  ///   - capacity: of the queue.
-  ///   - body: takes from the queue until that gives `nil`, and returns.
+  ///   - name: the name in ps and debuggers. The kernel keeps 15 bytes.
+  ///   - capacity: the capacity of the queue.
+  ///   - body: takes jobs from the queue until it returns `nil`, then returns.
   package init(
     name: String, capacity: Int, stackByteCount: Int = 8 << 20,
     body: @escaping @Sendable (BlockingQueue<Job>) -> Void
@@ -34,7 +34,7 @@ package final class ServiceThread<Job: Sendable>: Sendable {
     if let thread = thread.withLock({ $0.take() }) { pthread_detach(thread) }
   }
 
-  /// Closes the queue and waits until the thread has worked it off. A second call does nothing.
+  /// Closes the queue and waits until the thread has finished its jobs. A second call does nothing.
   package func join() {
     queue.close()
     guard let thread = thread.withLock({ $0.take() }) else { return }
@@ -43,7 +43,7 @@ package final class ServiceThread<Job: Sendable>: Sendable {
   }
 }
 
-/// What a new thread finds at the other end of the one pointer it is given.
+/// The start parameters of a thread, which it gets through a single pointer.
 private final class ThreadStart {
   let name: String
   let body: @Sendable () -> Void
@@ -67,7 +67,7 @@ private func startThread(
   for signal in CrashRegion.signals { unsafe sigdelset(&signals, signal) }
   try check("pthread_attr_setsigmask_np", unsafe pthread_attr_setsigmask_np(&attributes, &signals))
 
-  // Owned by the new thread; taken back when there is none.
+  // The new thread owns it. Released here if there is no thread.
   let start = unsafe Unmanaged.passRetained(ThreadStart(name: name, body: body))
   var thread = pthread_t()
   let code = unsafe pthread_create(
