@@ -1,4 +1,4 @@
-package import ImgWire
+package import ImgModel
 
 /// The notes of a command that waits for one URL: one for each reason.
 ///

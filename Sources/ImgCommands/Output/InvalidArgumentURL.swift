@@ -1,4 +1,4 @@
-import ImgWire
+import ImgModel
 
 /// A URL on the command line that is not valid. Names the URL, because a command may take several.
 struct InvalidArgumentURL: Error, CustomStringConvertible {
