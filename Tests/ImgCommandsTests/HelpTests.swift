@@ -28,50 +28,50 @@ import Testing
           imgctl COMMAND [operands] [options]
 
         Commands:
-          submit         fetch a list of URLs and keep their thumbnails
-          status         show how the cluster or one job is
-          wait           wait until a job has ended, and show how far it is
-          failures       list the URLs of a job that failed: code, status, URL, reason
-          retry          try again what of a job failed and may pass by itself
-          pause          let nothing more of a job begin; what runs is finished
-          resume         let a paused job go on where it was
-          cancel         stop a job; what it has made stays
-          priority       make a job more or less urgent than others
-          remove         forget jobs that have ended: lists and outcomes
-          recover        extract the jobs that are intact in a damaged journal
-          list           list the jobs, the newest first
+          submit         fetch a list of URLs and store their thumbnails
+          status         show the status of the cluster or of one job
+          wait           show the progress of a job until it has ended
+          failures       list the failed URLs of a job: code, status, URL, reason
+          retry          repeat the temporary failures of a job
+          pause          start no more URLs of a job; running ones finish
+          resume         continue a paused job
+          cancel         stop a job; its thumbnails stay in the store
+          priority       set the priority of a job
+          remove         remove ended jobs with their lists and outcomes
+          recover        extract the intact jobs of a damaged journal
+          list           list the jobs, newest first
           get            fetch one URL before all jobs and write its thumbnail
           export         write a job's thumbnails as files, with a manifest
-          cache stat     show how much the store holds, and how it is used
+          cache stat     show the size of the store and its hit rate
           cache ls       list the thumbnails in the store
-          cache get      write a thumbnail that is in the store; fetch nothing
-          cache put      store a thumbnail of a file as that of a URL
-          cache rm       remove every thumbnail of some URLs from the store
-          cache clean    remove what has expired from the store
+          cache get      write a stored thumbnail; fetch nothing
+          cache put      store a file as the picture of a URL
+          cache rm       remove all thumbnails of some URLs from the store
+          cache clean    remove expired thumbnails from the store
           cache reset    remove everything from the store
-          cache verify   read everything in the store and say what is damaged
-          cache compact  make the store's file as small as what it holds
+          cache verify   read every record of the store and list damage
+          cache compact  shrink the store's file to the size of its content
           limits         show the limits of the running coordinator, or change them
-          start          start the coordinator; other commands do so themselves
-          stop           finish what runs and stop the coordinator
+          start          start the coordinator with these settings
+          stop           finish running work and stop the coordinator
           version        print the version
 
-        imgctl help COMMAND tells more about one.
+        imgctl help COMMAND describes one command.
 
         Options:
           -q, --quiet    Print results and errors only: no progress, no notes.
           -h, --help     Show this help.
           -V, --version  Print the version.
 
-        Options stand anywhere, also before the command. The last value of a repeated
-        option counts, or each where the help says so.
+        Options may stand anywhere, also before the command. If an option is repeated,
+        the last value counts, unless its help says Repeatable.
 
         Exit codes:
-          0    all well
+          0    success
           1    finished, some images failed
           2    wrong use, or something that cannot be done here
           3    no coordinator could be reached or started
-          130  Ctrl-C while a job was watched; the job goes on
+          130  Ctrl-C while a job was watched; the job continues
 
         """)
   }
@@ -86,17 +86,17 @@ import Testing
           imgctl cache COMMAND [operands] [options]
 
         Commands:
-          cache stat     show how much the store holds, and how it is used
+          cache stat     show the size of the store and its hit rate
           cache ls       list the thumbnails in the store
-          cache get      write a thumbnail that is in the store; fetch nothing
-          cache put      store a thumbnail of a file as that of a URL
-          cache rm       remove every thumbnail of some URLs from the store
-          cache clean    remove what has expired from the store
+          cache get      write a stored thumbnail; fetch nothing
+          cache put      store a file as the picture of a URL
+          cache rm       remove all thumbnails of some URLs from the store
+          cache clean    remove expired thumbnails from the store
           cache reset    remove everything from the store
-          cache verify   read everything in the store and say what is damaged
-          cache compact  make the store's file as small as what it holds
+          cache verify   read every record of the store and list damage
+          cache compact  shrink the store's file to the size of its content
 
-        imgctl help COMMAND tells more about one.
+        imgctl help COMMAND describes one command.
 
         """)
   }
@@ -121,13 +121,14 @@ import Testing
       try text("help limits").contains(
         """
         Options:
-          --transfers N             Transfers under way at a time.
-          --transfers-per-host N    Transfers from one host at a time.
-          --rate-per-host RATE      Transfers begun at one host in a time, such as 5/s
-                                    or 30/m, or "none" for any number.
+          --transfers N             The maximum number of concurrent transfers.
+          --transfers-per-host N    The maximum number of concurrent transfers from one
+                                    host.
+          --rate-per-host RATE      The maximum rate of transfer starts at one host,
+                                    such as 5/s or 30/m, or "none".
           --default-expiry DURATION
-                                    How long a thumbnail is kept when the request does
-                                    not say.
+                                    How long a thumbnail is kept if the request does not
+                                    say.
 
         """))
   }
@@ -157,99 +158,89 @@ import Testing
   }
 
   private static let submitHelp = """
-    imgctl submit: fetch a list of URLs and keep their thumbnails
+    imgctl submit: fetch a list of URLs and store their thumbnails
 
     Usage:
       imgctl submit FILE|- [options]
 
     Operands:
       FILE|-  The list, one URL a line; - reads standard input. Empty lines and
-              lines that begin with # do not count. Without a scheme, as in
-              example.org/a.jpg, a URL is https.
+              lines that begin with # are ignored. A URL without a scheme, such as
+              example.org/a.jpg, is https.
 
     Options:
-      --size WxH                The box in pixels; one number N is NxN. Default:
-                                256x256.
+      --size WxH                The box in pixels; N means NxN. Default: 256x256.
       --mode MODE               fit: inside the box; fill: cover it; stretch:
                                 exactly the box. Default: fit.
-      --crop                    Cut off what sticks out of the box; goes with fill,
-                                and implies it.
-      --format FORMAT           auto, jpeg, png, webp or avif; auto is JPEG, or WebP
-                                where there is transparency. Default: auto.
-      --quality Q               Of the encoder, from 1 to 100. Default: 80.
-      --keep WHAT               none, thumbnail, original (the picture as it came)
-                                or all; from an original, other sizes are made
-                                without another fetch. Default: thumbnail.
-      --expire-after DURATION   Keep the thumbnail so long after its download; a
-                                date as of --expires-at, or "never", will do too.
-                                Default: as the coordinator is set.
-      --expires-at DATE         Keep the thumbnail until then: 2027-01-01, which is
-                                that day's beginning in UTC, or
-                                2027-01-01T12:00:00+02:00.
-      --expire-on-access        Count the duration anew from each access to the
+      --crop                    Crop to the box. Implies --mode fill.
+      --format FORMAT           auto, jpeg, png, webp or avif; auto is WebP for
+                                pictures with transparency, else JPEG. Default:
+                                auto.
+      --quality Q               The quality of the encoder, from 1 to 100. Default:
+                                80.
+      --keep WHAT               What to store: none, thumbnail, original (the
+                                picture as received) or all. With an original, other
+                                sizes need no further fetch. Default: thumbnail.
+      --expire-after DURATION   Keep the thumbnail this long after its download.
+                                Also accepts "never", or a date like --expires-at.
+                                Default: the coordinator's --default-expiry.
+      --expires-at DATE         Keep the thumbnail until this date: 2027-01-01
+                                (midnight UTC) or 2027-01-01T12:00:00+02:00.
+      --expire-on-access        Restart the duration at each access to the
                                 thumbnail.
-      --delay DURATION          Wait so long before anything is looked up or
-                                fetched. Default: 0s.
-      --cache-policy POLICY     cache-else-load: what the store has, else the
-                                origin's; protocol: what the store has while it is
-                                fresh by HTTP, else what the origin says; reload:
-                                the origin's; cache-only: what the store has.
-                                Default: cache-else-load.
+      --delay DURATION          Wait this long before the first look-up or fetch.
+                                Default: 0s.
+      --cache-policy POLICY     cache-else-load: use the store, else fetch.
+                                protocol: use the store while HTTP says fresh, else
+                                ask the origin. reload: always fetch. cache-only:
+                                use only the store. Default: cache-else-load.
       --header 'NAME: VALUE'|@FILE
-                                Send this header with each request, but to no other
-                                origin after a redirect; or those in a file, one a
-                                line. Other users see the command line of a process
-                                (ps), but no file that only you may read (chmod
-                                600). A picture that was asked for with other
-                                headers is another one. Repeatable.
-      --header-env VARIABLE     Send the headers in this environment variable,
-                                written as in a file. The variable is not passed on
-                                to a coordinator that the command starts.
-                                Repeatable.
-      --ignore-query NAME       A parameter of the URL that changes nothing about
-                                the picture, such as a signature; in the name, *
-                                stands for any text, as in X-Amz-*. The URL is
-                                fetched as it is. Repeatable.
-      --respect-opt-out         Do not use a picture whose origin says noai,
-                                noimageai, noindex or noimageindex in an
-                                X-Robots-Tag; it ends as opted_out. Lists do so by
-                                themselves.
-      --no-respect-opt-out      Use such a picture all the same. A get does so by
-                                itself.
-      --respect-robots          Ask each origin's robots.txt first, which is
-                                remembered for a day, and do not fetch what it
-                                closes to imgctl; that ends as opted_out.
-      --priority P              From -2, the least, to 2, the most urgent. Default:
-                                0.
+                                Send this header, or those in a file (one a line),
+                                with each request. A redirect to another origin does
+                                not get it. Other users can see the command line
+                                (ps), but not a file that only you can read (chmod
+                                600). With other headers, a URL counts as another
+                                picture. Repeatable.
+      --header-env VARIABLE     Send the headers in this environment variable, one a
+                                line. A coordinator that the command starts does not
+                                get the variable. Repeatable.
+      --ignore-query NAME       Ignore this query parameter in the picture's name,
+                                such as a signature; * matches any text, as in
+                                X-Amz-*. The URL is fetched unchanged. Repeatable.
+      --respect-opt-out         Skip pictures whose origin sends X-Robots-Tag: noai,
+                                noimageai, noindex or noimageindex; they end as
+                                opted_out. The default for lists.
+      --no-respect-opt-out      Ignore X-Robots-Tag. The default for get.
+      --respect-robots          Obey each origin's robots.txt, which is kept for a
+                                day. URLs that it disallows for imgctl end as
+                                opted_out.
+      --priority P              From -2 (lowest) to 2 (highest). Default: 0.
       --order ORDER             fifo: the first line first; lifo: the last line
-                                first. Transfers begin in this order; a line whose
-                                host has to wait lets later ones pass. Default:
-                                fifo.
-      --name TEXT               What the job is called in lists.
-      --wait                    Wait until the job has ended, and show how far it
-                                is.
-      --json                    Print JSON: one object, or one a line where there
-                                are many.
-      --socket PATH             Where the coordinator listens. Default:
+                                first. Transfers start in this order, but a line
+                                whose host must wait does not delay later lines.
+                                Default: fifo.
+      --name TEXT               The name of the job in lists.
+      --wait                    Show the progress, and return when the job has
+                                ended.
+      --json                    Print JSON: one object, or one object a line.
+      --socket PATH             The socket of the coordinator. Default:
                                 $XDG_RUNTIME_DIR/imgctl/control.sock, else
                                 /tmp/imgctl-UID/control.sock.
-      --data-dir DIR            Where jobs and thumbnails are kept. Default:
+      --data-dir DIR            The directory of jobs and thumbnails. Default:
                                 $XDG_CACHE_HOME/imgctl, else ~/.cache/imgctl.
-      --autostart yes|no        Whether to start a coordinator when none answers.
-                                Default: yes, but no for a socket below /run, except
-                                /run/user.
+      --autostart yes|no        Start a coordinator if none answers. Default: yes,
+                                but no for a socket below /run, except /run/user.
       -q, --quiet               Print results and errors only: no progress, no
                                 notes.
       -h, --help                Show this help.
 
-    Prints the job's number, by which other commands know it.
+    Prints the number of the job, which other commands take as JOB.
 
     Examples:
       imgctl submit urls.txt
-          Every picture inside 256x256.
+          Thumbnails that fit into 256x256.
       imgctl submit - --size 640x480 --crop --wait < urls.txt
-          Pictures of exactly 640x480, cut where they stick out; ends when the job
-          has.
+          Thumbnails of exactly 640x480, cropped; returns when the job has ended.
 
     """
 }
