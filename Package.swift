@@ -153,25 +153,25 @@ let package = Package(
       ],
       swiftSettings: settings),
 
-    // MARK: - StoreProof: the store under kills, failing calls, full disks, many threads
+    // MARK: - StoreCrashSupport: models, plans and child processes of the crash tests
 
     .target(
-      name: "StoreProof",
+      name: "StoreCrashSupport",
       dependencies: [
         "ImgModel",
         "ImgStore",
         "SeededRandom",
       ],
-      path: "Tests/StoreProof",
+      path: "Tests/StoreCrashSupport",
       swiftSettings: settings),
     .executableTarget(
-      name: "imgprove",
+      name: "imgcrashtest",
       dependencies: [
         "ImgSystem",
         "SeededRandom",
-        "StoreProof",
+        "StoreCrashSupport",
       ],
-      path: "Tests/ProofTool",
+      path: "Tests/CrashTestTool",
       swiftSettings: settings),
 
     // MARK: - ImgFetch: libcurl
@@ -421,16 +421,16 @@ let package = Package(
       path: "Tests/TestCluster",
       swiftSettings: settings),
 
-    // MARK: - StoreProofTests: StoreProof at work
+    // MARK: - StoreCrashTests: the store under kills, failing calls, full disks, many threads
 
     .testTarget(
-      name: "StoreProofTests",
+      name: "StoreCrashTests",
       dependencies: [
         "CLMDB",
         "ImgStore",
         "ImgSystem",
         "SeededRandom",
-        "StoreProof",
+        "StoreCrashSupport",
         "TestCluster",
         "TestFiles",
       ],

@@ -110,7 +110,7 @@ struct Fetch {
       sourceByteCount: original?.sourceByteCount ?? Int64(sourceByteCount),
       retention: original.map { retention(from: $0, at: now) } ?? retention,
       terms: reuse?.terms ?? original?.terms ?? .none,
-      displacing: displaced(by: .thumbnail, ContentKey(originalOf: name)), bytes: rendered.bytes)
+      replaces: displaced(by: .thumbnail, ContentKey(originalOf: name)), bytes: rendered.bytes)
   }
 
   /// The body's record.
@@ -120,7 +120,7 @@ struct Fetch {
       thumbnail: Self.original(of: source, byteCount: body.count), sourceFormat: source.format,
       sourceWidth: source.width, sourceHeight: source.height,
       sourceByteCount: Int64(sourceByteCount), retention: retention, terms: reuse?.terms ?? .none,
-      displacing: displaced(by: .original, ContentKey(name, variant: variant)), bytes: body)
+      replaces: displaced(by: .original, ContentKey(name, variant: variant)), bytes: body)
   }
 
   /// What a record displaces: of a picture that is uploaded, the other record, if that is not

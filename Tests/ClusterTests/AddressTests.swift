@@ -6,7 +6,7 @@ import Testing
 /// Addresses that nobody allowed.
 @Suite(.timeLimit(.minutes(20)))
 struct AddressTests {
-  @Test func `without permission no address of this machine is connected to`() throws {
+  @Test func `addresses of this machine are refused without permission`() throws {
     let cluster = try Cluster(["ALLOW_NETWORK": ""])
     let origin = try ListOrigin()
     let port = origin.origin.port

@@ -16,7 +16,7 @@ struct BatchTests {
     origin = try ListOrigin()
   }
 
-  @Test func `every line ends in one outcome, and what is done or missing is not fetched again`()
+  @Test func `every line ends in one outcome, and a second job fetches neither stored nor missing pictures`()
     throws
   {
     let list = origin.mixedList(1_000)
@@ -40,7 +40,7 @@ struct BatchTests {
     }
   }
 
-  @Test func `names without an address fail alone, and every good line of the list is done`()
+  @Test func `host names without an address fail alone`()
     throws
   {
     let cluster = try Cluster.inOrder()
@@ -64,7 +64,7 @@ struct BatchTests {
     #expect(result.messages.contains("imgctl failures 2"))
   }
 
-  @Test func `lines with one URL share one fetch and count each`() throws {
+  @Test func `lines with the same URL share one fetch and count separately`() throws {
     let status = try cluster.run(Array(repeating: origin.url("/p/1"), count: 50))
     #expect(status.done == 50)
     #expect(status.total == 50)
@@ -72,7 +72,7 @@ struct BatchTests {
     #expect(status.bytesFetched == Int64(origin.origin.totals().bytesSent))
   }
 
-  @Test func `bytes of bodies that became no thumbnail count as fetched`() throws {
+  @Test func `bytes of failed bodies count as fetched`() throws {
     let card = try PictureMaker.start().card(index: 1, width: 640, height: 480)
     origin.origin.serve("/cut", .body(Array(card.prefix(card.count / 2))))
     let lines = ["/cut", "/text/1", "/missing/1"].map(origin.url)
@@ -82,7 +82,7 @@ struct BatchTests {
     #expect(status.bytesFetched == Int64(origin.origin.totals().bytesSent))
   }
 
-  @Test func `the exported files are as many as the job's thumbnails, and a manifest names all`()
+  @Test func `an export writes one file for each thumbnail and a manifest of all lines`()
     throws
   {
     let list = origin.mixedList(20)
@@ -96,7 +96,7 @@ struct BatchTests {
         + "\(list.failures.count) URLs; manifest.jsonl lists all\n")
   }
 
-  @Test func `an export says how many thumbnails have expired or were evicted since`() throws {
+  @Test func `an export reports how many thumbnails have expired or were evicted since`() throws {
     let list = try cluster.list(origin.pictures(3) + ["no URL"])
     let submit = try cluster.imgctl("submit", "--wait", "--expire-after", "1ms", list)
     #expect(submit.output == "1\n")

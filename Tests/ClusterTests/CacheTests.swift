@@ -40,7 +40,7 @@ struct CacheTests {
     try eventually { try statistics().expired == count }
   }
 
-  @Test func `U22: what has expired counts until it is asked for, and is then replaced`() throws {
+  @Test func `an expired thumbnail counts until a request replaces it`() throws {
     let url = origin.url("/p/1")
     #expect(try cluster.imgctl("get", url, "--expire-after", "1s").exitCode == 0)
     try #require(try waitForExpiry(of: 1))
@@ -52,7 +52,7 @@ struct CacheTests {
     #expect(statistics.expired == 0)
   }
 
-  @Test func `every picture asked for counts once, as a hit or as a miss`() throws {
+  @Test func `every requested picture counts once, as a hit or as a miss`() throws {
     func requireCounts(hits: Int, misses: Int) throws {
       let statistics = try statistics()
       #expect([statistics.hits, statistics.misses] == [hits, misses])
@@ -77,7 +77,7 @@ struct CacheTests {
   }
 
   @Test
-  func `U22: what has expired goes when it is asked for, also where the origin has it no more`()
+  func `a request removes an expired thumbnail even if the origin no longer has the picture`()
     throws
   {
     let url = origin.url("/p/1")
@@ -110,7 +110,7 @@ struct CacheTests {
   }
 
   @Test(arguments: [false, true])
-  func `U23: clean returns at once, and a worker removes what has expired, and only that`(
+  func `cache clean returns at once, and a worker removes only expired thumbnails`(
     isJSON: Bool
   ) throws {
     try storeExpired()
@@ -127,7 +127,7 @@ struct CacheTests {
     #expect(try cluster.imgctl("cache", "clean").messages == "removed 0 expired thumbnails\n")
   }
 
-  @Test func `U23: clean --wait returns when none is left`() throws {
+  @Test func `cache clean --wait returns when no expired thumbnail is left`() throws {
     try storeExpired()
     #expect(
       try cluster.imgctl("cache", "clean", "--wait").messages
@@ -135,7 +135,7 @@ struct CacheTests {
     #expect(try statistics().entries == 1)
   }
 
-  @Test func `U23: without a coordinator clean removes it itself, and starts none`() throws {
+  @Test func `without a coordinator, cache clean removes expired thumbnails itself and starts none`() throws {
     try storeExpired()
     #expect(try cluster.imgctl("stop").exitCode == 0)
     let result = try cluster.imgctl("cache", "clean", "--json").decoded(Cleaning.self)
@@ -144,7 +144,7 @@ struct CacheTests {
     #expect(try cluster.imgctl("status").exitCode == 3)
   }
 
-  @Test func `S21: cache get gives what the store has, and asks nobody for what it has not`() throws
+  @Test func `cache get returns stored thumbnails and sends no requests`() throws
   {
     let url = origin.url("/p/1")
     let path = cluster.directory.file("one.jpg")
@@ -169,7 +169,7 @@ struct CacheTests {
     #expect(origin.origin.counters("/p/1").requests == 1)
   }
 
-  @Test func `ls names what is there, rm and reset remove it, all while a job runs`() throws {
+  @Test func `cache ls, rm and reset work while a job runs`() throws {
     #expect(try cluster.run(origin.pictures(10)).done == 10)
     try origin.hold("/held")
     let job = try cluster.submit([origin.url("/held")])
@@ -194,7 +194,7 @@ struct CacheTests {
     #expect(try statistics().entries == 1)
   }
 
-  @Test func `U24: after a reset there is nothing, and the next get asks the origin`() throws {
+  @Test func `after a reset, the next get fetches again`() throws {
     #expect(try cluster.run(origin.pictures(5)).done == 5)
     #expect(try cluster.imgctl("cache", "reset").messages == "the store is empty\n")
     #expect(try statistics().entries == 0)
@@ -203,7 +203,7 @@ struct CacheTests {
     #expect(try statistics().entries == 1)
   }
 
-  @Test func `a store directory removed while the cluster runs comes back`() throws {
+  @Test func `a store directory removed while the cluster runs is recreated`() throws {
     #expect(try cluster.run(origin.pictures(5)).done == 5)
     try FileManager.default.removeItem(atPath: cluster.storeDirectory)
     let status = try cluster.run(origin.pictures(5))
@@ -212,7 +212,7 @@ struct CacheTests {
     #expect(try statistics().entries == 5)
   }
 
-  @Test func `compact gives room back while a job runs, and idle workers let go of the old file`()
+  @Test func `compact shrinks the file while a job runs, and idle workers close the old file`()
     throws
   {
     #expect(try cluster.run(origin.pictures(60)).done == 60)
@@ -240,7 +240,7 @@ struct CacheTests {
     #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
   }
 
-  @Test func `a reader goes on with the store that has taken the place of the one it opened`()
+  @Test func `a reader continues with a replaced store`()
     throws
   {
     #expect(try cluster.run(origin.pictures(2)).done == 2)
@@ -254,7 +254,7 @@ struct CacheTests {
     #expect(try reader.thumbnail(for: PictureName(url), variant: .standard) == nil)
   }
 
-  @Test func `a store that is cut off while the cluster runs begins anew, and the log says so`()
+  @Test func `a store that is truncated while the cluster runs is recreated and logged`()
     throws
   {
     for round in 1...2 {
@@ -270,14 +270,14 @@ struct CacheTests {
       let log = try cluster.runningCoordinator().messages()
       let notes = log.split(separator: "\n").filter {
         $0.contains(
-          " imgworker: the store in \(cluster.storeDirectory) was damaged and begins anew")
+          " imgworker: the store in \(cluster.storeDirectory) was damaged and is recreated")
       }
       #expect(notes.count == round)
     }
     #expect(try cluster.client().status().workers.map(\.deaths) == [0, 0])
   }
 
-  @Test func `a damaged store is told by who reads it, and begun anew by who changes it`() throws {
+  @Test func `readers report a damaged store, and writers recreate it`() throws {
     #expect(try cluster.run(origin.pictures(5)).done == 5)
     try cluster.killCoordinator()
     #expect(unsafe truncate(cluster.storeDirectory + "/data.mdb", 8_192) == 0)
@@ -286,7 +286,7 @@ struct CacheTests {
     }
     let reset = try cluster.imgctl("cache", "reset")
     #expect(reset.exitCode == 0)
-    #expect(reset.messages.contains("\(cluster.storeDirectory) was damaged and begins anew"))
+    #expect(reset.messages.contains("\(cluster.storeDirectory) was damaged and is recreated"))
     #expect(try statistics().entries == 0)
   }
 }

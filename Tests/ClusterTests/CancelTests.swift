@@ -19,7 +19,7 @@ struct CancelTests {
     for path in held { try origin.hold(path) }
   }
 
-  @Test func `cancel aborts what runs, drops what waits, and the counts add up`() throws {
+  @Test func `cancel aborts transfers and drops waiting lines, and the counts add up`() throws {
     let job = try cluster.submit(held.map(origin.url) + origin.pictures(500))
     try #require(origin.origin.waitUntil { $0.totals.inFlight == held.count })
     #expect(try cluster.imgctl("cancel", "\(job)").exitCode == 0)
@@ -39,7 +39,7 @@ struct CancelTests {
     #expect(try cluster.run(origin.pictures(20)).done == 20)
   }
 
-  @Test func `cancel tells the final counts`() throws {
+  @Test func `cancel prints the final counts`() throws {
     for path in held { origin.origin.release(path) }
     let slow = try ListOrigin(headerDelay: .milliseconds(20))
     let job = try cluster.submit(slow.pictures(500))
@@ -51,7 +51,7 @@ struct CancelTests {
     #expect(try cluster.status(of: job) == final)
   }
 
-  @Test func `a URL that two jobs want outlives the end of one`() throws {
+  @Test func `a URL of two jobs continues when one is cancelled`() throws {
     let first = try cluster.submit([origin.url(held[0])])
     let second = try cluster.submit([origin.url(held[0])])
     try #require(origin.origin.waitUntil { $0.totals.inFlight == 1 })
@@ -62,7 +62,7 @@ struct CancelTests {
     #expect(origin.origin.counters(held[0]).requests == 1)
   }
 
-  @Test func `Ctrl-C ends the showing of a job, not the job`() throws {
+  @Test func `Ctrl-C ends the display of a job, not the job`() throws {
     let list = try cluster.list(held.map(origin.url) + origin.pictures(20))
     let run = try cluster.begin(["submit", "--wait", list])
     // It shows the job from the moment on in which it hears Ctrl-C itself.
@@ -76,7 +76,7 @@ struct CancelTests {
     #expect(try cluster.finished(JobID(rawValue: 1)).done == held.count + 20)
   }
 
-  @Test func `a client that leaves takes its request along`() throws {
+  @Test func `a client that disconnects cancels its request`() throws {
     let run = try cluster.begin(["get", origin.url(held[0])])
     try #require(origin.origin.waitUntil { $0.totals.inFlight == 1 })
     run.signal(9)

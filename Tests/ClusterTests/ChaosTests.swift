@@ -28,7 +28,7 @@ struct ChaosTests {
   }
 
   @Test
-  func `killed workers and coordinators cost a fetch more of what they held, and nothing else`()
+  func `killed workers and coordinators cost only a second fetch of their URLs`()
     throws
   {
     let given = ProcessInfo.processInfo.environment[Self.seedVariable]

@@ -41,7 +41,7 @@ struct ClientFairnessTests {
     return try ClientChannel(socket)
   }
 
-  @Test func `a client that has sent a thousand requests does not hold up another`() throws {
+  @Test func `a client with a thousand requests does not delay another`() throws {
     let cluster = try Cluster()
     let count = 1_000
     let job = try job(of: cluster, lines: 1, ofByteCount: 3_000)
@@ -70,7 +70,7 @@ struct ClientFairnessTests {
     #expect(reply.cluster.limits.transfers == 7)
   }
 
-  @Test func `replies that no client reads cost a bounded amount of memory`() throws {
+  @Test func `unread replies take bounded memory`() throws {
     let cluster = try Cluster()
     let origin = try ListOrigin()
     let job = try job(of: cluster, lines: 12, ofByteCount: 8_000)
@@ -83,7 +83,7 @@ struct ClientFairnessTests {
     for _ in 0...count { _ = try deaf[0].nextInTime() }
   }
 
-  @Test func `half-sent requests of all clients together cost a bounded amount of memory`() throws {
+  @Test func `half-sent requests of all clients take bounded memory`() throws {
     let cluster = try Cluster()
     let origin = try ListOrigin()
     let bytes = [0, 0x10, 0, 0] + [UInt8](repeating: 0x20, count: 900 << 10)
@@ -97,7 +97,7 @@ struct ClientFairnessTests {
     #expect(peak < 130 << 20)
   }
 
-  @Test func `who does not greet or leaves a request half-sent is closed after the timeout`() throws
+  @Test func `a client without hello or with a half-sent request is closed after the timeout`() throws
   {
     let cluster = try Cluster(["CLIENT_TIMEOUT": "2s"])
     let origin = try ListOrigin()
@@ -125,7 +125,7 @@ struct ClientFairnessTests {
     while case .job(let reply) = try watching.nextInTime(), !reply.status.hasEnded {}
   }
 
-  @Test func `the client beyond the limit hears how many are connected`() throws {
+  @Test func `a client beyond the limit is refused with the number of clients`() throws {
     let cluster = try Cluster(["CLIENTS": "2"])
     var channels = [try cluster.greetedChannel(), try cluster.greetedChannel()]
     for _ in 0..<20 {
@@ -140,7 +140,7 @@ struct ClientFairnessTests {
     #expect(try eventually { try cluster.imgctl("list").exitCode == 0 })
   }
 
-  @Test func `an idle client makes room when all connections are in use`() throws {
+  @Test func `a new client replaces an idle one when all connections are in use`() throws {
     let cluster = try Cluster(["CLIENTS": "1", "CLIENT_TIMEOUT": "1s"])
     let idle = try cluster.greetedChannel()
     #expect(try eventually { try cluster.imgctl("list").exitCode == 0 })

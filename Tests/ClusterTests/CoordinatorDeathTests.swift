@@ -17,7 +17,7 @@ struct CoordinatorDeathTests {
   }
 
   @Test
-  func `after a killed coordinator the job goes on, and only what was in flight is fetched again`()
+  func `after a killed coordinator, the job continues and only URLs in flight are fetched again`()
     throws
   {
     let job = try cluster.submit(origin.pictures(1_000))
@@ -37,7 +37,7 @@ struct CoordinatorDeathTests {
   }
 
   @Test
-  func `SIGTERM finishes what runs, refuses what comes, and leaves the rest for the next start`()
+  func `SIGTERM finishes running work, refuses requests, and keeps the rest for the next start`()
     throws
   {
     let held = (0..<8).map { "/held/\($0)" }
@@ -67,7 +67,7 @@ struct CoordinatorDeathTests {
     #expect(origin.origin.totals().requests == held.count + 50)
   }
 
-  @Test func `stop returns when the coordinator has left, and without one says so`() throws {
+  @Test func `stop returns when the coordinator has ended, and reports if none runs`() throws {
     let coordinator = try cluster.runningCoordinator()
     #expect(try cluster.imgctl("stop").exitCode == 0)
     #expect(try coordinator.wait().exitCode == 0)

@@ -9,7 +9,7 @@ import Testing
 /// Disks that cannot be written.
 @Suite(.timeLimit(.minutes(20)))
 struct DiskTests {
-  @Test func `a data directory that cannot be made is told by whoever starts there`() throws {
+  @Test func `start reports a data directory that cannot be created`() throws {
     let cluster = try Cluster(dataDirectory: "/dev/null/data", isStarted: false)
     let (run, reason) = try cluster.launch()
     #expect(reason.contains("the data directory /dev/null/data cannot be used"))
@@ -24,7 +24,7 @@ struct DiskTests {
     #expect(get.messages.contains("/dev/null/data"))
   }
 
-  @Test func `a socket whose directory cannot be made is told`() throws {
+  @Test func `start reports a socket directory that cannot be created`() throws {
     let cluster = try Cluster(isStarted: false)
     let (run, reason) = try cluster.launch(["--socket", "/dev/null/control.sock"])
     #expect(reason.contains("the control socket /dev/null/control.sock cannot be opened"))
@@ -34,14 +34,14 @@ struct DiskTests {
   // A limit of the size of files (RLIMIT_FSIZE) stands in for a full disk. It is crueller: by
   // default the kernel kills whoever writes beyond it (SIGXFSZ, setrlimit(2)).
 
-  @Test func `a journal that cannot even be made is told by its reason`() throws {
+  @Test func `start reports the reason why the journal cannot be created`() throws {
     let cluster = try Cluster(isStarted: false)
     let (run, reason) = try cluster.launch(fileKibibytes: 4)
     #expect(reason.contains("\(cluster.dataDirectory)/journal"))
     #expect(try run.wait().exitCode == 1)
   }
 
-  @Test func `when the store can grow no more, jobs end with store_full and workers live`() throws {
+  @Test func `when the store cannot grow, jobs end with store_full and workers survive`() throws {
     let cluster = try Cluster(isStarted: false)
     let origin = try ListOrigin()
     try cluster.start(fileKibibytes: 600)
@@ -55,7 +55,7 @@ struct DiskTests {
     #expect(try cluster.client().status().workers.map(\.deaths) == [0, 0])
   }
 
-  @Test func `when the journal can grow no more, the trouble is shown, and no outcome is lost`()
+  @Test func `when the journal cannot grow, status shows the error and no outcome is lost`()
     throws
   {
     let cluster = try Cluster(isStarted: false)

@@ -20,7 +20,7 @@ struct FillUpTests {
     origin = try ListOrigin()
   }
 
-  @Test func `when files may grow again, what the store had no room for is fetched by a retry`()
+  @Test func `a retry fetches pictures that found the store full`()
     throws
   {
     try cluster.start(fileKibibytes: 600)
@@ -33,7 +33,7 @@ struct FillUpTests {
   /// Journal and store share the disk, so that the journal may be what finds no room.
   @Test(
     .enabled("a tmpfs of its own needs user namespaces") { try SmallDisk.isAvailable() })
-  func `a job on a disk that fills up loses nothing, and is done once there is room again`() throws
+  func `a job on a disk that fills up loses nothing and finishes when there is space`() throws
   {
     try FileManager.default.createDirectory(
       atPath: cluster.dataDirectory, withIntermediateDirectories: false)

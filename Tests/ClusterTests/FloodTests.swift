@@ -6,7 +6,7 @@ import Testing
 /// Origins that keep a worker at work without end.
 @Suite(.timeLimit(.minutes(20)))
 struct FloodTests {
-  @Test func `floods of chunks do not keep a worker from the rest of a list`() throws {
+  @Test func `floods of tiny chunks do not stop the rest of a list`() throws {
     let origin = try ListOrigin()
     let chunks = try FloodOrigin.chunkedPicture(endingIn: "1\r\nX\r\n")
     let extensions = try FloodOrigin.chunkedPicture(endingIn: "1;a")

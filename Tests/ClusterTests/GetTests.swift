@@ -27,7 +27,7 @@ struct GetTests {
     let from_cache: Bool
   }
 
-  @Test func `the picture comes upright, in colour and as large as asked, then from the map alone`()
+  @Test func `get returns an upright thumbnail of the requested size, then a hit from the map`()
     throws
   {
     let maker = try PictureMaker.start()
@@ -61,7 +61,7 @@ struct GetTests {
     #expect(!FileManager.default.fileExists(atPath: cluster.socketPath))
   }
 
-  @Test func `a picture that cannot be had is told by its code`() throws {
+  @Test func `a failed get reports its code`() throws {
     let missing = try cluster.imgctl("get", origin.url("/missing/1"))
     #expect(missing.exitCode == 1)
     #expect(missing.messages.hasPrefix("imgctl: \(origin.url("/missing/1")): http_status: "))
@@ -71,7 +71,7 @@ struct GetTests {
     #expect(scheme.messages.hasPrefix("imgctl: ftp://127.0.0.1/a.jpg: unsupported_scheme: "))
   }
 
-  @Test func `two that ask for one picture at the same time share one fetch`() throws {
+  @Test func `two concurrent gets of one picture share one fetch`() throws {
     try origin.hold("/held")
     let arguments = ["get", origin.url("/held")]
     let runs = [try cluster.begin(arguments), try cluster.begin(arguments)]
@@ -84,7 +84,7 @@ struct GetTests {
     #expect(origin.origin.counters("/held").requests == 1)
   }
 
-  @Test func `a picture is made before the list that was there first`() throws {
+  @Test func `a get runs before an earlier list`() throws {
     for number in 0..<8 { try origin.hold("/held/\(number)") }
     let job = try cluster.submit((0..<8).map { origin.url("/held/\($0)") } + origin.pictures(200))
     try #require(origin.origin.waitUntil { $0.totals.inFlight == 8 })

@@ -15,7 +15,7 @@ struct HostileBatchTests {
 
   /// `IMGCTL_TEST_THOROUGH=1` has it be a long list, which takes minutes; `IMGCTL_TEST_SEED` replays
   /// the answers of another run.
-  @Test func `a hostile origin's list is done, and its limit and its wishes are kept`() throws {
+  @Test func `a list of a hostile origin finishes, within its limit and its Retry-After`() throws {
     let seed = Self.number("IMGCTL_TEST_SEED") ?? UInt64.random(in: 0..<1 << 32)
     let isThorough = Self.number("IMGCTL_TEST_THOROUGH") == 1
     let origin = try HostileOrigin(seed: seed, pictureCount: isThorough ? 2_000 : 40)

@@ -19,7 +19,7 @@ struct HostileClientTests {
     origin = try ListOrigin()
   }
 
-  @Test func `a client of another protocol hears ours and is closed`() throws {
+  @Test func `a client of another protocol version gets this version and is closed`() throws {
     let channel = try cluster.connect()
     try channel.send(.hello(Hello(protocolVersion: 99, version: "9.9", processID: 1)))
     guard case .hello(let hello) = try channel.nextInTime() else {
@@ -30,7 +30,7 @@ struct HostileClientTests {
     expectClosed(channel)
   }
 
-  @Test func `a client that does not greet is refused and closed`() throws {
+  @Test func `a client without hello is refused and closed`() throws {
     let channel = try cluster.connect()
     try channel.send(.status(PlainRequest(id: RequestID(rawValue: 1))))
     try expectRefusal(on: channel, containing: "not a hello")
@@ -51,7 +51,7 @@ struct HostileClientTests {
       reason: "not a message of a client"
     ),
   ])
-  func `bytes that are no messages are answered with the reason and a close`(
+  func `invalid messages close the connection with the reason`(
     bytes: [UInt8], reason: String
   ) throws {
     try origin.hold("/held")
@@ -66,7 +66,7 @@ struct HostileClientTests {
     #expect(try cluster.runningCoordinator().messages().contains(reason))
   }
 
-  @Test func `a file that nobody expects is closed with the connection`() throws {
+  @Test func `an unexpected descriptor is closed with the connection`() throws {
     let frame = try WireCoding.frame(ClientMessage.hello(Hello(processID: 1)))
     let file = try MemoryFile(containing: [1, 2, 3])
     let socket = try UnixSocket.connect(path: cluster.socketPath)
@@ -78,7 +78,7 @@ struct HostileClientTests {
     #expect(try cluster.run(origin.pictures(3)).done == 3)
   }
 
-  @Test func `half a frame and half a list leave nothing behind`() throws {
+  @Test func `half a frame and half a list leave nothing`() throws {
     do {
       let socket = try UnixSocket.connect(path: cluster.socketPath)
       #expect(try UnixSocket.send(socket.rawValue, [0, 0, 1, 0, 0x7B]) == 5)
@@ -98,7 +98,7 @@ struct HostileClientTests {
     #expect(origin.origin.totals().requests == 3)
   }
 
-  @Test func `more requests than may wait are refused one by one`() throws {
+  @Test func `requests beyond the limit are refused one by one`() throws {
     try origin.hold("/held")
     let channel = try cluster.greetedChannel()
     let maximum = 1_024

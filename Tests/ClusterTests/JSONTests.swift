@@ -16,7 +16,7 @@ struct JSONTests {
     document = try JSONDocument()
   }
 
-  @Test func `the article has a row for each command, and a table for each object`() throws {
+  @Test func `the JSON guide has a row for each command and a table for each object`() throws {
     let cluster = try Cluster(isStarted: false)
     let names = try cluster.imgctl("help").lines.drop { $0 != "Commands:" }.dropFirst()
       .prefix { $0.hasPrefix("  ") }
@@ -26,7 +26,7 @@ struct JSONTests {
     #expect(objects == Set(document.keys.keys))
   }
 
-  @Test func `every command prints what the article says`() throws {
+  @Test func `every command prints the objects of the JSON guide`() throws {
     let cluster = try Cluster()
     let list = try cluster.list(origin.pictures(2) + [origin.url("/missing/1")])
     let file = try cluster.directory.write(
@@ -61,7 +61,7 @@ struct JSONTests {
     #expect(Set(commands.map(\.0)) == Set(document.objectsOfCommand.keys))
   }
 
-  @Test func `a store that is not there yet, and one that is damaged, are told in JSON as well`()
+  @Test func `a missing and a damaged store are reported in JSON`()
     throws
   {
     let cluster = try Cluster(isStarted: false)

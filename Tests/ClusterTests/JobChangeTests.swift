@@ -25,7 +25,7 @@ struct JobChangeTests {
   // MARK: - Pause and resume
 
   @Test(arguments: [false, true])
-  func `pause finishes what runs and begins nothing more until resume, also after a crash`(
+  func `pause finishes running URLs and starts no more until resume, also after a crash`(
     isCrashing: Bool
   ) throws {
     let (job, held) = try startedJob()
@@ -49,7 +49,7 @@ struct JobChangeTests {
     #expect(origin.origin.totals().requests == 59)
   }
 
-  @Test func `wait says that a job is paused, and ends when it was resumed and has ended`() throws {
+  @Test func `wait reports a paused job and returns when it has ended`() throws {
     let (job, held) = try startedJob()
     #expect(try cluster.imgctl("pause", "\(job)").exitCode == 0)
     let wait = try cluster.begin(["wait", "\(job)"])
@@ -61,7 +61,7 @@ struct JobChangeTests {
 
   // MARK: - Retry
 
-  @Test func `retry fetches what may pass by itself and --all every failure, and nothing else`()
+  @Test func `retry repeats temporary failures, and --all every failure`()
     throws
   {
     let good = origin.pictures(10)
@@ -88,7 +88,7 @@ struct JobChangeTests {
     #expect(try cluster.failures(of: job).isEmpty)
   }
 
-  @Test func `retry of a cancelled job does what was not done, and that alone`() throws {
+  @Test func `retry of a cancelled job processes only its unfinished lines`() throws {
     let (job, held) = try startedJob()
     // One place given back lets the list go on.
     origin.release([held[0]])
@@ -128,7 +128,7 @@ struct JobChangeTests {
 
   // MARK: - Remove
 
-  @Test func `what is removed is gone, its number is not used again, and its thumbnails stay`()
+  @Test func `a removed job is gone, its number is not reused, and its thumbnails stay`()
     throws
   {
     let first = try cluster.run(origin.pictures(3)).job
@@ -146,7 +146,7 @@ struct JobChangeTests {
     #expect(origin.origin.totals().requests == 5)
   }
 
-  @Test func `a job that has not ended is not removed, and --older-than leaves it`() throws {
+  @Test func `a job that has not ended is not removed`() throws {
     _ = try cluster.run(origin.pictures(3))
     let (job, held) = try startedJob()
     try cluster.expectRefused("remove", "\(job)", because: "cancel it first")

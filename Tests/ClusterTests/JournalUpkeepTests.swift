@@ -38,7 +38,7 @@ struct JournalUpkeepTests {
     try bytes.write(to: journalFile(of: cluster))
   }
 
-  @Test func `a header's value goes with its job, and until then survives a crash`() throws {
+  @Test func `header values survive a crash and are erased with their job`() throws {
     let secret = "c2VjcmV0IG9mIGEgam9i"
     let cluster = try Cluster.inOrder()
     try origin.hold("/held")
@@ -57,7 +57,7 @@ struct JournalUpkeepTests {
     #expect(try files(of: cluster, with: secret) == [])
   }
 
-  @Test func `jobs that ended long ago are removed, and no others`() throws {
+  @Test func `only jobs that ended long ago are removed`() throws {
     let cluster = try Cluster(["KEEP_JOBS": "1s"])
     try origin.hold("/held")
     let waiting = try cluster.submit([origin.url("/held")])
@@ -68,7 +68,7 @@ struct JournalUpkeepTests {
     #expect(try cluster.imgctl("status", "\(ended)").exitCode == 2)
   }
 
-  @Test func `the room of a removed job goes back to the disk`() throws {
+  @Test func `removing a job frees its disk space`() throws {
     let cluster = try Cluster()
     let lines = (0..<3_000).map { "no URL \($0)" + String(repeating: "x", count: 4_000) }
     let job = try cluster.run(lines).job
@@ -83,7 +83,7 @@ struct JournalUpkeepTests {
     #expect(try cluster.status(of: kept).failed == 1)
   }
 
-  @Test func `where a list is damaged its lines fail, and other jobs go on`() throws {
+  @Test func `the lines of a damaged list fail, and other jobs continue`() throws {
     let cluster = try Cluster.inOrder(["TRANSFERS": "1"])
     try origin.hold("/held")
     let first = try cluster.submit([origin.url("/held")])
@@ -103,7 +103,7 @@ struct JournalUpkeepTests {
     #expect(Set(origin.origin.startOrder()) == ["/held", "/p/2"])
   }
 
-  @Test func `a journal that cannot be opened is extracted, moved away and begun again`() throws {
+  @Test func `a journal that cannot be opened can be extracted and replaced`() throws {
     let cluster = try Cluster()
     let lines = origin.pictures(5) + ["no URL"]
     let job = try cluster.run(lines).job
@@ -132,7 +132,7 @@ struct JournalUpkeepTests {
     #expect(try cluster.finished(again).fromCache == 5)
   }
 
-  @Test func `a list that was extracted has its passwords, for its owner alone`() throws {
+  @Test func `an extracted list contains its passwords, readable only by its owner`() throws {
     let cluster = try Cluster()
     let line = origin.url("/p/1").replacing("http://", with: "http://ada:1234567890@")
     let missing = line.replacing("/p/1", with: "/missing/1")

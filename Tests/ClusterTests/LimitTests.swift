@@ -6,7 +6,7 @@ import Testing
 /// Limits as an origin feels them.
 @Suite(.timeLimit(.minutes(20)))
 struct LimitTests {
-  @Test func `transfers from one host reach their limit and keep it`() throws {
+  @Test func `transfers from one host reach and keep their limit`() throws {
     let cluster = try Cluster(["TRANSFERS_PER_HOST": "3"])
     let origin = try ListOrigin()
     let job = try origin.gather(3) { try cluster.submit(origin.pictures(100)) }
@@ -14,7 +14,7 @@ struct LimitTests {
     #expect(origin.origin.totals().peakInFlight == 3)
   }
 
-  @Test func `transfers of the whole cluster reach their limit and keep it`() throws {
+  @Test func `transfers of the whole cluster reach and keep their limit`() throws {
     let cluster = try Cluster(["TRANSFERS": "2"])
     let origin = try ListOrigin()
     // One origin under two names is two hosts with one log.
@@ -26,7 +26,7 @@ struct LimitTests {
     #expect(origin.origin.totals().peakInFlight == 2)
   }
 
-  @Test func `a limit that is lowered and raised while it works holds from then on`() throws {
+  @Test func `a limit changed at run time applies at once`() throws {
     let cluster = try Cluster(["TRANSFERS": "6"])
     let origin = try ListOrigin()
     let held = try origin.holdPictures(60)
@@ -54,7 +54,7 @@ struct LimitTests {
       })
   }
 
-  @Test func `transfers begin at a host no more often than its rate allows`() throws {
+  @Test func `transfers start at a host within its rate`() throws {
     let cluster = try Cluster(["RATE_PER_HOST": "2/s"])
     let origin = try ListOrigin()
     let begin = ContinuousClock.now
@@ -67,7 +67,7 @@ struct LimitTests {
     }
   }
 
-  @Test func `what is larger than allowed fails by its limit's code`() throws {
+  @Test func `pictures beyond a limit fail with its code`() throws {
     let cluster = try Cluster(["MAX_BODY": "10000", "MAX_PIXELS": "3000"])
     let origin = try ListOrigin()
     origin.origin.serve("/large", .body(Array(repeating: 0, count: 10_001)))

@@ -19,7 +19,7 @@ struct ListTests {
     origin = try ListOrigin()
   }
 
-  @Test func `what cannot be read as a list is wrong use, and no job`() throws {
+  @Test func `an unreadable list is wrong use and creates no job`() throws {
     let directory = cluster.directory
     let link = directory.file("link")
     try FileManager.default.createSymbolicLink(
@@ -44,7 +44,7 @@ struct ListTests {
     #expect(try cluster.client().jobs().jobs.isEmpty)
   }
 
-  @Test func `a line that is no URL fails alone and by its code`() throws {
+  @Test func `a line that is not a URL fails alone with its code`() throws {
     let lines: [(bytes: [UInt8], code: Failure.Code?)] = [
       (Array(origin.url("/p/1").utf8), nil),
       (Array("ftp://example.org/a.jpg".utf8), .unsupportedScheme),
@@ -74,7 +74,7 @@ struct ListTests {
     for (index, line) in lines.enumerated() { #expect(codes[index] == line.code, "line \(index)") }
   }
 
-  @Test func `a byte order mark and the line ends of other systems change nothing`() throws {
+  @Test func `a byte order mark and CRLF line ends are ignored`() throws {
     let text = "\u{FEFF}# list\r\n" + origin.pictures(3).joined(separator: "\r\n")
     let path = try cluster.directory.write(Array(text.utf8), to: "list")
     let result = try cluster.imgctl("submit", "--wait", "--json", path)
@@ -82,7 +82,7 @@ struct ListTests {
     #expect(try result.decoded(JobStatus.self).done == 3)
   }
 
-  @Test func `a list comes in from standard input`() throws {
+  @Test func `a list is read from standard input`() throws {
     let path = try cluster.list(origin.pictures(2))
     let result = try cluster.imgctl("submit", "-", "--wait", inputPath: path)
     #expect(result.exitCode == 0)

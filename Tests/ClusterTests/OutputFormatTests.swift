@@ -50,7 +50,7 @@ struct OutputFormatTests {
     arguments: [
       ("a.jpg", .jpeg), ("a.png", .png), ("a.webp", .webp), ("a.avif", .avif), ("a.txt", .webp),
     ] as [(String, ImageFormat)])
-  func `get writes the format that the file's name promises`(
+  func `get writes the format of the file's extension`(
     name: String, format: ImageFormat
   ) throws {
     let (found, messages) = try write(["get", transparent], to: name)
@@ -58,7 +58,7 @@ struct OutputFormatTests {
     #expect(messages.isEmpty)
   }
 
-  @Test func `the format of an option is obeyed, and the contradiction is noted`() throws {
+  @Test func `--format overrides the extension with a note`() throws {
     let (found, messages) = try write(["get", opaque, "--format", "webp"], to: "a.jpg")
     #expect(found == .webp)
     #expect(messages.hasSuffix("a.jpg contains webp, not jpeg\n"))
@@ -69,13 +69,13 @@ struct OutputFormatTests {
     #expect(unwritable.hasSuffix("a.gif contains jpeg, not gif\n"))
   }
 
-  @Test func `a file is written in the format of the output's name`() throws {
+  @Test func `a local file is converted to the format of the output's extension`() throws {
     let path = try cluster.directory.write(
       try PictureMaker.start().card(index: 1, format: .jpeg), to: "source.jpg")
     #expect(try write(["get", path], to: "a.png").format == .png)
   }
 
-  @Test func `a thumbnail whose format was chosen by transparency serves the name it fits`()
+  @Test func `a thumbnail of format auto serves an extension of its format`()
     throws
   {
     #expect(try cluster.run([opaque, transparent]).done == 2)
@@ -89,7 +89,7 @@ struct OutputFormatTests {
     #expect(try isFromCache("get", transparent, "-o", cluster.directory.file("a.webp")))
   }
 
-  @Test func `cache get delivers what the file's name promises, or nothing`() throws {
+  @Test func `cache get writes the format of the file's extension or nothing`() throws {
     #expect(try cluster.run([opaque]).done == 1)
     #expect(try write(["cache", "get", opaque], to: "a.jpg").format == .jpeg)
     #expect(try write(["cache", "get", opaque], to: "a").format == .jpeg)
@@ -102,7 +102,7 @@ struct OutputFormatTests {
     #expect(try write(["cache", "get", opaque], to: "c.png").format == .png)
   }
 
-  @Test func `cache get without a format delivers the one that is stored`() throws {
+  @Test func `cache get without a format writes the stored one`() throws {
     _ = try write(["get", opaque], to: "a.png")
     #expect(try write(["cache", "get", opaque], to: "b").format == .png)
     let other = try cluster.imgctl("cache", "get", opaque, "--format", "auto", "--json")

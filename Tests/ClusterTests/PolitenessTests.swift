@@ -28,7 +28,7 @@ import Testing
     }.joined()
   }
 
-  @Test func `headers are sent with each request of a job, and shown to nobody else`() throws {
+  @Test func `headers are sent with each request of a job and shown nowhere`() throws {
     let lines = [origin.url("/p/1"), origin.url("/missing/1")]
     let job = try cluster.submit(lines, "--header", "Authorization: \(Self.secret)")
     #expect(try cluster.imgctl("wait", "\(job)").exitCode == 1)
@@ -44,7 +44,7 @@ import Testing
       try cluster.imgctl("export", "\(job)", export, "--json").output.contains("\"exported\":1"))
   }
 
-  @Test func `other headers are another picture, which the store has under its own name`() throws {
+  @Test func `other headers select another picture with its own name in the store`() throws {
     let url = origin.url("/p/1")
     #expect(try cluster.imgctl("get", url, "--header", "X-A: 1").exitCode == 0)
     #expect(
@@ -58,7 +58,7 @@ import Testing
     #expect(try cluster.imgctl("cache", "rm", url).messages.contains("removed 2 thumbnails"))
   }
 
-  @Test func `a signature is sent, and is no part of the picture's name`() throws {
+  @Test func `an ignored query parameter is sent but not part of the picture's name`() throws {
     let signed = (1...2).map { origin.url("/p/1?v=1&X-Amz-Signature=\($0)&X-Amz-Date=\($0)") }
     let job = try cluster.submit([signed[0]], "--ignore-query", "X-Amz-*")
     #expect(try cluster.finished(job).done == 1)
@@ -77,7 +77,7 @@ import Testing
       try cluster.begin(["cache", "rm"] + naming).wait().messages.contains("removed 1 thumbnail"))
   }
 
-  @Test func `a key is the picture's name whatever its URL`() throws {
+  @Test func `--cache-key names the picture for any URL`() throws {
     let key = ["--cache-key", "photo-17"]
     #expect(try cluster.begin(["get", origin.url("/p/1")] + key).wait().exitCode == 0)
     let other = try cluster.begin(["get", "http://127.0.0.2:1/"] + key).wait()
@@ -90,7 +90,7 @@ import Testing
         .contains("removed 1 thumbnail"))
   }
 
-  @Test func `one key at two hosts is fetched at both, each within its own limits`() throws {
+  @Test func `one cache key at two hosts is fetched within each host's limits`() throws {
     try origin.hold("/held")
     let key = ["--cache-key", "photo-17"]
     let port = origin.origin.port
@@ -102,7 +102,7 @@ import Testing
     #expect(try second.wait().exitCode == 0)
   }
 
-  @Test func `a list leaves alone what its origin keeps from it, a get does not`() throws {
+  @Test func `lists respect X-Robots-Tag, and get does not`() throws {
     try origin.serve("/p/1")
     let picture = try cluster.imgctl("get", origin.url("/p/1")).outputBytes
     let tag = Header("X-Robots-Tag", "otherbot: nofollow, imgctl: noai")
@@ -118,7 +118,7 @@ import Testing
     #expect(origin.origin.counters("/kept").requests == 4)
   }
 
-  @Test func `one who respects and one who does not, at the same time, each get their own`() throws
+  @Test func `concurrent requests with and without opt-out get their own results`() throws
   {
     try origin.serve("/p/1")
     let picture = try cluster.imgctl("get", origin.url("/p/1")).outputBytes
@@ -135,7 +135,7 @@ import Testing
     #expect(origin.origin.counters("/kept").requests == 2)
   }
 
-  @Test func `robots.txt is asked for once by all workers, and by the next coordinator not at all`()
+  @Test func `robots.txt is fetched once by all workers and not by the next coordinator`()
     throws
   {
     let rules = "User-agent: imgctl\nDisallow: /p/*3$\n"
@@ -155,7 +155,7 @@ import Testing
     #expect(closed.allSatisfy { origin.origin.counters(String($0.suffix(5))).requests == 0 })
   }
 
-  @Test func `a redirect to another origin is judged by the robots.txt of that one`() throws {
+  @Test func `a redirect obeys the robots.txt of its target`() throws {
     let other = try TestOrigin()
     other.serve("/robots.txt", .body(Array("User-agent: *\nDisallow: /p/\n".utf8)))
     other.serve("/p/1", .redirect(to: origin.url("/p/1")))
@@ -170,7 +170,7 @@ import Testing
     #expect(other.startOrder() == ["/robots.txt", "/p/1"])
   }
 
-  @Test func `origins are told whom to ask, and so is who asks for the limits`() throws {
+  @Test func `--contact is sent in the User-Agent and shown in the limits`() throws {
     #expect(try cluster.imgctl("get", origin.url("/p/1")).exitCode == 0)
     let agent = origin.origin.counters("/p/1").headersSeen["user-agent"]
     #expect(agent == "imgctl/\(Build.version) (+ada@example.org)")

@@ -29,7 +29,7 @@ struct ProbeTests {
     return job
   }
 
-  @Test func `a retry tries again although the host is down`() throws {
+  @Test func `a retry probes a host whose circuit breaker is open`() throws {
     let job = try failedJob()
     let count = requestCount
     // Still busy: one request, and the reason for all.
@@ -44,7 +44,7 @@ struct ProbeTests {
     #expect(requestCount == count + 11)
   }
 
-  @Test func `a get tries a URL although its host is down`() throws {
+  @Test func `a get probes a host whose circuit breaker is open`() throws {
     _ = try failedJob()
     origin.serve("/healthy", .body(picture))
     let get = try cluster.imgctl("get", origin.baseURL + "/healthy", "--json")

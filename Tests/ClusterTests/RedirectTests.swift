@@ -9,7 +9,7 @@ import Testing
 struct RedirectTests {
   private static let perHost = 2
 
-  @Test func `redirects of eight hosts to one keep that one's limit`() throws {
+  @Test func `redirects of eight hosts to one keep the limit of that host`() throws {
     let cluster = try Cluster(["TRANSFERS_PER_HOST": "\(Self.perHost)"])
     let target = try ListOrigin()
     let targetURLs = (0..<40).map { target.url("/p/\($0)") }
@@ -34,7 +34,7 @@ struct RedirectTests {
     #expect(redirecting.totals().requests == list.count)
   }
 
-  @Test func `a redirect inside of a host goes on at once`() throws {
+  @Test func `a redirect inside a host continues at once`() throws {
     let cluster = try Cluster(["TRANSFERS_PER_HOST": "1"])
     let origin = try ListOrigin()
     origin.origin.serve("/here", .redirect(to: "/p/1"))

@@ -7,7 +7,7 @@ import Testing
 /// What the deaths of workers cost an origin.
 @Suite(.timeLimit(.minutes(20)))
 struct RefetchTests {
-  @Test func `a killed worker costs little more than the requests it has in flight`() throws {
+  @Test func `a killed worker costs little more than its requests in flight`() throws {
     let cluster = try Cluster(["WORKERS": "1"])
     // Large enough that the decoder is slower than the origin.
     let picture = try PictureMaker.start().card(index: 0, width: 800, height: 600, format: .png)
@@ -27,7 +27,7 @@ struct RefetchTests {
     print("\(killCount) kills cost \(extraCount) requests for \(list.count) URLs")
   }
 
-  @Test func `a URL whose workers are killed over and over is not fetched as often`() throws {
+  @Test func `a URL whose workers are killed repeatedly is fetched only a few times`() throws {
     let cluster = try Cluster()
     let origin = try ListOrigin()
     let slow = "/slow"

@@ -22,13 +22,13 @@ struct RetryTests {
     try cluster.finished(cluster.submit(paths.map { origin.baseURL + $0 }))
   }
 
-  @Test func `what is busy twice is done at the third attempt`() throws {
+  @Test func `a URL that is busy twice succeeds at the third attempt`() throws {
     origin.serve("/a", .statuses([503, 503, 200], body: picture))
     #expect(try submit(["/a"]).done == 1)
     #expect(origin.counters("/a").requests == 3)
   }
 
-  @Test func `a body that breaks off is fetched again`() throws {
+  @Test func `an interrupted body is fetched again`() throws {
     origin.serve(
       "/a",
       .sequence([.body(picture, delivery: .cut(after: picture.count / 2)), .body(picture)]))
@@ -37,14 +37,14 @@ struct RetryTests {
   }
 
   @Test(arguments: [404, 403, 410])
-  func `what is refused for good is asked once`(status: Int) throws {
+  func `a permanent failure is requested once`(status: Int) throws {
     origin.serve("/a", .status(status))
     let job = try cluster.submit([origin.baseURL + "/a"])
     #expect(try cluster.finished(job).failed == 1)
     #expect(origin.counters("/a").requests == 1)
   }
 
-  @Test func `what is missing is asked for again by those who want just that`() throws {
+  @Test func `a remembered 404 is requested again by retry --all and cache rm`() throws {
     origin.serve("/a", .status(404))
     let url = origin.baseURL + "/a"
     let job = try cluster.submit([url])
@@ -64,12 +64,12 @@ struct RetryTests {
     #expect(try cluster.status(of: job).done == 1)
   }
 
-  @Test func `URLs are forgotten where no coordinator runs, too`() throws {
+  @Test func `cache rm works without a coordinator`() throws {
     let alone = try Cluster(isStarted: false)
     #expect(try alone.imgctl("cache", "rm", "http://example.com/a").exitCode == 0)
   }
 
-  @Test func `what stays busy fails after its attempts, and says how many`() throws {
+  @Test func `a URL that stays busy fails after its attempts with their number`() throws {
     origin.serve("/a", .status(503))
     let job = try cluster.submit([origin.baseURL + "/a"])
     #expect(try cluster.finished(job).failed == 1)
@@ -78,7 +78,7 @@ struct RetryTests {
   }
 
   @Test(arguments: [false, true])
-  func `Retry-After is obeyed in both of its forms`(isDate: Bool) throws {
+  func `both forms of Retry-After are obeyed`(isDate: Bool) throws {
     let begin = ContinuousClock.now
     let wish = isDate ? Self.date(inSeconds: 2) : "1"
     origin.serve("/a", .statuses([429, 200], body: picture, retryAfter: wish))
@@ -95,7 +95,7 @@ struct RetryTests {
     #expect(starts.dropFirst().allSatisfy { $0.moment >= begin + .seconds(1) })
   }
 
-  @Test func `a job that waits for its host says so, with the time of the next attempt`() throws {
+  @Test func `a job that waits for a host reports it with the time of the next attempt`() throws {
     origin.serve("/a", .statuses([503, 200], body: picture, retryAfter: "600"))
     let job = try cluster.submit([origin.baseURL + "/a"])
     let wait = try cluster.begin(["wait", "\(job)"])
@@ -110,7 +110,7 @@ struct RetryTests {
     #expect(status.wait?.until.map { $0 > status.submittedAt } == true)
   }
 
-  @Test func `a get that waits for its host says so`() throws {
+  @Test func `a get that waits for a host reports it`() throws {
     origin.serve("/a", .status(503, retryAfter: "600"))
     let get = try cluster.begin(["get", origin.baseURL + "/a"])
     let reason = "waiting: 127.0.0.1 sent Retry-After, next attempt in 4:5"

@@ -16,7 +16,7 @@ import Testing
     origin = try ListOrigin()
   }
 
-  @Test func `a password in a URL is shown by no command, manifest or log`() throws {
+  @Test func `no command, manifest or log shows a password in a URL`() throws {
     let cluster = try Cluster()
     let lines = ["/p/1", "/missing/1"].map {
       origin.url($0).replacing("http://", with: "http://ada:\(Self.secret)@")
@@ -48,7 +48,7 @@ import Testing
     #expect(try cluster.imgctl("cache", "rm", lines[0]).messages.contains("removed 1 thumbnail"))
   }
 
-  @Test func `headers of a file and of a variable are sent, and no other user sees them`() throws {
+  @Test func `headers from a file and a variable are sent and not visible to other users`() throws {
     let cluster = try Cluster(["TOKEN": "X-Token: \(Self.secret)"], isStarted: false)
     try origin.hold("/held")
     let headers = try cluster.directory.write(
@@ -75,7 +75,7 @@ import Testing
     #expect(seen["x-plain"] == "c")
   }
 
-  @Test func `headers that cannot be read are named by their place alone`() throws {
+  @Test func `an invalid header is reported without its value`() throws {
     let cluster = try Cluster(["TOKEN": Self.secret], isStarted: false)
     for arguments in [
       ["--header", "@/nowhere/headers"], ["--header-env", "IMGCTL_NO_SUCH"],

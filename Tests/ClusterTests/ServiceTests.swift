@@ -11,7 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20)))
 struct ServiceTests {
   @Test(arguments: [false, true])
-  func `the service manager hears that it is ready once it listens, and that it stops`(
+  func `the service manager is notified of readiness and of the stop`(
     isAbstract: Bool
   ) throws {
     let cluster = try Cluster(isStarted: false)
@@ -38,7 +38,7 @@ struct ServiceTests {
     #expect(try manager.next(until: .now) == nil)
   }
 
-  @Test func `the manager of a service that runs a command hears nothing`() throws {
+  @Test func `a command sends no notification to its service manager`() throws {
     let directory = try TestDirectory()
     let manager = try DatagramReceiver(address: directory.file("notify"))
     let cluster = try Cluster(
@@ -51,7 +51,7 @@ struct ServiceTests {
   @Test(arguments: [
     ["list"], ["failures", "1"], ["wait", "1"], ["pause", "1"], ["get", "http://127.0.0.1/"],
   ])
-  func `commands start no coordinator where a service listens`(command: [String]) throws {
+  func `commands start no coordinator at the socket of a service`(command: [String]) throws {
     let places = [
       (socket: "/run/imgctl-test/control.sock", settings: [:]),
       (socket: nil, settings: ["AUTOSTART": "no"]),

@@ -6,7 +6,7 @@ import Testing
 /// Jobs side by side.
 @Suite(.timeLimit(.minutes(20)))
 struct SeveralJobsTests {
-  @Test func `a job of ten URLs is not behind a job of five hundred`() throws {
+  @Test func `a job of ten URLs does not wait for a job of five hundred`() throws {
     let cluster = try Cluster.inOrder()
     let origin = try ListOrigin()
     let held = try origin.holdPictures(8)
@@ -24,7 +24,7 @@ struct SeveralJobsTests {
     #expect(last < held.count + 2 * paths.count + held.count)
   }
 
-  @Test func `two sizes of one URL in two jobs at once are two thumbnails of one request`() throws {
+  @Test func `two sizes of one URL in two jobs share one request`() throws {
     let cluster = try Cluster()
     let origin = try ListOrigin()
     try origin.hold("/held")
@@ -46,7 +46,7 @@ struct SeveralJobsTests {
     #expect(origin.origin.totals().requests == 1)
   }
 
-  @Test func `ports of one host share its limit`() throws {
+  @Test func `all ports of a host share its limit`() throws {
     let cluster = try Cluster(["TRANSFERS_PER_HOST": "3"])
     let origins = try (0..<2).map { _ in try ListOrigin() }
     let held = try origins.map { try $0.holdPictures(3) }

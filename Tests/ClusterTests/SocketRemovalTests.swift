@@ -26,7 +26,7 @@ struct SocketRemovalTests {
     return (cluster, cluster.directory.file("runtime"))
   }
 
-  @Test func `it is created again with its directory, and everything goes on`() throws {
+  @Test func `a removed socket is recreated with its directory`() throws {
     let (cluster, directory) = try cluster()
     try origin.hold("/held")
     let early = try cluster.client()
@@ -45,7 +45,7 @@ struct SocketRemovalTests {
   }
 
   @Test(arguments: [["start"], ["remove", "--older-than", "0s"]])
-  func `a command that starts coordinators waits for it`(command: [String]) throws {
+  func `a command that may start a coordinator waits for the recreated socket`(command: [String]) throws {
     let (cluster, directory) = try cluster()
     try FileManager.default.removeItem(atPath: directory)
     let result = try cluster.begin(command).wait()
@@ -57,7 +57,7 @@ struct SocketRemovalTests {
     }
   }
 
-  @Test func `another coordinator that listens there meanwhile keeps it while it lives`() throws {
+  @Test func `a socket of another coordinator stays while that one runs`() throws {
     let (cluster, directory) = try cluster()
     let first = try cluster.runningCoordinator()
     // So that it does not notice first.
@@ -76,7 +76,7 @@ struct SocketRemovalTests {
     #expect(try first.messages().components(separatedBy: sentence).count == 2)
   }
 
-  @Test func `without a socket stop, status and start find the process by its lock`() throws {
+  @Test func `without a socket, stop, status and start find the process by its lock`() throws {
     let (cluster, _) = try cluster()
     let coordinator = try cluster.runningCoordinator()
     // What is no socket is not the coordinator's to remove.

@@ -16,7 +16,7 @@ struct StartTests {
     origin = try ListOrigin()
   }
 
-  @Test func `a second coordinator on the same data or socket leaves, and the first goes on`()
+  @Test func `a second coordinator on the same data or socket ends, and the first continues`()
     throws
   {
     let cluster = try Cluster()
@@ -37,7 +37,7 @@ struct StartTests {
     #expect(try cluster.run(origin.pictures(2)).done == 2)
   }
 
-  @Test func `submits at once without a coordinator start one`() throws {
+  @Test func `concurrent submits without a coordinator start exactly one`() throws {
     let cluster = try Cluster(isStarted: false)
     let list = try cluster.list(origin.pictures(5))
     let runs = try (0..<4).map { _ in try cluster.begin(["submit", "--wait", list]) }
@@ -49,7 +49,7 @@ struct StartTests {
   }
 
   @Test(arguments: ["submit", "get"])
-  func `a coordinator that a command started leaves when nobody needs it`(command: String) throws {
+  func `a coordinator that a command started ends when idle`(command: String) throws {
     let cluster = try Cluster(["IDLE_EXIT": "200ms"], isStarted: false)
     let result =
       command == "get"
@@ -67,7 +67,7 @@ struct StartTests {
     #expect(log.contains("no work and no client: leaving"))
   }
 
-  @Test func `without its coordinator's program imgctl says which file is missing`() throws {
+  @Test func `without the coordinator program, imgctl names the missing file`() throws {
     let programs = try TestDirectory()
     try FileManager.default.copyItem(
       atPath: Programs.path(of: "imgctl"), toPath: programs.file("imgctl"))
@@ -78,7 +78,7 @@ struct StartTests {
     #expect(result.messages.contains("No such file or directory"))
   }
 
-  @Test func `without a worker's program start fails and says which file is missing`() throws {
+  @Test func `without the worker program, start fails and names the missing file`() throws {
     let programs = try TestDirectory()
     let worker = programs.file("imgworker")
     let cluster = try Cluster(["WORKER_EXECUTABLE": worker], isStarted: false)
@@ -91,7 +91,7 @@ struct StartTests {
     #expect(try cluster.imgctl("status").exitCode == 3)
   }
 
-  @Test func `without a worker's program a job says what it waits for`() throws {
+  @Test func `without the worker program, a job reports what it waits for`() throws {
     let programs = try TestDirectory()
     let worker = programs.file("imgworker")
     let cluster = try Cluster(["WORKER_EXECUTABLE": worker])
@@ -107,7 +107,7 @@ struct StartTests {
     #expect(text.contains("no worker is ready: \(worker) cannot be started"))
   }
 
-  @Test func `status and limits ask nobody to start, and say how`() throws {
+  @Test func `status and limits start no coordinator and say how to start one`() throws {
     let cluster = try Cluster(isStarted: false)
     for arguments in [["status"], ["status", "--limits"]] {
       let result = try cluster.begin(arguments).wait()
@@ -127,7 +127,7 @@ struct StartTests {
     #expect(try cluster.imgctl("stop").exitCode == 0)
   }
 
-  @Test func `start beside a coordinator that runs with other settings says what differs`() throws {
+  @Test func `start lists the differences to a running coordinator`() throws {
     let cluster = try Cluster(["TRANSFERS": "7"])
     #expect(try cluster.imgctl("start").exitCode == 0, "the variables ask for what runs")
     let same = try cluster.imgctl("start", "--workers", "2", "--allow-network", "127.0.0.0/8")
@@ -147,7 +147,7 @@ struct StartTests {
     #expect(try cluster.status().workers.count == 2)
   }
 
-  @Test func `commands that only look at jobs start no coordinator`() throws {
+  @Test func `commands that only read jobs start no coordinator`() throws {
     let cluster = try Cluster()
     let done = try cluster.run(origin.pictures(2) + [origin.url("/missing")])
     let waiting = try cluster.submit(origin.pictures(3), "--delay", "1h")
@@ -173,14 +173,14 @@ struct StartTests {
     #expect(origin.origin.totals().requests == 3, "nothing was set going")
   }
 
-  @Test func `a look at jobs where there never was a coordinator makes nothing`() throws {
+  @Test func `reading jobs without any coordinator creates nothing`() throws {
     let cluster = try Cluster(isStarted: false)
     #expect(try cluster.jobs() == [])
     try cluster.expectRefused("failures", "1", because: "there is no job 1")
     #expect(!FileManager.default.fileExists(atPath: cluster.dataDirectory))
   }
 
-  @Test func `stop speaks of URLs that wait only where there are some`() throws {
+  @Test func `stop mentions waiting URLs only if there are any`() throws {
     let cluster = try Cluster()
     _ = try cluster.run(origin.pictures(1))
     #expect(
@@ -193,7 +193,7 @@ struct StartTests {
     #expect(again.output == #"{"schema":1,"stopped":false}"# + "\n")
   }
 
-  @Test func `with JSON an error is an object on standard error`() throws {
+  @Test func `with --json, an error is an object on standard error`() throws {
     let cluster = try Cluster(isStarted: false)
     for (arguments, code) in [(["status"], "no_coordinator"), (["status", "--bogus"], "usage")] {
       let result = try cluster.begin(arguments + ["--json"]).wait()

@@ -29,7 +29,7 @@ struct StoreDamageTests {
   }
 
   @Test(arguments: PageDamage.allCases)
-  func `a damaged store is recreated, and no picture is blamed`(damage: PageDamage) throws {
+  func `a damaged store is recreated, and no picture is the suspect`(damage: PageDamage) throws {
     let list = try damageStore(damage)
     let status = try cluster.run(Array(list.prefix(60)))
     #expect(status.done == 60)
@@ -41,7 +41,7 @@ struct StoreDamageTests {
   }
 
   @Test(arguments: PageDamage.allCases)
-  func `verify says that a store is damaged and what to do about it`(damage: PageDamage) throws {
+  func `verify reports a damaged store with a remedy`(damage: PageDamage) throws {
     _ = try damageStore(damage)
     let result = try cluster.imgctl("cache", "verify")
     #expect(result.exitCode == 2)
@@ -59,7 +59,7 @@ struct StoreDamageTests {
   }
 
   @Test(arguments: PageDamage.allCases)
-  func `a get has its thumbnail although the store is damaged`(damage: PageDamage) throws {
+  func `a get returns its thumbnail although the store is damaged`(damage: PageDamage) throws {
     let list = try damageStore(damage)
     let result = try cluster.imgctl("get", list[0])
     #expect(result.exitCode == 0, "\(result.messages)")

@@ -54,7 +54,7 @@ struct SweepTests {
     #expect(try reader.statistics().counters?.expiredRemovals == 50_000)
   }
 
-  @Test func `U22: what has expired within a minute is left to whoever looks for it`() throws {
+  @Test func `the sweep skips thumbnails that expired within the last minute`() throws {
     let cluster = try Cluster(isStarted: false)
     let now = WallTime(rawValue: WallClock.milliseconds())
     // One that has just expired, and more that follow, however slow all this is.

@@ -38,7 +38,7 @@ struct TLSTests {
   }
 
   @Test(arguments: [1, 4])
-  func `HTTP/1.1 is spoken where HTTP/2 is offered, too, over as many connections as transfers`(
+  func `HTTP/1.1 is used even if HTTP/2 is offered, with one connection for each transfer`(
     perHost: Int
   ) throws {
     let cluster = try cluster(perHost: perHost)
@@ -52,7 +52,7 @@ struct TLSTests {
   }
 
   /// More bodies than there is memory for: some wait amid their transfer until others are decoded.
-  @Test func `a body that waits for memory holds no other up`() throws {
+  @Test func `a body that waits for memory delays no other`() throws {
     let cluster = try Cluster([
       "CA_FILE": front.authorityPath, "WORKERS": "1", "WORKER_MEMORY": "128M",
     ])
@@ -66,7 +66,7 @@ struct TLSTests {
     #expect(try cluster.failures(of: job) == [:])
   }
 
-  @Test func `get tells how long TLS took`() throws {
+  @Test func `get reports the time of TLS`() throws {
     struct Report: Decodable {
       let timings: [String: Int]
     }
@@ -74,7 +74,7 @@ struct TLSTests {
     #expect(try result.decoded(Report.self).timings["tls"] != nil, "\(result.messages)")
   }
 
-  @Test func `a certificate of an unknown authority is refused, and nothing is asked`() throws {
+  @Test func `a certificate of an unknown authority is refused before a request`() throws {
     let cluster = try cluster(isTrusting: false)
     let url = front.baseURL + paths[0]
     let job = try cluster.submit([url])

@@ -30,7 +30,7 @@ struct TightDiskTests {
     coordinator = try cluster.runningCoordinator().processID
   }
 
-  @Test func `the store keeps to what its disk has, and the journal finds room`() throws {
+  @Test func `the store keeps within its disk and leaves space for the journal`() throws {
     let status = try cluster.finished(try submitNoise(250))
     #expect([status.done, status.failed] == [250, 0])
     let shown = try cluster.status()
@@ -44,7 +44,7 @@ struct TightDiskTests {
     #expect(try cluster.client().status().workers.map(\.deaths) == [0, 0])
   }
 
-  @Test func `on a disk that others have filled, jobs change and end, and a reset frees room`()
+  @Test func `on a full disk, jobs can change and end, and a reset frees space`()
     throws
   {
     _ = try cluster.finished(try submitNoise(50))
@@ -64,7 +64,7 @@ struct TightDiskTests {
     let refused = try cluster.imgctl("submit", try cluster.list(long))
     #expect(refused.exitCode == 3)
     #expect(refused.messages.contains("the list cannot be written: the journal in "))
-    #expect(refused.messages.contains("make room on it, such as by imgctl cache reset"))
+    #expect(refused.messages.contains("free space on it, for example with imgctl cache reset"))
 
     #expect(try cluster.imgctl(besides: coordinator, "cache", "reset").exitCode == 0)
     let last = try cluster.run(origin.pictures(20))

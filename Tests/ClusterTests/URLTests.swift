@@ -33,7 +33,7 @@ struct URLTests {
     try cluster.begin(["get", url, "--json"] + options).wait().decoded(Report.self)
   }
 
-  @Test func `spellings of one URL are one picture, and each is reported as it was asked for`()
+  @Test func `spellings of one URL are one picture and reported as requested`()
     throws
   {
     let url = origin.url("/a%20b.jpg")
@@ -54,13 +54,13 @@ struct URLTests {
     #expect(try cluster.imgctl("cache", "rm", written).messages == "removed 1 thumbnail\n")
   }
 
-  @Test func `a key or a parameter that does not count leaves the URL in the report`() throws {
+  @Test func `a cache key or an ignored parameter does not change the reported URL`() throws {
     let url = origin.url("/p/1?token=7")
     #expect(try get(url, "--cache-key", "photo").url == url)
     #expect(try get(url, "--ignore-query", "token").url == url)
   }
 
-  @Test func `a line of a list is reported as it was written, with the URL that it stands for`()
+  @Test func `a line is reported as written, with its normalized URL`()
     throws
   {
     let pictures = [origin.url("/a b.jpg"), origin.url("/ü.jpg"), "<\(origin.url("/p/1"))>"]
@@ -89,7 +89,7 @@ struct URLTests {
     #expect(manifest.compactMap(\.file).count == 3)
   }
 
-  @Test func `a file goes before a host of its name`() throws {
+  @Test func `a file takes precedence over a host of its name`() throws {
     let missing = try cluster.imgctl("get", "photo.jpg")
     #expect(missing.exitCode == 2)
     #expect(missing.messages.contains("no such file: \"photo.jpg\""))

@@ -55,7 +55,7 @@ struct UncachedTests {
 
   // MARK: - Nobody wants it stored
 
-  @Test func `S21: with --no-cache each get is a hit at the origin, and none is stored`() throws {
+  @Test func `with --no-cache, each get sends a request and stores nothing`() throws {
     try cluster.start()
     #expect(try get("/p/1").report.stored)
     for requestCount in 2...4 {
@@ -74,7 +74,7 @@ struct UncachedTests {
     #expect(try cluster.status().storeError == nil)
   }
 
-  @Test func `S21: to standard output, and with a failure like any other`() throws {
+  @Test func `--no-cache writes to standard output and reports failures`() throws {
     try cluster.start()
     let picture = try cluster.imgctl("get", "--no-cache", origin.url("/p/1"))
     #expect(picture.exitCode == 0)
@@ -84,7 +84,7 @@ struct UncachedTests {
     #expect(missing.messages.contains("/missing/1: http_status: "))
   }
 
-  @Test func `S21: two at once share one fetch, and no process keeps a file`() throws {
+  @Test func `two concurrent gets with --no-cache share one fetch and leave no open file`() throws {
     try cluster.start()
     try origin.hold("/held")
     let arguments = ["get", "--no-cache", origin.url("/held")]
@@ -117,7 +117,7 @@ struct UncachedTests {
       ["get", origin.url("/noise"), "--json", "-o", file] + options
     ).wait()
     #expect(result.exitCode == 0)
-    #expect(result.messages.contains("not stored: the thumbnail is larger than all that the store"))
+    #expect(result.messages.contains("not stored: the thumbnail is larger than the budget of the store"))
     let report = try result.decoded(Report.self)
     #expect(report.bytes > 10 << 20)
     #expect(!report.from_cache && !report.stored)
@@ -131,7 +131,7 @@ struct UncachedTests {
 
   // MARK: - The disk is full
 
-  @Test func `a full disk serves viewers, fails lists, is shown, and is over once there is room`()
+  @Test func `with a full disk, get succeeds and lists fail, until there is space`()
     throws
   {
     try cluster.start(fileKibibytes: 600)
@@ -166,7 +166,7 @@ struct UncachedTests {
     #expect(try cluster.status().workers.map(\.deaths) == [0, 0])
   }
 
-  @Test func `of a line and a viewer that wait for one picture, each has its own end`() throws {
+  @Test func `a line and a viewer of one picture end independently`() throws {
     try cluster.start(fileKibibytes: 600)
     try serveNoise()
     _ = try fillStore()

@@ -22,7 +22,7 @@ struct UnsafeSocketTests {
     ["get", "http://127.0.0.1/secret", "--header", "Authorization: secret"],
     ["submit", "list.txt"], ["status"], ["list"], ["stop"],
   ])
-  func `nothing is sent to a listener in a directory that other users may write`(
+  func `nothing is sent to a socket in a directory that other users may write`(
     command: [String]
   ) throws {
     let cluster = try Cluster(socketName: "open/control.sock", isStarted: false)
@@ -43,7 +43,7 @@ struct UnsafeSocketTests {
   }
 
   @Test(arguments: [["status"], ["get", "http://127.0.0.1/"], ["export", "1", "files"]])
-  func `a store that a listener names is not opened`(command: [String]) throws {
+  func `a store that an untrusted coordinator names is not opened`(command: [String]) throws {
     let cluster = try Cluster(["DATA_DIR": ""], isStarted: false)
     let store = cluster.directory.file("theirs/store")
     let victim = cluster.directory.file("victim")
@@ -70,7 +70,7 @@ struct UnsafeSocketTests {
     .enabled("runs as root, with programs that each user can run") {
       try Cluster.canRun(as: Self.nobody)
     })
-  func `another user's coordinator is sent nothing, a service's is asked`() throws {
+  func `nothing is sent to another user's coordinator, except a service's`() throws {
     let cluster = try Cluster(isStarted: false)
     #expect(unsafe chmod(cluster.directory.path, 0o755) == 0)
     let (tmp, run) = (cluster.directory.file("theirs"), "/run/imgctl-test-\(UUID())")
@@ -110,7 +110,7 @@ struct UnsafeSocketTests {
     .enabled("runs as root, with programs that each user can run") {
       try Cluster.canRun(as: Self.nobody)
     }, arguments: [["status"], ["remove", "1"], ["start"], ["stop"]])
-  func `a socket that is another user's is told so, and whose it is`(command: [String]) throws {
+  func `the socket of another user is reported with its owner`(command: [String]) throws {
     let cluster = try Cluster()
     #expect(unsafe chmod(cluster.directory.path, 0o755) == 0)
     let result = try cluster.begin(command, as: Self.nobody).wait()
@@ -121,7 +121,7 @@ struct UnsafeSocketTests {
     #expect(!result.messages.contains("imgctl start"))
   }
 
-  @Test func `a coordinator does not begin where other users may write`() throws {
+  @Test func `a coordinator does not start where other users may write`() throws {
     for name in ["data", "sockets"] {
       let cluster = try Cluster(isStarted: false)
       let open = cluster.directory.file(name)

@@ -11,7 +11,7 @@ import Testing
 struct WorkerDeathTests {
   private static let stop: CInt = 19
 
-  @Test func `a job ends with the same counts when workers are killed over and over`() throws {
+  @Test func `a job ends with the same counts when workers are killed repeatedly`() throws {
     let cluster = try Cluster()
     let origin = try ListOrigin()
     let list = origin.mixedList(1_000)
@@ -51,7 +51,7 @@ struct WorkerDeathTests {
     #expect(try client.status().workers.map(\.deaths) == [20])
   }
 
-  @Test(.tags(.slow)) func `a worker that is stopped is replaced, and the job ends all the same`()
+  @Test(.tags(.slow)) func `a stopped worker is replaced, and the job finishes`()
     throws
   {
     let cluster = try Cluster()
@@ -68,7 +68,7 @@ struct WorkerDeathTests {
   /// libcurl reads the file of the authorities for each connection over TLS. Once that is a pipe
   /// without a writer, it does not return.
   @Test(.tags(.slow))
-  func `a transfer in which the loops of workers hang fails, and no other line of its list does`()
+  func `a transfer that hangs workers' loops fails alone`()
     throws
   {
     let places = try TestDirectory()
@@ -87,7 +87,7 @@ struct WorkerDeathTests {
   }
 
   @Test(.tags(.slow))
-  func `a coordinator whose workers never begin gives up, and its job waits for a better one`()
+  func `a coordinator whose workers never start exits, and its job waits`()
     throws
   {
     let origin = try ListOrigin()
@@ -111,7 +111,7 @@ struct WorkerDeathTests {
     }
   }
 
-  @Test func `jobs and a killed worker leave no descriptor behind`() throws {
+  @Test func `jobs and a killed worker leave no open descriptor`() throws {
     let cluster = try Cluster(Cluster.inspectable)
     let origin = try ListOrigin()
     let processID = try cluster.runningCoordinator().processID

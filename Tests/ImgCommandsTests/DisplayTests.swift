@@ -3,7 +3,7 @@ import ImgModel
 import Testing
 
 @Suite struct TableTests {
-  @Test func `words stand left and numbers right`() {
+  @Test func `text is aligned left and numbers right`() {
     var table = Table([.number("JOB"), .text("STATE"), .number("TOTAL"), .text("NAME")])
     table.addRow(["7", "running", "1000", "urls.txt"])
     table.addRow(["12", "done", "5", ""])
@@ -20,7 +20,7 @@ import Testing
     #expect(Table([.text("A"), .text("B")]).rendered == "A  B\n")
   }
 
-  @Test func `a cell cannot steer the terminal or break its row`() {
+  @Test func `control characters in a cell are replaced`() {
     var table = Table([.text("URL")])
     table.addRow(["a\u{1B}[2J\nb"])
     #expect(table.rendered == "URL\na\u{FFFD}[2J\u{FFFD}b\n")
@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test(arguments: [(0, "0 jobs"), (1, "1 job"), (2, "2 jobs"), (1_000, "1000 jobs")])
-  func `a count has its noun in the number that it takes`(count: Int, text: String) {
+  func `a count has a singular or plural noun`(count: Int, text: String) {
     #expect(HumanText.count(count, of: "job") == text)
   }
 
@@ -68,14 +68,14 @@ import Testing
     #expect(HumanText.duration(milliseconds: milliseconds) == text)
   }
 
-  @Test func `an age is counted to now`() {
+  @Test func `an age is relative to now`() {
     let age = HumanText.age(of: WallTime(rawValue: 1_000), at: WallTime(rawValue: 61_000))
     #expect(age == "1m ago")
   }
 
   @Test(
     arguments: [(0, "0:00"), (11, "0:11"), (75, "1:15"), (3_723, "1:02:03")] as [(Int64, String)])
-  func `a stopwatch shows hours when there are some`(seconds: Int64, text: String) {
+  func `a stopwatch shows hours if there are any`(seconds: Int64, text: String) {
     #expect(HumanText.stopwatch(seconds: seconds) == text)
   }
 }

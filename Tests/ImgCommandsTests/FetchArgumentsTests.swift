@@ -20,7 +20,7 @@ import Testing
     try command(["get", "http://h/"] + options, as: GetCommand.self).options.fetch
   }
 
-  @Test func `headers and ignored parameters may be many`() throws {
+  @Test func `headers and ignored parameters are repeatable`() throws {
     let options = try submit(
       "--header", "X-B: c: d", "--header", "Authorization:a", "--ignore-query", "X-Amz-*",
       "--ignore-query=v")
@@ -32,13 +32,13 @@ import Testing
   @Test(arguments: [
     "no colon: in the name", "a secret", ": secret", "Cookie: secret", "a: b\rsecret",
   ])
-  func `a header that cannot be sent is refused, and its value not repeated`(text: String) {
+  func `an invalid header is refused without showing its value`(text: String) {
     let error = #expect(throws: UsageError.self) { try submit("--header", text) }
     #expect(error?.description.hasPrefix("imgctl submit: --header: ") == true)
     #expect(error?.description.contains("secret") == false)
   }
 
-  @Test func `a list respects what origins say of its pictures, a get where it is asked to`() throws
+  @Test func `lists respect the opt-out by default, and get only on request`() throws
   {
     #expect(try submit() == FetchOptions(respectsOptOut: true))
     #expect(try submit("--no-respect-opt-out") == FetchOptions())
@@ -49,7 +49,7 @@ import Testing
     #expect(throws: UsageError.self) { try get("--respect-opt-out", "--no-respect-opt-out") }
   }
 
-  @Test func `a get may have a key, and the store is asked for it alike`() throws {
+  @Test func `get and cache get take --cache-key`() throws {
     let key = FetchOptions(cacheKey: try CacheKey("photo-17"))
     #expect(try get("--cache-key", "photo-17") == key)
     let words = ["http://h/", "--cache-key", "photo-17"]
@@ -59,7 +59,7 @@ import Testing
     #expect(throws: UsageError.self) { try get("--cache-key", "photo 17") }
   }
 
-  @Test func `a set of headers has limits here, too`() {
+  @Test func `headers have a size limit`() {
     let options = (0...HeaderFields.maximumCount).flatMap { ["--header", "a\($0): b"] }
     #expect(throws: UsageError.self) {
       try command(["submit", "-"] + options, as: SubmitCommand.self)

@@ -102,11 +102,11 @@ import Testing
   }
 
   @Test(arguments: ["help submit", "submit --help", "submit -h --bogus", "-h submit"])
-  func `the help of a command tells all of it`(commandLine: String) throws {
+  func `the help of a command is complete`(commandLine: String) throws {
     #expect(try text(commandLine) == Self.submitHelp)
   }
 
-  @Test func `every command prints JSON when it is asked to`() throws {
+  @Test func `every command has --json`() throws {
     let names = try text("help").split(separator: "\n").drop { $0 != "Commands:" }.dropFirst()
       .prefix { $0.hasPrefix("  ") }
       .map { $0.dropFirst(2).split(separator: "  ")[0] }
@@ -116,7 +116,7 @@ import Testing
     }
   }
 
-  @Test func `the help of limits names no defaults, because what is not given stays`() throws {
+  @Test func `the help of limits names no defaults`() throws {
     #expect(
       try text("help limits").contains(
         """
@@ -140,7 +140,7 @@ import Testing
     "cache reset", "cache verify", "limits", "start", "stop",
     "version",
   ])
-  func `every command has a help of at most 80 columns, with an example that it reads`(
+  func `every command has a help of at most 80 columns with a valid example`(
     command: String
   ) throws {
     let help = try text("help \(command)")

@@ -6,7 +6,7 @@ import Testing
 
 /// `imgctl get`, and what it has in common with `submit`.
 extension InvocationTests {
-  @Test func `get may wait first, and is for a viewer`() throws {
+  @Test func `get takes a delay and a viewer`() throws {
     let plain = try command("get http://h/", as: GetCommand.self)
     #expect(plain.viewer == nil && plain.options.delayMilliseconds == 0)
     let get = try command("get http://h/ --viewer left --delay 250ms", as: GetCommand.self)
@@ -20,7 +20,7 @@ extension InvocationTests {
     }
   }
 
-  @Test func `get may bypass the store`() throws {
+  @Test func `get takes --no-cache`() throws {
     #expect(try !command("get http://h/", as: GetCommand.self).bypassesStore)
     #expect(try command("get http://h/ --no-cache", as: GetCommand.self).bypassesStore)
     #expect(
@@ -36,7 +36,7 @@ extension InvocationTests {
   }
 
   @Test(arguments: CachePolicy.allCases)
-  func `each policy of the cache is taken by submit and by get`(policy: CachePolicy) throws {
+  func `submit and get take each cache policy`(policy: CachePolicy) throws {
     let option = "--cache-policy \(policy.rawValue)"
     #expect(
       try command("submit a \(option)", as: SubmitCommand.self).options.fetch.cachePolicy == policy)

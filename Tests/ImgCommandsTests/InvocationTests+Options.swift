@@ -9,13 +9,13 @@ extension InvocationTests {
     "--json status 7", "status --json 7", "status 7 --json", "--json -q status 7",
     "--socket /s --json status 7", "--json -- status 7",
   ])
-  func `options stand before or behind the command`(commandLine: String) throws {
+  func `options may precede or follow the command`(commandLine: String) throws {
     let status = try command(commandLine, as: StatusCommand.self)
     #expect(status.subject == .job(JobID(rawValue: 7)))
     #expect(status.isJSON)
   }
 
-  @Test func `an option before the command takes its value with it`() throws {
+  @Test func `an option before the command may have a value`() throws {
     #expect(try settings("--socket list list").socketPath == "list")
     #expect(try settings("--socket=/s list").socketPath == "/s")
     #expect(try settings("--socket /s list --socket /t").socketPath == "/t")
@@ -35,7 +35,7 @@ extension InvocationTests {
     #expect(try command("-- get --json", as: GetCommand.self).picture == "--json")
   }
 
-  @Test func `the last of several values counts, but of a list each`() throws {
+  @Test func `the last value counts, unless the option is repeatable`() throws {
     let get = try command(
       "get http://h/ -o a.jpg -ob.jpg --size 1 --size 2 --fallback x --fallback y",
       as: GetCommand.self)
@@ -45,7 +45,7 @@ extension InvocationTests {
   }
 
   /// Else an option in front of the command could hide its name.
-  @Test func `a flag takes a value in each command that has it, or in none`() throws {
+  @Test func `a flag takes a value in all its commands or in none`() throws {
     var isValued: [String: Bool] = [:]
     for command in CommandTable.all {
       for option in command.grammar.options {
@@ -59,7 +59,7 @@ extension InvocationTests {
     #expect(isValued["-q"] == false && isValued["-o"] == true)
   }
 
-  @Test func `every command can be quiet`() throws {
+  @Test func `every command has --quiet`() throws {
     for command in CommandTable.all {
       #expect(command.grammar.options.contains { $0.flag == "--quiet" }, "\(command.words)")
     }

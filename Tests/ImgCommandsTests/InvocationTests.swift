@@ -31,7 +31,7 @@ import Testing
     return text
   }
 
-  @Test func `submit has a list and says what to make of it`() throws {
+  @Test func `submit takes a list and options`() throws {
     let plain = try command("submit urls.txt", as: SubmitCommand.self)
     #expect(plain.listPath == "urls.txt")
     let manners = FetchOptions(respectsOptOut: true)
@@ -60,12 +60,12 @@ import Testing
     #expect(variant.width == 64 && variant.height == 64)
   }
 
-  @Test func `a crop implies fill where no mode is given`() throws {
+  @Test func `--crop implies --mode fill`() throws {
     let variant = try command("get http://h/ --crop", as: GetCommand.self).options.variant
     #expect(variant.mode == .fill && variant.isCropped)
   }
 
-  @Test func `status is about the cluster, its limits or a job`() throws {
+  @Test func `status shows the cluster, its limits or a job`() throws {
     #expect(try command("status", as: StatusCommand.self).subject == .cluster)
     #expect(try command("status --limits --json", as: StatusCommand.self).subject == .limits)
     let watch = try command("status 7 --watch", as: StatusCommand.self)
@@ -82,7 +82,7 @@ import Testing
     #expect(export.job == job && export.directory == "out")
   }
 
-  @Test func `a job is paused, resumed, tried again and made more or less urgent`() throws {
+  @Test func `pause, resume, retry and priority take a job`() throws {
     let job = JobID(rawValue: 7)
     #expect(try command("pause 7", as: PauseCommand.self).job == job)
     let resume = try command("resume 7 --wait", as: ResumeCommand.self)
@@ -96,7 +96,7 @@ import Testing
     #expect(least.job == job && least.priority == -2)
   }
 
-  @Test func `jobs are removed by their numbers or by their age`() throws {
+  @Test func `remove takes job numbers or an age`() throws {
     #expect(
       try command("remove 7 12", as: RemoveCommand.self).subject
         == .jobs([JobID(rawValue: 7), JobID(rawValue: 12)]))
@@ -108,7 +108,7 @@ import Testing
         == .olderThan(milliseconds: 0))
   }
 
-  @Test func `limits changes what is given, and nothing else`() throws {
+  @Test func `limits changes only the given limits`() throws {
     #expect(try command("limits --json", as: LimitsCommand.self).change == nil)
     #expect(
       try command("limits --transfers 1", as: LimitsCommand.self).change
@@ -138,14 +138,14 @@ import Testing
         Expiry(.after(milliseconds: 3_600_000), isSliding: true)
       ),
     ] as [(String, Expiry)])
-  func `U20: submit and get say when a thumbnail expires`(arguments: String, expiry: Expiry) throws
+  func `submit and get take an expiry`(arguments: String, expiry: Expiry) throws
   {
     #expect(try command("submit - \(arguments)", as: SubmitCommand.self).options.expiry == expiry)
     #expect(try command("get http://h/ \(arguments)", as: GetCommand.self).options.expiry == expiry)
   }
 
   @Test(arguments: [("0.25", 250), ("3", 3_000), ("1.5m", 90_000)] as [(String, Int64)])
-  func `a delay is written as for sleep`(text: String, milliseconds: Int64) throws {
+  func `a delay has the syntax of sleep`(text: String, milliseconds: Int64) throws {
     let submit = try command("submit - --delay \(text)", as: SubmitCommand.self)
     #expect(submit.options.delayMilliseconds == milliseconds)
     let get = try command("get http://h/ --delay \(text)", as: GetCommand.self)
@@ -189,7 +189,7 @@ import Testing
       expiresAt: now.advanced(byMilliseconds: isExpired ? 0 : 1), at: now)
   }
 
-  @Test func `cache ls lists what all filters admit`() throws {
+  @Test func `cache ls combines its filters`() throws {
     #expect(try admits(""))
     #expect(try admits("", isExpired: true))
     #expect(try admits("--host Example.ORG"))
@@ -214,14 +214,14 @@ import Testing
     ("--larger-than 5 --smaller-than 6", "no value lies between --larger-than and --smaller-than"),
     ("--older-than 5x", "--older-than: \"5x\" is not a duration"),
   ])
-  func `filters of cache ls that make no sense are refused`(
+  func `contradictory filters of cache ls are refused`(
     arguments: String, reason: String
   ) throws {
     let error = #expect(throws: UsageError.self) { try invocation("cache ls \(arguments)") }
     #expect(error?.description.contains(reason) == true)
   }
 
-  @Test func `start takes every setting, and stays`() throws {
+  @Test func `start takes every setting and never exits when idle`() throws {
     #expect(try command("start --foreground", as: StartCommand.self).isInForeground)
     let settings = try settings("start --workers 3")
     #expect(settings.limits.workers == 3)
@@ -229,7 +229,7 @@ import Testing
     #expect(settings.idleExitMilliseconds == nil)
   }
 
-  @Test func `other commands take the places, and start a coordinator that leaves`() throws {
+  @Test func `other commands take the paths and start a coordinator that exits when idle`() throws {
     let settings = try settings("list --socket /s --data-dir /d")
     #expect(settings.socketPath == "/s")
     #expect(settings.dataDirectory == "/d")
@@ -361,7 +361,7 @@ import Testing
     ("cache rm", "imgctl cache rm: URL is missing: imgctl cache rm URL... [options]"),
     ("start --workers 0", "imgctl start: --workers: \"0\" is not from 1 to 256"),
   ])
-  func `a wrong command line is answered with a sentence`(commandLine: String, sentence: String) {
+  func `a wrong command line is refused with a sentence`(commandLine: String, sentence: String) {
     #expect(throws: UsageError(sentence)) { try invocation(commandLine) }
   }
 

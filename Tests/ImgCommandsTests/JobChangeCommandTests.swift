@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  @Test func `to wait for a damaged job does not end as if all were well`() throws {
+  @Test func `waiting for a damaged job ends with a failure`() throws {
     let result = try ScriptedCoordinator().run(["wait", "7"]) { request in
       guard case .job(let job) = request else { return [nil] }
       return [.job(JobReply(id: job.id, status: .sample(7, .damaged)))]
@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test(arguments: commands.indices)
-  func `a change prints the job's status as JSON where it is asked for, else a sentence`(
+  func `a change prints a sentence, or the job's status with --json`(
     index: Int
   ) throws {
     let (command, rest, change, state, sentence) = Self.commands[index]
@@ -56,7 +56,7 @@ import Testing
         ])
   }
 
-  @Test func `to wait prints an object for each change as it comes, and the end last`() throws {
+  @Test func `wait --json prints an object for each change`() throws {
     let result = try ScriptedCoordinator().run(["wait", "7", "--json"]) { request in
       guard case .job(let job) = request else { return [nil] }
       let seen: [JobStatus] = [
@@ -71,7 +71,7 @@ import Testing
     #expect(result.messages.isEmpty)
   }
 
-  @Test func `resume that waits prints the job as JSON once it has ended, and once`() throws {
+  @Test func `resume --wait --json prints the ended job once`() throws {
     let result = try ScriptedCoordinator().run(["resume", "7", "--wait", "--json"]) { request in
       switch request {
       case .change(let change): [.job(JobReply(id: change.id, status: .sample(7, .queued)))]

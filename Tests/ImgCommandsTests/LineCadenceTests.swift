@@ -23,18 +23,18 @@ import Testing
     return states.filter { cadence.takes($0.1, at: .seconds($0.second)) }.map(\.second)
   }
 
-  @Test func `the first state is a line, and each change at most one a second`() {
+  @Test func `the first state is a line, then each change at most once a second`() {
     #expect(
       lines([(0, status(0)), (0.5, status(1)), (1, status(2)), (1.9, status(3)), (2, status(3))])
         == [0, 1, 2])
   }
 
-  @Test func `what does not change is a line a minute`() {
+  @Test func `an unchanged state is a line once a minute`() {
     let states = (0...180).map { (second: Double($0), status(1)) }
     #expect(lines(states) == [0, 60, 120, 180])
   }
 
-  @Test func `the end is a line at once, and one`() {
+  @Test func `the end is one line at once`() {
     let end = status(9, .finished)
     #expect(lines([(0, status(8)), (0.1, end), (0.2, end)]) == [0, 0.1])
   }

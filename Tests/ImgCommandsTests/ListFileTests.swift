@@ -27,7 +27,7 @@ import Testing
     }
   }
 
-  @Test func `what is not there is named`() throws {
+  @Test func `a missing file is named`() throws {
     #expect {
       _ = try ListFile(path: "/nowhere/urls.txt")
     } throws: { error in
@@ -35,7 +35,7 @@ import Testing
     }
   }
 
-  @Test func `a directory is no list`() throws {
+  @Test func `a directory is not a list`() throws {
     try withDirectory { directory in
       #expect(
         throws: ListError.unreadable(SystemError(operation: "open \(directory)", code: EISDIR))

@@ -23,20 +23,20 @@ import Testing
     try entries(Array(text.utf8))
   }
 
-  @Test func `a line is an entry without the blanks around it`() throws {
+  @Test func `a line is an entry without surrounding white space`() throws {
     #expect(try entries("a\n  b\t\r\n\u{B}c \u{C}\n") == ["a", "b", "c"])
   }
 
-  @Test func `the last line needs no end`() throws {
+  @Test func `the last line needs no line feed`() throws {
     #expect(try entries("a\nb") == ["a", "b"])
   }
 
-  @Test func `empty lines and comments are no entries`() throws {
+  @Test func `empty lines and comments are ignored`() throws {
     #expect(try entries("\n\n# c\n  \t\r\n  # c\na#b\n#") == ["a#b"])
     #expect(try entries("") == [])
   }
 
-  @Test func `a byte order mark is no part of the first entry`() throws {
+  @Test func `a byte order mark is ignored`() throws {
     #expect(try entries("\u{FEFF}a\n\u{FEFF}b\n") == ["a", "\u{FEFF}b"])
     #expect(try entries("\u{FEFF} # c\na") == ["a"])
   }
@@ -60,7 +60,7 @@ import Testing
   }
 
   @Test(arguments: [8_191, 8_192, 8_193, 8_194, 100_000], [7, 8_192, 1 << 20])
-  func `of a line too long for a URL one byte more than a URL has is kept`(
+  func `a line too long for a URL is truncated to one byte more than a URL`(
     byteCount: Int, chunkByteCount: Int
   ) throws {
     for mark in ["", "\u{FEFF}"] {
@@ -72,7 +72,7 @@ import Testing
   }
 
   @Test(arguments: [1, 1_000, 1 << 20])
-  func `blanks do not hide that a line is too long`(chunkByteCount: Int) throws {
+  func `white space does not hide that a line is too long`(chunkByteCount: Int) throws {
     let text = "a" + String(repeating: " ", count: 9_000) + "b\nnext"
     let found = try entries(Array(text.utf8), by: chunkByteCount)
     #expect(found.map(\.utf8.count) == [8_193, 4])
@@ -80,14 +80,14 @@ import Testing
   }
 
   @Test(arguments: [1, 1_000, 1 << 20])
-  func `blanks alone do not make a line too long`(chunkByteCount: Int) throws {
+  func `white space alone does not make a line too long`(chunkByteCount: Int) throws {
     let blanks = String(repeating: " ", count: 9_000)
     #expect(
       try entries(Array((blanks + "a" + blanks + "\n" + blanks).utf8), by: chunkByteCount) == ["a"])
   }
 
   @Test(arguments: [0, 100, 4_095])
-  func `a zero byte near the start means no text`(offset: Int) {
+  func `a zero byte near the start is refused`(offset: Int) {
     let bytes = [UInt8](repeating: 0x0A, count: offset) + [0]
     for chunkByteCount in [64, 1 << 20] {
       #expect(throws: ListError.notText(name: "list")) {

@@ -23,7 +23,7 @@ import Testing
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  @Test func `a text waits until it is flushed`() throws {
+  @Test func `text is buffered until it is flushed`() throws {
     #expect(try written { try $0.write("a") } == "")
     #expect(
       try written {
@@ -33,7 +33,7 @@ import Testing
       } == "ab\n")
   }
 
-  @Test func `what is more than the buffer holds goes out`() throws {
+  @Test func `text beyond the buffer is written`() throws {
     #expect(try written(capacity: 3) { try $0.write("abcd") } == "abcd")
     #expect(try written(capacity: 0) { try $0.write("a") } == "a")
   }
@@ -46,7 +46,7 @@ import Testing
         == "{\"across\":1,\"schema\":1,\"url\":\"https://example.org/\"}\n")
   }
 
-  @Test func `a reader that left is told from a failure`() throws {
+  @Test func `a closed reader is distinguished from a failure`() throws {
     ThisProcess.ignoreBrokenPipe()
     var pair = try UnixSocket.pair()
     let near = pair.takeFirst()

@@ -16,7 +16,7 @@ import Testing
       ("example.org/b.jpg", .url("example.org/b.jpg")), ("//h.example/a", .file("//h.example/a")),
       ("//h.example/b", .url("//h.example/b")),
     ] as [(String, PictureSource)])
-  func `a text is a file where there is one, and a URL where it begins like one`(
+  func `a text is an existing file, or a URL if it begins like one`(
     text: String, source: PictureSource
   ) throws {
     #expect(try PictureSource(text) { Self.files.contains($0) } == source)

@@ -44,7 +44,7 @@ extension ProgressBar {
         + "45.2 img/s  12 from cache  1.3 MB/s")
   }
 
-  @Test func `facts fall away where there is no room`() {
+  @Test func `facts are omitted if there is no room`() {
     #expect(
       bar.line(columns: 80)
         == "[######--------]  49 %  497/1000  3 failed  0:12 left  45.2 img/s  12 from cache")
@@ -66,7 +66,7 @@ extension ProgressBar {
         == "job 7: 497/1000, 49 %, 3 failed, 0:12 left, 45.2 img/s, 12 from cache, 1.3 MB/s")
   }
 
-  @Test func `at first there is no rate and no time left`() {
+  @Test func `the first line has no rate and no remaining time`() {
     #expect(ProgressBar(status(done: 0), at: .zero).plainLine == "job 7: 0/1000, 0 %")
   }
 
@@ -87,7 +87,7 @@ extension ProgressBar {
   private static let failing = Wait(
     .hostFailing, host: "example.org", httpStatus: 503, until: WallTime(rawValue: 42_000))
 
-  @Test func `a job that waits shows why in place of its rates`() {
+  @Test func `a waiting job shows the reason instead of its rates`() {
     var bar = bar
     bar.update(status(done: 494, failed: 3, wait: Self.failing), at: .seconds(18))
     let reason = "waiting: example.org answered 503, next attempt in 0:42"
@@ -103,7 +103,7 @@ extension ProgressBar {
     #expect(bar.plainLine.hasSuffix("next attempt in 0:41"))
   }
 
-  @Test func `a job that stands still has no time left`() {
+  @Test func `a job without progress has no remaining time`() {
     var bar = ProgressBar(status(done: 10), at: .zero)
     bar.update(status(done: 10), at: .seconds(30))
     #expect(bar.plainLine == "job 7: 10/1000, 1 %, 0.0 img/s, 0 B/s")
@@ -111,7 +111,7 @@ extension ProgressBar {
 }
 
 @Suite struct RateWindowTests {
-  @Test func `what was long ago does not count`() {
+  @Test func `old samples do not count`() {
     var rates = RateWindow()
     rates.add(at: .zero, images: 0, bytes: 0)
     rates.add(at: .seconds(100), images: 100_000, bytes: 0)
@@ -130,7 +130,7 @@ extension ProgressBar {
     #expect(rates.bytesPerSecond == 2_000)
   }
 
-  @Test func `half a second is needed to tell`() {
+  @Test func `a rate needs half a second of samples`() {
     var rates = RateWindow()
     rates.add(at: .zero, images: 0, bytes: 0)
     rates.add(at: .milliseconds(499), images: 100, bytes: 0)
@@ -141,7 +141,7 @@ extension ProgressBar {
 }
 
 @Suite struct RedrawnLineTests {
-  @Test func `a text is drawn over the one before, once`() {
+  @Test func `a text replaces the previous one once`() {
     var line = RedrawnLine()
     #expect(line.draw("a") == "\r\u{1B}[Ka")
     #expect(line.draw("a") == "")

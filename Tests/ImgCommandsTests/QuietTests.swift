@@ -18,26 +18,26 @@ import Testing
   }
 
   @Test(arguments: ["-q", "--quiet"])
-  func `notes are left out`(option: String) throws {
+  func `--quiet omits notes`(option: String) throws {
     #expect(try run("pause", "7").messages.hasPrefix("job 7 paused"))
     let quiet = try run("pause", "7", option)
     #expect(quiet.exitCode == .success)
     #expect(quiet.messages.isEmpty)
   }
 
-  @Test func `progress and its end are left out, and the exit code says how it went`() throws {
+  @Test func `--quiet omits progress and keeps the exit code`() throws {
     #expect(try run("wait", "7").messages.contains("job 7"))
     let quiet = try run("-q", "wait", "7")
     #expect(quiet.exitCode == .someFailed)
     #expect(quiet.messages.isEmpty)
   }
 
-  @Test func `results stay`() throws {
+  @Test func `--quiet keeps results`() throws {
     let quiet = try run("-q", "wait", "7", "--json")
     #expect(try quiet.decodedLines(JobStatus.self) == [.sample(7, .damaged)])
   }
 
-  @Test func `errors stay`() throws {
+  @Test func `--quiet keeps errors`() throws {
     let quiet = try run("-q", "remove", "1", "2")
     #expect(quiet.exitCode == .wrongUse)
     #expect(quiet.messages == "imgctl: job 1 runs\n")

@@ -38,21 +38,21 @@ import Testing
     (["1"], "removed 1 job\n"), (["1", "2"], "removed 2 jobs\n"),
     (["--older-than", "0"], "removed 3 jobs\n"), (["--older-than", "36500d"], "removed 0 jobs\n"),
   ])
-  func `how many were removed is said`(arguments: [String], sentence: String) throws {
+  func `remove prints the number of removed jobs`(arguments: [String], sentence: String) throws {
     let result = try run(["remove"] + arguments)
     #expect(result.exitCode == .success)
     #expect(result.messages == sentence)
   }
 
   @Test(arguments: [RequestRefusal.Code.wrongState, .unknownJob])
-  func `by age, what is refused meanwhile is skipped`(code: RequestRefusal.Code) throws {
+  func `remove by age skips refused jobs`(code: RequestRefusal.Code) throws {
     let result = try run(["remove", "--older-than", "1d"], refusing: [2], code)
     #expect(result.exitCode == .success)
     #expect(asked(result) == [3, 2, 1])
     #expect(result.messages == "removed 2 jobs\n")
   }
 
-  @Test func `by name, each refusal is said, and the others go`() throws {
+  @Test func `remove by number reports each refusal and removes the others`() throws {
     let result = try run(["remove", "1", "2", "3", "4"], refusing: [1, 3])
     #expect(result.exitCode == .wrongUse)
     #expect(asked(result) == [1, 2, 3, 4])
@@ -65,14 +65,14 @@ import Testing
         """)
   }
 
-  @Test func `nothing is said of removals where every job that was named is refused`() throws {
+  @Test func `remove prints no count if every job is refused`() throws {
     let result = try run(["remove", "1"], refusing: [1])
     #expect(result.exitCode == .wrongUse)
     #expect(result.messages == "imgctl: job 1 is refused\n")
   }
 
   @Test(arguments: [(UInt64(3), ""), (2, "removed 1 job\n")])
-  func `a coordinator that serves nobody any more ends it, and what is gone is said`(
+  func `remove ends with a count if the coordinator stops`(
     refused: UInt64, messages: String
   ) throws {
     let result = try run(["remove", "--older-than", "0s"], refusing: [refused], .stopping)
@@ -82,7 +82,7 @@ import Testing
     #expect(result.messages == messages)
   }
 
-  @Test func `JSON is the jobs that went, one a line, as they stood last`() throws {
+  @Test func `remove --json prints the last status of each removed job`() throws {
     let result = try run(["remove", "1", "2", "3", "--json"], refusing: [2])
     #expect(result.exitCode == .wrongUse)
     #expect(try result.decodedLines(JobStatus.self) == [.sample(1), .sample(3)])

@@ -17,7 +17,7 @@ import Testing
     return try coordinator.run(["submit", path], replies: replies)
   }
 
-  @Test func `a list whose coordinator leaves in the middle was not accepted`() throws {
+  @Test func `a list is not accepted if the coordinator ends in the middle`() throws {
     let result = try submit { request in
       if case .submitLines = request { [nil] } else { [] }
     }
@@ -27,7 +27,7 @@ import Testing
     #expect(result.output.isEmpty)
   }
 
-  @Test func `whether a list was accepted that arrived whole is for imgctl list to tell`() throws {
+  @Test func `if the reply to a complete list is missing, the error points to imgctl list`() throws {
     let result = try submit { request in
       if case .submitEnd = request { [nil] } else { [] }
     }
@@ -37,7 +37,7 @@ import Testing
     #expect(result.output.isEmpty)
   }
 
-  @Test func `a coordinator that says why before it leaves is quoted`() throws {
+  @Test func `the coordinator's last reason is reported`() throws {
     let result = try submit { request in
       guard case .submitLines(let lines) = request else { return [] }
       let refusal = RequestRefusal(id: lines.id, code: .journal, message: "the disk is full")

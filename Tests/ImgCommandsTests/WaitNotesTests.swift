@@ -1,5 +1,5 @@
 import ImgCommands
-import ImgWire
+import ImgModel
 import Testing
 
 @Suite struct WaitNotesTests {

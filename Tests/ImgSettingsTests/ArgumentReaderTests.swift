@@ -24,13 +24,13 @@ import Testing
     #expect(try read("--size=", "a").texts(of: Self.size) == [""])
   }
 
-  @Test func `an option has one value under both of its names`() throws {
+  @Test func `an option's two flags share one value`() throws {
     #expect(try read("-o", "x", "a").texts(of: Self.output) == ["x"])
     #expect(try read("-o", "x", "--output=y", "a").texts(of: Self.output) == ["y"])
   }
 
   @Test(arguments: [["-ox"], ["-o=x"], ["-o", "x"], ["-wox"], ["-wo=x"], ["-wo", "x"], ["-wwox"]])
-  func `the value of a letter may be attached, and letters without one written together`(
+  func `a short option's value may be attached, and short options combined`(
     arguments: [String]
   ) throws {
     let reader = try ArgumentReader(["a"] + arguments, for: Self.command)
@@ -38,7 +38,7 @@ import Testing
     #expect(reader.contains(Self.wait) == arguments[0].contains("w"))
   }
 
-  @Test func `an attached value is taken as it is`() throws {
+  @Test func `an attached value is not interpreted`() throws {
     #expect(try read("a", "-o--size=a=b").texts(of: Self.output) == ["--size=a=b"])
     #expect(try read("a", "-o=").texts(of: Self.output) == [""])
     #expect(try read("a", "-owh").texts(of: Self.output) == ["wh"])
@@ -55,7 +55,7 @@ import Testing
     #expect(try read("a", "--size", "-2").texts(of: Self.size) == ["-2"])
   }
 
-  @Test func `options and operands mix`() throws {
+  @Test func `options and operands may alternate`() throws {
     let reader = try read("a", "--wait", "b")
     #expect(reader.contains(Self.wait))
     #expect(!reader.lists(.help))
@@ -63,7 +63,7 @@ import Testing
     #expect(reader.texts(of: Self.extra) == ["b"])
   }
 
-  @Test func `what was not given is absent`() throws {
+  @Test func `options that were not given are absent`() throws {
     let reader = try read("a")
     #expect(!reader.contains(Self.wait))
     #expect(reader.texts(of: Self.size) == nil)
@@ -93,7 +93,7 @@ import Testing
     #expect(reader.texts(of: Self.network) == ["a", "b"])
   }
 
-  @Test func `an operand that may repeat takes all that is left`() throws {
+  @Test func `a repeatable operand takes all remaining arguments`() throws {
     let urls = OperandDescription("URL", .many, help: "The URLs.")
     let command = CommandDescription(name: "t", summary: "s", operands: [urls])
     #expect(try ArgumentReader(["a", "b"], for: command).texts(of: urls) == ["a", "b"])
@@ -102,7 +102,7 @@ import Testing
     }
   }
 
-  @Test func `an operand that may be left out or repeat takes none or all`() throws {
+  @Test func `an optional repeatable operand takes none or all`() throws {
     let jobs = OperandDescription("JOB", .any, help: "The jobs.")
     let command = CommandDescription(name: "t", summary: "s", operands: [jobs])
     #expect(command.synopsis == "t [JOB...]")
@@ -110,7 +110,7 @@ import Testing
     #expect(try ArgumentReader(["a", "b"], for: command).texts(of: jobs) == ["a", "b"])
   }
 
-  @Test func `asking for help wins over what follows and what is missing`() throws {
+  @Test func `--help takes precedence over other errors`() throws {
     #expect(try read("--help").isHelpRequested)
     #expect(try read("-h", "--bogus").isHelpRequested)
     #expect(try read("-wh").isHelpRequested)
@@ -133,13 +133,13 @@ import Testing
     (["--wait"], "LIST is missing: tool put LIST [EXTRA] [options]"),
     (["a", "b", "c"], "unexpected argument \"c\": tool put LIST [EXTRA] [options]"),
   ])
-  func `a wrong command line is answered with a sentence`(arguments: [String], sentence: String) {
+  func `a wrong command line is refused with a sentence`(arguments: [String], sentence: String) {
     #expect(throws: UsageError(sentence)) {
       try ArgumentReader(arguments, for: Self.command)
     }
   }
 
-  @Test func `a value that does not parse is named with its flag`() throws {
+  @Test func `an invalid value is refused with its flag`() throws {
     let reader = try read("a", "--size", "big")
     #expect(throws: UsageError("--size: no")) {
       try reader.value(of: Self.size) { (_) throws(InvalidValue) -> Int in

@@ -25,7 +25,7 @@ import Testing
     #expect(Setting.rows(of: settings).contains { $0.flag == "--contact" && $0.value == contact })
   }
 
-  @Test func `without a contact the name and the version are all`() throws {
+  @Test func `without a contact, the User-Agent has only name and version`() throws {
     for limits in [try limits(nil), try limits("none")] {
       var settings = Settings(socketPath: "", dataDirectory: "")
       settings.limits = limits
@@ -40,7 +40,7 @@ import Testing
     "data:,a", "ada@example.org\r\nX: y", "ä@example.org",
     "https://example.org/\(String(repeating: "a", count: 200))",
   ])
-  func `what is neither a mail address nor a URL is refused`(text: String) {
+  func `a contact that is neither a mail address nor a URL is refused`(text: String) {
     #expect(throws: UsageError.self) { try limits(text) }
   }
 }

@@ -31,7 +31,7 @@ import Testing
     #expect(help.split(separator: "\n").allSatisfy { $0.count <= HelpText.width })
   }
 
-  @Test func `there are no operands`() {
+  @Test func `operands are refused`() {
     #expect(
       throws: UsageError("unexpected argument \"now\": imgcoordinator [options]")
     ) { try invocation("now") }

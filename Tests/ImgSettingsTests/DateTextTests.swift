@@ -34,13 +34,13 @@ import Testing
     "2027-01-01T12:00:00+24:00", "2027-01-01T12:00:00ZZ", "2027-01-01Z", " 2027-01-01",
     "2027-01-01 ", "+2027-01-01", "٢٠٢٧-01-01", "2027-01-01T12:00:00\u{2212}02:00",
   ])
-  func `what is no date of RFC 3339 is refused`(text: String) {
+  func `other texts than dates of RFC 3339 are refused`(text: String) {
     let error = #expect(throws: InvalidValue.self) { try WallTime(parsing: text) }
     #expect(error?.reason.contains("is not a date; write one such as 2027-01-01") == true)
   }
 
   @Test(arguments: 1...20 as ClosedRange<UInt64>)
-  func `the text of a moment reads as the same moment, whatever its offset`(seed: UInt64) throws {
+  func `a date can be written and read with any offset`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     for _ in 0..<100 {
       let moment = WallTime(rawValue: .random(in: 0...253_402_300_799_999, using: &random))
@@ -57,7 +57,7 @@ import Testing
 
   /// Against a calendar that knows only how long months are.
   @Test(arguments: [0, 1600, 9600])
-  func `each day is one after the day before, through all leap years`(firstYear: Int64) throws {
+  func `consecutive dates are one day apart in all leap years`(firstYear: Int64) throws {
     var expected = try #require(CivilDate(year: firstYear, month: 1, day: 1)).daysSince1970
     #expect((expected + 719_528).isMultiple(of: 146_097), "whole periods of 400 years from year 0")
     for year in firstYear..<firstYear + 400 {
@@ -84,7 +84,7 @@ import Testing
       ("never", .after(milliseconds: 3_153_600_000_000)),
       ("2027-01-01", .at(WallTime(rawValue: 1_798_761_600_000))),
     ] as [(String, Expiry.Moment)])
-  func `U20: an expiry is a duration or a date`(text: String, moment: Expiry.Moment) throws {
+  func `an expiry is a duration or a date`(text: String, moment: Expiry.Moment) throws {
     #expect(try Expiry.Moment(parsing: text) == moment)
   }
 
@@ -93,12 +93,12 @@ import Testing
     ("36501d", "\"36501d\" is not from 1ms to 36500d"), ("-1s", "\"-1s\" is not a duration"),
     ("2027-02-30", "\"2027-02-30\" is not a date"), ("Never", "\"Never\" is not a duration"),
   ])
-  func `what is neither is refused as what it looks like`(text: String, reason: String) {
+  func `an invalid expiry is refused as a duration or as a date`(text: String, reason: String) {
     let error = #expect(throws: InvalidValue.self) { try Expiry.Moment(parsing: text) }
     #expect(error?.reason.hasPrefix(reason) == true)
   }
 
-  @Test func `an expiry is later than now, and not by more than a century`() throws {
+  @Test func `an expiry date is in the future and at most a century ahead`() throws {
     let now = WallTime(rawValue: 1_798_761_600_000)
     let century = RequestOptions.expiryRangeMilliseconds.upperBound
     func check(_ milliseconds: Int64) throws(InvalidValue) {

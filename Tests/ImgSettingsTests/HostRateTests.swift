@@ -15,7 +15,7 @@ import Testing
     (0, "none"), (1, "1/m"), (59, "59/m"), (60, "1/s"), (300, "5/s"), (90, "90/m"),
     (600_000, "10000/s"),
   ])
-  func `the text of a rate is its shortest, and reads as the same`(
+  func `the text of a rate is the shortest exact one`(
     perMinute: Int, text: String
   ) throws {
     #expect(HostRate.text(perMinute: perMinute) == text)

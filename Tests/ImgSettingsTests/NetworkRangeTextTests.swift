@@ -23,17 +23,17 @@ import Testing
     "", "10.0.0.0/", "/8", "10.0.0/8", "010.0.0.0/8", "10.0.0.0/8/8", "10.0.0.0/+8", "[::1]",
     "localhost", "10.0.0.0/33", "::/129", "10.0.0.0/99999999999999999999", "fe80::1%eth0",
   ])
-  func `what is not a block is refused`(text: String) {
+  func `invalid blocks are refused`(text: String) {
     #expect(throws: InvalidValue.self) { try NetworkRange(parsing: text) }
   }
 
-  @Test func `bits beyond the prefix are a slip, and the block is named`() {
+  @Test func `bits beyond the prefix are refused, and the block is suggested`() {
     #expect(
       throws: InvalidValue("\"10.1.2.3/8\" has bits beyond its prefix; the block is 10.0.0.0/8")
     ) { try NetworkRange(parsing: "10.1.2.3/8") }
   }
 
-  @Test func `a block of mapped IPv4 addresses would match nothing and is refused`() throws {
+  @Test func `a block of mapped IPv4 addresses is refused`() throws {
     #expect(throws: InvalidValue.self) { try NetworkRange(parsing: "::ffff:10.0.0.0/104") }
     #expect(try NetworkRange(parsing: "::/0").prefixLength == 0)
   }

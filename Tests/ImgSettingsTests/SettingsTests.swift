@@ -14,14 +14,14 @@ import Testing
       reader, environment: environment, userID: 1_000, startedBy: starter)
   }
 
-  @Test func `without a word everything has its default`() throws {
+  @Test func `without arguments, every setting has its default`() throws {
     let expected = Settings(
       socketPath: "/tmp/imgctl-1000/control.sock", dataDirectory: "/home/ada/.cache/imgctl")
     #expect(try settings() == expected)
     #expect(expected.limits == Limits())
   }
 
-  @Test func `the places follow the XDG variables`() throws {
+  @Test func `the default paths follow the XDG variables`() throws {
     let found = try settings(
       [], ["XDG_RUNTIME_DIR": "/run/user/7", "XDG_CACHE_HOME": "/scratch", "HOME": "/home/ada"])
     #expect(found.socketPath == "/run/user/7/imgctl/control.sock")
@@ -34,12 +34,12 @@ import Testing
     #expect(found == (try settings()))
   }
 
-  @Test func `without a home the data directory must be named`() throws {
+  @Test func `without a home directory, the data directory must be given`() throws {
     #expect(throws: UsageError.self) { try settings([], [:]) }
     #expect(try settings(["--data-dir", "/data"], [:]).dataDirectory == "/data")
   }
 
-  @Test func `a flag wins over its variable, and that over the default`() throws {
+  @Test func `a flag overrides its variable, which overrides the default`() throws {
     var environment = Self.home
     environment["IMGCTL_TRANSFERS"] = "10"
     environment["IMGCTL_DATA_DIR"] = "/data"
@@ -53,7 +53,7 @@ import Testing
     #expect(try settings([], Self.home.merging(["IMGCTL_WORKERS": ""]) { $1 }) == settings())
   }
 
-  @Test func `networks repeat as flags and are separated by commas in the variable`() throws {
+  @Test func `networks are repeated flags or separated by commas in the variable`() throws {
     let expected = [try NetworkRange(parsing: "10.0.0.0/8"), try NetworkRange(parsing: "::1")]
     let flags = ["--allow-network", "10.0.0.0/8", "--allow-network=::1"]
     #expect(try settings(flags).allowedNetworks == expected)
@@ -62,7 +62,7 @@ import Testing
     #expect(try settings(["--allow-network=::1"], environment).allowedNetworks == [expected[1]])
   }
 
-  @Test func `directories repeat as flags and hold in any working directory`() throws {
+  @Test func `directories are repeated flags and become absolute`() throws {
     let flags = ["--allow-directory", "pictures/", "--allow-directory=/srv"]
     let found = try settings(flags)
     #expect(found.allowedDirectories == ["pictures/", "/srv"])
@@ -74,7 +74,7 @@ import Testing
     }
   }
 
-  @Test func `authorities are those of the system unless a file names them`() throws {
+  @Test func `the system's authorities are trusted unless a file is given`() throws {
     #expect(try settings([]).authorityFile == nil)
     let found = try settings(["--ca-file", "own.pem"])
     #expect(found.resolved(in: "/home").authorityFile == "/home/own.pem")
@@ -136,7 +136,7 @@ import Testing
       "--allow-network: \"lan\" is not a network; write an address or a block such as 10.0.0.0/8"
     ),
   ])
-  func `a value out of range is refused by the name of its flag`(
+  func `a value out of range is refused with its flag`(
     argument: String, sentence: String
   ) {
     #expect(throws: UsageError(sentence)) { try settings([argument]) }
@@ -148,7 +148,7 @@ import Testing
     }
   }
 
-  @Test func `the path of a socket fits its address`() throws {
+  @Test func `the path of a socket must fit its address`() throws {
     let longest = "/" + String(repeating: "s", count: 106)
     #expect(try settings(["--socket", longest]).socketPath == longest)
     #expect(throws: UsageError("--socket: the path of a socket has at most 107 bytes")) {
@@ -178,7 +178,7 @@ import Testing
     ("/running/control.sock", true), ("/run/imgctl/control.sock", false),
     ("/var/run/imgctl/control.sock", false),
   ])
-  func `a command starts no coordinator where a service listens, unless told otherwise`(
+  func `a command starts no coordinator at a service's socket by default`(
     socket: String, isStarted: Bool
   ) throws {
     func startsCoordinator(_ autostart: String) throws -> Bool {
@@ -200,7 +200,7 @@ import Testing
       "--allow-network=::1",
     ],
   ])
-  func `the arguments of settings say the same settings again`(arguments: [String]) throws {
+  func `the arguments of settings give the same settings`(arguments: [String]) throws {
     let first = try settings(arguments)
     let contrary = [
       "IMGCTL_WORKERS": "7", "IMGCTL_IDLE_EXIT": "1s", "IMGCTL_SOCKET": "/else",
@@ -243,7 +243,7 @@ import Testing
       ])
   }
 
-  @Test func `what is asked of a running coordinator is compared with what it runs with`() throws {
+  @Test func `requested settings are compared with those of a running coordinator`() throws {
     var running = try settings(["--workers=2", "--transfers=8", "--allow-network=10.0.0.0/8"])
     running.idleExitMilliseconds = 600_000
     func differences(
@@ -272,7 +272,7 @@ import Testing
       ])
   }
 
-  @Test func `the order of a list is no difference`() throws {
+  @Test func `the order of repeated values does not matter`() throws {
     let flags = ["--allow-network=::1", "--allow-network=10.0.0.0/8"]
     let reader = try ArgumentReader(
       flags, for: CommandDescription(name: "t", summary: "s", options: Setting.options))
@@ -282,7 +282,7 @@ import Testing
         and: try settings(flags.reversed()), coreCount: 1) == [])
   }
 
-  @Test func `a coordinator's settings come back from what it tells`() throws {
+  @Test func `a coordinator's settings are reconstructed from its status`() throws {
     let flags = [
       "--workers=3", "--idle-exit=90s", "--allow-network=10.0.0.0/8", "--allow-directory=/srv",
       "--ca-file=/own.pem", "--worker-executable=/w", "--max-frames=7",
@@ -296,7 +296,7 @@ import Testing
     #expect(try Settings(runningAs: cluster) == settings)
   }
 
-  @Test func `a command that changes limits is told what is given, not what the environment says`()
+  @Test func `changing limits uses only given flags, not the environment`()
     throws
   {
     let command = CommandDescription(name: "t", summary: "s", options: LimitChange.options)
@@ -315,7 +315,7 @@ import Testing
     }
   }
 
-  @Test func `places hold in any working directory and have one spelling`() {
+  @Test func `paths become absolute with one spelling`() {
     let given = Settings(socketPath: "run/s.sock", dataDirectory: "data//")
     let resolved = given.resolved(in: "/home/user")
     #expect(resolved.socketPath == "/home/user/run/s.sock")

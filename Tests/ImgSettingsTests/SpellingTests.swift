@@ -8,12 +8,12 @@ import Testing
     ("statsu", "status"), ("sumbit", "submit"), ("gte", "get"), ("lst", "list"), ("c", "cache"),
     ("cach", "cache"), ("liist", "list"),
   ])
-  func `a slip is recognised`(word: String, meant: String) {
+  func `a typing error is recognised`(word: String, meant: String) {
     #expect(Spelling.nearest(to: word, among: Self.words) == meant)
   }
 
   @Test(arguments: ["", "frobnicate", "xy", "s"])
-  func `a word that is far from all, or near to several, suggests nothing`(word: String) {
+  func `a distant or ambiguous word has no suggestion`(word: String) {
     #expect(Spelling.nearest(to: word, among: Self.words) == nil)
   }
 
@@ -22,7 +22,7 @@ import Testing
     #expect(Spelling.nearest(to: word, among: [word + "y"]) == nil)
   }
 
-  @Test func `a quoted text is short and steers no terminal`() {
+  @Test func `a quoted text is truncated and has no control characters`() {
     #expect(Spelling.quoted("a\u{1B}[2Jb\u{9B}c") == "\"a\u{FFFD}[2Jb\u{FFFD}c\"")
     #expect(
       Spelling.quoted(String(repeating: "x", count: 41))

@@ -18,7 +18,7 @@ import Testing
       ("0.00001d", 864), ("1.0000000000000000000000000s", 1_000),
       ("0.0000000000000000000000001s", nil), ("9.99999999999999999d", nil),
     ] as [(String, Int64?)])
-  func `a decimal is a duration where it comes to whole milliseconds`(
+  func `a decimal duration must be whole milliseconds`(
     text: String, milliseconds: Int64?
   ) throws {
     guard let milliseconds else {
@@ -61,7 +61,7 @@ import Testing
     "", "s", "-1s", "+1s", "-1", "1.s", ".5s", "1.", ".", "1,5h", "1.5.5h", "1e3", "1 s",
     " 1s", "1s ", "1w", "1h30m", "٣s", "1S\u{301}",
   ])
-  func `what is not a number and one unit is no duration`(text: String) {
+  func `a duration is a number with one unit`(text: String) {
     #expect(throws: InvalidValue.self) { try UnitScale.duration.value(parsing: text) }
   }
 
@@ -94,7 +94,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 999, 1_000, 1_024, 60_000, 86_400_001, 3 << 30, .max] as [Int64])
-  func `the text of a value reads as the same value`(value: Int64) throws {
+  func `the text of a value can be read back`(value: Int64) throws {
     for scale in [UnitScale.duration, .size, .pixels, .count] {
       #expect(try scale.value(parsing: scale.text(value)) == value)
     }

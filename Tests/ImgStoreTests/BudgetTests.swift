@@ -27,7 +27,7 @@ struct BudgetTests {
 
   /// With thumbnails of up to a 200th of the budget.
   @Test(arguments: [1, 2] as [UInt64])
-  func `a file cycled through ten times the budget stays within a quarter above it`(
+  func `a file with ten times the budget written stays within a quarter above the budget`(
     seed: UInt64
   ) throws {
     let budget: Int64 = 25 << 20
@@ -37,7 +37,7 @@ struct BudgetTests {
     #expect(try fileByteCount(of: store) <= budget * 5 / 4)
   }
 
-  @Test func `a reader makes the file larger by what is put while it reads`() throws {
+  @Test func `a reader grows the file by the puts during its snapshot`() throws {
     let budget: Int64 = 25 << 20
     let store = try ThumbnailStore(directory, budgetByteCount: budget)
     var churn = Churn(store: store, seed: 3)

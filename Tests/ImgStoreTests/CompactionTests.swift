@@ -33,7 +33,7 @@ struct CompactionTests {
     _ = try shared.change { store throws(StoreError) in try store.remove(keys) }
   }
 
-  @Test func `a compacted store holds the same in a smaller file, and counts on`() throws {
+  @Test func `a compacted store has the same content and counters in a smaller file`() throws {
     try put(0..<600)
     try remove(100..<600)
     #expect(try shared.current().bytes(ofPicture: 7)?.count == 10_000)
@@ -69,7 +69,7 @@ struct CompactionTests {
     #expect(status.st_mode & 0o777 == 0o640)
   }
 
-  @Test func `a reset frees the disk and keeps what was counted`() throws {
+  @Test func `a reset frees the disk space and keeps the counters`() throws {
     try put(0..<100)
     let before = try shared.current().statistics(at: .now)
     try shared.reset()
@@ -90,7 +90,7 @@ struct CompactionTests {
     #expect(try shared.current().bytes(ofPicture: 0) != nil)
   }
 
-  @Test func `a store that a symbolic link names stays where it is`() async throws {
+  @Test func `a store behind a symbolic link stays in its place`() async throws {
     let link = directory.path + "/link"
     #expect(unsafe symlink(path, link) == 0)
     try put(0..<3)
@@ -104,7 +104,7 @@ struct CompactionTests {
     #expect(try shared.current().bytes(ofPicture: 2) != nil)
   }
 
-  @Test func `a reader compacts nothing`() throws {
+  @Test func `a reader cannot compact`() throws {
     let error = try #require(throws: StoreError.self) {
       try SharedStore(directory: path, access: .readOnly).compact()
     }
@@ -112,7 +112,7 @@ struct CompactionTests {
   }
 
   @Test(.enabled(if: geteuid() == 0, "only root can give a directory away"))
-  func `another user's store is left alone`() throws {
+  func `another user's store is not replaced`() throws {
     #expect(unsafe chown(path, 65_534, 65_534) == 0)
     let error = try #require(throws: StoreError.self) { try shared.compact() }
     #expect(error.reason == .notPermitted)
@@ -120,7 +120,7 @@ struct CompactionTests {
     #expect(try names == ["store"])
   }
 
-  @Test func `a store that is let go of when it was replaced leaves no file open`() async throws {
+  @Test func `releasing a replaced store closes its files`() async throws {
     try put(0..<1)
     shared.releaseIfDetached()
     weak let old = try shared.current()
@@ -134,7 +134,7 @@ struct CompactionTests {
     #expect(try shared.current().bytes(ofPicture: 0) != nil)
   }
 
-  @Test func `what changes between two snapshots is found, and nothing else`() throws {
+  @Test func `a comparison of two snapshots finds exactly the changes`() throws {
     try put(0..<300)
     let store = try shared.current()
     let table = store.tables.thumbnails
@@ -191,7 +191,7 @@ struct CompactionTests {
     #expect(try store.verify(isRepairing: false) { Issue.record("\($0)") } == 301)
   }
 
-  @Test func `no change is lost or undone, and no reader misses, while compactions run`()
+  @Test func `concurrent compactions lose no change and no read`()
     async throws
   {
     try put(CompactionTraffic.steadyPictures)

@@ -104,7 +104,7 @@ enum CompactionTraffic {
     switch stage {
     case .begun: byteCount(of: path + ".spare/data.mdb") > 1 << 16
     // The last step before the exchange, and there for a moment after it.
-    case .copied: byteCount(of: path + ".spare/uses") > 0
+    case .copied: byteCount(of: path + ".spare/access") > 0
     case .exchanged: !EnvironmentFiles(in: path).areSame(as: original)
     }
   }

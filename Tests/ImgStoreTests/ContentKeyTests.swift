@@ -27,7 +27,7 @@ struct ContentKeyTests {
     #expect(ContentKey(PictureName(url), variant: .standard) == key)
   }
 
-  @Test func `a key survives the way through its bytes`() {
+  @Test func `a key can be converted to bytes and back`() {
     let key = ContentKey(PictureName(url), variant: .standard)
     let bytes = key.bytes
     let read = ContentKey(bytes.span)

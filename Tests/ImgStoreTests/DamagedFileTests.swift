@@ -6,7 +6,7 @@ import Testing
 
 @testable import ImgStore
 
-/// Data files that were cut off, overwritten or taken away.
+/// Data files that were truncated, overwritten or removed.
 @Suite(.timeLimit(.minutes(20)))
 struct DamagedFileTests {
   private let directory: TestDirectory
@@ -18,7 +18,7 @@ struct DamagedFileTests {
   }
 
   @Test(arguments: [false, true])
-  func `a store whose file is cut off is refused with advice`(isRead: Bool) throws {
+  func `a store with a truncated file is refused with advice`(isRead: Bool) throws {
     do { try fill(ThumbnailStore(directory)) }
     #expect(unsafe truncate(path + "/data.mdb", 64 << 10) == 0)
     let error = #expect(throws: StoreError.self) {
@@ -26,17 +26,17 @@ struct DamagedFileTests {
         directory: path, access: isRead ? .readOnly : .readWrite(budgetByteCount: 64 << 20))
     }
     #expect(error?.reason == .damaged)
-    #expect(error?.description.contains("remove \(path), its thumbnails are made again") == true)
+    #expect(error?.description.contains("remove \(path), and requests make its thumbnails again") == true)
   }
 
   @Test func `a store whose file is junk is refused with advice`() throws {
     try writeJunk(to: path)
     let error = #expect(throws: StoreError.self) { try ThumbnailStore(directory) }
     #expect(error?.reason == .damaged)
-    #expect(error?.description.contains("remove \(path), its thumbnails are made again") == true)
+    #expect(error?.description.contains("remove \(path), and requests make its thumbnails again") == true)
   }
 
-  @Test func `a journal whose file is cut off or junk says what to do`() throws {
+  @Test func `a journal with a truncated or junk file is refused with advice`() throws {
     let id = JobID(rawValue: 1)
     do {
       let journal = try Journal(directory: path)
@@ -53,7 +53,7 @@ struct DamagedFileTests {
   }
 
   /// LMDB leaves pages unwritten that a transaction took from the end of the file and gave back.
-  @Test func `a sound store is not taken for one that is cut off`() throws {
+  @Test func `an intact store does not count as truncated`() throws {
     do {
       let store = try ThumbnailStore(directory)
       try fill(store)
@@ -72,7 +72,7 @@ struct DamagedFileTests {
   }
 
   @Test(arguments: [false, true])
-  func `a shared store goes on when its directory was removed or replaced`(
+  func `a shared store continues after its directory was removed or replaced`(
     isReplaced: Bool
   ) throws {
     let shared = try SharedStore(

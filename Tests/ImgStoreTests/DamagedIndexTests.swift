@@ -33,7 +33,7 @@ struct DamagedIndexTests {
   }
 
   @Test(arguments: Damage.allCases, [false, true])
-  func `a full store makes room whatever one entry of its indexes is`(
+  func `a full store evicts despite any damaged index entry`(
     damage: Damage, wasRead: Bool
   ) throws {
     if wasRead { #expect(try store.bytes(ofPicture: 0) != nil) }
@@ -50,7 +50,7 @@ struct DamagedIndexTests {
   }
 
   @Test(arguments: [Damage.expiryBesides, .expiryCut])
-  func `the numbers of a store pass over an entry that is none`(damage: Damage) throws {
+  func `statistics skip an invalid entry`(damage: Damage) throws {
     try inflict(damage)
     let later = WallTime.now(plusSeconds: 60)
     let expiredCount = damage == .expiryCut ? 99 : 100
@@ -59,7 +59,7 @@ struct DamagedIndexTests {
     #expect(try store.hasExpired(at: later))
   }
 
-  @Test func `what has expired is removed past an entry that is none`() throws {
+  @Test func `removing expired records skips an invalid entry`() throws {
     try inflict(.expiryBesides)
     #expect(try store.removeExpired(at: .now(plusSeconds: 60), limit: 200) == 101)
     #expect(try store.verifiedEntryCounts() == [0])
@@ -68,7 +68,7 @@ struct DamagedIndexTests {
     #expect(counters.damagedRemovals == 1)
   }
 
-  @Test func `a damaged record is removed past an index entry that is none`() throws {
+  @Test func `removing a damaged record skips an invalid index entry`() throws {
     try inflict(.expiryBesides)
     let key = try ContentKey(picture: 5)
     try store.environment.write { transaction throws(StoreError) in

@@ -13,7 +13,7 @@ struct EvictionTests {
     directory = try TestDirectory()
   }
 
-  @Test func `a store over its budget drops what came first down to 70 %`() throws {
+  @Test func `a store over its budget evicts the oldest thumbnails down to 70 %`() throws {
     let store = try ThumbnailStore(directory, budgetByteCount: Self.budget)
     var evictionCount = 0
     var previousCount = 0
@@ -37,7 +37,7 @@ struct EvictionTests {
     }
   }
 
-  @Test func `what has expired goes before what came first`() throws {
+  @Test func `expired thumbnails are removed before old ones`() throws {
     let store = try ThumbnailStore(directory, budgetByteCount: Self.budget)
     try store.put((0..<90).map { try picture($0) }, at: .now)
     let expired = try (90..<110).map {
@@ -106,7 +106,7 @@ struct EvictionTests {
     #expect(try store.summary().occupiedByteCount <= Self.budget)
   }
 
-  @Test func `a store whose budget was made smaller comes down to it by the next puts`() throws {
+  @Test func `the next puts shrink a store to a smaller budget`() throws {
     do {
       let store = try ThumbnailStore(directory, budgetByteCount: 16 << 20)
       try store.put((0..<1_900).map { try NewThumbnail(large: $0, byteCount: 7_000) }, at: .now)
@@ -131,7 +131,7 @@ struct EvictionTests {
     #expect(try store.bytes(ofPicture: 0) == nil)
   }
 
-  @Test func `a map full of pages that a reader pins is full until the reader has ended`() throws {
+  @Test func `a map full of pages pinned by a reader stays full until the reader ends`() throws {
     let store = try smallMap()
     try store.put([NewThumbnail(picture: 1_000)], at: .now)
     let error = try store.environment.read { transaction throws(StoreError) in
@@ -146,7 +146,7 @@ struct EvictionTests {
     #expect(try store.bytes(ofPicture: 599) != nil)
   }
 
-  @Test func `what was removed from a full store makes room at once`() throws {
+  @Test func `removing from a full store frees space at once`() throws {
     let store = try smallMap()
     // Each a third of the map, so that the fourth finds no page that was never used.
     for round in 0..<6 {

@@ -51,7 +51,7 @@ struct ExpiryTests {
   // MARK: - Stored
 
   @Test(arguments: [604_800_000, 31_556_926_000] as [Int64])
-  func `U19, U20: a duration counts from the moment at which a thumbnail is stored`(
+  func `a duration counts from the time at which a thumbnail is stored`(
     milliseconds: Int64
   ) throws {
     let storedAt = WallTime.now(plusSeconds: -77)
@@ -62,7 +62,7 @@ struct ExpiryTests {
     #expect(facts.lifetimeMilliseconds == 0)
   }
 
-  @Test func `U20: a date stays what it is, also one that has passed`() throws {
+  @Test func `an expiry date does not change, even in the past`() throws {
     let date = WallTime.now(plusSeconds: 500)
     try put(Retention(until: date))
     #expect(try facts()?.expiresAt == date)
@@ -84,7 +84,7 @@ struct ExpiryTests {
 
   // MARK: - Accessed
 
-  @Test func `an access that asks for more has a thumbnail kept for longer, from its download on`()
+  @Test func `an access can extend the expiry, counted from the download`()
     throws
   {
     try put(Retention(afterMilliseconds: 10_000))
@@ -100,7 +100,7 @@ struct ExpiryTests {
     #expect(try store.verifiedEntryCounts() == [0])
   }
 
-  @Test func `no access shortens a life`() throws {
+  @Test func `no access shortens the expiry`() throws {
     try put(Retention(afterMilliseconds: Self.day))
     for retention in [
       Retention(), Retention(afterMilliseconds: 1), Retention(until: .now(plusSeconds: 1)),
@@ -113,7 +113,7 @@ struct ExpiryTests {
     #expect(try expiry() == Self.day)
   }
 
-  @Test func `the bytes, the place in the order of arrival and the numbers stay`() throws {
+  @Test func `an extension keeps the bytes, the order of arrival and the statistics`() throws {
     let new = try NewThumbnail(picture: 1, byteCount: 9_000)
     try store.put([new, NewThumbnail(picture: 2)], at: .now)
     let before = try store.statistics(at: .now)
@@ -129,7 +129,7 @@ struct ExpiryTests {
     try expectSound()
   }
 
-  @Test func `a thumbnail that slides is kept from each access on, once a tenth has passed`() throws
+  @Test func `a sliding expiry is renewed by an access after a tenth of the lifetime`() throws
   {
     try put(Retention(afterMilliseconds: 100_000, slidingMilliseconds: 100_000))
     try access(at: .now(plusSeconds: 10))
@@ -146,13 +146,13 @@ struct ExpiryTests {
     try expectSound()
   }
 
-  @Test func `a thumbnail that does not slide is not moved by accesses`() throws {
+  @Test func `accesses do not change a fixed expiry`() throws {
     try put(Retention(afterMilliseconds: 100_000))
     try access(at: .now(plusSeconds: 99))
     #expect(try expiry() == 100_000)
   }
 
-  @Test func `a thumbnail begins to slide when an access asks for it`() throws {
+  @Test func `an access can make an expiry sliding`() throws {
     try put(Retention(afterMilliseconds: 100_000))
     try access(Retention(slidingMilliseconds: 50_000), at: .now(plusSeconds: 60))
     #expect(try facts()?.lifetimeMilliseconds == 50_000)
@@ -162,7 +162,7 @@ struct ExpiryTests {
     try expectSound()
   }
 
-  @Test func `what has gone or had expired when it was accessed is left alone`() throws {
+  @Test func `removed and expired thumbnails are not extended`() throws {
     try put(Retention(afterMilliseconds: 10_000))
     let more = Retention(afterMilliseconds: 100_000)
     try access(more, at: .now(plusSeconds: 10))
@@ -175,7 +175,7 @@ struct ExpiryTests {
     try expectSound()
   }
 
-  @Test func `a damaged record or index is left to verification`() throws {
+  @Test func `a damaged record or index is not extended`() throws {
     try store.put([NewThumbnail(picture: 1), NewThumbnail(picture: 2)], at: .now)
     let key = try ContentKey(picture: 1)
     let other = try ContentKey(picture: 2)
@@ -206,7 +206,7 @@ struct ExpiryTests {
   }
 
   @Test(arguments: 1...12 as ClosedRange<UInt64>)
-  func `U26: whatever is put, accessed and removed, expiries are those of a model`(
+  func `expiries agree with a model after any sequence of operations`(
     seed: UInt64
   ) throws {
     var random = SeededGenerator(seed: seed)

@@ -16,7 +16,7 @@ struct FileRoomTests {
 
   private var spareByteCount: Int {
     get throws {
-      try store.environment.fileByteCount() - store.environment.pageByteCountInAll()
+      try store.environment.dataFile.byteCount() - store.environment.dataFile.pagesByteCount()
     }
   }
 
@@ -24,11 +24,11 @@ struct FileRoomTests {
     try store.put(numbers.map { try NewThumbnail(large: $0, byteCount: byteCount) }, at: .now)
   }
 
-  @Test func `small commits write where the file has bytes already`() throws {
+  @Test func `small commits write into preallocated space`() throws {
     var lengths: Set<Int> = []
     for number in 0..<100 {
       try put(number..<number + 1, byteCount: 7_000)
-      lengths.insert(try store.environment.fileByteCount())
+      lengths.insert(try store.environment.dataFile.byteCount())
       #expect((0...320 << 10).contains(try spareByteCount))
     }
     // At least two pages a thumbnail, and 64 a step.
@@ -38,7 +38,7 @@ struct FileRoomTests {
     #expect(try store.defects().isEmpty)
   }
 
-  @Test func `a large commit has its file no longer than its pages`() throws {
+  @Test func `a large commit does not preallocate`() throws {
     for group in 0..<10 {
       // A hundred KiB and more.
       try put(group * 12..<group * 12 + 12, byteCount: 7_000)
@@ -47,7 +47,7 @@ struct FileRoomTests {
     }
   }
 
-  @Test func `the file does not become longer than the map`() throws {
+  @Test func `the file does not grow beyond the map`() throws {
     let directory = try TestDirectory()
     let mapByteCount = 512 << 10
     let store = try ThumbnailStore(
@@ -56,7 +56,7 @@ struct FileRoomTests {
     for number in 0..<300 {
       try store.put([NewThumbnail(large: number, byteCount: 7_000)], at: .now)
     }
-    #expect(try store.environment.fileByteCount() <= mapByteCount)
+    #expect(try store.environment.dataFile.byteCount() <= mapByteCount)
     #expect(try store.bytes(ofPicture: 299) != nil)
   }
 }

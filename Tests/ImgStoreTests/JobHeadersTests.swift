@@ -43,7 +43,7 @@ struct JobHeadersTests {
     }
   }
 
-  @Test func `they are in a file of their own while the job exists, and then in none`() throws {
+  @Test func `header values are in a file of their job until it is removed`() throws {
     let journal = try open()
     try submit(to: journal)
     #expect(try filesWithSecret() == ["headers/1"])
@@ -55,7 +55,7 @@ struct JobHeadersTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: path + "/headers") == [])
   }
 
-  @Test func `erased means overwritten before the name goes`() throws {
+  @Test func `erasing overwrites a file before removing it`() throws {
     let journal = try open()
     try submit(to: journal)
     // A second name shows what becomes of the bytes.
@@ -67,7 +67,7 @@ struct JobHeadersTests {
     #expect(!bytes.isEmpty && bytes.allSatisfy { $0 == 0 })
   }
 
-  @Test func `an abandoned submission leaves none`() throws {
+  @Test func `a discarded submission leaves no header values`() throws {
     let journal = try open()
     var job = JobRecord.sample(id)
     job.headers = try headers
@@ -82,7 +82,7 @@ struct JobHeadersTests {
     #expect(try filesWithSecret() == [])
   }
 
-  @Test func `they survive with their job, and what a crash has left over is erased`() throws {
+  @Test func `header values survive a restart, and leftovers of a crash are erased`() throws {
     do { try submit(to: open()) }
     try FileManager.default.copyItem(
       atPath: path + "/headers/1", toPath: path + "/headers/7")
@@ -94,7 +94,7 @@ struct JobHeadersTests {
   }
 
   @Test(arguments: [true, false])
-  func `where they are lost or damaged, the job says so for good`(isMissing: Bool) throws {
+  func `a job with lost header values reports it permanently`(isMissing: Bool) throws {
     do { try submit(to: open()) }
     let file = path + "/headers/1"
     if isMissing {

@@ -19,7 +19,7 @@ struct JournalChangeTests {
 
   // MARK: - Changes
 
-  @Test func `a change that comes too late changes nothing`() throws {
+  @Test func `a late change has no effect`() throws {
     try journal.submit(id, lineCount: 2)
     try change(.resume, .retry(includesFinal: true), .remove)
     #expect(try journal.job(id)?.state == .queued)
@@ -36,7 +36,7 @@ struct JournalChangeTests {
     #expect(try journal.job(id) == finished)
   }
 
-  @Test func `a job that was never accepted or is gone takes no change`() throws {
+  @Test func `changes of unknown and unaccepted jobs have no effect`() throws {
     try journal.apply([.createJob(.sample(id)), .appendURLs(id, ["a"])])
     try change(.pause, .cancel, .remove)
     #expect(try journal.job(id)?.state == .submitting)
@@ -45,7 +45,7 @@ struct JournalChangeTests {
     #expect(try journal.job(id) == nil)
   }
 
-  @Test func `a paused job takes the outcomes of what ran, and may end by them`() throws {
+  @Test func `a paused job records outcomes of running URLs and may finish`() throws {
     try journal.submit(id, lineCount: 2)
     try change(.pause)
     try journal.apply([.start(id, at: .now), .record(id, index: 0, done)])
@@ -57,7 +57,7 @@ struct JournalChangeTests {
     #expect(try journal.job(id)?.finishedAt == .now(plusSeconds: 3))
   }
 
-  @Test func `a removed job leaves nothing, and nothing of it comes back`() throws {
+  @Test func `a removed job leaves nothing`() throws {
     try journal.submit(id, lineCount: 10_000)
     try journal.apply((0..<10_000).map { .record(id, index: $0, done) })
     try journal.apply([
@@ -74,7 +74,7 @@ struct JournalChangeTests {
     #expect(try journal.nextJobID() == JobID(rawValue: 2))
   }
 
-  @Test func `an outcome of a job that has ended changes nothing`() throws {
+  @Test func `an outcome of an ended job has no effect`() throws {
     try journal.submit(id, lineCount: 2)
     try journal.apply([.record(id, index: 0, .failed(.passing)), .finish(id, at: .now)])
     let finished = try journal.job(id)
@@ -85,7 +85,7 @@ struct JournalChangeTests {
 
   // MARK: - Retries
 
-  @Test func `a retry reopens the failures that may pass`() throws {
+  @Test func `a retry reopens temporary failures`() throws {
     try endWithFailures()
     try change(.retry(includesFinal: false))
     #expect(try journal.openLines(of: id).map(\.index) == [1, 4])
@@ -99,7 +99,7 @@ struct JournalChangeTests {
     #expect(try journal.job(id)?.counts == expected)
   }
 
-  @Test func `a retry of every failure reopens the final ones, too`() throws {
+  @Test func `a retry of every failure also reopens permanent ones`() throws {
     try endWithFailures()
     try change(.retry(includesFinal: true))
     #expect(try journal.openLines(of: id).map(\.index) == [1, 2, 4])
@@ -107,7 +107,7 @@ struct JournalChangeTests {
     #expect(try journal.job(id)?.counts.failed == 0)
   }
 
-  @Test func `a reopened line takes one new outcome, which stands`() throws {
+  @Test func `a reopened line records one new outcome`() throws {
     try endWithFailures()
     try change(.retry(includesFinal: false))
     try journal.apply([
@@ -128,7 +128,7 @@ struct JournalChangeTests {
     #expect(try journal.openLines(of: id).map(\.index) == [4])
   }
 
-  @Test func `a retry of a cancelled job does what was not done`() throws {
+  @Test func `a retry of a cancelled job reopens its unfinished lines`() throws {
     try journal.submit(id, lineCount: 4)
     try journal.apply([
       .record(id, index: 0, done), .record(id, index: 1, .failed(.sample)),

@@ -37,7 +37,7 @@ struct JournalCompactionTests {
     return journal
   }
 
-  @Test func `after a large submission was given up, the file is small again`() throws {
+  @Test func `the file shrinks after a large submission was discarded`() throws {
     let journal = try journalWithRoom()
     #expect(try fileByteCount() > 8 << 20)
     #expect(try journal.isMostlyFree())
@@ -52,7 +52,7 @@ struct JournalCompactionTests {
     #expect(try journal.nextJobID() == JobID(rawValue: 3))
   }
 
-  @Test func `a small journal, or one that is in use, is left alone`() throws {
+  @Test func `a small or fully used journal is not compacted`() throws {
     let journal = try Journal(directory: path)
     #expect(try !journal.isMostlyFree())
     let lines = (0..<4_096).map { "\($0)" + String(repeating: "x", count: 2_048) }
@@ -60,7 +60,7 @@ struct JournalCompactionTests {
     #expect(try !journal.isMostlyFree())
   }
 
-  @Test func `who reads meanwhile sees the whole journal at any time`() async throws {
+  @Test func `concurrent readers always see the whole journal`() async throws {
     let journal = try journalWithRoom()
     try await withThrowingTaskGroup { group in
       for _ in 0..<2 {
@@ -102,7 +102,7 @@ struct JournalCompactionTests {
     #expect(!FileManager.default.fileExists(atPath: copy))
   }
 
-  @Test func `where there is no room for a copy, all stays as it was`() throws {
+  @Test func `without space for a copy, nothing changes`() throws {
     let journal = try journalWithRoom()
     // What is in the way of the copy: a directory of its name that is not empty.
     try FileManager.default.createDirectory(

@@ -18,7 +18,7 @@ struct JournalDamageTests {
 
   private func open() throws -> Journal { try Journal(directory: directory.path) }
 
-  @Test func `a damaged outcome is a failure of its line, and counts stay exact`() throws {
+  @Test func `a damaged outcome counts as a failure of its line`() throws {
     let journal = try open()
     try journal.submit(id, lineCount: 3)
     try journal.apply((0..<3).map { .record(id, index: $0, done) } + [.finish(id, at: .now)])
@@ -38,7 +38,7 @@ struct JournalDamageTests {
     #expect(try journal.job(id)?.counts.finished == 3)
   }
 
-  @Test func `a damaged outcome of a cancelled job is taken up by a retry as well`() throws {
+  @Test func `a retry also repeats a damaged outcome of a cancelled job`() throws {
     let journal = try open()
     try journal.submit(id, lineCount: 4)
     try journal.apply([
@@ -50,7 +50,7 @@ struct JournalDamageTests {
     #expect(try journal.job(id)?.counts.finished == 1)
   }
 
-  @Test func `at the start, damaged outcomes of a job that goes on become failures`() throws {
+  @Test func `opening turns damaged outcomes of an active job into failures`() throws {
     do {
       let journal = try open()
       try journal.submit(id, lineCount: 3)
@@ -70,7 +70,7 @@ struct JournalDamageTests {
     #expect(try journal.job(id)?.counts == expected)
   }
 
-  @Test func `a damaged part of a list costs its own lines`() throws {
+  @Test func `a damaged part of a list loses only its own lines`() throws {
     let journal = try open()
     try journal.submit(id, lineCount: 600)
     try journal.damage(JournalKey.line(id, index: 256), in: journal.tables.lines)
@@ -84,7 +84,7 @@ struct JournalDamageTests {
     #expect(try journal.allResults(of: id).filter { $0.url.isEmpty }.count == 256)
   }
 
-  @Test func `a list is not continued behind a damaged part`() throws {
+  @Test func `lines cannot be appended behind a damaged part`() throws {
     let journal = try open()
     try journal.apply([.createJob(.sample(id)), .appendURLs(id, ["a", "b"])])
     try journal.damage(JournalKey.line(id, index: 0), in: journal.tables.lines)
@@ -92,7 +92,7 @@ struct JournalDamageTests {
     #expect(error?.reason == .damaged)
   }
 
-  @Test func `a job whose record is damaged is listed, can be removed, and is in nobody's way`()
+  @Test func `a job with a damaged record is listed, can be removed and blocks no other job`()
     throws
   {
     let path = directory.path + "/other"
@@ -115,7 +115,7 @@ struct JournalDamageTests {
     #expect(try journal.nextJobID() == JobID(rawValue: 3))
   }
 
-  @Test func `a record that lies under another key is damaged`() throws {
+  @Test func `a record under another key is damaged`() throws {
     let journal = try open()
     try journal.submit(id, lineCount: 2)
     try journal.apply([.record(id, index: 0, done), .record(id, index: 1, .failed(.sample))])
@@ -128,7 +128,7 @@ struct JournalDamageTests {
     #expect(try journal.outcomes(of: id) == [done, .failed(.damagedOutcome)])
   }
 
-  @Test func `where the last job's number is damaged, no number that is in use comes again`() throws
+  @Test func `if the last job's number is damaged, numbers in use are not reused`() throws
   {
     let journal = try open()
     for job in [id, other] { try journal.submit(job, lineCount: 1) }

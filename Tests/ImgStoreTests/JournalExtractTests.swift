@@ -62,7 +62,7 @@ struct JournalExtractTests {
     try bytes.write(to: file)
   }
 
-  @Test func `of a sound journal, everything`() throws {
+  @Test func `an intact journal is extracted completely`() throws {
     let extract = try JournalExtract(directory: directory.path)
     #expect(extract.jobIDs == [id, other])
     #expect(extract.job(id)?.name == "list")
@@ -71,7 +71,7 @@ struct JournalExtractTests {
     #expect(try extracted(other).map(\.url) == (0..<10).map { "https://example.org/\($0)" })
   }
 
-  @Test func `LMDB's own structures are not needed`() throws {
+  @Test func `extraction does not need LMDB's structures`() throws {
     try change { bytes in
       for (number, page) in stride(from: 0, to: bytes.count, by: Self.pageByteCount).enumerated() {
         // A page has its number first, unless it continues the value of the one before.
@@ -84,7 +84,7 @@ struct JournalExtractTests {
   }
 
   @Test(arguments: UInt64(0)..<8)
-  func `whatever is damaged, what is found is what was written`(seed: UInt64) throws {
+  func `extraction of a damaged journal returns only written data`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     try change { bytes in
       for _ in 0..<12 {
@@ -102,7 +102,7 @@ struct JournalExtractTests {
     #expect(rightCount > 200)
   }
 
-  @Test func `without a file there is nothing`() throws {
+  @Test func `extraction without a file is an error`() throws {
     let error = #expect(throws: StoreError.self) {
       _ = try JournalExtract(directory: directory.path + "/none")
     }

@@ -11,7 +11,7 @@ struct JournalModelTests {
   private let id = JobID(rawValue: 1)
 
   @Test(arguments: UInt64(0)..<8)
-  func `whatever is asked in whatever order, the journal and its model agree`(
+  func `the journal agrees with its model after any sequence of operations`(
     seed: UInt64
   ) throws {
     var random = SeededGenerator(seed: seed)

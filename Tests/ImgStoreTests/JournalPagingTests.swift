@@ -29,7 +29,7 @@ struct JournalPagingTests {
   }
 
   @Test(arguments: LineOrder.allCases)
-  func `scattered positions are read alone, and with their outcomes left out`(
+  func `scattered positions are read alone, without lines that have outcomes`(
     order: LineOrder
   ) throws {
     try journal.submit(id, lineCount: 5_000)
@@ -64,7 +64,7 @@ struct JournalPagingTests {
     }
   }
 
-  @Test func `jobs come newest first, in pages, without those never sealed`() throws {
+  @Test func `jobs are listed newest first, in pages, without unsealed submissions`() throws {
     for number in UInt64(1)...300 {
       let job = JobID(rawValue: number)
       try journal.apply([
@@ -81,7 +81,7 @@ struct JournalPagingTests {
     #expect(try journal.jobs(before: JobID(rawValue: 1), limit: 9) == [])
   }
 
-  @Test func `unfinished are the jobs that were accepted and have not ended`() throws {
+  @Test func `unfinished jobs are accepted and have not ended`() throws {
     let jobs = (UInt64(1)...5).map(JobID.init(rawValue:))
     for job in jobs.dropLast() { try journal.submit(job, lineCount: 1) }
     try journal.apply([
@@ -91,7 +91,7 @@ struct JournalPagingTests {
     #expect(try journal.unfinishedJobs().map(\.id.rawValue) == [1, 3])
   }
 
-  @Test func `a list whose open lines lie far behind is found by following the pages`() throws {
+  @Test func `open lines far behind are found by following the pages`() throws {
     try journal.submit(id, lineCount: 70_000)
     try recordOutcomes(Array(1..<69_999))
     let first = try page(0..<70_000)
@@ -106,7 +106,7 @@ struct JournalPagingTests {
     #expect(try page(last.next..<70_000, .lastInFirstOut).entries.map(\.index) == [0])
   }
 
-  @Test func `a page holds its positions only and says where the next begins`() throws {
+  @Test func `a page contains only its positions and the start of the next one`() throws {
     try journal.submit(id, lineCount: 10)
     try recordOutcomes([4])
     let middle = try page(2..<7)
@@ -123,7 +123,7 @@ struct JournalPagingTests {
   }
 
   @Test(arguments: LineOrder.allCases)
-  func `positions behind the end hold nothing`(order: LineOrder) throws {
+  func `positions behind the end are empty`(order: LineOrder) throws {
     try journal.submit(id, lineCount: 3)
     let across = try page(2..<1_000, order)
     #expect(across.entries.count == 1)
@@ -167,7 +167,7 @@ struct JournalPagingTests {
     #expect(entries.allSatisfy { $0.outcome == ($0.index < 500 ? outcome(of: $0.index) : nil) })
   }
 
-  @Test func `of the results only the failed ones can be read`() throws {
+  @Test func `results can be limited to failures`() throws {
     try journal.submit(id, lineCount: 600)
     try recordOutcomes(Array(0..<600))
     let entries = try journal.allResults(of: id, limit: 25, isFailedOnly: true)
@@ -176,7 +176,7 @@ struct JournalPagingTests {
     #expect(entries.allSatisfy { $0.url == "https://example.org/\($0.index)" })
   }
 
-  @Test func `beyond the end and of an unknown job there is nothing`() throws {
+  @Test func `reading beyond the end or of an unknown job returns nothing`() throws {
     try journal.submit(id, lineCount: 3)
     #expect(try journal.results(of: id, from: 3, limit: 5, isFailedOnly: false) == ResultPage())
     let unknown = JobID(rawValue: 8)
@@ -187,7 +187,7 @@ struct JournalPagingTests {
       try journal.results(of: unknown, from: 0, limit: 5, isFailedOnly: true) == ResultPage())
   }
 
-  @Test func `neighbouring jobs do not mix`() throws {
+  @Test func `lines of neighbouring jobs do not mix`() throws {
     try journal.submit(id, lineCount: 3)
     let neighbour = JobID(rawValue: 8)
     try journal.apply([

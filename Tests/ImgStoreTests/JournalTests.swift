@@ -104,7 +104,7 @@ struct JournalTests {
     #expect(try journal.job(id)?.counts.total == 3)
   }
 
-  @Test func `a seal of nothing and a second creation are errors`() throws {
+  @Test func `sealing an unknown job and creating a job twice are errors`() throws {
     #expect(throws: StoreError.self) { try journal.apply([.seal(id)]) }
     try journal.submit(id, lineCount: 1)
     let error = #expect(throws: StoreError.self) { try journal.apply([.createJob(.sample(id))]) }
@@ -171,7 +171,7 @@ struct JournalTests {
     #expect(try entryCount(of: journal.tables.outcomes) == 0)
   }
 
-  @Test func `a cancelled job counts the rest as cancelled and takes nothing more`() throws {
+  @Test func `a cancelled job counts the remaining lines as cancelled and records no more outcomes`() throws {
     try journal.submit(id, lineCount: 5)
     try journal.apply([.record(id, index: 4, .failed(.sample))])
     try journal.apply([

@@ -17,13 +17,13 @@ struct OutcomeRecordTests {
       .failed(Failure(stage: .decode, code: .corruptImage, detail: "")),
       .cancelled,
     ] as [Outcome])
-  func `an outcome survives its record`(outcome: Outcome) throws {
+  func `an outcome can be encoded and decoded`(outcome: Outcome) throws {
     let record = try OutcomeRecord.encode(outcome, round: 70_000)
     #expect(try decode(record) == outcome)
     if case .done = outcome { #expect(record.count == 24) }
   }
 
-  @Test func `a failure of an earlier release, which counted no bytes, is read`() throws {
+  @Test func `a failure record without a byte count is readable`() throws {
     let head: [UInt8] = [2, 1, 0, 0, 0, 0, 0, 0]
     #expect(try decode(head + JSONRecord.encode(Failure.passing)) == .failed(.passing))
   }
@@ -40,12 +40,12 @@ struct OutcomeRecordTests {
   @Test(arguments: [
     [], [2], [3], [4, 0, 0, 0, 0, 0, 0, 0], [2, 2, 0, 0, 0, 0, 0, 0], [3, 1, 0, 0, 0, 0, 0, 0],
   ])
-  func `whether a damaged outcome stands is an error`(record: [UInt8]) throws {
+  func `reading the round of a damaged outcome is an error`(record: [UInt8]) throws {
     let error = #expect(throws: StoreError.self) { try isStanding(record, after: JobRetries()) }
     #expect(error?.reason == .damaged)
   }
 
-  @Test func `what a retry reopens is told without the text of a failure`() throws {
+  @Test func `whether a retry reopens a failure does not depend on its text`() throws {
     var retries = JobRetries()
     retries.add(includesFinal: true)
     retries.add(includesFinal: false)

@@ -44,7 +44,7 @@ import Testing
   private func partialCount() throws -> Int { try store.statistics(at: .now).partialCount }
 
   @Test(arguments: [nil, 9_000_000])
-  func `what is put is given out, and nothing of other pictures`(complete: Int64?) throws {
+  func `a stored partial body is returned only for its picture`(complete: Int64?) throws {
     let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
     try store.putPartial(partial(1, complete: complete), bytes: bytes, at: .now)
     let found = try store.withPartial(of: name(1), at: .now) { ($0, $1.copy()) }
@@ -56,7 +56,7 @@ import Testing
     #expect(try store.withPartial(of: other, at: .now) { _, _ in true } == nil)
   }
 
-  @Test func `a record lies as its layout says`() throws {
+  @Test func `a record has the documented layout`() throws {
     let record = try PartialRecord.encode(partial(1), bytes: [7, 8], storedAt: .now)
     let span = record.span
     #expect(span.littleEndian(at: 8, as: UInt32.self) == 2)
@@ -82,14 +82,14 @@ import Testing
     #expect(found?.1 == [7, 8])
   }
 
-  @Test func `a later one takes the place of an earlier one`() throws {
+  @Test func `a later partial body replaces an earlier one`() throws {
     try put(1, byteCount: 100_000)
     try put(1, byteCount: 200_000)
     #expect(try count(of: 1) == 200_000)
     #expect(try partialCount() == 1)
   }
 
-  @Test func `it is given out for an hour, and by who looks with a moment that has passed`() throws
+  @Test func `a partial body is returned for an hour, also for a time just before it was stored`() throws
   {
     try put(1)
     #expect(try count(of: 1, at: .now(plusSeconds: Self.hour - 1)) == 100_000)
@@ -101,7 +101,7 @@ import Testing
 
   // MARK: - Room
 
-  @Test func `all together stay within an eighth of the budget, and the oldest go first`() throws {
+  @Test func `partial bodies stay within an eighth of the budget, and the oldest are removed first`() throws {
     for number in 0..<20 {
       try put(number, byteCount: 400_000, at: .now(plusSeconds: Int64(number)))
       let statistics = try store.statistics(at: .now)
@@ -112,7 +112,7 @@ import Testing
     #expect(try (0..<20).filter { try count(of: $0, at: now) != nil } == [15, 16, 17, 18, 19])
   }
 
-  @Test func `of one that is too long the first part is kept`() throws {
+  @Test func `a partial body that is too long is truncated`() throws {
     try put(1, byteCount: 3 << 20)
     let kept = try count(of: 1) ?? 0
     #expect(kept < Int(Self.budget) / 8)
@@ -131,7 +131,7 @@ import Testing
     #expect(try store.defects().isEmpty)
   }
 
-  @Test func `what needs the whole budget takes the room of partials`() throws {
+  @Test func `a put that needs the whole budget removes partial bodies`() throws {
     try put(1, byteCount: 1_800_000)
     try store.put([NewThumbnail(large: 1, byteCount: Int(Self.budget) - 400_000)], at: .now)
     #expect(try store.bytes(ofPicture: 1) != nil)
@@ -141,7 +141,7 @@ import Testing
 
   // MARK: - Removal
 
-  @Test func `it goes by name, with what has expired, and with everything`() throws {
+  @Test func `partial bodies are removed by name, when expired, and by a reset`() throws {
     try put(1)
     try put(2)
     #expect(try store.removePartials(of: [name(1), name(3)]) == 1)
@@ -158,13 +158,13 @@ import Testing
     #expect(try store.statistics(at: .now).partialByteCount == 0)
   }
 
-  @Test func `a new one takes the place of those that have expired`() throws {
+  @Test func `storing a partial body removes expired ones`() throws {
     try put(1)
     try put(2, at: .now(plusSeconds: Self.hour))
     #expect(try partialCount() == 1)
   }
 
-  @Test func `it survives compaction`() throws {
+  @Test func `a partial body survives compaction`() throws {
     try put(1)
     _ = try shared.compact()
     let bytes = try shared.current().withPartial(of: name(1), at: .now) { _, bytes in bytes.count }
@@ -174,11 +174,11 @@ import Testing
   // MARK: - Damage
 
   enum Damage: CaseIterable {
-    case flippedBit, cutRecord, foreignKey, otherName
+    case flippedBit, cutRecord, invalidKey, otherName
   }
 
   @Test(arguments: Damage.allCases)
-  func `damage is not given out, is found, and is repaired with nothing else lost`(
+  func `a damaged partial body is not returned, is found and is repaired`(
     damage: Damage
   ) throws {
     try put(1)
@@ -193,7 +193,7 @@ import Testing
       switch damage {
       case .flippedBit: record[90_000] ^= 1
       case .cutRecord: record = Array(record.prefix(20))
-      case .foreignKey: try transaction.put([1], for: [2, 3], in: tables.partials)
+      case .invalidKey: try transaction.put([1], for: [2, 3], in: tables.partials)
       case .otherName: try transaction.put(record, for: otherKey, in: tables.partials)
       }
       try transaction.put(record, for: key, in: tables.partials)
@@ -203,7 +203,7 @@ import Testing
     var defects: [StoreDefect] = []
     #expect(try shared.verify(isRepairing: true) { defects.append($0) } == 0)
     #expect(defects.map(\.table) == [.partials])
-    #expect(defects.map(\.reason) == [damage == .foreignKey ? .foreign : .damaged])
+    #expect(defects.map(\.reason) == [damage == .invalidKey ? .invalid : .damaged])
     #expect(try store.defects().isEmpty)
     #expect(try count(of: 2) == 100_000)
   }

@@ -43,7 +43,7 @@ struct RenewalTests {
 
   private let later = WallTime.now(plusSeconds: 30)
 
-  @Test func `the terms of a record come back as they went in, also after it was extended`() throws
+  @Test func `the terms of a record are kept, also after an extension`() throws
   {
     let record = try put(1)
     #expect(record.terms == Self.terms("etag: \"1\""))
@@ -56,7 +56,7 @@ struct RenewalTests {
     #expect(try store.bytes(ofPicture: 1) == NewThumbnail(picture: 1).bytes)
   }
 
-  @Test func `a renewed record has new terms, counts as stored anew and keeps its bytes`() throws {
+  @Test func `a renewed record has new terms and a new storage time, and keeps its bytes`() throws {
     let record = try put(1)
     let wish = renewal(record, "etag: \"1\"\nexpires: 0")
     #expect(try store.renew([wish], at: later))
@@ -70,7 +70,7 @@ struct RenewalTests {
     #expect(try store.renew([wish], at: later))
   }
 
-  @Test func `what is kept for longer already stays so`() throws {
+  @Test func `a renewal does not shorten the expiry`() throws {
     let record = try put(1)
     let wish = Renewal(
       of: record, terms: record.terms, retention: Retention(afterMilliseconds: 1_000))
@@ -78,7 +78,7 @@ struct RenewalTests {
     #expect(try facts(1)?.expiresAt == record.expiresAt)
   }
 
-  @Test func `a record that has gone, has expired or was replaced is not renewed`() throws {
+  @Test func `a record that was removed, expired or replaced is not renewed`() throws {
     let gone = renewal(try put(1))
     let expired = renewal(try put(2))
     let replaced = renewal(try put(3))
@@ -91,7 +91,7 @@ struct RenewalTests {
     #expect(try facts(1) == nil)
   }
 
-  @Test func `of several records, one that is not there makes the renewal one that is not`() throws
+  @Test func `a renewal of several records fails if one is missing`() throws
   {
     let wishes = [renewal(try put(1)), renewal(try put(2))]
     _ = try store.remove([ContentKey(picture: 2)])

@@ -19,7 +19,7 @@ import Testing
     RobotsRecord(text: text, expiresAt: .now(plusSeconds: 60))
   }
 
-  @Test func `what was kept is found until it expires`() throws {
+  @Test func `a stored robots.txt is found until it expires`() throws {
     let kept = record("Disallow: /ä\n")
     #expect(try store.robots(of: origin, at: .now) == nil)
     try store.keep(kept, of: origin)
@@ -28,7 +28,7 @@ import Testing
     #expect(try store.robots(of: "https://example.org:81", at: .now) == nil)
   }
 
-  @Test func `the newest holds, and goes with everything else`() throws {
+  @Test func `the newest robots.txt applies, and a reset removes it`() throws {
     try store.keep(record("a"), of: origin)
     try store.keep(record(""), of: origin)
     #expect(try store.robots(of: origin, at: .now)?.text == "")
@@ -36,7 +36,7 @@ import Testing
     #expect(try store.robots(of: origin, at: .now) == nil)
   }
 
-  @Test func `it takes a part of the budget, and then begins anew`() throws {
+  @Test func `robots.txt records beyond their part of the budget are dropped`() throws {
     let budget = Int64(16 << 20)
     let small = try ThumbnailStore(
       directory: directory.path + "/small", access: .readWrite(budgetByteCount: budget))
@@ -50,7 +50,7 @@ import Testing
   }
 
   @Test(arguments: [[], [1, 2, 3]] as [[UInt8]])
-  func `what is no record is none`(value: [UInt8]) {
+  func `an invalid record is ignored`(value: [UInt8]) {
     #expect(RobotsRecord(value.span) == nil)
   }
 }

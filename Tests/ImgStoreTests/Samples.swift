@@ -42,11 +42,11 @@ extension NewThumbnail {
     try self.init(picture: number, retention: retention, bytes: [UInt8(truncatingIfNeeded: number)])
   }
 
-  /// One that displaces the record of another picture.
-  init(picture number: Int, displacing other: Int) throws {
+  /// A thumbnail that replaces the record of another picture.
+  init(picture number: Int, replaces other: Int) throws {
     try self.init(
       picture: number, retention: Retention(until: .now(plusSeconds: 60)),
-      displacing: try ContentKey(picture: other), bytes: [UInt8(truncatingIfNeeded: number)])
+      replaces: try ContentKey(picture: other), bytes: [UInt8(truncatingIfNeeded: number)])
   }
 
   private init(picture number: Int, expiresAt: WallTime, bytes: [UInt8]) throws {
@@ -54,7 +54,7 @@ extension NewThumbnail {
   }
 
   private init(
-    picture number: Int, retention: Retention, displacing displaced: ContentKey? = nil,
+    picture number: Int, retention: Retention, replaces replaced: ContentKey? = nil,
     bytes: [UInt8]
   ) throws {
     self.init(
@@ -62,7 +62,7 @@ extension NewThumbnail {
       url: "https://example.org/\(number).jpg",
       thumbnail: Thumbnail(format: .webp, width: 256, height: 171, byteCount: bytes.count),
       sourceFormat: .jpeg, sourceWidth: 4_000, sourceHeight: 2_667,
-      sourceByteCount: 3_141_592, retention: retention, displacing: displaced, bytes: bytes)
+      sourceByteCount: 3_141_592, retention: retention, replaces: replaced, bytes: bytes)
   }
 
   /// When it expires if it is stored in the tests' present.

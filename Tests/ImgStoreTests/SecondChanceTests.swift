@@ -17,7 +17,7 @@ struct SecondChanceTests {
   }
 
   @Test(arguments: [10, 20])
-  func `S3, S4: 300 thumbnails of 100 kB keep to a budget, the newest there, the oldest gone`(
+  func `300 thumbnails of 100 kB keep to a budget with the newest present and the oldest evicted`(
     mebibytes: Int
   ) throws {
     let budget = Int64(mebibytes) << 20
@@ -33,7 +33,7 @@ struct SecondChanceTests {
     #expect(try store.statistics(at: .now).mapByteCount > budget)
   }
 
-  @Test func `what was read survives what was not`() throws {
+  @Test func `accessed thumbnails survive others`() throws {
     let store = try fullStore()
     for number in 0..<20 { _ = try store.bytes(ofPicture: number) }
     let batch = try (20..<30).map { try ContentKey(picture: $0) }
@@ -55,7 +55,7 @@ struct SecondChanceTests {
     #expect(try lacks(0, in: store))
   }
 
-  @Test func `a store of which everything was read still keeps to its budget`() throws {
+  @Test func `a store with only accessed thumbnails keeps to its budget`() throws {
     let store = try fullStore()
     for number in 0..<Self.count { _ = try store.lookup(ContentKey(picture: number), at: .now) }
     try overflow(store)
@@ -64,7 +64,7 @@ struct SecondChanceTests {
     #expect(try store.verifiedEntryCounts() == [try store.summary().entryCount])
   }
 
-  @Test func `a read in another process counts, also in one that only reads`() async throws {
+  @Test func `an access in another process counts, also in one that only reads`() async throws {
     let store = try fullStore()
     await #expect(processExitsWith: .success) { [path = path as String] in
       let reader = try ThumbnailStore(directory: path, access: .readOnly)
@@ -75,7 +75,7 @@ struct SecondChanceTests {
     #expect(try kept(in: store, of: 0..<2) == [0])
   }
 
-  @Test func `a put that fails takes nobody's second chance, and evicts nothing`() throws {
+  @Test func `a failed put clears no access bits and evicts nothing`() throws {
     let store = try fullStore()
     for number in 0..<20 { _ = try store.bytes(ofPicture: number) }
     let before = try store.statistics(at: .now).counters
@@ -89,15 +89,15 @@ struct SecondChanceTests {
     #expect(try kept(in: store, of: 0..<21) == Array(0..<20))
   }
 
-  @Test func `what is only delivered is not kept for it`() throws {
+  @Test func `a read without recording does not protect a thumbnail`() throws {
     let store = try fullStore()
-    _ = try store.withThumbnail(ContentKey(picture: 0), at: .now, noting: .nothing) { _, _ in }
-    _ = try store.withThumbnail(ContentKey(picture: 1), at: .now, noting: .hitOnly) { _, _ in }
+    _ = try store.withThumbnail(ContentKey(picture: 0), at: .now, recordingAccess: .none) { _, _ in }
+    _ = try store.withThumbnail(ContentKey(picture: 1), at: .now, recordingAccess: .hits) { _, _ in }
     try overflow(store)
     #expect(try kept(in: store, of: 0..<2) == [1])
   }
 
-  @Test func `what is removed in any way leaves nothing in the order of arrival`() throws {
+  @Test func `every removal also removes the entry in the order of arrival`() throws {
     let store = try ThumbnailStore(directory)
     try store.put(pictures(0..<10), at: .now)
     try store.put([NewThumbnail(picture: 10, expiresAt: .now(plusSeconds: 1))], at: .now)
@@ -112,14 +112,14 @@ struct SecondChanceTests {
   // MARK: - The file
 
   @Test(.enabled(if: geteuid() != 0, "root may write anywhere"))
-  func `a reader that may not note its reads answers all the same`() throws {
+  func `a reader without write permission for the access bits still answers`() throws {
     do { try ThumbnailStore(directory).put(pictures(0..<1), at: .now) }
-    #expect(unsafe chmod(path + "/uses", 0o400) == 0)
+    #expect(unsafe chmod(path + "/access", 0o400) == 0)
     try expectSilentReader()
   }
 
   @Test(arguments: [nil, 0, 4_096, usesByteCount - 1, usesByteCount + 1])
-  func `a reader that finds no file of the right size answers all the same`(
+  func `a reader without access bits of the right size still answers`(
     byteCount: Int?
   ) throws {
     do { try ThumbnailStore(directory).put(pictures(0..<1), at: .now) }
@@ -128,7 +128,7 @@ struct SecondChanceTests {
   }
 
   @Test(arguments: [nil, 0, 4_096, usesByteCount - 1, usesByteCount + 1])
-  func `a writer makes the file anew when there is none of the right size`(
+  func `a writer recreates access bits of the wrong size`(
     byteCount: Int?
   ) throws {
     do { try ThumbnailStore(directory).put(pictures(0..<1), at: .now) }
@@ -136,28 +136,28 @@ struct SecondChanceTests {
     let store = try ThumbnailStore(directory)
     #expect(try store.bytes(ofPicture: 0) != nil)
     #expect(try store.statistics(at: .now).counters?.hits == 1)
-    let reader = try #require(UsesFile(directory: path))
+    let reader = try #require(AccessBits(directory: path))
     #expect(reader.counters.hits == 1)
   }
 
-  @Test func `a file of another layout is made anew`() throws {
+  @Test func `access bits of another layout are recreated`() throws {
     do { _ = try ThumbnailStore(directory) }
-    let file = unsafe open(path + "/uses", O_RDWR)
+    let file = unsafe open(path + "/access", O_RDWR)
     #expect(unsafe pwrite(file, [9], 1, 8) == 1)
     close(file)
-    #expect(UsesFile(directory: path) == nil)
+    #expect(AccessBits(directory: path) == nil)
     let store = try ThumbnailStore(directory)
-    #expect(store.uses != nil)
+    #expect(store.accessBits != nil)
   }
 
   /// A header of a page, and the fewest slots.
-  private static let usesByteCount = 4_096 + UsesFile.minimumSlotCount
+  private static let usesByteCount = 4_096 + AccessBits.minimumSlotCount
 
   private func damageUses(byteCount: Int?) throws {
     if let byteCount {
-      #expect(unsafe truncate(path + "/uses", byteCount) == 0)
+      #expect(unsafe truncate(path + "/access", byteCount) == 0)
     } else {
-      #expect(unsafe unlink(path + "/uses") == 0)
+      #expect(unsafe unlink(path + "/access") == 0)
     }
   }
 

@@ -16,7 +16,7 @@ struct SeveralProcessesTests {
     store = try ThumbnailStore(directory)
   }
 
-  @Test func `what another process put is found at once`() async throws {
+  @Test func `thumbnails of another process are found at once`() async throws {
     await #expect(processExitsWith: .success) { [path = store.environment.directory as String] in
       let store = try ThumbnailStore(
         directory: path, access: .readWrite(budgetByteCount: 64 << 20))
@@ -27,7 +27,7 @@ struct SeveralProcessesTests {
     #expect(try store.bytes(ofPicture: 1) == NewThumbnail(picture: 1).bytes)
   }
 
-  @Test func `a map that another process has grown is taken over`() async throws {
+  @Test func `a process follows a map that another one has grown`() async throws {
     let path = directory.path + "/small"
     let small = try ThumbnailStore(
       directory: path, access: .readWrite(budgetByteCount: 64 << 20), mapByteCount: 1 << 20)
@@ -44,7 +44,7 @@ struct SeveralProcessesTests {
     #expect(try small.bytes(ofPicture: 2) != nil)
   }
 
-  @Test func `a reader that died is cleared`() async throws {
+  @Test func `a dead reader is cleared`() async throws {
     try store.put([NewThumbnail(picture: 1)], at: .now)
     await #expect(processExitsWith: .success) { [path = store.environment.directory as String] in
       let store = try ThumbnailStore(directory: path, access: .readOnly)
@@ -54,7 +54,7 @@ struct SeveralProcessesTests {
     #expect(try store.checkReaders() == 0)
   }
 
-  @Test func `what a dead reader pinned is reused before the map counts as full`() async throws {
+  @Test func `pages of a dead reader are reused before the map counts as full`() async throws {
     let path = directory.path + "/small"
     let small = try ThumbnailStore(
       directory: path, access: .readWrite(budgetByteCount: 64 << 20), mapByteCount: 1 << 20)
@@ -72,7 +72,7 @@ struct SeveralProcessesTests {
     #expect(try small.checkReaders() == 0)
   }
 
-  @Test func `what a killed reader pinned is reused by those who go on`() async throws {
+  @Test func `pages of a killed reader are reused by running processes`() async throws {
     let new = try NewThumbnail(large: 1, byteCount: 1 << 20)
     try store.put([new], at: .now)
     await #expect(processExitsWith: .signal(SIGKILL)) {
@@ -83,10 +83,10 @@ struct SeveralProcessesTests {
       }
     }
     for _ in 0..<50 { try store.put([new], at: .now) }
-    #expect(try store.environment.fileByteCount() < 10 << 20)
+    #expect(try store.environment.dataFile.byteCount() < 10 << 20)
   }
 
-  @Test func `a writer that died in its transaction leaves nothing and blocks nobody`() async throws
+  @Test func `a writer that died in a transaction leaves nothing and blocks no other writer`() async throws
   {
     await #expect(processExitsWith: .success) { [path = store.environment.directory as String] in
       let store = try ThumbnailStore(

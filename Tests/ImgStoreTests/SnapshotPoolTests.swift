@@ -27,9 +27,9 @@ struct SnapshotPoolTests {
     #expect(try store.lookup(ContentKey(picture: 7), at: .now) == .miss)
   }
 
-  @Test func `look-ups within look-ups, more than are kept, are answered`() throws {
+  @Test func `nested look-ups beyond the pool's slots are answered`() throws {
     try store.put([NewThumbnail(picture: 1)], at: .now)
-    #expect(try depth(ofLookupsUpTo: 2 * SnapshotPool.placeCount) == 2 * SnapshotPool.placeCount)
+    #expect(try depth(ofLookupsUpTo: 2 * SnapshotPool.slotCount) == 2 * SnapshotPool.slotCount)
     #expect(try store.bytes(ofPicture: 1) != nil)
   }
 
@@ -42,11 +42,11 @@ struct SnapshotPoolTests {
     return try #require(inner).get() + 1
   }
 
-  @Test func `look-ups that fail leave their slots to the next ones`() throws {
+  @Test func `failed look-ups free their slots`() throws {
     try store.put([NewThumbnail(picture: 1)], at: .now)
     for _ in 0...Environment.Options.maximumReaders {
       let error = #expect(throws: StoreError.self) {
-        try store.environment.glance { _ throws(StoreError) in
+        try store.environment.withSnapshot { _ throws(StoreError) in
           throw StoreError(.corrupted, operation: "a test")
         }
       }
@@ -55,7 +55,7 @@ struct SnapshotPoolTests {
     #expect(try store.bytes(ofPicture: 1) != nil)
   }
 
-  @Test func `what was looked up once pins no page that is freed later`() throws {
+  @Test func `a finished look-up pins no pages`() throws {
     let small = try ThumbnailStore(
       directory: directory.path + "/small", access: .readWrite(budgetByteCount: 64 << 20),
       mapByteCount: 1 << 20)
@@ -69,7 +69,7 @@ struct SnapshotPoolTests {
     #expect(try small.bytes(ofPicture: 599) != nil)
   }
 
-  @Test func `a kept transaction needs no further slot when readers have taken all others`() throws
+  @Test func `a pooled transaction needs no further reader slot`() throws
   {
     try store.put([NewThumbnail(picture: 1)], at: .now)
     #expect(try store.bytes(ofPicture: 1) != nil)
@@ -96,7 +96,7 @@ struct SnapshotPoolTests {
     let isSet = Atomic(false)
   }
 
-  @Test func `the map stays where it is while a look-up reads it`() throws {
+  @Test func `the map does not move during a look-up`() throws {
     try store.put([NewThumbnail(large: 7, byteCount: 400_000)], at: .now)
     let grower = DispatchQueue(label: "grower")
     for _ in 0..<5 {
@@ -121,7 +121,7 @@ struct SnapshotPoolTests {
     try store.put(numbers.map { try NewThumbnail(large: $0, byteCount: 3_000) }, at: .now)
     let keys = try numbers.map { try ContentKey(picture: $0) }
     let wrongCount = Atomic(0)
-    DispatchQueue.concurrentPerform(iterations: 2 * SnapshotPool.placeCount + 1) {
+    DispatchQueue.concurrentPerform(iterations: 2 * SnapshotPool.slotCount + 1) {
       [store] thread in
       let count = thread == 0 ? Self.change(store) : Self.read(keys, in: store, thread: thread)
       wrongCount.add(count, ordering: .relaxed)

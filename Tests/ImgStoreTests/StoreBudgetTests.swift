@@ -14,19 +14,19 @@ import Testing
       disk: DiskSpace(byteCount: disk * Self.mebibyte, freeByteCount: free * Self.mebibyte))
   }
 
-  @Test func `a disk with room for it leaves the budget as it is configured`() {
+  @Test func `a disk with enough space does not change the budget`() {
     let budget = budget(file: 10, free: 700, of: 4_000)
     #expect(!budget.isLimitedByDisk)
     #expect(budget.effectiveByteCount == 400 * Self.mebibyte)
   }
 
-  @Test func `a disk without limits that are known leaves the budget as it is configured`() {
+  @Test func `a disk of unknown size does not change the budget`() {
     let budget = StoreBudget(configuredByteCount: 1, fileByteCount: 2, disk: nil)
     #expect(budget.effectiveByteCount == 1)
     #expect(!budget.isLimitedByDisk)
   }
 
-  @Test func `the budget is what the file has and what is free, less a margin and slack`() {
+  @Test func `the budget is the size of the file plus the free space, less a margin and slack`() {
     // A sixteenth of the disk stays free.
     let small = budget(file: 40, free: 14, of: 64)
     #expect(small.isLimitedByDisk)
@@ -35,13 +35,13 @@ import Testing
     #expect(budget(file: 40, free: 74, of: 1 << 20).effectiveByteCount == 40 * Self.mebibyte)
   }
 
-  @Test func `a file that grows into what is free changes nothing`() {
+  @Test func `a file that grows into the free space does not change the budget`() {
     #expect(
       budget(file: 0, free: 90, of: 100).effectiveByteCount
         == budget(file: 60, free: 30, of: 100).effectiveByteCount)
   }
 
-  @Test func `a disk that others have filled leaves the store what it has`() {
+  @Test func `a full disk leaves the store its file`() {
     #expect(budget(file: 106, free: 0, of: 96).effectiveByteCount == 80 * Self.mebibyte)
     #expect(budget(file: 0, free: 0, of: 96).effectiveByteCount == 0)
   }

@@ -15,7 +15,7 @@ struct StoreCountersTests {
     store = try ThumbnailStore(directory)
   }
 
-  @Test func `every way to look up counts hits and misses by the key`() throws {
+  @Test func `every look-up counts hits and misses for each key`() throws {
     try store.put([NewThumbnail(picture: 1)], at: .now)
     #expect(try counters.hitRate == nil)
     _ = try store.lookup(ContentKey(picture: 1), at: .now)
@@ -33,15 +33,15 @@ struct StoreCountersTests {
 
   @Test(
     arguments: [
-      (.hitOrMiss, 1, 1), (.hitOnly, 1, 0), (.nothing, 0, 0),
-    ] as [(ThumbnailStore.Noting, UInt64, UInt64)])
-  func `a read counts as its reader says`(
-    noting: ThumbnailStore.Noting, hits: UInt64, misses: UInt64
+      (.hitsAndMisses, 1, 1), (.hits, 1, 0), (.none, 0, 0),
+    ] as [(AccessRecording, UInt64, UInt64)])
+  func `a read counts as its recordingAccess says`(
+    recording: AccessRecording, hits: UInt64, misses: UInt64
   ) throws {
     try store.put([NewThumbnail(picture: 1)], at: .now)
     for number in [1, 2] {
       let found = try store.withThumbnail(
-        ContentKey(picture: number), at: .now, noting: noting
+        ContentKey(picture: number), at: .now, recordingAccess: recording
       ) { facts, _ in facts.url }
       #expect((found != nil) == (number == 1))
     }
@@ -49,7 +49,7 @@ struct StoreCountersTests {
     #expect(try counters.misses == misses)
   }
 
-  @Test func `what a change does is counted by its reason`() throws {
+  @Test func `removals are counted by their reason`() throws {
     try store.put([NewThumbnail(picture: 1), NewThumbnail(picture: 2)], at: .now)
     try store.put([NewThumbnail(picture: 3, expiresAt: .now(plusSeconds: 1))], at: .now)
     #expect(try counters.stores == 3)
@@ -101,7 +101,7 @@ struct StoreCountersTests {
     #expect(after.freePageCount >= before.freePageCount + 100)
     #expect(after.fileByteCount >= before.fileByteCount)
     let pageCounts = after.summary.occupiedByteCount / 4_096 + Int64(after.freePageCount)
-    #expect(pageCounts * 4_096 == Int64(try store.environment.pageByteCountInAll()))
+    #expect(pageCounts * 4_096 == Int64(try store.environment.dataFile.pagesByteCount()))
   }
 
   private var counters: StoreCounters {

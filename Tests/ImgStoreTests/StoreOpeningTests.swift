@@ -17,7 +17,7 @@ struct StoreOpeningTests {
     directory = try TestDirectory()
   }
 
-  @Test func `reading where there is no store says that it is absent`() throws {
+  @Test func `opening a missing store for reading reports that it is absent`() throws {
     let error = #expect(throws: StoreError.self) {
       try ThumbnailStore(directory: directory.path + "/none", access: .readOnly)
     }
@@ -40,10 +40,10 @@ struct StoreOpeningTests {
     #expect(try permissions(of: directory.path + "/a") == 0o700)
     #expect(try permissions(of: path + "/data.mdb") == 0o600)
     #expect(try permissions(of: path + "/lock.mdb") == 0o600)
-    #expect(try permissions(of: path + "/uses") == 0o600)
+    #expect(try permissions(of: path + "/access") == 0o600)
   }
 
-  @Test func `what was put is there after the store was opened again`() throws {
+  @Test func `thumbnails survive reopening the store`() throws {
     do {
       let store = try ThumbnailStore(directory)
       try store.put([NewThumbnail(picture: 1)], at: .now)
@@ -118,14 +118,14 @@ struct StoreOpeningTests {
     #expect(try store.bytes(ofPicture: 2) != nil)
   }
 
-  @Test func `a directory that cannot be made names its path`() throws {
+  @Test func `a directory that cannot be created is named in the error`() throws {
     try Data("a file".utf8).write(to: URL(filePath: directory.path + "/store"))
     let error = #expect(throws: StoreError.self) { try ThumbnailStore(directory) }
     #expect(error?.path == directory.path + "/store")
     #expect(error?.description.contains("ENOTDIR") == true)
   }
 
-  @Test func `a journal that cannot be made is called a journal`() throws {
+  @Test func `an error of the journal names the journal`() throws {
     try Data("a file".utf8).write(to: URL(filePath: directory.path + "/file"))
     for path in [directory.path + "/file", directory.path + "/file/journal"] {
       let error = #expect(throws: StoreError.self) { try Journal(directory: path) }
@@ -153,7 +153,7 @@ struct StoreOpeningTests {
 
   /// One of the two stores has made one commit more than the other, so that whoever took the data of
   /// one and the locks of the other would look for the last commit where the one before it is.
-  @Test func `all files of an opening are of one directory, whatever takes its place`() async throws
+  @Test func `all files of an opening are from one directory, even if it is replaced meanwhile`() async throws
   {
     let paths = [directory.path + "/store", directory.path + "/other"]
     // Open all the time: the locks of a store that nobody has open are made anew by opening it.
@@ -193,13 +193,13 @@ struct StoreOpeningTests {
   }
 
   @Test(.enabled(if: geteuid() != 0, "root may write anywhere"))
-  func `a directory that may not be written is not permitted`() throws {
+  func `an unwritable directory is reported as not permitted`() throws {
     #expect(unsafe chmod(directory.path, 0o500) == 0)
     let error = #expect(throws: StoreError.self) { try ThumbnailStore(directory) }
     #expect(error?.reason == .notPermitted)
   }
 
-  @Test func `a store knows that its directory was removed or replaced`() throws {
+  @Test func `a store detects that its directory was removed or replaced`() throws {
     let store = try ThumbnailStore(directory)
     #expect(!store.isDetached)
     try FileManager.default.removeItem(atPath: directory.path + "/store")
@@ -215,7 +215,7 @@ struct StoreOpeningTests {
     (StoreError.Code.mapFull, StoreError.Reason.full), (.noSpace, .full), (.quotaExceeded, .full),
     (.readOnlyFileSystem, .notPermitted), (.accessDenied, .notPermitted),
     (.readersFull, .tooManyReaders), (.corrupted, .damaged), (.invalid, .damaged),
-    (.cutOff, .damaged),
+    (.truncated, .damaged),
     (.versionMismatch, .newerVersion), (.noSuchFile, .absent), (.keyExists, .failed),
   ])
   func `every code has its reason and keeps its name`(

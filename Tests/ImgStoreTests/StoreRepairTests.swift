@@ -6,7 +6,7 @@ import Testing
 
 @testable import ImgStore
 
-/// A store is a cache: where it is damaged, a writer begins anew, and a reader does not die.
+/// A writer recreates a damaged store, because it is a cache. A reader gets an error.
 @Suite(.timeLimit(.minutes(20)))
 struct StoreRepairTests {
   private static let writing = ThumbnailStore.Access.readWrite(budgetByteCount: 64 << 20)
@@ -58,13 +58,13 @@ struct StoreRepairTests {
   }
 
   @Test(arguments: [8_192, 64 << 10, 5_000, 100])
-  func `a writer begins anew where the file is cut off`(byteCount: Int) throws {
+  func `a writer recreates a store with a truncated file`(byteCount: Int) throws {
     do { try fill(open()) }
     cut(to: byteCount)
     try expectBegunAnew(open())
   }
 
-  @Test func `a writer begins anew where the file is junk`() throws {
+  @Test func `a writer recreates a store with a junk file`() throws {
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     try Data(repeating: 0x55, count: 16_384).write(to: URL(filePath: path + "/data.mdb"))
     #expect(throws: StoreError.self) { try open(.readOnly) }
@@ -73,7 +73,7 @@ struct StoreRepairTests {
   }
 
   @Test(arguments: [0, 4_096, 64 << 10])
-  func `a writer begins anew when the file is cut off while it is open`(byteCount: Int) throws {
+  func `a writer recreates a store that is truncated while open`(byteCount: Int) throws {
     let store = try open()
     try fill(store)
     cut(to: byteCount)
@@ -81,7 +81,7 @@ struct StoreRepairTests {
     try expectBegunAnew(store)
   }
 
-  @Test func `a reader of a file that is cut off has an error, and then the new store`() throws {
+  @Test func `a reader of a truncated file gets an error, then the new store`() throws {
     let writer = try open()
     try fill(writer)
     // As another process would: two environments of one process do not share their locks.
@@ -102,7 +102,7 @@ struct StoreRepairTests {
 
   /// The new store would open the lock file that the old one has open, and to close either would
   /// drop the locks of both.
-  @Test func `a store that lost its data file alone begins anew when nobody uses the old one`()
+  @Test func `a store without its data file is recreated when the old one is not in use`()
     throws
   {
     let store = try open()
@@ -119,7 +119,7 @@ struct StoreRepairTests {
     #expect(events.all.isEmpty)
   }
 
-  @Test func `a writer that meets damage in the tables begins anew`() throws {
+  @Test func `a writer that finds damaged tables recreates the store`() throws {
     let store = try open()
     try fill(store)
     try eraseTables()
@@ -135,15 +135,15 @@ struct StoreRepairTests {
   /// LMDB leaves pages unwritten that a transaction took from the end of the file and gave back; a
   /// writer that is killed after its commit has not yet made up for that.
   @Test(arguments: [false, true])
-  func `a file that lacks only free pages is completed, and nothing is lost`(isOpen: Bool) throws {
+  func `a file that lacks only free pages is completed without loss`(isOpen: Bool) throws {
     var store: SharedStore? = try open()
     try grow(try #require(store))
-    let byteCount = try #require(try store?.current().environment.pageByteCountInAll())
+    let byteCount = try #require(try store?.current().environment.dataFile.pagesByteCount())
     if !isOpen { store = nil }
     cut(to: byteCount - 1_000 * 4_096)
     let same = try store ?? open()
     #expect(try same.current().bytes(ofPicture: 1) != nil)
-    #expect(try same.current().environment.fileByteCount() == byteCount)
+    #expect(try same.current().environment.dataFile.byteCount() == byteCount)
     #expect(events.all.isEmpty)
   }
 
@@ -152,7 +152,7 @@ struct StoreRepairTests {
     do {
       let store = try open()
       try grow(store, isRemoved: false)
-      byteCount = try store.current().environment.pageByteCountInAll()
+      byteCount = try store.current().environment.dataFile.pagesByteCount()
     }
     cut(to: byteCount - 1_000 * 4_096)
     let store = try open()
@@ -195,7 +195,7 @@ struct StoreRepairTests {
     #expect(events.all.isEmpty)
   }
 
-  @Test func `that the thumbnails of an older release were dropped is said once`() throws {
+  @Test func `dropping the thumbnails of an older release is reported once`() throws {
     do {
       let store = try open()
       try fill(store)
@@ -210,7 +210,7 @@ struct StoreRepairTests {
     #expect(events.all.count == 1)
   }
 
-  @Test func `of several processes that find damage one begins anew`() async throws {
+  @Test func `only one of several processes recreates a damaged store`() async throws {
     do { try fill(open()) }
     cut(to: 64 << 10)
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -232,7 +232,7 @@ struct StoreRepairTests {
     #expect(events.all.isEmpty)
   }
 
-  @Test func `what a killed process left beside the store is removed by the next writer`() throws {
+  @Test func `the next writer removes leftovers of a killed process`() throws {
     do { try fill(open()) }
     let spare = path + ".spare"
     try FileManager.default.createDirectory(atPath: spare, withIntermediateDirectories: false)

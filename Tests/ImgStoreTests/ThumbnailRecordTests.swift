@@ -5,7 +5,7 @@ import Testing
 
 @Suite
 struct ThumbnailRecordTests {
-  @Test func `a record gives back what went in`() throws {
+  @Test func `a record returns the stored values`() throws {
     let new = try NewThumbnail(picture: 7)
     let record = record(of: new, lifetimeMilliseconds: 5)
     let facts = try #require(verifiedFacts(of: record, key: new.key))
@@ -20,7 +20,7 @@ struct ThumbnailRecordTests {
     #expect(record.count == ThumbnailRecord.byteCount(of: new))
   }
 
-  @Test func `a flipped bit anywhere is found`() throws {
+  @Test func `any flipped bit is detected`() throws {
     let new = try NewThumbnail(picture: 7, byteCount: 40)
     let record = record(of: new)
     for position in record.indices {
@@ -30,7 +30,7 @@ struct ThumbnailRecordTests {
     }
   }
 
-  @Test func `a record cut at any length is found`() throws {
+  @Test func `a record truncated at any length is detected`() throws {
     let new = try NewThumbnail(picture: 7, byteCount: 40)
     let record = record(of: new)
     for count in record.indices {
@@ -39,7 +39,7 @@ struct ThumbnailRecordTests {
     }
   }
 
-  @Test func `a URL length beyond the record is found without the checksum`() throws {
+  @Test func `a URL length beyond the record is detected without the checksum`() throws {
     let new = try NewThumbnail(picture: 7)
     var record = record(of: new)
     record.replaceSubrange(12..<16, with: [0xFF, 0xFF, 0xFF, 0xFF])
@@ -48,7 +48,7 @@ struct ThumbnailRecordTests {
   }
 
   @Test(arguments: ImageFormat.allCases)
-  func `every format has a number of its own`(format: ImageFormat) {
+  func `every format has its own number`(format: ImageFormat) {
     #expect(ImageFormat(storedNumber: format.storedNumber) == format)
     #expect(ImageFormat(storedNumber: 0) == nil)
   }
@@ -74,7 +74,7 @@ struct ThumbnailRecordTests {
     #expect(entry.key == key)
   }
 
-  @Test func `a record that is kept for longer is the same but for its times`() throws {
+  @Test func `an extended record differs only in its times`() throws {
     let new = try NewThumbnail(picture: 7)
     let before = record(of: new)
     let facts = try #require(verifiedFacts(of: before, key: new.key))

@@ -16,7 +16,7 @@ struct ThumbnailStoreTests {
 
   // MARK: - Look-ups
 
-  @Test func `what was put is found with its facts and bytes`() throws {
+  @Test func `a stored thumbnail is found with its facts and bytes`() throws {
     let new = try NewThumbnail(picture: 1)
     try store.put([new], at: .now)
     guard case .hit(let facts) = try store.lookup(new.key, at: .now) else {
@@ -58,7 +58,7 @@ struct ThumbnailStoreTests {
     #expect(try store.bytes(ofPicture: 1, at: new.expiresAt) == nil)
   }
 
-  @Test func `a damaged record is stale and never given out`() throws {
+  @Test func `a damaged record is stale and never returned`() throws {
     let key = try ContentKey(picture: 1)
     try store.put([NewThumbnail(picture: 1)], at: .now)
     try flipLastByte(of: key)
@@ -69,7 +69,7 @@ struct ThumbnailStoreTests {
     #expect(try store.statistics(at: .now).thumbnailByteCount == 0)
   }
 
-  @Test func `a record that forgot its expiry takes its index entry along`() throws {
+  @Test func `removing a record with a damaged expiry also removes its index entry`() throws {
     let key = try ContentKey(picture: 1)
     try store.put([NewThumbnail(picture: 1), NewThumbnail(picture: 2)], at: .now)
     try store.environment.write { transaction throws(StoreError) in
@@ -116,7 +116,7 @@ struct ThumbnailStoreTests {
 
   // MARK: - Removing
 
-  @Test func `U22: a fresh thumbnail put between a look-up and the removal stays`() throws {
+  @Test func `a fresh thumbnail stored between a look-up and the removal stays`() throws {
     let key = try ContentKey(picture: 1)
     try store.put([NewThumbnail(picture: 1, expiresAt: .now)], at: .now(plusSeconds: -60))
     #expect(try store.lookup(key, at: .now) == .stale(.expired))
@@ -127,7 +127,7 @@ struct ThumbnailStoreTests {
     #expect(try store.removeStale([ContentKey(picture: 2)], at: .now) == 0)
   }
 
-  @Test func `expired thumbnails go in the order of their expiry`() throws {
+  @Test func `expired thumbnails are removed in the order of their expiry`() throws {
     for number in 1...5 {
       let moment = WallTime.now(plusSeconds: Int64(-number))
       try store.put([NewThumbnail(picture: number, expiresAt: moment)], at: .now)
@@ -142,7 +142,7 @@ struct ThumbnailStoreTests {
     #expect(try store.bytes(ofPicture: 6) != nil)
   }
 
-  @Test func `what has expired and is still there is counted`() throws {
+  @Test func `expired thumbnails that are still stored are counted`() throws {
     #expect(try !store.hasExpired(at: .now))
     #expect(try store.expiredCount(at: .now) == 0)
     for number in 1...5 {
@@ -157,7 +157,7 @@ struct ThumbnailStoreTests {
     #expect(try store.expiredCount(at: .now(plusSeconds: 5)) == 2)
   }
 
-  @Test func `removing counts what was there`() throws {
+  @Test func `remove returns the number of existing records`() throws {
     try store.put([NewThumbnail(picture: 1), NewThumbnail(picture: 2)], at: .now)
     let keys = try [1, 3].map { try ContentKey(picture: $0) }
     #expect(try store.remove(keys) == 1)
@@ -178,7 +178,7 @@ struct ThumbnailStoreTests {
 
   // MARK: - Lists and numbers
 
-  @Test func `a list has every thumbnail once, in the order of the keys`() throws {
+  @Test func `a listing has every thumbnail once, in the order of the keys`() throws {
     // More than one batch of the list.
     let pictures = try (1...600).map { try NewThumbnail(picture: $0, byteCount: 10) }
     try store.put(pictures, at: .now)
@@ -190,7 +190,7 @@ struct ThumbnailStoreTests {
     #expect(listed.map(\.description) == pictures.map(\.key.description).sorted())
   }
 
-  @Test func `a list ends when its reader has enough`() throws {
+  @Test func `a listing ends when its caller stops it`() throws {
     try store.put((1...5).map { try NewThumbnail(picture: $0) }, at: .now)
     var count = 0
     try store.forEach { _ in
@@ -232,21 +232,21 @@ struct ThumbnailStoreTests {
     }
   }
 
-  @Test func `a thumbnail displaces the record that it says, with its entries`() throws {
+  @Test func `a thumbnail replaces the record that it names, with its index entries`() throws {
     try store.put([NewThumbnail(picture: 1), NewThumbnail(picture: 2)], at: .now)
-    try store.put([NewThumbnail(picture: 3, displacing: 1)], at: .now)
+    try store.put([NewThumbnail(picture: 3, replaces: 1)], at: .now)
     #expect(try store.bytes(ofPicture: 1) == nil)
     #expect(try store.bytes(ofPicture: 2) != nil)
     #expect(try store.bytes(ofPicture: 3) == [3])
     #expect(try store.defects().isEmpty)
   }
 
-  @Test func `what is displaced may come again behind, in the same group`() throws {
+  @Test func `a replaced record may be stored again later in the same group`() throws {
     try store.put(
-      [NewThumbnail(picture: 3, displacing: 1), NewThumbnail(picture: 1)], at: .now)
+      [NewThumbnail(picture: 3, replaces: 1), NewThumbnail(picture: 1)], at: .now)
     #expect(try store.bytes(ofPicture: 1) != nil)
     try store.put(
-      [NewThumbnail(picture: 1), NewThumbnail(picture: 3, displacing: 1)], at: .now)
+      [NewThumbnail(picture: 1), NewThumbnail(picture: 3, replaces: 1)], at: .now)
     #expect(try store.bytes(ofPicture: 1) == nil)
     #expect(try store.defects().isEmpty)
   }

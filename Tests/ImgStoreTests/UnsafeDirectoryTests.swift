@@ -32,7 +32,7 @@ struct UnsafeDirectoryTests {
   ]
 
   @Test(arguments: ["data.mdb", "lock.mdb"], Self.accesses)
-  func `a file of it that is a symbolic link is refused, and what it leads to stays`(
+  func `a symbolic link as a file of the store is refused, and its target stays`(
     name: String, access: ThumbnailStore.Access
   ) throws {
     let victim = directory.path + "/victim"
@@ -44,7 +44,7 @@ struct UnsafeDirectoryTests {
   }
 
   @Test(arguments: Self.accesses)
-  func `one in which other users could put files is refused`(
+  func `a directory that other users can write is refused`(
     access: ThumbnailStore.Access
   ) throws {
     #expect(unsafe chmod(path, 0o777) == 0)

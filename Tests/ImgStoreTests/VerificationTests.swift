@@ -19,7 +19,7 @@ struct VerificationTests {
     try store.put((0..<600).map { try NewThumbnail(large: $0, byteCount: 10) }, at: .now)
   }
 
-  @Test func `a sound store has nothing wrong, also after every kind of change`() throws {
+  @Test func `an intact store has no defects after any change`() throws {
     try store.put([NewThumbnail(picture: 3, expiresAt: .now(plusSeconds: 900))], at: .now)
     _ = try store.remove([ContentKey(picture: 4)])
     #expect(try verify() == [])
@@ -30,12 +30,12 @@ struct VerificationTests {
 
   /// The ways in which one record can go wrong, and in how many places that shows.
   enum Damage: CaseIterable {
-    case flippedBit, cutRecord, lostExpiry, lostArrival, lostRecord, foreignRecord,
-      foreignArrival, foreignExpiry
+    case flippedBit, cutRecord, lostExpiry, lostArrival, lostRecord, invalidRecord,
+      invalidArrival, invalidExpiry
   }
 
   @Test(arguments: Damage.allCases)
-  func `every kind of damage is found, and repaired with nothing else lost`(
+  func `every kind of damage is found and repaired without other loss`(
     damage: Damage
   ) throws {
     let key = try ContentKey(picture: 500)
@@ -61,8 +61,8 @@ struct VerificationTests {
     case .lostExpiry: [.withoutRecord, .withoutExpiry]
     case .lostArrival: [.withoutArrival]
     case .lostRecord: [.withoutRecord, .withoutRecord]
-    case .foreignRecord, .foreignArrival: [.foreign]
-    case .foreignExpiry: [.withoutRecord, .foreign, .withoutExpiry]
+    case .invalidRecord, .invalidArrival: [.invalid]
+    case .invalidExpiry: [.withoutRecord, .invalid, .withoutExpiry]
     }
   }
 
@@ -86,9 +86,9 @@ struct VerificationTests {
       case .lostArrival:
         try transaction.delete(ArrivalEntry.encodedKey(sequence ?? 0), from: tables.arrivals)
       case .lostRecord: try transaction.delete(key.bytes, from: tables.thumbnails)
-      case .foreignRecord: try transaction.put([1], for: [2, 3], in: tables.thumbnails)
-      case .foreignArrival: try transaction.put([1], for: [2, 3], in: tables.arrivals)
-      case .foreignExpiry: try transaction.put([1], for: expiryKey, in: tables.expiry)
+      case .invalidRecord: try transaction.put([1], for: [2, 3], in: tables.thumbnails)
+      case .invalidArrival: try transaction.put([1], for: [2, 3], in: tables.arrivals)
+      case .invalidExpiry: try transaction.put([1], for: expiryKey, in: tables.expiry)
       }
     }
   }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(20)))
 struct BlockingQueueTests {
-  @Test func `a full queue refuses, and takes again when there is room`() throws {
+  @Test func `a full queue refuses elements until there is room`() throws {
     let queue = try BlockingQueue<Int>(capacity: 2)
     #expect(queue.push(1))
     #expect(queue.push(2))
@@ -16,7 +16,7 @@ struct BlockingQueueTests {
     #expect(queue.count == 0)
   }
 
-  @Test func `a closed queue refuses but gives what it holds, then nil for ever`() throws {
+  @Test func `a closed queue refuses elements and returns queued ones, then nil`() throws {
     let queue = try BlockingQueue<Int>(capacity: 8)
     #expect(queue.push(1))
     queue.close()
@@ -26,7 +26,7 @@ struct BlockingQueueTests {
     #expect(queue.take(upTo: 8) == nil)
   }
 
-  @Test func `what many threads push arrives once and in each one's order`() async throws {
+  @Test func `elements of many threads arrive once, in the order of each thread`() async throws {
     let received = Mutex<[Int]>([])
     let consumer = try ServiceThread<Int>(name: "consumer", capacity: 4000) { queue in
       while let batch = queue.take(upTo: 7) {
@@ -51,7 +51,7 @@ struct BlockingQueueTests {
     }
   }
 
-  @Test func `who waits up to a deadline takes what comes before it, or nothing`() throws {
+  @Test func `take with a deadline returns earlier elements or none`() throws {
     let queue = try BlockingQueue<Int>(capacity: 2)
     #expect(queue.take(upTo: 1, until: .now) == [])
     #expect(queue.take(upTo: 1, until: .now + .milliseconds(1)) == [])
@@ -67,7 +67,7 @@ struct BlockingQueueTests {
     #expect(queue.take(upTo: 1, until: .now + .seconds(240)) == nil)
   }
 
-  @Test func `what is urgent is taken before all that wait`() throws {
+  @Test func `an urgent element is taken first`() throws {
     let queue = try BlockingQueue<Int>(capacity: 4)
     for number in 1...2 { #expect(queue.push(number)) }
     for number in 3...4 { #expect(queue.push(number, isFirst: true)) }

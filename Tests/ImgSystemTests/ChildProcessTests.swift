@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(20)))
 struct ChildProcessTests {
-  @Test func `the exit status is told, as often as asked`() throws {
+  @Test func `the exit status can be read repeatedly`() throws {
     let child = try shell("exit 3")
     #expect(child.waitForExit(until: .now + .seconds(60)) == .exited(3))
     #expect(child.reap() == .exited(3))
@@ -12,7 +12,7 @@ struct ChildProcessTests {
     #expect(child.waitForExit(until: .now) == .exited(3))
   }
 
-  @Test func `a killed child is seen in a poller`() throws {
+  @Test func `a poller reports a killed child`() throws {
     let child = try sleeper()
     let poller = try Poller()
     try poller.register(child.descriptor, .read, token: 5)
@@ -24,7 +24,7 @@ struct ChildProcessTests {
     #expect(child.reap() == .signalled(SIGKILL))
   }
 
-  @Test func `a program that is not there is ENOENT`() {
+  @Test func `a missing program is ENOENT`() {
     #expect(throws: SystemError(operation: "posix_spawn /nowhere/worker", code: ENOENT)) {
       _ = try ChildProcess.spawn(
         executable: "/nowhere/worker", arguments: [], environment: nil, descriptors: [])
@@ -38,7 +38,7 @@ struct ChildProcessTests {
     }
   }
 
-  @Test func `arguments and environment arrive as given`() throws {
+  @Test func `arguments and environment are passed unchanged`() throws {
     var output = try Pipe()
     let child = try ChildProcess.spawn(
       executable: "/bin/sh",
@@ -48,14 +48,14 @@ struct ChildProcessTests {
     #expect(child.waitForExit(until: .now + .seconds(60)) == .exited(0))
   }
 
-  @Test func `without an environment the child has ours`() throws {
+  @Test func `without an environment, the child inherits the parent's`() throws {
     var output = try Pipe()
     let child = try shell(#"printf %s "$PATH""#, [(parent: output.writerNumber, child: 1)])
     #expect(try output.textToEnd() == ThisProcess.environment["PATH"])
     #expect(child.waitForExit(until: .now + .seconds(60)) == .exited(0))
   }
 
-  @Test func `descriptors that trade numbers do not overwrite each other`() throws {
+  @Test func `descriptors that swap numbers do not overwrite each other`() throws {
     var first = try Pipe()
     var second = try Pipe()
     let (a, b) = (first.writerNumber, second.writerNumber)
@@ -67,7 +67,7 @@ struct ChildProcessTests {
     #expect(child.waitForExit(until: .now + .seconds(60)) == .exited(0))
   }
 
-  @Test func `numbers that were free when the child was started are no obstacle`() throws {
+  @Test func `unused descriptor numbers can be assigned`() throws {
     var first = try Pipe()
     var second = try Pipe()
     // The lowest free numbers, in the order in which the next two descriptors would not get them.
@@ -103,7 +103,7 @@ struct ChildProcessTests {
     #expect(child.waitForExit(until: .now + .seconds(60)) == .exited(0))
   }
 
-  @Test func `a descriptor that is not open fails the spawn and leaves no copy behind`() throws {
+  @Test func `a closed descriptor fails the spawn and leaves no copy`() throws {
     var output = try Pipe()
     #expect(throws: SystemError(operation: "fcntl F_DUPFD_CLOEXEC", code: EBADF)) {
       _ = try shell("exit 0", [(parent: output.writerNumber, child: 3), (parent: -1, child: 4)])
@@ -122,7 +122,7 @@ struct ChildProcessTests {
   }
 
   @Test(arguments: [true, false])
-  func `a detached child leads a session of its own`(isDetached: Bool) throws {
+  func `a detached child leads a new session`(isDetached: Bool) throws {
     let child = try ChildProcess.spawn(
       executable: "/bin/sleep", arguments: ["60"], environment: nil, descriptors: [],
       isDetached: isDetached)
@@ -131,7 +131,7 @@ struct ChildProcessTests {
     #expect(child.waitForExit(until: .now + .seconds(60)) == .signalled(SIGKILL))
   }
 
-  @Test func `an exit status describes itself`() {
+  @Test func `an exit status has a description`() {
     #expect(ExitStatus.exited(1).description == "exited with status 1")
     #expect(ExitStatus.signalled(9).description == "was killed by signal 9 (SIGKILL)")
     #expect(ExitStatus.signalled(40).description == "was killed by signal 40")

@@ -27,7 +27,7 @@ struct DirectoryOwnershipTests {
     #expect(error?.operation.contains(reason) == true, sourceLocation: sourceLocation)
   }
 
-  @Test func `a directory that only its owner writes is safe below a sticky one`() throws {
+  @Test func `a directory that only its owner can write is safe below a sticky one`() throws {
     #expect(unsafe chmod(above, 0o1777) == 0)
     #expect(try Directory.requireExclusive(leaf) == ThisProcess.userID)
     #expect(try Directory.requireExclusive(leaf + "/") == ThisProcess.userID)
@@ -35,20 +35,20 @@ struct DirectoryOwnershipTests {
   }
 
   @Test(arguments: [0o777, 0o1777, 0o770, 0o757] as [mode_t])
-  func `one that others may write is refused, with the remedy`(mode: mode_t) throws {
+  func `a directory that others may write is refused with a remedy`(mode: mode_t) throws {
     #expect(unsafe chmod(leaf, mode) == 0)
     expectRefused(leaf, because: "run chmod go-w \(leaf)")
     #expect(throws: SystemError.self) { try Directory.createPrivate(leaf) }
   }
 
   @Test(arguments: [0o777, 0o775] as [mode_t])
-  func `one that others may rename is refused`(mode: mode_t) throws {
+  func `a directory that others may rename is refused`(mode: mode_t) throws {
     #expect(unsafe chmod(above, mode) == 0)
     expectRefused(leaf, because: "use \(above), which other users may write")
     #expect(throws: SystemError.self) { try Directory.createPrivate(leaf) }
   }
 
-  @Test func `a link of ours is followed, and what it leads to counts`() throws {
+  @Test func `an own link is followed, and its target is checked`() throws {
     let link = root.file("link")
     #expect(unsafe symlink("above/leaf", link) == 0)
     #expect(try Directory.requireExclusive(link) == ThisProcess.userID)
@@ -56,7 +56,7 @@ struct DirectoryOwnershipTests {
     expectRefused(link, because: "use \(above), which other users may write")
   }
 
-  @Test func `links that lead in a circle end the walk`() throws {
+  @Test func `a cycle of links is refused`() throws {
     #expect(unsafe symlink("circle", root.file("circle")) == 0)
     let error = #expect(throws: SystemError.self) {
       try Directory.requireExclusive(root.file("circle"))
@@ -64,7 +64,7 @@ struct DirectoryOwnershipTests {
     #expect(error?.code == ELOOP)
   }
 
-  @Test func `what is missing or no directory is told from what is not safe`() throws {
+  @Test func `missing paths and files are distinguished from unsafe directories`() throws {
     try FileIO.replace(path: root.file("file"), with: [])
     for (name, code) in [("file", ENOTDIR), ("missing", ENOENT), ("missing/leaf", ENOENT)] {
       let error = #expect(throws: SystemError.self) {
@@ -75,7 +75,7 @@ struct DirectoryOwnershipTests {
   }
 
   @Test(.enabled(if: ThisProcess.userID == 0, "only root can give a directory away"))
-  func `another user's directory or link is refused where that user chose its place`() throws {
+  func `another user's directory or link is refused`() throws {
     #expect(unsafe chown(leaf, Self.nobody, Self.nobody) == 0)
     expectRefused(leaf, because: "use \(leaf), which belongs to user \(Self.nobody)")
     // The directory of a test lies in /tmp, where each user creates what it likes.
@@ -87,7 +87,7 @@ struct DirectoryOwnershipTests {
   }
 
   @Test(.enabled(if: ThisProcess.userID == 0, "only root can create a directory in /run"))
-  func `a service's directory may be foreign, because root alone put it there`() throws {
+  func `a service's directory created by root may belong to another user`() throws {
     let path = "/run/imgctl-test-\(UInt64.random(in: 0...UInt64.max))"
     try Directory.createPrivate(path)
     defer { unsafe rmdir(path) }

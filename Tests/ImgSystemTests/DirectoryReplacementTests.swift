@@ -32,13 +32,13 @@ struct DirectoryReplacementTests {
     #expect(try name(in: first) == second)
   }
 
-  @Test func `a directory moves only to where nothing is`() throws {
+  @Test func `a directory moves only to an unused name`() throws {
     #expect(throws: SystemError.self) { try Directory.move(first, to: second) }
     try Directory.move(first, to: root.file("third"))
     #expect(try name(in: root.file("third")) == first)
   }
 
-  @Test func `an open directory stays the same, whatever has its name`() throws {
+  @Test func `an open directory stays the same when another takes its name`() throws {
     let opened = try OpenDirectory(first)
     let paths = [first, second, root.file("none")]
     var names = paths.map { opened.isNamed($0) }
@@ -51,7 +51,7 @@ struct DirectoryReplacementTests {
   }
 
   @Test(arguments: [("none", ENOENT), ("first/name", ENOTDIR)])
-  func `what is no directory is not opened as one`(name: String, code: CInt) throws {
+  func `a file is not opened as a directory`(name: String, code: CInt) throws {
     let path = root.file(name)
     #expect(throws: SystemError(operation: "open directory \(path)", code: code)) {
       try open(path)
@@ -62,7 +62,7 @@ struct DirectoryReplacementTests {
     _ = try OpenDirectory(path)
   }
 
-  @Test func `links are resolved, permissions copied, owners told apart`() throws {
+  @Test func `links are resolved, permissions copied and owners distinguished`() throws {
     let link = root.file("link")
     #expect(unsafe symlink(first, link) == 0)
     #expect(try Directory.resolve(link) == Directory.resolve(first))
@@ -76,7 +76,7 @@ struct DirectoryReplacementTests {
     #expect(try Directory.isOwn("/") == (ThisProcess.userID == 0))
   }
 
-  @Test func `a file has two names after it was linked`() throws {
+  @Test func `a hard link gives a file a second name`() throws {
     let other = second + "/other"
     try Directory.link(first + "/name", as: other)
     let file = try FileIO.open(appendingTo: other)

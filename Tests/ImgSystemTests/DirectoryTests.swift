@@ -20,7 +20,7 @@ struct DirectoryTests {
     try Directory.createPrivate(path)
   }
 
-  @Test func `an existing directory of ours keeps its mode`() throws {
+  @Test func `an existing own directory keeps its mode`() throws {
     #expect(unsafe chmod(root.path, 0o755) == 0)
     try Directory.createPrivate(root.path)
     var status = stat()
@@ -29,7 +29,7 @@ struct DirectoryTests {
   }
 
   @Test(arguments: ["", "/"])
-  func `a symbolic link is refused, even to a directory of ours`(suffix: String) throws {
+  func `a symbolic link is refused, even to an own directory`(suffix: String) throws {
     let link = root.file("link")
     #expect(unsafe symlink(root.path, link) == 0)
     #expect(throws: SystemError(operation: "create directory \(link)", code: EPERM)) {
@@ -55,7 +55,7 @@ struct DirectoryTests {
     }
   }
 
-  @Test func `a plain directory is made with those above it, and may be there already`() throws {
+  @Test func `a directory is created with its parents and may exist`() throws {
     let path = root.file("a/b")
     try Directory.create(path)
     try Directory.create(path)

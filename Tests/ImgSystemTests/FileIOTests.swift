@@ -18,7 +18,7 @@ struct FileIOTests {
     }
   }
 
-  @Test func `reading appends, bounded, and gives 0 at the end`() throws {
+  @Test func `reading appends up to the limit and returns 0 at the end`() throws {
     try FileIO.replace(path: path, with: [1, 2, 3])
     let file = try FileIO.open(readingFrom: path)
     var bytes: [UInt8] = [9]
@@ -28,7 +28,7 @@ struct FileIOTests {
     #expect(bytes == [9, 1, 2, 3])
   }
 
-  @Test func `a file longer than allowed is EFBIG, one just as long is not`() throws {
+  @Test func `a file beyond the limit is EFBIG`() throws {
     try FileIO.replace(path: path, with: [1, 2, 3])
     #expect(try FileIO.contents(of: path, upTo: 3) == [1, 2, 3])
     #expect(throws: SystemError(operation: "read \(path)", code: EFBIG)) {
@@ -36,7 +36,7 @@ struct FileIOTests {
     }
   }
 
-  @Test func `writing goes on until all is written, even where the pipe is full`() throws {
+  @Test func `writing continues until everything is written, even to a full pipe`() throws {
     var pair = try UnixSocket.pair()
     let near = pair.takeFirst()
     let far = pair.takeSecond()
@@ -74,7 +74,7 @@ struct FileIOTests {
     #expect(directory.names() == ["file"])
   }
 
-  @Test func `the longest possible name can be replaced, a longer one leaves nothing`() throws {
+  @Test func `a file with the longest name can be replaced, and a failure leaves nothing`() throws {
     let longest = String(repeating: "a", count: 255)
     try FileIO.replace(path: directory.file(longest), with: [1])
     let tooLong = directory.file(longest + "a")
@@ -92,7 +92,7 @@ struct FileIOTests {
     #expect(directory.names() == ["file"])
   }
 
-  @Test func `what is not a regular file is written to, not replaced`() throws {
+  @Test func `a file that is not regular is written to, not replaced`() throws {
     #expect(unsafe mkfifo(path, 0o600) == 0)
     // Open both ways, so that the writer finds a reader and nobody waits.
     let reader = OwnedDescriptor(adopting: unsafe open(path, O_RDWR | O_CLOEXEC))
@@ -103,7 +103,7 @@ struct FileIOTests {
     #expect(bytes == [5])
   }
 
-  @Test func `a log that is a symbolic link is refused, and what it leads to stays`() throws {
+  @Test func `a symbolic link as a log is refused, and its target stays`() throws {
     let victim = directory.file("victim")
     try FileIO.replace(path: victim, with: [1])
     #expect(unsafe symlink(victim, path) == 0)
@@ -114,7 +114,7 @@ struct FileIOTests {
     #expect(try FileIO.contents(of: victim, upTo: 8) == [1])
   }
 
-  @Test func `a log that was removed goes on in a new file, any other where it is`() throws {
+  @Test func `a removed log continues in a new file`() throws {
     let kept = directory.file("kept")
     let removed = try FileIO.open(log: path, truncatedAbove: 1_000)
     let other = try FileIO.open(log: kept, truncatedAbove: 1_000)

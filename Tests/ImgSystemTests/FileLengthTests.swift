@@ -12,7 +12,7 @@ struct FileLengthTests {
     path = root.file("file")
   }
 
-  @Test func `a file is opened for both ways, and what it holds stays`() throws {
+  @Test func `opening for update keeps the content`() throws {
     for content in ["first", "again"] {
       let file = try FileIO.open(updating: path)
       try FileIO.writeAll(file.rawValue, Array(content.utf8).span, at: 0)
@@ -21,14 +21,14 @@ struct FileLengthTests {
     #expect(try FileStatus(following: path).permissions == 0o600)
   }
 
-  @Test func `bytes are written at a place, wherever the file ends`() throws {
+  @Test func `bytes are written at an offset, also behind the end`() throws {
     let file = try FileIO.open(updating: path)
     try FileIO.writeAll(file.rawValue, [1, 2].span, at: 3)
     try FileIO.writeAll(file.rawValue, [9].span, at: 4)
     #expect(try FileIO.contents(of: path, upTo: 10) == [0, 0, 0, 1, 9])
   }
 
-  @Test func `room that is taken makes a file longer and never shorter`() throws {
+  @Test func `allocation extends a file and never truncates it`() throws {
     let file = try FileIO.open(updating: path)
     try FileIO.allocate(0..<5_000, of: file.rawValue)
     #expect(try FileStatus(of: file.rawValue).byteCount == 5_000)
@@ -38,7 +38,7 @@ struct FileLengthTests {
     #expect(try FileIO.contents(of: path, upTo: 10) == [UInt8](repeating: 0, count: 7))
   }
 
-  @Test func `what cannot be written is an error`() throws {
+  @Test func `a failed write is an error`() throws {
     let file = try FileIO.open(readingFrom: "/dev/null")
     #expect(throws: SystemError.self) { try FileIO.writeAll(file.rawValue, [1].span, at: 0) }
     #expect(throws: SystemError.self) { try FileIO.allocate(0..<1, of: file.rawValue) }

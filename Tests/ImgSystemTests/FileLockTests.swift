@@ -13,7 +13,7 @@ struct FileLockTests {
     directory = try TestDirectory()
   }
 
-  @Test func `a lock is held by one, who is named, until it is closed`() throws {
+  @Test func `one process holds a lock, with its number, until it closes the file`() throws {
     #expect(FileLock.holder(path: path) == nil)
     do {
       let lock = try FileLock.acquire(path: path)
@@ -26,7 +26,7 @@ struct FileLockTests {
     #expect(try canBeAcquired())
   }
 
-  @Test func `a lock whose file was removed or replaced is known to keep nobody off`() throws {
+  @Test func `a lock whose file was removed or replaced is detected`() throws {
     guard let lock = try FileLock.acquire(path: path) else {
       Issue.record("nobody else holds it")
       return
@@ -41,7 +41,7 @@ struct FileLockTests {
     #expect(!whenReplaced)
   }
 
-  @Test func `a holder's note is read with its number`() throws {
+  @Test func `the holder's note is read with its process number`() throws {
     let lock = try FileLock.acquire(path: path, note: "/run/user/1000/imgctl/control.sock")
     let isHeld = lock != nil
     #expect(isHeld)
@@ -50,7 +50,7 @@ struct FileLockTests {
     #expect(holder?.note == "/run/user/1000/imgctl/control.sock")
   }
 
-  @Test func `nothing of a former holder is left in the file`() throws {
+  @Test func `a new holder overwrites the former holder's note`() throws {
     try FileIO.replace(path: path, with: Array("123456789012345\n".utf8))
     let lock = try FileLock.acquire(path: path)
     let isHeld = lock != nil
@@ -67,7 +67,7 @@ struct FileLockTests {
   }
 
   /// The one that waits, here, is in nobody's way: it has a thread of its own.
-  @Test func `whoever waits for a lock has it when its holder dies`() async throws {
+  @Test func `a waiting process gets the lock when its holder dies`() async throws {
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
       let lock = try FileLock.acquire(path: path)
       DispatchQueue(label: "waits").async {

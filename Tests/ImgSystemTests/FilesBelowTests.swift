@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test(arguments: ["a", "near", "inner/up", "inner//up", "inner/../a"])
-  func `a regular file is read, also by links that stay below`(path: String) throws {
+  func `a regular file is read, also through links that stay below the directory`(path: String) throws {
     #expect(try contents(of: path) == Self.bytes)
   }
 
@@ -40,19 +40,19 @@ import Testing
     ("none", ENOENT), ("", ENOENT), ("a/", ENOTDIR), ("a\0b", EINVAL),
     ("fifo", EINVAL), ("inner", EINVAL),
   ])
-  func `nothing else is`(path: String, code: CInt) {
+  func `other paths are refused`(path: String, code: CInt) {
     let error = #expect(throws: SystemError.self) { try contents(of: path) }
     #expect(error?.code == code)
   }
 
-  @Test func `a device is no file`() {
+  @Test func `a device is refused`() {
     let error = #expect(throws: SystemError.self) {
       try OpenDirectory("/dev").contents(ofFile: "zero", upTo: 100)
     }
     #expect(error?.code == EINVAL)
   }
 
-  @Test func `a file of the limit is read and one byte more is not`() throws {
+  @Test func `a file of the maximum size is read, and a larger one is refused`() throws {
     #expect(try contents(of: "a", upTo: Self.bytes.count) == Self.bytes)
     let error = #expect(throws: SystemError.self) {
       try contents(of: "a", upTo: Self.bytes.count - 1)

@@ -19,12 +19,12 @@ struct IPAddressTests {
       "", "1", "127.1", "0x7f.0.0.1", "0177.0.0.1", "127.0.0.1 ", "127.0.0.1\u{0}", "256.0.0.1",
       "[::1]", "fe80::1%lo", "::1::", "example.com",
     ])
-  func `what a strict parser refuses is no address`(text: String) {
+  func `invalid addresses are refused`(text: String) {
     #expect(IPAddress.bytes(parsing: text) == nil)
   }
 
   @Test(arguments: [0, 3, 5, 15, 17])
-  func `only 4 and 16 bytes are an address`(count: Int) {
+  func `only 4 and 16 bytes have a text`(count: Int) {
     #expect(IPAddress.text([UInt8](repeating: 0, count: count)) == nil)
   }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(20)))
 struct MailboxTests {
-  @Test func `a wake-up stays up until it is drained, however often it was raised`() throws {
+  @Test func `a wake-up stays set until it is drained`() throws {
     let wakeup = try Wakeup()
     #expect(try !isReadable(wakeup.descriptor))
     wakeup.signal()
@@ -14,14 +14,14 @@ struct MailboxTests {
     wakeup.drain()
   }
 
-  @Test func `a blocking wait sees a wake-up raised before it and takes it down`() throws {
+  @Test func `a blocking wait returns for an earlier wake-up and clears it`() throws {
     let wakeup = try Wakeup()
     wakeup.signal()
     wakeup.waitBlocking()
     #expect(try !isReadable(wakeup.descriptor))
   }
 
-  @Test func `messages come in the order they were posted and once`() throws {
+  @Test func `messages arrive once, in the order of posting`() throws {
     let mailbox = try Mailbox<Int>()
     mailbox.post(1)
     mailbox.post(2)
@@ -34,7 +34,7 @@ struct MailboxTests {
     #expect(mailbox.takeAll() == [3])
   }
 
-  @Test func `no message of many threads is lost while another takes`() throws {
+  @Test func `no message is lost while many threads post`() throws {
     let mailbox = try Mailbox<Int>()
     let posters = try (0..<4).map { poster in
       try ServiceThread<Void>(name: "poster", capacity: 1) { queue in

@@ -13,7 +13,7 @@ struct MappedFileTests {
     path = directory.path + "/file"
   }
 
-  @Test func `a file is created with what was prepared, for its user alone`() throws {
+  @Test func `a file is created with its prepared content, readable only by its user`() throws {
     let created = try MappedFile.create(path: path, byteCount: 4_096) { $0.setWord(1, to: 7) }
     #expect(created.word(0) == 0)
     #expect(created.word(1) == 7)
@@ -27,7 +27,7 @@ struct MappedFileTests {
     #expect(unsafe access(path + ".tmp", F_OK) != 0)
   }
 
-  @Test func `two mappings of one file see each other, and every addition counts`() throws {
+  @Test func `two mappings of one file share words, and no addition is lost`() throws {
     let first = try MappedFile.create(path: path, byteCount: 100) { _ in }
     let second = try MappedFile(path: path, byteCount: 100)
     first.add(2, toWord: 3)
@@ -37,7 +37,7 @@ struct MappedFileTests {
     #expect(second.byte(99) == 1)
   }
 
-  @Test func `a file created again leaves the former to those who have it`() throws {
+  @Test func `recreating a file does not change existing mappings`() throws {
     let former = try MappedFile.create(path: path, byteCount: 64) { $0.setWord(0, to: 1) }
     let later = try MappedFile.create(path: path, byteCount: 64) { _ in }
     #expect(former.word(0) == 1)
@@ -53,7 +53,7 @@ struct MappedFileTests {
     }
   }
 
-  @Test func `a file of one of several sizes is mapped with the size it has`() throws {
+  @Test func `a file of one of several sizes is mapped with its size`() throws {
     _ = try MappedFile.create(path: path, byteCount: 96) { $0.setByte(95, to: 7) }
     let mapped = try MappedFile(path: path) { $0 % 32 == 0 }
     #expect(mapped.byteCount == 96)
@@ -63,14 +63,14 @@ struct MappedFileTests {
     }
   }
 
-  @Test func `a file that is not there is not created by opening`() throws {
+  @Test func `opening does not create a missing file`() throws {
     let error = #expect(throws: SystemError.self) {
       _ = try MappedFile(path: path, byteCount: 64)
     }
     #expect(error?.code == ENOENT)
   }
 
-  @Test func `a byte or word beyond the end is a programmer's error`() async {
+  @Test func `an access beyond the end traps`() async {
     await #expect(processExitsWith: .failure) {
       let directory = try TestDirectory()
       let file = try MappedFile.create(path: directory.path + "/f", byteCount: 64) { _ in }

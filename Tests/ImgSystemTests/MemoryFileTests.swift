@@ -11,7 +11,7 @@ struct MemoryFileTests {
     MemoryFile(adopting: OwnedDescriptor(adopting: fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0)))
   }
 
-  @Test func `the bytes come back, as often as they are wanted, wherever the file was left`() throws
+  @Test func `the bytes can be read repeatedly at any position`() throws
   {
     let file = try MemoryFile(containing: bytes)
     let other = try passedOn(file)
@@ -20,11 +20,11 @@ struct MemoryFileTests {
     #expect(try file.contents(byteCount: bytes.count) == bytes)
   }
 
-  @Test func `no bytes are a file too`() throws {
+  @Test func `an empty memory file is valid`() throws {
     #expect(try MemoryFile(containing: []).contents(byteCount: 0) == [])
   }
 
-  @Test func `nobody can change it`() throws {
+  @Test func `a memory file cannot be changed`() throws {
     let file = try MemoryFile(containing: bytes)
     for size in [0, bytes.count + 1] {
       #expect(ftruncate(file.descriptor, off_t(size)) == -1)
@@ -35,7 +35,7 @@ struct MemoryFileTests {
     #expect(fcntl(file.descriptor, F_GETFD) & FD_CLOEXEC != 0)
   }
 
-  @Test func `a file that could still be changed is not read`() throws {
+  @Test func `an unsealed file is refused`() throws {
     // Its size is sealed, its bytes are not.
     let words = try SharedWords(count: 1)
     let file = MemoryFile(
@@ -45,7 +45,7 @@ struct MemoryFileTests {
     }
   }
 
-  @Test func `what is no file in memory is not read`() throws {
+  @Test func `a file that is not a memory file is refused`() throws {
     var pair = try UnixSocket.pair()
     let file = MemoryFile(adopting: pair.takeFirst())
     #expect(throws: SystemError(operation: "fcntl F_GET_SEALS", code: EINVAL)) {
@@ -54,7 +54,7 @@ struct MemoryFileTests {
   }
 
   @Test(arguments: [-1, 0, 99_999, 100_001, .max])
-  func `a file of another size than was said is not read`(byteCount: Int) throws {
+  func `a file of another size is refused`(byteCount: Int) throws {
     let file = try MemoryFile(containing: bytes)
     #expect(throws: SystemError(operation: "read a file of another size", code: EINVAL)) {
       _ = try file.contents(byteCount: byteCount)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(20)))
 struct OtherProcessTests {
-  @Test func `a process can be signalled and its end awaited`() throws {
+  @Test func `a process can be signalled and awaited`() throws {
     var pipe = try UnixSocket.pair()
     let ours = pipe.takeFirst()
     let theirs = pipe.takeSecond()

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(20)))
 struct OwnedDescriptorTests {
-  @Test func `the end of the owner's life closes the descriptor`() throws {
+  @Test func `destroying the owner closes the descriptor`() throws {
     var pair = try UnixSocket.pair()
     let reader = pair.takeFirst()
     do {

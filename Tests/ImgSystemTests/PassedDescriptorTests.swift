@@ -30,7 +30,7 @@ struct PassedDescriptorTests {
     #expect(!hasMore)
   }
 
-  @Test func `what was sent before may stand in front of its bytes, what comes after never`() throws
+  @Test func `earlier bytes may precede a descriptor's bytes, later ones never`() throws
   {
     var pair = try UnixSocket.pair()
     let near = pair.takeFirst()
@@ -57,7 +57,7 @@ struct PassedDescriptorTests {
     #expect(reads.map(\.last) == [2, 3, 4])
   }
 
-  @Test func `a descriptor that is not asked for is closed by the kernel`() throws {
+  @Test func `the kernel closes an unexpected descriptor`() throws {
     var pair = try UnixSocket.pair()
     let near = pair.takeFirst()
     let far = pair.takeSecond()
@@ -84,7 +84,7 @@ struct PassedDescriptorTests {
     withExtendedLifetime(near.rawValue) {}
   }
 
-  @Test func `a process that may open no more says so`() async {
+  @Test func `a process at its descriptor limit gets an error`() async {
     await #expect(processExitsWith: .success) {
       var pair = try UnixSocket.pair()
       let near = pair.takeFirst()

@@ -36,7 +36,7 @@ struct PollerTests {
     #expect(readiness.first?.isReadable == false)
   }
 
-  @Test func `a peer that leaves is a hang-up whatever the interest`() throws {
+  @Test func `a closed peer is a hang-up for every interest`() throws {
     var pair = try UnixSocket.pair()
     let near = pair.takeFirst()
     let poller = try Poller()
@@ -59,7 +59,7 @@ struct PollerTests {
     #expect(try poller.wait(timeout: nil).map(\.token) == [2])
   }
 
-  @Test func `a reused descriptor number comes with its new owner's token only`() throws {
+  @Test func `a reused descriptor number has only its new owner's token`() throws {
     let poller = try Poller()
     let (first, second) = (try Wakeup(), try Wakeup())
     first.signal()
@@ -78,7 +78,7 @@ struct PollerTests {
     _ = OwnedDescriptor(adopting: number)
   }
 
-  @Test func `one wait gives at most its maximum of events, the next the rest`() throws {
+  @Test func `one wait returns at most the maximum of events, the next one the others`() throws {
     let poller = try Poller()
     let wakeups = try (0..<Poller.maximumEventCount + 10).map { _ in try Wakeup() }
     for (index, wakeup) in wakeups.enumerated() {
@@ -97,7 +97,7 @@ struct PollerTests {
     #expect(try poller.wait(timeout: .zero).isEmpty)
   }
 
-  @Test func `a descriptor is registered once`() throws {
+  @Test func `a descriptor can be registered only once`() throws {
     let wakeup = try Wakeup()
     let poller = try Poller()
     try poller.register(wakeup.descriptor, .read, token: 1)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(20)))
 struct ServiceThreadTests {
-  @Test func `joining lets the thread finish what is queued`() throws {
+  @Test func `joining waits for queued jobs`() throws {
     let sum = Atomic(0)
     let thread = try ServiceThread<Int>(name: "sum", capacity: 100) { queue in
       while let batch = queue.take(upTo: 3) {

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(20)))
 struct SharedWordsTests {
-  @Test func `words begin at zero and keep what is stored`() throws {
+  @Test func `words start at zero and keep stored values`() throws {
     let words = try SharedWords(count: 3)
     #expect((0..<3).map(words.load) == [0, 0, 0])
     words.store(.max, at: 1)
@@ -21,7 +21,7 @@ struct SharedWordsTests {
     #expect(words.load(1) == 2)
   }
 
-  @Test func `what another process writes is seen`() throws {
+  @Test func `writes of another process are visible`() throws {
     let words = try SharedWords(count: 1)
     let child = try ChildProcess.spawn(
       executable: "/bin/sh", arguments: ["-c", "printf AAAAAAAA >&3"], environment: nil,
@@ -30,7 +30,7 @@ struct SharedWordsTests {
     #expect(words.load(0) == 0x4141_4141_4141_4141)
   }
 
-  @Test func `nobody can take the memory away`() throws {
+  @Test func `the file cannot be truncated`() throws {
     let words = try SharedWords(count: 1)
     #expect(ftruncate(words.descriptor, 0) == -1)
     #expect(errno == EPERM)
@@ -44,7 +44,7 @@ struct SharedWordsTests {
     }
   }
 
-  @Test func `a word beyond the end is a programmer's error`() async {
+  @Test func `an access beyond the end traps`() async {
     await #expect(processExitsWith: .failure) {
       _ = try SharedWords(count: 1).load(1)
     }

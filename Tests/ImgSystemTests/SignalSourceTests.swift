@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(20)))
 struct SignalSourceTests {
-  @Test func `signals are read instead of acted upon`() throws {
+  @Test func `signals become readable`() throws {
     let source = try SignalSource([SIGUSR1, SIGUSR2])
     #expect(source.take() == [])
     // To this thread alone: other threads of the test process do not block them.

@@ -4,7 +4,7 @@ import TestFiles
 import Testing
 
 @Suite(.timeLimit(.minutes(20))) struct SpoolFileTests {
-  @Test func `what is added comes back in its order, wherever the file was left`() throws {
+  @Test func `appended bytes are read in order at any position`() throws {
     let directory = try TestDirectory()
     let file = try SpoolFile(in: directory.path)
     let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
@@ -15,13 +15,13 @@ import Testing
     #expect(try file.contents(byteCount: 10) == Array(bytes[..<10]))
   }
 
-  @Test func `more than it holds is an error`() throws {
+  @Test func `reading more bytes than the file has is an error`() throws {
     let directory = try TestDirectory()
     let file = try SpoolFile(in: directory.path)
     #expect(throws: SystemError.self) { try file.contents(byteCount: 1) }
   }
 
-  @Test func `it has no name and is passed to no child`() throws {
+  @Test func `a spool file has no name and is not inherited`() throws {
     let directory = try TestDirectory()
     let file = try SpoolFile(in: directory.path)
     var status = stat()
@@ -32,7 +32,7 @@ import Testing
     #expect(unsafe mkdir(directory.path, 0o700) == 0)
   }
 
-  @Test func `a directory that is not there, or takes no such files, is an error`() {
+  @Test func `a missing directory or an unsupported file system is an error`() {
     // Who may not write there is told that first.
     for (directory, codes) in [("/nowhere", [ENOENT]), ("/proc", [EOPNOTSUPP, EACCES])] {
       let error = #expect(throws: SystemError.self) { try SpoolFile(in: directory) }

@@ -4,7 +4,7 @@ import Testing
 @testable import ImgSystem
 
 struct SystemCallTests {
-  @Test func `a call that a signal interrupted is made again`() throws {
+  @Test func `an interrupted call is repeated`() throws {
     var interruptions = 3
     let result: Int = try systemCall("test") {
       guard interruptions > 0 else { return 7 }
@@ -16,7 +16,7 @@ struct SystemCallTests {
     #expect(interruptions == 0)
   }
 
-  @Test func `any other failure becomes an error with the operation and the code`() {
+  @Test func `other failures become errors with operation and code`() {
     #expect(throws: SystemError(operation: "test", code: EACCES)) {
       try systemCall("test") { () -> CInt in
         errno = EACCES
@@ -34,7 +34,7 @@ struct SystemCallTests {
     }
   }
 
-  @Test func `an error describes itself with sentence and symbol`() {
+  @Test func `an error's description has a sentence and a symbol`() {
     #expect(
       SystemError(operation: "connect", code: ECONNREFUSED).description
         == "connect: Connection refused (ECONNREFUSED)")

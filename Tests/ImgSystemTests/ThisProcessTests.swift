@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(20)))
 struct ThisProcessTests {
-  @Test func `the process knows itself`() throws {
+  @Test func `the process reports its own properties`() throws {
     #expect(ThisProcess.processID == getpid())
     #expect(ThisProcess.userID == geteuid())
     let directory = try #require(ThisProcess.executableDirectory)
@@ -12,7 +12,7 @@ struct ThisProcessTests {
     #expect(ThisProcess.environment["PATH"]?.isEmpty == false)
   }
 
-  @Test func `memory in use is told for a process, and none for no process`() throws {
+  @Test func `memory use is reported for existing processes only`() throws {
     let use = try #require(ThisProcess.memoryUse(of: ThisProcess.processID))
     #expect(use.residentByteCount > 1 << 20)
     #expect((1...use.residentByteCount).contains(use.privateByteCount))
@@ -29,14 +29,14 @@ struct ThisProcessTests {
     #expect(fields[3] == "\(limit)")
   }
 
-  @Test func `clocks go forward and agree with the system's`() {
+  @Test func `clocks advance and agree with the system's`() {
     let before = time(nil)
     let (wall, monotonic) = (WallClock.milliseconds(), MonotonicClock.nanoseconds())
     #expect((Int64(before)...Int64(time(nil))).contains(wall / 1000))
     #expect(MonotonicClock.nanoseconds() >= monotonic)
   }
 
-  @Test func `a pipe is no terminal`() throws {
+  @Test func `a pipe is not a terminal`() throws {
     let output = try Pipe()
     #expect(!Terminal.isTerminal(output.reader.rawValue))
     #expect(Terminal.columns(output.reader.rawValue) == nil)

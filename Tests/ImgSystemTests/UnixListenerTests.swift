@@ -12,7 +12,7 @@ struct UnixListenerTests {
     directory = try TestDirectory()
   }
 
-  @Test func `a connection arrives with the credentials of its maker`() throws {
+  @Test func `a connection has the credentials of its client`() throws {
     let listener = try UnixListener(path: path)
     #expect(try listener.accept() == nil)
 
@@ -51,7 +51,7 @@ struct UnixListenerTests {
     }
   }
 
-  @Test func `an empty path names no socket`() {
+  @Test func `an empty path is refused`() {
     #expect(throws: SystemError(operation: "bind ", code: ENOENT)) {
       _ = try UnixListener(path: "")
     }
@@ -65,7 +65,7 @@ struct UnixListenerTests {
     #expect(try FileIO.contents(of: path, upTo: 8) == [1])
   }
 
-  @Test func `the socket file goes with the listener`() throws {
+  @Test func `the socket file is removed with the listener`() throws {
     do {
       let listener = try UnixListener(path: path)
       _ = listener.descriptor
@@ -75,7 +75,7 @@ struct UnixListenerTests {
     }
   }
 
-  @Test func `a file that took the socket's place stays`() throws {
+  @Test func `a file that replaced the socket stays`() throws {
     do {
       let listener = try UnixListener(path: path)
       // The second file is made while the first still holds its inode number.
@@ -86,7 +86,7 @@ struct UnixListenerTests {
     #expect(try FileIO.contents(of: path, upTo: 8) == [1])
   }
 
-  @Test func `the file of a socket that nobody listens on can be removed, and nothing else`() throws
+  @Test func `only a stale socket file is removed`() throws
   {
     try UnixSocket.removeFile(at: path)
     let listener = try UnixListener(path: path)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(20)))
 struct UnixSocketTests {
-  @Test func `received bytes are appended, no more than asked for`() throws {
+  @Test func `received bytes are appended up to the limit`() throws {
     var pair = try UnixSocket.pair()
     let near = pair.takeFirst()
     let far = pair.takeSecond()
@@ -16,7 +16,7 @@ struct UnixSocketTests {
     #expect(buffer == [9, 1, 2, 3])
   }
 
-  @Test func `a non-blocking socket says when it would block, both ways`() throws {
+  @Test func `a non-blocking socket reports when it would block`() throws {
     var pair = try UnixSocket.pair()
     let near = pair.takeFirst()
     let far = pair.takeSecond()
@@ -30,7 +30,7 @@ struct UnixSocketTests {
     #expect(buffer.isEmpty)
   }
 
-  @Test func `a peer that left is closed for reading and EPIPE for writing`() throws {
+  @Test func `a closed peer ends reads and makes writes fail with EPIPE`() throws {
     var pair = try UnixSocket.pair()
     let near = pair.takeFirst()
     do {
@@ -43,7 +43,7 @@ struct UnixSocketTests {
     }
   }
 
-  @Test func `a peer that left with bytes unread is closed too`() throws {
+  @Test func `a peer that closed with unread bytes counts as closed`() throws {
     var pair = try UnixSocket.pair()
     let near = pair.takeFirst()
     do {

@@ -41,7 +41,7 @@ struct DocumentationTests {
     Set(try Repository.text(path).matches(of: pattern).map { String($0.1) })
   }
 
-  @Test func `every script that a page names exists and can be run`() throws {
+  @Test func `every script on a page exists and is executable`() throws {
     for page in try pages() {
       for script in try Repository.text(page).matches(of: /\b(?:scripts|\.ci)\/[\w.-]+\b/) {
         #expect(Repository.isExecutable(String(script.output)), "\(script.output) on \(page)")
@@ -49,7 +49,7 @@ struct DocumentationTests {
     }
   }
 
-  @Test func `every command of imgctl that a page calls exists`() throws {
+  @Test func `every command on a page exists`() throws {
     let definitions = try definitions()
     for page in try pages() {
       for call in try calls(on: page) {
@@ -62,7 +62,7 @@ struct DocumentationTests {
     }
   }
 
-  @Test func `every option of imgctl that a page uses exists`() throws {
+  @Test func `every option on a page exists`() throws {
     let definitions = try definitions()
     for page in try pages() {
       for call in try calls(on: page) {

@@ -18,7 +18,7 @@ struct LinkageTests {
     #expect(libraries.contains { $0.hasPrefix("libcurl") })
   }
 
-  @Test func `a file that is no program is refused`() {
+  @Test func `a file that is not a program is refused`() {
     #expect(throws: ElfImage.Malformed.self) { try ElfImage(bytes: Array("#!/bin/sh".utf8)) }
   }
 

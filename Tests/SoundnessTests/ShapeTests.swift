@@ -18,7 +18,7 @@ struct ShapeTests {
   }
 
   /// Work put off belongs into the list of issues, not into the code.
-  @Test func `no source puts work off`() throws {
+  @Test func `no source contains TODO`() throws {
     for source in try Repository.swiftSources(below: "Sources") {
       let postponed = source.lines.filter { $0.contains(/\b(?:TODO|FIXME|XXX)\b/) }
       #expect(postponed.isEmpty, "\(source.path)")
@@ -28,7 +28,7 @@ struct ShapeTests {
   /// Each of these turns somebody else's input into our crash, or a compiler's proof into a
   /// promise.
   @Test(arguments: ["try!", "fatalError(", "nonisolated(unsafe)"])
-  func `no source escapes from the checks`(escape: String) throws {
+  func `no source escapes the checks`(escape: String) throws {
     for source in try Repository.swiftSources(below: "Sources") {
       let escapes = source.code.filter { $0.contains(escape) }
       #expect(escapes.isEmpty, "\(source.path)")
@@ -36,7 +36,7 @@ struct ShapeTests {
   }
 
   /// A pointer makes the compiler give up on a type that is safe to share; then a person proves it.
-  @Test func `a type that is Sendable by promise says why in its comment`() throws {
+  @Test func `an @unchecked Sendable type explains why in its comment`() throws {
     for source in try Repository.swiftSources(below: "Sources") {
       for (index, line) in source.code.enumerated() where line.contains("@unchecked Sendable") {
         let above = source.lines[..<index].reversed()

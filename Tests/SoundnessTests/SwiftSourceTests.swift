@@ -18,11 +18,11 @@ struct SwiftSourceTests {
   }
 
   @Test(arguments: ["// import Alpha", "let important = Alpha", "/// import Alpha"])
-  func `what only looks like an import is none`(line: String) {
+  func `text that resembles an import is not one`(line: String) {
     #expect(source(line).imports.isEmpty)
   }
 
-  @Test func `the line feed at the end begins no line`() {
+  @Test func `the final line feed starts no line`() {
     #expect(source("let one = 1\nlet two = 2\n").lines == ["let one = 1", "let two = 2"])
   }
 
@@ -50,7 +50,7 @@ struct SwiftSourceTests {
     #expect(functions.map(\.lineCount) == [7, 3])
   }
 
-  @Test func `a requirement without a body is no function`() {
+  @Test func `a requirement without a body is not a function`() {
     let functions = source(
       """
       protocol Example {

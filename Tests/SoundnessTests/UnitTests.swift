@@ -15,7 +15,7 @@ struct UnitTests {
     "RestrictNamespaces=true", "NoNewPrivileges=true", "RuntimeDirectoryMode=0700",
     "CacheDirectoryMode=0700", "UMask=0077", "Environment=\(Self.places)",
   ])
-  func `the coordinator's service is confined and says when it is ready`(
+  func `the coordinator's service is sandboxed and notifies readiness`(
     assignment: String
   ) throws {
     #expect(try assignments(in: "imgcoordinator.service").contains(assignment))

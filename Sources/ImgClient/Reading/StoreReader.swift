@@ -20,12 +20,13 @@ package struct StoreReader: Sendable {
   ///
   /// - Parameters:
   ///   - moment: the thumbnail must not have expired before it; `nil` for now.
-  ///   - noting: what of it the store's counters note.
+  ///   - recordingAccess: which accesses the store counts.
   package func thumbnail(
     for name: PictureName, variant: Variant, at moment: WallTime? = nil,
-    noting: ThumbnailStore.Noting = .hitOrMiss
+    recordingAccess: AccessRecording = .hitsAndMisses
   ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
-    try record(ContentKey(name, variant: variant), at: moment ?? now, noting: noting)
+    try record(
+      ContentKey(name, variant: variant), at: moment ?? now, recordingAccess: recordingAccess)
   }
 
   /// What is known of the thumbnails of one picture in some variants, without their bytes; `nil` in
@@ -40,7 +41,7 @@ package struct StoreReader: Sendable {
   package func original(
     of name: PictureName
   ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
-    try record(ContentKey(originalOf: name), at: now, noting: .nothing)
+    try record(ContentKey(originalOf: name), at: now, recordingAccess: .none)
   }
 
   /// What is known of the picture as it came, without its bytes; `nil` when it is not kept, or
@@ -50,10 +51,12 @@ package struct StoreReader: Sendable {
   }
 
   private func record(
-    _ key: ContentKey, at moment: WallTime, noting: ThumbnailStore.Noting
+    _ key: ContentKey, at moment: WallTime, recordingAccess: AccessRecording
   ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
     do throws(StoreError) {
-      return try store.current().withThumbnail(key, at: moment, noting: noting) { facts, bytes in
+      return try store.current().withThumbnail(
+        key, at: moment, recordingAccess: recordingAccess
+      ) { facts, bytes in
         (facts, unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) })
       }
     } catch  where error.reason == .absent {

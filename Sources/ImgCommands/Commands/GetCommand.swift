@@ -235,7 +235,7 @@ package struct GetCommand: Command {
     // As of the request, so that a very short expiry does not hide the new thumbnail.
     guard
       let made = try reader?.thumbnail(
-        for: options.fetch.name(of: url), variant: options.variant, at: asked, noting: .nothing)
+        for: options.fetch.name(of: url), variant: options.variant, at: asked, recordingAccess: .none)
     else {
       throw Failure.isGone
     }
@@ -279,7 +279,7 @@ package struct GetCommand: Command {
       }
       guard
         let found = try reader.thumbnail(
-          for: name, variant: options.variant, noting: .hitOnly),
+          for: name, variant: options.variant, recordingAccess: .hits),
         policy.accepts(found.facts.terms, at: context.now),
         found.facts.extended(by: minimumRetention, at: context.now) == nil
       else { return nil }

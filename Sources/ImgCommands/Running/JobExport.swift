@@ -63,7 +63,7 @@ final class JobExport {
     let name = fetch.name(of: try ImageURL(line: entry.url))
     return keep == .original
       ? try reader?.original(of: name)
-      : try reader?.thumbnail(for: name, variant: variant, noting: .nothing)
+      : try reader?.thumbnail(for: name, variant: variant, recordingAccess: .none)
   }
 
   /// The line's number: a unique name that sorts like the list and needs no escaping.

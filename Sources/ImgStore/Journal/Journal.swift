@@ -25,11 +25,11 @@ package final class Journal: Sendable {
   private static let compactionMinimumByteCount = 4 << 20
 
   /// Opens the journal in `directory`, creates it when there is none, and removes the submissions
-  /// that were never sealed: nobody was told that they are accepted. Damaged outcomes of jobs that go
-  /// on are repaired.
+  /// that were never sealed: nobody was told that they are accepted. Damaged outcomes of jobs that
+  /// go on are repaired.
   ///
-  /// - Throws: ``StoreError/Reason/newerVersion`` or ``StoreError/Reason/olderVersion`` when another
-  ///   release has written it.
+  /// - Throws: ``StoreError/Reason/newerVersion`` or ``StoreError/Reason/olderVersion`` when
+  ///   another release has written it.
   package convenience init(directory: String) throws(StoreError) {
     try self.init(directory: directory, mapByteCount: Self.initialMapByteCount)
   }
@@ -128,8 +128,8 @@ package final class Journal: Sendable {
   /// 20,000 URLs.
   private static let reservedByteCount = 4 << 20
 
-  /// Reserves room on the disk for the outcomes and the changes of accepted jobs, so that a disk that
-  /// other files have filled takes them. For the thread that applies.
+  /// Reserves room on the disk for the outcomes and the changes of accepted jobs, so that a disk
+  /// that other files have filled takes them. For the thread that applies.
   ///
   /// - Parameter listByteCount: what the lists take that are written next.
   /// - Throws: ``StoreError/Reason/full`` when the disk has no such room beside the lists.
@@ -209,8 +209,8 @@ package final class Journal: Sendable {
 
   // MARK: - The files
 
-  /// Whether another process has removed or replaced the files. What is applied from then on is lost
-  /// when this process ends.
+  /// Whether another process has removed or replaced the files. What is applied from then on is
+  /// lost when this process ends.
   package var isDetached: Bool { environment.isDetached }
 
   /// Whether more than half of the file is free pages, and it is large enough to care.
@@ -222,8 +222,8 @@ package final class Journal: Sendable {
   /// Gives the room of free pages back to the disk: puts a copy without them in the place of the
   /// file, and goes on there. Takes as long as it takes to write what is not free.
   ///
-  /// - Throws: ``StoreError/Reason/full`` when the disk has no room for the copy; then, as after any
-  ///   other failure, the journal is as it was.
+  /// - Throws: ``StoreError/Reason/full`` when the disk has no room for the copy; then, as after
+  ///   any other failure, the journal is as it was.
   package func compact() throws(StoreError) {
     let large = environment
     let small = try large.compactFiles { () throws(StoreError) in

@@ -1,11 +1,11 @@
 package import ImgModel
 import ImgSystem
 
-/// What is intact of a journal, whatever is damaged: read without LMDB, see ``PageScan``, and without
-/// changing anything. Nothing that the checksum of a record does not vouch for is in it.
+/// What is intact of a journal, whatever is damaged: read without LMDB, see ``PageScan``, and
+/// without changing anything. Nothing that the checksum of a record does not vouch for is in it.
 ///
-/// What the journal has deleted may still lie in free pages, so jobs that were removed lately can be
-/// among those found. Of several versions of a record the latest counts.
+/// What the journal has deleted may still lie in free pages, so jobs that were removed lately can
+/// be among those found. Of several versions of a record the latest counts.
 package struct JournalExtract {
   private let scan: PageScan
   private let jobs: [JobID: FoundJob]

@@ -7,8 +7,8 @@
 ///
 /// The key is part of the checksum: a record that lies under another key is damaged, too.
 enum JournalRecord {
-  /// What the record is and how it is laid out. The numbers differ over all tables, so that a record
-  /// tells its kind wherever it is found; a new layout takes a new number.
+  /// What the record is and how it is laid out. The numbers differ over all tables, so that a
+  /// record tells its kind wherever it is found; a new layout takes a new number.
   enum Layout: UInt8 {
     case done = 1
     case failed = 2

@@ -19,8 +19,8 @@ struct JournalTables: Sendable {
 
   /// Opens the tables, and creates what does not exist yet.
   ///
-  /// - Throws: ``StoreError/Reason/olderVersion`` or ``StoreError/Reason/newerVersion`` when another
-  ///   release has written them, whose records this one would misread.
+  /// - Throws: ``StoreError/Reason/olderVersion`` or ``StoreError/Reason/newerVersion`` when
+  ///   another release has written them, whose records this one would misread.
   init(_ transaction: borrowing Transaction, headers: JobHeaders) throws(StoreError) {
     self.headers = headers
     meta = try transaction.openDatabase("meta", isCreated: true)
@@ -145,8 +145,8 @@ struct JournalTables: Sendable {
     }
   }
 
-  /// Makes each damaged outcome of a job a failure that may pass, so that a retry makes it again, and
-  /// counts the job's outcomes once more: nobody knows as what the damaged ones were counted.
+  /// Makes each damaged outcome of a job a failure that may pass, so that a retry makes it again,
+  /// and counts the job's outcomes once more: nobody knows as what the damaged ones were counted.
   ///
   /// - Returns: the job with its new counts; the same where nothing is damaged.
   func repairOutcomes(

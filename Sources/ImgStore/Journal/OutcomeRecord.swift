@@ -1,8 +1,8 @@
 import FoundationEssentials
 import ImgModel
 
-/// How an outcome lies in the table `outcomes`, behind a checksum, see ``JournalRecord``. There is one
-/// a line, so the frequent one is small.
+/// How an outcome lies in the table `outcomes`, behind a checksum, see ``JournalRecord``. There is
+/// one a line, so the frequent one is small.
 ///
 /// | outcome | bytes |
 /// |---|---|

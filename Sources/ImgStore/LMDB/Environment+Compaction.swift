@@ -1,8 +1,7 @@
-import CLMDB
 import Glibc
 import ImgSystem
 
-/// Compaction of the journal: a copy without free pages takes the place of the data file.
+/// Compaction of the journal: replaces the data file by a copy without free pages.
 extension Environment {
   private var dataPath: String { "\(directory)/data.mdb" }
 
@@ -10,25 +9,25 @@ extension Environment {
 
   private static func copyPath(in directory: String) -> String { "\(directory)/data.mdb.copy" }
 
-  /// Removes what a process left behind that was killed while it made a copy.
+  /// Removes the incomplete copy of a killed process.
   static func removeCopy(in directory: String) {
     unsafe unlink(copyPath(in: directory))
   }
 
-  /// Puts a copy without free pages in the place of the data file, and has `reopen` open it: what is
-  /// open here stays as it is. Nobody may write meanwhile.
+  /// Replaces the data file by a copy without free pages, and calls `reopen` to open it. This
+  /// environment keeps the old file. No thread may write meanwhile.
   ///
-  /// The two files change places at once: whenever the process or the machine ends, the directory has
-  /// one of them, whole. When `reopen` fails, the old one is back in its place.
+  /// The files are exchanged atomically, so that a crash at any time leaves one of them intact in
+  /// the directory. If `reopen` fails, the old file is restored.
   ///
-  /// - Throws: ``StoreError/Reason/replaced`` when somebody has removed or replaced the files.
+  /// - Throws: ``StoreError/Reason/replaced`` if the files were removed or replaced.
   func compactFiles<Result>(
     _ reopen: () throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
     do throws(StoreError) {
       guard isOwnDataNamed else { throw StoreError(.replaced, operation: "compacting data.mdb") }
       try writeCopy()
-      // The copy that was not used, or the file that was replaced.
+      // Removes the unused copy or the replaced file.
       defer { Self.removeCopy(in: directory) }
       removeLockFile()
       try exchangeWithCopy()
@@ -52,20 +51,19 @@ extension Environment {
       try copyWithoutFreePages(to: file)
       guard fsync(file) == 0 else { throw .last("fsync") }
     } catch {
-      // Its room is needed.
+      // The disk space is needed.
       Self.removeCopy(in: directory)
       throw error
     }
   }
 
   private var isOwnDataNamed: Bool {
-    var descriptor: CInt = -1
-    guard unsafe mdb_env_get_fd(handle, &descriptor) == MDB_SUCCESS else { return false }
+    guard let descriptor = try? dataFile.descriptor() else { return false }
     return EnvironmentFiles(in: directory).isData(descriptor)
   }
 
-  /// One that is there is still this environment's: to open and close it again would end the locks
-  /// that this process has on it, see the type's first rule.
+  /// The lock file still belongs to this environment. Opening and closing it again would drop the
+  /// locks of this process, see the first rule of ``Environment``.
   private func removeLockFile() {
     unsafe unlink("\(directory)/lock.mdb")
   }
@@ -79,7 +77,7 @@ extension Environment {
 }
 
 extension StoreError {
-  /// The failure of the call of the C library that this thread made last.
+  /// The error of this thread's last call of the C library.
   fileprivate static func last(_ operation: String) -> StoreError {
     StoreError(Code(rawValue: errno), operation: operation)
   }

@@ -1,29 +1,29 @@
 extension Environment {
-  /// Copies every table into a new environment in `directory`, without free pages, while others
-  /// write here as ever. Then, as the only writer, brings the copy up to date and runs `replace`,
-  /// for which the copy is complete, on the disk and closed.
+  /// Copies every table into a new environment in `directory`, without free pages, while other
+  /// writers continue. Then, as the only writer, updates the copy and runs `replace`, when the copy
+  /// is complete, on the disk and closed.
   ///
-  /// The writers wait as long as it takes to walk all keys and to have on the disk what has changed,
-  /// not to copy all values. The walk took 4 to 8 ms for 65,000 records of 6 KB, of which
-  /// `mdb_env_copy2` with `MDB_CP_COMPACT` took 1.2 to 1.8 s to make a copy.
+  /// Writers wait only while this walks all keys and syncs the changes, not while it copies all
+  /// values. The walk took 4 to 8 ms for 65,000 records of 6 KB, for which `mdb_env_copy2` with
+  /// `MDB_CP_COMPACT` took 1.2 to 1.8 s.
   ///
-  /// - Parameter directory: is created; there is none of that name.
-  /// - Throws: ``StoreError/Reason/replaced`` when the files here are no longer those in the
-  ///   directory; `MDB_MAP_RESIZED` when another process has grown the map meanwhile, which the
-  ///   next transaction follows.
+  /// - Parameter directory: a new directory, which is created.
+  /// - Throws: ``StoreError/Reason/replaced`` if the files were removed or replaced;
+  ///   `MDB_MAP_RESIZED` if another process has grown the map meanwhile, which the next transaction
+  ///   follows.
   func replaceByCopy(
     in directory: String, _ replace: () throws(StoreError) -> Void
   ) throws(StoreError) {
     do throws(StoreError) {
       let tables = try namedTables()
       try whileMapStays { () throws(StoreError) in
-        // What is committed while the copy is made is caught up with before others have to wait.
-        let first = try unsafe Transaction(environment: handle, isReadOnly: true)
+        // Copies the commits of that time before other writers have to wait.
+        let first = try begin(isReadOnly: true)
         try copy(tables, of: first, to: directory)
-        let second = try unsafe Transaction(environment: handle, isReadOnly: true)
+        let second = try begin(isReadOnly: true)
         try bringUpToDate(directory, tables, from: first, to: second)
         first.abort()
-        let last = try unsafe Transaction(environment: handle, isReadOnly: false)
+        let last = try begin(isReadOnly: false)
         guard !isDetached else { throw StoreError(.replaced, operation: "copying") }
         try bringUpToDate(directory, tables, from: second, to: last)
         second.abort()
@@ -35,16 +35,15 @@ extension Environment {
     }
   }
 
-  /// Runs `body` on the newest snapshot while no process writes. Needs no room on the disk.
+  /// Runs `body` on the newest snapshot while no process writes. Needs no disk space.
   ///
-  /// - Throws: ``StoreError/Reason/replaced`` when the files here are no longer those in the
-  ///   directory.
+  /// - Throws: ``StoreError/Reason/replaced`` if the files were removed or replaced.
   func whileOnlyWriter(
     _ body: (borrowing Transaction) throws(StoreError) -> Void
   ) throws(StoreError) {
     do throws(StoreError) {
       try whileMapStays { () throws(StoreError) in
-        let writer = try unsafe Transaction(environment: handle, isReadOnly: false)
+        let writer = try begin(isReadOnly: false)
         guard !isDetached else { throw StoreError(.replaced, operation: "replacing") }
         try body(writer)
         writer.abort()
@@ -54,13 +53,13 @@ extension Environment {
     }
   }
 
-  /// A table with the name by which a copy has it.
+  /// A table with its name.
   private struct NamedTable {
     let name: String
     let database: Database
   }
 
-  /// All tables that have names, opened for the transactions that follow.
+  /// All named tables, opened for later transactions.
   private func namedTables() throws(StoreError) -> [NamedTable] {
     try read { transaction throws(StoreError) in
       var names: [String] = []
@@ -77,8 +76,9 @@ extension Environment {
     }
   }
 
-  /// The environment of a copy. Each step opens it and closes it again: closing destroys the locks
-  /// in its lock file if nobody else has it open, and so must come before it is anybody else's.
+  /// The environment of a copy. Each step opens and closes it. Closing destroys the locks in the
+  /// lock file if no other process has it open, so it must happen before other processes can open
+  /// it.
   private func openCopy(in directory: String) throws(StoreError) -> Environment {
     var options = Options(content: content)
     options.durability = .none
@@ -103,12 +103,12 @@ extension Environment {
     try copy.sync()
   }
 
-  /// What one transaction of a copy takes: a writer holds its pages in memory until it commits.
+  /// The size of one transaction of a copy. A writer keeps its pages in memory until the commit.
   private static let copiedByteCount = 16 << 20
 
   /// Appends the entries of a table from `start` on to another one.
   ///
-  /// - Returns: where to go on; `nil` at the end.
+  /// - Returns: the start of the next part; `nil` at the end.
   private static func append(
     _ source: Database, of snapshot: borrowing Transaction, from start: [UInt8],
     to database: Database, _ transaction: borrowing Transaction
@@ -129,7 +129,7 @@ extension Environment {
     return next
   }
 
-  /// Makes a copy of the older of two snapshots one of the newer.
+  /// Updates a copy from an older to a newer snapshot.
   private func bringUpToDate(
     _ directory: String, _ tables: [NamedTable], from older: borrowing Transaction,
     to newer: borrowing Transaction

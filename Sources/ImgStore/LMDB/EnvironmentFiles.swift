@@ -1,13 +1,13 @@
 import ImgSystem
 
-/// The two files of an environment, as a directory has them at a moment.
+/// The two files of an environment in a directory at one time.
 struct EnvironmentFiles {
-  /// As LMDB names them.
+  /// The names that LMDB uses.
   static let names = ["data.mdb", "lock.mdb"]
 
-  /// `nil` when there is none.
+  /// `nil` if there is none.
   private let data: FileStatus?
-  /// `nil` also where a reader could make none, on a file system that is read-only.
+  /// `nil` also if a reader cannot create it on a read-only file system.
   private let lock: FileStatus?
 
   /// Costs two system calls.
@@ -21,13 +21,13 @@ struct EnvironmentFiles {
 
   var hasLock: Bool { lock != nil }
 
-  /// Whether both are there and the same files, whatever their names are. The lock file counts:
-  /// processes that lock different files do not see each other.
+  /// Whether both exist and are the same files. The lock file counts, because processes with
+  /// different lock files do not see each other.
   func areSame(as other: EnvironmentFiles) -> Bool {
     data != nil && Self.isSame(data, other.data) && isLockSame(as: other)
   }
 
-  /// Whether there is the same lock file, or none.
+  /// Whether both have the same lock file or none.
   func isLockSame(as other: EnvironmentFiles) -> Bool { Self.isSame(lock, other.lock) }
 
   /// Whether an open file is the data file.

@@ -2,24 +2,24 @@ import CLMDB
 import Glibc
 import ImgSystem
 
-/// Opens the files of an environment, all of them in one directory, although somebody may remove or
-/// replace that while they are being opened.
+/// Opens the files of an environment, all in the same directory, even if another process removes or
+/// replaces the directory meanwhile.
 ///
-/// LMDB opens the data file and the lock file by their paths, one after the other, a reader the
-/// data file first. Between the two, a directory of the same name may have come in place: then the
-/// transaction number of one environment would get into the lock file of another, whose readers and
-/// writers go by it. So LMDB is given a path that leads through the open directory. It keeps the
-/// path for `mdb_env_get_path` and uses it for nothing else (`me_path` in its source).
+/// LMDB opens the data file and the lock file by their paths, one after the other; a reader opens
+/// the data file first. If the directory is replaced in between, the transaction number of one
+/// environment would get into the lock file of another, which its readers and writers use. So LMDB
+/// gets a path through the open directory. It keeps the path only for `mdb_env_get_path` (`me_path`
+/// in its source).
 ///
-/// A directory in which another user could put or replace files is refused.
+/// A directory in which another user can create or replace files is refused.
 struct EnvironmentOpening {
   let directory: String
   let options: Environment.Options
 
-  /// Nobody replaces a directory more often while one opening waits.
+  /// The maximum number of replacements during one opening.
   private static let maximumAttempts = 8
 
-  /// - Throws: ``StoreError/Reason/replaced`` when the directory was another one time and again.
+  /// - Throws: ``StoreError/Reason/replaced`` if the directory was replaced at every attempt.
   func run() throws(StoreError) -> OpenedEnvironment {
     for _ in 0..<Self.maximumAttempts {
       if let opened = try attempt() { return opened }
@@ -27,7 +27,7 @@ struct EnvironmentOpening {
     throw StoreError(.replaced, operation: "opening")
   }
 
-  /// - Returns: `nil` when the directory or a file in it was replaced meanwhile.
+  /// - Returns: `nil` if the directory or a file in it was replaced meanwhile.
   private func attempt() throws(StoreError) -> OpenedEnvironment? {
     let place: OpenDirectory
     do throws(SystemError) {
@@ -36,7 +36,7 @@ struct EnvironmentOpening {
       try refuseLinks()
       place = try OpenDirectory(directory)
     } catch {
-      // Removed since it was created; nothing that a reader could do anything about.
+      // It was removed after its creation. A reader does not create it.
       if error.code == ENOENT, !options.isReadOnly { return nil }
       throw StoreError(error)
     }
@@ -49,15 +49,15 @@ struct EnvironmentOpening {
       }
       return opened
     } catch {
-      // Files that lack or are odd in a directory that has gone say nothing.
+      // Ignore errors in a directory that was removed.
       guard place.isNamed(directory) else { return nil }
       throw error
     }
   }
 
-  /// LMDB follows symbolic links and overwrites what they lead to.
+  /// Refuses symbolic links, because LMDB follows them and overwrites their targets.
   ///
-  /// - Precondition: no other user can write in the directory, so that none makes a link later.
+  /// - Precondition: no other user can write to the directory and create a link later.
   private func refuseLinks() throws(SystemError) {
     for name in EnvironmentFiles.names {
       guard let status = try? FileStatus(at: "\(directory)/\(name)"), !status.isRegularFile else {
@@ -86,7 +86,7 @@ struct EnvironmentOpening {
       }
       try check(unsafe mdb_env_open(created, path, flags, 0o600), "mdb_env_open")
     } catch {
-      // Also when opening fails (`lmdb.h`, mdb_env_open).
+      // Required also if opening fails (`lmdb.h`, mdb_env_open).
       unsafe mdb_env_close(created)
       throw error
     }
@@ -104,11 +104,11 @@ struct EnvironmentOpening {
     return CUnsignedInt(flags)
   }
 
-  /// Takes all the room of the lock file, which LMDB would create with a hole and map: to find a
-  /// disk full on touching a page is SIGBUS.
+  /// Allocates the disk space of the lock file. LMDB would create it with a hole and map it, and an
+  /// access to a page without disk space is SIGBUS.
   ///
-  /// - Precondition: this process has the environment not open, because closing a descriptor of
-  ///   the lock file drops its locks.
+  /// - Precondition: this process does not have the environment open, because closing a descriptor
+  ///   of the lock file drops its locks.
   private static func reserveLockFile(in directory: String) throws(StoreError) {
     try StoreError.wrapping { () throws(SystemError) in
       let file = try FileIO.open(updating: directory + "/lock.mdb")
@@ -117,20 +117,20 @@ struct EnvironmentOpening {
   }
 }
 
-/// An environment that is closed at the end of its life, unless it is released.
+/// An open environment, which closes in `deinit` unless it is released.
 @safe
 struct OpenedEnvironment: ~Copyable {
   private let handle: OpaquePointer
-  /// As they were in the directory just after they were opened.
+  /// The files in the directory just after the opening.
   let files: EnvironmentFiles
   let pageByteCount: Int
 
-  /// - Parameter path: where it was opened.
+  /// - Parameter path: the directory of the environment.
   init(_ handle: OpaquePointer, path: String) {
     unsafe self.handle = handle
     files = EnvironmentFiles(in: path)
     var statistics = MDB_stat()
-    // Fails for a null pointer alone (`mdb_env_stat` in LMDB's source).
+    // Fails only for a null pointer (`mdb_env_stat` in LMDB's source).
     unsafe mdb_env_stat(handle, &statistics)
     pageByteCount = Int(statistics.ms_psize)
   }
@@ -139,15 +139,15 @@ struct OpenedEnvironment: ~Copyable {
     unsafe mdb_env_close(handle)
   }
 
-  /// Gives the environment away open: whoever takes it closes it.
+  /// Releases ownership without closing. The caller closes the environment.
   consuming func release() -> OpaquePointer {
     let handle = unsafe handle
     discard self
     return unsafe handle
   }
 
-  /// Whether the directory has the files that were opened. A lock file that was not there `before`
-  /// was created by the opening, or by another of the same time.
+  /// Whether the directory has the opened files. If there was no lock file `before`, this or a
+  /// concurrent opening created it.
   func isConsistent(with before: EnvironmentFiles) -> Bool {
     var descriptor: CInt = -1
     guard unsafe mdb_env_get_fd(handle, &descriptor) == MDB_SUCCESS else { return false }

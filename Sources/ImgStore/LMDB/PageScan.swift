@@ -1,13 +1,13 @@
 import ImgSystem
 
-/// Reads the entries of an LMDB data file without LMDB, whose calls end the process on many kinds of
-/// damage.
+/// Reads the entries of an LMDB data file without LMDB, whose calls would end the process on many
+/// kinds of damage.
 ///
-/// Every page is read as a leaf, whatever its header and the pages above it say: whether an entry is
-/// one, its user tells by a checksum. So damage to one page costs what that page holds and no more.
-/// Pages that are free are read as well: entries come in no order, and old ones among them.
+/// It reads every page as a leaf, independent of its header and of other pages. The user recognises
+/// real entries by a checksum. So damage to one page loses only the content of that page. Free
+/// pages are read, too, so entries come in no order, and some are outdated.
 ///
-/// The layout is that of LMDB 0.9 with words of 64 bits (`MDB_page` and `MDB_node` in its source):
+/// The layout is that of LMDB 0.9 with 64-bit words (`MDB_page` and `MDB_node` in its source):
 ///
 /// | of a page | bytes |
 /// |---|---|
@@ -18,7 +18,7 @@ import ImgSystem
 /// | of an entry | bytes |
 /// |---|---|
 /// | byte count of the value | 4 |
-/// | flags; 1 for a value that lies on pages of its own, of which the entry has the number | 2 |
+/// | flags; 1 for a value on pages of its own, whose number is in the entry | 2 |
 /// | byte count of the key | 2 |
 /// | key and value | |
 final class PageScan {
@@ -30,28 +30,28 @@ final class PageScan {
   private static let entryHeaderByteCount = 8
   private static let isOnOwnPages: UInt16 = 1
 
-  /// - Parameter directory: that of an environment.
+  /// - Parameter directory: the directory of an environment.
   init(of directory: String) throws(SystemError) {
     let file = try FileIO.open(readingFrom: directory + "/data.mdb")
     byteCount = try FileStatus(of: file.rawValue).byteCount
     self.file = file
   }
 
-  /// Where a value lies in the file.
+  /// The place of a value in the file.
   struct Place {
     let offset: Int
     let byteCount: Int
   }
 
-  /// The bytes at a place; fewer where the file ends before or cannot be read.
+  /// The bytes at a place; fewer if the file ends before or cannot be read.
   func bytes(at place: Place) -> [UInt8] {
     let range = place.offset..<place.offset + place.byteCount
     return (try? FileIO.contents(of: file.rawValue, in: range)) ?? []
   }
 
-  /// Hands what may be an entry to `body`: its key, and where its value lies.
+  /// Calls `body` with each possible entry: its key and the place of its value.
   ///
-  /// - Parameter isKey: says of a key's byte count whether it can be one.
+  /// - Parameter isKey: whether a byte count can be that of a key.
   func forEachEntry(
     whereKeyByteCount isKey: (Int) -> Bool, _ body: (_ key: [UInt8], _ value: Place) -> Void
   ) {
@@ -60,7 +60,7 @@ final class PageScan {
       let span = bytes.span
       var offsetsEnd = span.count
       var next = Self.headerByteCount
-      // The offsets end where the first entry begins, at the latest.
+      // The offsets end at the first entry at the latest.
       while next + 2 <= offsetsEnd {
         let offset = Int(span.littleEndian(at: next, as: UInt16.self))
         next += 2

@@ -1,14 +1,14 @@
-/// The number of a layout of tables and records, kept in the table `meta` of an environment.
+/// The version of the layout of tables and records, in the table `meta` of an environment.
 struct SchemaVersion {
   let number: UInt32
 
   private static let key = Array("schema".utf8)
 
-  /// Checks the number of an environment and writes this one in its place.
+  /// Checks the version of an environment and writes this one.
   ///
-  /// - Returns: the number there was; below ``number`` the caller drops the records in the same
-  ///   transaction, or throws and so leaves everything as it was. `nil` for a new environment.
-  /// - Throws: ``StoreError/Reason/newerVersion`` when a newer release has been here, whose records
+  /// - Returns: the previous version; `nil` for a new environment. If it is below ``number``, the
+  ///   caller drops the records in the same transaction, or throws to change nothing.
+  /// - Throws: ``StoreError/Reason/newerVersion`` if a newer release has written the records, which
   ///   this one would misread.
   @discardableResult
   func establish(
@@ -23,9 +23,9 @@ struct SchemaVersion {
     return found
   }
 
-  /// Checks the number without writing.
+  /// Checks the version without writing.
   ///
-  /// - Returns: the one there is.
+  /// - Returns: the version.
   @discardableResult
   func verify(
     in meta: Database, _ transaction: borrowing Transaction

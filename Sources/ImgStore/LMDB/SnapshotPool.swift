@@ -1,103 +1,104 @@
 import CLMDB
 import Glibc
 
-/// A few read-only transactions that are kept, and renewed for each read. To begin one instead
-/// costs memory and a search through the table of readers under a lock of all processes
+/// A pool of read-only transactions, which are renewed for each read. Beginning a new one would
+/// cost an allocation and a search in the reader table under a lock of all processes
 /// (`mdb_txn_renew0` in LMDB's source).
 ///
-/// Each keeps its slot in that table, of which there are 512 for all processes, so there are few;
-/// one is begun when a thread first finds its place empty. While it is not in use it pins nothing.
+/// Each transaction keeps a reader slot. There are 512 of them for all processes, so the pool is
+/// small. A transaction begins when a thread first finds a pool slot empty. An unused one pins no
+/// pages.
 ///
-/// Sendable is unchecked because of the pointers. Those to places are constant for the life of the
-/// object, and what lies in a place is reached only by the thread that holds its lock.
+/// Sendable is unchecked because of the pointers. They are constant for the life of the object, and
+/// only the thread that holds the lock of a slot uses its content.
 @safe
 final class SnapshotPool: @unchecked Sendable {
-  /// Also the number of threads of one process that read in this way at once.
-  static let placeCount = 8
+  /// The maximum number of threads of one process that use the pool at the same time.
+  static let slotCount = 8
 
   @safe
-  private struct Place {
+  private struct Slot {
     var lock = unsafe pthread_mutex_t()
     /// Reset, so that it can be renewed.
     var transaction: OpaquePointer?
   }
 
   private let environment: OpaquePointer
-  private let places: UnsafeMutableRawPointer
+  private let slots: UnsafeMutableRawPointer
 
-  /// A place lies in a cache line of its own, so that threads do not slow each other down.
+  /// Each slot has its own cache line, so that threads do not slow each other down.
   private static let lineByteCount = 64
 
-  /// - Parameter environment: outlives the last use of this object.
+  /// - Parameter environment: must stay open longer than this object is used.
   init(environment: OpaquePointer) {
     unsafe self.environment = environment
-    precondition(MemoryLayout<Place>.size <= Self.lineByteCount)
-    unsafe places = .allocate(
-      byteCount: Self.placeCount * Self.lineByteCount, alignment: Self.lineByteCount)
-    for index in 0..<Self.placeCount {
-      let place = unsafe (places + index * Self.lineByteCount)
-        .initializeMemory(as: Place.self, to: Place())
-      unsafe pthread_mutex_init(&place.pointee.lock, nil)
+    precondition(MemoryLayout<Slot>.size <= Self.lineByteCount)
+    unsafe slots = .allocate(
+      byteCount: Self.slotCount * Self.lineByteCount, alignment: Self.lineByteCount)
+    for index in 0..<Self.slotCount {
+      let slot = unsafe (slots + index * Self.lineByteCount)
+        .initializeMemory(as: Slot.self, to: Slot())
+      unsafe pthread_mutex_init(&slot.pointee.lock, nil)
     }
   }
 
   deinit {
-    unsafe places.deallocate()
+    unsafe slots.deallocate()
   }
 
-  /// Gives up the transactions.
+  /// Aborts the transactions.
   ///
-  /// - Precondition: nobody uses this object any more; its environment is still open.
+  /// - Precondition: no thread uses this object any more, and its environment is still open.
   func close() {
-    for index in 0..<Self.placeCount {
-      let place = unsafe place(index)
-      unsafe mdb_txn_abort(place.pointee.transaction)
-      unsafe place.pointee.transaction = nil
-      unsafe pthread_mutex_destroy(&place.pointee.lock)
+    for index in 0..<Self.slotCount {
+      let slot = unsafe slot(index)
+      unsafe mdb_txn_abort(slot.pointee.transaction)
+      unsafe slot.pointee.transaction = nil
+      unsafe pthread_mutex_destroy(&slot.pointee.lock)
     }
   }
 
   /// Runs `body` on the newest snapshot.
   ///
-  /// - Returns: `nil` when `body` did not run, because every place is in use or LMDB gives no
+  /// - Returns: `nil` if `body` did not run, because every slot is in use or LMDB returned no
   ///   snapshot.
   func withSnapshot<Result>(
     _ body: (borrowing Transaction) throws(StoreError) -> Result
   ) throws(StoreError) -> Result? {
-    guard let place = unsafe lockedPlace() else { return nil }
-    defer { unsafe pthread_mutex_unlock(&place.pointee.lock) }
+    guard let slot = unsafe lockedSlot() else { return nil }
+    defer { unsafe pthread_mutex_unlock(&slot.pointee.lock) }
     let transaction: Transaction
     do throws(StoreError) {
-      transaction = try unsafe self.transaction(takenFrom: place)
+      transaction = try unsafe self.transaction(takenFrom: slot)
     } catch {
       return nil
     }
-    // When it throws, the transaction is aborted, and the place stays empty.
+    // If it throws, the transaction is aborted, and the slot stays empty.
     let result = try body(transaction)
-    unsafe place.pointee.transaction = transaction.reset()
+    unsafe slot.pointee.transaction = transaction.reset()
     return result
   }
 
-  /// Runs `body` while nobody has a snapshot of this pool, and none is taken.
+  /// Runs `body` while no thread has a snapshot of this pool.
   func whileIdle(_ body: () throws(StoreError) -> Void) throws(StoreError) {
-    for index in 0..<Self.placeCount {
-      unsafe pthread_mutex_lock(&place(index).pointee.lock)
+    for index in 0..<Self.slotCount {
+      unsafe pthread_mutex_lock(&slot(index).pointee.lock)
     }
     defer {
-      for index in 0..<Self.placeCount {
-        unsafe pthread_mutex_unlock(&place(index).pointee.lock)
+      for index in 0..<Self.slotCount {
+        unsafe pthread_mutex_unlock(&slot(index).pointee.lock)
       }
     }
     try body()
   }
 
   private func transaction(
-    takenFrom place: UnsafeMutablePointer<Place>
+    takenFrom slot: UnsafeMutablePointer<Slot>
   ) throws(StoreError) -> Transaction {
-    guard let kept = unsafe place.pointee.transaction else {
+    guard let kept = unsafe slot.pointee.transaction else {
       return try unsafe Transaction(environment: environment, isReadOnly: true)
     }
-    unsafe place.pointee.transaction = nil
+    unsafe slot.pointee.transaction = nil
     do throws(StoreError) {
       return try unsafe Transaction(renewing: kept)
     } catch {
@@ -106,18 +107,18 @@ final class SnapshotPool: @unchecked Sendable {
     }
   }
 
-  /// Takes a place that nobody uses, without waiting; the same thread mostly gets the same.
-  private func lockedPlace() -> UnsafeMutablePointer<Place>? {
-    // Fibonacci hashing: what tells threads apart lies in the middle of their numbers.
+  /// Locks an unused slot without waiting. A thread usually gets the same one.
+  private func lockedSlot() -> UnsafeMutablePointer<Slot>? {
+    // Fibonacci hashing, because the middle bits of thread numbers differ.
     let first = Int(truncatingIfNeeded: (UInt64(pthread_self()) &* 0x9E37_79B9_7F4A_7C15) >> 32)
-    for step in 0..<Self.placeCount {
-      let place = unsafe place((first &+ step) & (Self.placeCount - 1))
-      if unsafe pthread_mutex_trylock(&place.pointee.lock) == 0 { return unsafe place }
+    for step in 0..<Self.slotCount {
+      let slot = unsafe slot((first &+ step) & (Self.slotCount - 1))
+      if unsafe pthread_mutex_trylock(&slot.pointee.lock) == 0 { return unsafe slot }
     }
     return nil
   }
 
-  private func place(_ index: Int) -> UnsafeMutablePointer<Place> {
-    unsafe (places + index * Self.lineByteCount).assumingMemoryBound(to: Place.self)
+  private func slot(_ index: Int) -> UnsafeMutablePointer<Slot> {
+    unsafe (slots + index * Self.lineByteCount).assumingMemoryBound(to: Slot.self)
   }
 }

@@ -2,12 +2,12 @@ import CLMDB
 import Glibc
 
 extension Transaction {
-  /// Hands what a table has become since an older snapshot of the same environment: each entry that
-  /// is new or has another value, and each key that has gone. Both tables are walked side by side.
+  /// Compares a table with an older snapshot of the same environment: calls `changed` for each new
+  /// or changed entry and `removed` for each removed key. Walks both tables in parallel.
   ///
-  /// Values that lie at the same place of the map are the same and are not read: LMDB never writes
-  /// into a page of a snapshot that is still open. So large ones that did not change, which have
-  /// pages of their own, cost nothing.
+  /// Values at the same place of the map are equal and are not read, because LMDB never writes into
+  /// a page of an open snapshot. So unchanged large values, which have pages of their own, cost
+  /// nothing.
   func compare(
     _ database: Database, with older: borrowing Transaction,
     changed: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws(StoreError) -> Void,
@@ -30,7 +30,7 @@ extension Transaction {
   }
 }
 
-/// A cursor on its way through a table, with the entry that it has come to.
+/// A cursor in a table with its current entry.
 @safe
 private struct TableWalk: ~Copyable {
   private let cursor: OpaquePointer?
@@ -39,7 +39,7 @@ private struct TableWalk: ~Copyable {
   private(set) var value = unsafe MDB_val()
   private(set) var isAtEnd = false
 
-  /// Takes over a cursor that was just opened; its transaction lives longer.
+  /// Takes ownership of a new cursor. Its transaction must outlive it.
   init(_ cursor: OpaquePointer?) {
     unsafe self.cursor = cursor
   }
@@ -48,7 +48,7 @@ private struct TableWalk: ~Copyable {
     unsafe mdb_cursor_close(cursor)
   }
 
-  /// Goes to the first entry, then to the next.
+  /// Moves to the first entry, then to the next one.
   ///
   /// - Precondition: it is not at the end.
   mutating func advance() throws(StoreError) {
@@ -58,7 +58,7 @@ private struct TableWalk: ~Copyable {
     if !isAtEnd { try check(code, "mdb_cursor_get") }
   }
 
-  /// Below 0 when the entry here comes before the other one. The end comes behind all entries.
+  /// Below 0 if this entry precedes the other one. The end follows all entries.
   func order(relativeTo other: borrowing TableWalk) -> CInt {
     guard !isAtEnd else { return 1 }
     guard !other.isAtEnd else { return -1 }

@@ -1,7 +1,7 @@
 import ImgModel
 
-/// A line of the table `arrivals`, which orders the thumbnails by when they came, or were given
-/// their last second chance. Every record has exactly one.
+/// An entry of the table `arrivals`, which orders the records by arrival or by their last second
+/// chance. Every record has exactly one.
 ///
 /// | | bytes | field |
 /// |---|---|---|
@@ -21,7 +21,7 @@ struct ArrivalEntry {
     self.expiresAt = expiresAt
   }
 
-  /// `nil` for lengths that no release has written.
+  /// `nil` for an invalid entry.
   init?(key encodedKey: Span<UInt8>, value: Span<UInt8>) {
     guard value.count == Self.valueByteCount, let sequence = Self.sequence(of: encodedKey) else {
       return nil
@@ -49,11 +49,11 @@ struct ArrivalEntry {
     return bytes
   }
 
-  /// `nil` for what is no number of an arrival.
+  /// `nil` for an invalid key.
   static func sequence(of encodedKey: Span<UInt8>) -> UInt64? {
     guard encodedKey.count == MemoryLayout<UInt64>.size else { return nil }
     let sequence = encodedKey.bigEndian(at: 0, as: UInt64.self)
-    // No store lives to see the last number, and nothing could come behind it.
+    // No store reaches the last number, and no entry could follow it.
     return sequence < .max ? sequence : nil
   }
 }

@@ -1,11 +1,10 @@
 import CSodium
 package import ImgModel
 
-/// The name of a record in the store: 256 bits of BLAKE2b (RFC 7693) over the URL and, of a
-/// thumbnail, the variant.
+/// The key of a record: 256 bits of BLAKE2b (RFC 7693) over the URL and, for a thumbnail, the
+/// variant.
 ///
-/// A cryptographic hash, because whoever can choose URLs must not be able to make two of them share
-/// a thumbnail.
+/// The hash is cryptographic, so that an attacker cannot choose two URLs that share a thumbnail.
 package struct ContentKey: Hashable, Sendable {
   /// The hash as four big-endian words.
   private let first: UInt64
@@ -15,8 +14,8 @@ package struct ContentKey: Hashable, Sendable {
 
   package static let byteCount = 32
 
-  /// They set hashes apart from any others over the same text. A new number makes every stored
-  /// record of the kind unreachable.
+  /// Prefixes that separate the kinds of hashes. A new number makes every stored record of the kind
+  /// unreachable.
   private enum Domain {
     static let thumbnail = "imgctl thumbnail 1:"
     static let original = "imgctl original 1:"
@@ -25,17 +24,17 @@ package struct ContentKey: Hashable, Sendable {
     static let robots = "imgctl robots 1:"
   }
 
-  /// libsodium picks its implementation here, once (`sodium_init` may be called again and from any
-  /// thread; it returns -1 when the machine gives no randomness).
+  /// Initialises libsodium once (`sodium_init` may be called again and from any thread; it returns
+  /// -1 if the machine has no randomness).
   private static let isLibraryReady = sodium_init() >= 0
 
   package init(_ name: PictureName, variant: Variant) {
-    // NUL never occurs in a URL, so no name and variant run together into another pair's text.
+    // URLs contain no NUL, so different pairs of name and variant have different texts.
     self.init(
       hashing: "\(Domain.thumbnail)\(name.recordText)\0\(variant.canonicalText)")
   }
 
-  /// Of the picture as it came.
+  /// The key of an original.
   package init(originalOf name: PictureName) {
     self.init(originalOfRecord: name.recordText)
   }
@@ -45,12 +44,12 @@ package struct ContentKey: Hashable, Sendable {
     self.init(hashing: "\(Domain.original)\(text)")
   }
 
-  /// Of what an origin's robots.txt says.
+  /// The key of an origin's robots.txt.
   init(robotsOf origin: String) {
     self.init(hashing: "\(Domain.robots)\(origin)")
   }
 
-  /// Of the beginning of a body whose transfer broke off.
+  /// The key of a partial body.
   package init(partialOf name: PictureName) {
     self.init(partialOfRecord: name.recordText)
   }
@@ -61,7 +60,7 @@ package struct ContentKey: Hashable, Sendable {
   }
 
   fileprivate init(hashing headers: [HeaderField]) {
-    // Neither a name nor a value holds NUL (RFC 9110 section 5.5).
+    // Names and values contain no NUL (RFC 9110 section 5.5).
     self.init(
       hashing: Domain.headers + headers.map { "\($0.name)\0\($0.value)\0" }.joined())
   }
@@ -85,14 +84,14 @@ package struct ContentKey: Hashable, Sendable {
     fourth = bytes.bigEndian(at: 24, as: UInt64.self)
   }
 
-  /// As good as random, and the same for the same key.
+  /// Uniformly distributed bits of the key.
   var leadingBits: UInt64 { first }
 
   var bytes: [UInt8] {
     withBytes { $0.copy() }
   }
 
-  /// Lends the bytes, which then do not come to lie on the heap.
+  /// Calls `body` with the bytes, without a heap allocation.
   func withBytes<Result, Failure: Error>(
     _ body: (Span<UInt8>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -104,8 +103,8 @@ package struct ContentKey: Hashable, Sendable {
 }
 
 extension PictureName {
-  /// What its records say that they are of: the URL and, behind a space, which no URL holds, a hash
-  /// of the header fields, if there are any. The fields themselves may be secrets.
+  /// The name in records: the URL and, if there are header fields, a space and a hash of them. URLs
+  /// contain no space. The fields themselves may be secrets.
   package var recordText: String {
     headers.isEmpty ? text : "\(text) \(ContentKey(hashing: headers))"
   }

@@ -1,19 +1,19 @@
 import ImgModel
 
-/// Keeps a store to its budget, at the end of a write transaction: what has expired goes first, then
-/// what was not read lately.
+/// Keeps a store within its budget, at the end of a write transaction: first removes expired
+/// records, then those not accessed recently.
 ///
-/// The latter by second chance, also named CLOCK, which approximates least recently used without a
-/// write for each read: in the order of arrival, a record that was read since it was last passed
-/// becomes the newest, one that was not goes.
+/// The second step uses second chance, also named CLOCK, which approximates least recently used
+/// without a write for each read. In the order of arrival, a record whose access bit is set becomes
+/// the newest; another one is removed.
 ///
-/// The beginnings of bodies (see ``PartialRecord``) go by their age alone, unless newcomers need the
-/// room of all of them.
+/// Partial bodies (see ``PartialRecord``) are removed only by their age, unless new thumbnails need
+/// the space of all of them.
 ///
-/// An entry of an index that is none of this release, or that belongs to no record, goes as soon as
-/// it is met.
+/// Invalid index entries and those without a record are removed when found.
 struct Eviction {
-  /// Thumbnails that were just put: whoever is told that one is stored finds it.
+  /// Thumbnails of this transaction. They are not evicted, so that a client that learns of a stored
+  /// thumbnail finds it.
   struct Newcomers {
     let keys: Set<ContentKey>
     let arrival: WallTime
@@ -30,53 +30,52 @@ struct Eviction {
 
   private let tables: ThumbnailTables
   /// `nil` evicts in the order of arrival.
-  private let uses: UsesFile?
-  /// `nil` after a change that put nothing.
+  private let accessBits: AccessBits?
+  /// `nil` after a change that stored nothing.
   private let newcomers: Newcomers?
-  /// Below it the store comes once it has been full, if that needs no more than `removalsLeft`.
+  /// The size after an eviction, if it needs at most `removalsLeft` removals.
   private let targetByteCount: Int64
-  /// What the store does not exceed after the commit, whatever it takes: its budget, or what it
-  /// occupied before this transaction if that was more already, because the budget is a smaller one
-  /// now; less what is to be freed.
+  /// The maximum size after the commit: the budget, or the size before this transaction if that was
+  /// larger because the budget was reduced; less the bytes to free.
   private let limitByteCount: Int64
   private let isLimitedByDisk: Bool
   private let byteCountBefore: Int64
 
-  /// Records that one transaction removes at most to come from the limit down to the target, so that
-  /// other writers and readers of the index need not wait long.
+  /// The maximum number of removals from the limit down to the target, so that other writers do not
+  /// wait long.
   private var removalsLeft = 1_024
-  /// Second chances that one transaction gives at most, for the same reason. Who would have the
-  /// next one goes: the budget is kept.
+  /// The maximum number of second chances in one transaction, for the same reason. Beyond it,
+  /// records are removed, so that the store stays within its budget.
   private static let maximumChances = 1_024
-  /// Who was given one by this transaction.
+  /// The records with a second chance in this transaction.
   private var chances: Set<ContentKey> = []
-  /// Records looked at between two looks at the size.
+  /// The number of records between two checks of the size.
   private static let sliceCount = 8
 
   /// - Parameters:
-  ///   - byteCountToFree: by how much the store is to become smaller.
-  ///   - byteCountBefore: what the store occupied when the transaction began.
+  ///   - byteCountToFree: the bytes by which the store must shrink.
+  ///   - byteCountBefore: the size at the start of the transaction.
   init(
-    tables: ThumbnailTables, uses: UsesFile?, newcomers: Newcomers?, budget: StoreBudget,
+    tables: ThumbnailTables, accessBits: AccessBits?, newcomers: Newcomers?, budget: StoreBudget,
     byteCountToFree: Int64, byteCountBefore: Int64
   ) {
     let budgetByteCount = budget.effectiveByteCount
     self.tables = tables
-    self.uses = uses
+    self.accessBits = accessBits
     self.newcomers = newcomers
     self.byteCountBefore = byteCountBefore
     limitByteCount =
       byteCountToFree > 0
       ? byteCountBefore - byteCountToFree : max(budgetByteCount, byteCountBefore)
     isLimitedByDisk = budget.isLimitedByDisk
-    // Some room to come, so that not every put has to evict.
+    // Leave free space, so that not every put must evict.
     targetByteCount = newcomers == nil ? limitByteCount : budgetByteCount / 10 * 7
   }
 
-  /// - Returns: whom it gave a second chance: their uses are to be forgotten once the transaction
-  ///   is committed.
-  /// - Throws: ``StoreError/Reason/tooLarge`` when the newcomers alone exceed the budget,
-  ///   ``StoreError/Reason/full`` when they exceed what the disk has room for.
+  /// - Returns: the records with a second chance. The caller clears their access bits after the
+  ///   commit.
+  /// - Throws: ``StoreError/Reason/tooLarge`` if the newcomers alone exceed the budget,
+  ///   ``StoreError/Reason/full`` if they exceed the space on the disk.
   consuming func run(
     _ transaction: borrowing Transaction, counting counters: inout StoreCounters
   ) throws(StoreError) -> Set<ContentKey> {
@@ -86,7 +85,7 @@ struct Eviction {
       try eviction.removeExpired(at: now, transaction, &counters)
       try eviction.tables.removeExpiredPartials(at: now, transaction)
     }
-    try eviction.turn(transaction, &counters)
+    try eviction.sweep(transaction, &counters)
     if eviction.newcomers != nil, try eviction.exceedsLimit(transaction) {
       try transaction.clear(eviction.tables.partials)
     }
@@ -101,7 +100,7 @@ struct Eviction {
   private mutating func removeExpired(
     at now: WallTime, _ transaction: borrowing Transaction, _ counters: inout StoreCounters
   ) throws(StoreError) {
-    while try mustGoOn(transaction) {
+    while try mustRemoveMore(transaction) {
       let count = try tables.removeExpired(
         at: now, limit: Self.sliceCount, sparing: newcomers?.keys ?? [], transaction,
         counting: &counters)
@@ -110,27 +109,27 @@ struct Eviction {
     }
   }
 
-  /// Moves the hand of the clock from the oldest arrival on. It passes a record that it gave a
-  /// second chance once more, at the end, when all others were read, too.
-  private mutating func turn(
+  /// Moves the hand of the clock from the oldest arrival on. If all records were accessed, it meets
+  /// those with a second chance again at the end.
+  private mutating func sweep(
     _ transaction: borrowing Transaction, _ counters: inout StoreCounters
   ) throws(StoreError) {
     var hand: UInt64 = 0
-    while try mustGoOn(transaction) {
+    while try mustRemoveMore(transaction) {
       let slice = try tables.arrivals(from: hand, limit: Self.sliceCount, transaction)
       guard !slice.isEmpty else { return }
-      for key in slice.foreignKeys {
+      for key in slice.invalidKeys {
         try transaction.delete(key, from: tables.arrivals)
         counters.damagedRemovals += 1
       }
       for entry in slice.entries where newcomers?.keys.contains(entry.key) != true {
-        try pass(entry, transaction, &counters)
+        try keepOrRemove(entry, transaction, &counters)
       }
       if let last = slice.entries.last { hand = last.sequence + 1 }
     }
   }
 
-  private mutating func pass(
+  private mutating func keepOrRemove(
     _ entry: ArrivalEntry, _ transaction: borrowing Transaction, _ counters: inout StoreCounters
   ) throws(StoreError) {
     var isDamaged = false
@@ -148,20 +147,20 @@ struct Eviction {
 
   private func hasChance(_ key: ContentKey) -> Bool {
     guard chances.count < Self.maximumChances, !chances.contains(key) else { return false }
-    return uses?.isNoted(key) ?? false
+    return accessBits?.isSet(for: key) ?? false
   }
 
-  private func mustGoOn(_ transaction: borrowing Transaction) throws(StoreError) -> Bool {
+  private func mustRemoveMore(_ transaction: borrowing Transaction) throws(StoreError) -> Bool {
     if removalsLeft > 0, try tables.occupiedByteCount(transaction) > targetByteCount {
       return true
     }
     return try exceedsLimit(transaction)
   }
 
-  /// Whether the store would exceed its limit after the commit, which lists the pages that the
-  /// transaction frees, and those of older lists that it used, in pages of its own
-  /// (`mdb_freelist_save` in LMDB's source): eight bytes for a page that was in use before or is
-  /// now, and a few pages for the tree that holds the lists.
+  /// Whether the store would exceed its limit after the commit. The commit lists the pages that the
+  /// transaction frees, and the remaining ones of older lists that it used, in pages of its own
+  /// (`mdb_freelist_save` in LMDB's source): eight bytes for each page in use before or now, and a
+  /// few pages for the tree of the lists.
   private func exceedsLimit(_ transaction: borrowing Transaction) throws(StoreError) -> Bool {
     let byteCount = try tables.occupiedByteCount(transaction)
     let pageByteCount = try transaction.statistics(of: .freePages).pageByteCount

@@ -1,7 +1,7 @@
 import ImgModel
 
-/// A line of the table `expiry`, which orders the thumbnails by the moment they expire. Every
-/// record has exactly one.
+/// An entry of the table `expiry`, which orders the records by the time they expire. Every record
+/// has exactly one.
 ///
 /// | | bytes | field |
 /// |---|---|---|
@@ -11,8 +11,8 @@ import ImgModel
 /// | value | 8 | bytes of the encoded picture, little-endian |
 /// | value | 8 | sequence number, little-endian: names the entry in `arrivals` |
 ///
-/// The value repeats what statistics need, so that they read this table, which is small and dense,
-/// instead of every record.
+/// The value contains the data for statistics, so that they read this small table instead of every
+/// record.
 struct ExpiryEntry {
   let expiresAt: WallTime
   let key: ContentKey
@@ -34,7 +34,7 @@ struct ExpiryEntry {
     self.sequence = sequence
   }
 
-  /// `nil` for lengths that no release has written.
+  /// `nil` for an invalid entry.
   init?(key encodedKey: Span<UInt8>, value: Span<UInt8>) {
     guard encodedKey.count == Self.keyByteCount, value.count == Self.valueByteCount else {
       return nil
@@ -61,13 +61,13 @@ struct ExpiryEntry {
     return value
   }
 
-  /// The same entry for a record that was given another place in the order of arrival.
+  /// The same entry with another position in the order of arrival.
   func moved(to sequence: UInt64) -> ExpiryEntry {
     ExpiryEntry(
       expiresAt: expiresAt, key: key, storedAt: storedAt, byteCount: byteCount, sequence: sequence)
   }
 
-  /// The same entry for a record that was given another expiry.
+  /// The same entry with another expiry.
   func expiring(at moment: WallTime) -> ExpiryEntry {
     ExpiryEntry(
       expiresAt: moment, key: key, storedAt: storedAt, byteCount: byteCount, sequence: sequence)

@@ -1,7 +1,7 @@
 import ImgModel
 
-/// How the beginning of a body lies in the table `partials`: a header, the URL, the validator, the
-/// URL that issued the validator, the bytes that came in.
+/// The layout of a partial body in the table `partials`: a header, the URL, the validator, the URL
+/// that issued the validator, and the received bytes.
 ///
 /// Integers are unsigned and little-endian unless marked; times are signed milliseconds since 1970.
 ///
@@ -13,8 +13,8 @@ import ImgModel
 /// | 12 | 4 | bytes of URL, U |
 /// | 16 | 4 | bytes of validator, V |
 /// | 20 | 4 | bytes of issuer, I; 0 where that is the URL |
-/// | 24 | 8 | bytes of the whole body (signed); -1 where the origin did not say |
-/// | 32 | 8 | bytes that the origin sent for it so far (signed) |
+/// | 24 | 8 | bytes of the whole body (signed); -1 if unknown |
+/// | 32 | 8 | bytes that the origin has sent for it so far (signed) |
 /// | 40 | 8 | stored at (signed) |
 /// | 48 | U | URL, UTF-8 |
 /// | 48 + U | V | validator, UTF-8 |
@@ -24,7 +24,7 @@ enum PartialRecord {
   static let headerByteCount = 48
   private static let version: UInt16 = 2
 
-  /// How long a partial is kept: whoever retries does so within minutes.
+  /// How long a partial body is kept. Retries come within minutes.
   static let lifetimeMilliseconds: Int64 = 3_600_000
 
   static func encode(
@@ -49,13 +49,13 @@ enum PartialRecord {
     return record
   }
 
-  /// What a record takes beside the bytes of the body.
+  /// The size of a record without the bytes of the body.
   static func headByteCount(of partial: StoredPartial) -> Int {
     headerByteCount + partial.url.utf8.count + partial.validator.utf8.count
       + (partial.issuer?.utf8.count ?? 0)
   }
 
-  /// Lends what a sound record holds to `body`; `nil` for one that is damaged, or has expired.
+  /// Calls `body` with the content of a record; `nil` if it is damaged or has expired.
   static func withPartial<Result>(
     in record: Span<UInt8>, key: ContentKey, at now: WallTime,
     _ body: (StoredPartial, Span<UInt8>) -> Result
@@ -64,7 +64,7 @@ enum PartialRecord {
     return body(partial, record.extracting(droppingFirst: headByteCount(of: partial)))
   }
 
-  /// What a record that passes every check says; `nil` for one that is damaged.
+  /// The facts of a record that passes every check; `nil` if it is damaged.
   static func verified(_ record: Span<UInt8>, key: ContentKey) -> StoredPartial? {
     guard record.count >= headerByteCount, RecordChecksum.isRight(of: record),
       (1...version).contains(record.littleEndian(at: 8, as: UInt16.self))
@@ -83,15 +83,15 @@ enum PartialRecord {
     return key == ContentKey(partialOfRecord: partial.url) ? partial : nil
   }
 
-  /// Whether it is of no use by its age. One that is too short to say has none. One from the near
-  /// future is as good as any: a sweep goes by a moment that has passed. From further ahead it comes
-  /// when the clock was set back.
+  /// Whether the record is too old, or too short to have a time. A time in the near future is
+  /// valid, because a sweep uses a time in the past. A time further ahead means that the clock was
+  /// set back.
   static func isExpired(_ record: Span<UInt8>, at now: WallTime) -> Bool {
     guard let storedAt = storedAt(of: record) else { return true }
     return !(-lifetimeMilliseconds..<lifetimeMilliseconds).contains(storedAt.milliseconds(to: now))
   }
 
-  /// When the record says it was stored, damaged or not; `nil` when it is too short to say.
+  /// The storage time in a record, damaged or not; `nil` if it is too short.
   static func storedAt(of record: Span<UInt8>) -> WallTime? {
     guard record.count >= headerByteCount else { return nil }
     return WallTime(rawValue: record.littleEndian(at: 40, as: Int64.self))

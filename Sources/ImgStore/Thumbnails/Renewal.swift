@@ -1,12 +1,11 @@
 package import ImgModel
 
-/// A record that its origin was asked about and that still holds: it counts as stored anew, on new
-/// terms.
+/// The result of a successful revalidation: the record counts as stored now, with new terms.
 package struct Renewal: Sendable {
-  /// As it was when the origin was asked.
+  /// The record at the time of the revalidation request.
   let record: StoredThumbnail
   package let terms: ReuseTerms
-  /// Its durations count from the moment of the renewal.
+  /// Its durations count from the renewal.
   let retention: Retention
 
   package init(of record: StoredThumbnail, terms: ReuseTerms, retention: Retention) {
@@ -15,14 +14,13 @@ package struct Renewal: Sendable {
     self.retention = retention
   }
 
-  /// Whether a record is the one that the origin was asked about, whether or not somebody else has
-  /// renewed it meanwhile.
+  /// Whether `found` is the revalidated record, possibly renewed by another process meanwhile.
   func concerns(_ found: StoredThumbnail) -> Bool {
     found.thumbnail == record.thumbnail
       && [record.terms.fields, terms.fields].contains(found.terms.fields)
   }
 
-  /// The record with these bytes, on its way into the store again.
+  /// The record to store again, with these bytes.
   func renewed(bytes: [UInt8]) -> NewThumbnail {
     NewThumbnail(
       key: record.key, url: record.url, thumbnail: record.thumbnail,
@@ -33,8 +31,8 @@ package struct Renewal: Sendable {
 }
 
 extension ThumbnailTables {
-  /// Puts a record anew. One that has gone, has expired or was replaced by another picture stays as
-  /// it is.
+  /// Stores a record again. Does nothing if it was removed, has expired or was replaced by another
+  /// picture.
   ///
   /// - Returns: whether it was renewed.
   func renew(

@@ -1,8 +1,8 @@
 package import ImgModel
 
-/// What an origin's robots.txt says, as all processes remember it.
+/// An origin's robots.txt, shared by all processes.
 package struct RobotsRecord: Hashable, Sendable {
-  /// What of the file matters here; opaque to the store.
+  /// The relevant part of the file; opaque to the store.
   package let text: String
   package let expiresAt: WallTime
 
@@ -13,7 +13,7 @@ package struct RobotsRecord: Hashable, Sendable {
 
   package func isExpired(at now: WallTime) -> Bool { expiresAt <= now }
 
-  // MARK: - As it is stored: the expiry, the text
+  // MARK: - The record: expiry and text
 
   private static let headByteCount = 8
 
@@ -23,7 +23,7 @@ package struct RobotsRecord: Hashable, Sendable {
     return value + text.utf8
   }
 
-  /// - Returns: `nil` for what is no such record.
+  /// - Returns: `nil` for an invalid record.
   init?(_ value: Span<UInt8>) {
     guard value.count >= Self.headByteCount else { return nil }
     self.init(

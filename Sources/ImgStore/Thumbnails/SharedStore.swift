@@ -1,12 +1,12 @@
 import Synchronization
 
-/// The thumbnail store in a directory that somebody may remove or replace at any time: the threads
-/// of a process share it, and each asks for it anew before a group of operations.
+/// The thumbnail store in a directory that other processes may remove or replace at any time. The
+/// threads of a process share it, and each gets ``current()`` before a group of operations.
 ///
-/// A store is a cache, so one that is damaged is no reason to stop: a writer takes it away and
-/// begins anew. A reader has an error, or misses.
+/// The store is a cache, so damage does not stop a process: a writer recreates the store, and a
+/// reader gets an error or a miss.
 package final class SharedStore: Sendable {
-  /// Nobody replaces a store more often while one change waits.
+  /// The maximum number of replacements during one change.
   private static let maximumAttempts = 8
 
   private let directory: String
@@ -16,17 +16,17 @@ package final class SharedStore: Sendable {
 
   private struct Held {
     var store: ThumbnailStore?
-    /// How long a data file is compacted at the earliest, after an attempt that has failed.
+    /// After a failed compaction, the file size at which the next one is attempted.
     var shrinkableByteCount = 0
-    /// One that is of no use any more and has the lock file that the next one would open, as long as
-    /// some thread is not done with it: until then that may not be opened again (`lmdb.h`, Caveats).
+    /// An unusable store that a thread still uses, with the same lock file as the next one. LMDB
+    /// forbids opening the environment again until then (`lmdb.h`, Caveats).
     weak var retired: ThumbnailStore?
   }
 
-  /// Opens the store, see ``ThumbnailStore/init(directory:access:)``; for writing, begins anew where
-  /// that says that it is damaged.
+  /// Opens the store, see ``ThumbnailStore/init(directory:access:)``. For writing, recreates a
+  /// damaged store.
   ///
-  /// - Parameter report: is told what others should know, on whichever thread it happens.
+  /// - Parameter report: called for each event, on any thread.
   package init(
     directory: String, access: ThumbnailStore.Access,
     report: @escaping @Sendable (StoreEvent) -> Void = { _ in }
@@ -38,10 +38,10 @@ package final class SharedStore: Sendable {
     _ = try current()
   }
 
-  /// Changes the store as the directory has it now, and again when that was removed or replaced
-  /// before `body` could write, or is begun anew because `body` found damage.
+  /// Changes the current store. Repeats the change if the store was removed or replaced before
+  /// `body` could write, or is recreated because `body` found damage.
   ///
-  /// Afterwards compacts a store whose file has become much larger than its budget, see
+  /// Afterwards compacts a store whose file is much larger than its budget, see
   /// ``ThumbnailStore/isOvergrown(beyond:)``.
   package func change<Result>(
     _ body: (ThumbnailStore) throws(StoreError) -> Result
@@ -51,14 +51,14 @@ package final class SharedStore: Sendable {
     return result
   }
 
-  /// Empties the store and frees its room on the disk, also when the disk is full.
+  /// Empties the store and frees its disk space, even on a full disk.
   package func reset() throws(StoreError) {
     try perform { store throws(StoreError) in
       do throws(StoreError) {
         try store.replaceByEmpty()
       } catch {
         guard error.reason != .replaced, error.reason != .damaged else { throw error }
-        // The directory may not be replaced: another user's, or a mount point.
+        // The directory cannot be replaced. It belongs to another user or is a mount point.
         try store.reset()
       }
     }
@@ -82,26 +82,26 @@ package final class SharedStore: Sendable {
     return try body(current())
   }
 
-  /// The store as the directory has it now; a new one when the files of the last one are gone.
+  /// The store in the directory now; a new one if the files of the last one were removed.
   ///
-  /// Costs two system calls. The last store closes when the threads that still use it are done;
-  /// what they put into it meanwhile is lost with its files.
+  /// Costs two system calls. The last store closes when no thread uses it any more. Thumbnails that
+  /// are stored there meanwhile are lost.
   ///
-  /// - Throws: ``StoreError/Reason/damaged`` to a reader whose file is cut off.
+  /// - Throws: ``StoreError/Reason/damaged`` for a reader if the file is truncated.
   package func current() throws(StoreError) -> ThumbnailStore {
     try held.withLock { held throws(StoreError) in
       if let store = held.store {
         switch store.environment.state {
-        case .sound: return store
+        case .intact: return store
         case .detached:
           if store.environment.isLockFileNamed { held.retired = store }
-        case .cutOff: if try complete(store) { return store }
+        case .truncated: if try complete(store) { return store }
         }
       }
-      // Closed before it is opened again, unless in use: LMDB wants an environment opened once.
+      // Close it before opening it again, because LMDB wants an environment opened only once.
       held.store = nil
       guard held.retired == nil else {
-        throw StoreError(.panic, operation: "opening again what is in use", path: directory)
+        throw StoreError(.panic, operation: "reopening a store in use", path: directory)
       }
       let store = try open()
       held.store = store
@@ -109,8 +109,8 @@ package final class SharedStore: Sendable {
     }
   }
 
-  /// Lets go of a store that somebody removed or replaced, so that its room on the disk becomes
-  /// free. For those who do not ask for it now and then anyway. Costs two system calls.
+  /// Closes a store that was removed or replaced, to free its disk space. For processes that do not
+  /// call ``current()`` regularly. Costs two system calls.
   package func releaseIfDetached() {
     held.withLock { held in
       guard let store = held.store, store.isDetached else { return }
@@ -119,23 +119,23 @@ package final class SharedStore: Sendable {
     }
   }
 
-  /// Removes the files of a store without opening them: reading damaged pages may end the process.
-  /// The next writer creates the store again. Never waits.
+  /// Removes the files of a store without opening them, because reading damaged pages may end the
+  /// process. The next writer recreates the store. Does not block.
   ///
-  /// No copy of the files is kept. Eviction and expiry may remove any record at any time, originals
-  /// too, so that each picture has to be available elsewhere. A copy would take as much room on the
-  /// disk as the store, outside of its budget, and no program can read damaged pages safely.
+  /// No copy of the files is kept. Eviction and expiry may remove any record at any time, including
+  /// originals, so every picture must be available elsewhere. A copy would take as much disk space
+  /// as the store, outside its budget, and no program can read damaged pages safely.
   ///
-  /// - Returns: whether the store is gone; `false` when another process is about to replace it.
+  /// - Returns: whether the store is removed; `false` if another process is replacing it.
   package static func quarantine(_ directory: String) throws(StoreError) -> Bool {
     guard let replacement = try StoreReplacement(of: directory, isWaiting: false) else {
       return false
     }
-    try replacement.setAside()
+    try replacement.quarantine()
     return true
   }
 
-  /// Puts a copy without free pages in the place of the store, see ``ThumbnailStore/compact()``.
+  /// Replaces the store by a copy without free pages, see ``ThumbnailStore/compact()``.
   package func compact() throws(StoreError) -> StoreCompaction {
     guard isWriter else {
       throw StoreError(.accessDenied, operation: "compact, opened for reading", path: directory)
@@ -144,7 +144,7 @@ package final class SharedStore: Sendable {
       do throws(StoreError) {
         return try perform { store throws(StoreError) in try store.compact() }
       } catch {
-        // A transaction follows a map that has grown.
+        // A transaction follows the grown map.
         guard error.code == .mapResized else { throw error }
         _ = try current().summary()
       }
@@ -152,8 +152,8 @@ package final class SharedStore: Sendable {
     return try perform { store throws(StoreError) in try store.compact() }
   }
 
-  /// A reader that does not end keeps freed pages from being reused, so that the file grows. After
-  /// the compaction it keeps the old file, which nobody writes any more, and the new one is small.
+  /// A reader with a long snapshot prevents the reuse of freed pages, so the file grows. After the
+  /// compaction, it keeps the old file, which no longer grows, and the new file is small.
   private func shrinkIfOvergrown() {
     let store = held.withLock { held in
       held.store.flatMap { $0.isOvergrown(beyond: held.shrinkableByteCount) ? $0 : nil }
@@ -163,9 +163,9 @@ package final class SharedStore: Sendable {
       guard try store.compact(isWaiting: false) != nil else { return }
       held.withLock { $0.shrinkableByteCount = 0 }
     } catch {
-      // Such as for a disk that has no room for a copy. The store is as it was, and is tried again
-      // when it has grown by a quarter.
-      let byteCount = (try? store.environment.fileByteCount()) ?? 0
+      // For example, the disk has no space for a copy. The store is unchanged. The next attempt
+      // follows when the file has grown by a quarter.
+      let byteCount = (try? store.environment.dataFile.byteCount()) ?? 0
       held.withLock { $0.shrinkableByteCount = byteCount / 4 * 5 }
     }
   }
@@ -182,7 +182,7 @@ package final class SharedStore: Sendable {
       store = try openOnce()
     } catch {
       guard isWriter, error.reason == .damaged else { throw error }
-      store = try openAnew()
+      store = try recreate()
     }
     if let schema = store.replacedSchema {
       report(.droppedSchema(schema, directory: directory))
@@ -195,64 +195,64 @@ package final class SharedStore: Sendable {
     return try ThumbnailStore(directory: directory, access: access)
   }
 
-  /// Opens what is there, or when that is damaged, a new store in its place. Others who find the
-  /// same damage come here one after the other, and the first one has removed it.
-  private func openAnew() throws(StoreError) -> ThumbnailStore {
+  /// Opens the store, or recreates it if it is damaged. Processes that find the same damage do this
+  /// one after the other, and only the first one removes the store.
+  private func recreate() throws(StoreError) -> ThumbnailStore {
     if let replacement = try StoreReplacement(of: directory) {
       do throws(StoreError) {
         return try ThumbnailStore(directory: directory, access: access)
       } catch {
         guard error.reason == .damaged else { throw error }
-        try replacement.setAside()
-        report(.beganAnew(error))
+        try replacement.quarantine()
+        report(.recreated(error))
       }
     }
     return try ThumbnailStore(directory: directory, access: access)
   }
 
-  // MARK: - Damage of a store that is open
+  // MARK: - Damage of an open store
 
-  /// Deals with a data file that ends before its last page.
+  /// Handles a data file that ends before its last page.
   ///
-  /// - Returns: whether nothing is wrong with it.
-  /// - Throws: ``StoreError/Reason/damaged`` to a reader.
+  /// - Returns: whether the file is intact.
+  /// - Throws: ``StoreError/Reason/damaged`` for a reader.
   private func complete(_ store: ThumbnailStore) throws(StoreError) -> Bool {
     do throws(StoreError) {
       if isWriter {
         try store.environment.completeOrRefuseFile()
       } else {
-        try store.environment.refuseCutOffFile()
+        try store.environment.refuseTruncatedFile()
       }
       return true
     } catch {
       let located = error.at(directory, content: .thumbnails)
       guard isWriter, error.reason == .damaged else { throw located }
-      try setAside(store, because: located)
+      try quarantine(store, because: located)
       return false
     }
   }
 
-  /// Makes the next ``current()`` another one than a store in which a change met damage.
+  /// Makes sure that the next ``current()`` is not the damaged store.
   private func repair(_ store: ThumbnailStore, after error: StoreError) throws(StoreError) {
     try held.withLock { held throws(StoreError) in
       guard held.store === store else { return }
       switch error.code {
-      case .cutOff:
+      case .truncated:
         guard try !complete(store) else { return }
       case .panic:
-        // Not the files but this process's hold on them is broken (`lmdb.h`, MDB_PANIC).
+        // The files are intact, but this process cannot use its environment (`lmdb.h`, MDB_PANIC).
         held.retired = store
       default:
-        try setAside(store, because: error.at(directory, content: .thumbnails))
+        try quarantine(store, because: error.at(directory, content: .thumbnails))
       }
       held.store = nil
     }
   }
 
-  /// Takes the files of a store away, unless somebody else has done so.
-  private func setAside(_ store: ThumbnailStore, because error: StoreError) throws(StoreError) {
+  /// Removes the files of a store, unless another process already has.
+  private func quarantine(_ store: ThumbnailStore, because error: StoreError) throws(StoreError) {
     guard let replacement = try StoreReplacement(of: directory), !store.isDetached else { return }
-    try replacement.setAside()
-    report(.beganAnew(error))
+    try replacement.quarantine()
+    report(.recreated(error))
   }
 }

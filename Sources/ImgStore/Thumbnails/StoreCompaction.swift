@@ -1,15 +1,15 @@
-/// What a compaction has made of a store's data file.
+/// The sizes of the data file before and after a compaction.
 package struct StoreCompaction: Hashable, Sendable {
   package let byteCountBefore: Int64
   package let byteCountAfter: Int64
 }
 
 extension ThumbnailStore {
-  /// Puts a copy without free pages in the place of this store, which is detached from then on.
-  /// Everybody else goes on meanwhile, see ``Environment/replaceByCopy(in:_:)``.
+  /// Replaces this store by a copy without free pages. This store is then detached. Readers and
+  /// writers continue meanwhile, see ``Environment/replaceByCopy(in:_:)``.
   ///
-  /// - Throws: ``StoreError/Reason/full`` when the disk has no room for the copy; then, as after any
-  ///   other failure, the store is as it was.
+  /// - Throws: ``StoreError/Reason/full`` if the disk has no space for the copy. After any error
+  ///   the store is unchanged.
   func compact() throws(StoreError) -> StoreCompaction {
     guard let compaction = try compact(isWaiting: true) else {
       throw StoreError(.replaced, operation: "compacting", path: environment.directory)
@@ -17,19 +17,19 @@ extension ThumbnailStore {
     return compaction
   }
 
-  /// The same.
+  /// Compacts the store.
   ///
-  /// - Parameter isWaiting: whether to wait for another process that replaces the store.
-  /// - Returns: `nil` when another process has replaced it, or is doing so.
+  /// - Parameter isWaiting: whether to wait for another process that is replacing the store.
+  /// - Returns: `nil` if another process has replaced the store or is replacing it.
   func compact(isWaiting: Bool) throws(StoreError) -> StoreCompaction? {
-    // The process that had the right before may have compacted it.
+    // The process that held the lock before may have compacted it.
     guard let replacement = try StoreReplacement(of: environment.directory, isWaiting: isWaiting),
       !isDetached
     else { return nil }
     replacement.removeSpare()
-    // The copy that failed, or the store that was replaced.
+    // Removes the failed copy or the replaced store.
     defer { replacement.removeSpare() }
-    let before = try environment.fileByteCount()
+    let before = try environment.dataFile.byteCount()
     var after = 0
     try environment.replaceByCopy(in: replacement.spareDirectory) { () throws(StoreError) in
       after = EnvironmentFiles(in: replacement.spareDirectory).dataByteCount
@@ -38,9 +38,9 @@ extension ThumbnailStore {
     return StoreCompaction(byteCountBefore: Int64(before), byteCountAfter: Int64(after))
   }
 
-  /// Puts an empty store in the place of this one, which is detached from then on. Uses and counts
-  /// stay, unless the disk has no room for the empty store beside this one: then this one goes, and
-  /// the next writer creates another.
+  /// Replaces this store by an empty one. This store is then detached. Access bits and counters
+  /// stay, unless the disk has no space for the empty store beside this one. Then this store is
+  /// removed, and the next writer creates another.
   func replaceByEmpty() throws(StoreError) {
     let directory = environment.directory
     guard let replacement = try StoreReplacement(of: directory), !isDetached else {
@@ -48,7 +48,7 @@ extension ThumbnailStore {
     }
     replacement.removeSpare()
     defer { replacement.removeSpare() }
-    // Another writer's transaction ends before, or finds the store replaced.
+    // Another writer's transaction ends before this, or finds the store replaced.
     try environment.whileOnlyWriter { snapshot throws(StoreError) in
       let budgetByteCount = try tables.budgetByteCount(snapshot)
       do throws(StoreError) {
@@ -56,7 +56,7 @@ extension ThumbnailStore {
         try replacement.exchange()
       } catch {
         guard error.reason == .full else { throw error }
-        try replacement.setAside()
+        try replacement.quarantine()
       }
     }
   }
@@ -73,14 +73,14 @@ extension ThumbnailStore {
     try environment.sync()
   }
 
-  /// Whether a compaction would make the file much smaller: it is half as large again as its budget
-  /// and as what it holds. Free pages of a store that no reader keeps from reuse take less.
+  /// Whether a compaction would shrink the file considerably: the file exceeds both its budget and
+  /// its content by half. Without long readers, free pages take less than that.
   ///
-  /// Costs a system call while the file is smaller.
+  /// Costs one system call if the file is smaller than its budget.
   ///
   /// - Parameter byteCount: a smaller file is not overgrown.
   func isOvergrown(beyond byteCount: Int) -> Bool {
-    guard let budgetByteCount, let fileByteCount = try? environment.fileByteCount(),
+    guard let budgetByteCount, let fileByteCount = try? environment.dataFile.byteCount(),
       fileByteCount >= byteCount,
       fileByteCount > Self.overgrownByteCount(of: budgetByteCount),
       let summary = try? summary()
@@ -88,7 +88,7 @@ extension ThumbnailStore {
     return fileByteCount > Self.overgrownByteCount(of: summary.occupiedByteCount)
   }
 
-  /// The constant is for the room taken ahead, which outweighs the pages of a tiny store.
+  /// The constant covers the preallocated space, which dominates a tiny store.
   private static func overgrownByteCount(of byteCount: Int64) -> Int64 {
     let (half, overflow) = byteCount.addingReportingOverflow(byteCount / 2 + 1 << 20)
     return overflow ? .max : half

@@ -1,20 +1,20 @@
-/// What happened to a store, of every process that may write the file `uses`, since that was
+/// The counters of a store, of all processes that may write ``AccessBits``, since that file was
 /// created.
 package struct StoreCounters: Hashable, Sendable {
-  /// Keys looked up that were given out.
+  /// Look-ups that found a thumbnail.
   package internal(set) var hits: UInt64 = 0
-  /// Keys looked up that were absent, expired or damaged.
+  /// Look-ups of missing, expired or damaged records.
   package internal(set) var misses: UInt64 = 0
-  /// Thumbnails put.
+  /// Stored records.
   package internal(set) var stores: UInt64 = 0
-  /// Records that were still good, removed to stay within the budget.
+  /// Valid records that were removed to stay within the budget.
   package internal(set) var evictions: UInt64 = 0
-  /// Records removed because they had expired.
+  /// Removed expired records.
   package internal(set) var expiredRemovals: UInt64 = 0
-  /// Records removed because they were damaged.
+  /// Removed damaged records.
   package internal(set) var damagedRemovals: UInt64 = 0
 
-  /// The share of hits among the keys looked up, from 0 to 1; `nil` before there were any.
+  /// The share of hits among the look-ups, from 0 to 1; `nil` without look-ups.
   package var hitRate: Double? {
     let lookups = Double(hits) + Double(misses)
     return lookups > 0 ? Double(hits) / lookups : nil

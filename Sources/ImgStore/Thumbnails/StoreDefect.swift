@@ -1,17 +1,17 @@
-/// An entry of a store that contradicts itself or the others.
+/// An entry of a store that is damaged or contradicts other entries.
 package struct StoreDefect: Hashable, Sendable {
-  /// In the order in which they are checked and repaired: an index entry without a record goes
-  /// before the record that lacks one.
+  /// In the order of the checks and repairs: index entries without a record before records without
+  /// an index entry.
   enum Table: String, CaseIterable, Sendable {
     case arrivals, expiry, thumbnails, partials
   }
 
   enum Reason: String, Sendable {
-    case foreign = "is no entry of this release"
-    case damaged = "fails its checksum, or its lengths make no sense"
-    case withoutExpiry = "has no entry in the index of expiry"
+    case invalid = "is not a valid entry"
+    case damaged = "fails its checksum, or its lengths are wrong"
+    case withoutExpiry = "has no entry in the expiry index"
     case withoutArrival = "has no entry in the order of arrival"
-    case withoutRecord = "belongs to no record"
+    case withoutRecord = "has no record"
   }
 
   let table: Table
@@ -20,7 +20,7 @@ package struct StoreDefect: Hashable, Sendable {
 }
 
 extension StoreDefect: CustomStringConvertible {
-  /// One line: the table, the key, what is wrong.
+  /// One line: the table, the key and the reason.
   package var description: String { "\(table.rawValue) \(keyText): \(reason.rawValue)" }
 
   /// The key in hexadecimal digits.

@@ -1,8 +1,8 @@
-/// What happened to a store that whoever looks after it should be told, once.
+/// An event of a store that is worth a line in the log.
 package enum StoreEvent: Hashable, Sendable {
-  /// Its files were damaged, so that it was removed and began anew.
-  case beganAnew(StoreError)
-  /// It was of an older release, whose thumbnails were dropped.
+  /// The store was damaged and recreated.
+  case recreated(StoreError)
+  /// The store was of an older release, and its thumbnails were dropped.
   case droppedSchema(UInt32, directory: String)
 }
 
@@ -10,12 +10,12 @@ extension StoreEvent: CustomStringConvertible {
   /// A sentence.
   package var description: String {
     switch self {
-    case .beganAnew(let error):
-      "the store in \(error.path) was damaged and begins anew, its thumbnails are made again "
+    case .recreated(let error):
+      "the store in \(error.path) was damaged and is recreated; requests make its thumbnails again "
         + "(\(error.cause))"
     case .droppedSchema(let schema, let directory):
-      "the store in \(directory) was of an older release (schema \(schema)) and begins anew, its "
-        + "thumbnails are made again"
+      "the store in \(directory) was of an older release (schema \(schema)) and is recreated; "
+        + "requests make its thumbnails again"
     }
   }
 }

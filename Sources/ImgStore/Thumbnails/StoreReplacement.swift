@@ -1,26 +1,25 @@
 import FoundationEssentials
 import ImgSystem
 
-/// The right to put something else in the place of a store's directory, which one process at a time
-/// has, and the steps of doing so.
+/// Replaces a store's directory. Holds a lock, so that one process at a time does this.
 ///
-/// Beside the directory `store` there may be two files of this: `store.lock`, locked by whoever has
-/// the right, and `store.spare`, a directory that is about to become the store or has just been it.
-/// Whatever lies there while nobody holds the lock was left by a process that was killed.
+/// There may be two files beside the directory `store`: the lock `store.lock`, and `store.spare`, a
+/// directory that is about to become the store or was the store until now. If the lock is free, a
+/// killed process left the spare directory.
 struct StoreReplacement: ~Copyable {
-  /// The store's directory, symbolic links resolved: what is replaced is not a link to it.
+  /// The store's directory with resolved symbolic links, so that a link to it is not replaced.
   private let directory: String
   private let lock: OwnedDescriptor
 
-  /// Where a new store is made.
+  /// The directory for a new store.
   var spareDirectory: String { Self.spareDirectory(of: directory) }
 
-  /// Waits until no other process has the right; `nil` when there is no directory: another process
-  /// has just taken it away, or a person.
+  /// Waits for the lock; `nil` if the directory does not exist, because a process or a user has
+  /// just removed it.
   ///
-  /// - Parameter isWaiting: when `false`, `nil` also when another process has the right.
-  /// - Throws: ``StoreError/Reason/notPermitted`` when the directory is another user's: a store that
-  ///   this process made in its place would not be theirs.
+  /// - Parameter isWaiting: `false` returns `nil` if another process holds the lock.
+  /// - Throws: ``StoreError/Reason/notPermitted`` if the directory belongs to another user, who
+  ///   would not own the new store.
   init?(of directory: String, isWaiting: Bool = true) throws(StoreError) {
     let (resolved, isOwn): (String, Bool)
     do throws(StoreError) {
@@ -49,9 +48,9 @@ struct StoreReplacement: ~Copyable {
     self.lock = lock
   }
 
-  /// Removes what a process left behind that was killed while it had the right.
+  /// Removes the leftovers of a process that was killed while it held the lock.
   static func removeLeftovers(of directory: String) {
-    // Whatever is in the way is in the way of the next one, too, who is told.
+    // An error here will also stop the next replacement, which reports it.
     guard let resolved = try? Directory.resolve(directory),
       FileManager.default.fileExists(atPath: spareDirectory(of: resolved)),
       let lock = try? FileLock.acquire(path: lockPath(of: resolved))
@@ -59,20 +58,20 @@ struct StoreReplacement: ~Copyable {
     StoreReplacement(resolved: resolved, lock: lock).removeSpare()
   }
 
-  /// Removes the spare directory, if there is one. Whoever has files of it open keeps them.
+  /// Removes the spare directory, if there is one. Processes keep its files that they have open.
   ///
-  /// That it fails is nobody's trouble but the disk's, and left to the next one.
+  /// A failure only costs disk space. The next replacement tries again.
   func removeSpare() {
-    // A process that began to open these files before their directory had another name may still
-    // create some, and then notices; so what was emptied may be so no more.
+    // A process that opens the files during the rename may still create some before it notices, so
+    // the directory may not be empty at the first attempt.
     for _ in 0..<4 {
       guard FileManager.default.fileExists(atPath: spareDirectory) else { return }
       try? FileManager.default.removeItem(atPath: spareDirectory)
     }
   }
 
-  /// Makes the environment in the spare directory the store, and the store the spare one, at once.
-  /// The file of uses is the same in both, so that none is lost.
+  /// Exchanges the spare directory and the store atomically. Both have the same file of access
+  /// bits, so none is lost.
   ///
   /// - Precondition: this process is the only writer of the old environment, see
   ///   ``Environment/replaceByCopy(in:_:)``.
@@ -81,19 +80,20 @@ struct StoreReplacement: ~Copyable {
       for name in ["", "/data.mdb", "/lock.mdb"] {
         try Directory.copyPermissions(from: directory + name, to: spareDirectory + name)
       }
-      // Without it, as on a file system that has no links, the next writer creates it anew: counts
-      // and uses are gone, thumbnails are not.
-      try? Directory.link("\(directory)/\(UsesFile.name)", as: "\(spareDirectory)/\(UsesFile.name)")
+      // If this fails, for example on a file system without links, the next writer recreates the
+      // file: counters and access bits are lost, thumbnails are not.
+      try? Directory.link(
+        "\(directory)/\(AccessBits.fileName)", as: "\(spareDirectory)/\(AccessBits.fileName)")
       try Directory.sync(spareDirectory)
       try Directory.exchange(directory, with: spareDirectory)
-      // From here on the copy is the store. A power cut may undo the exchange, and then the store is
-      // the old one, whole.
+      // From here on, the copy is the store. A power cut may undo the exchange and leave the old
+      // store intact.
       try? Directory.sync(parentDirectory)
     }
   }
 
-  /// Takes the store away, so that the next writer creates it.
-  func setAside() throws(StoreError) {
+  /// Removes the store, so that the next writer recreates it.
+  func quarantine() throws(StoreError) {
     removeSpare()
     try Self.inStore(directory) { () throws(SystemError) in
       try Directory.move(directory, to: spareDirectory)
@@ -105,7 +105,7 @@ struct StoreReplacement: ~Copyable {
     directory.lastIndex(of: "/").map { String(directory[...$0]) } ?? "."
   }
 
-  /// Names the store in the errors of system calls.
+  /// Adds the store's directory to the errors of system calls.
   private static func inStore<Result: ~Copyable>(
     _ directory: String, _ body: () throws(SystemError) -> Result
   ) throws(StoreError) -> Result {

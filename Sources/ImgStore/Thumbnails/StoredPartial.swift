@@ -1,16 +1,14 @@
-/// The beginning of a body whose transfer broke off, and what it takes to have only the rest sent.
+/// The facts of a partial body, which are needed to request only the rest.
 package struct StoredPartial: Hashable, Sendable {
-  /// What it is the body of, see `PictureName.recordText`.
+  /// The name of the picture, see `PictureName.recordText`.
   package let url: String
-  /// What the body is recognised by, in the form that `If-Range` takes (RFC 9110 section 13.1.5): a
-  /// strong entity tag or a date.
+  /// The validator for `If-Range` (RFC 9110 section 13.1.5): a strong entity tag or a date.
   package let validator: String
-  /// The URL that issued the validator, where a redirect led to it; `nil` for the URL that was asked
-  /// for.
+  /// The URL that issued the validator, if a redirect led to it; `nil` for the requested URL.
   package let issuer: String?
-  /// How long the whole body is; `nil` where the origin did not say.
+  /// The length of the whole body; `nil` if unknown.
   package let completeByteCount: Int64?
-  /// Bytes of bodies that the origin sent for it, in all transfers so far.
+  /// The bytes that the origin has sent for the body in all transfers so far.
   package let receivedByteCount: Int64
 
   package init(

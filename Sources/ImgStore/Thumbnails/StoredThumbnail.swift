@@ -1,23 +1,22 @@
 package import ImgModel
 
-/// What the store knows of one of its records, without the bytes: of a thumbnail or of an original,
-/// which is kept as it came and is described in the same words.
+/// The facts of a record, without its bytes. The record is a thumbnail, or an original as received.
 package struct StoredThumbnail: Hashable, Sendable {
   package let key: ContentKey
   package let url: String
   package let thumbnail: Thumbnail
   package let storedAt: WallTime
-  /// From this moment on the thumbnail is not given out any more.
+  /// The thumbnail is not served from this time on.
   package private(set) var expiresAt: WallTime
-  /// How long it is kept from each access on; 0 where accesses change nothing.
+  /// How long the thumbnail is kept after each access; 0 if accesses do not change the expiry.
   package private(set) var lifetimeMilliseconds: Int64
-  /// The picture it was made of.
+  /// The format of the source picture.
   package let sourceFormat: ImageFormat
   package let sourceWidth: Int
   package let sourceHeight: Int
-  /// Bytes of the body that the origin sent.
+  /// The length of the body that the origin sent.
   package let sourceByteCount: Int64
-  /// By HTTP, whatever ``expiresAt`` says.
+  /// The terms of HTTP caching, independent of ``expiresAt``.
   package let terms: ReuseTerms
 
   package var isOriginal: Bool { key == ContentKey(originalOfRecord: url) }
@@ -26,15 +25,15 @@ package struct StoredThumbnail: Hashable, Sendable {
     expiresAt <= now
   }
 
-  /// The thumbnail as it is kept after an access; `nil` when that changes nothing. Nothing shortens
-  /// its life.
+  /// The thumbnail's facts after an access; `nil` if it changes nothing. An access never shortens
+  /// the expiry.
   ///
-  /// Where accesses count, its expiry moves when more than a tenth of the lifetime has passed since
-  /// it was set: a thumbnail that is accessed all the time is not written all the time.
+  /// A sliding expiry moves after more than a tenth of the lifetime, so that frequent accesses do
+  /// not write the thumbnail each time.
   ///
   /// - Parameters:
-  ///   - retention: what who accesses it asks for, with durations counted from its download.
-  ///   - now: when it is accessed, and has not expired.
+  ///   - retention: the requested retention, with durations counted from the download.
+  ///   - now: the time of the access, before the expiry.
   package func extended(by retention: Retention, at now: WallTime) -> StoredThumbnail? {
     var extended = self
     let lifetime = max(lifetimeMilliseconds, retention.slidingMilliseconds)
@@ -47,7 +46,7 @@ package struct StoredThumbnail: Hashable, Sendable {
   }
 }
 
-/// A thumbnail, or an original, on its way into the store.
+/// A thumbnail or an original to store.
 package struct NewThumbnail: Sendable {
   package let key: ContentKey
   package let url: String
@@ -56,24 +55,24 @@ package struct NewThumbnail: Sendable {
   package let sourceWidth: Int
   package let sourceHeight: Int
   package let sourceByteCount: Int64
-  /// Its durations count from the moment at which it is stored.
+  /// Its durations count from the time of storage.
   package let retention: Retention
   package let terms: ReuseTerms
-  /// Another record, which goes when this one is stored.
-  let displaced: ContentKey?
+  /// Another record, which is removed when this one is stored.
+  let replaced: ContentKey?
   /// The encoded picture.
   package let bytes: [UInt8]
 
   /// - Parameters:
-  ///   - terms: of the answer that the picture came with; none for one of the person's own.
-  ///   - displaced: a record of the same URL that is of another picture from now on.
-  /// - Precondition: `bytes` is as long as `thumbnail` says.
+  ///   - terms: the terms of the response; none for a local picture.
+  ///   - replaced: a record of the same URL that belongs to the previous picture.
+  /// - Precondition: `bytes` has the length in `thumbnail`.
   package init(
     key: ContentKey, url: String, thumbnail: Thumbnail, sourceFormat: ImageFormat,
     sourceWidth: Int, sourceHeight: Int, sourceByteCount: Int64, retention: Retention,
-    terms: ReuseTerms = .none, displacing displaced: ContentKey? = nil, bytes: [UInt8]
+    terms: ReuseTerms = .none, replaces replaced: ContentKey? = nil, bytes: [UInt8]
   ) {
-    precondition(bytes.count == thumbnail.byteCount, "a thumbnail is as long as its facts say")
+    precondition(bytes.count == thumbnail.byteCount, "the length differs from the facts")
     self.key = key
     self.url = url
     self.thumbnail = thumbnail
@@ -83,59 +82,59 @@ package struct NewThumbnail: Sendable {
     self.sourceByteCount = sourceByteCount
     self.retention = retention
     self.terms = terms
-    self.displaced = displaced
+    self.replaced = replaced
     self.bytes = bytes
   }
 }
 
-/// What a look-up found.
+/// The result of a look-up.
 package enum StoreLookup: Hashable, Sendable {
   case hit(StoredThumbnail)
-  /// A record that is of no use any more. Whoever may write removes it with
-  /// ``ThumbnailStore/removeStale(_:at:)``; for everybody it is a miss.
+  /// An unusable record, which counts as a miss. A writer removes it with
+  /// ``ThumbnailStore/removeStale(_:at:)``.
   case stale(Staleness)
   case miss
 
-  /// Why a record is of no use any more.
+  /// Why a record is unusable.
   package enum Staleness: Hashable, Sendable {
     case expired
-    /// It fails its checksum, or its version or its lengths make no sense.
+    /// It fails its checksum, or its version or lengths are wrong.
     case corrupt
   }
 }
 
-/// How full the store is.
+/// The size of the store.
 package struct StoreSummary: Hashable, Sendable {
   package let entryCount: Int
-  /// What the pages in use occupy: records, indexes and what is lost by rounding to pages. The file
-  /// is larger by the pages that are free for reuse.
+  /// The bytes of all used pages: records, indexes and the loss by rounding to pages. The file also
+  /// contains the free pages.
   package let occupiedByteCount: Int64
-  /// The budget of the process that opened the store for writing last.
+  /// The budget of the last process that opened the store for writing.
   package let budgetByteCount: Int64
-  /// What the disk has room for; `nil` while that is more than the budget.
+  /// The limit of the disk; `nil` if it is above the budget.
   package let diskByteCount: Int64?
 
-  /// What the store may occupy now.
+  /// The maximum size of the store now.
   package var effectiveBudgetByteCount: Int64 { diskByteCount ?? budgetByteCount }
 }
 
-/// The store in numbers.
+/// Statistics of the store.
 package struct StoreStatistics: Hashable, Sendable {
   package let summary: StoreSummary
-  /// Entries that are past their expiry and not yet removed.
+  /// Expired entries that are not yet removed.
   package let expiredCount: Int
   /// Bytes of the encoded thumbnails.
   package let thumbnailByteCount: Int64
-  /// Beginnings of bodies whose transfers broke off, and what they occupy.
+  /// Partial bodies, and the bytes of their pages.
   package let partialCount: Int
   package let partialByteCount: Int64
-  /// When the oldest entry was stored; `nil` when the store is empty.
+  /// When the oldest entry was stored; `nil` if the store is empty.
   package let oldestStoredAt: WallTime?
-  /// What happened to the store; `nil` when this process may not read the file that counts.
+  /// `nil` if this process may not read the counters' file.
   package let counters: StoreCounters?
-  /// Pages of the data file that are free for reuse.
+  /// Free pages of the data file.
   package let freePageCount: Int
-  /// What these pages occupy in the data file.
+  /// The bytes of the free pages.
   package let freeByteCount: Int64
   /// The length of the data file.
   package let fileByteCount: Int64

@@ -1,12 +1,12 @@
 package import ImgModel
 
-/// An access to a thumbnail in the store that may have it kept for longer, see
+/// An access to a stored thumbnail that may extend its expiry, see
 /// ``StoredThumbnail/extended(by:at:)``.
 package struct ThumbnailAccess: Sendable {
   let key: ContentKey
-  /// What who accesses it asks for.
+  /// The retention that the request asks for.
   let retention: Retention
-  /// When it was found, unexpired.
+  /// When the thumbnail was found, before its expiry.
   let moment: WallTime
 
   package init(key: ContentKey, retention: Retention, at moment: WallTime) {

@@ -1,7 +1,7 @@
 import ImgModel
 
-/// How a thumbnail lies in the table `thumbnails`: a header, the URL, what HTTP says of its reuse,
-/// the encoded picture.
+/// The layout of a thumbnail in the table `thumbnails`: a header, the URL, the header fields for
+/// reuse, and the encoded picture.
 ///
 /// Integers are unsigned and little-endian unless marked; times are signed milliseconds since 1970.
 ///
@@ -20,20 +20,19 @@ import ImgModel
 /// | 40 | 8 | bytes of the source (signed) |
 /// | 48 | 8 | stored at (signed) |
 /// | 56 | 8 | expires at (signed) |
-/// | 64 | 8 | lifetime in milliseconds (signed); 0 where accesses change nothing |
+/// | 64 | 8 | lifetime in milliseconds (signed); 0 if accesses do not change the expiry |
 /// | 72 | 8 | fresh until (signed) |
-/// | 80 | 8 | used stale while it is revalidated until (signed) |
-/// | 88 | 8 | used stale if the origin fails until (signed) |
+/// | 80 | 8 | stale-while-revalidate until (signed) |
+/// | 88 | 8 | stale-if-error until (signed) |
 /// | 96 | 4 | bytes of header fields, F |
 /// | 100 | U | URL, UTF-8 |
 /// | 100 + U | F | header fields, see `ReuseTerms.fields` |
 /// | 100 + U + F | P | encoded picture |
 ///
-/// The checksum finds what the disk or a stray write has damaged. It is no defence against somebody
-/// who may write the files.
+/// See ``RecordChecksum`` for the checksum.
 enum ThumbnailRecord {
   static let headerByteCount = 100
-  /// Where the two times begin that change while a record stays: expiry and lifetime.
+  /// The offset of the expiry and the lifetime, which can change in a stored record.
   private static let expiryOffset = 56
   private static let termsOffset = 72
   private static let version: UInt16 = 4
@@ -45,7 +44,7 @@ enum ThumbnailRecord {
 
   /// Writes the record of a thumbnail.
   ///
-  /// - Precondition: there is room for ``byteCount(of:)`` bytes.
+  /// - Precondition: the span has ``byteCount(of:)`` bytes.
   static func write(
     _ new: NewThumbnail, storedAt: WallTime, expiresAt: WallTime, lifetimeMilliseconds: Int64,
     into record: inout MutableSpan<UInt8>
@@ -74,7 +73,7 @@ enum ThumbnailRecord {
     RecordChecksum.write(into: &record)
   }
 
-  /// A sound record with the expiry and the lifetime of `facts` in place of its own.
+  /// A copy of an intact record with the expiry and the lifetime of `facts`.
   static func copy(of record: Span<UInt8>, keptAs facts: StoredThumbnail) -> [UInt8] {
     var copy = record.copy()
     var bytes = copy.mutableSpan
@@ -84,7 +83,7 @@ enum ThumbnailRecord {
     return copy
   }
 
-  /// The facts of a record that passes every check; `nil` for one that is damaged.
+  /// The facts of a record that passes every check; `nil` if it is damaged.
   static func verifiedFacts(of record: Span<UInt8>, key: ContentKey) -> StoredThumbnail? {
     guard let facts = facts(of: record, key: key), RecordChecksum.isRight(of: record) else {
       return nil
@@ -92,8 +91,8 @@ enum ThumbnailRecord {
     return facts
   }
 
-  /// The facts of a record whose header makes sense, without a look at the rest of it: for lists,
-  /// which would otherwise read the whole store.
+  /// The facts of a record with a valid header, without checking the rest. Listings use this to
+  /// avoid reading the whole store.
   static func facts(of record: Span<UInt8>, key: ContentKey) -> StoredThumbnail? {
     guard record.count >= headerByteCount, record.littleEndian(at: 8, as: UInt16.self) == version,
       let format = ImageFormat(storedNumber: record[10]),
@@ -126,7 +125,7 @@ enum ThumbnailRecord {
       fields: record.text(in: fields))
   }
 
-  /// When the record says it expires, damaged or not; `nil` when it is too short to say.
+  /// The expiry in a record, damaged or not; `nil` if it is too short.
   static func expiresAt(of record: Span<UInt8>) -> WallTime? {
     guard record.count >= headerByteCount else { return nil }
     return moment(at: expiryOffset, in: record)
@@ -136,7 +135,7 @@ enum ThumbnailRecord {
     WallTime(rawValue: record.littleEndian(at: offset, as: Int64.self))
   }
 
-  /// Where the parts behind the header lie.
+  /// The ranges of the parts behind the header.
   private typealias Parts = (url: Range<Int>, fields: Range<Int>, picture: Range<Int>)
 
   private static func parts(of record: Span<UInt8>) -> Parts? {

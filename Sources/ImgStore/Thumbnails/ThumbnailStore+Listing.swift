@@ -1,16 +1,16 @@
 package import ImgModel
 
 extension ThumbnailStore {
-  /// Thumbnails in the order of their keys, from the first behind `key` on. Expired ones are among
-  /// them, records whose header is damaged are not.
+  /// The thumbnails after `key`, in the order of their keys. Includes expired ones, but not records
+  /// with a damaged header.
   ///
-  /// - Parameter limit: how many at most; fewer mean that the end is reached.
+  /// - Parameter limit: the maximum number. Fewer mean the end of the list.
   package func thumbnails(
     after key: ContentKey?, limit: Int
   ) throws(StoreError) -> [StoredThumbnail] {
     var found: [StoredThumbnail] = []
-    // A list may be read for minutes, in which the file may be cut off.
-    try environment.refuseCutOffFile()
+    // Reading a list may take minutes, during which the file may be truncated.
+    try environment.refuseTruncatedFile()
     try environment.read { transaction throws(StoreError) in
       try transaction.scan(tables.thumbnails, from: key?.bytes ?? []) { foundKey, record in
         guard found.count < limit else { return false }
@@ -25,10 +25,10 @@ extension ThumbnailStore {
     return found
   }
 
-  /// Hands every thumbnail to `body` in the order of their keys, until it says `false`.
+  /// Calls `body` with every thumbnail in the order of their keys, until it returns `false`.
   ///
-  /// Reads in batches, each a short snapshot of its own, so that a slow reader of the list does not
-  /// keep freed pages occupied. What is stored or removed meanwhile may be in the list or not.
+  /// Reads in batches, each on a short snapshot, so that a slow caller does not pin freed pages.
+  /// Thumbnails that are stored or removed meanwhile may be listed or not.
   package func forEach(_ body: (StoredThumbnail) throws -> Bool) throws {
     let batchCount = 256
     var last: ContentKey?
@@ -42,13 +42,13 @@ extension ThumbnailStore {
     }
   }
 
-  /// Whether a thumbnail or a partial has expired at `moment` and is still there, at the cost of a
-  /// look-up and one more for each partial.
+  /// Whether a stored thumbnail or partial body has expired at `moment`. Costs one look-up, and one
+  /// for each partial body.
   package func hasExpired(at moment: WallTime) throws(StoreError) -> Bool {
     try environment.read { transaction throws(StoreError) in
       var hasExpired = false
       try transaction.scan(tables.expiry) { key, value throws(StoreError) in
-        // An entry that makes no sense goes with those that have expired.
+        // An invalid entry is removed with the expired ones.
         hasExpired =
           ExpiryEntry(key: key, value: value).map { $0.expiresAt <= moment } ?? true
         return false
@@ -58,13 +58,13 @@ extension ThumbnailStore {
     }
   }
 
-  /// How many thumbnails have expired at `moment` and are still there. Reads their entries of the
+  /// The number of stored thumbnails that have expired at `moment`. Reads their entries of the
   /// expiry index.
   package func expiredCount(at moment: WallTime) throws(StoreError) -> Int {
     try environment.read { transaction throws(StoreError) in
       var count = 0
       try transaction.scan(tables.expiry) { key, value throws(StoreError) in
-        // One that makes no sense is for `cache verify` to find.
+        // `cache verify` finds invalid entries.
         guard let entry = ExpiryEntry(key: key, value: value) else { return true }
         guard entry.expiresAt <= moment else { return false }
         count += 1
@@ -74,7 +74,7 @@ extension ThumbnailStore {
     }
   }
 
-  /// How full the store is, at the cost of a look-up however many thumbnails it has.
+  /// The size of the store. Costs one look-up, independent of the number of thumbnails.
   package func summary() throws(StoreError) -> StoreSummary {
     try environment.read { transaction throws(StoreError) in
       try summary(transaction)
@@ -84,7 +84,7 @@ extension ThumbnailStore {
   private func summary(_ transaction: borrowing Transaction) throws(StoreError) -> StoreSummary {
     let budget = StoreBudget(
       configuredByteCount: try tables.budgetByteCount(transaction),
-      fileByteCount: try environment.fileByteCount(), disk: environment.diskSpace)
+      fileByteCount: try environment.dataFile.byteCount(), disk: environment.dataFile.diskSpace)
     return StoreSummary(
       entryCount: try transaction.statistics(of: tables.thumbnails).entryCount,
       occupiedByteCount: try tables.occupiedByteCount(transaction),
@@ -92,7 +92,7 @@ extension ThumbnailStore {
       diskByteCount: budget.isLimitedByDisk ? budget.diskByteCount : nil)
   }
 
-  /// The store in numbers, on one snapshot. Reads the expiry index from end to end.
+  /// Statistics on one snapshot. Reads the whole expiry index.
   package func statistics(at now: WallTime) throws(StoreError) -> StoreStatistics {
     try environment.read { transaction throws(StoreError) in
       var expiredCount = 0
@@ -114,10 +114,10 @@ extension ThumbnailStore {
         partialCount: try transaction.statistics(of: tables.partials).entryCount,
         partialByteCount: try tables.partialOccupiedByteCount(transaction),
         oldestStoredAt: oldestStoredAt,
-        counters: uses?.counters,
+        counters: accessBits?.counters,
         freePageCount: freePageCount,
         freeByteCount: Int64(freePageCount) * Int64(pageByteCount),
-        fileByteCount: Int64(try environment.fileByteCount()),
+        fileByteCount: Int64(try environment.dataFile.byteCount()),
         mapByteCount: Int64(try environment.mapByteCount))
     }
   }

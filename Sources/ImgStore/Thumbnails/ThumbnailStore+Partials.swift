@@ -1,12 +1,12 @@
 package import ImgModel
 
-/// The beginnings of bodies whose transfers broke off, for whoever fetches the pictures next. A
-/// partial is kept for an hour; all together occupy at most an eighth of the budget.
+/// Partial bodies of interrupted downloads. Each is kept for an hour. Together they take at most an
+/// eighth of the budget.
 extension ThumbnailStore {
-  /// Stores the beginning of a body in place of any other of its picture. When all together would
-  /// occupy too much, the oldest go; of one that alone would, the first part is kept.
+  /// Stores a partial body, and replaces an earlier one of its picture. If all together exceed
+  /// their limit, the oldest ones are removed. A single one beyond the limit is truncated.
   ///
-  /// - Throws: ``StoreError/Reason/full`` when the disk is full, or the map is.
+  /// - Throws: ``StoreError/Reason/full`` if the disk or the map is full.
   package func putPartial(
     _ partial: StoredPartial, bytes: [UInt8], at now: WallTime
   ) throws(StoreError) {
@@ -18,8 +18,8 @@ extension ThumbnailStore {
     }
   }
 
-  /// Lends the partial of a picture straight from the map; `nil` when there is none that is sound
-  /// and not too old. `body` is short and uses no store.
+  /// Calls `body` with the partial body of a picture in the map; `nil` if there is no intact,
+  /// unexpired one. `body` must be short and must not use a store.
   package func withPartial<Result>(
     of name: PictureName, at now: WallTime, _ body: (StoredPartial, Span<UInt8>) -> Result
   ) throws(StoreError) -> Result? {
@@ -32,7 +32,7 @@ extension ThumbnailStore {
     return found ?? nil
   }
 
-  /// - Returns: how many there were.
+  /// - Returns: the number of existing ones.
   @discardableResult
   package func removePartials(of names: [PictureName]) throws(StoreError) -> Int {
     let keys = names.map { ContentKey(partialOf: $0) }

@@ -1,24 +1,26 @@
 package import ImgModel
 
-/// What origins' robots.txt say, beside the thumbnails that are fetched under it.
+/// The robots.txt of origins.
 extension ThumbnailStore {
-  /// The part of the budget that it may take.
+  /// The records may take this part of the budget.
   private static let budgetFraction: Int64 = 16
 
+  /// The robots.txt of an origin.
+  ///
   /// - Parameter origin: scheme, host and port.
-  /// - Returns: `nil` for what is not known, or not any more.
+  /// - Returns: `nil` if it is not stored or has expired.
   package func robots(
     of origin: String, at now: WallTime
   ) throws(StoreError) -> RobotsRecord? {
-    let found = try environment.glance { transaction throws(StoreError) in
+    let found = try environment.withSnapshot { transaction throws(StoreError) in
       try transaction.withValue(
         of: ContentKey(robotsOf: origin).bytes, in: tables.robots, RobotsRecord.init(_:)) ?? nil
     }
     return found.flatMap { $0.isExpired(at: now) ? nil : $0 }
   }
 
-  /// Remembers what an origin says, in place of what it said before. When there is too much of that,
-  /// all of it goes: it is fetched again where it is wanted.
+  /// Stores the robots.txt of an origin. If the records take too much space, all of them are
+  /// dropped and fetched again when needed.
   package func keep(_ robots: RobotsRecord, of origin: String) throws(StoreError) {
     try change { transaction, _ throws(StoreError) in
       let occupied = try transaction.statistics(of: tables.robots)

@@ -1,16 +1,16 @@
 extension ThumbnailStore {
-  /// Makes pages available to a put that has found no room.
+  /// Frees pages for a put that found no space.
   ///
-  /// Those of readers that have died are free after a check. A disk that others have filled leaves
-  /// the store the room that it has: so much of its oldest goes that the put fits there.
+  /// Clearing dead readers frees their pages. If the disk is full, the store cannot grow, so its
+  /// oldest records are removed until the put fits.
   ///
-  /// What the last commit has freed LMDB reuses only after one more commit (`mdb_page_alloc` takes
-  /// what was freed before the oldest snapshot, and that is the last commit's when nobody reads). But
-  /// there is none while every put fails, and a store that was emptied on a full disk would stay
-  /// full. So a small one is made, for which what was freed earlier suffices.
+  /// LMDB reuses the pages freed by a commit only after another commit (`mdb_page_alloc` takes
+  /// pages freed before the oldest snapshot, which is that of the last commit if there are no
+  /// readers). While every put fails there is none, and a store that was emptied on a full disk
+  /// would stay full. So this makes a small commit, for which the pages freed earlier suffice.
   ///
-  /// - Parameter byteCount: what the put needs at least.
-  /// - Returns: whether it may find room now.
+  /// - Parameter byteCount: the minimum size of the put.
+  /// - Returns: whether the put may succeed now.
   func makeRoom(byteCount: Int) throws(StoreError) -> Bool {
     if try checkReaders() > 0 { return true }
     do throws(StoreError) {
@@ -29,8 +29,8 @@ extension ThumbnailStore {
     }
   }
 
-  /// A thumbnail needs pages side by side, and what is freed lies in pieces.
+  /// A thumbnail needs consecutive pages, and freed pages are fragmented.
   private static let shareForPut: Int64 = 4
-  /// What a commit copies of the tables, and the lists of free pages.
+  /// The pages of the tables that a commit copies, and the lists of free pages.
   private static let treeByteCount: Int64 = 256 << 10
 }

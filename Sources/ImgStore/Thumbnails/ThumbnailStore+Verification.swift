@@ -1,12 +1,12 @@
 extension SharedStore {
-  /// Reads every record and every entry of the indexes, and hands what is wrong to `report`.
+  /// Checks every record and every index entry, and calls `report` with each defect.
   ///
-  /// The store may be used meanwhile, and replaced: each entry is compared with the others of its
-  /// own snapshot.
+  /// The store may be used and replaced meanwhile. Each entry is compared with others of its
+  /// snapshot.
   ///
-  /// - Parameter isRepairing: removes what is wrong, after it was reported. Thumbnails that go are
-  ///   made again when they are asked for.
-  /// - Returns: how many records there were.
+  /// - Parameter isRepairing: whether to remove defects after reporting them. Requests make the
+  ///   removed thumbnails again.
+  /// - Returns: the number of records.
   package func verify(
     isRepairing: Bool, _ report: (StoreDefect) throws -> Void
   ) throws -> Int {
@@ -30,10 +30,10 @@ extension SharedStore {
 }
 
 extension ThumbnailStore {
-  /// Entries checked on one snapshot, and so the most that pins freed pages.
+  /// The number of entries that are checked on one snapshot, which pins freed pages.
   private static let checkedCount = 256
 
-  /// - Returns: `next`, where to go on; `nil` at the end.
+  /// - Returns: the start of the `next` part; `nil` at the end.
   func check(
     _ table: StoreDefect.Table, from start: [UInt8]
   ) throws(StoreError) -> (count: Int, defects: [StoreDefect], next: [UInt8]?) {

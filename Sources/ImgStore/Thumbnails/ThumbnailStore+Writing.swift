@@ -1,19 +1,18 @@
 package import ImgModel
 
 extension ThumbnailStore {
-  /// Stores a group of thumbnails: all of them or, when it throws, none.
+  /// Stores a group of thumbnails: all of them or, if it throws, none.
   ///
-  /// A thumbnail replaces the one that has its key; of their expiries the later one stays. When the
-  /// store then occupies more than its budget, what has expired and what was not read lately go
-  /// until it occupies 70 % of it (see ``Eviction``), but none of this group: whoever is told that
-  /// a thumbnail is stored finds it.
+  /// A thumbnail replaces the one with its key, and the later expiry of both applies. If the store
+  /// then exceeds its budget, ``Eviction`` shrinks it to 70 % of the budget, without removing this
+  /// group.
   ///
-  /// The budget is smaller when the disk has less room, see ``StoreBudget``.
+  /// The budget is smaller if the disk has less space, see ``StoreBudget``.
   ///
-  /// - Throws: ``StoreError/Reason/tooLarge`` when the thumbnails, alone or together, are larger than
-  ///   the budget, ``StoreError/Reason/full`` when they are larger than what the disk has room for,
-  ///   or when a reader has kept so many freed pages from reuse that the map is full. Of a group, the
-  ///   caller then tries each alone.
+  /// - Throws: ``StoreError/Reason/tooLarge`` if the thumbnails, alone or together, exceed the
+  ///   budget; ``StoreError/Reason/full`` if they exceed the space on the disk, or if a reader pins
+  ///   so many freed pages that the map is full. The caller then stores each thumbnail of the group
+  ///   alone.
   package func put(_ thumbnails: [NewThumbnail], at now: WallTime) throws(StoreError) {
     guard let budgetByteCount else {
       throw StoreError(
@@ -44,17 +43,17 @@ extension ThumbnailStore {
     }
   }
 
-  /// Has thumbnails kept for as long as these accesses ask for: all of them or, when it throws,
-  /// none. Of what has gone meanwhile nothing is changed.
+  /// Extends the expiry of accessed thumbnails: all of them or, if it throws, none. Skips removed
+  /// ones.
   package func extend(_ accesses: [ThumbnailAccess]) throws(StoreError) {
     try change { transaction, _ throws(StoreError) in
       for access in accesses { try tables.extend(access, transaction) }
     }
   }
 
-  /// Renews records: all of them or, when it throws, none.
+  /// Renews records: all of them or, if it throws, none.
   ///
-  /// - Returns: whether all of them were there.
+  /// - Returns: whether all of them exist.
   package func renew(_ renewals: [Renewal], at now: WallTime) throws(StoreError) -> Bool {
     let keys = Set(renewals.map(\.record.key))
     return try change(makingRoomFor: Eviction.Newcomers(keys: keys, arrival: now)) {
@@ -70,7 +69,7 @@ extension ThumbnailStore {
 
   // MARK: - Removing
 
-  /// - Returns: how many of the keys there were.
+  /// - Returns: the number of existing records.
   package func remove(_ keys: [ContentKey]) throws(StoreError) -> Int {
     try change { transaction, _ throws(StoreError) in
       var removedCount = 0
@@ -79,10 +78,10 @@ extension ThumbnailStore {
     }
   }
 
-  /// Removes those of these records that, at the time of the removal, are still stale. Between a
-  /// look-up and this call another process may have stored a fresh thumbnail, which stays.
+  /// Removes the given records that are still stale. A fresh thumbnail that another process has
+  /// stored since the look-up stays.
   ///
-  /// - Returns: how many were removed.
+  /// - Returns: the number of removed records.
   @discardableResult
   package func removeStale(_ keys: [ContentKey], at now: WallTime) throws(StoreError) -> Int {
     try change { transaction, counters throws(StoreError) in
@@ -98,11 +97,11 @@ extension ThumbnailStore {
     }
   }
 
-  /// Removes what has expired, longest ago first; of partials, which are few, all.
+  /// Removes expired thumbnails, the oldest expiry first, and all expired partial bodies.
   ///
-  /// - Parameter limit: how many thumbnails at most; other writers wait meanwhile, so it is
-  ///   ``expiredBatchCount`` for everybody who removes all.
-  /// - Returns: how many thumbnails were removed; fewer than `limit` when none is left.
+  /// - Parameter limit: the maximum number of thumbnails. Other writers wait meanwhile, so callers
+  ///   that remove all use ``expiredBatchCount``.
+  /// - Returns: the number of removed thumbnails; fewer than `limit` if none is left.
   package func removeExpired(at now: WallTime, limit: Int) throws(StoreError) -> Int {
     try change { transaction, counters throws(StoreError) in
       try tables.removeExpiredPartials(at: now, transaction)
@@ -110,31 +109,30 @@ extension ThumbnailStore {
     }
   }
 
-  /// Expired records that are removed in one transaction: so few that whoever waits for it notices
-  /// nothing.
+  /// The number of expired records to remove in one transaction, so that other writers wait only
+  /// briefly.
   package static let expiredBatchCount = 256
 
-  /// Removes everything at once. The file keeps its size, its pages are free for reuse; see
-  /// ``SharedStore/reset()`` for what frees the disk.
+  /// Removes everything in one transaction. The file keeps its size with free pages.
+  /// ``SharedStore/reset()`` also frees the disk space.
   func reset() throws(StoreError) {
     try change { transaction, _ throws(StoreError) in
       try tables.clear(transaction)
     }
   }
 
-  /// Runs `body` as the only writer of all processes, keeps the budget, and adds what was counted
-  /// when that is committed. After the commit the store occupies no more than its budget; only one
-  /// that a larger budget had filled comes down to it in several changes.
+  /// Runs `body` as the only writer of all processes, evicts records beyond the budget, commits,
+  /// and adds the counters. After the commit the store is within its budget. After a reduction of
+  /// the budget, it shrinks in several changes.
   ///
-  /// Readers that were killed are cleared first: what they pin is then free for this change, however
-  /// long everybody else goes on. That costs a system call for each process that reads, nothing
-  /// beside a commit.
+  /// Clears killed readers first, so that this change can reuse the pages that they pinned. This
+  /// costs one system call for each reading process, which is little compared to a commit.
   ///
   /// - Parameters:
-  ///   - newcomers: what `body` puts; `nil` when it puts nothing.
-  ///   - byteCountToFree: by how much the store is to become smaller, if it holds so much.
-  /// - Throws: ``StoreError/Reason/replaced`` when the files are no longer the store's, before
-  ///   anything is written into them: while a writer waits, somebody may replace the store.
+  ///   - newcomers: the records that `body` stores; `nil` if it stores none.
+  ///   - byteCountToFree: the bytes by which the store must shrink, if it has so many.
+  /// - Throws: ``StoreError/Reason/replaced`` before any write, if another process has replaced the
+  ///   store while this one waited.
   func change<Result>(
     makingRoomFor newcomers: Eviction.Newcomers? = nil, freeing byteCountToFree: Int64 = 0,
     _ body: (borrowing Transaction, inout StoreCounters) throws(StoreError) -> Result
@@ -148,25 +146,25 @@ extension ThumbnailStore {
       let result = try body(transaction, &counters)
       let budget = try budget
       let eviction = Eviction(
-        tables: tables, uses: uses, newcomers: newcomers, budget: budget,
+        tables: tables, accessBits: accessBits, newcomers: newcomers, budget: budget,
         byteCountToFree: byteCountToFree, byteCountBefore: byteCountBefore)
       chances = try eviction.run(transaction, counting: &counters)
       return result
     }
-    uses?.add(counters)
-    // Not before: a change that fails takes nobody's second chance.
-    for key in chances { uses?.forget(key) }
+    accessBits?.add(counters)
+    // Only after the commit, so that a failed change uses up no second chance.
+    for key in chances { accessBits?.clear(for: key) }
     return result
   }
 
-  /// What the store may occupy now. A map that is hardly larger than the budget counts instead of
-  /// it: a commit needs pages beside those in use, for what it copies and for what it frees.
+  /// The maximum size of the store now. Half of the map is a further limit, because a commit needs
+  /// pages beside those in use, for copies and for lists of free pages.
   var budget: StoreBudget {
     get throws(StoreError) {
       StoreBudget(
         configuredByteCount: min(
           budgetByteCount ?? .max, Int64(try environment.mapByteCount) / 2),
-        fileByteCount: try environment.fileByteCount(), disk: environment.diskSpace)
+        fileByteCount: try environment.dataFile.byteCount(), disk: environment.dataFile.diskSpace)
     }
   }
 }

@@ -1,53 +1,50 @@
 package import ImgModel
 
-/// The thumbnails of one machine: an LMDB environment that any number of processes read and write
-/// at once.
+/// The thumbnails of one machine: an LMDB environment that any number of processes read and write.
 ///
-/// A hit is read from the map, without a system call and without waiting for a writer, and noted in
-/// the file `uses` beside it (see ``UsesFile``). Writers wait for each other, so they put thumbnails
-/// in groups.
+/// A hit is read from the map, without a system call and without waiting for a writer, and recorded
+/// in ``AccessBits``. Writers wait for each other, so they store thumbnails in groups.
 ///
-/// Commits wait for the disk to have the data but not the page that makes them current
-/// (`MDB_NOMETASYNC`). The death of a process loses nothing that was committed; a power cut may
-/// undo the last commit and never leaves an inconsistent store. Waiting for nothing (`MDB_NOSYNC`)
-/// keeps that promise only on a file system that preserves the order of writes (`lmdb.h`), which
-/// ext4 and XFS do not.
+/// A commit waits until the data is on the disk, but not the page that makes it current
+/// (`MDB_NOMETASYNC`). A crash of a process loses no commit. A power cut may undo the last commit,
+/// but never leaves an inconsistent store. Without any waiting (`MDB_NOSYNC`), this is true only
+/// for a file system that preserves the order of writes (`lmdb.h`), unlike ext4 and XFS.
 ///
-/// After every commit the store occupies no more than its budget. The file is larger: by pages that
-/// are free but lie in pieces too small for the next thumbnail, by those that some reader still saw
-/// when they were needed, and by up to 320 KiB at its end, see ``Environment/takeRoomAhead()``. With
-/// thumbnails of up to a 200th of the budget each it stays within a quarter above the budget, plus
-/// what is put while one reader holds one snapshot. A file that outgrows that is replaced by a copy
-/// without free pages, see ``SharedStore/change(_:)``.
+/// After every commit, the used pages are within the budget. The file is larger by free pages that
+/// are too fragmented for the next thumbnail, by pages that readers pinned when they were needed,
+/// and by up to 320 KiB at its end, see ``DataFile/preallocate(mapByteCount:)``. With thumbnails of
+/// up to a 200th of the budget each, the file stays within a quarter above the budget, plus the
+/// bytes stored during one reader's snapshot. A larger file is replaced by a copy without free
+/// pages, see ``SharedStore/change(_:)``.
 ///
-/// The budget is smaller while the disk has less room, see ``StoreBudget``.
+/// The budget is smaller if the disk has less space, see ``StoreBudget``.
 ///
-/// A process opens a store at most once at a time and does not use it across `fork`.
+/// A process opens a store at most once at a time, and does not use it across `fork`.
 package final class ThumbnailStore: Sendable {
   package enum Access: Sendable {
     case readOnly
-    /// - Parameter budgetByteCount: how much the store may occupy, see
-    ///   ``ThumbnailStore/put(_:at:)``.
+    /// - Parameter budgetByteCount: the maximum size, see ``ThumbnailStore/put(_:at:)``.
     case readWrite(budgetByteCount: Int64)
   }
 
   let environment: Environment
   let tables: ThumbnailTables
-  /// `nil` where reads are not noted, see ``UsesFile``.
-  let uses: UsesFile?
+  /// `nil` if this process cannot record accesses.
+  let accessBits: AccessBits?
   /// `nil` in a store opened for reading.
   let budgetByteCount: Int64?
+  private let accesses: AccessRecorder
 
-  /// Opens the store in `directory`; for writing, creates what does not exist, and replaces a store
-  /// of an older release by an empty one, see ``replacedSchema``.
+  /// Opens the store in `directory`. For writing, creates a missing store, and replaces a store of
+  /// an older release by an empty one, see ``replacedSchema``.
   ///
-  /// - Throws: ``StoreError/Reason/absent`` when there is no store to read yet,
-  ///   ``StoreError/Reason/newerVersion`` when a newer release has written it.
+  /// - Throws: ``StoreError/Reason/absent`` if there is no store to read,
+  ///   ``StoreError/Reason/newerVersion`` if a newer release has written it.
   package convenience init(directory: String, access: Access) throws(StoreError) {
     try self.init(directory: directory, access: access, mapByteCount: nil)
   }
 
-  /// - Parameter mapByteCount: the size of the map; `nil` for one that the budget will not fill.
+  /// - Parameter mapByteCount: the size of the map; `nil` for one well above the budget.
   init(directory: String, access: Access, mapByteCount: Int?) throws(StoreError) {
     var options = Environment.Options(content: .thumbnails)
     options.durability = .exceptLastCommit
@@ -59,39 +56,40 @@ package final class ThumbnailStore: Sendable {
       tables = try environment.read { transaction throws(StoreError) in
         try ThumbnailTables(openingIn: transaction)
       }
-      uses = UsesFile(directory: directory)
+      accessBits = AccessBits(directory: directory)
       self.environment = environment
     case .readWrite(let budgetByteCount):
-      precondition(budgetByteCount > 0, "a store without room is no store")
+      precondition(budgetByteCount > 0, "the budget is empty")
       self.budgetByteCount = budgetByteCount
       options.mapByteCount = mapByteCount ?? Self.mapByteCount(budgetByteCount: budgetByteCount)
       let environment = try Environment(directory: directory, options: options)
       _ = try environment.checkReaders()
-      (tables, uses) = try Self.parts(of: environment, budgetByteCount: budgetByteCount)
+      (tables, accessBits) = try Self.parts(of: environment, budgetByteCount: budgetByteCount)
       self.environment = environment
     }
+    accesses = AccessRecorder(accessBits)
   }
 
-  private typealias Parts = (tables: ThumbnailTables, uses: UsesFile?)
+  private typealias Parts = (tables: ThumbnailTables, accessBits: AccessBits?)
 
-  /// What a writer finds in a store that needs nothing to be written for it, so that whoever starts
-  /// does not wait for the writer that is at work; `nil` when something is to be created or set.
+  /// The parts of a complete store. Reads only, so that a starting process does not wait for a
+  /// running writer; `nil` if something must be created or changed.
   private static func readyParts(
     of environment: Environment, budgetByteCount: Int64
   ) throws(StoreError) -> Parts? {
-    guard let uses = UsesFile(directory: environment.directory) else { return nil }
+    guard let accessBits = AccessBits(directory: environment.directory) else { return nil }
     do throws(StoreError) {
       return try environment.read { transaction throws(StoreError) -> Parts? in
         let tables = try ThumbnailTables(openingIn: transaction)
         guard try tables.budgetByteCount(transaction) == budgetByteCount else { return nil }
-        return (tables, uses)
+        return (tables, accessBits)
       }
     } catch  where error.reason == .absent {
       return nil
     }
   }
 
-  /// What a writer finds, or creates.
+  /// The parts of the store for a writer. Creates missing ones.
   private static func parts(
     of environment: Environment, budgetByteCount: Int64
   ) throws(StoreError) -> Parts {
@@ -100,19 +98,18 @@ package final class ThumbnailStore: Sendable {
     }
     return try environment.write { transaction throws(StoreError) in
       let tables = try ThumbnailTables(creatingIn: transaction, budgetByteCount: budgetByteCount)
-      let uses = UsesFile.openOrCreate(
+      let accessBits = AccessBits.openOrCreate(
         directory: environment.directory, budgetByteCount: budgetByteCount)
-      return (tables, uses)
+      return (tables, accessBits)
     }
   }
 
-  /// Much more than the budget: pages that a reader still sees are not reused, so the file grows
-  /// past what it holds. Address space that is not used costs nothing, but a process has only 47
-  /// bits of it (x86-64).
+  /// Much more than the budget, because the file grows while readers pin pages. Unused address
+  /// space costs nothing, but a process has only 47 bits of it (x86-64).
   private static func mapByteCount(budgetByteCount: Int64) -> Int {
     let most = 1 << 45
     let (fourfold, overflow) = Int(budgetByteCount).multipliedReportingOverflow(by: 4)
-    // LMDB wants a multiple of the page; 1 MiB is one for every page size.
+    // LMDB wants a multiple of the page size. 1 MiB is a multiple of every page size.
     let mebibyte = 1 << 20
     let rounded = (min(overflow ? most : fourfold, most) + mebibyte - 1) / mebibyte * mebibyte
     return max(1 << 30, rounded)
@@ -120,50 +117,32 @@ package final class ThumbnailStore: Sendable {
 
   // MARK: - Reading
 
-  /// What of a read is noted: every picture that somebody asks for is to count once, as a hit or as
-  /// a miss, and what is asked for stays longer.
-  package enum Noting: Sendable {
-    /// The picture was asked for here and nowhere else.
-    case hitOrMiss
-    /// Who misses it here has a worker make it, whose look-up then counts.
-    case hitOnly
-    /// The request was counted before, or is none: a delivery, an export, a list.
-    case nothing
-  }
-
-  /// What the store has under a key that is worth giving out at `now`.
+  /// Looks up the record of a key.
   package func lookup(_ key: ContentKey, at now: WallTime) throws(StoreError) -> StoreLookup {
-    let found = try environment.glance { transaction throws(StoreError) in
+    let found = try environment.withSnapshot { transaction throws(StoreError) in
       try tables.lookup(key, at: now, transaction)
     }
-    var counters = StoreCounters()
-    note(found, of: key, in: &counters)
-    uses?.add(counters)
+    accesses.record([key], [found])
     return found
   }
 
-  /// The same for many keys, on one snapshot; results are in the order of the keys.
+  /// Looks up many keys on one snapshot. The results are in the order of the keys.
   package func lookup(
     _ keys: [ContentKey], at now: WallTime
   ) throws(StoreError) -> [StoreLookup] {
-    var counters = StoreCounters()
-    let found = try environment.glance { transaction throws(StoreError) in
+    let found = try environment.withSnapshot { transaction throws(StoreError) in
       var found: [StoreLookup] = []
       found.reserveCapacity(keys.count)
-      for key in keys {
-        let lookup = try tables.lookup(key, at: now, transaction)
-        note(lookup, of: key, in: &counters)
-        found.append(lookup)
-      }
+      for key in keys { found.append(try tables.lookup(key, at: now, transaction)) }
       return found
     }
-    uses?.add(counters)
+    accesses.record(keys, found)
     return found
   }
 
-  /// What the records under some keys say of themselves, as far as they have not expired. Whether
-  /// their bytes are sound is for whoever reads them: this is for originals, which are large. Notes
-  /// their use and counts neither hits nor misses.
+  /// The facts of unexpired records, without checking their bytes. This is for originals, which are
+  /// large; the reader of the bytes checks them. Sets their access bits, but counts neither hits
+  /// nor misses.
   package func facts(
     of keys: [ContentKey], at now: WallTime
   ) throws(StoreError) -> [StoredThumbnail?] {
@@ -173,43 +152,33 @@ package final class ThumbnailStore: Sendable {
         let facts = try transaction.withValue(of: key.bytes, in: tables.thumbnails) { record in
           ThumbnailRecord.facts(of: record, key: key).flatMap { $0.isExpired(at: now) ? nil : $0 }
         }
-        if case .some(.some) = facts { uses?.note(key) }
+        if case .some(.some) = facts { accessBits?.set(for: key) }
         found.append(facts ?? nil)
       }
       return found
     }
   }
 
-  private func note(_ lookup: StoreLookup, of key: ContentKey, in counters: inout StoreCounters) {
-    if case .hit = lookup {
-      uses?.note(key)
-      counters.hits += 1
-    } else {
-      counters.misses += 1
-    }
-  }
-
-  /// Lends a thumbnail's bytes straight from the map; `nil` when there is no hit.
+  /// Calls `body` with a thumbnail's bytes in the map; `nil` without a hit.
   ///
-  /// `body` is short and uses no store: while it runs, pages freed by writers stay occupied.
+  /// `body` must be short and must not use a store. While it runs, it pins freed pages.
   package func withThumbnail<Result>(
-    _ key: ContentKey, at now: WallTime, noting: Noting = .hitOrMiss,
+    _ key: ContentKey, at now: WallTime, recordingAccess: AccessRecording = .hitsAndMisses,
     _ body: (StoredThumbnail, Span<UInt8>) -> Result
   ) throws(StoreError) -> Result? {
     var result: Result?
-    let isHit = try lendThumbnail(key, at: now) { result = body($0, $1) }
-    note(isHit: isHit, of: key, noting)
+    let isHit = try withRecord(of: key, at: now) { result = body($0, $1) }
+    accesses.record(key, isHit: isHit, recordingAccess)
     return result
   }
 
-  /// Not generic, because a caller in another module gets generic code, which looks up the types it
-  /// deals with at every call.
+  /// Not generic, because generic code that another module calls looks up its types at every call.
   ///
   /// - Returns: whether there was a hit, and so `body` ran.
-  private func lendThumbnail(
-    _ key: ContentKey, at now: WallTime, _ body: (StoredThumbnail, Span<UInt8>) -> Void
+  private func withRecord(
+    of key: ContentKey, at now: WallTime, _ body: (StoredThumbnail, Span<UInt8>) -> Void
   ) throws(StoreError) -> Bool {
-    try environment.glance { transaction throws(StoreError) in
+    try environment.withSnapshot { transaction throws(StoreError) in
       try tables.withRecord(of: key, transaction) { record in
         guard let facts = ThumbnailRecord.verifiedFacts(of: record, key: key),
           !facts.isExpired(at: now)
@@ -220,35 +189,22 @@ package final class ThumbnailStore: Sendable {
     }
   }
 
-  private func note(isHit: Bool, of key: ContentKey, _ noting: Noting) {
-    var counters = StoreCounters()
-    switch (noting, isHit) {
-    case (.hitOrMiss, true), (.hitOnly, true):
-      uses?.note(key)
-      counters.hits = 1
-    case (.hitOrMiss, false):
-      counters.misses = 1
-    case (.hitOnly, false), (.nothing, _):
-      return
-    }
-    uses?.add(counters)
-  }
 
   // MARK: - The environment
 
-  /// Frees what readers hold whose process has died.
+  /// Clears the readers of dead processes.
   ///
-  /// - Returns: how many there were.
+  /// - Returns: their number.
   @discardableResult
   package func checkReaders() throws(StoreError) -> Int {
     try environment.checkReaders()
   }
 
-  /// The schema of the older release whose thumbnails were dropped by opening this store for
-  /// writing; `nil` when nothing was dropped.
+  /// The schema of the older release whose thumbnails were dropped when this store was opened for
+  /// writing; `nil` if none were dropped.
   package var replacedSchema: UInt32? { tables.replacedSchema }
 
-  /// Whether somebody has removed or replaced the files of this store. Then whoever holds it lets
-  /// go of it and opens a new one, see ``SharedStore``.
+  /// Whether the files of this store were removed or replaced. ``SharedStore`` then opens a new
+  /// one.
   package var isDetached: Bool { environment.isDetached }
 }

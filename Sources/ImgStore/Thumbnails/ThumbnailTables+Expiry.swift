@@ -1,10 +1,10 @@
 import ImgModel
 
-/// How a record comes to live longer.
+/// Extending the expiry of records.
 extension ThumbnailTables {
-  /// Has a thumbnail kept for as long as an access asks for, in its record and in the indexes. One
-  /// that is gone, or that had expired when it was accessed, stays as it is; so does one that the
-  /// index of expiry does not know, which is for `ThumbnailStore.verify`.
+  /// Extends the expiry of an accessed thumbnail in its record and in the indexes. Does nothing if
+  /// it was removed or had expired, or if it is not in the expiry index, which `cache verify`
+  /// reports.
   func extend(
     _ access: ThumbnailAccess, _ transaction: borrowing Transaction
   ) throws(StoreError) {
@@ -24,7 +24,8 @@ extension ThumbnailTables {
     try transaction.put(arrival.encodedValue, for: arrival.encodedKey, in: arrivals)
   }
 
-  /// The expiry of a record, the one it gets, and the record with it; `nil` when it stays.
+  /// The old and the new expiry of a record, and the record with the new one; `nil` if it does not
+  /// change.
   private func extended(
     _ record: Span<UInt8>, by access: ThumbnailAccess
   ) -> (before: WallTime, after: WallTime, record: [UInt8])? {

@@ -1,23 +1,23 @@
 import ImgModel
 
-/// A part of an index, in its order.
+/// A part of an index, in order.
 struct IndexSlice<Entry> {
   var entries: [Entry] = []
-  /// Of what is no entry of this release: nobody can say what it belongs to.
-  var foreignKeys: [[UInt8]] = []
+  /// The keys of invalid entries, whose records are unknown.
+  var invalidKeys: [[UInt8]] = []
 
-  var count: Int { entries.count + foreignKeys.count }
+  var count: Int { entries.count + invalidKeys.count }
   var isEmpty: Bool { count == 0 }
 }
 
-/// The two orders of the records: by the moment they expire, and by arrival.
+/// The two orders of the records: by expiry and by arrival.
 extension ThumbnailTables {
-  /// Removes the records that expired longest ago, and what it meets that is no entry.
+  /// Removes the records with the oldest expiry, and invalid entries between them.
   ///
   /// - Parameters:
-  ///   - limit: how many at most.
+  ///   - limit: the maximum number of removals.
   ///   - spared: records that stay.
-  /// - Returns: how many of both were removed.
+  /// - Returns: the number of removed records and invalid entries.
   func removeExpired(
     at now: WallTime, limit: Int, sparing spared: Set<ContentKey> = [],
     _ transaction: borrowing Transaction, counting counters: inout StoreCounters
@@ -25,7 +25,7 @@ extension ThumbnailTables {
     var chosen = IndexSlice<ExpiryEntry>()
     try transaction.scan(expiry) { key, value throws(StoreError) in
       guard let entry = ExpiryEntry(key: key, value: value) else {
-        chosen.foreignKeys.append(key.copy())
+        chosen.invalidKeys.append(key.copy())
         return chosen.count < limit
       }
       if entry.expiresAt > now { return false }
@@ -37,24 +37,24 @@ extension ThumbnailTables {
       try transaction.delete(ArrivalEntry.encodedKey(entry.sequence), from: arrivals)
       try transaction.delete(entry.key.bytes, from: thumbnails)
     }
-    for key in chosen.foreignKeys { try transaction.delete(key, from: expiry) }
+    for key in chosen.invalidKeys { try transaction.delete(key, from: expiry) }
     counters.expiredRemovals += UInt64(chosen.entries.count)
-    counters.damagedRemovals += UInt64(chosen.foreignKeys.count)
+    counters.damagedRemovals += UInt64(chosen.invalidKeys.count)
     return chosen.count
   }
 
-  /// The entries of the order of arrival from a sequence number on, the oldest first.
+  /// The entries of the order of arrival from a sequence number on, oldest first.
   func arrivals(
     from sequence: UInt64, limit: Int, _ transaction: borrowing Transaction
   ) throws(StoreError) -> IndexSlice<ArrivalEntry> {
     var found = IndexSlice<ArrivalEntry>()
-    // From the very first key, which may be none of ours and lie before all numbers.
+    // From the first key, because an invalid one may precede all numbers.
     let start = sequence == 0 ? [] : ArrivalEntry.encodedKey(sequence)
     try transaction.scan(arrivals, from: start) { key, value in
       if let entry = ArrivalEntry(key: key, value: value) {
         found.entries.append(entry)
       } else {
-        found.foreignKeys.append(key.copy())
+        found.invalidKeys.append(key.copy())
       }
       return found.count < limit
     }
@@ -63,7 +63,7 @@ extension ThumbnailTables {
 
   /// Removes a record with its entries.
   ///
-  /// - Returns: whether there was such a record.
+  /// - Returns: whether the record existed.
   func remove(
     _ entry: ArrivalEntry, _ transaction: borrowing Transaction
   ) throws(StoreError) -> Bool {
@@ -73,9 +73,9 @@ extension ThumbnailTables {
     return try transaction.delete(entry.key.bytes, from: thumbnails)
   }
 
-  /// Makes a record the last that arrived; the record itself is not touched.
+  /// Moves a record to the end of the order of arrival, without writing the record itself.
   ///
-  /// - Returns: whether it did; `false` when the entry belongs to no record.
+  /// - Returns: `false` if the entry has no record.
   func moveToEnd(
     _ entry: ArrivalEntry, _ transaction: borrowing Transaction
   ) throws(StoreError) -> Bool {
@@ -96,12 +96,12 @@ extension ThumbnailTables {
     _ entry: ArrivalEntry, _ transaction: borrowing Transaction
   ) throws(StoreError) {
     let (key, value) = (entry.encodedKey, entry.encodedValue)
-    // Only what is no number of an arrival lies behind it.
+    // Appending fails only behind an invalid entry.
     guard try !transaction.append(value.span, for: key.span, in: arrivals) else { return }
     try transaction.put(value, for: key, in: arrivals)
   }
 
-  /// `nil` also for an entry that is none of this release.
+  /// `nil` also for an invalid entry.
   func expiryEntry(
     of key: ContentKey, expiresAt: WallTime, _ transaction: borrowing Transaction
   ) throws(StoreError) -> ExpiryEntry? {
@@ -116,7 +116,7 @@ extension ThumbnailTables {
   func nextSequence(_ transaction: borrowing Transaction) throws(StoreError) -> UInt64 {
     var last: UInt64 = 0
     try transaction.scanBackwards(arrivals, before: nil) { key, _ in
-      // What is no number is in nobody's way; eviction removes it.
+      // Skip an invalid entry. Eviction removes it.
       guard let found = ArrivalEntry.sequence(of: key) else { return true }
       last = found
       return false

@@ -1,18 +1,18 @@
 import ImgModel
 
-/// The beginnings of bodies whose transfers broke off. They have no entries in the indexes: there
-/// are few, each of at least some tens of kilobytes, and all go within the hour.
+/// Partial bodies of interrupted downloads. They have no index entries, because there are few, each
+/// with at least some tens of kilobytes, and all expire within an hour.
 extension ThumbnailTables {
-  /// What partials may occupy together, as a part of the budget.
+  /// The maximum size of all partial bodies, as a part of the budget.
   static func partialAllowance(ofBudget byteCount: Int64) -> Int64 { byteCount / 8 }
 
-  /// Stores a partial in place of any that had its key, as much of it as may be kept; for its room
-  /// the oldest ones go.
+  /// Stores a partial body, truncated to the limit, and replaces the one with its key. Removes the
+  /// oldest ones to make room.
   func putPartial(
     _ partial: StoredPartial, bytes: [UInt8], key: ContentKey, at now: WallTime,
     allowanceByteCount: Int64, _ transaction: borrowing Transaction
   ) throws(StoreError) {
-    // Beside the bytes there are the header with its texts, and pages of the tree.
+    // The header with its texts, and pages of the tree.
     let overhead = PartialRecord.headByteCount(of: partial) + 32 << 10
     let kept = bytes.prefix(max(Int(allowanceByteCount) - overhead, 0))
     let record = PartialRecord.encode(partial, bytes: kept, storedAt: now)
@@ -27,7 +27,7 @@ extension ThumbnailTables {
     }
   }
 
-  /// - Returns: whether there was one.
+  /// - Returns: whether it existed.
   @discardableResult
   func removePartial(
     _ key: ContentKey, _ transaction: borrowing Transaction
@@ -57,7 +57,7 @@ extension ThumbnailTables {
     return isFound
   }
 
-  /// The keys of all, the oldest first.
+  /// All keys, oldest first.
   private func partialsByAge(_ transaction: borrowing Transaction) throws(StoreError) -> [[UInt8]] {
     var found: [(storedAt: WallTime, key: [UInt8])] = []
     try transaction.scan(partials) { key, record in
@@ -68,7 +68,7 @@ extension ThumbnailTables {
     return found.sorted { $0.storedAt < $1.storedAt }.map(\.key)
   }
 
-  /// What the pages of the table occupy.
+  /// The bytes of the table's pages.
   func partialOccupiedByteCount(
     _ transaction: borrowing Transaction
   ) throws(StoreError) -> Int64 {

@@ -1,6 +1,6 @@
 import ImgModel
 
-/// What makes an entry right: its own form, and the entries it belongs to.
+/// Checks entries: their own form, and the entries they belong to.
 extension ThumbnailTables {
   func database(of table: StoreDefect.Table) -> Database {
     switch table {
@@ -11,30 +11,30 @@ extension ThumbnailTables {
     }
   }
 
-  /// What is wrong with an entry; `nil` when nothing is.
+  /// The defect of an entry; `nil` if it is intact.
   func defect(
     in table: StoreDefect.Table, key: Span<UInt8>, value: Span<UInt8>,
     _ transaction: borrowing Transaction
   ) throws(StoreError) -> StoreDefect.Reason? {
     switch table {
     case .arrivals:
-      guard let entry = ArrivalEntry(key: key, value: value) else { return .foreign }
+      guard let entry = ArrivalEntry(key: key, value: value) else { return .invalid }
       return try defect(of: entry, transaction)
     case .expiry:
-      guard let entry = ExpiryEntry(key: key, value: value) else { return .foreign }
+      guard let entry = ExpiryEntry(key: key, value: value) else { return .invalid }
       return try defect(of: entry, transaction)
     case .thumbnails:
-      guard key.count == ContentKey.byteCount else { return .foreign }
+      guard key.count == ContentKey.byteCount else { return .invalid }
       return try defect(of: value, key: ContentKey(key), transaction)
     case .partials:
-      guard key.count == ContentKey.byteCount else { return .foreign }
+      guard key.count == ContentKey.byteCount else { return .invalid }
       return PartialRecord.verified(value, key: ContentKey(key)) == nil ? .damaged : nil
     }
   }
 
-  /// Removes an entry if it is still wrong, and of a record its entries in the indexes, too.
+  /// Removes an entry that still has a defect, and the index entries of a record.
   ///
-  /// - Returns: what was wrong; `nil` when nothing is any more.
+  /// - Returns: the defect; `nil` if there is none any more.
   func repair(
     _ defect: StoreDefect, _ transaction: borrowing Transaction
   ) throws(StoreError) -> StoreDefect.Reason? {
@@ -64,7 +64,7 @@ extension ThumbnailTables {
     of entry: ExpiryEntry, _ transaction: borrowing Transaction
   ) throws(StoreError) -> StoreDefect.Reason? {
     let isRight = try transaction.withValue(of: entry.key.bytes, in: thumbnails) { record in
-      // A damaged record is reported as such, not with every entry that it contradicts.
+      // A damaged record is reported once, not also with its index entries.
       ThumbnailRecord.expiresAt(of: record) == entry.expiresAt
         || ThumbnailRecord.verifiedFacts(of: record, key: entry.key) == nil
     }

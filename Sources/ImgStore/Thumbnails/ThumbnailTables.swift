@@ -1,8 +1,8 @@
 import ImgModel
 
-/// The tables of the thumbnail store, and the changes that keep them in step: every record has
-/// exactly one entry in the expiry index and one in the order of arrival, and these three name each
-/// other.
+/// The tables of the thumbnail store, and the changes that keep them consistent: every record has
+/// exactly one entry in the expiry index and one in the order of arrival, and the three refer to
+/// each other.
 struct ThumbnailTables: Sendable {
   /// Content key → ``ThumbnailRecord``.
   let thumbnails: Database
@@ -12,20 +12,19 @@ struct ThumbnailTables: Sendable {
   let arrivals: Database
   /// ``RobotsRecord`` by origin.
   let robots: Database
-  /// Content key → ``PartialRecord``. A store of a release that had none gets an empty one.
+  /// Content key → ``PartialRecord``.
   let partials: Database
   /// Schema version and budget.
   private let meta: Database
-  /// The older schema whose records were dropped by opening; `nil` when there was none.
+  /// The older schema whose records were dropped; `nil` if there was none.
   let replacedSchema: UInt32?
 
-  /// 2 has the order of arrival, 3 records with a lifetime, 4 records with terms of reuse.
+  /// 2 added the order of arrival, 3 the lifetime of records, 4 their terms of reuse.
   static let version = SchemaVersion(number: 4)
   private static let budgetKey = Array("budget".utf8)
 
-  /// Opens the tables, and creates what does not exist yet. Records of an older schema are dropped:
-  /// this is a cache, and to make its thumbnails again costs less than to keep code that reads
-  /// every layout there was.
+  /// Opens the tables and creates missing ones. Drops records of an older schema, because making
+  /// the thumbnails of a cache again costs less than code for every old layout.
   init(
     creatingIn transaction: borrowing Transaction, budgetByteCount: Int64
   ) throws(StoreError) {
@@ -45,8 +44,7 @@ struct ThumbnailTables: Sendable {
 
   /// Opens the tables for reading.
   ///
-  /// - Throws: ``StoreError/Reason/absent`` when no writer has created them yet, or brought them to
-  ///   this schema.
+  /// - Throws: ``StoreError/Reason/absent`` if no writer has created them with this schema.
   init(openingIn transaction: borrowing Transaction) throws(StoreError) {
     meta = try Self.openTable("meta", in: transaction)
     guard let found = try Self.version.verify(in: meta, transaction) else {
@@ -63,9 +61,10 @@ struct ThumbnailTables: Sendable {
     partials = try Self.openTable("partials", isAlwaysThere: false, in: transaction)
   }
 
-  /// - Parameter isAlwaysThere: where any table is; releases of the same schema may lack others.
-  /// - Throws: ``StoreError/Reason/absent`` when a writer has yet to create the table;
-  ///   ``StoreError/Reason/damaged`` when it must be there.
+  /// - Parameter isAlwaysThere: whether every store with tables has this one. Releases of the same
+  ///   schema may lack others.
+  /// - Throws: ``StoreError/Reason/absent`` if a writer has yet to create the table;
+  ///   ``StoreError/Reason/damaged`` if it is missing although it must exist.
   private static func openTable(
     _ name: String, isAlwaysThere: Bool = true, in transaction: borrowing Transaction
   ) throws(StoreError) -> Database {
@@ -79,7 +78,7 @@ struct ThumbnailTables: Sendable {
     }
   }
 
-  /// The budget of the process that opened the store for writing last; 0 before there was one.
+  /// The budget of the last process that opened the store for writing; 0 if there was none.
   func budgetByteCount(_ transaction: borrowing Transaction) throws(StoreError) -> Int64 {
     try transaction.withValue(of: Self.budgetKey, in: meta) { value throws(StoreError) in
       guard value.count == MemoryLayout<Int64>.size else {
@@ -89,7 +88,7 @@ struct ThumbnailTables: Sendable {
     } ?? 0
   }
 
-  /// Writes the budget there is, which changes nothing but is a change to commit.
+  /// Writes the current budget again, to have something to commit.
   func renewBudget(_ transaction: borrowing Transaction) throws(StoreError) {
     try setBudget(try budgetByteCount(transaction), transaction)
   }
@@ -113,7 +112,7 @@ struct ThumbnailTables: Sendable {
     } ?? .miss
   }
 
-  /// Lends a record to `body`, good or not; `nil` when there is none.
+  /// Calls `body` with a record, intact or not; `nil` if there is none.
   func withRecord<Result>(
     of key: ContentKey, _ transaction: borrowing Transaction,
     _ body: (Span<UInt8>) throws(StoreError) -> Result
@@ -123,13 +122,13 @@ struct ThumbnailTables: Sendable {
     }
   }
 
-  /// Stores a thumbnail in place of any that had its key, and of what it displaces. Of two expiries
-  /// the later one stays, of two lifetimes the longer one.
+  /// Stores a thumbnail. It replaces the record with its key and `new.replaced`. The later expiry
+  /// and the longer lifetime apply.
   func put(
     _ new: NewThumbnail, at now: WallTime, _ transaction: borrowing Transaction,
     counting counters: inout StoreCounters
   ) throws(StoreError) {
-    if let displaced = new.displaced { try remove(displaced, transaction) }
+    if let replaced = new.replaced { try remove(replaced, transaction) }
     var expiresAt = new.retention.expiresAt(storedAt: now)
     var lifetime = new.retention.slidingMilliseconds
     while try !insert(
@@ -153,7 +152,7 @@ struct ThumbnailTables: Sendable {
     counters.stores += 1
   }
 
-  /// - Returns: `false` where its key has a record.
+  /// - Returns: `false` if its key has a record.
   private func insert(
     _ new: NewThumbnail, storedAt: WallTime, expiresAt: WallTime, lifetimeMilliseconds: Int64,
     _ transaction: borrowing Transaction
@@ -171,7 +170,7 @@ struct ThumbnailTables: Sendable {
 
   /// Removes a record and its entries in the indexes.
   ///
-  /// - Returns: whether there was one.
+  /// - Returns: whether it existed.
   @discardableResult
   func remove(
     _ key: ContentKey, _ transaction: borrowing Transaction
@@ -191,8 +190,8 @@ struct ThumbnailTables: Sendable {
     try transaction.clear(partials)
   }
 
-  /// What the pages that hold something occupy: those of every table, and the two at the start of
-  /// the file (`lmdb.h`: meta pages).
+  /// The bytes of the used pages: those of every table, and the two meta pages at the start of the
+  /// file (`lmdb.h`).
   func occupiedByteCount(_ transaction: borrowing Transaction) throws(StoreError) -> Int64 {
     var pageCount = 2
     var pageByteCount = 0
@@ -204,8 +203,8 @@ struct ThumbnailTables: Sendable {
     return Int64(pageCount) * Int64(pageByteCount)
   }
 
-  /// Removes the index entries of a record. A damaged record may not know its own expiry; then the
-  /// whole index is searched, so that no entry is left without a record.
+  /// Removes the index entries of a record. If a damaged record has a wrong expiry, this searches
+  /// the whole index, so that no entry stays without a record.
   private func removeEntries(
     of key: ContentKey, statedExpiry: WallTime?, _ transaction: borrowing Transaction
   ) throws(StoreError) {
@@ -215,7 +214,7 @@ struct ThumbnailTables: Sendable {
     }
     if found == nil {
       try transaction.scan(expiry) { entryKey, value in
-        // What is no entry is not the one sought.
+        // Skips invalid entries.
         let entry = ExpiryEntry(key: entryKey, value: value)
         if entry?.key == key { found = entry }
         return found == nil

@@ -1,5 +1,5 @@
-/// Integers in the byte orders of the formats on disk: big-endian in keys, where LMDB's byte-wise
-/// comparison then sorts them as numbers, little-endian in values.
+/// Integers in the byte orders of the file formats: big-endian in keys, so that LMDB's byte-wise
+/// comparison sorts them as numbers, and little-endian in values.
 extension [UInt8] {
   mutating func append(littleEndian value: some FixedWidthInteger) {
     append(bytesOf: value.littleEndian)
@@ -13,21 +13,21 @@ extension [UInt8] {
     unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
   }
 
-  /// In the order in which they lie in memory.
+  /// In memory order.
   private mutating func append(bytesOf value: some FixedWidthInteger) {
     unsafe Swift.withUnsafeBytes(of: value) { unsafe append(contentsOf: $0) }
   }
 }
 
 extension Span<UInt8> {
-  /// - Precondition: the integer lies within the span.
+  /// - Precondition: the integer is within the span.
   func littleEndian<Value: FixedWidthInteger & BitwiseCopyable>(
     at offset: Int, as type: Value.Type
   ) -> Value {
     Value(littleEndian: unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: type))
   }
 
-  /// - Precondition: the integer lies within the span.
+  /// - Precondition: the integer is within the span.
   func bigEndian<Value: FixedWidthInteger & BitwiseCopyable>(
     at offset: Int, as type: Value.Type
   ) -> Value {
@@ -39,14 +39,14 @@ extension Span<UInt8> {
     unsafe extracting(range).withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
   }
 
-  /// A copy on the heap, for what outlives the transaction.
+  /// A copy on the heap, which may outlive the transaction.
   func copy() -> [UInt8] {
     unsafe withUnsafeBufferPointer { unsafe Array($0) }
   }
 }
 
 extension MutableSpan<UInt8> {
-  /// - Precondition: the bytes have room from the offset on.
+  /// - Precondition: the bytes fit behind the offset.
   mutating func write(_ bytes: Span<UInt8>, at offset: Int) {
     precondition(offset >= 0 && bytes.count <= count - offset, "no room for the bytes")
     unsafe withUnsafeMutableBytes { room in
@@ -57,7 +57,7 @@ extension MutableSpan<UInt8> {
     }
   }
 
-  /// - Precondition: the integer has room from the offset on.
+  /// - Precondition: the integer fits behind the offset.
   mutating func write<Value: FixedWidthInteger & BitwiseCopyable>(
     littleEndian value: Value, at offset: Int
   ) {

@@ -1,10 +1,10 @@
 import ImgSystem
 
-/// What a store may occupy.
+/// The maximum size of a store.
 package struct StoreBudget: Hashable, Sendable {
-  /// What the settings say.
+  /// The budget of the settings.
   package let configuredByteCount: Int64
-  /// What the disk has room for; above the configured budget when the disk does not limit it.
+  /// The limit of the disk; above the configured budget if the disk has enough space.
   package let diskByteCount: Int64
 
   /// The store leaves this share of its disk free, for the journal and for other programs.
@@ -13,7 +13,7 @@ package struct StoreBudget: Hashable, Sendable {
 
   /// - Parameters:
   ///   - fileByteCount: the length of the data file.
-  ///   - disk: the file system of the data file; `nil` when it is not known.
+  ///   - disk: the file system of the data file; `nil` if unknown.
   init(configuredByteCount: Int64, fileByteCount: Int, disk: DiskSpace?) {
     self.configuredByteCount = configuredByteCount
     guard let disk else {
@@ -22,12 +22,12 @@ package struct StoreBudget: Hashable, Sendable {
     }
     let margin = min(disk.byteCount / Self.marginDivisor, Self.mostMarginByteCount)
     let available = max(0, Int64(fileByteCount) + disk.freeByteCount - margin)
-    // The file is up to a quarter larger than what it holds, see `ThumbnailStore`.
+    // The file is up to a quarter larger than its content, see `ThumbnailStore`.
     diskByteCount = available / 5 * 4
   }
 
   package var effectiveByteCount: Int64 { min(configuredByteCount, diskByteCount) }
 
-  /// Whether the disk has less room than the settings allow.
+  /// Whether the disk has less space than the settings allow.
   package var isLimitedByDisk: Bool { diskByteCount < configuredByteCount }
 }

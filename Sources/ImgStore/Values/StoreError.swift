@@ -1,35 +1,35 @@
 import ImgSystem
 
-/// Why the store or the journal did not do what it was asked.
+/// An error of the store or the journal.
 ///
-/// The code keeps its spelling in C, so that it can be looked up in `lmdb.h` or `errno(3)`; the
-/// ``reason`` is what callers branch on; the description is a sentence for people.
+/// The code has its C name, for `lmdb.h` or `errno(3)`. Callers branch on the ``reason``. The description
+/// is a sentence for people.
 package struct StoreError: Error, Hashable, Sendable {
-  /// What a caller may want to treat differently.
+  /// The kinds of errors that callers distinguish.
   package enum Reason: Hashable, Sendable {
     /// There is no store in the directory yet.
     case absent
-    /// No room: the map, the disk, the quota or the allowed size of a file is used up.
+    /// The map, the disk, the quota or the maximum file size is exhausted.
     case full
-    /// The thumbnail alone is larger than the budget; others may find room.
+    /// The thumbnail is larger than the budget. Others may fit.
     case tooLarge
-    /// The directory or its file system does not let this process do that.
+    /// The directory or its file system does not permit the operation.
     case notPermitted
     /// A newer release has written the directory.
     case newerVersion
-    /// An older release has written the directory, in a layout that is no longer read.
+    /// An older release has written the directory with a layout that this one does not read.
     case olderVersion
-    /// More readers at once than the environment has slots for.
+    /// All reader slots of the environment are in use.
     case tooManyReaders
-    /// The files hold something else than what was written.
+    /// The files are damaged.
     case damaged
-    /// Somebody has removed or replaced the files while they were open: to be opened anew.
+    /// The open files were removed or replaced. The caller opens the environment again.
     case replaced
-    /// Anything else the machine said.
+    /// Other errors.
     case failed
   }
 
-  /// What an environment keeps, and so what is lost with it.
+  /// The content of an environment.
   enum Content: Hashable, Sendable {
     case thumbnails
     case jobs
@@ -38,7 +38,7 @@ package struct StoreError: Error, Hashable, Sendable {
   package let code: Code
   /// The C function or the step that failed, such as `mdb_put`.
   package let operation: String
-  /// The directory of the environment; empty when the error arose away from one.
+  /// The directory of the environment; empty if unknown.
   package let path: String
   private let content: Content
 
@@ -51,17 +51,17 @@ package struct StoreError: Error, Hashable, Sendable {
     self.content = content
   }
 
-  /// A system call that failed.
+  /// The error of a system call.
   init(_ error: SystemError) {
     self.init(Code(rawValue: error.code), operation: error.operation)
   }
 
-  /// The same error with the place where it happened.
+  /// The same error with its place.
   func at(_ path: String, content: Content) -> StoreError {
     StoreError(code, operation: operation, path: path, content: content)
   }
 
-  /// Makes system calls, whose failure is the store's.
+  /// Converts errors of system calls.
   static func wrapping<Result: ~Copyable>(
     _ body: () throws(SystemError) -> Result
   ) throws(StoreError) -> Result {
@@ -82,14 +82,14 @@ package struct StoreError: Error, Hashable, Sendable {
     case .outdated: .olderVersion
     case .readersFull: .tooManyReaders
     case .corrupted, .invalid, .pageNotFound, .cursorFull, .pageFull, .incompatible, .panic,
-      .cutOff:
+      .truncated:
       .damaged
     case .replaced: .replaced
     default: .failed
     }
   }
 
-  /// Whether room is what lacks; the outcome of a URL then is `store_full`.
+  /// Whether there is no space; the outcome of a URL is then `store_full`.
   package var isFull: Bool { reason == .full || reason == .tooLarge }
 }
 
@@ -101,13 +101,13 @@ extension StoreError: CustomStringConvertible {
       switch reason {
       case .absent: "\(place) does not exist yet"
       case .full: "\(place) is full, or its disk is\(remedyOfFull)"
-      case .tooLarge: "the thumbnail is larger than all that \(place) may hold"
-      case .notPermitted: "\(place) may not be used that way by this user"
+      case .tooLarge: "the thumbnail is larger than the budget of \(place)"
+      case .notPermitted: "this user is not permitted to use \(place) in this way"
       case .newerVersion:
         "\(place) was written by a newer release of imgctl; run that release, or \(fresh)"
       case .olderVersion:
         "\(place) was written by an older release of imgctl; \(fresh)"
-      case .tooManyReaders: "\(place) has too many readers at once"
+      case .tooManyReaders: "\(place) has too many concurrent readers"
       case .damaged: "\(place) is damaged\(remedy)"
       case .replaced: "\(place) was removed or replaced while it was in use; try again"
       case .failed: "\(place) failed"
@@ -115,30 +115,30 @@ extension StoreError: CustomStringConvertible {
     return "\(sentence) (\(cause))"
   }
 
-  /// What failed, for those who look it up.
+  /// The failed operation and its code.
   var cause: String { "\(operation): \(code.name), \(code.explanation)" }
 
-  /// What to do about a disk that is full.
+  /// The remedy for a full disk.
   private var remedyOfFull: String {
-    content == .jobs ? "; make room on it, such as by imgctl cache reset" : ""
+    content == .jobs ? "; free space on it, for example with imgctl cache reset" : ""
   }
 
-  /// What to do about files of another release, and what that costs.
+  /// The remedy for files of another release.
   private var fresh: String {
     switch content {
-    case .thumbnails: "remove it, its thumbnails are made again"
+    case .thumbnails: "remove it, and requests make its thumbnails again"
     case .jobs: "move it away, run imgctl start, and submit its jobs again"
     }
   }
 
-  /// What to do about damaged files, and what that costs.
+  /// The remedy for damaged files.
   private var remedy: String {
     guard !path.isEmpty else { return "" }
     return switch content {
-    case .thumbnails: "; remove \(path), its thumbnails are made again"
+    case .thumbnails: "; remove \(path), and requests make its thumbnails again"
     case .jobs:
-      "; run imgctl recover \(path) DIR, which extracts the jobs that are intact, then move \(path) "
-        + "away, run imgctl start, and submit the lists again; no thumbnail is lost"
+      "; run imgctl recover \(path) DIR to extract the intact jobs, then move \(path) away, run "
+        + "imgctl start, and submit the lists again; no thumbnail is lost"
     }
   }
 }

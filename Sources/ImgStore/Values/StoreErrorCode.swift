@@ -17,16 +17,16 @@ extension StoreError.Code {
   static let notFound = Self(rawValue: MDB_NOTFOUND)
   static let pageNotFound = Self(rawValue: MDB_PAGE_NOTFOUND)
   static let corrupted = Self(rawValue: MDB_CORRUPTED)
-  /// A tree deeper than any that fits the map: its pages lead in a circle.
+  /// A tree that is too deep for the map, so its pages form a cycle.
   static let cursorFull = Self(rawValue: MDB_CURSOR_FULL)
-  /// A page whose header says that it has less room than its entries take.
+  /// A page whose entries exceed the size in its header.
   static let pageFull = Self(rawValue: MDB_PAGE_FULL)
-  /// The flags of a table are others than those with which it is opened.
+  /// The flags of a table differ from those of the opening.
   static let incompatible = Self(rawValue: MDB_INCOMPATIBLE)
   static let panic = Self(rawValue: MDB_PANIC)
   static let versionMismatch = Self(rawValue: MDB_VERSION_MISMATCH)
   static let invalid = Self(rawValue: MDB_INVALID)
-  /// An older release has written the records, in a layout that this one does not read.
+  /// An older release has written the records with a layout that this one does not read.
   static let outdated = Self(rawValue: ENOTSUP)
   static let mapFull = Self(rawValue: MDB_MAP_FULL)
   static let readersFull = Self(rawValue: MDB_READERS_FULL)
@@ -36,23 +36,23 @@ extension StoreError.Code {
   static let noSuchFile = Self(rawValue: ENOENT)
   static let noSpace = Self(rawValue: ENOSPC)
   static let quotaExceeded = Self(rawValue: EDQUOT)
-  /// Beyond RLIMIT_FSIZE, or what the file system allows a file.
+  /// The file exceeds RLIMIT_FSIZE or the maximum of the file system.
   static let fileTooLarge = Self(rawValue: EFBIG)
-  /// What LMDB says when the file system took only a part of a write (`mdb_page_flush` in its
-  /// source asks itself: "short write, filesystem full?"), as well as of a broken disk.
+  /// LMDB's code for a short write (`mdb_page_flush` in its source: "short write, filesystem
+  /// full?"), and also for a broken disk.
   static let inputOutput = Self(rawValue: EIO)
   static let readOnlyFileSystem = Self(rawValue: EROFS)
   static let accessDenied = Self(rawValue: EACCES)
   static let notPermitted = Self(rawValue: EPERM)
   static let busy = Self(rawValue: EBUSY)
-  /// The files that are open are no longer those in the directory.
+  /// The open files are no longer those in the directory.
   static let replaced = Self(rawValue: ESTALE)
   /// The data file ends before its last page.
-  static let cutOff = Self(rawValue: ENODATA)
-  /// A value that has no form in the store.
+  static let truncated = Self(rawValue: ENODATA)
+  /// A value that cannot be encoded.
   static let notEncodable = Self(rawValue: EINVAL)
   static let outOfMemory = Self(rawValue: ENOMEM)
-  /// A thumbnail that no store of the budget could hold.
+  /// A thumbnail that exceeds the budget.
   static let largerThanBudget = Self(rawValue: EMSGSIZE)
 
   /// The code as C spells it, such as `MDB_MAP_FULL` or `ENOSPC`.
@@ -60,7 +60,7 @@ extension StoreError.Code {
     Self.names[rawValue] ?? "errno \(rawValue)"
   }
 
-  /// The codes that a store can meet; glibc has no function for the names that Swift can see.
+  /// The names of the codes that can occur. Swift cannot call glibc's function for names.
   private static let names: [CInt: String] = [
     MDB_KEYEXIST: "MDB_KEYEXIST",
     MDB_NOTFOUND: "MDB_NOTFOUND",
@@ -101,7 +101,7 @@ extension StoreError.Code {
     ESTALE: "ESTALE",
   ]
 
-  /// What LMDB or the C library says about the code.
+  /// The message of LMDB or the C library for the code.
   var explanation: String {
     guard let text = unsafe mdb_strerror(rawValue) else { return "no explanation" }
     return unsafe String(cString: text)

@@ -1,0 +1,210 @@
+import FoundationEssentials
+import ImgModel
+import ImgSystem
+import TestCluster
+import TestOrigin
+import Testing
+
+@testable import ImgStore
+
+/// When thumbnails expire, as people see it, row by row.
+@Suite(.timeLimit(.minutes(20)))
+struct ExpiryTests {
+  private let cluster: Cluster
+  private let origin: ListOrigin
+
+  init() throws {
+    cluster = try Cluster()
+    origin = try ListOrigin()
+  }
+
+  /// What `imgctl cache ls --json` says of a thumbnail, as far as it is checked here.
+  private struct Listed: Decodable {
+    let url: String
+    let stored_at: WallTime
+    let expires_at: WallTime
+    let lifetime_ms: Int64?
+
+    /// Seconds from the one to the other.
+    var life: Double { Double(stored_at.milliseconds(to: expires_at)) / 1_000 }
+  }
+
+  private func listed(_ path: String = "/p/1") throws -> Listed {
+    let lines = try cluster.imgctl("cache", "ls", "--json").lines
+    let all = try lines.map { try JSONDecoder().decode(Listed.self, from: Data($0.utf8)) }
+    return try #require(all.first { $0.url == origin.url(path) })
+  }
+
+  private func get(_ path: String = "/p/1", _ options: String...) throws {
+    #expect(try cluster.begin(["get", origin.url(path)] + options).wait().exitCode == 0)
+  }
+
+  private var now: WallTime { WallTime(rawValue: WallClock.milliseconds()) }
+
+  @Test func `a thumbnail expires 7 days after its download`() throws {
+    try get()
+    #expect(try listed().life == 604_800)
+    #expect(try listed().lifetime_ms == nil)
+    struct Report: Decodable {
+      let expires_at: WallTime
+    }
+    let report = try cluster.imgctl("get", origin.url("/p/1"), "--json").decoded(Report.self)
+    #expect(try report.expires_at == listed().expires_at)
+  }
+
+  @Test func `a thumbnail expires after the requested duration or at the requested date`()
+    throws
+  {
+    try get("/p/1", "--expire-after", "31556926s")
+    #expect(try listed("/p/1").life == 31_556_926)
+    let date = now.advanced(byMilliseconds: 86_400_000)
+    try get("/p/2", "--expires-at", "\(date)")
+    #expect(try listed("/p/2").expires_at == date)
+    let job = try cluster.submit([origin.url("/p/3")], "--expire-after", "\(date)")
+    #expect(try cluster.finished(job).done == 1)
+    #expect(try listed("/p/3").expires_at == date)
+  }
+
+  @Test(arguments: ["get", "submit"])
+  func `an expiry date in the past is refused`(command: String) throws {
+    let result = try cluster.imgctl(command, origin.url("/p/1"), "--expires-at", "2001-01-01")
+    #expect(result.exitCode == 2)
+    #expect(
+      result.messages.contains(
+        "imgctl \(command): the expiry 2001-01-01T00:00:00.000Z is in the past"))
+    #expect(origin.origin.totals().requests == 0)
+  }
+
+  @Test func `a changed default expiry applies only to thumbnails stored later`() throws {
+    try get("/p/1")
+    let limits = try cluster.imgctl("limits", "--default-expiry", "1h", "--json")
+    #expect(try limits.decoded(Limits.self).defaultExpiryMilliseconds == 3_600_000)
+    try get("/p/2")
+    #expect(try cluster.run([origin.url("/p/1"), origin.url("/p/3")]).fromCache == 1)
+    #expect(try listed("/p/1").life == 604_800)
+    #expect(try listed("/p/2").life == 3_600)
+    #expect(try listed("/p/3").life == 3_600)
+  }
+
+  @Test func `if two requests wait for one picture, the later expiry applies`() throws {
+    try origin.hold("/held")
+    let get = ["get", origin.url("/held"), "--expire-after"]
+    let first = try cluster.begin(get + ["10m"])
+    try #require(origin.origin.waitUntil { $0.totals.inFlight == 1 })
+    let second = try cluster.begin(get + ["100m"])
+    try #require(try cluster.waitUntil { $0.viewers == 2 })
+    origin.origin.release("/held")
+    #expect(try [first, second].map { try $0.wait().exitCode } == [0, 0])
+    #expect(try listed("/held").life == 6_000)
+    #expect(origin.origin.counters("/held").requests == 1)
+  }
+
+  @Test func `a request can extend the expiry of a stored thumbnail, never shorten it`()
+    throws
+  {
+    try get("/p/1", "--expire-after", "1h")
+    try get("/p/1", "--expire-after", "2h")
+    #expect(try listed().life == 7_200)
+    try get("/p/1", "--expire-after", "1h")
+    try get("/p/1")
+    #expect(try listed().life == 7_200)
+    let job = try cluster.submit([origin.url("/p/1")], "--expire-after", "3h")
+    #expect(try cluster.finished(job).fromCache == 1)
+    #expect(try listed().life == 10_800)
+    #expect(origin.origin.totals().requests == 1)
+    #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
+  }
+
+  @Test func `a request that extends an expiry is answered after the extension, others at once`() throws
+  {
+    let cluster = try Cluster.inOrder()
+    let urls = [1, 2].map { origin.url("/p/\($0)") }
+    #expect(try cluster.run(urls).done == 2)
+    let asking = try whileStoreIsWritten(in: cluster) {
+      let asking = try cluster.begin(["get", urls[0], "--expire-after", "30d"])
+      try #require(try cluster.waitUntil { $0.viewers == 1 && !$0.isNothingLookedUp })
+      // Asked of the same worker later, and answered before.
+      #expect(try cluster.imgctl("get", urls[1], "--viewer", "left").exitCode == 0)
+      #expect(asking.isRunning)
+      return asking
+    }
+    #expect(try asking.wait().exitCode == 0)
+    let listed = try cluster.imgctl("cache", "ls", "--json").lines
+      .map { try JSONDecoder().decode(Listed.self, from: Data($0.utf8)) }
+    #expect(Set(listed.map(\.life)) == [604_800, 2_592_000])
+  }
+
+  /// Runs `body` while another process than the cluster's is the one that writes the store.
+  private func whileStoreIsWritten<Result>(
+    in cluster: Cluster, _ body: () throws -> Result
+  ) throws -> Result {
+    let store = try openStore(of: cluster)
+    return try store.environment.write { _ throws(StoreError) in
+      Swift.Result { try body() }
+    }.get()
+  }
+
+  @Test func `--expire-on-access renews the expiry, with the default duration if none is given`()
+    throws
+  {
+    try get("/p/1", "--expire-on-access")
+    #expect(try listed("/p/1").lifetime_ms == 604_800_000)
+    try get("/p/2", "--expire-on-access", "--expire-after", "1h")
+    #expect(try listed("/p/2").lifetime_ms == 3_600_000)
+    #expect(try listed("/p/2").life == 3_600)
+    try get("/p/3")
+    try get("/p/3", "--expire-on-access", "--expire-after", "30d")
+    #expect(try listed("/p/3").lifetime_ms == 2_592_000_000)
+    #expect(try listed("/p/3").life >= 2_592_000)
+    #expect(origin.origin.totals().requests == 3)
+  }
+
+  private func openStore(of cluster: Cluster) throws -> ThumbnailStore {
+    try ThumbnailStore(
+      directory: cluster.storeDirectory,
+      access: .readWrite(budgetByteCount: Limits().storeBudgetByteCount))
+  }
+
+  /// A thumbnail that slides by an hour, stored so long ago.
+  private func store(_ path: String, secondsAgo: Int64, in cluster: Cluster) throws {
+    let store = try openStore(of: cluster)
+    let url = try ImageURL(parsing: origin.url(path))
+    let bytes: [UInt8] = [1, 2, 3]
+    let hour = Retention(afterMilliseconds: 3_600_000, slidingMilliseconds: 3_600_000)
+    try store.put(
+      [
+        NewThumbnail(
+          key: ContentKey(PictureName(url), variant: .standard), url: url.text,
+          thumbnail: Thumbnail(format: .jpeg, width: 1, height: 1, byteCount: bytes.count),
+          sourceFormat: .jpeg, sourceWidth: 1, sourceHeight: 1, sourceByteCount: 3,
+          retention: hour, bytes: bytes)
+      ], at: now.advanced(byMilliseconds: -secondsAgo * 1_000))
+  }
+
+  @Test func `a get from the map renews the expiry after a tenth of the duration`()
+    throws
+  {
+    #expect(try cluster.imgctl("stop").exitCode == 0)
+    try store("/p/1", secondsAgo: 0, in: cluster)
+    try get("/p/1")
+    #expect(!FileManager.default.fileExists(atPath: cluster.socketPath), "nobody was asked")
+
+    try store("/p/2", secondsAgo: 1_800, in: cluster)
+    let began = now
+    try get("/p/2")
+    #expect(
+      try eventually { try listed("/p/2").expires_at >= began.advanced(byMilliseconds: 3_600_000) })
+    #expect(try listed("/p/2").life >= 5_400)
+    #expect(origin.origin.totals().requests == 0)
+    #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
+  }
+
+  @Test func `a look-up of a list's line renews the expiry`() throws {
+    #expect(try cluster.imgctl("stop").exitCode == 0)
+    for number in 1...9 { try store("/p/\(number)", secondsAgo: 1_800, in: cluster) }
+    #expect(try cluster.run((1...9).map { origin.url("/p/\($0)") }).fromCache == 9)
+    #expect(
+      try eventually { try (1...9).allSatisfy { try listed("/p/\($0)").life >= 5_400 } })
+    #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
+  }
+}

@@ -1,0 +1,232 @@
+import FoundationEssentials
+import ImgDecode
+import ImgModel
+import ImgSystem
+import ImgTransport
+import ImgWire
+import TestCluster
+import TestFiles
+import TestOrigin
+import TestPictures
+import Testing
+
+/// Pictures that need no network, and what a person puts into the store, row by row.
+@Suite(.timeLimit(.minutes(20)))
+struct LocalPictureTests {
+  private let cluster: Cluster
+  private let picture: [UInt8]
+
+  init() throws {
+    cluster = try Cluster(Cluster.inspectable)
+    picture = try PictureMaker.start().card(index: 1, width: 640, height: 480)
+  }
+
+  private func size(of bytes: [UInt8]) throws -> [Int] {
+    let raster = try PictureReader(runtime: VipsRuntime.start()).raster(of: bytes)
+    return [raster.width, raster.height]
+  }
+
+  /// The kinds of what `imgctl cache ls` lists.
+  private func kinds() throws -> [String] {
+    struct Listed: Decodable {
+      let kind: String
+    }
+    return try cluster.imgctl("cache", "ls", "--json").lines
+      .map { try JSONDecoder().decode(Listed.self, from: Data($0.utf8)).kind }
+      .sorted()
+  }
+
+  private func write(_ bytes: [UInt8], _ name: String = "a.jpg") throws -> String {
+    try cluster.directory.write(bytes, to: name)
+  }
+
+  // MARK: - I10
+
+  private static let dataURL =
+    "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' width='40' height='30'/>"
+
+  @Test func `a data URL needs no origin, and its original is not stored`() throws {
+    let got = try cluster.imgctl("get", Self.dataURL, "--keep", "all")
+    #expect(got.exitCode == 0, "\(got.messages)")
+    #expect(try size(of: got.outputBytes) == [40, 30])
+    #expect(try kinds() == ["thumbnail"])
+    // From the map.
+    #expect(try cluster.imgctl("stop").exitCode == 0)
+    #expect(
+      try cluster.imgctl("get", Self.dataURL, "--keep", "all").outputBytes == got.outputBytes)
+    #expect(try cluster.imgctl("status").exitCode == 3)
+    let job = try cluster.submit([Self.dataURL, "data:,junk", "data:;base64,a"], "--size", "20")
+    let status = try cluster.finished(job)
+    #expect([status.done, status.failed] == [1, 2])
+    #expect(
+      try cluster.failures(of: job)
+        == ["data:,junk": "not_an_image", "data:;base64,a": "invalid_url"])
+  }
+
+  @Test func `get makes a thumbnail of standard input and stores nothing`() throws {
+    let path = try write(picture)
+    let fromInput = try cluster.imgctl("get", "-", "--size", "100", inputPath: path)
+    #expect(fromInput.exitCode == 0, "\(fromInput.messages)")
+    #expect(try size(of: fromInput.outputBytes) == [100, 75])
+    for name in [path, "file://\(path)", "file://localhost\(path)", "FILE:\(path)"] {
+      let result = try cluster.imgctl("get", name, "--size", "100", "--keep", "all")
+      #expect(result.exitCode == 0, "\(result.messages)")
+      #expect(result.outputBytes == fromInput.outputBytes)
+    }
+    struct Report: Decodable {
+      let url: String
+      let source_bytes: Int
+      let stored: Bool
+    }
+    let report = try cluster.imgctl("get", path, "--json").decoded(Report.self)
+    #expect(report.url == path && report.source_bytes == picture.count && !report.stored)
+    #expect(try kinds() == [])
+  }
+
+  @Test func `get reports local files that are missing, too large or not pictures`() throws {
+    let junk = try write(Array("no picture".utf8), "junk")
+    let result = try cluster.imgctl("get", junk)
+    #expect(result.exitCode == 1)
+    #expect(result.messages.hasPrefix("imgctl: \(junk): not_an_image: "))
+    let empty = try cluster.imgctl("get", "-")
+    #expect(empty.messages.hasPrefix("imgctl: standard input: not_an_image: "))
+    try cluster.expectRefused("get", "/no/such/file", because: "no such file")
+    try cluster.expectRefused("get", junk, "--viewer", "left", because: "are for URLs")
+    let other = try cluster.imgctl("get", "file://elsewhere/a.jpg")
+    #expect(other.messages.hasPrefix("imgctl: file://elsewhere/a.jpg: invalid_url: "))
+    #expect(other.exitCode == 1)
+    #expect(try cluster.imgctl("stop").exitCode == 0)
+    try cluster.start(["--max-body", "1000"])
+    let large = try cluster.imgctl("get", try write(picture))
+    #expect(large.exitCode == 1)
+    #expect(large.messages.contains(": too_large: "))
+  }
+
+  @Test func `no process keeps an uploaded file open`() throws {
+    let path = try write(picture)
+    for _ in 0..<5 { #expect(try cluster.imgctl("get", path).exitCode == 0) }
+    let coordinator = try cluster.status().processID
+    for processID in [coordinator] + childProcessIDs(of: coordinator) {
+      #expect(try eventually { openMemoryFileCount(of: processID) == 0 })
+    }
+  }
+
+  @Test func `uploads beyond the limit are refused, and the others succeed`() throws {
+    try #require(try cluster.waitUntil { $0.workers.allSatisfy { $0.state == .ready } })
+    let workers = try cluster.readyWorkers()
+    for worker in workers { worker.signal(Self.stop) }
+    let channel = try cluster.greetedChannel()
+    let numbers = (1...70 as ClosedRange<UInt64>).map(RequestID.init)
+    for number in numbers {
+      let request = UploadRequest(
+        id: number, url: nil, byteCount: picture.count,
+        options: RequestOptions(variant: .standard))
+      try channel.send(.upload(request), with: MemoryFile(containing: picture))
+      try channel.flush(until: .now + ProgramRun.patience)
+    }
+    for number in numbers.dropFirst(64) {
+      guard case .refused(let refusal) = try channel.nextInTime() else {
+        Issue.record("\(number) is not refused")
+        return
+      }
+      #expect(refusal.id == number && refusal.code == .unavailable)
+    }
+    for worker in workers { worker.signal(Self.proceed) }
+    var made: Set<RequestID> = []
+    for _ in numbers.prefix(64) {
+      if case .got(let got) = try channel.nextInTime(), got.uncached != nil { made.insert(got.id) }
+    }
+    #expect(made == Set(numbers.prefix(64)))
+  }
+
+  private static let stop: CInt = 19
+  private static let proceed: CInt = 18
+
+  // MARK: - S21, S24
+
+  @Test func `cache put, get and rm work by URL`() throws {
+    let origin = try TestOrigin()
+    let url = origin.baseURL + "/a"
+    let path = try write(picture)
+    let put = try cluster.imgctl("cache", "put", url, path, "--keep", "all", "--expire-after", "1h")
+    #expect(put.exitCode == 0, "\(put.messages)")
+    #expect(put.messages.contains("stored 256x192 jpeg, "))
+    #expect(try kinds() == ["original", "thumbnail"])
+    #expect(try size(of: cluster.imgctl("cache", "get", url).outputBytes) == [256, 192])
+    // Another size is made of the original.
+    #expect(try size(of: cluster.imgctl("get", url, "--size", "64").outputBytes) == [64, 48])
+    let other = try PictureMaker.start().card(index: 2, width: 480, height: 640)
+    let again = try cluster.imgctl(
+      "cache", "put", url, "-", "--json", inputPath: try write(other, "b.jpg"))
+    #expect(try again.decoded(Thumbnail.self).height == 256)
+    // The original was of the first picture.
+    #expect(try kinds() == ["thumbnail", "thumbnail"])
+    #expect(try size(of: cluster.imgctl("get", url).outputBytes) == [192, 256])
+    #expect(origin.totals().requests == 0)
+    #expect(try cluster.imgctl("cache", "rm", url).exitCode == 0)
+    #expect(try kinds() == [])
+    #expect(try cluster.imgctl("cache", "get", url).exitCode == 1)
+  }
+
+  @Test func `cache put of an original replaces the thumbnail, too`() throws {
+    let url = "http://127.0.0.1:1/a"
+    #expect(try cluster.imgctl("cache", "put", url, try write(picture)).exitCode == 0)
+    let other = try PictureMaker.start().card(index: 2, width: 480, height: 640)
+    let put = try cluster.imgctl(
+      "cache", "put", url, try write(other, "b.jpg"), "--keep", "original")
+    #expect(put.exitCode == 0, "\(put.messages)")
+    #expect(try kinds() == ["original"])
+    #expect(try size(of: cluster.imgctl("get", url).outputBytes) == [192, 256])
+  }
+
+  @Test func `cache put refuses junk and keeps the stored thumbnail`() throws {
+    let url = "http://127.0.0.1:1/a"
+    #expect(try cluster.imgctl("cache", "put", url, try write(picture)).exitCode == 0)
+    let before = try cluster.imgctl("cache", "get", url).outputBytes
+    #expect(try size(of: before) == [256, 192])
+    let put = try cluster.imgctl(
+      "cache", "put", url, try write(Array("no picture".utf8), "junk"))
+    #expect(put.exitCode == 1)
+    #expect(put.messages.contains("/junk for \(url): not_an_image: "))
+    #expect(try cluster.imgctl("cache", "get", url).outputBytes == before)
+    let nowhere = try cluster.imgctl("cache", "put", "ftp://h/a", try write(picture))
+    #expect(nowhere.messages.contains(" for ftp://h/a: unsupported_scheme: "))
+  }
+
+  @Test func `a damaged record is fetched again`() throws {
+    let origin = try TestOrigin()
+    origin.serve("/a", .body(picture))
+    let url = origin.baseURL + "/a"
+    let good = try cluster.imgctl("get", url).outputBytes
+    #expect(origin.counters("/a").requests == 1)
+    #expect(try overwrite(good) > 0)
+    let got = try cluster.imgctl("get", url)
+    #expect(got.exitCode == 0, "\(got.messages)")
+    #expect(got.outputBytes == good)
+    #expect(origin.counters("/a").requests == 2)
+    #expect(try cluster.imgctl("get", url).outputBytes == good)
+    #expect(origin.counters("/a").requests == 2)
+  }
+
+  /// Overwrites with junk what lies in the store's file, which every process has mapped.
+  ///
+  /// - Returns: in how many places.
+  private func overwrite(_ thumbnail: [UInt8]) throws -> Int {
+    let path = "\(cluster.storeDirectory)/data.mdb"
+    let junk = try write(Array(repeating: 0xAA, count: thumbnail.count), "junk")
+    var rest = try Data(contentsOf: URL(filePath: path))[...]
+    var count = 0
+    while let range = rest.firstRange(of: thumbnail) {
+      let run = try ProgramRun(
+        "/usr/bin/dd",
+        [
+          "if=\(junk)", "of=\(path)", "bs=1M", "seek=\(range.lowerBound)", "oflag=seek_bytes",
+          "conv=notrunc",
+        ], environment: [:], in: cluster.directory)
+      try #require(try run.wait().exitCode == 0)
+      rest = rest[range.upperBound...]
+      count += 1
+    }
+    return count
+  }
+}

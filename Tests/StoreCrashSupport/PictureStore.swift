@@ -1,0 +1,182 @@
+import ImgModel
+package import ImgStore
+
+/// The store for the crash tests. This file contains all they use of its interface.
+///
+/// Its clock counts seconds from a fixed time and stands still unless a test moves it.
+package final class PictureStore: Sendable {
+  private let shared: SharedStore
+
+  private static let epochMilliseconds: Int64 = 1_800_000_000_000
+  private static let cleanedAtOnce = 10_000
+  private static let listedAtOnce = 256
+
+  /// Opens the store as a worker does.
+  package init(directory: String, budgetByteCount: Int64) throws(StoreError) {
+    shared = try SharedStore(
+      directory: directory, access: .readWrite(budgetByteCount: budgetByteCount))
+  }
+
+  /// Opens the store as a client does.
+  package init(readingFrom directory: String) throws(StoreError) {
+    shared = try SharedStore(directory: directory, access: .readOnly)
+  }
+
+  // MARK: - Changing
+
+  package func put(_ pictures: [Picture], at now: Int) throws(StoreError) {
+    let thumbnails = pictures.map(Self.thumbnail)
+    try shared.change { store throws(StoreError) in
+      try store.put(thumbnails, at: Self.time(now))
+    }
+  }
+
+  package func remove(_ numbers: [Int]) throws(StoreError) {
+    _ = try shared.change { store throws(StoreError) in
+      try store.remove(numbers.map(Self.key))
+    }
+  }
+
+  /// Removes a picture if it has expired.
+  package func removeStale(_ number: Int, at now: Int) throws(StoreError) {
+    _ = try shared.change { store throws(StoreError) in
+      try store.removeStale([Self.key(number)], at: Self.time(now))
+    }
+  }
+
+  /// Removes everything that has expired.
+  package func clean(at now: Int) throws(StoreError) {
+    _ = try shared.change { store throws(StoreError) in
+      try store.removeExpired(at: Self.time(now), limit: Self.cleanedAtOnce)
+    }
+  }
+
+  package func reset() throws(StoreError) {
+    try shared.reset()
+  }
+
+  /// Removes what is damaged.
+  package func repair() throws {
+    _ = try shared.verify(isRepairing: true) { _ in }
+  }
+
+  // MARK: - Reading
+
+  /// The picture that the store gives out; `nil` when there is none, or it has expired.
+  package func picture(_ number: Int, at now: Int) throws(StoreError) -> Picture? {
+    try shared.current().withThumbnail(Self.key(number), at: Self.time(now)) { facts, bytes in
+      Picture(
+        number: number, recognising: unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) },
+        expiresAt: Self.seconds(facts.expiresAt))
+    }
+  }
+
+  /// Keeps a reader's snapshot for as long as `body` runs; `false` when the picture is not there.
+  package func holdSnapshot(
+    with number: Int, at now: Int, _ body: () -> Void
+  ) throws(StoreError) -> Bool {
+    try shared.current().withThumbnail(Self.key(number), at: Self.time(now)) { _, _ in
+      body()
+      return true
+    } ?? false
+  }
+
+  /// How many of the pictures are there, looked up on one snapshot.
+  package func hitCount(_ numbers: [Int], at now: Int) throws(StoreError) -> Int {
+    try shared.current().lookup(numbers.map(Self.key), at: Self.time(now)).count { lookup in
+      if case .hit = lookup { true } else { false }
+    }
+  }
+
+  /// All pictures by their numbers, also those that have expired. Not one snapshot: what others
+  /// put or remove meanwhile is there or not.
+  package func contents() throws(StoreError) -> [Int: Picture] {
+    let store = try shared.current()
+    var contents: [Int: Picture] = [:]
+    var last: ContentKey?
+    while true {
+      let listed = try store.thumbnails(after: last, limit: Self.listedAtOnce)
+      for facts in listed {
+        guard let number = Self.number(inURL: facts.url) else { continue }
+        // Before the beginning of the clock nothing has expired.
+        let moment = -Picture.never
+        if let picture = try picture(number, at: moment) {
+          contents[number] = picture
+        } else if case .stale = try store.lookup(facts.key, at: Self.time(moment)) {
+          contents[number] = .unrecognised(number, expiresAt: Self.seconds(facts.expiresAt))
+        }
+      }
+      guard listed.count == Self.listedAtOnce else { return contents }
+      last = listed.last?.key
+    }
+  }
+
+  /// What `cache verify` finds wrong.
+  package func defects() throws -> [String] {
+    var defects: [String] = []
+    _ = try shared.verify(isRepairing: false) { defects.append($0.description) }
+    return defects
+  }
+
+  /// What `status` asks for.
+  package func occupiedByteCount() throws(StoreError) -> Int64 {
+    try shared.current().summary().occupiedByteCount
+  }
+
+  /// What `cache stat` asks for.
+  package func figures() throws(StoreError) -> Figures {
+    let statistics = try shared.current().statistics(at: Self.time(0))
+    return Figures(
+      entryCount: statistics.summary.entryCount,
+      occupiedByteCount: statistics.summary.occupiedByteCount,
+      fileByteCount: statistics.fileByteCount, freePageCount: statistics.freePageCount,
+      evictionCount: statistics.counters?.evictions ?? 0)
+  }
+
+  package struct Figures: Sendable {
+    package let entryCount: Int
+    package let occupiedByteCount: Int64
+    package let fileByteCount: Int64
+    package let freePageCount: Int
+    package let evictionCount: UInt64
+  }
+
+  /// Clears the slots of readers that died.
+  ///
+  /// - Returns: how many there were.
+  package func clearDeadReaders() throws(StoreError) -> Int {
+    try shared.current().checkReaders()
+  }
+
+  // MARK: - In the store's own terms
+
+  private static func time(_ seconds: Int) -> WallTime {
+    WallTime(rawValue: epochMilliseconds + Int64(seconds) * 1_000)
+  }
+
+  private static func seconds(_ time: WallTime) -> Int {
+    Int((time.rawValue - epochMilliseconds) / 1_000)
+  }
+
+  private static let urlPrefix = "https://example.org/"
+
+  private static func number(inURL url: String) -> Int? {
+    url.hasPrefix(urlPrefix) ? Int(url.dropFirst(urlPrefix.count)) : nil
+  }
+
+  private static func key(_ number: Int) -> ContentKey {
+    guard let url = try? ImageURL(parsing: "\(urlPrefix)\(number)") else {
+      preconditionFailure("a number makes a URL")
+    }
+    return ContentKey(PictureName(url), variant: .standard)
+  }
+
+  private static func thumbnail(_ picture: Picture) -> NewThumbnail {
+    NewThumbnail(
+      key: key(picture.number), url: "\(urlPrefix)\(picture.number)",
+      thumbnail: Thumbnail(
+        format: .webp, width: 256, height: 171, byteCount: picture.byteCount),
+      sourceFormat: .jpeg, sourceWidth: 4_000, sourceHeight: 2_667, sourceByteCount: 3_141_592,
+      retention: Retention(until: time(picture.expiresAt)), bytes: picture.bytes)
+  }
+}
