@@ -106,7 +106,9 @@ private struct Decoder {
     of job: DecodeJob, original key: ContentKey
   ) -> (DecodeResult, unusable: UnusableOriginal?) {
     let now = WallTime(rawValue: WallClock.milliseconds())
-    let found = try? store.current().withThumbnail(key, at: now, recordingAccess: .none) { facts, bytes in
+    let found = try? store.current().withThumbnail(
+      key, at: now, recordingAccess: .none
+    ) { facts, bytes in
       (facts, unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) })
     }
     guard let (original, bytes) = found else { return (ended(job, .gone), .stale(key, at: now)) }

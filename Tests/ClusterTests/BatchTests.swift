@@ -16,7 +16,9 @@ struct BatchTests {
     origin = try ListOrigin()
   }
 
-  @Test func `every line ends in one outcome, and a second job fetches neither stored nor missing pictures`()
+  @Test
+  func
+    `every line ends in one outcome, and a second job fetches neither stored nor missing pictures`()
     throws
   {
     let list = origin.mixedList(1_000)

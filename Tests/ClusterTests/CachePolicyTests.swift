@@ -103,7 +103,8 @@ struct CachePolicyTests {
     #expect(requestCount == 3)
   }
 
-  @Test func `protocol: stale-while-revalidate serves a stale thumbnail during revalidation`() throws
+  @Test func `protocol: stale-while-revalidate serves a stale thumbnail during revalidation`()
+    throws
   {
     serve("max-age=0, stale-while-revalidate=3600")
     _ = try get(.byProtocol)

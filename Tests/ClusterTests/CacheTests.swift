@@ -135,7 +135,10 @@ struct CacheTests {
     #expect(try statistics().entries == 1)
   }
 
-  @Test func `without a coordinator, cache clean removes expired thumbnails itself and starts none`() throws {
+  @Test
+  func `without a coordinator, cache clean removes expired thumbnails itself and starts none`()
+    throws
+  {
     try storeExpired()
     #expect(try cluster.imgctl("stop").exitCode == 0)
     let result = try cluster.imgctl("cache", "clean", "--json").decoded(Cleaning.self)
@@ -144,8 +147,7 @@ struct CacheTests {
     #expect(try cluster.imgctl("status").exitCode == 3)
   }
 
-  @Test func `cache get returns stored thumbnails and sends no requests`() throws
-  {
+  @Test func `cache get returns stored thumbnails and sends no requests`() throws {
     let url = origin.url("/p/1")
     let path = cluster.directory.file("one.jpg")
     #expect(try cluster.imgctl("get", url, "--size", "32", "-o", path).exitCode == 0)

@@ -97,7 +97,8 @@ struct ClientFairnessTests {
     #expect(peak < 130 << 20)
   }
 
-  @Test func `a client without hello or with a half-sent request is closed after the timeout`() throws
+  @Test func `a client without hello or with a half-sent request is closed after the timeout`()
+    throws
   {
     let cluster = try Cluster(["CLIENT_TIMEOUT": "2s"])
     let origin = try ListOrigin()

@@ -115,7 +115,8 @@ struct ExpiryTests {
     #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
   }
 
-  @Test func `a request that extends an expiry is answered after the extension, others at once`() throws
+  @Test func `a request that extends an expiry is answered after the extension, others at once`()
+    throws
   {
     let cluster = try Cluster.inOrder()
     let urls = [1, 2].map { origin.url("/p/\($0)") }

@@ -90,8 +90,7 @@ struct FileAndFallbackTests {
     #expect(origin.startOrder() == ["/a", "/b", "/c"])
   }
 
-  @Test func `a fallback may be a file or a picture of another origin`() throws
-  {
+  @Test func `a fallback may be a file or a picture of another origin`() throws {
     try cluster.start()
     let other = try TestOrigin()
     other.serve("/b", .body(picture))

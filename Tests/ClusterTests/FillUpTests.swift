@@ -33,8 +33,7 @@ struct FillUpTests {
   /// Journal and store share the disk, so that the journal may be what finds no room.
   @Test(
     .enabled("a tmpfs of its own needs user namespaces") { try SmallDisk.isAvailable() })
-  func `a job on a disk that fills up loses nothing and finishes when there is space`() throws
-  {
+  func `a job on a disk that fills up loses nothing and finishes when there is space`() throws {
     try FileManager.default.createDirectory(
       atPath: cluster.dataDirectory, withIntermediateDirectories: false)
     let disk = SmallDisk(directory: cluster.dataDirectory, kibibytes: 16 << 10)

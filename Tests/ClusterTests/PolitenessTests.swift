@@ -118,8 +118,7 @@ import Testing
     #expect(origin.origin.counters("/kept").requests == 4)
   }
 
-  @Test func `concurrent requests with and without opt-out get their own results`() throws
-  {
+  @Test func `concurrent requests with and without opt-out get their own results`() throws {
     try origin.serve("/p/1")
     let picture = try cluster.imgctl("get", origin.url("/p/1")).outputBytes
     let tag = Header("X-Robots-Tag", "noai")

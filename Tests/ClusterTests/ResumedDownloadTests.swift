@@ -32,7 +32,9 @@ struct ResumedDownloadTests {
     try cluster.imgctl("cache", "stat", "--json").decoded(Statistics.self)
   }
 
-  @Test func `a job resumes an interrupted download without sending or counting bytes twice`() throws {
+  @Test func `a job resumes an interrupted download without sending or counting bytes twice`()
+    throws
+  {
     let cluster = try Cluster(["ATTEMPTS": "3", "BACKOFF": "20ms"])
     origin.serve("/a", .sequence([resource(.cut(after: Self.cut)), resource()]))
     let status = try cluster.run([url])

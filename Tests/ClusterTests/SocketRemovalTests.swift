@@ -45,7 +45,9 @@ struct SocketRemovalTests {
   }
 
   @Test(arguments: [["start"], ["remove", "--older-than", "0s"]])
-  func `a command that may start a coordinator waits for the recreated socket`(command: [String]) throws {
+  func `a command that may start a coordinator waits for the recreated socket`(command: [String])
+    throws
+  {
     let (cluster, directory) = try cluster()
     try FileManager.default.removeItem(atPath: directory)
     let result = try cluster.begin(command).wait()

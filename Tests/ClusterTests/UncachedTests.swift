@@ -117,7 +117,8 @@ struct UncachedTests {
       ["get", origin.url("/noise"), "--json", "-o", file] + options
     ).wait()
     #expect(result.exitCode == 0)
-    #expect(result.messages.contains("not stored: the thumbnail is larger than the budget of the store"))
+    #expect(
+      result.messages.contains("not stored: the thumbnail is larger than the budget of the store"))
     let report = try result.decoded(Report.self)
     #expect(report.bytes > 10 << 20)
     #expect(!report.from_cache && !report.stored)

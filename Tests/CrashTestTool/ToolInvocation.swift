@@ -42,7 +42,8 @@ enum ToolInvocation {
       throw UsageError(description: "no command given\n\(Self.usage)")
     }
     guard rest.isEmpty else {
-      throw UsageError(description: "unexpected arguments: \(rest.joined(separator: " "))\n\(Self.usage)")
+      throw UsageError(
+        description: "unexpected arguments: \(rest.joined(separator: " "))\n\(Self.usage)")
     }
   }
 

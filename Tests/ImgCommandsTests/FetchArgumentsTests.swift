@@ -38,8 +38,7 @@ import Testing
     #expect(error?.description.contains("secret") == false)
   }
 
-  @Test func `lists respect the opt-out by default, and get only on request`() throws
-  {
+  @Test func `lists respect the opt-out by default, and get only on request`() throws {
     #expect(try submit() == FetchOptions(respectsOptOut: true))
     #expect(try submit("--no-respect-opt-out") == FetchOptions())
     #expect(try get() == FetchOptions())

@@ -138,8 +138,7 @@ import Testing
         Expiry(.after(milliseconds: 3_600_000), isSliding: true)
       ),
     ] as [(String, Expiry)])
-  func `submit and get take an expiry`(arguments: String, expiry: Expiry) throws
-  {
+  func `submit and get take an expiry`(arguments: String, expiry: Expiry) throws {
     #expect(try command("submit - \(arguments)", as: SubmitCommand.self).options.expiry == expiry)
     #expect(try command("get http://h/ \(arguments)", as: GetCommand.self).options.expiry == expiry)
   }

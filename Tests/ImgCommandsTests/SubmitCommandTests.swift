@@ -27,7 +27,8 @@ import Testing
     #expect(result.output.isEmpty)
   }
 
-  @Test func `if the reply to a complete list is missing, the error points to imgctl list`() throws {
+  @Test func `if the reply to a complete list is missing, the error points to imgctl list`() throws
+  {
     let result = try submit { request in
       if case .submitEnd = request { [nil] } else { [] }
     }

@@ -26,14 +26,16 @@ struct DamagedFileTests {
         directory: path, access: isRead ? .readOnly : .readWrite(budgetByteCount: 64 << 20))
     }
     #expect(error?.reason == .damaged)
-    #expect(error?.description.contains("remove \(path), and requests make its thumbnails again") == true)
+    #expect(
+      error?.description.contains("remove \(path), and requests make its thumbnails again") == true)
   }
 
   @Test func `a store whose file is junk is refused with advice`() throws {
     try writeJunk(to: path)
     let error = #expect(throws: StoreError.self) { try ThumbnailStore(directory) }
     #expect(error?.reason == .damaged)
-    #expect(error?.description.contains("remove \(path), and requests make its thumbnails again") == true)
+    #expect(
+      error?.description.contains("remove \(path), and requests make its thumbnails again") == true)
   }
 
   @Test func `a journal with a truncated or junk file is refused with advice`() throws {

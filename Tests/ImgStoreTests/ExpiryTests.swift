@@ -129,8 +129,7 @@ struct ExpiryTests {
     try expectSound()
   }
 
-  @Test func `a sliding expiry is renewed by an access after a tenth of the lifetime`() throws
-  {
+  @Test func `a sliding expiry is renewed by an access after a tenth of the lifetime`() throws {
     try put(Retention(afterMilliseconds: 100_000, slidingMilliseconds: 100_000))
     try access(at: .now(plusSeconds: 10))
     #expect(try expiry() == 100_000, "a tenth, and no more")

@@ -128,8 +128,7 @@ struct JournalDamageTests {
     #expect(try journal.outcomes(of: id) == [done, .failed(.damagedOutcome)])
   }
 
-  @Test func `if the last job's number is damaged, numbers in use are not reused`() throws
-  {
+  @Test func `if the last job's number is damaged, numbers in use are not reused`() throws {
     let journal = try open()
     for job in [id, other] { try journal.submit(job, lineCount: 1) }
     try journal.damage(Array("last_job".utf8), in: journal.tables.meta)

@@ -171,7 +171,10 @@ struct JournalTests {
     #expect(try entryCount(of: journal.tables.outcomes) == 0)
   }
 
-  @Test func `a cancelled job counts the remaining lines as cancelled and records no more outcomes`() throws {
+  @Test
+  func `a cancelled job counts the remaining lines as cancelled and records no more outcomes`()
+    throws
+  {
     try journal.submit(id, lineCount: 5)
     try journal.apply([.record(id, index: 4, .failed(.sample))])
     try journal.apply([

@@ -89,7 +89,8 @@ import Testing
     #expect(try partialCount() == 1)
   }
 
-  @Test func `a partial body is returned for an hour, also for a time just before it was stored`() throws
+  @Test func `a partial body is returned for an hour, also for a time just before it was stored`()
+    throws
   {
     try put(1)
     #expect(try count(of: 1, at: .now(plusSeconds: Self.hour - 1)) == 100_000)
@@ -101,7 +102,10 @@ import Testing
 
   // MARK: - Room
 
-  @Test func `partial bodies stay within an eighth of the budget, and the oldest are removed first`() throws {
+  @Test
+  func `partial bodies stay within an eighth of the budget, and the oldest are removed first`()
+    throws
+  {
     for number in 0..<20 {
       try put(number, byteCount: 400_000, at: .now(plusSeconds: Int64(number)))
       let statistics = try store.statistics(at: .now)

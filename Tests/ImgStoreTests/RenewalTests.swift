@@ -43,8 +43,7 @@ struct RenewalTests {
 
   private let later = WallTime.now(plusSeconds: 30)
 
-  @Test func `the terms of a record are kept, also after an extension`() throws
-  {
+  @Test func `the terms of a record are kept, also after an extension`() throws {
     let record = try put(1)
     #expect(record.terms == Self.terms("etag: \"1\""))
     let access = ThumbnailAccess(
@@ -91,8 +90,7 @@ struct RenewalTests {
     #expect(try facts(1) == nil)
   }
 
-  @Test func `a renewal of several records fails if one is missing`() throws
-  {
+  @Test func `a renewal of several records fails if one is missing`() throws {
     let wishes = [renewal(try put(1)), renewal(try put(2))]
     _ = try store.remove([ContentKey(picture: 2)])
     #expect(try !store.renew(wishes, at: later))

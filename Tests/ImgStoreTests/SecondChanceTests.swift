@@ -91,8 +91,10 @@ struct SecondChanceTests {
 
   @Test func `a read without recording does not protect a thumbnail`() throws {
     let store = try fullStore()
-    _ = try store.withThumbnail(ContentKey(picture: 0), at: .now, recordingAccess: .none) { _, _ in }
-    _ = try store.withThumbnail(ContentKey(picture: 1), at: .now, recordingAccess: .hits) { _, _ in }
+    _ = try store.withThumbnail(ContentKey(picture: 0), at: .now, recordingAccess: .none) { _, _ in
+    }
+    _ = try store.withThumbnail(ContentKey(picture: 1), at: .now, recordingAccess: .hits) { _, _ in
+    }
     try overflow(store)
     #expect(try kept(in: store, of: 0..<2) == [1])
   }

@@ -86,7 +86,8 @@ struct SeveralProcessesTests {
     #expect(try store.environment.dataFile.byteCount() < 10 << 20)
   }
 
-  @Test func `a writer that died in a transaction leaves nothing and blocks no other writer`() async throws
+  @Test func `a writer that died in a transaction leaves nothing and blocks no other writer`()
+    async throws
   {
     await #expect(processExitsWith: .success) { [path = store.environment.directory as String] in
       let store = try ThumbnailStore(

@@ -69,8 +69,7 @@ struct SnapshotPoolTests {
     #expect(try small.bytes(ofPicture: 599) != nil)
   }
 
-  @Test func `a pooled transaction needs no further reader slot`() throws
-  {
+  @Test func `a pooled transaction needs no further reader slot`() throws {
     try store.put([NewThumbnail(picture: 1)], at: .now)
     #expect(try store.bytes(ofPicture: 1) != nil)
     let slotCount = Int(Environment.Options.maximumReaders)

@@ -153,7 +153,8 @@ struct StoreOpeningTests {
 
   /// One of the two stores has made one commit more than the other, so that whoever took the data of
   /// one and the locks of the other would look for the last commit where the one before it is.
-  @Test func `all files of an opening are from one directory, even if it is replaced meanwhile`() async throws
+  @Test func `all files of an opening are from one directory, even if it is replaced meanwhile`()
+    async throws
   {
     let paths = [directory.path + "/store", directory.path + "/other"]
     // Open all the time: the locks of a store that nobody has open are made anew by opening it.

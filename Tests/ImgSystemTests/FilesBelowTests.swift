@@ -30,7 +30,9 @@ import Testing
   }
 
   @Test(arguments: ["a", "near", "inner/up", "inner//up", "inner/../a"])
-  func `a regular file is read, also through links that stay below the directory`(path: String) throws {
+  func `a regular file is read, also through links that stay below the directory`(path: String)
+    throws
+  {
     #expect(try contents(of: path) == Self.bytes)
   }
 

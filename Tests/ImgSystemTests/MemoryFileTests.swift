@@ -11,8 +11,7 @@ struct MemoryFileTests {
     MemoryFile(adopting: OwnedDescriptor(adopting: fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0)))
   }
 
-  @Test func `the bytes can be read repeatedly at any position`() throws
-  {
+  @Test func `the bytes can be read repeatedly at any position`() throws {
     let file = try MemoryFile(containing: bytes)
     let other = try passedOn(file)
     #expect(lseek(other.descriptor, 500, SEEK_SET) == 500)

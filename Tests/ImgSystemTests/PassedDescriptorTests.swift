@@ -30,8 +30,7 @@ struct PassedDescriptorTests {
     #expect(!hasMore)
   }
 
-  @Test func `earlier bytes may precede a descriptor's bytes, later ones never`() throws
-  {
+  @Test func `earlier bytes may precede a descriptor's bytes, later ones never`() throws {
     var pair = try UnixSocket.pair()
     let near = pair.takeFirst()
     let far = pair.takeSecond()

@@ -86,8 +86,7 @@ struct UnixListenerTests {
     #expect(try FileIO.contents(of: path, upTo: 8) == [1])
   }
 
-  @Test func `only a stale socket file is removed`() throws
-  {
+  @Test func `only a stale socket file is removed`() throws {
     try UnixSocket.removeFile(at: path)
     let listener = try UnixListener(path: path)
     try UnixSocket.removeFile(at: path)

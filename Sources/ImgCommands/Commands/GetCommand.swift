@@ -235,7 +235,8 @@ package struct GetCommand: Command {
     // As of the request, so that a very short expiry does not hide the new thumbnail.
     guard
       let made = try reader?.thumbnail(
-        for: options.fetch.name(of: url), variant: options.variant, at: asked, recordingAccess: .none)
+        for: options.fetch.name(of: url), variant: options.variant, at: asked,
+        recordingAccess: .none)
     else {
       throw Failure.isGone
     }

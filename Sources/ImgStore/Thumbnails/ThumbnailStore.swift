@@ -189,7 +189,6 @@ package final class ThumbnailStore: Sendable {
     }
   }
 
-
   // MARK: - The environment
 
   /// Clears the readers of dead processes.
