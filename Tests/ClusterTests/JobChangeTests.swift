@@ -77,7 +77,7 @@ struct JobChangeTests {
     #expect([second.total, second.done, second.failed, second.retryable] == [18, 15, 3, 0])
     #expect(second.fromCache == 0)
     #expect(Set(origin.origin.startOrder().dropFirst(18)) == Set(busy))
-    try cluster.expectRefused("retry", "\(job)", because: "--all tries all 3 again")
+    try cluster.expectRefused("retry", "\(job)", because: "--all retries all 3")
 
     for path in missing { try origin.serve(path) }
     #expect(try cluster.imgctl("retry", "\(job)", "--all", "--wait").exitCode == 0)

@@ -104,7 +104,7 @@ struct RequestLifecycleTests {
 
     try cluster.expectRefused(
       "cancel", "\(job)", because: "job 1 is finished; nothing is left to cancel")
-    try cluster.expectRefused("retry", "\(job)", because: "--all tries all 1 again")
+    try cluster.expectRefused("retry", "\(job)", because: "--all retries all 1")
     #expect(try cluster.imgctl("retry", "\(job)", "--all", "--wait").exitCode == 1)
     #expect(try cluster.status(of: job).state == .finished)
     #expect(origin.origin.counters("/missing/1").requests == 2)
