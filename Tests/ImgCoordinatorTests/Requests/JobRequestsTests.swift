@@ -45,7 +45,7 @@ struct JobRequestsTests {
     let job = try #require(try client.submit(["http://h/1"]))
     let refusal = try change(job, .resume)?.refusal
     #expect(refusal?.code == .wrongState)
-    #expect(refusal?.message == "job \(job) is queued; only a paused job is resumed")
+    #expect(refusal?.message == "job \(job) is queued; only a paused job can be resumed")
   }
 
   @Test func `a job takes one change at a time`() throws {
