@@ -1,16 +1,14 @@
 import ImgModel
-import ImgSystem
-import ImgTransport
 import ImgWire
 import TestCluster
 
 /// A listener that greets as a coordinator does and names a store of its choice.
 struct FakeCoordinator: ~Copyable {
-  private let listener: UnixListener
+  private let listener: ScriptedListener
   private let store: String
 
   init(socketPath: String, store: String) throws {
-    listener = try UnixListener(path: socketPath)
+    listener = try ScriptedListener(socketPath: socketPath)
     self.store = store
   }
 
@@ -18,23 +16,21 @@ struct FakeCoordinator: ~Copyable {
   ///
   /// - Returns: the other requests.
   consuming func serve() throws -> [ClientMessage] {
-    guard
-      try UnixSocket.waitReadable(listener.descriptor, until: .now + ProgramRun.patience),
-      let connection = try listener.accept()
-    else { return [] }
-    let channel = try Channel<ClientMessage, CoordinatorReply>(connection.takeDescriptor())
-    var requests: [ClientMessage] = []
-    while let request = try? channel.next(until: .now + ProgramRun.patience) {
+    var others: [ClientMessage] = []
+    let status = status
+    let hello = Hello(processID: 1, storeDirectory: store)
+    _ = try listener.serve(hello: .hello(hello)) { request in
       switch request {
-      case .hello: try channel.send(.hello(Hello(processID: 1, storeDirectory: store)))
       case .status(let request):
-        try channel.send(.status(ClusterReply(id: request.id, cluster: status)))
+        return [.status(ClusterReply(id: request.id, cluster: status))]
       case .jobs(let request):
-        try channel.send(.jobs(JobsPage(id: request.id, jobs: [], hasMore: false)))
-      default: requests.append(request)
+        return [.jobs(JobsPage(id: request.id, jobs: [], hasMore: false))]
+      default:
+        others.append(request)
+        return []
       }
     }
-    return requests
+    return others
   }
 
   private var status: ClusterStatus {

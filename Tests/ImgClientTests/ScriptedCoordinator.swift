@@ -1,25 +1,23 @@
 import ImgModel
 import ImgSystem
-import ImgTransport
 import ImgWire
 import Synchronization
+import TestCluster
 
-/// A listener that answers one client as a test says, on a thread of its own.
+/// A ``ScriptedListener`` on a thread of its own.
 final class ScriptedCoordinator {
   /// What the thread works with.
   private final class Shared: Sendable {
-    let listener: Mutex<UnixListener>
+    let listener: Mutex<ScriptedListener>
     let requests = Mutex<[ClientMessage]>([])
 
     init(socketPath: String) throws {
-      listener = Mutex(try UnixListener(path: socketPath))
+      listener = Mutex(try ScriptedListener(socketPath: socketPath))
     }
   }
 
   private let shared: Shared
   private let thread: ServiceThread<Never>
-
-  private static let patience = Duration.seconds(60)
 
   /// - Parameters:
   ///   - hello: the answer to the client's hello; `nil` closes the connection.
@@ -32,7 +30,7 @@ final class ScriptedCoordinator {
     self.shared = shared
     thread = try ServiceThread(name: "coordinator", capacity: 1) { _ in
       shared.listener.withLock { listener in
-        let requests = try? Self.serve(listener, hello, replies)
+        let requests = try? listener.serve(hello: hello, replies)
         shared.requests.withLock { $0 = requests ?? [] }
       }
     }
@@ -42,29 +40,6 @@ final class ScriptedCoordinator {
   func requests() -> [ClientMessage] {
     thread.join()
     return shared.requests.withLock { $0 }
-  }
-
-  private static func serve(
-    _ listener: borrowing UnixListener, _ hello: CoordinatorReply?,
-    _ replies: (ClientMessage) -> [CoordinatorReply?]
-  ) throws -> [ClientMessage] {
-    var requests: [ClientMessage] = []
-    guard try UnixSocket.waitReadable(listener.descriptor, until: .now + patience),
-      let connection = try listener.accept()
-    else { return requests }
-    let channel = try Channel<ClientMessage, CoordinatorReply>(connection.takeDescriptor())
-    while let request = try? channel.next(until: .now + patience) {
-      var answers = [hello]
-      if case .hello = request {
-      } else {
-        requests.append(request)
-        answers = replies(request)
-      }
-      for answer in answers {
-        guard let answer, (try? channel.send(answer)) != nil else { return requests }
-      }
-    }
-    return requests
   }
 }
 

@@ -5,6 +5,8 @@ import ImgSettings
 import ImgSystem
 import ImgWire
 import Synchronization
+import TestCluster
+import TestFiles
 import Testing
 
 /// A coordinator that answers one command as a test says, in a directory of its own.
@@ -36,19 +38,12 @@ final class ScriptedCoordinator {
     func get() -> Result { result.withLock { $0 } }
   }
 
-  let directory: String
+  private let testDirectory: TestDirectory
 
-  /// How long a command may take for its next word.
-  private static let patience = Duration.seconds(60)
+  var directory: String { testDirectory.path }
 
   init() throws {
-    directory = FileManager.default.temporaryDirectory.path + "/coordinator-\(UUID())"
-    try FileManager.default.createDirectory(
-      atPath: directory, withIntermediateDirectories: false)
-  }
-
-  deinit {
-    try? FileManager.default.removeItem(atPath: directory)
+    testDirectory = try TestDirectory()
   }
 
   /// Runs a command against this coordinator.
@@ -57,13 +52,14 @@ final class ScriptedCoordinator {
   func run(
     _ commandLine: [String], replies: (ClientMessage) -> [CoordinatorReply?]
   ) throws -> Result {
-    let listener = try UnixListener(path: directory + "/socket")
+    let listener = try ScriptedListener(socketPath: directory + "/socket")
     let ending = Ending()
     let thread = try ServiceThread<Never>(name: "command", capacity: 1) { [directory] _ in
       ending.set(Self.ending(of: commandLine, in: directory))
     }
     defer { thread.join() }
-    let requests = try serve(listener, replies)
+    let hello = Hello(processID: 1, storeDirectory: directory + "/store")
+    let requests = try listener.serve(hello: .hello(hello), replies)
     thread.join()
     var result = ending.get()
     result.requests = requests
@@ -99,49 +95,6 @@ final class ScriptedCoordinator {
         isJSON: OptionDescription.isJSONWanted(in: commandLine)))
     try output.flush()
     return exitCode
-  }
-
-  /// Answers the first who connects until one end closes.
-  private func serve(
-    _ listener: borrowing UnixListener, _ replies: (ClientMessage) -> [CoordinatorReply?]
-  ) throws -> [ClientMessage] {
-    try #require(
-      try UnixSocket.waitReadable(listener.descriptor, until: .now + Self.patience))
-    guard let accepted = try listener.accept() else { return [] }
-    let connection = accepted.takeDescriptor()
-    try UnixSocket.setNonBlocking(connection.rawValue, false)
-    var decoder = FrameDecoder()
-    var requests: [ClientMessage] = []
-    var bytes: [UInt8] = []
-    while case .received = try UnixSocket.receive(connection.rawValue, into: &bytes, upTo: 4_096) {
-      decoder.append(bytes)
-      bytes = []
-      while let payload = try decoder.next() {
-        let request = try WireCoding.message(ClientMessage.self, from: payload)
-        guard try answer(request, replies, &requests, over: connection) else { return requests }
-      }
-    }
-    return requests
-  }
-
-  /// - Returns: whether the connection stays.
-  private func answer(
-    _ request: ClientMessage, _ replies: (ClientMessage) -> [CoordinatorReply?],
-    _ requests: inout [ClientMessage], over connection: borrowing OwnedDescriptor
-  ) throws -> Bool {
-    var answers: [CoordinatorReply?] = []
-    if case .hello = request {
-      answers = [.hello(Hello(processID: 1, storeDirectory: directory + "/store"))]
-    } else {
-      requests.append(request)
-      answers = replies(request)
-    }
-    for answer in answers {
-      guard let answer else { return false }
-      let frame = try WireCoding.frame(answer)
-      try FileIO.writeAll(connection.rawValue, frame.span)
-    }
-    return true
   }
 }
 

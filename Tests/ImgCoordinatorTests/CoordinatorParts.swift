@@ -18,15 +18,22 @@ final class CoordinatorParts {
   let scheduler: SchedulerDriver
   let lifecycle: Lifecycle
   let attachments = AttachmentTable()
+  let workers: WorkerPool
+  let sweeps: StoreSweeps
   let journal: JobJournal
   let clients: ClientTable
   let listener: ControlListener
   let requests: ClientRequests
 
+  /// The effects that no part here performs.
+  private(set) var otherEffects: [Effect] = []
+
   struct Quiet: Error {}
 
-  /// - Parameter clientMaximum: how many clients may connect.
-  init(clientMaximum: Int = 8) throws {
+  /// - Parameters:
+  ///   - clientMaximum: how many clients may connect.
+  ///   - workerExecutable: the program that ``workers`` starts.
+  init(clientMaximum: Int = 8, workerExecutable: String = "/imgworker") throws {
     directory = try TestDirectory()
     var settings = Settings(
       socketPath: directory.file("socket"), dataDirectory: directory.file("data"))
@@ -47,11 +54,10 @@ final class CoordinatorParts {
     listener = try ControlListener(
       ControlSocket.listen(at: settings.socketPath), at: settings.socketPath, clients: clients,
       poller: poller, log: log)
-    let workers = WorkerPool(
-      executable: "/imgworker", settings: settings, scheduler: scheduler,
+    workers = WorkerPool(
+      executable: workerExecutable, settings: settings, scheduler: scheduler,
       attachments: attachments, lifecycle: lifecycle, poller: poller, log: log)
-    let sweeps = StoreSweeps(
-      scheduler: scheduler, workers: workers, lifecycle: lifecycle, at: now)
+    sweeps = StoreSweeps(scheduler: scheduler, workers: workers, lifecycle: lifecycle, at: now)
     requests = ClientRequests(
       clients: clients, scheduler: scheduler, journal: journal, workers: workers, sweeps: sweeps,
       attachments: attachments, lifecycle: lifecycle, settings: settings, log: log)
@@ -74,7 +80,10 @@ final class CoordinatorParts {
       case .listener: listener.acceptClients()
       case .journal: handleJournalAnswers()
       case .client(let client): clients.isReady(client, readiness)
-      default: break
+      case .workerChannel(let worker): workers.isReady(worker, readiness)
+      case .workerExit(let worker): workers.hasExited(worker)
+      case .workerOutput(let worker): workers.outputIsReady(worker)
+      case .signals, nil: break
       }
     }
     while clients.serveNext(requests.handle) {}
@@ -95,7 +104,8 @@ final class CoordinatorParts {
     }
   }
 
-  private func performEffects() {
+  /// Performs what the scheduler wants of the parts here.
+  func performEffects() {
     repeat {
       while let effect = scheduler.nextEffect() {
         switch effect {
@@ -104,10 +114,19 @@ final class CoordinatorParts {
           requests.viewers.answer(viewer, outcome, timings)
         case .release(let attachment): attachments.release(attachment)
         case .jobEnded(let record): requests.jobs.jobEnded(record)
-        default: break
+        default: otherEffects.append(effect)
         }
       }
     } while requests.releaseClosedClients()
+  }
+
+  /// Makes the scheduler believe that its worker is ready.
+  func makeWorkerReady() {
+    scheduler.handle(.began)
+    guard case .spawn(let worker, _) = scheduler.nextEffect() else {
+      preconditionFailure("the scheduler starts its worker")
+    }
+    scheduler.handle(.workerReady(worker, Credits(lookups: 1, leases: 1, backlog: 1)))
   }
 
   // MARK: - Clients
