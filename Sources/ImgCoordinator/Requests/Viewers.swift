@@ -6,7 +6,7 @@ import ImgWire
 
 /// Interactive requests: clients that wait for one thumbnail.
 final class Viewers {
-  private var table = ViewerTable()
+  private var table = RequesterTable()
   private let clients: ClientTable
   private let scheduler: SchedulerDriver
   private let attachments: AttachmentTable

@@ -126,10 +126,9 @@ final class WorkerProcess {
   func reap(isDraining: Bool, limits: Limits) -> WorkerEnd? {
     guard let status = child.reap() else { return nil }
     if let killReason { return .crashed("was ended: \(killReason)") }
-    let evidence = ExitEvidence(
-      isDraining: isDraining, isDecoding: heartbeat.decoding != nil,
-      hasCrashedInStore: heartbeat.hasCrashedInStore,
+    let last = LastHeartbeat(
+      isDecoding: heartbeat.decoding != nil, hasCrashedInStore: heartbeat.hasCrashedInStore,
       hasRefusedAllocation: heartbeat.hasRefusedAllocation(within: limits))
-    return WorkerEnd(status, evidence)
+    return WorkerEnd(status, isDraining: isDraining, last)
   }
 }

@@ -1,7 +1,7 @@
 import ImgCore
 
-/// The clients and requests that the scheduler knows as viewers, until they are answered or leave.
-struct ViewerTable {
+/// The client and request behind each viewer of the scheduler, until the viewer is answered or leaves.
+struct RequesterTable {
   private var requesters: [ViewerID: Requester] = [:]
   private var last: UInt64 = 0
 
