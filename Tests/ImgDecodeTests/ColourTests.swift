@@ -69,7 +69,7 @@ import Testing
     #expect(transparent[128, 180].alpha < 10)
   }
 
-  @Test func `what the first frame of an animation leaves free is transparent`() throws {
+  @Test func `the canvas around the first frame of an animation is transparent`() throws {
     // A canvas of 4 × 4 with one frame of 2 × 2 at (1, 1) in the only colour, red.
     let canvas: [UInt8] = Array("GIF89a".utf8) + [4, 0, 4, 0, 0x80, 0, 0]
     let colours: [UInt8] = [200, 0, 0, 0, 0, 0]

@@ -62,7 +62,7 @@ import Testing
   private static let fortyDecibels = 6.5
 
   @Test(arguments: [PictureFormat.jpeg, .progressiveJPEG, .grayJPEG, .cmykJPEG], [1, 2])
-  func `a JPEG of which only the end marker is missing is whole`(
+  func `a JPEG that lacks only its end marker is whole`(
     format: PictureFormat, missing: Int
   ) throws {
     let picture = try fixture.maker.scene(width: 320, height: 240, format: format)

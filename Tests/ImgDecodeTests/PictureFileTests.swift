@@ -4,7 +4,7 @@ import ImgModel
 import TestPictures
 import Testing
 
-/// U13: pictures that lie in files and not in memory.
+/// Pictures in files instead of memory.
 @Suite(.timeLimit(.minutes(20))) struct PictureFileTests {
   private let fixture: ThumbnailFixture
 
@@ -13,7 +13,7 @@ import Testing
   }
 
   @Test(arguments: PictureFormat.allCases)
-  func `U13: a picture in a file gives the thumbnail that it gives in memory`(
+  func `a picture in a file has the same thumbnail as in memory`(
     format: PictureFormat
   ) throws {
     let picture = try fixture.maker.card(index: 3, format: format)
@@ -31,7 +31,7 @@ import Testing
     #expect(failure?.code == .corruptImage)
   }
 
-  @Test func `one file gives several thumbnails`() throws {
+  @Test func `one file can be decoded several times`() throws {
     let picture = try fixture.maker.card(index: 1, format: .png)
     let file = unsafe try #require(tmpfile())
     defer { unsafe fclose(file) }

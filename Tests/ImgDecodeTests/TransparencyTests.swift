@@ -36,7 +36,7 @@ import Testing
     #expect(try notch(of: rendered).alpha < 10)
   }
 
-  @Test func `a JPEG of a transparent picture stands on white`() throws {
+  @Test func `a JPEG of a transparent picture has a white background`() throws {
     let picture = try fixture.maker.card(
       index: 1, width: 256, height: 192, format: .png, hasAlpha: true)
     let variant = try Variant(width: 256, height: 256, format: .jpeg)

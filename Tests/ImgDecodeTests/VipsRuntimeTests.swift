@@ -4,7 +4,7 @@ import TestPictures
 import Testing
 
 @Suite struct VipsRuntimeTests {
-  @Test func `starting again gives the same runtime`() throws {
+  @Test func `a second start returns the same runtime`() throws {
     _ = try VipsRuntime.start()
     _ = try VipsRuntime.start()
   }
@@ -15,7 +15,7 @@ import Testing
     #expect(throws: PictureError.self) { try reader.raster(of: pixmap) }
   }
 
-  @Test func `no part of libvips is loaded but those of formats that are taken`() throws {
+  @Test func `only the modules of decoded formats are loaded`() throws {
     _ = try VipsRuntime.start()
     let maps = try FileIO.contents(of: "/proc/self/maps", upTo: 16 << 20)
     let modules = String(decoding: maps, as: UTF8.self).split(separator: "\n")

@@ -14,7 +14,7 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `metadata goes and the picture stays`(hasAlpha: Bool) throws {
+  func `metadata is removed and the picture stays`(hasAlpha: Bool) throws {
     let picture = try maker.card(index: 3, format: .webp, orientation: 3, hasAlpha: hasAlpha)
     #expect(try reader.metadata(of: picture) == ["exif-data", "orientation"])
     let stripped = WebPContainer.strippingMetadata(picture)

@@ -49,7 +49,7 @@ final class BodyReader {
 
   /// Waits as the answer asks before its status line goes out.
   ///
-  /// - Returns: False when there is nobody left to answer.
+  /// - Returns: False when the client has left.
   func waitedForHeader() -> Bool {
     if response.headerDelay > .zero, !waited(for: nil, atMost: response.headerDelay) {
       return false

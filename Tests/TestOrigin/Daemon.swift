@@ -52,8 +52,8 @@ private let onRequest: MHD_AccessHandlerCallback = {
   return unsafe server.answer(request, on: Connection(connection)) ? .YES : .NO
 }
 
-/// What libmicrohttpd gives as the cause does not tell a client that left from a connection that it
-/// closed itself in order to stop, so the server is asked.
+/// The cause that libmicrohttpd names does not tell a client that left from a connection that the
+/// daemon closed in order to stop, so the server is asked.
 private let onEnd: MHD_RequestCompletedCallback = { context, _, slot, _ in
   guard let context = unsafe context, let exchange = unsafe slot?.pointee else { return }
   let server = unsafe Unmanaged<OriginServer>.fromOpaque(context).takeUnretainedValue()

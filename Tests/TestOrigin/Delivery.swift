@@ -31,7 +31,7 @@ package enum Delivery: Sendable, Hashable {
 }
 
 extension Delivery {
-  /// What is to be done when the client can take more of a body.
+  /// What happens next, when the client can take more of a body.
   enum Step: Equatable {
     case send(byteCount: Int)
     case sendAfter(Duration, byteCount: Int)

@@ -59,8 +59,8 @@ import Glibc
   /// `http://127.0.0.1:PORT`, to which a path is appended.
   package var baseURL: String { "http://127.0.0.1:\(port)" }
 
-  /// An answer that begins like a PNG picture and goes on with a body in chunks (RFC 9112 section
-  /// 7.1), of which `unit` is the endless part.
+  /// An answer that begins like a PNG picture and continues with chunks (RFC 9112 section 7.1) that
+  /// repeat `unit` without end.
   package static func chunkedPicture(endingIn unit: String) throws(OriginError) -> FloodOrigin {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n"
     // The signature, and the length and the name of the first part (PNG, sections 5.2 and 5.3).

@@ -1,10 +1,9 @@
 import CMicroHTTPD
 import Glibc
 
-/// A door that is shut until it is opened, once and for good, and that can be waited for together
-/// with a socket.
+/// A door that is opened once and for good. A thread can wait for it together with a socket.
 ///
-/// An event descriptor that nobody reads: written to, it stays readable for all.
+/// An event descriptor that is never read: after one write it stays readable for all.
 final class Latch: Sendable {
   fileprivate let descriptor: CInt
 

@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// Keeps the counters and wakes whoever waits for them to change.
+/// Keeps the counters and wakes the threads that wait for them to change.
 final class Ledger: Sendable {
   private struct State {
     var snapshot = OriginSnapshot()

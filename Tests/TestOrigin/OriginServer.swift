@@ -35,7 +35,7 @@ final class OriginServer: Sendable {
     routes.withLock { routes in
       routes.behaviours[path] = behaviour
       routes.answerCounts[path] = nil
-      // Who is held by the old behaviour must not wait for ever.
+      // Requests that the old behaviour holds must not wait for ever.
       routes.latches.removeValue(forKey: path)?.open()
     }
   }
@@ -53,7 +53,7 @@ final class OriginServer: Sendable {
 
   /// Waits and answers as the request's path asks.
   ///
-  /// - Returns: False when the connection is to be closed without an answer.
+  /// - Returns: False to close the connection without an answer.
   func answer(_ exchange: Exchange, on connection: Connection) -> Bool {
     guard let request = exchange.request else { return false }
     let (response, latch) = response(to: request)

@@ -44,8 +44,8 @@ package struct OriginSnapshot: Sendable, Encodable {
   /// The paths in the order their requests arrived, the first 10,000.
   package internal(set) var startOrder: [String] = []
 
-  /// What began and ended, in its order, the first 100,000 entries. Not encoded, because who reads
-  /// the counters as text has no use for moments of this process.
+  /// The starts and ends of requests in their order, the first 100,000. Not encoded, because
+  /// moments of this process mean nothing to a reader of the text.
   package internal(set) var log: [OriginEvent] = []
 
   private enum CodingKeys: String, CodingKey {
@@ -63,7 +63,7 @@ extension OriginSnapshot {
   private static let listCapacity = 10_000
   private static let logCapacity = 100_000
 
-  /// - Returns: the number of the request, by which its end is told.
+  /// - Returns: the number of the request, which names it when it ends.
   mutating func started(_ request: Request) -> Int {
     totals.requests += 1
     totals.inFlight += 1

@@ -7,7 +7,7 @@ package enum OriginError: Error {
 
 /// A real HTTP origin on 127.0.0.1 that behaves, and misbehaves, as a test tells it to.
 ///
-/// Every connection has a thread of its own, so a held request holds nobody else. Paths are matched
+/// Every connection has a thread of its own, so a held request holds no other. Paths are matched
 /// as they stand in the request line, without the query. `stop()`, or the end of the object's life,
 /// closes every connection, also those in the middle of an answer.
 package final class TestOrigin: Sendable {
@@ -49,13 +49,14 @@ package final class TestOrigin: Sendable {
     set { server.fallback = newValue }
   }
 
-  /// Gives a path a behaviour from its next request on. A path that was served before starts anew:
-  /// its sequence at the first element, its hold shut, and whoever is held there is let go.
+  /// Sets the behaviour of a path from its next request on. A path that was served before starts
+  /// again: its sequence at the first element, its hold shut. Requests that are held there are
+  /// released.
   package func serve(_ path: String, _ behaviour: Behaviour) {
     server.serve(path, behaviour)
   }
 
-  /// Lets go what is held or stalled on a path, and holds nothing there any more.
+  /// Releases the requests that are held or stalled on a path, and holds no further ones.
   package func release(_ path: String) {
     server.release(path)
   }

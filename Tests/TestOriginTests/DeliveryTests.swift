@@ -69,7 +69,7 @@ struct DeliveryTests {
   }
 
   @Test(arguments: [("", "hello"), ("he", "llo")])
-  func `a stalled body goes on when its path is released`(before: String, after: String) throws {
+  func `a stalled body continues when its path is released`(before: String, after: String) throws {
     origin.serve("/a", .body(Array("hello".utf8), delivery: .stall(after: before.utf8.count)))
     var client = try RawClient(port: origin.port)
     client.request("/a")
@@ -94,7 +94,7 @@ struct DeliveryTests {
     #expect(client.remainder().text.hasSuffix("\r\n\r\nlate"))
   }
 
-  @Test func `a path released before its request holds nothing until it is served anew`() throws {
+  @Test func `a path released before its request holds nothing until it is served again`() throws {
     origin.serve("/a", .body([], delivery: .hold))
     origin.release("/a")
     #expect(try RawClient.fetch("/a", from: origin.port).header.contains(" 200 "))
@@ -104,7 +104,8 @@ struct DeliveryTests {
     #expect(origin.waitUntil { $0["/a"].inFlight == 1 })
   }
 
-  @Test func `an endless body goes on until the client leaves, which counts as an abort`() throws {
+  @Test func `an endless body continues until the client leaves, which counts as an abort`() throws
+  {
     origin.serve("/a", .body([], delivery: .endless))
     do {
       let client = try RawClient(port: origin.port)

@@ -124,7 +124,7 @@ struct OriginTests {
     #expect(throws: OriginError.self) { try TestOrigin(port: origin.port) }
   }
 
-  @Test func `waiting for what does not come ends`() {
+  @Test func `a wait that is never satisfied ends`() {
     #expect(!origin.waitUntil(seconds: 0.01) { $0.totals.requests > 0 })
   }
 }

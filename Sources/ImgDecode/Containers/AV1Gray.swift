@@ -7,8 +7,8 @@ enum AV1Gray {
   /// - Parameter file: the first ``examinedByteCount`` bytes, or all.
   static func isLimited(in file: [UInt8]) -> Bool {
     let properties = ISOMediaBox.itemProperties(in: file[...])
-    // AV1 Codec ISO Media File Format Binding section 2.3.3: two bytes, then flags, of which 0x10
-    // is `monochrome`, one more byte, and the sequence header.
+    // AV1 Codec ISO Media File Format Binding section 2.3.3: two bytes, then flags (0x10 is
+    // `monochrome`), one more byte, and the sequence header.
     guard let configuration = properties.first(where: { $0.type == "av1C" })?.payload,
       configuration.count > 4, configuration.dropFirst(2).first.map({ $0 & 0x10 != 0 }) == true
     else { return false }

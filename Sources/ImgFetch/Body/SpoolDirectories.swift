@@ -15,4 +15,14 @@ struct SpoolDirectories {
     }
     return nil
   }
+
+  /// A copy of bytes: in a file when they are too many for memory.
+  func content(copying bytes: Span<UInt8>) -> BodyContent {
+    if bytes.count > BodyBuffer.maximumMemoryByteCount, let file = makeFile(),
+      (try? file.append(bytes)) != nil
+    {
+      return .file(file, byteCount: bytes.count)
+    }
+    return .memory(unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) })
+  }
 }

@@ -101,6 +101,6 @@ struct HTTPDate {
 }
 
 extension WallTime {
-  /// The year, to within the day by which leap years shift it: enough for two digits of a year.
+  /// The year, to within the day that leap years shift: enough for two digits of a year.
   fileprivate var year: Int64 { 1970 + rawValue / 31_556_952_000 }
 }

@@ -139,12 +139,7 @@ package final class TransferPool {
 
   /// A copy of bytes for a ``PartialBody``: in a file when they are too many for memory.
   package func content(copying bytes: Span<UInt8>) -> BodyContent {
-    if bytes.count > BodyBuffer.maximumMemoryByteCount,
-      let file = context.spoolDirectories.makeFile(), (try? file.append(bytes)) != nil
-    {
-      return .file(file, byteCount: bytes.count)
-    }
-    return .memory(unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) })
+    context.spoolDirectories.content(copying: bytes)
   }
 
   /// Ends a transfer at once. Nothing of it comes out of ``takeFinished()`` afterwards. Ignores a

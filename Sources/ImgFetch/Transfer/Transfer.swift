@@ -41,8 +41,7 @@ final class Transfer {
   private var body: BodySink
   private var resumption: Resumption
   private var stopReason: StopReason?
-  /// How often it had its part of a turn of the loop for next to nothing.
-  private var wastedTurnCount = 0
+  private var turns: TurnShare
 
   /// - Parameters:
   ///   - start: the part of the request's start that the URL is asked with.
@@ -61,6 +60,9 @@ final class Transfer {
     reader = HeadReader(byteCount: request.history.headByteCount)
     body = BodySink(id, for: request.content, from: start, in: context)
     resumption = Resumption(start)
+    // libcurl decodes the compression of a text, and would have to keep what a paused transfer does
+    // not take. A text is short.
+    turns = TurnShare(of: id, in: context.turns, isLimited: request.content.isPicture)
     try easy.configure(request, to: url, headers, in: context)
     try easy.installCallbacks(of: self)
   }
@@ -155,7 +157,7 @@ final class Transfer {
       stop(because: .rejected(.withoutStatus))
       return 0
     }
-    guard hasPartOfTurn(for: chunk.count) else {
+    guard turns.permitCall(byteCount: chunk.count) else {
       return awaitTurn() ? Int(CURL_WRITEFUNC_PAUSE) : 0
     }
     if head.hasUnusedBody {
@@ -191,26 +193,6 @@ final class Transfer {
 
   // MARK: - Turns of the loop
 
-  /// A text is short, and never paused: libcurl decodes its compression, and would have to keep
-  /// what a paused transfer does not take.
-  private func hasPartOfTurn(for byteCount: Int) -> Bool {
-    guard request.content.isPicture else { return true }
-    return context.turns.permitsCall(of: id, byteCount: byteCount)
-  }
-
-  /// By then an origin that sends chunks of a few bytes has sent 8 MiB: a read buffer each turn.
-  private static let maximumWastedTurnCount = 128
-
-  /// The transfer is paused until the next turn of the loop.
-  ///
-  /// - Returns: `false` when it is to end instead, because it has wasted too many turns.
-  private func awaitTurn() -> Bool {
-    if context.turns.wait(id) { wastedTurnCount += 1 }
-    guard wastedTurnCount > Self.maximumWastedTurnCount else { return true }
-    stop(because: .wasteful)
-    return false
-  }
-
   /// Pauses the transfer until the next turn of the loop, because libcurl took too long over it.
   ///
   /// A head is not paused: it is short, and libcurl 7.88 takes a response for whole that is paused
@@ -220,6 +202,13 @@ final class Transfer {
   func pauseUntilNextTurn() -> Bool {
     guard reader.head != nil, easy.pause() == CURLE_OK else { return true }
     return awaitTurn()
+  }
+
+  /// - Returns: `false` when the transfer is to end, because it has wasted too many turns.
+  private func awaitTurn() -> Bool {
+    if turns.awaitNext() { return true }
+    stop(because: .wasteful)
+    return false
   }
 
   // MARK: - The end

@@ -3,7 +3,7 @@ internal import ImgModel
 /// What a transfer fetches.
 enum TransferContent {
   case picture
-  /// A short text such as a robots.txt, of which the beginning is enough.
+  /// A short text such as a robots.txt, which is read up to a limit.
   case text(maximumByteCount: Int)
 
   var isPicture: Bool {

@@ -37,7 +37,7 @@ struct TransferEnd {
     return nil
   }
 
-  /// The head of a text of which enough is in.
+  /// The head of a text, if enough of the text is in.
   private var wholeText: ResponseHead? {
     guard !content.isPicture, let head = reader.head, head.isSuccess else { return nil }
     return isBodyTooLong || code == CURLE_OK ? head : nil

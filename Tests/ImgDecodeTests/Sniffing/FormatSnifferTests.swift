@@ -108,7 +108,7 @@ import Testing
     ("", "empty"), ("\n<!DOCTYPE html><p>", "HTML"), ("<HTML>", "HTML"),
     ("{\"error\": 1}", "JSON"), ("<rss>", "XML"), ("words", "no image format"),
   ])
-  func `a failure tells what the body is instead of an image`(body: String, word: String) {
+  func `a failure names what the body is instead of an image`(body: String, word: String) {
     let failure = #expect(throws: Failure.self) {
       try FormatSniffer.format(of: Array(body.utf8))
     }
@@ -121,7 +121,7 @@ import Testing
     #expect(FormatSniffer.sniff(Array(head.utf8)) == .unsupported("heif sequence"))
   }
 
-  @Test func `what stands after the examined bytes does not count`() {
+  @Test func `bytes after the examined ones do not count`() {
     let padding = String(repeating: " ", count: FormatSniffer.examinedByteCount)
     #expect(FormatSniffer.sniff(Array((padding + "<svg>").utf8)) == .notAnImage)
   }

@@ -18,11 +18,11 @@ import Testing
   }
 
   @Test(arguments: ["%PDF-1.7\n1 0 obj", "P6\n1 1\n255\nabc"])
-  func `a format that is not taken is named so`(body: String) {
+  func `a format that is not decoded is named so`(body: String) {
     #expect(fixture.failureCode(of: Array(body.utf8)) == .unsupportedFormat)
   }
 
-  @Test func `junk behind a picture's first bytes is a corrupt picture`() {
+  @Test func `junk after a picture's first bytes is a corrupt picture`() {
     let junk = (0..<500).map { UInt8(truncatingIfNeeded: $0 &* 73) }
     for start: [UInt8] in [
       [0xFF, 0xD8, 0xFF], Array("GIF89a".utf8), Array("RIFF____WEBP".utf8), [0xFF, 0x0A],
@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  @Test func `a failure tells where and why`() {
+  @Test func `a failure has a stage and a reason`() {
     let failure = #expect(throws: Failure.self) {
       try fixture.thumbnailer.thumbnail(of: [0xFF, 0xD8, 0xFF, 0xE0], as: .standard)
     }

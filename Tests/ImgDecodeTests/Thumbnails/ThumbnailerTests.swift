@@ -119,7 +119,7 @@ import Testing
   }
 
   @Test(arguments: [PictureFormat.gif, .webp])
-  func `an animation gives its first frame`(format: PictureFormat) throws {
+  func `an animation becomes its first frame`(format: PictureFormat) throws {
     let picture = try fixture.maker.animation(index: 4, frameCount: 5, format: format)
     let variant = try Variant(width: 64, height: 64, format: .png)
     let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)

@@ -23,7 +23,7 @@ import Testing
     "bytes 0-99999999999999999999/*", "bytes 0-9/99999999999999999999", "bytes a-b/c",
     "bytes 0-9/**", "bytes \u{0660}-9/10",
   ])
-  func `what is no part of bytes, or contradicts itself, is nothing`(text: String) {
+  func `text that is no part of bytes, or contradicts itself, is invalid`(text: String) {
     #expect(ContentRange(parsing: text) == nil)
   }
 }

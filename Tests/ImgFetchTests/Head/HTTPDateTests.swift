@@ -45,7 +45,7 @@ import Testing
     "Sunday, 06-Nov-1994 08:49:37 GMT", "Sun Nov  6 08:49:37 1994 GMT",
     "1994-11-06T08:49:37Z", "Sun, 06 Nov 1994 08:49:37 GMT, Sun, 06 Nov 1994 08:49:37 GMT",
   ])
-  func `RFC 9111 4.2: what is no such date, or of another zone, is none`(text: String) {
+  func `RFC 9111 4.2: another form, or another zone, is no date`(text: String) {
     #expect(moment(text) == nil)
   }
 

@@ -104,7 +104,7 @@ import Testing
     #expect(try rules.permits(ImageURL(parsing: "http://h?private/")))
   }
 
-  @Test func `what lies beyond 500 KiB does not count`() {
+  @Test func `bytes beyond 500 KiB do not count`() {
     let start = Array("User-agent: *\nDisallow: /a\n".utf8)
     let comment = Array(repeating: UInt8(ascii: "#"), count: 500 << 10)
     let rules = RobotsRules(parsing: start + comment + Array("\nDisallow: /b\n".utf8))
@@ -126,7 +126,7 @@ import Testing
       ).permits(target: "/a"), "the end of a file ends its last line")
   }
 
-  @Test func `what is remembered is not cut again`() {
+  @Test func `remembered rules are not cut again`() {
     let file = "User-agent: *\n" + (0..<40_000).map { "Allow:/\($0)\n" }.joined() + "Disallow:/\n"
     let rules = RobotsRules(parsing: Array(file.utf8))
     #expect(rules.text.utf8.count > RobotsRules.maximumByteCount)

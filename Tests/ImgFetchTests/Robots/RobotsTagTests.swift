@@ -25,7 +25,7 @@ import Testing
     "imgctl2: noai", "unavailable_after: 25 Jun 2010 15:00:00 PST",
     "unavailable_after: noindex", "max-image-preview: none", ": noai",
   ])
-  func `these directives do not`(value: String) {
+  func `these directives do not forbid it`(value: String) {
     #expect(RobotsTag.optOut(in: value) == nil)
   }
 

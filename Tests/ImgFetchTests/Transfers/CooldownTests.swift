@@ -15,37 +15,37 @@ import Testing
     origin.serve("/busy", .status(503, retryAfter: "60"))
   }
 
-  private func rest(_ seconds: Int64) -> HostCooldown {
+  private func cooldown(_ seconds: Int64) -> HostCooldown {
     HostCooldown(host: "127.0.0.1", seconds: seconds)
   }
 
-  @Test func `a wish is passed on, once`() throws {
+  @Test func `a cooldown is reported once`() throws {
     let transfer = try fetcher.fetch(origin.baseURL + "/busy")
     #expect(transfer.failure?.httpStatus == 503)
-    #expect(fetcher.pool.takeCooldowns() == [rest(60)])
+    #expect(fetcher.pool.takeCooldowns() == [cooldown(60)])
     #expect(fetcher.pool.takeCooldowns().isEmpty)
   }
 
   @Test(arguments: [("999999999", 300), ("301", 300), ("299", 299)])
-  func `a wish is obeyed for five minutes at most`(seconds: String, expected: Int64) throws {
+  func `a cooldown lasts at most five minutes`(seconds: String, expected: Int64) throws {
     origin.serve("/a", .status(429, retryAfter: seconds))
     _ = try fetcher.fetch(origin.baseURL + "/a")
-    #expect(fetcher.pool.takeCooldowns() == [rest(expected)])
+    #expect(fetcher.pool.takeCooldowns() == [cooldown(expected)])
   }
 
-  @Test func `a wish is that of the host as the URL spells it`() throws {
+  @Test func `a cooldown is of the host as the URL spells it`() throws {
     _ = try fetcher.fetch("http://0x7F.1:\(origin.port)/busy")
     #expect(fetcher.pool.takeCooldowns() == [HostCooldown(host: "0x7f.1", seconds: 60)])
   }
 
   @Test(arguments: ["0", "-1", "soon"])
-  func `what is no time is no wish`(value: String) throws {
+  func `a Retry-After without a time is ignored`(value: String) throws {
     origin.serve("/a", .status(429, retryAfter: value))
     _ = try fetcher.fetch(origin.baseURL + "/a")
     #expect(fetcher.pool.takeCooldowns().isEmpty)
   }
 
-  @Test func `a wish is heard before the body that comes with it`() throws {
+  @Test func `a cooldown starts before the body of its response is in`() throws {
     origin.serve(
       "/a",
       .response(
@@ -58,11 +58,11 @@ import Testing
       cooldowns += fetcher.pool.takeCooldowns()
       return !cooldowns.isEmpty
     }
-    #expect(cooldowns == [rest(60)])
+    #expect(cooldowns == [cooldown(60)])
     #expect(fetcher.finished[id] == nil)
   }
 
-  @Test func `a host that wants to be left alone is sent nothing, whatever its port`() throws {
+  @Test func `a host in its cooldown is sent nothing, whatever the port`() throws {
     let other = try TestOrigin()
     _ = try fetcher.fetch(origin.baseURL + "/busy")
     let transfer = try fetcher.fetch(other.baseURL + "/a")
@@ -74,7 +74,7 @@ import Testing
     #expect(origin.counters("/a").requests == 1)
   }
 
-  @Test func `what is under way when the wish is heard goes on`() throws {
+  @Test func `a transfer that is under way when a cooldown starts continues`() throws {
     origin.serve("/a", .body([7], delivery: .hold))
     origin.serve("/b", .body([8]))
     let id = try fetcher.start(origin.baseURL + "/a")
@@ -86,7 +86,9 @@ import Testing
     #expect(fetcher.finished[id]?.body?.bytes == [7])
   }
 
-  @Test func `nor is it sent again what was lost with a connection that was used before`() throws {
+  @Test func `a host in its cooldown is not sent a request again that was lost with a connection`()
+    throws
+  {
     let listener = try RawListener()
     let first = try fetcher.start(listener.baseURL + "/")
     try fetcher.run { listener.acceptsConnection() }
@@ -103,7 +105,7 @@ import Testing
   }
 
   @Test(arguments: [FetchOptions.standard, FetchOptions(respectsRobots: true)])
-  func `a wish behind a redirect is that of the host it has led to`(
+  func `a cooldown behind a redirect is of the host that it leads to`(
     options: FetchOptions
   ) throws {
     let to = "http://localhost:\(origin.port)"
@@ -115,7 +117,7 @@ import Testing
     #expect(try fetcher.fetch("\(to)/a").isDeferred)
   }
 
-  @Test func `what a redirect says of itself is nobody's wish`() throws {
+  @Test func `the Retry-After of a redirect is ignored`() throws {
     let location = Header("Location", "http://localhost:\(origin.port)/none")
     origin.serve(
       "/to", .response(Response(status: 302, headers: [location, Header("Retry-After", "60")])))

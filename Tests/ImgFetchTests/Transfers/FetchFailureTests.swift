@@ -147,7 +147,7 @@ import Testing
 
   /// The second begins a record of the handshake (RFC 8446 section 5.1) that does not end.
   @Test(arguments: ["", "\u{16}\u{3}\u{3}\0P"])
-  func `a connection that ends in the TLS handshake is tried again`(text: String) throws {
+  func `a connection that ends in the TLS handshake is retryable`(text: String) throws {
     let listener = try RawListener()
     let url = listener.baseURL.replacing("http:", with: "https:")
     let failure = try #require(Fetcher().fetch(url) { listener.answer(with: text) }.failure)

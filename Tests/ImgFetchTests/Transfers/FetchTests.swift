@@ -82,7 +82,7 @@ import Testing
     #expect(origin.counters("/a").headersSeen["cookie"] == nil)
   }
 
-  @Test func `a cancelled transfer ends at the origin and is not told of`() throws {
+  @Test func `a cancelled transfer ends at the origin and is not reported`() throws {
     let origin = try TestOrigin()
     origin.serve("/a", .body(noise(1 << 20), delivery: .drip(bytesPerSecond: 10_000)))
     let fetcher = try Fetcher()

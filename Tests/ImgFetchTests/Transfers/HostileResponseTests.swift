@@ -7,7 +7,7 @@ import Testing
   @Test(
     arguments: HostileResponse.notHTTP + HostileResponse.brokenFields
       + HostileResponse.brokenChunks)
-  func `what is no HTTP is an invalid response, and tried again`(answer: String) throws {
+  func `a response that is not HTTP is invalid and retryable`(answer: String) throws {
     let failure = try #require(answering(answer).failure)
     #expect(failure.code == .invalidResponse, "\(failure.detail)")
     #expect(failure.isRetryable)
@@ -23,14 +23,14 @@ import Testing
   }
 
   @Test(arguments: HostileResponse.brokenOff)
-  func `an answer that breaks off is truncated, and tried again`(answer: String) throws {
+  func `a response that breaks off is truncated and retryable`(answer: String) throws {
     let failure = try #require(answering(answer).failure)
     #expect(failure.code == .truncatedBody, "\(failure.detail)")
     #expect(failure.isRetryable)
   }
 
   @Test(arguments: HostileResponse.neverBegun)
-  func `an answer that does not begin is a failed connection`(answer: String) throws {
+  func `a response that does not begin is a failed connection`(answer: String) throws {
     let failure = try #require(answering(answer).failure)
     #expect(failure.code == .connectFailure, "\(failure.detail)")
     #expect(failure.isRetryable)
@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test(arguments: HostileResponse.withoutPicture)
-  func `a status without a picture is what the answer fails with`(answer: String) throws {
+  func `a status without a picture is the failure of the response`(answer: String) throws {
     let failure = try #require(answering(answer).failure)
     #expect(failure.code == .httpStatus, "\(failure.detail)")
   }
@@ -52,7 +52,7 @@ import Testing
   }
 
   @Test(arguments: HostileResponse.taken)
-  func `what is odd and means one thing only is taken`(answer: String) throws {
+  func `an odd response with one meaning is taken`(answer: String) throws {
     let transfer = try answering(answer)
     #expect(transfer.body?.bytes == [UInt8(ascii: "x")], "\(transfer.failure?.detail ?? "")")
   }
