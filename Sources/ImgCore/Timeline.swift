@@ -1,17 +1,4 @@
-package import ImgModel
-
-/// When an event is handled: passed in, because the core has no clock.
-package struct Moment: Hashable, Sendable {
-  /// For what is measured: timeouts, backoff.
-  package let instant: ContinuousClock.Instant
-  /// For what is written down: when a job started and ended.
-  package let wall: WallTime
-
-  package init(instant: ContinuousClock.Instant, wall: WallTime) {
-    self.instant = instant
-    self.wall = wall
-  }
-}
+import ImgModel
 
 /// Says when a measured moment is by the clock on the wall. It stays the same text for the same
 /// moment, until that clock is set.

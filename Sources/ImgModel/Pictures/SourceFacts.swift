@@ -1,0 +1,16 @@
+/// What a picture's header says.
+package struct SourceFacts: Hashable, Sendable {
+  package let format: ImageFormat
+  /// Pixels of one frame as seen, that is after the orientation was obeyed.
+  package let width: Int
+  package let height: Int
+  /// Frames of an animation, pages of a document; 1 of a plain picture.
+  package let frames: Int
+
+  package init(format: ImageFormat, width: Int, height: Int, frames: Int) {
+    self.format = format
+    self.width = width
+    self.height = height
+    self.frames = frames
+  }
+}
