@@ -273,6 +273,24 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // MARK: - ImgWorkerMachine: what a worker does with its leases; pure
+
+    .target(
+      name: "ImgWorkerMachine",
+      dependencies: [
+        "ImgModel",
+        "ImgWire",
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "ImgWorkerMachineTests",
+      dependencies: [
+        "ImgModel",
+        "ImgWire",
+        "ImgWorkerMachine",
+      ],
+      swiftSettings: settings),
+
     // MARK: - ImgWorker: the process that fetches, decodes and stores
 
     .target(

@@ -13,6 +13,7 @@ struct LayeringTests {
     "ImgModel": ["CIDN2", "FoundationEssentials"],
     "ImgWire": ["FoundationEssentials", "ImgModel"],
     "ImgCore": ["ImgModel", "ImgWire"],
+    "ImgWorkerMachine": ["ImgModel", "ImgWire"],
 
     "ImgSystem": platform.union(["CLinux"]),
     "ImgSettings": platform.union(["ImgModel", "ImgSystem"]),

@@ -1,0 +1,68 @@
+package import ImgModel
+package import ImgWire
+
+extension WorkerMachine {
+  /// What the driver does next. It performs the effects of one event in their order.
+  package enum Effect: Sendable {
+    case send(WorkerMessage)
+    /// Send the uncached results that wait, as far as the coordinator keeps up with their files.
+    case sendUncached
+    /// Queue a result for ``sendUncached``. The bytes of its thumbnail came with the event.
+    case deliver(UncachedResult)
+
+    /// Look the batch up in the store; answered by one `lookedUp`.
+    case lookUp(Batch)
+    /// Find out whether the store has an original that the order accepts.
+    case findOriginal(FetchOrder)
+    /// Find a stale thumbnail that may be used after an error, and keep it for longer.
+    case findStale(FetchOrder)
+    /// Renew the records of the order, if their validators are those that the origin confirmed in the
+    /// event.
+    case renew(FetchOrder)
+    case put(StoreRequest)
+    /// Keep the original for as long as the order asks. Nothing waits for it.
+    case extendOriginal(FetchOrder)
+    /// Store the partial body that the transfer left.
+    case storePartial(TransferID, of: PictureName)
+    /// Remove the partial body, which the origin no longer continues. Nothing waits for it.
+    case removePartial(of: PictureName)
+    /// Remove what has expired at this moment. Nothing waits for it.
+    case sweep(WallTime)
+
+    /// Read the robots.txt rules of the URL's origin from the store.
+    case readRobots(of: ImageURL)
+    /// Fetch the robots.txt of the URL's origin.
+    case fetchRobots(of: ImageURL)
+    case storeRobots(KnownRobots, origin: String)
+
+    /// Start the transfer that is named by the order's lease.
+    ///
+    /// - isConditional: whether it may continue a partial body, or ask whether stored records
+    ///   still match.
+    case startTransfer(FetchOrder, isConditional: Bool)
+    /// - excluding: how long it waited for a slot, which does not count as its time.
+    case followRedirect(TransferID, excluding: Duration)
+    case cancelTransfer(TransferID)
+    /// Free the body, or the partial body, that the transfer left.
+    case releaseBody(TransferID)
+
+    case decode(FetchOrder, from: DecodeSource)
+    /// Skip the decode if it has not begun. A `decoded` event follows in any case.
+    case cancelDecode(LeaseID)
+
+    /// Everything is done: exit.
+    case stop
+  }
+}
+
+/// Where the decoder finds a picture.
+package enum DecodeSource: Hashable, Sendable {
+  /// The body that this transfer received.
+  case body(TransferID)
+  /// The original in the store.
+  case storedOriginal
+  /// The URL itself: the picture that it holds, or the file that it names.
+  case url
+  /// The file that came beside the upload.
+  case upload(byteCount: Int)
+}

@@ -1,0 +1,114 @@
+import ImgModel
+
+/// One transfer of a picture and the leases that it serves. Its body comes in once; each lease gets a
+/// decode of its own from it.
+///
+///     receiving ── the body is in ──► received ── the last lease detached ──► over
+///         └─────── it failed, or the last lease left ────────────────────────▲
+struct SharedTransfer {
+  /// A body that came in whole. The driver holds its bytes.
+  struct Body {
+    let facts: BodyFacts
+    /// Bytes that this transfer received.
+    let freshByteCount: Int
+    let timings: Timings
+    /// Whether it comes from where a redirect led.
+    let wasRedirected: Bool
+  }
+
+  /// What one lease is decoded from.
+  struct Share {
+    let lease: LeaseID
+    let body: Body
+    /// What the lease's result reports as fetched. The bytes of a body are counted once, however
+    /// many leases are decoded from it.
+    let bytesFetched: Int
+    /// Whether a redirect was followed without a robots check.
+    let isUnchecked: Bool
+  }
+
+  /// A redirect that waits for a slot at the host to which it leads.
+  struct SlotWait {
+    let redirect: Redirect
+    let since: ContinuousClock.Instant
+  }
+
+  private enum Phase {
+    case receiving
+    case waitingForSlot(SlotWait)
+    /// - isStored: whether the store has the body as the original.
+    case received(Body, isStored: Bool)
+  }
+
+  /// The order of the lease that started it, which may have left since.
+  let order: FetchOrder
+  /// Those whose decode is not over, in the order they attached; never empty before the end.
+  private(set) var leases: [LeaseID]
+  private var phase = Phase.receiving
+
+  init(startedBy order: FetchOrder) {
+    self.order = order
+    leases = [order.lease]
+  }
+
+  /// Whether redirects are followed only if robots.txt permits it.
+  var checksRobots: Bool { order.options.respectsRobots }
+
+  private var body: Body? {
+    if case .received(let body, _) = phase { body } else { nil }
+  }
+
+  var isReceived: Bool { body != nil }
+
+  /// Whether the body is held and the store does not have it. Until it has, each lease that wants the
+  /// original stores it, because none can know whether another's will be stored.
+  var isBodyToStore: Bool {
+    if case .received(_, isStored: false) = phase { true } else { false }
+  }
+
+  /// - Returns: the lease's share if the body is in; else it comes from ``receive(_:)``.
+  mutating func attach(_ lease: LeaseID) -> Share? {
+    leases.append(lease)
+    return body.map { share($0, for: lease, bytesFetched: 0) }
+  }
+
+  /// - Returns: whether no lease is left.
+  mutating func remove(_ lease: LeaseID) -> Bool {
+    leases.removeAll { $0 == lease }
+    return leases.isEmpty
+  }
+
+  /// - Returns: a share for each lease. The first one counts the bytes: the lease that started the
+  ///   transfer or, if that has left, the one that attached first.
+  mutating func receive(_ body: Body) -> [Share] {
+    phase = .received(body, isStored: false)
+    return leases.enumerated().map { index, lease in
+      share(body, for: lease, bytesFetched: index == 0 ? body.freshByteCount : 0)
+    }
+  }
+
+  /// The store has the body as the original.
+  mutating func bodyStored() {
+    guard case .received(let body, _) = phase else {
+      preconditionFailure("a body is stored after it was received")
+    }
+    phase = .received(body, isStored: true)
+  }
+
+  mutating func waitForSlot(_ wait: SlotWait) {
+    phase = .waitingForSlot(wait)
+  }
+
+  /// - Returns: the redirect that waited; `nil` if none did.
+  mutating func takeSlotWait() -> SlotWait? {
+    guard case .waitingForSlot(let wait) = phase else { return nil }
+    phase = .receiving
+    return wait
+  }
+
+  private func share(_ body: Body, for lease: LeaseID, bytesFetched: Int) -> Share {
+    Share(
+      lease: lease, body: body, bytesFetched: bytesFetched,
+      isUnchecked: body.wasRedirected && !checksRobots)
+  }
+}

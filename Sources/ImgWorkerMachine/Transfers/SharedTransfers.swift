@@ -1,0 +1,161 @@
+import ImgModel
+
+/// The transfers whose bodies this worker receives or holds, and which lease is attached to which:
+/// single flight by name.
+///
+/// A transfer is named by the lease that started it, also after that lease has left.
+struct SharedTransfers {
+  /// What a lease finds that wants to attach.
+  enum Attachment {
+    /// The body is on its way; the share comes with the others.
+    case receiving
+    /// The body is held: the lease can be decoded.
+    case received(SharedTransfer.Share)
+    /// The name has no transfer.
+    case none
+  }
+
+  private var transfers: [TransferID: SharedTransfer] = [:]
+  private var transferOfLease: [LeaseID: TransferID] = [:]
+  /// The newest last.
+  private var transfersOfName: [PictureName: [TransferID]] = [:]
+
+  // MARK: - Leases come and go
+
+  /// Attaches the order's lease to a transfer of its own.
+  mutating func start(_ order: FetchOrder) -> TransferID {
+    let id = TransferID(startedBy: order.lease)
+    transfers[id] = SharedTransfer(startedBy: order)
+    transferOfLease[order.lease] = id
+    transfersOfName[order.name, default: []].append(id)
+    return id
+  }
+
+  /// Whether a lease may attach for the name.
+  func hasTransfer(of name: PictureName) -> Bool { transfersOfName[name] != nil }
+
+  /// Attaches a lease to the newest transfer of the name.
+  mutating func attach(_ lease: LeaseID, name: PictureName) -> Attachment {
+    guard let id = transfersOfName[name]?.last else { return .none }
+    transferOfLease[lease] = id
+    return update(id) { $0.attach(lease) }.map(Attachment.received) ?? .receiving
+  }
+
+  /// Takes a lease off a transfer whose body is on its way.
+  ///
+  /// - Returns: the transfer, if that was its last lease: it is over, and to be aborted.
+  mutating func leave(_ lease: LeaseID) -> TransferID? {
+    guard let id = transferOfLease.removeValue(forKey: lease) else {
+      preconditionFailure("lease \(lease.rawValue) is attached to no transfer")
+    }
+    precondition(!self[id].isReceived, "a lease whose body is in detaches")
+    return removeLease(lease, from: id)
+  }
+
+  /// The lease no longer needs a body, if it is attached to one.
+  ///
+  /// - Returns: the transfer, if that was its last lease: it is over, and its body is free.
+  mutating func detach(_ lease: LeaseID) -> TransferID? {
+    guard let id = transferOfLease.removeValue(forKey: lease) else { return nil }
+    precondition(self[id].isReceived, "a lease whose body is on its way leaves")
+    return removeLease(lease, from: id)
+  }
+
+  private mutating func removeLease(_ lease: LeaseID, from id: TransferID) -> TransferID? {
+    guard update(id, { $0.remove(lease) }) else { return nil }
+    remove(id)
+    return id
+  }
+
+  // MARK: - The transfer proceeds
+
+  /// Whether the transfer is not over.
+  func contains(_ id: TransferID) -> Bool { transfers[id] != nil }
+
+  /// - Precondition: the transfer is not over.
+  subscript(id: TransferID) -> SharedTransfer {
+    guard let transfer = transfers[id] else {
+      preconditionFailure("transfer \(id.rawValue) is over")
+    }
+    return transfer
+  }
+
+  /// The transfer waits for a slot at the host to which its redirect leads.
+  ///
+  /// - Precondition: the transfer is not over.
+  mutating func waitForSlot(_ id: TransferID, _ redirect: Redirect, since: ContinuousClock.Instant)
+  {
+    update(id) { $0.waitForSlot(SharedTransfer.SlotWait(redirect: redirect, since: since)) }
+  }
+
+  /// - Returns: the redirect that waited for a slot; `nil` if the transfer does not wait, or is over.
+  mutating func takeSlotWait(_ id: TransferID) -> SharedTransfer.SlotWait? {
+    transfers[id]?.takeSlotWait()
+  }
+
+  /// The body is in. It is held until every lease is detached.
+  ///
+  /// - Precondition: the transfer is not over.
+  /// - Returns: a share for each lease.
+  mutating func receive(_ body: SharedTransfer.Body, by id: TransferID) -> [SharedTransfer.Share] {
+    update(id) { $0.receive(body) }
+  }
+
+  /// The transfer is over without a body.
+  ///
+  /// - Precondition: the transfer is not over.
+  /// - Returns: its leases, which are detached.
+  mutating func end(_ id: TransferID) -> [LeaseID] {
+    let leases = remove(id).leases
+    for lease in leases { transferOfLease[lease] = nil }
+    return leases
+  }
+
+  // MARK: - The body as the original
+
+  /// The transfer that the lease is attached to.
+  ///
+  /// - Precondition: it is attached to one.
+  func transfer(of lease: LeaseID) -> TransferID {
+    guard let id = transferOfLease[lease] else {
+      preconditionFailure("lease \(lease.rawValue) is attached to no transfer")
+    }
+    return id
+  }
+
+  /// The transfer of the lease, if its body is held and the store does not have it.
+  func bodyToStore(of lease: LeaseID) -> TransferID? {
+    transferOfLease[lease].flatMap { self[$0].isBodyToStore ? $0 : nil }
+  }
+
+  /// The store has the body of the lease's transfer as the original.
+  ///
+  /// - Precondition: the lease is attached to a transfer whose body is in.
+  mutating func bodyStored(by lease: LeaseID) {
+    update(transfer(of: lease)) { $0.bodyStored() }
+  }
+
+  // MARK: - Access
+
+  @discardableResult
+  private mutating func update<Result>(
+    _ id: TransferID, _ change: (inout SharedTransfer) -> Result
+  ) -> Result {
+    guard let index = transfers.index(forKey: id) else {
+      preconditionFailure("transfer \(id.rawValue) is over")
+    }
+    return change(&transfers.values[index])
+  }
+
+  /// From now on no lease attaches to it; older ones of its name stay.
+  @discardableResult
+  private mutating func remove(_ id: TransferID) -> SharedTransfer {
+    guard let transfer = transfers.removeValue(forKey: id) else {
+      preconditionFailure("transfer \(id.rawValue) is over")
+    }
+    let name = transfer.order.name
+    let others = transfersOfName[name, default: []].filter { $0 != id }
+    transfersOfName[name] = others.isEmpty ? nil : others
+    return transfer
+  }
+}

@@ -1,0 +1,75 @@
+package import ImgModel
+
+/// How a transfer ended.
+package struct TransferEnd: Hashable, Sendable {
+  package enum Result: Hashable, Sendable {
+    case body(BodyFacts)
+    case failed(Failure)
+    /// The origin answered 304.
+    ///
+    /// - isOfRequest: whether the answer is about the validators that the request named.
+    case notModified(isOfRequest: Bool)
+    /// Nothing was sent, because the host is in a cooldown.
+    case heldBack
+  }
+
+  /// What is left of a body.
+  package enum Partial: Hashable, Sendable {
+    /// Nothing new: a partial body in the store stays valid.
+    case unchanged
+    /// Nothing, and the origin does not continue the partial body in the store.
+    case useless
+    /// A part that the next transfer can continue; the driver holds it.
+    case partial
+  }
+
+  package let result: Result
+  /// Bytes of bodies that came in now, as against those of earlier transfers that it continued.
+  package let freshByteCount: Int
+  package let wasRedirected: Bool
+  package let timings: Timings
+  package let partial: Partial
+
+  package init(
+    _ result: Result, freshByteCount: Int = 0, wasRedirected: Bool = false,
+    timings: Timings = Timings(), partial: Partial = .unchanged
+  ) {
+    self.result = result
+    self.freshByteCount = freshByteCount
+    self.wasRedirected = wasRedirected
+    self.timings = timings
+    self.partial = partial
+  }
+}
+
+/// What is known of a whole body.
+package struct BodyFacts: Hashable, Sendable {
+  package let byteCount: Int
+  /// Bytes of bodies that the origin sent for it, those of redirects and of earlier transfers
+  /// included.
+  package let receivedByteCount: Int
+  package let reuse: AnswerReuse
+  /// What it fails with for requests that respect that its origin does not want it used.
+  package let optOut: Failure?
+
+  package init(
+    byteCount: Int, receivedByteCount: Int, reuse: AnswerReuse, optOut: Failure? = nil
+  ) {
+    self.byteCount = byteCount
+    self.receivedByteCount = receivedByteCount
+    self.reuse = reuse
+    self.optOut = optOut
+  }
+}
+
+/// Where an answer leads a transfer.
+package struct Redirect: Hashable, Sendable {
+  package let url: ImageURL
+  /// Whether that is another host.
+  package let leavesHost: Bool
+
+  package init(url: ImageURL, leavesHost: Bool) {
+    self.url = url
+    self.leavesHost = leavesHost
+  }
+}

@@ -1,0 +1,203 @@
+import ImgModel
+import ImgWire
+import Testing
+
+@testable import ImgWorkerMachine
+
+/// What waits for a robots.txt, and what its rules decide.
+struct RobotsTests {
+  private var driver = TestDriver()
+  private let url: ImageURL
+  private static let refused = Failure(
+    stage: .fetch, code: .httpStatus, httpStatus: 503, detail: "the origin answered 503")
+
+  init() throws {
+    url = try ImageURL(parsing: TestDriver.url)
+  }
+
+  private func known(_ rules: ClosedPath) -> KnownRobots {
+    KnownRobots(rules, expiresAt: .distantFuture)
+  }
+
+  // MARK: - Asking
+
+  @Test mutating func `the store is read once for all that waits for an origin`() {
+    #expect(
+      driver.fetch([1, 2], TestDriver.url, .obedient) == ["read robots http://example.com"])
+    #expect(driver.handle(.robotsRead(of: url, known(.none))) == ["start 1", "start 2"])
+    #expect(driver.endTurn() == ["host updates"])
+    #expect(driver.hostUpdates == [HostUpdates(robotsKnown: [1, 2])])
+  }
+
+  @Test mutating func `the origin is asked if the store has no rules, which then go there first`() {
+    driver.fetch([1], TestDriver.url, .obedient)
+    #expect(driver.handle(.robotsRead(of: url, nil)) == ["fetch robots http://example.com"])
+    #expect(driver.fetch([2], TestDriver.url, .obedient).isEmpty)
+    _ = driver.endTurn()
+    #expect(driver.hostUpdates == [HostUpdates(extraRequests: ["example.com"])])
+    #expect(
+      driver.handle(.robotsFetched(origin: TestDriver.origin, .rules(ClosedPath.none)))
+        == ["store robots http://example.com"])
+    #expect(driver.handle(.robotsStored(origin: TestDriver.origin)) == ["start 1", "start 2"])
+    #expect(driver.fetch([3], TestDriver.url, .obedient) == ["start 3"])
+  }
+
+  @Test mutating func `a request that does not respect robots waits for nothing`() {
+    #expect(driver.fetch([1]) == ["start 1"])
+  }
+
+  @Test mutating func `what needs no origin waits for nothing`() {
+    #expect(driver.attach([1], "data:,a", .obedient) == ["decode 1 from url"])
+    #expect(driver.attach([2], TestDriver.url, .obedient) == ["find original 2"])
+  }
+
+  // MARK: - Refusals
+
+  @Test mutating func `rules that close a URL fail its transfer, and release other leases`() {
+    driver.fetch([1], TestDriver.url, .obedient)
+    driver.attach([2])
+    driver.attach([3], TestDriver.url, .obedient)
+    #expect(driver.handle(.robotsRead(of: url, known(.all))).isEmpty)
+    #expect(driver.endTurn() == ["released [2]", "finished 1 opted_out, 3 opted_out"])
+  }
+
+  @Test mutating func `rules that close a URL let no lease attach that respects them`() {
+    driver.fetch([1])
+    driver.attach([2], TestDriver.url, .obedient)
+    driver.handle(.robotsRead(of: url, known(.all)))
+    #expect(driver.endTurn() == ["finished 2 opted_out"])
+    #expect(driver.receiveBody(of: 1) == ["decode 1 from body 1"])
+  }
+
+  @Test mutating func `a lease that waits to attach decodes the body that came in meanwhile`() {
+    driver.fetch([1])
+    driver.attach([2], TestDriver.url, .obedient)
+    driver.receiveBody(of: 1)
+    #expect(driver.handle(.robotsRead(of: url, known(.none))) == ["decode 2 from body 1"])
+  }
+
+  @Test mutating func `a robots.txt that is not available fails what waits for it`() {
+    driver.fetch([1], TestDriver.url, .obedient)
+    driver.attach([2])
+    driver.handle(.robotsRead(of: url, nil))
+    driver.handle(
+      .robotsFetched(
+        origin: TestDriver.origin, .unavailable(Self.refused, isHeldBack: false)))
+    #expect(driver.endTurn() == ["host updates", "released [2]", "finished 1 http_status"])
+    guard case .failed(let failure, _)? = driver.results[1]?.outcome else {
+      Issue.record("the lease did not fail")
+      return
+    }
+    #expect(failure.detail.contains("robots.txt of http://example.com"))
+    #expect(failure.isRetryable)
+    #expect(
+      driver.fetch([3], TestDriver.url, .obedient) == ["read robots http://example.com"],
+      "the next lease asks again")
+  }
+
+  @Test mutating func `a robots.txt that is held back releases what waits for it`() {
+    driver.fetch([1], TestDriver.url, .obedient)
+    driver.attach([2], TestDriver.url, .obedient)
+    driver.handle(.robotsRead(of: url, nil))
+    driver.handle(
+      .robotsFetched(origin: TestDriver.origin, .unavailable(Self.refused, isHeldBack: true)))
+    #expect(driver.endTurn() == ["host updates", "released [1, 2]"])
+  }
+
+  // MARK: - While it waits
+
+  @Test mutating func `a transfer whose leases left while it waited does not start`() {
+    driver.fetch([1], TestDriver.url, .obedient)
+    driver.cancel([1])
+    #expect(driver.handle(.robotsRead(of: url, known(.none))).isEmpty)
+  }
+
+  @Test mutating func `a transfer starts for the leases that stay when its first one left`() {
+    driver.fetch([1], TestDriver.url, .obedient)
+    driver.attach([2])
+    driver.cancel([1])
+    #expect(driver.handle(.robotsRead(of: url, known(.none))) == ["start 1"])
+    #expect(driver.receiveBody(of: 1) == ["decode 2 from body 1"])
+  }
+}
+
+/// Redirects that wait for slots and for rules.
+struct RedirectTests {
+  private var driver = TestDriver()
+  private let target: ImageURL
+  private let url: ImageURL
+
+  init() throws {
+    target = try ImageURL(parsing: "http://other.example/b.jpg")
+    url = try ImageURL(parsing: TestDriver.url)
+  }
+
+  private mutating func grantSlot() -> [String] {
+    driver.handle(.received(.followRedirects(TransferList(transfers: [1]))))
+  }
+
+  private mutating func fetchObediently() {
+    driver.fetch([1], TestDriver.url, .obedient)
+    driver.handle(
+      .robotsRead(of: url, KnownRobots(ClosedPath.none, expiresAt: .distantFuture)))
+    _ = driver.endTurn()
+  }
+
+  @Test mutating func `a redirect to another host waits for a slot, which is not its time`() {
+    driver.fetch([1])
+    #expect(driver.handle(.redirected(1, Redirect(url: target, leavesHost: true))).isEmpty)
+    #expect(driver.endTurn() == ["redirected [1]"])
+    driver.advance(by: .seconds(3))
+    #expect(grantSlot() == ["follow 1 after 3.0 seconds"])
+    #expect(grantSlot().isEmpty, "a slot is used once")
+  }
+
+  @Test mutating func `a redirect on the same host is followed at once and counted`() {
+    driver.fetch([1])
+    #expect(driver.handle(.redirected(1, Redirect(url: url, leavesHost: false))) == ["follow 1"])
+    _ = driver.endTurn()
+    #expect(driver.hostUpdates == [HostUpdates(extraRequests: ["example.com"])])
+  }
+
+  @Test mutating func `the target's robots.txt is asked for once there is a slot`() {
+    fetchObediently()
+    #expect(driver.handle(.redirected(1, Redirect(url: target, leavesHost: true))).isEmpty)
+    #expect(grantSlot() == ["read robots http://other.example"])
+    #expect(
+      driver.handle(
+        .robotsRead(of: target, KnownRobots(ClosedPath.none, expiresAt: .distantFuture)))
+        == ["follow 1"])
+  }
+
+  @Test mutating func `a redirect that robots.txt closes ends the transfer`() {
+    fetchObediently()
+    driver.attach([2])
+    driver.handle(.redirected(1, Redirect(url: target, leavesHost: true)))
+    _ = grantSlot()
+    let rules = KnownRobots(ClosedPath(path: "/b"), expiresAt: .distantFuture)
+    #expect(driver.handle(.robotsRead(of: target, rules)) == ["cancel transfer 1"])
+    #expect(driver.endTurn() == ["redirected [1]", "released [2]", "finished 1 opted_out"])
+    #expect(driver.results[1]?.wasRedirected == true)
+  }
+
+  @Test(arguments: [true, false])
+  mutating func `a redirect fails if the target's robots.txt is not available`(isHeldBack: Bool) {
+    fetchObediently()
+    driver.handle(.redirected(1, Redirect(url: target, leavesHost: true)))
+    _ = grantSlot()
+    driver.handle(.robotsRead(of: target, nil))
+    #expect(
+      driver.handle(
+        .robotsFetched(
+          origin: target.origin, .unavailable(.unavailable, isHeldBack: isHeldBack)))
+        == ["cancel transfer 1"])
+    #expect(driver.endTurn() == ["host updates", "redirected [1]", "finished 1 http_status"])
+  }
+
+  @Test mutating func `a redirect of a transfer that is over is ignored`() {
+    driver.fetch([1])
+    driver.cancel([1])
+    #expect(driver.handle(.redirected(1, Redirect(url: target, leavesHost: true))).isEmpty)
+    #expect(driver.endTurn() == ["finished 1 cancelled"])
+  }
+}

@@ -1,0 +1,182 @@
+import ImgModel
+import ImgWire
+
+@testable import ImgWorkerMachine
+
+/// A machine whose events a test makes up, with a clock that stands still. Effects and messages are
+/// read as short sentences such as `start 1` and `finished 1 done`.
+struct TestDriver {
+  private var machine: WorkerMachine
+  private(set) var now = Moment(instant: .now, wall: WallTime(rawValue: 1_800_000_000_000))
+  /// What the orders of effects hold, by lease.
+  private(set) var orders: [LeaseID: FetchOrder] = [:]
+  /// What was to be stored, by lease.
+  private(set) var storeRequests: [LeaseID: StoreRequest] = [:]
+  /// The results that were sent, by lease.
+  private(set) var results: [LeaseID: FetchResults.Result] = [:]
+  private(set) var uncached: [LeaseID: UncachedResult] = [:]
+  private(set) var hostUpdates: [HostUpdates] = []
+
+  static let url = "http://example.com/a.jpg"
+  static let origin = "http://example.com"
+
+  init() {
+    machine = WorkerMachine(at: now)
+  }
+
+  mutating func advance(by duration: Duration) {
+    now = Moment(
+      instant: now.instant + duration,
+      wall: now.wall.advanced(byMilliseconds: Int64(duration / .milliseconds(1))))
+  }
+
+  // MARK: - Events
+
+  /// - Returns: the effects of the event.
+  @discardableResult
+  mutating func handle(_ event: WorkerMachine.Event) -> [String] {
+    let effects = machine.handle(event, at: now)
+    effects.forEach { note($0) }
+    return effects.map(\.summary)
+  }
+
+  /// - Returns: what the turn tells the coordinator, and other effects of its end.
+  mutating func endTurn(_ updates: HostUpdates = HostUpdates()) -> [String] {
+    handle(.turnEnded(updates, decodeQueueCount: 3)).filter { $0 != "send uncached" }
+  }
+
+  var hasReport: Bool { machine.hasReport }
+
+  @discardableResult
+  mutating func fetch(
+    _ leases: [LeaseID], _ url: String = Self.url, _ request: ThumbnailRequest = .sample
+  ) -> [String] {
+    handle(.received(.fetch(Self.batch(leases, url, request))))
+  }
+
+  @discardableResult
+  mutating func attach(
+    _ leases: [LeaseID], _ url: String = Self.url, _ request: ThumbnailRequest = .sample
+  ) -> [String] {
+    handle(.received(.attach(Self.batch(leases, url, request))))
+  }
+
+  static func batch(
+    _ leases: [LeaseID], _ url: String = Self.url, _ request: ThumbnailRequest = .sample,
+    retention: Retention = Retention(afterMilliseconds: 60_000)
+  ) -> Batch {
+    Batch(
+      request, retention: retention, isUrgent: false,
+      items: leases.map { Assignment(lease: $0, url: url) })
+  }
+
+  @discardableResult
+  mutating func cancel(_ leases: [LeaseID]) -> [String] {
+    handle(.received(.cancel(LeaseList(leases: leases))))
+  }
+
+  /// The body of the transfer is in.
+  @discardableResult
+  mutating func receiveBody(
+    of transfer: TransferID, _ facts: BodyFacts = .sample, wasRedirected: Bool = false,
+    partial: TransferEnd.Partial = .unchanged
+  ) -> [String] {
+    handle(
+      .transferEnded(
+        transfer,
+        TransferEnd(
+          .body(facts), freshByteCount: 30, wasRedirected: wasRedirected, partial: partial)))
+  }
+
+  @discardableResult
+  mutating func fail(
+    _ transfer: TransferID, _ failure: Failure = .broken,
+    partial: TransferEnd.Partial = .unchanged, wasRedirected: Bool = false
+  ) -> [String] {
+    handle(
+      .transferEnded(
+        transfer,
+        TransferEnd(
+          .failed(failure), freshByteCount: 20, wasRedirected: wasRedirected, partial: partial)))
+  }
+
+  @discardableResult
+  mutating func decode(_ lease: LeaseID, _ picture: DecodedPicture = .sample) -> [String] {
+    handle(.decoded(lease, .picture(picture), time: .milliseconds(7)))
+  }
+
+  // MARK: - Effects
+
+  private mutating func note(_ effect: WorkerMachine.Effect) {
+    switch effect {
+    case .startTransfer(let order, _), .decode(let order, _), .renew(let order),
+      .findOriginal(let order), .findStale(let order):
+      orders[order.lease] = order
+    case .put(let request): storeRequests[request.order.lease] = request
+    case .deliver(let result): uncached[result.lease] = result
+    case .send(.finished(let list)):
+      for result in list.results { results[result.lease] = result }
+    case .send(.hostUpdates(let updates)): hostUpdates.append(updates)
+    default: break
+    }
+  }
+}
+
+extension ThumbnailRequest {
+  static let sample = ThumbnailRequest(variant: .standard)
+
+  static func sample(
+    keep: Keep = .thumbnail, policy: CachePolicy = .cacheElseLoad, respectsOptOut: Bool = false,
+    respectsRobots: Bool = false, cacheKey: CacheKey? = nil, bypassesStore: Bool = false
+  ) -> ThumbnailRequest {
+    ThumbnailRequest(
+      variant: .standard, keep: keep,
+      fetch: FetchOptions(
+        cachePolicy: policy, cacheKey: cacheKey, respectsOptOut: respectsOptOut,
+        respectsRobots: respectsRobots),
+      bypassesStore: bypassesStore)
+  }
+
+  static let obedient = sample(respectsRobots: true)
+  static let byProtocol = sample(policy: .byProtocol)
+}
+
+extension BodyFacts {
+  static let sample = BodyFacts(
+    byteCount: 25, receivedByteCount: 40, reuse: AnswerReuse(terms: .none, isStorable: true))
+}
+
+extension Failure {
+  static let broken = Failure(stage: .fetch, code: .truncatedBody, detail: "it broke off")
+  static let unavailable = Failure(
+    stage: .fetch, code: .httpStatus, httpStatus: 503, detail: "the origin answered 503")
+  static let missing = Failure(
+    stage: .fetch, code: .httpStatus, httpStatus: 404, detail: "the origin answered 404")
+  static let optedOut = Failure(stage: .fetch, code: .optedOut, detail: "not wanted")
+  static let storeFull = Failure(stage: .store, code: .storeFull, detail: "full")
+}
+
+extension DecodedPicture {
+  static let sample = DecodedPicture(
+    thumbnail: Thumbnail(format: .jpeg, width: 64, height: 48, byteCount: 10),
+    source: SourceFacts(format: .png, width: 640, height: 480, frames: 1))
+}
+
+extension WallTime {
+  /// The year 2096.
+  static let distantFuture = WallTime(rawValue: 4_000_000_000_000)
+}
+
+/// Rules that close the paths with this beginning.
+struct ClosedPath: RobotsRuleSet {
+  let path: String
+
+  var text: String { path }
+
+  func permits(_ url: ImageURL) throws(Failure) -> Bool {
+    !url.text.dropFirst(url.origin.count).hasPrefix(path)
+  }
+
+  static let none = ClosedPath(path: "//")
+  static let all = ClosedPath(path: "/")
+}
