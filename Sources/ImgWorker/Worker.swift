@@ -5,86 +5,54 @@ import ImgStore
 import ImgSystem
 import ImgTransport
 import ImgWire
+import ImgWorkerMachine
 
-/// A worker process: one loop that talks to the coordinator, drives libcurl and looks up the store,
-/// beside one thread that decodes and one that writes.
+/// A worker process: one loop that talks to the coordinator, drives libcurl and reads the store,
+/// beside one thread that decodes and one that writes the store.
 ///
-/// A URL's way through it: `look up` answers at once; `fetch` starts a transfer, `attach` joins one or
-/// takes the original from the store, the picture from the URL itself or the file that it names,
-/// `decode` brings it along;
-/// the body goes to the decoder once for each of these leases,
-/// what is to be kept to the store, whose commit makes the result.
+/// The loop turns what becomes ready into events for the ``WorkerMachine``, which decides, and
+/// performs the effects. Image bytes pass by the machine: the drivers and the threads own them.
 final class Worker {
   private enum Token {
     static let channel: UInt64 = 0
-    static let decoded: UInt64 = 1
-    static let stored: UInt64 = 2
-    static let answered: UInt64 = 3
-    static let robots: UInt64 = 4
-    static let storedPartials: UInt64 = 5
+    static let inbox: UInt64 = 1
     /// Above it, the transfer pool's own.
     static let transfers: UInt64 = 1 << 32
   }
 
-  let channel: Channel<CoordinatorMessage, WorkerMessage>
-  private let board: WorkerHeartbeat
+  private var machine: WorkerMachine
+  private let channel: Channel<CoordinatorMessage, WorkerMessage>
+  private let heartbeat: WorkerHeartbeat
   let store: SharedStore
   private let poller: Poller
-  let pool: TransferPool
-  private let decoded: Mailbox<DecodeResult>
-  private let stored: Mailbox<StoreResult>
-  private let storedPartials: Mailbox<PartialPut>
-  /// Look-ups that waited for the store.
-  private let answered: Mailbox<LookupResults>
-  /// Origins whose robots.txt the store has by now.
-  private let keptRobots: Mailbox<String>
-  let decodeThread: DecodeThread
-  let bodyMaximumByteCount: Int
-  let storeThread: StoreThread
-
-  var fetches: [LeaseID: Fetch] = [:]
-  var transfers = SharedTransfers()
-  var robots = RobotsBook()
-  /// Those whose leases are told when what is left is in the store, by the lease that began them.
-  var brokenTransfers: [LeaseID: BrokenTransfer] = [:]
-  /// Transfers that wait for slots where their redirects lead, by the lease that began them.
-  var slotWaits: [LeaseID: SlotWait] = [:]
-  private var isDraining = false
+  /// What the threads have to tell.
+  private let inbox: Mailbox<Input>
+  private var transfers: TransferDriver
+  private let records: StoreDriver
+  private let decodeThread: DecodeThread
+  private var uncached = UncachedQueue()
+  private let bodyMaximumByteCount: Int
+  private var isStopped = false
   private var storeCheckTime = ContinuousClock.now
-  /// What this round of the loop has to tell, sent as one message each at its end.
-  var notices = HostUpdates()
-  var redirections: [Redirections.Redirection] = []
-  var transferred: [LeaseID] = []
-  var released: [LeaseID] = []
-  var finished: [FetchResults.Result] = []
-  /// Thumbnails that are not in the store; here as bytes and not as open files, until the channel
-  /// takes more.
-  var handovers: [Handover] = []
 
   /// The same for every setting, because limits change while the worker runs: all transfers that
-  /// the cluster may have under way, and as many leases again that ride on them or wait for the
-  /// decoder.
+  /// the cluster may have under way, and as many leases again that are attached to them or wait for
+  /// the decoder.
   static let credits = Credits(
     lookups: 256, leases: 2 * LimitChange.transferRange.upperBound, backlog: 8)
-  /// The decoder's own look at the first bytes, taken before the others are fetched.
-  private static var earlyReject: EarlyReject {
-    EarlyReject(
-      byteCount: FormatSniffer.rejectedByteCount, examine: FormatSniffer.rejection(of:))
-  }
-
-  /// A result takes at most some 3 KiB of JSON.
-  private static let resultsPerFrame = 256
 
   /// How often the loop runs at least, so that the watchdog sees that it can.
   private static let heartbeatInterval = Duration.seconds(2)
 
   /// - Parameter channel: greeted and welcomed.
   init(
-    channel: Channel<CoordinatorMessage, WorkerMessage>, board: WorkerHeartbeat, welcome: Welcome,
+    channel: Channel<CoordinatorMessage, WorkerMessage>, heartbeat: WorkerHeartbeat,
+    welcome: Welcome,
     curl: CurlRuntime, vips: VipsRuntime
   ) throws {
+    machine = WorkerMachine(at: .now)
     self.channel = channel
-    self.board = board
+    self.heartbeat = heartbeat
     let limits = welcome.limits
     bodyMaximumByteCount = Int(limits.maxBodyByteCount)
     store = try SharedStore(
@@ -92,160 +60,200 @@ final class Worker {
       access: .readWrite(budgetByteCount: limits.storeBudgetByteCount),
       report: { WorkerLog.note("\($0)") })
     poller = try Poller()
-    pool = try TransferPool(
-      runtime: curl, limits: limits,
-      // The other half is for the decoder and all else.
-      bodyBudgetByteCount: Int(limits.workerMemoryByteCount / 2),
-      addressPolicy: AddressPolicy(allowed: welcome.allowedNetworks),
-      spoolDirectories: [welcome.storeDirectory, "/tmp"], poller: poller,
-      tokenBase: Token.transfers, userAgent: limits.userAgent, earlyReject: Self.earlyReject,
-      authorityFile: welcome.authorityFile,
-      // A transfer has the number of the lease that began it. The number of a robots.txt is no
-      // lease: a loop that hangs there counts as any death of a worker.
-      onWork: { board.markTransfer($0.map(LeaseID.init(rawValue:))) })
-    decoded = try Mailbox()
-    stored = try Mailbox()
+    inbox = try Mailbox()
+    transfers = TransferDriver(
+      try Self.pool(welcome, runtime: curl, poller: poller, heartbeat: heartbeat))
+    records = try StoreDriver(store, credits: Self.credits, inbox: inbox)
     decodeThread = try DecodeThread(
       vips: vips, limits: limits, store: store,
       files: LocalFiles(
         directories: welcome.allowedDirectories, maximumByteCount: bodyMaximumByteCount),
-      board: board, capacity: Self.credits.leases, results: decoded)
-    answered = try Mailbox()
-    keptRobots = try Mailbox()
-    storedPartials = try Mailbox()
-    storeThread = try StoreThread(
-      store: store, credits: Self.credits, results: stored, partials: storedPartials,
-      answers: answered, robots: keptRobots)
+      heartbeat: heartbeat, capacity: Self.credits.leases, inbox: inbox)
     try poller.register(channel.descriptor, .read, token: Token.channel)
-    try poller.register(decoded.descriptor, .read, token: Token.decoded)
-    try poller.register(stored.descriptor, .read, token: Token.stored)
-    try poller.register(answered.descriptor, .read, token: Token.answered)
-    try poller.register(keptRobots.descriptor, .read, token: Token.robots)
-    try poller.register(storedPartials.descriptor, .read, token: Token.storedPartials)
+    try poller.register(inbox.descriptor, .read, token: Token.inbox)
     try channel.send(.ready(Self.credits))
+  }
+
+  private static func pool(
+    _ welcome: Welcome, runtime: CurlRuntime, poller: Poller, heartbeat: WorkerHeartbeat
+  ) throws -> TransferPool {
+    try TransferPool(
+      runtime: runtime, limits: welcome.limits,
+      // The other half is for the decoder and all else.
+      bodyBudgetByteCount: Int(welcome.limits.workerMemoryByteCount / 2),
+      addressPolicy: AddressPolicy(allowed: welcome.allowedNetworks),
+      spoolDirectories: [welcome.storeDirectory, "/tmp"], poller: poller,
+      tokenBase: Token.transfers, userAgent: welcome.limits.userAgent,
+      // The decoder's own look at the first bytes, taken before the others are fetched.
+      earlyReject: EarlyReject(
+        byteCount: FormatSniffer.rejectedByteCount, examine: FormatSniffer.rejection(of:)),
+      authorityFile: welcome.authorityFile,
+      // The number of a robots.txt is no lease: a loop that hangs there counts as any death of a
+      // worker.
+      onWork: { heartbeat.markTransfer($0.map(LeaseID.init(rawValue:))) })
   }
 
   // MARK: - The loop
 
-  /// Runs until the coordinator lets it go, or is gone.
+  /// Runs until the coordinator drains it or closes the channel.
   func run() throws {
-    while true {
-      board.beat()
+    while !isStopped {
+      heartbeat.beat()
       checkStore()
       for readiness in try poller.wait(timeout: timeout) {
         switch readiness.token {
         case Token.channel: guard try channelIsReady(readiness) else { return }
-        case Token.decoded: decoded.takeAll().forEach(settle)
-        case Token.stored: stored.takeAll().forEach(settle)
-        case Token.storedPartials: storedPartials.takeAll().forEach(settle)
-        case Token.answered: for results in answered.takeAll() { try answer(results) }
-        case Token.robots: keptRobots.takeAll().forEach(settleRobots(of:))
-        default: pool.handle(readiness)
+        case Token.inbox: for input in inbox.takeAll() { try feed(input) }
+        default: transfers.pool.handle(readiness)
         }
       }
-      pool.handleDeadline(at: .now)
-      pool.takeRedirects().forEach(take)
-      pool.takeFinished().forEach(settle)
-      try report()
-      if isDraining, fetches.isEmpty { return storeThread.finish() }
+      try finishTurn()
     }
+    records.finish()
   }
 
   private var timeout: Duration {
-    guard let deadline = pool.deadline else { return Self.heartbeatInterval }
+    guard let deadline = transfers.pool.deadline else { return Self.heartbeatInterval }
     return min(max(deadline - .now, .zero), Self.heartbeatInterval)
   }
 
-  /// Now and then, also while there is nothing to do: a store that was replaced takes up room as
-  /// long as one worker has it open.
+  /// Runs at each heartbeat, also while the worker is idle: a store that was replaced takes up disk
+  /// space as long as one worker has it open.
   private func checkStore() {
     guard storeCheckTime <= .now else { return }
     store.releaseIfDetached()
     storeCheckTime = .now + Self.heartbeatInterval
   }
 
-  /// - Returns: whether the coordinator is still there.
+  /// - Returns: `false` if the coordinator has closed the channel.
   private func channelIsReady(_ readiness: Poller.Readiness) throws(ChannelError) -> Bool {
     if readiness.isWritable { try channel.flush() }
     guard readiness.isReadable || readiness.isHungUp else { return true }
     let received = try channel.receive()
-    for delivery in received.deliveries { try handle(delivery) }
+    for delivery in received.deliveries {
+      try feed(
+        Input(
+          .received(delivery.message), with: delivery.file.map(Input.Payload.file) ?? .none))
+    }
     return !received.isClosed
   }
 
-  private func handle(_ delivery: Delivery<CoordinatorMessage>) throws(ChannelError) {
-    switch delivery.message {
-    case .lookup(let batch): if let results = lookUp(batch) { try answer(results) }
-    case .fetch(let batch): fetch(batch)
-    case .attach(let batch): attach(batch)
-    case .decode(let picture): delivery.file.map { decode(picture, in: $0) }
-    case .followRedirects(let list): followRedirects(of: list.transfers)
-    case .cancel(let list): list.leases.forEach(cancel)
-    case .sweep(let sweep): storeThread.sweep(at: sweep.moment)
-    case .drain: isDraining = true
-    case .welcome: break
+  /// Takes what the transfers have brought, and tells the coordinator what the turn has.
+  private func finishTurn() throws {
+    let pool = transfers.pool
+    pool.handleDeadline(at: .now)
+    for redirect in pool.takeRedirects() {
+      let id = TransferID(rawValue: redirect.id)
+      try feed(
+        Input(.redirected(id, Redirect(url: redirect.url, leavesHost: redirect.leavesHost))))
     }
-  }
-
-  private func answer(_ results: LookupResults) throws(ChannelError) {
-    try channel.send(.lookedUp(results))
-  }
-
-  /// Tells the coordinator what this round has brought.
-  private func report() throws {
-    notices.cooldowns = pool.takeCooldowns()
-    notices.extraRequests += pool.takeSameHostRedirects()
-    if !notices.isEmpty { try channel.send(.hostUpdates(notices)) }
-    if !redirections.isEmpty {
-      try channel.send(.redirected(Redirections(redirections: redirections)))
-    }
-    if !transferred.isEmpty { try channel.send(.transferred(LeaseList(leases: transferred))) }
-    try handOver()
-    if !released.isEmpty { try channel.send(.released(LeaseList(leases: released))) }
-    // Many may fail at once, each with a long sentence: in parts that fit a frame.
-    for start in stride(from: 0, to: finished.count, by: Self.resultsPerFrame) {
-      let part = finished[start...].prefix(Self.resultsPerFrame)
-      try channel.send(
-        .finished(
-          FetchResults(results: Array(part), decodeQueueCount: decodeThread.waitingCount)))
-    }
-    notices = HostUpdates()
-    redirections.removeAll(keepingCapacity: true)
-    transferred.removeAll(keepingCapacity: true)
-    released.removeAll(keepingCapacity: true)
-    finished.removeAll(keepingCapacity: true)
+    for transfer in pool.takeFinished() { try feed(transfers.input(of: transfer)) }
+    repeat {
+      let updates = HostUpdates(
+        cooldowns: pool.takeCooldowns(), extraRequests: pool.takeSameHostRedirects())
+      try feed(Input(.turnEnded(updates, decodeQueueCount: decodeThread.waitingCount)))
+      // A result that could not be sent is reported as a failure at once.
+    } while machine.hasReport
     try poller.update(
       channel.descriptor, channel.hasUnsent ? [.read, .write] : .read, token: Token.channel)
   }
 
-  /// Nobody waits any more: a transfer without other leases is aborted; a decode that has begun
-  /// runs to its end and is dropped.
-  private func cancel(_ lease: LeaseID) {
-    guard let fetch = fetches[lease] else { return }
-    switch transfers.leave(lease) {
-    case .left:
-      end(lease, with: .cancelled)
-    case .leftLast(let id):
-      slotWaits[id] = nil
-      pool.cancel(id.rawValue)
-      end(lease, with: .cancelled)
-    case .tooLate:
-      fetch.cancellation.set()
+  // MARK: - The machine
+
+  /// Feeds the machine, and with it the answers to effects that are performed at once.
+  private func feed(_ input: Input) throws(ChannelError) {
+    var inputs = [input]
+    while !inputs.isEmpty {
+      let input = inputs.removeFirst()
+      if case .decoded(let lease, _, _) = input.event { decodeThread.finished(lease) }
+      for effect in machine.handle(input.event, at: .now) {
+        for event in try perform(effect, with: input.payload) { inputs.append(Input(event)) }
+      }
     }
   }
 
-  func end(
-    _ lease: LeaseID, with outcome: Outcome, wasRedirected: Bool = false,
-    failureBehind: Failure? = nil
-  ) {
-    let fetch = fetches.removeValue(forKey: lease)
-    let timings = fetch?.timings
-    // What took its time with a picture from the cache was another request's.
-    let isTimed = if case .done(_, fromCache: true, _) = outcome { false } else { true }
-    finished.append(
-      FetchResults.Result(
-        lease: lease, outcome: outcome.fetched(fetch?.bytesFetched ?? 0),
-        wasRedirected: wasRedirected,
-        timings: isTimed && timings != Timings() ? timings : nil, failureBehind: failureBehind))
+  /// - Parameter payload: what came with the event that led to the effect.
+  /// - Returns: the answers that are known at once.
+  private func perform(
+    _ effect: WorkerMachine.Effect, with payload: Input.Payload
+  ) throws(ChannelError) -> [WorkerMachine.Event] {
+    switch effect {
+    case .send(let message): try channel.send(message)
+    case .sendUncached: return try uncached.send(over: channel)
+    case .deliver(let result): uncached.add(result, bytes: payload.thumbnail)
+
+    case .lookUp(let batch): return records.lookUp(batch)
+    case .findOriginal(let order):
+      return [.originalFound(order.lease, records.hasOriginal(for: order))]
+    case .findStale(let order):
+      return [.staleFound(order.lease, records.staleThumbnail(for: order))]
+    case .renew(let order):
+      let finding = records.renew(order, confirmedBy: payload.notModified)
+      return [.renewalFound(order.lease, finding)]
+    case .put(let request): return put(request, payload)
+    case .extendOriginal(let order): records.extendOriginal(of: order)
+    case .storePartial(let transfer, let name):
+      records.put(transfers.partial(of: transfer), leftBy: transfer, of: name)
+    case .removePartial(let name): records.removePartial(of: name)
+    case .sweep(let moment): records.sweep(at: moment)
+
+    case .readRobots(let url): return [.robotsRead(of: url, records.robots(of: url.origin))]
+    case .fetchRobots(let url): transfers.fetchRobots(of: url)
+    case .storeRobots(let robots, let origin): records.put(robots, of: origin)
+
+    case .startTransfer(let order, let isConditional):
+      transfers.start(order, isConditional: isConditional, reading: records)
+    case .followRedirect(let transfer, let wait): transfers.follow(transfer, excluding: wait)
+    case .cancelTransfer(let transfer): transfers.cancel(transfer)
+    case .releaseBody(let transfer): transfers.release(transfer)
+
+    case .decode(let order, let source): return decode(order, from: source, payload)
+    case .cancelDecode(let lease): decodeThread.cancel(lease)
+    case .stop: isStopped = true
+    }
+    return []
+  }
+
+  /// - Returns: the end, if the body cannot be read.
+  private func put(
+    _ request: StoreRequest, _ payload: Input.Payload
+  ) -> [WorkerMachine.Event] {
+    do throws(SystemError) {
+      let original =
+        if let body = request.body { try transfers.content(of: body).bytes() } else {
+          payload.upload
+        }
+      records.put(request, thumbnail: payload.thumbnail, original: original)
+      return []
+    } catch {
+      let failure = Failure(
+        stage: .store, code: .internal, detail: "the body cannot be read: \(error)")
+      return [.stored(request.order.lease, .failed(failure))]
+    }
+  }
+
+  /// - Returns: the end, if there is nothing to decode.
+  private func decode(
+    _ order: FetchOrder, from source: DecodeSource, _ payload: Input.Payload
+  ) -> [WorkerMachine.Event] {
+    do throws(Failure) {
+      let input: DecodeInput? =
+        switch source {
+        case .body(let transfer): .body(transfers.content(of: transfer))
+        case .storedOriginal: .original(ContentKey(originalOf: order.name))
+        case .url: try DecodeInput(order.url, upTo: bodyMaximumByteCount)
+        case .upload(let byteCount):
+          .upload(
+            payload.file, byteCount: byteCount, isStored: order.request.keep.includesOriginal)
+        }
+      guard let input else { return [.decoded(order.lease, .sourceMissing, time: nil)] }
+      decodeThread.submit(
+        DecodeJob(
+          lease: order.lease, input: input, variant: order.request.variant,
+          isUrgent: order.isUrgent))
+      return []
+    } catch {
+      return [.decoded(order.lease, .failed(error), time: nil)]
+    }
   }
 }

@@ -10,10 +10,11 @@ import ImgWire
 /// The program `imgworker`: started by a coordinator, which passes on what ``WorkerDescriptor``
 /// lists.
 package enum WorkerMain {
-  /// How long the coordinator may take to say welcome.
+  /// How long the coordinator may take to send its welcome.
   private static let welcomeTime = Duration.seconds(30)
 
-  /// - Returns: the exit status: 0 when the coordinator let it go or is gone, 1 otherwise.
+  /// - Returns: the exit status: 0 if the coordinator drained it or closed the channel, 1 on an error,
+  ///   2 if it was not started by a coordinator.
   package static func run() -> Int32 {
     guard isStartedByCoordinator else {
       WorkerLog.note("started by imgcoordinator, not by hand")
@@ -24,14 +25,14 @@ package enum WorkerMain {
       ThisProcess.dieWithParent(signal: SIGKILL)
       ThisProcess.ignoreFileSizeSignal()
       ThisProcess.keepFreedMemory()
-      let board = try WorkerHeartbeat(
+      let heartbeat = try WorkerHeartbeat(
         adopting: OwnedDescriptor(adopting: WorkerDescriptor.heartbeat))
-      board.recordStoreCrashes()
-      board.recordRefusedAllocations(by: img_record_refused_allocations)
+      heartbeat.recordStoreCrashes()
+      heartbeat.recordRefusedAllocations(by: img_record_refused_allocations)
       let channel = try Channel<CoordinatorMessage, WorkerMessage>(
         OwnedDescriptor(adopting: WorkerDescriptor.channel))
       let welcome = try greet(channel)
-      try serve(channel, board: board, welcome: welcome)
+      try serve(channel, heartbeat: heartbeat, welcome: welcome)
       return 0
     } catch ChannelError.closed {
       return 0
@@ -51,9 +52,10 @@ package enum WorkerMain {
     return welcome
   }
 
-  /// A worker that cannot begin says why before it leaves: the coordinator shows it to a person.
+  /// A worker that cannot start sends the reason before it exits; the coordinator logs it.
   private static func serve(
-    _ channel: Channel<CoordinatorMessage, WorkerMessage>, board: WorkerHeartbeat, welcome: Welcome
+    _ channel: Channel<CoordinatorMessage, WorkerMessage>, heartbeat: WorkerHeartbeat,
+    welcome: Welcome
   ) throws {
     let worker: Worker
     do {
@@ -61,7 +63,7 @@ package enum WorkerMain {
       let curl = try CurlRuntime.start()
       let vips = try VipsRuntime.start()
       worker = try Worker(
-        channel: channel, board: board, welcome: welcome, curl: curl, vips: vips)
+        channel: channel, heartbeat: heartbeat, welcome: welcome, curl: curl, vips: vips)
     } catch {
       try channel.send(.refused(Refusal(reason: String(describing: error))))
       try channel.flush(until: .now + .seconds(1))

@@ -79,9 +79,9 @@ extension WorkerMachine {
     case .rules(let rules):
       effects.append(
         .storeRobots(robots.receive(rules, of: origin, at: now.wall), origin: origin))
-    case .unavailable(let failure, let isHeldBack):
+    case .unavailable(let failure, let isDeferred):
       for check in robots.takeWaiting(for: origin) where isStillWanted(check) {
-        if isHeldBack {
+        if isDeferred {
           requeue(check, because: failure.ofRobots(of: origin))
         } else {
           refuse(check, because: failure.ofRobots(of: origin))

@@ -6,10 +6,10 @@ extension WorkerMachine {
     guard transfers.contains(id) else { return effects.append(.releaseBody(id)) }
     switch end.result {
     // The coordinator has heard why, and requeues the leases.
-    case .heldBack: transfers.end(id).forEach { release($0) }
-    case .notModified(let isOfRequest): notModified(id, isOfRequest: isOfRequest)
+    case .deferred: transfers.end(id).forEach { release($0) }
+    case .notModified(let matchesCondition): notModified(id, matchesCondition: matchesCondition)
     case .body(let facts):
-      if case .useless = end.partial {
+      if case .obsolete = end.leftover {
         effects.append(.removePartial(of: transfers[id].order.name))
       }
       let body = SharedTransfer.Body(
@@ -52,9 +52,9 @@ extension WorkerMachine {
 
   /// Renews the records of every lease whose validators match (RFC 9111 section 4.3.4). The other
   /// leases are released, because there is no body.
-  private mutating func notModified(_ id: TransferID, isOfRequest: Bool) {
+  private mutating func notModified(_ id: TransferID, matchesCondition: Bool) {
     // An answer about anything else makes no sense: the same transfer again, without a condition.
-    guard isOfRequest else {
+    guard matchesCondition else {
       return effects.append(.startTransfer(transfers[id].order, isConditional: false))
     }
     let leases = transfers.end(id)
@@ -97,12 +97,12 @@ extension WorkerMachine {
         task.stage = stage
       }
     }
-    switch end.partial {
+    switch end.leftover {
     case .unchanged: reportFailure(of: leases)
-    case .useless:
+    case .obsolete:
       effects.append(.removePartial(of: name))
       reportFailure(of: leases)
-    case .left:
+    case .partial:
       guard leases.contains(where: { tasks[$0].order.mayLeavePartial }) else {
         effects.append(.releaseBody(id))
         return reportFailure(of: leases)

@@ -61,7 +61,7 @@ struct CancellationTests {
 
   @Test mutating func `a lease that waits for its partial body is cancelled after it`() {
     driver.fetch([1], TestDriver.url, .byProtocol)
-    driver.fail(1, .unavailable, partial: .left)
+    driver.fail(1, .unavailable, leftover: .partial)
     #expect(driver.cancel([1]).isEmpty)
     #expect(driver.endTurn().isEmpty)
     #expect(driver.handle(.partialStored(1)) == ["release body 1"])

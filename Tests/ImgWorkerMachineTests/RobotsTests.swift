@@ -82,7 +82,7 @@ struct RobotsTests {
     driver.handle(.robotsRead(of: url, nil))
     driver.handle(
       .robotsFetched(
-        origin: TestDriver.origin, .unavailable(Self.refused, isHeldBack: false)))
+        origin: TestDriver.origin, .unavailable(Self.refused, isDeferred: false)))
     #expect(driver.endTurn() == ["host updates", "released [2]", "finished 1 http_status"])
     guard case .failed(let failure, _)? = driver.results[1]?.outcome else {
       Issue.record("the lease did not fail")
@@ -95,12 +95,12 @@ struct RobotsTests {
       "the next lease asks again")
   }
 
-  @Test mutating func `a robots.txt that is held back releases what waits for it`() {
+  @Test mutating func `a robots.txt that is deferred releases what waits for it`() {
     driver.fetch([1], TestDriver.url, .obedient)
     driver.attach([2], TestDriver.url, .obedient)
     driver.handle(.robotsRead(of: url, nil))
     driver.handle(
-      .robotsFetched(origin: TestDriver.origin, .unavailable(Self.refused, isHeldBack: true)))
+      .robotsFetched(origin: TestDriver.origin, .unavailable(Self.refused, isDeferred: true)))
     #expect(driver.endTurn() == ["host updates", "released [1, 2]"])
   }
 
@@ -181,7 +181,7 @@ struct RedirectTests {
   }
 
   @Test(arguments: [true, false])
-  mutating func `a redirect fails if the target's robots.txt is not available`(isHeldBack: Bool) {
+  mutating func `a redirect fails if the target's robots.txt is not available`(isDeferred: Bool) {
     fetchObediently()
     driver.handle(.redirected(1, Redirect(url: target, leavesHost: true)))
     _ = grantSlot()
@@ -189,7 +189,7 @@ struct RedirectTests {
     #expect(
       driver.handle(
         .robotsFetched(
-          origin: target.origin, .unavailable(.unavailable, isHeldBack: isHeldBack)))
+          origin: target.origin, .unavailable(.unavailable, isDeferred: isDeferred)))
         == ["cancel transfer 1"])
     #expect(driver.endTurn() == ["host updates", "redirected [1]", "finished 1 http_status"])
   }

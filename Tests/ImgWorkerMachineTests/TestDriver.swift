@@ -79,25 +79,25 @@ struct TestDriver {
   @discardableResult
   mutating func receiveBody(
     of transfer: TransferID, _ facts: BodyFacts = .sample, wasRedirected: Bool = false,
-    partial: TransferEnd.Partial = .unchanged
+    leftover: TransferEnd.Leftover = .unchanged
   ) -> [String] {
     handle(
       .transferEnded(
         transfer,
         TransferEnd(
-          .body(facts), freshByteCount: 30, wasRedirected: wasRedirected, partial: partial)))
+          .body(facts), freshByteCount: 30, wasRedirected: wasRedirected, leftover: leftover)))
   }
 
   @discardableResult
   mutating func fail(
     _ transfer: TransferID, _ failure: Failure = .broken,
-    partial: TransferEnd.Partial = .unchanged, wasRedirected: Bool = false
+    leftover: TransferEnd.Leftover = .unchanged, wasRedirected: Bool = false
   ) -> [String] {
     handle(
       .transferEnded(
         transfer,
         TransferEnd(
-          .failed(failure), freshByteCount: 20, wasRedirected: wasRedirected, partial: partial)))
+          .failed(failure), freshByteCount: 20, wasRedirected: wasRedirected, leftover: leftover)))
   }
 
   @discardableResult

@@ -63,10 +63,10 @@ struct TransferEndTests {
     #expect(driver.endTurn() == ["transferred [1, 2]", "released [2]"])
   }
 
-  @Test mutating func `a body removes a partial body that is useless`() {
+  @Test mutating func `a body removes a partial body that is obsolete`() {
     driver.fetch([1])
     #expect(
-      driver.receiveBody(of: 1, partial: .useless)
+      driver.receiveBody(of: 1, leftover: .obsolete)
         == ["remove partial \(TestDriver.url)", "decode 1 from body 1"])
   }
 
@@ -90,10 +90,10 @@ struct TransferEndTests {
     #expect(driver.endTurn() == ["released [2]", "finished 1 opted_out"])
   }
 
-  @Test mutating func `a transfer that is held back releases its leases`() {
+  @Test mutating func `a transfer that is deferred releases its leases`() {
     driver.fetch([1])
     driver.attach([2])
-    driver.handle(.transferEnded(1, TransferEnd(.heldBack)))
+    driver.handle(.transferEnded(1, TransferEnd(.deferred)))
     #expect(driver.endTurn() == ["released [1, 2]"])
   }
 
@@ -102,7 +102,7 @@ struct TransferEndTests {
   @Test mutating func `a partial body is stored before the failure is reported`() {
     driver.fetch([1])
     driver.attach([2])
-    #expect(driver.fail(1, partial: .left) == ["store partial 1"])
+    #expect(driver.fail(1, leftover: .partial) == ["store partial 1"])
     #expect(driver.endTurn().isEmpty)
     #expect(driver.handle(.partialStored(1)) == ["release body 1"])
     #expect(driver.endTurn() == ["finished 1 truncated_body, 2 truncated_body"])
@@ -116,15 +116,15 @@ struct TransferEndTests {
     for (number, request) in zip(1..., requests) {
       let lease = LeaseID(rawValue: UInt64(number))
       driver.fetch([lease], TestDriver.url, request)
-      let effects = driver.fail(TransferID(startedBy: lease), partial: .left)
+      let effects = driver.fail(TransferID(startedBy: lease), leftover: .partial)
       #expect(effects == ["release body \(number)"])
       #expect(driver.endTurn() == ["finished \(number) truncated_body"])
     }
   }
 
-  @Test mutating func `a useless partial body is removed`() {
+  @Test mutating func `an obsolete partial body is removed`() {
     driver.fetch([1])
-    #expect(driver.fail(1, partial: .useless) == ["remove partial \(TestDriver.url)"])
+    #expect(driver.fail(1, leftover: .obsolete) == ["remove partial \(TestDriver.url)"])
     #expect(driver.endTurn() == ["finished 1 truncated_body"])
   }
 
@@ -160,9 +160,11 @@ struct TransferEndTests {
 
   // MARK: - 304 Not Modified
 
-  private mutating func notModified(_ transfer: TransferID, isOfRequest: Bool = true) -> [String] {
+  private mutating func notModified(_ transfer: TransferID, matchesCondition: Bool = true)
+    -> [String]
+  {
     driver.handle(
-      .transferEnded(transfer, TransferEnd(.notModified(isOfRequest: isOfRequest))))
+      .transferEnded(transfer, TransferEnd(.notModified(matchesCondition: matchesCondition))))
   }
 
   @Test mutating func `a 304 renews the records of each lease`() {
@@ -198,7 +200,7 @@ struct TransferEndTests {
 
   @Test mutating func `a 304 about other validators repeats the transfer without a condition`() {
     driver.fetch([1], TestDriver.url, .byProtocol)
-    #expect(notModified(1, isOfRequest: false) == ["start 1 unconditionally"])
+    #expect(notModified(1, matchesCondition: false) == ["start 1 unconditionally"])
     #expect(driver.receiveBody(of: 1) == ["decode 1 from body 1"])
   }
 }

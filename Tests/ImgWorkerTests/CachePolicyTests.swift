@@ -8,7 +8,7 @@ import Testing
 
 @testable import ImgWorker
 
-/// What of the store answers by which policy, and when the origin is asked.
+/// Which records answer under each cache policy, and when the origin is asked.
 @Suite(.timeLimit(.minutes(20))) struct CachePolicyTests {
   private let origin: TestOrigin
   private let pictures: [[UInt8]]
@@ -90,7 +90,7 @@ import Testing
     #expect(try lookUp(policy, width: 32) == (expected == "hit" ? "original" : "miss"))
   }
 
-  @Test func `of a stale thumbnail and a fresh original, the original is what counts`() throws {
+  @Test func `a fresh original counts more than a stale thumbnail`() throws {
     serve("max-age=0")
     _ = try fetch(batch(1))
     serve("max-age=3600", entityTag: "\"2\"")
@@ -99,7 +99,7 @@ import Testing
   }
 
   @Test(arguments: [CachePolicy.byProtocol, .reload])
-  func `an original that is not accepted is not decoded by a ride either`(
+  func `an original that the policy does not accept is not decoded`(
     policy: CachePolicy
   ) throws {
     serve("max-age=0")
@@ -113,7 +113,7 @@ import Testing
     ("max-age=0, stale-while-revalidate=3600", true),
     ("max-age=0, stale-if-error=3600, must-revalidate", false),
   ])
-  func `a look-up for a host that fails finds what may be used then, and asks nobody about it`(
+  func `a look-up for a failing host finds what may be served stale, and does not revalidate it`(
     cacheControl: String, isFound: Bool
   ) throws {
     serve(cacheControl)
@@ -129,7 +129,7 @@ import Testing
   // MARK: - Revalidation
 
   @Test(arguments: [Keep.thumbnail, .all, .original])
-  func `what still holds is not sent, not decoded and kept on new terms`(keep: Keep) throws {
+  func `a 304 renews the record on new terms without a decode`(keep: Keep) throws {
     serve("max-age=0")
     _ = try fetch(batch(1, keep: keep))
     let before = try record()
@@ -147,7 +147,7 @@ import Testing
     #expect(after.storedAt.milliseconds(to: after.expiresAt) == 600_000)
   }
 
-  @Test func `a URL that leads to another host by now is asked for there without a condition`()
+  @Test func `a URL that now redirects to another host is requested there without a condition`()
     throws
   {
     serve("max-age=0")
@@ -166,7 +166,7 @@ import Testing
     #expect(other.counters("/a").headersSeen["if-none-match"] == "\"1\"")
   }
 
-  @Test func `what has changed is decoded anew`() throws {
+  @Test func `a picture that changed is fetched and decoded`() throws {
     serve("max-age=0")
     _ = try fetch(batch(1, width: 256))
     serve("max-age=3600", entityTag: "\"2\"", picture: 1)
@@ -178,7 +178,7 @@ import Testing
     #expect(try lookUp(.byProtocol, width: 256) == "hit")
   }
 
-  @Test func `of an original that still holds, a thumbnail is made that is as fresh`() throws {
+  @Test func `a thumbnail made from a revalidated original is as fresh`() throws {
     serve("max-age=0")
     _ = try fetch(batch(1, keep: .original))
     serve("max-age=3600")
@@ -191,7 +191,7 @@ import Testing
   }
 
   @Test(arguments: [CachePolicy.reload, .cacheElseLoad])
-  func `no other policy asks on a condition`(policy: CachePolicy) throws {
+  func `no other policy revalidates`(policy: CachePolicy) throws {
     serve("max-age=0")
     _ = try fetch(batch(1))
     #expect(try fetch(batch(2, policy)).outcomes[2]?.isFromCache == false)
@@ -199,7 +199,7 @@ import Testing
     #expect(origin.counters("/a").bytesSent == 2 * pictures[0].count)
   }
 
-  @Test func `what has no validator is asked for without a condition`() throws {
+  @Test func `a record without a validator is fetched without a condition`() throws {
     serve("max-age=0", entityTag: nil)
     _ = try fetch(batch(1))
     #expect(try fetch(batch(2)).outcomes[2]?.isFromCache == false)
@@ -207,7 +207,7 @@ import Testing
   }
 
   @Test(arguments: [CachePolicy.byProtocol, .reload, .cacheElseLoad])
-  func `who rides on what has not changed and has nothing stored gets a transfer of its own`(
+  func `an attached lease without a record is released after a 304`(
     policy: CachePolicy
   ) throws {
     serve("max-age=0")
@@ -218,7 +218,7 @@ import Testing
       .response(Response(status: 304, headers: [Header("ETag", "\"1\"")], delivery: .hold)))
     try worker.send(.fetch(batch(2)))
     try worker.send(.attach(batch(3, policy, width: 32)))
-    try worker.settle()
+    try worker.waitUntilHandled()
     origin.release("/a")
     let said = try worker.messages(untilEnded: 2)
     #expect(said.released == [3])
@@ -228,7 +228,7 @@ import Testing
     #expect(condition == nil)
   }
 
-  @Test func `a 304 about something else is answered by asking without a condition`() throws {
+  @Test func `a 304 about another validator leads to a request without a condition`() throws {
     serve("max-age=0")
     _ = try fetch(batch(1))
     origin.serve(
@@ -241,7 +241,7 @@ import Testing
     #expect(condition == nil)
   }
 
-  @Test func `a 304 about something else, again and again, is a failure`() throws {
+  @Test func `a repeated 304 about another validator is a failure`() throws {
     serve("max-age=0")
     _ = try fetch(batch(1))
     origin.serve("/a", .status(304, headers: [Header("ETag", "\"9\"")]))
@@ -249,7 +249,7 @@ import Testing
     #expect(requestCount == 3)
   }
 
-  @Test func `what has gone while the origin was asked is lost, and then fetched whole`() throws {
+  @Test func `a record that is lost during its revalidation releases its lease`() throws {
     serve("max-age=0")
     _ = try fetch(batch(1))
     origin.serve(
@@ -264,9 +264,9 @@ import Testing
     #expect(try fetch(batch(3)).outcomes[3]?.isFromCache == false)
   }
 
-  // MARK: - What is not stored, and what is used stale
+  // MARK: - Uncached and stale results
 
-  @Test func `what the origin wants not stored is handed over to who follows HTTP`() throws {
+  @Test func `a no-store picture is sent uncached to a request that follows HTTP`() throws {
     serve("no-store")
     let said = try fetch(batch(1))
     #expect(said.uncached[1]?.made.failure == nil)
@@ -281,7 +281,7 @@ import Testing
     ("max-age=0, stale-if-error=3600, must-revalidate", 503, false),
     ("max-age=0", 503, false),
   ])
-  func `what may be used if the origin fails is`(
+  func `a stale record is served after an error if its terms allow it`(
     cacheControl: String, status: Int, isServed: Bool
   ) throws {
     serve(cacheControl)

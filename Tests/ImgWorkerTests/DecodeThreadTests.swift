@@ -1,9 +1,9 @@
 import ImgDecode
-import ImgFetch
 import ImgModel
 import ImgStore
 import ImgSystem
 import ImgTransport
+import ImgWorkerMachine
 import TestFiles
 import Testing
 
@@ -14,31 +14,32 @@ import Testing
     let directory = try TestDirectory()
     let store = try SharedStore(
       directory: directory.file("store"), access: .readWrite(budgetByteCount: 10 << 20))
-    let results = try Mailbox<DecodeResult>()
+    let inbox = try Mailbox<Input>()
     let thread = try DecodeThread(
       vips: VipsRuntime.start(), limits: Limits(), store: store,
-      files: LocalFiles(directories: [], maximumByteCount: 0), board: WorkerHeartbeat(),
-      capacity: 2, results: results)
-    let cancelled = Cancellation()
-    cancelled.set()
-    thread.submit(noPicture(1, cancelled))
-    thread.submit(noPicture(2, Cancellation()))
+      files: LocalFiles(directories: [], maximumByteCount: 0), heartbeat: WorkerHeartbeat(),
+      capacity: 2,
+      inbox: inbox)
+    let cancelled = noPicture(1)
+    cancelled.cancellation.set()
+    thread.submit(cancelled)
+    thread.submit(noPicture(2))
 
     let poller = try Poller()
-    try poller.register(results.descriptor, .read, token: 1)
+    try poller.register(inbox.descriptor, .read, token: 1)
     let end = ContinuousClock.now + .seconds(60)
-    var found: [DecodeResult] = []
-    while found.count < 2, ContinuousClock.now < end {
+    var ends: [(lease: LeaseID, end: DecodeEnd)] = []
+    while ends.count < 2, ContinuousClock.now < end {
       _ = try poller.wait(timeout: end - .now)
-      found += results.takeAll()
+      for case .decoded(let lease, let end, _) in inbox.takeAll().map(\.event) {
+        ends.append((lease, end))
+      }
     }
-    #expect(found.map(\.lease) == [1, 2])
-    #expect(found.map { if case .cancelled = $0.end { true } else { false } } == [true, false])
+    #expect(ends.map(\.lease) == [1, 2])
+    #expect(ends.map { $0.end == .cancelled } == [true, false])
   }
 
-  private func noPicture(_ lease: LeaseID, _ cancellation: Cancellation) -> DecodeJob {
-    DecodeJob(
-      lease: lease, source: .body(.memory([0])), variant: .standard, isUrgent: false,
-      cancellation: cancellation)
+  private func noPicture(_ lease: LeaseID) -> DecodeJob {
+    DecodeJob(lease: lease, input: .bytes([0]), variant: .standard, isUrgent: false)
   }
 }

@@ -7,7 +7,7 @@ import Testing
 @testable import ImgStore
 @testable import ImgWorker
 
-/// The removal of what has expired and nobody asks for.
+/// The removal of expired records.
 @Suite(.timeLimit(.minutes(20)))
 struct ExpirySweepTests {
   private let directory: TestDirectory
@@ -42,7 +42,8 @@ struct ExpirySweepTests {
     try store.current().summary().entryCount
   }
 
-  @Test func `what has expired goes in batches with pauses between them, the rest stays`() throws {
+  @Test func `expired records go in batches with pauses between them, and the others stay`() throws
+  {
     try put(0..<600, expiringAt: now)
     try put(600..<610, expiringAt: now.advanced(byMilliseconds: 1))
     var sweep = ExpirySweep()
@@ -61,7 +62,7 @@ struct ExpirySweepTests {
     #expect(try store.current().statistics(at: now).counters?.expiredRemovals == 600)
   }
 
-  @Test func `a sweep that begins while another is under way is one with it`() throws {
+  @Test func `a sweep that starts while another is under way joins it`() throws {
     try put(0..<300, expiringAt: now)
     let later = now.advanced(byMilliseconds: 60_000)
     try put(300..<310, expiringAt: later)
@@ -77,10 +78,10 @@ struct ExpirySweepTests {
     #expect(sweep.nextBatch == nil)
   }
 
-  @Test func `to find nothing that has expired takes no lock`() throws {
+  @Test func `a sweep that finds nothing takes no lock`() throws {
     try put(0..<10, expiringAt: now)
     let opened = try store.current()
-    // Who waited for the lock here would wait for ever.
+    // A sweep that waited for the lock here would wait for ever.
     try opened.environment.write { _ in
       var sweep = ExpirySweep()
       sweep.begin(at: now.advanced(byMilliseconds: -1))
@@ -90,7 +91,7 @@ struct ExpirySweepTests {
     #expect(try entryCount() == 10)
   }
 
-  @Test func `two that sweep at the same time share the work`() async throws {
+  @Test func `two sweeps at the same time share the work`() async throws {
     try put(0..<2_000, expiringAt: now)
     try put(2_000..<2_010, expiringAt: now.advanced(byMilliseconds: 1))
     await withTaskGroup { group in
@@ -117,11 +118,10 @@ struct ExpirySweepTests {
     #expect(sweep.nextBatch == due)
   }
 
-  @Test func `the store's thread sweeps also while there is always something to write`() throws {
+  @Test func `the store thread sweeps while there is always something to write`() throws {
     try put(0..<10, expiringAt: now)
     let thread = try StoreThread(
-      store: store, credits: Credits(lookups: 1, leases: 8, backlog: 1), results: Mailbox(),
-      partials: Mailbox(), answers: Mailbox(), robots: Mailbox())
+      store: store, credits: Credits(lookups: 1, leases: 8, backlog: 1), inbox: Mailbox())
     let other = ContentKey(originalOf: PictureName(text: "https://example.org/other.jpg"))
     thread.sweep(at: now)
     for _ in 0..<1_000 { thread.removeStale(other) }
@@ -130,15 +130,12 @@ struct ExpirySweepTests {
     #expect(try entryCount() == 0)
   }
 
-  @Test func `the store's thread sweeps when it has nothing else to do, and ends without delay`()
+  @Test func `the store thread sweeps when it is idle, and ends without delay`()
     throws
   {
     try put(0..<300, expiringAt: now)
-    let results = try Mailbox<StoreResult>()
     let credits = Credits(lookups: 1, leases: 8, backlog: 1)
-    let thread = try StoreThread(
-      store: store, credits: credits, results: results, partials: Mailbox(), answers: Mailbox(),
-      robots: Mailbox())
+    let thread = try StoreThread(store: store, credits: credits, inbox: Mailbox())
     thread.sweep(at: now)
     let deadline = ContinuousClock.now + .seconds(60)
     while try entryCount() > 0, ContinuousClock.now < deadline {

@@ -17,18 +17,19 @@ import Testing
   }
 
   /// libcurl reads the file of the authorities for each connection, and waits for a pipe.
-  @Test func `the board names the transfer in which the loop hangs, until libcurl returns`()
+  @Test
+  func `the heartbeat page names the transfer in which the loop hangs, until libcurl returns`()
     throws
   {
     let origin = try TestOrigin()
     let directory = try TestDirectory()
     let pipe = try NamedPipe(path: directory.file("authority.pem"))
     let worker = try RunningWorker(authorityFile: pipe.path)
-    #expect(worker.board.transferringLease == nil)
+    #expect(worker.heartbeat.transferringLease == nil)
     try worker.send(.fetch(batch(7, "https://127.0.0.1:\(origin.port)/a")))
     do {
       let writer = try pipe.openForWriting()
-      #expect(worker.board.transferringLease == 7)
+      #expect(worker.heartbeat.transferringLease == 7)
       // What libcurl opens from now on, it reads to its end.
       try directory.remove("authority.pem")
       _ = try directory.write([], to: "authority.pem")
@@ -36,7 +37,7 @@ import Testing
     }
     let said = try worker.messages(untilEnded: 1)
     #expect(said.outcomes[7]?.failureCode == .tlsFailure)
-    try worker.settle()
-    #expect(worker.board.transferringLease == nil)
+    try worker.waitUntilHandled()
+    #expect(worker.heartbeat.transferringLease == nil)
   }
 }

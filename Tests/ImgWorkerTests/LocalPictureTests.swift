@@ -19,7 +19,7 @@ import Testing
   private static let svg =
     "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' width='40' height='30'/>"
 
-  private func ride(
+  private func attach(
     _ lease: LeaseID, _ url: String, limits: Limits = Limits()
   ) throws -> Outcome? {
     let worker = try RunningWorker(limits: limits)
@@ -34,8 +34,8 @@ import Testing
     return outcome
   }
 
-  @Test func `I10: the picture that a URL holds is decoded and stored`() throws {
-    let outcome = try ride(1, Self.svg)
+  @Test func `the picture that a URL holds is decoded and stored`() throws {
+    let outcome = try attach(1, Self.svg)
     #expect(outcome?.width == 40)
     #expect(outcome?.bytesFetched == 0)
     #expect(outcome?.isFromCache == false)
@@ -45,16 +45,16 @@ import Testing
     ("data:,hello", Failure.Code.notAnImage), ("data:;base64,a", .invalidURL),
     ("data:,", .notAnImage),
   ])
-  func `a URL that holds no picture is told by its code`(
+  func `a URL that holds no picture fails with its code`(
     url: String, code: Failure.Code
   ) throws {
-    #expect(try ride(1, url)?.failureCode == code)
+    #expect(try attach(1, url)?.failureCode == code)
   }
 
   @Test func `a URL that holds more than a body may have is refused`() throws {
     var limits = Limits()
     limits.maxBodyByteCount = 50
-    #expect(try ride(1, Self.svg, limits: limits)?.failureCode == .tooLarge)
+    #expect(try attach(1, Self.svg, limits: limits)?.failureCode == .tooLarge)
   }
 
   private func upload(
@@ -72,7 +72,7 @@ import Testing
     try worker.store.current().summary().entryCount
   }
 
-  @Test func `I10: what is uploaded without a URL is handed over and not stored`() throws {
+  @Test func `an upload without a URL is sent uncached and not stored`() throws {
     let worker = try RunningWorker()
     let said = try upload(picture, as: nil, keep: .all, to: worker)
     #expect(said.uncached[1]?.made.failure == nil)
@@ -83,7 +83,7 @@ import Testing
   }
 
   @Test(arguments: [(Keep.thumbnail, 1), (.original, 1), (.all, 2)])
-  func `S21: what is put under a URL is kept as asked for`(keep: Keep, count: Int) throws {
+  func `an upload for a URL is stored as requested`(keep: Keep, count: Int) throws {
     let worker = try RunningWorker()
     let said = try upload(picture, as: Self.url, keep: keep, to: worker)
     #expect(said.outcomes[1]?.width == (keep == .original ? 320 : 256))
@@ -96,7 +96,7 @@ import Testing
     #expect(stored == picture)
   }
 
-  @Test func `S24: junk is refused, and what was stored stays`() throws {
+  @Test func `an upload that is not an image fails, and the stored thumbnail stays`() throws {
     let worker = try RunningWorker()
     _ = try upload(picture, as: Self.url, to: worker)
     let said = try upload(Array("no picture".utf8), as: Self.url, to: worker)

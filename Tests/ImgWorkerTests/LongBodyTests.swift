@@ -29,11 +29,11 @@ import Testing
       items: [Assignment(lease: lease, url: url.text)])
   }
 
-  @Test func `U13: a long picture serves several variants, and is kept byte by byte`() throws {
+  @Test func `a long picture serves several variants, and is kept byte by byte`() throws {
     #expect(picture.count > 4 << 20)
     try worker.send(.fetch(batch(1, width: 64, keep: .all)))
     try worker.send(.attach(batch(2, width: 32)))
-    try worker.settle()
+    try worker.waitUntilHandled()
     origin.release("/a")
     let said = try worker.messages(untilEnded: 2)
     #expect(said.outcomes[1]?.width == 64)

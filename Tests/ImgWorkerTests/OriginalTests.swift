@@ -53,7 +53,7 @@ import Testing
     origin.serve("/a", .body(picture, delivery: .hold))
     try worker.send(.fetch(batch(1, width: 64, keep: .all)))
     try worker.send(.attach(batch(2, width: 32, keep: .all)))
-    try worker.settle()
+    try worker.waitUntilHandled()
     origin.release("/a")
     #expect(try worker.messages(untilEnded: 2).outcomes.count == 2)
     #expect(try entryCount() == 3)
@@ -90,7 +90,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `S24: an original that is no picture is removed, and its lease is told so`(
+  func `an original that is not an image is removed and its lease released`(
     isCutOff: Bool
   ) throws {
     try worker.keepOriginal(of: url, isCutOff ? Array(picture.prefix(100)) : [1, 2, 3])
@@ -99,7 +99,7 @@ import Testing
     #expect(try entryCount() == 0)
   }
 
-  @Test func `a ride on neither body nor original is lost`() throws {
+  @Test func `a lease with neither body nor original is released`() throws {
     try worker.send(.attach(batch(1)))
     #expect(try worker.messages(untilEnded: 1).released == [1])
   }

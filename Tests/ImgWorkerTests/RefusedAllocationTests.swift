@@ -7,13 +7,13 @@ import Testing
 
 private let limit = 1 << 30
 
-/// What a worker's board says of allocations that were refused. The functions of the C library are those
+/// What a heartbeat page says of allocations that were refused. The functions of the C library are those
 /// of the worker in this program, too.
 @Suite(.timeLimit(.minutes(20))) struct RefusedAllocationTests {
   @Test func `each way to allocate beyond the limit is recorded`() async {
     await #expect(processExitsWith: .success) {
-      let board = try WorkerHeartbeat()
-      board.recordRefusedAllocations(by: img_record_refused_allocations)
+      let heartbeat = try WorkerHeartbeat()
+      heartbeat.recordRefusedAllocations(by: img_record_refused_allocations)
       try ThisProcess.limitPrivateMemory(byteCount: Int64(limit))
       var memory: UnsafeMutableRawPointer?
       let attempts: [() -> Bool] = [
@@ -26,9 +26,9 @@ private let limit = 1 << 30
       ]
       for attempt in attempts {
         precondition(
-          board.withDecoding(of: LeaseID(rawValue: 1)) {
-            !board.hasRefusedAllocation(within: Limits()) && attempt()
-              && board.hasRefusedAllocation(within: Limits())
+          heartbeat.withDecoding(of: LeaseID(rawValue: 1)) {
+            !heartbeat.hasRefusedAllocation(within: Limits()) && attempt()
+              && heartbeat.hasRefusedAllocation(within: Limits())
           })
       }
     }
@@ -36,8 +36,8 @@ private let limit = 1 << 30
 
   @Test func `what is granted, freed or more than any picture needs does not count`() async {
     await #expect(processExitsWith: .success) {
-      let board = try WorkerHeartbeat()
-      board.recordRefusedAllocations(by: img_record_refused_allocations)
+      let heartbeat = try WorkerHeartbeat()
+      heartbeat.recordRefusedAllocations(by: img_record_refused_allocations)
       try ThisProcess.limitPrivateMemory(byteCount: Int64(limit))
       let granted = unsafe realloc(malloc(100), 1 << 20)
       precondition(unsafe granted != nil)
@@ -52,7 +52,7 @@ private let limit = 1 << 30
       precondition(Int(bitPattern: memory) % 64 == 0)
       unsafe free(memory)
       precondition(Self.startsThread(stackByteCount: 1 << 20))
-      precondition(!board.hasRefusedAllocation(within: Limits()))
+      precondition(!heartbeat.hasRefusedAllocation(within: Limits()))
     }
   }
 

@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  @Test func `the next attempt has the rest sent, and each byte is counted once`() throws {
+  @Test func `the next attempt requests only the rest, and each byte is counted once`() throws {
     #expect(picture.count > 1_000_000)
     origin.serve("/a", .sequence([resource(.cut(after: Self.cut)), resource()]))
     let failed = try outcome(of: 1, batch(1))
@@ -67,7 +67,7 @@ import Testing
     #expect(try worker.store.current().statistics(at: worker.now).partialCount == 0)
   }
 
-  @Test func `all leases of a transfer that breaks off are told`() throws {
+  @Test func `every lease of a transfer that breaks off fails`() throws {
     origin.serve("/a", resource(.cut(after: Self.cut)))
     try worker.send(.fetch(batch(1)))
     try worker.send(.attach(batch(2, width: 32)))
@@ -77,7 +77,9 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `what is not to be stored leaves nothing, and takes nothing`(isBypass: Bool) throws {
+  func `a request that stores nothing leaves no partial body and continues none`(isBypass: Bool)
+    throws
+  {
     origin.serve("/a", resource(.cut(after: Self.cut)))
     let keep = isBypass ? Keep.thumbnail : .none
     let failed = try outcome(of: 1, batch(1, keep: keep, bypassesStore: isBypass))
@@ -89,7 +91,7 @@ import Testing
     #expect(origin.counters("/a").ranges.isEmpty)
   }
 
-  @Test func `a picture that is gone takes what is left of it along`() throws {
+  @Test func `a picture that is missing at its origin removes its partial body`() throws {
     origin.serve("/a", .sequence([resource(.cut(after: Self.cut)), .status(404)]))
     _ = try outcome(of: 1, batch(1))
     #expect(try partialByteCount() == Self.cut)
@@ -114,7 +116,7 @@ import Testing
     #expect(try partialByteCount() == nil)
   }
 
-  @Test func `many that break off leave the worker's room as it was`() throws {
+  @Test func `transfers that break off give back the memory of their bodies`() throws {
     origin.serve("/a", resource(.cut(after: Self.cut)))
     var limits = Limits()
     // Half of it is for bodies.

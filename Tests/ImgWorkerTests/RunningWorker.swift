@@ -9,27 +9,27 @@ import TestFiles
 
 @testable import ImgWorker
 
-/// A worker on a thread of this process, with the test as its coordinator. It leaves when the test
-/// lets go of it.
+/// A worker on a thread of this process, with the test as its coordinator. It exits when the test
+/// releases it.
 final class RunningWorker {
   private var channel: Channel<WorkerMessage, CoordinatorMessage>?
   private var taken: WorkerMessage?
-  /// All that it has noticed so far.
-  private(set) var notices = HostUpdates()
+  /// All host updates so far, in one.
+  private(set) var hostUpdates = HostUpdates()
   private let thread: ServiceThread<Never>
   private let directory: TestDirectory
   /// The worker's own: a process opens a store once.
   let store: SharedStore
-  let board: WorkerHeartbeat
+  let heartbeat: WorkerHeartbeat
   /// Whether each transfer gets a slot at once where its redirect leads.
   var givesSlots = true
 
   private static let curl = Result { () throws(CurlError) in try CurlRuntime.start() }
 
   /// - Parameters:
-  ///   - limits: of which the limit of its memory is not set for this process.
+  ///   - limits: the limit of memory is not set for this process.
   ///   - authorityFile: see `Welcome.authorityFile`.
-  /// - Throws: also when the worker does not begin.
+  /// - Throws: also if the worker does not start.
   init(
     limits given: Limits = Limits(), allowedDirectories: [String] = [],
     authorityFile: String? = nil
@@ -49,13 +49,13 @@ final class RunningWorker {
       allowedDirectories: allowedDirectories, authorityFile: authorityFile)
     let curl = try Self.curl.get()
     let vips = try VipsRuntime.start()
-    let board = try WorkerHeartbeat()
-    self.board = board
+    let heartbeat = try WorkerHeartbeat()
+    self.heartbeat = heartbeat
     let stores = try BlockingQueue<SharedStore>(capacity: 1)
     thread = try ServiceThread(name: "worker", capacity: 1) { _ in
       // Its end closes the channel, which the test sees.
       try? Self.run(
-        Channel(OwnedDescriptor(adopting: descriptor)), board: board, welcome: welcome,
+        Channel(OwnedDescriptor(adopting: descriptor)), heartbeat: heartbeat, welcome: welcome,
         curl: curl, vips: vips, stores: stores)
     }
     self.channel = channel
@@ -72,12 +72,13 @@ final class RunningWorker {
   }
 
   private static func run(
-    _ channel: Channel<CoordinatorMessage, WorkerMessage>, board: WorkerHeartbeat, welcome: Welcome,
+    _ channel: Channel<CoordinatorMessage, WorkerMessage>, heartbeat: WorkerHeartbeat,
+    welcome: Welcome,
     curl: CurlRuntime, vips: VipsRuntime, stores: BlockingQueue<SharedStore>
   ) throws {
     defer { stores.close() }
     let worker = try Worker(
-      channel: channel, board: board, welcome: welcome, curl: curl, vips: vips)
+      channel: channel, heartbeat: heartbeat, welcome: welcome, curl: curl, vips: vips)
     _ = stores.push(worker.store)
     try worker.run()
   }
@@ -97,7 +98,7 @@ final class RunningWorker {
     while let channel, !isEnough(said) {
       let delivery = try channel.nextDelivery(until: .now + .seconds(60))
       switch delivery.message {
-      case .hostUpdates(let notices): note(notices)
+      case .hostUpdates(let updates): note(updates)
       case .redirected(let list):
         said.redirections += list.redirections
         if givesSlots {
@@ -119,7 +120,7 @@ final class RunningWorker {
   }
 
   /// Returns when the worker has handled what it was sent before.
-  func settle() throws {
+  func waitUntilHandled() throws {
     _ = try lookUp([])
   }
 
@@ -133,9 +134,9 @@ final class RunningWorker {
     return try lookupResults()
   }
 
-  /// The answer to the oldest look-up; nothing else may be said before, but what was noticed.
+  /// The answer to the oldest look-up. Only host updates may come before it.
   func lookupResults() throws -> LookupResults {
-    while case .hostUpdates(let notices)? = try take() { note(notices) }
+    while case .hostUpdates(let updates)? = try take() { note(updates) }
     guard case .lookedUp(let results)? = taken else { throw Unexpected() }
     return results
   }
@@ -146,9 +147,9 @@ final class RunningWorker {
   }
 
   private func note(_ new: HostUpdates) {
-    notices.cooldowns += new.cooldowns
-    notices.extraRequests += new.extraRequests
-    notices.robotsKnown += new.robotsKnown
+    hostUpdates.cooldowns += new.cooldowns
+    hostUpdates.extraRequests += new.extraRequests
+    hostUpdates.robotsKnown += new.robotsKnown
   }
 
   var now: WallTime { WallTime(rawValue: WallClock.milliseconds()) }

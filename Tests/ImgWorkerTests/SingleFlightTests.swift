@@ -31,7 +31,7 @@ import Testing
   @Test func `one transfer serves several variants, and its bytes are counted once`() throws {
     try worker.send(.fetch(batch(1, width: 64)))
     try worker.send(.attach(batch(2, width: 32)))
-    try worker.settle()
+    try worker.waitUntilHandled()
     origin.release("/a")
     let said = try worker.messages(untilEnded: 2)
     #expect(said.transferred == [1, 2])
@@ -45,7 +45,7 @@ import Testing
   @Test func `each fetch starts a transfer of its own`() throws {
     try worker.send(.fetch(batch(1)))
     try worker.send(.fetch(batch(2)))
-    try worker.settle()
+    try worker.waitUntilHandled()
     origin.release("/a")
     let said = try worker.messages(untilEnded: 2)
     #expect(said.outcomes.values.map(\.bytesFetched) == [picture.count, picture.count])
@@ -56,7 +56,7 @@ import Testing
     origin.serve("/a", .response(Response(status: 404, body: picture, delivery: .hold)))
     try worker.send(.fetch(batch(1)))
     try worker.send(.attach(batch(2)))
-    try worker.settle()
+    try worker.waitUntilHandled()
     origin.release("/a")
     let said = try worker.messages(untilEnded: 2)
     #expect(said.outcomes.values.map(\.failureCode) == [.httpStatus, .httpStatus])
@@ -88,7 +88,7 @@ import Testing
     #expect(origin.waitUntil { $0["/a"].aborted == 1 })
   }
 
-  @Test func `a body that served several leases makes room for the next`() throws {
+  @Test func `a body that served several leases gives back its memory`() throws {
     origin.release("/a")
     var limits = Limits()
     limits.workerMemoryByteCount = 2
@@ -101,12 +101,12 @@ import Testing
     }
   }
 
-  @Test func `a ride whose transfer is over is gone, and one of no URL has failed`() throws {
+  @Test func `an attach after its transfer is released, and one without a URL fails`() throws {
     origin.release("/a")
     try worker.send(.fetch(batch(1)))
     #expect(try worker.messages(untilEnded: 1).outcomes.keys.contains(1))
     try worker.send(.attach(batch(2)))
-    try worker.send(.attach(batch(3, url: "mailto:somebody")))
+    try worker.send(.attach(batch(3, url: "mailto:a")))
     let said = try worker.messages(untilEnded: 2)
     #expect(said.released == [2])
     #expect(said.outcomes[3]?.failureCode == .unsupportedScheme)

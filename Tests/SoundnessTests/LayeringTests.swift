@@ -26,7 +26,7 @@ struct LayeringTests {
     ]),
     "ImgWorker": platform.union([
       "CAllocation", "ImgDecode", "ImgFetch", "ImgModel", "ImgStore", "ImgSystem", "ImgTransport",
-      "ImgWire",
+      "ImgWire", "ImgWorkerMachine",
     ]),
     "ImgClient": platform.union(["ImgModel", "ImgStore", "ImgSystem", "ImgTransport", "ImgWire"]),
     "ImgCommands": platform.union([

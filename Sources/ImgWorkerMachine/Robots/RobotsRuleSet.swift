@@ -26,6 +26,6 @@ package enum RobotsAnswer: Sendable {
   case rules(any RobotsRuleSet)
   /// The file is not available, which closes the origin for now (RFC 9309 section 2.3.1.4).
   ///
-  /// - isHeldBack: whether nothing was sent, because the host is in a cooldown.
-  case unavailable(Failure, isHeldBack: Bool)
+  /// - isDeferred: whether nothing was sent, because the host is in a cooldown.
+  case unavailable(Failure, isDeferred: Bool)
 }

@@ -7,18 +7,18 @@ package struct TransferEnd: Hashable, Sendable {
     case failed(Failure)
     /// The origin answered 304.
     ///
-    /// - isOfRequest: whether the answer is about the validators that the request named.
-    case notModified(isOfRequest: Bool)
+    /// - matchesCondition: whether the answer is about the validators that the request named.
+    case notModified(matchesCondition: Bool)
     /// Nothing was sent, because the host is in a cooldown.
-    case heldBack
+    case deferred
   }
 
   /// What is left of a body.
-  package enum Partial: Hashable, Sendable {
+  package enum Leftover: Hashable, Sendable {
     /// Nothing new: a partial body in the store stays valid.
     case unchanged
     /// Nothing, and the origin does not continue the partial body in the store.
-    case useless
+    case obsolete
     /// A part that the next transfer can continue; the driver holds it.
     case partial
   }
@@ -28,17 +28,17 @@ package struct TransferEnd: Hashable, Sendable {
   package let freshByteCount: Int
   package let wasRedirected: Bool
   package let timings: Timings
-  package let partial: Partial
+  package let leftover: Leftover
 
   package init(
     _ result: Result, freshByteCount: Int = 0, wasRedirected: Bool = false,
-    timings: Timings = Timings(), partial: Partial = .unchanged
+    timings: Timings = Timings(), leftover: Leftover = .unchanged
   ) {
     self.result = result
     self.freshByteCount = freshByteCount
     self.wasRedirected = wasRedirected
     self.timings = timings
-    self.partial = partial
+    self.leftover = leftover
   }
 }
 

@@ -2,29 +2,27 @@ import ImgModel
 import ImgStore
 import ImgSystem
 
-/// The removal of all that has expired, in small batches with pauses between them, so that other
-/// writers of all processes hardly notice.
-///
-/// What others remove at the same time is not there any more; two sweeps share the work.
+/// Removes what has expired in small batches with pauses between them, so that the other writers of
+/// all processes are hardly delayed. Two sweeps at the same time share the work.
 struct ExpirySweep {
-  /// What has expired at this moment is to go; `nil` when nothing is to be done.
+  /// What has expired at this moment is removed; `nil` while there is nothing to do.
   private var moment: WallTime?
-  /// When the next batch is due; `nil` when nothing is to be done.
+  /// When the next batch is due; `nil` while there is nothing to do.
   private(set) var nextBatch: ContinuousClock.Instant?
 
   /// So at most five batches a second, of some milliseconds each.
   private static let pause = Duration.milliseconds(200)
 
-  /// Begins to remove what has expired at `moment`, or goes on with that as well.
+  /// Starts to remove what has expired at `moment`, or adds that to the sweep under way.
   mutating func begin(at moment: WallTime) {
     self.moment = max(self.moment ?? moment, moment)
     nextBatch = nextBatch ?? .now
   }
 
-  /// Removes a batch. When there is nothing to remove it costs a look-up, and no other writer waits.
+  /// Removes a batch. If there is nothing to remove it costs a look-up and takes no lock.
   mutating func removeBatchIfDue(from store: SharedStore, at now: ContinuousClock.Instant) {
     guard let moment, let nextBatch, nextBatch <= now else { return }
-    // A store that cannot be changed now, for want of room or whatever, is swept another time.
+    // A store that cannot be changed now is swept another time.
     if (try? removeBatch(from: store, expiredAt: moment)) ?? false {
       self.nextBatch = .now + Self.pause
     } else {

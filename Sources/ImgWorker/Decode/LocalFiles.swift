@@ -2,8 +2,7 @@ import Glibc
 import ImgModel
 import ImgSystem
 
-/// The files that `file:` URLs may name: those below the directories that the coordinator was started
-/// with.
+/// The files that `file:` URLs may name: those below the directories that the coordinator was given.
 struct LocalFiles: Sendable {
   /// Absolute paths without a slash at the end.
   let directories: [String]
@@ -15,7 +14,7 @@ struct LocalFiles: Sendable {
   /// - Throws: a ``Failure`` of stage `fetch` with code `blocked_path`, `unreadable_file` or
   ///   `too_large`.
   func contents(of path: String) throws(Failure) -> [UInt8] {
-    // Of nested ones the outermost, below which all links of the inner ones lead.
+    // Of nested directories the outermost: links of the inner ones may lead to anywhere below it.
     let roots = directories.filter { path.hasPrefix($0 == "/" ? $0 : "\($0)/") }
     guard let root = roots.min(by: { $0.utf8.count < $1.utf8.count }) else {
       throw Self.failure(

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Tells other threads that nobody waits for a piece of work any more. Once set, it stays.
+/// Tells other threads that a piece of work was cancelled. Once set, it stays.
 final class Cancellation: Sendable {
   private let flag = Atomic(false)
 

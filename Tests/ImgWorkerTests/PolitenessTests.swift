@@ -6,8 +6,8 @@ import TestOrigin
 import TestPictures
 import Testing
 
-/// Leases that respect what an origin says, beside others on the same transfer.
-@Suite(.timeLimit(.minutes(20))) struct MannersTests {
+/// Leases that respect an opt-out or a robots.txt, beside others on the same transfer.
+@Suite(.timeLimit(.minutes(20))) struct PolitenessTests {
   private let origin: TestOrigin
   private let picture: [UInt8]
   private let worker: RunningWorker
@@ -30,19 +30,19 @@ import Testing
       items: [Assignment(lease: lease, url: origin.baseURL + path)])
   }
 
-  /// Serves a robots.txt that waits until it is let go.
+  /// Serves a robots.txt that waits until the test releases it.
   private func holdRobots(_ text: String) {
     origin.serve("/robots.txt", .body(Array(text.utf8), contentType: "text/plain", delivery: .hold))
   }
 
   // MARK: - X-Robots-Tag
 
-  @Test func `a transfer begun by who respects ends, and who does not is to get another`() throws {
+  @Test func `an opt-out ends a transfer that respects it, and releases the other leases`() throws {
     origin.serve("/a", .body(picture, headers: [Self.tag], delivery: .hold))
     try worker.send(.fetch(batch(1, respectful)))
     try worker.send(.attach(batch(2, .standard)))
     try worker.send(.attach(batch(3, respectful)))
-    try worker.settle()
+    try worker.waitUntilHandled()
     origin.release("/a")
     let said = try worker.messages(untilEnded: 3)
     #expect(said.outcomes[1]?.failureCode == .optedOut)
@@ -51,11 +51,11 @@ import Testing
     #expect(said.transferred.isEmpty)
   }
 
-  @Test func `who respects and rides on another's transfer fails when the body is in`() throws {
+  @Test func `an attached lease that respects an opt-out fails when the body is in`() throws {
     origin.serve("/a", .body(picture, headers: [Self.tag], delivery: .hold))
     try worker.send(.fetch(batch(1, .standard)))
     try worker.send(.attach(batch(2, respectful)))
-    try worker.settle()
+    try worker.waitUntilHandled()
     origin.release("/a")
     let said = try worker.messages(untilEnded: 2)
     #expect(said.transferred == [1, 2])
@@ -66,13 +66,13 @@ import Testing
 
   // MARK: - robots.txt
 
-  @Test func `a robots.txt is asked for once, before what it allows`() throws {
+  @Test func `a robots.txt is fetched once, before the pictures that it allows`() throws {
     for path in ["/a", "/b"] { origin.serve(path, .body(picture)) }
     holdRobots("User-agent: *\nDisallow: /c\n")
     try worker.send(.fetch(batch(1, obedient)))
     try worker.send(.fetch(batch(2, obedient, path: "/b")))
     try worker.send(.fetch(batch(3, obedient, path: "/c")))
-    try worker.settle()
+    try worker.waitUntilHandled()
     #expect(origin.waitUntil { $0["/robots.txt"].inFlight == 1 })
     #expect(origin.totals().requests == 1)
     origin.release("/robots.txt")
@@ -80,7 +80,7 @@ import Testing
     #expect(said.outcomes[1]?.width == 64)
     #expect(said.outcomes[2]?.width == 64)
     guard case .failed(let failure, _) = said.outcomes[3] else {
-      Issue.record("a picture that is closed was fetched")
+      Issue.record("a closed picture was fetched")
       return
     }
     #expect(failure.code == .optedOut)
@@ -90,18 +90,18 @@ import Testing
     #expect(Set(origin.startOrder()) == ["/robots.txt", "/a", "/b"])
   }
 
-  @Test func `who does not mind gets another transfer when the first one is closed`() throws {
+  @Test func `a lease that ignores robots.txt is released when the transfer is closed`() throws {
     holdRobots("User-agent: imgctl\nDisallow: /\n")
     try worker.send(.fetch(batch(1, obedient)))
     try worker.send(.attach(batch(2, .standard)))
-    try worker.settle()
+    try worker.waitUntilHandled()
     origin.release("/robots.txt")
     let said = try worker.messages(untilEnded: 2)
     #expect(said.outcomes[1]?.failureCode == .optedOut)
     #expect(said.released == [2])
   }
 
-  @Test func `who minds does not ride where it is closed`() throws {
+  @Test func `a lease that respects robots.txt does not attach to a closed URL`() throws {
     origin.serve("/a", .body(picture, delivery: .hold))
     origin.serve("/robots.txt", .body(Array("User-agent: *\nDisallow: /\n".utf8)))
     try worker.send(.fetch(batch(1, .standard)))
@@ -111,11 +111,11 @@ import Testing
     #expect(try worker.messages(untilEnded: 1).outcomes[1]?.width == 64)
   }
 
-  @Test func `a lease that is cancelled while it waits for a robots.txt begins nothing`() throws {
+  @Test func `a lease that is cancelled while it waits for a robots.txt starts nothing`() throws {
     holdRobots("")
     origin.serve("/a", .body(picture))
     try worker.send(.fetch(batch(1, obedient)))
-    try worker.settle()
+    try worker.waitUntilHandled()
     try worker.send(.cancel(LeaseList(leases: [1])))
     #expect(try worker.messages(untilEnded: 1).outcomes == [1: .cancelled])
     origin.release("/robots.txt")
@@ -133,7 +133,7 @@ import Testing
   }
 
   @Test(arguments: [503, 429])
-  func `an origin whose robots.txt cannot be had allows nothing, and is asked again`(
+  func `an origin whose robots.txt is unavailable allows nothing, and is asked again`(
     status: Int
   ) throws {
     origin.serve("/robots.txt", .sequence([.status(status), .status(404)]))
@@ -155,7 +155,7 @@ import Testing
   }
 
   @Test(arguments: [("gzip", Failure.Code.optedOut), ("br", .invalidResponse)])
-  func `a robots.txt that is compressed is not one that allows everything`(
+  func `a compressed robots.txt is read or refused`(
     coding: String, code: Failure.Code
   ) throws {
     origin.serve("/a", .body(picture))
@@ -186,7 +186,7 @@ import Testing
     return failure
   }
 
-  @Test func `a redirect is not followed where robots.txt closes the way`() throws {
+  @Test func `a redirect that robots.txt closes is not followed`() throws {
     origin.serve("/robots.txt", Self.closed)
     origin.serve("/a", .redirect(to: "/b"))
     try worker.send(.fetch(batch(1, obedient)))
@@ -197,7 +197,7 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `where a redirect leads to another origin, that one's robots.txt is asked`(
+  func `a redirect to another origin is checked by the robots.txt there`(
     isClosed: Bool
   ) throws {
     let other = try TestOrigin()
@@ -215,10 +215,10 @@ import Testing
       #expect(other.startOrder() == ["/robots.txt", "/b"])
     }
     let count = isClosed ? 2 : 3
-    #expect(worker.notices.extraRequests == Array(repeating: "127.0.0.1", count: count))
+    #expect(worker.hostUpdates.extraRequests == Array(repeating: "127.0.0.1", count: count))
   }
 
-  @Test func `another host is asked for nothing before the transfer has a slot there`() throws {
+  @Test func `nothing is sent to another host before the transfer has a slot there`() throws {
     let other = try TestOrigin()
     other.serve("/robots.txt", .status(404))
     other.serve("/b", .body(picture))
@@ -235,7 +235,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `a request that a redirect leads to at the same host is told of`(
+  func `a redirect on the same host is reported as an extra request`(
     respectsRobots: Bool
   ) throws {
     origin.serve("/robots.txt", .status(404))
@@ -244,10 +244,10 @@ import Testing
     try worker.send(.fetch(batch(1, respectsRobots ? obedient : .standard)))
     #expect(try worker.messages(untilEnded: 1).outcomes[1]?.width == 64)
     let count = respectsRobots ? 2 : 1
-    #expect(worker.notices.extraRequests == Array(repeating: "127.0.0.1", count: count))
+    #expect(worker.hostUpdates.extraRequests == Array(repeating: "127.0.0.1", count: count))
   }
 
-  @Test func `where the robots.txt of another origin cannot be had, nothing is followed`() throws {
+  @Test func `a redirect to an origin whose robots.txt is unavailable is not followed`() throws {
     let other = try TestOrigin()
     other.serve("/robots.txt", .status(503))
     origin.serve("/robots.txt", .status(404))
@@ -257,13 +257,15 @@ import Testing
     let said = try worker.messages(untilEnded: 2)
     #expect(try failure(1, in: said).httpStatus == 503)
     #expect(try failure(1, in: said).isRetryable)
-    // The host that sent there lives.
+    // The host that redirected is healthy.
     #expect(said.redirected == [1])
     #expect(said.released == [2])
     #expect(other.counters("/b").requests == 0)
   }
 
-  @Test func `who minds does not get what another's redirect has led to`() throws {
+  @Test func `a lease that respects robots.txt does not get a body behind an unchecked redirect`()
+    throws
+  {
     try worker.store.current().keep(
       .init(text: "", expiresAt: worker.now.advanced(byMilliseconds: 3_600_000)),
       of: origin.baseURL)
@@ -272,15 +274,14 @@ import Testing
     try worker.send(.fetch(batch(1, .standard)))
     try #require(origin.waitUntil { $0["/b"].inFlight == 1 })
     try worker.send(.attach(batch(2, obedient)))
-    try worker.settle()
+    try worker.waitUntilHandled()
     origin.release("/b")
     let said = try worker.messages(untilEnded: 2)
     #expect(said.outcomes[1]?.width == 64)
     #expect(said.released == [2])
   }
 
-  @Test func `a lease that is cancelled while its redirect is judged asks for nothing more`() throws
-  {
+  @Test func `a lease that is cancelled while its redirect is checked sends nothing more`() throws {
     let other = try TestOrigin()
     other.serve("/robots.txt", .response(Response(status: 404, delivery: .hold)))
     other.serve("/b", .body(picture))
@@ -296,31 +297,30 @@ import Testing
     #expect(other.counters("/b").requests == 1)
   }
 
-  // MARK: - What is told of hosts
+  // MARK: - Host updates
 
-  @Test func `that a robots.txt is asked for is told at once, and when it is known`() throws {
+  @Test func `the fetch of a robots.txt is reported at once, and again when it is known`() throws {
     holdRobots("")
     origin.serve("/a", .body(picture, delivery: .hold))
     try worker.send(.fetch(batch(1, obedient)))
-    _ = try worker.messages { _ in worker.notices.extraRequests == ["127.0.0.1"] }
-    #expect(worker.notices.robotsKnown.isEmpty)
+    _ = try worker.messages { _ in worker.hostUpdates.extraRequests == ["127.0.0.1"] }
+    #expect(worker.hostUpdates.robotsKnown.isEmpty)
     origin.release("/robots.txt")
-    _ = try worker.messages { _ in worker.notices.robotsKnown == [1] }
+    _ = try worker.messages { _ in worker.hostUpdates.robotsKnown == [1] }
     #expect(origin.waitUntil { $0["/a"].inFlight == 1 })
     origin.release("/a")
     _ = try worker.messages(untilEnded: 1)
     try worker.send(.fetch(batch(2, obedient)))
     _ = try worker.messages(untilEnded: 1)
-    #expect(worker.notices.robotsKnown == [1, 2])
-    #expect(worker.notices.extraRequests.count == 1)
+    #expect(worker.hostUpdates.robotsKnown == [1, 2])
+    #expect(worker.hostUpdates.extraRequests.count == 1)
   }
 
-  @Test func `of a host that wants to be left alone nothing is fetched, and leases go back`() throws
-  {
+  @Test func `leases of a host in a cooldown are released without a request`() throws {
     origin.serve("/a", .status(429, retryAfter: "60"))
     try worker.send(.fetch(batch(1, .standard)))
     #expect(try failure(1, in: worker.messages(untilEnded: 1)).httpStatus == 429)
-    #expect(worker.notices.cooldowns == [HostCooldown(host: "127.0.0.1", seconds: 60)])
+    #expect(worker.hostUpdates.cooldowns == [HostCooldown(host: "127.0.0.1", seconds: 60)])
     try worker.send(.fetch(batch(2, .standard)))
     try worker.send(.attach(batch(3, .standard)))
     try worker.send(.fetch(batch(4, obedient)))
@@ -328,16 +328,16 @@ import Testing
     #expect(origin.totals().requests == 1)
   }
 
-  // MARK: - What is known already
+  // MARK: - Rules that are known
 
-  @Test func `what is made from the store's original is asked for nowhere`() throws {
+  @Test func `a thumbnail made from a stored original needs no robots.txt`() throws {
     try worker.keepOriginal(of: ImageURL(parsing: origin.baseURL + "/a"), picture)
     try worker.send(.attach(batch(1, obedient)))
     #expect(try worker.messages(untilEnded: 1).outcomes[1]?.width == 64)
     #expect(origin.totals().requests == 0)
   }
 
-  @Test func `what the store remembers is not asked for`() throws {
+  @Test func `a robots.txt that the store has is not fetched`() throws {
     origin.serve("/a", .body(picture))
     try worker.store.current().keep(
       .init(

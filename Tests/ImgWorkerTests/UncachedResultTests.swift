@@ -7,8 +7,8 @@ import TestOrigin
 import TestPictures
 import Testing
 
-/// Thumbnails that are not in the store: their bytes go to the coordinator.
-@Suite(.timeLimit(.minutes(20))) struct HandoverTests {
+/// Thumbnails that are not in the store: the worker sends their bytes to the coordinator.
+@Suite(.timeLimit(.minutes(20))) struct UncachedResultTests {
   private let origin: TestOrigin
   private let picture: [UInt8]
 
@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `a thumbnail larger than the budget is handed over, whoever it was for`(isUrgent: Bool)
+  func `a thumbnail larger than the budget is sent uncached`(isUrgent: Bool)
     throws
   {
     let worker = try workerOfTinyStore()
@@ -53,7 +53,7 @@ import Testing
     #expect(said.outcomes.isEmpty)
   }
 
-  @Test func `S21: what bypasses the store is fetched, handed over and not stored`() throws {
+  @Test func `a request that bypasses the store is fetched, sent uncached and not stored`() throws {
     let worker = try RunningWorker()
     for lease in [1, 2] as [LeaseID] {
       try worker.send(.fetch(batch([lease], bypassesStore: true)))
@@ -78,7 +78,7 @@ import Testing
     let leases = (1...600).map { LeaseID(rawValue: $0) }
     try worker.send(.fetch(batch([1])))
     try worker.send(.attach(batch(Array(leases.dropFirst()))))
-    try worker.settle()
+    try worker.waitUntilHandled()
     origin.release("/a")
     #expect(waitForOpenFiles(count: 64))
     let said = try worker.messages(untilEnded: leases.count)
@@ -86,7 +86,7 @@ import Testing
     #expect(said.pictures.values.allSatisfy { $0 == said.pictures[1] })
   }
 
-  /// Waits until so many files in memory are open in this process, of which the worker is a thread.
+  /// Waits until so many files in memory are open in this process, which the worker is a thread of.
   private func waitForOpenFiles(count: Int) -> Bool {
     let deadline = ContinuousClock.now + .seconds(60)
     while ContinuousClock.now < deadline {

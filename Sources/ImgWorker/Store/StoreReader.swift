@@ -1,0 +1,181 @@
+import ImgFetch
+import ImgModel
+import ImgStore
+import ImgWire
+import ImgWorkerMachine
+
+/// What the loop reads of the store. A store that cannot be read counts as one without records: the
+/// URLs are fetched.
+struct StoreReader {
+  let store: SharedStore
+
+  // MARK: - Look-ups
+
+  /// What a look-up found, and what follows from it.
+  struct Lookup {
+    var results: LookupResults
+    /// The hits that are to be kept for longer.
+    var accesses: [ThumbnailAccess]
+    /// Records that are expired or damaged.
+    var staleKeys: [ContentKey]
+  }
+
+  /// Looks a batch up. A line that is no URL is a miss, whose fetch says why. So is a file: what the
+  /// store has of it is for clients that read the store, but the file may have changed since, and
+  /// reading it again costs no request.
+  func lookUp(_ batch: Batch, at now: WallTime) -> Lookup {
+    var wanted: [(lease: LeaseID, name: PictureName)] = []
+    var misses: [LeaseID] = []
+    for item in batch.items {
+      if let url = try? ImageURL(parsing: item.url), !url.isFile {
+        wanted.append((item.lease, batch.request.fetch.name(of: url)))
+      } else {
+        misses.append(item.lease)
+      }
+    }
+    let names = wanted.map(\.name)
+    let (thumbnails, staleKeys) = thumbnails(of: names, batch.request, at: now)
+    let originals = originals(of: names, found: thumbnails, batch.request, at: now)
+    var accesses: [ThumbnailAccess] = []
+    var findings = Findings()
+    for (index, (lease, _)) in wanted.enumerated() {
+      let answer = StoredAnswer(
+        to: batch, thumbnail: thumbnails[index], original: originals[index], at: now)
+      findings.add(lease, answer, of: batch, at: now)
+      if let answer, answer.thumbnail != nil {
+        accesses += answer.accesses(keeping: batch.retention, at: now)
+      }
+    }
+    let results = LookupResults(
+      hits: findings.hits, stale: findings.stale, originals: findings.originals,
+      misses: misses + findings.misses)
+    return Lookup(results: results, accesses: accesses, staleKeys: staleKeys)
+  }
+
+  /// The thumbnails in the variant, from one snapshot; `nil` where there is none.
+  private func thumbnails(
+    of names: [PictureName], _ request: ThumbnailRequest, at now: WallTime
+  ) -> (found: [StoredThumbnail?], staleKeys: [ContentKey]) {
+    guard request.keep != .original, request.fetch.cachePolicy != .reload else {
+      return (names.map { _ in nil }, [])
+    }
+    let keys = names.map { ContentKey($0, variant: request.variant) }
+    let found = (try? store.current().lookup(keys, at: now)) ?? keys.map { _ in .miss }
+    var staleKeys: [ContentKey] = []
+    let thumbnails = zip(keys, found).map { key, found -> StoredThumbnail? in
+      switch found {
+      case .hit(let stored): return stored
+      case .stale:
+        staleKeys.append(key)
+        return nil
+      case .miss: return nil
+      }
+    }
+    return (thumbnails, staleKeys)
+  }
+
+  /// The originals of those for which they matter; `nil` where there is none.
+  private func originals(
+    of names: [PictureName], found thumbnails: [StoredThumbnail?], _ request: ThumbnailRequest,
+    at now: WallTime
+  ) -> [StoredThumbnail?] {
+    let policy = request.fetch.cachePolicy
+    let asked = names.indices.filter { index in
+      request.keep.includesOriginal
+        || !(thumbnails[index].map { policy.accepts($0.terms, at: now) } ?? false)
+    }
+    var originals: [StoredThumbnail?] = names.map { _ in nil }
+    guard !asked.isEmpty, policy != .reload else { return originals }
+    let keys = asked.map { ContentKey(originalOf: names[$0]) }
+    let found = (try? store.current().facts(of: keys, at: now)) ?? []
+    for (index, original) in zip(asked, found) { originals[index] = original }
+    return originals
+  }
+
+  // MARK: - One order
+
+  /// Whether the order's thumbnail can be made from the store.
+  func hasOriginal(for order: FetchOrder, at now: WallTime) -> Bool {
+    let found = try? store.current().facts(of: [ContentKey(originalOf: order.name)], at: now)
+    return found?.contains { original in
+      original.map { order.options.cachePolicy.accepts($0.terms, at: now) } ?? false
+    } ?? false
+  }
+
+  /// What the store has for an order that follows HTTP, fresh or not.
+  private func answer(to order: FetchOrder, at now: WallTime) -> StoredAnswer? {
+    guard order.mayUseStale else { return nil }
+    let keys = [
+      ContentKey(order.name, variant: order.request.variant),
+      ContentKey(originalOf: order.name),
+    ]
+    guard let found = try? store.current().facts(of: keys, at: now) else { return nil }
+    return StoredAnswer(order.request.keep, thumbnail: found[0], original: found[1])
+  }
+
+  /// What the origin is asked about; `nil` if it is to send the picture in any case.
+  func validators(for order: FetchOrder, at now: WallTime) -> Validators? {
+    order.mayRevalidate ? answer(to: order, at: now)?.validators : nil
+  }
+
+  /// The records of the order, if the origin confirmed them; `nil` if it did not.
+  func answer(
+    to order: FetchOrder, confirmedBy notModified: NotModified, at now: WallTime
+  ) -> StoredAnswer? {
+    guard let answer = answer(to: order, at: now),
+      answer.validators?.isSame(as: notModified.validators) == true
+    else { return nil }
+    return answer
+  }
+
+  /// The thumbnail that answers an order although its transfer failed; `nil` if the origin does not
+  /// permit it (RFC 5861 section 4), or it would have to be made first.
+  func answerAfterError(to order: FetchOrder, at now: WallTime) -> StoredAnswer? {
+    guard let answer = answer(to: order, at: now), answer.isServedAfterError(at: now) else {
+      return nil
+    }
+    return answer
+  }
+
+  // MARK: - Others
+
+  /// The rules of an origin's robots.txt.
+  func robots(of origin: String, at now: WallTime) -> KnownRobots? {
+    guard let record = try? store.current().robots(of: origin, at: now) else { return nil }
+    return KnownRobots(RobotsRules(remembered: record.text), expiresAt: record.expiresAt)
+  }
+
+  /// What an earlier transfer of the picture left.
+  ///
+  /// - Parameter pool: decides where the bytes lie.
+  func partial(
+    for order: FetchOrder, copiedBy pool: TransferPool, at now: WallTime
+  ) -> PartialBody? {
+    guard order.mayLeavePartial else { return nil }
+    let found = try? store.current().withPartial(of: order.name, at: now) { partial, bytes in
+      PartialBody(content: pool.content(copying: bytes), resumeState: ResumeState(partial))
+    }
+    return found ?? nil
+  }
+}
+
+/// What a look-up has found, lease by lease.
+private struct Findings {
+  private(set) var hits: [LookupResults.Hit] = []
+  private(set) var stale: [LeaseID] = []
+  private(set) var originals: [LeaseID] = []
+  private(set) var misses: [LeaseID] = []
+
+  mutating func add(
+    _ lease: LeaseID, _ answer: StoredAnswer?, of batch: Batch, at now: WallTime
+  ) {
+    guard let answer else { return misses.append(lease) }
+    guard let thumbnail = answer.thumbnail else { return originals.append(lease) }
+    hits.append(LookupResults.Hit(lease: lease, thumbnail: thumbnail))
+    // An origin that fails is not asked.
+    guard !batch.takesStale else { return }
+    if !answer.isAccepted(by: batch.request.fetch.cachePolicy, at: now) { stale.append(lease) }
+  }
+}
+
+extension RobotsRules: RobotsRuleSet {}

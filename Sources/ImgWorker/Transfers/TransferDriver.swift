@@ -1,0 +1,136 @@
+import ImgFetch
+import ImgModel
+import ImgSystem
+import ImgWorkerMachine
+
+/// Performs the machine's effects on transfers, and holds what they leave until the machine releases
+/// it.
+struct TransferDriver {
+  let pool: TransferPool
+  private var bodies: [TransferID: HeldBody] = [:]
+  /// The origins of transfers that fetch a robots.txt.
+  private var robotsOrigins: [UInt64: String] = [:]
+  /// Transfers of robots.txt have numbers that no lease has.
+  private var lastRobotsNumber = UInt64(1) << 63
+
+  init(_ pool: TransferPool) {
+    self.pool = pool
+  }
+
+  // MARK: - Effects
+
+  /// Starts a transfer. Unless it is unconditional, it continues what an earlier one left, or asks
+  /// whether the records of the store still match.
+  func start(_ order: FetchOrder, isConditional: Bool, reading store: StoreDriver) {
+    pool.start(
+      order.lease.rawValue, url: order.url, as: order.options,
+      resuming: isConditional ? store.partial(for: order, copiedBy: pool) : nil,
+      unlessMatching: isConditional ? store.validators(for: order) : nil,
+      begunAt: order.assignedAt)
+  }
+
+  mutating func fetchRobots(of url: ImageURL) {
+    lastRobotsNumber += 1
+    robotsOrigins[lastRobotsNumber] = url.origin
+    pool.startRobots(lastRobotsNumber, of: url)
+  }
+
+  func follow(_ transfer: TransferID, excluding wait: Duration) {
+    pool.follow(transfer.rawValue, excluding: wait)
+  }
+
+  func cancel(_ transfer: TransferID) {
+    pool.cancel(transfer.rawValue)
+  }
+
+  mutating func release(_ transfer: TransferID) {
+    bodies[transfer] = nil
+  }
+
+  // MARK: - What transfers left
+
+  /// - Precondition: the transfer left a body that is not released.
+  func content(of transfer: TransferID) -> BodyContent {
+    guard let body = bodies[transfer] else {
+      preconditionFailure("transfer \(transfer.rawValue) left no body")
+    }
+    return body.content
+  }
+
+  /// - Precondition: the transfer left a partial body that is not released.
+  func partial(of transfer: TransferID) -> PartialBody {
+    guard let body = bodies[transfer], let resumeState = body.resumeState else {
+      preconditionFailure("transfer \(transfer.rawValue) left no partial body")
+    }
+    return PartialBody(content: body.content, resumeState: resumeState)
+  }
+
+  // MARK: - Events
+
+  /// The end of a transfer. What it left is held from here on.
+  mutating func input(of transfer: FinishedTransfer) -> Input {
+    if let origin = robotsOrigins.removeValue(forKey: transfer.id) {
+      return Input(.robotsFetched(origin: origin, RobotsAnswer(transfer)))
+    }
+    let id = TransferID(rawValue: transfer.id)
+    bodies[id] = HeldBody(leftBy: transfer, of: pool)
+    return Input(
+      .transferEnded(id, TransferEnd(transfer)),
+      with: transfer.notModified.map(Input.Payload.notModified) ?? .none)
+  }
+}
+
+extension TransferEnd {
+  init(_ transfer: FinishedTransfer) {
+    let leftover: Leftover =
+      switch transfer.leftover {
+      case .unchanged: .unchanged
+      case .obsolete: .obsolete
+      case .partial: .partial
+      }
+    self.init(
+      Result(transfer), freshByteCount: transfer.freshByteCount,
+      wasRedirected: transfer.wasRedirected, timings: transfer.timings, leftover: leftover)
+  }
+}
+
+extension TransferEnd.Result {
+  fileprivate init(_ transfer: FinishedTransfer) {
+    if transfer.isDeferred {
+      self = .deferred
+    } else if let notModified = transfer.notModified {
+      self = .notModified(matchesCondition: notModified.matchesCondition)
+    } else {
+      switch transfer.result {
+      case .success(let body):
+        self = .body(
+          BodyFacts(
+            byteCount: body.content.byteCount, receivedByteCount: transfer.bytesReceived,
+            reuse: body.reuse, optOut: body.optOut))
+      case .failure(let failure): self = .failed(failure)
+      }
+    }
+  }
+}
+
+extension RobotsAnswer {
+  /// What a file says, and what it means if there is none (RFC 9309 section 2.3.1): an origin that has
+  /// none permits everything, one that does not answer as it should permits nothing for now.
+  init(_ transfer: FinishedTransfer) {
+    switch transfer.result {
+    case .success(let body):
+      // So short a body is in memory.
+      self = .rules(RobotsRules(parsing: (try? body.content.bytes()) ?? []))
+    case .failure(let failure) where failure.meansNoRobots: self = .rules(RobotsRules.none)
+    case .failure(let failure): self = .unavailable(failure, isDeferred: transfer.isDeferred)
+    }
+  }
+}
+
+extension Failure {
+  /// Whether the origin has no such file, rather than one that is not available now.
+  fileprivate var meansNoRobots: Bool {
+    code == .tooManyRedirects
+      || (code == .httpStatus && !isRetryable && (200..<500).contains(httpStatus ?? 0))
+  }
+}
