@@ -288,7 +288,19 @@ let package = Package(
         "ImgModel",
         "ImgWire",
         "ImgWorkerMachine",
+        "SeededRandom",
+        "WorkerSimulation",
       ],
+      swiftSettings: settings),
+    .target(
+      name: "WorkerSimulation",
+      dependencies: [
+        "ImgModel",
+        "ImgWire",
+        "ImgWorkerMachine",
+        "SeededRandom",
+      ],
+      path: "Tests/WorkerSimulation",
       swiftSettings: settings),
 
     // MARK: - ImgWorker: the process that fetches, decodes and stores
