@@ -1,9 +1,9 @@
 import CLMDB
 import ImgSystem
 
-/// The yardstick: LMDB called as its documentation shows, with the settings of the store and records
-/// as long as the store's, but one table, no facts, no checksums, no expiry and no budget. Its file
-/// grows with each commit, where the store's grows in steps.
+/// The yardstick: LMDB called as its documentation shows, with the settings of the store and
+/// records as long as the store's, but one table, no facts, no checksums, no expiry and no budget.
+/// Its file grows with each commit, where the store's grows in steps.
 @safe
 final class BareStore {
   /// How a value is looked up.

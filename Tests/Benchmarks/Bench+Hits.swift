@@ -9,7 +9,7 @@ extension Bench {
   private static let callCount = 5_000
   private static let hitCount = 20_000
 
-  /// URLs that nobody serves.
+  /// URLs without an origin.
   func hitURLs() throws -> [ImageURL] {
     try (1...options.scaled(Self.hitCount)).map { number in
       try ImageURL(parsing: "http://127.0.0.1:9/stored/\(number).jpg")
@@ -60,7 +60,7 @@ extension Bench {
     try note("calls of the client library")
     let client = try cluster.client()
     guard let reader = try StoreReader(directory: cluster.storeDirectory) else {
-      throw BenchError("there is no store in \(cluster.storeDirectory)")
+      throw BenchError("no store in \(cluster.storeDirectory)")
     }
     let request = RequestOptions(variant: .standard)
     var (asked, read) = (Samples(), Samples())

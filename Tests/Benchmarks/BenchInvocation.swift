@@ -40,7 +40,7 @@ struct BenchOptions {
   private(set) var pictureDirectory = ""
   /// Their URLs, one a line.
   private(set) var listPath = ""
-  /// For data and lists of a run; whoever calls removes it.
+  /// For data and lists of a run. The caller removes it.
   private(set) var workDirectory = ""
   private(set) var originProcessID: Int32 = 0
   private(set) var rounds = 5

@@ -5,7 +5,7 @@ import ImgSystem
 
 /// A coordinator and its workers, all of them ready, on an empty data directory of its own.
 ///
-/// Ends when told to. Should nobody do so, it leaves by itself (see ``Imgctl``).
+/// Ends on request, or when idle (see ``Imgctl``).
 struct Cluster {
   let imgctl: Imgctl
   let dataDirectory: String

@@ -2,7 +2,8 @@ import ImgFetch
 import ImgModel
 import ImgSystem
 
-/// Gets every body of a list as a worker does, and nothing more: no scheduling, no decoding, no store.
+/// Gets every body of a list as a worker does, and nothing more: no scheduling, no decoding, no
+/// store.
 struct FetchProcess {
   static let name = "fetch-process"
 

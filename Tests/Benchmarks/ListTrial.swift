@@ -69,7 +69,7 @@ struct ListTrial {
   private mutating func requireProgress(since before: JobStatus) throws {
     let first = try follow { _ in false }
     guard first.finished >= before.finished else {
-      throw BenchError("\(before.finished) lines had ended, of which \(first.finished) are left")
+      throw BenchError("\(before.finished) lines had ended, and \(first.finished) are left")
     }
     let deadline = ContinuousClock.now + Self.patience
     let last = try follow { $0.finished <= first.finished && ContinuousClock.now < deadline }
@@ -79,7 +79,8 @@ struct ListTrial {
     if !last.hasEnded { try cluster.run(["cancel", "\(last.job)"]) }
   }
 
-  /// Waits until nobody listens any more. The connections of a process that dies may end before.
+  /// Waits until no process listens any more. The connections of a process that dies may end
+  /// before.
   private func awaitDeath() {
     while true {
       do throws(ClientError) {

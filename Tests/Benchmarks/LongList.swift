@@ -27,7 +27,7 @@ struct LongList {
     (0..<shape.distinctCount(lineCount: lineCount)).lazy.map(Self.url)
   }
 
-  /// About as long as URLs of pictures are, at addresses that are nobody's (RFC 5737, TEST-NET-1)
+  /// About as long as URLs of pictures are, at unused addresses (RFC 5737, TEST-NET-1)
   /// and that are refused unless allowed.
   private static func url(_ number: Int) -> String {
     let host = "192.0.2.\(10 + number % hostCount)"

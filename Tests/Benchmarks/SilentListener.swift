@@ -1,7 +1,7 @@
 import Glibc
 import ImgSystem
 
-/// A port of every address of this machine at which connections stand and nobody ever answers: the
+/// A port of every address of this machine that accepts connections and never answers: the
 /// kernel takes them, and no program does.
 struct SilentListener: ~Copyable {
   private let socket: OwnedDescriptor

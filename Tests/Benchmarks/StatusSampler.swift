@@ -15,7 +15,7 @@ final class StatusSampler: Sendable {
     /// a process, which has to wait for a core as well.
     var answers = Samples()
     /// The most memory without a file behind it, and the most of mapped files, in MiB: the kernel
-    /// takes the latter back when somebody else wants it.
+    /// takes the latter back when another process needs it.
     var privatePeak = 0.0
     var mappedPeak = 0.0
 

@@ -52,7 +52,7 @@ struct StoreContent {
     return [UInt8](repeating: 7, count: headerByteCount + Self.url(0).utf8.count) + picture
   }
 
-  /// As long for every number, at an address that is nobody's (RFC 5737, TEST-NET-1).
+  /// As long for every number, at an unused address (RFC 5737, TEST-NET-1).
   private static func url(_ number: Int) -> String {
     "http://192.0.2.1/photographs/2024-07/\(1_000_000_000 + number)-large-1024x768.jpg"
   }

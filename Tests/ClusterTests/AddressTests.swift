@@ -3,7 +3,7 @@ import TestCluster
 import TestOrigin
 import Testing
 
-/// Addresses that nobody allowed.
+/// Addresses that are not allowed.
 @Suite(.timeLimit(.minutes(20)))
 struct AddressTests {
   @Test func `addresses of this machine are refused without permission`() throws {

@@ -85,7 +85,7 @@ struct CacheTests {
     try #require(try waitForExpiry(of: 1))
     origin.origin.stop()
     #expect(try cluster.imgctl("get", url).exitCode == 1)
-    // Lazily, by a thread that nobody waits for.
+    // The removal is asynchronous.
     #expect(try eventually { try statistics().entries == 0 })
   }
 
@@ -262,9 +262,9 @@ struct CacheTests {
     for round in 1...2 {
       #expect(try cluster.run(origin.pictures(5)).done == 5)
       #expect(unsafe truncate(cluster.storeDirectory + "/data.mdb", 8_192) == 0)
-      // Who looks at it lives, whether or not the sweep has begun it anew already.
+      // A reader survives, whether or not the sweep has recreated the store.
       #expect(try cluster.imgctl("status").exitCode == 0)
-      // Whoever only reads has nothing from it, and asks for it to be made.
+      // A reader gets nothing from it and requests the picture.
       #expect(try cluster.imgctl("get", origin.url("/p/1")).exitCode == 0)
       let status = try cluster.run(origin.pictures(5))
       #expect(status.done == 5)

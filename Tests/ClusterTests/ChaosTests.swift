@@ -12,8 +12,8 @@ struct ChaosTests {
   private let origin: ListOrigin
 
   private static let kill: CInt = 9
-  /// Fewer than eight: of eight, one is kept for hosts that answer promptly, which on a busy machine
-  /// none does.
+  /// Fewer than eight: of eight, one is kept for hosts that answer promptly, which on a busy
+  /// machine none does.
   private static let transfers = 7
   /// What a worker may hold: the least share of transfers that every worker has, and what waits for
   /// its decoder.

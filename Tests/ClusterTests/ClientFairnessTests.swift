@@ -24,7 +24,7 @@ struct ClientFairnessTests {
       .flatMap(WireCoding.frame)
   }
 
-  /// A job of long lines, each of which fails at once.
+  /// A job of long lines that fail at once.
   private func job(of cluster: Cluster, lines: Int, ofByteCount byteCount: Int) throws -> JobID {
     let line = "gopher://\(String(repeating: "a", count: byteCount))"
     let status = try cluster.run((0..<lines).map { "\(line)\($0)" })

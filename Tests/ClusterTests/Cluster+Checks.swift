@@ -93,7 +93,7 @@ extension ProgramResult {
   }
 }
 
-/// Looks again and again, for what nobody tells of, until it is so.
+/// Polls a condition until it is true.
 ///
 /// - Returns: whether it was so before the time ended, by default a program's patience.
 func eventually(

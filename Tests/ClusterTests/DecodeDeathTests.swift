@@ -6,8 +6,8 @@ import Testing
 /// Pictures over which workers die: which code they end with, and what the log says.
 @Suite(.timeLimit(.minutes(20)))
 struct DecodeDeathTests {
-  /// A GIF of 100 megapixels, whose loader allocates 4 bytes for each before it reads one. GLib ends the
-  /// process when an allocation of its own is refused.
+  /// A GIF of 100 megapixels, whose loader allocates 4 bytes for each before it reads one. GLib
+  /// ends the process when an allocation of its own is refused.
   private static let largeCanvas: [UInt8] = {
     let side: [UInt8] = [0x10, 0x27]
     let screen = Array("GIF89a".utf8) + side + side + [0x80, 0, 0] + [0, 0, 0, 255, 255, 255]

@@ -32,7 +32,7 @@ struct DiskTests {
   }
 
   // A limit of the size of files (RLIMIT_FSIZE) stands in for a full disk. It is crueller: by
-  // default the kernel kills whoever writes beyond it (SIGXFSZ, setrlimit(2)).
+  // default the kernel kills a process that writes beyond it (SIGXFSZ, setrlimit(2)).
 
   @Test func `start reports the reason why the journal cannot be created`() throws {
     let cluster = try Cluster(isStarted: false)
@@ -72,7 +72,7 @@ struct DiskTests {
     let change = try cluster.imgctl("priority", "\(job)", "2")
     #expect(change.exitCode == 0 || change.messages.contains("cannot be written: "), "\(change)")
 
-    // Nothing runs, and for the disk nobody waits.
+    // Nothing runs, and no process waits for the disk.
     let coordinator = try cluster.runningCoordinator()
     coordinator.signal(SIGTERM)
     #expect(try coordinator.wait().exitCode == 0)

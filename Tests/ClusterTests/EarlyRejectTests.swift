@@ -21,7 +21,7 @@ struct EarlyRejectTests {
     start: String, code: Failure.Code
   ) throws {
     let bytes = Array(start.utf8) + Array(repeating: 0x20, count: 1_000_000)
-    // The rest is never sent, so whoever waits for it does not come to an end.
+    // The rest is never sent, so a client that waits for it would hang.
     origin.serve("/a", .body(bytes, delivery: .stall(after: 1_000)))
     let cluster = try Cluster()
     let status = try cluster.run([origin.baseURL + "/a"])

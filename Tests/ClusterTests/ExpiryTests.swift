@@ -188,7 +188,8 @@ struct ExpiryTests {
     #expect(try cluster.imgctl("stop").exitCode == 0)
     try store("/p/1", secondsAgo: 0, in: cluster)
     try get("/p/1")
-    #expect(!FileManager.default.fileExists(atPath: cluster.socketPath), "nobody was asked")
+    #expect(
+      !FileManager.default.fileExists(atPath: cluster.socketPath), "no coordinator was started")
 
     try store("/p/2", secondsAgo: 1_800, in: cluster)
     let began = now

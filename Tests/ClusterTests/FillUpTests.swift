@@ -82,7 +82,8 @@ struct FillUpTests {
 
   // MARK: - Checks
 
-  /// Expects an outcome for every line, and for want of room alone that some have no thumbnail.
+  /// Expects an outcome for every line, and `store_full` as the only reason for a missing
+  /// thumbnail.
   private func expectFull(_ status: JobStatus) throws {
     #expect(status.done + status.failed == Self.pictureCount)
     let codes = Set(try cluster.failures(of: status.job).values)

@@ -13,8 +13,8 @@ struct HostileBatchTests {
     ThisProcess.environment[variable].flatMap { UInt64($0) }
   }
 
-  /// `IMGCTL_TEST_THOROUGH=1` has it be a long list, which takes minutes; `IMGCTL_TEST_SEED` replays
-  /// the answers of another run.
+  /// `IMGCTL_TEST_THOROUGH=1` has it be a long list, which takes minutes; `IMGCTL_TEST_SEED`
+  /// replays the answers of another run.
   @Test func `a list of a hostile origin finishes, within its limit and its Retry-After`() throws {
     let seed = Self.number("IMGCTL_TEST_SEED") ?? UInt64.random(in: 0..<1 << 32)
     let isThorough = Self.number("IMGCTL_TEST_THOROUGH") == 1
@@ -34,7 +34,7 @@ struct HostileBatchTests {
     let peak = peakInFlight(in: snapshot)
     #expect(peak <= Self.transfersPerHost, "seed \(seed)")
     let rests = startsInRests(of: origin, in: snapshot)
-    // Those that were under way to it: as many a wish as run at once, at most.
+    // Requests that were on their way: at most the concurrent ones for each Retry-After.
     let starts = rests.flatMap(\.self)
     #expect(starts.count <= rests.count * Self.transfersPerHost, "seed \(seed)")
     let ranges = snapshot.paths.values.map(\.ranges.count).reduce(0, +)
@@ -42,8 +42,8 @@ struct HostileBatchTests {
       "hostile, seed \(seed): \(status.done) of \(origin.urls.count) done in \(duration), "
         + "\(snapshot.totals.requests) requests (\(tally(of: origin, in: snapshot))), \(ranges) "
         + "with a Range; peak in flight \(peak) of \(Self.transfersPerHost); within "
-        + "\(rests.count) wished rests began \(starts.count) requests, the latest "
-        + "\(starts.max() ?? .zero) after the wish")
+        + "\(rests.count) cooldowns, there were \(starts.count) requests, the latest "
+        + "\(starts.max() ?? .zero) after Retry-After")
   }
 
   // MARK: - The origin's log
@@ -54,14 +54,15 @@ struct HostileBatchTests {
     return snapshot.peakInFlight { !aborted.contains($0.request) }
   }
 
-  /// For each wish for rest, how long after it was uttered requests began, before it was over.
+  /// The delays of requests that started after each Retry-After, before its end.
   private func startsInRests(of origin: HostileOrigin, in snapshot: OriginSnapshot) -> [[Duration]]
   {
-    let wishes = Set(
+    let cooldowns = Set(
       origin.answered(in: snapshot).filter { $0.answer == .restWished }.map(\.request.request))
     let starts = snapshot.starts().map(\.moment)
-    return snapshot.log.filter { $0.kind == .landed && wishes.contains($0.request) }.map { wish in
-      starts.map { $0 - wish.moment }
+    return snapshot.log.filter { $0.kind == .landed && cooldowns.contains($0.request) }.map {
+      cooldown in
+      starts.map { $0 - cooldown.moment }
         .filter { .zero < $0 && $0 < .seconds(HostileOrigin.wishedSeconds) }
     }
   }

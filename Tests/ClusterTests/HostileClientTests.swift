@@ -7,8 +7,7 @@ import TestCluster
 import TestOrigin
 import Testing
 
-/// Clients that break the protocol, on purpose or not: each is closed with a reason, and nobody
-/// else notices.
+/// Clients that break the protocol are closed with a reason, and other clients do not notice.
 @Suite(.timeLimit(.minutes(20)))
 struct HostileClientTests {
   private let cluster: Cluster

@@ -3,13 +3,13 @@ import SeededRandom
 import TestOrigin
 import TestPictures
 
-/// An origin of which every third answer is a refusal, a wish for rest, a reset or a stall, as a
+/// An origin whose every third response is a refusal, a Retry-After, a reset or a stall, as a
 /// seed has it, until it gives the picture.
 struct HostileOrigin {
   enum Answer: CaseIterable {
     /// 503, which does not say for how long.
     case unavailable
-    /// 429 with a wish in Retry-After.
+    /// 429 with Retry-After.
     case restWished
     /// The connection is reset within the picture.
     case reset

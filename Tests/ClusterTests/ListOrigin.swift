@@ -78,7 +78,7 @@ struct ListOrigin {
 
   private static func picturePath(_ number: Int) -> String { "/p/\(number)" }
 
-  /// A list of which every twentieth line is not found.
+  /// A list whose every twentieth line is a 404.
   func listWithMissing(_ count: Int) -> MixedList {
     var list = MixedList()
     for number in 0..<count {
@@ -90,7 +90,7 @@ struct ListOrigin {
     return list
   }
 
-  /// A list of which every tenth line is not found, and every tenth no picture.
+  /// A list whose every tenth line is a 404, and every tenth is not an image.
   func mixedList(_ count: Int) -> MixedList {
     var list = MixedList()
     for number in 0..<count {

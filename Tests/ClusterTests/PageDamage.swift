@@ -4,7 +4,8 @@ import FoundationEssentials
 /// asserts (SIGABRT), reads outside of the map (SIGSEGV), or reports an internal error.
 ///
 /// A page begins with its number (8 bytes), padding (2), flags (2) and the ends of the free room
-/// inside it (2 each); the offsets of its entries follow, 2 bytes each (`MDB_page` in LMDB's source).
+/// inside it (2 each); the offsets of its entries follow, 2 bytes each (`MDB_page` in LMDB's
+/// source).
 enum PageDamage: String, CaseIterable {
   /// Branch pages say that they have a single entry.
   case branchCounts

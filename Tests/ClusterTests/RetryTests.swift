@@ -80,8 +80,8 @@ struct RetryTests {
   @Test(arguments: [false, true])
   func `both forms of Retry-After are obeyed`(isDate: Bool) throws {
     let begin = ContinuousClock.now
-    let wish = isDate ? Self.date(inSeconds: 2) : "1"
-    origin.serve("/a", .statuses([429, 200], body: picture, retryAfter: wish))
+    let retryAfter = isDate ? Self.date(inSeconds: 2) : "1"
+    origin.serve("/a", .statuses([429, 200], body: picture, retryAfter: retryAfter))
     origin.serve("/b", .body(picture))
     let first = try cluster.submit([origin.baseURL + "/a"])
     try #require(origin.waitUntil { $0.totals.requests == 1 && $0.totals.inFlight == 0 })

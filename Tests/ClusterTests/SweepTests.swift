@@ -5,7 +5,7 @@ import ImgSystem
 import TestCluster
 import Testing
 
-/// What has expired and nobody asks for goes by itself.
+/// The background sweep removes expired thumbnails.
 @Suite(.timeLimit(.minutes(20)))
 struct SweepTests {
   private static let storeBudgetByteCount: Int64 = 400 << 20

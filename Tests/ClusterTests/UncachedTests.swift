@@ -8,7 +8,7 @@ import TestOrigin
 import TestPictures
 import Testing
 
-/// Pictures that are not in the store reach whoever waits for them all the same.
+/// Pictures that are not stored still reach the clients that wait for them.
 @Suite(.timeLimit(.minutes(20)))
 struct UncachedTests {
   private let cluster: Cluster
@@ -53,7 +53,7 @@ struct UncachedTests {
     return try cluster.imgctl("cache", "stat", "--json").decoded(Statistics.self).entries
   }
 
-  // MARK: - Nobody wants it stored
+  // MARK: - Without storing
 
   @Test func `with --no-cache, each get sends a request and stores nothing`() throws {
     try cluster.start()

@@ -11,7 +11,7 @@ import Testing
 /// nothing that they name.
 @Suite(.timeLimit(.minutes(20)))
 struct UnsafeSocketTests {
-  private static let nobody: UInt32 = 65_534
+  private static let foreignUserID: UInt32 = 65_534
   private let origin: ListOrigin
 
   init() throws {
@@ -68,7 +68,7 @@ struct UnsafeSocketTests {
 
   @Test(
     .enabled("runs as root, with programs that each user can run") {
-      try Cluster.canRun(as: Self.nobody)
+      try Cluster.canRun(as: Self.foreignUserID)
     })
   func `nothing is sent to another user's coordinator, except a service's`() throws {
     let cluster = try Cluster(isStarted: false)
@@ -76,20 +76,21 @@ struct UnsafeSocketTests {
     let (tmp, run) = (cluster.directory.file("theirs"), "/run/imgctl-test-\(UUID())")
     for place in [tmp, run] {
       try Directory.createPrivate(place)
-      #expect(unsafe chown(place, Self.nobody, Self.nobody) == 0)
+      #expect(unsafe chown(place, Self.foreignUserID, Self.foreignUserID) == 0)
     }
     defer { try? FileManager.default.removeItem(atPath: run) }
     for place in [tmp, run] {
       let places = ["--socket", "\(place)/control.sock", "--data-dir", "\(place)/data"]
-      let (coordinator, message) = try cluster.launch(places, as: Self.nobody)
+      let (coordinator, message) = try cluster.launch(places, as: Self.foreignUserID)
       #expect(message == "ready")
       let status = try cluster.begin(["status"] + places).wait()
       if place == run {
         #expect(status.exitCode == 0, "\(status.messages)")
-        #expect(status.output.contains("belongs to user \(Self.nobody)"))
+        #expect(status.output.contains("belongs to user \(Self.foreignUserID)"))
       } else {
         #expect(status.exitCode == 3)
-        #expect(status.messages.contains("use \(place), which belongs to user \(Self.nobody)"))
+        #expect(
+          status.messages.contains("use \(place), which belongs to user \(Self.foreignUserID)"))
       }
       // As if the owner had listened before the directory was root's.
       #expect(unsafe chown(place, 0, 0) == 0)
@@ -98,7 +99,7 @@ struct UnsafeSocketTests {
       #expect(get.exitCode == 3)
       #expect(
         get.messages.contains(
-          "trust process \(coordinator.processID) of user \(Self.nobody), which listens"))
+          "trust process \(coordinator.processID) of user \(Self.foreignUserID), which listens"))
       // Its data directory is behind the one that it cannot enter any more, so it may have ended.
       coordinator.signal(SIGTERM)
       _ = try coordinator.wait()
@@ -108,12 +109,12 @@ struct UnsafeSocketTests {
 
   @Test(
     .enabled("runs as root, with programs that each user can run") {
-      try Cluster.canRun(as: Self.nobody)
+      try Cluster.canRun(as: Self.foreignUserID)
     }, arguments: [["status"], ["remove", "1"], ["start"], ["stop"]])
   func `the socket of another user is reported with its owner`(command: [String]) throws {
     let cluster = try Cluster()
     #expect(unsafe chmod(cluster.directory.path, 0o755) == 0)
-    let result = try cluster.begin(command, as: Self.nobody).wait()
+    let result = try cluster.begin(command, as: Self.foreignUserID).wait()
     #expect(result.exitCode == 3)
     #expect(
       result.messages.contains(

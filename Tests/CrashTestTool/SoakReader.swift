@@ -1,8 +1,8 @@
 import SeededRandom
 import StoreCrashSupport
 
-/// A reader of a soak: all it sees are whole pictures, and of no number an earlier one after a later
-/// one.
+/// A reader of a soak: all it sees are whole pictures, and of no number an earlier one after a
+/// later one.
 struct SoakReader {
   private let store: PictureStore
   private let writerCount: Int

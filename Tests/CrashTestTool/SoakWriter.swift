@@ -1,6 +1,6 @@
 import StoreCrashSupport
 
-/// A writer of a soak: under its numbers, which nobody else writes, it finds what it put last or,
+/// A writer of a soak: under its own numbers, it finds what it stored last or,
 /// evicted or expired, nothing.
 struct SoakWriter {
   private let store: PictureStore

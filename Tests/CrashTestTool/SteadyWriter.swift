@@ -2,7 +2,7 @@ import Glibc
 import ImgSystem
 import StoreCrashSupport
 
-/// Carries out a plan of writing without end, for somebody who kills it: whatever was told before
+/// Writes without end until the parent process kills it: whatever was reported before
 /// the kill is in the store.
 struct SteadyWriter {
   let directory: String

@@ -34,8 +34,8 @@ import Testing
   @Test func `submit takes a list and options`() throws {
     let plain = try command("submit urls.txt", as: SubmitCommand.self)
     #expect(plain.listPath == "urls.txt")
-    let manners = FetchOptions(respectsOptOut: true)
-    #expect(plain.options == RequestOptions(variant: .standard, fetch: manners))
+    let politeness = FetchOptions(respectsOptOut: true)
+    #expect(plain.options == RequestOptions(variant: .standard, fetch: politeness))
     #expect(plain.order == .firstInFirstOut)
     #expect(!plain.isWaiting && !plain.isJSON)
 
@@ -50,7 +50,7 @@ import Testing
           variant: try Variant(
             width: 640, height: 480, mode: .fill, isCropped: true, format: .webp, quality: 90),
           expiry: Expiry(.after(milliseconds: 7_200_000)), priority: -2, delayMilliseconds: 250,
-          fetch: manners))
+          fetch: politeness))
     #expect(full.order == .lastInFirstOut)
     #expect(full.isWaiting && full.isJSON)
   }

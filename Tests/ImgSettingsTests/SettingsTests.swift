@@ -257,7 +257,7 @@ import Testing
         and: running, coreCount: 2
       ).map { "\($0.name) \($0.flag): \($0.asked), \($0.running), \($0.isChangeable)" }
     }
-    #expect(try differences([]) == [], "what nobody asks for does not count")
+    #expect(try differences([]) == [], "settings that are not given do not count")
     #expect(try differences(["--workers=2", "--idle-exit=10m"]) == [])
     #expect(try differences(["--workers=auto"]) == [], "two cores")
     #expect(try differences(["--workers=3"]) == ["workers --workers: 3, 2, false"])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ImgStore
 
-/// The file of bits by itself; what it does to eviction is in `SecondChanceTests`.
+/// The file by itself; `SecondChanceTests` has its effect on eviction.
 @Suite(.timeLimit(.minutes(20)))
 struct AccessBitsTests {
   private let directory: TestDirectory
@@ -42,7 +42,7 @@ struct AccessBitsTests {
     #expect(!bits.isSet(for: key))
   }
 
-  /// Of a store full of thumbnails of two pages each, every nth of which was read.
+  /// A store full of thumbnails of two pages each, with every nth one accessed.
   @Test(arguments: [(5, 50), (1, 12)])
   func `few accessed records lose their bit, and hardly any other record gets one`(
     nth: Int, mostOneIn: Int

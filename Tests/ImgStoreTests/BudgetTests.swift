@@ -56,7 +56,7 @@ struct BudgetTests {
   }
 }
 
-/// Changes of every kind, in random order, after each of which the budget is checked.
+/// Random changes of every kind. Each is followed by a check of the budget.
 private struct BudgetRun {
   let store: ThumbnailStore
   private var random: SeededGenerator

@@ -216,7 +216,7 @@ struct ExpiryTests {
       let number = Int.random(in: 1...6, using: &random)
       let duration = Int64.random(in: 1...100, using: &random)
       let lifetime = Bool.random(using: &random) ? duration : 0
-      let wish = Retention(
+      let requested = Retention(
         afterMilliseconds: duration * 1_000, slidingMilliseconds: lifetime * 1_000)
       switch Int.random(in: 0..<6, using: &random) {
       case 0, 1:
@@ -225,7 +225,7 @@ struct ExpiryTests {
           storedAt: now, expiresAt: max(now + duration, old?.expiresAt ?? 0),
           lifetime: max(lifetime, old?.lifetime ?? 0))
         try store.put(
-          [NewThumbnail(picture: number, retention: wish)], at: .now(plusSeconds: now))
+          [NewThumbnail(picture: number, retention: requested)], at: .now(plusSeconds: now))
       case 2, 3, 4:
         let isAsking = Bool.random(using: &random)
         if var kept = model[number], kept.expiresAt > now {
@@ -238,7 +238,7 @@ struct ExpiryTests {
           model[number] = kept
         }
         try access(
-          picture: number, isAsking ? wish : Retention(), at: .now(plusSeconds: now))
+          picture: number, isAsking ? requested : Retention(), at: .now(plusSeconds: now))
       default:
         _ = try store.removeExpired(at: .now(plusSeconds: now), limit: 100)
         model = model.filter { $0.value.expiresAt > now }

@@ -18,7 +18,7 @@ struct JournalModelTests {
     let directory = try TestDirectory()
     var model = JobModel(lineCount: Int.random(in: 1...400, using: &random))
     try Journal(directory: directory.path).submit(id, lineCount: model.outcomes.count)
-    // Each round opens the journal anew.
+    // Each round reopens the journal.
     for _ in 0..<6 where !model.isRemoved {
       let journal = try Journal(directory: directory.path)
       for _ in 0..<10 where !model.isRemoved {

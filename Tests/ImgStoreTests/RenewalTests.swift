@@ -57,23 +57,23 @@ struct RenewalTests {
 
   @Test func `a renewed record has new terms and a new storage time, and keeps its bytes`() throws {
     let record = try put(1)
-    let wish = renewal(record, "etag: \"1\"\nexpires: 0")
-    #expect(try store.renew([wish], at: later))
+    let request = renewal(record, "etag: \"1\"\nexpires: 0")
+    #expect(try store.renew([request], at: later))
     let renewed = try #require(try facts(1))
-    #expect(renewed.terms == wish.terms)
+    #expect(renewed.terms == request.terms)
     #expect(renewed.storedAt == later)
     #expect(renewed.expiresAt == later.advanced(byMilliseconds: 600_000))
     #expect(try store.bytes(ofPicture: 1) == NewThumbnail(picture: 1).bytes)
     #expect(try store.defects().isEmpty)
-    // Whoever asked about the same record at the same time.
-    #expect(try store.renew([wish], at: later))
+    // A concurrent revalidation of the same record.
+    #expect(try store.renew([request], at: later))
   }
 
   @Test func `a renewal does not shorten the expiry`() throws {
     let record = try put(1)
-    let wish = Renewal(
+    let request = Renewal(
       of: record, terms: record.terms, retention: Retention(afterMilliseconds: 1_000))
-    #expect(try store.renew([wish], at: .now))
+    #expect(try store.renew([request], at: .now))
     #expect(try facts(1)?.expiresAt == record.expiresAt)
   }
 
@@ -91,8 +91,8 @@ struct RenewalTests {
   }
 
   @Test func `a renewal of several records fails if one is missing`() throws {
-    let wishes = [renewal(try put(1)), renewal(try put(2))]
+    let requests = [renewal(try put(1)), renewal(try put(2))]
     _ = try store.remove([ContentKey(picture: 2)])
-    #expect(try !store.renew(wishes, at: later))
+    #expect(try !store.renew(requests, at: later))
   }
 }

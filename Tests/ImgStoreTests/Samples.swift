@@ -30,14 +30,14 @@ extension NewThumbnail {
       bytes: (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ number) })
   }
 
-  /// One whose bytes are all the same, which is soon made.
+  /// A thumbnail of equal bytes, which is fast to make.
   init(large number: Int, byteCount: Int, expiresAt: WallTime = .now(plusSeconds: 60)) throws {
     try self.init(
       picture: number, expiresAt: expiresAt,
       bytes: [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: byteCount))
   }
 
-  /// One that is kept as asked for.
+  /// A thumbnail with a given retention.
   init(picture number: Int, retention: Retention) throws {
     try self.init(picture: number, retention: retention, bytes: [UInt8(truncatingIfNeeded: number)])
   }

@@ -50,7 +50,7 @@ struct SecondChanceTests {
     _ = try store.lookup(ContentKey(picture: 0), at: .now)
     try overflow(store)
     #expect(try kept(in: store, of: 0..<1) == [0])
-    // Kept, it is the last in order; nobody reads it until its turn comes again.
+    // It moves to the end of the order and is not accessed before the hand meets it again.
     for group in 2..<8 { try store.put(pictures(group * 100..<group * 100 + 40), at: .now) }
     #expect(try lacks(0, in: store))
   }

@@ -23,7 +23,7 @@ struct StoreCountersTests {
     _ = try store.lookup([1, 2, 3].map { try ContentKey(picture: $0) }, at: .now)
     _ = try store.bytes(ofPicture: 1)
     _ = try store.bytes(ofPicture: 2)
-    // Expired, and so of no use.
+    // Expired.
     _ = try store.bytes(ofPicture: 1, at: .now(plusSeconds: 60))
     _ = try store.lookup(ContentKey(picture: 1), at: .now(plusSeconds: 60))
     #expect(try counters.hits == 3)
@@ -64,7 +64,7 @@ struct StoreCountersTests {
     try damage(ContentKey(picture: 2))
     try store.removeStale([ContentKey(picture: 2)], at: .now)
     #expect(try counters.damagedRemovals == 1)
-    // By somebody's wish, which is no reason of the store's.
+    // On request, which no counter counts.
     try store.put([NewThumbnail(picture: 4)], at: .now)
     _ = try store.remove([ContentKey(picture: 4)])
     try store.reset()

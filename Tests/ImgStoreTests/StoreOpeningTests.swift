@@ -151,13 +151,13 @@ struct StoreOpeningTests {
     try await writer
   }
 
-  /// One of the two stores has made one commit more than the other, so that whoever took the data of
-  /// one and the locks of the other would look for the last commit where the one before it is.
+  /// One of the two stores has made one commit more than the other, so that a process with the data
+  /// of one and the locks of the other would look for the last commit where the one before it is.
   @Test func `all files of an opening are from one directory, even if it is replaced meanwhile`()
     async throws
   {
     let paths = [directory.path + "/store", directory.path + "/other"]
-    // Open all the time: the locks of a store that nobody has open are made anew by opening it.
+    // Open all the time, because opening a store that no process has open recreates its locks.
     let stores = try paths.map { path in
       try ThumbnailStore(directory: path, access: .readWrite(budgetByteCount: 64 << 20))
     }

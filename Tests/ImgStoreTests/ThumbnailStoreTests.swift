@@ -120,7 +120,7 @@ struct ThumbnailStoreTests {
     let key = try ContentKey(picture: 1)
     try store.put([NewThumbnail(picture: 1, expiresAt: .now)], at: .now(plusSeconds: -60))
     #expect(try store.lookup(key, at: .now) == .stale(.expired))
-    // Between that look-up and the removal somebody else stores a fresh one.
+    // Between that look-up and the removal, another process stores a fresh one.
     try store.put([NewThumbnail(picture: 1)], at: .now)
     #expect(try store.removeStale([key], at: .now) == 0)
     #expect(try store.bytes(ofPicture: 1) != nil)

@@ -3,7 +3,7 @@ import ImgSystem
 
 /// Looks again and again, for what another process or thread brings about.
 ///
-/// - Returns: whether it was so before anybody's patience ended.
+/// - Returns: whether it became true before the timeout.
 func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
   let deadline = ContinuousClock.now + .seconds(540)
   while ContinuousClock.now < deadline {

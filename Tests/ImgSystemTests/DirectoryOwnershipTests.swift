@@ -5,7 +5,7 @@ import Testing
 
 /// Which directories are safe from other users.
 struct DirectoryOwnershipTests {
-  private static let nobody: UInt32 = 65_534
+  private static let foreignUserID: UInt32 = 65_534
   private let root: TestDirectory
 
   init() throws {
@@ -76,14 +76,14 @@ struct DirectoryOwnershipTests {
 
   @Test(.enabled(if: ThisProcess.userID == 0, "only root can give a directory away"))
   func `another user's directory or link is refused`() throws {
-    #expect(unsafe chown(leaf, Self.nobody, Self.nobody) == 0)
-    expectRefused(leaf, because: "use \(leaf), which belongs to user \(Self.nobody)")
+    #expect(unsafe chown(leaf, Self.foreignUserID, Self.foreignUserID) == 0)
+    expectRefused(leaf, because: "use \(leaf), which belongs to user \(Self.foreignUserID)")
     // The directory of a test lies in /tmp, where each user creates what it likes.
-    expectRefused(leaf, because: "which belongs to user \(Self.nobody)", mayBeForeign: true)
+    expectRefused(leaf, because: "which belongs to user \(Self.foreignUserID)", mayBeForeign: true)
     let link = root.file("link")
     #expect(unsafe symlink(above, link) == 0)
-    #expect(unsafe lchown(link, Self.nobody, Self.nobody) == 0)
-    expectRefused(link, because: "use \(link), which belongs to user \(Self.nobody)")
+    #expect(unsafe lchown(link, Self.foreignUserID, Self.foreignUserID) == 0)
+    expectRefused(link, because: "use \(link), which belongs to user \(Self.foreignUserID)")
   }
 
   @Test(.enabled(if: ThisProcess.userID == 0, "only root can create a directory in /run"))
@@ -91,9 +91,9 @@ struct DirectoryOwnershipTests {
     let path = "/run/imgctl-test-\(UInt64.random(in: 0...UInt64.max))"
     try Directory.createPrivate(path)
     defer { unsafe rmdir(path) }
-    #expect(unsafe chown(path, Self.nobody, Self.nobody) == 0)
-    #expect(try Directory.requireExclusive(path, mayBeForeign: true) == Self.nobody)
-    expectRefused(path, because: "which belongs to user \(Self.nobody)")
+    #expect(unsafe chown(path, Self.foreignUserID, Self.foreignUserID) == 0)
+    #expect(try Directory.requireExclusive(path, mayBeForeign: true) == Self.foreignUserID)
+    expectRefused(path, because: "which belongs to user \(Self.foreignUserID)")
     #expect(unsafe chmod(path, 0o770) == 0)
     expectRefused(path, because: "which other users may write", mayBeForeign: true)
   }

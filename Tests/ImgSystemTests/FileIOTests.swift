@@ -94,7 +94,7 @@ struct FileIOTests {
 
   @Test func `a file that is not regular is written to, not replaced`() throws {
     #expect(unsafe mkfifo(path, 0o600) == 0)
-    // Open both ways, so that the writer finds a reader and nobody waits.
+    // Open for both directions, so that neither end blocks.
     let reader = OwnedDescriptor(adopting: unsafe open(path, O_RDWR | O_CLOEXEC))
     try FileIO.replace(path: path, with: [5])
     try #require(try UnixSocket.waitReadable(reader.rawValue, until: .now))

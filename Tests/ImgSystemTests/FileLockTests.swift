@@ -28,7 +28,7 @@ struct FileLockTests {
 
   @Test func `a lock whose file was removed or replaced is detected`() throws {
     guard let lock = try FileLock.acquire(path: path) else {
-      Issue.record("nobody else holds it")
+      Issue.record("no other process holds it")
       return
     }
     let atFirst = FileLock.isHeld(by: lock, at: path)
@@ -66,12 +66,12 @@ struct FileLockTests {
     }
   }
 
-  /// The one that waits, here, is in nobody's way: it has a thread of its own.
+  /// The waiting call blocks only its own thread.
   @Test func `a waiting process gets the lock when its holder dies`() async throws {
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
       let lock = try FileLock.acquire(path: path)
       DispatchQueue(label: "waits").async {
-        // An open file of its own, and so as good as another process.
+        // Another open file, which counts like another process.
         _ = try? FileLock.acquire(waitingFor: path)
         // Never, as the holder lives on.
         _exit(1)

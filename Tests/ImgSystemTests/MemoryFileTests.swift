@@ -6,7 +6,7 @@ import Testing
 struct MemoryFileTests {
   private let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
 
-  /// The file as whoever it is passed to has it.
+  /// The file as its receiver has it.
   private func passedOn(_ file: MemoryFile) throws -> MemoryFile {
     MemoryFile(adopting: OwnedDescriptor(adopting: fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0)))
   }

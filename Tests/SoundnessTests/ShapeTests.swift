@@ -1,6 +1,6 @@
 import Testing
 
-/// The shape of the source files: sizes, and what they do without.
+/// The sizes of source files, and constructs that they avoid.
 struct ShapeTests {
   private static let maximumFileLineCount = 500
   private static let maximumFunctionLineCount = 70
@@ -17,7 +17,7 @@ struct ShapeTests {
     }
   }
 
-  /// Work put off belongs into the list of issues, not into the code.
+  /// Postponed work belongs in the issue tracker, not in the code.
   @Test func `no source contains TODO`() throws {
     for source in try Repository.swiftSources(below: "Sources") {
       let postponed = source.lines.filter { $0.contains(/\b(?:TODO|FIXME|XXX)\b/) }
@@ -25,8 +25,7 @@ struct ShapeTests {
     }
   }
 
-  /// Each of these turns somebody else's input into our crash, or a compiler's proof into a
-  /// promise.
+  /// Each of these turns untrusted input into a crash, or a check of the compiler into a promise.
   @Test(arguments: ["try!", "fatalError(", "nonisolated(unsafe)"])
   func `no source escapes the checks`(escape: String) throws {
     for source in try Repository.swiftSources(below: "Sources") {
@@ -35,7 +34,7 @@ struct ShapeTests {
     }
   }
 
-  /// A pointer makes the compiler give up on a type that is safe to share; then a person proves it.
+  /// With a pointer, the compiler cannot check that a type is safe to share, so a comment explains it.
   @Test func `an @unchecked Sendable type explains why in its comment`() throws {
     for source in try Repository.swiftSources(below: "Sources") {
       for (index, line) in source.code.enumerated() where line.contains("@unchecked Sendable") {
@@ -47,7 +46,7 @@ struct ShapeTests {
     }
   }
 
-  /// Foundation brings the data of all languages along, FoundationNetworking libcurl.
+  /// Foundation includes the data of all languages, and FoundationNetworking includes libcurl.
   @Test(arguments: ["Sources", "Tests"])
   func `nothing imports the whole of Foundation`(directory: String) throws {
     for source in try Repository.swiftSources(below: directory) {

@@ -37,7 +37,7 @@ package struct StoreModel: Sendable {
     }
   }
 
-  /// Allows that somebody else has removed pictures.
+  /// Allows that another process has removed pictures.
   package mutating func loosen(where isLoose: (Picture) -> Bool) {
     for (number, entry) in entries where isLoose(entry.picture) {
       entries[number]?.mayBeMissing = true

@@ -98,7 +98,7 @@ struct FailingSweep {
   }
 
   /// The operation has happened or not, as a whole; it has when it said so. A store that LMDB calls
-  /// damaged has begun anew: it holds nothing, or what the operation has put into it.
+  /// damaged was recreated: it is empty, or has what the operation stored.
   private func checkState(
     of store: PictureStore, isFailed: Bool, after fault: CallScript.Fault, _ trial: String
   ) throws {

@@ -129,7 +129,7 @@ struct KillRun {
     try store.remove([probe.number])
     for index in writers.indices {
       writers[index].generation += Self.generationsInRound
-      // The probe may have evicted, and either writer is the other's somebody else.
+      // The check may have evicted, and each writer may remove pictures of the other.
       let contents = try store.contents().values
       writers[index].model.loosen { _ in budgetByteCount < 1 << 20 }
       writers[index].model.settle(on: contents)

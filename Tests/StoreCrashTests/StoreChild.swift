@@ -4,8 +4,8 @@ import ImgSystem
 import StoreCrashSupport
 import TestCluster
 
-/// A child process that uses a store, `imgcrashtest`, connected by its standard streams. It ends with
-/// this object.
+/// A child process that uses a store, `imgcrashtest`, connected by its standard streams. It ends
+/// with this object.
 final class StoreChild {
   private let child: ChildProcess
   private let stream: OwnedDescriptor
@@ -44,7 +44,7 @@ final class StoreChild {
 
   /// Kills it.
   ///
-  /// - Returns: what it had said and nobody had looked at.
+  /// - Returns: received bytes that were not parsed yet.
   func kill() throws -> [UInt8] {
     child.signal(SIGKILL)
     guard child.waitForExit(until: .now + Self.patience) == .signalled(SIGKILL) else {

@@ -118,7 +118,7 @@ package struct GetCommand: Command {
   }
 
   private func deliver(
-    _ found: Found, of source: String, in context: CommandContext
+    _ found: FoundThumbnail, of source: String, in context: CommandContext
   ) throws -> ExitCode {
     switch found {
     case .stored(let facts, let bytes, let isFromCache, let timings):
@@ -146,19 +146,14 @@ package struct GetCommand: Command {
     return RequestedURL(source)
   }
 
-  /// A thumbnail with its source, or the reason why there is none.
-  private enum Found {
-    case stored(StoredThumbnail, bytes: [UInt8], isFromCache: Bool, Timings?)
-    case uncached(UncachedPicture)
-    case nothing(Failure, Timings?)
-  }
-
   private func find(
     _ source: String, _ options: RequestOptions, in context: CommandContext
-  ) throws -> Found {
+  ) throws -> FoundThumbnail {
     do {
       switch try PictureSource(source, isFile: FileIO.isFile) {
-      case .url(let text): return try find(ImageURL(line: text), options, in: context)
+      case .url(let text):
+        let finder = ThumbnailFinder(choice: choice, viewer: viewer, bypassesStore: bypassesStore)
+        return try finder.thumbnail(of: ImageURL(line: text), options, in: context)
       case .file(let path) where source == picture:
         try checkOptionsOfFile()
         return try find(file: path, in: context)
@@ -178,7 +173,7 @@ package struct GetCommand: Command {
   }
 
   /// Uploads a local picture. The store is neither read nor written.
-  private func find(file path: String, in context: CommandContext) throws -> Found {
+  private func find(file path: String, in context: CommandContext) throws -> FoundThumbnail {
     let file = try open(path)
     let client = try context.coordinator()
     let result = try file.upload(over: client, as: nil, options: options)
@@ -201,104 +196,5 @@ package struct GetCommand: Command {
         "\(Self.description.name): no such file: \(Spelling.quoted(path)); a URL begins with "
           + "https:// or http://")
     }
-  }
-
-  /// Reads a hit from the store without the coordinator; else the coordinator makes the thumbnail.
-  /// The coordinator also handles a hit with a delay, with a viewer, with `--no-cache`, or with a
-  /// later expiry.
-  private func find(
-    _ url: ImageURL, _ given: RequestOptions, in context: CommandContext
-  ) throws -> Found {
-    let options = try resolved(given, for: url, in: context)
-    if viewer == nil, !bypassesStore, options.delayMilliseconds == 0, !StoreCrash.hasHappened,
-      let hit = try stored(url, options, in: context)
-    {
-      return .stored(hit.facts, bytes: hit.bytes, isFromCache: true, nil)
-    }
-    let asked = context.now
-    let client = try context.coordinatorOfStore()
-    var notes = WaitNotes()
-    let result = try client.get(
-      url.text, viewer: viewer, options: options, bypassesStore: bypassesStore
-    ) { wait in
-      if let note = notes.note(on: wait, at: context.now) { context.note(note) }
-    }
-    if let picture = result.uncached {
-      if let failure = picture.facts.failure { context.note("not stored: \(failure.detail)\n") }
-      return .uncached(picture)
-    }
-    guard case .done(_, let isFromCache, _) = result.outcome else {
-      let failure = result.outcome.failure(cancelledBecause: reasonOfCancel)
-      return .nothing(failure ?? .isGone, result.timings)
-    }
-    let reader = try context.storeReader()
-    // As of the request, so that a very short expiry does not hide the new thumbnail.
-    guard
-      let made = try reader?.thumbnail(
-        for: options.fetch.name(of: url), variant: options.variant, at: asked,
-        recordingAccess: .none)
-    else {
-      throw Failure.isGone
-    }
-    return .stored(made.facts, bytes: made.bytes, isFromCache: isFromCache, result.timings)
-  }
-
-  /// The options with the variant that the store has.
-  private func resolved(
-    _ options: RequestOptions, for url: ImageURL, in context: CommandContext
-  ) throws(StoreError) -> RequestOptions {
-    guard !bypassesStore, !StoreCrash.hasHappened else { return options }
-    var resolved = options
-    do throws(StoreError) {
-      resolved.variant = try choice.resolved(
-        for: options.fetch.name(of: url), options.fetch.cachePolicy, at: context.now,
-        in: try context.storeReader())
-    } catch  where error.reason == .damaged {
-      return options
-    }
-    return resolved
-  }
-
-  /// A picture that comes from no origin has no original.
-  private func keepsOriginal(of url: ImageURL) -> Bool {
-    options.keep.includesOriginal && !url.isLocal
-  }
-
-  /// The stored thumbnail, unless the request extends its expiry. A damaged store counts as empty,
-  /// because a worker will recreate it.
-  private func stored(
-    _ url: ImageURL, _ options: RequestOptions, in context: CommandContext
-  ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
-    do throws(StoreError) {
-      guard let reader = try context.storeReader() else { return nil }
-      let name = options.fetch.name(of: url)
-      let policy = options.fetch.cachePolicy
-      if keepsOriginal(of: url) {
-        guard let original = try reader.originalFacts(of: name),
-          policy.accepts(original.terms, at: context.now)
-        else { return nil }
-      }
-      guard
-        let found = try reader.thumbnail(
-          for: name, variant: options.variant, recordingAccess: .hits),
-        policy.accepts(found.facts.terms, at: context.now),
-        found.facts.extended(by: minimumRetention, at: context.now) == nil
-      else { return nil }
-      return found
-    } catch  where error.reason == .damaged {
-      return nil
-    }
-  }
-
-  /// The retention that the request asks for at least. Only the coordinator knows the default
-  /// expiry, so this assumes the shortest.
-  private var minimumRetention: Retention {
-    options.expiry.retentionOfStored(
-      defaultMilliseconds: RequestOptions.expiryRangeMilliseconds.lowerBound)
-  }
-
-  private var reasonOfCancel: String {
-    viewer.map { "a later get of the viewer \(Spelling.quoted($0)) replaced this one" }
-      ?? "the request was cancelled"
   }
 }

@@ -1,9 +1,8 @@
 import FoundationEssentials
 
-/// Records in JSON: the few and rich ones, whose layout may gain fields.
+/// Encodes records in JSON, for those that are few and may gain fields.
 enum JSONRecord {
-  /// - Throws: ``StoreError/Reason/failed`` for a value that JSON cannot say, such as a number that
-  ///   is none.
+  /// - Throws: ``StoreError/Reason/failed`` for a value that JSON cannot encode, such as NaN.
   static func encode(_ value: some Encodable) throws(StoreError) -> [UInt8] {
     do {
       return Array(try JSONEncoder().encode(value))
@@ -12,7 +11,7 @@ enum JSONRecord {
     }
   }
 
-  /// - Throws: ``StoreError/Reason/damaged`` for what is not JSON of such a value.
+  /// - Throws: ``StoreError/Reason/damaged`` for invalid JSON.
   static func decode<Value: Decodable>(
     _: Value.Type, from record: Span<UInt8>
   ) throws(StoreError) -> Value {

@@ -3,37 +3,37 @@ import ImgModel
 import ImgSystem
 import Synchronization
 
-/// The header values that jobs send to origins. They may be secrets, so they are kept in a file a
-/// job, beside the journal's own, and overwritten when the job is removed.
+/// The header values that jobs send to origins. They may be secrets, so each job has a file for
+/// them beside the journal, which is overwritten when the job is removed.
 ///
-/// LMDB never overwrites a page in place: what a record held stays in free pages of the file after
-/// the record has gone. All values are in memory as well.
+/// LMDB never overwrites a page in place, so a removed record would stay in free pages of its file.
+/// All values are also in memory.
 final class JobHeaders: Sendable {
   private let directory: String
   private let held = Mutex<[JobID: HeaderFields]>([:])
 
-  /// 8 KiB of headers in JSON, in which a byte takes at most six.
+  /// 8 KiB of headers in JSON, where a byte takes at most six.
   private static let maximumFileByteCount = 1 << 17
 
-  /// - Parameter journalDirectory: holds the directory of the files.
+  /// - Parameter journalDirectory: the parent of the files' directory.
   init(in journalDirectory: String) {
     directory = journalDirectory + "/headers"
   }
 
-  /// Those of a job; `nil` when it has none, or its file is missing or damaged.
+  /// The headers of a job; `nil` if it has none, or if its file is missing or damaged.
   subscript(id: JobID) -> HeaderFields? { held.withLock { $0[id] } }
 
-  /// Reads the files of `jobs`, and erases those of others: a crash came between the end of their
-  /// job and the erasure.
+  /// Reads the files of `jobs`, and erases others, which a crash has left between the removal of
+  /// their job and the erasure.
   func load(of jobs: Set<JobID>) {
     for id in foundJobs where !jobs.contains(id) {
-      // It is tried again at the next start.
+      // The next start tries again.
       try? FileIO.erase(path(of: id))
     }
     loadAll()
   }
 
-  /// Reads all files, and changes none.
+  /// Reads all files and changes none.
   func loadAll() {
     for id in foundJobs {
       if let headers = read(id) { held.withLock { $0[id] = headers } }
@@ -45,7 +45,7 @@ final class JobHeaders: Sendable {
     return names.compactMap { UInt64($0) }.map(JobID.init(rawValue:))
   }
 
-  /// Keeps the headers of a new job, durably.
+  /// Stores the headers of a new job durably.
   func add(_ headers: HeaderFields, of id: JobID) throws(StoreError) {
     held.withLock { $0[id] = headers }
     try create()
@@ -53,8 +53,7 @@ final class JobHeaders: Sendable {
     try StoreError.wrapping { () throws(SystemError) in try Directory.sync(directory) }
   }
 
-  /// Overwrites and removes the file of a job that is gone. One that cannot be overwritten now is
-  /// erased at the next start.
+  /// Overwrites and removes the file of a removed job. If that fails, the next start erases it.
   func erase(_ id: JobID) {
     guard held.withLock({ $0.removeValue(forKey: id) }) != nil else { return }
     try? FileIO.erase(path(of: id))

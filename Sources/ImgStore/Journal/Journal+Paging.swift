@@ -1,15 +1,14 @@
 package import ImgModel
 
-/// Lists are read in pages, each on a snapshot of its own that is gone when the call returns.
+/// Reads lists in pages, each on its own snapshot, which ends when the call returns.
 extension Journal {
-  /// The lines at `positions` that have no outcome. A job that is not active has none.
+  /// The lines at `positions` without an outcome. A job that is not active has none.
   ///
-  /// Position 0 is the line that leaves the list first in `order`. Positions behind the end of the
-  /// list hold nothing.
+  /// Position 0 is the first line in `order`. Positions behind the end of the list are empty.
   ///
   /// - Parameters:
-  ///   - positions: in ascending order, at least one range.
-  ///   - limit: how many at most; fewer when their text is long.
+  ///   - positions: at least one range, in ascending order.
+  ///   - limit: the maximum number of lines; fewer if their text is long.
   package func urls(
     of id: JobID, positions: [Range<Int>], order: LineOrder, limit: Int
   ) throws(StoreError) -> URLPage {
@@ -38,10 +37,10 @@ extension Journal {
     }
   }
 
-  /// The lines from `index` on with their outcomes, or of them those that have failed and are not
-  /// to be tried again.
+  /// The lines from `index` on with their outcomes, or only those with a failure that no retry has
+  /// reopened.
   ///
-  /// - Parameter limit: how many at most.
+  /// - Parameter limit: the maximum number of lines.
   package func results(
     of id: JobID, from index: Int, limit: Int, isFailedOnly: Bool
   ) throws(StoreError) -> ResultPage {
@@ -57,18 +56,18 @@ extension Journal {
   }
 }
 
-/// What pages are made of.
+/// Reads the parts of pages.
 extension JournalTables {
-  /// Lines that one call looks at, so that a call is short however rare what it looks for.
+  /// The maximum number of lines that one call examines, which bounds its time.
   private static let examinedMaximum = 1 << 16
-  /// Text of lines at which a page of them ends, so that a page of the longest URLs is no burden.
+  /// The text size at which a page ends, which bounds pages of long URLs.
   private static let textMaximumByteCount = 256 << 10
 
-  /// Lines whose outcomes are looked up at once: few, so that a page that is soon full looks at
-  /// little behind its end.
+  /// The number of lines whose outcomes are looked up together. It is small, so that little is read
+  /// behind the end of a full page.
   private static let windowLineCount = 1_024
 
-  /// - Parameter sought: neighbouring positions of the list, from the page's next on.
+  /// - Parameter sought: consecutive positions of the list, from the page's next on.
   fileprivate func addOpenLines(
     of job: JobRecord, positions sought: Range<Int>, order: LineOrder, _ limit: Int,
     to page: inout URLPage, _ textByteCount: inout Int, _ lines: inout CurrentChunk,
@@ -98,7 +97,7 @@ extension JournalTables {
     }
   }
 
-  /// Which of neighbouring lines have no outcome that stands.
+  /// Which of consecutive lines have no valid outcome.
   private func openness(
     of lines: Range<Int>, in job: JobRecord, _ transaction: borrowing Transaction
   ) throws(StoreError) -> [Bool] {
@@ -163,18 +162,18 @@ extension JournalTables {
   }
 }
 
-/// The chunk of a list that was read last: neighbours are mostly asked for one after the other.
+/// The last chunk that was read, because lines are mostly read in order.
 private struct CurrentChunk {
   private let job: JobID
   private var start = -1
-  /// None where the chunk is damaged.
+  /// Empty if the chunk is damaged.
   private var lines: [String] = []
 
   init(_ job: JobRecord) {
     self.job = job.id
   }
 
-  /// `nil` where the list is damaged.
+  /// `nil` if the list is damaged.
   mutating func line(
     _ index: Int, in tables: JournalTables, _ transaction: borrowing Transaction
   ) throws(StoreError) -> String? {

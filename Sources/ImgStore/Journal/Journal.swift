@@ -1,13 +1,13 @@
 package import ImgModel
 import Synchronization
 
-/// The jobs of a data directory: their lists, what became of each line, and their numbers.
+/// The jobs of a data directory: their lists, outcomes and numbers.
 ///
-/// An LMDB environment that the coordinator alone opens. Every group of operations is one
-/// transaction that is on the disk when ``apply(_:)`` returns, so an accepted job survives a power
-/// cut. One thread applies; any thread reads.
+/// An LMDB environment that only the coordinator opens. Every group of operations is one
+/// transaction, which is on the disk when ``apply(_:)`` returns. So an accepted job survives a
+/// power cut. One thread applies; any thread reads.
 package final class Journal: Sendable {
-  /// An environment and its tables, which are of no use for another.
+  /// An environment and its tables, which belong together.
   private struct Opened: Sendable {
     let environment: Environment
     let tables: JournalTables
@@ -15,18 +15,18 @@ package final class Journal: Sendable {
 
   private let opened: Mutex<Opened>
   private let headers: JobHeaders
-  /// Jobs whose records were found damaged when the journal was opened.
+  /// The jobs whose records were damaged when the journal was opened.
   package let damagedJobs: [JobID]
 
-  /// The map begins at 1 GiB and doubles when it is full, up to 16 TiB.
+  /// The map starts with 1 GiB and doubles when it is full, up to 16 TiB.
   private static let initialMapByteCount = 1 << 30
   private static let mapLimitByteCount = 1 << 44
   /// A smaller file is not worth a copy.
   private static let compactionMinimumByteCount = 4 << 20
 
-  /// Opens the journal in `directory`, creates it when there is none, and removes the submissions
-  /// that were never sealed: nobody was told that they are accepted. Damaged outcomes of jobs that
-  /// go on are repaired.
+  /// Opens or creates the journal in `directory`. Removes unsealed submissions, which were never
+  /// accepted, and repairs damaged outcomes of active jobs.
+  ///
   ///
   /// - Throws: ``StoreError/Reason/newerVersion`` or ``StoreError/Reason/olderVersion`` when
   ///   another release has written it.
@@ -55,10 +55,11 @@ package final class Journal: Sendable {
     self.opened = Mutex(opened)
   }
 
-  /// Opens the journal for reading alone, where no coordinator runs: creates, repairs and removes
-  /// nothing. What changes it is not called then.
+  /// Opens the journal only for reading, if no coordinator runs. Creates, repairs and removes
+  /// nothing. The caller must not change it.
   ///
-  /// - Throws: ``StoreError/Reason/absent`` when there is none, and as ``init(directory:)`` does.
+  /// - Throws: ``StoreError/Reason/absent`` if there is none, and the errors of
+  ///   ``init(directory:)``.
   package init(readingIn directory: String) throws(StoreError) {
     let headers = JobHeaders(in: directory)
     var options = Environment.Options(content: .jobs)
@@ -88,13 +89,13 @@ package final class Journal: Sendable {
   var environment: Environment { opened.withLock(\.environment) }
   var tables: JournalTables { opened.withLock(\.tables) }
 
-  /// Applies a group of operations in their order: all of them, durably, or none.
+  /// Applies a group of operations in order: all of them, durably, or none.
   ///
-  /// Operations of jobs that are gone change nothing, nor do those that come too late for the state
-  /// of their job. Each call also removes a part of what is left of removed jobs.
+  /// Operations of removed jobs have no effect, nor do those that are too late for the state of
+  /// their job. Each call also removes a part of the leftovers of removed jobs.
   ///
-  /// - Throws: ``StoreError/Reason/full`` when the disk is; `MDB_NOTFOUND` for the seal of a job
-  ///   that was never created, `MDB_BAD_VALSIZE` for a line longer than a URL can be.
+  /// - Throws: ``StoreError/Reason/full`` if the disk is full; `MDB_NOTFOUND` for sealing an
+  ///   unknown job; `MDB_BAD_VALSIZE` for a line longer than a URL.
   package func apply(_ operations: [JournalOperation]) throws(StoreError) {
     for case .createJob(let job) in operations where !job.headers.isEmpty {
       try headers.add(job.headers, of: job.id)
@@ -103,15 +104,14 @@ package final class Journal: Sendable {
     do throws(StoreError) {
       goneJobs = try write(operations, removingLeftovers: true)
     } catch {
-      // It may be the leftovers of a removed job that are damaged, which must not keep everything
-      // else from being written.
+      // The leftovers of a removed job may be damaged. They must not prevent other changes.
       guard error.reason == .damaged else { throw error }
       goneJobs = try write(operations, removingLeftovers: false)
     }
     for id in goneJobs { headers.erase(id) }
   }
 
-  /// - Returns: the jobs that are removed.
+  /// - Returns: the removed jobs.
   private func write(
     _ operations: [JournalOperation], removingLeftovers: Bool
   ) throws(StoreError) -> Set<JobID> {
@@ -124,20 +124,21 @@ package final class Journal: Sendable {
     }
   }
 
-  /// What is reserved on the disk for the outcomes and the changes of accepted jobs: those of some
-  /// 20,000 URLs.
+  /// The disk space reserved for outcomes and changes of accepted jobs: enough for some 20,000
+  /// URLs.
   private static let reservedByteCount = 4 << 20
 
-  /// Reserves room on the disk for the outcomes and the changes of accepted jobs, so that a disk
-  /// that other files have filled takes them. For the thread that applies.
+  /// Reserves disk space for outcomes and changes of accepted jobs, so that they can be written to
+  /// a full disk. For the thread that applies.
   ///
-  /// - Parameter listByteCount: what the lists take that are written next.
-  /// - Throws: ``StoreError/Reason/full`` when the disk has no such room beside the lists.
+  /// - Parameter listByteCount: the size of the lists that are written next.
+  /// - Throws: ``StoreError/Reason/full`` if the disk does not have this space in addition to the
+  ///   lists.
   package func reserveRoom(besideLists listByteCount: Int = 0) throws(StoreError) {
     try environment.reserveRoom(byteCount: Self.reservedByteCount, beside: listByteCount)
   }
 
-  /// Removes a part of what is left of removed jobs.
+  /// Removes a part of the leftovers of removed jobs.
   ///
   /// - Returns: whether there may be more.
   package func removeLeftovers() throws(StoreError) -> Bool {
@@ -146,11 +147,11 @@ package final class Journal: Sendable {
     }
   }
 
-  /// The accepted jobs, the newest first.
+  /// The accepted jobs, newest first.
   ///
   /// - Parameters:
-  ///   - id: only jobs older than this one; `nil` for the newest.
-  ///   - limit: how many at most; fewer mean that there are no older ones.
+  ///   - id: only older jobs than this one; `nil` for the newest.
+  ///   - limit: the maximum number of jobs. Fewer mean that there are no older ones.
   package func jobs(
     before id: JobID? = nil, limit: Int
   ) throws(StoreError) -> [JobRecord] {
@@ -167,11 +168,11 @@ package final class Journal: Sendable {
     }
   }
 
-  /// Jobs in the order of submission, whatever their state.
+  /// Jobs of all states in the order of submission.
   ///
   /// - Parameters:
-  ///   - id: only jobs newer than this one; `nil` for the oldest.
-  ///   - limit: how many at most; fewer mean that there are no newer ones.
+  ///   - id: only newer jobs than this one; `nil` for the oldest.
+  ///   - limit: the maximum number of jobs. Fewer mean that there are no newer ones.
   package func jobs(after id: JobID?, limit: Int) throws(StoreError) -> [JobRecord] {
     precondition(limit > 0)
     let start = id.map { JournalKey.job(JobID(rawValue: $0.rawValue + 1)) } ?? []
@@ -185,8 +186,8 @@ package final class Journal: Sendable {
     }
   }
 
-  /// The accepted jobs that have not ended, paused ones included, in the order of submission. Reads
-  /// every job there ever was, so it is for the start.
+  /// The accepted jobs that have not ended, including paused ones, in the order of submission.
+  /// Reads all jobs, so use it only at the start.
   package func unfinishedJobs() throws(StoreError) -> [JobRecord] {
     try read { transaction, tables throws(StoreError) in
       try tables.allJobs(transaction).filter(\.isActive)
@@ -199,8 +200,8 @@ package final class Journal: Sendable {
     }
   }
 
-  /// A number that no job of this directory has had, removed ones included. It stays the same until
-  /// a job is created.
+  /// A number that no job of this directory has had, including removed ones. It stays the same
+  /// until a job is created.
   package func nextJobID() throws(StoreError) -> JobID {
     try read { transaction, tables throws(StoreError) in
       JobID(rawValue: try tables.lastJobNumber(transaction) + 1)
@@ -213,17 +214,17 @@ package final class Journal: Sendable {
   /// lost when this process ends.
   package var isDetached: Bool { environment.isDetached }
 
-  /// Whether more than half of the file is free pages, and it is large enough to care.
+  /// Whether more than half of the file is free pages and it is large enough for a compaction.
   package func isMostlyFree() throws(StoreError) -> Bool {
     let (all, free) = try environment.pageUse()
     return all > Self.compactionMinimumByteCount && free > all / 2
   }
 
-  /// Gives the room of free pages back to the disk: puts a copy without them in the place of the
-  /// file, and goes on there. Takes as long as it takes to write what is not free.
+  /// Frees the disk space of free pages: replaces the file by a copy without them, and continues
+  /// with the copy. Takes the time to write the used pages.
   ///
-  /// - Throws: ``StoreError/Reason/full`` when the disk has no room for the copy; then, as after
-  ///   any other failure, the journal is as it was.
+  /// - Throws: ``StoreError/Reason/full`` if the disk has no space for the copy. After any error,
+  ///   the journal is unchanged.
   package func compact() throws(StoreError) {
     let large = environment
     let small = try large.compactFiles { () throws(StoreError) in
@@ -252,7 +253,7 @@ package final class Journal: Sendable {
     }
   }
 
-  /// Runs a transaction, again with a larger map each time it does not fit.
+  /// Runs a transaction. Repeats it with a larger map while it does not fit.
   private static func write<Result>(
     to environment: Environment,
     _ body: (borrowing Transaction) throws(StoreError) -> Result

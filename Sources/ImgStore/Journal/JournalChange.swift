@@ -1,21 +1,22 @@
 import ImgModel
 
-/// What a group of operations changes, while its transaction lasts.
+/// The changes of a group of operations during its transaction.
 ///
-/// Job records are read and written once a group, however many outcomes the group has.
+/// Each job record is read and written once for each group, independent of the number of outcomes.
 struct JournalChange {
   private let tables: JournalTables
-  /// Records read in this group, as they have become.
+  /// The changed records of this group.
   private var jobs: [JobID: JobRecord] = [:]
-  /// Jobs of which nothing is to stay outside the transaction, either.
+  /// The removed jobs, whose data outside the environment the caller removes.
   private(set) var goneJobs: Set<JobID> = []
 
-  /// Entries of one table that a transaction removes of jobs that are gone, so that commits stay
+  /// The maximum number of leftovers that a transaction removes from one table, so that commits are
   /// short.
   private static let leftoverMaximum = 2_048
 
-  /// Outcomes over which a group moves a job's low-water mark, so that the group that fills a gap
-  /// before millions of them stays short. More than a group records, so that the mark keeps up.
+  /// The maximum number of outcomes over which a group moves a job's low-water mark, so that a
+  /// group that fills a gap before millions of outcomes is short. Larger than a group, so that the
+  /// mark keeps up.
   static let lowWaterStepMaximum = 1 << 14
 
   init(_ tables: JournalTables) {
@@ -58,8 +59,8 @@ struct JournalChange {
     for job in jobs.values where job.state != .damaged { try tables.put(job, transaction) }
   }
 
-  /// Takes a job out of the journal. Its lines and outcomes, which may be millions, go with the
-  /// next commits, see ``removeLeftovers(_:)``.
+  /// Removes a job. Later commits remove its lines and outcomes, which may be millions, see
+  /// ``removeLeftovers(_:)``.
   mutating func remove(
     _ id: JobID, _ transaction: borrowing Transaction
   ) throws(StoreError) {
@@ -70,7 +71,7 @@ struct JournalChange {
     try transaction.put([], for: key, in: tables.leftovers)
   }
 
-  /// Removes a part of what is left of jobs that are gone.
+  /// Removes a part of the leftovers of removed jobs.
   ///
   /// - Returns: whether there may be more.
   @discardableResult
@@ -140,13 +141,13 @@ struct JournalChange {
     jobs[id] = record
   }
 
-  /// A late outcome, of a job that has ended or is gone, changes nothing; nor does a second one of
-  /// a line, unless the first no longer stands.
+  /// A late outcome of an ended or removed job has no effect, nor has a second one of a line,
+  /// unless a retry has reopened the first one.
   private mutating func record(
     _ outcome: Outcome, of id: JobID, index: Int, _ transaction: borrowing Transaction
   ) throws(StoreError) {
     guard try load(id, transaction), let job = jobs[id], job.isActive else { return }
-    precondition((0..<job.counts.total).contains(index), "an outcome is of a line of the list")
+    precondition((0..<job.counts.total).contains(index), "the list has no line \(index)")
     let key = JournalKey.line(id, index: index)
     let encoded = JournalRecord.encode(
       try OutcomeRecord.encode(outcome, round: job.retries.round), for: key)
@@ -162,7 +163,7 @@ struct JournalChange {
     jobs[id]?.count(outcome)
   }
 
-  /// A change that the job's state refuses came too late, and changes nothing.
+  /// A change that the job's state refuses is too late and has no effect.
   private mutating func apply(
     _ change: JobChange, to id: JobID, at moment: WallTime, _ transaction: borrowing Transaction
   ) throws(StoreError) {
@@ -181,7 +182,7 @@ struct JournalChange {
 
   // MARK: - Records
 
-  /// - Returns: whether there is such a job; then it is in `jobs`.
+  /// - Returns: whether the job exists. It is then in `jobs`.
   private mutating func load(
     _ id: JobID, _ transaction: borrowing Transaction
   ) throws(StoreError) -> Bool {
@@ -189,7 +190,7 @@ struct JournalChange {
     return jobs[id] != nil
   }
 
-  /// Changes a job that is active; for any other the change comes too late.
+  /// Changes an active job. For others, the change is too late.
   private mutating func updateActive(
     _ id: JobID, _ transaction: borrowing Transaction, _ change: (inout JobRecord) -> Void
   ) throws(StoreError) {
@@ -198,7 +199,7 @@ struct JournalChange {
     jobs[id] = record
   }
 
-  /// Moves the mark over the outcomes that stand and follow it without a gap.
+  /// Moves the mark over the valid outcomes that follow it without a gap.
   private mutating func advanceLowWater(
     of id: JobID, _ transaction: borrowing Transaction
   ) throws(StoreError) {

@@ -1,21 +1,21 @@
 package import ImgModel
 import ImgSystem
 
-/// What is intact of a journal, whatever is damaged: read without LMDB, see ``PageScan``, and
-/// without changing anything. Nothing that the checksum of a record does not vouch for is in it.
+/// The intact records of a damaged journal. Reads without LMDB, see ``PageScan``, and changes
+/// nothing. Every record has a valid checksum.
 ///
-/// What the journal has deleted may still lie in free pages, so jobs that were removed lately can
-/// be among those found. Of several versions of a record the latest counts.
+/// Deleted records may still be in free pages, so it may find jobs that were removed recently. The
+/// latest of several versions of a record counts.
 package struct JournalExtract {
   private let scan: PageScan
   private let jobs: [JobID: FoundJob]
 
-  /// A record of more bytes is none of the journal's: its chunks of lines are the largest.
+  /// The maximum size of a record of the journal. Chunks of lines are the largest.
   private static let maximumRecordByteCount =
     LineChunk.lineCount * (LineChunk.maximumLineByteCount + MemoryLayout<UInt16>.size)
     + JournalRecord.headByteCount
 
-  /// - Parameter directory: the journal's.
+  /// - Parameter directory: the directory of the journal.
   package init(directory: String) throws(StoreError) {
     do throws(SystemError) {
       let scan = try PageScan(of: directory)
@@ -54,14 +54,14 @@ package struct JournalExtract {
     return jobs
   }
 
-  /// The jobs of which anything was found, in the order of submission.
+  /// The jobs with any intact record, in the order of submission.
   package var jobIDs: [JobID] { jobs.keys.sorted() }
 
-  /// A job without its headers; `nil` where its record is lost.
+  /// A job without its headers; `nil` if its record is lost.
   package func job(_ id: JobID) -> JobRecord? { jobs[id]?.record }
 
-  /// Hands each line of a job to `body`, in the order of the list, with its outcome where there is
-  /// one that stands. The URL is `nil` where the list is lost.
+  /// Calls `body` with each line of a job, in order, with its valid outcome. The URL is `nil` if
+  /// the list is lost.
   package func forEachLine(
     of id: JobID, _ body: (_ index: Int, _ url: String?, Outcome?) throws -> Void
   ) throws {
@@ -96,10 +96,10 @@ package struct JournalExtract {
   }
 }
 
-/// What was found of one job, the latest versions.
+/// The latest versions of the records of one job.
 private struct FoundJob {
   private(set) var record: JobRecord?
-  /// By the first index of the chunk.
+  /// The chunks by their first index.
   private(set) var chunks: [Int: PageScan.Place] = [:]
   private(set) var outcomes: [Int: (place: PageScan.Place, rank: Int)] = [:]
 
@@ -108,7 +108,7 @@ private struct FoundJob {
     if Self.age(of: known) < Self.age(of: found) { record = found }
   }
 
-  /// A chunk grows by appending: the longest is the latest.
+  /// Chunks grow by appending, so the longest is the latest.
   mutating func addLines(from index: Int, _ place: PageScan.Place) {
     if chunks[index]?.byteCount ?? 0 < place.byteCount { chunks[index] = place }
   }
@@ -117,14 +117,14 @@ private struct FoundJob {
     if outcomes[index]?.rank ?? -1 < rank { outcomes[index] = (place, rank) }
   }
 
-  /// Later versions of a record have more. A retry takes outcomes back, in a new round.
+  /// Later versions of a record have higher counts. A retry reduces them in a new round.
   private static func age(of job: JobRecord) -> (Int, Int, Int, Int) {
     (
       job.retries.round, job.finishedAt == nil ? 0 : 1, job.counts.finished, job.counts.total
     )
   }
 
-  /// As many lines as the record says, or as there are chunks and outcomes for.
+  /// The number of lines in the record, or of the chunks and outcomes.
   func lineCount(readingLast lines: (PageScan.Place, Int) -> [String]) -> Int {
     if let total = record?.counts.total, total > 0 { return total }
     let last = chunks.keys.max().flatMap { start in chunks[start].map { (start, $0) } }

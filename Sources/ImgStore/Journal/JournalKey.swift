@@ -1,6 +1,6 @@
 import ImgModel
 
-/// The keys of the journal: numbers in big-endian order, so that a job's entries lie together and
+/// The keys of the journal: numbers in big-endian order, so that a job's entries are adjacent and
 /// in the order of their lines.
 enum JournalKey {
   static let jobByteCount = 8
@@ -12,9 +12,9 @@ enum JournalKey {
     return key
   }
 
-  /// The job that a key of one names.
+  /// The job of a key.
   ///
-  /// - Throws: ``StoreError/Reason/damaged`` for a key that no release has written.
+  /// - Throws: ``StoreError/Reason/damaged`` for an invalid key.
   static func job(in key: Span<UInt8>) throws(StoreError) -> JobID {
     guard key.count == jobByteCount else {
       throw StoreError(.corrupted, operation: "reading a key of the journal")
@@ -28,9 +28,9 @@ enum JournalKey {
     return key
   }
 
-  /// The line a key names if it is one of `id`; `nil` behind the job's last one.
+  /// The line of a key of job `id`; `nil` behind the job's last line.
   ///
-  /// - Throws: ``StoreError/Reason/damaged`` for a key that no release has written.
+  /// - Throws: ``StoreError/Reason/damaged`` for an invalid key.
   static func index(
     in key: Span<UInt8>, of id: JobID
   ) throws(StoreError) -> Int? {

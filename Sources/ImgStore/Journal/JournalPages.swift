@@ -1,32 +1,32 @@
 package import ImgModel
 
-/// Lines of a job that have no outcome, in the order in which they leave the list.
+/// Lines of a job without an outcome, in the job's order.
 package struct URLPage: Hashable, Sendable {
   package struct Entry: Hashable, Sendable {
     package let index: Int
-    /// The line as it was submitted; `nil` where the list is damaged.
+    /// The line as submitted; `nil` if the list is damaged.
     package let url: String?
   }
 
   package var entries: [Entry] = []
-  /// The position at which to read on; the end of the positions asked for when there is nothing
-  /// more in them. A page may be empty and yet not the last.
+  /// The position of the next page; the end of the requested positions after the last page. A page
+  /// may be empty without being the last one.
   package var next: Int
 }
 
-/// Lines of a job with what became of them.
+/// Lines of a job with their outcomes.
 package struct ResultPage: Hashable, Sendable {
   package struct Entry: Hashable, Sendable {
     package let index: Int
-    /// The line as it was submitted; empty where the list is damaged.
+    /// The line as submitted; empty if the list is damaged.
     package let url: String
-    /// `nil` when there is none yet, when the job was cancelled before there was one, or when it
-    /// was a failure that is to be tried again.
+    /// `nil` if there is none yet, if the job was cancelled before, or if a retry has reopened the
+    /// failure.
     package let outcome: Outcome?
   }
 
   package var entries: [Entry] = []
-  /// Where to read on; `nil` when the end of the list is reached. A page may be empty and yet not
-  /// the last.
+  /// The index of the next page; `nil` at the end of the list. A page may be empty without being
+  /// the last one.
   package var next: Int?
 }

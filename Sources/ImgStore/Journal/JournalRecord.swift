@@ -1,14 +1,14 @@
-/// What every record of the journal begins with, so that damage to one is damage to that one alone:
+/// The head of every record of the journal, so that damage affects only one record:
 ///
-/// | bytes | what |
+/// | bytes | content |
 /// |---|---|
-/// | 8 | XXH3-64 of all that follows, seeded by that of the record's key, little-endian |
+/// | 8 | XXH3-64 of all that follows, seeded with that of the record's key, little-endian |
 /// | 1 | the number of its ``Layout`` |
 ///
-/// The key is part of the checksum: a record that lies under another key is damaged, too.
+/// The checksum includes the key, so a record under another key counts as damaged.
 enum JournalRecord {
-  /// What the record is and how it is laid out. The numbers differ over all tables, so that a
-  /// record tells its kind wherever it is found; a new layout takes a new number.
+  /// The kind and layout of a record. The numbers are unique over all tables, so that a record is
+  /// recognised anywhere. A new layout takes a new number.
   enum Layout: UInt8 {
     case done = 1
     case failed = 2
@@ -22,7 +22,7 @@ enum JournalRecord {
   /// Checksum and layout.
   static let headByteCount = RecordChecksum.byteCount + 1
 
-  /// - Parameter body: the layout's number and what follows it.
+  /// - Parameter body: the number of the layout and the content.
   static func encode(_ body: [UInt8], for key: [UInt8]) -> [UInt8] {
     var record = [UInt8](repeating: 0, count: RecordChecksum.byteCount)
     record.append(contentsOf: body)
@@ -31,7 +31,7 @@ enum JournalRecord {
     return record
   }
 
-  /// The layout of a record; `nil` when the record is damaged, or of a newer release.
+  /// The layout of a record; `nil` if the record is damaged or of a newer release.
   static func layout(of record: Span<UInt8>, for key: Span<UInt8>) -> Layout? {
     guard record.count >= headByteCount,
       record.littleEndian(at: 0, as: UInt64.self) == checksum(of: record, for: key)

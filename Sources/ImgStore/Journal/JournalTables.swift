@@ -1,6 +1,6 @@
 import ImgModel
 
-/// The tables of the journal and how single entries are read from them.
+/// The tables of the journal, and reading of single entries.
 struct JournalTables: Sendable {
   /// Job → ``StoredJob``.
   let jobs: Database
@@ -8,7 +8,7 @@ struct JournalTables: Sendable {
   let lines: Database
   /// Job and index → ``OutcomeRecord``.
   let outcomes: Database
-  /// Jobs that are gone but whose lines and outcomes are not yet.
+  /// Removed jobs whose lines and outcomes are not yet removed.
   let leftovers: Database
   /// Schema version and the last job's number.
   let meta: Database
@@ -31,9 +31,9 @@ struct JournalTables: Sendable {
     leftovers = try transaction.openDatabase("leftovers", isCreated: true)
   }
 
-  /// Opens the tables that exist, and writes nothing.
+  /// Opens the existing tables without writing.
   ///
-  /// - Throws: as ``init(_:headers:)`` does.
+  /// - Throws: the errors of ``init(_:headers:)``.
   init(reading transaction: borrowing Transaction, headers: JobHeaders) throws(StoreError) {
     self.headers = headers
     meta = try transaction.openDatabase("meta", isCreated: false)
@@ -69,13 +69,13 @@ struct JournalTables: Sendable {
     return found
   }
 
-  /// The job of an entry of the table.
+  /// The job of an entry.
   func job(in record: Span<UInt8>, at key: Span<UInt8>) throws(StoreError) -> JobRecord {
     StoredJob.decode(record, of: try JournalKey.job(in: key), headers: headers)
   }
 
-  /// The number of the job created last, whether or not it still exists; 0 before the first. Where
-  /// it is damaged, that of the last job of which there is anything.
+  /// The number of the last created job, even if it was removed; 0 before the first. If the entry
+  /// is damaged, the highest number in the tables.
   func lastJobNumber(_ transaction: borrowing Transaction) throws(StoreError) -> UInt64 {
     let isThere: Void? = try transaction.withValue(of: Self.lastJobKey, in: meta) { _ in }
     guard isThere != nil else { return 0 }
@@ -105,7 +105,7 @@ struct JournalTables: Sendable {
     try transaction.put(record, for: Self.lastJobKey, in: meta)
   }
 
-  /// The lines of the chunk that begins at `start`; `nil` where it is damaged or missing.
+  /// The lines of the chunk at `start`; `nil` if it is damaged or missing.
   func chunk(
     of id: JobID, from start: Int, _ transaction: borrowing Transaction
   ) throws(StoreError) -> [String]? {
@@ -116,7 +116,7 @@ struct JournalTables: Sendable {
     return lines ?? nil
   }
 
-  /// One line of a list; `nil` where the list is damaged.
+  /// One line of a list; `nil` if the list is damaged.
   func line(
     _ index: Int, of id: JobID, _ transaction: borrowing Transaction
   ) throws(StoreError) -> String? {
@@ -128,8 +128,8 @@ struct JournalTables: Sendable {
     return line ?? nil
   }
 
-  /// Lends the outcomes of a job from a line on, in the order of the lines, until `body` says
-  /// `false`. In place of one that is damaged it lends ``OutcomeRecord/damaged()``.
+  /// Calls `body` with the outcomes of a job from a line on, in order, until it returns `false`.
+  /// Passes ``OutcomeRecord/damaged()`` for a damaged outcome.
   func scanOutcomes(
     of id: JobID, from index: Int, _ transaction: borrowing Transaction,
     _ body: (_ index: Int, _ outcome: Span<UInt8>) throws(StoreError) -> Bool
@@ -145,10 +145,10 @@ struct JournalTables: Sendable {
     }
   }
 
-  /// Makes each damaged outcome of a job a failure that may pass, so that a retry makes it again,
-  /// and counts the job's outcomes once more: nobody knows as what the damaged ones were counted.
+  /// Replaces each damaged outcome of a job by a temporary failure, so that a retry repeats it, and
+  /// counts the job's outcomes again, because the kind of the damaged ones is unknown.
   ///
-  /// - Returns: the job with its new counts; the same where nothing is damaged.
+  /// - Returns: the job with its new counts; unchanged if nothing is damaged.
   func repairOutcomes(
     of job: JobRecord, _ transaction: borrowing Transaction
   ) throws(StoreError) -> JobRecord {

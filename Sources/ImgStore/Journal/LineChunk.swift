@@ -1,26 +1,26 @@
-/// Up to 256 neighbouring lines of a list in one record, so that a list of millions is written and
-/// read in pages rather than in crumbs.
+/// Up to 256 consecutive lines of a list in one record, so that long lists are written and read
+/// efficiently.
 ///
 /// Behind the head of every record, see ``JournalRecord``, each line is its length in 2 bytes,
-/// little-endian, and its bytes; chunks therefore grow by appending. Lines come back byte for byte.
+/// little-endian, and its bytes. So chunks grow by appending. Lines are preserved byte for byte.
 enum LineChunk {
   /// The first index of a chunk is a multiple of it.
   static let lineCount = 256
 
-  /// The longest line: any URL that can be fetched, and room for what else stands on its line.
+  /// The maximum length of a line: any valid URL, and the rest of its line.
   static let maximumLineByteCount = 8_300
 
-  /// The first index of the chunk that holds the line.
+  /// The first index of the line's chunk.
   static func start(of index: Int) -> Int {
     index / lineCount * lineCount
   }
 
-  /// The record of lines, in the form of ``append(_:to:)``.
+  /// The record of lines in the format of ``append(_:to:)``.
   static func encode(_ lines: [UInt8], for key: [UInt8]) -> [UInt8] {
     JournalRecord.encode([JournalRecord.Layout.lines.rawValue] + lines, for: key)
   }
 
-  /// - Throws: ``StoreError/Reason/damaged`` when the record is not what was written.
+  /// - Throws: ``StoreError/Reason/damaged`` if the record is damaged.
   static func verify(_ record: Span<UInt8>, for key: Span<UInt8>) throws(StoreError) {
     guard JournalRecord.layout(of: record, for: key) == .lines else { throw damaged }
   }
@@ -35,7 +35,7 @@ enum LineChunk {
     chunk.append(contentsOf: line.utf8)
   }
 
-  /// - Throws: ``StoreError/Reason/damaged`` when the record is not what was written.
+  /// - Throws: ``StoreError/Reason/damaged`` if the record is damaged.
   static func lines(
     in record: Span<UInt8>, for key: Span<UInt8>
   ) throws(StoreError) -> [String] {
@@ -50,9 +50,9 @@ enum LineChunk {
     return lines
   }
 
-  /// One line, without taking the others out; `nil` behind the last.
+  /// One line, without decoding the others; `nil` behind the last.
   ///
-  /// - Throws: ``StoreError/Reason/damaged`` when the record is not what was written.
+  /// - Throws: ``StoreError/Reason/damaged`` if the record is damaged.
   static func line(
     _ number: Int, in record: Span<UInt8>, for key: Span<UInt8>
   ) throws(StoreError) -> String? {
@@ -68,7 +68,7 @@ enum LineChunk {
     return nil
   }
 
-  /// Where the line lies whose length is at `offset`.
+  /// The range of the line whose length is at `offset`.
   private static func line(
     at offset: Int, of record: Span<UInt8>
   ) throws(StoreError) -> Range<Int> {

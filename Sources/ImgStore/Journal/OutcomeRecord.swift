@@ -1,26 +1,26 @@
 import FoundationEssentials
 import ImgModel
 
-/// How an outcome lies in the table `outcomes`, behind a checksum, see ``JournalRecord``. There is
-/// one a line, so the frequent one is small.
+/// The layout of an outcome in the table `outcomes`, behind a checksum, see ``JournalRecord``. Each
+/// line has one, so the most frequent kind is small.
 ///
 /// | outcome | bytes |
 /// |---|---|
 /// | done | 1, from cache (0 or 1), format number, 0, then little-endian: width (4), height (4), bytes of thumbnail (4), bytes fetched (8) |
-/// | failed | 2, may pass (0 or 1), 0, 0, round (4, little-endian), then the failure in JSON, with the bytes fetched if any |
+/// | failed | 2, retryable (0 or 1), 0, 0, round (4, little-endian), then the failure in JSON, with the bytes fetched if any |
 /// | cancelled | 3, 0, 0, 0, round (4, little-endian) |
 ///
-/// Whether an outcome still stands after a retry is read from the fixed bytes alone, because pages
-/// ask it of every line they pass.
+/// The fixed bytes show whether an outcome is still valid after a retry, because pages check this
+/// for every line.
 enum OutcomeRecord {
   private static let done = JournalRecord.Layout.done.rawValue
   private static let failed = JournalRecord.Layout.failed.rawValue
   private static let cancelled = JournalRecord.Layout.cancelled.rawValue
   private static let doneByteCount = 24
-  /// What a failure and a cancellation begin with.
+  /// The length of the fixed bytes of a failure and a cancellation.
   private static let headByteCount = 8
 
-  /// - Parameter round: the job's `JobRetries.round` in which the outcome is made.
+  /// - Parameter round: the job's `JobRetries.round` of the outcome.
   static func encode(_ outcome: Outcome, round: Int) throws(StoreError) -> [UInt8] {
     switch outcome {
     case .done(let thumbnail, let fromCache, let bytesFetched):
@@ -39,13 +39,13 @@ enum OutcomeRecord {
     }
   }
 
-  /// What stands for an outcome that is damaged: a failure that stands whatever is tried again,
-  /// because the job has counted an outcome of the line.
+  /// The replacement of a damaged outcome: a failure that no retry reopens, because the job has
+  /// counted an outcome of the line.
   static func damaged() throws(StoreError) -> [UInt8] {
     try encode(.failed(.damagedOutcome), round: .max)
   }
 
-  /// Whether a record, with its checksum, is what was written.
+  /// Whether the checksum of a record is valid.
   static func isIntact(_ record: Span<UInt8>, for key: Span<UInt8>) -> Bool {
     switch JournalRecord.layout(of: record, for: key) {
     case .done, .failed, .cancelled: true
@@ -59,9 +59,8 @@ enum OutcomeRecord {
     return head
   }
 
-  /// How late an outcome is among those of its line, with the record's checksum: what is done stays
-  /// done, and other outcomes are replaced by those of a later round. `nil` for what no release has
-  /// written.
+  /// The rank of an outcome among those of its line: done is final, and other outcomes are replaced
+  /// by those of a later round. The record includes its checksum. `nil` for an invalid record.
   static func rank(of record: Span<UInt8>) -> Int? {
     guard record.count >= RecordChecksum.byteCount + headByteCount else { return nil }
     let outcome = record.extracting(droppingFirst: RecordChecksum.byteCount)
@@ -72,10 +71,10 @@ enum OutcomeRecord {
     record.count > 0 && record[0] == failed
   }
 
-  /// Whether the line has this outcome, or none any more because a retry has reopened it. A retry
-  /// reopens every line that was cancelled, as it takes all of them out of the job's counts.
+  /// Whether the outcome is valid; `false` if a retry has reopened it. A retry reopens every
+  /// cancelled line, because it removes all of them from the job's counts.
   ///
-  /// - Throws: ``StoreError/Reason/damaged`` for what no release has written.
+  /// - Throws: ``StoreError/Reason/damaged`` for an invalid record.
   static func isStanding(
     _ record: Span<UInt8>, after retries: JobRetries
   ) throws(StoreError) -> Bool {
@@ -89,7 +88,7 @@ enum OutcomeRecord {
     }
   }
 
-  /// - Throws: ``StoreError/Reason/damaged`` for what no release has written.
+  /// - Throws: ``StoreError/Reason/damaged`` for an invalid record.
   static func decode(_ record: Span<UInt8>) throws(StoreError) -> Outcome {
     guard record.count >= headByteCount else { throw notWritten }
     switch record[0] {
@@ -149,7 +148,7 @@ private struct StoredFailure: Codable {
 }
 
 extension Failure {
-  /// Of a line whose outcome is damaged in the journal.
+  /// The failure of a line whose outcome is damaged in the journal.
   static let damagedOutcome = Failure(
-    stage: .queue, code: .internal, detail: "the journal is damaged here: the outcome is lost")
+    stage: .queue, code: .internal, detail: "the outcome in the journal is damaged")
 }

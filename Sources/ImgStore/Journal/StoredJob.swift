@@ -1,6 +1,6 @@
 import ImgModel
 
-/// How a job lies in the table `jobs`: JSON, without the values of its headers, see ``JobHeaders``.
+/// The layout of a job in the table `jobs`: JSON without its header values, see ``JobHeaders``.
 struct StoredJob: Codable {
   let record: JobRecord
   private let hasHeaders: Bool
@@ -22,7 +22,7 @@ struct StoredJob: Codable {
     return JournalRecord.encode(body, for: JournalKey.job(job.id))
   }
 
-  /// The job of a record; a damaged one, see `JobRecord.State.damaged`, where the record is.
+  /// The job of a record; with the state `damaged` if the record is damaged.
   static func decode(_ record: Span<UInt8>, of id: JobID, headers: JobHeaders) -> JobRecord {
     guard let stored = decode(record, of: id) else { return .damaged(id) }
     var job = stored.record
@@ -31,7 +31,7 @@ struct StoredJob: Codable {
     return job
   }
 
-  /// The job without its headers; `nil` for a record that is damaged or no job's.
+  /// The job without its headers; `nil` for a damaged record or another kind.
   static func decode(_ record: Span<UInt8>, of id: JobID) -> StoredJob? {
     guard JournalRecord.layout(of: record, for: JournalKey.job(id).span) == .job else { return nil }
     return try? JSONRecord.decode(

@@ -2,8 +2,8 @@ import ImgSystem
 
 /// An error of the store or the journal.
 ///
-/// The code has its C name, for `lmdb.h` or `errno(3)`. Callers branch on the ``reason``. The description
-/// is a sentence for people.
+/// The code has its C name, for `lmdb.h` or `errno(3)`. Callers branch on the ``reason``. The
+/// description is a sentence for people.
 package struct StoreError: Error, Hashable, Sendable {
   /// The kinds of errors that callers distinguish.
   package enum Reason: Hashable, Sendable {

@@ -88,7 +88,7 @@ final class CallScript {
 
   /// Counts a call.
   ///
-  /// - Returns: how it is to fail; `nil` when it is to be made.
+  /// - Returns: the fault of the call; `nil` to make the call.
   func fault(in function: String, of level: Level) -> Fault? {
     guard let plan, plan.level == level, level == .system || depth == 0 else { return nil }
     callCount += 1

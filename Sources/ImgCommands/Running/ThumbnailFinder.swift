@@ -1,0 +1,122 @@
+import ImgClient
+import ImgModel
+import ImgSettings
+import ImgStore
+import ImgWire
+
+/// A thumbnail with its source, or the reason why there is none.
+enum FoundThumbnail {
+  case stored(StoredThumbnail, bytes: [UInt8], isFromCache: Bool, Timings?)
+  case uncached(UncachedPicture)
+  case nothing(Failure, Timings?)
+}
+
+/// Finds the thumbnail of a URL for `imgctl get`: in the store, else through the coordinator.
+struct ThumbnailFinder {
+  let choice: VariantChoice
+  /// Names the place that shows the picture; `nil` for a request by itself.
+  let viewer: String?
+  /// Whether the picture is fetched in any case and not stored.
+  let bypassesStore: Bool
+
+  /// Reads a hit from the store without the coordinator; else the coordinator makes the thumbnail.
+  /// The coordinator also handles a hit with a delay, with a viewer, with `--no-cache`, or with a
+  /// later expiry.
+  ///
+  /// - Parameter given: the requested variant may be replaced by one that the store has.
+  func thumbnail(
+    of url: ImageURL, _ given: RequestOptions, in context: CommandContext
+  ) throws -> FoundThumbnail {
+    let options = try resolved(given, for: url, in: context)
+    if viewer == nil, !bypassesStore, options.delayMilliseconds == 0, !StoreCrash.hasHappened,
+      let hit = try stored(url, options, in: context)
+    {
+      return .stored(hit.facts, bytes: hit.bytes, isFromCache: true, nil)
+    }
+    let asked = context.now
+    let client = try context.coordinatorOfStore()
+    var notes = WaitNotes()
+    let result = try client.get(
+      url.text, viewer: viewer, options: options, bypassesStore: bypassesStore
+    ) { wait in
+      if let note = notes.note(on: wait, at: context.now) { context.note(note) }
+    }
+    if let picture = result.uncached {
+      if let failure = picture.facts.failure { context.note("not stored: \(failure.detail)\n") }
+      return .uncached(picture)
+    }
+    guard case .done(_, let isFromCache, _) = result.outcome else {
+      let failure = result.outcome.failure(cancelledBecause: reasonOfCancel)
+      return .nothing(failure ?? .isGone, result.timings)
+    }
+    let reader = try context.storeReader()
+    // As of the request, so that a very short expiry does not hide the new thumbnail.
+    guard
+      let made = try reader?.thumbnail(
+        for: options.fetch.name(of: url), variant: options.variant, at: asked,
+        recordingAccess: .none)
+    else {
+      throw Failure.isGone
+    }
+    return .stored(made.facts, bytes: made.bytes, isFromCache: isFromCache, result.timings)
+  }
+
+  /// The options with the variant that the store has.
+  private func resolved(
+    _ options: RequestOptions, for url: ImageURL, in context: CommandContext
+  ) throws(StoreError) -> RequestOptions {
+    guard !bypassesStore, !StoreCrash.hasHappened else { return options }
+    var resolved = options
+    do throws(StoreError) {
+      resolved.variant = try choice.resolved(
+        for: options.fetch.name(of: url), options.fetch.cachePolicy, at: context.now,
+        in: try context.storeReader())
+    } catch  where error.reason == .damaged {
+      return options
+    }
+    return resolved
+  }
+
+  /// A picture that comes from no origin has no original.
+  private func keepsOriginal(of url: ImageURL, _ options: RequestOptions) -> Bool {
+    options.keep.includesOriginal && !url.isLocal
+  }
+
+  /// The stored thumbnail, unless the request extends its expiry. A damaged store counts as empty,
+  /// because a worker will recreate it.
+  private func stored(
+    _ url: ImageURL, _ options: RequestOptions, in context: CommandContext
+  ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
+    do throws(StoreError) {
+      guard let reader = try context.storeReader() else { return nil }
+      let name = options.fetch.name(of: url)
+      let policy = options.fetch.cachePolicy
+      if keepsOriginal(of: url, options) {
+        guard let original = try reader.originalFacts(of: name),
+          policy.accepts(original.terms, at: context.now)
+        else { return nil }
+      }
+      guard
+        let found = try reader.thumbnail(
+          for: name, variant: options.variant, recordingAccess: .hits),
+        policy.accepts(found.facts.terms, at: context.now),
+        found.facts.extended(by: Self.minimumRetention(of: options), at: context.now) == nil
+      else { return nil }
+      return found
+    } catch  where error.reason == .damaged {
+      return nil
+    }
+  }
+
+  /// The retention that the request asks for at least. Only the coordinator knows the default
+  /// expiry, so this assumes the shortest.
+  private static func minimumRetention(of options: RequestOptions) -> Retention {
+    options.expiry.retentionOfStored(
+      defaultMilliseconds: RequestOptions.expiryRangeMilliseconds.lowerBound)
+  }
+
+  private var reasonOfCancel: String {
+    viewer.map { "a later get of the viewer \(Spelling.quoted($0)) replaced this one" }
+      ?? "the request was cancelled"
+  }
+}
