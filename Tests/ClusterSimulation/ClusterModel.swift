@@ -77,6 +77,9 @@ final class ClusterModel {
   /// Hosts of lines that were asked for, because reading them is slow.
   private var hosts: [String: String?] = [:]
 
+  /// Of what the scheduler has wanted done; `nil` when that is not asked for.
+  var trace: TraceDigest?
+
   /// Told everything that goes against the rules.
   let report: (String) -> Void
   /// Off where the state is so large that checking all of it takes too long.
@@ -181,7 +184,9 @@ final class ClusterModel {
     }
     if areInvariantsChecked { waiterCounts = scheduler.items.mapValues(\.waiters.count) }
     noteMissing(event)
-    for effect in scheduler.handle(event, at: now) { carryOut(effect) }
+    let effects = scheduler.handle(event, at: now)
+    trace?.add(effects)
+    for effect in effects { carryOut(effect) }
     if areInvariantsChecked { checkInvariants(after: event) }
   }
 

@@ -22,7 +22,7 @@ struct Story {
   /// Starts of workers that were made to fail; few enough that no slot is given up.
   var failedStartCount = 0
 
-  init(seed: UInt64) {
+  init(seed: UInt64, isTraced: Bool = false) {
     self.seed = seed
     var random = SeededGenerator(seed: seed)
     let book = book
@@ -39,6 +39,7 @@ struct Story {
         leases: .random(in: 2...6, using: &random), backlog: 1),
       report: { book.faults.append($0) })
     self.random = random
+    if isTraced { cluster.trace = TraceDigest() }
     cluster.areWorkersReadyAtOnce = false
     cluster.isJournalHeld = true
     cluster.isMailHeld = true
@@ -53,7 +54,8 @@ struct Story {
       lineCount: cluster.journal.jobs.values.reduce(0) { $0 + $1.record.counts.total },
       transferCount: cluster.fetchStarts.count, rideCount: cluster.rideCount,
       restartCount: restartCount,
-      lateAnswerCount: lateAnswerCount + cluster.scheduler.lateAnswerCount)
+      lateAnswerCount: lateAnswerCount + cluster.scheduler.lateAnswerCount,
+      traceDigest: cluster.trace?.value)
   }
 
   mutating func happen() {

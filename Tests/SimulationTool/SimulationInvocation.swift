@@ -9,14 +9,19 @@ struct SimulationInvocation {
   private(set) var firstSeed: UInt64 = 0
   private(set) var seedCount = 1_000
   private(set) var stepCount = 400
+  /// Whether each run prints a digest of what the scheduler wanted done.
+  private(set) var isTraced = false
 
   static let usage = """
-    usage: scripts/simulate [--seeds N] [--from SEED] [--steps N]
-           scripts/simulate --seed SEED [--steps N]
+    usage: scripts/simulate [--seeds N] [--from SEED] [--steps N] [--trace-digest]
+           scripts/simulate --seed SEED [--steps N] [--trace-digest]
       --seeds N     how many runs, each with a seed of its own (1000)
       --from SEED   the first of the seeds (0)
       --seed SEED   replay one run
       --steps N     how much happens in a run (400); a replay needs the number of the first run
+      --trace-digest
+                    print a digest of the scheduler's decisions for each seed: equal digests before
+                    and after a change show that it decides alike
     """
 
   init(_ arguments: [String]) throws(UsageError) {
@@ -29,6 +34,7 @@ struct SimulationInvocation {
       case "--seed":
         firstSeed = try Self.number(of: flag, in: &rest, 0...UInt64.max / 2)
         seedCount = 1
+      case "--trace-digest": isTraced = true
       default: throw UsageError(message: "\(flag) is not known")
       }
     }

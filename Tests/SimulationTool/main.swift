@@ -18,13 +18,15 @@ func simulate(_ invocation: SimulationInvocation) -> Bool {
   let total = Mutex(SimulationTotal())
   DispatchQueue.concurrentPerform(iterations: invocation.seedCount) { index in
     let seed = invocation.firstSeed + UInt64(index)
-    let report = Simulation.run(seed: seed, stepCount: invocation.stepCount)
+    let report = Simulation.run(
+      seed: seed, stepCount: invocation.stepCount, isTraced: invocation.isTraced)
     total.withLock { total in
       total.add(report)
       for fault in report.faults.prefix(3) { print("seed \(seed): \(fault)") }
     }
   }
   return total.withLock { total in
+    for line in total.digestLines { print(line) }
     print(total.summary)
     for seed in total.faultySeeds.sorted().prefix(10) {
       print("replay: scripts/simulate --seed \(seed) --steps \(invocation.stepCount)")
@@ -42,6 +44,7 @@ struct SimulationTotal {
   private var rideCount = 0
   private var restartCount = 0
   private var lateAnswerCount = 0
+  private var digests: [UInt64: UInt64] = [:]
 
   mutating func add(_ report: Simulation.Report) {
     runCount += 1
@@ -50,7 +53,15 @@ struct SimulationTotal {
     rideCount += report.rideCount
     restartCount += report.restartCount
     lateAnswerCount += report.lateAnswerCount
+    digests[report.seed] = report.traceDigest
     if !report.faults.isEmpty { faultySeeds.append(report.seed) }
+  }
+
+  /// The digest of each traced run, in the order of the seeds.
+  var digestLines: [String] {
+    digests.sorted { $0.key < $1.key }.map { seed, digest in
+      "seed \(seed): \(String(digest, radix: 16))"
+    }
   }
 
   var summary: String {
