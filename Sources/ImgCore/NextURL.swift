@@ -94,6 +94,7 @@ extension Scheduler {
         _ = park(&joining, in: .awaitingTransfer)
       } else {
         awaitTransfer(item)
+        reviewSources()
       }
     }
   }

@@ -24,7 +24,10 @@ extension Scheduler {
       ending = worker.ending(by: end)
       backOff(worker)
       let suspects = worker.blamedLeases.union(hungLeases(of: worker, transferring: transferring))
-      for transfer in worker.fetches.compactMap({ leases[$0]?.transfer }) { stopJoining(transfer) }
+      for transfer in worker.fetches.compactMap({ leases[$0]?.transfer }) {
+        stopJoining(transfer)
+        reviewSources()
+      }
       bury(
         worker, end: end, decoding: decoding, suspects: suspects, isStoreToBlame: isStoreToBlame)
     }
@@ -102,9 +105,8 @@ extension Scheduler {
   private mutating func requeue(_ held: WorkItem) {
     let isLookedUp =
       !held.key.request.bypassesStore && !held.key.isRevalidation && held.picture == nil
-    guard isLookedUp else { return awaitTransfer(held) }
-    var item = held
-    if park(&item, in: .awaitingLookup) { queue(item) }
+    if isLookedUp { awaitLookup(held) } else { awaitTransfer(held) }
+    reviewSources()
   }
 
   /// The picture on the dead worker's decoder: blamed when the evidence is enough, tried again

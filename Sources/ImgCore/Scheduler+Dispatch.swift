@@ -64,7 +64,7 @@ extension Scheduler {
     }
     effects += fetches.messages { .fetch($0) } + decodes.messages { .attach($0) }
     // After the fetches on which they ride.
-    begun.forEach { queueSource($0) }
+    begun.forEach { reviewNow($0) }
   }
 
   /// Each worker's share of the cluster's transfers; a few at least, so that a worker to which a

@@ -44,26 +44,36 @@ extension Scheduler {
     return item
   }
 
-  /// Somebody stopped waiting. The last one to leave ends the item: at once when it waits, by way
-  /// of its worker when it runs.
+  /// Clients or jobs have stopped waiting. The last one to leave ends the item: at once when it
+  /// waits, through its worker when it runs.
   mutating func leave(_ id: WorkID, where isLeaving: (Waiter) -> Bool) {
     guard var item = items[id] else { return }
+    detach(from: &item, where: isLeaving)
+    if !item.waiters.isEmpty { return queue(item) }
+    // Later requests start from the beginning: an item that is being aborted cannot be joined.
+    itemsByKey[item.key] = nil
+    if item.stage.lease == nil { discard(item) } else { abort(item) }
+    reviewSources()
+  }
+
+  /// Takes waiters off an item. Their lines go back to their lists.
+  private mutating func detach(from item: inout WorkItem, where isLeaving: (Waiter) -> Bool) {
     let leaving = item.leave(where: isLeaving)
+    guard !leaving.isEmpty else { return }
     count(leaving, of: item, by: -1)
     putBack(leaving, host: item.host)
-    let isAwaited = !item.waiters.isEmpty
-    if isAwaited || item.stage.lease != nil {
+    if !item.waiters.isEmpty || item.stage.lease != nil {
       item.departedViewerCount += leaving.count { $0.viewer != nil }
     }
-    items[id] = item
-    if isAwaited { return queue(item) }
-    // Whoever asks from now on begins anew: what is being aborted cannot be joined.
-    itemsByKey[item.key] = nil
-    guard let lease = item.stage.lease else { return discard(item) }
-    if let held = leases[lease], let transfer = held.transfer {
-      effects.append(.send(.cancel(LeaseList(leases: [lease])), to: held.worker))
-      stopJoiningAborted(transfer)
-    }
+    items[item.id] = item
+  }
+
+  /// Nothing waits for the item, and a worker holds it. The worker's answer ends it.
+  private mutating func abort(_ item: WorkItem) {
+    guard let lease = item.stage.lease, let held = leases[lease], let transfer = held.transfer
+    else { return }
+    effects.append(.send(.cancel(LeaseList(leases: [lease])), to: held.worker))
+    stopJoiningAborted(transfer)
   }
 
   /// Lines that leave go back to where their jobs took them up; what becomes of them there is the
@@ -85,12 +95,13 @@ extension Scheduler {
     case .awaitingTransfer:
       // The viewer has left with whom its lines would have begun.
       if item.lacksTurns, isBehindLines(item) { awaitSlot(item) }
-      item.source.map { queueSource($0) }
+      item.source.map { sourcesToReview.append($0) }
     case .awaitingDecode: originals.set(item.id, to: item.urgency)
     case .transferring(let lease): leases[lease]?.transfer.map { queueRedirected($0) }
     case .missed: if !isBehindLines(item) { awaitTransfer(item) }
     case .lookingUp, .decoding: break
     }
+    reviewSources()
   }
 
   /// The item goes on to a stage, and the jobs of those who wait count it there.
@@ -110,34 +121,45 @@ extension Scheduler {
   /// - Returns: whether anybody still waits for it.
   mutating func park(_ item: inout WorkItem, in stage: WorkItem.Stage) -> Bool {
     move(&item, to: stage)
-    if isDraining { dismissViewers(of: item) }
+    if isDraining { dismissViewers(of: &item) }
     let paused = Set(item.jobs.filter { jobs[$0]?.isPaused == true })
-    // At once: between two leaves the item might be given a lease.
-    if !paused.isEmpty { leave(item.id) { $0.job.map(paused.contains) ?? false } }
-    guard let rest = items[item.id] else { return false }
-    item = rest
+    if !paused.isEmpty { detach(from: &item) { $0.job.map(paused.contains) ?? false } }
     guard item.waiters.isEmpty else { return true }
     discard(item)
     return false
   }
 
-  mutating func dismissViewers(of item: WorkItem) {
+  private mutating func dismissViewers(of item: inout WorkItem) {
     for viewer in item.waiters.compactMap(\.viewer) {
-      viewerLeft(viewer)
+      forget(viewer)
+      detach(from: &item) { $0.viewer == viewer }
       answerStopping(viewer)
     }
+  }
+
+  /// Sends all lines of an item that waits back to their lists.
+  mutating func sendBack(_ crowded: WorkItem) {
+    var item = crowded
+    detach(from: &item) { _ in true }
+    discard(item)
+  }
+
+  /// Makes an item wait for a look-up.
+  mutating func awaitLookup(_ waiting: WorkItem) {
+    var item = waiting
+    if park(&item, in: .awaitingLookup) { urgentLookups.set(item.id, to: item.urgency) }
   }
 
   /// Tells everybody who waits, except who came late and wants the thumbnail kept for longer: it is
   /// looked up once more for them, which keeps it for longer, as for somebody who comes now.
   mutating func complete(_ ended: WorkItem, with outcome: Outcome, timings: Timings? = nil) {
+    guard case .done(let thumbnail, let isFromCache, let byteCount) = outcome else {
+      conclude(ended)
+      reviewSources()
+      return tell(ended.waiters, outcome.fetched(ended.untoldByteCount), timings)
+    }
     var item = ended
     discardedLateCount += item.departedViewerCount
-    guard case .done(let thumbnail, let isFromCache, let byteCount) = outcome else {
-      count(item.waiters, of: item, by: -1)
-      discard(item)
-      return tell(item.waiters, outcome.fetched(item.untoldByteCount), timings)
-    }
     item.departedViewerCount = 0
     item.untoldByteCount += byteCount
     let served = item.leave { !$0.isLate }
@@ -145,12 +167,18 @@ extension Scheduler {
     let told = Outcome.done(
       thumbnail, fromCache: isFromCache, bytesFetched: item.untoldByteCount)
     if !served.isEmpty { item.untoldByteCount = 0 }
-    if item.waiters.isEmpty {
-      discard(item)
-    } else if park(&item, in: .awaitingLookup) {
-      queue(item)
-    }
+    if item.waiters.isEmpty { discard(item) } else { awaitLookup(item) }
+    reviewSources()
     tell(served, told, timings)
+  }
+
+  /// Ends items that wait, each with its failure.
+  mutating func fail(_ failed: [(item: WorkItem, failure: Failure)]) {
+    for (item, _) in failed { conclude(item) }
+    // The last one is told first.
+    for (item, failure) in failed.reversed() {
+      tell(item.waiters, .failed(failure, bytesFetched: item.untoldByteCount), nil)
+    }
   }
 
   /// The first to wait is the one for whom the bytes were fetched; who joined costs the origin

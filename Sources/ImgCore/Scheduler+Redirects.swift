@@ -111,6 +111,7 @@ extension Scheduler {
     transfers[id]?.isHealthNoted = true
     for lease in transfer.leases { leases[lease]?.since = now.instant }
     stopJoining(id)
+    reviewSources()
     effects.append(.send(.cancel(LeaseList(leases: transfer.leases)), to: transfer.worker))
   }
 

@@ -20,6 +20,7 @@ extension Scheduler {
     let isRetried = failure.isRetryable && scheduleRetry(of: transfer.source, after: failure)
     transfers[id]?.isRetried = isRetried
     stopJoining(id)
+    reviewSources()
     remember(failure, of: transfer.source)
     giveUpIfDown(transfer.host)
     return isRetried
@@ -77,7 +78,7 @@ extension Scheduler {
     while let (id, until) = backoffs.first, until <= now.instant {
       backoffs.remove(id)
       sources[id]?.retryAt = nil
-      queueSource(id)
+      reviewNow(id)
     }
   }
 
@@ -86,22 +87,9 @@ extension Scheduler {
   private mutating func giveUpIfDown(_ host: String) {
     guard transferQueue.downBecause(host, at: now.instant) != nil else { return }
     for id in transferQueue.waiting(for: host).sorted(by: { $0.rawValue < $1.rawValue }) {
-      queueSource(id)
+      reviewNow(id)
     }
     refuseRedirected(to: host)
-  }
-
-  /// The items that wait for the source's transfer end without one.
-  mutating func giveUp(_ waiting: [WorkItem], of source: Source, because failure: Failure) {
-    if source.isQueued {
-      sources[source.id]?.isQueued = false
-      transferQueue.remove(source.id, host: source.key.host, at: now.instant)
-    }
-    for waiting in waiting {
-      // Looked up anew: when one has gone, those that are left are queued again, and so given up.
-      guard let item = items[waiting.id], item.stage == .awaitingTransfer else { continue }
-      complete(item, with: .failed(failure))
-    }
   }
 
   // MARK: - Remembered failures
@@ -111,7 +99,7 @@ extension Scheduler {
     guard let name = sources[id]?.key.name,
       rememberedFailures.remember(failure, of: name, at: now.instant)
     else { return }
-    queueSource(id)
+    reviewNow(id)
   }
 
   /// The failure that ends the items of a source that wait for their transfer: one that is

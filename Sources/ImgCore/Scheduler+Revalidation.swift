@@ -19,6 +19,7 @@ extension Scheduler {
     }
     let expiry = served.waiters.first?.expiry ?? .standard
     awaitTransfer(add(key, served.url, Waiter(who: .nobody, expiry: expiry, priority: .min)))
+    reviewSources()
   }
 
   // MARK: - Origins that fail
@@ -32,12 +33,6 @@ extension Scheduler {
     !item.hasAskedForStale && mayBeServedStale(item)
   }
 
-  /// Has the store asked for an item instead of a host that fails.
-  mutating func lookUpStale(_ waiting: WorkItem) {
-    var item = waiting
-    if park(&item, in: .awaitingLookup) { queue(item) }
-  }
-
   /// A host has failed once more: those who wait for it may be served all the same.
   mutating func offerStale(of host: String) {
     guard transferQueue.isFailing(host, at: now.instant) else { return }
@@ -46,11 +41,11 @@ extension Scheduler {
       let askable = waitingItems(of: source).filter(isStaleWorthAsking)
       guard !askable.isEmpty else { continue }
       for waiting in askable {
-        // Looked up anew: the one before may have taken it along.
+        // Looked up again: the one before may have taken it along.
         guard let item = items[waiting.id], item.stage == .awaitingTransfer else { continue }
-        lookUpStale(item)
+        awaitLookup(item)
       }
-      queueSource(id)
+      reviewNow(id)
     }
   }
 }

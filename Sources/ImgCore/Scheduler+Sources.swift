@@ -9,16 +9,16 @@ extension Scheduler {
     // A picture in its own URL costs nobody anything.
     let isAtHand = missed.url.isLocal && !missed.url.isFile
     guard isAtHand || missed.key.request.fetch.cachePolicy != .cacheOnly else {
-      return complete(missed, with: .failed(Self.notCached))
+      return fail([(missed, Self.notCached)])
     }
     guard !missed.url.isLocal else { return awaitDecode(missed) }
-    guard !isStaleWorthAsking(of: missed) else { return lookUpStale(missed) }
+    guard !isStaleWorthAsking(of: missed) else { return awaitLookup(missed) }
     var item = missed
     giveTurns(&item)
     let source = joinSource(&item)
     guard park(&item, in: .awaitingTransfer) else { return }
-    guard !isCrowded(item) else { return leave(item.id) { _ in true } }
-    queueSource(source)
+    guard !isCrowded(item) else { return sendBack(item) }
+    sourcesToReview.append(source)
   }
 
   private static var notCached: Failure {
@@ -35,8 +35,8 @@ extension Scheduler {
     // Its source has the blame when the original kills a worker.
     _ = joinSource(&item)
     guard park(&item, in: .awaitingDecode) else { return }
-    guard !isCrowded(item) else { return leave(item.id) { _ in true } }
-    queue(item)
+    guard !isCrowded(item) else { return sendBack(item) }
+    originals.set(item.id, to: item.urgency)
   }
 
   /// Whether the item came about by lines alone, of jobs that have too much of its host waiting
@@ -66,19 +66,38 @@ extension Scheduler {
   }
 
   mutating func leaveSource(_ item: WorkItem) {
-    guard let id = item.source, let key = sources[id]?.key else { return }
-    sources[id]?.members.removeAll { $0 == item.id }
-    queueSource(id)
-    guard sources[id]?.members.isEmpty == true else { return }
+    guard let id = item.source, var source = sources[id] else { return }
+    source.members.removeAll { $0 == item.id }
+    sources[id] = source
+    guard source.members.isEmpty else { return sourcesToReview.append(id) }
+    dequeue(source)
     backoffs.remove(id)
     sources[id] = nil
-    sourcesByKey[key] = nil
+    sourcesByKey[source.key] = nil
   }
 
-  /// Puts a URL where the strongest of the items that wait for it belongs, or has them ride on the
-  /// transfer that can be joined. Those who wait for a picture that is known not to be there, or for
-  /// a host that is down, are told so.
-  mutating func queueSource(_ id: SourceID) {
+  /// The source waits for no transfer of its own.
+  private mutating func dequeue(_ source: Source) {
+    guard source.isQueued else { return }
+    sources[source.id]?.isQueued = false
+    transferQueue.remove(source.id, host: source.key.host, at: now.instant)
+  }
+
+  /// Looks at the sources whose items or transfers have changed, in the order of the changes.
+  mutating func reviewSources() {
+    while let id = sourcesToReview.removeFirst() { review(id) }
+  }
+
+  /// Looks at a source now.
+  mutating func reviewNow(_ id: SourceID) {
+    sourcesToReview.append(id)
+    reviewSources()
+  }
+
+  /// Puts a URL where the most urgent of the items that wait for it belongs, or attaches them to the
+  /// transfer that can be joined. Items that wait for a picture known to be missing, or for a host
+  /// that is down, end.
+  private mutating func review(_ id: SourceID) {
     guard let source = sources[id] else { return }
     if source.joinable != nil { joinTransfer(of: source) }
     let waiting = waitingItems(of: source)
@@ -87,21 +106,35 @@ extension Scheduler {
     }
     if let transfer = source.joinable {
       waiting.forEach { board($0, transfer) }
-    } else if !waiting.isEmpty, let failure = reasonToGiveUp(source, for: waiting) {
-      giveUp(waiting, of: source, because: failure)
-    } else if let retryAt = source.retryAt, !waiting.isEmpty {
-      if source.isQueued {
-        sources[id]?.isQueued = false
-        transferQueue.remove(id, host: source.key.host, at: now.instant)
-      }
+      return
+    }
+    let hopeless = hopelessItems(of: source, among: waiting)
+    guard hopeless.isEmpty else {
+      dequeue(source)
+      return fail(hopeless)
+    }
+    if let retryAt = source.retryAt, !waiting.isEmpty {
+      dequeue(source)
       backoffs.set(id, to: retryAt)
     } else if let mostUrgent = waiting.map(\.urgency).min() {
       sources[id]?.isQueued = true
       transferQueue.insert(id, host: source.key.host, urgency: mostUrgent, at: now.instant)
-    } else if source.isQueued {
-      sources[id]?.isQueued = false
-      transferQueue.remove(id, host: source.key.host, at: now.instant)
+    } else {
+      dequeue(source)
     }
+  }
+
+  /// The items that end without a transfer, and why.
+  private func hopelessItems(
+    of source: Source, among waiting: [WorkItem]
+  ) -> [(item: WorkItem, failure: Failure)] {
+    var hopeless: [(item: WorkItem, failure: Failure)] = []
+    for index in waiting.indices {
+      // With the first ones gone, a remembered failure may be good enough for the others.
+      guard let failure = reasonToGiveUp(source, for: Array(waiting[index...])) else { break }
+      hopeless.append((waiting[index], failure))
+    }
+    return hopeless
   }
 
   /// Why the source is not asked for now; `nil` when it is.
@@ -194,7 +227,7 @@ extension Scheduler {
   mutating func stopJoining(_ id: LeaseID) {
     guard let source = transfers[id]?.source, sources[source]?.joinable == id else { return }
     sources[source]?.joinable = nil
-    queueSource(source)
+    sourcesToReview.append(source)
   }
 
   /// A transfer for which nobody waits any more is being aborted.
@@ -214,7 +247,7 @@ extension Scheduler {
       stopJoining(id)
       transfers[id] = nil
     } else {
-      queueSource(transfer.source)
+      sourcesToReview.append(transfer.source)
     }
   }
 
@@ -249,6 +282,7 @@ extension Scheduler {
     workers[worker]?.rides.remove(lease)
     workers[worker]?.decodes.remove(lease)
     if let transfer = held.transfer { leaveTransfer(transfer, lease) }
+    reviewSources()
     return item
   }
 }

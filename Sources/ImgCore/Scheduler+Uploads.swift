@@ -19,6 +19,7 @@ extension Scheduler {
     let item = add(key, url, waiter, picture: picture)
     viewers[viewer] = .waiting(name: nil, item.id)
     awaitDecode(item)
+    reviewSources()
   }
 
   /// Why it is not taken; `nil` when it is.

@@ -59,7 +59,9 @@ extension Scheduler {
     viewers[viewer] = .waiting(name: name, id)
     awaitReport(viewer)
     guard isNew, let item = items[id] else { return }
-    if bypassesStore { awaitTransfer(item) } else { queue(item) }
+    guard bypassesStore else { return queue(item) }
+    awaitTransfer(item)
+    reviewSources()
   }
 
   mutating func viewerLeft(_ viewer: ViewerID) {

@@ -42,10 +42,12 @@ extension Scheduler {
     for lease in results.originals {
       guard let item = endLease(lease, of: worker) else { continue }
       awaitDecode(item)
+      reviewSources()
     }
     for lease in results.misses {
       guard let item = endLease(lease, of: worker) else { continue }
       awaitSlot(item)
+      reviewSources()
     }
   }
 
@@ -87,8 +89,10 @@ extension Scheduler {
   mutating func lostBodies(_ gone: [LeaseID], by worker: WorkerID) {
     for lease in gone {
       if let held = leases[lease], held.worker == worker { held.transfer.map { stopJoining($0) } }
+      reviewSources()
       guard let item = endLease(lease, of: worker) else { continue }
       awaitTransfer(item)
+      reviewSources()
     }
   }
 
@@ -107,6 +111,7 @@ extension Scheduler {
         item.untoldByteCount += byteCount
         if isRetried, !item.waiters.isEmpty {
           awaitTransfer(item)
+          reviewSources()
         } else {
           complete(item, with: .failed(lastFailure(failure, of: item)), timings: result.timings)
         }

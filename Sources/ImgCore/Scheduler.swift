@@ -30,6 +30,8 @@ package struct Scheduler {
   var revalidationCount = 0
   var sources: [SourceID: Source] = [:]
   var sourcesByKey: [Source.Key: SourceID] = [:]
+  /// The sources whose items or transfers have changed, see ``reviewSources()``.
+  var sourcesToReview = TurnQueue<SourceID>()
   var transfers: [LeaseID: Transfer] = [:]
   /// Items of viewers that wait for their look-up, and items that a dead worker held: before any
   /// list.
