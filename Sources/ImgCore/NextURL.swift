@@ -3,35 +3,35 @@ import ImgModel
 // How the next URL is chosen, whole. After every event the scheduler starts all that may start at
 // that moment, so a choice is never older than the moment it is made in.
 //
-// A URL is *looked up* in the store as soon as a worker takes it: first what somebody waits for in
-// person, the newest first, then the jobs of the highest priority in turn, one line each. Workers
-// answer in any order; the lines that are not in the store go on in the order of their list.
+// A URL is *looked up* in the store as soon as a worker takes it: first the URLs of viewers, the
+// newest first, then the jobs of the highest priority in turn, one line each. Workers answer in any
+// order; the lines that are not in the store go on in the order of their list.
 //
-// A URL that is not in the store has failed when its origin said a short while ago that it is not
-// there (see `RememberedFailures`). Else it is *fetched* when there is a place in the cluster for
-// such a host (see `TransferQueue`), a place at the host and a token of the host's, the host is not
-// left alone for a while (see `HostHealth`; an explicit command sends one probe nevertheless), and
-// a worker takes it. One whose original is in the store needs only the worker,
-// which *decodes* that. Among those that could start, the most urgent one does: see `Urgency`.
+// A URL that is not in the store fails when its origin said a short while ago that it is missing
+// (see `RememberedFailures`). Else it is *fetched* when there is a slot in the cluster for such a
+// host (see `TransferQueue`), a slot at the host and a token of the host's, the host has no cooldown
+// (see `HostHealth`; an explicit command sends one probe nevertheless), and a worker takes it. A URL
+// whose original is in the store needs only the worker, which *decodes* that. Among those that could
+// start, the most urgent one does: see `Urgency`.
 
 /// How urgent a URL is among all that wait; the least is next.
 ///
-/// Somebody who waits goes before nobody who waits; among those who wait, the newest first; among
-/// jobs, by priority and then by turn. Of all who wait for one URL, the strongest counts.
-struct Urgency: Hashable, Comparable {
+/// Viewers go before jobs; among viewers, the newest first; among jobs, by priority and then by turn.
+/// Of all that wait for one URL, the most urgent counts.
+package struct Urgency: Hashable, Comparable {
   /// The newest viewer's number; 0 when only jobs wait.
   let viewer: UInt64
-  /// The job's priority; below all of them where nobody waits at all.
+  /// The job's priority; below all of them where no request waits.
   let priority: Int
   /// When the line's turn comes among the jobs of its priority, by start-time fair queueing (Goyal,
   /// Vin and Cheng 1996): a job's lines have turns one after the other, and the first turn of a job
   /// that comes later is the one served now. So jobs share in turn however long their lists are,
-  /// each in the order of its list, and who had nothing to do for a while has saved nothing up.
+  /// each in the order of its list, and a job that was idle for a while has saved nothing up.
   let turn: UInt64
   /// The order in which URLs were taken up.
   let sequence: UInt64
 
-  init(of waiter: Waiter, item: WorkID) {
+  package init(of waiter: Waiter, item: WorkID) {
     viewer = waiter.viewer?.rawValue ?? 0
     priority = waiter.priority
     turn = waiter.turn
@@ -46,7 +46,7 @@ struct Urgency: Hashable, Comparable {
     sequence = item.rawValue
   }
 
-  static func < (left: Self, right: Self) -> Bool {
+  package static func < (left: Self, right: Self) -> Bool {
     if left.viewer != right.viewer { return left.viewer > right.viewer }
     if left.priority != right.priority { return left.priority > right.priority }
     if left.turn != right.turn { return left.turn < right.turn }
@@ -72,11 +72,10 @@ extension Scheduler {
   /// Takes what is to be fetched or decoded next; `nil` when nothing may start now.
   mutating func nextAssignable() -> Assignable? {
     releaseMisses()
-    if let (id, urgency) = originals.first,
+    if let urgency = work.nextDecodeUrgency,
       transferQueue.mostUrgent.map({ urgency < $0 }) ?? true
     {
-      originals.remove(id)
-      return items[id].map(Assignable.decode)
+      return work.takeDecode().map(Assignable.decode)
     }
     return nextTransfer().map(Assignable.transfer)
   }
@@ -84,14 +83,14 @@ extension Scheduler {
   /// Lets lines that wait behind others compete for a slot, as long as their turns come before those
   /// of all that could begin. Later ones wait: what is taken up meanwhile may come before them.
   private mutating func releaseMisses() {
-    while transferQueue.hasPlace, let (item, urgency) = nextMiss(),
+    while transferQueue.hasSlot, let (item, urgency) = nextMiss(),
       transferQueue.mostUrgent.map({ urgency < $0 }) ?? true
     {
       if isJoinable(item) {
         // Its transfer begins in this event. The item joins it when that is on its way to a worker.
         var joining = item
-        giveTurns(&joining)
-        _ = park(&joining, in: .awaitingTransfer)
+        assignTurns(&joining)
+        _ = wait(&joining, in: .awaitingTransfer)
       } else {
         awaitTransfer(item)
         reviewSources()
@@ -99,41 +98,31 @@ extension Scheduler {
     }
   }
 
-  /// Takes the item whose URL is to be fetched next, and the places; `nil` when nothing may start
-  /// now. The other items of its URL ride on its transfer.
+  /// The item of the line whose turn is next among the lines that wait behind others and may begin;
+  /// `nil` when none may.
+  package func nextMiss() -> (item: WorkItem, urgency: Urgency)? {
+    jobs.withMisses.compactMap { id -> (item: WorkItem, urgency: Urgency)? in
+      guard let job = jobs[id], let item = job.lookups.next.flatMap({ work[$0] }),
+        let waiter = item.waiters.first(where: { $0.isLine(of: id) })
+      else { return nil }
+      let turn = job.nextTurn(of: waiter)
+      return (item, Urgency(priority: job.priority, turn: turn, item: item.id))
+    }
+    .min { $0.urgency < $1.urgency }
+  }
+
+  /// Takes the item whose URL is to be fetched next, and the slots; `nil` when nothing may start
+  /// now. The other items of its URL are attached to its transfer.
   private mutating func nextTransfer() -> WorkItem? {
     guard let source = transferQueue.next(at: now.instant).flatMap({ sources[$0] }) else {
       return nil
     }
     let next = waitingItems(of: source).min { $0.urgency < $1.urgency }
     if let next, next.key.request.fetch.respectsRobots {
-      transferQueue.scout(next.url.origin, for: source.id, host: next.host, at: now.instant)
+      transferQueue.beginRobotsProbe(
+        of: next.url.origin, by: source.id, host: next.host, at: now.instant)
     }
     return next
-  }
-
-  /// The turn of the next line of a job that goes on from its look-up.
-  func nextTurn(of waiter: Waiter, in job: ActiveJob) -> UInt64 {
-    max(waiter.arrivalTurn, job.lastTurn) + 1
-  }
-
-  /// The look-up of an item is over: its lines get their turns, if they have none. Lines beside a
-  /// viewer need none: they begin with it.
-  mutating func giveTurns(_ item: inout WorkItem) {
-    guard item.isOfLines else { return }
-    item.changeWaiters { giveTurn(&$0) }
-  }
-
-  mutating func giveTurn(_ waiter: inout Waiter) {
-    guard waiter.turn == 0, let id = waiter.job, let job = jobs[id] else { return }
-    waiter.turn = nextTurn(of: waiter, in: job)
-    jobs[id]?.lastTurn = waiter.turn
-  }
-
-  /// A line goes back to its list: its turn is the next one's.
-  mutating func giveBack(_ turn: UInt64, of job: JobID) {
-    guard turn > 0, let lastTurn = jobs[job]?.lastTurn else { return }
-    jobs[job]?.lastTurn = min(lastTurn, turn - 1)
   }
 
   /// An item's transfer begins, or it needs none: its turn is the one served now.
@@ -141,7 +130,7 @@ extension Scheduler {
     guard urgency.viewer == 0, RequestOptions.priorityRange.contains(urgency.priority) else {
       return
     }
-    turnsServed[urgency.priority] = max(turnsServed[urgency.priority] ?? 0, urgency.turn)
+    jobs.serve(urgency.turn, at: urgency.priority)
   }
 }
 
@@ -149,38 +138,40 @@ extension TransferQueue {
   /// How urgent the next URL is; `nil` when none may start.
   fileprivate var mostUrgent: Urgency? { nextHost?.urgency }
 
-  /// Takes the most urgent URL of all hosts that have a place and a token.
+  /// Takes the most urgent URL of all hosts that have a slot and a token.
   fileprivate mutating func next(at now: ContinuousClock.Instant) -> SourceID? {
     nextHost.flatMap { start($0.name, at: now) }
   }
 
   /// Takes the most urgent transfer that was redirected to a host which has a slot and a token. What
   /// has begun goes before all that has not.
-  mutating func nextRedirected(at now: ContinuousClock.Instant) -> LeaseID? {
-    mostUrgent(of: promptRedirects, otherRedirects).flatMap { startRedirected($0.name, at: now) }
+  mutating func nextRedirected(at now: ContinuousClock.Instant) -> TransferID? {
+    mostUrgent(of: index.responsiveRedirects, index.otherRedirects)
+      .flatMap { startRedirected($0.name, at: now) }
   }
 
   private var nextHost: (name: String, urgency: Urgency)? {
-    mostUrgent(of: promptStartable, otherStartable)
+    mostUrgent(of: index.responsiveStartable, index.otherStartable)
   }
 
   private func mostUrgent(
-    of promptHosts: PriorityQueue<String, Urgency>, _ otherHosts: PriorityQueue<String, Urgency>
+    of responsiveHosts: PriorityQueue<String, Urgency>,
+    _ otherHosts: PriorityQueue<String, Urgency>
   ) -> (name: String, urgency: Urgency)? {
-    let prompt = hasPlace ? promptHosts.first : nil
-    let other = otherHosts.first.flatMap { hasPlaceForOther($0.priority) ? $0 : nil }
-    return [prompt, other].compactMap(\.self).min { $0.priority < $1.priority }
+    let responsive = hasSlot ? responsiveHosts.first : nil
+    let other = otherHosts.first.flatMap { hasSlotForOther($0.priority) ? $0 : nil }
+    return [responsive, other].compactMap(\.self).min { $0.priority < $1.priority }
       .map { ($0.key, $0.priority) }
   }
 
   /// What a host may do at a moment.
   enum Standing {
-    /// Start its most urgent URL as soon as the cluster has a place.
+    /// Start its most urgent URL as soon as the cluster has a slot.
     case startable(Urgency)
-    /// Nothing before a token comes and its rest is over; or, for a host without work, before its
+    /// Nothing before a token comes and its cooldown is over; or, for a host without work, before its
     /// bucket is full and its health of no interest: forgotten any earlier, it would have all its
-    /// tokens again at once, and be thought well.
-    case resting(until: ContinuousClock.Instant)
+    /// tokens again at once, and a closed circuit breaker.
+    case coolingDown(until: ContinuousClock.Instant)
     /// Be forgotten then, or earlier when there are many such hosts: it has no work, and only its
     /// failures in a row are of interest.
     case remembered(until: ContinuousClock.Instant)
@@ -191,17 +182,16 @@ extension TransferQueue {
   }
 
   func standing(of host: Host, at now: ContinuousClock.Instant) -> Standing {
-    let urgencies = [host.waiting.first?.priority, host.redirected.first?.priority]
-    guard let mostUrgent = urgencies.compactMap(\.self).min() else {
+    guard let mostUrgent = host.mostUrgent else {
       if host.underWay > 0 || host.redirectingCount > 0 { return .full }
       let fullAt = rate == nil ? nil : host.bucket.fullAt
       let memories = [fullAt, host.health.forgettableAt].compactMap(\.self)
-      if let until = memories.max(), until > now { return .resting(until: until) }
+      if let until = memories.max(), until > now { return .coolingDown(until: until) }
       guard let until = host.health.failuresForgottenAt, until > now else { return .idle }
       return .remembered(until: until)
     }
-    if host.scout != nil { return .full }
-    let isOneAtATime = host.health.isOnProbation && !host.health.isProbeWanted
+    if host.robotsProbe != nil { return .full }
+    let isOneAtATime = host.health.isTripped && !host.health.isProbeWanted
     let limit = isOneAtATime ? 1 : limitPerHost
     let redirectingCount = host.redirected.isEmpty ? host.redirectingCount : 0
     if host.underWay + redirectingCount >= limit { return .full }
@@ -209,7 +199,7 @@ extension TransferQueue {
     guard let until = moments.compactMap(\.self).max(), until > now else {
       return .startable(mostUrgent)
     }
-    return .resting(until: until)
+    return .coolingDown(until: until)
   }
 }
 
@@ -218,7 +208,7 @@ extension TransferQueue {
 extension Scheduler {
   /// Takes the item to look up next.
   mutating func nextLookup() -> WorkID? {
-    if let id = urgentLookups.removeFirst() { return id }
+    if let id = work.takeLookup() { return id }
     while let (job, line) = nextLine() {
       if let id = takeUp(line, of: job) { return id }
     }
@@ -228,40 +218,39 @@ extension Scheduler {
   /// Takes a line off its list, the jobs of the highest priority in turn, one line each, so that a
   /// job of ten URLs is not behind a job of ten million.
   private mutating func nextLine() -> (JobID, QueuedLine)? {
-    for level in turns.levelIndices {
-      while let job = turns.removeFirst(atLevel: level) {
-        let line = jobs[job]?.nextLine(share: linesInHandPerJob)
+    for level in jobs.levels {
+      while let job = jobs.takeTurn(atLevel: level) {
+        let line = jobs.takeLine(of: job)
         readOn(job)
         guard let line else { continue }
-        giveTurn(to: job)
+        jobs.enqueue(job)
         return (job, line)
       }
     }
     return nil
   }
-
-  /// Something has changed by which the job may have a line to take: more was read, a line has got
-  /// its outcome, a host has room, the job goes on.
-  mutating func giveTurn(to id: JobID) {
-    if let job = jobs[id] { turns.append(id, priority: job.priority) }
-  }
 }
 
 extension ActiveJob {
-  /// Takes the job's next line: of a host that lags when there is room for it, as those are the
-  /// older lines, else the next one whose host has room. What has none is passed over.
+  /// The turn of the next line of the job that goes on from its look-up.
+  func nextTurn(of waiter: Waiter) -> UInt64 {
+    max(waiter.arrivalTurn, lastTurn) + 1
+  }
+
+  /// Takes the job's next line: of a saturated host when that has room, as those are the older
+  /// lines, else the next one whose host has room. Lines whose hosts have none are deferred.
   ///
   /// - Parameter share: lines that the job may have in hand.
-  fileprivate mutating func nextLine(share: Int) -> QueuedLine? {
+  mutating func takeNextLine(share: Int) -> QueuedLine? {
     guard isStartable, inHand.count < share else { return nil }
-    if let host = takeable.first?.key { return removeFirst(ofLagging: host) }
+    if let host = readyHosts.first?.key { return removeFirst(ofSaturated: host) }
     while let line = cursor.window.first {
       // What is no URL has no host, and fails when it is taken up.
-      guard let host = line.host, isLagging(host) || !hasRoom(for: host) else {
+      guard let host = line.host, isSaturated(host) || !hasRoom(for: host) else {
         return removeFirst()
       }
-      guard passedOverCount < Self.passedOverPerLineInHand * share else { return nil }
-      passOver(line.position, of: host)
+      guard deferredRangeCount < Self.deferredPerLineInHand * share else { return nil }
+      deferLine(line.position, of: host)
       _ = removeFirst()
     }
     return nil
@@ -269,11 +258,11 @@ extension ActiveJob {
 
   /// Positions to remember for each line that the job may have in hand: what a list of many slow
   /// hosts may cost in memory.
-  private static let passedOverPerLineInHand = 16
+  private static let deferredPerLineInHand = 16
 
   /// Whether one more line of the host may be taken up: as many as there are look-ups while none
   /// had to wait for a transfer, since then they may all be in the store; few ahead once one has.
-  func hasRoom(for host: String) -> Bool {
+  package func hasRoom(for host: String) -> Bool {
     guard let backlog = backlogs[host], backlog.waiting > 0 else { return true }
     return backlog.lookingUp + backlog.waiting < backlogMaximum
   }

@@ -1,6 +1,5 @@
+import ImgCore
 import ImgModel
-
-@testable import ImgCore
 
 /// What clients may do.
 extension ClusterModel {
@@ -89,7 +88,7 @@ extension ClusterModel {
     return viewer
   }
 
-  /// Somebody hands a picture in.
+  /// A client uploads a picture.
   ///
   /// - Parameter url: under which it is to be stored; `nil` when it is not.
   @discardableResult

@@ -1,14 +1,13 @@
+import ImgCore
 import ImgModel
-
-@testable import ImgCore
 
 /// What must hold after every event, whatever happened.
 extension ClusterModel {
   func checkInvariants(after event: Event) {
-    for job in scheduler.jobs.values { checkLines(of: job, after: event) }
+    for job in scheduler.jobs.all { checkLines(of: job, after: event) }
     checkLeases(after: event)
     checkItems(after: event)
-    let pictures = scheduler.items.values.compactMap { $0.picture?.attachment }
+    let pictures = scheduler.work.all.compactMap { $0.picture?.attachment }
     check(openAttachments == Set(pictures), "an attachment is not released, or too early", event)
     checkSources(after: event)
     checkMemories(after: event)
@@ -29,7 +28,7 @@ extension ClusterModel {
       return fail("an unknown job", after: event)
     }
     let unrecorded = unrecordedLines(of: id)
-    let held = scheduler.items.values.flatMap { item in
+    let held = scheduler.work.all.flatMap { item in
       item.waiters.compactMap { waiter in
         if case .line(id, let index) = waiter.who { (item: item, index: index) } else { nil }
       }
@@ -41,7 +40,7 @@ extension ClusterModel {
     check(job.inHand.count == inHand.count, "a line is in hand twice", event)
     check(job.inHand == Set(inHand), "lines in hand are not those that are held", event)
     check(
-      status.done + status.failed == list.settledCount, "counts differ from the journal's", event)
+      status.done + status.failed == list.outcomeCount, "counts differ from the journal's", event)
     check(status.queued >= 0, "fewer than no lines queued", event)
     check(
       status.total
@@ -49,7 +48,7 @@ extension ClusterModel {
       "the numbers do not add up", event)
     check(
       job.record.startedAt != nil
-        || runningCount == 0 && (list.settledCount == 0 || list.record.retries.round > 0),
+        || runningCount == 0 && (list.outcomeCount == 0 || list.record.retries.round > 0),
       "runs without a start", event)
     checkBacklogs(of: job, held.map(\.item), event)
     checkLookupOrder(of: job, held, event)
@@ -81,7 +80,7 @@ extension ClusterModel {
   ) {
     let missed = held.filter { $0.item.stage == .missed }
     let isWaiting = [
-      job.lookups.isAnyWaiting, scheduler.jobsWithMisses.contains(job.id),
+      job.lookups.isAnyWaiting, scheduler.jobs.withMisses.contains(job.id),
     ]
     check(
       isWaiting.allSatisfy { $0 == !missed.isEmpty }, "lines behind others are miscounted", event)
@@ -95,33 +94,33 @@ extension ClusterModel {
   ) {
     let ahead = LinesAhead(of: job)
     let total = list.record.counts.total
-    for index in 0..<total where !list.isSettled(index) && !job.inHand.contains(index) {
+    for index in 0..<total where !list.hasOutcome(index) && !job.inHand.contains(index) {
       let position = list.record.order.line(at: index, of: total)
       check(ahead.contains(position), "line \(index) of job \(job.id) is lost", event)
     }
-    let rangeCount = job.lagging.values.reduce(0) { $0 + $1.passedOver.rangeCount }
-    check(job.passedOverCount == rangeCount, "positions passed over are miscounted", event)
+    let rangeCount = job.saturatedHosts.values.reduce(0) { $0 + $1.deferred.rangeCount }
+    check(job.deferredRangeCount == rangeCount, "deferred positions are miscounted", event)
   }
 
   // MARK: - Leases and items
 
-  /// Leases, items and workers tell the same story.
+  /// Leases, items and workers tell the same scenario.
   private func checkLeases(after event: Event) {
-    for (lease, held) in scheduler.leases {
+    for (lease, held) in scheduler.leases.all {
       let worker = scheduler.workers[held.worker]
-      check(scheduler.items[held.item]?.stage.lease == lease, "a lease without its item", event)
+      check(scheduler.work[held.item]?.stage.lease == lease, "a lease without its item", event)
       let isLookup = held.transfer == nil
       check(
         worker?.lookups.contains(lease) == isLookup && worker?.fetches.contains(lease) == !isLookup,
         "a lease that its worker does not hold", event)
     }
-    let leased = scheduler.items.values.count { $0.stage.lease != nil }
-    let held = scheduler.workers.values.reduce(0) { $0 + $1.lookups.count + $1.fetches.count }
+    let leased = scheduler.work.all.count { $0.stage.lease != nil }
+    let held = scheduler.workers.ready.reduce(0) { $0 + $1.lookups.count + $1.fetches.count }
     check(leased == scheduler.leases.count, "an item without its lease", event)
     check(held == scheduler.leases.count, "a worker holds what is no lease", event)
-    for worker in scheduler.workers.values {
+    for worker in scheduler.workers.ready {
       let decodes = worker.fetches.filter { lease in
-        scheduler.leases[lease].flatMap { scheduler.items[$0.item] }?.stage == .decoding(lease)
+        scheduler.leases[lease].flatMap { scheduler.work[$0.item] }?.stage == .decoding(lease)
       }
       check(decodes == worker.decodes, "decodes are miscounted", event)
       // What the worker has ended may still be in the mail, or lost.
@@ -132,11 +131,11 @@ extension ClusterModel {
   }
 
   private func checkItems(after event: Event) {
-    for item in scheduler.items.values {
-      let isRegistered = scheduler.itemsByKey[item.key] == item.id
+    for item in scheduler.work.all {
+      let isRegistered = scheduler.work.openItem(for: item.key) == item.id
       check(isRegistered == !item.waiters.isEmpty, "an item that cannot be joined", event)
       check(
-        !item.waiters.isEmpty || item.stage.lease != nil, "an item for nobody", event)
+        !item.waiters.isEmpty || item.stage.lease != nil, "an item without a waiter", event)
       if item.picture != nil {
         let isReady = [.awaitingDecode, item.stage.lease.map(WorkItem.Stage.decoding)]
           .contains(item.stage)
@@ -148,49 +147,53 @@ extension ClusterModel {
           .contains(item.stage)
         check(isForViewers && !isLookedUp, "the store is not bypassed", event)
       }
-      let isForNobody = item.waiters.contains { $0.who == .nobody }
+      let isRevalidation = item.waiters.contains { $0.who == .revalidation }
       check(
-        isForNobody == item.key.isRevalidation && (!isForNobody || item.waiters.count == 1),
-        "what nobody waits for is shared", event)
+        isRevalidation == item.key.isRevalidation && (!isRevalidation || item.waiters.count == 1),
+        "a revalidation is shared", event)
       let strongest = item.waiters.map { Urgency(of: $0, item: item.id) }.min()
       check(strongest == nil || strongest == item.urgency, "a stale urgency", event)
     }
-    let missed = scheduler.items.values.filter { $0.stage == .missed }
+    let missed = scheduler.work.all.filter { $0.stage == .missed }
     check(
       missed.allSatisfy { $0.waiters.allSatisfy { $0.viewer == nil } }, "a viewer waits for lines",
       event)
-    let revalidationCount = scheduler.items.values.count(where: \.key.isRevalidation)
+    let revalidationCount = scheduler.work.all.count(where: \.key.isRevalidation)
     check(
-      revalidationCount == scheduler.revalidationCount
+      revalidationCount == scheduler.work.revalidationCount
         && revalidationCount <= Scheduler.revalidationMaximum,
       "revalidations are miscounted, or too many", event)
-    let registered = scheduler.items.values.count { !$0.waiters.isEmpty }
-    check(scheduler.itemsByKey.count == registered, "a key without its item", event)
-    check(Set(scheduler.viewers.keys) == waitingViewers, "a viewer is forgotten", event)
-    for case (let viewer, .waiting(_, let item)) in scheduler.viewers {
+    let registered = scheduler.work.all.count { !$0.waiters.isEmpty }
+    check(scheduler.work.openCount == registered, "a key without its item", event)
+    check(Set(scheduler.viewers.all.keys) == waitingViewers, "a viewer is forgotten", event)
+    for case (let viewer, .waiting(_, let item)) in scheduler.viewers.all {
       check(
-        scheduler.items[item]?.waiters.contains { $0.viewer == viewer } == true,
+        scheduler.work[item]?.waiters.contains { $0.viewer == viewer } == true,
         "a viewer who waits for nothing", event)
     }
-    let named = scheduler.viewers.filter { $0.value.name != nil }
-    check(named.count == scheduler.viewersByName.count, "a viewer's name is stale", event)
+    let named = scheduler.viewers.all.filter { $0.value.name != nil }
+    check(named.count == scheduler.viewers.nameCount, "a viewer's name is stale", event)
   }
 
   // MARK: - Sources and transfers
 
   private func checkSources(after event: Event) {
-    for source in scheduler.sources.values {
+    for source in scheduler.sources.all {
       check(!source.members.isEmpty, "a source of nothing", event)
-      check(scheduler.sourcesByKey[source.key] == source.id, "a source that is not found", event)
       check(
-        source.members.allSatisfy { scheduler.items[$0]?.source == source.id },
-        "a source with a stranger", event)
+        scheduler.sources.source(for: source.key)?.id == source.id, "a source that is not found",
+        event)
+      check(
+        source.members.allSatisfy { scheduler.work[$0]?.source == source.id },
+        "a source with a foreign item", event)
       check(
         source.joinable.map { scheduler.transfers[$0]?.source == source.id } ?? true,
         "what can be joined is no transfer", event)
     }
-    check(scheduler.sourcesByKey.count == scheduler.sources.count, "a source too many", event)
-    for (id, transfer) in scheduler.transfers {
+    check(
+      Set(scheduler.sources.all.map(\.key)).count == scheduler.sources.all.count,
+      "a source too many", event)
+    for (id, transfer) in scheduler.transfers.all {
       check(!transfer.leases.isEmpty, "a transfer for no lease", event)
       check(
         transfer.leases.allSatisfy { scheduler.leases[$0]?.transfer == id },
@@ -200,40 +203,38 @@ extension ClusterModel {
 
   /// Places are taken by exactly those who transfer.
   private func checkPlaces(after event: Event) {
-    let holders = scheduler.transfers.values.filter(\.holdsSlot)
+    let holders = scheduler.transfers.all.values.filter(\.holdsSlot)
     check(scheduler.transferCount == holders.count, "a place of the cluster leaked", event)
     let perHost = Dictionary(grouping: holders, by: \.host).mapValues(\.count)
     let known = scheduler.transferQueue.hosts.mapValues(\.underWay).filter { $0.value > 0 }
     check(perHost == known, "a place of a host leaked", event)
-    let waiting = scheduler.transfers.values.filter { $0.state == .redirected }
-    let redirecting = Dictionary(grouping: waiting.compactMap(\.redirectingHost)) { $0 }
+    let waiting = scheduler.transfers.all.values.compactMap(\.redirectingHost)
+    let redirecting = Dictionary(grouping: waiting) { $0 }
     check(
       redirecting.mapValues(\.count)
         == scheduler.transferQueue.hosts.mapValues(\.redirectingCount).filter { $0.value > 0 },
       "a host is kept from starting by no transfer", event)
     let queued = scheduler.transferQueue.hosts.values.flatMap(\.redirected.keys)
-    let awaiting = scheduler.transfers.filter {
-      $0.value.state == .redirected && $0.value.refusal == nil
-    }
+    let awaiting = scheduler.transfers.all.filter(\.value.awaitsSlot)
     check(Set(queued) == Set(awaiting.keys), "a redirected transfer is not queued", event)
     check(
-      Set(scheduler.redirectDeadlines.keys) == Set(awaiting.keys),
+      Set(scheduler.transfers.withDeadlines) == Set(awaiting.keys),
       "a redirected transfer waits without end", event)
   }
 
   // MARK: - Expiry
 
-  /// Whoever gets a thumbnail finds it kept for as long as was asked for, unless it has gone since.
+  /// A thumbnail is kept for as long as the request asked, unless it was evicted since.
   func checkExpiry(of url: String, _ options: RequestOptions) {
-    let wish = options.expiry.retentionOfStored(
+    let asked = options.expiry.retentionOfStored(
       defaultMilliseconds: RequestOptions.expiryRangeMilliseconds.lowerBound)
     let thumbnail = store.thumbnails[StoreModel.Key(url: url, variant: options.variant)]
     let kept = [
       options.keep.includesThumbnail ? thumbnail : nil,
       options.keep.includesOriginal ? store.originals[url] : nil,
     ]
-    for kept in kept.compactMap(\.self) where !kept.covers(wish) {
-      fail("\(url) is kept for \(kept), not \(wish)")
+    for kept in kept.compactMap(\.self) where !kept.covers(asked) {
+      fail("\(url) is kept for \(kept), not \(asked)")
     }
   }
 
@@ -251,7 +252,7 @@ extension ClusterModel {
   /// waits while a batch of its host begins.
   private func checkOrder(after event: Event) {
     for begun in begunTransfers {
-      guard let item = scheduler.leases[begun].flatMap({ scheduler.items[$0.item] }) else {
+      guard let item = scheduler.leases[begun].flatMap({ scheduler.work[$0.item] }) else {
         continue
       }
       let retryAt = item.source.flatMap { scheduler.sources[$0]?.retryAt }
@@ -269,7 +270,7 @@ extension ClusterModel {
     }
   }
 
-  /// Whether nobody has joined during this event: lines are taken up when transfers have begun, and
+  /// Whether no request has joined during this event: lines are taken up when transfers have begun, and
   /// may make a URL that waits more urgent than what was chosen before.
   private func hasNotGrown(_ item: WorkItem) -> Bool {
     waiterCounts[item.id].map { item.waiters.count <= $0 } ?? true
@@ -277,48 +278,48 @@ extension ClusterModel {
 
   /// Sources of which items wait for a transfer of their own.
   private var waitingSources: [Source] {
-    scheduler.sources.values.filter {
+    scheduler.sources.all.filter {
       $0.joinable == nil && $0.retryAt == nil && !scheduler.waitingItems(of: $0).isEmpty
     }
   }
 
   /// Nothing that could start waits.
   private func checkNothingIdles(after event: Event) {
-    guard !scheduler.isDraining, scheduler.unrecordedCount < Scheduler.unrecordedMaximum else {
+    guard !scheduler.isDraining, scheduler.jobs.unrecordedCount < Scheduler.unrecordedMaximum else {
       return
     }
-    if scheduler.workers.values.contains(where: \.takesLookups) {
+    if scheduler.workers.ready.contains(where: \.takesLookups) {
       check(
-        scheduler.items.values.allSatisfy { $0.stage != .awaitingLookup },
+        scheduler.work.all.allSatisfy { $0.stage != .awaitingLookup },
         "a look-up waits without need", event)
       check(
-        scheduler.jobs.values.allSatisfy {
-          !$0.isStartable || $0.inHand.count >= scheduler.linesInHandPerJob
-            || ($0.takeable.isEmpty && !$0.couldTakeMainLine)
+        scheduler.jobs.all.allSatisfy {
+          !$0.isStartable || $0.inHand.count >= scheduler.jobs.linesInHandPerJob
+            || (!$0.hasReadyLine && !$0.couldTakeMainLine)
         }, "a line waits without need", event)
     }
     let share = scheduler.transferShare
-    guard scheduler.workers.values.contains(where: { $0.takesFetches(share: share) }) else {
+    guard scheduler.workers.ready.contains(where: { $0.takesFetches(share: share) }) else {
       return
     }
     check(
-      scheduler.items.values.allSatisfy { $0.stage != .awaitingDecode },
+      scheduler.work.all.allSatisfy { $0.stage != .awaitingDecode },
       "an original waits without need", event)
-    guard scheduler.transferQueue.hasPlace else { return }
+    guard scheduler.transferQueue.hasSlot else { return }
     check(scheduler.nextMiss() == nil, "a line waits behind others without need", event)
     for source in waitingSources {
       let host = scheduler.transferQueue.hosts[source.key.host]
-      let isOneAtATime = host.map { $0.health.isOnProbation && !$0.health.isProbeWanted } ?? false
+      let isOneAtATime = host.map { $0.health.isTripped && !$0.health.isProbeWanted } ?? false
       let limit = isOneAtATime ? 1 : scheduler.limits.transfersPerHost
       let isFull =
-        host.map { $0.underWay + $0.redirectingCount >= limit || $0.scout != nil } ?? false
+        host.map { $0.underWay + $0.redirectingCount >= limit || $0.robotsProbe != nil } ?? false
       let token = scheduler.transferQueue.rate.flatMap { host?.bucket.nextToken(at: $0) }
       let moments = [token, host?.health.nextAttempt].compactMap(\.self)
       let isCoolingDown = moments.contains { $0 > now.instant }
       let urgency = scheduler.waitingItems(of: source).map(\.urgency).min()
       let isKeptOut =
-        host?.isPrompt != true
-        && urgency.map { !scheduler.transferQueue.hasPlaceForOther($0) } ?? false
+        host?.isResponsive != true
+        && urgency.map { !scheduler.transferQueue.hasSlotForOther($0) } ?? false
       check(isFull || isCoolingDown || isKeptOut, "a transfer waits without need", event)
     }
   }
@@ -329,23 +330,23 @@ extension ClusterModel {
 }
 
 extension ActiveJob {
-  /// Whether the main cursor's next line needs only somebody to take it.
+  /// Whether the main cursor's next line needs only a worker.
   fileprivate var couldTakeMainLine: Bool {
     guard let line = cursor.window.first else { return false }
-    return line.host.map { !isLagging($0) && hasRoom(for: $0) } ?? true
+    return line.host.map { !isSaturated($0) && hasRoom(for: $0) } ?? true
   }
 }
 
 /// The lines that a job will come by.
 private struct LinesAhead {
   private var read: Set<Int> = []
-  private let passedOver: [PositionList]
+  private let deferred: [PositionList]
   private let next: Int
 
   init(of job: ActiveJob) {
     next = job.cursor.next
-    passedOver = job.lagging.values.map(\.passedOver)
-    for window in [job.cursor.window] + job.lagging.values.map(\.window) {
+    deferred = job.saturatedHosts.values.map(\.deferred)
+    for window in [job.cursor.window] + job.saturatedHosts.values.map(\.window) {
       var window = window
       while let line = window.removeFirst() { read.insert(line.position) }
     }
@@ -353,6 +354,6 @@ private struct LinesAhead {
 
   func contains(_ position: Int) -> Bool {
     position >= next || read.contains(position)
-      || passedOver.contains { $0.contains(position) }
+      || deferred.contains { $0.contains(position) }
   }
 }

@@ -1,7 +1,6 @@
+import ImgCore
 import ImgModel
 import ImgWire
-
-@testable import ImgCore
 
 /// Pictures that are not there, as far as the scheduler has heard: it asks for none of them again
 /// while that is remembered, but for those who want just that.
@@ -36,7 +35,7 @@ extension ClusterModel {
   func checkNotKnownToBeMissing(_ url: String) {
     let time = Duration.milliseconds(scheduler.limits.rememberFailuresMilliseconds)
     guard let since = missing[url], now.instant - since < time else { return }
-    let isWanted = scheduler.items.values.contains { item in
+    let isWanted = scheduler.work.all.contains { item in
       item.key.name.text == url
         && (item.key.request.bypassesStore
           || !item.key.request.fetch.cachePolicy.heedsRememberedFailures
@@ -50,9 +49,9 @@ extension ClusterModel {
   }
 
   func checkMemories(after event: Event) {
-    let isOver = scheduler.rememberedFailures.count > RememberedFailures.maximumCount
+    let isOver = scheduler.sources.failures.count > RememberedFailures.maximumCount
     if isOver { fail("too many failures are remembered", after: event) }
-    for source in scheduler.sources.values where source.joinable == nil {
+    for source in scheduler.sources.all where source.joinable == nil {
       let waiting = scheduler.waitingItems(of: source)
       if !waiting.isEmpty, scheduler.rememberedFailure(of: source, for: waiting) != nil {
         fail("\(source.key.name.text) waits although it is known to be missing", after: event)

@@ -1,7 +1,6 @@
+import ImgCore
 import ImgModel
 import ImgWire
-
-@testable import ImgCore
 
 /// What workers may do.
 extension ClusterModel {
@@ -57,7 +56,7 @@ extension ClusterModel {
       .max { $0.fetch.lease < $1.fetch.lease }
   }
 
-  /// The last byte of `url` is in, for all that ride on it.
+  /// The last byte of `url` is in, for all attached to it.
   func transferred(_ url: String) {
     guard let (worker, fetch) = fetch(of: url) else { return fail("\(url) is not fetched") }
     transferred(fetch.transfer, of: worker)
@@ -99,7 +98,7 @@ extension ClusterModel {
         store.keep(fetch)
         finish(fetch, of: worker, .cachedSample)
       } else {
-        lose(fetch, of: worker)
+        release(fetch, of: worker)
       }
     }
   }
@@ -171,13 +170,13 @@ extension ClusterModel {
   }
 
   /// What the lease was to be made from is gone.
-  func lose(_ fetch: WorkerModel.Fetch, of worker: WorkerID) {
+  func release(_ fetch: WorkerModel.Fetch, of worker: WorkerID) {
     workers[worker]?.remove(fetch.lease)
     say(.workerReleased(worker, [fetch.lease]))
   }
 
   /// Everything outstanding succeeds until nothing is.
-  func settle() {
+  func finishEverything() {
     repeat {
       answerLookups()
       if let url = fetching.first {
@@ -219,7 +218,7 @@ extension ClusterModel {
     exit(worker, end, decoding: url)
   }
 
-  /// Somebody sets the wall clock; time goes on as before.
+  /// A person sets the wall clock; time goes on as before.
   func setClock(by duration: Duration) {
     now = Moment(
       instant: now.instant,

@@ -1,7 +1,6 @@
+import ImgCore
 import ImgModel
 import ImgWire
-
-@testable import ImgCore
 
 /// A scheduler with everything around it that a test decides: a clock that stands still, a journal
 /// in memory, and workers that answer when they are told to. After every event the invariants are
@@ -23,7 +22,7 @@ final class ClusterModel {
   private var becomingReady: [WorkerID] = []
   /// Answers of workers that have not arrived; see ``say(_:)``.
   var mail: [Event] = []
-  /// Whether answers wait in `mail` until somebody delivers them.
+  /// Whether answers wait in `mail` until a test delivers them.
   var isMailHeld = false
   /// Workers that the scheduler wanted ended and that have not exited.
   var killed: [WorkerID] = []
@@ -43,7 +42,7 @@ final class ClusterModel {
   var waiterCounts: [WorkID: Int] = [:]
   /// When transfers of each host began since the rate was changed last.
   private var starts: [String: [ContinuousClock.Instant]] = [:]
-  var rideCount = 0
+  var attachmentCount = 0
   /// URLs that were found to be missing, and when.
   var missing: [String: ContinuousClock.Instant] = [:]
   /// The URLs of pictures that were uploaded, as their decodes began.
@@ -87,7 +86,8 @@ final class ClusterModel {
 
   init(
     workers: Int = 1, transfers: Int = 64, perHost: Int = 8, ratePerMinute: Int = 0,
-    attempts: Int = 1, rememberFailures: Int64 = 600_000,
+    attempts: Int = 1, backoff: Int64 = Limits().backoffMilliseconds,
+    rememberFailures: Int64 = 600_000,
     credits: Credits = Credits(lookups: 256, leases: 128, backlog: 8),
     report: @escaping (String) -> Void
   ) {
@@ -97,6 +97,7 @@ final class ClusterModel {
     limits.transfersPerHost = perHost
     limits.hostRatePerMinute = ratePerMinute
     limits.attempts = attempts
+    limits.backoffMilliseconds = backoff
     limits.rememberFailuresMilliseconds = rememberFailures
     scheduler = Scheduler(limits: limits, seed: 1, at: now)
     self.credits = credits
@@ -166,7 +167,7 @@ final class ClusterModel {
     handle(.limitsChanged(change))
   }
 
-  /// From here on the rate is measured anew: no coordinator remembers what another has begun.
+  /// From here on the rate is measured afresh: no coordinator remembers what another has begun.
   func forgetStarts() {
     starts = [:]
   }
@@ -182,17 +183,20 @@ final class ClusterModel {
     case .viewerUploaded(_, let picture, _): openAttachments.insert(picture.attachment)
     default: break
     }
-    if areInvariantsChecked { waiterCounts = scheduler.items.mapValues(\.waiters.count) }
+    if areInvariantsChecked {
+      waiterCounts = Dictionary(
+        uniqueKeysWithValues: scheduler.work.all.map { ($0.id, $0.waiters.count) })
+    }
     noteMissing(event)
     let effects = scheduler.handle(event, at: now)
     trace?.add(effects)
-    for effect in effects { carryOut(effect) }
+    for effect in effects { perform(effect) }
     if areInvariantsChecked { checkInvariants(after: event) }
   }
 
   // MARK: - Effects out
 
-  private func carryOut(_ effect: Effect) {
+  private func perform(_ effect: Effect) {
     switch effect {
     case .send(let message, let worker): deliver(message, to: worker)
     case .pass(let attachment, let message, let worker):
@@ -246,7 +250,7 @@ final class ClusterModel {
       lookupStarts += batch.items.map(\.url)
       workers[id]?.lookups.append(batch)
     case .fetch(let batch): batch.items.forEach { fetch($0, of: batch, by: id) }
-    case .attach(let batch): batch.items.forEach { ride($0, of: batch, on: id) }
+    case .attach(let batch): batch.items.forEach { attach($0, of: batch, at: id) }
     case .decode(let picture): decode(picture, by: id)
     case .followRedirects(let list):
       list.transfers.forEach { follow(LeaseID(rawValue: $0.rawValue), by: id) }
@@ -309,8 +313,8 @@ final class ClusterModel {
     }
   }
 
-  private func ride(_ item: Assignment, of batch: Batch, on id: WorkerID) {
-    rideCount += 1
+  private func attach(_ item: Assignment, of batch: Batch, at id: WorkerID) {
+    attachmentCount += 1
     if let transfer = workers[id]?.joinableTransfer(of: item.url) {
       workers[id]?.fetches.append(lease(item, of: batch, transfer: transfer.id))
     } else if store.hasOriginal(of: item.url, for: batch.request.fetch.cachePolicy)
@@ -328,7 +332,7 @@ final class ClusterModel {
   private func decode(_ picture: Upload, by id: WorkerID) {
     let url = picture.url ?? Self.uploaded
     decodeStarts.append(url)
-    // Nobody may join it.
+    // No other request joins it.
     workers[id]?.transfers.append(
       WorkerModel.Transfer(id: picture.lease, url: url, state: .gone))
     workers[id]?.fetches.append(

@@ -14,13 +14,13 @@ struct JournalModel {
     var readLineCount = 0
 
     /// Whether the line has an outcome that stands.
-    func isSettled(_ index: Int) -> Bool {
+    func hasOutcome(_ index: Int) -> Bool {
       guard let (outcome, round) = outcomes[index] else { return false }
       guard case .failed(let failure, _) = outcome else { return true }
       return !record.retries.isOpen(failureOf: round, isRetryable: failure.isRetryable)
     }
 
-    var settledCount: Int { outcomes.keys.count { isSettled($0) } }
+    var outcomeCount: Int { outcomes.keys.count { hasOutcome($0) } }
   }
 
   private(set) var jobs: [JobID: Job] = [:]
@@ -50,7 +50,7 @@ struct JournalModel {
     for position in request.positions.joined() {
       guard lines.count < request.limit else { return LinePage(lines: lines, next: position) }
       let index = request.order.line(at: position, of: job.record.counts.total)
-      if job.isSettled(index) { continue }
+      if job.hasOutcome(index) { continue }
       lines.append(JobLine(index: index, text: job.line(index)))
       jobs[request.job]?.readLineCount += 1
     }
@@ -84,7 +84,7 @@ struct JournalModel {
     guard let round = jobs[id]?.record.retries.round, jobs[id]?.record.isActive == true else {
       return
     }
-    if jobs[id]?.isSettled(index) == true {
+    if jobs[id]?.hasOutcome(index) == true {
       faults.append("line \(index) of job \(id) has two outcomes")
     }
     jobs[id]?.outcomes[index] = (outcome, round)

@@ -5,9 +5,9 @@ extension Thumbnail {
 }
 
 extension UncachedThumbnail {
-  /// For whoever wanted it so.
+  /// As the request wanted it.
   static let wanted = uncached(nil)
-  /// For want of room.
+  /// The store has no room.
   static let refused = uncached(Failure(stage: .store, code: .storeFull, detail: "no room"))
 
   private static func uncached(_ failure: Failure?) -> UncachedThumbnail {

@@ -9,25 +9,25 @@ package struct Simulation {
     package let faults: [String]
     package let lineCount: Int
     package let transferCount: Int
-    package let rideCount: Int
+    package let attachmentCount: Int
     package let restartCount: Int
     package let lateAnswerCount: Int
     /// Of everything that the scheduler wanted done; `nil` when that was not asked for.
     package let traceDigest: UInt64?
   }
 
-  /// Runs a story of faults and changes to its end, where nothing goes wrong any more and all must
+  /// Runs a scenario of faults and changes to its end, where nothing goes wrong any more and all must
   /// come to rest.
   ///
   /// - Parameters:
   ///   - stepCount: things that happen before the end.
   ///   - isTraced: whether the report has a digest of the scheduler's effects.
   package static func run(seed: UInt64, stepCount: Int, isTraced: Bool = false) -> Report {
-    var story = Story(seed: seed, isTraced: isTraced)
-    for _ in 0..<stepCount where story.faults.isEmpty { story.happen() }
-    if story.faults.isEmpty {
-      if seed % 4 == 3 { story.endByDraining() } else { story.end() }
+    var scenario = Scenario(seed: seed, isTraced: isTraced)
+    for _ in 0..<stepCount where scenario.faults.isEmpty { scenario.happen() }
+    if scenario.faults.isEmpty {
+      if seed % 4 == 3 { scenario.endByDraining() } else { scenario.end() }
     }
-    return story.report
+    return scenario.report
   }
 }

@@ -3,7 +3,7 @@ import ImgWire
 
 /// A worker process as the coordinator sees it: what it was told and has not answered.
 struct WorkerModel {
-  /// A lease of a fetch or of a ride.
+  /// A lease of a fetch, or one attached to it.
   struct Fetch {
     let lease: LeaseID
     let url: String
@@ -80,7 +80,7 @@ struct WorkerModel {
     transfers.removeAll { transfer in !fetches.contains { $0.transfer == transfer.id } }
   }
 
-  /// What the origin is asked for: transfers that somebody wants.
+  /// What the origin is asked for: transfers that a lease still wants.
   var receiving: [Transfer] {
     transfers.filter { transfer in
       transfer.state == .receiving

@@ -13,7 +13,7 @@ import Testing
     let hit = cluster.view(url(1), fetch: FetchOptions(cachePolicy: .cacheOnly))
     let miss = cluster.view(url(2), fetch: FetchOptions(cachePolicy: .cacheOnly))
     let job = cluster.submit([url(1), url(3)], fetch: FetchOptions(cachePolicy: .cacheOnly))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[hit] == .cachedSample)
     #expect(cluster.answers[miss]?.failureCode == .notCached)
     #expect(cluster.outcome(of: 0, job) == .cachedSample)
@@ -23,7 +23,7 @@ import Testing
     #expect(cluster.scheduler.sources.isEmpty)
   }
 
-  @Test func `an original that is gone is not cached either, nor is what another fetches`() {
+  @Test func `an evicted original is not cached, nor is a picture that another request fetches`() {
     cluster.store.originals = [url(1): Retention()]
     let viewer = cluster.view(url(1), fetch: FetchOptions(cachePolicy: .cacheOnly))
     cluster.isMailHeld = true
@@ -39,14 +39,14 @@ import Testing
     #expect(cluster.answers[other]?.failureCode == .notCached)
   }
 
-  @Test func `a picture that is there is fetched again by who reloads it, once for all`() {
+  @Test func `reload fetches a stored picture again, once for all requests`() {
     cluster.prestore([url(1)])
     let viewers = [
       cluster.view(url(1), fetch: FetchOptions(cachePolicy: .reload)),
       cluster.view(url(1), fetch: FetchOptions(cachePolicy: .reload)),
       cluster.view(url(1)),
     ]
-    cluster.settle()
+    cluster.finishEverything()
     #expect(viewers.map { cluster.answers[$0] } == [.fetchedSample, .sharedSample, .cachedSample])
     #expect(cluster.fetchStarts == [url(1)])
   }
@@ -56,12 +56,12 @@ import Testing
     let viewer = cluster.view(url(1), fetch: FetchOptions(cachePolicy: .reload))
     cluster.answerLookups()
     cluster.crash(decoding: url(1))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
     #expect(cluster.fetchStarts == [url(1), url(1)])
   }
 
-  @Test func `who rode on what has not changed and has nothing stored is fetched for`() {
+  @Test func `after 304 an attached item with nothing stored is fetched`() {
     cluster.prestore([url(1)])
     cluster.store.stale[url(1)] = false
     let viewer = cluster.view(url(1), fetch: FetchOptions(cachePolicy: .byProtocol))
@@ -76,7 +76,7 @@ import Testing
     cluster.notModified(fetch.transfer, of: worker)
     #expect(cluster.answers[viewer] == .cachedSample)
     #expect(cluster.fetchStarts == [url(1), url(1)])
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[rider] == .fetchedSample)
   }
 
@@ -131,7 +131,7 @@ import Testing
     for url in urls { cluster.store.stale[url] = false }
   }
 
-  @Test func `who waits for a host when it is left alone gets what is stale`() {
+  @Test func `items that wait for a host when its cooldown begins are served stale`() {
     storeStale([url(21), url(22)])
     almostBreakHost()
     let waiting = [url(21), url(22)].map { cluster.view($0, fetch: byProtocol) }
@@ -146,12 +146,12 @@ import Testing
     #expect(cluster.answers[other] == nil)
     #expect(cluster.fetchStarts.count == HostHealth.failureMaximum)
     cluster.advance(by: .seconds(5))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[nothingStored] == .fetchedSample)
     #expect(cluster.answers[other] == .fetchedSample)
   }
 
-  @Test func `who comes while a host is left alone gets what is stale, and nothing is asked`() {
+  @Test func `requests during a cooldown are served stale without a transfer`() {
     storeStale([url(21)])
     almostBreakHost()
     breakHost()
@@ -161,7 +161,7 @@ import Testing
     #expect(cluster.scheduler.isIdle)
   }
 
-  @Test func `when a host may be asked again somebody does, and the others do not wait for that`() {
+  @Test func `after a cooldown one request probes the host, and the others do not wait for it`() {
     storeStale([url(21), url(22)])
     almostBreakHost()
     breakHost()
@@ -216,7 +216,7 @@ import Testing
     for url in urls { cluster.store.stale[url] = true }
   }
 
-  @Test func `a stale hit is answered at once, and asked about once, for nobody`() {
+  @Test func `a stale hit is answered at once and revalidated once`() {
     staleHits([url(1)])
     let viewers = (0..<3).map { _ in
       cluster.view(url(1), fetch: FetchOptions(cachePolicy: .byProtocol))
@@ -227,16 +227,16 @@ import Testing
     #expect((viewers + [late]).allSatisfy { cluster.answers[$0] == .cachedSample })
     #expect(cluster.fetchStarts == [url(1)])
     #expect(!cluster.scheduler.isIdle)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.scheduler.isIdle)
-    #expect(cluster.scheduler.items.isEmpty)
+    #expect(cluster.scheduler.work.isEmpty)
     // It is fresh now.
     cluster.view(url(1), fetch: FetchOptions(cachePolicy: .byProtocol))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts == [url(1)])
   }
 
-  @Test func `what is asked about for nobody is kept as long as who got it has asked`() {
+  @Test func `a revalidated picture is kept for as long as the request that got it asked`() {
     staleHits([url(1)])
     cluster.view(
       url(1), expiry: Expiry(.after(milliseconds: 1_000)),
@@ -245,7 +245,7 @@ import Testing
     #expect(cluster.fetch(of: url(1))?.fetch.retention == Retention(afterMilliseconds: 1_000))
   }
 
-  @Test func `what nobody waits for comes after everything else, and fails in silence`() {
+  @Test func `a revalidation comes after everything else, and fails in silence`() {
     let cluster = ClusterModel.started(transfers: 1)
     cluster.view(url(9))
     cluster.answerLookups()
@@ -280,8 +280,8 @@ import Testing
     for url in urls { cluster.view(url, fetch: FetchOptions(cachePolicy: .byProtocol)) }
     cluster.answerLookups()
     #expect(cluster.answers.count == urls.count)
-    #expect(cluster.scheduler.revalidationCount == maximum)
-    cluster.settle()
+    #expect(cluster.scheduler.work.revalidationCount == maximum)
+    cluster.finishEverything()
     #expect(cluster.fetchStarts.count == maximum)
   }
 }

@@ -9,24 +9,26 @@ extension ClusterModel {
   /// A cluster whose faults are those of the running test.
   convenience init(
     workers: Int = 1, transfers: Int = 64, perHost: Int = 8, ratePerMinute: Int = 0,
-    attempts: Int = 1, rememberFailures: Int64 = 600_000,
+    attempts: Int = 1, backoff: Int64 = Limits().backoffMilliseconds,
+    rememberFailures: Int64 = 600_000,
     credits: Credits = Credits(lookups: 256, leases: 128, backlog: 8)
   ) {
     self.init(
       workers: workers, transfers: transfers, perHost: perHost, ratePerMinute: ratePerMinute,
-      attempts: attempts, rememberFailures: rememberFailures, credits: credits,
+      attempts: attempts, backoff: backoff, rememberFailures: rememberFailures, credits: credits,
       report: { Issue.record("\($0)") })
   }
 
   /// A cluster with all workers ready.
   static func started(
     workers: Int = 1, transfers: Int = 64, perHost: Int = 8, ratePerMinute: Int = 0,
-    attempts: Int = 1, rememberFailures: Int64 = 600_000,
+    attempts: Int = 1, backoff: Int64 = Limits().backoffMilliseconds,
+    rememberFailures: Int64 = 600_000,
     credits: Credits = Credits(lookups: 256, leases: 128, backlog: 8)
   ) -> ClusterModel {
     let cluster = ClusterModel(
       workers: workers, transfers: transfers, perHost: perHost, ratePerMinute: ratePerMinute,
-      attempts: attempts, rememberFailures: rememberFailures, credits: credits)
+      attempts: attempts, backoff: backoff, rememberFailures: rememberFailures, credits: credits)
     cluster.handle(.began)
     return cluster
   }

@@ -17,7 +17,7 @@ import Testing
     #expect(cluster.fetching.isEmpty)
     #expect(cluster.lookupCount == 5)
     #expect(cluster.scheduler.transferCount == 0)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.counts(job)?.done == 4)
     #expect(cluster.scheduler.isIdle)
   }
@@ -28,7 +28,7 @@ import Testing
     cluster.answerLookups()
     cluster.store(url(1))
     for worker in cluster.workers.keys { cluster.exit(worker, .crashed("SIGSEGV")) }
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts == [url(1), url(2), url(2)])
     #expect(cluster.counts(job)?.done == 2)
     #expect(cluster.counts(job)?.fromCache == 0)
@@ -40,7 +40,7 @@ import Testing
     let job = cluster.submit([url(1)])
     for worker in cluster.workers.keys { cluster.exit(worker, .crashed("SIGSEGV")) }
     cluster.advance(by: .milliseconds(100))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.counts(job)?.fromCache == 1)
   }
 
@@ -54,7 +54,7 @@ import Testing
     cluster.answerLookups()
     cluster.crash(decoding: poison)
     cluster.endBackoffs()
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.counts(job)?.done == 2)
     #expect(cluster.outcome(of: 1, job)?.failureCode == .decodeCrash)
   }
@@ -69,7 +69,7 @@ import Testing
     cluster.answerLookups()
     cluster.crash(decoding: large, .ranOutOfMemory("SIGABRT"))
     cluster.endBackoffs()
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.counts(job)?.done == 2)
     let failure = Failure.outOfMemory(workerMemory: Limits().workerMemoryByteCount)
     #expect(cluster.outcome(of: 1, job) == .failed(failure))
@@ -94,9 +94,9 @@ import Testing
       cluster.crash(decoding: url(2, host: "host2"), .crashedInStore("SIGSEGV"))
     }
     #expect(cluster.storeRecreationCount == 1)
-    #expect(cluster.scheduler.sources.values.allSatisfy { $0.crashCount == 0 && $0.lossCount == 0 })
+    #expect(cluster.scheduler.sources.all.allSatisfy { $0.crashCount == 0 && $0.lossCount == 0 })
     cluster.endBackoffs()
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.counts(job)?.done == 3)
   }
 
@@ -109,7 +109,7 @@ import Testing
       cluster.advance(by: StoreCrashes.window + .seconds(1))
     }
     #expect(cluster.storeRecreationCount == 0)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
 
@@ -134,7 +134,7 @@ import Testing
       for worker in cluster.workers.keys { cluster.exit(worker, .crashed("exit 1")) }
     }
     cluster.endBackoffs()
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
 
@@ -162,9 +162,9 @@ import Testing
       cluster.endBackoffs()
       for worker in cluster.workers.keys { cluster.exit(worker, .killed("SIGKILL")) }
     }
-    #expect(cluster.scheduler.sources.values.allSatisfy { $0.lossCount == 0 })
+    #expect(cluster.scheduler.sources.all.allSatisfy { $0.lossCount == 0 })
     cluster.endBackoffs()
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
 
@@ -194,7 +194,7 @@ import Testing
     cluster.handle(.workerLookedUp(worker, miss))
     #expect(cluster.scheduler.lateAnswerCount == 2)
     #expect(cluster.answers[viewer] == nil)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
 
@@ -219,7 +219,7 @@ import Testing
     cluster.handle(.workerReady(worker, cluster.credits))
     cluster.exit(worker, .crashed("SIGSEGV"))
     cluster.advance(by: .milliseconds(100))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
 
@@ -259,7 +259,7 @@ import Testing
     try observe(cluster, slow, decodingFor: .seconds(32))
     #expect(cluster.killed.count == 1)
     cluster.crash(decoding: slow, .killed("SIGKILL"))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.counts(job)?.done == 2)
     #expect(cluster.outcome(of: 1, job)?.failureCode == .decodeTimeout)
   }
@@ -273,12 +273,12 @@ import Testing
     cluster.finish(url(1))
     cluster.crash(decoding: url(2), .killed("SIGKILL"))
     #expect(cluster.answers[first] == .fetchedSample)
-    #expect(cluster.scheduler.sources.values.allSatisfy { $0.killCount == 0 })
-    cluster.settle()
+    #expect(cluster.scheduler.sources.all.allSatisfy { $0.killCount == 0 })
+    cluster.finishEverything()
     #expect(cluster.answers[second] == .fetchedSample)
   }
 
-  @Test func `a silent heartbeat ends the worker and blames nobody`() throws {
+  @Test func `a silent heartbeat ends the worker, and no picture is suspected`() throws {
     let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1))
     for _ in 1..<Scheduler.deathMaximum {
@@ -287,9 +287,9 @@ import Testing
       #expect(cluster.killed.count == 1)
       cluster.crash(decoding: url(1), .killed("SIGKILL"))
     }
-    #expect(cluster.scheduler.sources.values.allSatisfy { $0.killCount == 0 })
+    #expect(cluster.scheduler.sources.all.allSatisfy { $0.killCount == 0 })
     cluster.endBackoffs()
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
 
@@ -306,7 +306,7 @@ import Testing
     }
     #expect(cluster.outcome(of: 1, job)?.failureCode == .internal)
     cluster.endBackoffs()
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.counts(job)?.done == 2)
   }
 
@@ -319,7 +319,7 @@ import Testing
       cluster.exit(worker, .killed("SIGKILL"), transferring: url(1))
     }
     cluster.endBackoffs()
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
 

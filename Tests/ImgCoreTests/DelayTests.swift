@@ -7,7 +7,7 @@ import Testing
 /// U14: nothing is looked up or fetched before the delay is over.
 @Suite struct DelayTests {
   @Test(arguments: [false, true])
-  func `U14: a viewer is not looked up before its delay is over`(isStored: Bool) {
+  func `a viewer is not looked up before its delay is over`(isStored: Bool) {
     let cluster = ClusterModel.started()
     if isStored { cluster.prestore([url(1)]) }
     let viewer = cluster.view(url(1), delay: 500)
@@ -18,12 +18,12 @@ import Testing
     cluster.advance(by: .milliseconds(1))
     #expect(cluster.lookupStarts == [url(1)])
     #expect(cluster.scheduler.deadline == nil)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == (isStored ? .cachedSample : .fetchedSample))
   }
 
   @Test(arguments: [false, true])
-  func `U14: a list is not looked up before its delay is over`(isStored: Bool) {
+  func `a list is not looked up before its delay is over`(isStored: Bool) {
     let cluster = ClusterModel.started()
     if isStored { cluster.prestore([url(1), url(2)]) }
     let job = cluster.submit([url(1), url(2)], delay: 500)
@@ -34,12 +34,12 @@ import Testing
     #expect(cluster.status(job)?.queued == 2)
     cluster.advance(by: .milliseconds(1))
     #expect(cluster.lookupStarts == [url(1), url(2)])
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.counts(job)?.fromCache == (isStored ? 2 : 0))
     #expect(cluster.endedJobs[job]?.startedAt == cluster.now.wall)
   }
 
-  @Test func `U14: leaving within the delay costs nothing`() {
+  @Test func `leaving within the delay costs nothing`() {
     let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1), delay: 500)
     let job = cluster.submit([url(2)], delay: 500)
@@ -55,30 +55,30 @@ import Testing
     #expect(cluster.scheduler.discardedLateCount == 0)
   }
 
-  @Test func `U14: a viewer that moves on within the delay is superseded without a request`() {
+  @Test func `a viewer that moves on within the delay is superseded without a request`() {
     let cluster = ClusterModel.started()
     let first = cluster.view(url(1), name: "v", delay: 250)
     let second = cluster.view(url(2), name: "v", delay: 250)
     #expect(cluster.answers[first] == .cancelled)
     cluster.advance(by: .milliseconds(250))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.lookupStarts == [url(2)])
     #expect(cluster.answers[second] == .fetchedSample)
   }
 
-  @Test func `U14: what a delayed viewer waits for is begun for others at once`() {
+  @Test func `what a delayed viewer waits for is begun for others at once`() {
     let cluster = ClusterModel.started()
     let delayed = cluster.view(url(1), delay: 500)
     let other = cluster.view(url(1))
     cluster.answerLookups()
     cluster.advance(by: .milliseconds(500))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts == [url(1)])
     #expect(cluster.answers[other] == .fetchedSample)
     #expect(cluster.answers[delayed] == .sharedSample)
   }
 
-  @Test func `U14: a delay that has passed before a restart is not waited for again`() {
+  @Test func `a delay that has passed before a restart is not waited for again`() {
     let cluster = ClusterModel.started()
     cluster.submit([url(1)], delay: 500)
     cluster.advance(by: .milliseconds(200))
@@ -90,7 +90,7 @@ import Testing
     #expect(cluster.lookupStarts == [url(1), url(1)])
   }
 
-  @Test func `U14: a paused list does not start when its delay is over`() {
+  @Test func `a paused list does not start when its delay is over`() {
     let cluster = ClusterModel.started()
     let job = cluster.submit([url(1)], delay: 500)
     cluster.change(job, .pause)

@@ -21,7 +21,7 @@ import Testing
     cluster.answerLookups()
     cluster.handle(.drainRequested)
     #expect(cluster.drainedCount == 0)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts == spreadURLs(1...2))
     #expect(cluster.counts(job)?.done == 2)
     #expect(cluster.status(job)?.queued == 3)
@@ -42,7 +42,7 @@ import Testing
       Set([running, waiting].map { cluster.answers[$0]?.failureCode }) == [nil, .cancelled])
     #expect(cluster.answers.count == 3)
     #expect(cluster.drainedCount == 1)
-    #expect(cluster.scheduler.items.isEmpty)
+    #expect(cluster.scheduler.work.isEmpty)
   }
 
   @Test func `outcomes and ends are durable before the cluster is drained`() {
@@ -110,7 +110,7 @@ import Testing
     let cluster = ClusterModel.started(workers: 2)
     cluster.handle(.drainRequested)
     for worker in cluster.workers.keys { cluster.exit(worker, .left) }
-    #expect(cluster.scheduler.supervisor.slots.allSatisfy { $0.deaths == 0 })
+    #expect(cluster.scheduler.workers.supervisor.slots.allSatisfy { $0.deaths == 0 })
     #expect(cluster.workers.isEmpty)
   }
 }

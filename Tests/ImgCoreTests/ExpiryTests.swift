@@ -12,33 +12,33 @@ import Testing
     Expiry(.after(milliseconds: count * 1_000), isSliding: isSliding)
   }
 
-  @Test func `U19: who names no expiry gets the default`() {
+  @Test func `a request without an expiry gets the default`() {
     let cluster = ClusterModel.started()
     cluster.view(url(1))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 604_800_000))
   }
 
-  @Test func `U20: a date stays what it is, however late a line is fetched`() {
+  @Test func `a date stays what it is, however late a line is fetched`() {
     let cluster = ClusterModel.started(transfers: 1)
     let date = cluster.now.wall.advanced(byMilliseconds: 5_000)
     cluster.submit([url(1), url(2)], expiry: Expiry(.at(date)))
     cluster.answerLookups()
     cluster.finish(url(1))
     cluster.advance(by: .seconds(10))
-    cluster.settle()
+    cluster.finishEverything()
     for number in 1...2 { #expect(cluster.retention(url(number)) == Retention(until: date)) }
   }
 
-  @Test func `U21: a changed default is for what is stored from then on`() {
+  @Test func `a changed default is for what is stored from then on`() {
     let cluster = ClusterModel.started(transfers: 1)
     cluster.submit([url(1), url(2), url(3)])
     cluster.answerLookups()
     cluster.finish(url(1))
     cluster.changeLimits(defaultExpiry: 3_600_000)
-    cluster.settle()
+    cluster.finishEverything()
     cluster.view(url(1))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 604_800_000))
     #expect(
       cluster.retention(url(2)) == Retention(afterMilliseconds: 604_800_000), "it had begun")
@@ -52,11 +52,11 @@ import Testing
     cluster.prestore([url(1)])
     cluster.view(url(1), expiry: seconds(100))
     cluster.submit([url(1)], expiry: seconds(10))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 100_000))
     let date = WallTime(rawValue: 1_800_000_000_000)
     cluster.submit([url(1)], expiry: Expiry(.at(date)))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 100_000, until: date))
     #expect(cluster.fetchStarts.isEmpty)
   }
@@ -67,7 +67,7 @@ import Testing
     cluster.prestore([url(1), url(2)])
     cluster.view(url(1), expiry: Expiry(.standard, isSliding: true))
     cluster.view(url(2), expiry: seconds(9, isSliding: true))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(
       cluster.retention(url(1)) == Retention(afterMilliseconds: 1, slidingMilliseconds: week))
     #expect(
@@ -77,11 +77,11 @@ import Testing
   // MARK: - Several who wait
 
   @Test(arguments: [(10, 100), (100, 10)] as [(Int64, Int64)])
-  func `U26: of two who wait for one picture the later expiry wins`(first: Int64, second: Int64) {
+  func `of two requests for one picture the later expiry wins`(first: Int64, second: Int64) {
     let cluster = ClusterModel.started()
     cluster.submit([url(1)], expiry: seconds(first))
     cluster.view(url(1), expiry: seconds(second))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 100_000))
     #expect(cluster.fetchStarts == [url(1)])
   }
@@ -107,11 +107,11 @@ import Testing
   private func letAllEnd(_ cluster: ClusterModel) {
     cluster.isMailHeld = false
     cluster.handle(.timePassed)
-    cluster.settle()
+    cluster.finishEverything()
   }
 
   @Test(arguments: Stage.allCases)
-  func `U26: the later expiry wins also where the second comes when work has begun`(stage: Stage) {
+  func `the later expiry wins also where the second comes when work has begun`(stage: Stage) {
     let (cluster, first) = cluster(at: stage, expiry: seconds(10))
     let second = cluster.view(url(1), expiry: seconds(100))
     letAllEnd(cluster)
@@ -124,7 +124,7 @@ import Testing
   }
 
   @Test(arguments: Stage.allCases)
-  func `U26: the default is a wish of whoever waits for a picture that is fetched`(stage: Stage) {
+  func `the default counts for requests that wait for a fetch`(stage: Stage) {
     let (cluster, _) = cluster(at: stage, expiry: seconds(10))
     cluster.view(url(1))
     letAllEnd(cluster)
@@ -132,7 +132,7 @@ import Testing
   }
 
   @Test(arguments: Stage.allCases)
-  func `who comes late and wants nothing more is served with the others`(stage: Stage) {
+  func `a late request that wants nothing more is served with the others`(stage: Stage) {
     let (cluster, _) = cluster(at: stage, expiry: seconds(10))
     let second = cluster.view(url(1), expiry: seconds(9))
     letAllEnd(cluster)
@@ -140,7 +140,8 @@ import Testing
     #expect(cluster.lookupStarts == [url(1)])
   }
 
-  @Test func `U26: a hit that is on its way is looked up again for who wants it for longer`() {
+  @Test func `a hit that is on its way is looked up again for a request that wants it for longer`()
+  {
     let cluster = ClusterModel.started()
     cluster.prestore([url(1)])
     cluster.isMailHeld = true
@@ -154,7 +155,7 @@ import Testing
     #expect(cluster.lookupStarts.count == 2)
   }
 
-  @Test func `U26: what a worker stored before it died is kept for as long as all want`() throws {
+  @Test func `what a worker stored before it died is kept for as long as all want`() throws {
     let (cluster, first) = cluster(at: .decoding, expiry: seconds(10))
     let second = cluster.view(url(1))
     cluster.store(url(1))
@@ -167,7 +168,7 @@ import Testing
     #expect(cluster.fetchStarts.count == 1)
   }
 
-  @Test func `a picture that has gone before it could be kept for longer is fetched again`() {
+  @Test func `a picture that was evicted before it could be kept for longer is fetched again`() {
     let (cluster, first) = cluster(at: .decoding, expiry: seconds(10))
     let second = cluster.view(url(1), expiry: seconds(100))
     cluster.finish(url(1))
@@ -179,13 +180,13 @@ import Testing
     #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 100_000))
   }
 
-  @Test func `the bytes count for who came late where nobody else is left`() {
+  @Test func `the bytes count for the late request when no other is left`() {
     let cluster = ClusterModel.started()
     let first = cluster.submit([url(1)], expiry: seconds(10))
     cluster.answerLookups()
     let second = cluster.submit([url(1)], expiry: seconds(100))
     cluster.change(first, .cancel)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.counts(second)?.bytesFetched == 50_000)
     #expect(cluster.counts(second)?.fromCache == 0)
   }
@@ -196,15 +197,15 @@ import Testing
     cluster.answerLookups()
     let second = cluster.submit([url(1)], expiry: seconds(100))
     cluster.change(second, .pause)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.status(second)?.queued == 1)
     cluster.change(second, .resume)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.counts(second)?.done == 1)
     #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 100_000))
   }
 
-  @Test func `who comes late hears of a failure with the others, and of a stop at once`() {
+  @Test func `a late request gets a failure with the others, and a stop at once`() {
     let (failing, _) = cluster(at: .transferring, expiry: seconds(10))
     let unlucky = failing.view(url(1), expiry: seconds(100))
     failing.finish(url(1), .failure(.timeout))

@@ -12,7 +12,7 @@ import Testing
     #expect(cluster.status(job)?.running == 10)
     cluster.answerLookups()
     #expect(cluster.fetching == spreadURLs(1...10))
-    cluster.settle()
+    cluster.finishEverything()
 
     let record = try #require(cluster.endedJobs[job])
     var counts = JobCounts(total: 10)
@@ -31,7 +31,7 @@ import Testing
     let cluster = ClusterModel.started()
     cluster.prestore([url(1), url(2)])
     let job = cluster.submit([url(1), url(2), url(3)])
-    cluster.settle()
+    cluster.finishEverything()
     let counts = try #require(cluster.counts(job))
     #expect(counts.done == 3)
     #expect(counts.fromCache == 2)
@@ -68,7 +68,7 @@ import Testing
     cluster.journal.add(record) { url($0) }
     cluster.areInvariantsChecked = false
     cluster.handle(.jobAccepted(record))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts == (1_990..<2_000).map { url($0) })
     #expect(cluster.endedJobs[record.id]?.counts.done == 2_000)
   }
@@ -98,9 +98,9 @@ import Testing
     #expect(record.counts.done == 1)
     #expect(record.counts.cancelled == 9)
     #expect(cluster.cancelledLeases.count == 2)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.scheduler.isIdle)
-    #expect(cluster.scheduler.items.isEmpty)
+    #expect(cluster.scheduler.work.isEmpty)
   }
 
   @Test func `outcomes on their way into the journal survive a cancel`() throws {

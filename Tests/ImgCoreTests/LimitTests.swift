@@ -7,7 +7,7 @@ import Testing
 
 /// Transfers under way, in the cluster and per host.
 @Suite struct LimitTests {
-  @Test func `the cluster's limit holds and places come back at the last byte`() {
+  @Test func `the cluster's limit holds and slots are free at the last byte`() {
     let cluster = ClusterModel.started(transfers: 3)
     cluster.submit(spreadURLs(1...5))
     cluster.answerLookups()
@@ -19,7 +19,7 @@ import Testing
     #expect(cluster.scheduler.transferCount == 3, "a place is given back once")
   }
 
-  @Test func `a transfer that fails before its last byte gives its place back`() {
+  @Test func `a transfer that fails before its last byte gives its slot back`() {
     let cluster = ClusterModel.started(transfers: 1)
     cluster.submit(spreadURLs(1...2))
     cluster.answerLookups()
@@ -45,7 +45,7 @@ import Testing
   }
 
   /// Silent hosts hold every place that they get until their transfers time out.
-  @Test func `however many hosts are slow, those that are not find places`() {
+  @Test func `however many hosts are slow, fast ones find slots`() {
     let cluster = ClusterModel.started(transfers: 16, perHost: 2)
     cluster.submit((1...9).map { url($0, host: "fast") })
     cluster.answerLookups()
@@ -60,7 +60,7 @@ import Testing
     }
   }
 
-  @Test func `a host is not prompt because somebody joined late`() {
+  @Test func `a late attachment does not make a host responsive`() {
     let cluster = ClusterModel.started(transfers: 16, perHost: 2)
     cluster.submit((1...4).map { url($0) })
     cluster.answerLookups()
@@ -68,10 +68,10 @@ import Testing
     cluster.view(url(1), variant: .small)
     cluster.answerLookups()
     cluster.transferred(url(1))
-    #expect(cluster.scheduler.transferQueue.hosts["example.com"]?.isPrompt == false)
+    #expect(cluster.scheduler.transferQueue.hosts["example.com"]?.isResponsive == false)
   }
 
-  @Test func `a person's picture of a host that is not known takes any place`() {
+  @Test func `a viewer's picture of an unknown host takes any slot`() {
     let cluster = ClusterModel.started(transfers: 16, perHost: 2)
     cluster.submit((1...100).map { url($0, host: "slow\($0)") })
     cluster.answerLookups()
@@ -86,7 +86,7 @@ import Testing
     cluster.submit(["a:8080", "a:8081", "A", "a."].map { url(1, host: $0) })
     cluster.answerLookups()
     #expect(cluster.fetching.count == 1)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts.count == 4)
     #expect(cluster.peakPerHost == 1)
   }

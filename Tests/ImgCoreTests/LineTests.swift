@@ -8,13 +8,13 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct LineTests {
   /// Lines read and not taken up, over all cursors of a job.
   private func windowCount(_ job: ActiveJob) -> Int {
-    job.cursor.window.count + job.lagging.values.reduce(0) { $0 + $1.window.count }
+    job.cursor.window.count + job.saturatedHosts.values.reduce(0) { $0 + $1.window.count }
   }
 
   @Test func `a line that the journal has lost fails, and nothing else of its list`() {
     let cluster = ClusterModel.started()
     let job = cluster.submit(count: 3) { $0 == 1 ? nil : url($0) }
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.endedJobs[job]?.counts.done == 2)
     #expect(cluster.endedJobs[job]?.counts.failed == 1)
     #expect(cluster.journal.jobs[job]?.outcomes[1]?.outcome == .failed(.damagedList))
@@ -23,7 +23,7 @@ import Testing
   @Test func `without the headers of its job no line is fetched`() {
     let cluster = ClusterModel.started()
     let job = cluster.submit(count: 3, lacksHeaders: true) { url($0) }
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.endedJobs[job]?.counts.failed == 3)
     #expect(cluster.journal.jobs[job]?.outcomes[0]?.outcome == .failed(.lostHeaders))
     #expect(cluster.fetchStarts == [])
@@ -55,7 +55,7 @@ import Testing
     #expect(active.inHand.count <= 64 + 2)
     #expect(windowCount(active) <= 2_048)
 
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts.count == lines.count, "nothing twice")
     #expect(cluster.endedJobs[job]?.counts.done == lines.count)
     let slowStarts = cluster.fetchStarts.filter(isSlow)
@@ -63,7 +63,7 @@ import Testing
     #expect(try #require(cluster.journal.jobs[job]).readLineCount < 5 * lines.count)
   }
 
-  @Test func `what a slow host holds back is never lost, whatever befalls it`() {
+  @Test func `lines deferred for a slow host are never lost, whatever happens to it`() {
     let cluster = ClusterModel.started(perHost: 1)
     let lines = (0..<180).map { url($0, host: "slow") } + (0..<20).map { url($0, host: "x\($0)") }
     let job = cluster.submit(lines)
@@ -74,7 +74,7 @@ import Testing
     cluster.change(job, .pause)
     cluster.change(job, .resume)
     for worker in cluster.workers.keys { cluster.exit(worker, .killed("SIGKILL")) }
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.endedJobs[job]?.counts.done == 200)
   }
 
@@ -86,20 +86,20 @@ import Testing
     workOffFastHosts(cluster)
     #expect(cluster.counts(job)?.done == 50)
     #expect(cluster.fetching.count == 16)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts.count == 16 * 90 + 50)
     #expect(cluster.endedJobs[job]?.counts.done == 16 * 90 + 50)
   }
 
-  @Test func `a host whose pictures are all stored never lags`() throws {
+  @Test func `a host whose pictures are all stored is never saturated`() throws {
     let cluster = ClusterModel.started(perHost: 1)
     cluster.areInvariantsChecked = false
     let urls = (0..<1_500).map { url($0) }
     cluster.prestore(urls)
     let job = cluster.submit(urls)
     let active = try #require(cluster.scheduler.jobs[job])
-    #expect(active.lagging.isEmpty)
-    cluster.settle()
+    #expect(active.saturatedHosts.isEmpty)
+    cluster.finishEverything()
     #expect(cluster.endedJobs[job]?.counts.fromCache == 1_500)
     #expect(cluster.journal.jobs[job]?.readLineCount == 1_500, "each line is read once")
   }
@@ -107,7 +107,7 @@ import Testing
   @Test func `a list of one URL many times is fetched once and counted each`() {
     let cluster = ClusterModel.started()
     let job = cluster.submit(Array(repeating: url(1), count: 200))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts == [url(1)])
     #expect(cluster.endedJobs[job]?.counts.done == 200)
     #expect(cluster.endedJobs[job]?.counts.bytesFetched == 50_000)
@@ -119,7 +119,7 @@ import Testing
     cluster.areInvariantsChecked = false
     let lines = (0..<600).map { url($0, host: "host\($0 % hostCount)") }
     let job = cluster.submit(lines, order: order)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts == (order == .firstInFirstOut ? lines : lines.reversed()))
     #expect(cluster.endedJobs[job]?.counts.done == lines.count)
   }
@@ -133,11 +133,11 @@ import Testing
       for url in cluster.fetching.prefix(3) { cluster.finish(url) }
       cluster.change(job, .pause)
       let startCount = cluster.fetchStarts.count
-      if round.isMultiple(of: 2) { cluster.settle() }
+      if round.isMultiple(of: 2) { cluster.finishEverything() }
       #expect(cluster.fetchStarts.count == startCount)
       cluster.change(job, .resume)
     }
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts.sorted() == lines.sorted())
     #expect(cluster.endedJobs[job]?.counts.done == 150)
   }
@@ -148,7 +148,7 @@ import Testing
     let jobs = (0..<40).map { job in
       cluster.submit((0..<40).map { url((job * 13 + $0) % 500, host: "host\($0 % 7)") })
     }
-    cluster.settle()
+    cluster.finishEverything()
     #expect(Set(cluster.fetchStarts).count == cluster.fetchStarts.count)
     #expect(jobs.allSatisfy { cluster.endedJobs[$0]?.counts.done == 40 })
     #expect(cluster.scheduler.isIdle)

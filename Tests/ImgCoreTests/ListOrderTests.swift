@@ -66,7 +66,14 @@ import Testing
   }
 
   private func missedURLs(_ cluster: ClusterModel) -> [String] {
-    cluster.scheduler.items.values.filter { $0.stage == .missed }.map(\.url.text).sorted()
+    cluster.scheduler.work.all.filter { $0.stage == .missed }.map(\.url.text).sorted()
+  }
+
+  @Test func `a line that joins one behind another job's lines begins at once`() throws {
+    let (cluster, _, _) = try halfAnswered(spreadURLs(0..<20))
+    let waiting = try #require(missedURLs(cluster).first)
+    cluster.submit([waiting])
+    #expect(cluster.fetchStarts == [waiting])
   }
 
   @Test func `a line waits for the look-ups of those before it`() throws {
@@ -76,7 +83,7 @@ import Testing
     #expect(!missedURLs(cluster).isEmpty)
     cluster.answerLookup(of: slow)
     #expect(Set(cluster.fetchStarts) == Set(lines))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.endedJobs[job]?.counts.done == 20)
   }
 
@@ -125,11 +132,11 @@ import Testing
     cluster.change(job, .pause)
     #expect(missedURLs(cluster).isEmpty)
     cluster.change(job, .resume)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.endedJobs[job]?.counts.done == 20)
     let (other, cancelled, _) = try halfAnswered(lines)
     other.change(cancelled, .cancel)
-    other.settle()
+    other.finishEverything()
     #expect(other.endedJobs[cancelled]?.counts.cancelled == 20)
     #expect(other.scheduler.isIdle)
   }
@@ -139,7 +146,7 @@ import Testing
     let (cluster, job, slow) = try halfAnswered(lines)
     cluster.exit(slow, .killed("SIGKILL"))
     #expect(cluster.fetchStarts == [])
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.endedJobs[job]?.counts.done == 20)
   }
 }

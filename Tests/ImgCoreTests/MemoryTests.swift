@@ -24,9 +24,9 @@ import Testing
   /// Lines of which the core holds more than a range of positions.
   private func heldCount(_ cluster: ClusterModel, _ id: JobID) -> Int {
     guard let job = cluster.scheduler.jobs[id] else { return 0 }
-    #expect(job.passedOverCount <= 16 * Scheduler.linesInHandMaximum)
-    let laggingCount = job.lagging.values.reduce(0) { $0 + $1.window.count }
-    return job.inHand.count + job.cursor.window.count + laggingCount
+    #expect(job.deferredRangeCount <= 16 * JobTable.linesInHandMaximum)
+    let saturatedCount = job.saturatedHosts.values.reduce(0) { $0 + $1.window.count }
+    return job.inHand.count + job.cursor.window.count + saturatedCount
   }
 
   @Test func `a long list whose transfers do not end is not read on`() {
@@ -41,7 +41,7 @@ import Testing
     cluster.answerLookups()
     #expect(heldCount(cluster, job) < Self.heldMaximum)
     cluster.finish(url(1))
-    #expect(cluster.counts(job)?.done == Scheduler.linesInHandMaximum)
+    #expect(cluster.counts(job)?.done == JobTable.linesInHandMaximum)
     #expect(heldCount(cluster, job) < Self.heldMaximum)
   }
 
@@ -62,11 +62,11 @@ import Testing
     #expect(heldMaximum < Self.heldMaximum)
 
     cluster.change(job, .cancel)
-    cluster.settle()
+    cluster.finishEverything()
     let counts = try #require(cluster.endedJobs[job]?.counts)
     #expect(counts.done + counts.failed + counts.cancelled == Self.lineCount)
     #expect(counts.failed >= 3_000 / 7)
-    #expect(cluster.scheduler.items.isEmpty)
+    #expect(cluster.scheduler.work.isEmpty)
   }
 
   @Test func `many jobs share what may be held`() {
@@ -79,19 +79,19 @@ import Testing
     cluster.isJournalHeld = false
     cluster.deliverJournal()
     cluster.answerLookups()
-    let held = cluster.scheduler.jobs.values.map(\.inHand.count)
-    #expect(held.reduce(0, +) <= Scheduler.linesInHandMaximum)
+    let held = cluster.scheduler.jobs.all.map(\.inHand.count)
+    #expect(held.reduce(0, +) <= JobTable.linesInHandMaximum)
     #expect(held.allSatisfy { $0 > 0 })
   }
 
-  @Test func `viewers who come and go while no worker is there leave nothing behind`() {
+  @Test func `viewers that come and go without a worker leave nothing behind`() {
     let cluster = ClusterModel()
     for number in 0..<500 { cluster.leave(cluster.view(url(number))) }
-    #expect(cluster.scheduler.items.isEmpty)
-    #expect(cluster.scheduler.urgentLookups.isEmpty)
+    #expect(cluster.scheduler.work.isEmpty)
+    #expect(cluster.scheduler.work.isAnyLookupQueued == false)
   }
 
-  @Test func `viewers who come and go leave nothing behind`() {
+  @Test func `viewers that come and go leave nothing behind`() {
     let cluster = ClusterModel.started(transfers: 1)
     cluster.view(url(1))
     cluster.answerLookups()
@@ -100,9 +100,9 @@ import Testing
       cluster.answerLookups()
       cluster.leave(viewer)
     }
-    #expect(cluster.scheduler.items.count == 1)
-    #expect(cluster.scheduler.itemsByKey.count == 1)
-    cluster.settle()
+    #expect(cluster.scheduler.work.count == 1)
+    #expect(cluster.scheduler.work.openCount == 1)
+    cluster.finishEverything()
     #expect(cluster.scheduler.isIdle)
   }
 }
@@ -113,24 +113,23 @@ import Testing
     let cluster = ClusterModel.started()
     cluster.areInvariantsChecked = false
     cluster.isJournalHeld = true
-    // As though others had so many on their way.
-    let others = Scheduler.unrecordedMaximum - 100
-    cluster.scheduler.unrecordedCount += others
-    let jobs = (0..<2).map { _ in cluster.submit(count: 1_000) { _ in "no URL" } }
+    // As many as each of so many jobs may have in hand.
+    let lineCount = JobTable.linesInHandMinimum
+    let jobCount = Scheduler.unrecordedMaximum / lineCount
+    let jobs = (0...jobCount).map { _ in cluster.submit(count: lineCount) { _ in "no URL" } }
     answerReads(of: cluster)
-    #expect(cluster.journalQueue.count >= 100)
-    #expect(cluster.journalQueue.count <= 1_024, "of the second job nothing")
-    #expect(cluster.status(jobs[1])?.running == 0)
+    #expect(cluster.scheduler.jobs.unrecordedCount == Scheduler.unrecordedMaximum)
+    #expect(cluster.status(jobs[jobCount - 1])?.running == lineCount)
+    #expect(cluster.status(jobs[jobCount])?.running == 0)
     let viewer = cluster.view(url(1))
     #expect(cluster.lookupCount == 0)
 
-    cluster.scheduler.unrecordedCount -= others
     cluster.isJournalHeld = false
     cluster.deliverJournal()
     #expect(cluster.lookupCount == 1)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
-    #expect(jobs.allSatisfy { cluster.endedJobs[$0]?.counts.failed == 1_000 })
+    #expect(jobs.allSatisfy { cluster.endedJobs[$0]?.counts.failed == lineCount })
     #expect(cluster.scheduler.isIdle)
   }
 
@@ -147,7 +146,7 @@ import Testing
     let job = cluster.submit(spreadURLs(1...3))
     cluster.answerLookups()
     cluster.isJournalHeld = true
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.status(job)?.running == 3, "until their outcomes are durable")
     #expect(cluster.status(job)?.done == 0)
     cluster.deliverJournal()

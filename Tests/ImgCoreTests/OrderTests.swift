@@ -44,7 +44,7 @@ import Testing
     cluster.submit(spreadURLs(1...4))
     cluster.submit(spreadURLs(11...12))
     cluster.handle(.began)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts == spreadURLs([1, 11, 2, 12, 3, 4]))
   }
 
@@ -54,7 +54,7 @@ import Testing
     cluster.submit(spreadURLs(11...12))
     cluster.submit(spreadURLs(21...22), priority: 2)
     cluster.handle(.began)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.lookupStarts == spreadURLs([21, 22, 11, 12, 1, 2]))
     #expect(cluster.fetchStarts == spreadURLs([21, 22, 11, 12, 1, 2]))
   }

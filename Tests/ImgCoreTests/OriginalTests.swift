@@ -7,10 +7,10 @@ import Testing
 
 /// What is kept, and thumbnails that are made from originals.
 @Suite struct OriginalTests {
-  @Test func `a second size of a kept original needs no transfer and no place`() {
+  @Test func `a second size of a kept original needs no transfer and no slot`() {
     let cluster = ClusterModel.started(transfers: 1)
     cluster.view(url(1), keep: .all)
-    cluster.settle()
+    cluster.finishEverything()
     cluster.view(url(2))
     cluster.answerLookups()
     let viewer = cluster.view(url(1), variant: .small)
@@ -20,7 +20,7 @@ import Testing
     #expect(cluster.answers[viewer] == .fetchedSample)
     #expect(cluster.isStored(url(1), .small))
     #expect(cluster.fetchStarts == [url(1), url(2)])
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.scheduler.isIdle)
   }
 
@@ -35,7 +35,7 @@ import Testing
     cluster.handle(cluster.mail.removeFirst())
     #expect(cluster.fetching == [url(1)])
     #expect(cluster.fetchStarts == [url(1)])
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
 
@@ -46,7 +46,7 @@ import Testing
     let cluster = ClusterModel.started()
     cluster.prestore([url(1)])
     let job = cluster.submit([url(1)], keep: keep)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts.isEmpty == isHit)
     #expect(cluster.counts(job)?.done == 1)
     #expect((cluster.store.originals[url(1)] != nil) == keep.includesOriginal)
@@ -55,7 +55,7 @@ import Testing
   @Test func `requests that keep different things share a transfer`() {
     let cluster = ClusterModel.started()
     let jobs = Keep.allCases.map { cluster.submit([url(1)], keep: $0) }
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts == [url(1)])
     #expect(jobs.allSatisfy { cluster.counts($0)?.done == 1 })
     #expect(cluster.isStored(url(1)))
@@ -93,7 +93,7 @@ import Testing
     cluster.finish(url(4))
     #expect(cluster.answers[viewer] == .fetchedSample)
     #expect(cluster.fetching == [url(2)])
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts.isEmpty)
   }
 }

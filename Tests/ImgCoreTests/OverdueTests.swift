@@ -54,19 +54,20 @@ import Testing
   }
 
   @Test(arguments: [Owed.lookup, .decode])
-  func `who owes what may wait for the store is ended, and nobody is blamed`(owed: Owed) {
+  func `a worker that owes what may wait for the store is killed, without a suspect`(owed: Owed) {
     let (cluster, viewer) = cluster(owing: owed)
     owe(owed, times: Scheduler.lossMaximum + 1, cluster)
     #expect(cluster.answers.isEmpty)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
 
-  @Test func `who owes a transfer for too long is ended, which is tolerated below a number`() {
+  @Test
+  func `a worker that owes a transfer for too long is killed, which is tolerated a few times`() {
     let (cluster, viewer) = cluster(owing: .transfer)
     owe(.transfer, times: Scheduler.lossMaximum - 1, cluster)
     #expect(cluster.answers.isEmpty)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
 
@@ -77,7 +78,7 @@ import Testing
     #expect(cluster.scheduler.isIdle)
   }
 
-  @Test func `who waits beside what is owed is not to blame for the worker's end`() {
+  @Test func `a fetch beside an overdue one is not a suspect`() {
     let (cluster, _) = cluster(owing: .transfer)
     cluster.advance(by: .seconds(1))
     let other = cluster.view(url(2, host: "b"))
@@ -87,10 +88,10 @@ import Testing
     for worker in cluster.killed { cluster.exit(worker, .killed("SIGKILL")) }
     cluster.answerLookups()
     let losses = [url(1), url(2, host: "b")].map { name in
-      cluster.scheduler.sources.values.first { $0.key.name.text == name }?.lossCount
+      cluster.scheduler.sources.all.first { $0.key.name.text == name }?.lossCount
     }
     #expect(losses == [1, 0])
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[other] == .fetchedSample)
   }
 
@@ -101,7 +102,7 @@ import Testing
     cluster.advance(by: Owed.decode.patience)
     observe(cluster)
     #expect(cluster.killed.isEmpty)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
 
@@ -137,7 +138,7 @@ import Testing
     #expect(cluster.killed.count == 1)
   }
 
-  @Test func `what waits for a transfer is owed by nobody`() {
+  @Test func `no worker owes an item that waits for a transfer`() {
     let cluster = ClusterModel.started(perHost: 1)
     cluster.submit([url(1), url(2)])
     cluster.answerLookups()

@@ -77,7 +77,7 @@ import Testing
     #expect(cluster.fetching.count == 10)
     for url in cluster.fetching { cluster.transferred(url) }
     #expect(cluster.fetching.count == 10, "a picture that waits for the decoder holds a credit")
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts.count == 50)
   }
 

@@ -46,7 +46,7 @@ import Testing
     retry(job, in: cluster)
     #expect(cluster.fetchStarts == [url(1)])
     #expect(cluster.counts(job)?.failed == 0)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.counts(job)?.done == 40)
   }
 
@@ -85,7 +85,7 @@ import Testing
     #expect(Set(cluster.fetchStarts) == Set(hosts.map { url(1, host: $0) }))
   }
 
-  @Test func `a job that nobody has retried sends no probe`() {
+  @Test func `a job that was not retried sends no probe`() {
     let (cluster, _) = clusterOfDownHost()
     let job = cluster.submit([url(1), url(2)])
     cluster.answerLookups()
@@ -100,11 +100,11 @@ import Testing
     let viewer = cluster.view(url(41))
     cluster.answerLookups()
     #expect(cluster.fetchStarts == [url(41)])
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
     // The host is well again for all.
     cluster.submit([url(1), url(2)])
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts == [url(41), url(1), url(2)])
   }
 
@@ -118,7 +118,7 @@ import Testing
     cluster.view(url(21))
     cluster.answerLookups()
     #expect(cluster.fetchStarts == [url(21)])
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.counts(job)?.finished == 20)
   }
 
@@ -135,16 +135,16 @@ import Testing
     #expect(cluster.fetchStarts == [url(41), url(46)])
   }
 
-  @Test func `a failed probe does not make the host rest for longer`() {
+  @Test func `a failed probe does not prolong the cooldown`() {
     let (cluster, _) = clusterOfDownHost()
-    let until = cluster.scheduler.transferQueue.hosts[Self.host]?.health.restsUntil
+    let until = cluster.scheduler.transferQueue.hosts[Self.host]?.health.coolingDownUntil
     cluster.view(url(41))
     cluster.answerLookups()
     failAll(in: cluster)
-    #expect(cluster.scheduler.transferQueue.hosts[Self.host]?.health.restsUntil == until)
+    #expect(cluster.scheduler.transferQueue.hosts[Self.host]?.health.coolingDownUntil == until)
   }
 
-  @Test func `a probe that is given up is replaced by the next one`() throws {
+  @Test func `an abandoned probe is replaced by the next one`() throws {
     let (cluster, job) = clusterOfDownHost()
     let viewer = cluster.view(url(41))
     cluster.answerLookups()
@@ -154,7 +154,7 @@ import Testing
     cluster.leave(viewer)
     cluster.finish(fetch, of: worker, .cancelled)
     #expect(cluster.fetchStarts == [url(41), url(1)])
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.counts(job)?.done == 40)
   }
 
@@ -186,7 +186,7 @@ import Testing
     #expect(cluster.answers[viewer] == nil)
     cluster.advance(by: .seconds(1))
     #expect(cluster.fetchStarts == [url(41)])
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
     #expect(cluster.counts(job)?.done == 40)
   }
@@ -201,7 +201,7 @@ import Testing
         health.failed(
           Failure(stage: .fetch, code: .timeout, detail: ""), begunAt: now, at: now)
       }
-      #expect(health.restsUntil == now + min(backoff * 5, .seconds(300)))
+      #expect(health.coolingDownUntil == now + min(backoff * 5, .seconds(300)))
     }
   }
 }

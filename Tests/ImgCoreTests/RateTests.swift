@@ -73,14 +73,14 @@ import Testing
     #expect(starts(cluster, at: "b") == 3)
   }
 
-  @Test func `a host without tokens gives its place to others`() {
+  @Test func `a host without tokens leaves its slot to others`() {
     let cluster = ClusterModel.started(transfers: 2, ratePerMinute: 60)
     cluster.submit([1, 2, 3].map { url($0, host: "a") } + [url(4, host: "b")])
     cluster.answerLookups()
     #expect(cluster.fetching == [url(1, host: "a"), url(4, host: "b")])
   }
 
-  @Test func `a token that comes while all places are taken is used when one is free`() {
+  @Test func `a token that comes while all slots are taken is used when one is free`() {
     let cluster = ClusterModel.started(transfers: 1, ratePerMinute: 60)
     cluster.submit([1, 2].map { url($0, host: "a") })
     cluster.answerLookups()
@@ -105,8 +105,8 @@ import Testing
     let cluster = ClusterModel.started(ratePerMinute: 60)
     for variant in [Variant.standard, .small] { cluster.view(url(1, host: "a"), variant: variant) }
     cluster.answerLookups()
-    #expect(cluster.rideCount == 1)
-    cluster.settle()
+    #expect(cluster.attachmentCount == 1)
+    cluster.finishEverything()
     cluster.view(url(2, host: "a"))
     cluster.answerLookups()
     cluster.advance(by: .seconds(1))
@@ -118,7 +118,7 @@ import Testing
   @Test func `a host is forgotten when its bucket is full, and not before`() {
     let cluster = ClusterModel.started(ratePerMinute: 60)
     cluster.view(url(1, host: "a"))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.scheduler.transferQueue.hosts.keys.sorted() == ["a"])
     #expect(cluster.scheduler.deadline == cluster.now.instant + .seconds(1))
     cluster.advance(by: .milliseconds(999))
@@ -127,7 +127,7 @@ import Testing
     #expect(starts(cluster, at: "a") == 1)
     cluster.advance(by: .milliseconds(1))
     #expect(starts(cluster, at: "a") == 2)
-    cluster.settle()
+    cluster.finishEverything()
     cluster.advance(by: .seconds(1))
     #expect(cluster.scheduler.transferQueue.hosts.isEmpty)
     #expect(cluster.scheduler.deadline == nil)
@@ -136,7 +136,7 @@ import Testing
   @Test func `without a rate a host is forgotten with its last transfer`() {
     let cluster = ClusterModel.started()
     cluster.submit((1...20).map { url($0, host: "host\($0 % 3)") })
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.scheduler.transferQueue.hosts.isEmpty)
     #expect(cluster.scheduler.deadline == nil)
   }
@@ -169,7 +169,7 @@ import Testing
     #expect(starts(cluster, at: "a") == 4)
   }
 
-  @Test func `more places are used at once`() {
+  @Test func `more slots are used at once`() {
     let cluster = ClusterModel.started(transfers: 2, perHost: 1)
     cluster.submit([1, 2, 3].map { url($0, host: "a") } + spreadURLs(4...6))
     cluster.answerLookups()
@@ -182,7 +182,7 @@ import Testing
     #expect(starts(cluster, at: "a") == 2)
   }
 
-  @Test func `with fewer places what is under way beyond them comes to its end`() {
+  @Test func `with fewer slots what is under way beyond them comes to its end`() {
     let cluster = ClusterModel.started(perHost: 3)
     cluster.submit((1...8).map { url($0, host: "a") } + spreadURLs(11...13))
     cluster.answerLookups()
@@ -198,7 +198,7 @@ import Testing
     cluster.finish(url(12, host: "host12"))
     #expect(starts(cluster, at: "a") == 4)
     #expect(cluster.scheduler.transferCount == 2)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts.count == 11)
   }
 

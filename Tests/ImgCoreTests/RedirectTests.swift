@@ -94,7 +94,7 @@ import Testing
     #expect(cluster.answers[viewer]?.failureCode == .timeout)
   }
 
-  @Test func `a viewer who leaves ends a transfer that waits`() {
+  @Test func `a viewer that leaves ends a transfer that waits`() {
     let cluster = ClusterModel.started(perHost: 1)
     cluster.view(url(1, host: Self.target))
     let viewer = cluster.view(url(2))
@@ -102,7 +102,7 @@ import Testing
     cluster.redirect(url(2), to: Self.target)
     cluster.leave(viewer)
     cluster.finish(url(2), .cancelled)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.scheduler.isIdle)
     #expect(cluster.scheduler.transferQueue.hosts.isEmpty)
   }
@@ -115,7 +115,7 @@ import Testing
     cluster.redirect(url(2), to: Self.target)
     cluster.exit(try #require(cluster.onlyWorker), .killed("SIGKILL"))
     cluster.endBackoffs()
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
     #expect(cluster.scheduler.isIdle)
   }
@@ -137,7 +137,7 @@ import Testing
   @Test func `failures of a redirect target are in a row also while nothing waits for it`() throws {
     let cluster = ClusterModel.started()
     try failInTurn(cluster, 1...HostHealth.failureMaximum)
-    #expect(cluster.scheduler.transferQueue.hosts[Self.target]?.health.isOnProbation == true)
+    #expect(cluster.scheduler.transferQueue.hosts[Self.target]?.health.isTripped == true)
     cluster.view(url(99))
     cluster.answerLookups()
     cluster.redirect(url(99), to: Self.target)
@@ -153,7 +153,7 @@ import Testing
   @Test func `only so many hosts are remembered for their failures`() throws {
     let cluster = ClusterModel.started(transfers: 1)
     cluster.areInvariantsChecked = false
-    let count = TransferQueue.rememberedMaximum + 10
+    let count = HostIndex.rememberedMaximum + 10
     cluster.submit(count: count) { url($0, host: "dead\($0)") }
     cluster.answerLookups()
     while let url = cluster.fetching.first {
@@ -161,7 +161,7 @@ import Testing
       cluster.answerLookups()
     }
     let hosts = cluster.scheduler.transferQueue.hosts
-    #expect(hosts.count == TransferQueue.rememberedMaximum)
+    #expect(hosts.count == HostIndex.rememberedMaximum)
     #expect(hosts["dead0"] == nil)
     #expect(hosts["dead\(count - 1)"] != nil)
   }
@@ -177,10 +177,10 @@ import Testing
       cluster.finish(fetch, of: worker, .failure(.timeout), wasRedirected: true)
     }
     #expect(cluster.counts(job)?.failed == urls.count)
-    #expect(cluster.scheduler.transferQueue.hosts[Self.target]?.health.isOnProbation == true)
+    #expect(cluster.scheduler.transferQueue.hosts[Self.target]?.health.isTripped == true)
     #expect(
       cluster.scheduler.transferQueue.hosts.allSatisfy {
-        $0.key == Self.target || !$0.value.health.isOnProbation
+        $0.key == Self.target || !$0.value.health.isTripped
       })
   }
 }

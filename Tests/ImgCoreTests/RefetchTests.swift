@@ -30,7 +30,7 @@ import Testing
     for _ in 2..<Scheduler.deathMaximum {
       let startCount = cluster.fetchStarts.count
       for worker in cluster.workers.keys { cluster.exit(worker, .killed("was killed by SIGKILL")) }
-      let source = try #require(cluster.scheduler.sources.values.first)
+      let source = try #require(cluster.scheduler.sources.all.first)
       let wait = try #require(source.retryAt) - cluster.now.instant
       #expect(wait <= limit)
       waits.append(wait)
@@ -42,7 +42,7 @@ import Testing
       limit = min(limit * 2, Backoff.longest)
     }
     #expect(waits.reduce(.zero, +) > .seconds(60))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
 

@@ -47,7 +47,7 @@ import Testing
   @Test func `it is remembered for each line and in every size`() {
     let cluster = cluster()
     let job = cluster.submit([url(1), url(2), url(1)], variant: .small)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts == [url(1), url(2)])
     #expect(cluster.counts(job)?.failed == 2)
     #expect(cluster.counts(job)?.done == 1)
@@ -87,26 +87,26 @@ import Testing
   @Test func `with no time nothing is remembered`() {
     let cluster = cluster(remembered: 0)
     #expect(failure(cluster) == nil)
-    #expect(cluster.scheduler.rememberedFailures.count == 0)
+    #expect(cluster.scheduler.sources.failures.count == 0)
   }
 
   @Test func `a retry of every failure asks once more, for all of its lines`() {
     let cluster = cluster()
     let job = cluster.submit([url(1), url(1)])
-    cluster.settle()
+    cluster.finishEverything()
     cluster.fetchStarts = []
     #expect(cluster.change(job, .retry(includesFinal: true)))
     cluster.answerLookups()
     #expect(cluster.fetchStarts == [url(1)])
     cluster.finish(url(1), Self.answer(410))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.counts(job)?.failed == 2)
     // What was heard since counts for it, too.
     #expect(cluster.fetchStarts == [url(1)])
     #expect(failure(cluster)?.httpStatus == 410)
   }
 
-  @Test func `whoever wants it fetched anyway has it fetched, and a picture makes it forgotten`() {
+  @Test func `a request that insists has it fetched, and a picture clears the memory`() {
     let cluster = cluster()
     #expect(failure(cluster, bypassesStore: true) == nil)
     #expect(cluster.fetchStarts == [url(1), url(1)])
@@ -115,13 +115,13 @@ import Testing
     #expect(failure(cluster) == nil)
   }
 
-  @Test func `while it is fetched for one, others ride along`() {
+  @Test func `while it is fetched for one, others are attached`() {
     let cluster = cluster()
     _ = failure(cluster, bypassesStore: true)
     let viewer = cluster.view(url(1))
     cluster.answerLookups()
     #expect(cluster.answers[viewer] == nil)
-    #expect(cluster.rideCount == 1)
+    #expect(cluster.attachmentCount == 1)
   }
 
   @Test func `once it is forgotten it is asked for again`() {

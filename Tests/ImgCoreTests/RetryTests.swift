@@ -51,7 +51,7 @@ import Testing
       if attempt < 3 { cluster.finish(url(2), .failed(Self.busy, bytesFetched: 7)) }
       cluster.advance(by: .seconds(60))
     }
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.counts(failing)?.failed == 2)
     #expect(cluster.counts(failing)?.bytesFetched == 3_000, "once for all lines of the URL")
     #expect(cluster.counts(passing)?.done == 1)
@@ -62,7 +62,7 @@ import Testing
     let (cluster, viewer) = cluster()
     cluster.finish(url(1), .failed(Self.busy))
     cluster.advance(by: .seconds(60))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
     #expect(cluster.fetchStarts == [url(1), url(1)])
   }
@@ -95,7 +95,7 @@ import Testing
     #expect(cluster.answers[viewer] == .failed(failure))
   }
 
-  @Test func `a retry that waits holds no place`() {
+  @Test func `a retry that waits holds no slot`() {
     let cluster = ClusterModel.started(transfers: 1, attempts: 2)
     cluster.submit([url(1), url(2)])
     cluster.answerLookups()
@@ -108,7 +108,7 @@ import Testing
     var limits = Limits()
     limits.backoffMilliseconds = 500
     let backoff = Backoff(limits)
-    var jitter = Jitter(seed: 7)
+    var jitter = SplitMix64(seed: 7)
     for (attempts, most) in [(1, 0.5), (2, 1), (3, 2), (8, 60), (100, 60)] {
       let waits = (0..<200).map { _ in
         backoff.delay(afterAttempts: attempts, using: &jitter) / .seconds(1)
@@ -150,13 +150,13 @@ import Testing
     }
     cluster.advance(by: .seconds(60))
     #expect(cluster.fetchStarts == [url(1), url(1)])
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
     #expect(cluster.answers[small] == .fetchedSample)
     #expect(cluster.fetchStarts.count == 2)
   }
 
-  @Test func `who leaves while it waits for its retry is not waited for`() {
+  @Test func `a viewer that leaves before the retry ends it`() {
     let (cluster, viewer) = cluster()
     cluster.finish(url(1), .failed(Self.busy))
     cluster.leave(viewer)
@@ -167,7 +167,7 @@ import Testing
   }
 
   @Test
-  func `what an origin keeps from one who minds is no failure of who rides on the same transfer`()
+  func `an opt-out fails only the requests that respect it`()
     throws
   {
     let (cluster, viewer) = cluster(attempts: 2)
@@ -180,7 +180,7 @@ import Testing
     #expect(cluster.answers[minding] == .failed(failure))
     cluster.finish(url(1), .failed(Self.timeout))
     cluster.advance(by: .seconds(60))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
     #expect(cluster.fetchStarts == [url(1), url(1)])
   }
@@ -213,7 +213,7 @@ import Testing
     #expect(cluster.fetchStarts.count == 2)
   }
 
-  @Test func `a wish holds as soon as it is noticed, while transfers are under way`()
+  @Test func `Retry-After holds at once, while transfers are under way`()
     throws
   {
     let cluster = ClusterModel.started(perHost: 2)
@@ -229,7 +229,7 @@ import Testing
     #expect(cluster.fetchStarts.count == 4)
   }
 
-  @Test func `the wish of a host of which nothing is known is kept in mind`() throws {
+  @Test func `Retry-After of an unknown host is remembered`() throws {
     let cluster = ClusterModel.started()
     cluster.rest("example.com", seconds: 30, noticedBy: try #require(cluster.onlyWorker))
     cluster.view(url(1))
@@ -243,11 +243,11 @@ import Testing
     let (cluster, viewer) = cluster(attempts: 1)
     let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
     cluster.rest("example.com", seconds: 30, noticedBy: worker)
-    cluster.lose(fetch, of: worker)
+    cluster.release(fetch, of: worker)
     #expect(cluster.fetchStarts.count == 1)
     #expect(cluster.scheduler.transferCount == 0)
     cluster.advance(by: .seconds(30))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
     #expect(cluster.fetchStarts.count == 2)
   }
@@ -266,13 +266,13 @@ import Testing
     breakHost(of: cluster)
     #expect(cluster.fetchStarts.count == HostHealth.failureMaximum + 1)
     let other = cluster.view(url(1, host: "b"))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[other] == .fetchedSample)
     #expect(cluster.counts(job)?.failed == HostHealth.failureMaximum + 1)
     #expect(cluster.status(job)?.state == .running)
   }
 
-  @Test func `after its rest a host is asked once, and goes on when it answers`() {
+  @Test func `after its cooldown a host is asked once, and goes on when it answers`() {
     let cluster = ClusterModel.started(perHost: 2)
     let job = cluster.submit((1...20).map { url($0) })
     cluster.answerLookups()
@@ -281,11 +281,11 @@ import Testing
     #expect(cluster.fetching.count == 1)
     cluster.fetching.first.map { cluster.transferred($0) }
     #expect(cluster.scheduler.transferCount == 2)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.counts(job)?.done == 20 - HostHealth.failureMaximum - 1)
   }
 
-  @Test func `a host that stays down is given up for all who wait, and tried for those who come`() {
+  @Test func `a host that stays down fails its waiting URLs, and is tried for later ones`() {
     let cluster = ClusterModel.started(perHost: 2)
     let job = cluster.submit((1...500).map { url($0) })
     cluster.answerLookups()
@@ -306,11 +306,11 @@ import Testing
 
     cluster.advance(by: .seconds(80))
     let viewer = cluster.view(url(1))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
 
-  @Test func `who is given up in several variants has one outcome in each`() {
+  @Test func `a URL that fails in several variants has one outcome in each`() {
     let cluster = ClusterModel.started(perHost: 2)
     let jobs = [Variant.standard, .small].map { variant in
       cluster.submit((1...40).map { url($0) }, variant: variant)

@@ -9,7 +9,7 @@ import Testing
   @Test func `duplicates in one list share one fetch and count each`() throws {
     let cluster = ClusterModel.started()
     let job = cluster.submit([url(1), url(1), "HTTP://EXAMPLE.com/1#part"])
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts == [url(1)])
     let counts = try #require(cluster.counts(job))
     #expect(counts.done == 3)
@@ -23,7 +23,7 @@ import Testing
     let second = cluster.submit([url(1)])
     #expect(cluster.status(second)?.running == 1)
     #expect(cluster.status(second)?.state == .running)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts == [url(1)])
     #expect(cluster.counts(first)?.done == 1)
     #expect(cluster.counts(second)?.done == 1)
@@ -37,7 +37,7 @@ import Testing
     if stage != "lookup" { cluster.answerLookups() }
     if stage == "decode" { cluster.transferred(url(1)) }
     let viewer = cluster.view(url(1))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.fetchStarts == [url(1)])
     #expect(cluster.answers[viewer] == .sharedSample)
     #expect(cluster.counts(job)?.bytesFetched == 50_000)
@@ -69,7 +69,7 @@ import Testing
     cluster.answerLookups()
     cluster.change(first, .cancel)
     #expect(cluster.cancelledLeases.isEmpty)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.endedJobs[first]?.counts.cancelled == 1)
     #expect(cluster.counts(second)?.done == 1)
     #expect(cluster.counts(second)?.bytesFetched == 50_000, "now fetched for the second")
@@ -91,16 +91,16 @@ import Testing
     #expect(cluster.scheduler.isIdle)
   }
 
-  @Test func `who asks after an abort begins anew and gets a result`() {
+  @Test func `a request after an abort starts again and gets a result`() {
     let cluster = ClusterModel.started()
     cluster.leave(cluster.view(url(1)))
     cluster.answerLookups()
     cluster.leave(cluster.view(url(1)))
     let viewer = cluster.view(url(1))
     cluster.answerLookups()
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
-    #expect(cluster.scheduler.items.isEmpty)
+    #expect(cluster.scheduler.work.isEmpty)
   }
 
   @Test func `a viewer of what is no URL is answered at once`() {

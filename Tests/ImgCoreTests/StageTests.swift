@@ -140,7 +140,7 @@ extension StageTests {
     }
 
     private var item: WorkItem? {
-      cluster.scheduler.items.values.first { $0.url.text == url }
+      cluster.scheduler.work.all.first { $0.url.text == url }
     }
 
     var state: After {
@@ -201,7 +201,7 @@ extension StageTests {
       cluster.areWorkersReadyAtOnce = true
       readyWorkers()
       cluster.advance(by: .seconds(5))
-      cluster.settle()
+      cluster.finishEverything()
       let hasLeft = event == .waiterLeaves || event == .lastLeaves
       #expect((cluster.answers[viewer] == nil) == hasLeft)
       switch event {

@@ -24,7 +24,7 @@ import Testing
     let viewer = cluster.view(url(1))
     cluster.answerLookups()
     cluster.leave(viewer)
-    cluster.settle()
+    cluster.finishEverything()
   }
 
   @Test func `one process is started in each slot`() {
@@ -40,10 +40,10 @@ import Testing
     let second = try onlyWorker(cluster)
     #expect(second != first)
     #expect(cluster.workers[second]?.slot == 0)
-    #expect(cluster.scheduler.supervisor.slots[0].deaths == 1)
+    #expect(cluster.scheduler.workers.supervisor.slots[0].deaths == 1)
   }
 
-  @Test func `pauses grow between failed starts and begin anew after a good one`() throws {
+  @Test func `pauses grow between failed starts and are short again after a good one`() throws {
     let cluster = startingCluster()
     for pause in [100, 200, 400, 800] {
       cluster.exit(try onlyWorker(cluster), .crashed("exit 1"))
@@ -108,7 +108,7 @@ import Testing
     #expect(cluster.giveUpReasons.isEmpty)
     let viewer = cluster.view(url(1))
     cluster.ready(try onlyWorker(cluster))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
 
@@ -203,7 +203,7 @@ import Testing
     let viewer = cluster.view(url(1))
     let job = cluster.submit([url(2)])
     cluster.ready(try onlyWorker(cluster))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
     #expect(cluster.counts(job)?.done == 1)
   }

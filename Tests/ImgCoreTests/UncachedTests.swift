@@ -10,7 +10,7 @@ import Testing
   // MARK: - The store has no room
 
   @Test(arguments: [true, false])
-  func `lines fail and viewers are served, whoever came first`(isLineFirst: Bool) {
+  func `lines fail and viewers are served, in any order`(isLineFirst: Bool) {
     let cluster = ClusterModel.started()
     var viewers: [ViewerID] = []
     if !isLineFirst { viewers.append(cluster.view(url(1))) }
@@ -72,7 +72,9 @@ import Testing
 
   // MARK: - What people are told of it
 
-  @Test func `trouble is told once, with its last reason, and ends with the first that is stored`()
+  @Test
+  func
+    `a store error is reported once, with its last reason, and ends with the first that is stored`()
     throws
   {
     let cluster = ClusterModel.started()
@@ -118,12 +120,12 @@ import Testing
 
   // MARK: - S21: the store is bypassed
 
-  @Test func `S21: it is fetched each time, whatever the store has`() {
+  @Test func `it is fetched each time, whatever the store has`() {
     let cluster = ClusterModel.started()
     cluster.prestore([url(1)])
     for _ in 0..<3 {
       let viewer = cluster.view(url(1), bypassesStore: true)
-      cluster.settle()
+      cluster.finishEverything()
       #expect(cluster.deliveries[viewer] == .wanted)
       #expect(cluster.answers[viewer] == .fetchedSample)
     }
@@ -131,51 +133,50 @@ import Testing
     #expect(cluster.fetchStarts == [url(1), url(1), url(1)])
   }
 
-  @Test func `S21: two at once share one fetch`() {
+  @Test func `two at once share one fetch`() {
     let cluster = ClusterModel.started()
     let viewers = (0..<2).map { _ in cluster.view(url(1), bypassesStore: true) }
-    cluster.settle()
+    cluster.finishEverything()
     #expect(viewers.map { cluster.answers[$0] } == [.fetchedSample, .sharedSample])
     #expect(viewers.allSatisfy { cluster.deliveries[$0] == .wanted })
     #expect(cluster.fetchStarts == [url(1)])
     #expect(!cluster.isStored(url(1)))
   }
 
-  @Test func `S21: beside one for the store, a transfer is shared but neither look-up nor result`()
-  {
+  @Test func `beside one for the store, a transfer is shared but neither look-up nor result`() {
     let cluster = ClusterModel.started()
     let stored = cluster.view(url(1))
     cluster.answerLookups()
     let bypassing = cluster.view(url(1), bypassesStore: true)
-    #expect(cluster.scheduler.items.count == 2)
+    #expect(cluster.scheduler.work.count == 2)
     #expect(cluster.fetchStarts == [url(1)])
-    #expect(cluster.rideCount == 1)
-    cluster.settle()
+    #expect(cluster.attachmentCount == 1)
+    cluster.finishEverything()
     #expect(cluster.deliveries[stored] == nil)
     #expect(cluster.deliveries[bypassing] == .wanted)
     #expect(cluster.isStored(url(1)))
   }
 
   @Test(arguments: [false, true])
-  func `S21: after the death of its worker it is fetched again without a look-up`(isIn: Bool) {
+  func `after the death of its worker it is fetched again without a look-up`(isIn: Bool) {
     let cluster = ClusterModel.started()
     cluster.prestore([url(1)])
     let viewer = cluster.view(url(1), bypassesStore: true)
     if isIn { cluster.transferred(url(1)) }
     for worker in cluster.workers.keys { cluster.exit(worker, .killed("SIGKILL")) }
     cluster.advance(by: .seconds(1))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.deliveries[viewer] == .wanted)
     #expect(cluster.lookupStarts.isEmpty)
     #expect(cluster.fetchStarts == [url(1), url(1)])
   }
 
-  @Test func `S21: it may wait first`() {
+  @Test func `it may wait first`() {
     let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1), delay: 500, bypassesStore: true)
     #expect(cluster.fetchStarts.isEmpty)
     cluster.advance(by: .milliseconds(500))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.deliveries[viewer] == .wanted)
   }
 }

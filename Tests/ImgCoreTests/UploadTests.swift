@@ -9,7 +9,7 @@ import Testing
 @Suite struct UploadTests {
   private static let dataURL = "data:image/png;base64,iVBORw0KGgo="
 
-  @Test func `I10: what is uploaded is decoded at once, and nothing is looked up or fetched`() {
+  @Test func `what is uploaded is decoded at once, and nothing is looked up or fetched`() {
     let cluster = ClusterModel.started(transfers: 1)
     cluster.view(url(1))
     cluster.answerLookups()
@@ -21,14 +21,14 @@ import Testing
     #expect(cluster.openAttachments.isEmpty)
   }
 
-  @Test func `S21: what is put under a URL is stored, beside a fetch of the same URL`() {
+  @Test func `what is put under a URL is stored, beside a fetch of the same URL`() {
     let cluster = ClusterModel.started()
     let fetching = cluster.view(url(1))
     cluster.answerLookups()
     let viewer = cluster.upload(as: url(1))
     #expect(cluster.fetchStarts == [url(1)])
     #expect(cluster.decodeStarts == [url(1)])
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
     #expect(cluster.answers[fetching] == .fetchedSample)
     #expect(cluster.deliveries.isEmpty)
@@ -42,7 +42,7 @@ import Testing
     cluster.store.originals = [url(2): Retention()]
     cluster.upload(as: url(1))
     for url in [Self.dataURL, url(2), url(3)] { cluster.view(url) }
-    cluster.settle()
+    cluster.finishEverything()
     for url in [Self.dataURL, url(1), url(2), url(3)] {
       #expect(cluster.retention(url) == standard, "\(url)")
     }
@@ -52,7 +52,7 @@ import Testing
     let cluster = ClusterModel.started()
     for url in [nil, nil, url(1), url(1)] { cluster.upload(as: url) }
     #expect(cluster.decodeStarts.count == 4)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers.count == 4)
     #expect(cluster.scheduler.isIdle)
   }
@@ -63,7 +63,7 @@ import Testing
     for worker in cluster.workers.keys { cluster.exit(worker, .killed("SIGKILL")) }
     #expect(cluster.openAttachments.count == 1)
     cluster.advance(by: .seconds(1))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.deliveries[viewer] == .wanted)
     #expect(cluster.decodeStarts.count == 2)
   }
@@ -77,7 +77,7 @@ import Testing
     }
     #expect(cluster.answers[killer]?.failureCode == .decodeCrash)
     let other = cluster.upload(as: url(1))
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.answers[other] == .fetchedSample)
   }
 
@@ -88,7 +88,7 @@ import Testing
     #expect(cluster.openAttachments.count == 1)
     cluster.leave(decoding)
     #expect(cluster.cancelledLeases.count == 1)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(cluster.openAttachments.isEmpty)
     #expect(cluster.scheduler.isIdle)
   }
@@ -107,15 +107,15 @@ import Testing
     #expect(cluster.decodeStarts.isEmpty)
   }
 
-  @Test func `I10: what a URL holds needs no transfer, and its original is not kept`() {
+  @Test func `what a URL holds needs no transfer, and its original is not kept`() {
     let cluster = ClusterModel.started(transfers: 1, ratePerMinute: 1)
     cluster.view(url(1))
     let jobs = Keep.allCases.map { cluster.submit([Self.dataURL], keep: $0) }
     cluster.answerLookups()
     #expect(cluster.fetchStarts == [url(1)])
     // One keeps a thumbnail, the other nothing.
-    #expect(cluster.rideCount == 2)
-    cluster.settle()
+    #expect(cluster.attachmentCount == 2)
+    cluster.finishEverything()
     #expect(jobs.allSatisfy { cluster.counts($0)?.done == 1 })
     #expect(cluster.isStored(Self.dataURL))
     #expect(cluster.store.originals[Self.dataURL] == nil)

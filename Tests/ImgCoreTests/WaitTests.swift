@@ -44,7 +44,7 @@ import Testing
     #expect(kind(job, in: cluster) == .transferring)
     cluster.finish(url(1))
     #expect(wait(job, in: cluster) == nil)
-    cluster.settle()
+    cluster.finishEverything()
     #expect(wait(job, in: cluster) == nil)
   }
 
@@ -156,7 +156,7 @@ import Testing
     #expect(wait(second, in: cluster) == Wait(.hostFull, host: "example.com", urls: 1))
   }
 
-  @Test func `a robots txt that is being fetched is told to who asks and to who waits`() {
+  @Test func `a robots.txt that is being fetched is reported to its job and to waiting ones`() {
     let cluster = ClusterModel.started()
     let polite = FetchOptions(respectsRobots: true)
     let first = cluster.submit([url(1)], fetch: polite)
@@ -170,12 +170,11 @@ import Testing
   }
 
   @Test func `a pause before a retry is told with the attempt that comes`() throws {
-    let cluster = ClusterModel.started(attempts: 3)
-    cluster.scheduler.limits.backoffMilliseconds = 3_600_000
+    let cluster = ClusterModel.started(attempts: 3, backoff: 3_600_000)
     let job = cluster.submit([url(1)])
     cluster.answerLookups()
     cluster.finish(url(1), Self.busy)
-    let until = try #require(cluster.scheduler.backoffs.first?.priority)
+    let until = try #require(cluster.scheduler.sources.nextRetry)
     try #require(until > cluster.now.instant + .seconds(3))
     stall(cluster)
     let wait = wait(job, in: cluster)
@@ -248,7 +247,7 @@ import Testing
     let delayed = cluster.submit([url(1)], delay: 10_000)
     let paused = cluster.submit([url(2)])
     cluster.change(paused, .pause)
-    cluster.settle()
+    cluster.finishEverything()
     stall(cluster)
     #expect(wait(delayed, in: cluster) == Wait(.delayed, until: wall(7, in: cluster)))
     #expect(wait(paused, in: cluster) == Wait(.paused))
@@ -285,11 +284,10 @@ import Testing
     #expect(cluster.fetching == [url(1)])
     cluster.advance(by: .seconds(1))
     #expect(cluster.waits[viewer]?.map(\.kind) == [.retryAfter, .transferring])
-    cluster.settle()
+    cluster.finishEverything()
     cluster.advance(by: .seconds(9))
     #expect(cluster.waits[viewer]?.count == 2)
-    #expect(cluster.scheduler.waitReports.isEmpty)
-    #expect(cluster.scheduler.toldWaits.isEmpty)
+    #expect(!cluster.scheduler.viewers.isAnyReportPending)
   }
 
   @Test func `a get without a worker is told why`() {
@@ -302,8 +300,7 @@ import Testing
   }
 
   @Test func `a get that waits for its retry is told which attempt comes`() {
-    let cluster = ClusterModel.started(attempts: 3)
-    cluster.scheduler.limits.backoffMilliseconds = 3_600_000
+    let cluster = ClusterModel.started(attempts: 3, backoff: 3_600_000)
     let viewer = cluster.view(url(1))
     cluster.answerLookups()
     cluster.finish(url(1), Self.busy)

@@ -1,18 +1,18 @@
-import ImgModel
+package import ImgModel
 
 /// A job that has not ended. Its list stays in the journal; only what is at hand is in memory.
 ///
-/// A cursor goes through the list once. A line whose host has enough lines waiting already is
-/// passed over, so that a slow host holds nothing behind it up; its position is remembered, and the
-/// line is read again when there is room for it.
+/// A cursor goes through the list once. It defers a line whose host is saturated, which is one that
+/// has enough lines waiting already, so that a slow host does not block the lines behind it. The job
+/// remembers the position and reads the line again when the host has room.
 ///
-/// Invariant: a line without an outcome is in hand, or passed over, or in front of the cursor.
-struct ActiveJob {
+/// Invariant: a line without an outcome is in hand, or deferred, or in front of the cursor.
+package struct ActiveJob {
   /// Lines of one host that are in hand and not being fetched.
-  struct Backlog: Equatable {
-    var lookingUp = 0
+  package struct Backlog: Equatable {
+    package var lookingUp = 0
     /// For a transfer or a decoder.
-    var waiting = 0
+    package var waiting = 0
 
     static func += (backlog: inout Self, change: Self) {
       backlog.lookingUp += change.lookingUp
@@ -20,182 +20,257 @@ struct ActiveJob {
     }
   }
 
-  var record: JobRecord
-  private(set) var cursor: LineCursor
-  /// Hosts of which lines were passed over.
-  private(set) var lagging: [String: LaggingHost] = [:]
-  /// The lagging hosts of which a line could be taken up now, by its position.
-  private(set) var takeable = PriorityQueue<String, Int>()
-  /// The lagging hosts that have room and of which no line is read, by the position of the first.
-  private var wanting = PriorityQueue<String, Int>()
-  /// The request for lines of a lagging host whose page is awaited; `nil` when none is.
-  private var laggingTicket: UInt64?
-  /// Ranges of positions passed over, of all hosts.
-  private(set) var passedOverCount = 0
+  package internal(set) var record: JobRecord
+  package private(set) var cursor: LineCursor
+  /// The hosts that have deferred lines.
+  package private(set) var saturatedHosts: [String: SaturatedHost] = [:]
+  /// The saturated hosts with a line that could be taken up now, by its position.
+  private(set) var readyHosts = PriorityQueue<String, Int>()
+  /// The saturated hosts that have room and no line read, by the position of the first.
+  private var hostsToRead = PriorityQueue<String, Int>()
+  /// The request for lines of a saturated host whose page is awaited; `nil` when none is.
+  private var hostTicket: UInt64?
+  /// Ranges of deferred positions, of all hosts.
+  package private(set) var deferredRangeCount = 0
   /// Indices of lines that wait at a work item, run, or whose outcome is on its way into the
   /// journal.
-  private(set) var inHand: Set<Int> = []
-  private(set) var backlogs: [String: Backlog] = [:]
+  package private(set) var inHand: Set<Int> = []
+  package private(set) var backlogs: [String: Backlog] = [:]
   /// Lines that one host may have waiting once it has any.
   private(set) var backlogMaximum: Int
   /// Lines with a worker.
-  var leasedCount = 0
+  private(set) var leasedCount = 0
   /// Lines whose outcome is on its way into the journal.
-  var unrecordedCount = 0
+  private(set) var unrecordedCount = 0
   /// The last of the turns that its lines have been given, see ``Urgency/turn``.
   var lastTurn: UInt64 = 0
   /// Which of its lines are looked up, and which wait for these.
-  private(set) var lookups = LookupOrder()
-  /// The last of the remembered failures that do not count for its lines, because all that had
-  /// failed is to be tried again.
-  var lastDoubtedFailure: UInt64 = 0
-  /// The retry by which it goes on; `nil` of a job that was never retried.
-  var command: CommandID?
+  package private(set) var lookups = LookupOrder()
+  /// The last of the remembered failures that do not count for its lines, because a retry of the job
+  /// includes final failures.
+  let lastDoubtedFailure: UInt64
+  /// The retry that it goes on by; `nil` of a job that was never retried.
+  let command: CommandID?
   /// When it last had an outcome, or began to run.
-  var movedAt: ContinuousClock.Instant
+  private(set) var movedAt: ContinuousClock.Instant
   /// Whether its delay is not over.
-  var isDelayed = false
-  /// Whether it is paused, or is to be when that is durable, or is resumed and that is not durable yet.
-  var isPaused: Bool
+  private(set) var isDelayed: Bool
+  /// Whether nothing of it starts. It is set before a pause is durable, and cleared once a resumption
+  /// is.
+  package private(set) var isPaused: Bool
   /// Whether the journal was told of the end, by a finish or a cancel: nothing of the job starts
   /// any more.
-  var isEnding = false
+  package private(set) var isEnding = false
 
-  init(_ record: JobRecord, backlogMaximum: Int, at now: ContinuousClock.Instant) {
+  /// - Parameters:
+  ///   - command: of the retry that it goes on by.
+  ///   - lastDoubtedFailure: the number of the newest remembered failure that does not count for it.
+  ///   - isDelayed: whether its delay is to pass first.
+  init(
+    _ record: JobRecord, command: CommandID? = nil, lastDoubtedFailure: UInt64 = 0,
+    isDelayed: Bool = false, backlogMaximum: Int, at now: ContinuousClock.Instant
+  ) {
     self.record = record
-    movedAt = now
+    self.command = command
+    self.lastDoubtedFailure = lastDoubtedFailure
+    self.isDelayed = isDelayed
     self.backlogMaximum = backlogMaximum
+    movedAt = now
     isPaused = record.state == .paused
     cursor = LineCursor(at: Self.start(of: record))
   }
-
-  /// The low-water mark counts from the list's beginning, so it is of no use to who reads backwards.
+  /// The low-water mark counts from the list's beginning, so it says nothing about a list that is
+  /// read backwards.
   private static func start(of record: JobRecord) -> Int {
     record.order == .firstInFirstOut ? record.lowWater : 0
   }
 
-  var id: JobID { record.id }
+  package var id: JobID { record.id }
   var priority: Int { record.options.priority }
   /// Lines that have left the queue and whose outcome is not durable.
   var runningCount: Int { leasedCount + unrecordedCount }
-  var isStartable: Bool { !isPaused && !isDelayed && !isEnding }
+  package var isStartable: Bool { !isPaused && !isDelayed && !isEnding }
 
   private func position(of index: Int) -> Int {
     record.order.line(at: index, of: record.counts.total)
   }
 
+  // MARK: - States
+
+  /// The job's delay is over.
+  mutating func endDelay(at now: ContinuousClock.Instant) {
+    isDelayed = false
+    movedAt = now
+  }
+
+  /// Nothing of it starts any more, because its cancel is being made durable. What was read is forgotten.
+  mutating func beginCancel() {
+    isEnding = true
+    startOver()
+  }
+
+  /// Nothing of it starts, because its pause is being made durable. What was read is forgotten.
+  mutating func beginPause() {
+    isPaused = true
+    startOver()
+  }
+
+  /// A change that does not end the job is durable.
+  mutating func apply(_ change: JobChange, at moment: WallTime, now: ContinuousClock.Instant) {
+    record.applyLegal(change, at: moment)
+    isPaused = record.state == .paused
+    if change == .resume { movedAt = now }
+  }
+
+  /// A change cannot be made durable: what it has stopped goes on.
+  mutating func withdraw(_ change: JobChange) {
+    if change == .cancel { isEnding = false }
+    isPaused = record.state == .paused
+  }
+
+  /// A line has left the queue; the job's first one starts the job.
+  ///
+  /// - Returns: whether this is the first.
+  mutating func start(at now: WallTime) -> Bool {
+    guard record.startedAt == nil else { return false }
+    record.startedAt = now
+    return true
+  }
+
+  /// Ends the job when every line has its outcome.
+  ///
+  /// - Returns: whether to journal its end.
+  mutating func finishIfComplete() -> Bool {
+    guard !isEnding, record.counts.finished == record.counts.total else { return false }
+    isEnding = true
+    return true
+  }
+
   // MARK: - Lines in hand
 
-  mutating func takeInHand(_ index: Int) {
+  mutating func checkOut(_ index: Int) {
     inHand.insert(index)
   }
 
-  /// The outcome is durable.
-  mutating func letGo(_ index: Int) {
+  /// An outcome is sent to the journal.
+  mutating func beginRecording() {
+    unrecordedCount += 1
+  }
+
+  /// A line's outcome is durable.
+  mutating func endRecording(of index: Int, _ outcome: Outcome, at now: ContinuousClock.Instant) {
     inHand.remove(index)
+    unrecordedCount -= 1
+    record.count(outcome)
+    movedAt = now
   }
 
   /// A line that is still being looked up holds later ones up no more.
   mutating func endLookup(of index: Int) { lookups.end(position(of: index)) }
 
-  /// Counts a line in or out of those that are looked up, and of those that wait behind others.
+  /// Counts a line in or out of the job's numbers.
   ///
   /// - Parameter item: where the line waits.
-  mutating func changeLookups(of index: Int, at item: WorkID, unanswered: Int, missed: Int) {
+  mutating func count(_ index: Int, at item: WorkID, host: String, by change: StageNumbers) {
+    leasedCount += change.leased
+    changeBacklog(of: host, by: change.backlog)
     let position = position(of: index)
-    if unanswered > 0 { lookups.begin(position) }
-    if unanswered < 0 { lookups.end(position) }
-    if missed > 0 { lookups.wait(position, at: item) }
-    if missed < 0 { lookups.leave(position) }
+    if change.unanswered > 0 { lookups.begin(position) }
+    if change.unanswered < 0 { lookups.end(position) }
+    if change.missed > 0 { lookups.wait(position, at: item) }
+    if change.missed < 0 { lookups.leave(position) }
   }
 
   /// Counts lines of a host in or out of its backlog.
-  mutating func changeBacklog(of host: String, by change: Backlog) {
+  private mutating func changeBacklog(of host: String, by change: Backlog) {
     guard change != Backlog() else { return }
     backlogs[host, default: Backlog()] += change
     if backlogs[host] == Backlog() { backlogs[host] = nil }
-    if !lagging.isEmpty { updateStanding(of: host) }
+    if !saturatedHosts.isEmpty { updateStanding(of: host) }
   }
 
   mutating func setBacklogMaximum(_ count: Int) {
     guard count != backlogMaximum else { return }
     backlogMaximum = count
-    for host in lagging.keys.sorted() { updateStanding(of: host) }
+    for host in saturatedHosts.keys.sorted() { updateStanding(of: host) }
   }
 
-  /// A line in hand goes back to where it came from: it is taken up again when its turn comes.
-  mutating func putBack(_ index: Int, host: String) {
+  /// A line in hand goes back to its list: it is taken up again when its turn comes.
+  mutating func requeue(_ index: Int, host: String) {
     inHand.remove(index)
     let position = position(of: index)
     if position < cursor.front {
-      passOver(position, of: host)
+      deferLine(position, of: host)
     } else if position < cursor.next {
       // It was left out of what was read, because it was in hand.
       cursor = LineCursor(at: cursor.front)
     }
   }
 
-  /// Forgets what was read, and begins again at the list's beginning: of what is not in hand
-  /// nothing is lost, because it has no outcome.
-  mutating func startOver() {
+  /// Forgets what was read, and starts again at the list's beginning. No line is lost: a line that is
+  /// not in hand has no outcome, so it is read again.
+  private mutating func startOver() {
     cursor = LineCursor(at: Self.start(of: record))
-    lagging = [:]
-    takeable = PriorityQueue()
-    wanting = PriorityQueue()
-    laggingTicket = nil
-    passedOverCount = 0
+    saturatedHosts = [:]
+    readyHosts = PriorityQueue()
+    hostsToRead = PriorityQueue()
+    hostTicket = nil
+    deferredRangeCount = 0
   }
 
   // MARK: - Taking lines
 
   mutating func removeFirst() -> QueuedLine? { cursor.removeFirst() }
 
-  mutating func removeFirst(ofLagging host: String) -> QueuedLine? {
+  mutating func removeFirst(ofSaturated host: String) -> QueuedLine? {
     defer { updateStanding(of: host) }
-    return lagging[host]?.window.removeFirst()
+    return saturatedHosts[host]?.window.removeFirst()
   }
 
   /// Leaves a line for later, because its host has no room.
-  mutating func passOver(_ position: Int, of host: String) {
-    changePassedOver(of: host) { $0.insert(position) }
+  mutating func deferLine(_ position: Int, of host: String) {
+    changeDeferred(of: host) { $0.insert(position) }
     updateStanding(of: host)
   }
 
-  func isLagging(_ host: String) -> Bool { lagging[host] != nil }
+  /// Whether a line of a saturated host could be taken up now.
+  package var hasReadyLine: Bool { !readyHosts.isEmpty }
 
-  /// Whether an earlier line of the host was passed over or went back.
-  func isLagging(_ host: String, before index: Int) -> Bool {
-    guard let host = lagging[host] else { return false }
-    let first = [host.window.first?.position, host.passedOver.first].compactMap(\.self).min()
+  package func isSaturated(_ host: String) -> Bool { saturatedHosts[host] != nil }
+
+  /// Whether an earlier line of the host was deferred or went back.
+  func isSaturated(_ host: String, before index: Int) -> Bool {
+    guard let host = saturatedHosts[host] else { return false }
+    let first = [host.window.first?.position, host.deferred.first].compactMap(\.self).min()
     return first.map { $0 < position(of: index) } ?? false
   }
 
-  private mutating func changePassedOver(
+  private mutating func changeDeferred(
     of host: String, _ change: (inout PositionList) -> Void
   ) {
-    let countBefore = lagging[host]?.passedOver.rangeCount ?? 0
-    change(&lagging[host, default: LaggingHost()].passedOver)
-    passedOverCount += (lagging[host]?.passedOver.rangeCount ?? 0) - countBefore
+    let countBefore = saturatedHosts[host]?.deferred.rangeCount ?? 0
+    change(&saturatedHosts[host, default: SaturatedHost()].deferred)
+    deferredRangeCount += (saturatedHosts[host]?.deferred.rangeCount ?? 0) - countBefore
   }
 
-  /// Whether a line of the host could be taken or is to be read. One that has caught up lags no
-  /// more.
+  /// Whether a line of the host could be taken, or should be read. A host without deferred lines is
+  /// not saturated any more.
   private mutating func updateStanding(of host: String) {
-    takeable.remove(host)
-    wanting.remove(host)
-    guard let standing = lagging[host] else { return }
+    readyHosts.remove(host)
+    hostsToRead.remove(host)
+    guard let standing = saturatedHosts[host] else { return }
     if let line = standing.window.first {
-      if hasRoom(for: host) { takeable.set(host, to: line.position) }
-    } else if let first = standing.passedOver.first {
-      if hasRoom(for: host) { wanting.set(host, to: first) }
+      if hasRoom(for: host) { readyHosts.set(host, to: line.position) }
+    } else if let first = standing.deferred.first {
+      if hasRoom(for: host) { hostsToRead.set(host, to: first) }
     } else {
-      lagging[host] = nil
+      saturatedHosts[host] = nil
     }
   }
 
   // MARK: - Reading
 
-  /// What is to be read next: for the cursor when it runs low, and for the lagging host whose turn
+  /// What to read next: for the cursor when it runs low, and for the saturated host whose turn
   /// it is.
   ///
   /// - Parameters:
@@ -212,11 +287,11 @@ struct ActiveJob {
       requests.append(
         request(ticket, nil, [cursor.next..<record.counts.total], limit: lineCount))
     }
-    if laggingTicket == nil, let host = wanting.first?.key,
-      let positions = lagging[host]?.passedOver.prefix(backlogMaximum)
+    if hostTicket == nil, let host = hostsToRead.first?.key,
+      let positions = saturatedHosts[host]?.deferred.prefix(backlogMaximum)
     {
       let ticket = newTicket()
-      laggingTicket = ticket
+      hostTicket = ticket
       requests.append(request(ticket, host, positions, limit: backlogMaximum))
     }
     return requests
@@ -231,7 +306,7 @@ struct ActiveJob {
   }
 
   func awaits(_ request: LinePageRequest) -> Bool {
-    cursor.ticket == request.ticket || laggingTicket == request.ticket
+    cursor.ticket == request.ticket || hostTicket == request.ticket
   }
 
   /// Takes in a page that is still awaited.
@@ -240,13 +315,13 @@ struct ActiveJob {
       // Lines in hand are not taken up twice.
       let lines = page.lines.filter { !inHand.contains($0.index) }
       cursor.take(lines.map(queued), next: page.next)
-    } else if laggingTicket == request.ticket, let host = request.host {
-      laggingTicket = nil
+    } else if hostTicket == request.ticket, let host = request.host {
+      hostTicket = nil
       let lines = page.lines.map(queued)
-      lagging[host]?.window.append(contentsOf: lines)
-      changePassedOver(of: host) { passedOver in
+      saturatedHosts[host]?.window.append(contentsOf: lines)
+      changeDeferred(of: host) { deferred in
         for range in request.positions where range.lowerBound < page.next {
-          passedOver.remove(range.lowerBound..<min(range.upperBound, page.next))
+          deferred.remove(range.lowerBound..<min(range.upperBound, page.next))
         }
       }
       updateStanding(of: host)
@@ -263,14 +338,13 @@ struct ActiveJob {
   }
 }
 
-extension Failure {
-  /// Of a line that the journal has lost.
-  static let damagedList = Failure(
-    stage: .queue, code: .internal, isRetryable: false,
-    detail: "the journal is damaged here: this line of the list is lost")
-
-  /// Of a line whose job has lost the headers to ask with.
-  static let lostHeaders = Failure(
-    stage: .queue, code: .internal, isRetryable: false,
-    detail: "the values of the job's headers are lost or damaged; submit the list again")
+extension JobRecord {
+  /// Applies a change that was found to be legal when it was requested.
+  mutating func applyLegal(_ change: JobChange, at moment: WallTime) {
+    do {
+      try apply(change, at: moment)
+    } catch {
+      preconditionFailure("an illegal change was not refused: \(error)")
+    }
+  }
 }

@@ -1,10 +1,13 @@
 import ImgModel
 
-/// The jobs of each priority that may have a line to take, in the order in which their turns come.
+/// The jobs of each priority that may have a line to take, in the order in which their turns come,
+/// and how far the turns of each priority have come.
 struct JobTurns {
   private var levels = [FIFO<JobID>](
     repeating: FIFO(), count: RequestOptions.priorityRange.count)
   private var waiting: Set<JobID> = []
+  /// The turn served last, by priority, see ``Urgency/turn``.
+  private var served: [Int: UInt64] = [:]
 
   /// The indices of the levels, that of the highest priority first.
   var levelIndices: Range<Int> { levels.indices }
@@ -13,7 +16,7 @@ struct JobTurns {
     RequestOptions.priorityRange.upperBound - priority
   }
 
-  /// Has a job wait for its turn; it keeps its place when it waits already.
+  /// Has a job wait for its turn; it keeps its position when it waits already.
   mutating func append(_ job: JobID, priority: Int) {
     guard waiting.insert(job).inserted else { return }
     levels[Self.level(of: priority)].append(job)
@@ -29,5 +32,13 @@ struct JobTurns {
     let job = levels[level].removeFirst()
     if let job { waiting.remove(job) }
     return job
+  }
+
+  /// The turn served last at a priority; 0 before the first.
+  func served(at priority: Int) -> UInt64 { served[priority] ?? 0 }
+
+  /// A line of this turn begins.
+  mutating func serve(_ turn: UInt64, at priority: Int) {
+    served[priority] = max(served(at: priority), turn)
   }
 }

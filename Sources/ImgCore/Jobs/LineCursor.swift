@@ -1,21 +1,21 @@
 import ImgModel
 
 /// A line that was read from the journal and not yet taken up.
-struct QueuedLine {
+package struct QueuedLine {
   let index: Int
-  let position: Int
+  package let position: Int
   /// What the line says; a line that is no URL fails when its turn comes.
   let url: Result<ImageURL, Failure>
 
-  var host: String? { try? url.get().host }
+  package var host: String? { try? url.get().host }
 }
 
-/// The place up to which a job's list was gone through, and the few lines read behind it.
-struct LineCursor {
+/// The position up to which a job's list was taken, and the few lines read behind it.
+package struct LineCursor {
   /// Lines read and not taken, in the order of their positions.
-  private(set) var window = FIFO<QueuedLine>()
+  package private(set) var window = FIFO<QueuedLine>()
   /// The position at which reading goes on.
-  private(set) var next: Int
+  package private(set) var next: Int
   /// The request whose page is awaited; `nil` when none is.
   var ticket: UInt64?
 
@@ -23,7 +23,7 @@ struct LineCursor {
     next = position
   }
 
-  /// Every position below it was taken or passed over.
+  /// Every position below it was taken or deferred.
   var front: Int { window.first?.position ?? next }
 
   mutating func removeFirst() -> QueuedLine? { window.removeFirst() }
@@ -35,10 +35,10 @@ struct LineCursor {
   }
 }
 
-/// A host of which a job has enough lines waiting, so that the cursor has passed further ones over.
-struct LaggingHost {
-  /// Lines passed over and not read again.
-  var passedOver = PositionList()
+/// A host that has enough of a job's lines waiting, so that the cursor has deferred further ones.
+package struct SaturatedHost {
+  /// Lines deferred and not read again.
+  package internal(set) var deferred = PositionList()
   /// Lines read again and not taken.
-  var window = FIFO<QueuedLine>()
+  package internal(set) var window = FIFO<QueuedLine>()
 }

@@ -3,7 +3,7 @@ import ImgModel
 /// Has a job's transfers begin in the order of its list, although workers answer look-ups in any
 /// order. A line that the store has not got waits until no earlier line is being looked up, and then
 /// for a slot.
-struct LookupOrder {
+package struct LookupOrder {
   /// Positions of the lines that wait for a look-up or are being looked up.
   private var unanswered = PriorityQueue<Int, Int>()
   /// Positions of the lines that the store has not got and that wait for earlier ones.
@@ -28,10 +28,10 @@ struct LookupOrder {
     items[position] = nil
   }
 
-  var isAnyWaiting: Bool { !missed.isEmpty }
+  package var isAnyWaiting: Bool { !missed.isEmpty }
 
   /// The item of the first line that waits, if no line before it is being looked up.
-  var next: WorkID? {
+  package var next: WorkID? {
     guard let first = missed.first?.key else { return nil }
     if let earliest = unanswered.first?.key, earliest < first { return nil }
     return items[first]

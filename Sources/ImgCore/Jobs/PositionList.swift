@@ -1,15 +1,15 @@
 /// Positions of a list in ascending order, neighbours held as one range: a million lines of one
 /// host that follow each other take no more room than one.
-struct PositionList {
+package struct PositionList {
   private var ranges: [Range<Int>] = []
   /// Index of the first range that was not removed.
   private var head = 0
 
   var isEmpty: Bool { head == ranges.count }
-  var rangeCount: Int { ranges.count - head }
+  package var rangeCount: Int { ranges.count - head }
   var first: Int? { isEmpty ? nil : ranges[head].lowerBound }
 
-  func contains(_ position: Int) -> Bool {
+  package func contains(_ position: Int) -> Bool {
     let index = self.index(after: position)
     return index > head && ranges[index - 1].contains(position)
   }
@@ -42,7 +42,7 @@ struct PositionList {
     return found
   }
 
-  /// Removes the positions below `end` that are not below `start`, of which those at the front.
+  /// Removes the positions below `end` that are not below `start`, those at the front.
   mutating func remove(_ removed: Range<Int>) {
     var kept: [Range<Int>] = []
     while head < ranges.count, ranges[head].lowerBound < removed.upperBound {
@@ -64,7 +64,7 @@ struct PositionList {
 
   /// The index of the first range that begins behind the position.
   private func index(after position: Int) -> Int {
-    // Mostly at the end: lines are passed over in their order.
+    // Mostly at the end: lines are deferred in their order.
     if let last = ranges.last, !isEmpty, last.lowerBound <= position { return ranges.count }
     var low = head
     var high = ranges.count

@@ -1,5 +1,5 @@
 /// First in, first out, both in constant time on average.
-struct FIFO<Element> {
+package struct FIFO<Element> {
   private var elements: [Element] = []
   /// Index of the first element that was not taken.
   private var head = 0
@@ -8,7 +8,7 @@ struct FIFO<Element> {
 
   var isEmpty: Bool { head == elements.count }
   var count: Int { elements.count - head }
-  var first: Element? { isEmpty ? nil : elements[head] }
+  package var first: Element? { isEmpty ? nil : elements[head] }
 
   mutating func append(_ element: Element) {
     elements.append(element)
@@ -23,7 +23,7 @@ struct FIFO<Element> {
     head = 0
   }
 
-  mutating func removeFirst() -> Element? {
+  package mutating func removeFirst() -> Element? {
     guard head < elements.count else { return nil }
     let element = elements[head]
     head += 1

@@ -1,18 +1,18 @@
 /// Keys by priority, the least first: a binary heap that knows where each key stands, so that a key
 /// is added, moved and removed in logarithmic time and nothing outdated is ever left behind.
-struct PriorityQueue<Key: Hashable, Priority: Comparable> {
+package struct PriorityQueue<Key: Hashable, Priority: Comparable> {
   private var entries: [(key: Key, priority: Priority)] = []
   /// Where each key stands in `entries`.
   private var positions: [Key: Int] = [:]
 
   init() {}
 
-  var isEmpty: Bool { entries.isEmpty }
+  package var isEmpty: Bool { entries.isEmpty }
   var count: Int { entries.count }
   var first: (key: Key, priority: Priority)? { entries.first }
 
   /// In no order.
-  var keys: [Key] { entries.map(\.key) }
+  package var keys: [Key] { entries.map(\.key) }
 
   /// Some keys, the first among them, in no order.
   func prefix(_ count: Int) -> [Key] { entries.prefix(count).map(\.key) }

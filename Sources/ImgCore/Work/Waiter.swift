@@ -1,20 +1,20 @@
-import ImgModel
+package import ImgModel
 
-/// Somebody who waits for a picture in one variant.
-struct Waiter {
-  enum Who: Hashable {
+/// A request that waits for a picture in one variant.
+package struct Waiter {
+  package enum Who: Hashable {
     /// A line of a job's list.
     case line(JobID, index: Int)
-    /// Somebody who waits for the picture now.
+    /// A client that waits for the picture now.
     case viewer(ViewerID)
-    /// Nobody: the origin is asked about a picture that was given out stale.
-    case nobody
+    /// No request waits: the origin is asked about a picture that was served stale.
+    case revalidation
   }
 
-  let who: Who
-  /// When the thumbnail is to expire.
+  package let who: Who
+  /// When the thumbnail expires.
   let expiry: Expiry
-  /// The job's; nothing for a viewer, who goes before all jobs.
+  /// The job's; 0 for a viewer, which goes before all jobs.
   var priority = 0
   /// When the line's turn among all jobs of its priority comes, see ``Urgency/turn``; 0 until its
   /// look-up is over.
@@ -30,7 +30,7 @@ struct Waiter {
 
   func isLine(of job: JobID) -> Bool { self.job == job }
 
-  var job: JobID? {
+  package var job: JobID? {
     if case .line(let job, _) = who { job } else { nil }
   }
 
@@ -39,7 +39,7 @@ struct Waiter {
     if case .line(_, let index) = who { index } else { nil }
   }
 
-  var viewer: ViewerID? {
+  package var viewer: ViewerID? {
     if case .viewer(let viewer) = who { viewer } else { nil }
   }
 }

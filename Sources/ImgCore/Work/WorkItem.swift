@@ -1,28 +1,28 @@
-import ImgModel
+package import ImgModel
 
 /// Names a work item; in the order in which they were taken up, never reused.
-struct WorkID: Hashable {
-  let rawValue: UInt64
+package struct WorkID: Hashable {
+  package let rawValue: UInt64
 }
 
-/// One URL in one variant, of which the same is to be kept, and everybody who waits for it: what is
+/// One URL in one variant, of which the same is kept, and all requests that wait for it: what is
 /// looked up, decoded and stored once however many ask. What is fetched once is the ``Source``.
-struct WorkItem {
+package struct WorkItem {
   /// Requests with equal keys share one item.
-  struct Key: Hashable {
-    let name: PictureName
-    let request: ThumbnailRequest
-    /// Whether its origin is asked about what the store has, for nobody: then nobody shares it, as
-    /// whoever asks is served at once.
-    var isRevalidation = false
+  package struct Key: Hashable {
+    package let name: PictureName
+    package let request: ThumbnailRequest
+    /// Whether its origin is asked about what the store has, for no request. No request shares it, as
+    /// each is served at once.
+    package var isRevalidation = false
 
-    /// Whether its origin may allow that it is given out stale while the origin fails.
+    /// Whether its origin may allow that it is served stale while the origin fails.
     var mayBeServedStale: Bool {
       request.fetch.cachePolicy == .byProtocol && !request.bypassesStore && !isRevalidation
     }
   }
 
-  enum Stage: Equatable {
+  package enum Stage: Equatable {
     case awaitingLookup
     case lookingUp(LeaseID)
     /// The store has not got it. It waits for a slot, behind earlier lines of its job.
@@ -34,7 +34,7 @@ struct WorkItem {
     /// The last byte is in; the worker decodes and stores.
     case decoding(LeaseID)
 
-    var lease: LeaseID? {
+    package var lease: LeaseID? {
       switch self {
       case .awaitingLookup, .missed, .awaitingTransfer, .awaitingDecode: nil
       case .lookingUp(let lease), .transferring(let lease), .decoding(let lease): lease
@@ -42,27 +42,27 @@ struct WorkItem {
     }
   }
 
-  let id: WorkID
-  let key: Key
-  let url: ImageURL
+  package let id: WorkID
+  package let key: Key
+  package let url: ImageURL
   /// See ``RendezvousHash/digest(_:)``.
   let digest: UInt64
-  /// What was uploaded; then nothing is looked up or fetched, and nobody joins.
-  let picture: UploadedPicture?
-  private(set) var waiters: [Waiter]
-  private(set) var urgency: Urgency
-  var stage = Stage.awaitingLookup
+  /// What was uploaded; then nothing is looked up or fetched, and no request joins.
+  package let picture: UploadedPicture?
+  package private(set) var waiters: [Waiter]
+  package private(set) var urgency: Urgency
+  package private(set) var stage = Stage.awaitingLookup
   /// What it shares with the other variants of its URL; `nil` until a look-up has missed.
-  var source: SourceID?
+  package internal(set) var source: SourceID?
   /// Whether a fetch or a decode was assigned for these waiters: the thumbnail is made for them, and
   /// a hit found after a worker's death is its result, and does not count as found in the cache.
   private(set) var wasFetched = false
-  /// Whether the store was asked since then for what may be given out while the origin fails.
+  /// Whether the store was asked since then for what may be served while the origin fails.
   var hasAskedForStale = false
-  /// What the worker that has the lease was told, for all who waited when the lease began.
+  /// What the worker that has the lease was told, for all requests that waited when it began.
   private(set) var granted = Retention()
-  /// Bytes of bodies that no outcome has told of yet.
-  var untoldByteCount = 0
+  /// Bytes of bodies that no outcome has reported yet.
+  var unreportedByteCount = 0
   /// Viewers that left or moved on while a result was on its way.
   var departedViewerCount = 0
 
@@ -76,10 +76,10 @@ struct WorkItem {
     digest = RendezvousHash.digest(key.name.text)
   }
 
-  var host: String { url.host }
+  package var host: String { url.host }
 
   /// The jobs that wait for it.
-  var jobs: [JobID] { Set(waiters.compactMap(\.job)).sorted() }
+  package var jobs: [JobID] { Set(waiters.compactMap(\.job)).sorted() }
 
   mutating func join(_ newcomer: Waiter, defaultExpiryMilliseconds: Int64) {
     var waiter = newcomer
@@ -90,7 +90,7 @@ struct WorkItem {
   }
 
   /// Whether only lines wait for it.
-  var isOfLines: Bool { waiters.allSatisfy { $0.job != nil } }
+  package var isOfLines: Bool { waiters.allSatisfy { $0.job != nil } }
 
   /// Whether its lines have no turns for what comes next.
   var lacksTurns: Bool { waiters.contains { $0.job != nil && $0.turn == 0 } }
@@ -109,8 +109,16 @@ struct WorkItem {
     hasAskedForStale = false
   }
 
-  /// A lease begins: its worker is told what all ask for who wait at this moment.
-  mutating func grantRetention(defaultExpiryMilliseconds: Int64) {
+  /// It goes on to another stage.
+  mutating func enter(_ next: Stage, defaultExpiryMilliseconds: Int64) {
+    if stage.lease == nil, next.lease != nil {
+      grantRetention(defaultExpiryMilliseconds: defaultExpiryMilliseconds)
+    }
+    stage = next
+  }
+
+  /// A lease begins: its worker is told what all waiting requests ask for.
+  private mutating func grantRetention(defaultExpiryMilliseconds: Int64) {
     granted = Retention()
     for index in waiters.indices {
       granted.formUnion(retention(of: waiters[index], defaultExpiryMilliseconds))
@@ -118,7 +126,7 @@ struct WorkItem {
     }
   }
 
-  /// What is found when nothing was fetched for those who wait was stored before they came.
+  /// What is found when nothing was fetched for the waiters was stored before they came.
   private func retention(of waiter: Waiter, _ defaultMilliseconds: Int64) -> Retention {
     wasFetched
       ? waiter.expiry.retention(defaultMilliseconds: defaultMilliseconds)
@@ -126,7 +134,7 @@ struct WorkItem {
   }
 
   /// - Returns: the waiters that left.
-  mutating func leave(where isLeaving: (Waiter) -> Bool) -> [Waiter] {
+  mutating func remove(where isLeaving: (Waiter) -> Bool) -> [Waiter] {
     let leaving = waiters.filter(isLeaving)
     guard !leaving.isEmpty else { return [] }
     waiters.removeAll(where: isLeaving)
@@ -139,7 +147,13 @@ struct WorkItem {
     updateUrgency()
   }
 
-  /// The strongest of those who wait counts.
+  /// Takes the number of viewers that left or moved on while a result was on its way.
+  mutating func takeDepartedViewers() -> Int {
+    defer { departedViewerCount = 0 }
+    return departedViewerCount
+  }
+
+  /// The most urgent waiter counts.
   private mutating func updateUrgency() {
     urgency = waiters.map { Urgency(of: $0, item: id) }.min() ?? urgency
   }

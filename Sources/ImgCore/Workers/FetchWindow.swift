@@ -1,7 +1,7 @@
 /// How many fetches a worker has at once: transfers under way, and bodies that wait for its decoder.
 ///
-/// Bodies that wait longer than the decoder needs them to are of no use, and each is fetched again
-/// when the worker dies. So the window follows the standing queue, which is the shortest queue in
+/// A body that waits longer than the decoder needs gains nothing, and is fetched again when the
+/// worker dies. So the window follows the standing queue, which is the shortest queue in
 /// front of the decoder during one turn of the window (Nichols and Jacobson, "Controlling Queue
 /// Delay", 2012). A queue that never empties shortens the window by its excess; bursts do not count.
 /// A queue that runs dry doubles the window, up to its maximum.
@@ -11,7 +11,7 @@ struct FetchWindow {
   private var shortestQueue = Int.max
   /// Results until the turn is over: as many as the worker had fetches when it began.
   private var remainingCount = 0
-  /// Whether nothing has ended yet, so that nobody knows how fast the decoder is.
+  /// Whether nothing has ended yet, so that the speed of the decoder is unknown.
   private(set) var isUntried = true
 
   /// - Parameter maximum: the worker's share of the transfers, and its backlog.

@@ -1,23 +1,45 @@
-import ImgModel
+package import ImgModel
 import ImgWire
 
 /// A worker that takes work, and what it holds.
-struct ReadyWorker {
-  let id: WorkerID
+package struct ReadyWorker {
+  /// What a lease costs its worker.
+  enum Hold {
+    case lookup
+    /// A transfer of its own.
+    case transfer
+    /// It is attached to a body that is still on its way: it costs nothing yet.
+    case attachment
+    /// The body is in, or at hand: it waits for the decoder, or for the store.
+    case decode
+  }
+
+  /// Why the watchdog has told a worker to end.
+  enum KillReason: Equatable {
+    /// Its loop did not run. The suspect is the transfer that the loop was working on, if there is
+    /// one.
+    case hung
+    /// Answers to these leases, the suspects, are long overdue.
+    case overdue(Set<LeaseID>)
+    /// This lease's picture took too long to decode.
+    case decodeTimeout(LeaseID)
+  }
+
+  package let id: WorkerID
   let slot: Int
   let credits: Credits
-  var lookups: Set<LeaseID> = []
-  /// Leases of fetches and of rides.
-  var fetches: Set<LeaseID> = []
-  /// Those of them that ride on a body that is still on its way: they cost it nothing yet.
-  var rides: Set<LeaseID> = []
-  /// Those of them whose body is in: they wait for the decoder, or for the store.
-  var decodes: Set<LeaseID> = []
+  package private(set) var lookups: Set<LeaseID> = []
+  /// Leases of fetches, and those attached to them.
+  package private(set) var fetches: Set<LeaseID> = []
+  /// Those of them that are attached to a body on its way.
+  private(set) var attachments: Set<LeaseID> = []
+  /// Those of them whose body is in.
+  package private(set) var decodes: Set<LeaseID> = []
   private var window = FetchWindow()
   /// When it last told of something looked up or finished; `nil` before the first time.
   var lastAnswerAt: ContinuousClock.Instant?
-  /// Why the watchdog has told it to end; its exit is on the way.
-  var condemnation: Condemnation?
+  /// Why it was told to end; its exit is on the way.
+  var killReason: KillReason?
 
   init(id: WorkerID, slot: Int, credits: Credits) {
     self.id = id
@@ -25,39 +47,68 @@ struct ReadyWorker {
     self.credits = credits
   }
 
-  enum Condemnation: Equatable {
-    /// Its loop did not run. To blame is the transfer that the loop was working on, if there is one.
-    case hung
-    /// It owes answers that it should have given long ago, and these are to blame for it.
-    case overdue(Set<LeaseID>)
-    /// This lease's picture took too long to decode.
-    case decodeTimeout(LeaseID)
+  // MARK: - Leases
+
+  /// - Precondition: the lease is a new one.
+  mutating func hold(_ lease: LeaseID, as kind: Hold) {
+    if case .lookup = kind {
+      precondition(lookups.insert(lease).inserted, "\(lease) is held twice")
+      return
+    }
+    precondition(fetches.insert(lease).inserted, "\(lease) is held twice")
+    switch kind {
+    case .attachment: attachments.insert(lease)
+    case .decode: decodes.insert(lease)
+    case .lookup, .transfer: break
+    }
   }
 
-  /// What it was told to end for, because it would not come to an end of it.
-  var blamedLeases: Set<LeaseID> {
-    if case .overdue(let leases) = condemnation { leases } else { [] }
+  /// - Precondition: the worker holds the lease as a fetch.
+  mutating func bodyArrived(for lease: LeaseID) {
+    precondition(fetches.contains(lease), "\(lease) is not held")
+    attachments.remove(lease)
+    decodes.insert(lease)
   }
 
-  /// What its end says to the supervisor. One that the watchdog ended was not killed from outside.
+  /// - Precondition: the worker holds the lease.
+  mutating func release(_ lease: LeaseID) {
+    let isHeld = lookups.remove(lease) != nil || fetches.remove(lease) != nil
+    precondition(isHeld, "\(lease) is not held")
+    attachments.remove(lease)
+    decodes.remove(lease)
+  }
+
+  // MARK: - Ends
+
+  /// The leases for whose answers it was told to end.
+  var overdueLeases: Set<LeaseID> {
+    if case .overdue(let leases) = killReason { leases } else { [] }
+  }
+
+  /// What its end tells the supervisor. A worker that the watchdog ended was not killed from
+  /// outside.
   func ending(by end: WorkerEnd) -> Supervisor.Ending {
-    guard case .killed = end, condemnation == nil else { return .failed }
+    guard case .killed = end, killReason == nil else { return .failed }
     return lookups.isEmpty && fetches.isEmpty ? .killedIdle : .killedAtWork
   }
 
-  var takesLookups: Bool { condemnation == nil && lookups.count < credits.lookups }
+  // MARK: - Capacity
+
+  package var takesLookups: Bool { killReason == nil && lookups.count < credits.lookups }
 
   /// Whether it takes one more lease that lives on a transfer it has.
-  var takesRides: Bool { condemnation == nil && fetches.count < credits.leases }
+  var takesAttachments: Bool { killReason == nil && fetches.count < credits.leases }
 
   /// Whether it takes a transfer of its own.
   ///
   /// - Parameter share: of the cluster's transfers. A few pictures for the decoder come on top, so
   ///   that it never waits for the network. When the decoder lags, the window gets smaller, and no
   ///   new transfer begins.
-  func takesFetches(share: Int) -> Bool {
-    guard takesRides, !window.isUntried || decodes.count < 2 * credits.backlog else { return false }
-    return fetches.count - rides.count < window.size(upTo: share + credits.backlog)
+  package func takesFetches(share: Int) -> Bool {
+    guard takesAttachments, !window.isUntried || decodes.count < 2 * credits.backlog else {
+      return false
+    }
+    return fetches.count - attachments.count < window.size(upTo: share + credits.backlog)
   }
 
   /// Fetches are about to end.
@@ -65,7 +116,7 @@ struct ReadyWorker {
   /// - Parameter queueCount: bodies that wait for its decoder now.
   mutating func endFetches(_ count: Int, queueCount: Int, share: Int) {
     window.end(
-      count, of: fetches.count - rides.count, queueCount: queueCount, backlog: credits.backlog,
-      maximum: share + credits.backlog)
+      count, of: fetches.count - attachments.count, queueCount: queueCount,
+      backlog: credits.backlog, maximum: share + credits.backlog)
   }
 }

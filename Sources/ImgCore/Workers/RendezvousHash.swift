@@ -1,3 +1,5 @@
+import ImgModel
+
 /// Which worker a URL belongs to: the one whose weight for it is the highest (highest random
 /// weight, Thaler and Ravishankar 1998). A worker that comes or goes moves only its own share of
 /// the URLs.
@@ -9,14 +11,6 @@ enum RendezvousHash {
 
   /// How strongly the URL with this digest belongs to the worker in `slot`.
   static func weight(digest: UInt64, slot: Int) -> UInt64 {
-    mix(digest ^ mix(UInt64(slot) &+ 0x9E37_79B9_7F4A_7C15))
-  }
-
-  /// The finaliser of SplitMix64: every bit of the input changes half of the output's.
-  private static func mix(_ value: UInt64) -> UInt64 {
-    var mixed = value
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
+    SplitMix64.mix(digest ^ SplitMix64.mix(UInt64(slot) &+ 0x9E37_79B9_7F4A_7C15))
   }
 }

@@ -40,7 +40,7 @@ package struct Supervisor {
     /// By a fault of its own, before it was ready, or it had to be ended.
     case failed
     /// By a signal from outside, ready and at work. The kernel's out-of-memory killer does that each
-    /// time when the work is to blame, so the pauses grow.
+    /// time when the work is the reason, so the pauses grow.
     case killedAtWork
     /// By a signal from outside, ready and without work.
     case killedIdle
@@ -56,7 +56,7 @@ package struct Supervisor {
   private static let firstPause = Duration.milliseconds(100)
   private static let longestPause = Duration.seconds(5)
   /// After so many failed starts in a row in every slot the cluster ends.
-  static let failedStartsMaximum = 8
+  package static let failedStartsMaximum = 8
   /// A process that is not ready after this long is taken for hung.
   static let startTimeout = Duration.seconds(30)
 
@@ -103,7 +103,7 @@ package struct Supervisor {
     slots.indices.map { spawn(in: $0, at: now) }
   }
 
-  /// - Returns: the worker's slot; `nil` when nobody waits for this worker.
+  /// - Returns: the worker's slot; `nil` when it is not expected.
   mutating func workerReady(_ worker: WorkerID) -> Int? {
     guard let index = index(of: worker), case .starting = slots[index].state else { return nil }
     slots[index].state = .ready(worker)

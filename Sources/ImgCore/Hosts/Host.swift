@@ -1,0 +1,144 @@
+package import ImgModel
+
+/// What waits and runs at one host, and what is known of it.
+package struct Host {
+  /// The sources that wait for a transfer of their own.
+  private(set) var waiting = PriorityQueue<SourceID, Urgency>()
+  /// Transfers that redirects lead here. They have begun, so they go before those that have not.
+  package private(set) var redirected = PriorityQueue<TransferID, Urgency>()
+  /// Transfers that hold slots here.
+  package private(set) var underWay = 0
+  /// Its transfers that wait for slots at other hosts. Those that have not begun wait for these,
+  /// but those that are redirected here do not, else two hosts could wait for each other.
+  package private(set) var redirectingCount = 0
+  package var bucket = TokenBucket()
+  package var health: HostHealth
+  /// Whether its last transfer was soon over.
+  package internal(set) var isResponsive = false
+  /// The origins at the host whose robots.txt was probed.
+  private var probedOrigins: Set<String> = []
+  /// The source whose transfer fetches this origin's robots.txt. No other transfer starts at the host
+  /// until the rules are known or that transfer ends.
+  package private(set) var robotsProbe: SourceID?
+  /// The source whose transfer is the probe of an explicit command, see ``HostHealth``.
+  private(set) var probe: SourceID?
+
+  init(health: HostHealth) {
+    self.health = health
+  }
+
+  /// URLs, and transfers that were redirected here, that wait for it.
+  var urlCount: Int { waiting.count + redirected.count }
+
+  /// The most urgent that waits for a slot; `nil` when nothing does.
+  var mostUrgent: Urgency? {
+    [waiting.first?.priority, redirected.first?.priority].compactMap(\.self).min()
+  }
+
+  // MARK: - Waiting
+
+  /// Queues a source, or changes its urgency.
+  mutating func insert(_ source: SourceID, _ urgency: Urgency) {
+    waiting.set(source, to: urgency)
+  }
+
+  mutating func remove(_ source: SourceID) {
+    waiting.remove(source)
+    if waiting.isEmpty { health.cancelProbe() }
+  }
+
+  /// Queues a transfer that was redirected here, or changes its urgency.
+  mutating func insert(redirected transfer: TransferID, _ urgency: Urgency) {
+    redirected.set(transfer, to: urgency)
+  }
+
+  mutating func remove(redirected transfer: TransferID) { redirected.remove(transfer) }
+
+  // MARK: - Slots
+
+  /// Takes the most urgent source, which gets a slot.
+  mutating func start() -> SourceID? {
+    guard let source = waiting.removeFirst() else { return nil }
+    underWay += 1
+    return source
+  }
+
+  /// Takes the most urgent transfer that was redirected here, which gets a slot.
+  mutating func startRedirected() -> TransferID? {
+    guard let transfer = redirected.removeFirst() else { return nil }
+    underWay += 1
+    return transfer
+  }
+
+  /// A source's transfer gives its slot back.
+  ///
+  /// - Parameter isRedirected: whether it waits for a slot at another host from now on.
+  /// - Precondition: it holds one.
+  mutating func release(_ source: SourceID, isRedirected: Bool) {
+    precondition(underWay > 0, "a slot is given back that was not taken")
+    underWay -= 1
+    if isRedirected { redirectingCount += 1 }
+    endRobotsProbe(source)
+    if probe == source {
+      probe = nil
+      if !waiting.isEmpty { health.repeatProbe() }
+    }
+  }
+
+  /// A transfer that the host has redirected waits no more.
+  ///
+  /// - Precondition: one does.
+  mutating func endRedirect() {
+    precondition(redirectingCount > 0, "a redirect ends that did not begin")
+    redirectingCount -= 1
+  }
+
+  // MARK: - Probes
+
+  /// A source's transfer asks for the robots.txt of an origin, unless another did before.
+  mutating func beginRobotsProbe(of origin: String, by source: SourceID) {
+    if probedOrigins.insert(origin).inserted { robotsProbe = source }
+  }
+
+  /// The rules that a source's transfer asks for are known, or it has ended.
+  mutating func endRobotsProbe(_ source: SourceID) {
+    if robotsProbe == source { robotsProbe = nil }
+  }
+
+  /// A source's transfer has started: it is the probe where one is wanted.
+  mutating func noteStart(of source: SourceID) {
+    guard health.isProbeWanted else { return }
+    health.cancelProbe()
+    probe = source
+  }
+
+  /// The host has answered a transfer.
+  mutating func answered() {
+    health.answered()
+    probe = nil
+  }
+
+  /// A source's transfer has failed because of the host.
+  mutating func failed(
+    _ failure: Failure, of source: SourceID, begunAt: ContinuousClock.Instant,
+    at now: ContinuousClock.Instant
+  ) {
+    if probe == source { probe = nil }
+    health.failed(failure, begunAt: begunAt, at: now)
+  }
+
+  /// Why requests need not wait for the host now; `nil` when they should, or when one of them will
+  /// be the next to try.
+  func downBecause(at now: ContinuousClock.Instant) -> Failure? {
+    guard probe == nil, !health.isProbeWanted, let until = health.coolingDownUntil, until > now
+    else { return nil }
+    return health.downBecause
+  }
+
+  /// Whether the host fails, by all that is known: it has a cooldown, or a transfer is about to show
+  /// whether it still fails. Its failures are such that stale pictures may be served instead.
+  func isFailing(at now: ContinuousClock.Instant) -> Bool {
+    guard health.isTripped, health.lastFailure?.permitsStale == true else { return false }
+    return underWay > 0 || health.coolingDownUntil.map { $0 > now } ?? false
+  }
+}

@@ -1,0 +1,64 @@
+/// The hosts by what they may do, see ``TransferQueue/Standing``: only hosts that could start a
+/// transfer now compete.
+struct HostIndex {
+  /// The hosts with a URL that waits, a free slot and a token, each as urgent as its most urgent URL:
+  /// those that are responsive, and the others.
+  private(set) var responsiveStartable = PriorityQueue<String, Urgency>()
+  private(set) var otherStartable = PriorityQueue<String, Urgency>()
+  /// The same of the hosts where a transfer waits that was redirected.
+  private(set) var responsiveRedirects = PriorityQueue<String, Urgency>()
+  private(set) var otherRedirects = PriorityQueue<String, Urgency>()
+  /// The hosts that only time keeps from starting, or from being forgotten, and until when.
+  private var coolingDown = PriorityQueue<String, ContinuousClock.Instant>()
+  /// The hosts that have only failures in a row to remember, and until when.
+  private var remembered = PriorityQueue<String, ContinuousClock.Instant>()
+
+  /// What a long list of dead hosts may cost in memory. Beyond it the first to be forgotten is
+  /// forgotten at once.
+  static let rememberedMaximum = 4_096
+
+  /// When a host may go on that has a cooldown now, or is forgotten.
+  var deadline: ContinuousClock.Instant? {
+    [coolingDown.first?.priority, remembered.first?.priority].compactMap(\.self).min()
+  }
+
+  mutating func remove(_ host: String) {
+    responsiveStartable.remove(host)
+    otherStartable.remove(host)
+    responsiveRedirects.remove(host)
+    otherRedirects.remove(host)
+    coolingDown.remove(host)
+    remembered.remove(host)
+  }
+
+  /// The host may start the transfer of this urgency.
+  ///
+  /// - Parameter isRedirect: whether one that was redirected is among those that wait.
+  mutating func setStartable(
+    _ host: String, _ urgency: Urgency, isResponsive: Bool, isRedirect: Bool
+  ) {
+    switch (isResponsive, isRedirect) {
+    case (true, false): responsiveStartable.set(host, to: urgency)
+    case (false, false): otherStartable.set(host, to: urgency)
+    case (true, true): responsiveRedirects.set(host, to: urgency)
+    case (false, true): otherRedirects.set(host, to: urgency)
+    }
+  }
+
+  mutating func setCoolingDown(_ host: String, until moment: ContinuousClock.Instant) {
+    coolingDown.set(host, to: moment)
+  }
+
+  /// - Returns: the host to forget at once for it, if too many are remembered.
+  mutating func setRemembered(_ host: String, until moment: ContinuousClock.Instant) -> String? {
+    remembered.set(host, to: moment)
+    return remembered.count > Self.rememberedMaximum ? remembered.removeFirst() : nil
+  }
+
+  /// Takes a host whose time has come.
+  mutating func takeDue(at now: ContinuousClock.Instant) -> String? {
+    if let until = coolingDown.first?.priority, until <= now { return coolingDown.removeFirst() }
+    if let until = remembered.first?.priority, until <= now { return remembered.removeFirst() }
+    return nil
+  }
+}

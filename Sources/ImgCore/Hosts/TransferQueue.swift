@@ -1,0 +1,257 @@
+import ImgModel
+
+/// The URLs that wait for a transfer, by host, and the slots they wait for. How the next one is
+/// chosen is in `NextURL.swift`.
+///
+/// Each host keeps its own URLs in order; only hosts that could start one now compete, each with
+/// its most urgent URL. So a full host does not block the others, however many URLs wait for it.
+package struct TransferQueue {
+  private var slots: TransferSlots
+  package private(set) var rate: TransferRate?
+  /// A host that nothing is known of.
+  private let newHost: Host
+  /// The hosts with a URL that waits, a transfer under way, a bucket that is not full, or a health
+  /// that is of interest.
+  package private(set) var hosts: [String: Host] = [:]
+  private(set) var index = HostIndex()
+
+  /// The longest time of a transfer that shows its host to be responsive.
+  private static let responsiveTime = Duration.seconds(2)
+
+  init(_ limits: Limits) {
+    slots = TransferSlots(limits)
+    rate = Self.rate(limits)
+    newHost = Host(health: HostHealth(backoff: .milliseconds(limits.backoffMilliseconds)))
+  }
+
+  private static func rate(_ limits: Limits) -> TransferRate? {
+    limits.hostRatePerMinute > 0 ? TransferRate(perMinute: limits.hostRatePerMinute) : nil
+  }
+
+  /// From now on these limits hold; what is under way beyond them comes to its end.
+  mutating func apply(_ limits: Limits, at now: ContinuousClock.Instant) {
+    slots.apply(limits)
+    let oldRate = rate
+    rate = Self.rate(limits)
+    for name in hosts.keys.sorted() {
+      changeKnown(name, at: now) { [rate] host in
+        if let oldRate, let rate { host.bucket.change(from: oldRate, to: rate, at: now) }
+      }
+    }
+  }
+
+  // MARK: - Slots
+
+  package var underWay: Int { slots.underWay }
+  var limitPerHost: Int { slots.limitPerHost }
+  package var hasSlot: Bool { slots.isAnyFree }
+  package func hasSlotForOther(_ urgency: Urgency) -> Bool { slots.isAnyFreeForOther(urgency) }
+
+  /// When a host may go on that has a cooldown now, or is forgotten.
+  var deadline: ContinuousClock.Instant? { index.deadline }
+
+  /// Lets the hosts go on whose cooldown is over.
+  mutating func wake(at now: ContinuousClock.Instant) {
+    while let host = index.takeDue(at: now) { update(host, at: now) }
+  }
+
+  /// Takes the most urgent URL of a startable host and, for it, one slot of the cluster, one of the
+  /// host and one of its tokens. ``release(_:host:isRedirected:at:)`` gives the slots back.
+  mutating func start(_ host: String, at now: ContinuousClock.Instant) -> SourceID? {
+    takeSlot(of: host, at: now) { host in
+      let source = host.start()
+      if let source { host.noteStart(of: source) }
+      return source
+    }
+  }
+
+  /// The same for the most urgent transfer that was redirected to the host.
+  mutating func startRedirected(_ host: String, at now: ContinuousClock.Instant) -> TransferID? {
+    takeSlot(of: host, at: now) { $0.startRedirected() }
+  }
+
+  private mutating func takeSlot<Started>(
+    of name: String, at now: ContinuousClock.Instant, _ begin: (inout Host) -> Started?
+  ) -> Started? {
+    // Taken out while it changes, so that its queues are not copied.
+    guard var host = hosts.removeValue(forKey: name) else { return nil }
+    let started = begin(&host)
+    if started != nil {
+      slots.take(isResponsive: host.isResponsive)
+      if let rate { host.bucket.take(at: now, rate: rate) }
+    }
+    hosts[name] = host
+    update(name, at: now)
+    return started
+  }
+
+  /// Gives back the slots of a transfer whose last byte is in, or which ended.
+  ///
+  /// - Parameter isRedirected: whether the transfer goes on at another host, see
+  ///   ``endRedirect(from:at:)``.
+  /// - Precondition: the transfer holds them.
+  mutating func release(
+    _ source: SourceID, host name: String, isRedirected: Bool = false,
+    at now: ContinuousClock.Instant
+  ) {
+    guard let host = hosts[name] else {
+      preconditionFailure("a slot is given back that was not taken")
+    }
+    slots.release(isResponsive: host.isResponsive)
+    changeKnown(name, at: now) { $0.release(source, isRedirected: isRedirected) }
+  }
+
+  // MARK: - URLs
+
+  /// Queues a URL, or changes the urgency of one that is queued.
+  mutating func insert(
+    _ source: SourceID, host: String, urgency: Urgency, at now: ContinuousClock.Instant
+  ) {
+    change(host, at: now) { $0.insert(source, urgency) }
+  }
+
+  mutating func remove(_ source: SourceID, host: String, at now: ContinuousClock.Instant) {
+    changeKnown(host, at: now) { $0.remove(source) }
+  }
+
+  func waiting(for host: String) -> [SourceID] { hosts[host]?.waiting.keys ?? [] }
+
+  // MARK: - Redirects
+
+  /// Queues a transfer that was redirected to the host, or changes its urgency.
+  mutating func insert(
+    redirected transfer: TransferID, host: String, urgency: Urgency,
+    at now: ContinuousClock.Instant
+  ) {
+    change(host, at: now) { $0.insert(redirected: transfer, urgency) }
+  }
+
+  mutating func remove(
+    redirected transfer: TransferID, host: String, at now: ContinuousClock.Instant
+  ) {
+    changeKnown(host, at: now) { $0.remove(redirected: transfer) }
+  }
+
+  func redirected(to host: String) -> [TransferID] { hosts[host]?.redirected.keys ?? [] }
+
+  /// A transfer that the host has redirected waits no more.
+  mutating func endRedirect(from host: String, at now: ContinuousClock.Instant) {
+    changeKnown(host, at: now) { $0.endRedirect() }
+  }
+
+  // MARK: - Robots
+
+  /// A transfer that has begun asks for the robots.txt of its origin. The first of them goes alone.
+  mutating func beginRobotsProbe(
+    of origin: String, by source: SourceID, host: String, at now: ContinuousClock.Instant
+  ) {
+    changeKnown(host, at: now) { $0.beginRobotsProbe(of: origin, by: source) }
+  }
+
+  /// The rules that a source's transfer asks for are known.
+  mutating func endRobotsProbe(
+    _ source: SourceID, host: String, at now: ContinuousClock.Instant
+  ) {
+    changeKnown(host, at: now) { $0.endRobotsProbe(source) }
+  }
+
+  /// The host was asked for something beside the transfers: the next one begins so much later.
+  mutating func takeToken(of host: String, at now: ContinuousClock.Instant) {
+    guard let rate else { return }
+    change(host, at: now) { $0.bucket.takeUnasked(at: now, rate: rate) }
+  }
+
+  // MARK: - Health
+
+  /// The host has answered a transfer.
+  mutating func answered(
+    _ host: String, begunAt: ContinuousClock.Instant, at now: ContinuousClock.Instant
+  ) {
+    setResponsive(now - begunAt <= Self.responsiveTime, host)
+    changeKnown(host, at: now) { $0.answered() }
+  }
+
+  /// A source's transfer has failed because of the host.
+  mutating func failed(
+    _ failure: Failure, of source: SourceID, host: String, begunAt: ContinuousClock.Instant,
+    at now: ContinuousClock.Instant
+  ) {
+    setResponsive(false, host)
+    changeKnown(host, at: now) { $0.failed(failure, of: source, begunAt: begunAt, at: now) }
+  }
+
+  private mutating func setResponsive(_ isResponsive: Bool, _ name: String) {
+    guard var host = hosts[name], host.isResponsive != isResponsive else { return }
+    slots.reclassify(host.underWay, isResponsive: isResponsive)
+    host.isResponsive = isResponsive
+    hosts[name] = host
+  }
+
+  /// The host has sent Retry-After: it is not asked before then.
+  mutating func coolDown(
+    _ host: String, until moment: ContinuousClock.Instant, at now: ContinuousClock.Instant
+  ) {
+    change(host, at: now) { $0.health.coolDown(until: moment) }
+  }
+
+  /// An explicit command needs the host: see ``HostHealth/wantProbe(for:isProbing:at:)``.
+  mutating func wantProbe(
+    of name: String, for command: CommandID, at now: ContinuousClock.Instant
+  ) {
+    guard var host = hosts[name] else { return }
+    host.health.wantProbe(for: command, isProbing: host.probe != nil, at: now)
+    // What changes counts when a URL is queued.
+    hosts[name] = host
+  }
+
+  /// A source's transfer has started at the host: it is the probe where one is wanted.
+  mutating func noteStart(of source: SourceID, host: String, at now: ContinuousClock.Instant) {
+    changeKnown(host, at: now) { $0.noteStart(of: source) }
+  }
+
+  /// See ``Host/downBecause(at:)``.
+  func downBecause(_ host: String, at now: ContinuousClock.Instant) -> Failure? {
+    hosts[host]?.downBecause(at: now)
+  }
+
+  /// See ``Host/isFailing(at:)``.
+  func isFailing(_ host: String, at now: ContinuousClock.Instant) -> Bool {
+    hosts[host]?.isFailing(at: now) ?? false
+  }
+
+  // MARK: - Standing
+
+  /// Changes a host, also one that nothing was known of.
+  private mutating func change(
+    _ name: String, at now: ContinuousClock.Instant, _ body: (inout Host) -> Void
+  ) {
+    // Taken out while it changes, so that its queues are not copied.
+    var host = hosts.removeValue(forKey: name) ?? newHost
+    body(&host)
+    hosts[name] = host
+    update(name, at: now)
+  }
+
+  /// Changes a host; nothing for one that was forgotten meanwhile.
+  private mutating func changeKnown(
+    _ name: String, at now: ContinuousClock.Instant, _ body: (inout Host) -> Void
+  ) {
+    if hosts[name] != nil { change(name, at: now, body) }
+  }
+
+  /// Brings the host's standing among the others up to date, and forgets a host without work.
+  private mutating func update(_ name: String, at now: ContinuousClock.Instant) {
+    guard let host = hosts[name] else { return }
+    index.remove(name)
+    switch standing(of: host, at: now) {
+    case .startable(let urgency):
+      index.setStartable(
+        name, urgency, isResponsive: host.isResponsive, isRedirect: !host.redirected.isEmpty)
+    case .coolingDown(let until): index.setCoolingDown(name, until: until)
+    case .remembered(let until):
+      if let forgotten = index.setRemembered(name, until: until) { hosts[forgotten] = nil }
+    case .full: break
+    case .idle: hosts[name] = nil
+    }
+  }
+}

@@ -1,0 +1,40 @@
+package import ImgModel
+package import ImgWire
+
+/// What the scheduler wants done. Effects are performed in their order.
+package enum Effect: Hashable, Sendable {
+  case send(CoordinatorMessage, to: WorkerID)
+  /// The same with an attachment beside the message, which stays the driver's.
+  case pass(AttachmentID, CoordinatorMessage, to: WorkerID)
+  /// Start a process for this slot; a failure to start is reported as its exit.
+  case spawn(WorkerID, slot: Int)
+  /// End the process at once; its exit follows as an event.
+  case kill(WorkerID)
+
+  /// Read lines without an outcome from the journal; answered by `linesRead`.
+  case readLines(LinePageRequest)
+  /// Make this durable; answered by `journaled`. Operations are made durable in their order.
+  case journal(JournalOperation)
+
+  /// - timings: of what was fetched or decoded for the outcome.
+  case answer(ViewerID, Outcome, Timings?)
+  /// The viewer's answer is a thumbnail that is not in the store; the attachment holds it.
+  case deliver(AttachmentID, UncachedThumbnail, bytesFetched: Int, to: ViewerID)
+  /// Close the attachment: it is sent to no further recipient.
+  case release(AttachmentID)
+  /// The job has ended, by a finish or a cancel, and its end is durable.
+  case jobEnded(JobRecord)
+
+  /// The store takes no thumbnails any more, or takes them again; for people.
+  case storeErrorBegan(StoreErrorStatus)
+  case storeErrorEnded(StoreErrorStatus)
+
+  /// Workers crash on the store: remove it, so that the next writer creates it. The reason is for
+  /// people.
+  case recreateStore(reason: String)
+
+  /// Nothing runs any more after a request to drain.
+  case drained
+  /// No worker can be kept alive; the reason is for people. Jobs stay in the journal.
+  case giveUp(reason: String)
+}

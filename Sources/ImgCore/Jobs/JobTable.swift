@@ -1,0 +1,259 @@
+package import ImgModel
+
+/// The jobs that have not ended: their lines at hand, whose turn it is, and which outcomes are not
+/// durable.
+package struct JobTable {
+  private var jobs: [JobID: ActiveJob] = [:]
+  private var turns = JobTurns()
+  /// Lines without an outcome that each job may have in hand.
+  package private(set) var linesInHandPerJob = linesInHandMaximum
+  /// The jobs whose lines wait behind others for a slot.
+  package private(set) var withMisses: Set<JobID> = []
+  /// Outcomes sent to the journal and not yet durable.
+  package private(set) var unrecordedCount = 0
+  private var lastTicket: UInt64 = 0
+
+  /// Lines without an outcome that may be in hand at once, shared evenly by the jobs that may start:
+  /// what does not start soon stays on disk.
+  static let linesInHandMaximum = 4_096
+  /// What each job may have in hand however many there are.
+  static let linesInHandMinimum = 64
+  /// Lines read from the journal at once, at most.
+  private static let pageLineCountMaximum = 1_024
+
+  package var isEmpty: Bool { jobs.isEmpty }
+  package var count: Int { jobs.count }
+  package var all: [ActiveJob] { Array(jobs.values) }
+  package var ids: [JobID] { Array(jobs.keys) }
+
+  /// - Returns: `nil` when the job has ended.
+  package subscript(id: JobID) -> ActiveJob? { jobs[id] }
+
+  /// Changes a job in place, so that its sets are not copied.
+  @discardableResult
+  private mutating func change<Result>(
+    _ id: JobID, _ body: (inout ActiveJob) -> Result
+  ) -> Result {
+    guard let index = jobs.index(forKey: id) else { preconditionFailure("\(id) has ended") }
+    return body(&jobs.values[index])
+  }
+
+  // MARK: - Beginning and end
+
+  /// - Precondition: the job is active, and was not accepted before or has ended since.
+  mutating func add(_ job: ActiveJob) {
+    precondition(jobs[job.id] == nil && job.record.isActive, "a job is accepted once")
+    jobs[job.id] = job
+  }
+
+  /// The job's end is durable.
+  ///
+  /// - Returns: `nil` when it has ended before.
+  mutating func remove(_ id: JobID) -> ActiveJob? {
+    guard let job = jobs.removeValue(forKey: id) else { return nil }
+    turns.remove(id, priority: job.priority)
+    return job
+  }
+
+  /// Ends the job when every line has its outcome.
+  ///
+  /// - Precondition: the job has not ended.
+  /// - Returns: whether to journal its end.
+  mutating func finishIfComplete(_ id: JobID) -> Bool { change(id) { $0.finishIfComplete() } }
+
+  // MARK: - Changes
+  // Each has the precondition that the job has not ended.
+
+  /// Nothing of the job starts any more; its cancel is being made durable.
+  mutating func beginCancel(_ id: JobID) { change(id) { $0.beginCancel() } }
+
+  /// Nothing of the job starts; its pause is being made durable.
+  mutating func beginPause(_ id: JobID) { change(id) { $0.beginPause() } }
+
+  mutating func endDelay(of id: JobID, at now: ContinuousClock.Instant) {
+    change(id) { $0.endDelay(at: now) }
+  }
+
+  /// A change that does not end the job is durable. At another priority the job takes its turns
+  /// afresh.
+  mutating func apply(
+    _ change: JobChange, to id: JobID, at moment: WallTime, now: ContinuousClock.Instant
+  ) {
+    guard case .prioritise = change else {
+      return self.change(id) { $0.apply(change, at: moment, now: now) }
+    }
+    let oldPriority = self.change(id) { job in
+      defer {
+        job.apply(change, at: moment, now: now)
+        job.lastTurn = 0
+      }
+      return job.priority
+    }
+    turns.remove(id, priority: oldPriority)
+    enqueue(id)
+  }
+
+  /// A change cannot be made durable: what it has stopped goes on.
+  mutating func withdraw(_ change: JobChange, of id: JobID) {
+    self.change(id) { $0.withdraw(change) }
+  }
+
+  // MARK: - Lists
+
+  /// Shares the lines in hand among the jobs: to be called whenever a job has begun or ceased to be
+  /// one that may start, or limits change.
+  mutating func divideLines(transfersPerHost: Int) {
+    let count = jobs.values.count { $0.isStartable }
+    linesInHandPerJob = max(Self.linesInHandMaximum / max(count, 1), Self.linesInHandMinimum)
+    let backlogMaximum = backlogMaximum(transfersPerHost: transfersPerHost)
+    for id in jobs.keys.sorted() {
+      change(id) { $0.setBacklogMaximum(backlogMaximum) }
+      enqueue(id)
+    }
+  }
+
+  /// Lines of one host that a job may have waiting: enough to keep the host's slots busy, few
+  /// enough that many slow hosts can be waited for within the job's share.
+  func backlogMaximum(transfersPerHost: Int) -> Int {
+    let share = linesInHandPerJob
+    return max(4, share / 256, min(2 * transfersPerHost, share / 16))
+  }
+
+  /// What to read next of a list whose cursors run low.
+  ///
+  /// - Precondition: the job has not ended.
+  mutating func pagesToRead(of id: JobID) -> [LinePageRequest] {
+    let lineCount = min(Self.pageLineCountMaximum, linesInHandPerJob)
+    var ticket = lastTicket
+    defer { lastTicket = ticket }
+    return change(id) { job in
+      job.nextPages(lineCount: lineCount) {
+        ticket += 1
+        return ticket
+      }
+    }
+  }
+
+  /// Takes in a page, if it is still awaited.
+  ///
+  /// - Precondition: the job has not ended.
+  mutating func take(_ page: LinePage, for request: LinePageRequest) {
+    change(request.job) { $0.take(page, for: request) }
+    enqueue(request.job)
+  }
+
+  /// Takes the job's next line; `nil` when it has none to take now.
+  ///
+  /// - Precondition: the job has not ended.
+  mutating func takeLine(of id: JobID) -> QueuedLine? {
+    let share = linesInHandPerJob
+    return change(id) { $0.takeNextLine(share: share) }
+  }
+
+  /// A line of the list is in hand from now on, until its outcome is durable or it goes back.
+  ///
+  /// - Precondition: the job has not ended.
+  mutating func checkOut(_ index: Int, of id: JobID) { change(id) { $0.checkOut(index) } }
+
+  /// A line goes back to its list, and its turn is the next one's.
+  ///
+  /// - Precondition: the job has not ended.
+  /// - Returns: the pages that have to be read for it.
+  mutating func sendBack(
+    _ index: Int, turn: UInt64, host: String, of id: JobID
+  ) -> [LinePageRequest] {
+    change(id) { job in
+      if turn > 0 { job.lastTurn = min(job.lastTurn, turn - 1) }
+      job.requeue(index, host: host)
+    }
+    defer { enqueue(id) }
+    return pagesToRead(of: id)
+  }
+
+  // MARK: - Turns
+
+  /// The levels of priority, the highest first.
+  var levels: Range<Int> { turns.levelIndices }
+
+  /// Takes the job of a level whose turn it is.
+  mutating func takeTurn(atLevel level: Int) -> JobID? { turns.removeFirst(atLevel: level) }
+
+  /// The job may have a line to take: more was read, a line has got its outcome, a host has room, or
+  /// the job goes on.
+  ///
+  /// - Precondition: the job has not ended.
+  mutating func enqueue(_ id: JobID) {
+    guard let job = jobs[id] else { preconditionFailure("\(id) has ended") }
+    turns.append(id, priority: job.priority)
+  }
+
+  /// Gives a line its turn among all jobs of its priority, if it has none.
+  mutating func assignTurn(to waiter: inout Waiter) {
+    guard waiter.turn == 0, let id = waiter.job else { return }
+    let current = waiter
+    waiter.turn = change(id) { job in
+      job.lastTurn = job.nextTurn(of: current)
+      return job.lastTurn
+    }
+  }
+
+  /// The turn served last at a priority; 0 before the first.
+  func turnServed(at priority: Int) -> UInt64 { turns.served(at: priority) }
+
+  /// A line of this turn begins.
+  mutating func serve(_ turn: UInt64, at priority: Int) { turns.serve(turn, at: priority) }
+
+  // MARK: - Counts
+
+  /// Counts the lines among `waiters` in or out of their jobs' numbers.
+  ///
+  /// - Precondition: no job of theirs has ended.
+  /// - Returns: the jobs that this starts.
+  mutating func count(
+    _ waiters: [Waiter], at item: WorkID, host: String, by numbers: StageNumbers,
+    at now: WallTime
+  ) -> [JobID] {
+    guard numbers != StageNumbers() else { return [] }
+    var started: [JobID] = []
+    for waiter in waiters {
+      guard case .line(let id, let index) = waiter.who else { continue }
+      let (isAnyWaiting, isFirst) = change(id) { job in
+        job.count(index, at: item, host: host, by: numbers)
+        return (job.lookups.isAnyWaiting, numbers.leased > 0 && job.start(at: now))
+      }
+      if isAnyWaiting { withMisses.insert(id) } else { withMisses.remove(id) }
+      if numbers.backlog != ActiveJob.Backlog() { enqueue(id) }
+      if isFirst { started.append(id) }
+    }
+    return started
+  }
+
+  /// A line that is being looked up for too long holds later ones up no more.
+  ///
+  /// - Precondition: the job has not ended.
+  mutating func endLookup(of index: Int, of id: JobID) { change(id) { $0.endLookup(of: index) } }
+
+  /// An outcome is sent to the journal; the line counts as running until it is durable.
+  ///
+  /// - Precondition: the job has not ended.
+  /// - Returns: whether this starts the job.
+  mutating func beginRecording(of id: JobID, at now: WallTime) -> Bool {
+    unrecordedCount += 1
+    return change(id) { job in
+      job.beginRecording()
+      return job.start(at: now)
+    }
+  }
+
+  /// An outcome is durable.
+  ///
+  /// - Precondition: it was sent to the journal, and the job has not ended.
+  mutating func endRecording(
+    of index: Int, _ outcome: Outcome, of id: JobID, at now: ContinuousClock.Instant
+  ) {
+    precondition(unrecordedCount > 0, "an outcome is durable that was not sent")
+    unrecordedCount -= 1
+    change(id) { $0.endRecording(of: index, outcome, at: now) }
+    enqueue(id)
+  }
+}

@@ -1,0 +1,44 @@
+/// Which of a job's numbers a line at a stage counts in.
+struct StageNumbers: Equatable {
+  var leased = 0
+  var backlog = ActiveJob.Backlog()
+  /// Lines that the store has not answered.
+  var unanswered = 0
+  /// Lines that the store has not got, and that wait behind earlier ones.
+  var missed = 0
+
+  init() {}
+
+  init(_ stage: WorkItem.Stage) {
+    leased = stage.lease == nil ? 0 : 1
+    switch stage {
+    case .awaitingLookup, .lookingUp:
+      backlog.lookingUp = 1
+      unanswered = 1
+    case .missed:
+      backlog.lookingUp = 1
+      missed = 1
+    case .awaitingTransfer, .awaitingDecode: backlog.waiting = 1
+    case .transferring, .decoding: break
+    }
+  }
+
+  static func * (numbers: Self, factor: Int) -> Self {
+    var product = numbers
+    product.leased *= factor
+    product.backlog.lookingUp *= factor
+    product.backlog.waiting *= factor
+    product.unanswered *= factor
+    product.missed *= factor
+    return product
+  }
+
+  static func + (left: Self, right: Self) -> Self {
+    var sum = left
+    sum.leased += right.leased
+    sum.backlog += right.backlog
+    sum.unanswered += right.unanswered
+    sum.missed += right.missed
+    return sum
+  }
+}

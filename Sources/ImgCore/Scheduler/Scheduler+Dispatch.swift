@@ -1,0 +1,109 @@
+import ImgModel
+import ImgWire
+
+/// Assigning work: called after every event, does all that the limits permit at that moment.
+/// What is next is chosen in `NextURL.swift`, the worker by ``WorkerTable/choose(digest:where:load:)``.
+extension Scheduler {
+  /// Outcomes that may wait for the journal. Beyond it nothing starts, so that a journal that
+  /// cannot write (a full disk) holds the work up instead of filling the memory.
+  package static let unrecordedMaximum = 16_384
+  /// For so long a look-up holds later lines up. A worker that is stopped answers nothing, and is
+  /// killed only later (``heartbeatAgeMaximum``).
+  static let lookupPatience = Duration.seconds(5)
+
+  mutating func dispatch() {
+    // They have begun, so that they go on during a drain, too.
+    dispatchRedirected()
+    guard !isDraining else { return reportDrainedWhenDone() }
+    guard jobs.unrecordedCount < Self.unrecordedMaximum else { return }
+    // Transfers first: they make room for lines.
+    dispatchFetches()
+    dispatchLookups()
+    // A line that was taken up may have joined a miss that waits behind lines of another job, and
+    // wait behind none of its own.
+    while isMissStartable, dispatchFetches() { dispatchLookups() }
+  }
+
+  /// Whether a line that waits behind others may begin at once.
+  private var isMissStartable: Bool {
+    let share = transferShare
+    return transferQueue.hasSlot && workers.contains { $0.takesFetches(share: share) }
+      && nextMiss() != nil
+  }
+
+  private mutating func dispatchLookups() {
+    var batches = BatchCollector()
+    while workers.contains(where: \.takesLookups), let id = nextLookup() {
+      guard var item = work[id],
+        let worker = workers.choose(
+          digest: item.digest, where: \.takesLookups, load: \.lookups.count)
+      else { preconditionFailure("what is next is there, and a worker takes it") }
+      let lease = leases.grantLookup(of: id, to: worker, at: now.instant)
+      workers.hold(lease, as: .lookup, by: worker)
+      if item.waiters.contains(where: { $0.job != nil }) {
+        leases.setLookupDeadline(now.instant + Self.lookupPatience, of: lease)
+      }
+      let takesStale = mayBeServedStale(item)
+      if takesStale { item.hasAskedForStale = true }
+      move(&item, to: .lookingUp(lease))
+      batches.add(
+        Lease.Granted(item: item, lease: lease, worker: worker), takesStale: takesStale)
+    }
+    effects += batches.messages { .lookup($0) }
+  }
+
+  /// - Returns: whether anything has begun.
+  @discardableResult
+  private mutating func dispatchFetches() -> Bool {
+    let share = transferShare
+    var fetches = BatchCollector()
+    var decodes = BatchCollector()
+    var begun: [SourceID] = []
+    var hasBegun = false
+    while workers.contains(where: { $0.takesFetches(share: share) }), let next = nextAssignable() {
+      hasBegun = true
+      guard let source = next.item.source,
+        let worker = workers.choose(
+          digest: next.item.digest, where: { $0.takesFetches(share: share) },
+          load: \.fetches.count)
+      else { preconditionFailure("what is next is there, and a worker takes it") }
+      switch next {
+      case .transfer(let item):
+        fetches.add(beginTransfer(of: item, by: worker))
+        begun.append(source)
+      case .decode(let item):
+        let granted = beginDecode(of: item, by: worker)
+        if let upload = granted.upload {
+          effects.append(upload)
+        } else {
+          decodes.add(granted)
+        }
+      }
+    }
+    effects += fetches.messages { .fetch($0) } + decodes.messages { .attach($0) }
+    // After the fetches to which they are attached.
+    begun.forEach { reviewNow($0) }
+    return hasBegun
+  }
+
+  /// Each worker's share of the cluster's transfers; a few at least, so that a worker to which a
+  /// list's URLs belong by chance can take them.
+  package var transferShare: Int {
+    max((limits.transfers + limits.workers - 1) / limits.workers, 8)
+  }
+}
+
+extension Lease.Granted {
+  /// What the worker is told of a picture that was uploaded; `nil` of any other.
+  fileprivate var upload: Effect? {
+    item.picture.map { picture in
+      .pass(
+        picture.attachment,
+        .decode(
+          Upload(
+            lease: lease, url: picture.url, request: item.key.request, retention: item.granted,
+            byteCount: picture.byteCount)),
+        to: worker)
+    }
+  }
+}

@@ -1,0 +1,175 @@
+import ImgModel
+
+/// Exits of workers: what they held goes on elsewhere, and a picture that kills is found out.
+extension Scheduler {
+  /// How many workers may crash over one picture before the crashes are attributed to it.
+  static let crashMaximum = 2
+  /// How many may be killed from outside meanwhile. That mostly has another reason, but a picture
+  /// that invites the kernel's out-of-memory killer every time must end too.
+  static let killMaximum = 10
+  /// How many workers may crash outside of a decode while they hold one fetch, or be ended because
+  /// they owe its answer, or because their loop hung in its transfer. None of the fetches a worker
+  /// held is known to be the reason of a crash, but one that is must end too.
+  static let lossMaximum = 3
+  /// How many workers may end, for any reason, while they hold one fetch. Each exit costs its
+  /// origin another request, so there must be an end to them, too.
+  static let deathMaximum = 10
+
+  mutating func workerExited(
+    _ id: WorkerID, end: WorkerEnd, decoding: LeaseID?, transferring: LeaseID?
+  ) {
+    let isStoreSuspect = isStoreSuspect(for: end)
+    var ending = Supervisor.Ending.failed
+    if let worker = workers.remove(id) {
+      ending = worker.ending(by: end)
+      noteDeaths(of: worker)
+      let suspects = worker.overdueLeases.union(hungLeases(of: worker, transferring: transferring))
+      for transfer in worker.fetches.compactMap({ leases[$0]?.transfer }) {
+        stopJoining(transfer)
+        reviewSources()
+      }
+      let evidence = ExitEvidence(
+        worker: worker, end: end, decoding: decoding, suspects: suspects,
+        isStoreSuspect: isStoreSuspect)
+      endLeases(evidence)
+    }
+    follow(workers.exited(id, ending, reason: end.reason, at: now.instant))
+  }
+
+  /// The leases of the transfer that the loop of a hung worker was working on.
+  private func hungLeases(of worker: ReadyWorker, transferring: LeaseID?) -> [LeaseID] {
+    guard worker.killReason == .hung, let lease = transferring,
+      let transfer = transfers[TransferID(startedBy: lease)], transfer.worker == worker.id
+    else { return [] }
+    return transfer.leases
+  }
+
+  /// The sources that the worker was fetching wait before their origins are asked again.
+  private mutating func noteDeaths(of worker: ReadyWorker) {
+    var noted: Set<SourceID> = []
+    for lease in worker.fetches.sorted() {
+      guard let transfer = leases[lease]?.transfer.flatMap({ transfers[$0] }), transfer.asksOrigin,
+        noted.insert(transfer.source).inserted
+      else { continue }
+      sources.noteDeath(of: transfer.source, at: now.instant)
+    }
+  }
+
+  /// Whether a worker's end is explained by a store that is damaged, or may be; if it is, the store
+  /// is recreated.
+  private mutating func isStoreSuspect(for end: WorkerEnd) -> Bool {
+    guard case .crashedInStore(let how) = end else { return false }
+    switch store.noteCrash(at: now.instant) {
+    case .tolerated: return true
+    case .ordinary: return false
+    case .damage:
+      let reason = "\(StoreCrashes.crashMaximum) workers crashed in it; the last one \(how)"
+      effects.append(.recreateStore(reason: reason))
+      return true
+    }
+  }
+
+  private mutating func endLeases(_ evidence: ExitEvidence) {
+    let worker = evidence.worker
+    var decoded: WorkItem?
+    var lost: [WorkItem] = []
+    for lease in worker.lookups.union(worker.fetches).sorted() {
+      let item = endLease(lease, ofExited: worker.id)
+      switch evidence.part(of: lease) {
+      case .none: requeue(item)
+      case .decoded: decoded = item
+      case .lost: lost.append(item)
+      case .held:
+        if let failure = deathFailure(of: item, end: evidence.end) {
+          complete(item, with: .failed(failure))
+        } else {
+          requeue(item)
+        }
+      }
+    }
+    endLost(lost, evidence)
+    if let decoded { endDecoded(decoded, evidence) }
+  }
+
+  /// The item begins again with a look-up, because what its worker stored without saying so is a
+  /// hit. What bypasses the store is fetched again, what was uploaded is decoded again, and what
+  /// was asked about is asked about again.
+  private mutating func requeue(_ held: WorkItem) {
+    let isLookedUp =
+      !held.key.request.bypassesStore && !held.key.isRevalidation && held.picture == nil
+    if isLookedUp { awaitLookup(held) } else { awaitTransfer(held) }
+    reviewSources()
+  }
+
+  /// The picture on the exited worker's decoder fails when the evidence is enough, else it is tried
+  /// again.
+  private mutating func endDecoded(_ item: WorkItem, _ evidence: ExitEvidence) {
+    guard let id = item.source else { return requeue(item) }
+    if evidence.isAttributable(item) { sources.noteDecodeEnd(of: id, by: evidence.end) }
+    guard let source = sources[id],
+      let failure = decodeFailure(of: item, source, evidence)
+    else { return requeue(item) }
+    complete(item, with: .failed(failure))
+    // In another size it would kill just the same.
+    for member in source.members {
+      // The one before may have started it.
+      guard let other = work[member], other.stage.lease == nil else { continue }
+      complete(other, with: .failed(failure))
+    }
+  }
+
+  /// What the picture fails with; `nil` when it is tried again.
+  private func decodeFailure(
+    of item: WorkItem, _ source: Source, _ evidence: ExitEvidence
+  ) -> Failure? {
+    if evidence.isDecodeTimeout(of: item) {
+      return Self.failure(
+        .decodeTimeout, "decoding took longer than \(limits.decodeTimeoutMilliseconds) ms")
+    }
+    guard evidence.isAttributable(item) else { return nil }
+    switch evidence.end {
+    case .left: return nil
+    case .crashed(let how), .crashedInStore(let how), .ranOutOfMemory(let how):
+      return source.crashCount >= Self.crashMaximum ? crashFailure(of: source, how) : nil
+    case .killed(let how):
+      guard source.killCount >= Self.killMaximum else { return nil }
+      return Self.failure(
+        .decodeCrash, "\(source.killCount) workers were killed while decoding it: \(how)")
+    }
+  }
+
+  /// Only where memory is the reason of each crash, a larger limit may help.
+  private func crashFailure(of source: Source, _ how: String) -> Failure {
+    source.memoryCrashCount == source.crashCount
+      ? .outOfMemory(workerMemory: limits.workerMemoryByteCount)
+      : Self.failure(.decodeCrash, "the decoder crashed \(source.crashCount) times: \(how)")
+  }
+
+  private static func failure(_ code: Failure.Code, _ detail: String) -> Failure {
+    Failure(stage: .decode, code: code, detail: detail)
+  }
+
+  /// What a fetch fails with that too many workers held when they ended; `nil` when it goes on.
+  private func deathFailure(of item: WorkItem, end: WorkerEnd) -> Failure? {
+    guard let count = item.source.flatMap({ sources[$0]?.deathCount }), count >= Self.deathMaximum
+    else { return nil }
+    let detail = "\(count) workers ended while they fetched it; the last one \(end.reason)"
+    return Failure(stage: .fetch, code: .internal, detail: detail)
+  }
+
+  /// Ends or requeues the fetches of a worker that crashed outside of a decode, or that it was
+  /// ended for.
+  private mutating func endLost(_ lost: [WorkItem], _ evidence: ExitEvidence) {
+    for source in Set(lost.compactMap(\.source)) { sources.noteLoss(of: source) }
+    for item in lost {
+      let count = item.source.flatMap { sources[$0]?.lossCount } ?? 0
+      guard count >= Self.lossMaximum else {
+        requeue(item)
+        continue
+      }
+      let detail =
+        "\(count) workers were lost while they fetched it; the last one \(evidence.lossReason)"
+      complete(item, with: .failed(Failure(stage: .fetch, code: .internal, detail: detail)))
+    }
+  }
+}

@@ -1,0 +1,243 @@
+import ImgModel
+import ImgWire
+
+/// The way of a work item: requests join and leave it, and it waits and ends.
+extension Scheduler {
+  /// Makes `waiter` wait for the URL as the options want it; it joins the item of equal requests.
+  ///
+  /// - Returns: the item, and whether it is new.
+  mutating func addWaiter(
+    _ waiter: Waiter, url: ImageURL, options: RequestOptions, bypassesStore: Bool = false
+  ) -> (id: WorkID, isNew: Bool) {
+    let key = WorkItem.Key(
+      name: options.fetch.name(of: url),
+      request: ThumbnailRequest(
+        variant: options.variant,
+        // A client that has a local URL has the picture already.
+        keep: url.isLocal ? options.keep.withoutOriginal : options.keep, fetch: options.fetch,
+        bypassesStore: bypassesStore))
+    guard let id = work.openItem(for: key) else { return (add(key, url, waiter).id, true) }
+    join(waiter, id)
+    return (id, false)
+  }
+
+  private mutating func join(_ newcomer: Waiter, _ id: WorkID) {
+    var waiter = newcomer
+    // No copy of the item is alive when it changes, so that its list of waiters grows in place.
+    guard
+      let (needsTurn, numbers, host) = work[id].map({
+        ($0.competes && $0.isOfLines, StageNumbers($0.stage), $0.host)
+      })
+    else { preconditionFailure("an open item has not ended") }
+    if needsTurn { jobs.assignTurn(to: &waiter) }
+    count([waiter], at: id, host: host, by: numbers)
+    let isMoreUrgent = work.join(
+      waiter, id, defaultExpiryMilliseconds: limits.defaultExpiryMilliseconds)
+    if isMoreUrgent, let item = work[id] { enqueue(item) }
+  }
+
+  /// Makes an item for the first that waits.
+  mutating func add(
+    _ key: WorkItem.Key, _ url: ImageURL, _ waiter: Waiter, picture: UploadedPicture? = nil
+  ) -> WorkItem {
+    let item = work.add(key, url, waiter, picture: picture)
+    count(item.waiters, of: item, by: 1)
+    return item
+  }
+
+  // MARK: - Leaving
+
+  /// Waiters leave an item. The last one to leave ends it: at once when it waits, through its worker
+  /// when it runs.
+  ///
+  /// - Precondition: the item has not ended.
+  mutating func detach(from id: WorkID, where isLeaving: (Waiter) -> Bool) {
+    guard var item = work[id] else { preconditionFailure("\(id) has ended") }
+    remove(from: &item, where: isLeaving)
+    if !item.waiters.isEmpty { return enqueue(item) }
+    // Later requests start from the beginning: an item that is being aborted cannot be joined.
+    work.close(id)
+    if item.stage.lease == nil { discard(item) } else { abort(item) }
+    reviewSources()
+  }
+
+  /// Takes waiters off an item. Their lines go back to their lists.
+  private mutating func remove(from item: inout WorkItem, where isLeaving: (Waiter) -> Bool) {
+    let leaving = item.remove(where: isLeaving)
+    guard !leaving.isEmpty else { return }
+    count(leaving, of: item, by: -1)
+    item.departedViewerCount += leaving.count { $0.viewer != nil }
+    for waiter in leaving {
+      guard case .line(let job, let index) = waiter.who else { continue }
+      read(jobs.sendBack(index, turn: waiter.turn, host: item.host, of: job))
+    }
+    work.update(item)
+  }
+
+  /// Nothing waits for the item, and a worker holds it. The worker's answer ends it.
+  private mutating func abort(_ item: WorkItem) {
+    guard let id = item.stage.lease, let lease = leases[id], let transfer = lease.transfer
+    else { return }
+    effects.append(.send(.cancel(LeaseList(leases: [id])), to: lease.worker))
+    stopJoiningAborted(transfer)
+  }
+
+  /// Sends all lines of an item that waits back to their lists.
+  mutating func sendBack(_ crowded: WorkItem) {
+    var item = crowded
+    remove(from: &item) { _ in true }
+    discard(item)
+  }
+
+  // MARK: - Waiting
+
+  /// Puts an item that waits where its urgency belongs.
+  mutating func enqueue(_ item: WorkItem) {
+    switch item.stage {
+    case .awaitingLookup: work.queueLookup(item)
+    case .awaitingTransfer:
+      // The viewer has left with whom its lines would have begun.
+      if item.lacksTurns, isBehindLines(item) { awaitSlot(item) }
+      item.source.map { sources.noteChange(of: $0) }
+    case .awaitingDecode: work.queueDecode(item)
+    case .transferring(let lease): leases[lease]?.transfer.map { queueRedirected($0) }
+    case .missed: if !isBehindLines(item) { awaitTransfer(item) }
+    case .lookingUp, .decoding: break
+    }
+    reviewSources()
+  }
+
+  /// Makes an item wait for a look-up.
+  mutating func awaitLookup(_ waiting: WorkItem) {
+    var item = waiting
+    if wait(&item, in: .awaitingLookup) { work.queueLookup(item) }
+  }
+
+  /// Makes an item wait without a lease. Lines of paused jobs go back to their lists; during a
+  /// drain viewers hear that nothing begins any more.
+  ///
+  /// - Returns: whether anything still waits for it.
+  mutating func wait(_ item: inout WorkItem, in stage: WorkItem.Stage) -> Bool {
+    move(&item, to: stage)
+    if isDraining { dismissViewers(of: &item) }
+    let paused = Set(item.jobs.filter { jobs[$0]?.isPaused == true })
+    if !paused.isEmpty { remove(from: &item) { $0.job.map(paused.contains) ?? false } }
+    guard item.waiters.isEmpty else { return true }
+    discard(item)
+    return false
+  }
+
+  private mutating func dismissViewers(of item: inout WorkItem) {
+    for viewer in item.waiters.compactMap(\.viewer) {
+      viewers.remove(viewer)
+      remove(from: &item) { $0.viewer == viewer }
+      answerStopping(viewer)
+    }
+  }
+
+  /// The item goes on to a stage, and the jobs whose lines wait count it there.
+  mutating func move(_ item: inout WorkItem, to stage: WorkItem.Stage) {
+    let change = StageNumbers(stage) + StageNumbers(item.stage) * -1
+    item.enter(stage, defaultExpiryMilliseconds: limits.defaultExpiryMilliseconds)
+    work.update(item)
+    count(item.waiters, at: item.id, host: item.host, by: change)
+  }
+
+  /// The look-up of an item is over: its lines get their turns, if they have none. Lines beside a
+  /// viewer need none: they begin with it.
+  mutating func assignTurns(_ item: inout WorkItem) {
+    guard item.isOfLines else { return }
+    item.changeWaiters { jobs.assignTurn(to: &$0) }
+  }
+
+  // MARK: - Ending
+
+  /// Tells all waiters, except late ones that want the thumbnail kept for longer: it is looked up
+  /// once more for them, which keeps it for longer, as for a request that comes now.
+  mutating func complete(_ ended: WorkItem, with outcome: Outcome, timings: Timings? = nil) {
+    guard case .done(let thumbnail, let isFromCache, let byteCount) = outcome else {
+      conclude(ended)
+      reviewSources()
+      return tell(ended.waiters, outcome.fetched(ended.unreportedByteCount), timings)
+    }
+    var item = ended
+    discardedLateCount += item.takeDepartedViewers()
+    item.unreportedByteCount += byteCount
+    let served = item.remove { !$0.isLate }
+    count(served, of: item, by: -1)
+    let told = Outcome.done(
+      thumbnail, fromCache: isFromCache, bytesFetched: item.unreportedByteCount)
+    if !served.isEmpty { item.unreportedByteCount = 0 }
+    if item.waiters.isEmpty { discard(item) } else { awaitLookup(item) }
+    reviewSources()
+    tell(served, told, timings)
+  }
+
+  /// Ends items that wait, each with its failure.
+  mutating func fail(_ failed: [(item: WorkItem, failure: Failure)]) {
+    for (item, _) in failed { conclude(item) }
+    // The last one is told first.
+    for (item, failure) in failed.reversed() {
+      tell(item.waiters, .failed(failure, bytesFetched: item.unreportedByteCount), nil)
+    }
+  }
+
+  /// The bytes were fetched for the first waiter; those that joined cost the origin nothing.
+  private mutating func tell(_ waiters: [Waiter], _ outcome: Outcome, _ timings: Timings?) {
+    var share = outcome
+    for waiter in waiters {
+      switch waiter.who {
+      case .line(let job, let index):
+        record(share, job: job, index: index)
+      case .viewer(let viewer):
+        viewers.remove(viewer)
+        effects.append(.answer(viewer, share, timings))
+      case .revalidation:
+        break
+      }
+      share = outcome.withoutBytes
+    }
+  }
+
+  /// Forgets an item that has an outcome, which its waiters are then told.
+  mutating func conclude(_ ended: WorkItem) {
+    var item = ended
+    count(item.waiters, of: item, by: -1)
+    discardedLateCount += item.takeDepartedViewers()
+    discard(item)
+  }
+
+  /// Forgets an item that has no lease.
+  private mutating func discard(_ item: WorkItem) {
+    work.remove(item.id)
+    detachFromSource(item)
+    if let picture = item.picture { effects.append(.release(picture.attachment)) }
+  }
+
+  // MARK: - Counting
+
+  /// Counts the lines among `waiters` in or out of their jobs' numbers, at the item's stage.
+  private mutating func count(_ waiters: [Waiter], of item: WorkItem, by change: Int) {
+    count(waiters, at: item.id, host: item.host, by: StageNumbers(item.stage) * change)
+  }
+
+  private mutating func count(
+    _ waiters: [Waiter], at item: WorkID, host: String, by change: StageNumbers
+  ) {
+    for job in jobs.count(waiters, at: item, host: host, by: change, at: now.wall) {
+      effects.append(.journal(.start(job, at: now.wall)))
+    }
+  }
+}
+
+extension Outcome {
+  /// The same for a request that has cost the origin nothing.
+  fileprivate var withoutBytes: Outcome {
+    switch self {
+    case .done(let thumbnail, let isFromCache, _):
+      .done(thumbnail, fromCache: isFromCache, bytesFetched: 0)
+    case .failed(let failure, _): .failed(failure)
+    case .cancelled: .cancelled
+    }
+  }
+}

@@ -1,0 +1,198 @@
+import ImgModel
+
+/// Jobs: accepted, read, recorded, changed, ended.
+extension Scheduler {
+  /// - Precondition: the job is active and was not accepted before, or has ended since.
+  mutating func acceptJob(_ record: JobRecord) {
+    // A clock that was set meanwhile never makes the delay longer than it was.
+    let delay = min(
+      now.wall.milliseconds(to: record.notBefore), record.options.delayMilliseconds)
+    let job = ActiveJob(
+      record, command: record.retries.round > 0 ? newCommand() : nil,
+      lastDoubtedFailure: record.retries.includesFinal ? sources.failures.lastNumber : 0,
+      isDelayed: delay > 0,
+      backlogMaximum: jobs.backlogMaximum(transfersPerHost: limits.transfersPerHost),
+      at: now.instant)
+    if delay > 0 { delays.set(.job(record.id), to: now.instant + .milliseconds(delay)) }
+    jobs.add(job)
+    divideLines()
+    readOn(record.id)
+    finishIfComplete(record.id)
+  }
+
+  /// To be called whenever a job has begun or ceased to be one that may start, or limits change.
+  mutating func divideLines() {
+    jobs.divideLines(transfersPerHost: limits.transfersPerHost)
+  }
+
+  // MARK: - Lists
+
+  /// Asks for the next pages of a list whose cursors run low.
+  mutating func readOn(_ id: JobID) {
+    read(jobs.pagesToRead(of: id))
+  }
+
+  mutating func read(_ pages: [LinePageRequest]) {
+    effects += pages.map { .readLines($0) }
+  }
+
+  /// Whether the answer to this is still awaited.
+  package func awaits(_ request: LinePageRequest) -> Bool {
+    jobs[request.job]?.awaits(request) ?? false
+  }
+
+  mutating func linesRead(_ page: LinePage, for request: LinePageRequest) {
+    // The job may have ended meanwhile.
+    guard jobs[request.job] != nil else { return }
+    jobs.take(page, for: request)
+    readOn(request.job)
+  }
+
+  /// Makes the line of a list wait for its URL.
+  ///
+  /// - Returns: the item when it is new and is to be looked up; `nil` when the line has joined
+  ///   another or is no URL.
+  mutating func takeUp(_ line: QueuedLine, of id: JobID) -> WorkID? {
+    guard let (record, command) = jobs[id].map({ ($0.record, $0.command) }) else {
+      preconditionFailure("\(id) has ended")
+    }
+    jobs.checkOut(line.index, of: id)
+    switch record.lacksHeaders ? .failure(.lostHeaders) : line.url {
+    case .success(let url):
+      let options = record.options
+      let waiter = Waiter(
+        who: .line(id, index: line.index), expiry: options.expiry, priority: options.priority,
+        arrivalTurn: jobs.turnServed(at: options.priority), command: command)
+      let (item, isNew) = addWaiter(waiter, url: url, options: options)
+      return isNew ? item : nil
+    case .failure(let failure):
+      self.record(.failed(failure), job: id, index: line.index)
+      return nil
+    }
+  }
+
+  // MARK: - The journal
+
+  /// Sends an outcome to the journal; the line counts as running until it is durable.
+  mutating func record(_ outcome: Outcome, job id: JobID, index: Int) {
+    let isFirst = jobs.beginRecording(of: id, at: now.wall)
+    if isFirst { effects.append(.journal(.start(id, at: now.wall))) }
+    effects.append(.journal(.record(id, index: index, outcome)))
+  }
+
+  mutating func journaled(_ operation: JournalOperation) {
+    switch operation {
+    case .record(let id, let index, let outcome):
+      jobs.endRecording(of: index, outcome, of: id, at: now.instant)
+      finishIfComplete(id)
+    case .finish(let id, let moment):
+      end(id) { $0.finish(at: moment) }
+    case .change(let id, let change, let moment):
+      changeIsDurable(change, of: id, at: moment)
+    case .createJob, .appendURLs, .seal, .discard, .start:
+      break
+    }
+  }
+
+  private mutating func finishIfComplete(_ id: JobID) {
+    if jobs.finishIfComplete(id) { effects.append(.journal(.finish(id, at: now.wall))) }
+  }
+
+  /// The end is durable.
+  private mutating func end(_ id: JobID, _ apply: (inout JobRecord) -> Void) {
+    guard let job = jobs.remove(id) else { return }
+    delays.remove(.job(id))
+    divideLines()
+    var record = job.record
+    apply(&record)
+    effects.append(.jobEnded(record))
+  }
+
+  // MARK: - Changes
+
+  /// What a pause or a cancel stops, stops at once; everything else changes when it is durable.
+  ///
+  /// - Precondition: the change is legal for the job's record, and is no retry and no removal.
+  mutating func changeJob(_ id: JobID, _ change: JobChange) {
+    guard let job = jobs[id], !job.isEnding else { return }
+    effects.append(.journal(.change(id, change, at: now.wall)))
+    switch change {
+    case .cancel:
+      jobs.beginCancel(id)
+      release(linesOf: id)
+    case .pause:
+      jobs.beginPause(id)
+      release(linesOf: id, isWaitingOnly: true)
+    case .resume, .prioritise:
+      break
+    case .retry, .remove:
+      preconditionFailure("only jobs that have ended are retried or removed")
+    }
+    divideLines()
+  }
+
+  private mutating func changeIsDurable(_ change: JobChange, of id: JobID, at moment: WallTime) {
+    switch change {
+    case .cancel:
+      // What was recorded before it was journaled before it, so the rest of the job is exactly what
+      // has no outcome.
+      end(id) { $0.applyLegal(change, at: moment) }
+    case .pause, .resume, .prioritise:
+      guard jobs[id] != nil else { return }
+      jobs.apply(change, to: id, at: moment, now: now.instant)
+      if case .prioritise = change { takeTurnsAfresh(id) }
+      divideLines()
+      readOn(id)
+    case .retry, .remove:
+      // The job has ended and is not here; it is accepted again when it is retried.
+      break
+    }
+  }
+
+  /// The change cannot be made durable: what it has stopped goes on.
+  mutating func withdrawChange(_ change: JobChange, of id: JobID) {
+    guard jobs[id] != nil else { return }
+    jobs.withdraw(change, of: id)
+    divideLines()
+    readOn(id)
+    finishIfComplete(id)
+  }
+
+  /// The job's lines leave their items, or those that wait there, and are not in hand any more.
+  private mutating func release(linesOf id: JobID, isWaitingOnly: Bool = false) {
+    for awaited in itemsAwaited(by: id) {
+      // The one before may have ended it.
+      guard let item = work[awaited], !isWaitingOnly || item.stage.lease == nil else { continue }
+      detach(from: awaited) { $0.isLine(of: id) }
+    }
+  }
+
+  /// The lines that wait take their turns at the job's priority, which is a new one.
+  private mutating func takeTurnsAfresh(_ id: JobID) {
+    guard let priority = jobs[id]?.priority else { return }
+    let served = jobs.turnServed(at: priority)
+    for awaited in itemsAwaited(by: id) {
+      guard var item = work[awaited] else { continue }
+      item.changeWaiters { waiter in
+        guard waiter.isLine(of: id) else { return }
+        waiter.priority = priority
+        waiter.arrivalTurn = served
+        guard waiter.turn > 0 else { return }
+        waiter.turn = 0
+        jobs.assignTurn(to: &waiter)
+      }
+      work.update(item)
+      enqueue(item)
+    }
+  }
+
+  /// In the order of the turns of the job's lines.
+  private func itemsAwaited(by id: JobID) -> [WorkID] {
+    work.all.compactMap { item in
+      item.waiters.filter { $0.isLine(of: id) }.map(\.turn).min().map {
+        (turn: $0, item: item.id)
+      }
+    }
+    .sorted { ($0.turn, $0.item.rawValue) < ($1.turn, $1.item.rawValue) }.map(\.item)
+  }
+}

@@ -1,0 +1,117 @@
+package import ImgModel
+import ImgWire
+
+/// Transfers that failed: what is tried again, when, and which hosts are left alone meanwhile.
+///
+/// A URL that waits for its retry holds no slot of the cluster or of its host.
+extension Scheduler {
+  /// The transfer of a lease has failed.
+  ///
+  /// - Returns: whether the URL is to be tried again, by every lease of the transfer.
+  mutating func transferFailed(
+    _ result: FetchResults.Result, _ failure: Failure, by worker: WorkerID
+  ) -> Bool {
+    guard failure.stage == .fetch, let lease = leases[result.lease], lease.worker == worker,
+      let id = lease.transfer, let transfer = transfers[id]
+    else { return false }
+    if let isRetried = transfer.isRetried { return isRetried }
+    noteHealth(of: id, result, failure, begunAt: lease.since)
+    // An opt-out is between the origin and this lease: the transfer goes on for those that ignore
+    // opt-outs. It is not tried again by itself.
+    if failure.code == .optedOut { return false }
+    let isRetried =
+      failure.isRetryable
+      && sources.scheduleRetry(of: transfer.source, after: failure, at: now.instant)
+    transfers.setRetried(isRetried, id)
+    stopJoining(id)
+    reviewSources()
+    remember(failure, of: transfer.source)
+    failWaiting(forDown: transfer.host)
+    return isRetried
+  }
+
+  /// The transfer of a lease that was served from the store has failed: only its host's health is
+  /// concerned.
+  mutating func transferFailedBehind(_ result: FetchResults.Result, by worker: WorkerID) {
+    guard let failure = result.failureBehind, let lease = leases[result.lease],
+      lease.worker == worker, let id = lease.transfer, let host = transfers[id]?.host
+    else { return }
+    noteHealth(of: id, result, failure, begunAt: lease.since)
+    failWaiting(forDown: host)
+  }
+
+  /// A transfer's failure counts once, for the host that has given it a slot last. If that is the
+  /// URL's own and has sent the worker on, the failure may be another's doing, such as that of a
+  /// robots.txt; the redirect shows that this host is alive.
+  private mutating func noteHealth(
+    of id: TransferID, _ result: FetchResults.Result, _ failure: Failure,
+    begunAt: ContinuousClock.Instant
+  ) {
+    guard let transfer = transfers[id], transfers.noteHealth(of: id) else { return }
+    let host = transfer.host
+    if result.wasRedirected, host == sources[transfer.source]?.key.host {
+      return transferQueue.answered(host, begunAt: begunAt, at: now.instant)
+    }
+    if failure.isOfHost {
+      transferQueue.failed(
+        failure, of: transfer.source, host: host, begunAt: begunAt, at: now.instant)
+      offerStale(of: host)
+    } else if failure.httpStatus != nil {
+      transferQueue.answered(host, begunAt: begunAt, at: now.instant)
+    }
+  }
+
+  /// Queues the sources that have waited long enough.
+  mutating func endBackoffs() {
+    while let id = sources.takeDueRetry(at: now.instant) { reviewNow(id) }
+  }
+
+  /// Requests that wait for a host that is down fail at once. Later ones probe it when its cooldown
+  /// is over.
+  private mutating func failWaiting(forDown host: String) {
+    guard transferQueue.downBecause(host, at: now.instant) != nil else { return }
+    for id in transferQueue.waiting(for: host).sorted() { reviewNow(id) }
+    refuseRedirected(to: host)
+  }
+
+  // MARK: - Remembered failures
+
+  /// Items that wait for the same picture fail, too.
+  private mutating func remember(_ failure: Failure, of id: SourceID) {
+    guard let name = sources[id]?.key.name,
+      sources.failures.remember(failure, of: name, at: now.instant)
+    else { return }
+    reviewNow(id)
+  }
+
+  /// The failure that ends the items of a source that wait for their transfer: one that is
+  /// remembered, when it is good enough for all of them. If the picture is fetched for one, the
+  /// others are attached.
+  package func rememberedFailure(of source: Source, for waiting: [WorkItem]) -> Failure? {
+    guard let memory = sources.failures.memory(of: source.key.name, at: now.instant),
+      waiting.allSatisfy({ isAnswered($0, by: memory) })
+    else { return nil }
+    return memory.failure.remembered(for: now.instant - memory.since)
+  }
+
+  private func isAnswered(_ item: WorkItem, by memory: RememberedFailures.Memory) -> Bool {
+    !item.key.request.bypassesStore && item.key.request.fetch.cachePolicy.heedsRememberedFailures
+      && item.jobs.allSatisfy { id in
+        jobs[id].map { memory.number > $0.lastDoubtedFailure } ?? true
+      }
+  }
+
+  /// The failure of a URL that ends with it, with what was done about it.
+  func lastFailure(_ failure: Failure, of item: WorkItem) -> Failure {
+    let attempts = item.source.flatMap { sources[$0]?.attempts } ?? 0
+    guard attempts > 1 else { return failure }
+    return failure.explained("\(failure.detail), the last of \(attempts) attempts")
+  }
+}
+
+extension Failure {
+  func explained(_ detail: String) -> Failure {
+    Failure(
+      stage: stage, code: code, httpStatus: httpStatus, isRetryable: isRetryable, detail: detail)
+  }
+}

@@ -1,0 +1,175 @@
+import ImgModel
+import ImgWire
+
+/// From a look-up to a transfer: one transfer serves all variants of a URL.
+extension Scheduler {
+  /// A look-up has missed, or the body that the item was attached to is gone: it needs its URL's
+  /// body. A picture from no origin is at hand.
+  mutating func awaitTransfer(_ missed: WorkItem) {
+    // A picture in its own URL costs no request.
+    let isAtHand = missed.url.isLocal && !missed.url.isFile
+    guard isAtHand || missed.key.request.fetch.cachePolicy != .cacheOnly else {
+      return fail([(missed, Self.notCached)])
+    }
+    guard !missed.url.isLocal else { return awaitDecode(missed) }
+    guard !isStaleWorthAsking(of: missed) else { return awaitLookup(missed) }
+    var item = missed
+    assignTurns(&item)
+    let source = attachToSource(&item)
+    guard wait(&item, in: .awaitingTransfer) else { return }
+    guard !isCrowded(item) else { return sendBack(item) }
+    sources.noteChange(of: source)
+  }
+
+  private static var notCached: Failure {
+    Failure(
+      stage: .store, code: .notCached,
+      detail: "the store has not got it, and --cache-policy cache-only fetches nothing")
+  }
+
+  /// A look-up has found the original of the item's URL, or nothing has to be fetched: it needs a
+  /// decoder.
+  mutating func awaitDecode(_ found: WorkItem) {
+    var item = found
+    assignTurns(&item)
+    // Crashes of the decoder over the original are attributed to its source.
+    _ = attachToSource(&item)
+    guard wait(&item, in: .awaitingDecode) else { return }
+    guard !isCrowded(item) else { return sendBack(item) }
+    work.queueDecode(item)
+  }
+
+  /// Whether only lines wait for the item, of jobs that have too much of its host waiting already, or
+  /// earlier lines of it that went back: they were taken up before it was known that the host's URLs
+  /// have to wait.
+  private func isCrowded(_ item: WorkItem) -> Bool {
+    guard !item.wasFetched, !item.key.isRevalidation,
+      item.source.flatMap({ sources[$0]?.joinable }) == nil,
+      item.waiters.allSatisfy({ $0.viewer == nil })
+    else { return false }
+    return item.jobs.allSatisfy { id in
+      guard let job = jobs[id], let backlog = job.backlogs[item.host] else { return false }
+      let indices = item.waiters.compactMap { $0.isLine(of: id) ? $0.index : nil }
+      return backlog.waiting - indices.count >= job.backlogMaximum
+        || indices.allSatisfy { job.isSaturated(item.host, before: $0) }
+    }
+  }
+
+  // MARK: - Misses that wait behind earlier lines, see ``LookupOrder``
+
+  /// The store has not got an item: it waits behind earlier lines, or for its transfer.
+  mutating func awaitSlot(_ missed: WorkItem) {
+    guard isBehindLines(missed) else { return awaitTransfer(missed) }
+    var item = missed
+    _ = attachToSource(&item)
+    _ = wait(&item, in: .missed)
+  }
+
+  /// Whether it waits for earlier lines. An item of a viewer does not, nor one that needs no slot.
+  func isBehindLines(_ item: WorkItem) -> Bool {
+    !isJoinable(item) && !item.url.isLocal && item.key.request.fetch.cachePolicy != .cacheOnly
+      && !isStaleWorthAsking(of: item) && item.isOfLines
+  }
+
+  /// Whether there is a transfer that it may join.
+  func isJoinable(_ item: WorkItem) -> Bool {
+    sources.source(for: Source.Key(name: item.key.name, host: item.host))?.joinable != nil
+  }
+
+  // MARK: - Sources
+
+  private mutating func attachToSource(_ item: inout WorkItem) -> SourceID {
+    if let source = item.source { return source }
+    let id = sources.attach(item)
+    item.source = id
+    return id
+  }
+
+  /// An item has ended.
+  mutating func detachFromSource(_ item: WorkItem) {
+    guard let id = item.source, let ended = sources.detach(item.id, from: id) else { return }
+    if ended.isQueued {
+      transferQueue.remove(id, host: ended.key.host, at: now.instant)
+    }
+  }
+
+  package func waitingItems(of source: Source) -> [WorkItem] {
+    source.members.compactMap { work[$0] }.filter { $0.stage == .awaitingTransfer }
+  }
+
+  /// The source has to be looked at now.
+  mutating func reviewNow(_ id: SourceID) {
+    sources.noteChange(of: id)
+    reviewSources()
+  }
+
+  /// Looks at the sources whose items or transfers have changed, in the order of the changes.
+  mutating func reviewSources() {
+    while let source = sources.takeChanged() { review(source) }
+  }
+
+  /// Puts a URL where the most urgent of the items that wait for it belongs, or attaches them to the
+  /// transfer that can be joined. Items that wait for a picture known to be missing, or for a host
+  /// that is down, end.
+  private mutating func review(_ source: Source) {
+    if source.joinable != nil { joinMisses(of: source) }
+    let waiting = waitingItems(of: source)
+    if let command = waiting.lazy.flatMap(\.waiters).compactMap(\.command).max() {
+      transferQueue.wantProbe(of: source.key.host, for: command, at: now.instant)
+    }
+    if let transfer = source.joinable {
+      for item in waiting { attach(item, to: transfer) }
+      return
+    }
+    let hopeless = hopelessItems(of: source, among: waiting)
+    guard hopeless.isEmpty else {
+      dequeue(source)
+      return fail(hopeless)
+    }
+    guard let mostUrgent = waiting.map(\.urgency).min() else { return dequeue(source) }
+    if source.retryAt != nil {
+      dequeue(source)
+      sources.awaitRetry(source.id)
+    } else {
+      sources.setQueued(true, source.id)
+      transferQueue.insert(
+        source.id, host: source.key.host, urgency: mostUrgent, at: now.instant)
+    }
+  }
+
+  /// The source waits for no transfer of its own.
+  private mutating func dequeue(_ source: Source) {
+    guard source.isQueued else { return }
+    sources.setQueued(false, source.id)
+    transferQueue.remove(source.id, host: source.key.host, at: now.instant)
+  }
+
+  /// Items of the source that wait for a slot join its transfer instead, which has one.
+  private mutating func joinMisses(of source: Source) {
+    for member in source.members {
+      if let item = work[member], item.stage == .missed { awaitTransfer(item) }
+    }
+  }
+
+  /// The items that end without a transfer, and why.
+  private func hopelessItems(
+    of source: Source, among waiting: [WorkItem]
+  ) -> [(item: WorkItem, failure: Failure)] {
+    var hopeless: [(item: WorkItem, failure: Failure)] = []
+    for index in waiting.indices {
+      // With the first ones gone, a remembered failure may be good enough for the others.
+      guard let failure = reasonToFail(source, for: Array(waiting[index...])) else { break }
+      hopeless.append((waiting[index], failure))
+    }
+    return hopeless
+  }
+
+  /// Why the source is not asked for now; `nil` when it is.
+  private func reasonToFail(_ source: Source, for waiting: [WorkItem]) -> Failure? {
+    if let failure = rememberedFailure(of: source, for: waiting) { return failure }
+    let host = source.key.host
+    return transferQueue.downBecause(host, at: now.instant).map { last in
+      last.explained("\(host) is down, and was not asked again: \(last.detail)")
+    }
+  }
+}

@@ -1,0 +1,87 @@
+package import ImgModel
+
+/// What the scheduler knows, for status requests.
+extension Scheduler {
+  /// A job that has not ended; `nil` for one that only the journal knows.
+  ///
+  /// - Parameters:
+  ///   - instant: now; `nil` for the moment of the last event.
+  ///   - journalError: why outcomes cannot be written; `nil` while they can.
+  package func status(
+    of id: JobID, at instant: ContinuousClock.Instant? = nil, journalError: String? = nil
+  ) -> JobStatus? {
+    jobs[id].map {
+      JobStatus(
+        $0.record, running: $0.runningCount, isDelayed: $0.isDelayed,
+        isCancelling: $0.isEnding && $0.record.counts.finished < $0.record.counts.total,
+        wait: jobWait(of: $0, at: instant ?? now.instant, journalError: journalError))
+    }
+  }
+
+  /// A job that may be changed; `nil` for one that has ended or whose end is on its way.
+  package func changeableRecord(of id: JobID) -> JobRecord? {
+    jobs[id].flatMap { $0.isEnding ? nil : $0.record }
+  }
+
+  /// The jobs that have not ended, the newest first.
+  ///
+  /// - Parameters:
+  ///   - id: only jobs older than this one; `nil` for the newest.
+  ///   - limit: how many at most.
+  ///   - instant: as of ``status(of:at:journalError:)``.
+  ///   - journalError: as of ``status(of:at:journalError:)``.
+  package func activeJobs(
+    before id: JobID? = nil, limit: Int, at instant: ContinuousClock.Instant? = nil,
+    journalError: String? = nil
+  ) -> [JobStatus] {
+    let older = jobs.ids.filter { job in id.map { job < $0 } ?? true }
+    return older.sorted(by: >).prefix(limit).compactMap {
+      status(of: $0, at: instant, journalError: journalError)
+    }
+  }
+
+  /// The host of the URL that a lease is about; `nil` for a picture that comes from no origin, and
+  /// when the lease has ended.
+  package func host(of lease: LeaseID) -> String? {
+    leases[lease].flatMap { work[$0.item]?.url }.flatMap { $0.isLocal ? nil : $0.host }
+  }
+
+  package var activeJobCount: Int { jobs.count }
+  package var viewerCount: Int { viewers.count }
+  package var leaseCount: Int { leases.count }
+  package var lateAnswerCount: Int { leases.lateAnswerCount }
+  package var transferCount: Int { transferQueue.underWay }
+  /// What keeps thumbnails out of the store; `nil` when nothing is known to.
+  package var storeError: StoreErrorStatus? { store.error }
+
+  /// The worker slots.
+  ///
+  /// - Parameter processID: the process of a worker, as the driver knows it.
+  package func workerStatuses(
+    processID: (WorkerID) -> Int32?
+  ) -> [ClusterStatus.Worker] {
+    workers.supervisor.slots.enumerated().map { index, slot in
+      let worker = slot.state.worker.flatMap { workers[$0] }
+      let transferring = worker?.fetches.count { isTransferring($0) } ?? 0
+      let state: ClusterStatus.Worker.State =
+        switch slot.state {
+        case .starting, .stopping: .starting
+        case .ready: .ready
+        case .backingOff: .backingOff
+        case .empty: .leaving
+        }
+      return ClusterStatus.Worker(
+        slot: index, processID: slot.state.worker.flatMap(processID), state: state,
+        lookingUp: worker?.lookups.count ?? 0, fetching: transferring,
+        decoding: (worker?.fetches.count ?? 0) - transferring, deaths: slot.deaths)
+    }
+  }
+
+  /// The one worker that keeps the store in order; `nil` while none is ready. It changes only when
+  /// workers come and go, so that two hardly ever do the same work.
+  package var housekeeper: WorkerID? {
+    workers.supervisor.slots.lazy.compactMap { slot in
+      if case .ready(let worker) = slot.state { worker } else { nil }
+    }.first
+  }
+}

@@ -1,0 +1,79 @@
+import ImgModel
+
+/// Viewers: they arrive, wait and leave.
+extension Scheduler {
+  /// A viewer of the same name that still waits is superseded: one place shows one picture.
+  mutating func viewerArrived(
+    _ viewer: ViewerID, name: String?, url text: String, options: RequestOptions,
+    bypassesStore: Bool
+  ) {
+    guard !isDraining else { return answerStopping(viewer) }
+    let earlier = name.flatMap { viewers.viewer(named: $0) }
+    do throws(Failure) {
+      let url = try ImageURL(line: text)
+      if options.delayMilliseconds > 0 {
+        viewers.delay(
+          viewer, name: name, url: url, options: options, bypassesStore: bypassesStore)
+        delays.set(.viewer(viewer), to: now.instant + .milliseconds(options.delayMilliseconds))
+      } else {
+        begin(viewer, name: name, to: url, options: options, bypassesStore: bypassesStore)
+      }
+    } catch {
+      effects.append(.answer(viewer, .failed(error), nil))
+    }
+    // The last step, so that an item that both want goes on without a break.
+    if let earlier {
+      viewerLeft(earlier)
+      effects.append(.answer(earlier, .cancelled, nil))
+    }
+  }
+
+  private mutating func begin(
+    _ viewer: ViewerID, name: String?, to url: ImageURL, options: RequestOptions,
+    bypassesStore: Bool
+  ) {
+    let waiter = Waiter(who: .viewer(viewer), expiry: options.expiry, command: newCommand())
+    let (id, isNew) = addWaiter(
+      waiter, url: url, options: options, bypassesStore: bypassesStore)
+    viewers.wait(viewer, name: name, for: id, reportAt: now.instant + Self.stallTime)
+    guard isNew, let item = work[id] else { return }
+    guard bypassesStore else { return enqueue(item) }
+    awaitTransfer(item)
+    reviewSources()
+  }
+
+  mutating func viewerLeft(_ viewer: ViewerID) {
+    switch viewers.remove(viewer) {
+    case .delayed: delays.remove(.viewer(viewer))
+    case .waiting(_, let item): detach(from: item) { $0.viewer == viewer }
+    case nil: break
+    }
+  }
+
+  /// Begins what has waited long enough.
+  mutating func endDelays() {
+    while let (delayed, until) = delays.first, until <= now.instant {
+      delays.remove(delayed)
+      switch delayed {
+      case .job(let job):
+        jobs.endDelay(of: job, at: now.instant)
+        divideLines()
+      case .viewer(let viewer):
+        guard
+          case .delayed(let name, let url, let options, let bypassesStore) = viewers[viewer]
+        else { preconditionFailure("\(viewer) waits for no delay") }
+        begin(viewer, name: name, to: url, options: options, bypassesStore: bypassesStore)
+      }
+    }
+  }
+
+  /// The coordinator stops: what has not begun for a viewer never will.
+  mutating func answerStopping(_ viewer: ViewerID) {
+    effects.append(.answer(viewer, .failed(Self.stopping), nil))
+  }
+
+  static var stopping: Failure {
+    Failure(
+      stage: .queue, code: .cancelled, isRetryable: true, detail: "the coordinator is stopping")
+  }
+}

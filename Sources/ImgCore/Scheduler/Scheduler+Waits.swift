@@ -1,0 +1,225 @@
+package import ImgModel
+
+/// Why nothing moves, in one place: read from what the queues know already, so that it costs the
+/// same however long the lists are.
+extension Scheduler {
+  /// A job that has had no outcome for so long says what it waits for.
+  static let stallTime = Duration.seconds(2)
+  /// Hosts that the status of the cluster names, those that most URLs wait for.
+  static let waitingHostMaximum = 20
+  /// How many of the next retries are looked at for one of a job.
+  private static let backoffMaximum = 256
+
+  // MARK: - The cluster
+
+  /// Why no work of any job moves; `nil` when some may.
+  package func clusterWait(journalError: String? = nil) -> Wait? {
+    if let journalError { return Wait(.journal, detail: journalError) }
+    if jobs.unrecordedCount >= Self.unrecordedMaximum { return Wait(.recording) }
+    if isDraining { return Wait(.draining) }
+    guard workers.isEmpty else { return nil }
+    let supervisor = workers.supervisor
+    guard let failure = supervisor.startFailure else {
+      return Wait(.workerStarting, since: supervisor.startingSince.map(timeline.wall))
+    }
+    return Wait(.noWorker, detail: failure, until: supervisor.nextStart.map(timeline.wall))
+  }
+
+  /// The hosts that URLs wait for, those with most URLs first.
+  package func waitingHosts(at instant: ContinuousClock.Instant? = nil) -> [Wait] {
+    let now = instant ?? now.instant
+    let waits = transferQueue.hosts.compactMap { name, host in
+      host.urlCount > 0 ? hostWait(host, name, urls: host.urlCount, at: now) : nil
+    }
+    let sorted = waits.sorted { left, right in
+      (right.urls ?? 0, left.host ?? "") < (left.urls ?? 0, right.host ?? "")
+    }
+    return Array(sorted.prefix(Self.waitingHostMaximum))
+  }
+
+  // MARK: - A job
+
+  /// Why a job has had no outcome for a while; `nil` while it has some.
+  func jobWait(
+    of job: ActiveJob, at now: ContinuousClock.Instant, journalError: String?
+  ) -> Wait? {
+    guard now - job.movedAt > Self.stallTime else { return nil }
+    if let journalError { return Wait(.journal, detail: journalError) }
+    if job.leasedCount > 0 { return slowest(of: job, at: now) }
+    if job.unrecordedCount > 0 || job.isEnding { return Wait(.recording) }
+    if job.isPaused { return Wait(.paused) }
+    if let wait = clusterWait() { return wait }
+    if job.isDelayed { return Wait(.delayed, until: job.record.notBefore) }
+    return waitInQueue(of: job, at: now)
+  }
+
+  /// What of a job is under way for longest.
+  private func slowest(of job: ActiveJob, at now: ContinuousClock.Instant) -> Wait {
+    var oldest: (transfer: Transfer, since: ContinuousClock.Instant)?
+    for transfer in transfers.all.values {
+      guard let since = leases.oldestSince(of: transfer.leases),
+        oldest.map({ since < $0.since }) ?? true,
+        transfer.leases.contains(where: { isHeld($0, by: job.id) })
+      else { continue }
+      oldest = (transfer, since)
+    }
+    guard let (transfer, since) = oldest else { return Wait(.lookingUp) }
+    return transferWait(transfer, since: since, at: now)
+  }
+
+  private func isHeld(_ lease: LeaseID, by job: JobID) -> Bool {
+    leases[lease].flatMap { work[$0.item] }?.waiters.contains { $0.isLine(of: job) } ?? false
+  }
+
+  private func transferWait(
+    _ transfer: Transfer, since: ContinuousClock.Instant, at now: ContinuousClock.Instant
+  ) -> Wait {
+    let host = transferQueue.hosts[transfer.host]
+    let begun = timeline.wall(since)
+    switch transfer.state {
+    case .ended: return Wait(.decoding, host: transfer.host, since: begun)
+    case .receiving:
+      let isAskingRobots = host?.robotsProbe == transfer.source
+      return Wait(isAskingRobots ? .robots : .transferring, host: transfer.host, since: begun)
+    case .redirected, .refused:
+      return host.flatMap { hostWait($0, transfer.host, urls: $0.urlCount, at: now) }
+        ?? capacityWait(isResponsive: host?.isResponsive ?? false)
+    }
+  }
+
+  /// Why none of a job's lines at hand begins: what lets it go on soonest.
+  private func waitInQueue(of job: ActiveJob, at now: ContinuousClock.Instant) -> Wait {
+    var waits: [Wait] = []
+    var retriedHosts: Set<String> = []
+    for (name, backlog) in job.backlogs where backlog.waiting > 0 {
+      let host = transferQueue.hosts[name]
+      if let wait = host.flatMap({ hostWait($0, name, urls: backlog.waiting, at: now) }) {
+        waits.append(wait)
+      } else if host.map({ $0.urlCount > 0 }) == true {
+        waits.append(capacityWait(isResponsive: host?.isResponsive ?? false))
+      } else {
+        retriedHosts.insert(name)
+      }
+    }
+    if !retriedHosts.isEmpty { waits.append(backoffWait(of: job, retriedHosts)) }
+    if job.lookups.next != nil { waits.append(capacityWait(isResponsive: true)) }
+    guard let soonest = waits.min(by: Self.isSooner) else {
+      if !job.backlogs.isEmpty { return Wait(.workersBusy) }
+      return job.cursor.ticket == nil ? Wait(.otherJobs) : Wait(.reading)
+    }
+    let hosts = Set(waits.compactMap(\.host))
+    return soonest.beside(moreHosts: hosts.count - (soonest.host == nil ? 0 : 1))
+  }
+
+  private static func isSooner(_ left: Wait, _ right: Wait) -> Bool {
+    let (leftUntil, rightUntil) = (left.until ?? .distantPast, right.until ?? .distantPast)
+    if leftUntil != rightUntil { return leftUntil < rightUntil }
+    return (left.host ?? "", left.kind.rawValue) < (right.host ?? "", right.kind.rawValue)
+  }
+
+  /// The retry of a job's URL that is next; without one, its lines wait for a decoder.
+  private func backoffWait(of job: ActiveJob, _ hosts: Set<String>) -> Wait {
+    var next: (source: Source, until: ContinuousClock.Instant)?
+    for source in sources.waitingForRetry(Self.backoffMaximum) {
+      guard let until = source.retryAt, hosts.contains(source.key.host),
+        next.map({ until < $0.until }) ?? true,
+        waitingItems(of: source).contains(where: { $0.jobs.contains(job.id) })
+      else { continue }
+      next = (source, until)
+    }
+    return next.map { backoffWait(of: $0.source, $0.until) } ?? Wait(.workersBusy)
+  }
+
+  private func backoffWait(of source: Source, _ until: ContinuousClock.Instant) -> Wait {
+    Wait(
+      .backoff, host: source.key.host, detail: source.lastFailure?.detail,
+      httpStatus: source.lastFailure?.httpStatus, attempt: source.attempts + 1,
+      until: timeline.wall(until))
+  }
+
+  // MARK: - Viewers
+
+  /// When ``takeWaitReports(at:)`` has something to do; `nil` while no viewer waits.
+  package var waitReportDeadline: ContinuousClock.Instant? { viewers.reportDeadline }
+
+  /// What viewers that have waited for a while wait for, as far as that is news to them.
+  package mutating func takeWaitReports(
+    at now: ContinuousClock.Instant
+  ) -> [(viewer: ViewerID, wait: Wait)] {
+    var reports: [(viewer: ViewerID, wait: Wait)] = []
+    while let (viewer, id) = viewers.takeDueReport(at: now) {
+      guard let item = work[id] else { preconditionFailure("\(viewer) waits for nothing") }
+      let wait = itemWait(item, at: now)
+      if viewers.report(wait, to: viewer) { reports.append((viewer, wait)) }
+    }
+    return reports
+  }
+
+  private func itemWait(_ item: WorkItem, at now: ContinuousClock.Instant) -> Wait {
+    switch item.stage {
+    case .lookingUp: return Wait(.lookingUp)
+    case .awaitingLookup, .awaitingDecode: return clusterWait() ?? Wait(.workersBusy)
+    case .missed, .awaitingTransfer:
+      return clusterWait() ?? slotWait(item, at: now)
+    case .transferring(let lease), .decoding(let lease):
+      guard let held = leases[lease], let transfer = held.transfer.flatMap({ transfers[$0] })
+      else { return Wait(.decoding, host: item.host) }
+      return transferWait(transfer, since: held.since, at: now)
+    }
+  }
+
+  private func slotWait(_ item: WorkItem, at now: ContinuousClock.Instant) -> Wait {
+    let host = transferQueue.hosts[item.host]
+    let obstacle = host.flatMap { hostWait($0, item.host, urls: $0.urlCount, at: now) }
+    if let obstacle { return obstacle }
+    if let source = item.source.flatMap({ sources[$0] }), let until = source.retryAt {
+      return backoffWait(of: source, until)
+    }
+    return capacityWait(isResponsive: host?.isResponsive ?? false)
+  }
+
+  // MARK: - Hosts and capacity
+
+  /// Why no transfer may start at the host; `nil` when one may.
+  ///
+  /// - Parameter urls: that wait for it.
+  private func hostWait(
+    _ host: Host, _ name: String, urls: Int, at now: ContinuousClock.Instant
+  ) -> Wait? {
+    let health = host.health
+    if let until = health.nextAttempt, until > now {
+      guard !health.isRetryAfter(at: now) else {
+        return Wait(.retryAfter, host: name, urls: urls, until: timeline.wall(until))
+      }
+      return failing(host, name, urls: urls, until: timeline.wall(until))
+    }
+    if host.robotsProbe != nil { return Wait(.robots, host: name, urls: urls) }
+    if case .full = transferQueue.standing(of: host, at: now) {
+      guard !health.isTripped else { return failing(host, name, urls: urls) }
+      return Wait(.hostFull, host: name, urls: urls)
+    }
+    if let token = transferQueue.rate.flatMap(host.bucket.nextToken), token > now {
+      return Wait(.hostRate, host: name, urls: urls, until: timeline.wall(token))
+    }
+    return nil
+  }
+
+  private func failing(
+    _ host: Host, _ name: String, urls: Int, until: WallTime? = nil
+  ) -> Wait {
+    let failure = host.health.lastFailure
+    return Wait(
+      .hostFailing, host: name, detail: failure?.detail, httpStatus: failure?.httpStatus,
+      urls: urls, until: until)
+  }
+
+  /// Why a transfer that could start at its host does not.
+  private func capacityWait(isResponsive: Bool) -> Wait {
+    guard transferQueue.hasSlot else { return Wait(.transfersFull) }
+    let share = transferShare
+    guard workers.contains(where: { $0.takesFetches(share: share) }) else {
+      return Wait(.workersBusy)
+    }
+    return Wait(isResponsive ? .otherJobs : .transfersFull)
+  }
+}

@@ -1,0 +1,167 @@
+package import ImgModel
+
+/// The heart of the coordinator: which URL is looked up, fetched and decoded next, by which worker,
+/// and what becomes of it. Pure: events in, effects out, time passed in. How the next URL is chosen
+/// is in `NextURL.swift`.
+///
+/// A URL's way through it:
+///
+///     line of a job ─┐              (uploaded: awaitingDecode at once)
+///                    ├─► awaitingLookup ─► lookingUp ─┬─ hit ──────────────────────────► outcome
+///     viewer ────────┘        ▲                       ├─ miss ─► missed                    ▲
+///                             │                       │            └─► awaitingTransfer    │
+///                             │                       │              └─► transferring      │
+///                      its worker died                │                       ▼            │
+///                                                     └─ original             │            │
+///                                                          └─► awaitingDecode ─► decoding ─┘
+///
+/// Each fact has one owner, a table with private storage whose methods return what has changed. The
+/// scheduler moves items from one table to another. Its functions call each other in one direction
+/// only: a source that another change affects is noted, and looked at by ``reviewSources()``.
+///
+/// Invariants: a work item has at most one lease; a lease belongs to one ready worker; every line
+/// of a job waits in the journal, in a window, or at exactly one item, until its outcome is
+/// durable; a URL has at most one transfer that can be joined.
+package struct Scheduler {
+  package private(set) var limits: Limits
+  package internal(set) var jobs = JobTable()
+  package internal(set) var viewers = ViewerTable()
+  package internal(set) var work = WorkTable()
+  package internal(set) var sources: SourceTable
+  package internal(set) var transfers = TransferTable()
+  package internal(set) var transferQueue: TransferQueue
+  package internal(set) var leases = LeaseTable()
+  package internal(set) var workers: WorkerTable
+  var store = StoreHealth()
+  /// The viewers and jobs that let a delay pass before anything begins, and until when.
+  var delays = PriorityQueue<Delayed, ContinuousClock.Instant>()
+  var phase = Phase.working
+  /// Results, aborted ones too, that came when the viewers they were for had left or moved on.
+  package internal(set) var discardedLateCount = 0
+  private var lastCommand: UInt64 = 0
+
+  /// The moment of the event being handled.
+  private(set) var now: Moment
+  private(set) var timeline: Timeline
+  var effects: [Effect] = []
+
+  enum Phase {
+    case working
+    /// What runs is finished, and nothing else begins.
+    case draining
+    /// Nothing runs any more, and the driver knows.
+    case drained
+  }
+
+  /// What lets a delay pass before anything begins.
+  enum Delayed: Hashable {
+    case viewer(ViewerID)
+    case job(JobID)
+  }
+
+  /// - Parameters:
+  ///   - limits: `workers` is the number of slots, at least 1.
+  ///   - seed: of the jitter of retries.
+  package init(limits: Limits, seed: UInt64, at now: Moment) {
+    self.limits = limits
+    self.now = now
+    timeline = Timeline(at: now)
+    workers = WorkerTable(slotCount: limits.workers)
+    transferQueue = TransferQueue(limits)
+    sources = SourceTable(limits, seed: seed)
+  }
+
+  /// Takes in what happened and says what to do about it.
+  package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
+    self.now = now
+    timeline.update(now)
+    take(event)
+    endDelays()
+    endLookupWaits()
+    endBackoffs()
+    endRedirectWaits()
+    transferQueue.wake(at: now.instant)
+    dispatch()
+    defer { effects = [] }
+    return effects
+  }
+
+  private mutating func take(_ event: Event) {
+    switch event {
+    case .began: follow(workers.startAll(at: now.instant))
+    case .timePassed: follow(workers.timePassed(at: now.instant))
+
+    case .jobAccepted(let record): acceptJob(record)
+    case .linesRead(let request, let page): linesRead(page, for: request)
+    case .journaled(let operations): operations.forEach { journaled($0) }
+    case .changeRequested(let job, let change): changeJob(job, change)
+    case .changeRefused(let job, let change): withdrawChange(change, of: job)
+    case .limitsChanged(let change): changeLimits(change)
+
+    case .viewerArrived(let viewer, let name, let url, let options, let bypassesStore):
+      viewerArrived(viewer, name: name, url: url, options: options, bypassesStore: bypassesStore)
+    case .viewerUploaded(let viewer, let picture, let options):
+      viewerUploaded(viewer, picture, options: options)
+    case .viewerLeft(let viewer): viewerLeft(viewer)
+    case .failuresForgotten(let urls): sources.failures.forget(urls: urls)
+
+    case .workerReady(let worker, let credits): workerReady(worker, credits: credits)
+    case .workerRefused(_, let reason): workers.refused(reason: reason)
+    case .workerLookedUp(let worker, let results): lookedUp(results, by: worker)
+    case .workerReportedHosts(let worker, let updates): updateHosts(updates, by: worker)
+    case .workerRedirected(let worker, let redirections): redirected(redirections, by: worker)
+    case .workerTransferred(let worker, let leases): transferred(leases, by: worker)
+    case .workerReleased(let worker, let leases): released(leases, by: worker)
+    case .workerFinished(let worker, let results): finished(results, by: worker)
+    case .workerMadeUncached(let worker, let result, let attachment):
+      madeUncached(result, in: attachment, by: worker)
+    case .workerObserved(let worker, let observation): observed(observation, of: worker)
+    case .workerExited(let worker, let end, let decoding, let transferring):
+      workerExited(worker, end: end, decoding: decoding, transferring: transferring)
+
+    case .drainRequested: drain()
+    }
+  }
+
+  private mutating func changeLimits(_ change: LimitChange) {
+    limits.apply(change)
+    transferQueue.apply(limits, at: now.instant)
+    divideLines()
+  }
+
+  /// A person asks for something now, see ``HostHealth``.
+  mutating func newCommand() -> CommandID {
+    lastCommand += 1
+    return CommandID(rawValue: lastCommand)
+  }
+
+  /// Turns what the supervisor wants into effects.
+  mutating func follow(_ verdicts: [Supervisor.Verdict]) {
+    effects += verdicts.map { verdict in
+      switch verdict {
+      case .spawn(let worker, let slot): .spawn(worker, slot: slot)
+      case .kill(let worker): .kill(worker)
+      case .giveUp(let reason): .giveUp(reason: reason)
+      }
+    }
+  }
+
+  package var isDraining: Bool { phase != .working }
+
+  /// When the scheduler wants to hear `timePassed`; `nil` when only other events can change
+  /// anything.
+  package var deadline: ContinuousClock.Instant? {
+    let starts = isDraining ? [] : [sources.nextRetry, leases.lookupDeadline]
+    let slots =
+      isDraining && transfers.redirectDeadline == nil
+      ? [] : [transferQueue.deadline, transfers.redirectDeadline]
+    return ([workers.supervisor.deadline, delays.first?.priority] + starts + slots)
+      .compactMap(\.self).min()
+  }
+
+  /// Whether nothing runs and nothing waits except paused jobs.
+  package var isIdle: Bool {
+    jobs.all.allSatisfy { $0.isPaused && !$0.isEnding } && viewers.isEmpty && leases.isEmpty
+      && jobs.unrecordedCount == 0 && work.revalidationCount == 0
+  }
+}

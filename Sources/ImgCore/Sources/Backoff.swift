@@ -1,0 +1,21 @@
+import ImgModel
+
+/// How long a URL whose transfer has failed waits before it is tried again: exponential backoff
+/// with full jitter, which spreads those that failed together over the whole of their wait
+/// ("Exponential Backoff And Jitter", AWS Architecture Blog 2015).
+package struct Backoff {
+  /// The longest that the first retry waits; each further one waits up to twice as long.
+  let base: Duration
+
+  package static let longest = Duration.seconds(60)
+
+  init(_ limits: Limits) {
+    base = .milliseconds(limits.backoffMilliseconds)
+  }
+
+  /// - Parameter attempts: how often it was tried, at least once.
+  func delay(afterAttempts attempts: Int, using random: inout SplitMix64) -> Duration {
+    let most = min(base * (1 << min(attempts - 1, 16)), Self.longest)
+    return most * Double.random(in: 0...1, using: &random)
+  }
+}

@@ -1,0 +1,50 @@
+package import ImgModel
+
+/// Names a source: the number of the first of its items.
+package struct SourceID: Hashable, Comparable {
+  package let rawValue: UInt64
+
+  package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// A picture that has to be fetched: what its variants share, so that it is fetched once for all of
+/// them. Lives as long as one of its items.
+package struct Source {
+  /// One name may stand for URLs at several hosts, each with its own limits.
+  package struct Key: Hashable {
+    package let name: PictureName
+    package let host: String
+  }
+
+  package let id: SourceID
+  package let key: Key
+  /// Its items, in the order in which they came.
+  package internal(set) var members: [WorkID] = []
+  /// Whether it waits for a transfer of its own.
+  var isQueued = false
+  /// The transfer that items may still join: its body is on its way, or held by its worker.
+  package internal(set) var joinable: TransferID?
+  /// Transfers of it that failed.
+  var attempts = 0
+  /// What the last of them failed with.
+  var lastFailure: Failure?
+  /// When the first of them failed.
+  var firstFailedAt: ContinuousClock.Instant?
+  /// When it may be queued again; `nil` when it may be now.
+  package internal(set) var retryAt: ContinuousClock.Instant?
+  /// Workers that crashed while they decoded this picture.
+  var crashCount = 0
+  /// Those of them that ran out of memory.
+  var memoryCrashCount = 0
+  /// Workers killed from outside while they decoded this picture.
+  var killCount = 0
+  /// Workers that crashed outside of a decode while they held this fetch.
+  var lossCount = 0
+  /// Workers that ended, for any reason, while they held this fetch.
+  var deathCount = 0
+
+  init(id: SourceID, key: Key) {
+    self.id = id
+    self.key = key
+  }
+}

@@ -1,0 +1,104 @@
+import ImgModel
+
+/// The work items, those that later requests may join by their keys, and the queues of those that a
+/// worker may take without a slot.
+package struct WorkTable {
+  private var items: [WorkID: WorkItem] = [:]
+  private var openItems: [WorkItem.Key: WorkID] = [:]
+  private var lastNumber: UInt64 = 0
+  /// Items that ask origins about what was served stale, for no request.
+  package private(set) var revalidationCount = 0
+  /// Items of viewers that wait for their look-up, and items that a dead worker held: before any
+  /// list.
+  private var lookups = PriorityQueue<WorkID, Urgency>()
+  /// Items whose picture is at hand and waits for a decoder.
+  private var decodes = PriorityQueue<WorkID, Urgency>()
+
+  package var isEmpty: Bool { items.isEmpty }
+  package var count: Int { items.count }
+  package var all: [WorkItem] { Array(items.values) }
+  package var openCount: Int { openItems.count }
+
+  /// - Returns: `nil` when the item has ended.
+  package subscript(id: WorkID) -> WorkItem? { items[id] }
+
+  /// The item that requests with this key join; `nil` when they begin one.
+  package func openItem(for key: WorkItem.Key) -> WorkID? { openItems[key] }
+
+  // MARK: - Items
+
+  /// Begins an item for the first that waits.
+  ///
+  /// - Precondition: no item is open for the key.
+  mutating func add(
+    _ key: WorkItem.Key, _ url: ImageURL, _ waiter: Waiter, picture: UploadedPicture? = nil
+  ) -> WorkItem {
+    precondition(openItems[key] == nil, "requests with equal keys share one item")
+    lastNumber += 1
+    let item = WorkItem(
+      id: WorkID(rawValue: lastNumber), key: key, url: url, waiter: waiter, picture: picture)
+    items[item.id] = item
+    openItems[key] = item.id
+    if key.isRevalidation { revalidationCount += 1 }
+    return item
+  }
+
+  /// One more waits for an item.
+  ///
+  /// - Precondition: the item has not ended.
+  /// - Returns: whether that makes it more urgent.
+  mutating func join(_ waiter: Waiter, _ id: WorkID, defaultExpiryMilliseconds: Int64) -> Bool {
+    guard let index = items.index(forKey: id) else { preconditionFailure("\(id) has ended") }
+    let urgency = items.values[index].urgency
+    items.values[index].join(waiter, defaultExpiryMilliseconds: defaultExpiryMilliseconds)
+    return items.values[index].urgency != urgency
+  }
+
+  /// Writes back what was changed in a copy.
+  ///
+  /// - Precondition: the item has not ended.
+  mutating func update(_ item: WorkItem) {
+    guard let index = items.index(forKey: item.id) else {
+      preconditionFailure("\(item.id) has ended")
+    }
+    items.values[index] = item
+  }
+
+  /// Later requests do not join the item.
+  ///
+  /// - Precondition: the item has not ended.
+  mutating func close(_ id: WorkID) {
+    guard let item = items[id] else { preconditionFailure("\(id) has ended") }
+    if openItems[item.key] == id { openItems[item.key] = nil }
+  }
+
+  /// Ends an item.
+  ///
+  /// - Precondition: the item has not ended.
+  mutating func remove(_ id: WorkID) {
+    close(id)
+    guard let item = items.removeValue(forKey: id) else { return }
+    if item.key.isRevalidation { revalidationCount -= 1 }
+    lookups.remove(id)
+    decodes.remove(id)
+  }
+
+  // MARK: - Queues
+
+  /// Has the item looked up before any list, or changes its urgency there.
+  mutating func queueLookup(_ item: WorkItem) { lookups.set(item.id, to: item.urgency) }
+
+  /// Takes the most urgent item that waits for its look-up outside of the lists.
+  mutating func takeLookup() -> WorkID? { lookups.removeFirst() }
+
+  package var isAnyLookupQueued: Bool { !lookups.isEmpty }
+
+  /// Has the item wait for a decoder, or changes its urgency there.
+  mutating func queueDecode(_ item: WorkItem) { decodes.set(item.id, to: item.urgency) }
+
+  /// How urgent the next item for a decoder is; `nil` when none waits.
+  var nextDecodeUrgency: Urgency? { decodes.first?.priority }
+
+  /// Takes the most urgent item that waits for a decoder.
+  mutating func takeDecode() -> WorkItem? { decodes.removeFirst().flatMap { items[$0] } }
+}

@@ -1,0 +1,130 @@
+package import ImgModel
+import ImgWire
+
+/// The workers: the processes that start and end, and what the ready ones hold.
+package struct WorkerTable {
+  private var workers: [WorkerID: ReadyWorker] = [:]
+  package private(set) var supervisor: Supervisor
+
+  /// - Parameter slotCount: processes to keep running, at least 1.
+  init(slotCount: Int) {
+    supervisor = Supervisor(slotCount: slotCount)
+  }
+
+  /// Whether no worker is ready.
+  package var isEmpty: Bool { workers.isEmpty }
+  package var ready: [ReadyWorker] { Array(workers.values) }
+  var ids: [WorkerID] { workers.keys.sorted() }
+
+  /// - Returns: `nil` when the worker is not ready, or has exited.
+  package subscript(id: WorkerID) -> ReadyWorker? { workers[id] }
+
+  func contains(where isFit: (ReadyWorker) -> Bool) -> Bool {
+    workers.values.contains(where: isFit)
+  }
+
+  // MARK: - Processes
+
+  mutating func startAll(at now: ContinuousClock.Instant) -> [Supervisor.Verdict] {
+    supervisor.startAll(at: now)
+  }
+
+  mutating func timePassed(at now: ContinuousClock.Instant) -> [Supervisor.Verdict] {
+    supervisor.timePassed(at: now)
+  }
+
+  mutating func stopRespawning() { supervisor.stopRespawning() }
+
+  mutating func refused(reason: String) { supervisor.workerRefused(reason: reason) }
+
+  /// A process has said hello.
+  ///
+  /// - Returns: whether it takes work from now on; not when it was given up meanwhile.
+  mutating func becameReady(_ id: WorkerID, credits: Credits) -> Bool {
+    guard let slot = supervisor.workerReady(id) else { return false }
+    workers[id] = ReadyWorker(id: id, slot: slot, credits: credits)
+    return true
+  }
+
+  /// A worker that answers works. An answer that arrives after the worker's exit changes nothing.
+  mutating func answered(_ id: WorkerID, at now: ContinuousClock.Instant) {
+    supervisor.workerAnswered(id)
+    workers[id]?.lastAnswerAt = now
+  }
+
+  /// The process is being killed; its exit is on the way.
+  ///
+  /// - Precondition: the worker is ready, and was not told to end before.
+  mutating func kill(_ id: WorkerID, because reason: ReadyWorker.KillReason) {
+    change(id) { worker in
+      precondition(worker.killReason == nil, "\(id) is killed twice")
+      worker.killReason = reason
+    }
+  }
+
+  /// Takes out a worker whose process is gone.
+  ///
+  /// - Returns: the worker with what it held; `nil` when it was not ready.
+  mutating func remove(_ id: WorkerID) -> ReadyWorker? { workers.removeValue(forKey: id) }
+
+  /// Decides what follows in the slot of a process that is gone.
+  mutating func exited(
+    _ id: WorkerID, _ ending: Supervisor.Ending, reason: String, at now: ContinuousClock.Instant
+  ) -> [Supervisor.Verdict] {
+    supervisor.workerExited(id, ending, reason: reason, at: now)
+  }
+
+  // MARK: - Leases
+
+  /// - Precondition: the worker is ready.
+  mutating func hold(_ lease: LeaseID, as kind: ReadyWorker.Hold, by id: WorkerID) {
+    change(id) { $0.hold(lease, as: kind) }
+  }
+
+  /// The last byte of the body is in: the lease waits for the decoder.
+  ///
+  /// - Precondition: the worker is ready, and holds the lease.
+  mutating func bodyArrived(for lease: LeaseID, at id: WorkerID) {
+    change(id) { $0.bodyArrived(for: lease) }
+  }
+
+  /// - Precondition: the worker is ready, and holds the lease.
+  mutating func release(_ lease: LeaseID, of id: WorkerID) {
+    change(id) { $0.release(lease) }
+  }
+
+  /// Fetches are about to end. An answer that arrives after the worker's exit changes nothing.
+  mutating func willEndFetches(_ count: Int, queueCount: Int, share: Int, of id: WorkerID) {
+    workers[id]?.endFetches(count, queueCount: queueCount, share: share)
+  }
+
+  private mutating func change(_ id: WorkerID, _ body: (inout ReadyWorker) -> Void) {
+    guard let index = workers.index(forKey: id) else { preconditionFailure("\(id) is not ready") }
+    body(&workers.values[index])
+  }
+
+  // MARK: - Choosing
+
+  /// How much more the URL's own worker may hold than the idlest before the idlest takes the URL.
+  private static let stealingThreshold = 4
+
+  /// The URL's own worker by rendezvous hashing, unless it takes no more or another is clearly
+  /// idler; `nil` when none takes more.
+  ///
+  /// - Parameter digest: of the URL, see ``RendezvousHash/digest(_:)``.
+  func choose(
+    digest: UInt64, where takesMore: (ReadyWorker) -> Bool, load: (ReadyWorker) -> Int
+  ) -> WorkerID? {
+    let own = workers.values.max {
+      let left = RendezvousHash.weight(digest: digest, slot: $0.slot)
+      let right = RendezvousHash.weight(digest: digest, slot: $1.slot)
+      return (left, $0.id) < (right, $1.id)
+    }
+    let idlest = workers.values.filter(takesMore).min {
+      (load($0), $0.id) < (load($1), $1.id)
+    }
+    guard let own, let idlest else { return nil }
+    let isOwnTaken = takesMore(own) && load(own) <= load(idlest) + Self.stealingThreshold
+    return isOwnTaken ? own.id : idlest.id
+  }
+}

@@ -1,0 +1,194 @@
+import ImgCore
+import ImgModel
+
+/// What workers do, and what befalls them.
+extension Scenario {
+  private mutating func worker(where isFit: (WorkerModel) -> Bool) -> WorkerModel? {
+    cluster.workers.values.filter(isFit).sorted { $0.id < $1.id }.randomElement(using: &random)
+  }
+
+  mutating func answerLookup() {
+    guard let worker = worker(where: { !$0.lookups.isEmpty }) else { return }
+    cluster.answerLookup(of: worker.id)
+  }
+
+  /// A body is in, or its transfer has failed, or those who wanted it have all left.
+  mutating func endTransfer() {
+    guard let worker = worker(where: { $0.transfers.contains { $0.state == .receiving } }),
+      let transfer = worker.transfers.filter({ $0.state == .receiving })
+        .randomElement(using: &random)
+    else { return }
+    let leases = worker.fetches.filter { $0.transfer == transfer.id }
+    if leases.allSatisfy({ worker.cancelled.contains($0.lease) }) {
+      leases.forEach { cluster.finish($0, of: worker.id, .cancelled) }
+    } else if Int.random(in: 0..<5, using: &random) == 0 || isDown(cluster.host(of: transfer.url)) {
+      fail(leases, of: worker.id)
+    } else if Int.random(in: 0..<10, using: &random) == 0 {
+      holdBack(leases, of: worker.id)
+    } else if Int.random(in: 0..<4, using: &random) == 0 {
+      let hosts: [String] = (0..<4).map { "host\($0)" }.filter { $0 != transfer.host }
+      cluster.redirect(
+        transfer.id, of: worker.id, to: hosts.randomElement(using: &random) ?? "host0")
+    } else if leases.contains(where: cluster.store.holds), Bool.random(using: &random) {
+      cluster.notModified(transfer.id, of: worker.id)
+    } else {
+      cluster.transferred(transfer.id, of: worker.id)
+    }
+  }
+
+  /// Each lease of a transfer hears of its failure, or is served from the store all the same.
+  private mutating func fail(_ leases: [WorkerModel.Fetch], of worker: WorkerID) {
+    let failure = Failure(
+      stage: .fetch, code: .httpStatus, httpStatus: [404, 429, 503].randomElement(using: &random),
+      detail: "made to fail")
+    let hasRetryAfter = Bool.random(using: &random)
+    let retryAfter: Int64? = hasRetryAfter ? .random(in: 0...9, using: &random) : nil
+    for lease in leases {
+      let isServed = cluster.store.holds(lease) && Bool.random(using: &random)
+      // Kept for as long as it asks, though not as if stored again.
+      if isServed { cluster.store.keep(lease) }
+      cluster.finish(
+        lease, of: worker, isServed ? .cachedSample : .failed(failure), retryAfter: retryAfter,
+        failureBehind: isServed ? failure : nil)
+    }
+  }
+
+  /// The worker hears that the host wants to be left alone, before it has asked it for these.
+  private mutating func holdBack(_ leases: [WorkerModel.Fetch], of worker: WorkerID) {
+    cluster.rest(
+      leases.first.flatMap { cluster.host(of: $0.url) },
+      seconds: .random(in: 0...9, using: &random), noticedBy: worker)
+    for lease in leases { cluster.release(lease, of: worker) }
+  }
+
+  /// One host fails always, so that it is left alone, as long as anything may go wrong.
+  private func isDown(_ host: String?) -> Bool { host == "host3" && cluster.isMailHeld }
+
+  /// A picture is decoded, and then stored or not.
+  mutating func endDecode() {
+    cluster.decodeQueueCount = .random(in: 0...4, using: &random)
+    guard let worker = worker(where: { $0.transfers.contains { $0.state != .receiving } }),
+      let fetch = worker.fetches.filter({ worker.transfer($0.transfer)?.state != .receiving })
+        .randomElement(using: &random)
+    else { return }
+    // The body goes before the thumbnail is in the store, and who asks between comes too late.
+    let others = worker.fetches.count { $0.transfer == fetch.transfer }
+    if others == 1, worker.transfer(fetch.transfer)?.state == .held,
+      Bool.random(using: &random)
+    {
+      cluster.workers[worker.id]?.setState(.gone, of: fetch.transfer)
+      return
+    }
+    guard Int.random(in: 0..<4, using: &random) > 0 else {
+      return cluster.finish(fetch, of: worker.id, .failure(.corruptImage, stage: .decode))
+    }
+    // Now and then the store has no room.
+    let isRefused = Int.random(in: 0..<5, using: &random) == 0
+    if fetch.bypassesStore || fetch.keep == .none || isRefused {
+      let isKept = !fetch.bypassesStore && fetch.keep != .none
+      return cluster.makeUncached(
+        fetch, of: worker.id, isStoreDegraded: isKept && Bool.random(using: &random))
+    }
+    cluster.store.keep(fetch)
+    // Now and then it has to go at once.
+    if Bool.random(using: &random) { cluster.store.evict(fetch) }
+    cluster.finish(fetch, of: worker.id, .fetchedSample)
+  }
+
+  /// An original is evicted. A decode of it that has not begun finds it gone.
+  mutating func loseOriginal() {
+    guard let url = cluster.store.originals.keys.sorted().randomElement(using: &random) else {
+      return
+    }
+    cluster.store.originals[url] = nil
+    guard let worker = worker(where: { $0.decodesOriginal(of: url) }) else { return }
+    for fetch in worker.fetches where worker.isFromOriginal(fetch) && fetch.url == url {
+      cluster.release(fetch, of: worker.id)
+    }
+  }
+
+  /// The freshness of a picture ends, by HTTP.
+  mutating func goStale() {
+    let urls = cluster.store.thumbnails.keys.map(\.url) + cluster.store.originals.keys
+    guard let url = urls.sorted().randomElement(using: &random) else { return }
+    cluster.store.stale[url] = Bool.random(using: &random)
+  }
+
+  // MARK: - Answers on their way
+
+  mutating func deliverMail() {
+    guard let index = cluster.mail.indices.randomElement(using: &random) else { return }
+    let event = cluster.mail.remove(at: index)
+    oldAnswers.append(event)
+    cluster.handle(event)
+  }
+
+  /// Said twice, or by a worker that is long dead.
+  mutating func repeatAnswer() {
+    guard let event = oldAnswers.randomElement(using: &random) else { return }
+    cluster.handle(event)
+  }
+
+  /// The worker lives on, but this is never heard of.
+  mutating func loseAnswer() {
+    guard let index = cluster.mail.indices.randomElement(using: &random) else { return }
+    cluster.mail.remove(at: index)
+  }
+
+  // MARK: - Processes
+
+  mutating func becomeReady() {
+    let killed = cluster.killed
+    guard let worker = worker(where: { !$0.isReady && !killed.contains($0.id) }) else { return }
+    cluster.ready(worker.id)
+  }
+
+  mutating func die() {
+    guard let worker = worker(where: { _ in true }) else { return }
+    // One slot's failed starts stay below the number that ends the cluster.
+    if !worker.isReady {
+      guard failedStartCount < Supervisor.failedStartsMaximum - 1 else { return }
+      failedStartCount += 1
+    }
+    let ends: [WorkerEnd] = [
+      .left, .crashed("SIGSEGV"), .crashedInStore("SIGSEGV"), .ranOutOfMemory("SIGABRT"),
+      .killed("SIGKILL"),
+    ]
+    exit(worker, ends.randomElement(using: &random) ?? .left)
+  }
+
+  mutating func observe() {
+    let killed = cluster.killed
+    guard let worker = worker(where: { $0.isReady && !killed.contains($0.id) }) else { return }
+    let lease = worker.fetches.randomElement(using: &random)?.lease
+    let age = Duration.seconds(Int.random(in: 0...12, using: &random))
+    let time = lease == nil ? Duration.zero : .seconds(Int.random(in: 0...40, using: &random))
+    cluster.handle(
+      .workerObserved(
+        worker.id, Observation(heartbeatAge: age, decodingLease: lease, decodingTime: time)))
+  }
+
+  mutating func exitKilled() {
+    for id in cluster.killed {
+      if let worker = cluster.workers[id] { exit(worker, .killed("SIGKILL")) }
+    }
+  }
+
+  private mutating func exit(_ worker: WorkerModel, _ end: WorkerEnd) {
+    let decoding = Bool.random(using: &random) ? worker.fetches.first?.url : nil
+    let transferring = worker.receiving.randomElement(using: &random)?.url
+    cluster.exit(worker.id, end, decoding: decoding, transferring: transferring)
+  }
+
+  /// The coordinator is killed, and with it everything that was not durable.
+  mutating func restart() {
+    lateAnswerCount += cluster.scheduler.lateAnswerCount
+    restartCount += 1
+    // A failed start that no coordinator remembers counts no more.
+    failedStartCount = 0
+    // Its workers are gone too, and the next one's are numbered from 1 again.
+    oldAnswers = []
+    expectedViewers.formIntersection(cluster.answers.keys)
+    cluster.restart()
+  }
+}

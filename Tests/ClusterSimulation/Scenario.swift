@@ -1,0 +1,201 @@
+import ImgCore
+import ImgModel
+import ImgWire
+import SeededRandom
+
+/// A random run: clients, workers, the clock, the origin and the journal do anything in any order,
+/// answers are late, doubled, lost or in another order, workers die and hang, the coordinator is
+/// killed.
+struct Scenario {
+  let seed: UInt64
+  var random: SeededGenerator
+  let cluster: ClusterModel
+  private let book = FaultBook()
+  /// The viewers that are owed an answer.
+  var expectedViewers: Set<ViewerID> = []
+  /// Answers that were given, to be given again.
+  var oldAnswers: [Event] = []
+  /// What counted before the coordinator was killed.
+  var lateAnswerCount = 0
+  var restartCount = 0
+  /// Starts of workers that were made to fail; few enough that no slot is given up.
+  var failedStartCount = 0
+
+  init(seed: UInt64, isTraced: Bool = false) {
+    self.seed = seed
+    var random = SeededGenerator(seed: seed)
+    let book = book
+    cluster = ClusterModel(
+      workers: .random(in: 1...3, using: &random), transfers: .random(in: 1...5, using: &random),
+      perHost: .random(in: 1...3, using: &random),
+      ratePerMinute: Bool.random(using: &random) ? 0 : .random(in: 20...400, using: &random),
+      attempts: .random(in: 1...4, using: &random),
+      rememberFailures: Bool.random(using: &random)
+        ? 600_000 : .random(in: 0...20_000, using: &random),
+      // Now and then so many look-ups that a host gets more lines than it may have waiting.
+      credits: Credits(
+        lookups: Bool.random(using: &random) ? 4 : 120,
+        leases: .random(in: 2...6, using: &random), backlog: 1),
+      report: { book.faults.append($0) })
+    self.random = random
+    if isTraced { cluster.trace = TraceDigest() }
+    cluster.areWorkersReadyAtOnce = false
+    cluster.isJournalHeld = true
+    cluster.isMailHeld = true
+    cluster.handle(.began)
+  }
+
+  var faults: [String] { book.faults }
+
+  var report: Simulation.Report {
+    Simulation.Report(
+      seed: seed, faults: faults,
+      lineCount: cluster.journal.jobs.values.reduce(0) { $0 + $1.record.counts.total },
+      transferCount: cluster.fetchStarts.count, attachmentCount: cluster.attachmentCount,
+      restartCount: restartCount,
+      lateAnswerCount: lateAnswerCount + cluster.scheduler.lateAnswerCount,
+      traceDigest: cluster.trace?.value)
+  }
+
+  mutating func happen() {
+    if !cluster.giveUpReasons.isEmpty { restart() }
+    switch Int.random(in: 0..<200, using: &random) {
+    case 0..<8: submit()
+    case 8..<24: view()
+    case 24..<32: leave()
+    case 32..<44: changeJob()
+    case 44..<46: changeLimits()
+    case 46..<80: cluster.deliverJournal(.random(in: 1...4, using: &random))
+    case 80..<100: answerLookup()
+    case 100..<116: endTransfer()
+    case 116..<141: endDecode()
+    case 141: loseOriginal()
+    case 142..<172: deliverMail()
+    case 172..<176: becomeReady()
+    case 176..<181: die()
+    case 181..<183: observe()
+    case 183..<187: exitKilled()
+    case 187..<189: repeatAnswer()
+    case 189: loseAnswer()
+    case 190: restart()
+    case 191: cluster.setClock(by: .seconds(.random(in: -100_000...100_000, using: &random)))
+    case 192..<194: cluster.handle(.failuresForgotten([randomLine()]))
+    case 194: goStale()
+    case 195: cluster.refuseChanges()
+    default: cluster.advance(by: .milliseconds(.random(in: 1...3_000, using: &random)))
+    }
+  }
+}
+
+/// Where the model's closure writes.
+final class FaultBook {
+  var faults: [String] = []
+}
+
+// MARK: - Clients
+
+extension Scenario {
+  private static let variants: [Variant] =
+    [.standard] + [64, 32].compactMap { try? Variant(width: $0, height: $0) }
+
+  private mutating func randomLine() -> String {
+    let host = Int.random(in: 0..<4, using: &random)
+    let number = Int.random(in: 0..<14, using: &random)
+    return number == 0 ? "no URL" : url(number, host: "host\(host)")
+  }
+
+  private mutating func randomVariant() -> Variant {
+    Self.variants.randomElement(using: &random) ?? .standard
+  }
+
+  private mutating func randomKeep() -> Keep {
+    ([.thumbnail, .thumbnail] + Keep.allCases).randomElement(using: &random) ?? .thumbnail
+  }
+
+  private mutating func randomPolicy() -> CachePolicy {
+    ([.cacheElseLoad, .cacheElseLoad, .byProtocol] + CachePolicy.allCases)
+      .randomElement(using: &random) ?? .cacheElseLoad
+  }
+
+  private mutating func randomExpiry() -> Expiry {
+    let number = Int64.random(in: 1...9, using: &random)
+    switch Int.random(in: 0..<6, using: &random) {
+    case 0: return Expiry(.after(milliseconds: number * 1_000))
+    case 1: return Expiry(.after(milliseconds: number * 1_000), isSliding: true)
+    case 2: return Expiry(.at(WallTime(rawValue: number * 1_000_000)))
+    case 3: return Expiry(.standard, isSliding: true)
+    default: return .standard
+    }
+  }
+
+  private mutating func randomDelay() -> Int64 {
+    Int.random(in: 0..<5, using: &random) == 0 ? .random(in: 1...4_000, using: &random) : 0
+  }
+
+  private mutating func randomPoliteness() -> FetchOptions {
+    FetchOptions(
+      cachePolicy: randomPolicy(),
+      respectsOptOut: Int.random(in: 0..<4, using: &random) == 0,
+      respectsRobots: Int.random(in: 0..<3, using: &random) == 0)
+  }
+
+  private mutating func submit() {
+    // Mostly short lists; now and then one that is longer than what may be in hand.
+    let isLong = Int.random(in: 0..<12, using: &random) == 0
+    let count = Int.random(in: 0..<(isLong ? 300 : 20), using: &random)
+    let isOfOneHost = Int.random(in: 0..<3, using: &random) == 0
+    let lines = (0..<count).map { number in
+      isOfOneHost ? url(number + 100, host: "host1") : randomLine()
+    }
+    cluster.submit(
+      lines, variant: randomVariant(), expiry: randomExpiry(),
+      priority: .random(in: -2...2, using: &random),
+      order: Bool.random(using: &random) ? .firstInFirstOut : .lastInFirstOut,
+      delay: randomDelay(), keep: randomKeep(), fetch: randomPoliteness())
+  }
+
+  private mutating func upload() {
+    let viewer = cluster.upload(
+      as: Bool.random(using: &random) ? randomLine() : nil, variant: randomVariant(),
+      keep: randomKeep())
+    // What is stored under no URL is refused.
+    if cluster.waitingViewers.contains(viewer) { expectedViewers.insert(viewer) }
+  }
+
+  private mutating func view() {
+    if Int.random(in: 0..<8, using: &random) == 0 { return upload() }
+    let name = ["a", "b", nil, nil].randomElement(using: &random) ?? nil
+    let viewer = cluster.view(
+      randomLine(), name: name, variant: randomVariant(), expiry: randomExpiry(),
+      delay: randomDelay(), keep: randomKeep(), fetch: randomPoliteness(),
+      bypassesStore: Int.random(in: 0..<5, using: &random) == 0)
+    expectedViewers.insert(viewer)
+  }
+
+  private mutating func leave() {
+    let waiting = cluster.waitingViewers.sorted { $0.rawValue < $1.rawValue }
+    guard let viewer = waiting.randomElement(using: &random) else { return }
+    expectedViewers.remove(viewer)
+    cluster.leave(viewer)
+  }
+
+  private mutating func changeJob() {
+    let changes: [JobChange] = [
+      .pause, .resume, .resume, .cancel, .retry(includesFinal: false), .retry(includesFinal: true),
+      .prioritise(.random(in: -2...2, using: &random)), .remove,
+    ]
+    guard let job = cluster.journal.jobs.keys.sorted().randomElement(using: &random),
+      let change = changes.randomElement(using: &random)
+    else { return }
+    cluster.change(job, change)
+  }
+
+  private mutating func changeLimits() {
+    cluster.changeLimits(
+      LimitChange(
+        transfers: .random(in: 1...5, using: &random),
+        transfersPerHost: .random(in: 1...3, using: &random),
+        hostRatePerMinute: Bool.random(using: &random) ? 0 : .random(in: 20...400, using: &random),
+        defaultExpiryMilliseconds: .random(in: 1_000...9_000, using: &random)))
+  }
+}
