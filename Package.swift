@@ -96,20 +96,20 @@ let package = Package(
       ],
       swiftSettings: settings),
 
-    // MARK: - ImgCore: pure scheduling
+    // MARK: - ImgScheduler: pure scheduling
 
     .target(
-      name: "ImgCore",
+      name: "ImgScheduler",
       dependencies: [
         "ImgModel",
         "ImgWire",
       ], swiftSettings: settings),
     .testTarget(
-      name: "ImgCoreTests",
+      name: "ImgSchedulerTests",
       dependencies: [
         "ClusterSimulation",
-        "ImgCore",
         "ImgModel",
+        "ImgScheduler",
         "ImgWire",
         "SeededRandom",
       ],
@@ -117,8 +117,8 @@ let package = Package(
     .target(
       name: "ClusterSimulation",
       dependencies: [
-        "ImgCore",
         "ImgModel",
+        "ImgScheduler",
         "ImgWire",
         "SeededRandom",
       ],
@@ -246,8 +246,8 @@ let package = Package(
     .target(
       name: "ImgCoordinator",
       dependencies: [
-        "ImgCore",
         "ImgModel",
+        "ImgScheduler",
         "ImgSettings",
         "ImgStore",
         "ImgSystem",
@@ -261,8 +261,8 @@ let package = Package(
       name: "ImgCoordinatorTests",
       dependencies: [
         "ImgCoordinator",
-        "ImgCore",
         "ImgModel",
+        "ImgScheduler",
         "ImgSettings",
         "ImgStore",
         "ImgSystem",

@@ -1,5 +1,5 @@
-import ImgCore
 import ImgModel
+import ImgScheduler
 
 /// What clients may do.
 extension ClusterModel {

@@ -1,5 +1,5 @@
-import ImgCore
 import ImgModel
+import ImgScheduler
 
 /// What must hold after every event, whatever happened.
 extension ClusterModel {

@@ -1,5 +1,5 @@
-import ImgCore
 import ImgModel
+import ImgScheduler
 import ImgWire
 
 /// Pictures that are not there, as far as the scheduler has heard: it asks for none of them again

@@ -1,5 +1,5 @@
-import ImgCore
 import ImgModel
+import ImgScheduler
 import ImgWire
 
 /// A scheduler with everything around it that a test decides: a clock that stands still, a journal

@@ -1,5 +1,5 @@
-import ImgCore
 import ImgModel
+import ImgScheduler
 
 /// A journal in memory: answers reads, applies operations, and sees to it that no line has two
 /// outcomes. What it holds survives the coordinator.

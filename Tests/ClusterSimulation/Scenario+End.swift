@@ -1,5 +1,5 @@
-import ImgCore
 import ImgModel
+import ImgScheduler
 
 /// From here on nothing goes wrong any more, and everything must come to its end.
 extension Scenario {

@@ -1,5 +1,5 @@
-import ImgCore
 import ImgModel
+import ImgScheduler
 
 /// What workers do, and what befalls them.
 extension Scenario {

@@ -1,6 +1,6 @@
 import FoundationEssentials
-import ImgCore
 import ImgModel
+import ImgScheduler
 import ImgWire
 
 /// A digest over everything that the scheduler wants done, in its order. Two builds whose digests

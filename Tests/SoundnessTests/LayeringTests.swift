@@ -12,7 +12,7 @@ struct LayeringTests {
     // Pure: no input, no output, no clock, so nothing of the platform.
     "ImgModel": ["CIDN2", "FoundationEssentials"],
     "ImgWire": ["FoundationEssentials", "ImgModel"],
-    "ImgCore": ["ImgModel", "ImgWire"],
+    "ImgScheduler": ["ImgModel", "ImgWire"],
     "ImgWorkerMachine": ["ImgModel", "ImgWire"],
 
     "ImgSystem": platform.union(["CLinux"]),
@@ -22,7 +22,7 @@ struct LayeringTests {
     "ImgFetch": platform.union(["CCurl", "ImgModel", "ImgSystem"]),
     "ImgDecode": platform.union(["CJPEG", "CVips", "CZlib", "ImgModel"]),
     "ImgCoordinator": platform.union([
-      "ImgCore", "ImgModel", "ImgSettings", "ImgStore", "ImgSystem", "ImgTransport", "ImgWire",
+      "ImgScheduler", "ImgModel", "ImgSettings", "ImgStore", "ImgSystem", "ImgTransport", "ImgWire",
     ]),
     "ImgWorker": platform.union([
       "CAllocation", "ImgDecode", "ImgFetch", "ImgModel", "ImgStore", "ImgSystem", "ImgTransport",

@@ -1,5 +1,5 @@
-import ImgCore
 import ImgModel
+import ImgScheduler
 import ImgWire
 
 /// The requests of one client whose answers come later: watched jobs, interactive requests and

@@ -1,4 +1,4 @@
-import ImgCore
+import ImgScheduler
 import ImgStore
 
 /// The pages of lists that the scheduler asked for, read from the journal in their order.

@@ -1,4 +1,4 @@
-import ImgCore
+import ImgScheduler
 import ImgSystem
 
 /// The memory files that pass through, by the identifiers that the scheduler knows. A file stays

@@ -1,5 +1,5 @@
-import ImgCore
 import ImgModel
+import ImgScheduler
 import ImgSettings
 
 /// Where the coordinator is between its start and its end.

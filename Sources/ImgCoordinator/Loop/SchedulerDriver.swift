@@ -1,5 +1,5 @@
-import ImgCore
 import ImgModel
+import ImgScheduler
 import ImgSystem
 
 /// The scheduler and its effects that are not performed yet.

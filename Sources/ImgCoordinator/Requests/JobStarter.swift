@@ -1,5 +1,5 @@
-import ImgCore
 import ImgModel
+import ImgScheduler
 import ImgStore
 
 /// Starts jobs whose lists, or whose retries, are durable.

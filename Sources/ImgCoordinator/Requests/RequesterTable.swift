@@ -1,4 +1,4 @@
-import ImgCore
+import ImgScheduler
 
 /// The client and request behind each viewer of the scheduler, until the viewer is answered or leaves.
 struct RequesterTable {

@@ -1,5 +1,5 @@
 import Glibc
-import ImgCore
+import ImgScheduler
 import ImgSystem
 
 /// What the heartbeat page of a worker process shows when the process has ended.

@@ -1,6 +1,6 @@
 import Glibc
-import ImgCore
 import ImgModel
+import ImgScheduler
 import ImgSystem
 import ImgTransport
 import ImgWire

@@ -1,5 +1,5 @@
-import ImgCore
 import ImgModel
+import ImgScheduler
 import ImgWire
 import Testing
 

@@ -1,5 +1,5 @@
 import Glibc
-import ImgCore
+import ImgScheduler
 import ImgSystem
 import Testing
 

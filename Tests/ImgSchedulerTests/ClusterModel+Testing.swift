@@ -1,0 +1,93 @@
+import ImgModel
+import ImgWire
+import Testing
+
+@testable import ClusterSimulation
+@testable import ImgScheduler
+
+extension ClusterModel {
+  /// A cluster whose faults are those of the running test.
+  convenience init(
+    workers: Int = 1, transfers: Int = 64, perHost: Int = 8, ratePerMinute: Int = 0,
+    attempts: Int = 1, backoff: Int64 = Limits().backoffMilliseconds,
+    rememberFailures: Int64 = 600_000,
+    credits: Credits = Credits(lookups: 256, leases: 128, backlog: 8)
+  ) {
+    self.init(
+      workers: workers, transfers: transfers, perHost: perHost, ratePerMinute: ratePerMinute,
+      attempts: attempts, backoff: backoff, rememberFailures: rememberFailures, credits: credits,
+      report: { Issue.record("\($0)") })
+  }
+
+  /// A cluster with all workers ready.
+  static func started(
+    workers: Int = 1, transfers: Int = 64, perHost: Int = 8, ratePerMinute: Int = 0,
+    attempts: Int = 1, backoff: Int64 = Limits().backoffMilliseconds,
+    rememberFailures: Int64 = 600_000,
+    credits: Credits = Credits(lookups: 256, leases: 128, backlog: 8)
+  ) -> ClusterModel {
+    let cluster = ClusterModel(
+      workers: workers, transfers: transfers, perHost: perHost, ratePerMinute: ratePerMinute,
+      attempts: attempts, backoff: backoff, rememberFailures: rememberFailures, credits: credits)
+    cluster.handle(.began)
+    return cluster
+  }
+
+  /// Answers look-ups and ends fetches, the oldest first, until nothing runs.
+  ///
+  /// - Returns: the last parts of the paths whose transfers began meanwhile, as numbers.
+  func startsUntilIdle() -> [Int] {
+    fetchStarts = []
+    answerLookups()
+    while let url = fetching.first {
+      finish(url)
+      answerLookups()
+    }
+    return fetchStarts.compactMap(Self.number)
+  }
+
+  /// The number that ``url(_:host:)`` has written.
+  static func number(of url: String) -> Int? {
+    url.split(separator: "/").last.flatMap { Int($0) }
+  }
+
+  func changeLimits(
+    transfers: Int? = nil, perHost: Int? = nil, ratePerMinute: Int? = nil,
+    defaultExpiry: Int64? = nil
+  ) {
+    handle(
+      .limitsChanged(
+        LimitChange(
+          transfers: transfers, transfersPerHost: perHost, hostRatePerMinute: ratePerMinute,
+          defaultExpiryMilliseconds: defaultExpiry)))
+  }
+
+  /// How long the thumbnail of a URL is kept; `nil` when there is none.
+  func retention(_ url: String) -> Retention? {
+    store.thumbnails[StoreModel.Key(url: url, variant: .standard)]
+  }
+
+  /// Puts thumbnails into the store that were there before.
+  func prestore(_ urls: [String]) {
+    for url in urls {
+      store.thumbnails[StoreModel.Key(url: url, variant: .standard)] =
+        Retention(afterMilliseconds: 1)
+    }
+  }
+
+  func outcome(of index: Int, _ job: JobID) -> Outcome? {
+    journal.jobs[job]?.outcomes[index]?.outcome
+  }
+
+  /// The one worker of a cluster of one.
+  var onlyWorker: WorkerID? { workers.keys.first }
+}
+
+extension Variant {
+  static let small = Variant.square(32)
+  static let medium = Variant.square(64)
+
+  private static func square(_ side: Int) -> Variant {
+    (try? Variant(width: side, height: side)) ?? .standard
+  }
+}

@@ -1,0 +1,342 @@
+import ImgModel
+import ImgWire
+import Testing
+
+@testable import ClusterSimulation
+@testable import ImgScheduler
+
+/// Workers that die, and what they held.
+@Suite struct DeathTests {
+  @Test func `everything a dead worker held is looked up again`() {
+    let cluster = ClusterModel.started()
+    let job = cluster.submit(spreadURLs(1...4))
+    cluster.answerLookups()
+    cluster.submit([url(5, host: "host5")])
+    cluster.transferred(url(2, host: "host2"))
+    for worker in cluster.workers.keys { cluster.exit(worker, .crashed("SIGSEGV")) }
+    #expect(cluster.fetching.isEmpty)
+    #expect(cluster.lookupCount == 5)
+    #expect(cluster.scheduler.transferCount == 0)
+    cluster.finishEverything()
+    #expect(cluster.counts(job)?.done == 4)
+    #expect(cluster.scheduler.isIdle)
+  }
+
+  @Test func `what it stored without saying so is a hit that does not count as from the cache`() {
+    let cluster = ClusterModel.started()
+    let job = cluster.submit([url(1), url(2)])
+    cluster.answerLookups()
+    cluster.store(url(1))
+    for worker in cluster.workers.keys { cluster.exit(worker, .crashed("SIGSEGV")) }
+    cluster.finishEverything()
+    #expect(cluster.fetchStarts == [url(1), url(2), url(2)])
+    #expect(cluster.counts(job)?.done == 2)
+    #expect(cluster.counts(job)?.fromCache == 0)
+  }
+
+  @Test func `a hit whose look-up had to be repeated still counts as from the cache`() {
+    let cluster = ClusterModel.started()
+    cluster.prestore([url(1)])
+    let job = cluster.submit([url(1)])
+    for worker in cluster.workers.keys { cluster.exit(worker, .crashed("SIGSEGV")) }
+    cluster.advance(by: .milliseconds(100))
+    cluster.finishEverything()
+    #expect(cluster.counts(job)?.fromCache == 1)
+  }
+
+  @Test func `a picture over which two workers crash ends as decode_crash and no other does`() {
+    let cluster = ClusterModel.started()
+    let job = cluster.submit(spreadURLs(1...3))
+    let poison = url(2, host: "host2")
+    cluster.answerLookups()
+    cluster.crash(decoding: poison)
+    #expect(cluster.counts(job)?.failed == 0)
+    cluster.answerLookups()
+    cluster.crash(decoding: poison)
+    cluster.endBackoffs()
+    cluster.finishEverything()
+    #expect(cluster.counts(job)?.done == 2)
+    #expect(cluster.outcome(of: 1, job)?.failureCode == .decodeCrash)
+  }
+
+  @Test func `a picture over which two workers run out of memory ends as out_of_memory`() {
+    let cluster = ClusterModel.started()
+    let job = cluster.submit(spreadURLs(1...3))
+    let large = url(2, host: "host2")
+    cluster.answerLookups()
+    cluster.crash(decoding: large, .ranOutOfMemory("SIGABRT"))
+    #expect(cluster.counts(job)?.failed == 0)
+    cluster.answerLookups()
+    cluster.crash(decoding: large, .ranOutOfMemory("SIGABRT"))
+    cluster.endBackoffs()
+    cluster.finishEverything()
+    #expect(cluster.counts(job)?.done == 2)
+    let failure = Failure.outOfMemory(workerMemory: Limits().workerMemoryByteCount)
+    #expect(cluster.outcome(of: 1, job) == .failed(failure))
+  }
+
+  @Test func `memory is not blamed for a picture that crashes with memory to spare, too`() {
+    let cluster = ClusterModel.started()
+    let viewer = cluster.view(url(1))
+    cluster.answerLookups()
+    cluster.crash(decoding: url(1))
+    cluster.answerLookups()
+    cluster.crash(decoding: url(1), .ranOutOfMemory("SIGABRT"))
+    #expect(cluster.answers[viewer]?.failureCode == .decodeCrash)
+  }
+
+  @Test func `crashes in the store have it recreated, and no picture is blamed`() {
+    let cluster = ClusterModel.started()
+    let job = cluster.submit(spreadURLs(1...3))
+    for _ in 0..<StoreCrashes.crashMaximum {
+      #expect(cluster.storeRecreationCount == 0)
+      cluster.answerLookups()
+      cluster.crash(decoding: url(2, host: "host2"), .crashedInStore("SIGSEGV"))
+    }
+    #expect(cluster.storeRecreationCount == 1)
+    #expect(cluster.scheduler.sources.all.allSatisfy { $0.crashCount == 0 && $0.lossCount == 0 })
+    cluster.endBackoffs()
+    cluster.finishEverything()
+    #expect(cluster.counts(job)?.done == 3)
+  }
+
+  @Test func `crashes in the store that are far apart leave the store as it is`() {
+    let cluster = ClusterModel.started()
+    let viewer = cluster.view(url(1))
+    for _ in 0..<5 {
+      cluster.answerLookups()
+      for worker in cluster.workers.keys { cluster.exit(worker, .crashedInStore("SIGABRT")) }
+      cluster.advance(by: StoreCrashes.window + .seconds(1))
+    }
+    #expect(cluster.storeRecreationCount == 0)
+    cluster.finishEverything()
+    #expect(cluster.answers[viewer] == .fetchedSample)
+  }
+
+  @Test func `crashes in the store that recreating it does not end count as any other`() {
+    let cluster = ClusterModel.started()
+    let viewer = cluster.view(url(1))
+    let damaged = StoreCrashes.recreationMaximum * StoreCrashes.crashMaximum
+    for _ in 0..<damaged + Scheduler.lossMaximum {
+      #expect(cluster.answers[viewer] == nil)
+      cluster.endBackoffs()
+      for worker in cluster.workers.keys { cluster.exit(worker, .crashedInStore("SIGABRT")) }
+    }
+    #expect(cluster.storeRecreationCount == StoreCrashes.recreationMaximum)
+    #expect(cluster.answers[viewer]?.failureCode == .internal)
+  }
+
+  @Test func `crashes outside of the decoder are tolerated below their number`() {
+    let cluster = ClusterModel.started()
+    let viewer = cluster.view(url(1))
+    for _ in 1..<Scheduler.lossMaximum {
+      cluster.endBackoffs()
+      for worker in cluster.workers.keys { cluster.exit(worker, .crashed("exit 1")) }
+    }
+    cluster.endBackoffs()
+    cluster.finishEverything()
+    #expect(cluster.answers[viewer] == .fetchedSample)
+  }
+
+  @Test func `a fetch over which workers crash again and again ends as an internal failure`() {
+    let cluster = ClusterModel.started()
+    let viewer = cluster.view(url(1))
+    for _ in 0..<Scheduler.lossMaximum {
+      #expect(cluster.answers[viewer] == nil)
+      cluster.endBackoffs()
+      for worker in cluster.workers.keys { cluster.exit(worker, .crashed("SIGABRT")) }
+    }
+    #expect(cluster.answers[viewer]?.failureCode == .internal)
+    #expect(cluster.scheduler.isIdle)
+  }
+
+  @Test func `crashes in another picture's decode and kills do not count as losses`() {
+    let cluster = ClusterModel.started(workers: 1)
+    let viewer = cluster.view(url(1))
+    for index in 2...5 {
+      cluster.view(url(index))
+      cluster.endBackoffs()
+      cluster.crash(decoding: url(index))
+    }
+    for _ in 0..<5 {
+      cluster.endBackoffs()
+      for worker in cluster.workers.keys { cluster.exit(worker, .killed("SIGKILL")) }
+    }
+    #expect(cluster.scheduler.sources.all.allSatisfy { $0.lossCount == 0 })
+    cluster.endBackoffs()
+    cluster.finishEverything()
+    #expect(cluster.answers[viewer] == .fetchedSample)
+  }
+
+  @Test func `kills from outside are tolerated up to their number`() {
+    let cluster = ClusterModel.started()
+    let viewer = cluster.view(url(1))
+    for _ in 1..<Scheduler.killMaximum {
+      cluster.endBackoffs()
+      cluster.crash(decoding: url(1), .killed("SIGKILL"))
+    }
+    #expect(cluster.answers[viewer] == nil)
+    cluster.endBackoffs()
+    cluster.crash(decoding: url(1), .killed("SIGKILL"))
+    #expect(cluster.answers[viewer]?.failureCode == .decodeCrash)
+  }
+
+  @Test func `late answers of a dead worker are dropped and counted`() throws {
+    let cluster = ClusterModel.started()
+    let viewer = cluster.view(url(1))
+    cluster.answerLookups()
+    let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
+    cluster.exit(worker, .crashed("SIGSEGV"))
+    let result = FetchResults.Result(lease: fetch.lease, outcome: .failure(.timeout))
+    cluster.handle(.workerTransferred(worker, [fetch.lease]))
+    cluster.handle(.workerFinished(worker, FetchResults(results: [result])))
+    let miss = LookupResults(hits: [], originals: [], misses: [fetch.lease])
+    cluster.handle(.workerLookedUp(worker, miss))
+    #expect(cluster.scheduler.lateAnswerCount == 2)
+    #expect(cluster.answers[viewer] == nil)
+    cluster.finishEverything()
+    #expect(cluster.answers[viewer] == .fetchedSample)
+  }
+
+  @Test func `a worker cannot answer for another`() throws {
+    let cluster = ClusterModel.started(workers: 2)
+    let viewer = cluster.view(url(1))
+    cluster.answerLookups()
+    let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
+    let other = try #require(cluster.workers.keys.first { $0 != worker })
+    cluster.handle(
+      .workerFinished(
+        other,
+        FetchResults(results: [.init(lease: fetch.lease, outcome: .failure(.timeout))])))
+    #expect(cluster.answers[viewer] == nil)
+    #expect(cluster.scheduler.lateAnswerCount == 1)
+  }
+
+  @Test func `a worker that says twice that it is ready keeps its leases`() throws {
+    let cluster = ClusterModel.started()
+    let viewer = cluster.view(url(1))
+    let worker = try #require(cluster.workers.keys.first)
+    cluster.handle(.workerReady(worker, cluster.credits))
+    cluster.exit(worker, .crashed("SIGSEGV"))
+    cluster.advance(by: .milliseconds(100))
+    cluster.finishEverything()
+    #expect(cluster.answers[viewer] == .fetchedSample)
+  }
+
+  @Test func `an aborted picture is not begun again when its worker dies`() {
+    let cluster = ClusterModel.started()
+    let viewer = cluster.view(url(1))
+    cluster.answerLookups()
+    cluster.leave(viewer)
+    cluster.crash(decoding: url(1))
+    #expect(cluster.lookupCount == 0)
+    #expect(cluster.scheduler.isIdle)
+  }
+}
+
+/// The watchdog.
+@Suite struct WatchdogTests {
+  private func observe(
+    _ cluster: ClusterModel, _ url: String, decodingFor time: Duration,
+    heartbeatAge: Duration = .zero
+  ) throws {
+    let (worker, fetch) = try #require(cluster.fetch(of: url))
+    cluster.handle(
+      .workerObserved(
+        worker,
+        Observation(
+          heartbeatAge: heartbeatAge, decodingLease: fetch.lease, decodingTime: time)))
+  }
+
+  @Test func `a decode over its time is ended and blamed, and no other`() throws {
+    let cluster = ClusterModel.started()
+    let job = cluster.submit(spreadURLs(1...3))
+    let slow = url(2, host: "host2")
+    cluster.answerLookups()
+    try observe(cluster, slow, decodingFor: .seconds(30))
+    #expect(cluster.killed.isEmpty)
+    try observe(cluster, slow, decodingFor: .seconds(31))
+    try observe(cluster, slow, decodingFor: .seconds(32))
+    #expect(cluster.killed.count == 1)
+    cluster.crash(decoding: slow, .killed("SIGKILL"))
+    cluster.finishEverything()
+    #expect(cluster.counts(job)?.done == 2)
+    #expect(cluster.outcome(of: 1, job)?.failureCode == .decodeTimeout)
+  }
+
+  @Test func `a decode that ends between the verdict and the kill is not blamed`() throws {
+    let cluster = ClusterModel.started()
+    let first = cluster.view(url(1))
+    let second = cluster.view(url(2))
+    cluster.answerLookups()
+    try observe(cluster, url(1), decodingFor: .seconds(31))
+    cluster.finish(url(1))
+    cluster.crash(decoding: url(2), .killed("SIGKILL"))
+    #expect(cluster.answers[first] == .fetchedSample)
+    #expect(cluster.scheduler.sources.all.allSatisfy { $0.killCount == 0 })
+    cluster.finishEverything()
+    #expect(cluster.answers[second] == .fetchedSample)
+  }
+
+  @Test func `a silent heartbeat ends the worker, and no picture is suspected`() throws {
+    let cluster = ClusterModel.started()
+    let viewer = cluster.view(url(1))
+    for _ in 1..<Scheduler.deathMaximum {
+      cluster.endBackoffs()
+      try observe(cluster, url(1), decodingFor: .seconds(31), heartbeatAge: .seconds(11))
+      #expect(cluster.killed.count == 1)
+      cluster.crash(decoding: url(1), .killed("SIGKILL"))
+    }
+    #expect(cluster.scheduler.sources.all.allSatisfy { $0.killCount == 0 })
+    cluster.endBackoffs()
+    cluster.finishEverything()
+    #expect(cluster.answers[viewer] == .fetchedSample)
+  }
+
+  @Test func `a transfer in which the loops of three workers hang has failed, and no other`() throws
+  {
+    let cluster = ClusterModel.started()
+    let job = cluster.submit(spreadURLs(1...3))
+    let hostile = url(2, host: "host2")
+    for _ in 0..<Scheduler.lossMaximum {
+      cluster.endBackoffs()
+      try observe(cluster, hostile, decodingFor: .zero, heartbeatAge: .seconds(11))
+      let worker = try #require(cluster.onlyWorker)
+      cluster.exit(worker, .killed("SIGKILL"), transferring: hostile)
+    }
+    #expect(cluster.outcome(of: 1, job)?.failureCode == .internal)
+    cluster.endBackoffs()
+    cluster.finishEverything()
+    #expect(cluster.counts(job)?.done == 2)
+  }
+
+  @Test func `a worker that is killed from outside does not count against its transfer`() throws {
+    let cluster = ClusterModel.started()
+    let viewer = cluster.view(url(1))
+    for _ in 0..<Scheduler.lossMaximum {
+      cluster.endBackoffs()
+      let worker = try #require(cluster.onlyWorker)
+      cluster.exit(worker, .killed("SIGKILL"), transferring: url(1))
+    }
+    cluster.endBackoffs()
+    cluster.finishEverything()
+    #expect(cluster.answers[viewer] == .fetchedSample)
+  }
+
+  @Test func `a worker told to end gets no more work`() throws {
+    let cluster = ClusterModel.started()
+    cluster.view(url(1))
+    cluster.answerLookups()
+    try observe(cluster, url(1), decodingFor: .zero, heartbeatAge: .seconds(11))
+    cluster.view(url(2))
+    #expect(cluster.lookupCount == 0)
+  }
+
+  @Test func `a busy worker with a heartbeat lives`() throws {
+    let cluster = ClusterModel.started()
+    cluster.view(url(1))
+    cluster.answerLookups()
+    try observe(cluster, url(1), decodingFor: .seconds(29), heartbeatAge: .seconds(10))
+    #expect(cluster.killed.isEmpty)
+  }
+}

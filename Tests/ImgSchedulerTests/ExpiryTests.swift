@@ -1,0 +1,222 @@
+import ImgModel
+import Testing
+
+@testable import ClusterSimulation
+@testable import ImgScheduler
+
+/// How long what is fetched is kept, for one who waits and for several.
+@Suite(.timeLimit(.minutes(20))) struct ExpiryTests {
+  private let week = Limits().defaultExpiryMilliseconds
+
+  private func seconds(_ count: Int64, isSliding: Bool = false) -> Expiry {
+    Expiry(.after(milliseconds: count * 1_000), isSliding: isSliding)
+  }
+
+  @Test func `a request without an expiry gets the default`() {
+    let cluster = ClusterModel.started()
+    cluster.view(url(1))
+    cluster.finishEverything()
+    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 604_800_000))
+  }
+
+  @Test func `a date stays what it is, however late a line is fetched`() {
+    let cluster = ClusterModel.started(transfers: 1)
+    let date = cluster.now.wall.advanced(byMilliseconds: 5_000)
+    cluster.submit([url(1), url(2)], expiry: Expiry(.at(date)))
+    cluster.answerLookups()
+    cluster.finish(url(1))
+    cluster.advance(by: .seconds(10))
+    cluster.finishEverything()
+    for number in 1...2 { #expect(cluster.retention(url(number)) == Retention(until: date)) }
+  }
+
+  @Test func `a changed default is for what is stored from then on`() {
+    let cluster = ClusterModel.started(transfers: 1)
+    cluster.submit([url(1), url(2), url(3)])
+    cluster.answerLookups()
+    cluster.finish(url(1))
+    cluster.changeLimits(defaultExpiry: 3_600_000)
+    cluster.finishEverything()
+    cluster.view(url(1))
+    cluster.finishEverything()
+    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 604_800_000))
+    #expect(
+      cluster.retention(url(2)) == Retention(afterMilliseconds: 604_800_000), "it had begun")
+    #expect(cluster.retention(url(3)) == Retention(afterMilliseconds: 3_600_000))
+  }
+
+  // MARK: - What is in the store
+
+  @Test func `a hit is kept for longer where the request says so, and never for less`() {
+    let cluster = ClusterModel.started()
+    cluster.prestore([url(1)])
+    cluster.view(url(1), expiry: seconds(100))
+    cluster.submit([url(1)], expiry: seconds(10))
+    cluster.finishEverything()
+    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 100_000))
+    let date = WallTime(rawValue: 1_800_000_000_000)
+    cluster.submit([url(1)], expiry: Expiry(.at(date)))
+    cluster.finishEverything()
+    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 100_000, until: date))
+    #expect(cluster.fetchStarts.isEmpty)
+  }
+
+  @Test func `a hit begins to slide where the request says so, with the default if it names none`()
+  {
+    let cluster = ClusterModel.started()
+    cluster.prestore([url(1), url(2)])
+    cluster.view(url(1), expiry: Expiry(.standard, isSliding: true))
+    cluster.view(url(2), expiry: seconds(9, isSliding: true))
+    cluster.finishEverything()
+    #expect(
+      cluster.retention(url(1)) == Retention(afterMilliseconds: 1, slidingMilliseconds: week))
+    #expect(
+      cluster.retention(url(2)) == Retention(afterMilliseconds: 9_000, slidingMilliseconds: 9_000))
+  }
+
+  // MARK: - Several who wait
+
+  @Test(arguments: [(10, 100), (100, 10)] as [(Int64, Int64)])
+  func `of two requests for one picture the later expiry wins`(first: Int64, second: Int64) {
+    let cluster = ClusterModel.started()
+    cluster.submit([url(1)], expiry: seconds(first))
+    cluster.view(url(1), expiry: seconds(second))
+    cluster.finishEverything()
+    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 100_000))
+    #expect(cluster.fetchStarts == [url(1)])
+  }
+
+  /// How far the first one's picture is when the second one comes.
+  enum Stage: CaseIterable {
+    case lookingUp, transferring, decoding, resultOnItsWay
+  }
+
+  private func cluster(at stage: Stage, expiry: Expiry) -> (ClusterModel, first: ViewerID) {
+    let cluster = ClusterModel.started()
+    let first = cluster.view(url(1), expiry: expiry)
+    guard stage != .lookingUp else { return (cluster, first) }
+    cluster.answerLookups()
+    guard stage != .transferring else { return (cluster, first) }
+    cluster.transferred(url(1))
+    guard stage != .decoding else { return (cluster, first) }
+    cluster.isMailHeld = true
+    cluster.finish(url(1))
+    return (cluster, first)
+  }
+
+  private func letAllEnd(_ cluster: ClusterModel) {
+    cluster.isMailHeld = false
+    cluster.handle(.timePassed)
+    cluster.finishEverything()
+  }
+
+  @Test(arguments: Stage.allCases)
+  func `the later expiry wins also where the second comes when work has begun`(stage: Stage) {
+    let (cluster, first) = cluster(at: stage, expiry: seconds(10))
+    let second = cluster.view(url(1), expiry: seconds(100))
+    letAllEnd(cluster)
+    #expect(cluster.answers[first] == .fetchedSample)
+    #expect(cluster.answers[second] == .sharedSample)
+    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 100_000))
+    #expect(cluster.fetchStarts == [url(1)])
+    #expect(cluster.lookupStarts.count == (stage == .lookingUp ? 1 : 2))
+    #expect(cluster.scheduler.isIdle)
+  }
+
+  @Test(arguments: Stage.allCases)
+  func `the default counts for requests that wait for a fetch`(stage: Stage) {
+    let (cluster, _) = cluster(at: stage, expiry: seconds(10))
+    cluster.view(url(1))
+    letAllEnd(cluster)
+    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: week))
+  }
+
+  @Test(arguments: Stage.allCases)
+  func `a late request that wants nothing more is served with the others`(stage: Stage) {
+    let (cluster, _) = cluster(at: stage, expiry: seconds(10))
+    let second = cluster.view(url(1), expiry: seconds(9))
+    letAllEnd(cluster)
+    #expect(cluster.answers[second] == .sharedSample)
+    #expect(cluster.lookupStarts == [url(1)])
+  }
+
+  @Test func `a hit that is on its way is looked up again for a request that wants it for longer`()
+  {
+    let cluster = ClusterModel.started()
+    cluster.prestore([url(1)])
+    cluster.isMailHeld = true
+    let first = cluster.view(url(1))
+    cluster.answerLookups()
+    let second = cluster.view(url(1), expiry: seconds(100))
+    let third = cluster.view(url(1))
+    letAllEnd(cluster)
+    for viewer in [first, second, third] { #expect(cluster.answers[viewer] == .cachedSample) }
+    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 100_000))
+    #expect(cluster.lookupStarts.count == 2)
+  }
+
+  @Test func `what a worker stored before it died is kept for as long as all want`() throws {
+    let (cluster, first) = cluster(at: .decoding, expiry: seconds(10))
+    let second = cluster.view(url(1))
+    cluster.store(url(1))
+    cluster.exit(try #require(cluster.onlyWorker), .killed("SIGKILL"))
+    cluster.advance(by: .seconds(10))
+    letAllEnd(cluster)
+    #expect(cluster.answers[first] == .sharedSample)
+    #expect(cluster.answers[second] == .sharedSample)
+    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: week))
+    #expect(cluster.fetchStarts.count == 1)
+  }
+
+  @Test func `a picture that was evicted before it could be kept for longer is fetched again`() {
+    let (cluster, first) = cluster(at: .decoding, expiry: seconds(10))
+    let second = cluster.view(url(1), expiry: seconds(100))
+    cluster.finish(url(1))
+    #expect(cluster.answers[first] == .fetchedSample)
+    #expect(cluster.answers[second] == nil)
+    cluster.store = StoreModel()
+    letAllEnd(cluster)
+    #expect(cluster.answers[second] == .fetchedSample)
+    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 100_000))
+  }
+
+  @Test func `the bytes count for the late request when no other is left`() {
+    let cluster = ClusterModel.started()
+    let first = cluster.submit([url(1)], expiry: seconds(10))
+    cluster.answerLookups()
+    let second = cluster.submit([url(1)], expiry: seconds(100))
+    cluster.change(first, .cancel)
+    cluster.finishEverything()
+    #expect(cluster.counts(second)?.bytesFetched == 50_000)
+    #expect(cluster.counts(second)?.fromCache == 0)
+  }
+
+  @Test func `a late line of a paused job goes back to its list, and is kept as asked later`() {
+    let cluster = ClusterModel.started()
+    cluster.submit([url(1)], expiry: seconds(10))
+    cluster.answerLookups()
+    let second = cluster.submit([url(1)], expiry: seconds(100))
+    cluster.change(second, .pause)
+    cluster.finishEverything()
+    #expect(cluster.status(second)?.queued == 1)
+    cluster.change(second, .resume)
+    cluster.finishEverything()
+    #expect(cluster.counts(second)?.done == 1)
+    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 100_000))
+  }
+
+  @Test func `a late request gets a failure with the others, and a stop at once`() {
+    let (failing, _) = cluster(at: .transferring, expiry: seconds(10))
+    let unlucky = failing.view(url(1), expiry: seconds(100))
+    failing.finish(url(1), .failure(.timeout))
+    #expect(failing.answers[unlucky]?.failureCode == .timeout)
+
+    let (draining, first) = cluster(at: .decoding, expiry: seconds(10))
+    let late = draining.view(url(1), expiry: seconds(100))
+    draining.handle(.drainRequested)
+    draining.finish(url(1))
+    #expect(draining.answers[first] == .fetchedSample)
+    #expect(draining.answers[late]?.failureCode == .cancelled)
+    #expect(draining.drainedCount == 1)
+  }
+}

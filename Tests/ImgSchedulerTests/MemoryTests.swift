@@ -1,0 +1,155 @@
+import ImgModel
+import ImgWire
+import Testing
+
+@testable import ClusterSimulation
+@testable import ImgScheduler
+
+/// What does not start soon stays on disk.
+@Suite(.timeLimit(.minutes(20))) struct MemoryTests {
+  private static let lineCount = 1_000_000
+  /// Lines taken up, one window, and one look-up's worth.
+  private static let heldMaximum = 6_000
+
+  /// A job of a million lines in a cluster that is not checked, for speed.
+  private func clusterWithLongJob(
+    line: @escaping (Int) -> String
+  ) -> (cluster: ClusterModel, job: JobID) {
+    let cluster = ClusterModel.started(credits: Credits(lookups: 1_024, leases: 256, backlog: 8))
+    cluster.areInvariantsChecked = false
+    let job = cluster.submit(count: Self.lineCount, line: line)
+    return (cluster, job)
+  }
+
+  /// Lines of which the core holds more than a range of positions.
+  private func heldCount(_ cluster: ClusterModel, _ id: JobID) -> Int {
+    guard let job = cluster.scheduler.jobs[id] else { return 0 }
+    #expect(job.deferredRangeCount <= 16 * JobTable.linesInHandMaximum)
+    let saturatedCount = job.saturatedHosts.values.reduce(0) { $0 + $1.window.count }
+    return job.inHand.count + job.cursor.window.count + saturatedCount
+  }
+
+  @Test func `a long list whose transfers do not end is not read on`() {
+    let (cluster, job) = clusterWithLongJob { url($0, host: "host\($0 % 100)") }
+    cluster.answerLookups()
+    #expect(heldCount(cluster, job) < Self.heldMaximum)
+    #expect(cluster.fetching.count == 56, "an eighth is for hosts that are known to be prompt")
+  }
+
+  @Test func `a long list of one URL is not read on either`() {
+    let (cluster, job) = clusterWithLongJob { _ in url(1) }
+    cluster.answerLookups()
+    #expect(heldCount(cluster, job) < Self.heldMaximum)
+    cluster.finish(url(1))
+    #expect(cluster.counts(job)?.done == JobTable.linesInHandMaximum)
+    #expect(heldCount(cluster, job) < Self.heldMaximum)
+  }
+
+  @Test func `while a long list is worked off only a few thousand lines are held`() throws {
+    let (cluster, job) = clusterWithLongJob { number in
+      number.isMultiple(of: 7) ? "no URL" : url(number, host: "host\(number % 100)")
+    }
+    var heldMaximum = 0
+    var countDone = 0
+    while countDone < 3_000 {
+      cluster.answerLookups()
+      // Every second transfer ends, so that there are always some under way.
+      for url in cluster.fetching.prefix(32) { cluster.finish(url) }
+      heldMaximum = max(heldMaximum, heldCount(cluster, job))
+      cluster.store = StoreModel()
+      countDone = cluster.counts(job)?.finished ?? 0
+    }
+    #expect(heldMaximum < Self.heldMaximum)
+
+    cluster.change(job, .cancel)
+    cluster.finishEverything()
+    let counts = try #require(cluster.endedJobs[job]?.counts)
+    #expect(counts.done + counts.failed + counts.cancelled == Self.lineCount)
+    #expect(counts.failed >= 3_000 / 7)
+    #expect(cluster.scheduler.work.isEmpty)
+  }
+
+  @Test func `many jobs share what may be held`() {
+    let cluster = ClusterModel.started(credits: Credits(lookups: 1_024, leases: 256, backlog: 8))
+    cluster.areInvariantsChecked = false
+    cluster.isJournalHeld = true
+    for job in 0..<32 {
+      cluster.submit(count: Self.lineCount) { url($0, host: "host\(job)-\($0)") }
+    }
+    cluster.isJournalHeld = false
+    cluster.deliverJournal()
+    cluster.answerLookups()
+    let held = cluster.scheduler.jobs.all.map(\.inHand.count)
+    #expect(held.reduce(0, +) <= JobTable.linesInHandMaximum)
+    #expect(held.allSatisfy { $0 > 0 })
+  }
+
+  @Test func `viewers that come and go without a worker leave nothing behind`() {
+    let cluster = ClusterModel()
+    for number in 0..<500 { cluster.leave(cluster.view(url(number))) }
+    #expect(cluster.scheduler.work.isEmpty)
+    #expect(cluster.scheduler.work.isAnyLookupQueued == false)
+  }
+
+  @Test func `viewers that come and go leave nothing behind`() {
+    let cluster = ClusterModel.started(transfers: 1)
+    cluster.view(url(1))
+    cluster.answerLookups()
+    for _ in 0..<500 {
+      let viewer = cluster.view(url(2))
+      cluster.answerLookups()
+      cluster.leave(viewer)
+    }
+    #expect(cluster.scheduler.work.count == 1)
+    #expect(cluster.scheduler.work.openCount == 1)
+    cluster.finishEverything()
+    #expect(cluster.scheduler.isIdle)
+  }
+}
+
+/// A journal that cannot write holds the work up.
+@Suite(.timeLimit(.minutes(20))) struct JournalErrorTests {
+  @Test func `with too many outcomes unrecorded nothing starts until they are recorded`() {
+    let cluster = ClusterModel.started()
+    cluster.areInvariantsChecked = false
+    cluster.isJournalHeld = true
+    // As many as each of so many jobs may have in hand.
+    let lineCount = JobTable.linesInHandMinimum
+    let jobCount = Scheduler.unrecordedMaximum / lineCount
+    let jobs = (0...jobCount).map { _ in cluster.submit(count: lineCount) { _ in "no URL" } }
+    answerReads(of: cluster)
+    #expect(cluster.scheduler.jobs.unrecordedCount == Scheduler.unrecordedMaximum)
+    #expect(cluster.status(jobs[jobCount - 1])?.running == lineCount)
+    #expect(cluster.status(jobs[jobCount])?.running == 0)
+    let viewer = cluster.view(url(1))
+    #expect(cluster.lookupCount == 0)
+
+    cluster.isJournalHeld = false
+    cluster.deliverJournal()
+    #expect(cluster.lookupCount == 1)
+    cluster.finishEverything()
+    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(jobs.allSatisfy { cluster.endedJobs[$0]?.counts.failed == lineCount })
+    #expect(cluster.scheduler.isIdle)
+  }
+
+  /// The pages are read, but no outcome becomes durable.
+  private func answerReads(of cluster: ClusterModel) {
+    while let request = cluster.pageQueue.first {
+      cluster.pageQueue.removeFirst()
+      cluster.handle(.linesRead(request, cluster.journal.page(request)))
+    }
+  }
+
+  @Test func `what runs may end meanwhile`() {
+    let cluster = ClusterModel.started()
+    let job = cluster.submit(spreadURLs(1...3))
+    cluster.answerLookups()
+    cluster.isJournalHeld = true
+    cluster.finishEverything()
+    #expect(cluster.status(job)?.running == 3, "until their outcomes are durable")
+    #expect(cluster.status(job)?.done == 0)
+    cluster.deliverJournal()
+    #expect(cluster.endedJobs[job]?.counts.done == 3)
+  }
+}

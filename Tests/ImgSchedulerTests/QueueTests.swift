@@ -1,0 +1,256 @@
+import ImgModel
+import Testing
+
+@testable import ClusterSimulation
+@testable import ImgScheduler
+
+/// What the queue promises, each under the name it has in the list of features.
+@Suite struct QueueTests {
+  /// Two places; a list of 1…5, of which two run.
+  private func busyCluster(order: LineOrder = .firstInFirstOut) -> ClusterModel {
+    let cluster = ClusterModel.started(transfers: 2)
+    cluster.submit((1...5).map { url($0) }, order: order)
+    cluster.answerLookups()
+    return cluster
+  }
+
+  @Test func `URLs start in the order requested, and a viewer's comes first`() {
+    let cluster = busyCluster()
+    cluster.submit([url(6), url(7)])
+    cluster.view(url(7))
+    #expect(cluster.fetchStarts == [url(1), url(2)])
+    #expect(cluster.startsUntilIdle() == [7, 3, 6, 4, 5], "two lists start in turn")
+  }
+
+  @Test func `the priority is computed at dispatch, so a later viewer still counts`() {
+    let cluster = busyCluster()
+    cluster.view(url(5))
+    #expect(cluster.startsUntilIdle() == [5, 3, 4])
+  }
+
+  @Test func `of two viewers the newest goes first`() {
+    let cluster = busyCluster()
+    cluster.view(url(10))
+    cluster.view(url(11))
+    #expect(cluster.startsUntilIdle() == [11, 10, 3, 4, 5])
+  }
+
+  @Test func `views of 99 and then of 3 start as 3, 99, 4, 5, and 3 is fetched once`() {
+    let cluster = busyCluster()
+    #expect(cluster.fetchStarts == [url(1), url(2)])
+    let views = [cluster.view(url(99)), cluster.view(url(3))]
+    cluster.answerLookups()
+    for (released, started) in [(1, 3), (2, 99), (3, 4), (99, 5)] {
+      cluster.finish(url(released))
+      #expect(cluster.fetchStarts.last == url(started))
+      #expect(cluster.fetching.count == 2)
+    }
+    cluster.finishEverything()
+    #expect(cluster.fetchStarts == [1, 2, 3, 99, 4, 5].map { url($0) })
+    #expect(views.allSatisfy { cluster.answers[$0]?.failureCode == nil })
+    #expect(cluster.answers.count == 2)
+  }
+
+  @Test func `with the views in the other order 99 is before 3`() {
+    let cluster = busyCluster()
+    cluster.view(url(3))
+    cluster.view(url(99))
+    #expect(cluster.startsUntilIdle() == [99, 3, 4, 5])
+  }
+
+  @Test func `without viewers, lifo lists start newest first`() {
+    let cluster = busyCluster(order: .lastInFirstOut)
+    #expect(cluster.fetchStarts == [url(5), url(4)])
+    cluster.view(url(99))
+    cluster.view(url(3))
+    #expect(cluster.startsUntilIdle() == [3, 99, 2, 1])
+  }
+
+  @Test func `as many as the limit start at once`() {
+    let cluster = ClusterModel.started(transfers: 2)
+    for number in 1...5 {
+      cluster.submit([url(number)])
+      cluster.answerLookups()
+      #expect(cluster.fetching.count == min(number, 2))
+    }
+  }
+
+  @Test func `the same URL is one entry of the queue`() {
+    let cluster = busyCluster()
+    cluster.submit([url(3)])
+    cluster.view(url(3))
+    cluster.answerLookups()
+    #expect(cluster.scheduler.work.count == 5)
+    cluster.finishEverything()
+    #expect(cluster.fetchStarts.count { $0 == url(3) } == 1)
+  }
+
+  @Test func `what is done leaves the queue`() throws {
+    let cluster = busyCluster()
+    let job = try #require(cluster.scheduler.jobs.ids.first)
+    for ended in 1...4 {
+      cluster.finish(cluster.fetching[0])
+      #expect(cluster.scheduler.work.count == 5 - ended)
+      #expect(cluster.status(job)?.queued == max(0, 3 - ended))
+    }
+  }
+
+  @Test func `every request is answered exactly once`() {
+    let cluster = ClusterModel.started(workers: 2)
+    cluster.areInvariantsChecked = false
+    var viewers: [ViewerID] = []
+    var jobs: [JobID] = []
+    for number in 0..<200 {
+      viewers.append(cluster.view(url(number % 50)))
+      jobs.append(cluster.submit([url(number % 70)]))
+    }
+    cluster.finishEverything()
+    #expect(Set(cluster.answers.keys) == Set(viewers))
+    #expect(Set(cluster.endedJobs.keys) == Set(jobs))
+    #expect(cluster.scheduler.isIdle)
+  }
+
+  @Test func `a viewer that cancels leaves the other its picture`() {
+    let cluster = ClusterModel.started()
+    let leaving = cluster.view(url(1))
+    let staying = cluster.view(url(1))
+    cluster.answerLookups()
+    cluster.leave(leaving)
+    cluster.finishEverything()
+    #expect(cluster.answers[staying] == .fetchedSample)
+    #expect(cluster.answers[leaving] == nil)
+    #expect(cluster.fetchStarts == [url(1)])
+  }
+
+  @Test func `a cancelled list ends items that no other request waits for`() {
+    let cluster = busyCluster()
+    let viewer = cluster.view(url(1))
+    let other = cluster.submit([url(4)])
+    cluster.answerLookups()
+    #expect(cluster.change(JobID(rawValue: 1), .cancel))
+    #expect(cluster.endedJobs[JobID(rawValue: 1)]?.counts.cancelled == 5)
+    #expect(cluster.cancelledLeases == [cluster.fetch(of: url(2))?.fetch.lease])
+    cluster.finish(url(2), .cancelled)
+    cluster.finishEverything()
+    #expect(cluster.fetchStarts == [1, 2, 4].map { url($0) })
+    #expect(cluster.answers[viewer]?.failureCode == nil)
+    #expect(cluster.counts(other)?.done == 1)
+  }
+
+  @Test func `one viewer shows one URL, and moving on detaches it from the first`() {
+    let cluster = busyCluster()
+    let first = cluster.view(url(5), name: "v1")
+    let second = cluster.view(url(6), name: "v1")
+    #expect(cluster.answers[first] == .cancelled)
+    #expect(cluster.startsUntilIdle() == [6, 3, 4, 5], "5 is no more urgent than before")
+    #expect(cluster.answers[first] == .cancelled)
+    #expect(cluster.answers[second] == .fetchedSample)
+  }
+
+  @Test func `viewers without a name, or of other names, do not detach each other`() {
+    let cluster = ClusterModel.started()
+    let viewers = [nil, nil, "a", "b"].enumerated().map { cluster.view(url($0), name: $1) }
+    cluster.finishEverything()
+    #expect(viewers.allSatisfy { cluster.answers[$0] == .fetchedSample })
+  }
+
+  @Test func `what comes too late for a viewer that moved on is dropped and counted`() {
+    let cluster = ClusterModel.started()
+    let slow = cluster.view(url(1), name: "v1")
+    cluster.answerLookups()
+    let fast = cluster.view(url(2), name: "v1")
+    cluster.answerLookups()
+    cluster.finish(url(2))
+    #expect(cluster.scheduler.discardedLateCount == 0)
+    cluster.finish(url(1))
+    #expect(cluster.answers == [slow: .cancelled, fast: .fetchedSample])
+    #expect(cluster.scheduler.discardedLateCount == 1)
+  }
+
+  @Test func `it is counted too when a list still waits for the result`() {
+    let cluster = ClusterModel.started()
+    let job = cluster.submit([url(1)])
+    cluster.answerLookups()
+    cluster.leave(cluster.view(url(1)))
+    cluster.finishEverything()
+    #expect(cluster.counts(job)?.done == 1)
+    #expect(cluster.scheduler.discardedLateCount == 1)
+  }
+
+  @Test func `what had not begun is not late`() {
+    let cluster = ClusterModel.started(transfers: 1)
+    cluster.view(url(1))
+    cluster.answerLookups()
+    let viewer = cluster.view(url(2))
+    cluster.answerLookups()
+    cluster.leave(viewer)
+    cluster.finishEverything()
+    #expect(cluster.fetchStarts == [url(1)])
+    #expect(cluster.scheduler.discardedLateCount == 0)
+  }
+}
+
+/// S25: the strongest of all who wait for a URL counts, for as long as it waits.
+@Suite struct StrongestPriorityTests {
+  /// One place, taken; a low list of 1 and 2, a middle one of 3, and a high one of 2.
+  private func cluster() -> (ClusterModel, high: JobID) {
+    let cluster = ClusterModel.started(transfers: 1)
+    cluster.view(url(0))
+    cluster.answerLookups()
+    cluster.submit([url(1), url(2)], priority: -2)
+    cluster.submit([url(3)])
+    let high = cluster.submit([url(2)], priority: 2)
+    cluster.answerLookups()
+    return (cluster, high)
+  }
+
+  @Test func `low and high together start as high`() {
+    let (cluster, _) = cluster()
+    #expect(cluster.startsUntilIdle() == [2, 3, 1])
+  }
+
+  @Test func `when the high one is cancelled the rest is low again`() {
+    let (cluster, high) = cluster()
+    cluster.change(high, .cancel)
+    #expect(cluster.startsUntilIdle() == [3, 1, 2])
+  }
+
+  @Test func `when the high one is paused the rest is low again`() {
+    let (cluster, high) = cluster()
+    cluster.change(high, .pause)
+    #expect(cluster.startsUntilIdle() == [3, 1, 2])
+  }
+
+  @Test func `when the high one becomes low the URL is low, and back`() {
+    let (cluster, high) = cluster()
+    cluster.change(high, .prioritise(-2))
+    #expect(cluster.scheduler.work.all.allSatisfy { $0.urgency.priority < 2 })
+    cluster.change(high, .prioritise(1))
+    #expect(cluster.startsUntilIdle() == [2, 3, 1])
+  }
+
+  @Test func `over two variants of a URL the stronger counts for its one transfer`() {
+    let cluster = ClusterModel.started(transfers: 1)
+    cluster.view(url(0))
+    cluster.answerLookups()
+    cluster.submit([url(1), url(2)])
+    let high = cluster.submit([url(2)], variant: .small, priority: 2)
+    cluster.answerLookups()
+    cluster.change(high, .prioritise(-2))
+    cluster.change(high, .prioritise(2))
+    #expect(cluster.startsUntilIdle() == [2, 1])
+    #expect(cluster.attachmentCount == 1)
+  }
+
+  @Test func `a viewer that asks again for the same URL does not start again`() {
+    let cluster = ClusterModel.started()
+    let first = cluster.view(url(1), name: "cell")
+    cluster.answerLookups()
+    let second = cluster.view(url(1), name: "cell")
+    #expect(cluster.answers[first] == .cancelled)
+    #expect(cluster.cancelledLeases.isEmpty)
+    cluster.finish(url(1))
+    #expect(cluster.answers[second] != nil)
+    #expect(cluster.fetchStarts == [url(1)])
+  }
+}

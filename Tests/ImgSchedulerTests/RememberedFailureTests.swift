@@ -1,0 +1,151 @@
+import ImgModel
+import Testing
+
+@testable import ClusterSimulation
+@testable import ImgScheduler
+
+/// Pictures that their origins said are not there, and who asks for them again.
+@Suite(.timeLimit(.minutes(20))) struct RememberedFailureTests {
+  private static func answer(_ status: Int) -> Outcome {
+    .failed(
+      Failure(
+        stage: .fetch, code: .httpStatus, httpStatus: status,
+        detail: "the origin answered \(status)"))
+  }
+
+  /// A cluster that has asked for a picture once and was told this.
+  private func cluster(_ answer: Outcome = answer(404), remembered: Int64 = 600_000) -> ClusterModel
+  {
+    let cluster = ClusterModel.started(rememberFailures: remembered)
+    cluster.view(url(1))
+    cluster.answerLookups()
+    cluster.finish(url(1), answer)
+    return cluster
+  }
+
+  /// What somebody hears who asks now; `nil` when the picture is being fetched.
+  private func failure(_ cluster: ClusterModel, bypassesStore: Bool = false) -> Failure? {
+    let viewer = cluster.view(url(1), bypassesStore: bypassesStore)
+    cluster.answerLookups()
+    if case .failed(let failure, _) = cluster.answers[viewer] { return failure }
+    return nil
+  }
+
+  @Test(arguments: [404, 410])
+  func `a picture that is not there is not asked for again for a while`(status: Int) {
+    let cluster = cluster(Self.answer(status))
+    cluster.advance(by: .seconds(42))
+    let failure = failure(cluster)
+    #expect(failure?.httpStatus == status)
+    #expect(failure?.isRetryable == false)
+    #expect(failure?.detail == "the origin answered \(status) 42 s ago, and was not asked again")
+    #expect(cluster.fetchStarts == [url(1)])
+    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.scheduler.sources.isEmpty)
+  }
+
+  @Test func `it is remembered for each line and in every size`() {
+    let cluster = cluster()
+    let job = cluster.submit([url(1), url(2), url(1)], variant: .small)
+    cluster.finishEverything()
+    #expect(cluster.fetchStarts == [url(1), url(2)])
+    #expect(cluster.counts(job)?.failed == 2)
+    #expect(cluster.counts(job)?.done == 1)
+  }
+
+  @Test(arguments: [400, 401, 403, 408, 425, 429, 500, 503])
+  func `no other answer is remembered`(status: Int) {
+    let cluster = cluster(Self.answer(status))
+    #expect(failure(cluster) == nil)
+    #expect(cluster.fetchStarts == [url(1), url(1)])
+  }
+
+  @Test(arguments: [
+    Failure.Code.timeout, .dnsFailure, .connectFailure, .tlsFailure, .notAnImage, .tooLarge,
+  ])
+  func `no failure without an answer that says so is remembered`(code: Failure.Code) {
+    let cluster = cluster(.failure(code))
+    #expect(failure(cluster) == nil)
+  }
+
+  @Test func `what the store has is a hit all the same`() {
+    let cluster = cluster()
+    cluster.prestore([url(1)])
+    let viewer = cluster.view(url(1))
+    cluster.answerLookups()
+    #expect(cluster.answers[viewer] == .cachedSample)
+  }
+
+  @Test func `when the time is over it is asked for again`() {
+    let cluster = cluster(remembered: 10_000)
+    cluster.advance(by: .milliseconds(9_999))
+    #expect(failure(cluster) != nil)
+    cluster.advance(by: .milliseconds(1))
+    #expect(failure(cluster) == nil)
+  }
+
+  @Test func `with no time nothing is remembered`() {
+    let cluster = cluster(remembered: 0)
+    #expect(failure(cluster) == nil)
+    #expect(cluster.scheduler.sources.failures.count == 0)
+  }
+
+  @Test func `a retry of every failure asks once more, for all of its lines`() {
+    let cluster = cluster()
+    let job = cluster.submit([url(1), url(1)])
+    cluster.finishEverything()
+    cluster.fetchStarts = []
+    #expect(cluster.change(job, .retry(includesFinal: true)))
+    cluster.answerLookups()
+    #expect(cluster.fetchStarts == [url(1)])
+    cluster.finish(url(1), Self.answer(410))
+    cluster.finishEverything()
+    #expect(cluster.counts(job)?.failed == 2)
+    // What was heard since counts for it, too.
+    #expect(cluster.fetchStarts == [url(1)])
+    #expect(failure(cluster)?.httpStatus == 410)
+  }
+
+  @Test func `a request that insists has it fetched, and a picture clears the memory`() {
+    let cluster = cluster()
+    #expect(failure(cluster, bypassesStore: true) == nil)
+    #expect(cluster.fetchStarts == [url(1), url(1)])
+    cluster.transferred(url(1))
+    cluster.refuse(url(1))
+    #expect(failure(cluster) == nil)
+  }
+
+  @Test func `while it is fetched for one, others are attached`() {
+    let cluster = cluster()
+    _ = failure(cluster, bypassesStore: true)
+    let viewer = cluster.view(url(1))
+    cluster.answerLookups()
+    #expect(cluster.answers[viewer] == nil)
+    #expect(cluster.attachmentCount == 1)
+  }
+
+  @Test func `once it is forgotten it is asked for again`() {
+    let cluster = cluster()
+    cluster.handle(.failuresForgotten([url(2)]))
+    #expect(failure(cluster) != nil)
+    cluster.handle(.failuresForgotten([url(1), url(2)]))
+    #expect(failure(cluster) == nil)
+  }
+
+  @Test func `beyond the bound the oldest are forgotten first`() {
+    var memories = RememberedFailures(Limits())
+    let now = ContinuousClock.now
+    let failure = Failure(stage: .fetch, code: .httpStatus, httpStatus: 404, detail: "")
+    func name(_ number: Int) -> PictureName { PictureName(text: url(number)) }
+    let most = RememberedFailures.maximumCount
+    var counts: [Int] = []
+    // One that is heard of again is not old any more.
+    for number in Array(0..<most) + [0, most] {
+      _ = memories.remember(failure, of: name(number), at: now)
+      counts.append(memories.count)
+    }
+    #expect(counts.suffix(3) == [most, most, most])
+    #expect(memories.memory(of: name(1), at: now) == nil)
+    #expect([0, 2, most].allSatisfy { memories.memory(of: name($0), at: now) != nil })
+  }
+}

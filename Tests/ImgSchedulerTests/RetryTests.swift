@@ -1,0 +1,355 @@
+import ImgModel
+import Testing
+
+@testable import ClusterSimulation
+@testable import ImgScheduler
+
+/// What is tried again, when, and how often.
+@Suite struct RetryTests {
+  private static let timeout = fetchFailure(.timeout)
+  private static let busy = fetchFailure(.httpStatus, status: 503)
+
+  private static func fetchFailure(_ code: Failure.Code, status: Int? = nil) -> Failure {
+    Failure(stage: .fetch, code: code, httpStatus: status, detail: "made to fail")
+  }
+
+  /// A cluster in which a viewer's URL is being fetched.
+  private func cluster(attempts: Int = 3, perHost: Int = 8) -> (ClusterModel, ViewerID) {
+    let cluster = ClusterModel.started(perHost: perHost, attempts: attempts)
+    let viewer = cluster.view(url(1))
+    cluster.answerLookups()
+    return (cluster, viewer)
+  }
+
+  private func failure(of viewer: ViewerID, in cluster: ClusterModel) -> Failure? {
+    if case .failed(let failure, _) = cluster.answers[viewer] { failure } else { nil }
+  }
+
+  @Test func `a URL is tried so often, and then fails with its last failure`() {
+    let (cluster, viewer) = cluster()
+    for attempt in 1...3 {
+      #expect(cluster.fetchStarts.count == attempt)
+      #expect(cluster.answers[viewer] == nil)
+      cluster.finish(url(1), .failed(Self.timeout))
+      cluster.advance(by: .seconds(60))
+    }
+    #expect(cluster.fetchStarts.count == 3)
+    let failure = failure(of: viewer, in: cluster)
+    #expect(failure?.code == .timeout)
+    #expect(failure?.detail.contains("3 attempts") == true)
+    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.scheduler.sources.isEmpty)
+  }
+
+  @Test func `what every attempt has fetched counts, also when the last one fails`() {
+    let cluster = ClusterModel.started(attempts: 3)
+    let failing = cluster.submit([url(1), url(1)])
+    let passing = cluster.submit([url(2)])
+    cluster.answerLookups()
+    for attempt in 1...3 {
+      cluster.finish(url(1), .failed(Self.timeout, bytesFetched: 1_000))
+      if attempt < 3 { cluster.finish(url(2), .failed(Self.busy, bytesFetched: 7)) }
+      cluster.advance(by: .seconds(60))
+    }
+    cluster.finishEverything()
+    #expect(cluster.counts(failing)?.failed == 2)
+    #expect(cluster.counts(failing)?.bytesFetched == 3_000, "once for all lines of the URL")
+    #expect(cluster.counts(passing)?.done == 1)
+    #expect(cluster.counts(passing)?.bytesFetched == 50_014)
+  }
+
+  @Test func `a retry that succeeds is a success, fetched once more`() {
+    let (cluster, viewer) = cluster()
+    cluster.finish(url(1), .failed(Self.busy))
+    cluster.advance(by: .seconds(60))
+    cluster.finishEverything()
+    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.fetchStarts == [url(1), url(1)])
+  }
+
+  private static let retried =
+    [408, 425, 429, 500, 502, 503, 504].map { fetchFailure(.httpStatus, status: $0) }
+    + [.connectFailure, .dnsFailure, .timeout, .truncatedBody].map { fetchFailure($0) }
+
+  private static let final =
+    [400, 401, 403, 404, 410].map { fetchFailure(.httpStatus, status: $0) }
+    + [.tooLarge, .blockedAddress, .tlsFailure, .tooManyRedirects, .invalidURL]
+    .map { fetchFailure($0) }
+    + [
+      Failure(stage: .decode, code: .corruptImage, detail: ""),
+      Failure(stage: .decode, code: .outOfMemory, detail: ""),
+      Failure(stage: .store, code: .storeFull, detail: ""),
+    ]
+
+  @Test(arguments: retried)
+  func `what may pass is tried again`(failure: Failure) {
+    let (cluster, viewer) = cluster()
+    cluster.finish(url(1), .failed(failure))
+    #expect(cluster.answers[viewer] == nil)
+  }
+
+  @Test(arguments: final)
+  func `what will not pass is not tried again`(failure: Failure) {
+    let (cluster, viewer) = cluster()
+    cluster.finish(url(1), .failed(failure))
+    #expect(cluster.answers[viewer] == .failed(failure))
+  }
+
+  @Test func `a retry that waits holds no slot`() {
+    let cluster = ClusterModel.started(transfers: 1, attempts: 2)
+    cluster.submit([url(1), url(2)])
+    cluster.answerLookups()
+    cluster.finish(url(1), .failed(Self.timeout))
+    #expect(cluster.fetching == [url(2)])
+    #expect(cluster.scheduler.transferCount == 1)
+  }
+
+  @Test func `the wait is at random below a limit that doubles, up to a minute`() {
+    var limits = Limits()
+    limits.backoffMilliseconds = 500
+    let backoff = Backoff(limits)
+    var jitter = SplitMix64(seed: 7)
+    for (attempts, most) in [(1, 0.5), (2, 1), (3, 2), (8, 60), (100, 60)] {
+      let waits = (0..<200).map { _ in
+        backoff.delay(afterAttempts: attempts, using: &jitter) / .seconds(1)
+      }
+      #expect(waits.allSatisfy { (0...most).contains($0) })
+      #expect((waits.max() ?? 0) > most * 0.9)
+      #expect((waits.min() ?? 1) < most * 0.1)
+    }
+  }
+
+  @Test func `no retry begins beyond the time of its URL`() {
+    let (cluster, viewer) = cluster(attempts: 100)
+    var attempts = 0
+    let end = cluster.now.instant + .milliseconds(cluster.scheduler.limits.urlTimeoutMilliseconds)
+    while cluster.answers[viewer] == nil, attempts < 200 {
+      attempts += 1
+      #expect(cluster.now.instant < end)
+      // Each time by a picture's failure of its own, so that the host is not left alone.
+      cluster.scheduler.transferQueue.answered(
+        "example.com", begunAt: cluster.now.instant, at: cluster.now.instant)
+      cluster.finish(url(1), .failed(Self.timeout))
+      while cluster.answers[viewer] == nil, cluster.fetching.isEmpty {
+        cluster.advance(by: .seconds(1))
+      }
+    }
+    #expect(failure(of: viewer, in: cluster)?.code == .timeout)
+    #expect((2..<100).contains(attempts))
+  }
+
+  @Test func `the variants of a URL are tried again together, by one transfer`() {
+    let (cluster, viewer) = cluster(attempts: 2)
+    let small = cluster.view(url(1), variant: .small)
+    cluster.answerLookups()
+    let fetches = cluster.workers.values.flatMap(\.fetches)
+    #expect(fetches.count == 2)
+    for fetch in fetches {
+      guard let worker = cluster.onlyWorker else { return }
+      cluster.finish(fetch, of: worker, .failed(Self.busy))
+    }
+    cluster.advance(by: .seconds(60))
+    #expect(cluster.fetchStarts == [url(1), url(1)])
+    cluster.finishEverything()
+    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.answers[small] == .fetchedSample)
+    #expect(cluster.fetchStarts.count == 2)
+  }
+
+  @Test func `a viewer that leaves before the retry ends it`() {
+    let (cluster, viewer) = cluster()
+    cluster.finish(url(1), .failed(Self.busy))
+    cluster.leave(viewer)
+    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.scheduler.sources.isEmpty)
+    cluster.advance(by: .seconds(60))
+    #expect(cluster.fetchStarts.count == 1)
+  }
+
+  @Test
+  func `an opt-out fails only the requests that respect it`()
+    throws
+  {
+    let (cluster, viewer) = cluster(attempts: 2)
+    let minding = cluster.view(
+      url(1), variant: .small, fetch: FetchOptions(respectsRobots: true))
+    cluster.answerLookups()
+    let (worker, ride) = try #require(cluster.fetch(of: url(1), variant: .small))
+    let failure = Failure(stage: .fetch, code: .optedOut, isRetryable: true, detail: "closed")
+    cluster.finish(ride, of: worker, .failed(failure))
+    #expect(cluster.answers[minding] == .failed(failure))
+    cluster.finish(url(1), .failed(Self.timeout))
+    cluster.advance(by: .seconds(60))
+    cluster.finishEverything()
+    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.fetchStarts == [url(1), url(1)])
+  }
+
+  // MARK: - Retry-After
+
+  @Test func `Retry-After holds for the whole host, and for no other`() {
+    let cluster = ClusterModel.started(attempts: 2)
+    let other = url(3, host: "b")
+    cluster.submit([url(1)])
+    cluster.answerLookups()
+    guard let (worker, fetch) = cluster.fetch(of: url(1)) else { return }
+    cluster.finish(fetch, of: worker, .failed(Self.busy), retryAfter: 30)
+    cluster.submit([url(2), other])
+    cluster.answerLookups()
+    #expect(cluster.fetchStarts == [url(1), other])
+    cluster.advance(by: .seconds(29))
+    #expect(cluster.fetchStarts == [url(1), other])
+    cluster.advance(by: .seconds(1))
+    #expect(Set(cluster.fetchStarts) == [url(1), url(2), other])
+  }
+
+  @Test func `Retry-After is obeyed for five minutes at most`() {
+    let (cluster, _) = cluster(attempts: 2)
+    guard let (worker, fetch) = cluster.fetch(of: url(1)) else { return }
+    cluster.finish(fetch, of: worker, .failed(Self.busy), retryAfter: .max)
+    cluster.advance(by: .seconds(299))
+    #expect(cluster.fetchStarts.count == 1)
+    cluster.advance(by: .seconds(1))
+    #expect(cluster.fetchStarts.count == 2)
+  }
+
+  @Test func `Retry-After holds at once, while transfers are under way`()
+    throws
+  {
+    let cluster = ClusterModel.started(perHost: 2)
+    cluster.submit((1...4).map { url($0) })
+    cluster.answerLookups()
+    cluster.rest("example.com", seconds: 30, noticedBy: try #require(cluster.onlyWorker))
+    cluster.finish(url(1))
+    cluster.finish(url(2))
+    #expect(cluster.fetchStarts == [url(1), url(2)])
+    cluster.advance(by: .seconds(29))
+    #expect(cluster.fetchStarts.count == 2)
+    cluster.advance(by: .seconds(1))
+    #expect(cluster.fetchStarts.count == 4)
+  }
+
+  @Test func `Retry-After of an unknown host is remembered`() throws {
+    let cluster = ClusterModel.started()
+    cluster.rest("example.com", seconds: 30, noticedBy: try #require(cluster.onlyWorker))
+    cluster.view(url(1))
+    cluster.answerLookups()
+    #expect(cluster.fetchStarts.isEmpty)
+    cluster.advance(by: .seconds(30))
+    #expect(cluster.fetchStarts == [url(1)])
+  }
+
+  @Test func `what a worker holds back waits for its host, and was no attempt`() throws {
+    let (cluster, viewer) = cluster(attempts: 1)
+    let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
+    cluster.rest("example.com", seconds: 30, noticedBy: worker)
+    cluster.release(fetch, of: worker)
+    #expect(cluster.fetchStarts.count == 1)
+    #expect(cluster.scheduler.transferCount == 0)
+    cluster.advance(by: .seconds(30))
+    cluster.finishEverything()
+    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.fetchStarts.count == 2)
+  }
+
+  // MARK: - Hosts that keep failing
+
+  /// Fails what is fetched of the host until it is left alone.
+  private func breakHost(of cluster: ClusterModel) {
+    while let url = cluster.fetching.first { cluster.finish(url, .failed(Self.timeout)) }
+  }
+
+  @Test func `a host that keeps failing is left alone, and others are not held up`() {
+    let cluster = ClusterModel.started(perHost: 2)
+    let job = cluster.submit((1...20).map { url($0) })
+    cluster.answerLookups()
+    breakHost(of: cluster)
+    #expect(cluster.fetchStarts.count == HostHealth.failureMaximum + 1)
+    let other = cluster.view(url(1, host: "b"))
+    cluster.finishEverything()
+    #expect(cluster.answers[other] == .fetchedSample)
+    #expect(cluster.counts(job)?.failed == HostHealth.failureMaximum + 1)
+    #expect(cluster.status(job)?.state == .running)
+  }
+
+  @Test func `after its cooldown a host is asked once, and goes on when it answers`() {
+    let cluster = ClusterModel.started(perHost: 2)
+    let job = cluster.submit((1...20).map { url($0) })
+    cluster.answerLookups()
+    breakHost(of: cluster)
+    cluster.advance(by: .seconds(5))
+    #expect(cluster.fetching.count == 1)
+    cluster.fetching.first.map { cluster.transferred($0) }
+    #expect(cluster.scheduler.transferCount == 2)
+    cluster.finishEverything()
+    #expect(cluster.counts(job)?.done == 20 - HostHealth.failureMaximum - 1)
+  }
+
+  @Test func `a host that stays down fails its waiting URLs, and is tried for later ones`() {
+    let cluster = ClusterModel.started(perHost: 2)
+    let job = cluster.submit((1...500).map { url($0) })
+    cluster.answerLookups()
+    breakHost(of: cluster)
+    for rest in [5, 10, 20, 40] {
+      #expect(cluster.status(job)?.state == .running)
+      cluster.advance(by: .seconds(rest))
+      #expect(cluster.fetching.count == 1)
+      breakHost(of: cluster)
+      cluster.answerLookups()
+    }
+    #expect(cluster.counts(job)?.failed == 500)
+    #expect(cluster.fetchStarts.count == HostHealth.failureMaximum + 5)
+    guard case .failed(let failure, _) = cluster.outcome(of: 499, job) else { return }
+    #expect(failure.code == .timeout)
+    #expect(failure.isRetryable)
+    #expect(failure.detail.contains("down"))
+
+    cluster.advance(by: .seconds(80))
+    let viewer = cluster.view(url(1))
+    cluster.finishEverything()
+    #expect(cluster.answers[viewer] == .fetchedSample)
+  }
+
+  @Test func `a URL that fails in several variants has one outcome in each`() {
+    let cluster = ClusterModel.started(perHost: 2)
+    let jobs = [Variant.standard, .small].map { variant in
+      cluster.submit((1...40).map { url($0) }, variant: variant)
+    }
+    cluster.answerLookups()
+    breakHost(of: cluster)
+    cluster.answerLookups()
+    for rest in [5, 10, 20, 40] {
+      cluster.advance(by: .seconds(rest))
+      breakHost(of: cluster)
+      cluster.answerLookups()
+    }
+    #expect(jobs.map { cluster.counts($0)?.failed } == [40, 40])
+    #expect(cluster.scheduler.isIdle)
+  }
+
+  @Test func `what fails behind a redirect is not blamed on the host that sent there`() {
+    let cluster = ClusterModel.started(perHost: 2)
+    let job = cluster.submit((1...40).map { url($0) })
+    cluster.answerLookups()
+    while let url = cluster.fetching.first, let (worker, fetch) = cluster.fetch(of: url) {
+      cluster.finish(
+        fetch, of: worker, .failed(Self.timeout), wasRedirected: true)
+      cluster.answerLookups()
+    }
+    #expect(cluster.counts(job)?.failed == 40)
+    #expect(cluster.fetchStarts.count == 40)
+  }
+
+  @Test(arguments: [404, 403, 410])
+  func `answers that refuse do not count against the host`(status: Int) {
+    let cluster = ClusterModel.started()
+    let job = cluster.submit((1...40).map { url($0) })
+    cluster.answerLookups()
+    while let url = cluster.fetching.first {
+      cluster.finish(url, .failed(Self.fetchFailure(.httpStatus, status: status)))
+      cluster.answerLookups()
+    }
+    #expect(cluster.counts(job)?.failed == 40)
+    #expect(cluster.fetchStarts.count == 40)
+  }
+}
