@@ -152,7 +152,7 @@ struct CachePolicyTests {
   @Test func `unknown cache policies are refused`() throws {
     try cluster.expectRefused("get", url, "--cache-policy", "protocoll", because: "protocol")
     try cluster.expectRefused(
-      "get", url, "--no-cache", "--cache-policy", "cache-only", because: "contradict")
+      "get", url, "--no-cache", "--cache-policy", "cache-only", because: "exclude each other")
     try cluster.expectRefused("get", "-", "--cache-policy", "reload", because: "are for URLs")
     try cluster.expectRefused(
       "cache", "put", url, "-", "--cache-policy", "reload", because: "--cache-policy")

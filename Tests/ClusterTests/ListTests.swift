@@ -32,8 +32,8 @@ struct ListTests {
       directory.path: "Is a directory",
       zeros: "is not a text file",
       utf16: "is not a text file",
-      try directory.write([], to: "empty"): "names no URL",
-      try directory.write(Array("# a\n\n  #b\r\n\t\n".utf8), to: "comments"): "names no URL",
+      try directory.write([], to: "empty"): "contains no URL",
+      try directory.write(Array("# a\n\n  #b\r\n\t\n".utf8), to: "comments"): "contains no URL",
     ]
     for (path, reason) in cases {
       let result = try cluster.imgctl("submit", path)

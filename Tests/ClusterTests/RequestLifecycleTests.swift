@@ -94,7 +94,7 @@ struct RequestLifecycleTests {
     let job = try cluster.submit(held.map(origin.url) + [origin.url("/missing/1")])
     try #require(origin.origin.waitUntil { $0["/held/0"].inFlight == 1 })
     #expect(try cluster.status(of: job).state == .running)
-    try cluster.expectRefused("retry", "\(job)", because: "wait until it has ended")
+    try cluster.expectRefused("retry", "\(job)", because: "wait until it ends")
     #expect(try cluster.imgctl("pause", "\(job)").exitCode == 0)
     #expect(try cluster.status(of: job).state == .paused)
     try cluster.expectRefused("pause", "\(job)", because: "job 1 is paused already")

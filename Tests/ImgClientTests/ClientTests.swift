@@ -6,7 +6,7 @@ import Testing
 @testable import ImgClient
 
 /// A client and a coordinator that answers as a script says.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ClientTests {
   private let directory: TestDirectory
   private let path: String

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ImgClient
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct CoordinatorLauncherTests {
   private let directory: TestDirectory
 

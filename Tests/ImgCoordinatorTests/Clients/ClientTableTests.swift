@@ -7,7 +7,7 @@ import Testing
 
 @testable import ImgCoordinator
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ClientTableTests {
   @Test func `a client greets before it asks for anything`() throws {
     let parts = try CoordinatorParts()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ImgCoordinator
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct JobRetentionTests {
   private let parts: CoordinatorParts
   private let client: TestClient

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ImgCoordinator
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct LineReaderTests {
   @Test func `a page that the scheduler asked for is read once`() throws {
     let parts = try CoordinatorParts()

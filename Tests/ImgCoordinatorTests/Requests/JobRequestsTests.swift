@@ -6,7 +6,7 @@ import Testing
 @testable import ImgCoordinator
 
 /// Requests about jobs: their status, watches and changes.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct JobRequestsTests {
   private let parts: CoordinatorParts
   private let client: TestClient

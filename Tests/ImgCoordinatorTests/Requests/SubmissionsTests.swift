@@ -7,7 +7,7 @@ import Testing
 @testable import ImgCoordinator
 
 /// Lists that clients send.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct SubmissionsTests {
   private let parts: CoordinatorParts
 

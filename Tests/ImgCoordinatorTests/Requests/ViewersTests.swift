@@ -6,7 +6,7 @@ import Testing
 @testable import ImgCoordinator
 
 /// Interactive requests.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct ViewersTests {
   private let parts: CoordinatorParts
   private let client: TestClient

@@ -5,7 +5,7 @@ import Testing
 @testable import ImgCoordinator
 
 /// Programs in the place of a worker.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct WorkerPoolTests {
   /// Parts whose one worker was started.
   private func parts(running executable: String) throws -> CoordinatorParts {
