@@ -27,7 +27,7 @@ struct DecodeDeathTests {
   }
 
   @Test func `a picture that needs more than the worker's memory ends as out_of_memory`() throws {
-    let cluster = try Cluster(["WORKER_MEMORY": "64M"])
+    let cluster = try Cluster(["WORKER_MEMORY": "256M"])
     let origin = try ListOrigin()
     origin.origin.serve("/large.gif", .body(Self.largeCanvas))
     let url = "\(origin.origin.baseURL)/large.gif"
@@ -35,7 +35,7 @@ struct DecodeDeathTests {
     let status = try cluster.finished(job)
     #expect(status.done == 3)
     #expect(try cluster.failures(of: job) == [url: "out_of_memory"])
-    #expect(try cluster.imgctl("failures", "\(job)").output.contains("64M"))
+    #expect(try cluster.imgctl("failures", "\(job)").output.contains("256M"))
     let ends = try ends(in: cluster)
     #expect(ends.count == 2)
     for end in ends {
