@@ -71,7 +71,7 @@ extension Scheduler {
 
   /// Takes what is to be fetched or decoded next; `nil` when nothing may start now.
   mutating func nextAssignable() -> Assignable? {
-    releaseMisses()
+    releaseHeldLines()
     if let urgency = work.nextDecodeUrgency,
       transferQueue.mostUrgent.map({ urgency < $0 }) ?? true
     {
@@ -82,8 +82,8 @@ extension Scheduler {
 
   /// Lets lines that wait behind others compete for a slot, as long as their turns come before those
   /// of all that could begin. Later ones wait: what is taken up meanwhile may come before them.
-  private mutating func releaseMisses() {
-    while transferQueue.hasSlot, let (item, urgency) = nextMiss(),
+  private mutating func releaseHeldLines() {
+    while transferQueue.hasSlot, let (item, urgency) = nextHeldLine(),
       transferQueue.mostUrgent.map({ urgency < $0 }) ?? true
     {
       if isJoinable(item) {
@@ -92,7 +92,7 @@ extension Scheduler {
         assignTurns(&joining)
         _ = wait(&joining, in: .awaitingTransfer)
       } else {
-        awaitTransfer(item)
+        routeMiss(item)
         reviewSources()
       }
     }
@@ -100,8 +100,8 @@ extension Scheduler {
 
   /// The item of the line whose turn is next among the lines that wait behind others and may begin;
   /// `nil` when none may.
-  package func nextMiss() -> (item: WorkItem, urgency: Urgency)? {
-    jobs.withMisses.compactMap { id -> (item: WorkItem, urgency: Urgency)? in
+  package func nextHeldLine() -> (item: WorkItem, urgency: Urgency)? {
+    jobs.withHeldLines.compactMap { id -> (item: WorkItem, urgency: Urgency)? in
       guard let job = jobs[id], let item = job.lookups.next.flatMap({ work[$0] }),
         let waiter = item.waiters.first(where: { $0.isLine(of: id) })
       else { return nil }
@@ -264,6 +264,6 @@ extension ActiveJob {
   /// had to wait for a transfer, since then they may all be in the store; few ahead once one has.
   package func hasRoom(for host: String) -> Bool {
     guard let backlog = backlogs[host], backlog.waiting > 0 else { return true }
-    return backlog.lookingUp + backlog.waiting < backlogMaximum
+    return backlog.beforeTransfer + backlog.waiting < backlogMaximum
   }
 }

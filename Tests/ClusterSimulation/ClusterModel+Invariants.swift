@@ -65,12 +65,13 @@ extension ClusterModel {
     var expected: [String: [Int]] = [:]
     for item in held {
       switch item.stage {
-      case .awaitingLookup, .lookingUp, .missed: expected[item.host, default: [0, 0]][0] += 1
+      case .awaitingLookup, .lookingUp, .behindEarlierLines:
+        expected[item.host, default: [0, 0]][0] += 1
       case .awaitingTransfer, .awaitingDecode: expected[item.host, default: [0, 0]][1] += 1
       case .transferring, .decoding: break
       }
     }
-    let found = job.backlogs.mapValues { [$0.lookingUp, $0.waiting] }
+    let found = job.backlogs.mapValues { [$0.beforeTransfer, $0.waiting] }
     check(found == expected, "backlogs \(found), not \(expected)", event)
   }
 
@@ -78,14 +79,16 @@ extension ClusterModel {
   private func checkLookupOrder(
     of job: ActiveJob, _ held: [(item: WorkItem, index: Int)], _ event: Event
   ) {
-    let missed = held.filter { $0.item.stage == .missed }
+    let behind = held.filter { $0.item.stage == .behindEarlierLines }
     let isWaiting = [
-      job.lookups.isAnyWaiting, scheduler.jobs.withMisses.contains(job.id),
+      job.lookups.isAnyWaiting, scheduler.jobs.withHeldLines.contains(job.id),
     ]
     check(
-      isWaiting.allSatisfy { $0 == !missed.isEmpty }, "lines behind others are miscounted", event)
+      isWaiting.allSatisfy { $0 == !behind.isEmpty }, "lines behind others are miscounted", event)
     let next = job.lookups.next.flatMap { id in held.first { $0.item.id == id } }
-    check(next.map { $0.item.stage == .missed } ?? true, "what waits for no slot is next", event)
+    check(
+      next.map { $0.item.stage == .behindEarlierLines } ?? true, "what waits for no slot is next",
+      event)
   }
 
   /// A line that is neither settled nor in hand is in front of a cursor that will come by it.
@@ -154,9 +157,9 @@ extension ClusterModel {
       let strongest = item.waiters.map { Urgency(of: $0, item: item.id) }.min()
       check(strongest == nil || strongest == item.urgency, "a stale urgency", event)
     }
-    let missed = scheduler.work.all.filter { $0.stage == .missed }
+    let behind = scheduler.work.all.filter { $0.stage == .behindEarlierLines }
     check(
-      missed.allSatisfy { $0.waiters.allSatisfy { $0.viewer == nil } }, "a viewer waits for lines",
+      behind.allSatisfy { $0.waiters.allSatisfy { $0.viewer == nil } }, "a viewer waits for lines",
       event)
     let revalidationCount = scheduler.work.all.count(where: \.key.isRevalidation)
     check(
@@ -215,7 +218,7 @@ extension ClusterModel {
         == scheduler.transferQueue.hosts.mapValues(\.redirectingCount).filter { $0.value > 0 },
       "a host is kept from starting by no transfer", event)
     let queued = scheduler.transferQueue.hosts.values.flatMap(\.redirected.keys)
-    let awaiting = scheduler.transfers.all.filter(\.value.awaitsSlot)
+    let awaiting = scheduler.transfers.all.filter(\.value.isWaitingAfterRedirect)
     check(Set(queued) == Set(awaiting.keys), "a redirected transfer is not queued", event)
     check(
       Set(scheduler.transfers.withDeadlines) == Set(awaiting.keys),
@@ -306,7 +309,7 @@ extension ClusterModel {
       scheduler.work.all.allSatisfy { $0.stage != .awaitingDecode },
       "an original waits without need", event)
     guard scheduler.transferQueue.hasSlot else { return }
-    check(scheduler.nextMiss() == nil, "a line waits behind others without need", event)
+    check(scheduler.nextHeldLine() == nil, "a line waits behind others without need", event)
     for source in waitingSources {
       let host = scheduler.transferQueue.hosts[source.key.host]
       let isOneAtATime = host.map { $0.health.isTripped && !$0.health.isProbeWanted } ?? false

@@ -66,7 +66,7 @@ import Testing
   }
 
   private func missedURLs(_ cluster: ClusterModel) -> [String] {
-    cluster.scheduler.work.all.filter { $0.stage == .missed }.map(\.url.text).sorted()
+    cluster.scheduler.work.all.filter { $0.stage == .behindEarlierLines }.map(\.url.text).sorted()
   }
 
   @Test func `a line that joins one behind another job's lines begins at once`() throws {

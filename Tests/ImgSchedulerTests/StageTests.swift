@@ -151,7 +151,7 @@ extension StageTests {
         case .awaitingLookup: .awaitingLookup
         case .lookingUp: .lookingUp
         // Behind other lines or not: without a viewer, it is that again.
-        case .missed, .awaitingTransfer: .awaitingTransfer
+        case .behindEarlierLines, .awaitingTransfer: .awaitingTransfer
         case .awaitingDecode: .awaitingDecode
         case .transferring: .transferring
         case .decoding: .decoding
@@ -186,7 +186,7 @@ extension StageTests {
       case nil: break
       case .awaitingLookup: readyWorkers()
       case .lookingUp: cluster.answerLookups()
-      case .missed, .awaitingTransfer, .awaitingDecode: cluster.finish(blocker)
+      case .behindEarlierLines, .awaitingTransfer, .awaitingDecode: cluster.finish(blocker)
       case .transferring: cluster.transferred(url)
       case .decoding: cluster.finish(url)
       }

@@ -10,12 +10,13 @@ package import ImgModel
 package struct ActiveJob {
   /// Lines of one host that are in hand and not being fetched.
   package struct Backlog: Equatable {
-    package var lookingUp = 0
+    /// Lines that are looked up, or wait behind earlier ones.
+    package var beforeTransfer = 0
     /// For a transfer or a decoder.
     package var waiting = 0
 
     static func += (backlog: inout Self, change: Self) {
-      backlog.lookingUp += change.lookingUp
+      backlog.beforeTransfer += change.beforeTransfer
       backlog.waiting += change.waiting
     }
   }
@@ -177,8 +178,8 @@ package struct ActiveJob {
     let position = position(of: index)
     if change.unanswered > 0 { lookups.begin(position) }
     if change.unanswered < 0 { lookups.end(position) }
-    if change.missed > 0 { lookups.wait(position, at: item) }
-    if change.missed < 0 { lookups.leave(position) }
+    if change.behindEarlierLines > 0 { lookups.wait(position, at: item) }
+    if change.behindEarlierLines < 0 { lookups.leave(position) }
   }
 
   /// Counts lines of a host in or out of its backlog.

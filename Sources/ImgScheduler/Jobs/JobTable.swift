@@ -7,8 +7,8 @@ package struct JobTable {
   private var turns = JobTurns()
   /// Lines without an outcome that each job may have in hand.
   package private(set) var linesInHandPerJob = linesInHandMaximum
-  /// The jobs whose lines wait behind others for a slot.
-  package private(set) var withMisses: Set<JobID> = []
+  /// The jobs with lines that wait behind earlier ones.
+  package private(set) var withHeldLines: Set<JobID> = []
   /// Outcomes sent to the journal and not yet durable.
   package private(set) var unrecordedCount = 0
   private var lastTicket: UInt64 = 0
@@ -221,7 +221,7 @@ package struct JobTable {
         job.count(index, at: item, host: host, by: numbers)
         return (job.lookups.isAnyWaiting, numbers.leased > 0 && job.start(at: now))
       }
-      if isAnyWaiting { withMisses.insert(id) } else { withMisses.remove(id) }
+      if isAnyWaiting { withHeldLines.insert(id) } else { withHeldLines.remove(id) }
       if numbers.backlog != ActiveJob.Backlog() { enqueue(id) }
       if isFirst { started.append(id) }
     }

@@ -4,8 +4,8 @@ struct StageNumbers: Equatable {
   var backlog = ActiveJob.Backlog()
   /// Lines that the store has not answered.
   var unanswered = 0
-  /// Lines that the store has not got, and that wait behind earlier ones.
-  var missed = 0
+  /// Lines that the store does not have, and that wait behind earlier ones.
+  var behindEarlierLines = 0
 
   init() {}
 
@@ -13,11 +13,11 @@ struct StageNumbers: Equatable {
     leased = stage.lease == nil ? 0 : 1
     switch stage {
     case .awaitingLookup, .lookingUp:
-      backlog.lookingUp = 1
+      backlog.beforeTransfer = 1
       unanswered = 1
-    case .missed:
-      backlog.lookingUp = 1
-      missed = 1
+    case .behindEarlierLines:
+      backlog.beforeTransfer = 1
+      behindEarlierLines = 1
     case .awaitingTransfer, .awaitingDecode: backlog.waiting = 1
     case .transferring, .decoding: break
     }
@@ -26,10 +26,10 @@ struct StageNumbers: Equatable {
   static func * (numbers: Self, factor: Int) -> Self {
     var product = numbers
     product.leased *= factor
-    product.backlog.lookingUp *= factor
+    product.backlog.beforeTransfer *= factor
     product.backlog.waiting *= factor
     product.unanswered *= factor
-    product.missed *= factor
+    product.behindEarlierLines *= factor
     return product
   }
 
@@ -38,7 +38,7 @@ struct StageNumbers: Equatable {
     sum.leased += right.leased
     sum.backlog += right.backlog
     sum.unanswered += right.unanswered
-    sum.missed += right.missed
+    sum.behindEarlierLines += right.behindEarlierLines
     return sum
   }
 }

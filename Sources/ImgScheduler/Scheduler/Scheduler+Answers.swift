@@ -44,7 +44,7 @@ extension Scheduler {
     }
     for lease in results.misses {
       guard let item = endLease(lease, of: worker) else { continue }
-      awaitSlot(item)
+      holdBehindEarlierLines(item)
       reviewSources()
     }
   }
@@ -65,7 +65,7 @@ extension Scheduler {
       if let held = leases[lease], held.worker == worker { held.transfer.map { stopJoining($0) } }
       reviewSources()
       guard let item = endLease(lease, of: worker) else { continue }
-      awaitTransfer(item)
+      routeMiss(item)
       reviewSources()
     }
   }
@@ -89,7 +89,7 @@ extension Scheduler {
         return complete(
           item, with: .failed(lastFailure(failure, of: item)), timings: result.timings)
       }
-      awaitTransfer(item)
+      routeMiss(item)
       reviewSources()
     case .done(_, fromCache: let isFromCache, _):
       if !isFromCache { noteStored() }

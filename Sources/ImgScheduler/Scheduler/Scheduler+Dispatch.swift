@@ -21,14 +21,14 @@ extension Scheduler {
     dispatchLookups()
     // A line that was taken up may have joined a miss that waits behind lines of another job, and
     // wait behind none of its own.
-    while isMissStartable, dispatchFetches() { dispatchLookups() }
+    while isHeldLineStartable, dispatchFetches() { dispatchLookups() }
   }
 
   /// Whether a line that waits behind others may begin at once.
-  private var isMissStartable: Bool {
+  private var isHeldLineStartable: Bool {
     let share = transferShare
     return transferQueue.hasSlot && workers.contains { $0.takesFetches(share: share) }
-      && nextMiss() != nil
+      && nextHeldLine() != nil
   }
 
   private mutating func dispatchLookups() {

@@ -97,7 +97,7 @@ extension Scheduler {
   private mutating func requeue(_ held: WorkItem) {
     let isLookedUp =
       !held.key.request.bypassesStore && !held.key.isRevalidation && held.picture == nil
-    if isLookedUp { awaitLookup(held) } else { awaitTransfer(held) }
+    if isLookedUp { awaitLookup(held) } else { routeMiss(held) }
     reviewSources()
   }
 

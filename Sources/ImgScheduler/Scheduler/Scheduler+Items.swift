@@ -97,11 +97,11 @@ extension Scheduler {
     case .awaitingLookup: work.queueLookup(item)
     case .awaitingTransfer:
       // The viewer has left with whom its lines would have begun.
-      if item.lacksTurns, isBehindLines(item) { awaitSlot(item) }
+      if item.lacksTurns, isBehindLines(item) { holdBehindEarlierLines(item) }
       item.source.map { sources.noteChange(of: $0) }
     case .awaitingDecode: work.queueDecode(item)
     case .transferring(let lease): leases[lease]?.transfer.map { queueRedirected($0) }
-    case .missed: if !isBehindLines(item) { awaitTransfer(item) }
+    case .behindEarlierLines: if !isBehindLines(item) { routeMiss(item) }
     case .lookingUp, .decoding: break
     }
     reviewSources()

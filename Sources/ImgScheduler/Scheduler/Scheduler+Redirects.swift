@@ -36,7 +36,7 @@ extension Scheduler {
 
   /// Puts a transfer that waits for a slot where the most urgent of its items belongs.
   mutating func queueRedirected(_ id: TransferID) {
-    guard let transfer = transfers[id], transfer.awaitsSlot else { return }
+    guard let transfer = transfers[id], transfer.isWaitingAfterRedirect else { return }
     let items = transfer.leases.compactMap { leases[$0].flatMap { work[$0.item] } }
     guard let urgency = items.map(\.urgency).min() else { return }
     transferQueue.insert(redirected: id, host: transfer.host, urgency: urgency, at: now.instant)
@@ -59,7 +59,7 @@ extension Scheduler {
 
   /// Whether the lease lives on a transfer that waits for a slot and was not refused one.
   func isRedirected(_ lease: Lease) -> Bool {
-    lease.transfer.flatMap { transfers[$0] }?.awaitsSlot ?? false
+    lease.transfer.flatMap { transfers[$0] }?.isWaitingAfterRedirect ?? false
   }
 
   // MARK: - Giving up

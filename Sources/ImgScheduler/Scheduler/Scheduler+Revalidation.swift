@@ -18,7 +18,7 @@ extension Scheduler {
       work.openItem(for: key) == nil
     else { return }
     let expiry = served.waiters.first?.expiry ?? .standard
-    awaitTransfer(add(key, served.url, Waiter(who: .revalidation, expiry: expiry, priority: .min)))
+    routeMiss(add(key, served.url, Waiter(who: .revalidation, expiry: expiry, priority: .min)))
     reviewSources()
   }
 

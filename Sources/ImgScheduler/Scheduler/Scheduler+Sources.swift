@@ -3,9 +3,10 @@ import ImgWire
 
 /// From a look-up to a transfer: one transfer serves all variants of a URL.
 extension Scheduler {
-  /// A look-up has missed, or the body that the item was attached to is gone: it needs its URL's
-  /// body. A picture from no origin is at hand.
-  mutating func awaitTransfer(_ missed: WorkItem) {
+  /// The store does not have an item, or the body that the item was attached to is gone. The item
+  /// fails where nothing may be fetched, waits for a decoder where its picture is at hand, is looked
+  /// up again where a stale thumbnail may do, or waits for a transfer.
+  mutating func routeMiss(_ missed: WorkItem) {
     // A picture in its own URL costs no request.
     let isAtHand = missed.url.isLocal && !missed.url.isFile
     guard isAtHand || missed.key.request.fetch.cachePolicy != .cacheOnly else {
@@ -55,14 +56,15 @@ extension Scheduler {
     }
   }
 
-  // MARK: - Misses that wait behind earlier lines, see ``LookupOrder``
+  // MARK: - Lines that wait behind earlier ones, see ``LookupOrder``
 
-  /// The store has not got an item: it waits behind earlier lines, or for its transfer.
-  mutating func awaitSlot(_ missed: WorkItem) {
-    guard isBehindLines(missed) else { return awaitTransfer(missed) }
+  /// The store does not have an item. It waits behind earlier lines, or goes on at once where it
+  /// need not.
+  mutating func holdBehindEarlierLines(_ missed: WorkItem) {
+    guard isBehindLines(missed) else { return routeMiss(missed) }
     var item = missed
     _ = attachToSource(&item)
-    _ = wait(&item, in: .missed)
+    _ = wait(&item, in: .behindEarlierLines)
   }
 
   /// Whether it waits for earlier lines. An item of a viewer does not, nor one that needs no slot.
@@ -112,7 +114,7 @@ extension Scheduler {
   /// transfer that can be joined. Items that wait for a picture known to be missing, or for a host
   /// that is down, end.
   private mutating func review(_ source: Source) {
-    if source.joinable != nil { joinMisses(of: source) }
+    if source.joinable != nil { joinHeldItems(of: source) }
     let waiting = waitingItems(of: source)
     if let command = waiting.lazy.flatMap(\.waiters).compactMap(\.command).max() {
       transferQueue.wantProbe(of: source.key.host, for: command, at: now.instant)
@@ -144,10 +146,10 @@ extension Scheduler {
     transferQueue.remove(source.id, host: source.key.host, at: now.instant)
   }
 
-  /// Items of the source that wait for a slot join its transfer instead, which has one.
-  private mutating func joinMisses(of source: Source) {
+  /// Items of the source that wait behind earlier lines join its transfer, which has a slot.
+  private mutating func joinHeldItems(of source: Source) {
     for member in source.members {
-      if let item = work[member], item.stage == .missed { awaitTransfer(item) }
+      if let item = work[member], item.stage == .behindEarlierLines { routeMiss(item) }
     }
   }
 

@@ -55,7 +55,7 @@ extension Scheduler {
     workers.hold(lease, as: isBodyIn ? .decode : .attachment, by: worker)
     let granted = grant(
       lease, to: worker, for: waiting, stage: isBodyIn ? .decoding(lease) : .transferring(lease))
-    if transfer.awaitsSlot { queueRedirected(id) }
+    if transfer.isWaitingAfterRedirect { queueRedirected(id) }
     var batches = BatchCollector()
     batches.add(granted)
     effects += batches.messages { .attach($0) }

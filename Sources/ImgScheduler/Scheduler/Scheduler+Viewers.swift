@@ -38,7 +38,7 @@ extension Scheduler {
     viewers.wait(viewer, name: name, for: id, reportAt: now.instant + Self.stallTime)
     guard isNew, let item = work[id] else { return }
     guard bypassesStore else { return enqueue(item) }
-    awaitTransfer(item)
+    routeMiss(item)
     reviewSources()
   }
 

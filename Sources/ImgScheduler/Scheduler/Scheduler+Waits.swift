@@ -159,7 +159,7 @@ extension Scheduler {
     switch item.stage {
     case .lookingUp: return Wait(.lookingUp)
     case .awaitingLookup, .awaitingDecode: return clusterWait() ?? Wait(.workersBusy)
-    case .missed, .awaitingTransfer:
+    case .behindEarlierLines, .awaitingTransfer:
       return clusterWait() ?? slotWait(item, at: now)
     case .transferring(let lease), .decoding(let lease):
       guard let held = leases[lease], let transfer = held.transfer.flatMap({ transfers[$0] })

@@ -52,7 +52,8 @@ extension Scheduler {
     case .decoding:
       max(lease.since, worker.lastAnswerAt ?? lease.since)
         + .milliseconds(limits.decodeTimeoutMilliseconds) * worker.fetches.count
-    case .awaitingLookup, .lookingUp, .missed, .awaitingTransfer, .awaitingDecode: lease.since
+    case .awaitingLookup, .lookingUp, .behindEarlierLines, .awaitingTransfer, .awaitingDecode:
+      lease.since
     }
   }
 

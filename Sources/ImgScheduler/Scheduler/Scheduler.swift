@@ -8,7 +8,7 @@ package import ImgModel
 ///
 ///     line of a job ─┐              (uploaded: awaitingDecode at once)
 ///                    ├─► awaitingLookup ─► lookingUp ─┬─ hit ──────────────────────────► outcome
-///     viewer ────────┘        ▲                       ├─ miss ─► missed                    ▲
+///     viewer ────────┘        ▲                       ├─ miss ─► behindEarlierLines        ▲
 ///                             │                       │            └─► awaitingTransfer    │
 ///                             │                       │              └─► transferring      │
 ///                      its worker died                │                       ▼            │

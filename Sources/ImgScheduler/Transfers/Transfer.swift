@@ -44,7 +44,7 @@ package struct Transfer {
   package var holdsSlot: Bool { state == .receiving }
 
   /// Whether it waits for a slot where its redirect leads.
-  package var awaitsSlot: Bool {
+  package var isWaitingAfterRedirect: Bool {
     if case .redirected = state { true } else { false }
   }
 

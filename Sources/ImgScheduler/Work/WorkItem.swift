@@ -5,8 +5,8 @@ package struct WorkID: Hashable {
   package let rawValue: UInt64
 }
 
-/// One URL in one variant, of which the same is kept, and all requests that wait for it: what is
-/// looked up, decoded and stored once however many ask. What is fetched once is the ``Source``.
+/// One URL, variant and keep option, and all requests that wait for it. The item is looked up,
+/// decoded and stored once however many ask. What is fetched once is the ``Source``.
 package struct WorkItem {
   /// Requests with equal keys share one item.
   package struct Key: Hashable {
@@ -25,8 +25,8 @@ package struct WorkItem {
   package enum Stage: Equatable {
     case awaitingLookup
     case lookingUp(LeaseID)
-    /// The store has not got it. It waits for a slot, behind earlier lines of its job.
-    case missed
+    /// The store does not have it. It waits behind earlier lines of its job, and then for a slot.
+    case behindEarlierLines
     case awaitingTransfer
     /// The picture is at hand, be it the original in the store: it waits for a decoder.
     case awaitingDecode
@@ -36,7 +36,7 @@ package struct WorkItem {
 
     package var lease: LeaseID? {
       switch self {
-      case .awaitingLookup, .missed, .awaitingTransfer, .awaitingDecode: nil
+      case .awaitingLookup, .behindEarlierLines, .awaitingTransfer, .awaitingDecode: nil
       case .lookingUp(let lease), .transferring(let lease), .decoding(let lease): lease
       }
     }
@@ -98,7 +98,7 @@ package struct WorkItem {
   /// Whether its look-up is over: its lines have turns for what comes next.
   var competes: Bool {
     switch stage {
-    case .awaitingLookup, .lookingUp, .missed: false
+    case .awaitingLookup, .lookingUp, .behindEarlierLines: false
     case .awaitingTransfer, .awaitingDecode, .transferring, .decoding: true
     }
   }

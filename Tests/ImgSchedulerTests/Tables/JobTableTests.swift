@@ -103,13 +103,13 @@ import Testing
 
   @Test mutating func `jobs with lines that wait behind others are known`() {
     let id = add(1)
-    let missed = StageNumbers(.missed)
+    let behind = StageNumbers(.behindEarlierLines)
     let item = WorkID(rawValue: 1)
-    _ = jobs.count([waiter(id, 0)], at: item, host: "a", by: missed, at: wall)
-    #expect(jobs.withMisses == [id])
+    _ = jobs.count([waiter(id, 0)], at: item, host: "a", by: behind, at: wall)
+    #expect(jobs.withHeldLines == [id])
     #expect(jobs[id]?.lookups.next == item)
-    _ = jobs.count([waiter(id, 0)], at: item, host: "a", by: missed * -1, at: wall)
-    #expect(jobs.withMisses.isEmpty)
+    _ = jobs.count([waiter(id, 0)], at: item, host: "a", by: behind * -1, at: wall)
+    #expect(jobs.withHeldLines.isEmpty)
     #expect(jobs[id]?.backlogs.isEmpty == true)
   }
 

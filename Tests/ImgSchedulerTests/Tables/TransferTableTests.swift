@@ -42,7 +42,7 @@ import Testing
     transfers.redirect(id, to: "b", until: now + .seconds(1))
     #expect(transfers[id]?.host == "b")
     #expect(transfers[id]?.redirectingHost == "a")
-    #expect(transfers[id]?.awaitsSlot == true)
+    #expect(transfers[id]?.isWaitingAfterRedirect == true)
     #expect(transfers[id]?.holdsSlot == false)
     let (transfer, redirectingHost) = transfers.resume(id)
     #expect(redirectingHost == "a")
@@ -60,7 +60,7 @@ import Testing
     let failure = Failure(stage: .fetch, code: .timeout, detail: "")
     #expect(transfers.refuse(id, because: failure).leases == [lease(1)])
     #expect(transfers[id]?.refusal == failure)
-    #expect(transfers[id]?.awaitsSlot == false)
+    #expect(transfers[id]?.isWaitingAfterRedirect == false)
     #expect(transfers[id]?.redirectingHost == "a", "which starts no other in its place")
     #expect(transfers.overdueRedirect(at: now + .seconds(1)) == nil)
   }
