@@ -16,40 +16,41 @@ import ImgModel
 
 /// How urgent a URL is among all that wait; the least is next.
 ///
-/// Viewers go before jobs; among viewers, the newest first; among jobs, by priority and then by turn.
+/// Viewers go before jobs; among viewers, the newest first; among jobs, by priority and then by
+/// start tag.
 /// Of all that wait for one URL, the most urgent counts.
 package struct Urgency: Hashable, Comparable {
   /// The newest viewer's number; 0 when only jobs wait.
   let viewer: UInt64
   /// The job's priority; below all of them where no request waits.
   let priority: Int
-  /// When the line's turn comes among the jobs of its priority, by start-time fair queueing (Goyal,
-  /// Vin and Cheng 1996): a job's lines have turns one after the other, and the first turn of a job
-  /// that comes later is the one served now. So jobs share in turn however long their lists are,
-  /// each in the order of its list, and a job that was idle for a while has saved nothing up.
-  let turn: UInt64
+  /// The line's start tag among the jobs of its priority, by start-time fair queueing (Goyal, Vin and
+  /// Cheng 1996). The tags of a job's lines count up. The first line of a job that comes later gets
+  /// the tag after the highest one served. So jobs share in turn however long their lists are, each
+  /// in the order of its list, and a job that was idle for a while has saved nothing up.
+  let startTag: UInt64
   /// The order in which URLs were taken up.
   let sequence: UInt64
 
   package init(of waiter: Waiter, item: WorkID) {
     viewer = waiter.viewer?.rawValue ?? 0
     priority = waiter.priority
-    turn = waiter.turn
+    startTag = waiter.startTag
     sequence = item.rawValue
   }
 
   /// Of a line that waits for a slot behind others.
-  init(priority: Int, turn: UInt64, item: WorkID) {
+  init(priority: Int, startTag: UInt64, item: WorkID) {
     viewer = 0
     self.priority = priority
-    self.turn = turn
+    self.startTag = startTag
     sequence = item.rawValue
   }
 
   package static func < (left: Self, right: Self) -> Bool {
     if left.viewer != right.viewer { return left.viewer > right.viewer }
     if left.priority != right.priority { return left.priority > right.priority }
-    if left.turn != right.turn { return left.turn < right.turn }
+    if left.startTag != right.startTag { return left.startTag < right.startTag }
     return left.sequence < right.sequence
   }
 }
@@ -80,8 +81,8 @@ extension Scheduler {
     return nextTransfer().map(Assignable.transfer)
   }
 
-  /// Lets lines that wait behind others compete for a slot, as long as their turns come before those
-  /// of all that could begin. Later ones wait: what is taken up meanwhile may come before them.
+  /// Lets lines that wait behind others compete for a slot, as long as they are more urgent than
+  /// all that could begin. Later ones wait: what is taken up meanwhile may come before them.
   private mutating func releaseHeldLines() {
     while transferQueue.hasSlot, let (item, urgency) = nextHeldLine(),
       transferQueue.mostUrgent.map({ urgency < $0 }) ?? true
@@ -89,7 +90,7 @@ extension Scheduler {
       if isJoinable(item) {
         // Its transfer begins in this event. The item joins it when that is on its way to a worker.
         var joining = item
-        assignTurns(&joining)
+        assignStartTags(&joining)
         _ = wait(&joining, in: .awaitingTransfer)
       } else {
         routeMiss(item)
@@ -98,15 +99,15 @@ extension Scheduler {
     }
   }
 
-  /// The item of the line whose turn is next among the lines that wait behind others and may begin;
+  /// The item of the most urgent line among those that wait behind others and may begin;
   /// `nil` when none may.
   package func nextHeldLine() -> (item: WorkItem, urgency: Urgency)? {
     jobs.withHeldLines.compactMap { id -> (item: WorkItem, urgency: Urgency)? in
       guard let job = jobs[id], let item = job.lookups.next.flatMap({ work[$0] }),
         let waiter = item.waiters.first(where: { $0.isLine(of: id) })
       else { return nil }
-      let turn = job.nextTurn(of: waiter)
-      return (item, Urgency(priority: job.priority, turn: turn, item: item.id))
+      let startTag = job.nextStartTag(of: waiter)
+      return (item, Urgency(priority: job.priority, startTag: startTag, item: item.id))
     }
     .min { $0.urgency < $1.urgency }
   }
@@ -125,12 +126,12 @@ extension Scheduler {
     return next
   }
 
-  /// An item's transfer begins, or it needs none: its turn is the one served now.
+  /// An item's transfer begins, or it needs none: its start tag is served.
   mutating func serve(_ urgency: Urgency) {
     guard urgency.viewer == 0, RequestOptions.priorityRange.contains(urgency.priority) else {
       return
     }
-    jobs.serve(urgency.turn, at: urgency.priority)
+    jobs.serve(urgency.startTag, at: urgency.priority)
   }
 }
 
@@ -232,9 +233,9 @@ extension Scheduler {
 }
 
 extension ActiveJob {
-  /// The turn of the next line of the job that goes on from its look-up.
-  func nextTurn(of waiter: Waiter) -> UInt64 {
-    max(waiter.arrivalTurn, lastTurn) + 1
+  /// The start tag of the job's next line that goes on from its look-up.
+  func nextStartTag(of waiter: Waiter) -> UInt64 {
+    max(waiter.arrivalTag, lastStartTag) + 1
   }
 
   /// Takes the job's next line: of a saturated host when that has room, as those are the older

@@ -43,8 +43,8 @@ package struct ActiveJob {
   private(set) var leasedCount = 0
   /// Lines whose outcome is on its way into the journal.
   private(set) var unrecordedCount = 0
-  /// The last of the turns that its lines have been given, see ``Urgency/turn``.
-  var lastTurn: UInt64 = 0
+  /// The last start tag that one of its lines was given, see ``Urgency/startTag``.
+  var lastStartTag: UInt64 = 0
   /// Which of its lines are looked up, and which wait for these.
   package private(set) var lookups = LookupOrder()
   /// The last of the remembered failures that do not count for its lines, because a retry of the job
@@ -196,7 +196,7 @@ package struct ActiveJob {
     for host in saturatedHosts.keys.sorted() { updateStanding(of: host) }
   }
 
-  /// A line in hand goes back to its list: it is taken up again when its turn comes.
+  /// A line in hand goes back to its list. It is taken up again later.
   mutating func requeue(_ index: Int, host: String) {
     inHand.remove(index)
     let position = position(of: index)

@@ -85,7 +85,7 @@ package struct JobTable {
     let oldPriority = self.change(id) { job in
       defer {
         job.apply(change, at: moment, now: now)
-        job.lastTurn = 0
+        job.lastStartTag = 0
       }
       return job.priority
     }
@@ -155,15 +155,15 @@ package struct JobTable {
   /// - Precondition: the job has not ended.
   mutating func checkOut(_ index: Int, of id: JobID) { change(id) { $0.checkOut(index) } }
 
-  /// A line goes back to its list, and its turn is the next one's.
+  /// A line goes back to its list, and the next line gets its start tag.
   ///
   /// - Precondition: the job has not ended.
   /// - Returns: the pages that have to be read for it.
   mutating func sendBack(
-    _ index: Int, turn: UInt64, host: String, of id: JobID
+    _ index: Int, startTag: UInt64, host: String, of id: JobID
   ) -> [LinePageRequest] {
     change(id) { job in
-      if turn > 0 { job.lastTurn = min(job.lastTurn, turn - 1) }
+      if startTag > 0 { job.lastStartTag = min(job.lastStartTag, startTag - 1) }
       job.requeue(index, host: host)
     }
     defer { enqueue(id) }
@@ -187,21 +187,21 @@ package struct JobTable {
     turns.append(id, priority: job.priority)
   }
 
-  /// Gives a line its turn among all jobs of its priority, if it has none.
-  mutating func assignTurn(to waiter: inout Waiter) {
-    guard waiter.turn == 0, let id = waiter.job else { return }
+  /// Gives a line its start tag, if it has none.
+  mutating func assignStartTag(to waiter: inout Waiter) {
+    guard waiter.startTag == 0, let id = waiter.job else { return }
     let current = waiter
-    waiter.turn = change(id) { job in
-      job.lastTurn = job.nextTurn(of: current)
-      return job.lastTurn
+    waiter.startTag = change(id) { job in
+      job.lastStartTag = job.nextStartTag(of: current)
+      return job.lastStartTag
     }
   }
 
-  /// The turn served last at a priority; 0 before the first.
-  func turnServed(at priority: Int) -> UInt64 { turns.served(at: priority) }
+  /// The highest start tag served at a priority; 0 before the first.
+  func servedTag(at priority: Int) -> UInt64 { turns.servedTag(at: priority) }
 
-  /// A line of this turn begins.
-  mutating func serve(_ turn: UInt64, at priority: Int) { turns.serve(turn, at: priority) }
+  /// A line with this start tag begins.
+  mutating func serve(_ startTag: UInt64, at priority: Int) { turns.serve(startTag, at: priority) }
 
   // MARK: - Counts
 

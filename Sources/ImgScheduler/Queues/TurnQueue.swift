@@ -13,6 +13,11 @@ package struct TurnQueue<Member: Hashable> {
     queue.append(member)
   }
 
+  package mutating func remove(_ member: Member) {
+    guard waiting.remove(member) != nil else { return }
+    queue.removeAll { $0 == member }
+  }
+
   /// Takes the member whose turn it is.
   package mutating func removeFirst() -> Member? {
     let member = queue.removeFirst()

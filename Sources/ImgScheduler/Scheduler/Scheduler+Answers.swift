@@ -29,7 +29,7 @@ extension Scheduler {
     let stale = Set(results.stale)
     for hit in results.hits {
       guard var item = endLease(hit.lease, of: worker) else { continue }
-      assignTurns(&item)
+      assignStartTags(&item)
       serve(item.urgency)
       complete(
         item,

@@ -25,11 +25,11 @@ extension Scheduler {
     var waiter = newcomer
     // No copy of the item is alive when it changes, so that its list of waiters grows in place.
     guard
-      let (needsTurn, numbers, host) = work[id].map({
+      let (needsStartTag, numbers, host) = work[id].map({
         ($0.competes && $0.isOfLines, StageNumbers($0.stage), $0.host)
       })
     else { preconditionFailure("an open item has not ended") }
-    if needsTurn { jobs.assignTurn(to: &waiter) }
+    if needsStartTag { jobs.assignStartTag(to: &waiter) }
     count([waiter], at: id, host: host, by: numbers)
     let isMoreUrgent = work.join(
       waiter, id, defaultExpiryMilliseconds: limits.defaultExpiryMilliseconds)
@@ -69,7 +69,7 @@ extension Scheduler {
     item.departedViewerCount += leaving.count { $0.viewer != nil }
     for waiter in leaving {
       guard case .line(let job, let index) = waiter.who else { continue }
-      read(jobs.sendBack(index, turn: waiter.turn, host: item.host, of: job))
+      read(jobs.sendBack(index, startTag: waiter.startTag, host: item.host, of: job))
     }
     work.update(item)
   }
@@ -97,7 +97,7 @@ extension Scheduler {
     case .awaitingLookup: work.queueLookup(item)
     case .awaitingTransfer:
       // The viewer has left with whom its lines would have begun.
-      if item.lacksTurns, isBehindLines(item) { holdBehindEarlierLines(item) }
+      if item.lacksStartTags, isBehindLines(item) { holdBehindEarlierLines(item) }
       item.source.map { sources.noteChange(of: $0) }
     case .awaitingDecode: work.queueDecode(item)
     case .transferring(let lease): leases[lease]?.transfer.map { queueRedirected($0) }
@@ -143,11 +143,11 @@ extension Scheduler {
     count(item.waiters, at: item.id, host: item.host, by: change)
   }
 
-  /// The look-up of an item is over: its lines get their turns, if they have none. Lines beside a
-  /// viewer need none: they begin with it.
-  mutating func assignTurns(_ item: inout WorkItem) {
+  /// The look-up of an item is over. Its lines get start tags, if they have none. Lines beside a
+  /// viewer need none, because they begin with it.
+  mutating func assignStartTags(_ item: inout WorkItem) {
     guard item.isOfLines else { return }
-    item.changeWaiters { jobs.assignTurn(to: &$0) }
+    item.changeWaiters { jobs.assignStartTag(to: &$0) }
   }
 
   // MARK: - Ending

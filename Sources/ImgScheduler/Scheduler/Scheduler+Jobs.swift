@@ -62,7 +62,7 @@ extension Scheduler {
       let options = record.options
       let waiter = Waiter(
         who: .line(id, index: line.index), expiry: options.expiry, priority: options.priority,
-        arrivalTurn: jobs.turnServed(at: options.priority), command: command)
+        arrivalTag: jobs.servedTag(at: options.priority), command: command)
       let (item, isNew) = addWaiter(waiter, url: url, options: options)
       return isNew ? item : nil
     case .failure(let failure):
@@ -140,7 +140,7 @@ extension Scheduler {
     case .pause, .resume, .prioritise:
       guard jobs[id] != nil else { return }
       jobs.apply(change, to: id, at: moment, now: now.instant)
-      if case .prioritise = change { takeTurnsAfresh(id) }
+      if case .prioritise = change { takeStartTagsAfresh(id) }
       divideLines()
       readOn(id)
     case .retry, .remove:
@@ -167,32 +167,32 @@ extension Scheduler {
     }
   }
 
-  /// The lines that wait take their turns at the job's priority, which is a new one.
-  private mutating func takeTurnsAfresh(_ id: JobID) {
+  /// The lines that wait get start tags of the job's new priority.
+  private mutating func takeStartTagsAfresh(_ id: JobID) {
     guard let priority = jobs[id]?.priority else { return }
-    let served = jobs.turnServed(at: priority)
+    let served = jobs.servedTag(at: priority)
     for awaited in itemsAwaited(by: id) {
       guard var item = work[awaited] else { continue }
       item.changeWaiters { waiter in
         guard waiter.isLine(of: id) else { return }
         waiter.priority = priority
-        waiter.arrivalTurn = served
-        guard waiter.turn > 0 else { return }
-        waiter.turn = 0
-        jobs.assignTurn(to: &waiter)
+        waiter.arrivalTag = served
+        guard waiter.startTag > 0 else { return }
+        waiter.startTag = 0
+        jobs.assignStartTag(to: &waiter)
       }
       work.update(item)
       enqueue(item)
     }
   }
 
-  /// In the order of the turns of the job's lines.
+  /// In the order of the start tags of the job's lines.
   private func itemsAwaited(by id: JobID) -> [WorkID] {
     work.all.compactMap { item in
-      item.waiters.filter { $0.isLine(of: id) }.map(\.turn).min().map {
-        (turn: $0, item: item.id)
+      item.waiters.filter { $0.isLine(of: id) }.map(\.startTag).min().map {
+        (startTag: $0, item: item.id)
       }
     }
-    .sorted { ($0.turn, $0.item.rawValue) < ($1.turn, $1.item.rawValue) }.map(\.item)
+    .sorted { ($0.startTag, $0.item.rawValue) < ($1.startTag, $1.item.rawValue) }.map(\.item)
   }
 }

@@ -15,7 +15,7 @@ extension Scheduler {
     guard !missed.url.isLocal else { return awaitDecode(missed) }
     guard !isStaleWorthAsking(of: missed) else { return awaitLookup(missed) }
     var item = missed
-    assignTurns(&item)
+    assignStartTags(&item)
     let source = attachToSource(&item)
     guard wait(&item, in: .awaitingTransfer) else { return }
     guard !isCrowded(item) else { return sendBack(item) }
@@ -32,7 +32,7 @@ extension Scheduler {
   /// decoder.
   mutating func awaitDecode(_ found: WorkItem) {
     var item = found
-    assignTurns(&item)
+    assignStartTags(&item)
     // Crashes of the decoder over the original are attributed to its source.
     _ = attachToSource(&item)
     guard wait(&item, in: .awaitingDecode) else { return }

@@ -16,11 +16,11 @@ package struct Waiter {
   let expiry: Expiry
   /// The job's; 0 for a viewer, which goes before all jobs.
   var priority = 0
-  /// When the line's turn among all jobs of its priority comes, see ``Urgency/turn``; 0 until its
-  /// look-up is over.
-  var turn: UInt64 = 0
-  /// The turn that was served when the line was taken up.
-  var arrivalTurn: UInt64 = 0
+  /// Orders the line among all jobs of its priority, see ``Urgency/startTag``; 0 until its look-up is
+  /// over.
+  var startTag: UInt64 = 0
+  /// The highest start tag that was served when the line was taken up.
+  var arrivalTag: UInt64 = 0
   /// The explicit command that it is part of: a `get`, or a `retry` of its job; `nil` of any other
   /// line.
   var command: CommandID?

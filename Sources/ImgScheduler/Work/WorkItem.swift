@@ -92,10 +92,10 @@ package struct WorkItem {
   /// Whether only lines wait for it.
   package var isOfLines: Bool { waiters.allSatisfy { $0.job != nil } }
 
-  /// Whether its lines have no turns for what comes next.
-  var lacksTurns: Bool { waiters.contains { $0.job != nil && $0.turn == 0 } }
+  /// Whether one of its lines has no start tag yet.
+  var lacksStartTags: Bool { waiters.contains { $0.job != nil && $0.startTag == 0 } }
 
-  /// Whether its look-up is over: its lines have turns for what comes next.
+  /// Whether its look-up is over and its lines have start tags.
   var competes: Bool {
     switch stage {
     case .awaitingLookup, .lookingUp, .behindEarlierLines: false

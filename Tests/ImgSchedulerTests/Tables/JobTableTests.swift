@@ -28,12 +28,12 @@ import Testing
     return id
   }
 
-  private func waiter(_ job: JobID, _ index: Int, turn: UInt64 = 0) -> Waiter {
-    Waiter(who: .line(job, index: index), expiry: .standard, turn: turn)
+  private func waiter(_ job: JobID, _ index: Int, startTag: UInt64 = 0) -> Waiter {
+    Waiter(who: .line(job, index: index), expiry: .standard, startTag: startTag)
   }
 
   /// The next job by turn, of the highest priority.
-  private mutating func nextTurn() -> JobID? {
+  private mutating func nextStartTag() -> JobID? {
     for level in jobs.levels {
       if let job = jobs.takeTurn(atLevel: level) { return job }
     }
@@ -47,45 +47,47 @@ import Testing
     #expect(jobs.takeLine(of: id)?.index == 1)
     jobs.checkOut(1, of: id)
     #expect(jobs[id]?.inHand == [0, 1])
-    #expect(jobs.sendBack(0, turn: 0, host: "example.com", of: id).count == 1, "it is read again")
+    #expect(
+      jobs.sendBack(0, startTag: 0, host: "example.com", of: id).count == 1, "it is read again")
     #expect(jobs[id]?.inHand == [1])
   }
 
   @Test mutating func `jobs of the highest priority take turns`() {
     let ids = [add(1), add(2), add(3, priority: 1)]
-    #expect(nextTurn() == ids[2])
-    #expect(nextTurn() == ids[0])
+    #expect(nextStartTag() == ids[2])
+    #expect(nextStartTag() == ids[0])
     jobs.enqueue(ids[0])
-    #expect(nextTurn() == ids[1])
-    #expect(nextTurn() == ids[0])
-    #expect(nextTurn() == nil)
+    #expect(nextStartTag() == ids[1])
+    #expect(nextStartTag() == ids[0])
+    #expect(nextStartTag() == nil)
   }
 
-  @Test mutating func `a line's turn follows the one before, and the one served on its arrival`() {
+  @Test
+  mutating func `a start tag follows the one before, and the one served when the line arrived`() {
     let id = add(1)
     jobs.serve(7, at: 0)
-    #expect(jobs.turnServed(at: 0) == 7)
+    #expect(jobs.servedTag(at: 0) == 7)
     jobs.serve(5, at: 0)
-    #expect(jobs.turnServed(at: 0) == 7)
+    #expect(jobs.servedTag(at: 0) == 7)
     var first = waiter(id, 0)
-    first.arrivalTurn = 7
-    jobs.assignTurn(to: &first)
+    first.arrivalTag = 7
+    jobs.assignStartTag(to: &first)
     var second = waiter(id, 1)
-    jobs.assignTurn(to: &second)
-    #expect([first.turn, second.turn] == [8, 9])
-    jobs.assignTurn(to: &second)
-    #expect(second.turn == 9, "it keeps the turn it has")
+    jobs.assignStartTag(to: &second)
+    #expect([first.startTag, second.startTag] == [8, 9])
+    jobs.assignStartTag(to: &second)
+    #expect(second.startTag == 9, "it keeps the tag it has")
   }
 
-  @Test mutating func `the turn of a line that goes back is the next line's`() {
+  @Test mutating func `the next line gets the start tag of a line that goes back`() {
     let id = add(1)
     var first = waiter(id, 0)
     jobs.checkOut(0, of: id)
-    jobs.assignTurn(to: &first)
-    _ = jobs.sendBack(0, turn: first.turn, host: "example.com", of: id)
+    jobs.assignStartTag(to: &first)
+    _ = jobs.sendBack(0, startTag: first.startTag, host: "example.com", of: id)
     var second = waiter(id, 1)
-    jobs.assignTurn(to: &second)
-    #expect(second.turn == first.turn)
+    jobs.assignStartTag(to: &second)
+    #expect(second.startTag == first.startTag)
   }
 
   @Test mutating func `the first line with a worker starts the job, once`() {
@@ -141,13 +143,13 @@ import Testing
 
   @Test mutating func `a new priority takes effect when it is durable`() {
     let ids = [add(1), add(2)]
-    #expect(nextTurn() == ids[0])
+    #expect(nextStartTag() == ids[0])
     jobs.enqueue(ids[0])
     jobs.apply(.prioritise(2), to: ids[0], at: wall, now: now)
     #expect(jobs[ids[0]]?.record.options.priority == 2)
-    #expect(nextTurn() == ids[0])
-    #expect(nextTurn() == ids[1])
-    #expect(nextTurn() == nil)
+    #expect(nextStartTag() == ids[0])
+    #expect(nextStartTag() == ids[1])
+    #expect(nextStartTag() == nil)
   }
 
   @Test mutating func `jobs share the lines in hand, down to a minimum`() {

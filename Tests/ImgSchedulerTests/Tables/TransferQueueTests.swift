@@ -11,7 +11,7 @@ import Testing
     return TransferSlots(limits)
   }
 
-  private let ofLine = Urgency(priority: 0, turn: 1, item: WorkID(rawValue: 1))
+  private let ofLine = Urgency(priority: 0, startTag: 1, item: WorkID(rawValue: 1))
   private let ofViewer = Urgency(
     of: Waiter(who: .viewer(ViewerID(rawValue: 1)), expiry: .standard), item: WorkID(rawValue: 2))
 
@@ -49,8 +49,8 @@ import Testing
   private var host = Host(health: HostHealth(backoff: .seconds(1)))
 
   private func source(_ number: UInt64) -> SourceID { SourceID(rawValue: number) }
-  private func urgency(_ turn: UInt64) -> Urgency {
-    Urgency(priority: 0, turn: turn, item: WorkID(rawValue: turn))
+  private func urgency(_ startTag: UInt64) -> Urgency {
+    Urgency(priority: 0, startTag: startTag, item: WorkID(rawValue: startTag))
   }
 
   @Test mutating func `its most urgent source starts first`() {
@@ -93,8 +93,8 @@ import Testing
   private let now = ContinuousClock.now
   private var index = HostIndex()
 
-  private func urgency(_ turn: UInt64) -> Urgency {
-    Urgency(priority: 0, turn: turn, item: WorkID(rawValue: turn))
+  private func urgency(_ startTag: UInt64) -> Urgency {
+    Urgency(priority: 0, startTag: startTag, item: WorkID(rawValue: startTag))
   }
 
   @Test mutating func `a host stands where it was put last`() {
