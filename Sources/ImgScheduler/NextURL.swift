@@ -1,7 +1,7 @@
 import ImgModel
 
-// How the next URL is chosen, whole. After every event the scheduler starts all that may start at
-// that moment, so a choice is never older than the moment it is made in.
+// The order of URLs. Scheduler+Dispatch.swift decides who runs them. After every event the scheduler
+// starts all that may start at that moment.
 //
 // A URL is *looked up* in the store as soon as a worker takes it: first the URLs of viewers, the
 // newest first, then the jobs of the highest priority in turn, one line each. Workers answer in any

@@ -30,8 +30,8 @@ package struct LinePageRequest: Hashable, Sendable {
   package let limit: Int
 }
 
-/// The lines that were found, as the journal had them when this was sent: no `journaled` may come
-/// between the reading and the sending.
+/// The lines that were found, as the journal had them when they were read. The driver sends a page
+/// before it reports any later `journaled`.
 package struct LinePage: Hashable, Sendable {
   package let lines: [JobLine]
   /// The position where the next page begins; the end of the last requested range after the last.

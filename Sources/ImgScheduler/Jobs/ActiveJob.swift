@@ -6,7 +6,7 @@ package import ImgModel
 /// has enough lines waiting already, so that a slow host does not block the lines behind it. The job
 /// remembers the position and reads the line again when the host has room.
 ///
-/// Invariant: a line without an outcome is in hand, or deferred, or in front of the cursor.
+/// Invariant: a line without an outcome is in hand, deferred, or not yet read.
 package struct ActiveJob {
   /// Lines of one host that are in hand and not being fetched.
   package struct Backlog: Equatable {
@@ -80,6 +80,7 @@ package struct ActiveJob {
     isPaused = record.state == .paused
     cursor = LineCursor(at: Self.start(of: record))
   }
+
   /// The low-water mark counts from the list's beginning, so it says nothing about a list that is
   /// read backwards.
   private static func start(of record: JobRecord) -> Int {

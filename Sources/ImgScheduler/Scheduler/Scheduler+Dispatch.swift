@@ -2,7 +2,7 @@ import ImgModel
 import ImgWire
 
 /// Assigning work: called after every event, does all that the limits permit at that moment.
-/// What is next is chosen in `NextURL.swift`, the worker by ``WorkerTable/choose(digest:where:load:)``.
+/// The order of URLs is in `NextURL.swift`. The worker is chosen by ``WorkerTable/choose(digest:where:load:)``.
 extension Scheduler {
   /// Outcomes that may wait for the journal. Beyond it nothing starts, so that a journal that
   /// cannot write (a full disk) holds the work up instead of filling the memory.
@@ -19,8 +19,8 @@ extension Scheduler {
     // Transfers first: they make room for lines.
     dispatchFetches()
     dispatchLookups()
-    // A line that was taken up may have joined a miss that waits behind lines of another job, and
-    // wait behind none of its own.
+    // A line that was just taken up may join an item whose other line waits behind lines of another
+    // job. That item may start now.
     while isHeldLineStartable, dispatchFetches() { dispatchLookups() }
   }
 

@@ -1,8 +1,8 @@
 package import ImgModel
 
 /// The heart of the coordinator: which URL is looked up, fetched and decoded next, by which worker,
-/// and what becomes of it. Pure: events in, effects out, time passed in. How the next URL is chosen
-/// is in `NextURL.swift`.
+/// and what becomes of it. Pure: events in, effects out, time passed in. The order of URLs is
+/// in `NextURL.swift`.
 ///
 /// A URL's way through it:
 ///
@@ -15,13 +15,14 @@ package import ImgModel
 ///                                                     └─ original             │            │
 ///                                                          └─► awaitingDecode ─► decoding ─┘
 ///
-/// Each fact has one owner, a table with private storage whose methods return what has changed. The
-/// scheduler moves items from one table to another. Its functions call each other in one direction
-/// only: a source that another change affects is noted, and looked at by ``reviewSources()``.
+/// Tables with private storage hold the state, and their methods return what has changed.
+/// ``LeaseTable`` alone decides who holds a lease; the items, transfers and workers note the same
+/// lease, each for its own order. The scheduler moves items from one table to another. Its functions
+/// call each other in one direction only: a source that another change affects is noted, and looked at
+/// by ``reviewSources()``.
 ///
-/// Invariants: a work item has at most one lease; a lease belongs to one ready worker; every line
-/// of a job waits in the journal, in a window, or at exactly one item, until its outcome is
-/// durable; a URL has at most one transfer that can be joined.
+/// Invariants: a work item has at most one lease; a lease belongs to one ready worker; a line without
+/// an outcome is in hand, deferred, or not yet read; a URL has at most one transfer that can be joined.
 package struct Scheduler {
   package private(set) var limits: Limits
   package internal(set) var jobs = JobTable()
