@@ -12,7 +12,7 @@ package struct Host {
   /// but those that are redirected here do not, else two hosts could wait for each other.
   package private(set) var redirectingCount = 0
   package var bucket = TokenBucket()
-  package var health: HostHealth
+  package private(set) var health: HostHealth
   /// Whether its last transfer was soon over.
   package internal(set) var isResponsive = false
   /// The origins at the host whose robots.txt was probed.
@@ -21,7 +21,7 @@ package struct Host {
   /// until the rules are known or that transfer ends.
   package private(set) var robotsProbe: SourceID?
   /// The source whose transfer is the probe of an explicit command, see ``HostHealth``.
-  private(set) var probe: SourceID?
+  private var probe: SourceID?
 
   init(health: HostHealth) {
     self.health = health
@@ -111,6 +111,14 @@ package struct Host {
     health.cancelProbe()
     probe = source
   }
+
+  /// An explicit command needs the host: see ``HostHealth/wantProbe(for:isProbing:at:)``.
+  mutating func wantProbe(for command: CommandID, at now: ContinuousClock.Instant) {
+    health.wantProbe(for: command, isProbing: probe != nil, at: now)
+  }
+
+  /// The host has sent Retry-After: it is not asked before then.
+  mutating func coolDown(until moment: ContinuousClock.Instant) { health.coolDown(until: moment) }
 
   /// The host has answered a transfer.
   mutating func answered() {

@@ -191,15 +191,15 @@ package struct TransferQueue {
   mutating func coolDown(
     _ host: String, until moment: ContinuousClock.Instant, at now: ContinuousClock.Instant
   ) {
-    change(host, at: now) { $0.health.coolDown(until: moment) }
+    change(host, at: now) { $0.coolDown(until: moment) }
   }
 
-  /// An explicit command needs the host: see ``HostHealth/wantProbe(for:isProbing:at:)``.
+  /// An explicit command needs the host: see ``Host/wantProbe(for:at:)``.
   mutating func wantProbe(
     of name: String, for command: CommandID, at now: ContinuousClock.Instant
   ) {
     guard var host = hosts[name] else { return }
-    host.health.wantProbe(for: command, isProbing: host.probe != nil, at: now)
+    host.wantProbe(for: command, at: now)
     // What changes counts when a URL is queued.
     hosts[name] = host
   }

@@ -9,7 +9,7 @@ extension Scheduler {
       now.wall.milliseconds(to: record.notBefore), record.options.delayMilliseconds)
     let job = ActiveJob(
       record, command: record.retries.round > 0 ? newCommand() : nil,
-      lastDoubtedFailure: record.retries.includesFinal ? sources.failures.lastNumber : 0,
+      lastDoubtedFailure: record.retries.includesFinal ? sources.lastFailureNumber : 0,
       isDelayed: delay > 0,
       backlogMaximum: jobs.backlogMaximum(transfersPerHost: limits.transfersPerHost),
       at: now.instant)

@@ -79,7 +79,7 @@ extension Scheduler {
   /// Items that wait for the same picture fail, too.
   private mutating func remember(_ failure: Failure, of id: SourceID) {
     guard let name = sources[id]?.key.name,
-      sources.failures.remember(failure, of: name, at: now.instant)
+      sources.remember(failure, of: name, at: now.instant)
     else { return }
     reviewNow(id)
   }
@@ -88,7 +88,7 @@ extension Scheduler {
   /// remembered, when it is good enough for all of them. If the picture is fetched for one, the
   /// others are attached.
   package func rememberedFailure(of source: Source, for waiting: [WorkItem]) -> Failure? {
-    guard let memory = sources.failures.memory(of: source.key.name, at: now.instant),
+    guard let memory = sources.memory(of: source.key.name, at: now.instant),
       waiting.allSatisfy({ isAnswered($0, by: memory) })
     else { return nil }
     return memory.failure.remembered(for: now.instant - memory.since)

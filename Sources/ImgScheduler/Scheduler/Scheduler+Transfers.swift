@@ -69,7 +69,7 @@ extension Scheduler {
     guard let transfer = transfers[id] else { preconditionFailure("\(id) is over") }
     transfers.end(id)
     transferQueue.release(transfer.source, host: transfer.host, at: now.instant)
-    if let source = sources[transfer.source] { sources.failures.forget(source.key.name) }
+    if let source = sources[transfer.source] { sources.forgetFailure(of: source.key.name) }
     for lease in transfer.leases {
       guard let held = leases[lease], var item = work[held.item] else {
         preconditionFailure("\(id) has a lease that has ended")

@@ -104,7 +104,7 @@ package struct Scheduler {
     case .viewerUploaded(let viewer, let picture, let options):
       viewerUploaded(viewer, picture, options: options)
     case .viewerLeft(let viewer): viewerLeft(viewer)
-    case .failuresForgotten(let urls): sources.failures.forget(urls: urls)
+    case .failuresForgotten(let urls): sources.forgetFailures(of: urls)
 
     case .workerReady(let worker, let credits): workerReady(worker, credits: credits)
     case .workerRefused(_, let reason): workers.refused(reason: reason)
@@ -156,7 +156,7 @@ package struct Scheduler {
     let slots =
       isDraining && transfers.redirectDeadline == nil
       ? [] : [transferQueue.deadline, transfers.redirectDeadline]
-    return ([workers.supervisor.deadline, delays.first?.priority] + starts + slots)
+    return ([workers.deadline, delays.first?.priority] + starts + slots)
       .compactMap(\.self).min()
   }
 

@@ -13,7 +13,7 @@ package struct SourceTable {
   private let attemptMaximum: Int
   private let timeout: Duration
   private var jitter: SplitMix64
-  package internal(set) var failures: RememberedFailures
+  package private(set) var failures: RememberedFailures
 
   /// - Parameter seed: of the jitter of retries.
   init(_ limits: Limits, seed: UInt64) {
@@ -166,6 +166,30 @@ package struct SourceTable {
   func waitingForRetry(_ count: Int) -> [Source] {
     backoffs.prefix(count).compactMap { sources[$0] }
   }
+
+  // MARK: - Remembered failures
+
+  /// - Returns: whether the failure is remembered.
+  mutating func remember(
+    _ failure: Failure, of name: PictureName, at now: ContinuousClock.Instant
+  ) -> Bool {
+    failures.remember(failure, of: name, at: now)
+  }
+
+  /// What is remembered of a picture; `nil` also when that is too old.
+  func memory(
+    of name: PictureName, at now: ContinuousClock.Instant
+  ) -> RememberedFailures.Memory? {
+    failures.memory(of: name, at: now)
+  }
+
+  /// The number of the newest failure that was ever remembered.
+  var lastFailureNumber: UInt64 { failures.lastNumber }
+
+  mutating func forgetFailure(of name: PictureName) { failures.forget(name) }
+
+  /// Forgets the failures of these URLs, whatever they were asked for with.
+  mutating func forgetFailures(of urls: Set<String>) { failures.forget(urls: urls) }
 
   // MARK: - Attribution
 

@@ -33,6 +33,9 @@ package struct WorkerTable {
     supervisor.timePassed(at: now)
   }
 
+  /// When the supervisor wants to hear that time has passed; `nil` when only events can change anything.
+  var deadline: ContinuousClock.Instant? { supervisor.deadline }
+
   mutating func stopRespawning() { supervisor.stopRespawning() }
 
   mutating func refused(reason: String) { supervisor.workerRefused(reason: reason) }
