@@ -11,7 +11,7 @@ package struct Host {
   /// Its transfers that wait for slots at other hosts. Those that have not begun wait for these,
   /// but those that are redirected here do not, else two hosts could wait for each other.
   package private(set) var redirectingCount = 0
-  package var bucket = TokenBucket()
+  package private(set) var bucket = TokenBucket()
   package private(set) var health: HostHealth
   /// Whether its last transfer was soon over.
   package internal(set) var isResponsive = false
@@ -91,6 +91,25 @@ package struct Host {
   mutating func endRedirect() {
     precondition(redirectingCount > 0, "a redirect ends that did not begin")
     redirectingCount -= 1
+  }
+
+  // MARK: - Tokens
+
+  /// From now on tokens come at another rate.
+  mutating func changeRate(
+    from old: TransferRate, to new: TransferRate, at now: ContinuousClock.Instant
+  ) {
+    bucket.change(from: old, to: new, at: now)
+  }
+
+  /// A transfer takes a token.
+  mutating func takeToken(at now: ContinuousClock.Instant, rate: TransferRate) {
+    bucket.take(at: now, rate: rate)
+  }
+
+  /// Something beside the transfers takes a token, see ``TokenBucket/takeUnasked(at:rate:)``.
+  mutating func takeTokenUnasked(at now: ContinuousClock.Instant, rate: TransferRate) {
+    bucket.takeUnasked(at: now, rate: rate)
   }
 
   // MARK: - Probes

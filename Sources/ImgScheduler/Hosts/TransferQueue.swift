@@ -35,7 +35,7 @@ package struct TransferQueue {
     rate = Self.rate(limits)
     for name in hosts.keys.sorted() {
       changeKnown(name, at: now) { [rate] host in
-        if let oldRate, let rate { host.bucket.change(from: oldRate, to: rate, at: now) }
+        if let oldRate, let rate { host.changeRate(from: oldRate, to: rate, at: now) }
       }
     }
   }
@@ -78,7 +78,7 @@ package struct TransferQueue {
     let started = begin(&host)
     if started != nil {
       slots.take(isResponsive: host.isResponsive)
-      if let rate { host.bucket.take(at: now, rate: rate) }
+      if let rate { host.takeToken(at: now, rate: rate) }
     }
     hosts[name] = host
     update(name, at: now)
@@ -158,7 +158,7 @@ package struct TransferQueue {
   /// The host was asked for something beside the transfers: the next one begins so much later.
   mutating func takeToken(of host: String, at now: ContinuousClock.Instant) {
     guard let rate else { return }
-    change(host, at: now) { $0.bucket.takeUnasked(at: now, rate: rate) }
+    change(host, at: now) { $0.takeTokenUnasked(at: now, rate: rate) }
   }
 
   // MARK: - Health

@@ -2,7 +2,8 @@ import ImgModel
 import ImgWire
 
 /// Assigning work: called after every event, does all that the limits permit at that moment.
-/// The order of URLs is in `NextURL.swift`. The worker is chosen by ``WorkerTable/choose(digest:where:load:)``.
+/// The order of URLs is in `NextURL.swift`. ``WorkerTable/choose(digest:where:load:)`` chooses the
+/// worker.
 extension Scheduler {
   /// Outcomes that may wait for the journal. Beyond it nothing starts, so that a journal that
   /// cannot write (a full disk) holds the work up instead of filling the memory.

@@ -33,7 +33,7 @@ package struct WorkerTable {
     supervisor.timePassed(at: now)
   }
 
-  /// When the supervisor wants to hear that time has passed; `nil` when only events can change anything.
+  /// When ``timePassed(at:)`` has something to do; `nil` while it has nothing.
   var deadline: ContinuousClock.Instant? { supervisor.deadline }
 
   mutating func stopRespawning() { supervisor.stopRespawning() }
