@@ -1,5 +1,4 @@
 import ImgModel
-import ImgScheduler
 import ImgSystem
 import ImgTransport
 import ImgWire

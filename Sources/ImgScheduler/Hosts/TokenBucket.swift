@@ -6,7 +6,7 @@ package struct TransferRate: Equatable {
   package let burst: Int
 
   /// - Parameter perMinute: at least 1; what comes in a second may come at once.
-  init(perMinute: Int) {
+  package init(perMinute: Int) {
     interval = .seconds(60) / perMinute
     burst = max(1, perMinute / 60)
   }
@@ -17,6 +17,8 @@ package struct TransferRate: Equatable {
 package struct TokenBucket {
   /// When all tokens will have come again.
   private(set) var fullAt: ContinuousClock.Instant?
+
+  package init() {}
 
   /// When there is a token.
   package func nextToken(at rate: TransferRate) -> ContinuousClock.Instant? {
@@ -32,7 +34,7 @@ package struct TokenBucket {
     fullAt = now + new.interval * max(0, Double(new.burst) - available)
   }
 
-  mutating func take(at now: ContinuousClock.Instant, rate: TransferRate) {
+  package mutating func take(at now: ContinuousClock.Instant, rate: TransferRate) {
     fullAt = max(fullAt ?? now, now) + rate.interval
   }
 

@@ -1,5 +1,6 @@
-import ImgScheduler
 import Testing
+
+@testable import ImgCoordinator
 
 /// What of a worker's standard error reaches the log.
 @Suite struct WorkerOutputTests {

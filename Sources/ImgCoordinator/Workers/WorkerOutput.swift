@@ -3,13 +3,13 @@
 ///
 /// Of lines that come close together the first two become one message: a panic says first what
 /// happened, and where, and then who called whom.
-package struct WorkerOutput: Sendable {
+struct WorkerOutput: Sendable {
   /// How long a message waits for others, and for the worker's death, which is logged with it.
-  package static let messageDelay = Duration.seconds(1)
-  package static let maximumMessageByteCount = 300
-  package static let maximumMessageLineCount = 2
+  static let messageDelay = Duration.seconds(1)
+  static let maximumMessageByteCount = 300
+  static let maximumMessageLineCount = 2
   /// A line is cut off here.
-  package static let maximumLineByteCount = 4_096
+  static let maximumLineByteCount = 4_096
 
   /// The program's name, which stands in each line of its own behind the time.
   private let program: String
@@ -17,14 +17,14 @@ package struct WorkerOutput: Sendable {
   private var line: [UInt8] = []
   private var messageLines: [String] = []
   /// When the message can wait no longer; `nil` while there is none.
-  package private(set) var messageDeadline: ContinuousClock.Instant?
+  private(set) var messageDeadline: ContinuousClock.Instant?
 
-  package init(program: String) {
+  init(program: String) {
     self.program = program
   }
 
   /// - Returns: the lines of its own that are complete now.
-  package mutating func receive(
+  mutating func receive(
     _ bytes: some Sequence<UInt8>, at now: ContinuousClock.Instant
   ) -> [String] {
     var lines: [String] = []
@@ -41,12 +41,12 @@ package struct WorkerOutput: Sendable {
   /// No more will come: what has begun is complete.
   ///
   /// - Returns: the last line, if it is the program's own.
-  package mutating func end(at now: ContinuousClock.Instant) -> String? {
+  mutating func end(at now: ContinuousClock.Instant) -> String? {
     line.isEmpty ? nil : endLine(at: now)
   }
 
   /// The message of the libraries, which is forgotten; `nil` when there is none.
-  package mutating func takeMessage() -> String? {
+  mutating func takeMessage() -> String? {
     guard !messageLines.isEmpty else { return nil }
     defer { (messageLines, messageDeadline) = ([], nil) }
     let message = messageLines.joined(separator: "; ")

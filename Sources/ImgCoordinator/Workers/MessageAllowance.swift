@@ -1,16 +1,16 @@
+import ImgScheduler
+
 /// How often the libraries of all workers together may say something in the log, apart from deaths.
-package struct MessageAllowance: Sendable {
+struct MessageAllowance: Sendable {
   private static let rate = TransferRate(perMinute: 10)
 
   private var bucket = TokenBucket()
   private var droppedCount = 0
 
-  package init() {}
-
   /// A message asks to be logged.
   ///
   /// - Returns: how many before it were not; `nil` when this one is not either.
-  package mutating func take(at now: ContinuousClock.Instant) -> Int? {
+  mutating func take(at now: ContinuousClock.Instant) -> Int? {
     if let next = bucket.nextToken(at: Self.rate), next > now {
       droppedCount += 1
       return nil

@@ -3,26 +3,20 @@
 ///
 /// Pure: the driver reports the state of a connection after each change and closes the clients that
 /// this table names.
-package struct ClientLedger {
+struct ClientLedger {
   /// A connection at one moment.
-  package struct Account: Hashable, Sendable {
+  struct Account: Hashable, Sendable {
     /// Memory for replies that the client has not read and for requests that are not served.
-    package let heldByteCount: Int
+    let heldByteCount: Int
     /// Whether the client owes what takes no time: its greeting, the rest of a request, or to read
     /// the reason for which the connection ends.
-    package let isOwing: Bool
+    let isOwing: Bool
     /// Whether the client waits for a reply, or the coordinator for the rest of a list.
-    package let isInUse: Bool
-
-    package init(heldByteCount: Int, isOwing: Bool, isInUse: Bool) {
-      self.heldByteCount = heldByteCount
-      self.isOwing = isOwing
-      self.isInUse = isInUse
-    }
+    let isInUse: Bool
   }
 
   /// Whether one more client may connect.
-  package enum Admission: Hashable, Sendable {
+  enum Admission: Hashable, Sendable {
     case admitted
     /// Once this client, the one that has been idle for longest, is closed.
     case replacing(UInt32)
@@ -30,13 +24,13 @@ package struct ClientLedger {
   }
 
   /// Memory for the unread replies and the unserved requests of all clients together.
-  package static let defaultByteCountMaximum = 64 << 20
+  static let defaultByteCountMaximum = 64 << 20
 
   /// How many clients may be connected.
-  package let clientMaximum: Int
+  let clientMaximum: Int
   /// How long a client may owe the rest of a request, and after how long an idle client may have to
   /// make room for another.
-  package let timeout: Duration
+  let timeout: Duration
   private let byteCountMaximum: Int
 
   private var heldByteCounts: [UInt32: Int] = [:]
@@ -44,9 +38,9 @@ package struct ClientLedger {
   private var owing: [UInt32: ContinuousClock.Instant] = [:]
   /// Since when a client is idle.
   private var idle: [UInt32: ContinuousClock.Instant] = [:]
-  package private(set) var heldByteCount = 0
+  private(set) var heldByteCount = 0
 
-  package init(
+  init(
     clientMaximum: Int, timeout: Duration, byteCountMaximum: Int = defaultByteCountMaximum
   ) {
     self.clientMaximum = clientMaximum
@@ -54,7 +48,7 @@ package struct ClientLedger {
     self.byteCountMaximum = byteCountMaximum
   }
 
-  package func admission(at now: ContinuousClock.Instant) -> Admission {
+  func admission(at now: ContinuousClock.Instant) -> Admission {
     guard heldByteCounts.count >= clientMaximum else { return .admitted }
     let longest = idle.min { ($0.value, $0.key) < ($1.value, $1.key) }
     guard let longest, longest.value + timeout <= now else { return .full }
@@ -63,7 +57,7 @@ package struct ClientLedger {
 
   /// Notes the state of a client, of one that has just connected too. A client that still owes what
   /// it owed before gets no more time for that.
-  package mutating func update(
+  mutating func update(
     _ client: UInt32, _ account: Account, at now: ContinuousClock.Instant
   ) {
     heldByteCount += account.heldByteCount - (heldByteCounts[client] ?? 0)
@@ -72,7 +66,7 @@ package struct ClientLedger {
     idle[client] = account.isOwing || account.isInUse ? nil : now
   }
 
-  package mutating func remove(_ client: UInt32) {
+  mutating func remove(_ client: UInt32) {
     heldByteCount -= heldByteCounts.removeValue(forKey: client) ?? 0
     owing[client] = nil
     idle[client] = nil
@@ -81,18 +75,18 @@ package struct ClientLedger {
   // MARK: - Clients to close
 
   /// When ``overdue(at:)`` may name a client.
-  package var deadline: ContinuousClock.Instant? { owing.values.min().map { $0 + timeout } }
+  var deadline: ContinuousClock.Instant? { owing.values.min().map { $0 + timeout } }
 
   /// The clients that have owed something for too long.
-  package func overdue(at now: ContinuousClock.Instant) -> [UInt32] {
+  func overdue(at now: ContinuousClock.Instant) -> [UInt32] {
     owing.filter { $0.value + timeout <= now }.keys.sorted()
   }
 
   /// Whether so much is held that less should be read at once from each client.
-  package var isTight: Bool { heldByteCount > byteCountMaximum / 2 }
+  var isTight: Bool { heldByteCount > byteCountMaximum / 2 }
 
   /// The client that holds the most memory, when all together hold more than they may.
-  package var heaviest: UInt32? {
+  var heaviest: UInt32? {
     guard heldByteCount > byteCountMaximum else { return nil }
     return heldByteCounts.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key
   }
