@@ -142,7 +142,7 @@ struct LocalPictureTests {
   private static let stop: CInt = 19
   private static let proceed: CInt = 18
 
-  // MARK: - S21, S24
+  // MARK: - Pictures and originals in the cache
 
   @Test func `cache put, get and rm work by URL`() throws {
     let origin = try TestOrigin()

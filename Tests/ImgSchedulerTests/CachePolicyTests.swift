@@ -66,7 +66,8 @@ import Testing
     cluster.store.stale[url(1)] = false
     let viewer = cluster.view(url(1), fetch: FetchOptions(cachePolicy: .byProtocol))
     cluster.answerLookups()
-    let rider = cluster.view(url(1), variant: .small, fetch: FetchOptions(cachePolicy: .byProtocol))
+    let joining = cluster.view(
+      url(1), variant: .small, fetch: FetchOptions(cachePolicy: .byProtocol))
     cluster.answerLookups()
     guard let (worker, fetch) = cluster.fetch(of: url(1)) else {
       Issue.record("nothing is fetched")
@@ -77,7 +78,7 @@ import Testing
     #expect(cluster.answers[viewer] == .cachedSample)
     #expect(cluster.fetchStarts == [url(1), url(1)])
     cluster.finishEverything()
-    #expect(cluster.answers[rider] == .fetchedSample)
+    #expect(cluster.answers[joining] == .fetchedSample)
   }
 
   @Test func `a failure behind what was served counts for its host, and once`() {
@@ -86,7 +87,7 @@ import Testing
     cluster.view(url(1), fetch: FetchOptions(cachePolicy: .byProtocol))
     cluster.view(url(1), variant: .small)
     cluster.answerLookups()
-    guard let (worker, rider) = cluster.fetch(of: url(1), variant: .small),
+    guard let (worker, attached) = cluster.fetch(of: url(1), variant: .small),
       let (_, fetch) = cluster.fetch(of: url(1), variant: .standard)
     else {
       Issue.record("nothing is fetched")
@@ -94,7 +95,7 @@ import Testing
     }
     cluster.finish(
       fetch, of: worker, .cachedSample, retryAfter: 20, failureBehind: busy)
-    cluster.finish(rider, of: worker, .failed(busy))
+    cluster.finish(attached, of: worker, .failed(busy))
     let health = cluster.scheduler.transferQueue.hosts["example.com"]?.health
     #expect(health?.failureCount == 1)
     cluster.view(url(2))

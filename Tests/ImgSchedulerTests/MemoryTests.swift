@@ -141,7 +141,7 @@ import Testing
     }
   }
 
-  @Test func `what runs may end meanwhile`() {
+  @Test func `transfers end while the journal cannot write, and their lines count as running`() {
     let cluster = ClusterModel.started()
     let job = cluster.submit(spreadURLs(1...3))
     cluster.answerLookups()

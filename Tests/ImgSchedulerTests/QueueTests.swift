@@ -4,7 +4,7 @@ import Testing
 @testable import ClusterSimulation
 @testable import ImgScheduler
 
-/// What the queue promises, each under the name it has in the list of features.
+/// The order in which URLs start, and what each request hears.
 @Suite struct QueueTests {
   /// Two places; a list of 1…5, of which two run.
   private func busyCluster(order: LineOrder = .firstInFirstOut) -> ClusterModel {
@@ -51,7 +51,7 @@ import Testing
     #expect(cluster.answers.count == 2)
   }
 
-  @Test func `with the views in the other order 99 is before 3`() {
+  @Test func `views of 3 and then of 99 start as 99, 3, 4, 5`() {
     let cluster = busyCluster()
     cluster.view(url(3))
     cluster.view(url(99))
@@ -167,7 +167,7 @@ import Testing
     #expect(cluster.scheduler.discardedLateCount == 1)
   }
 
-  @Test func `it is counted too when a list still waits for the result`() {
+  @Test func `what comes too late for a viewer is counted, too, when a list still waits for it`() {
     let cluster = ClusterModel.started()
     let job = cluster.submit([url(1)])
     cluster.answerLookups()
@@ -177,7 +177,7 @@ import Testing
     #expect(cluster.scheduler.discardedLateCount == 1)
   }
 
-  @Test func `what had not begun is not late`() {
+  @Test func `a viewer that leaves before its fetch begins counts no late result`() {
     let cluster = ClusterModel.started(transfers: 1)
     cluster.view(url(1))
     cluster.answerLookups()
@@ -190,7 +190,7 @@ import Testing
   }
 }
 
-/// S25: the strongest of all who wait for a URL counts, for as long as it waits.
+/// The strongest of all who wait for a URL counts, for as long as it waits.
 @Suite struct StrongestPriorityTests {
   /// One place, taken; a low list of 1 and 2, a middle one of 3, and a high one of 2.
   private func cluster() -> (ClusterModel, high: JobID) {

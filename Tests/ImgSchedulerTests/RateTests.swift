@@ -101,7 +101,7 @@ import Testing
     #expect(starts(cluster, at: "a") == 1 + 2)
   }
 
-  @Test func `a rider takes no token`() {
+  @Test func `an attached item takes no token`() {
     let cluster = ClusterModel.started(ratePerMinute: 60)
     for variant in [Variant.standard, .small] { cluster.view(url(1, host: "a"), variant: variant) }
     cluster.answerLookups()

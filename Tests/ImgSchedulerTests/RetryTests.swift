@@ -174,9 +174,9 @@ import Testing
     let minding = cluster.view(
       url(1), variant: .small, fetch: FetchOptions(respectsRobots: true))
     cluster.answerLookups()
-    let (worker, ride) = try #require(cluster.fetch(of: url(1), variant: .small))
+    let (worker, attached) = try #require(cluster.fetch(of: url(1), variant: .small))
     let failure = Failure(stage: .fetch, code: .optedOut, isRetryable: true, detail: "closed")
-    cluster.finish(ride, of: worker, .failed(failure))
+    cluster.finish(attached, of: worker, .failed(failure))
     #expect(cluster.answers[minding] == .failed(failure))
     cluster.finish(url(1), .failed(Self.timeout))
     cluster.advance(by: .seconds(60))

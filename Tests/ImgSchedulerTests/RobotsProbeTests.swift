@@ -39,7 +39,7 @@ import Testing
     #expect(cluster.fetching == [url(1)])
     cluster.handle(.workerReportedHosts(worker, HostUpdates(robotsKnown: [fetch.lease])))
     #expect(cluster.fetching == [url(1), url(2), url(3)])
-    // The next origin of the host has a scout of its own, which the first one's end does not end.
+    // The next origin of the host has a probe of its own, which goes on when the first one ends.
     let others = [url(4, host: "example.com:81"), url(5, host: "example.com:81")]
     cluster.submit(others, fetch: respectful)
     cluster.answerLookups()

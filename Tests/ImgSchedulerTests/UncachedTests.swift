@@ -33,7 +33,7 @@ import Testing
     #expect(cluster.scheduler.isIdle)
   }
 
-  @Test func `a list alone fails`() {
+  @Test func `a line that alone waits for a refused thumbnail fails`() {
     let cluster = ClusterModel.started()
     let job = cluster.submit([url(1)])
     cluster.answerLookups()
@@ -118,9 +118,9 @@ import Testing
     #expect(cluster.storeErrors.isEmpty)
   }
 
-  // MARK: - S21: the store is bypassed
+  // MARK: - The store is bypassed
 
-  @Test func `it is fetched each time, whatever the store has`() {
+  @Test func `what bypasses the store is fetched each time, whatever the store has`() {
     let cluster = ClusterModel.started()
     cluster.prestore([url(1)])
     for _ in 0..<3 {
@@ -133,7 +133,7 @@ import Testing
     #expect(cluster.fetchStarts == [url(1), url(1), url(1)])
   }
 
-  @Test func `two at once share one fetch`() {
+  @Test func `two viewers that bypass the store at once share one fetch`() {
     let cluster = ClusterModel.started()
     let viewers = (0..<2).map { _ in cluster.view(url(1), bypassesStore: true) }
     cluster.finishEverything()
@@ -158,7 +158,9 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `after the death of its worker it is fetched again without a look-up`(isIn: Bool) {
+  func `what bypasses the store is fetched again after its worker's death, without a look-up`(
+    isIn: Bool
+  ) {
     let cluster = ClusterModel.started()
     cluster.prestore([url(1)])
     let viewer = cluster.view(url(1), bypassesStore: true)
@@ -171,7 +173,7 @@ import Testing
     #expect(cluster.fetchStarts == [url(1), url(1)])
   }
 
-  @Test func `it may wait first`() {
+  @Test func `what bypasses the store is fetched after its viewer's delay`() {
     let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1), delay: 500, bypassesStore: true)
     #expect(cluster.fetchStarts.isEmpty)

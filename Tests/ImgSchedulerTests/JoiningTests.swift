@@ -6,7 +6,7 @@ import Testing
 @testable import ImgScheduler
 
 /// The variants of a URL share its one transfer.
-@Suite struct AttachmentTests {
+@Suite struct JoiningTests {
   private let variants: [Variant] = [.standard, .small, .medium]
 
   /// One viewer for each variant of URL 1, whose look-ups have missed.
@@ -109,7 +109,7 @@ import Testing
     cluster.answerLookups()
     cluster.finishEverything()
     #expect(cluster.fetchStarts == [url(1)])
-    #expect(cluster.attachmentCount == 3, "the newcomer rides too")
+    #expect(cluster.attachmentCount == 3, "the newcomer is attached, too")
     #expect((viewers[1...] + [newcomer]).allSatisfy { cluster.answers[$0] == .fetchedSample })
     #expect(cluster.answers[viewers[0]] == nil)
   }
@@ -193,7 +193,7 @@ import Testing
     #expect(cluster.answers[again] == .fetchedSample)
   }
 
-  @Test func `what a rider's dead worker had stored does not count as from the cache`() {
+  @Test func `what an attached item's dead worker had stored does not count as from the cache`() {
     let cluster = ClusterModel.started()
     cluster.view(url(1))
     let job = cluster.submit([url(1)], variant: .small)
@@ -214,7 +214,7 @@ import Testing
     #expect(viewers.allSatisfy { cluster.answers[$0] == .fetchedSample })
   }
 
-  @Test func `attachments to a body on its way keep their worker from no transfer`() {
+  @Test func `items attached to a body on its way keep their worker from no transfer`() {
     let cluster = ClusterModel.started(transfers: 16)
     let variants = (1...40).compactMap { try? Variant(width: $0, height: $0) }
     for variant in variants { cluster.view(url(1), variant: variant) }
@@ -224,7 +224,7 @@ import Testing
     #expect(cluster.attachmentCount == 39)
   }
 
-  @Test func `an attachment unknown to the worker when the body was in waits for the decoder`() {
+  @Test func `an attached item that its worker learns of after the body waits for the decoder`() {
     let cluster = ClusterModel.started()
     cluster.view(url(1))
     cluster.answerLookups()
