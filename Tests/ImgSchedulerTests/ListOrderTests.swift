@@ -65,13 +65,13 @@ import Testing
     return (cluster, job, slow)
   }
 
-  private func missedURLs(_ cluster: ClusterModel) -> [String] {
+  private func heldURLs(_ cluster: ClusterModel) -> [String] {
     cluster.scheduler.work.all.filter { $0.stage == .behindEarlierLines }.map(\.url.text).sorted()
   }
 
   @Test func `a line that joins one behind another job's lines begins at once`() throws {
     let (cluster, _, _) = try halfAnswered(spreadURLs(0..<20))
-    let waiting = try #require(missedURLs(cluster).first)
+    let waiting = try #require(heldURLs(cluster).first)
     cluster.submit([waiting])
     #expect(cluster.fetchStarts == [waiting])
   }
@@ -80,7 +80,7 @@ import Testing
     let lines = spreadURLs(0..<20)
     let (cluster, job, slow) = try halfAnswered(lines)
     #expect(cluster.fetchStarts == [])
-    #expect(!missedURLs(cluster).isEmpty)
+    #expect(!heldURLs(cluster).isEmpty)
     cluster.answerLookup(of: slow)
     #expect(Set(cluster.fetchStarts) == Set(lines))
     cluster.finishEverything()
@@ -101,9 +101,9 @@ import Testing
 
   @Test func `a viewer waits for no line`() throws {
     let (cluster, _, _) = try halfAnswered(spreadURLs(0..<20))
-    let missed = try #require(missedURLs(cluster).last)
-    cluster.view(missed)
-    #expect(cluster.fetchStarts == [missed])
+    let held = try #require(heldURLs(cluster).last)
+    cluster.view(held)
+    #expect(cluster.fetchStarts == [held])
   }
 
   @Test func `a job waits for no line of another`() throws {
@@ -121,16 +121,16 @@ import Testing
 
   @Test func `a line waits for a worker that does not answer for a limited time only`() throws {
     let (cluster, _, _) = try halfAnswered(spreadURLs(0..<20))
-    let missed = missedURLs(cluster)
+    let held = heldURLs(cluster)
     cluster.advance(by: Scheduler.lookupPatience)
-    #expect(cluster.fetchStarts.sorted() == missed)
+    #expect(cluster.fetchStarts.sorted() == held)
   }
 
   @Test func `lines that wait for others are paused, resumed and cancelled like any`() throws {
     let lines = spreadURLs(0..<20)
     let (cluster, job, _) = try halfAnswered(lines)
     cluster.change(job, .pause)
-    #expect(missedURLs(cluster).isEmpty)
+    #expect(heldURLs(cluster).isEmpty)
     cluster.change(job, .resume)
     cluster.finishEverything()
     #expect(cluster.endedJobs[job]?.counts.done == 20)
