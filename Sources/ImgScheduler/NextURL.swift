@@ -1,7 +1,7 @@
 import ImgModel
 
-// The order of URLs. Scheduler+Dispatch.swift decides who runs them. After every event the scheduler
-// starts all that may start at that moment.
+// The order of URLs. Scheduler+Dispatch.swift decides who runs them. After every event the
+// scheduler starts all that may start at that moment.
 //
 // A URL is *looked up* in the store as soon as a worker takes it: first the URLs of viewers, the
 // newest first, then the jobs of the highest priority in turn, one line each. Workers answer in any
@@ -24,10 +24,10 @@ package struct Urgency: Hashable, Comparable {
   let viewer: UInt64
   /// The job's priority; below all of them where no request waits.
   let priority: Int
-  /// The line's start tag among the jobs of its priority, by start-time fair queueing (Goyal, Vin and
-  /// Cheng 1996). The tags of a job's lines count up. The first line of a job that comes later gets
-  /// the tag after the highest one served. So jobs share in turn however long their lists are, each
-  /// in the order of its list, and a job that was idle for a while has saved nothing up.
+  /// The line's start tag among the jobs of its priority, by start-time fair queueing (Goyal, Vin
+  /// and Cheng 1996). The tags of a job's lines count up. The first line of a job that comes later
+  /// gets the tag after the highest one served. So jobs share in turn however long their lists are,
+  /// each in the order of its list, and a job that was idle for a while has saved nothing up.
   let startTag: UInt64
   /// The order in which URLs were taken up.
   let sequence: UInt64
@@ -99,8 +99,8 @@ extension Scheduler {
     }
   }
 
-  /// The item of the most urgent line among those that wait behind others and may begin;
-  /// `nil` when none may.
+  /// The item of the most urgent line among those that wait behind others and may begin; `nil` when
+  /// none may.
   package func nextHeldLine() -> (item: WorkItem, urgency: Urgency)? {
     jobs.withHeldLines.compactMap { id -> (item: WorkItem, urgency: Urgency)? in
       guard let job = jobs[id], let item = job.lookups.next.flatMap({ work[$0] }),

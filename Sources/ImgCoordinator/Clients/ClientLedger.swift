@@ -1,8 +1,8 @@
 /// What each client of the coordinator costs, and which client has to go when all of them together
 /// cost too much.
 ///
-/// Pure: the driver reports the state of a connection after each change and closes the clients that
-/// this table names.
+/// Pure: ``ClientTable`` reports the state of a connection after each change and closes the clients
+/// that the ledger names.
 struct ClientLedger {
   /// A connection at one moment.
   struct Account: Hashable, Sendable {

@@ -4,8 +4,8 @@ import ImgWire
 /// From a look-up to a transfer: one transfer serves all variants of a URL.
 extension Scheduler {
   /// The store does not have an item, or the body that the item was attached to is gone. The item
-  /// fails where nothing may be fetched, waits for a decoder where its picture is at hand, is looked
-  /// up again where a stale thumbnail may do, or waits for a transfer.
+  /// fails where nothing may be fetched. It waits for a decoder where its picture is at hand. It is
+  /// looked up again where a stale thumbnail may do. Else it waits for a transfer.
   mutating func routeMiss(_ missed: WorkItem) {
     // A picture in its own URL costs no request.
     let isAtHand = missed.url.isLocal && !missed.url.isFile

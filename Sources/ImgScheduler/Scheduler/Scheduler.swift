@@ -1,8 +1,8 @@
 package import ImgModel
 
 /// The heart of the coordinator: which URL is looked up, fetched and decoded next, by which worker,
-/// and what becomes of it. Pure: events in, effects out, time passed in. The order of URLs is
-/// in `NextURL.swift`.
+/// and what becomes of it. Pure: events in, effects out, time passed in. The order of URLs is in
+/// `NextURL.swift`.
 ///
 /// A URL's way through it:
 ///
@@ -17,12 +17,13 @@ package import ImgModel
 ///
 /// Tables with private storage hold the state, and their methods return what has changed.
 /// ``LeaseTable`` alone decides who holds a lease; the items, transfers and workers note the same
-/// lease, each for its own order. The scheduler moves items from one table to another. Its functions
-/// call each other in one direction only: a source that another change affects is noted, and
-/// ``reviewSources()`` looks at it.
+/// lease, each for its own order. The scheduler moves items from one table to another. Its
+/// functions call each other in one direction only: a source that another change affects is noted,
+/// and ``reviewSources()`` looks at it.
 ///
-/// Invariants: a work item has at most one lease; a lease belongs to one ready worker; a line without
-/// an outcome is in hand, deferred, or not yet read; a URL has at most one transfer that can be joined.
+/// Invariants: a work item has at most one lease; a lease belongs to one ready worker; a line
+/// without an outcome is in hand, deferred, or not yet read; a URL has at most one transfer that
+/// can be joined.
 package struct Scheduler {
   package private(set) var limits: Limits
   package internal(set) var jobs = JobTable()

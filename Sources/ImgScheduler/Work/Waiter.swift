@@ -16,8 +16,8 @@ package struct Waiter {
   let expiry: Expiry
   /// The job's; 0 for a viewer, which goes before all jobs.
   var priority = 0
-  /// Orders the line among all jobs of its priority, see ``Urgency/startTag``; 0 until its look-up is
-  /// over.
+  /// Orders the line among all jobs of its priority, see ``Urgency/startTag``; 0 until its look-up
+  /// is over.
   var startTag: UInt64 = 0
   /// The highest start tag that was served when the line was taken up.
   var arrivalTag: UInt64 = 0
