@@ -1,7 +1,7 @@
 package import ImgModel
 
 /// A redirect that waits for ``TransferPool/follow(_:excluding:)``.
-package struct Redirect {
+package struct PendingRedirect {
   /// The transfer's number.
   package let id: UInt64
   /// Where it leads.
@@ -14,7 +14,7 @@ package struct Redirect {
 /// told.
 struct PendingRedirects {
   private var requests: [UInt64: (url: ParsedURL, request: TransferRequest)] = [:]
-  private var unreported: [Redirect] = []
+  private var unreported: [PendingRedirect] = []
   private var unreportedSameHosts: [String] = []
 
   func contains(_ id: UInt64) -> Bool { requests[id] != nil }
@@ -25,7 +25,7 @@ struct PendingRedirects {
   ) {
     precondition(requests[id] == nil, "a transfer has two redirects")
     requests[id] = (target.parsedURL, request)
-    unreported.append(Redirect(id: id, url: target.url, leavesHost: leavesHost))
+    unreported.append(PendingRedirect(id: id, url: target.url, leavesHost: leavesHost))
   }
 
   /// A redirect within a host was followed at once.
@@ -44,7 +44,7 @@ struct PendingRedirects {
   }
 
   /// The redirects that wait for a decision since the last call.
-  mutating func takeUnreported() -> [Redirect] {
+  mutating func takeUnreported() -> [PendingRedirect] {
     defer { unreported = [] }
     return unreported
   }

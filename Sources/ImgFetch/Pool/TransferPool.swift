@@ -167,7 +167,7 @@ package final class TransferPool {
 
   /// The redirects since the last call that wait for ``follow(_:excluding:)`` or ``cancel(_:)``.
   /// Call it before ``takeFinished()``.
-  package func takeRedirects() -> [Redirect] { redirects.takeUnreported() }
+  package func takeRedirects() -> [PendingRedirect] { redirects.takeUnreported() }
 
   /// The hosts that have redirected requests to themselves since the last call, once for each
   /// request that followed.

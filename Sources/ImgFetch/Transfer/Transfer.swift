@@ -281,8 +281,8 @@ final class Transfer {
       leftover: leftover(after: result), notModified: code == CURLE_OK ? notModified : nil)
   }
 
-  private func ending(with code: CURLcode) -> TransferEnd {
-    TransferEnd(
+  private func ending(with code: CURLcode) -> LibcurlEnd {
+    LibcurlEnd(
       code: code, stopReason: stopReason, content: request.content, reader: reader, body: body,
       resumption: resumption, connection: connection, easy: easy)
   }

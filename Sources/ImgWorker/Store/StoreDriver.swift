@@ -7,11 +7,11 @@ import ImgWorkerMachine
 
 /// Performs the machine's effects on the store: reads at once, writes on the store thread.
 struct StoreDriver {
-  private let reader: StoreReader
+  private let queries: StoreQueries
   private let thread: StoreThread
 
   init(_ store: SharedStore, credits: Credits, inbox: Mailbox<Input>) throws(SystemError) {
-    reader = StoreReader(store: store)
+    queries = StoreQueries(store: store)
     thread = try StoreThread(store: store, credits: credits, inbox: inbox)
   }
 
@@ -25,7 +25,7 @@ struct StoreDriver {
   /// - Returns: the answer; none if the store thread answers, once what was found is kept for as long
   ///   as the look-up asks.
   func lookUp(_ batch: Batch) -> [WorkerMachine.Event] {
-    let found = reader.lookUp(batch, at: .now)
+    let found = queries.lookUp(batch, at: .now)
     found.staleKeys.forEach(thread.removeStale)
     // Nothing waits for what records ask for by themselves.
     if !found.accesses.isEmpty, batch.retention != Retention() {
@@ -37,35 +37,35 @@ struct StoreDriver {
   }
 
   func hasOriginal(for order: FetchOrder) -> Bool {
-    reader.hasOriginal(for: order, at: .now)
+    queries.hasOriginal(for: order, at: .now)
   }
 
   /// Finds the thumbnail that answers an order although its transfer failed. It is kept for as long
   /// as the order asks, but nothing waits for that.
   func staleThumbnail(for order: FetchOrder) -> Thumbnail? {
     let now = WallTime.now
-    guard let answer = reader.answerAfterError(to: order, at: now) else { return nil }
+    guard let answer = queries.answerAfterError(to: order, at: now) else { return nil }
     thread.extend(answer.accesses(keeping: order.retention, at: now))
     return answer.thumbnail
   }
 
   func validators(for order: FetchOrder) -> Validators? {
-    reader.validators(for: order, at: .now)
+    queries.validators(for: order, at: .now)
   }
 
   func partial(for order: FetchOrder, copiedBy pool: TransferPool) -> PartialBody? {
-    reader.partial(for: order, copiedBy: pool, at: .now)
+    queries.partial(for: order, copiedBy: pool, at: .now)
   }
 
   func robots(of origin: String) -> KnownRobots? {
-    reader.robots(of: origin, at: .now)
+    queries.robots(of: origin, at: .now)
   }
 
   // MARK: - Writes
 
   /// Renews the records that the origin confirmed.
   func renew(_ order: FetchOrder, confirmedBy notModified: NotModified) -> RenewalFinding {
-    guard let answer = reader.answer(to: order, confirmedBy: notModified, at: .now) else {
+    guard let answer = queries.answer(to: order, confirmedBy: notModified, at: .now) else {
       return .unmatched
     }
     let renewals = answer.records.map { record in

@@ -2,7 +2,7 @@ internal import CCurl
 internal import ImgModel
 
 /// A transfer with which libcurl is done, and what it comes to.
-struct TransferEnd {
+struct LibcurlEnd {
   let code: CURLcode
   /// Why this side ended it, if it did.
   let stopReason: StopReason?

@@ -6,7 +6,7 @@ import ImgWorkerMachine
 
 /// What the loop reads of the store. A store that cannot be read counts as one without records: the
 /// URLs are fetched.
-struct StoreReader {
+struct StoreQueries {
   let store: SharedStore
 
   // MARK: - Look-ups
