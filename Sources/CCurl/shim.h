@@ -59,12 +59,6 @@ static inline CURLcode curl_easy_getinfo_long(CURL *handle, CURLINFO info, long 
   return curl_easy_getinfo(handle, info, value);
 }
 
-/// The handle owns the string until its next transfer.
-static inline CURLcode curl_easy_getinfo_string(
-    CURL *handle, CURLINFO info, char *_Nullable *_Nonnull value) {
-  return curl_easy_getinfo(handle, info, value);
-}
-
 static inline CURLcode curl_easy_getinfo_pointer(
     CURL *handle, CURLINFO info, void *_Nullable *_Nonnull value) {
   return curl_easy_getinfo(handle, info, value);

@@ -47,7 +47,8 @@ struct PictureCatalogue: Sendable {
       return .body(Array("This is not a picture.\n".utf8), contentType: "text/plain")
     }
     let index = (number - 1) % bodies.count
-    return .body(bodies[index], contentType: Self.format(ofIndex: number - 1).mediaType)
+    let format = Self.format(ofIndex: number - 1)
+    return .body(bodies[index], contentType: "image/\(format.rawValue)")
   }
 
   private static func path(ofIndex index: Int) -> String {

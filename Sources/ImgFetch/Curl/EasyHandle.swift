@@ -108,12 +108,6 @@ final class EasyHandle {
     return text.isEmpty ? nil : text
   }
 
-  func text(_ info: CURLINFO) -> String? {
-    var value: UnsafeMutablePointer<CChar>?
-    guard unsafe curl_easy_getinfo_string(pointer, info, &value) == CURLE_OK else { return nil }
-    return unsafe value.map { unsafe String(cString: $0) }
-  }
-
   /// For the facts that are a C `long`.
   func count(_ info: CURLINFO) -> Int {
     var value = 0

@@ -4,11 +4,6 @@ package import ImgModel
 package struct FetchedBody: Sendable {
   /// Of a picture never empty.
   package let content: BodyContent
-  package let httpStatus: Int
-  /// The URL that answered, after redirects.
-  package let effectiveURL: String
-  /// The header as the origin wrote it; not to be believed.
-  package let contentType: String?
   /// What the body counts against the pool's budgets, until it is given to
   /// ``TransferPool/releaseBody(_:)``.
   package let charge: BodyCharge

@@ -114,10 +114,7 @@ struct LibcurlEnd {
     _ head: ResponseHead, _ reuse: (ResponseHead) -> AnswerReuse
   ) -> FetchedBody {
     FetchedBody(
-      content: body.bytes, httpStatus: head.status,
-      effectiveURL: easy.text(CURLINFO_EFFECTIVE_URL) ?? "",
-      contentType: easy.text(CURLINFO_CONTENT_TYPE), charge: body.charge,
-      optOut: head.optOutFailure, reuse: reuse(head))
+      content: body.bytes, charge: body.charge, optOut: head.optOutFailure, reuse: reuse(head))
   }
 
   private func statusFailure(_ status: Int, _ detail: String) -> Failure {

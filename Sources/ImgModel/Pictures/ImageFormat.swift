@@ -3,14 +3,6 @@
 package enum ImageFormat: String, CaseIterable, Sendable, Codable {
   case jpeg, png, webp, gif, tiff, heif, avif, jxl, svg
 
-  /// The media type (RFC 6838).
-  package var mediaType: String {
-    switch self {
-    case .svg: "image/svg+xml"
-    default: "image/\(rawValue)"
-    }
-  }
-
   /// The file name extension that `export` uses, without the dot.
   package var fileExtension: String {
     switch self {

@@ -12,7 +12,6 @@ import Testing
     let origin = try chain(redirectCount: 3)
     let transfer = try Fetcher { $0.maxRedirects = 3 }.fetch(origin.baseURL + "/0", as: options)
     #expect(transfer.body?.bytes == [9])
-    #expect(transfer.body?.effectiveURL == origin.baseURL + "/3")
   }
 
   @Test(arguments: ways)
@@ -187,7 +186,7 @@ import Testing
       fetcher.pool.follow(id)
     }
     try fetcher.run { fetcher.finished[id] != nil }
-    #expect(fetcher.finished[id]?.body?.effectiveURL == origin.baseURL + "/2")
+    #expect(fetcher.finished[id]?.body?.bytes == [9])
     #expect(fetcher.redirects.count == 2)
   }
 
