@@ -25,6 +25,15 @@ struct ShapeTests {
     }
   }
 
+  /// DocC shows such parameters as one paragraph.
+  @Test(arguments: ["Sources", "Tests"])
+  func `each documented parameter has a line of its own`(directory: String) throws {
+    for source in try Repository.swiftSources(below: directory) {
+      let joined = source.lines.filter { $0.contains(/\/\/\/ *- Parameters: *-/) }
+      #expect(joined.isEmpty, "\(source.path)")
+    }
+  }
+
   /// Each of these turns untrusted input into a crash, or a check of the compiler into a promise.
   @Test(arguments: ["try!", "fatalError(", "nonisolated(unsafe)"])
   func `no source escapes the checks`(escape: String) throws {

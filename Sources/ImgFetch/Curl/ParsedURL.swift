@@ -33,8 +33,10 @@ final class ParsedURL {
   /// Where a redirect leads (RFC 9110 section 10.2.2). Credentials of the base stay within its
   /// origin.
   ///
-  /// - Parameters: - reference: any URL, or a part of one; bytes that a URL may not hold are
-  ///   encoded, see ``init(_:)``. - base: where the redirect came from.
+  /// - Parameters:
+  ///   - reference: any URL, or a part of one; bytes that a URL may not hold are encoded, see
+  ///     ``init(_:)``.
+  ///   - base: where the redirect came from.
   init(_ reference: String, from base: ParsedURL) throws(Failure) {
     guard let pointer = unsafe curl_url_dup(base.pointer) else {
       throw Failure(stage: .fetch, code: .outOfMemory, detail: "no memory for a URL")

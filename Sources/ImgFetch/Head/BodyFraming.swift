@@ -16,9 +16,10 @@ struct BodyFraming: Equatable {
   /// In lower case, without those that do nothing.
   private let transferCodings: [String]
 
-  /// - Parameters: - contentLengths: the members of all `Content-Length` fields. The same length
-  ///   may be there more than once; one that is too long for a number is the greatest. -
-  ///   transferCodings: the members of all `Transfer-Encoding` fields.
+  /// - Parameters:
+  ///   - contentLengths: the members of all `Content-Length` fields. The same length may be there
+  ///     more than once; one that is too long for a number is the greatest.
+  ///   - transferCodings: the members of all `Transfer-Encoding` fields.
   init(contentLengths: [String], transferCodings: [String]) {
     lengths = Set(contentLengths.filter(\.isDigits).map { Int($0) ?? .max })
     invalidLength = contentLengths.last { !$0.isDigits }

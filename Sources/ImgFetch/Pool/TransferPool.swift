@@ -81,11 +81,13 @@ package final class TransferPool {
   /// A redirect that the caller has to decide on (``awaitsDecision(_:leavesHost:)``) comes out of
   /// ``takeRedirects()`` and is not followed before ``follow(_:excluding:)`` is called.
   ///
-  /// - Parameters: - options: what is sent, and which of the origin's rules are respected. -
-  ///   partial: what an earlier transfer left; only the rest is requested. The whole body comes in
-  ///   where the origin does not send the rest. - validators: of what the store has; the origin
-  ///   sends nothing if that still holds. Ignored beside a partial body. - begunAt: since when the
-  ///   limit of the whole transfer counts.
+  /// - Parameters:
+  ///   - options: what is sent, and which of the origin's rules are respected.
+  ///   - partial: what an earlier transfer left; only the rest is requested. The whole body comes in
+  ///     where the origin does not send the rest.
+  ///   - validators: of what the store has; the origin sends nothing if that still holds. Ignored
+  ///     beside a partial body.
+  ///   - begunAt: since when the limit of the whole transfer counts.
   package func start(
     _ id: UInt64, url: ImageURL, as options: FetchOptions = .standard,
     resuming partial: PartialBody? = nil, unlessMatching validators: Validators? = nil,
