@@ -81,8 +81,12 @@ final class Coordinator {
       }
       let ready = try poller.wait(timeout: timeout())
       // However many clients are ready, workers, the journal and signals come first.
-      for readiness in ready where !Token.isOfClients(readiness.token) { handle(readiness) }
-      for readiness in ready where Token.isOfClients(readiness.token) { handle(readiness) }
+      for readiness in ready where !Token.isOfClientsOrListener(readiness.token) {
+        handle(readiness)
+      }
+      for readiness in ready where Token.isOfClientsOrListener(readiness.token) {
+        handle(readiness)
+      }
       doWhatIsDue(at: .now)
       lines.readNext()
       performEffects()

@@ -292,7 +292,7 @@ import Testing
       state: .running, processID: 1, version: "0", startedAt: WallTime(rawValue: 0),
       socketPath: settings.socketPath, dataDirectory: settings.dataDirectory, workers: [],
       transfers: 0, activeJobs: 0, viewers: 0, lateAnswers: 0, discardedLate: 0, journalError: nil,
-      storeError: nil, limits: settings.limits, settings: settings.told(workerExecutable: "/w"))
+      storeError: nil, limits: settings.limits, settings: settings.reported(workerExecutable: "/w"))
     #expect(try Settings(runningAs: cluster) == settings)
   }
 

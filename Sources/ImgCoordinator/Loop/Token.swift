@@ -34,7 +34,7 @@ enum Token {
   }
 
   /// Whether an event is about a client, or about one that wants to connect.
-  static func isOfClients(_ rawValue: UInt64) -> Bool {
+  static func isOfClientsOrListener(_ rawValue: UInt64) -> Bool {
     switch Token(rawValue: rawValue) {
     case .listener, .client: true
     case .signals, .journal, .workerChannel, .workerExit, .workerOutput, nil: false

@@ -47,7 +47,7 @@ final class ClusterRequests {
       discardedLate: state.discardedLateCount, journalError: journal.error,
       storeError: state.storeError, wait: state.clusterWait(journalError: journal.error),
       waitingHosts: state.waitingHosts(at: .now), limits: state.limits,
-      settings: settings.told(workerExecutable: workers.executable))
+      settings: settings.reported(workerExecutable: workers.executable))
   }
 
   /// The limits hold until the coordinator ends; its settings hold when it starts again.

@@ -5,7 +5,7 @@ extension Settings {
   /// The settings that a coordinator reports beside its limits and paths.
   ///
   /// - Parameter workerExecutable: the worker program that it runs.
-  package func told(workerExecutable: String) -> CoordinatorSettings {
+  package func reported(workerExecutable: String) -> CoordinatorSettings {
     CoordinatorSettings(
       workerExecutable: workerExecutable, idleExitMilliseconds: idleExitMilliseconds,
       allowedNetworks: allowedNetworks.map(\.text), allowedDirectories: allowedDirectories,

@@ -22,7 +22,7 @@ import Testing
   }
 
   @Test func `clients and the listener are served after everything else`() {
-    let ofClients = Self.tokens.filter { Token.isOfClients($0.rawValue) }
+    let ofClients = Self.tokens.filter { Token.isOfClientsOrListener($0.rawValue) }
     #expect(
       ofClients.map(\.rawValue)
         == [Token.listener, .client(ClientID(rawValue: 7)), .client(ClientID(rawValue: .max))]
