@@ -4,14 +4,27 @@ import ImgWire
 /// What a worker does with its leases. Pure: events in, effects out, time passed in. It has no
 /// clock, descriptor or thread, and sees no image bytes.
 ///
-/// A lease's way through it, by its ``FetchTask/Stage``:
+/// A lease's way through it, by its ``FetchTask/Stage``. First where each message of the coordinator
+/// brings it:
 ///
-///     fetch ──► transferring ─┬─ body ──────► decoding ─┬─► storing ────► finished
-///                    ▲        │                  ▲      └─► delivering ─► uncached
-///     attach ────────┤        ├─ 304 ► revalidating ─► renewing ────────► finished
-///       └► waitingForRobots   │                  │
-///       └► findingOriginal ───┼──────────────────┘
-///     upload ─────────────────┘► failing ───────────────────────────────► finished
+///     fetch ────► transferring
+///     attach ───► transferring      its URL is being fetched
+///                 decoding          the body is in, or the URL is local
+///                 findingOriginal   neither
+///                 waitingForRobots  then one of these
+///     decode ───► decoding          an uploaded picture
+///
+/// Then what follows each stage:
+///
+///     transferring ────► decoding | revalidating (304) | failing
+///     findingOriginal ─► decoding
+///     revalidating ────► renewing ─► finished
+///                        decoding, of the original
+///     decoding ────────► storing ──► finished
+///                                    delivering, if the store refuses the thumbnail
+///                        delivering, if it is not to be stored ─► uncached
+///                        finished, if it fails
+///     failing ─────────► finished, with the failure or a stale thumbnail
 ///
 /// A lease whose body or original is missing is released at any of these stages: the coordinator
 /// requeues it.
