@@ -40,7 +40,7 @@ struct LocalPictureTests {
     try cluster.directory.write(bytes, to: name)
   }
 
-  // MARK: - I10
+  // MARK: - Pictures without an origin
 
   private static let dataURL =
     "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' width='40' height='30'/>"
@@ -142,7 +142,7 @@ struct LocalPictureTests {
   private static let stop: CInt = 19
   private static let proceed: CInt = 18
 
-  // MARK: - Pictures and originals in the cache
+  // MARK: - The store by URL
 
   @Test func `cache put, get and rm work by URL`() throws {
     let origin = try TestOrigin()

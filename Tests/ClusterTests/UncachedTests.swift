@@ -104,7 +104,7 @@ struct UncachedTests {
     }
   }
 
-  // MARK: - It is too large
+  // MARK: - A thumbnail larger than the budget
 
   @Test func `a thumbnail larger than the budget is served, and not stored`() throws {
     try cluster.start(["--store-budget", "10M"])
@@ -130,7 +130,7 @@ struct UncachedTests {
     #expect(try cluster.status().storeError == nil)
   }
 
-  // MARK: - The disk is full
+  // MARK: - A full disk
 
   @Test func `with a full disk, get succeeds and lists fail, until there is space`()
     throws
