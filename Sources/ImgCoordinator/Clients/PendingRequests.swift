@@ -2,8 +2,7 @@ import ImgModel
 import ImgScheduler
 import ImgWire
 
-/// The requests of one client whose answers come later: watched jobs, interactive requests and
-/// changes of jobs.
+/// The requests of one client whose answers come later: watched jobs, viewers and changes of jobs.
 struct PendingRequests {
   /// A job that a client watches, and the status that it was sent last.
   struct Watch: Hashable {
@@ -59,7 +58,7 @@ struct PendingRequests {
     return Array(ended)
   }
 
-  // MARK: - Interactive requests
+  // MARK: - Viewers
 
   var viewerIDs: [ViewerID] { Array(viewers.values) }
 

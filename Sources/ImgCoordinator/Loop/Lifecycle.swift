@@ -30,7 +30,7 @@ final class Lifecycle {
     self.scheduler = scheduler
     self.serviceManager = serviceManager
     idleLimit = settings.idleExitMilliseconds.map { .milliseconds($0) }
-    // The longest that one URL may take.
+    // The drain waits for one transfer and one decode. What takes longer is ended.
     let limits = settings.limits
     drainTime =
       .milliseconds(limits.transferTimeoutMilliseconds + limits.decodeTimeoutMilliseconds)

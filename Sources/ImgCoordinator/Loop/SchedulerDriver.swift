@@ -32,7 +32,7 @@ final class SchedulerDriver {
     return effects[next]
   }
 
-  /// What interactive requests wait for, as far as it is news to their clients.
+  /// What viewers wait for, as far as it is news to their clients.
   func takeWaitReports(at now: ContinuousClock.Instant) -> [(viewer: ViewerID, wait: Wait)] {
     state.takeWaitReports(at: now)
   }

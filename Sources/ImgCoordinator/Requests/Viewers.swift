@@ -4,7 +4,7 @@ import ImgSystem
 import ImgTransport
 import ImgWire
 
-/// Interactive requests: clients that wait for one thumbnail.
+/// The viewers: clients that wait for one thumbnail.
 final class Viewers {
   private var table = RequesterTable()
   private let clients: ClientTable

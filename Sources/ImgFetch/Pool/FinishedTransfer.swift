@@ -28,8 +28,7 @@ package struct FinishedTransfer: Sendable {
   /// Without those of what comes after the transfer.
   package let timings: Timings
   package let leftover: Leftover
-  /// The answer to the transfer's condition, if nothing has changed; ``result`` is a failure then,
-  /// for requests without a stored picture.
+  /// Set after a 304. ``result`` is then a failure.
   package let notModified: NotModified?
   /// Whether the request was not sent, or not again, because its host is in its cooldown, see
   /// ``TransferPool/takeCooldowns()``.

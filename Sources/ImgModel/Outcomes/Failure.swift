@@ -6,7 +6,8 @@ package struct Failure: Error, Hashable, Sendable {
     case queue, fetch, decode, store
   }
 
-  /// The reason. New codes may be added; a code never changes its meaning.
+  /// The reason. A code never changes its meaning. Decoding is strict: an older peer cannot read a
+  /// new code, so a new code raises ``Build/protocolVersion``.
   package enum Code: String, CaseIterable, Sendable, Codable {
     case invalidURL = "invalid_url"
     case unsupportedScheme = "unsupported_scheme"

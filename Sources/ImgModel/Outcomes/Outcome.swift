@@ -3,7 +3,7 @@ package enum Outcome: Hashable, Sendable {
   /// The thumbnail exists: in the store, or in an uncached result.
   /// - Parameters:
   ///   - fromCache: whether it was a cache hit.
-  ///   - bytesFetched: bytes of the response body; 0 for a cache hit.
+  ///   - bytesFetched: bytes of the response bodies of all attempts; 0 for a cache hit.
   case done(Thumbnail, fromCache: Bool, bytesFetched: Int)
   /// - bytesFetched: bytes of the response bodies of all attempts.
   case failed(Failure, bytesFetched: Int = 0)

@@ -27,7 +27,6 @@ package final class Journal: Sendable {
   /// Opens or creates the journal in `directory`. Removes unsealed submissions, which were never
   /// accepted, and repairs damaged outcomes of active jobs.
   ///
-  ///
   /// - Throws: ``StoreError/Reason/newerVersion`` or ``StoreError/Reason/olderVersion`` when
   ///   another release has written it.
   package convenience init(directory: String) throws(StoreError) {

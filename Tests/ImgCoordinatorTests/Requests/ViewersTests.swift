@@ -5,7 +5,7 @@ import Testing
 
 @testable import ImgCoordinator
 
-/// Interactive requests.
+/// Clients that wait for one thumbnail.
 @Suite(.timeLimit(.minutes(20)))
 struct ViewersTests {
   private let parts: CoordinatorParts
