@@ -49,6 +49,37 @@ struct DocumentationTests {
     }
   }
 
+  /// What a page names of `Sources` and `Tests`: Swift files, and whatever stands below these two.
+  private func paths(on page: String) throws -> Set<String> {
+    let text = try Repository.text(page)
+    let files = text.matches(of: /[\w+.\/-]+\.swift\b/)
+    let places = text.matches(of: /(?:[\w+.-]+\/)*(?:Sources|Tests)\/[\w+.\/-]*\w/)
+    return Set((files + places).map { String($0.output) })
+  }
+
+  @Test func `every path on a page leads to one file or directory`() throws {
+    let existing = try ["Sources", "Tests"].flatMap { try Repository.files(below: $0, suffix: "") }
+    for page in try pages() {
+      for path in try paths(on: page) {
+        let found = existing.filter { file in
+          path.contains("/")
+            ? [path, "Sources/\(path)", "Tests/\(path)"].contains(file)
+            : file.hasSuffix("/\(path)")
+        }
+        #expect(found.count == 1, "\(path) on \(page)")
+      }
+    }
+  }
+
+  @Test func `the guide to the architecture names the directory of every target`() throws {
+    let names = Set(try guide("Architecture").matches(of: /\w+/).map(\.output))
+    for directory in try Manifest.ours().targets.map(\.directory) {
+      let name = try #require(directory.split(separator: "/").last)
+      // The guide has one row for the tests that stand beside a target.
+      #expect(names.contains(name) || name.hasSuffix("Tests"), "\(directory)")
+    }
+  }
+
   @Test func `every command on a page exists`() throws {
     let definitions = try definitions()
     for page in try pages() {
