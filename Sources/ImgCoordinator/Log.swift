@@ -5,7 +5,7 @@ import ImgSystem
 /// journal, for a coordinator that a command started the file `coordinator.log`.
 struct Log {
   func note(_ message: String) {
-    write("\(WallTime.current) imgcoordinator: \(message)")
+    write("\(WallTime.now) imgcoordinator: \(message)")
   }
 
   /// Writes a line that has its time and program.

@@ -5,7 +5,7 @@ import ImgSystem
 /// coordinator, so that both write to the same log.
 enum WorkerLog {
   static func note(_ message: String) {
-    let time = WallTime(rawValue: WallClock.milliseconds())
+    let time = WallTime.now
     // Standard error may be closed; there is no other log.
     try? FileIO.writeAll(2, "\(time) imgworker: \(message)\n".withoutPasswords)
   }

@@ -38,7 +38,7 @@ final class JobRetention {
   /// Looks at the next jobs if a round is due.
   func removeOldJobs(at now: ContinuousClock.Instant) {
     guard let deadline, deadline <= now, let keepMilliseconds else { return }
-    let wall = WallTime.current
+    let wall = WallTime.now
     // A journal that cannot be read says so to clients that ask about its jobs.
     let jobs = (try? journal.stored.jobs(after: cursor, limit: Self.roundJobCount)) ?? []
     for job in jobs where !job.isActive {

@@ -37,5 +37,5 @@ final class SchedulerDriver {
     state.takeWaitReports(at: now)
   }
 
-  private static var now: Moment { Moment(instant: .now, wall: .current) }
+  private static var now: Moment { Moment(instant: .now, wall: .now) }
 }

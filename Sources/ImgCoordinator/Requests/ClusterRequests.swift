@@ -28,7 +28,7 @@ final class ClusterRequests {
     self.lifecycle = lifecycle
     self.settings = settings
     self.log = log
-    startedAt = .current
+    startedAt = .now
   }
 
   func reportStatus(_ request: RequestID, to client: ClientConnection) {

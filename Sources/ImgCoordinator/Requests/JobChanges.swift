@@ -39,7 +39,7 @@ final class JobChanges {
       }
       var changed = record
       do throws(JobChangeRefusal) {
-        try changed.apply(request.change, at: .current)
+        try changed.apply(request.change, at: .now)
       } catch {
         return request.refusal(error.description)
       }
@@ -63,7 +63,7 @@ final class JobChanges {
     if record.isActive {
       scheduler.handle(.changeRequested(record.id, change))
     } else {
-      journal.submit(.change(record.id, change, at: .current))
+      journal.submit(.change(record.id, change, at: .now))
     }
   }
 

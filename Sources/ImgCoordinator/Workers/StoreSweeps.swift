@@ -46,7 +46,7 @@ final class StoreSweeps {
   /// Starts a sweep if one is due.
   func sweep(at now: ContinuousClock.Instant) {
     guard next <= now, let worker = housekeeper else { return }
-    let moment = WallTime.current
+    let moment = WallTime.now
       .advanced(byMilliseconds: isRequested ? 0 : -Self.graceMilliseconds)
     isRequested = false
     next = now + Self.interval

@@ -47,7 +47,7 @@ struct Decoder: Sendable {
   private func result(
     of job: DecodeJob, original key: ContentKey
   ) -> (Input, unusable: UnusableOriginal?) {
-    let now = WallTime(rawValue: WallClock.milliseconds())
+    let now = WallTime.now
     let found = try? store.current().withThumbnail(
       key, at: now, recordingAccess: .none
     ) { facts, bytes in

@@ -31,7 +31,7 @@ struct StoreWriter: Sendable {
   }
 
   private func performPartials(_ writes: [StoreWrite]) {
-    let now = WallTime(rawValue: WallClock.milliseconds())
+    let now = WallTime.now
     for write in writes {
       switch write {
       case .putPartial(let put):
@@ -53,7 +53,7 @@ struct StoreWriter: Sendable {
   // MARK: - Records
 
   private func performRecords(_ writes: [StoreWrite]) {
-    let now = WallTime(rawValue: WallClock.milliseconds())
+    let now = WallTime.now
     var puts: [StorePut] = []
     var staleKeys: [ContentKey] = []
     var accesses: [ThumbnailAccess] = []

@@ -3,5 +3,5 @@ import ImgSystem
 
 extension WallTime {
   /// Now, by the clock of the machine.
-  static var current: WallTime { WallTime(rawValue: WallClock.milliseconds()) }
+  static var now: WallTime { WallTime(rawValue: WallClock.milliseconds()) }
 }
