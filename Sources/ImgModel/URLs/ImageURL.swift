@@ -109,9 +109,9 @@ package struct ImageURL: Hashable, Sendable {
   ///
   /// - Parameter number: unique among the uploads in progress.
   package init(uploaded number: UInt64) {
-    host = "handed-in/"
+    host = "upload/"
     origin = ""
-    text = "handed-in:\(number)"
+    text = "upload:\(number)"
     isLocal = true
   }
 
