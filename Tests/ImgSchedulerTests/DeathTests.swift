@@ -22,6 +22,24 @@ import Testing
     #expect(cluster.scheduler.isIdle)
   }
 
+  @Test func `a worker whose process is gone is assigned nothing while its last answers arrive`()
+    throws
+  {
+    let cluster = ClusterModel.started(workers: 1)
+    let job = cluster.submit([url(1), url(2)])
+    let worker = try #require(cluster.workers.keys.first)
+    cluster.say(.workerExiting(worker))
+    cluster.answerLookups()
+    #expect(cluster.fetchStarts.isEmpty)
+    cluster.submit([url(3)])
+    #expect(cluster.lookupCount == 2)
+    cluster.exit(worker, .crashed("SIGSEGV"))
+    cluster.advance(by: .seconds(1))
+    cluster.finishEverything()
+    #expect(cluster.counts(job)?.done == 2)
+    #expect(cluster.fetchStarts.sorted() == [url(1), url(2), url(3)])
+  }
+
   @Test func `what it stored without saying so is a hit that does not count as from the cache`() {
     let cluster = ClusterModel.started()
     let job = cluster.submit([url(1), url(2)])

@@ -80,6 +80,8 @@ final class WorkerPool {
 
   func hasExited(_ id: WorkerID) {
     guard let worker = workers[id] else { return }
+    // Its last answers free slots, which must not go to a process that is gone.
+    scheduler.handle(.workerExiting(id))
     receiveRest(from: worker)
     let decoding = worker.observation.decodingLease
     let transferring = worker.transferringLease

@@ -111,6 +111,9 @@ package enum Event: Hashable, Sendable {
   /// A lease has ended with a thumbnail that only the attachment holds.
   case workerMadeUncached(WorkerID, UncachedResult, AttachmentID)
   case workerObserved(WorkerID, Observation)
+  /// The process is gone, and what it sent before is about to be handled. From now on it is assigned
+  /// nothing. `workerExited` follows.
+  case workerExiting(WorkerID)
   /// The process is gone. Its heartbeat page showed the lease that was being decoded, and the
   /// transfer that its loop was working on, named by the lease that began it.
   case workerExited(WorkerID, WorkerEnd, decoding: LeaseID?, transferring: LeaseID?)

@@ -40,6 +40,8 @@ package struct ReadyWorker {
   var lastAnswerAt: ContinuousClock.Instant?
   /// Why it was told to end; its exit is on the way.
   var killReason: KillReason?
+  /// Whether its process is gone, and only its last messages are left to handle.
+  var isExiting = false
 
   init(id: WorkerID, slot: Int, credits: Credits) {
     self.id = id
@@ -94,10 +96,12 @@ package struct ReadyWorker {
 
   // MARK: - Capacity
 
-  package var takesLookups: Bool { killReason == nil && lookups.count < credits.lookups }
+  package var takesLookups: Bool { takesWork && lookups.count < credits.lookups }
 
   /// Whether it takes one more lease that lives on a transfer it has.
-  var takesAttachments: Bool { killReason == nil && fetches.count < credits.leases }
+  var takesAttachments: Bool { takesWork && fetches.count < credits.leases }
+
+  private var takesWork: Bool { killReason == nil && !isExiting }
 
   /// Whether it takes a transfer of its own.
   ///

@@ -65,6 +65,9 @@ package struct WorkerTable {
     }
   }
 
+  /// The process is gone: the worker takes no more. A worker that was never ready takes none anyway.
+  mutating func exiting(_ id: WorkerID) { workers[id]?.isExiting = true }
+
   /// Takes out a worker whose process is gone.
   ///
   /// - Returns: the worker with what it held; `nil` when it was not ready.
