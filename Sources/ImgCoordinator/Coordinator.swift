@@ -217,7 +217,7 @@ final class Coordinator {
       log.note("thumbnails are stored again; \(error.servedCount) were served meanwhile")
     case .recreateStore(let reason): quarantineStore(because: reason)
     case .drained: lifecycle.leave()
-    case .giveUp(let reason): fail(because: "no worker can be kept alive: \(reason)")
+    case .noWorkers(let reason): fail(because: "no worker can be kept alive: \(reason)")
     }
   }
 

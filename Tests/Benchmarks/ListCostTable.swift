@@ -29,10 +29,10 @@ struct ListCostTable {
   }
 
   private static let columns = [
-    column("submit/s", "lines handed over: imgctl submit LIST, the process") {
+    column("submit/s", "lines submitted: imgctl submit LIST, the process") {
       $0.submittedPerSecond
     },
-    column("CPU µs", "processor time of the coordinator, a line handed over") {
+    column("CPU µs", "processor time of the coordinator, a submitted line") {
       $0.submitMicroseconds
     },
     column("run/s", "lines ended, from the job's start to its end or to when it was cut short") {
@@ -61,7 +61,7 @@ struct ListCostTable {
       $0.answer99Milliseconds
     },
     column("highest", "the same: the longest") { $0.answerHighestMilliseconds },
-    column("list B", "the journal's file, a line handed over") { $0.listByteCount },
+    column("list B", "the journal's file, a submitted line") { $0.listByteCount },
     column("outcome B", "the journal's file, a line ended, on top") { $0.outcomeByteCount },
     column("restart ms", "imgctl priority JOB 0, the process, after a SIGKILL amid the job") {
       $0.restartMilliseconds

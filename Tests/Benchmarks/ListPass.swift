@@ -2,7 +2,7 @@ import ImgClient
 
 /// What it took to hand a list over and to run it, once or, added up, several times.
 struct ListPass {
-  /// Lines handed over, and how long `imgctl submit` took for them.
+  /// Lines submitted, and how long `imgctl submit` took for them.
   private(set) var submittedCount = 0
   private(set) var submitSeconds = 0.0
   /// The coordinator's processor time meanwhile, and what the journal's file has grown by.

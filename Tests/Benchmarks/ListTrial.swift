@@ -4,7 +4,7 @@ import ImgModel
 import ImgSystem
 import ImgWire
 
-/// Runs one list: handed over as a person does, to its end or as far as the time goes, and then
+/// Runs one list: submits it as a person does, waits for its end or as far as the time goes, and then
 /// through the death of its coordinator.
 struct ListTrial {
   private let list: LongList
@@ -12,7 +12,7 @@ struct ListTrial {
   /// After it a job is cut short: the rest of ten million lines says nothing new.
   private let timeLimit: Duration
   private(set) var pass = ListPass()
-  /// The job handed over last.
+  /// The job submitted last.
   private var status: JobStatus?
 
   /// A short list is run again until so much time has passed, for a quantile of the latencies and
@@ -36,9 +36,9 @@ struct ListTrial {
   private mutating func runOnce() throws {
     let before = try ListPass.Meter(cluster)
     let duration = try cluster.run(["submit", list.path])
-    let handedOver = try ListPass.Meter(cluster)
+    let submitted = try ListPass.Meter(cluster)
     pass.addSubmission(
-      lineCount: list.lineCount, seconds: duration.inSeconds, from: before, to: handedOver)
+      lineCount: list.lineCount, seconds: duration.inSeconds, from: before, to: submitted)
 
     let end = ContinuousClock.now + timeLimit
     let status = try follow { _ in ContinuousClock.now < end }
@@ -47,7 +47,7 @@ struct ListTrial {
     guard let startedAt = status.startedAt else { throw BenchError("\(status) did not start") }
     let milliseconds = startedAt.milliseconds(to: status.finishedAt ?? now)
     pass.addRun(
-      endedCount: status.finished, seconds: Double(milliseconds) / 1_000, from: handedOver,
+      endedCount: status.finished, seconds: Double(milliseconds) / 1_000, from: submitted,
       to: after)
   }
 

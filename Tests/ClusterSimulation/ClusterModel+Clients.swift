@@ -136,7 +136,7 @@ extension ClusterModel {
     openAttachments = []
     missing = [:]
     changingJobs = []
-    giveUpReasons = []
+    stopReasons = []
     forgetStarts()
     handle(.began)
     for record in journal.activeJobs { handle(.jobAccepted(record)) }

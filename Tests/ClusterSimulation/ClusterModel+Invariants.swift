@@ -91,7 +91,7 @@ extension ClusterModel {
       event)
   }
 
-  /// A line that is neither settled nor in hand is in front of a cursor that will come by it.
+  /// A line that has no outcome and is not in hand is in front of a cursor that will come by it.
   private func checkNothingLost(
     _ job: ActiveJob, _ list: JournalModel.Job, _ event: Event
   ) {

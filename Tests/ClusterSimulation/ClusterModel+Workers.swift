@@ -196,7 +196,7 @@ extension ClusterModel {
   }
 
   /// - Parameters:
-  ///   - decoding: the URL whose lease the board of the dead worker shows.
+  ///   - decoding: the URL whose lease the heartbeat page of the dead worker shows.
   ///   - transferring: the URL whose transfer it shows.
   func exit(
     _ worker: WorkerID, _ end: WorkerEnd, decoding url: String? = nil,

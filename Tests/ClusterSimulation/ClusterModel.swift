@@ -70,7 +70,7 @@ final class ClusterModel {
   /// Jobs of which a change is on its way into the journal.
   var changingJobs: Set<JobID> = []
   var drainedCount = 0
-  var giveUpReasons: [String] = []
+  var stopReasons: [String] = []
   var storeRecreationCount = 0
 
   /// Hosts of lines that were asked for, because reading them is slow.
@@ -228,14 +228,14 @@ final class ClusterModel {
     case .release(let attachment):
       if openAttachments.remove(attachment) == nil { fail("\(attachment) released twice") }
     case .storeErrorBegan: storeErrors.append("began")
-    case .storeErrorEnded(let trouble): storeErrors.append("ended \(trouble.servedCount)")
+    case .storeErrorEnded(let status): storeErrors.append("ended \(status.servedCount)")
     case .recreateStore:
       store = StoreModel()
       storeRecreationCount += 1
     case .jobEnded(let record):
       if endedJobs.updateValue(record, forKey: record.id) != nil { fail("a job ended twice") }
     case .drained: drainedCount += 1
-    case .giveUp(let reason): giveUpReasons.append(reason)
+    case .noWorkers(let reason): stopReasons.append(reason)
     }
   }
 

@@ -5,10 +5,10 @@ import ImgScheduler
 extension Scenario {
   mutating func end() {
     for job in cluster.journal.jobs.keys.sorted() { cluster.change(job, .resume) }
-    goOn { $0.scheduler.isIdle && $0.changingJobs.isEmpty }
+    advance { $0.scheduler.isIdle && $0.changingJobs.isEmpty }
     // A pause that was on its way has come after the resumption.
     for job in cluster.journal.jobs.keys.sorted() { cluster.change(job, .resume) }
-    goOn { $0.scheduler.isIdle && $0.scheduler.jobs.isEmpty }
+    advance { $0.scheduler.isIdle && $0.scheduler.jobs.isEmpty }
     guard cluster.scheduler.isIdle, cluster.scheduler.jobs.isEmpty else {
       let jobs = cluster.scheduler.jobs.ids.sorted().compactMap { cluster.status($0) }
       return cluster.fail(
@@ -21,7 +21,7 @@ extension Scenario {
   mutating func endByDraining() {
     cluster.handle(.drainRequested)
     let spawnCount = cluster.spawnCount
-    goOn { $0.drainedCount > 0 }
+    advance { $0.drainedCount > 0 }
     cluster.handle(.timePassed)
     if cluster.drainedCount != 1 { cluster.fail("drained \(cluster.drainedCount) times") }
     if cluster.spawnCount != spawnCount { cluster.fail("starts workers while it drains") }
@@ -29,7 +29,7 @@ extension Scenario {
     if !expectedViewers.isSubset(of: cluster.answers.keys) { cluster.fail("a viewer waits") }
   }
 
-  private mutating func goOn(until isDone: (ClusterModel) -> Bool) {
+  private mutating func advance(until isDone: (ClusterModel) -> Bool) {
     cluster.areWorkersReadyAtOnce = true
     cluster.isJournalHeld = false
     cluster.isMailHeld = false
@@ -63,6 +63,6 @@ extension Scenario {
     if !scheduler.work.isEmpty || !scheduler.sources.isEmpty || !scheduler.transfers.isEmpty {
       cluster.fail("items are left")
     }
-    if !cluster.giveUpReasons.isEmpty { cluster.fail("gave up") }
+    if !cluster.stopReasons.isEmpty { cluster.fail("gave up") }
   }
 }

@@ -58,7 +58,7 @@ struct Scenario {
   }
 
   mutating func happen() {
-    if !cluster.giveUpReasons.isEmpty { restart() }
+    if !cluster.stopReasons.isEmpty { restart() }
     switch Int.random(in: 0..<200, using: &random) {
     case 0..<8: submit()
     case 8..<24: view()

@@ -40,7 +40,7 @@ struct TraceDigest {
     case .storeErrorEnded(let status): add("store error ended", status)
     case .recreateStore(let reason): add("recreate", reason)
     case .drained: add("drained")
-    case .giveUp(let reason): add("give up", reason)
+    case .noWorkers(let reason): add("give up", reason)
     }
   }
 

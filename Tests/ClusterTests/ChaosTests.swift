@@ -42,7 +42,7 @@ struct ChaosTests {
       try #require(
         origin.origin.waitUntil { $0.totals.requests >= planned.requestCount },
         "seed \(seed)")
-      return try carryOut(planned)
+      return try perform(planned)
     }
     let status = try cluster.finished(job)
     try cluster.expect(status, endedAs: list)
@@ -62,7 +62,7 @@ struct ChaosTests {
 
   // MARK: - Kills
 
-  private func carryOut(_ planned: KillPlan.Kill) throws -> KillRecord {
+  private func perform(_ planned: KillPlan.Kill) throws -> KillRecord {
     let before: Int
     switch planned.victim {
     case .worker:

@@ -58,12 +58,12 @@ struct HostileBatchTests {
   private func startsInRests(of origin: HostileOrigin, in snapshot: OriginSnapshot) -> [[Duration]]
   {
     let cooldowns = Set(
-      origin.answered(in: snapshot).filter { $0.answer == .restWished }.map(\.request.request))
+      origin.answered(in: snapshot).filter { $0.answer == .retryAfter }.map(\.request.request))
     let starts = snapshot.starts().map(\.moment)
     return snapshot.log.filter { $0.kind == .landed && cooldowns.contains($0.request) }.map {
       cooldown in
       starts.map { $0 - cooldown.moment }
-        .filter { .zero < $0 && $0 < .seconds(HostileOrigin.wishedSeconds) }
+        .filter { .zero < $0 && $0 < .seconds(HostileOrigin.retryAfterSeconds) }
     }
   }
 

@@ -10,7 +10,7 @@ struct HostileOrigin {
     /// 503, which does not say for how long.
     case unavailable
     /// 429 with Retry-After.
-    case restWished
+    case retryAfter
     /// The connection is reset within the picture.
     case reset
     /// Within the picture nothing more comes.
@@ -18,7 +18,7 @@ struct HostileOrigin {
     case picture
   }
 
-  static let wishedSeconds = 1
+  static let retryAfterSeconds = 1
   /// Which part of a picture comes before a reset or a stall: enough to be kept, and so little that
   /// what breaks off again and again is hardly ever whole before its turn.
   private static let part = 4
@@ -69,7 +69,7 @@ struct HostileOrigin {
   private static func behaviour(_ answer: Answer, body: [UInt8]) -> Behaviour {
     switch answer {
     case .unavailable: .status(503)
-    case .restWished: .status(429, retryAfter: "\(wishedSeconds)")
+    case .retryAfter: .status(429, retryAfter: "\(retryAfterSeconds)")
     case .reset: picture(body, .reset(after: body.count / part))
     case .stall: picture(body, .stall(after: body.count / part))
     case .picture: picture(body, .drip(bytesPerSecond: bytesPerSecond))

@@ -126,7 +126,7 @@ struct UncachedTests {
     #expect(bytes.count == report.bytes)
     #expect(try size(of: bytes) == [side, side])
     #expect(try entryCount() == 0)
-    // Others find room, so that it is no trouble of the store's.
+    // Others find room, so that it is no error of the store.
     #expect(try cluster.status().storeError == nil)
   }
 
@@ -147,9 +147,9 @@ struct UncachedTests {
       #expect(messages.contains("not stored: the store in \(cluster.storeDirectory) is full"))
     }
 
-    let trouble = try #require(try cluster.status().storeError)
-    #expect(trouble.servedCount == 4)
-    #expect(trouble.reason.contains("is full"))
+    let error = try #require(try cluster.status().storeError)
+    #expect(error.servedCount == 4)
+    #expect(error.reason.contains("is full"))
     let shown = try cluster.imgctl("status").output
     #expect(shown.contains("; 4 thumbnails served but not stored in the last "))
     #expect(try logLines("thumbnails cannot be stored: ") == 1)

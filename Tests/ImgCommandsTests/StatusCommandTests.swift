@@ -16,12 +16,12 @@ import Testing
   }
 
   private func status(
-    _ trouble: StoreErrorStatus?, wait: Wait? = nil, waitingHosts: [Wait] = []
+    _ error: StoreErrorStatus?, wait: Wait? = nil, waitingHosts: [Wait] = []
   ) -> ClusterStatus {
     ClusterStatus(
       state: .running, processID: 1, version: "0", startedAt: WallTime(rawValue: 0),
       socketPath: "/socket", dataDirectory: "/data", workers: [], transfers: 0, activeJobs: 0,
-      viewers: 0, lateAnswers: 0, discardedLate: 0, journalError: nil, storeError: trouble,
+      viewers: 0, lateAnswers: 0, discardedLate: 0, journalError: nil, storeError: error,
       wait: wait, waitingHosts: waitingHosts, limits: Limits(),
       settings: CoordinatorSettings(
         workerExecutable: "/imgworker", idleExitMilliseconds: 600_000,
@@ -32,10 +32,10 @@ import Testing
   @Test func `a store error is shown with the thumbnails served but not stored`() throws {
     // A clock that was set back shows no age.
     let since = WallTime(rawValue: 4_102_444_800_000)
-    let trouble = StoreErrorStatus(reason: "the store is full", since: since, servedCount: 12)
+    let error = StoreErrorStatus(reason: "the store is full", since: since, servedCount: 12)
     let line = "the store is full; 12 thumbnails served but not stored in the last 0ms"
-    #expect(try output(of: status(trouble)).contains("ERROR        \(line)\n"))
-    let json = try output(of: status(trouble), "--json")
+    #expect(try output(of: status(error)).contains("ERROR        \(line)\n"))
+    let json = try output(of: status(error), "--json")
     #expect(
       json.contains(
         #""store_error":{"reason":"the store is full","served":12,"since":"#))

@@ -94,10 +94,10 @@ import Testing
   @Test func `a URL that is cancelled while its host is full does not strand the rest`() {
     let cluster = ClusterModel.started(perHost: 1)
     cluster.submit([url(1), url(2)])
-    let parked = cluster.submit([url(3)])
+    let waiting = cluster.submit([url(3)])
     cluster.submit([url(4)])
     cluster.answerLookups()
-    cluster.change(parked, .cancel)
+    cluster.change(waiting, .cancel)
     cluster.finish(url(1))
     #expect(cluster.fetching == [url(4)], "the jobs in turn")
     cluster.finish(url(4))

@@ -23,7 +23,7 @@ import Testing
     return cluster
   }
 
-  /// What somebody hears who asks now; `nil` when the picture is being fetched.
+  /// The failure that a request gets now; `nil` when the picture is being fetched.
   private func failure(_ cluster: ClusterModel, bypassesStore: Bool = false) -> Failure? {
     let viewer = cluster.view(url(1), bypassesStore: bypassesStore)
     cluster.answerLookups()

@@ -4,7 +4,7 @@ import Testing
 @testable import ClusterSimulation
 @testable import ImgScheduler
 
-/// Whoever waits for the same URL in the same variant shares its one fetch.
+/// Requests for the same URL and variant share one fetch.
 @Suite struct SharingTests {
   @Test func `duplicates in one list share one fetch and count each`() throws {
     let cluster = ClusterModel.started()

@@ -91,7 +91,7 @@ import Testing
     let scene = Scene(at: row.stage)
     scene.happen(row.event)
     #expect(scene.state == row.after)
-    scene.goOn(after: row.event)
+    scene.advance(after: row.event)
   }
 
   @Test func `a hit ends the look-up`() {
@@ -196,8 +196,8 @@ extension StageTests {
       for worker in cluster.workers.keys.sorted() { cluster.ready(worker) }
     }
 
-    /// Whatever has happened, whoever still waits gets what is due.
-    func goOn(after event: Event) {
+    /// After any event, each request that still waits gets its result.
+    func advance(after event: Event) {
       cluster.areWorkersReadyAtOnce = true
       readyWorkers()
       cluster.advance(by: .seconds(5))

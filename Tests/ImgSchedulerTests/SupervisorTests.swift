@@ -70,13 +70,13 @@ import Testing
   @Test func `eight failed starts end the cluster once, with the worker's own reason`() throws {
     let cluster = startingCluster()
     for _ in 0..<Supervisor.failedStartsMaximum {
-      #expect(cluster.giveUpReasons.isEmpty)
+      #expect(cluster.stopReasons.isEmpty)
       let worker = try onlyWorker(cluster)
       cluster.handle(.workerRefused(worker, reason: "no store"))
       cluster.exit(worker, .crashed("exit 1"))
       cluster.advance(by: .seconds(5))
     }
-    #expect(cluster.giveUpReasons == ["no store; the last one exit 1"])
+    #expect(cluster.stopReasons == ["no store; the last one exit 1"])
     #expect(cluster.workers.isEmpty)
     #expect(cluster.scheduler.deadline == nil)
   }
@@ -85,13 +85,13 @@ import Testing
     let cluster = startingCluster()
     cluster.view(url(1))
     for _ in 0..<Supervisor.failedStartsMaximum {
-      #expect(cluster.giveUpReasons.isEmpty)
+      #expect(cluster.stopReasons.isEmpty)
       let worker = try onlyWorker(cluster)
       cluster.ready(worker)
       cluster.exit(worker, .crashed("was killed by signal 7 (SIGBUS)"))
       cluster.advance(by: .seconds(5))
     }
-    #expect(cluster.giveUpReasons.count == 1)
+    #expect(cluster.stopReasons.count == 1)
   }
 
   @Test func `idle workers that are killed from outside are replaced without end, after one pause`()
@@ -105,7 +105,7 @@ import Testing
       #expect(cluster.scheduler.deadline == cluster.now.instant + .milliseconds(100))
       cluster.advance(by: .milliseconds(100))
     }
-    #expect(cluster.giveUpReasons.isEmpty)
+    #expect(cluster.stopReasons.isEmpty)
     let viewer = cluster.view(url(1))
     cluster.ready(try onlyWorker(cluster))
     cluster.finishEverything()
@@ -125,14 +125,14 @@ import Testing
       #expect(cluster.scheduler.deadline == cluster.now.instant + .milliseconds(pause))
       cluster.advance(by: .milliseconds(pause))
     }
-    #expect(cluster.giveUpReasons.isEmpty)
+    #expect(cluster.stopReasons.isEmpty)
   }
 
   @Test func `workers that hang at the first work end the cluster like those that crash`() throws {
     let cluster = startingCluster()
     cluster.view(url(1))
     for _ in 0..<Supervisor.failedStartsMaximum {
-      #expect(cluster.giveUpReasons.isEmpty)
+      #expect(cluster.stopReasons.isEmpty)
       let worker = try onlyWorker(cluster)
       cluster.ready(worker)
       cluster.handle(
@@ -143,7 +143,7 @@ import Testing
       cluster.exit(worker, .killed("SIGKILL"))
       cluster.advance(by: .seconds(5))
     }
-    #expect(cluster.giveUpReasons.count == 1)
+    #expect(cluster.stopReasons.count == 1)
   }
 
   @Test func `workers that die of one picture each do not end a cluster that looks nothing up`()
@@ -159,7 +159,7 @@ import Testing
       cluster.exit(worker, .crashed("was killed by signal 11 (SIGSEGV)"))
       cluster.advance(by: .seconds(5))
     }
-    #expect(cluster.giveUpReasons.isEmpty)
+    #expect(cluster.stopReasons.isEmpty)
   }
 
   @Test func `a slot that cannot start does not end a cluster that works`() throws {
@@ -174,7 +174,7 @@ import Testing
     cluster.exit(good, .crashed("SIGSEGV"))
     let bad = try #require(cluster.workers.values.first { $0.slot == 1 }?.id)
     cluster.exit(bad, .crashed("exit 1"))
-    #expect(cluster.giveUpReasons.isEmpty, "the good one is on its way back")
+    #expect(cluster.stopReasons.isEmpty, "the good one is on its way back")
   }
 
   @Test func `a process that is not ready in time is killed once and counts as failed`() throws {

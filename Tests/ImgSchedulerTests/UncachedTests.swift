@@ -5,7 +5,7 @@ import Testing
 @testable import ClusterSimulation
 @testable import ImgScheduler
 
-/// Pictures that the store has not got: for want of room, or because nobody wants them in it.
+/// Pictures that are not stored: the store has no room, or the request does not want them stored.
 @Suite struct UncachedTests {
   // MARK: - The store has no room
 
@@ -108,7 +108,7 @@ import Testing
     #expect(cluster.scheduler.storeError != nil)
   }
 
-  @Test func `a picture that is too large for the store is no trouble of the store's`() throws {
+  @Test func `a picture that is too large for the store is no error of the store`() throws {
     let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1))
     cluster.answerLookups()

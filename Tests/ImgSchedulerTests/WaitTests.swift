@@ -227,9 +227,9 @@ import Testing
     cluster.finish(url(1))
     stall(cluster)
     #expect(kind(job, in: cluster) == .recording)
-    let trouble = cluster.scheduler.status(
+    let status = cluster.scheduler.status(
       of: job, at: cluster.now.instant, journalError: "the disk is full")
-    #expect(trouble?.wait == Wait(.journal, detail: "the disk is full"))
+    #expect(status?.wait == Wait(.journal, detail: "the disk is full"))
   }
 
   @Test func `a list that is not read yet is told`() {

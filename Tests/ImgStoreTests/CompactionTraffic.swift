@@ -17,7 +17,7 @@ enum CompactionTraffic {
 
   private static let end = 1_000_000
 
-  struct Trouble: Error {
+  struct TrafficError: Error {
     let description: String
   }
 
@@ -45,7 +45,7 @@ enum CompactionTraffic {
   private static func remove(_ number: Int, in store: SharedStore) throws {
     let key = try ContentKey(picture: number)
     let count = try store.change { store throws(StoreError) in try store.remove([key]) }
-    guard count == 1 else { throw Trouble(description: "picture \(number) was lost") }
+    guard count == 1 else { throw TrafficError(description: "picture \(number) was lost") }
   }
 
   /// Puts picture after picture, and removes every third again, until it is stopped. Each change is
@@ -65,7 +65,7 @@ enum CompactionTraffic {
   private static func check(_ number: Int, in store: SharedStore) throws {
     let isThere = try store.current().bytes(ofPicture: number) != nil
     guard isThere == (number % 3 != 0) else {
-      throw Trouble(description: "picture \(number) is \(isThere ? "back" : "lost")")
+      throw TrafficError(description: "picture \(number) is \(isThere ? "back" : "lost")")
     }
   }
 
@@ -77,7 +77,7 @@ enum CompactionTraffic {
       let store = try SharedStore(directory: path, access: .readOnly)
       for picture in steadyPictures {
         guard try store.current().bytes(ofPicture: picture) != nil else {
-          throw Trouble(description: "picture \(picture) is missing")
+          throw TrafficError(description: "picture \(picture) is missing")
         }
       }
       isStopped = try Self.isStopped(store)

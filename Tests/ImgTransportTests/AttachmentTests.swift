@@ -92,7 +92,7 @@ import Testing
     withExtendedLifetime(far) {}
   }
 
-  @Test func `a file that nobody takes is closed`() throws {
+  @Test func `a file that is not taken is closed`() throws {
     let (near, far) = try NoteChannel.pair()
     let watched = try WatchedFile()
     try near.send(Note(text: "", announcesFile: true), with: watched.take())

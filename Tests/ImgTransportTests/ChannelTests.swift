@@ -114,9 +114,9 @@ import Testing
     ] as [[UInt8]])
   func `garbage is an error of this connection`(bytes: [UInt8]) throws {
     var pair = try UnixSocket.pair()
-    let stranger = pair.takeFirst()
+    let foreignEnd = pair.takeFirst()
     let coordinator: CoordinatorEnd = try Channel(pair.takeSecond())
-    _ = try UnixSocket.send(stranger.rawValue, bytes[...])
+    _ = try UnixSocket.send(foreignEnd.rawValue, bytes[...])
     #expect(throws: ChannelError.self) { try coordinator.next(until: soon) }
   }
 }

@@ -2,7 +2,7 @@ import Testing
 
 /// One Swift file, read line by line.
 ///
-/// There is no parser here: the formatter has settled how a line may look before these tests run,
+/// There is no parser here: the formatter has fixed how a line may look before these tests run,
 /// so indentation says where a function ends.
 struct SwiftSource: Sendable {
   let path: String

@@ -75,7 +75,7 @@ package struct StoreModel: Sendable {
   }
 
   /// Forgets what was allowed to be missing and is: it does not come back.
-  package mutating func settle(on contents: some Sequence<Picture>) {
+  package mutating func adopt(_ contents: some Sequence<Picture>) {
     let present = Set(contents.map(\.number))
     entries = entries.filter { !$0.value.mayBeMissing || present.contains($0.key) }
   }

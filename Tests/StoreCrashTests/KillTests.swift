@@ -132,7 +132,7 @@ struct KillRun {
       // The check may have evicted, and each writer may remove pictures of the other.
       let contents = try store.contents().values
       writers[index].model.loosen { _ in budgetByteCount < 1 << 20 }
-      writers[index].model.settle(on: contents)
+      writers[index].model.adopt(contents)
     }
     return findings
   }

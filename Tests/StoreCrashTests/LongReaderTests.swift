@@ -22,27 +22,27 @@ struct LongReaderTests {
     let store = try PictureStore(directory: directory.file("store"), budgetByteCount: 64 << 20)
     let kept = Picture(number: Self.pictureCount, generation: 1, byteCount: 5_000)
     try store.put([kept], at: 0)
-    let settled = try churn(store)
-    #expect(try churn(store) == settled)
+    let baseline = try churn(store)
+    #expect(try churn(store) == baseline)
 
     let reader = try StoreChild("serve", directory.file("store"), "\(64 << 20)")
     try reader.hold(kept.number)
     let grown = try churn(store)
     let writtenByteCount = Double(Self.cycleCount * Self.pictureCount * Self.pictureByteCount)
-    #expect(grown > settled)
-    #expect(Double(grown - settled) <= Self.overhead * writtenByteCount)
+    #expect(grown > baseline)
+    #expect(Double(grown - baseline) <= Self.overhead * writtenByteCount)
 
     if isKilled {
       _ = try reader.kill()
       #expect(try store.clearDeadReaders() == 1)
     } else {
-      try reader.letGo()
+      try reader.release()
     }
     #expect(try churn(store) == grown)
     #expect(try churn(store) == grown)
     #expect(try store.defects() == [])
     print(
-      "long reader: \(settled) bytes of file without, \(grown) with one while "
+      "long reader: \(baseline) bytes of file without, \(grown) with one while "
         + "\(Int(writtenByteCount)) bytes of pictures were replaced, and no more afterwards")
   }
 
@@ -71,7 +71,7 @@ struct LongReaderTests {
 
     // It ends its read, and then reads what is there now.
     if isStopped { reader.signal(SIGCONT) }
-    try reader.letGo()
+    try reader.release()
     let answer = try reader.take(StoreStep(.look([number - 1]), at: 0))
     #expect(answer.found.map(\.number) == [number - 1])
     #expect(try store.defects() == [])

@@ -80,7 +80,7 @@ final class StoreChild {
     _ = try answer()
   }
 
-  func letGo() throws {
+  func release() throws {
     try send([UInt8(ascii: "\n")])
     _ = try answer()
   }

@@ -86,6 +86,6 @@ struct ModelTrial {
     #expect(model.differences(fromContents: all.found) == [], "\(kind), seed \(seed)")
     #expect(all.defects == [], "\(kind), seed \(seed)")
     #expect(all.occupiedByteCount <= budgetByteCount + Self.commitByteCount)
-    model.settle(on: all.found)
+    model.adopt(all.found)
   }
 }

@@ -3,7 +3,7 @@ package struct OriginEvent: Sendable, Hashable {
   package enum Kind: Sendable {
     /// The header arrived.
     case started
-    /// The last body byte was handed over, or the origin broke off as it was told to.
+    /// The last body byte was delivered, or the origin broke off as it was told to.
     case landed
     /// The client left before that; the origin has noticed it now.
     case aborted

@@ -6,7 +6,7 @@ package struct PathCounters: Sendable, Encodable {
   /// Body bytes handed to the connection.
   package internal(set) var bytesSent = 0
 
-  /// Requests whose client left before the last body byte was handed over.
+  /// Requests whose client left before the last body byte was delivered.
   package internal(set) var aborted = 0
 
   /// Requests without their last body byte, now and at most.

@@ -3,7 +3,7 @@ import ImgDecode
 import TestPictures
 
 /// All pictures of a directory on one sheet, in the order of their names, so that a person sees at
-/// a glance what came out.
+/// one look what came out.
 struct ContactSheet {
   private static let margin = 4
   private static let pictureLimit = 5_000
@@ -13,7 +13,7 @@ struct ContactSheet {
   private let cellHeight: Int
   private let columnCount: Int
 
-  /// Files that are no pictures, such as a manifest, are passed over.
+  /// Files that are no pictures, such as a manifest, are skipped.
   init(directory: String) throws {
     let reader = PictureReader(runtime: try VipsRuntime.start())
     let names = try FileManager.default.subpathsOfDirectory(atPath: directory).sorted()

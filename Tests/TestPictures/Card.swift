@@ -1,4 +1,4 @@
-/// A test card that can be told from every other at a glance, and whose way up can be checked.
+/// A test card that differs visibly from every other and shows its orientation.
 ///
 /// The background's hue comes from the index, which stands in the middle in figures; the corners
 /// are red (top left), green (top right), blue (bottom left) and yellow (bottom right).

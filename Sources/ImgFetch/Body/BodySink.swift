@@ -20,7 +20,7 @@ struct BodySink {
   private let earlyReject: EarlyReject?
   private var buffer: BodyBuffer
   private var isExamined = false
-  /// Bytes of bodies that libcurl handed over, stored or not.
+  /// Bytes of bodies that libcurl delivered, stored or not.
   private(set) var receivedByteCount = 0
 
   /// - Parameter start: what the URL is asked with. The budgets have room for its partial body.

@@ -36,5 +36,5 @@ package enum Effect: Hashable, Sendable {
   /// Nothing runs any more after a request to drain.
   case drained
   /// No worker can be kept alive; the reason is for people. Jobs stay in the journal.
-  case giveUp(reason: String)
+  case noWorkers(reason: String)
 }

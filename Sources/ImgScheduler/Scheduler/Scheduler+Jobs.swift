@@ -50,7 +50,7 @@ extension Scheduler {
 
   /// Makes the line of a list wait for its URL.
   ///
-  /// - Returns: the item when it is new and is to be looked up; `nil` when the line has joined
+  /// - Returns: the item if it is new and needs a look-up; `nil` when the line has joined
   ///   another or is no URL.
   mutating func takeUp(_ line: QueuedLine, of id: JobID) -> WorkID? {
     guard let (record, command) = jobs[id].map({ ($0.record, $0.command) }) else {

@@ -144,7 +144,7 @@ package struct Scheduler {
       switch verdict {
       case .spawn(let worker, let slot): .spawn(worker, slot: slot)
       case .kill(let worker): .kill(worker)
-      case .giveUp(let reason): .giveUp(reason: reason)
+      case .noWorkers(let reason): .noWorkers(reason: reason)
       }
     }
   }

@@ -49,7 +49,7 @@ package struct Supervisor {
   enum Verdict: Equatable {
     case spawn(WorkerID, slot: Int)
     case kill(WorkerID)
-    case giveUp(reason: String)
+    case noWorkers(reason: String)
   }
 
   /// Pauses after failed starts: 100 ms, doubled each time, 5 s at most.
@@ -141,7 +141,7 @@ package struct Supervisor {
       slots[index].failedStarts += 1
       guard !slots.allSatisfy({ $0.failedStarts >= Self.failedStartsMaximum }) else {
         stopRespawning()
-        return [.giveUp(reason: "\(lastReason); the last one \(reason)")]
+        return [.noWorkers(reason: "\(lastReason); the last one \(reason)")]
       }
     case .killedAtWork:
       slots[index].killedWorkers += 1

@@ -38,7 +38,7 @@ import Testing
     let transfer = try fetcher.fetch(url)
     let partial = try #require(transfer.partialBody)
     let bytes = try partial.content.bytes()
-    // What the kernel has not handed over goes with a reset.
+    // A reset discards what the kernel has not delivered.
     #expect(bytes.count == Self.cut || delivery == .reset(after: Self.cut))
     #expect(bytes == Array(picture.prefix(bytes.count)))
     let isLengthKnown = delivery != .cut(after: Self.cut, declaresLength: false)
@@ -49,7 +49,7 @@ import Testing
           receivedByteCount: bytes.count))
     #expect(transfer.bytesReceived == bytes.count)
     #expect(fetcher.pool.heldBodyByteCount >= bytes.count)
-    fetcher.giveBack(transfer)
+    fetcher.releaseBody(transfer)
     #expect(fetcher.pool.heldBodyByteCount == 0)
   }
 
@@ -160,7 +160,7 @@ import Testing
     let fetcher = try Fetcher()
     let first = try fetcher.fetch(url)
     let bytes = try #require(first.partialBody).content.bytes()
-    fetcher.giveBack(first)
+    fetcher.releaseBody(first)
     #expect(fetcher.pool.heldFileByteCount == 0)
     let state = try #require(first.partialBody).resumeState
     let copy = fetcher.pool.content(copying: bytes.span)
@@ -217,7 +217,7 @@ import Testing
     let fetcher = try Fetcher(bodyBudget: 1_600_000)
     let first = try fetcher.fetch(url)
     let left = try #require(first.partialBody)
-    fetcher.giveBack(first)
+    fetcher.releaseBody(first)
     // Handed out and not given back, so that not even the oldest may pass the budget.
     let other = try fetcher.fetch(origin.baseURL + "/b")
     let copy = PartialBody(content: .memory(noise(1_200_000)), resumeState: left.resumeState)
@@ -225,8 +225,8 @@ import Testing
     #expect(transfer.body?.holds(picture) == true)
     #expect(!transfer.isObsolete)
     #expect(origin.counters("/a").ranges.isEmpty)
-    fetcher.giveBack(transfer)
-    fetcher.giveBack(other)
+    fetcher.releaseBody(transfer)
+    fetcher.releaseBody(other)
     #expect(fetcher.pool.heldBodyByteCount == 0)
   }
 
@@ -286,8 +286,8 @@ import Testing
     // Of a part that is refused, not all may have come in.
     #expect(transfer.bytesReceived >= Self.cut + picture.count)
     #expect(transfer.bytesReceived <= counters.bytesSent)
-    fetcher.giveBack(first)
-    fetcher.giveBack(transfer)
+    fetcher.releaseBody(first)
+    fetcher.releaseBody(transfer)
     #expect(fetcher.pool.heldBodyByteCount == 0)
   }
 
@@ -337,8 +337,8 @@ import Testing
     #expect(transfer.bytesReceived == Self.cut + other.count)
     #expect(transfer.isObsolete)
     #expect(origin.counters("/a").requests == 2)
-    fetcher.giveBack(first)
-    fetcher.giveBack(transfer)
+    fetcher.releaseBody(first)
+    fetcher.releaseBody(transfer)
     #expect(fetcher.pool.heldBodyByteCount == 0)
   }
 
@@ -350,7 +350,7 @@ import Testing
     #expect(transfer.failure?.code == .notAnImage)
     #expect(transfer.isObsolete)
     #expect(origin.counters("/a").requests == 2)
-    fetcher.giveBack(first)
+    fetcher.releaseBody(first)
     #expect(fetcher.pool.heldBodyByteCount == 0)
   }
 
@@ -420,7 +420,7 @@ extension FinishedTransfer {
 }
 
 extension Fetcher {
-  fileprivate func giveBack(_ transfer: FinishedTransfer) {
+  fileprivate func releaseBody(_ transfer: FinishedTransfer) {
     if let charge = transfer.body?.charge ?? transfer.chargeOfPartialBody {
       pool.releaseBody(charge)
     }
