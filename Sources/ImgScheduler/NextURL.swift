@@ -70,7 +70,7 @@ extension Scheduler {
     }
   }
 
-  /// Takes what is to be fetched or decoded next; `nil` when nothing may start now.
+  /// Takes the next fetch or decode; `nil` when nothing may start now.
   mutating func nextAssignable() -> Assignable? {
     releaseHeldLines()
     if let urgency = work.nextDecodeUrgency,
@@ -112,7 +112,7 @@ extension Scheduler {
     .min { $0.urgency < $1.urgency }
   }
 
-  /// Takes the item whose URL is to be fetched next, and the slots; `nil` when nothing may start
+  /// Takes the item whose URL is fetched next, and the slots; `nil` when nothing may start
   /// now. The other items of its URL are attached to its transfer.
   private mutating func nextTransfer() -> WorkItem? {
     guard let source = transferQueue.next(at: now.instant).flatMap({ sources[$0] }) else {

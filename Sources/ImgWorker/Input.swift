@@ -10,7 +10,7 @@ struct Input: Sendable {
     case file(MemoryFile)
     /// The bytes of a thumbnail that was made.
     ///
-    /// - upload: those of the picture, if it was uploaded and is to be stored.
+    /// - upload: those of the picture, if it was uploaded and its original is kept.
     case thumbnail([UInt8], upload: [UInt8]?)
     /// What the origin confirmed.
     case notModified(NotModified)

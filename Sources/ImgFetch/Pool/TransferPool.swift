@@ -187,7 +187,7 @@ package final class TransferPool {
 
   // MARK: - The loop
 
-  /// When ``handleDeadline(at:)`` is to be called at the latest; `nil` while nothing is due by
+  /// The latest moment to call ``handleDeadline(at:)``; `nil` while nothing is due by
   /// time.
   package var deadline: ContinuousClock.Instant? {
     guard !context.turns.isAnyWaiting else { return .now }

@@ -99,7 +99,7 @@ extension Scheduler {
     }
   }
 
-  /// - Returns: whether the lease's URL is to be tried again.
+  /// - Returns: whether the lease's URL is tried again.
   private mutating func noteFailure(_ result: FetchResults.Result, by worker: WorkerID) -> Bool {
     guard case .failed(let failure, _) = result.outcome else { return false }
     return transferFailed(result, failure, by: worker)

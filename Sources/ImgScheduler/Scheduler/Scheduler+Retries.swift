@@ -7,7 +7,7 @@ import ImgWire
 extension Scheduler {
   /// The transfer of a lease has failed.
   ///
-  /// - Returns: whether the URL is to be tried again, by every lease of the transfer.
+  /// - Returns: whether every lease of the transfer tries the URL again.
   mutating func transferFailed(
     _ result: FetchResults.Result, _ failure: Failure, by worker: WorkerID
   ) -> Bool {

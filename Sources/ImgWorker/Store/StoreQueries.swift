@@ -14,7 +14,7 @@ struct StoreQueries {
   /// What a look-up found, and what follows from it.
   struct Lookup {
     var results: LookupResults
-    /// The hits that are to be kept for longer.
+    /// The hits that the batch keeps for longer.
     var accesses: [ThumbnailAccess]
     /// Records that are expired or damaged.
     var staleKeys: [ContentKey]

@@ -3,7 +3,7 @@ import ImgModel
 import ImgStore
 import ImgWire
 
-/// The records of the store that answer a lease, if it has all that is to be kept.
+/// The records of the store that answer a lease, if it has all that the request keeps.
 struct StoredAnswer {
   /// What is reported; `nil` if the thumbnail has to be made from the original.
   let thumbnail: Thumbnail?

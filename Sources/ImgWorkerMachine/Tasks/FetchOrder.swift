@@ -1,7 +1,7 @@
 package import ImgModel
 package import ImgWire
 
-/// What one `fetch`, `attach` or `decode` lease is to become, as the coordinator assigned it.
+/// One `fetch`, `attach` or `decode` lease as the coordinator assigned it.
 package struct FetchOrder: Hashable, Sendable {
   package let lease: LeaseID
   package let url: ImageURL
@@ -28,7 +28,7 @@ package struct FetchOrder: Hashable, Sendable {
     assignedAt = now
   }
 
-  /// - Throws: a ``Failure`` of stage `queue` if the upload is to be stored under no URL.
+  /// - Throws: a ``Failure`` of stage `queue` if the upload names a text that is not a URL.
   package init(_ upload: Upload, at now: ContinuousClock.Instant) throws(Failure) {
     lease = upload.lease
     url =

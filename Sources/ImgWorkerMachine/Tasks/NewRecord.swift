@@ -1,6 +1,6 @@
 package import ImgModel
 
-/// What is to be stored for a lease: all of the records or none.
+/// The records to store for a lease: all of them or none.
 package struct StoreRequest: Hashable, Sendable {
   package let order: FetchOrder
   package let records: [NewRecord]
