@@ -61,7 +61,7 @@ final class Coordinator {
       clients: clients, scheduler: scheduler, journal: self.journal, workers: workers,
       sweeps: sweeps, attachments: attachments, lifecycle: lifecycle, settings: settings, log: log)
     retention = JobRetention(
-      keepMilliseconds: settings.limits.keepJobsMilliseconds, journal: self.journal,
+      keptTime: settings.limits.keepJobs, journal: self.journal,
       changes: requests.changes, lifecycle: lifecycle, at: now)
     observation = IntervalTimer(every: .milliseconds(250), from: now)
     watchUpdate = IntervalTimer(every: .milliseconds(100), from: now)

@@ -32,7 +32,7 @@ extension Bench {
           thumbnail: rendered.thumbnail, sourceFormat: rendered.source.format,
           sourceWidth: rendered.source.width, sourceHeight: rendered.source.height,
           sourceByteCount: 100_000,
-          retention: Retention(afterMilliseconds: Limits().defaultExpiryMilliseconds),
+          retention: Retention(after: Limits().defaultExpiry),
           bytes: rendered.bytes)
       }
       try store.put(thumbnails, at: now)

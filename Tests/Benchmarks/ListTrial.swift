@@ -45,10 +45,9 @@ struct ListTrial {
     let after = try ListPass.Meter(cluster)
     let now = WallTime(rawValue: WallClock.milliseconds())
     guard let startedAt = status.startedAt else { throw BenchError("\(status) did not start") }
-    let milliseconds = startedAt.milliseconds(to: status.finishedAt ?? now)
+    let time = startedAt.duration(to: status.finishedAt ?? now)
     pass.addRun(
-      endedCount: status.finished, seconds: Double(milliseconds) / 1_000, from: submitted,
-      to: after)
+      endedCount: status.finished, seconds: time.inSeconds, from: submitted, to: after)
   }
 
   /// Ends the coordinator amid the job, or amid another one of the same list where the job has

@@ -14,7 +14,7 @@ struct StoreContent {
   /// One page a record, so that five million of them fit on a usual disk.
   static let small = StoreContent(pictureByteCount: 3_900)
 
-  private static let lifetimeMilliseconds: Int64 = 30 * 86_400_000
+  private static let lifetime = Duration.seconds(30 * 86_400)
 
   init(pictureByteCount: Int) {
     self.pictureByteCount = pictureByteCount
@@ -34,7 +34,7 @@ struct StoreContent {
     return NewThumbnail(
       key: try key(number), url: Self.url(number), thumbnail: thumbnail, sourceFormat: .jpeg,
       sourceWidth: 4_000, sourceHeight: 2_667, sourceByteCount: 3_141_592,
-      retention: Retention(until: Self.now.advanced(byMilliseconds: Self.lifetimeMilliseconds)),
+      retention: Retention(until: Self.now.advanced(by: Self.lifetime)),
       bytes: bytes ?? picture)
   }
 

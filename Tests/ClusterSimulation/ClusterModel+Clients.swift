@@ -6,7 +6,7 @@ extension ClusterModel {
   @discardableResult
   func submit(
     _ lines: [String], variant: Variant = .standard, expiry: Expiry = .standard,
-    priority: Int = 0, order: LineOrder = .firstInFirstOut, delay: Int64 = 0,
+    priority: Int = 0, order: LineOrder = .firstInFirstOut, delay: Duration = .zero,
     keep: Keep = .thumbnail, fetch: FetchOptions = .standard
   ) -> JobID {
     submit(
@@ -18,7 +18,7 @@ extension ClusterModel {
   @discardableResult
   func submit(
     count: Int, variant: Variant = .standard, expiry: Expiry = .standard, priority: Int = 0,
-    order: LineOrder = .firstInFirstOut, delay: Int64 = 0, keep: Keep = .thumbnail,
+    order: LineOrder = .firstInFirstOut, delay: Duration = .zero, keep: Keep = .thumbnail,
     fetch: FetchOptions = .standard, lacksHeaders: Bool = false,
     line: @escaping (Int) -> String?
   ) -> JobID {
@@ -27,7 +27,7 @@ extension ClusterModel {
       id: JobID(rawValue: lastJob),
       options: RequestOptions(
         variant: variant, expiry: expiry, priority: priority,
-        delayMilliseconds: delay, keep: keep, fetch: fetch),
+        delay: delay, keep: keep, fetch: fetch),
       order: order, state: .queued, counts: JobCounts(total: count), submittedAt: now.wall)
     record.lacksHeaders = lacksHeaders
     journal.add(record, line: line)
@@ -74,13 +74,13 @@ extension ClusterModel {
   @discardableResult
   func view(
     _ url: String, name: String? = nil, variant: Variant = .standard, expiry: Expiry = .standard,
-    delay: Int64 = 0, keep: Keep = .thumbnail, fetch: FetchOptions = .standard,
+    delay: Duration = .zero, keep: Keep = .thumbnail, fetch: FetchOptions = .standard,
     bypassesStore: Bool = false
   ) -> ViewerID {
     lastViewer += 1
     let viewer = ViewerID(rawValue: lastViewer)
     let options = RequestOptions(
-      variant: variant, expiry: expiry, delayMilliseconds: delay, keep: keep, fetch: fetch)
+      variant: variant, expiry: expiry, delay: delay, keep: keep, fetch: fetch)
     waitingViewers.insert(viewer)
     requests[viewer] = (url, options)
     handle(

@@ -230,7 +230,7 @@ extension ClusterModel {
   /// A thumbnail is kept for as long as the request asked, unless it was evicted since.
   func checkExpiry(of url: String, _ options: RequestOptions) {
     let asked = options.expiry.retentionOfStored(
-      defaultMilliseconds: RequestOptions.expiryRangeMilliseconds.lowerBound)
+      defaultExpiry: RequestOptions.expiryRange.lowerBound)
     let thumbnail = store.thumbnails[StoreModel.Key(url: url, variant: options.variant)]
     let kept = [
       options.keep.includesThumbnail ? thumbnail : nil,

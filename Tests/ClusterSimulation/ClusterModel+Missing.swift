@@ -33,7 +33,7 @@ extension ClusterModel {
 
   /// A transfer has begun.
   func checkNotKnownToBeMissing(_ url: String) {
-    let time = Duration.milliseconds(scheduler.limits.rememberFailuresMilliseconds)
+    let time = scheduler.limits.rememberFailures
     guard let since = missing[url], now.instant - since < time else { return }
     let isWanted = scheduler.work.all.contains { item in
       item.key.name.text == url

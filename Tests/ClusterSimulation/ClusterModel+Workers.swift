@@ -222,7 +222,7 @@ extension ClusterModel {
   func setClock(by duration: Duration) {
     now = Moment(
       instant: now.instant,
-      wall: now.wall.advanced(byMilliseconds: Int64(duration / .milliseconds(1))))
+      wall: now.wall.advanced(by: duration))
   }
 
   /// Time passes, and the scheduler hears of it when it wanted to.
@@ -230,7 +230,7 @@ extension ClusterModel {
     let milliseconds = duration / .milliseconds(1)
     now = Moment(
       instant: now.instant + duration,
-      wall: now.wall.advanced(byMilliseconds: Int64(milliseconds)))
+      wall: now.wall.advanced(by: .milliseconds(Int64(milliseconds))))
     if let deadline = scheduler.deadline, deadline <= now.instant { handle(.timePassed) }
     for (viewer, wait) in scheduler.takeWaitReports(at: now.instant) {
       if !waitingViewers.contains(viewer) { fail("\(viewer) is told of a wait without waiting") }

@@ -86,8 +86,8 @@ final class ClusterModel {
 
   init(
     workers: Int = 1, transfers: Int = 64, perHost: Int = 8, ratePerMinute: Int = 0,
-    attempts: Int = 1, backoff: Int64 = Limits().backoffMilliseconds,
-    rememberFailures: Int64 = 600_000,
+    attempts: Int = 1, backoff: Duration = Limits().backoff,
+    rememberFailures: Duration = .seconds(600),
     credits: Credits = Credits(lookups: 256, leases: 128, backlog: 8),
     report: @escaping (String) -> Void
   ) {
@@ -97,8 +97,8 @@ final class ClusterModel {
     limits.transfersPerHost = perHost
     limits.hostRatePerMinute = ratePerMinute
     limits.attempts = attempts
-    limits.backoffMilliseconds = backoff
-    limits.rememberFailuresMilliseconds = rememberFailures
+    limits.backoff = backoff
+    limits.rememberFailures = rememberFailures
     scheduler = Scheduler(limits: limits, seed: 1, at: now)
     self.credits = credits
     self.report = report

@@ -31,7 +31,7 @@ struct Scenario {
       ratePerMinute: Bool.random(using: &random) ? 0 : .random(in: 20...400, using: &random),
       attempts: .random(in: 1...4, using: &random),
       rememberFailures: Bool.random(using: &random)
-        ? 600_000 : .random(in: 0...20_000, using: &random),
+        ? .seconds(600) : .milliseconds(Int64.random(in: 0...20_000, using: &random)),
       // Now and then so many look-ups that a host gets more lines than it may have waiting.
       credits: Credits(
         lookups: Bool.random(using: &random) ? 4 : 120,
@@ -120,16 +120,17 @@ extension Scenario {
   private mutating func randomExpiry() -> Expiry {
     let number = Int64.random(in: 1...9, using: &random)
     switch Int.random(in: 0..<6, using: &random) {
-    case 0: return Expiry(.after(milliseconds: number * 1_000))
-    case 1: return Expiry(.after(milliseconds: number * 1_000), isSliding: true)
+    case 0: return Expiry(.after(.seconds(number)))
+    case 1: return Expiry(.after(.seconds(number)), isSliding: true)
     case 2: return Expiry(.at(WallTime(rawValue: number * 1_000_000)))
     case 3: return Expiry(.standard, isSliding: true)
     default: return .standard
     }
   }
 
-  private mutating func randomDelay() -> Int64 {
-    Int.random(in: 0..<5, using: &random) == 0 ? .random(in: 1...4_000, using: &random) : 0
+  private mutating func randomDelay() -> Duration {
+    Int.random(in: 0..<5, using: &random) == 0
+      ? .milliseconds(Int64.random(in: 1...4_000, using: &random)) : .zero
   }
 
   private mutating func randomPoliteness() -> FetchOptions {
@@ -196,6 +197,6 @@ extension Scenario {
         transfers: .random(in: 1...5, using: &random),
         transfersPerHost: .random(in: 1...3, using: &random),
         hostRatePerMinute: Bool.random(using: &random) ? 0 : .random(in: 20...400, using: &random),
-        defaultExpiryMilliseconds: .random(in: 1_000...9_000, using: &random)))
+        defaultExpiry: .milliseconds(Int64.random(in: 1_000...9_000, using: &random))))
   }
 }

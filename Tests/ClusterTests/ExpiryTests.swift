@@ -25,8 +25,7 @@ struct ExpiryTests {
     let expires_at: WallTime
     let lifetime_ms: Int64?
 
-    /// Seconds from the one to the other.
-    var life: Double { Double(stored_at.milliseconds(to: expires_at)) / 1_000 }
+    var life: Duration { stored_at.duration(to: expires_at) }
   }
 
   private func listed(_ path: String = "/p/1") throws -> Listed {
@@ -43,7 +42,7 @@ struct ExpiryTests {
 
   @Test func `a thumbnail expires 7 days after its download`() throws {
     try get()
-    #expect(try listed().life == 604_800)
+    #expect(try listed().life == .seconds(604_800))
     #expect(try listed().lifetime_ms == nil)
     struct Report: Decodable {
       let expires_at: WallTime
@@ -56,8 +55,8 @@ struct ExpiryTests {
     throws
   {
     try get("/p/1", "--expire-after", "31556926s")
-    #expect(try listed("/p/1").life == 31_556_926)
-    let date = now.advanced(byMilliseconds: 86_400_000)
+    #expect(try listed("/p/1").life == .seconds(31_556_926))
+    let date = now.advanced(by: .seconds(86_400))
     try get("/p/2", "--expires-at", "\(date)")
     #expect(try listed("/p/2").expires_at == date)
     let job = try cluster.submit([origin.url("/p/3")], "--expire-after", "\(date)")
@@ -78,12 +77,12 @@ struct ExpiryTests {
   @Test func `a changed default expiry applies only to thumbnails stored later`() throws {
     try get("/p/1")
     let limits = try cluster.imgctl("limits", "--default-expiry", "1h", "--json")
-    #expect(try limits.decoded(Limits.self).defaultExpiryMilliseconds == 3_600_000)
+    #expect(try limits.decoded(Limits.self).defaultExpiry == .seconds(3_600))
     try get("/p/2")
     #expect(try cluster.run([origin.url("/p/1"), origin.url("/p/3")]).fromCache == 1)
-    #expect(try listed("/p/1").life == 604_800)
-    #expect(try listed("/p/2").life == 3_600)
-    #expect(try listed("/p/3").life == 3_600)
+    #expect(try listed("/p/1").life == .seconds(604_800))
+    #expect(try listed("/p/2").life == .seconds(3_600))
+    #expect(try listed("/p/3").life == .seconds(3_600))
   }
 
   @Test func `if two requests wait for one picture, the later expiry applies`() throws {
@@ -95,7 +94,7 @@ struct ExpiryTests {
     try #require(try cluster.waitUntil { $0.viewers == 2 })
     origin.origin.release("/held")
     #expect(try [first, second].map { try $0.wait().exitCode } == [0, 0])
-    #expect(try listed("/held").life == 6_000)
+    #expect(try listed("/held").life == .seconds(6_000))
     #expect(origin.origin.counters("/held").requests == 1)
   }
 
@@ -104,13 +103,13 @@ struct ExpiryTests {
   {
     try get("/p/1", "--expire-after", "1h")
     try get("/p/1", "--expire-after", "2h")
-    #expect(try listed().life == 7_200)
+    #expect(try listed().life == .seconds(7_200))
     try get("/p/1", "--expire-after", "1h")
     try get("/p/1")
-    #expect(try listed().life == 7_200)
+    #expect(try listed().life == .seconds(7_200))
     let job = try cluster.submit([origin.url("/p/1")], "--expire-after", "3h")
     #expect(try cluster.finished(job).fromCache == 1)
-    #expect(try listed().life == 10_800)
+    #expect(try listed().life == .seconds(10_800))
     #expect(origin.origin.totals().requests == 1)
     #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
   }
@@ -132,7 +131,7 @@ struct ExpiryTests {
     #expect(try asking.wait().exitCode == 0)
     let listed = try cluster.imgctl("cache", "ls", "--json").lines
       .map { try JSONDecoder().decode(Listed.self, from: Data($0.utf8)) }
-    #expect(Set(listed.map(\.life)) == [604_800, 2_592_000])
+    #expect(Set(listed.map(\.life)) == [.seconds(604_800), .seconds(2_592_000)])
   }
 
   /// Runs `body` while another process than the cluster's is the one that writes the store.
@@ -152,11 +151,11 @@ struct ExpiryTests {
     #expect(try listed("/p/1").lifetime_ms == 604_800_000)
     try get("/p/2", "--expire-on-access", "--expire-after", "1h")
     #expect(try listed("/p/2").lifetime_ms == 3_600_000)
-    #expect(try listed("/p/2").life == 3_600)
+    #expect(try listed("/p/2").life == .seconds(3_600))
     try get("/p/3")
     try get("/p/3", "--expire-on-access", "--expire-after", "30d")
     #expect(try listed("/p/3").lifetime_ms == 2_592_000_000)
-    #expect(try listed("/p/3").life >= 2_592_000)
+    #expect(try listed("/p/3").life >= .seconds(2_592_000))
     #expect(origin.origin.totals().requests == 3)
   }
 
@@ -171,7 +170,7 @@ struct ExpiryTests {
     let store = try openStore(of: cluster)
     let url = try ImageURL(parsing: origin.url(path))
     let bytes: [UInt8] = [1, 2, 3]
-    let hour = Retention(afterMilliseconds: 3_600_000, slidingMilliseconds: 3_600_000)
+    let hour = Retention(after: .seconds(3_600), sliding: .seconds(3_600))
     try store.put(
       [
         NewThumbnail(
@@ -179,7 +178,7 @@ struct ExpiryTests {
           thumbnail: Thumbnail(format: .jpeg, width: 1, height: 1, byteCount: bytes.count),
           sourceFormat: .jpeg, sourceWidth: 1, sourceHeight: 1, sourceByteCount: 3,
           retention: hour, bytes: bytes)
-      ], at: now.advanced(byMilliseconds: -secondsAgo * 1_000))
+      ], at: now.advanced(by: .seconds(-secondsAgo)))
   }
 
   @Test func `a get from the map renews the expiry after a tenth of the duration`()
@@ -195,8 +194,8 @@ struct ExpiryTests {
     let began = now
     try get("/p/2")
     #expect(
-      try eventually { try listed("/p/2").expires_at >= began.advanced(byMilliseconds: 3_600_000) })
-    #expect(try listed("/p/2").life >= 5_400)
+      try eventually { try listed("/p/2").expires_at >= began.advanced(by: .seconds(3_600)) })
+    #expect(try listed("/p/2").life >= .seconds(5_400))
     #expect(origin.origin.totals().requests == 0)
     #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
   }
@@ -206,7 +205,7 @@ struct ExpiryTests {
     for number in 1...9 { try store("/p/\(number)", secondsAgo: 1_800, in: cluster) }
     #expect(try cluster.run((1...9).map { origin.url("/p/\($0)") }).fromCache == 9)
     #expect(
-      try eventually { try (1...9).allSatisfy { try listed("/p/\($0)").life >= 5_400 } })
+      try eventually { try (1...9).allSatisfy { try listed("/p/\($0)").life >= .seconds(5_400) } })
     #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
   }
 }

@@ -40,7 +40,7 @@ struct FakeCoordinator: ~Copyable {
       viewers: 0, lateAnswers: 0, discardedLate: 0, journalError: nil, storeError: nil,
       limits: Limits(),
       settings: CoordinatorSettings(
-        workerExecutable: "/imgworker", idleExitMilliseconds: nil, allowedNetworks: [],
+        workerExecutable: "/imgworker", idleExit: nil, allowedNetworks: [],
         allowedDirectories: [], authorityFile: nil))
   }
 }

@@ -64,7 +64,7 @@ struct RequestLifecycleTests {
     }
     let status = try cluster.status(of: job)
     #expect(status.order == .lastInFirstOut)
-    #expect(status.notBefore == status.submittedAt.advanced(byMilliseconds: 3_600_000))
+    #expect(status.notBefore == status.submittedAt.advanced(by: .seconds(3_600)))
     #expect(try cluster.imgctl("cancel", "\(job)").exitCode == 0)
   }
 
@@ -72,7 +72,7 @@ struct RequestLifecycleTests {
     let status = try cluster.finished(try cluster.submit(origin.pictures(3), "--delay", "300ms"))
     #expect(status.done == 3)
     let startedAt = try #require(status.startedAt)
-    #expect(status.submittedAt.milliseconds(to: startedAt) >= 300)
+    #expect(status.submittedAt.duration(to: startedAt) >= .milliseconds(300))
   }
 
   @Test func `a get with a delay also delays a hit`() throws {

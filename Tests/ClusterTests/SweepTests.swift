@@ -22,7 +22,7 @@ struct SweepTests {
         sourceFormat: .jpeg, sourceWidth: 640, sourceHeight: 480, sourceByteCount: 10_000,
         retention: Retention(until: moment), bytes: [UInt8](repeating: 7, count: 200))
     }
-    try store.put(thumbnails, at: moment.advanced(byMilliseconds: -604_800_000))
+    try store.put(thumbnails, at: moment.advanced(by: .seconds(-604_800)))
   }
 
   @Test
@@ -36,11 +36,11 @@ struct SweepTests {
       let store = try ThumbnailStore(
         directory: cluster.storeDirectory,
         access: .readWrite(budgetByteCount: Self.storeBudgetByteCount))
-      let longAgo = now.advanced(byMilliseconds: -120_000)
+      let longAgo = now.advanced(by: .seconds(-120))
       for start in stride(from: 0, to: 50_000, by: 1_000) {
         try put(start..<start + 1_000, expiringAt: longAgo, into: store)
       }
-      try put(50_000..<50_005, expiringAt: now.advanced(byMilliseconds: 86_400_000), into: store)
+      try put(50_000..<50_005, expiringAt: now.advanced(by: .seconds(86_400)), into: store)
     }
     let reader = try #require(try StoreReader(directory: cluster.storeDirectory))
     let occupiedBefore = try reader.summary().occupiedByteCount
@@ -58,7 +58,7 @@ struct SweepTests {
     let cluster = try Cluster(isStarted: false)
     let now = WallTime(rawValue: WallClock.milliseconds())
     // One that has just expired, and more that follow, however slow all this is.
-    let expiries = (0..<10).map { now.advanced(byMilliseconds: Int64($0) * 30_000) }
+    let expiries = (0..<10).map { now.advanced(by: .seconds($0 * 30)) }
     do {
       let store = try ThumbnailStore(
         directory: cluster.storeDirectory,
@@ -66,7 +66,7 @@ struct SweepTests {
       for (number, expiry) in expiries.enumerated() {
         try put(number..<number + 1, expiringAt: expiry, into: store)
       }
-      try put(10..<20, expiringAt: now.advanced(byMilliseconds: -120_000), into: store)
+      try put(10..<20, expiringAt: now.advanced(by: .seconds(-120)), into: store)
     }
     let reader = try #require(try StoreReader(directory: cluster.storeDirectory))
     try cluster.start()

@@ -65,7 +65,7 @@ import Testing
       (3_601_000, "1h"), (187_200_000, "2d 4h"), (-5, "0ms"),
     ] as [(Int64, String)])
   func `a duration has its two largest units`(milliseconds: Int64, text: String) {
-    #expect(HumanText.duration(milliseconds: milliseconds) == text)
+    #expect(HumanText.duration(.milliseconds(milliseconds)) == text)
   }
 
   @Test func `an age is relative to now`() {

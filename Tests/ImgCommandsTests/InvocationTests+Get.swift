@@ -8,9 +8,9 @@ import Testing
 extension InvocationTests {
   @Test func `get takes a delay and a viewer`() throws {
     let plain = try command("get http://h/", as: GetCommand.self)
-    #expect(plain.viewer == nil && plain.options.delayMilliseconds == 0)
+    #expect(plain.viewer == nil && plain.options.delay == .zero)
     let get = try command("get http://h/ --viewer left --delay 250ms", as: GetCommand.self)
-    #expect(get.viewer == "left" && get.options.delayMilliseconds == 250)
+    #expect(get.viewer == "left" && get.options.delay == .milliseconds(250))
     let longest = String(repeating: "v", count: GetRequest.maximumViewerByteCount)
     #expect(try command("get http://h/ --viewer \(longest)", as: GetCommand.self).viewer == longest)
     for name in ["", longest + "v"] {

@@ -49,7 +49,7 @@ import Testing
         == RequestOptions(
           variant: try Variant(
             width: 640, height: 480, mode: .fill, isCropped: true, format: .webp, quality: 90),
-          expiry: Expiry(.after(milliseconds: 7_200_000)), priority: -2, delayMilliseconds: 250,
+          expiry: Expiry(.after(.seconds(7_200))), priority: -2, delay: .milliseconds(250),
           fetch: politeness))
     #expect(full.order == .lastInFirstOut)
     #expect(full.isWaiting && full.isJSON)
@@ -102,10 +102,10 @@ import Testing
         == .jobs([JobID(rawValue: 7), JobID(rawValue: 12)]))
     #expect(
       try command("remove --older-than 2d", as: RemoveCommand.self).subject
-        == .olderThan(milliseconds: 172_800_000))
+        == .olderThan(.seconds(172_800)))
     #expect(
       try command("remove --older-than 0s", as: RemoveCommand.self).subject
-        == .olderThan(milliseconds: 0))
+        == .olderThan(.zero))
   }
 
   @Test func `limits changes only the given limits`() throws {
@@ -122,12 +122,12 @@ import Testing
         == LimitChange(hostRatePerMinute: 0))
     #expect(
       try command("limits --default-expiry 1h", as: LimitsCommand.self).change
-        == LimitChange(defaultExpiryMilliseconds: 3_600_000))
+        == LimitChange(defaultExpiry: .seconds(3_600)))
   }
 
   @Test(
     arguments: [
-      ("", .standard), ("--expire-after 31556926s", Expiry(.after(milliseconds: 31_556_926_000))),
+      ("", .standard), ("--expire-after 31556926s", Expiry(.after(.seconds(31_556_926)))),
       ("--expire-after 2027-01-01", Expiry(.at(WallTime(rawValue: 1_798_761_600_000)))),
       (
         "--expires-at 2027-01-01T12:00:00+02:00", Expiry(.at(WallTime(rawValue: 1_798_797_600_000)))
@@ -135,7 +135,7 @@ import Testing
       ("--expire-on-access", Expiry(.standard, isSliding: true)),
       (
         "--expire-on-access --expire-after 1h",
-        Expiry(.after(milliseconds: 3_600_000), isSliding: true)
+        Expiry(.after(.seconds(3_600)), isSliding: true)
       ),
     ] as [(String, Expiry)])
   func `submit and get take an expiry`(arguments: String, expiry: Expiry) throws {
@@ -143,12 +143,15 @@ import Testing
     #expect(try command("get http://h/ \(arguments)", as: GetCommand.self).options.expiry == expiry)
   }
 
-  @Test(arguments: [("0.25", 250), ("3", 3_000), ("1.5m", 90_000)] as [(String, Int64)])
-  func `a delay has the syntax of sleep`(text: String, milliseconds: Int64) throws {
+  @Test(
+    arguments: [
+      ("0.25", .milliseconds(250)), ("3", .seconds(3)), ("1.5m", .seconds(90)),
+    ] as [(String, Duration)])
+  func `a delay has the syntax of sleep`(text: String, delay: Duration) throws {
     let submit = try command("submit - --delay \(text)", as: SubmitCommand.self)
-    #expect(submit.options.delayMilliseconds == milliseconds)
+    #expect(submit.options.delay == delay)
     let get = try command("get http://h/ --delay \(text)", as: GetCommand.self)
-    #expect(get.options.delayMilliseconds == milliseconds)
+    #expect(get.options.delay == delay)
   }
 
   @Test func `the commands of the cache have two words`() throws {
@@ -169,7 +172,7 @@ import Testing
       put.options
         == RequestOptions(
           variant: try Variant(width: 64, height: 64),
-          expiry: Expiry(.after(milliseconds: 3_600_000)), keep: .all))
+          expiry: Expiry(.after(.seconds(3_600))), keep: .all))
     let get = try command("cache get http://a/ --size 64 -o a.jpg", as: CacheGetCommand.self)
     #expect(get.url == "http://a/" && get.variant.width == 64)
     _ = try command("cache reset", as: CacheResetCommand.self)
@@ -184,8 +187,8 @@ import Testing
   ) throws -> Bool {
     let now = WallTime(rawValue: 1_800_000_000_000)
     return try command("cache ls \(arguments)", as: CacheLsCommand.self).filter.admits(
-      url: url, byteCount: byteCount, storedAt: now.advanced(byMilliseconds: -age),
-      expiresAt: now.advanced(byMilliseconds: isExpired ? 0 : 1), at: now)
+      url: url, byteCount: byteCount, storedAt: now.advanced(by: .milliseconds(-age)),
+      expiresAt: now.advanced(by: .milliseconds(isExpired ? 0 : 1)), at: now)
   }
 
   @Test func `cache ls combines its filters`() throws {
@@ -225,7 +228,7 @@ import Testing
     let settings = try settings("start --workers 3")
     #expect(settings.limits.workers == 3)
     #expect(settings.limits.transfers == 9)
-    #expect(settings.idleExitMilliseconds == nil)
+    #expect(settings.idleExit == nil)
   }
 
   @Test func `other commands take the paths and start a coordinator that exits when idle`() throws {
@@ -233,7 +236,7 @@ import Testing
     #expect(settings.socketPath == "/s")
     #expect(settings.dataDirectory == "/d")
     #expect(settings.limits.transfers == 9)
-    #expect(settings.idleExitMilliseconds == 600_000)
+    #expect(settings.idleExit == .seconds(600))
     _ = try command("stop", as: StopCommand.self)
   }
 

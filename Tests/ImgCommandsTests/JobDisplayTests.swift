@@ -87,12 +87,11 @@ import Testing
   @Test func `a table shows priority, order and delay only if they are not the default`() {
     func record(
       _ state: JobRecord.State = .queued, priority: Int = 0, order: LineOrder = .firstInFirstOut,
-      delay: Int64 = 0
+      delay: Duration = .zero
     ) -> JobRecord {
       JobRecord(
         id: JobID(rawValue: 7), name: "holiday",
-        options: RequestOptions(
-          variant: .standard, priority: priority, delayMilliseconds: delay),
+        options: RequestOptions(variant: .standard, priority: priority, delay: delay),
         order: order, state: state, submittedAt: WallTime(rawValue: 0))
     }
     /// The cells behind the age of each job.
@@ -104,12 +103,13 @@ import Testing
           .split(separator: "  ").map { String($0.trimmingPrefix(" ")) } ?? []
       }
     }
-    #expect(lastCells(record(), record(delay: 60_000)) == [["name"], ["holiday"], ["holiday"]])
+    #expect(
+      lastCells(record(), record(delay: .seconds(60))) == [["name"], ["holiday"], ["holiday"]])
     #expect(
       lastCells(
         record(), record(priority: -1),
-        record(priority: 2, order: .lastInFirstOut, delay: 630_000),
-        record(.cancelled, delay: 630_000))
+        record(priority: 2, order: .lastInFirstOut, delay: .seconds(630)),
+        record(.cancelled, delay: .seconds(630)))
         == [
           ["with", "name"], ["holiday"], ["priority -1", "holiday"],
           ["priority 2, lifo, in 9m 30s", "holiday"], ["holiday"],

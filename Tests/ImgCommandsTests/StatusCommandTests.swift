@@ -24,7 +24,7 @@ import Testing
       viewers: 0, lateAnswers: 0, discardedLate: 0, journalError: nil, storeError: error,
       wait: wait, waitingHosts: waitingHosts, limits: Limits(),
       settings: CoordinatorSettings(
-        workerExecutable: "/imgworker", idleExitMilliseconds: 600_000,
+        workerExecutable: "/imgworker", idleExit: .seconds(600),
         allowedNetworks: ["10.0.0.0/8"], allowedDirectories: ["/srv"],
         authorityFile: "/own.pem"))
   }

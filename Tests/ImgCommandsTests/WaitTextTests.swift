@@ -8,7 +8,7 @@ import Testing
   private static func text(_ wait: Wait) -> String { WaitText(wait, at: now).text }
 
   private static func later(_ seconds: Int64) -> WallTime {
-    now.advanced(byMilliseconds: seconds * 1_000)
+    now.advanced(by: .seconds(seconds))
   }
 
   private static let examples: [(Wait, String)] = [

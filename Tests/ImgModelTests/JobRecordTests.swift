@@ -189,7 +189,7 @@ import Testing
   @Test func `a delay starts at the submission`() {
     let record = JobRecord(
       id: JobID(rawValue: 3),
-      options: RequestOptions(variant: .standard, delayMilliseconds: 250),
+      options: RequestOptions(variant: .standard, delay: .milliseconds(250)),
       submittedAt: Self.submittedAt)
     #expect(record.notBefore == WallTime(rawValue: 1_250))
   }

@@ -7,7 +7,14 @@ import Testing
   }
 
   @Test func `sums are clamped to the range`() {
-    #expect(WallTime(rawValue: .max).advanced(byMilliseconds: 1) == WallTime(rawValue: .max))
-    #expect(WallTime(rawValue: .min).advanced(byMilliseconds: -1) == WallTime(rawValue: .min))
+    #expect(WallTime(rawValue: .max).advanced(by: .milliseconds(1)) == WallTime(rawValue: .max))
+    #expect(WallTime(rawValue: .min).advanced(by: .milliseconds(-1)) == WallTime(rawValue: .min))
+  }
+
+  @Test func `the time between any two moments is exact`() {
+    let (first, last) = (WallTime(rawValue: .min), WallTime(rawValue: .max))
+    #expect(WallTime(rawValue: 5).duration(to: WallTime(rawValue: 3)) == .milliseconds(-2))
+    #expect(first.duration(to: last) == .milliseconds(UInt64.max))
+    #expect(last.duration(to: first) == .zero - .milliseconds(UInt64.max))
   }
 }

@@ -240,10 +240,10 @@ import Testing
   @Test func `a revalidated picture is kept for as long as the request that got it asked`() {
     staleHits([url(1)])
     cluster.view(
-      url(1), expiry: Expiry(.after(milliseconds: 1_000)),
+      url(1), expiry: Expiry(.after(.seconds(1))),
       fetch: FetchOptions(cachePolicy: .byProtocol))
     cluster.answerLookups()
-    #expect(cluster.fetch(of: url(1))?.fetch.retention == Retention(afterMilliseconds: 1_000))
+    #expect(cluster.fetch(of: url(1))?.fetch.retention == Retention(after: .seconds(1)))
   }
 
   @Test func `a revalidation comes after everything else, and fails in silence`() {

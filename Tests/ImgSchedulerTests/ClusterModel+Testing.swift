@@ -9,8 +9,8 @@ extension ClusterModel {
   /// A cluster whose faults are those of the running test.
   convenience init(
     workers: Int = 1, transfers: Int = 64, perHost: Int = 8, ratePerMinute: Int = 0,
-    attempts: Int = 1, backoff: Int64 = Limits().backoffMilliseconds,
-    rememberFailures: Int64 = 600_000,
+    attempts: Int = 1, backoff: Duration = Limits().backoff,
+    rememberFailures: Duration = .seconds(600),
     credits: Credits = Credits(lookups: 256, leases: 128, backlog: 8)
   ) {
     self.init(
@@ -22,8 +22,8 @@ extension ClusterModel {
   /// A cluster with all workers ready.
   static func started(
     workers: Int = 1, transfers: Int = 64, perHost: Int = 8, ratePerMinute: Int = 0,
-    attempts: Int = 1, backoff: Int64 = Limits().backoffMilliseconds,
-    rememberFailures: Int64 = 600_000,
+    attempts: Int = 1, backoff: Duration = Limits().backoff,
+    rememberFailures: Duration = .seconds(600),
     credits: Credits = Credits(lookups: 256, leases: 128, backlog: 8)
   ) -> ClusterModel {
     let cluster = ClusterModel(
@@ -53,13 +53,13 @@ extension ClusterModel {
 
   func changeLimits(
     transfers: Int? = nil, perHost: Int? = nil, ratePerMinute: Int? = nil,
-    defaultExpiry: Int64? = nil
+    defaultExpiry: Duration? = nil
   ) {
     handle(
       .limitsChanged(
         LimitChange(
           transfers: transfers, transfersPerHost: perHost, hostRatePerMinute: ratePerMinute,
-          defaultExpiryMilliseconds: defaultExpiry)))
+          defaultExpiry: defaultExpiry)))
   }
 
   /// How long the thumbnail of a URL is kept; `nil` when there is none.
@@ -71,7 +71,7 @@ extension ClusterModel {
   func prestore(_ urls: [String]) {
     for url in urls {
       store.thumbnails[StoreModel.Key(url: url, variant: .standard)] =
-        Retention(afterMilliseconds: 1)
+        Retention(after: .milliseconds(1))
     }
   }
 

@@ -10,7 +10,7 @@ import Testing
   func `a viewer is not looked up before its delay is over`(isStored: Bool) {
     let cluster = ClusterModel.started()
     if isStored { cluster.prestore([url(1)]) }
-    let viewer = cluster.view(url(1), delay: 500)
+    let viewer = cluster.view(url(1), delay: .milliseconds(500))
     #expect(cluster.scheduler.deadline == cluster.now.instant + .milliseconds(500))
     cluster.advance(by: .milliseconds(499))
     cluster.handle(.timePassed)
@@ -26,7 +26,7 @@ import Testing
   func `a list is not looked up before its delay is over`(isStored: Bool) {
     let cluster = ClusterModel.started()
     if isStored { cluster.prestore([url(1), url(2)]) }
-    let job = cluster.submit([url(1), url(2)], delay: 500)
+    let job = cluster.submit([url(1), url(2)], delay: .milliseconds(500))
     #expect(cluster.status(job)?.state == .scheduled)
     cluster.advance(by: .milliseconds(499))
     cluster.handle(.timePassed)
@@ -41,8 +41,8 @@ import Testing
 
   @Test func `leaving within the delay costs nothing`() {
     let cluster = ClusterModel.started()
-    let viewer = cluster.view(url(1), delay: 500)
-    let job = cluster.submit([url(2)], delay: 500)
+    let viewer = cluster.view(url(1), delay: .milliseconds(500))
+    let job = cluster.submit([url(2)], delay: .milliseconds(500))
     cluster.advance(by: .milliseconds(200))
     cluster.leave(viewer)
     cluster.change(job, .cancel)
@@ -57,8 +57,8 @@ import Testing
 
   @Test func `a viewer that moves on within the delay is superseded without a request`() {
     let cluster = ClusterModel.started()
-    let first = cluster.view(url(1), name: "v", delay: 250)
-    let second = cluster.view(url(2), name: "v", delay: 250)
+    let first = cluster.view(url(1), name: "v", delay: .milliseconds(250))
+    let second = cluster.view(url(2), name: "v", delay: .milliseconds(250))
     #expect(cluster.answers[first] == .cancelled)
     cluster.advance(by: .milliseconds(250))
     cluster.finishEverything()
@@ -68,7 +68,7 @@ import Testing
 
   @Test func `what a delayed viewer waits for is begun for others at once`() {
     let cluster = ClusterModel.started()
-    let delayed = cluster.view(url(1), delay: 500)
+    let delayed = cluster.view(url(1), delay: .milliseconds(500))
     let other = cluster.view(url(1))
     cluster.answerLookups()
     cluster.advance(by: .milliseconds(500))
@@ -80,7 +80,7 @@ import Testing
 
   @Test func `a delay that has passed before a restart is not waited for again`() {
     let cluster = ClusterModel.started()
-    cluster.submit([url(1)], delay: 500)
+    cluster.submit([url(1)], delay: .milliseconds(500))
     cluster.advance(by: .milliseconds(200))
     cluster.restart()
     #expect(cluster.scheduler.deadline == cluster.now.instant + .milliseconds(300))
@@ -92,7 +92,7 @@ import Testing
 
   @Test func `a paused list does not start when its delay is over`() {
     let cluster = ClusterModel.started()
-    let job = cluster.submit([url(1)], delay: 500)
+    let job = cluster.submit([url(1)], delay: .milliseconds(500))
     cluster.change(job, .pause)
     cluster.advance(by: .milliseconds(500))
     #expect(cluster.lookupStarts.isEmpty)
@@ -102,7 +102,7 @@ import Testing
 
   @Test func `a delay is never longer than it was meant to be, however the clock is set`() {
     let cluster = ClusterModel.started()
-    let job = cluster.submit([url(1)], delay: 1_000)
+    let job = cluster.submit([url(1)], delay: .seconds(1))
     cluster.setClock(by: .seconds(-2_000_000))
     cluster.restart()
     #expect(cluster.status(job)?.state == .scheduled)

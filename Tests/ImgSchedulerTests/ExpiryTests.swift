@@ -6,22 +6,22 @@ import Testing
 
 /// How long what is fetched is kept, for one who waits and for several.
 @Suite(.timeLimit(.minutes(20))) struct ExpiryTests {
-  private let week = Limits().defaultExpiryMilliseconds
+  private let week = Limits().defaultExpiry
 
   private func seconds(_ count: Int64, isSliding: Bool = false) -> Expiry {
-    Expiry(.after(milliseconds: count * 1_000), isSliding: isSliding)
+    Expiry(.after(.seconds(count)), isSliding: isSliding)
   }
 
   @Test func `a request without an expiry gets the default`() {
     let cluster = ClusterModel.started()
     cluster.view(url(1))
     cluster.finishEverything()
-    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 604_800_000))
+    #expect(cluster.retention(url(1)) == Retention(after: .seconds(604_800)))
   }
 
   @Test func `a date stays what it is, however late a line is fetched`() {
     let cluster = ClusterModel.started(transfers: 1)
-    let date = cluster.now.wall.advanced(byMilliseconds: 5_000)
+    let date = cluster.now.wall.advanced(by: .seconds(5))
     cluster.submit([url(1), url(2)], expiry: Expiry(.at(date)))
     cluster.answerLookups()
     cluster.finish(url(1))
@@ -35,14 +35,14 @@ import Testing
     cluster.submit([url(1), url(2), url(3)])
     cluster.answerLookups()
     cluster.finish(url(1))
-    cluster.changeLimits(defaultExpiry: 3_600_000)
+    cluster.changeLimits(defaultExpiry: .seconds(3_600))
     cluster.finishEverything()
     cluster.view(url(1))
     cluster.finishEverything()
-    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 604_800_000))
+    #expect(cluster.retention(url(1)) == Retention(after: .seconds(604_800)))
     #expect(
-      cluster.retention(url(2)) == Retention(afterMilliseconds: 604_800_000), "it had begun")
-    #expect(cluster.retention(url(3)) == Retention(afterMilliseconds: 3_600_000))
+      cluster.retention(url(2)) == Retention(after: .seconds(604_800)), "it had begun")
+    #expect(cluster.retention(url(3)) == Retention(after: .seconds(3_600)))
   }
 
   // MARK: - What is in the store
@@ -53,11 +53,11 @@ import Testing
     cluster.view(url(1), expiry: seconds(100))
     cluster.submit([url(1)], expiry: seconds(10))
     cluster.finishEverything()
-    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 100_000))
+    #expect(cluster.retention(url(1)) == Retention(after: .seconds(100)))
     let date = WallTime(rawValue: 1_800_000_000_000)
     cluster.submit([url(1)], expiry: Expiry(.at(date)))
     cluster.finishEverything()
-    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 100_000, until: date))
+    #expect(cluster.retention(url(1)) == Retention(after: .seconds(100), until: date))
     #expect(cluster.fetchStarts.isEmpty)
   }
 
@@ -69,9 +69,9 @@ import Testing
     cluster.view(url(2), expiry: seconds(9, isSliding: true))
     cluster.finishEverything()
     #expect(
-      cluster.retention(url(1)) == Retention(afterMilliseconds: 1, slidingMilliseconds: week))
+      cluster.retention(url(1)) == Retention(after: .milliseconds(1), sliding: week))
     #expect(
-      cluster.retention(url(2)) == Retention(afterMilliseconds: 9_000, slidingMilliseconds: 9_000))
+      cluster.retention(url(2)) == Retention(after: .seconds(9), sliding: .seconds(9)))
   }
 
   // MARK: - Several who wait
@@ -82,7 +82,7 @@ import Testing
     cluster.submit([url(1)], expiry: seconds(first))
     cluster.view(url(1), expiry: seconds(second))
     cluster.finishEverything()
-    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 100_000))
+    #expect(cluster.retention(url(1)) == Retention(after: .seconds(100)))
     #expect(cluster.fetchStarts == [url(1)])
   }
 
@@ -117,7 +117,7 @@ import Testing
     letAllEnd(cluster)
     #expect(cluster.answers[first] == .fetchedSample)
     #expect(cluster.answers[second] == .sharedSample)
-    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 100_000))
+    #expect(cluster.retention(url(1)) == Retention(after: .seconds(100)))
     #expect(cluster.fetchStarts == [url(1)])
     #expect(cluster.lookupStarts.count == (stage == .lookingUp ? 1 : 2))
     #expect(cluster.scheduler.isIdle)
@@ -128,7 +128,7 @@ import Testing
     let (cluster, _) = cluster(at: stage, expiry: seconds(10))
     cluster.view(url(1))
     letAllEnd(cluster)
-    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: week))
+    #expect(cluster.retention(url(1)) == Retention(after: week))
   }
 
   @Test(arguments: Stage.allCases)
@@ -151,7 +151,7 @@ import Testing
     let third = cluster.view(url(1))
     letAllEnd(cluster)
     for viewer in [first, second, third] { #expect(cluster.answers[viewer] == .cachedSample) }
-    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 100_000))
+    #expect(cluster.retention(url(1)) == Retention(after: .seconds(100)))
     #expect(cluster.lookupStarts.count == 2)
   }
 
@@ -164,7 +164,7 @@ import Testing
     letAllEnd(cluster)
     #expect(cluster.answers[first] == .sharedSample)
     #expect(cluster.answers[second] == .sharedSample)
-    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: week))
+    #expect(cluster.retention(url(1)) == Retention(after: week))
     #expect(cluster.fetchStarts.count == 1)
   }
 
@@ -177,7 +177,7 @@ import Testing
     cluster.store = StoreModel()
     letAllEnd(cluster)
     #expect(cluster.answers[second] == .fetchedSample)
-    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 100_000))
+    #expect(cluster.retention(url(1)) == Retention(after: .seconds(100)))
   }
 
   @Test func `the bytes count for the late request when no other is left`() {
@@ -202,7 +202,7 @@ import Testing
     cluster.change(second, .resume)
     cluster.finishEverything()
     #expect(cluster.counts(second)?.done == 1)
-    #expect(cluster.retention(url(1)) == Retention(afterMilliseconds: 100_000))
+    #expect(cluster.retention(url(1)) == Retention(after: .seconds(100)))
   }
 
   @Test func `a late request gets a failure with the others, and a stop at once`() {

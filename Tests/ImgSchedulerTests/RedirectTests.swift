@@ -89,7 +89,7 @@ import Testing
     let viewer = cluster.view(url(2))
     cluster.answerLookups()
     cluster.redirect(url(2), to: Self.target)
-    cluster.advance(by: .milliseconds(cluster.scheduler.limits.transferTimeoutMilliseconds))
+    cluster.advance(by: cluster.scheduler.limits.transferTimeout)
     cluster.finish(url(2), .cancelled)
     #expect(cluster.answers[viewer]?.failureCode == .timeout)
   }

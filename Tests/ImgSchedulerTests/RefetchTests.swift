@@ -25,7 +25,7 @@ import Testing
     let viewer = cluster.view(url(1))
     cluster.answerLookups()
     killAll(cluster)
-    var limit = Duration.milliseconds(cluster.scheduler.limits.backoffMilliseconds)
+    var limit = cluster.scheduler.limits.backoff
     var waits: [Duration] = []
     for _ in 2..<Scheduler.deathMaximum {
       let startCount = cluster.fetchStarts.count
@@ -61,7 +61,7 @@ import Testing
 
   @Test func `the decode of an original does not wait after a death`() {
     let cluster = ClusterModel.started()
-    cluster.store.originals[url(1)] = Retention(afterMilliseconds: 1)
+    cluster.store.originals[url(1)] = Retention(after: .milliseconds(1))
     cluster.view(url(1))
     for _ in 0..<5 {
       cluster.answerLookups()

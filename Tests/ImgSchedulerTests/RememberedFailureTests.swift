@@ -14,8 +14,9 @@ import Testing
   }
 
   /// A cluster that has asked for a picture once and was told this.
-  private func cluster(_ answer: Outcome = answer(404), remembered: Int64 = 600_000) -> ClusterModel
-  {
+  private func cluster(
+    _ answer: Outcome = answer(404), remembered: Duration = .seconds(600)
+  ) -> ClusterModel {
     let cluster = ClusterModel.started(rememberFailures: remembered)
     cluster.view(url(1))
     cluster.answerLookups()
@@ -77,7 +78,7 @@ import Testing
   }
 
   @Test func `when the time is over it is asked for again`() {
-    let cluster = cluster(remembered: 10_000)
+    let cluster = cluster(remembered: .seconds(10))
     cluster.advance(by: .milliseconds(9_999))
     #expect(failure(cluster) != nil)
     cluster.advance(by: .milliseconds(1))
@@ -85,7 +86,7 @@ import Testing
   }
 
   @Test func `with no time nothing is remembered`() {
-    let cluster = cluster(remembered: 0)
+    let cluster = cluster(remembered: .zero)
     #expect(failure(cluster) == nil)
     #expect(cluster.scheduler.sources.failures.count == 0)
   }

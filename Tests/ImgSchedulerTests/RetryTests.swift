@@ -106,7 +106,7 @@ import Testing
 
   @Test func `the wait is at random below a limit that doubles, up to a minute`() {
     var limits = Limits()
-    limits.backoffMilliseconds = 500
+    limits.backoff = .milliseconds(500)
     let backoff = Backoff(limits)
     var jitter = SplitMix64(seed: 7)
     for (attempts, most) in [(1, 0.5), (2, 1), (3, 2), (8, 60), (100, 60)] {
@@ -122,7 +122,7 @@ import Testing
   @Test func `no retry begins beyond the time of its URL`() {
     let (cluster, viewer) = cluster(attempts: 100)
     var attempts = 0
-    let end = cluster.now.instant + .milliseconds(cluster.scheduler.limits.urlTimeoutMilliseconds)
+    let end = cluster.now.instant + cluster.scheduler.limits.urlTimeout
     while cluster.answers[viewer] == nil, attempts < 200 {
       attempts += 1
       #expect(cluster.now.instant < end)

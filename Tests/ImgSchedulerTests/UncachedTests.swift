@@ -175,7 +175,7 @@ import Testing
 
   @Test func `what bypasses the store is fetched after its viewer's delay`() {
     let cluster = ClusterModel.started()
-    let viewer = cluster.view(url(1), delay: 500, bypassesStore: true)
+    let viewer = cluster.view(url(1), delay: .milliseconds(500), bypassesStore: true)
     #expect(cluster.fetchStarts.isEmpty)
     cluster.advance(by: .milliseconds(500))
     cluster.finishEverything()

@@ -37,8 +37,7 @@ import Testing
 
   @Test func `what is at hand is kept as long as what is fetched`() {
     let cluster = ClusterModel.started()
-    let standard = Retention(
-      afterMilliseconds: cluster.scheduler.limits.defaultExpiryMilliseconds)
+    let standard = Retention(after: cluster.scheduler.limits.defaultExpiry)
     cluster.store.originals = [url(2): Retention()]
     cluster.upload(as: url(1))
     for url in [Self.dataURL, url(2), url(3)] { cluster.view(url) }

@@ -24,7 +24,7 @@ import Testing
   }
 
   private func wall(_ seconds: Int64, in cluster: ClusterModel) -> WallTime {
-    cluster.now.wall.advanced(byMilliseconds: seconds * 1_000)
+    cluster.now.wall.advanced(by: .seconds(seconds))
   }
 
   private func failAll(in cluster: ClusterModel) {
@@ -65,7 +65,7 @@ import Testing
     let wait = wait(job, in: cluster)
     #expect(wait?.kind == .noWorker)
     #expect(wait?.detail == "imgworker is missing")
-    #expect(wait?.until == cluster.now.wall.advanced(byMilliseconds: 100))
+    #expect(wait?.until == cluster.now.wall.advanced(by: .milliseconds(100)))
     #expect(cluster.scheduler.clusterWait() == wait)
   }
 
@@ -170,7 +170,7 @@ import Testing
   }
 
   @Test func `a pause before a retry is told with the attempt that comes`() throws {
-    let cluster = ClusterModel.started(attempts: 3, backoff: 3_600_000)
+    let cluster = ClusterModel.started(attempts: 3, backoff: .seconds(3_600))
     let job = cluster.submit([url(1)])
     cluster.answerLookups()
     cluster.finish(url(1), Self.busy)
@@ -244,7 +244,7 @@ import Testing
 
   @Test func `a delay and a pause are told`() {
     let cluster = ClusterModel.started()
-    let delayed = cluster.submit([url(1)], delay: 10_000)
+    let delayed = cluster.submit([url(1)], delay: .seconds(10))
     let paused = cluster.submit([url(2)])
     cluster.change(paused, .pause)
     cluster.finishEverything()
@@ -300,7 +300,7 @@ import Testing
   }
 
   @Test func `a get that waits for its retry is told which attempt comes`() {
-    let cluster = ClusterModel.started(attempts: 3, backoff: 3_600_000)
+    let cluster = ClusterModel.started(attempts: 3, backoff: .seconds(3_600))
     let viewer = cluster.view(url(1))
     cluster.answerLookups()
     cluster.finish(url(1), Self.busy)

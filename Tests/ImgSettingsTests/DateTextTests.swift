@@ -50,7 +50,7 @@ import Testing
       let minutes = Int64.random(in: 0..<24 * 60, using: &random)
       let offset = [minutes / 60, minutes % 60].map { String($0 + 100).dropFirst() }
         .joined(separator: ":")
-      let here = moment.advanced(byMilliseconds: -minutes * 60_000)
+      let here = moment.advanced(by: .seconds(-minutes * 60))
       #expect(try WallTime(parsing: "\(text.dropLast())+\(offset)") == here)
     }
   }
@@ -79,9 +79,9 @@ import Testing
 
   @Test(
     arguments: [
-      ("31556926s", .after(milliseconds: 31_556_926_000)),
-      ("7d", .after(milliseconds: 604_800_000)),
-      ("never", .after(milliseconds: 3_153_600_000_000)),
+      ("31556926s", .after(.seconds(31_556_926))),
+      ("7d", .after(.seconds(604_800))),
+      ("never", .after(.seconds(3_153_600_000))),
       ("2027-01-01", .at(WallTime(rawValue: 1_798_761_600_000))),
     ] as [(String, Expiry.Moment)])
   func `an expiry is a duration or a date`(text: String, moment: Expiry.Moment) throws {
@@ -100,20 +100,20 @@ import Testing
 
   @Test func `an expiry date is in the future and at most a century ahead`() throws {
     let now = WallTime(rawValue: 1_798_761_600_000)
-    let century = RequestOptions.expiryRangeMilliseconds.upperBound
-    func check(_ milliseconds: Int64) throws(InvalidValue) {
-      try Expiry(.at(now.advanced(byMilliseconds: milliseconds))).check(at: now)
+    let century = RequestOptions.expiryRange.upperBound
+    func check(_ time: Duration) throws(InvalidValue) {
+      try Expiry(.at(now.advanced(by: time))).check(at: now)
     }
     #expect(
       throws: InvalidValue("the expiry 2027-01-01T00:00:00.000Z is in the past")
-    ) { try check(0) }
-    try check(1)
+    ) { try check(.zero) }
+    try check(.milliseconds(1))
     try check(century)
     #expect(
       throws: InvalidValue(
         "the expiry 2126-12-08T00:00:00.001Z is more than a century ahead")
-    ) { try check(century + 1) }
+    ) { try check(century + .milliseconds(1)) }
     try Expiry.standard.check(at: now)
-    try Expiry(.after(milliseconds: century)).check(at: now)
+    try Expiry(.after(century)).check(at: now)
   }
 }

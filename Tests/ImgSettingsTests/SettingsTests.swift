@@ -96,27 +96,27 @@ import Testing
     limits.transfers = 2
     limits.transfersPerHost = 3
     limits.hostRatePerMinute = 4
-    limits.connectTimeoutMilliseconds = 4
-    limits.transferTimeoutMilliseconds = 5
-    limits.stallTimeoutMilliseconds = 6
+    limits.connectTimeout = .milliseconds(4)
+    limits.transferTimeout = .milliseconds(5)
+    limits.stallTimeout = .milliseconds(6)
     limits.maxRedirects = 7
     limits.attempts = 15
-    limits.backoffMilliseconds = 16
-    limits.urlTimeoutMilliseconds = 17
-    limits.rememberFailuresMilliseconds = 18
+    limits.backoff = .milliseconds(16)
+    limits.urlTimeout = .milliseconds(17)
+    limits.rememberFailures = .milliseconds(18)
     limits.maxBodyByteCount = 8
     limits.maxPixels = 9
     limits.maxFrames = 10
-    limits.decodeTimeoutMilliseconds = 11
+    limits.decodeTimeout = .milliseconds(11)
     limits.workerMemoryByteCount = 64 << 20
     limits.storeBudgetByteCount = 13 << 20
-    limits.defaultExpiryMilliseconds = 14
-    limits.keepJobsMilliseconds = 19
+    limits.defaultExpiry = .milliseconds(14)
+    limits.keepJobs = .milliseconds(19)
     limits.clients = 20
-    limits.clientTimeoutMilliseconds = 21
+    limits.clientTimeout = .milliseconds(21)
     limits.contact = "a@b"
     #expect(found.limits == limits)
-    #expect(try settings(["--keep-jobs=forever"]).limits.keepJobsMilliseconds == nil)
+    #expect(try settings(["--keep-jobs=forever"]).limits.keepJobs == nil)
   }
 
   @Test(arguments: [
@@ -165,11 +165,11 @@ import Testing
   }
 
   @Test func `a coordinator started by a command exits when idle by default`() throws {
-    #expect(try settings(startedBy: .person).idleExitMilliseconds == nil)
-    #expect(try settings(startedBy: .command).idleExitMilliseconds == 600_000)
+    #expect(try settings(startedBy: .person).idleExit == nil)
+    #expect(try settings(startedBy: .command).idleExit == .seconds(600))
     #expect(
-      try settings(["--idle-exit=never"], startedBy: .command).idleExitMilliseconds == nil)
-    #expect(try settings(["--idle-exit=5s"]).idleExitMilliseconds == 5_000)
+      try settings(["--idle-exit=never"], startedBy: .command).idleExit == nil)
+    #expect(try settings(["--idle-exit=5s"]).idleExit == .seconds(5))
   }
 
   @Test(arguments: [
@@ -219,7 +219,7 @@ import Testing
     var settings = Settings(socketPath: "/s", dataDirectory: "/d")
     settings.limits.maxBodyByteCount = 1 << 30
     settings.workerExecutable = "/w"
-    settings.idleExitMilliseconds = 600_000
+    settings.idleExit = .seconds(600)
     settings.allowedNetworks = try ["10.0.0.0/8", "fd00::/8"].map(NetworkRange.init(parsing:))
     settings.allowedDirectories = ["/srv"]
     let rows = Setting.rows(of: settings)
@@ -245,7 +245,7 @@ import Testing
 
   @Test func `requested settings are compared with those of a running coordinator`() throws {
     var running = try settings(["--workers=2", "--transfers=8", "--allow-network=10.0.0.0/8"])
-    running.idleExitMilliseconds = 600_000
+    running.idleExit = .seconds(600)
     func differences(
       _ arguments: [String], _ variables: [String: String] = [:]
     ) throws -> [String] {

@@ -10,7 +10,7 @@ import Testing
 struct ExpiryTests {
   private let directory: TestDirectory
   private let store: ThumbnailStore
-  private static let day: Int64 = 86_400_000
+  private static let day = Duration.seconds(86_400)
 
   init() throws {
     directory = try TestDirectory()
@@ -26,9 +26,9 @@ struct ExpiryTests {
     return facts
   }
 
-  /// How long after the tests' present the thumbnail expires, in milliseconds.
-  private func expiry(ofPicture number: Int = 1, at now: WallTime = .now) throws -> Int64? {
-    try facts(ofPicture: number, at: now).map { WallTime.now.milliseconds(to: $0.expiresAt) }
+  /// How long after the tests' present the thumbnail expires.
+  private func expiry(ofPicture number: Int = 1, at now: WallTime = .now) throws -> Duration? {
+    try facts(ofPicture: number, at: now).map { WallTime.now.duration(to: $0.expiresAt) }
   }
 
   private func put(_ retention: Retention, at now: WallTime = .now) throws {
@@ -50,16 +50,16 @@ struct ExpiryTests {
 
   // MARK: - Stored
 
-  @Test(arguments: [604_800_000, 31_556_926_000] as [Int64])
+  @Test(arguments: [.seconds(604_800), .seconds(31_556_926)] as [Duration])
   func `a duration counts from the time at which a thumbnail is stored`(
-    milliseconds: Int64
+    duration: Duration
   ) throws {
     let storedAt = WallTime.now(plusSeconds: -77)
-    try put(Retention(afterMilliseconds: milliseconds), at: storedAt)
+    try put(Retention(after: duration), at: storedAt)
     let facts = try #require(try facts())
     #expect(facts.storedAt == storedAt)
-    #expect(facts.storedAt.milliseconds(to: facts.expiresAt) == milliseconds)
-    #expect(facts.lifetimeMilliseconds == 0)
+    #expect(facts.storedAt.duration(to: facts.expiresAt) == duration)
+    #expect(facts.lifetime == .zero)
   }
 
   @Test func `an expiry date does not change, even in the past`() throws {
@@ -69,15 +69,15 @@ struct ExpiryTests {
     try store.put(
       [NewThumbnail(picture: 2, expiresAt: .now(plusSeconds: -5))], at: .now)
     #expect(try expiry(ofPicture: 2) == nil)
-    #expect(try expiry(ofPicture: 2, at: .now(plusSeconds: -6)) == -5_000)
+    #expect(try expiry(ofPicture: 2, at: .now(plusSeconds: -6)) == .seconds(-5))
   }
 
   @Test func `a thumbnail that is stored again keeps the later expiry and the longer lifetime`()
     throws
   {
-    try put(Retention(afterMilliseconds: Self.day, slidingMilliseconds: Self.day))
-    try put(Retention(afterMilliseconds: 1_000))
-    #expect(try facts()?.lifetimeMilliseconds == Self.day)
+    try put(Retention(after: Self.day, sliding: Self.day))
+    try put(Retention(after: .seconds(1)))
+    #expect(try facts()?.lifetime == Self.day)
     #expect(try expiry() == Self.day)
     try expectSound()
   }
@@ -87,9 +87,9 @@ struct ExpiryTests {
   @Test func `an access can extend the expiry, counted from the download`()
     throws
   {
-    try put(Retention(afterMilliseconds: 10_000))
-    try access(Retention(afterMilliseconds: 100_000), at: .now(plusSeconds: 9))
-    #expect(try expiry() == 100_000)
+    try put(Retention(after: .seconds(10)))
+    try access(Retention(after: .seconds(100)), at: .now(plusSeconds: 9))
+    #expect(try expiry() == .seconds(100))
     #expect(try store.removeExpired(at: .now(plusSeconds: 99), limit: 10) == 0)
     let date = WallTime.now(plusSeconds: 200)
     try access(Retention(until: date), at: .now(plusSeconds: 99))
@@ -101,15 +101,15 @@ struct ExpiryTests {
   }
 
   @Test func `no access shortens the expiry`() throws {
-    try put(Retention(afterMilliseconds: Self.day))
+    try put(Retention(after: Self.day))
     for retention in [
-      Retention(), Retention(afterMilliseconds: 1), Retention(until: .now(plusSeconds: 1)),
+      Retention(), Retention(after: .milliseconds(1)), Retention(until: .now(plusSeconds: 1)),
     ] {
       try access(retention, at: .now(plusSeconds: 60))
       #expect(try expiry() == Self.day)
     }
     try access(
-      Retention(afterMilliseconds: 1, slidingMilliseconds: 1_000), at: .now(plusSeconds: 60))
+      Retention(after: .milliseconds(1), sliding: .seconds(1)), at: .now(plusSeconds: 60))
     #expect(try expiry() == Self.day)
   }
 
@@ -117,7 +117,7 @@ struct ExpiryTests {
     let new = try NewThumbnail(picture: 1, byteCount: 9_000)
     try store.put([new, NewThumbnail(picture: 2)], at: .now)
     let before = try store.statistics(at: .now)
-    try access(Retention(afterMilliseconds: Self.day, slidingMilliseconds: 7), at: .now)
+    try access(Retention(after: Self.day, sliding: .milliseconds(7)), at: .now)
     #expect(try store.bytes(ofPicture: 1) == new.bytes)
     let after = try store.statistics(at: .now)
     #expect(after.thumbnailByteCount == before.thumbnailByteCount)
@@ -130,45 +130,45 @@ struct ExpiryTests {
   }
 
   @Test func `a sliding expiry is renewed by an access after a tenth of the lifetime`() throws {
-    try put(Retention(afterMilliseconds: 100_000, slidingMilliseconds: 100_000))
+    try put(Retention(after: .seconds(100), sliding: .seconds(100)))
     try access(at: .now(plusSeconds: 10))
-    #expect(try expiry() == 100_000, "a tenth, and no more")
+    #expect(try expiry() == .seconds(100), "a tenth, and no more")
     try access(at: .now(plusSeconds: 11))
-    #expect(try expiry() == 111_000)
+    #expect(try expiry() == .seconds(111))
     try access(at: .now(plusSeconds: 21))
-    #expect(try expiry() == 111_000)
+    #expect(try expiry() == .seconds(111))
     try access(at: .now(plusSeconds: 110))
-    #expect(try expiry() == 210_000)
+    #expect(try expiry() == .seconds(210))
     // A clock that was set back.
     try access(at: .now(plusSeconds: -500))
-    #expect(try expiry() == 210_000)
+    #expect(try expiry() == .seconds(210))
     try expectSound()
   }
 
   @Test func `accesses do not change a fixed expiry`() throws {
-    try put(Retention(afterMilliseconds: 100_000))
+    try put(Retention(after: .seconds(100)))
     try access(at: .now(plusSeconds: 99))
-    #expect(try expiry() == 100_000)
+    #expect(try expiry() == .seconds(100))
   }
 
   @Test func `an access can make an expiry sliding`() throws {
-    try put(Retention(afterMilliseconds: 100_000))
-    try access(Retention(slidingMilliseconds: 50_000), at: .now(plusSeconds: 60))
-    #expect(try facts()?.lifetimeMilliseconds == 50_000)
-    #expect(try expiry() == 110_000)
+    try put(Retention(after: .seconds(100)))
+    try access(Retention(sliding: .seconds(50)), at: .now(plusSeconds: 60))
+    #expect(try facts()?.lifetime == .seconds(50))
+    #expect(try expiry() == .seconds(110))
     try access(at: .now(plusSeconds: 90))
-    #expect(try expiry() == 140_000)
+    #expect(try expiry() == .seconds(140))
     try expectSound()
   }
 
   @Test func `removed and expired thumbnails are not extended`() throws {
-    try put(Retention(afterMilliseconds: 10_000))
-    let more = Retention(afterMilliseconds: 100_000)
+    try put(Retention(after: .seconds(10)))
+    let more = Retention(after: .seconds(100))
     try access(more, at: .now(plusSeconds: 10))
-    #expect(try expiry() == 10_000)
+    #expect(try expiry() == .seconds(10))
     // Found in time, written too late.
     try access(more, at: .now(plusSeconds: 9))
-    #expect(try expiry() == 100_000)
+    #expect(try expiry() == .seconds(100))
     try access(picture: 2, more, at: .now)
     #expect(try store.summary().entryCount == 1)
     try expectSound()
@@ -185,10 +185,10 @@ struct ExpiryTests {
     }
     let before = try reasons()
     for number in 1...2 {
-      try access(picture: number, Retention(afterMilliseconds: Self.day), at: .now)
+      try access(picture: number, Retention(after: Self.day), at: .now)
     }
     #expect(try reasons() == before)
-    #expect(try expiry() == 60_000)
+    #expect(try expiry() == .seconds(60))
   }
 
   private func reasons() throws -> [StoreDefect.Reason] {
@@ -216,8 +216,7 @@ struct ExpiryTests {
       let number = Int.random(in: 1...6, using: &random)
       let duration = Int64.random(in: 1...100, using: &random)
       let lifetime = Bool.random(using: &random) ? duration : 0
-      let requested = Retention(
-        afterMilliseconds: duration * 1_000, slidingMilliseconds: lifetime * 1_000)
+      let requested = Retention(after: .seconds(duration), sliding: .seconds(lifetime))
       switch Int.random(in: 0..<6, using: &random) {
       case 0, 1:
         let old = model[number].flatMap { $0.expiresAt > now ? $0 : nil }
@@ -246,7 +245,7 @@ struct ExpiryTests {
       for (number, kept) in model {
         let found = try facts(ofPicture: number, at: .now(plusSeconds: kept.expiresAt - 1))
         #expect(found?.expiresAt == .now(plusSeconds: kept.expiresAt), "seed \(seed)")
-        #expect(found?.lifetimeMilliseconds == kept.lifetime * 1_000, "seed \(seed)")
+        #expect(found?.lifetime == .seconds(kept.lifetime), "seed \(seed)")
       }
       try expectSound()
     }

@@ -38,7 +38,7 @@ struct RenewalTests {
   private func renewal(_ record: StoredThumbnail, _ fields: String = "etag: \"1\"") -> Renewal {
     Renewal(
       of: record, terms: Self.terms(fields, until: 50),
-      retention: Retention(afterMilliseconds: 600_000))
+      retention: Retention(after: .seconds(600)))
   }
 
   private let later = WallTime.now(plusSeconds: 30)
@@ -47,7 +47,7 @@ struct RenewalTests {
     let record = try put(1)
     #expect(record.terms == Self.terms("etag: \"1\""))
     let access = ThumbnailAccess(
-      key: record.key, retention: Retention(afterMilliseconds: 900_000), at: .now)
+      key: record.key, retention: Retention(after: .seconds(900)), at: .now)
     try store.extend([access])
     let extended = try #require(try facts(1))
     #expect(extended.terms == record.terms)
@@ -62,7 +62,7 @@ struct RenewalTests {
     let renewed = try #require(try facts(1))
     #expect(renewed.terms == request.terms)
     #expect(renewed.storedAt == later)
-    #expect(renewed.expiresAt == later.advanced(byMilliseconds: 600_000))
+    #expect(renewed.expiresAt == later.advanced(by: .seconds(600)))
     #expect(try store.bytes(ofPicture: 1) == NewThumbnail(picture: 1).bytes)
     #expect(try store.defects().isEmpty)
     // A concurrent revalidation of the same record.
@@ -72,7 +72,7 @@ struct RenewalTests {
   @Test func `a renewal does not shorten the expiry`() throws {
     let record = try put(1)
     let request = Renewal(
-      of: record, terms: record.terms, retention: Retention(afterMilliseconds: 1_000))
+      of: record, terms: record.terms, retention: Retention(after: .seconds(1)))
     #expect(try store.renew([request], at: .now))
     #expect(try facts(1)?.expiresAt == record.expiresAt)
   }

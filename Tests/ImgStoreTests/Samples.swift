@@ -8,7 +8,7 @@ extension WallTime {
   static let now = WallTime(rawValue: 1_800_000_000_000)
 
   static func now(plusSeconds seconds: Int64) -> WallTime {
-    now.advanced(byMilliseconds: seconds * 1_000)
+    now.advanced(by: .seconds(seconds))
   }
 }
 

@@ -7,13 +7,13 @@ import Testing
 struct ThumbnailRecordTests {
   @Test func `a record returns the stored values`() throws {
     let new = try NewThumbnail(picture: 7)
-    let record = record(of: new, lifetimeMilliseconds: 5)
+    let record = record(of: new, lifetime: .milliseconds(5))
     let facts = try #require(verifiedFacts(of: record, key: new.key))
     #expect(
       facts
         == StoredThumbnail(
           key: new.key, url: new.url, thumbnail: new.thumbnail, storedAt: .now,
-          expiresAt: new.expiresAt, lifetimeMilliseconds: 5, sourceFormat: .jpeg,
+          expiresAt: new.expiresAt, lifetime: .milliseconds(5), sourceFormat: .jpeg,
           sourceWidth: 4_000, sourceHeight: 2_667,
           sourceByteCount: 3_141_592, terms: new.terms))
     #expect(Array(record.suffix(new.bytes.count)) == new.bytes)
@@ -78,7 +78,7 @@ struct ThumbnailRecordTests {
     let new = try NewThumbnail(picture: 7)
     let before = record(of: new)
     let facts = try #require(verifiedFacts(of: before, key: new.key))
-    let until = new.expiresAt.advanced(byMilliseconds: 60_000)
+    let until = new.expiresAt.advanced(by: .seconds(60))
     let extended = try #require(facts.extended(by: Retention(until: until), at: .now))
     let after = ThumbnailRecord.copy(of: before.span, keptAs: extended)
     #expect(verifiedFacts(of: after, key: new.key) == extended)
@@ -87,13 +87,12 @@ struct ThumbnailRecordTests {
     #expect(changed.allSatisfy { $0 < 8 || (56..<64).contains($0) })
   }
 
-  private func record(of new: NewThumbnail, lifetimeMilliseconds: Int64 = 0) -> [UInt8] {
+  private func record(of new: NewThumbnail, lifetime: Duration = .zero) -> [UInt8] {
     // What was not written would stay as it is here.
     var record = [UInt8](repeating: 0xAA, count: ThumbnailRecord.byteCount(of: new))
     var bytes = record.mutableSpan
     ThumbnailRecord.write(
-      new, storedAt: .now, expiresAt: new.expiresAt, lifetimeMilliseconds: lifetimeMilliseconds,
-      into: &bytes)
+      new, storedAt: .now, expiresAt: new.expiresAt, lifetime: lifetime, into: &bytes)
     return record
   }
 

@@ -52,7 +52,7 @@ struct ThumbnailStoreTests {
   @Test func `a thumbnail is a hit until the millisecond before it expires`() throws {
     let new = try NewThumbnail(picture: 1)
     try store.put([new], at: .now)
-    let last = new.expiresAt.advanced(byMilliseconds: -1)
+    let last = new.expiresAt.advanced(by: .milliseconds(-1))
     #expect(try store.bytes(ofPicture: 1, at: last) != nil)
     #expect(try store.lookup(new.key, at: new.expiresAt) == .stale(.expired))
     #expect(try store.bytes(ofPicture: 1, at: new.expiresAt) == nil)

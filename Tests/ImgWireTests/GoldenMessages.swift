@@ -52,8 +52,8 @@ enum GoldenMessages {
     let batch = Batch(
       ThumbnailRequest(variant: try variant, keep: .all, fetch: try fetchOptions),
       retention: Retention(
-        afterMilliseconds: 3_600_000, until: WallTime(rawValue: 1_800_000_000_000),
-        slidingMilliseconds: 60_000), isUrgent: false,
+        after: .seconds(3_600), until: WallTime(rawValue: 1_800_000_000_000),
+        sliding: .seconds(60)), isUrgent: false,
       items: [Assignment(lease: lease, url: "https://example.com/a.jpg?b=c/d")])
     return [
       "welcome": .welcome(
@@ -65,22 +65,22 @@ enum GoldenMessages {
       "lookup": .lookup(batch),
       "fetch": .fetch(
         Batch(
-          ThumbnailRequest(variant: .standard), retention: Retention(afterMilliseconds: 1),
+          ThumbnailRequest(variant: .standard), retention: Retention(after: .milliseconds(1)),
           isUrgent: true, items: batch.items)),
       "fetch_no_cache": .fetch(
         Batch(
           ThumbnailRequest(variant: .standard, bypassesStore: true),
-          retention: Retention(afterMilliseconds: 1), isUrgent: true, items: batch.items)),
+          retention: Retention(after: .milliseconds(1)), isUrgent: true, items: batch.items)),
       "attach": .attach(batch),
       "decode": .decode(
         Upload(
           lease: lease, url: "https://example.com/a.jpg",
           request: ThumbnailRequest(variant: try variant, keep: .all),
-          retention: Retention(afterMilliseconds: 1), byteCount: 2_345_678)),
+          retention: Retention(after: .milliseconds(1)), byteCount: 2_345_678)),
       "decode_unnamed": .decode(
         Upload(
           lease: lease, url: nil, request: ThumbnailRequest(variant: .standard),
-          retention: Retention(afterMilliseconds: 1), byteCount: 0)),
+          retention: Retention(after: .milliseconds(1)), byteCount: 0)),
       "cancel": .cancel(LeaseList(leases: [lease])),
       "follow_redirects": .followRedirects(
         TransferList(transfers: [TransferID(startedBy: lease)])),
@@ -129,11 +129,11 @@ enum GoldenMessages {
 
   static func clientMessages() throws -> [String: ClientMessage] {
     let options = RequestOptions(
-      variant: try variant, expiry: Expiry(.after(milliseconds: 604_800_000), isSliding: true),
+      variant: try variant, expiry: Expiry(.after(.seconds(604_800)), isSliding: true),
       priority: -1)
     let delayed = RequestOptions(
       variant: .standard, expiry: Expiry(.at(WallTime(rawValue: 1_800_000_000_123))),
-      delayMilliseconds: 250, keep: .original)
+      delay: .milliseconds(250), keep: .original)
     let changes = changes.mapValues { change in
       ClientMessage.change(ChangeRequest(id: request, job: job, change: change))
     }
@@ -153,7 +153,7 @@ enum GoldenMessages {
         LimitRequest(
           id: request,
           limits: LimitChange(
-            transfers: 16, hostRatePerMinute: 300, defaultExpiryMilliseconds: 3_600_000))),
+            transfers: 16, hostRatePerMinute: 300, defaultExpiry: .seconds(3_600)))),
       "get": .get(
         GetRequest(
           id: request, url: "https://example.com/a.jpg",
@@ -197,7 +197,7 @@ enum GoldenMessages {
     record.count(.failed(failure))
     let status = JobStatus(record, running: 2)
     let delayed = JobRecord(
-      id: job, options: RequestOptions(variant: .standard, priority: 1, delayMilliseconds: 250),
+      id: job, options: RequestOptions(variant: .standard, priority: 1, delay: .milliseconds(250)),
       order: .lastInFirstOut, state: .queued, submittedAt: WallTime(rawValue: 1_700_000_000_123))
     return [
       "hello": .hello(Hello(processID: 4_711, storeDirectory: "/var/cache/imgctl/store")),
@@ -253,7 +253,7 @@ enum GoldenMessages {
     wait: Wait(.workerStarting, since: WallTime(rawValue: 1_700_000_000_500)),
     waitingHosts: [wait], limits: Limits(),
     settings: CoordinatorSettings(
-      workerExecutable: "/usr/lib/imgctl/imgworker", idleExitMilliseconds: 600_000,
+      workerExecutable: "/usr/lib/imgctl/imgworker", idleExit: .seconds(600),
       allowedNetworks: ["10.0.0.0/8"], allowedDirectories: ["/srv/pictures"],
       authorityFile: "/etc/imgctl/authorities.pem"))
 }

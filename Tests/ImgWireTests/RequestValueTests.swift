@@ -55,8 +55,8 @@ import Testing
     limits.apply(LimitChange(transfers: 2, hostRatePerMinute: 0))
     expected.transfers = 2
     #expect(limits == expected)
-    limits.apply(LimitChange(defaultExpiryMilliseconds: 3_600_000))
-    expected.defaultExpiryMilliseconds = 3_600_000
+    limits.apply(LimitChange(defaultExpiry: .seconds(3_600)))
+    expected.defaultExpiry = .seconds(3_600)
     #expect(limits == expected)
   }
 
@@ -81,12 +81,12 @@ import Testing
 
   @Test(
     arguments: [
-      ("", .standard), (#""expire_after_ms":1,"#, Expiry(.after(milliseconds: 1))),
+      ("", .standard), (#""expire_after_ms":1,"#, Expiry(.after(.milliseconds(1)))),
       (#""expire_on_access":false,"#, .standard),
       (#""expire_on_access":true,"#, Expiry(.standard, isSliding: true)),
       (
         #""expire_on_access":true,"expire_after_ms":9,"#,
-        Expiry(.after(milliseconds: 9), isSliding: true)
+        Expiry(.after(.milliseconds(9)), isSliding: true)
       ),
       (
         #""expire_at":"2027-01-01T00:00:00.001Z","#,
@@ -118,7 +118,7 @@ import Testing
       Issue.record("no get")
       return
     }
-    #expect(request.options.delayMilliseconds == milliseconds)
+    #expect(request.options.delay == .milliseconds(milliseconds))
     #expect(request.viewer == nil)
   }
 

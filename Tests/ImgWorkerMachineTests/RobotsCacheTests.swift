@@ -38,18 +38,18 @@ struct RobotsCacheTests {
 
   @Test mutating func `rules are forgotten after a minute, or when they expire`() {
     _ = learn(.none)
-    let later = now.advanced(byMilliseconds: RobotsCache.memoryMilliseconds)
+    let later = now.advanced(by: RobotsCache.memoryTime)
     #expect(
-      cache.verdict(of: url, at: later.advanced(byMilliseconds: -1)).summary == "permitted")
+      cache.verdict(of: url, at: later.advanced(by: .milliseconds(-1))).summary == "permitted")
     #expect(cache.verdict(of: url, at: later).summary == "unknown")
-    _ = learn(.none, expiresAt: now.advanced(byMilliseconds: 5))
-    #expect(cache.verdict(of: url, at: now.advanced(byMilliseconds: 5)).summary == "unknown")
+    _ = learn(.none, expiresAt: now.advanced(by: .milliseconds(5)))
+    #expect(cache.verdict(of: url, at: now.advanced(by: .milliseconds(5))).summary == "unknown")
   }
 
   @Test mutating func `rules that were fetched hold a day, and count once they are stored`() {
     wait()
     let known = cache.receive(ClosedPath.none, of: url.origin, at: now)
-    #expect(known.expiresAt == now.advanced(byMilliseconds: 24 * 3_600_000))
+    #expect(known.expiresAt == now.advanced(by: .seconds(24 * 3_600)))
     #expect(cache.verdict(of: url, at: now).summary == "asked")
     #expect(cache.rulesStored(of: url.origin, at: now).count == 1)
     #expect(cache.verdict(of: url, at: now).summary == "permitted")

@@ -112,8 +112,8 @@ struct RecordMakerTests {
   private static let now = WallTime(rawValue: 1_800_000_000_000)
   private static let original = OriginalFacts(
     picture: Thumbnail(format: .png, width: 640, height: 480, byteCount: 25),
-    sourceByteCount: 99, storedAt: now.advanced(byMilliseconds: -100_000),
-    expiresAt: now.advanced(byMilliseconds: 20_000),
+    sourceByteCount: 99, storedAt: now.advanced(by: .seconds(-100)),
+    expiresAt: now.advanced(by: .seconds(20)),
     terms: ReuseTerms(
       freshUntil: .distantFuture, staleWhileRevalidateUntil: .distantPast,
       staleIfErrorUntil: .distantPast, fields: ""))
@@ -140,7 +140,7 @@ struct RecordMakerTests {
   @Test func `a confirmed original counts as a download`() throws {
     let body = SourceBody(reuse: AnswerReuse(terms: .none, isStorable: true))
     let record = try maker(body: body, original: Self.original).thumbnailRecord(at: Self.now)
-    #expect(record.retention == Retention(afterMilliseconds: 60_000))
+    #expect(record.retention == Retention(after: .seconds(60)))
     #expect(record.terms == .none)
   }
 

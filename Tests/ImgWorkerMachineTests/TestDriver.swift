@@ -27,7 +27,7 @@ struct TestDriver {
   mutating func advance(by duration: Duration) {
     now = Moment(
       instant: now.instant + duration,
-      wall: now.wall.advanced(byMilliseconds: Int64(duration / .milliseconds(1))))
+      wall: now.wall.advanced(by: duration))
   }
 
   // MARK: - Events
@@ -63,7 +63,7 @@ struct TestDriver {
 
   static func batch(
     _ leases: [LeaseID], _ url: String = Self.url, _ request: ThumbnailRequest = .sample,
-    retention: Retention = Retention(afterMilliseconds: 60_000)
+    retention: Retention = Retention(after: .seconds(60))
   ) -> Batch {
     Batch(
       request, retention: retention, isUrgent: false,

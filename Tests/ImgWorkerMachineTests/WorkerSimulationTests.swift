@@ -40,7 +40,7 @@ private struct Run {
 
   mutating func act(_ random: inout SeededGenerator) {
     now = Moment(
-      instant: now.instant + .milliseconds(100), wall: now.wall.advanced(byMilliseconds: 100))
+      instant: now.instant + .milliseconds(100), wall: now.wall.advanced(by: .milliseconds(100)))
     switch Int.random(in: 0..<20, using: &random) {
     case 0..<4: receive(.fetch(batch(&random)))
     case 4..<7: receive(.attach(batch(&random)))
@@ -98,7 +98,7 @@ private struct Run {
         lease: nextLease(), url: Self.urls[Int.random(in: Self.urls.indices, using: &random)])
     }
     return Batch(
-      request(&random), retention: Retention(afterMilliseconds: 60_000),
+      request(&random), retention: Retention(after: .seconds(60)),
       isUrgent: Bool.random(using: &random), items: items)
   }
 

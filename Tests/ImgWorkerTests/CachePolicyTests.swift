@@ -40,13 +40,13 @@ import Testing
 
   private func batch(
     _ lease: LeaseID, _ policy: CachePolicy = .byProtocol, width: Int = 64,
-    keep: Keep = .thumbnail, milliseconds: Int64 = 60_000, takesStale: Bool = false
+    keep: Keep = .thumbnail, retention: Duration = .seconds(60), takesStale: Bool = false
   ) throws -> Batch {
     Batch(
       ThumbnailRequest(
         variant: try Variant(width: width, height: width), keep: keep,
         fetch: FetchOptions(cachePolicy: policy)),
-      retention: Retention(afterMilliseconds: milliseconds), isUrgent: false,
+      retention: Retention(after: retention), isUrgent: false,
       items: [Assignment(lease: lease, url: url.text)], takesStale: takesStale)
   }
 
@@ -134,7 +134,7 @@ import Testing
     _ = try fetch(batch(1, keep: keep))
     let before = try record()
     serve("max-age=3600")
-    let said = try fetch(batch(2, keep: keep, milliseconds: 600_000))
+    let said = try fetch(batch(2, keep: keep, retention: .seconds(600)))
     #expect(said.outcomes[2]?.isFromCache == true)
     #expect(said.outcomes[2]?.bytesFetched == 0)
     #expect(said.outcomes[2]?.width == (keep == .original ? 320 : 64))
@@ -144,7 +144,7 @@ import Testing
     #expect(try lookUp(.byProtocol, keep: keep) == "hit")
     guard keep != .original, let before, let after = try record() else { return }
     #expect(after.storedAt >= before.storedAt)
-    #expect(after.storedAt.milliseconds(to: after.expiresAt) == 600_000)
+    #expect(after.storedAt.duration(to: after.expiresAt) == .seconds(600))
   }
 
   @Test func `a URL that now redirects to another host is requested there without a condition`()

@@ -30,7 +30,7 @@ struct ExpirySweepTests {
         sourceFormat: .jpeg, sourceWidth: 640, sourceHeight: 480, sourceByteCount: 10_000,
         retention: Retention(until: moment), bytes: [UInt8](repeating: 7, count: 100))
     }
-    try store.current().put(thumbnails, at: moment.advanced(byMilliseconds: -10_000))
+    try store.current().put(thumbnails, at: moment.advanced(by: .seconds(-10)))
   }
 
   /// Removes the next batch as though it were due.
@@ -45,7 +45,7 @@ struct ExpirySweepTests {
   @Test func `expired records go in batches with pauses between them, and the others stay`() throws
   {
     try put(0..<600, expiringAt: now)
-    try put(600..<610, expiringAt: now.advanced(byMilliseconds: 1))
+    try put(600..<610, expiringAt: now.advanced(by: .milliseconds(1)))
     var sweep = ExpirySweep()
     #expect(sweep.nextBatch == nil)
     sweep.begin(at: now)
@@ -64,7 +64,7 @@ struct ExpirySweepTests {
 
   @Test func `a sweep that starts while another is under way joins it`() throws {
     try put(0..<300, expiringAt: now)
-    let later = now.advanced(byMilliseconds: 60_000)
+    let later = now.advanced(by: .seconds(60))
     try put(300..<310, expiringAt: later)
     var sweep = ExpirySweep()
     sweep.begin(at: now)
@@ -84,7 +84,7 @@ struct ExpirySweepTests {
     // A sweep that waited for the lock here would wait for ever.
     try opened.environment.write { _ in
       var sweep = ExpirySweep()
-      sweep.begin(at: now.advanced(byMilliseconds: -1))
+      sweep.begin(at: now.advanced(by: .milliseconds(-1)))
       Self.removeBatch(&sweep, from: store)
       #expect(sweep.nextBatch == nil)
     }
@@ -93,7 +93,7 @@ struct ExpirySweepTests {
 
   @Test func `two sweeps at the same time share the work`() async throws {
     try put(0..<2_000, expiringAt: now)
-    try put(2_000..<2_010, expiringAt: now.advanced(byMilliseconds: 1))
+    try put(2_000..<2_010, expiringAt: now.advanced(by: .milliseconds(1)))
     await withTaskGroup { group in
       for _ in 0..<2 {
         group.addTask { [store, now] in

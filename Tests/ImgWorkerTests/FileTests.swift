@@ -26,7 +26,7 @@ import Testing
     try worker.send(
       .attach(
         Batch(
-          ThumbnailRequest(variant: .standard), retention: Retention(afterMilliseconds: 60_000),
+          ThumbnailRequest(variant: .standard), retention: Retention(after: .seconds(60)),
           isUrgent: false, items: [Assignment(lease: 1, url: url)])))
     return try worker.messages(untilEnded: 1).outcomes[1]
   }

@@ -26,7 +26,7 @@ import Testing
     try worker.send(
       .attach(
         Batch(
-          ThumbnailRequest(variant: .standard), retention: Retention(afterMilliseconds: 60_000),
+          ThumbnailRequest(variant: .standard), retention: Retention(after: .seconds(60)),
           isUrgent: false, items: [Assignment(lease: lease, url: ImageURL(parsing: url).text)])))
     let outcome = try worker.messages(untilEnded: 1).outcomes[lease]
     let found = try worker.lookUp([Assignment(lease: 9, url: ImageURL(parsing: url).text)])
@@ -63,7 +63,7 @@ import Testing
   ) throws -> RunningWorker.Said {
     let message = Upload(
       lease: 1, url: url, request: ThumbnailRequest(variant: .standard, keep: keep),
-      retention: Retention(afterMilliseconds: 60_000), byteCount: byteCount ?? bytes.count)
+      retention: Retention(after: .seconds(60)), byteCount: byteCount ?? bytes.count)
     try worker.send(.decode(message), with: MemoryFile(containing: bytes))
     return try worker.messages(untilEnded: 1)
   }

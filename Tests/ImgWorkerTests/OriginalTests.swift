@@ -26,7 +26,7 @@ import Testing
   private func batch(_ lease: LeaseID, width: Int = 64, keep: Keep = .thumbnail) throws -> Batch {
     Batch(
       ThumbnailRequest(variant: try Variant(width: width, height: width), keep: keep),
-      retention: Retention(afterMilliseconds: 60_000), isUrgent: false,
+      retention: Retention(after: .seconds(60)), isUrgent: false,
       items: [Assignment(lease: lease, url: url.text)])
   }
 

@@ -26,7 +26,7 @@ import Testing
   ) throws -> Batch {
     Batch(
       ThumbnailRequest(variant: try Variant(width: 64, height: 64), fetch: fetch),
-      retention: Retention(afterMilliseconds: 60_000), isUrgent: false,
+      retention: Retention(after: .seconds(60)), isUrgent: false,
       items: [Assignment(lease: lease, url: origin.baseURL + path)])
   }
 
@@ -267,7 +267,7 @@ import Testing
     throws
   {
     try worker.store.current().keep(
-      .init(text: "", expiresAt: worker.now.advanced(byMilliseconds: 3_600_000)),
+      .init(text: "", expiresAt: worker.now.advanced(by: .seconds(3_600))),
       of: origin.baseURL)
     origin.serve("/a", .redirect(to: "/b"))
     origin.serve("/b", .body(picture, delivery: .hold))
@@ -342,7 +342,7 @@ import Testing
     try worker.store.current().keep(
       .init(
         text: "User-agent: *\nDisallow: /a\n",
-        expiresAt: worker.now.advanced(byMilliseconds: 3_600_000)), of: origin.baseURL)
+        expiresAt: worker.now.advanced(by: .seconds(3_600))), of: origin.baseURL)
     try worker.send(.fetch(batch(1, obedient)))
     #expect(try worker.messages(untilEnded: 1).outcomes[1]?.failureCode == .optedOut)
     #expect(origin.totals().requests == 0)

@@ -35,7 +35,7 @@ import Testing
     Batch(
       ThumbnailRequest(
         variant: try Variant(width: width, height: width), keep: keep, bypassesStore: bypassesStore),
-      retention: Retention(afterMilliseconds: 60_000), isUrgent: false,
+      retention: Retention(after: .seconds(60)), isUrgent: false,
       items: [Assignment(lease: lease, url: origin.baseURL + path)])
   }
 

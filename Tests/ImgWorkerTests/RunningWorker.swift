@@ -36,8 +36,8 @@ final class RunningWorker {
   ) throws {
     var limits = given
     // A test may be kept waiting for long while the origin holds its picture back.
-    limits.transferTimeoutMilliseconds = 600_000
-    limits.stallTimeoutMilliseconds = 600_000
+    limits.transferTimeout = .seconds(600)
+    limits.stallTimeout = .seconds(600)
     directory = try TestDirectory()
     var pair = try UnixSocket.pair()
     let channel = try Channel<WorkerMessage, CoordinatorMessage>(pair.takeFirst())
@@ -161,7 +161,7 @@ final class RunningWorker {
       key: ContentKey(originalOf: PictureName(url)), url: url.text, thumbnail: facts,
       sourceFormat: .jpeg,
       sourceWidth: 1, sourceHeight: 1, sourceByteCount: Int64(bytes.count),
-      retention: Retention(afterMilliseconds: 60_000), bytes: bytes)
+      retention: Retention(after: .seconds(60)), bytes: bytes)
     try store.current().put([new], at: now)
   }
 

@@ -24,7 +24,7 @@ import Testing
   private func batch(_ lease: LeaseID, url: String? = nil, width: Int = 64) throws -> Batch {
     Batch(
       ThumbnailRequest(variant: try Variant(width: width, height: width)),
-      retention: Retention(afterMilliseconds: 60_000), isUrgent: false,
+      retention: Retention(after: .seconds(60)), isUrgent: false,
       items: [Assignment(lease: lease, url: url ?? self.url)])
   }
 

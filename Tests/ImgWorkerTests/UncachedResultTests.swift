@@ -30,7 +30,7 @@ import Testing
   ) -> Batch {
     Batch(
       ThumbnailRequest(variant: .standard, bypassesStore: bypassesStore),
-      retention: Retention(afterMilliseconds: 60_000), isUrgent: isUrgent,
+      retention: Retention(after: .seconds(60)), isUrgent: isUrgent,
       items: leases.map { Assignment(lease: $0, url: origin.baseURL + "/a") })
   }
 

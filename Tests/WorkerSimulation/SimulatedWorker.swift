@@ -248,7 +248,7 @@ package final class SimulatedWorker {
     case .readRobots(let url):
       let isKnown = store.hasRobots(of: url.origin)
       let known = KnownRobots(
-        SimulatedRobots(), expiresAt: now.wall.advanced(byMilliseconds: 3_600_000))
+        SimulatedRobots(), expiresAt: now.wall.advanced(by: .seconds(3_600)))
       return [.robotsRead(of: url, isKnown ? known : nil)]
     case .fetchRobots(let url): operations.append(.robots(url))
     case .storeRobots(_, let origin): operations.append(.robotsRecord(origin))

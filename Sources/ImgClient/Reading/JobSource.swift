@@ -85,6 +85,6 @@ extension JobStatus {
     var record = record
     if record.isActive { record.startedAt = nil }
     let now = WallTime(rawValue: WallClock.milliseconds())
-    self.init(record, isDelayed: record.options.delayMilliseconds > 0 && record.notBefore > now)
+    self.init(record, isDelayed: record.options.delay > .zero && record.notBefore > now)
   }
 }

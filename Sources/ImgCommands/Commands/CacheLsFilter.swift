@@ -6,7 +6,8 @@ import ImgStore
 package struct CacheLsFilter: Hashable, Sendable {
   /// The host in lower case, without a port; `nil` for any host.
   private let host: String?
-  private let ageMilliseconds: Range<Int64>
+  /// In milliseconds.
+  private let ages: Range<Int64>
   private let byteCounts: Range<Int64>
   /// `nil` for both.
   private let isExpired: Bool?
@@ -32,8 +33,7 @@ package struct CacheLsFilter: Hashable, Sendable {
 
   init(_ arguments: ArgumentReader) throws(UsageError) {
     host = try arguments.value(of: Self.host, Self.host(parsing:))
-    ageMilliseconds = try Self.range(
-      arguments, over: Self.olderThan, under: Self.newerThan, in: .duration)
+    ages = try Self.range(arguments, over: Self.olderThan, under: Self.newerThan, in: .duration)
     byteCounts = try Self.range(
       arguments, over: Self.largerThan, under: Self.smallerThan, in: .size)
     let wantsExpired = arguments.contains(Self.expired)
@@ -53,7 +53,7 @@ package struct CacheLsFilter: Hashable, Sendable {
   package func admits(
     url: String, byteCount: Int64, storedAt: WallTime, expiresAt: WallTime, at now: WallTime
   ) -> Bool {
-    guard ageMilliseconds.contains(storedAt.milliseconds(to: now)),
+    guard ages.contains(storedAt.duration(to: now).milliseconds),
       byteCounts.contains(byteCount), isExpired == nil || isExpired == (expiresAt <= now)
     else { return false }
     guard let host else { return true }

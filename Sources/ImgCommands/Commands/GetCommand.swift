@@ -165,7 +165,7 @@ package struct GetCommand: Command {
   }
 
   private func checkOptionsOfFile() throws(UsageError) {
-    guard viewer == nil, options.delayMilliseconds == 0, options.fetch == .standard else {
+    guard viewer == nil, options.delay == .zero, options.fetch == .standard else {
       throw UsageError(
         "\(Self.description.name): --viewer, --delay, --cache-policy and request options are for "
           + "URLs, not for files")

@@ -9,7 +9,7 @@ package struct RemoveCommand: Command {
     /// At least one.
     case jobs([JobID])
     /// All jobs that ended at least this long ago.
-    case olderThan(milliseconds: Int64)
+    case olderThan(Duration)
   }
 
   package let subject: Subject
@@ -19,7 +19,7 @@ package struct RemoveCommand: Command {
     "JOB", .any, help: "The number of a job that has ended.")
   private static let age = OptionDescription(
     "--older-than", "DURATION", help: "All jobs that ended longer ago; 0s for all ended jobs.")
-  private static let ageRangeMilliseconds = 0...Settings.durationRangeMilliseconds.upperBound
+  private static let ageRange = Duration.zero...Settings.durationRange.upperBound
 
   package static let description = CommandDescription(
     name: "imgctl remove", summary: "remove ended jobs with their lists and outcomes",
@@ -45,13 +45,13 @@ package struct RemoveCommand: Command {
     }
     isJSON = arguments.contains(.json)
     let age = try arguments.value(of: Self.age) { (text) throws(InvalidValue) in
-      try UnitScale.duration.value(parsing: text, in: Self.ageRangeMilliseconds)
+      try Duration(parsing: text, in: Self.ageRange)
     }
     switch age {
     case nil where jobs.isEmpty, _? where !jobs.isEmpty:
       throw UsageError("give either job numbers or \(Self.age.flag)")
     case nil: subject = .jobs(jobs)
-    case let age?: subject = .olderThan(milliseconds: age)
+    case let age?: subject = .olderThan(age)
     }
   }
 
@@ -100,7 +100,7 @@ package struct RemoveCommand: Command {
     case .olderThan(let age):
       var jobs: [JobID] = []
       try client.forEachJob { status in
-        guard let end = status.finishedAt, end.milliseconds(to: now) >= age else { return }
+        guard let end = status.finishedAt, end.duration(to: now) >= age else { return }
         jobs.append(status.job)
       }
       return jobs

@@ -50,14 +50,14 @@ enum VariantOptions {
     RequestOptions(
       variant: try variant(in: arguments),
       expiry: try expiry(in: arguments), priority: priority,
-      delayMilliseconds: try arguments.lists(delay) ? delay(in: arguments) : 0,
+      delay: try arguments.lists(delay) ? delay(in: arguments) : .zero,
       keep: try arguments.value(of: keep, Keep.init(parsing:)) ?? .thumbnail, fetch: fetch)
   }
 
-  private static func delay(in arguments: ArgumentReader) throws(UsageError) -> Int64 {
+  private static func delay(in arguments: ArgumentReader) throws(UsageError) -> Duration {
     try arguments.value(of: delay) { (text) throws(InvalidValue) in
-      try UnitScale.duration.value(parsing: text, in: RequestOptions.delayRangeMilliseconds)
-    } ?? 0
+      try Duration(parsing: text, in: RequestOptions.delayRange)
+    } ?? .zero
   }
 
   private static func expiry(in arguments: ArgumentReader) throws(UsageError) -> Expiry {

@@ -28,7 +28,8 @@ package enum HumanText {
   }
 
   /// A duration in its two largest units, such as `3m 12s` or `2d 4h`.
-  package static func duration(milliseconds: Int64) -> String {
+  package static func duration(_ duration: Duration) -> String {
+    let milliseconds = duration.milliseconds
     if milliseconds < 1_000 { return "\(max(milliseconds, 0))ms" }
     let seconds = milliseconds / 1_000
     let parts = [
@@ -41,7 +42,7 @@ package enum HumanText {
 
   /// The age of `moment`, such as `3m 12s ago`.
   package static func age(of moment: WallTime, at now: WallTime) -> String {
-    duration(milliseconds: moment.milliseconds(to: now)) + " ago"
+    duration(moment.duration(to: now)) + " ago"
   }
 
   /// A duration like on a stopwatch, such as `0:11` or `1:02:03`.

@@ -26,7 +26,7 @@ package struct JobSummary: Sendable {
     facts.append("\(status.fromCache) from cache")
     facts.append("\(HumanText.size(status.bytesFetched)) fetched")
     if let started = status.startedAt, let finished = status.finishedAt {
-      facts.append("in " + HumanText.duration(milliseconds: started.milliseconds(to: finished)))
+      facts.append("in " + HumanText.duration(started.duration(to: finished)))
     }
     return facts
   }

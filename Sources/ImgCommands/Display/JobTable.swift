@@ -45,7 +45,7 @@ package struct JobTable {
     if status.priority != 0 { terms.append("priority \(status.priority)") }
     if status.order != .firstInFirstOut { terms.append(status.order.rawValue) }
     if !status.hasEnded, let notBefore = status.notBefore, notBefore > now {
-      terms.append("in " + HumanText.duration(milliseconds: now.milliseconds(to: notBefore)))
+      terms.append("in " + HumanText.duration(now.duration(to: notBefore)))
     }
     return terms.joined(separator: ", ")
   }

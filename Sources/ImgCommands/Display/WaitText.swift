@@ -55,10 +55,10 @@ package struct WaitText: Sendable {
 
   /// The time of the next attempt, or the duration so far.
   private var end: String {
-    if let until = wait.until { return ", \(next) in \(stopwatch(now.milliseconds(to: until)))" }
+    if let until = wait.until { return ", \(next) in \(stopwatch(now.duration(to: until)))" }
     if wait.kind == .hostFailing { return ", and a transfer is probing it" }
     guard let since = wait.since else { return "" }
-    return ", for \(stopwatch(since.milliseconds(to: now)))"
+    return ", for \(stopwatch(since.duration(to: now)))"
   }
 
   private var next: String {
@@ -72,8 +72,8 @@ package struct WaitText: Sendable {
   }
 
   /// Rounds the remaining time up, so that it does not show 0:00 too early.
-  private func stopwatch(_ milliseconds: Int64) -> String {
-    HumanText.stopwatch(seconds: max(milliseconds + 999, 0) / 1_000)
+  private func stopwatch(_ duration: Duration) -> String {
+    HumanText.stopwatch(seconds: max(duration.milliseconds + 999, 0) / 1_000)
   }
 
   private var others: String {

@@ -13,7 +13,7 @@ struct StoredReport: Encodable {
   private let sourceByteCount: Int64
   private let storedAt: WallTime
   private let expiresAt: WallTime
-  private let lifetimeMilliseconds: Int64?
+  @OptionalMilliseconds private var lifetime: Duration?
   private let isFromCache: Bool?
   private let timings: Timings?
 
@@ -25,7 +25,7 @@ struct StoredReport: Encodable {
     case sourceByteCount = "source_bytes"
     case storedAt = "stored_at"
     case expiresAt = "expires_at"
-    case lifetimeMilliseconds = "lifetime_ms"
+    case lifetime = "lifetime_ms"
     case isFromCache = "from_cache"
     case isStored = "stored"
     case timings
@@ -48,7 +48,7 @@ struct StoredReport: Encodable {
     sourceByteCount = stored.sourceByteCount
     storedAt = stored.storedAt
     expiresAt = stored.expiresAt
-    lifetimeMilliseconds = stored.lifetimeMilliseconds > 0 ? stored.lifetimeMilliseconds : nil
+    lifetime = stored.lifetime > .zero ? stored.lifetime : nil
     self.isFromCache = isFromCache
     self.timings = timings
   }
@@ -64,7 +64,7 @@ struct StoredReport: Encodable {
     try container.encode(sourceByteCount, forKey: .sourceByteCount)
     try container.encode(storedAt, forKey: .storedAt)
     try container.encode(expiresAt, forKey: .expiresAt)
-    try container.encodeIfPresent(lifetimeMilliseconds, forKey: .lifetimeMilliseconds)
+    try container.encode(_lifetime, forKey: .lifetime)
     if let isFromCache {
       try container.encode(isFromCache, forKey: .isFromCache)
       // `false` is for UncachedReport.

@@ -93,7 +93,7 @@ struct ClusterScreen {
 
   private func text(of status: ClusterStatus, _ store: StoreView) throws -> String {
     var facts = Table([.text("coordinator"), .text(status.state.rawValue)])
-    let age = HumanText.duration(milliseconds: status.startedAt.milliseconds(to: context.now))
+    let age = HumanText.duration(status.startedAt.duration(to: context.now))
     facts.addRow(["process", "\(status.processID), version \(status.version), up \(age)"])
     facts.addRow(["socket", status.socketPath])
     facts.addRow(["data", status.dataDirectory])
@@ -129,7 +129,7 @@ struct ClusterScreen {
 
   private func text(of error: StoreErrorStatus) -> String {
     let count = HumanText.count(error.servedCount, of: "thumbnail")
-    let age = HumanText.duration(milliseconds: error.since.milliseconds(to: context.now))
+    let age = HumanText.duration(error.since.duration(to: context.now))
     return "\(error.reason); \(count) served but not stored in the last \(age)"
   }
 

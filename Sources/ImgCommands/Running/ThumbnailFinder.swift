@@ -28,7 +28,7 @@ struct ThumbnailFinder {
     of url: ImageURL, _ given: RequestOptions, in context: CommandContext
   ) throws -> FoundThumbnail {
     let options = try resolved(given, for: url, in: context)
-    if viewer == nil, !bypassesStore, options.delayMilliseconds == 0, !StoreCrash.hasHappened,
+    if viewer == nil, !bypassesStore, options.delay == .zero, !StoreCrash.hasHappened,
       let hit = try stored(url, options, in: context)
     {
       return .stored(hit.facts, bytes: hit.bytes, isFromCache: true, nil)
@@ -111,8 +111,7 @@ struct ThumbnailFinder {
   /// The retention that the request asks for at least. Only the coordinator knows the default
   /// expiry, so this assumes the shortest.
   private static func minimumRetention(of options: RequestOptions) -> Retention {
-    options.expiry.retentionOfStored(
-      defaultMilliseconds: RequestOptions.expiryRangeMilliseconds.lowerBound)
+    options.expiry.retentionOfStored(defaultExpiry: RequestOptions.expiryRange.lowerBound)
   }
 
   private var reasonOfCancel: String {

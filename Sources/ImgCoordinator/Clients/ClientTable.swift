@@ -18,11 +18,11 @@ final class ClientTable {
   private var closed: [ClientConnection] = []
   private let poller: Poller
   private let log: Log
-  private let timeout: Int64
+  private let timeout: Duration
 
   init(limits: Limits, poller: Poller, log: Log) {
-    timeout = limits.clientTimeoutMilliseconds
-    ledger = ClientLedger(clientMaximum: limits.clients, timeout: .milliseconds(timeout))
+    timeout = limits.clientTimeout
+    ledger = ClientLedger(clientMaximum: limits.clients, timeout: timeout)
     self.poller = poller
     self.log = log
   }
@@ -195,7 +195,7 @@ final class ClientTable {
         continue
       }
       expel(
-        client, .invalidRequest, "\(debt.rawValue) within \(UnitScale.duration.text(timeout))")
+        client, .invalidRequest, "\(debt.rawValue) within \(timeout.text)")
     }
   }
 

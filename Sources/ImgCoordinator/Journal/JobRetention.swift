@@ -4,8 +4,8 @@ import ImgStore
 /// Removes jobs that ended long ago, as `imgctl remove` does. It scans the journal in rounds, so that
 /// the loop serves everything else meanwhile, however many jobs there are.
 final class JobRetention {
-  /// How long a job stays after its end, in milliseconds; `nil` for ever.
-  private let keepMilliseconds: Int64?
+  /// How long a job stays after its end; `nil` for ever.
+  private let keptTime: Duration?
   private let journal: JobJournal
   private let changes: JobChanges
   private let lifecycle: Lifecycle
@@ -20,10 +20,10 @@ final class JobRetention {
 
   /// - Parameter now: when the first round is due.
   init(
-    keepMilliseconds: Int64?, journal: JobJournal, changes: JobChanges, lifecycle: Lifecycle,
+    keptTime: Duration?, journal: JobJournal, changes: JobChanges, lifecycle: Lifecycle,
     at now: ContinuousClock.Instant
   ) {
-    self.keepMilliseconds = keepMilliseconds
+    self.keptTime = keptTime
     self.journal = journal
     self.changes = changes
     self.lifecycle = lifecycle
@@ -32,17 +32,17 @@ final class JobRetention {
 
   /// When ``removeOldJobs(at:)`` has something to do; `nil` while every job stays.
   var deadline: ContinuousClock.Instant? {
-    lifecycle.isRunning && keepMilliseconds != nil ? next : nil
+    lifecycle.isRunning && keptTime != nil ? next : nil
   }
 
   /// Looks at the next jobs if a round is due.
   func removeOldJobs(at now: ContinuousClock.Instant) {
-    guard let deadline, deadline <= now, let keepMilliseconds else { return }
+    guard let deadline, deadline <= now, let keptTime else { return }
     let wall = WallTime.now
     // A journal that cannot be read says so to clients that ask about its jobs.
     let jobs = (try? journal.stored.jobs(after: cursor, limit: Self.roundJobCount)) ?? []
     for job in jobs where !job.isActive {
-      guard let end = job.finishedAt, end.milliseconds(to: wall) >= keepMilliseconds else {
+      guard let end = job.finishedAt, end.duration(to: wall) >= keptTime else {
         continue
       }
       changes.remove(job, at: wall)
@@ -52,8 +52,7 @@ final class JobRetention {
       next = now + Self.roundInterval
     } else {
       cursor = nil
-      let keep = Duration.milliseconds(keepMilliseconds)
-      next = now + max(Self.roundInterval, min(Self.longestInterval, keep))
+      next = now + max(Self.roundInterval, min(Self.longestInterval, keptTime))
     }
   }
 }

@@ -29,11 +29,10 @@ final class Lifecycle {
   ) {
     self.scheduler = scheduler
     self.serviceManager = serviceManager
-    idleLimit = settings.idleExitMilliseconds.map { .milliseconds($0) }
+    idleLimit = settings.idleExit
     // The drain waits for one transfer and one decode. What takes longer is ended.
     let limits = settings.limits
-    drainTime =
-      .milliseconds(limits.transferTimeoutMilliseconds + limits.decodeTimeoutMilliseconds)
+    drainTime = limits.transferTimeout + limits.decodeTimeout
     idleSince = now
   }
 

@@ -16,7 +16,7 @@ final class StoreSweeps {
   private static let interval = Duration.seconds(60)
   /// What expired more recently is left to look-ups, which remove what they find expired. A sweep is
   /// for what no request asks for.
-  private static let graceMilliseconds: Int64 = 60_000
+  private static let grace = Duration.seconds(60)
 
   /// - Parameter now: when the first sweep is due.
   init(
@@ -46,8 +46,7 @@ final class StoreSweeps {
   /// Starts a sweep if one is due.
   func sweep(at now: ContinuousClock.Instant) {
     guard next <= now, let worker = housekeeper else { return }
-    let moment = WallTime.now
-      .advanced(byMilliseconds: isRequested ? 0 : -Self.graceMilliseconds)
+    let moment = WallTime.now.advanced(by: isRequested ? .zero : .zero - Self.grace)
     isRequested = false
     next = now + Self.interval
     workers.send(.sweep(Sweep(at: moment)), to: worker)

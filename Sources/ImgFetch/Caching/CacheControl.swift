@@ -69,8 +69,8 @@ extension CacheControl.Seconds {
   }
 
   /// 0 where no number is given.
-  var milliseconds: Int64 {
-    if case .given(let seconds) = self { seconds * 1_000 } else { 0 }
+  var duration: Duration {
+    if case .given(let seconds) = self { .seconds(seconds) } else { .zero }
   }
 }
 

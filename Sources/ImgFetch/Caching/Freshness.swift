@@ -25,7 +25,7 @@ struct Freshness {
 
   var terms: ReuseTerms {
     guard isStorable else { return .none }
-    let staleAt = receivedAt.advanced(byMilliseconds: lifetime - initialAge)
+    let staleAt = receivedAt.advanced(by: lifetime - initialAge)
     return ReuseTerms(
       freshUntil: isAlwaysRevalidated ? .distantPast : staleAt,
       staleWhileRevalidateUntil: end(of: cacheControl.staleWhileRevalidate, from: staleAt),
@@ -39,7 +39,7 @@ struct Freshness {
     guard case .given = seconds, !isAlwaysRevalidated, !cacheControl.mustRevalidate else {
       return .distantPast
     }
-    return staleAt.advanced(byMilliseconds: seconds.milliseconds)
+    return staleAt.advanced(by: seconds.duration)
   }
 
   private var isAlwaysRevalidated: Bool {
@@ -48,27 +48,27 @@ struct Freshness {
 
   private var variesByAll: Bool { members(of: .vary).contains("*") }
 
-  /// Milliseconds of the freshness lifetime (section 4.2.1).
-  private var lifetime: Int64 {
-    if cacheControl.maxAge != .absent { return cacheControl.maxAge.milliseconds }
-    guard let expires = date(.expires) else { return 0 }
-    return max(sentAt.milliseconds(to: expires), 0)
+  /// The freshness lifetime (section 4.2.1).
+  private var lifetime: Duration {
+    if cacheControl.maxAge != .absent { return cacheControl.maxAge.duration }
+    guard let expires = date(.expires) else { return .zero }
+    return max(sentAt.duration(to: expires), .zero)
   }
 
   /// A response without a date is of the moment at which it came (RFC 9110 section 6.6.1).
   private var sentAt: WallTime { date(.date) ?? receivedAt }
 
-  /// Milliseconds of the corrected initial age (section 4.2.3).
-  private var initialAge: Int64 {
-    let apparentAge = max(sentAt.milliseconds(to: receivedAt), 0)
-    let responseDelay = max(requestedAt.milliseconds(to: receivedAt), 0)
+  /// The corrected initial age (section 4.2.3).
+  private var initialAge: Duration {
+    let apparentAge = max(sentAt.duration(to: receivedAt), .zero)
+    let responseDelay = max(requestedAt.duration(to: receivedAt), .zero)
     return max(apparentAge, ageValue + responseDelay)
   }
 
   /// The first member where there are several; other text than a number does not count (section
   /// 5.1).
-  private var ageValue: Int64 {
-    CacheControl.Seconds(members(of: .age).first ?? "").milliseconds
+  private var ageValue: Duration {
+    CacheControl.Seconds(members(of: .age).first ?? "").duration
   }
 
   private func members(of name: HeadField.Name) -> [String] {

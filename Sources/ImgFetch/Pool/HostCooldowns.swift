@@ -18,7 +18,7 @@ final class HostCooldowns {
       ends = ends.filter { $0.value > now }
       pruningCount = max(2 * ends.count, Self.minimumPruningCount)
     }
-    let end = now + .milliseconds(cooldown.milliseconds)
+    let end = now + cooldown.duration
     ends[cooldown.host] = max(ends[cooldown.host] ?? end, end)
     unreported.append(cooldown)
   }

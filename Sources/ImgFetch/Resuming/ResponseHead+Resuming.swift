@@ -4,7 +4,7 @@ import ImgModel
 extension ResponseHead {
   /// How much older than the response a date has to be to tell one body from the next: a file may
   /// be written several times within a second, and clocks differ (RFC 9110 section 8.8.2.2).
-  private static let strongDateMilliseconds: Int64 = 60_000
+  private static let strongDateAge = Duration.seconds(60)
 
   /// What `If-Range` can carry to request the rest of the body: a strong entity tag or, in a
   /// response without any tag, a date that is strong by its age (RFC 9110 section 13.1.5). `nil`
@@ -16,7 +16,7 @@ extension ResponseHead {
     // A control character would make it another request. No date has one.
     guard let text = caching[.lastModified], let modified = HTTPDate(text, now: receivedAt),
       let sent = caching[.date].flatMap({ HTTPDate($0, now: receivedAt) }),
-      modified.moment.milliseconds(to: sent.moment) >= Self.strongDateMilliseconds
+      modified.moment.duration(to: sent.moment) >= Self.strongDateAge
     else { return nil }
     return text
   }

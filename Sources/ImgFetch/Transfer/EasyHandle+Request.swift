@@ -44,21 +44,20 @@ extension EasyHandle {
     of request: TransferRequest, in context: TransferContext
   ) throws(CurlError) {
     let limits = request.content.limits(context.limits)
-    try set(CURLOPT_CONNECTTIMEOUT_MS, Self.positive(limits.connectTimeoutMilliseconds))
-    let spentMilliseconds = Int64((.now - request.history.begunAt) / .milliseconds(1))
-    try set(
-      CURLOPT_TIMEOUT_MS, Self.positive(limits.transferTimeoutMilliseconds - spentMilliseconds))
+    try set(CURLOPT_CONNECTTIMEOUT_MS, Self.milliseconds(limits.connectTimeout))
+    let spent = .now - request.history.begunAt
+    try set(CURLOPT_TIMEOUT_MS, Self.milliseconds(limits.transferTimeout - spent))
     // libcurl counts a stall in whole seconds, and none while a transfer is paused.
     try set(CURLOPT_LOW_SPEED_LIMIT, 1_024)
-    try set(CURLOPT_LOW_SPEED_TIME, (Self.positive(limits.stallTimeoutMilliseconds) + 999) / 1_000)
+    try set(CURLOPT_LOW_SPEED_TIME, (Self.milliseconds(limits.stallTimeout) + 999) / 1_000)
     // Refuses by Content-Length alone; the callbacks hold the limit where none is declared.
     if request.content.isPicture {
       try setLarge(CURLOPT_MAXFILESIZE_LARGE, limits.maxBodyByteCount)
     }
   }
 
-  /// In the range libcurl takes, in which 0 would mean "no limit".
-  private static func positive(_ value: Int64) -> Int {
-    Int(min(max(value, 1), Int64(Int32.max)))
+  /// Milliseconds in the range libcurl takes, in which 0 would mean "no limit".
+  private static func milliseconds(_ duration: Duration) -> Int {
+    Int(min(max(duration.milliseconds, 1), Int64(Int32.max)))
   }
 }

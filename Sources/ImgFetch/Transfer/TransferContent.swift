@@ -22,7 +22,7 @@ enum TransferContent {
   func limits(_ given: Limits) -> Limits {
     guard !isPicture else { return given }
     var limits = given
-    limits.transferTimeoutMilliseconds = min(given.transferTimeoutMilliseconds, 30_000)
+    limits.transferTimeout = min(given.transferTimeout, .seconds(30))
     limits.maxRedirects = 5
     return limits
   }

@@ -3,7 +3,7 @@ package struct CoordinatorSettings: Hashable, Sendable, Codable {
   /// The path of the worker program.
   package let workerExecutable: String
   /// How long the coordinator runs without clients and jobs; `nil` for no limit.
-  package let idleExitMilliseconds: Int64?
+  @OptionalMilliseconds package private(set) var idleExit: Duration?
   /// The networks with non-public addresses that workers may fetch from, in CIDR notation.
   package let allowedNetworks: [String]
   /// The directories whose files `file:` URLs may name.
@@ -12,11 +12,11 @@ package struct CoordinatorSettings: Hashable, Sendable, Codable {
   package let authorityFile: String?
 
   package init(
-    workerExecutable: String, idleExitMilliseconds: Int64?, allowedNetworks: [String],
+    workerExecutable: String, idleExit: Duration?, allowedNetworks: [String],
     allowedDirectories: [String], authorityFile: String?
   ) {
     self.workerExecutable = workerExecutable
-    self.idleExitMilliseconds = idleExitMilliseconds
+    self.idleExit = idleExit
     self.allowedNetworks = allowedNetworks
     self.allowedDirectories = allowedDirectories
     self.authorityFile = authorityFile
@@ -24,7 +24,7 @@ package struct CoordinatorSettings: Hashable, Sendable, Codable {
 
   private enum CodingKeys: String, CodingKey {
     case workerExecutable = "worker_executable"
-    case idleExitMilliseconds = "idle_exit_ms"
+    case idleExit = "idle_exit_ms"
     case allowedNetworks = "allow_network"
     case allowedDirectories = "allow_directory"
     case authorityFile = "ca_file"

@@ -4,7 +4,7 @@ package struct HostCooldown: Hashable, Sendable {
   /// See ``ImageURL/host``.
   package let host: String
   /// At most ``maximumSeconds``.
-  package let milliseconds: Int64
+  @Milliseconds package private(set) var duration: Duration
 
   /// The maximum cooldown. A host that asks for more gets the next request too early and can refuse
   /// it.
@@ -13,13 +13,13 @@ package struct HostCooldown: Hashable, Sendable {
   /// - Parameter seconds: the value of Retry-After; clamped to 0…``maximumSeconds``.
   package init(host: String, seconds: Int64) {
     self.host = host
-    milliseconds = min(max(seconds, 0), Self.maximumSeconds) * 1_000
+    duration = .seconds(min(max(seconds, 0), Self.maximumSeconds))
   }
 }
 
 extension HostCooldown: Codable {
   private enum CodingKeys: String, CodingKey {
     case host
-    case milliseconds = "ms"
+    case duration = "ms"
   }
 }

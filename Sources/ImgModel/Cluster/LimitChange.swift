@@ -4,7 +4,7 @@ package struct LimitChange: Hashable, Sendable, Codable {
   package let transfersPerHost: Int?
   package let hostRatePerMinute: Int?
   /// Applies to new thumbnails. Stored thumbnails keep their expiry.
-  package let defaultExpiryMilliseconds: Int64?
+  @OptionalMilliseconds package private(set) var defaultExpiry: Duration?
 
   package static let transferRange = 1...1_024
   package static let hostRateRange = 0...600_000
@@ -12,24 +12,24 @@ package struct LimitChange: Hashable, Sendable, Codable {
   /// - Precondition: each limit is in its range.
   package init(
     transfers: Int? = nil, transfersPerHost: Int? = nil, hostRatePerMinute: Int? = nil,
-    defaultExpiryMilliseconds: Int64? = nil
+    defaultExpiry: Duration? = nil
   ) {
     precondition(
       [transfers, transfersPerHost].allSatisfy { $0.map(Self.transferRange.contains) ?? true }
         && hostRatePerMinute.map(Self.hostRateRange.contains) ?? true
-        && defaultExpiryMilliseconds.map(RequestOptions.expiryRangeMilliseconds.contains) ?? true,
+        && defaultExpiry.map(RequestOptions.expiryRange.contains) ?? true,
       "a limit is out of range")
     self.transfers = transfers
     self.transfersPerHost = transfersPerHost
     self.hostRatePerMinute = hostRatePerMinute
-    self.defaultExpiryMilliseconds = defaultExpiryMilliseconds
+    self.defaultExpiry = defaultExpiry
   }
 
   private enum CodingKeys: String, CodingKey {
     case transfers
     case transfersPerHost = "transfers_per_host"
     case hostRatePerMinute = "host_rate_per_minute"
-    case defaultExpiryMilliseconds = "default_expiry_ms"
+    case defaultExpiry = "default_expiry_ms"
   }
 
   /// Decodes and validates. Throws where the initialiser has a precondition.
@@ -50,8 +50,8 @@ package struct LimitChange: Hashable, Sendable, Codable {
       transfers: try limit(.transfers, in: Self.transferRange),
       transfersPerHost: try limit(.transfersPerHost, in: Self.transferRange),
       hostRatePerMinute: try limit(.hostRatePerMinute, in: Self.hostRateRange),
-      defaultExpiryMilliseconds: try limit(
-        .defaultExpiryMilliseconds, in: RequestOptions.expiryRangeMilliseconds))
+      defaultExpiry: try limit(.defaultExpiry, in: RequestOptions.expiryRange.milliseconds)
+        .map { .milliseconds($0) })
   }
 }
 
@@ -60,6 +60,6 @@ extension Limits {
     transfers = change.transfers ?? transfers
     transfersPerHost = change.transfersPerHost ?? transfersPerHost
     hostRatePerMinute = change.hostRatePerMinute ?? hostRatePerMinute
-    defaultExpiryMilliseconds = change.defaultExpiryMilliseconds ?? defaultExpiryMilliseconds
+    defaultExpiry = change.defaultExpiry ?? defaultExpiry
   }
 }

@@ -2,7 +2,7 @@
 /// them to each worker in `welcome`, and shows them in `imgctl status --limits`. Only the limits of a
 /// ``LimitChange`` can change while it runs.
 ///
-/// Durations are in milliseconds, sizes in bytes.
+/// Sizes are in bytes.
 package struct Limits: Hashable, Sendable, Codable {
   /// Worker processes; 0 for one a core.
   package var workers = 0
@@ -12,35 +12,35 @@ package struct Limits: Hashable, Sendable, Codable {
   /// Requests to one host in a minute, with bursts of one second's worth; 0 for no limit.
   package var hostRatePerMinute = 0
   /// The time to establish a connection, including TLS.
-  package var connectTimeoutMilliseconds: Int64 = 10_000
+  @Milliseconds package var connectTimeout: Duration = .seconds(10)
   /// The time from the first DNS look-up to the last byte of the body.
-  package var transferTimeoutMilliseconds: Int64 = 60_000
+  @Milliseconds package var transferTimeout: Duration = .seconds(60)
   /// How long a transfer may stay below 1 KiB/s.
-  package var stallTimeoutMilliseconds: Int64 = 20_000
+  @Milliseconds package var stallTimeout: Duration = .seconds(20)
   package var maxRedirects = 10
   /// The maximum number of transfers for one URL; 1 for no retries.
   package var attempts = 3
   /// The maximum delay before the first retry. It doubles with each retry.
-  package var backoffMilliseconds: Int64 = 1_000
+  @Milliseconds package var backoff: Duration = .seconds(1)
   /// The maximum time from the first failure of a URL to the start of a retry.
-  package var urlTimeoutMilliseconds: Int64 = 600_000
+  @Milliseconds package var urlTimeout: Duration = .seconds(600)
   /// How long a 404 or 410 is remembered and not requested again; 0 to remember none.
-  package var rememberFailuresMilliseconds: Int64 = 600_000
+  @Milliseconds package var rememberFailures: Duration = .seconds(600)
   package var maxBodyByteCount: Int64 = 100 << 20
   /// Frames × area, as the picture's header declares them.
   package var maxPixels: Int64 = 100_000_000
   package var maxFrames = 1_000
-  package var decodeTimeoutMilliseconds: Int64 = 30_000
+  @Milliseconds package var decodeTimeout: Duration = .seconds(30)
   package var workerMemoryByteCount: Int64 = 1 << 30
   package var storeBudgetByteCount: Int64 = 400 << 20
-  package var defaultExpiryMilliseconds: Int64 = 7 * 24 * 3_600_000
+  @Milliseconds package var defaultExpiry: Duration = .seconds(7 * 86_400)
   /// How long an ended job is kept; `nil` for ever.
-  package var keepJobsMilliseconds: Int64? = 30 * 24 * 3_600_000
+  @OptionalMilliseconds package var keepJobs: Duration? = .seconds(30 * 86_400)
   /// The maximum number of connected clients.
   package var clients = 512
   /// How long a client may take to send a request. If all connections are in use, the coordinator
   /// closes a client that has been idle for this long.
-  package var clientTimeoutMilliseconds: Int64 = 60_000
+  @Milliseconds package var clientTimeout: Duration = .seconds(60)
   /// How operators of origins can reach the user: a mail address or a URL, as `Contact` parses it.
   package var contact: String?
 
@@ -62,24 +62,24 @@ package struct Limits: Hashable, Sendable, Codable {
     case workers, transfers
     case transfersPerHost = "transfers_per_host"
     case hostRatePerMinute = "host_rate_per_minute"
-    case connectTimeoutMilliseconds = "connect_timeout_ms"
-    case transferTimeoutMilliseconds = "transfer_timeout_ms"
-    case stallTimeoutMilliseconds = "stall_timeout_ms"
+    case connectTimeout = "connect_timeout_ms"
+    case transferTimeout = "transfer_timeout_ms"
+    case stallTimeout = "stall_timeout_ms"
     case maxRedirects = "max_redirects"
     case attempts
-    case backoffMilliseconds = "backoff_ms"
-    case urlTimeoutMilliseconds = "url_timeout_ms"
-    case rememberFailuresMilliseconds = "remember_failures_ms"
+    case backoff = "backoff_ms"
+    case urlTimeout = "url_timeout_ms"
+    case rememberFailures = "remember_failures_ms"
     case maxBodyByteCount = "max_body_bytes"
     case maxPixels = "max_pixels"
     case maxFrames = "max_frames"
-    case decodeTimeoutMilliseconds = "decode_timeout_ms"
+    case decodeTimeout = "decode_timeout_ms"
     case workerMemoryByteCount = "worker_memory_bytes"
     case storeBudgetByteCount = "store_budget_bytes"
-    case defaultExpiryMilliseconds = "default_expiry_ms"
-    case keepJobsMilliseconds = "keep_jobs_ms"
+    case defaultExpiry = "default_expiry_ms"
+    case keepJobs = "keep_jobs_ms"
     case clients
-    case clientTimeoutMilliseconds = "client_timeout_ms"
+    case clientTimeout = "client_timeout_ms"
     case contact
   }
 }

@@ -70,7 +70,7 @@ package struct JobRecord: Hashable, Sendable, Codable {
 
   /// The end of the job's delay. No URL of the job starts before it.
   package var notBefore: WallTime {
-    submittedAt.advanced(byMilliseconds: options.delayMilliseconds)
+    submittedAt.advanced(by: options.delay)
   }
 
   private enum CodingKeys: String, CodingKey {

@@ -61,7 +61,7 @@ package struct JobStatus: Hashable, Sendable, Codable {
     fetch = record.options.fetch
     priority = record.options.priority
     order = record.order
-    notBefore = record.options.delayMilliseconds > 0 ? record.notBefore : nil
+    notBefore = record.options.delay > .zero ? record.notBefore : nil
     total = counts.total
     done = counts.done
     failed = counts.failed

@@ -3,8 +3,8 @@ package struct Expiry: Hashable, Sendable {
   package enum Moment: Hashable, Sendable {
     /// The coordinator's default duration when the fetch starts, from the download on.
     case standard
-    /// A duration from the download on, in ``RequestOptions/expiryRangeMilliseconds``.
-    case after(milliseconds: Int64)
+    /// A duration from the download on, in ``RequestOptions/expiryRange``.
+    case after(Duration)
     /// A date, independent of the download.
     case at(WallTime)
   }
@@ -19,10 +19,9 @@ package struct Expiry: Hashable, Sendable {
   package init(_ moment: Moment, isSliding: Bool = false) {
     switch moment {
     case .standard: break
-    case .after(let milliseconds):
+    case .after(let duration):
       precondition(
-        RequestOptions.expiryRangeMilliseconds.contains(milliseconds),
-        "the expiry must be from 1 ms to 100 years")
+        RequestOptions.expiryRange.contains(duration), "the expiry must be from 1 ms to 100 years")
     case .at: precondition(!isSliding, "an expiry date cannot slide")
     }
     self.moment = moment
@@ -30,25 +29,22 @@ package struct Expiry: Hashable, Sendable {
   }
 
   /// The retention of a thumbnail that is made for the request.
-  package func retention(defaultMilliseconds: Int64) -> Retention {
+  package func retention(defaultExpiry: Duration) -> Retention {
     switch moment {
-    case .standard: retention(ofDuration: defaultMilliseconds)
-    case .after(let milliseconds): retention(ofDuration: milliseconds)
+    case .standard: retention(of: defaultExpiry)
+    case .after(let duration): retention(of: duration)
     case .at(let date): Retention(until: date)
     }
   }
 
   /// The retention that the request adds to a thumbnail already in the store. The default applies
   /// only to newly stored thumbnails, except that a sliding default restarts on this access.
-  package func retentionOfStored(defaultMilliseconds: Int64) -> Retention {
-    guard case .standard = moment else {
-      return retention(defaultMilliseconds: defaultMilliseconds)
-    }
-    return Retention(slidingMilliseconds: isSliding ? defaultMilliseconds : 0)
+  package func retentionOfStored(defaultExpiry: Duration) -> Retention {
+    guard case .standard = moment else { return retention(defaultExpiry: defaultExpiry) }
+    return Retention(sliding: isSliding ? defaultExpiry : .zero)
   }
 
-  private func retention(ofDuration milliseconds: Int64) -> Retention {
-    Retention(
-      afterMilliseconds: milliseconds, slidingMilliseconds: isSliding ? milliseconds : 0)
+  private func retention(of duration: Duration) -> Retention {
+    Retention(after: duration, sliding: isSliding ? duration : .zero)
   }
 }

@@ -2,37 +2,35 @@
 package struct RequestOptions: Hashable, Sendable, Codable {
   package var variant: Variant
   /// ``expiry`` in its JSON form: a duration, a date, or neither for the coordinator's default.
-  private let expireAfterMilliseconds: Int64?
+  @OptionalMilliseconds private var expireAfter: Duration?
   private let expireAt: WallTime?
   private let isExpirySliding: Bool
   /// The priority among jobs, −2 (least urgent) to 2 (most urgent). Always in ``priorityRange``.
   package var priority: Int
   /// How long after the submission the first URL may start.
-  package let delayMilliseconds: Int64
+  @Milliseconds package private(set) var delay: Duration
   package let keep: Keep
   package var fetch: FetchOptions
 
   package static let priorityRange = -2...2
   /// 1 ms to 100 years, which is longer than any real expiry and does not overflow any clock.
-  package static let expiryRangeMilliseconds: ClosedRange<Int64> = 1...36_500 * 86_400_000
+  package static let expiryRange = Duration.milliseconds(1)...Duration.seconds(36_500 * 86_400)
 
-  package static let delayRangeMilliseconds: ClosedRange<Int64> = 0...86_400_000
+  package static let delayRange = Duration.zero...Duration.seconds(86_400)
 
-  /// - Precondition: `priority` and `delayMilliseconds` are in their ranges.
+  /// - Precondition: `priority` and `delay` are in their ranges.
   package init(
-    variant: Variant, expiry: Expiry = .standard, priority: Int = 0, delayMilliseconds: Int64 = 0,
+    variant: Variant, expiry: Expiry = .standard, priority: Int = 0, delay: Duration = .zero,
     keep: Keep = .thumbnail, fetch: FetchOptions = .standard
   ) {
     precondition(Self.priorityRange.contains(priority), "the priority must be from -2 to 2")
-    precondition(
-      Self.delayRangeMilliseconds.contains(delayMilliseconds), "the delay must be at most one day")
+    precondition(Self.delayRange.contains(delay), "the delay must be at most one day")
     self.variant = variant
-    expireAfterMilliseconds =
-      if case .after(let milliseconds) = expiry.moment { milliseconds } else { nil }
+    expireAfter = if case .after(let duration) = expiry.moment { duration } else { nil }
     expireAt = if case .at(let date) = expiry.moment { date } else { nil }
     isExpirySliding = expiry.isSliding
     self.priority = priority
-    self.delayMilliseconds = delayMilliseconds
+    self.delay = delay
     self.keep = keep
     self.fetch = fetch
   }
@@ -47,18 +45,17 @@ package struct RequestOptions: Hashable, Sendable, Codable {
 
   package var expiry: Expiry {
     let moment =
-      expireAfterMilliseconds.map { .after(milliseconds: $0) } ?? expireAt.map { .at($0) }
-      ?? Expiry.Moment.standard
+      expireAfter.map { .after($0) } ?? expireAt.map { .at($0) } ?? Expiry.Moment.standard
     return Expiry(moment, isSliding: isExpirySliding)
   }
 
   private enum CodingKeys: String, CodingKey {
     case variant
-    case expireAfterMilliseconds = "expire_after_ms"
+    case expireAfter = "expire_after_ms"
     case expireAt = "expire_at"
     case isExpirySliding = "expire_on_access"
     case priority
-    case delayMilliseconds = "delay_ms"
+    case delay = "delay_ms"
     case keep, fetch
   }
 
@@ -70,15 +67,14 @@ package struct RequestOptions: Hashable, Sendable, Codable {
       throw DecodingError.dataCorruptedError(
         forKey: .priority, in: container, debugDescription: "the priority must be from -2 to 2")
     }
-    let delay = try container.decode(Int64.self, forKey: .delayMilliseconds)
-    guard Self.delayRangeMilliseconds.contains(delay) else {
+    let delay = try container.decode(Milliseconds.self, forKey: .delay).wrappedValue
+    guard Self.delayRange.contains(delay) else {
       throw DecodingError.dataCorruptedError(
-        forKey: .delayMilliseconds, in: container,
-        debugDescription: "the delay must be at most one day")
+        forKey: .delay, in: container, debugDescription: "the delay must be at most one day")
     }
     self.init(
       variant: try container.decode(Variant.self, forKey: .variant),
-      expiry: try Self.expiry(in: container), priority: priority, delayMilliseconds: delay,
+      expiry: try Self.expiry(in: container), priority: priority, delay: delay,
       // Journals of older versions have neither.
       keep: try container.decodeIfPresent(Keep.self, forKey: .keep) ?? .thumbnail,
       fetch: try container.decodeIfPresent(FetchOptions.self, forKey: .fetch) ?? .standard)
@@ -86,12 +82,13 @@ package struct RequestOptions: Hashable, Sendable, Codable {
 
   /// Journals of older versions have neither dates nor sliding.
   private static func expiry(in container: KeyedDecodingContainer<CodingKeys>) throws -> Expiry {
-    let duration = try container.decodeIfPresent(Int64.self, forKey: .expireAfterMilliseconds)
+    let duration = try container.decodeIfPresent(Milliseconds.self, forKey: .expireAfter)?
+      .wrappedValue
     let date = try container.decodeIfPresent(WallTime.self, forKey: .expireAt)
     let isSliding = try container.decodeIfPresent(Bool.self, forKey: .isExpirySliding) ?? false
-    guard duration.map(expiryRangeMilliseconds.contains) ?? true else {
+    guard duration.map(expiryRange.contains) ?? true else {
       throw DecodingError.dataCorruptedError(
-        forKey: .expireAfterMilliseconds, in: container,
+        forKey: .expireAfter, in: container,
         debugDescription: "the expiry must be from 1 ms to 100 years")
     }
     guard date == nil || duration == nil && !isSliding else {
@@ -100,7 +97,6 @@ package struct RequestOptions: Hashable, Sendable, Codable {
         debugDescription: "the expiry must be a duration or a date, and a date cannot slide")
     }
     if let date { return Expiry(.at(date)) }
-    return Expiry(
-      duration.map { .after(milliseconds: $0) } ?? .standard, isSliding: isSliding)
+    return Expiry(duration.map { .after($0) } ?? .standard, isSliding: isSliding)
   }
 }

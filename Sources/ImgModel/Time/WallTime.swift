@@ -14,18 +14,17 @@ package struct WallTime: RawRepresentable, Hashable, Comparable, Sendable {
   /// Earlier than every other moment.
   package static let distantPast = WallTime(rawValue: .min)
 
-  /// The moment `milliseconds` later, clamped to the range.
-  package func advanced(byMilliseconds milliseconds: Int64) -> WallTime {
+  /// The moment `duration` later, clamped to the range.
+  package func advanced(by duration: Duration) -> WallTime {
+    let milliseconds = duration.milliseconds
     let (sum, overflow) = rawValue.addingReportingOverflow(milliseconds)
     if overflow { return WallTime(rawValue: milliseconds > 0 ? .max : .min) }
     return WallTime(rawValue: sum)
   }
 
-  /// Milliseconds from `self` to `other`, clamped to the range; negative if `other` is earlier.
-  package func milliseconds(to other: WallTime) -> Int64 {
-    let (difference, overflow) = other.rawValue.subtractingReportingOverflow(rawValue)
-    if overflow { return other > self ? .max : .min }
-    return difference
+  /// The time from `self` to `other`; negative if `other` is earlier.
+  package func duration(to other: WallTime) -> Duration {
+    .milliseconds(other.rawValue) - .milliseconds(rawValue)
   }
 
   package static func < (left: Self, right: Self) -> Bool {

@@ -21,7 +21,7 @@ package struct TransferQueue {
   init(_ limits: Limits) {
     slots = TransferSlots(limits)
     rate = Self.rate(limits)
-    newHost = Host(health: HostHealth(backoff: .milliseconds(limits.backoffMilliseconds)))
+    newHost = Host(health: HostHealth(backoff: limits.backoff))
   }
 
   private static func rate(_ limits: Limits) -> TransferRate? {

@@ -12,8 +12,7 @@ extension Scheduler {
   mutating func updateHosts(_ updates: HostUpdates, by worker: WorkerID) {
     for cooldown in updates.cooldowns {
       transferQueue.coolDown(
-        cooldown.host, until: now.instant + .milliseconds(cooldown.milliseconds),
-        at: now.instant)
+        cooldown.host, until: now.instant + cooldown.duration, at: now.instant)
     }
     for host in updates.extraRequests { transferQueue.takeToken(of: host, at: now.instant) }
     for lease in updates.robotsKnown {

@@ -124,7 +124,7 @@ extension Scheduler {
   ) -> Failure? {
     if evidence.isDecodeTimeout(of: item) {
       return Self.failure(
-        .decodeTimeout, "decoding took longer than \(limits.decodeTimeoutMilliseconds) ms")
+        .decodeTimeout, "decoding took longer than \(limits.decodeTimeout.milliseconds) ms")
     }
     guard evidence.isAttributable(item) else { return nil }
     switch evidence.end {

@@ -31,8 +31,7 @@ extension Scheduler {
     else { preconditionFailure("an open item has not ended") }
     if needsStartTag { jobs.assignStartTag(to: &waiter) }
     count([waiter], at: id, host: host, by: numbers)
-    let isMoreUrgent = work.join(
-      waiter, id, defaultExpiryMilliseconds: limits.defaultExpiryMilliseconds)
+    let isMoreUrgent = work.join(waiter, id, defaultExpiry: limits.defaultExpiry)
     if isMoreUrgent, let item = work[id] { enqueue(item) }
   }
 
@@ -138,7 +137,7 @@ extension Scheduler {
   /// The item goes on to a stage, and the jobs whose lines wait count it there.
   mutating func move(_ item: inout WorkItem, to stage: WorkItem.Stage) {
     let change = StageNumbers(stage) + StageNumbers(item.stage) * -1
-    item.enter(stage, defaultExpiryMilliseconds: limits.defaultExpiryMilliseconds)
+    item.enter(stage, defaultExpiry: limits.defaultExpiry)
     work.update(item)
     count(item.waiters, at: item.id, host: item.host, by: change)
   }

@@ -5,15 +5,14 @@ extension Scheduler {
   /// - Precondition: the job is active and was not accepted before, or has ended since.
   mutating func acceptJob(_ record: JobRecord) {
     // A clock that was set meanwhile never makes the delay longer than it was.
-    let delay = min(
-      now.wall.milliseconds(to: record.notBefore), record.options.delayMilliseconds)
+    let delay = min(now.wall.duration(to: record.notBefore), record.options.delay)
     let job = ActiveJob(
       record, command: record.retries.round > 0 ? newCommand() : nil,
       lastDoubtedFailure: record.retries.includesFinal ? sources.lastFailureNumber : 0,
-      isDelayed: delay > 0,
+      isDelayed: delay > .zero,
       backlogMaximum: jobs.backlogMaximum(transfersPerHost: limits.transfersPerHost),
       at: now.instant)
-    if delay > 0 { delays.set(.job(record.id), to: now.instant + .milliseconds(delay)) }
+    if delay > .zero { delays.set(.job(record.id), to: now.instant + delay) }
     jobs.add(job)
     divideLines()
     readOn(record.id)

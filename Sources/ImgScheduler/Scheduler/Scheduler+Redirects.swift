@@ -18,7 +18,7 @@ extension Scheduler {
         transfer.source, host: transfer.host, isRedirected: true, at: now.instant)
       transfers.redirect(
         id, to: redirection.host,
-        until: now.instant + .milliseconds(limits.transferTimeoutMilliseconds))
+        until: now.instant + limits.transferTimeout)
       if let last = transferQueue.downBecause(redirection.host, at: now.instant) {
         refuse(id, because: downFailure(of: redirection.host, last))
       } else {
@@ -75,7 +75,7 @@ extension Scheduler {
   /// Gives transfers up that have waited for a slot for as long as a transfer may take.
   mutating func endRedirectWaits() {
     while let id = transfers.overdueRedirect(at: now.instant), let host = transfers[id]?.host {
-      let seconds = limits.transferTimeoutMilliseconds / 1_000
+      let seconds = limits.transferTimeout.components.seconds
       refuse(
         id,
         because: Failure(

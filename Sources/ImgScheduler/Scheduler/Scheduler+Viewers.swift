@@ -11,10 +11,10 @@ extension Scheduler {
     let earlier = name.flatMap { viewers.viewer(named: $0) }
     do throws(Failure) {
       let url = try ImageURL(line: text)
-      if options.delayMilliseconds > 0 {
+      if options.delay > .zero {
         viewers.delay(
           viewer, name: name, url: url, options: options, bypassesStore: bypassesStore)
-        delays.set(.viewer(viewer), to: now.instant + .milliseconds(options.delayMilliseconds))
+        delays.set(.viewer(viewer), to: now.instant + options.delay)
       } else {
         begin(viewer, name: name, to: url, options: options, bypassesStore: bypassesStore)
       }

@@ -20,8 +20,7 @@ extension Scheduler {
     _ worker: ReadyWorker, _ observation: Observation
   ) -> ReadyWorker.KillReason? {
     if observation.heartbeatAge > Self.heartbeatAgeMaximum { return .hung }
-    let decodeTimeout = Duration.milliseconds(limits.decodeTimeoutMilliseconds)
-    if let lease = observation.decodingLease, observation.decodingTime > decodeTimeout {
+    if let lease = observation.decodingLease, observation.decodingTime > limits.decodeTimeout {
       return .decodeTimeout(lease)
     }
     let overdue = overdueLeases(of: worker)
@@ -46,12 +45,12 @@ extension Scheduler {
     // All exchanges with origins have the time of one transfer together. Only a robots.txt that is
     // asked for when that runs out adds as much at most.
     case .transferring:
-      lease.since + .milliseconds(limits.transferTimeoutMilliseconds) * 2
+      lease.since + limits.transferTimeout * 2
     // Each picture in front of it may take that long; and while there are answers, others that
     // are more urgent may have overtaken it.
     case .decoding:
       max(lease.since, worker.lastAnswerAt ?? lease.since)
-        + .milliseconds(limits.decodeTimeoutMilliseconds) * worker.fetches.count
+        + limits.decodeTimeout * worker.fetches.count
     case .awaitingLookup, .lookingUp, .behindEarlierLines, .awaitingTransfer, .awaitingDecode:
       lease.since
     }

@@ -6,19 +6,18 @@ struct Timeline {
   private var anchor: Moment
 
   /// The clocks are read one after the other, and slewed.
-  private static let toleranceMilliseconds: Int64 = 1_000
+  private static let tolerance = Duration.seconds(1)
 
   init(at now: Moment) {
     anchor = now
   }
 
   mutating func update(_ now: Moment) {
-    let drift = wall(now.instant).milliseconds(to: now.wall)
-    if drift.magnitude > Self.toleranceMilliseconds.magnitude { anchor = now }
+    let drift = wall(now.instant).duration(to: now.wall)
+    if max(drift, .zero - drift) > Self.tolerance { anchor = now }
   }
 
   func wall(_ instant: ContinuousClock.Instant) -> WallTime {
-    let milliseconds = (instant - anchor.instant) / .milliseconds(1)
-    return anchor.wall.advanced(byMilliseconds: Int64(milliseconds.rounded()))
+    anchor.wall.advanced(by: instant - anchor.instant)
   }
 }

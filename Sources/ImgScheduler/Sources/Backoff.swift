@@ -10,7 +10,7 @@ package struct Backoff {
   package static let longest = Duration.seconds(60)
 
   init(_ limits: Limits) {
-    base = .milliseconds(limits.backoffMilliseconds)
+    base = limits.backoff
   }
 
   /// - Parameter attempts: how often it was tried, at least once.

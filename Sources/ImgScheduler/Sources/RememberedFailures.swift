@@ -22,7 +22,7 @@ package struct RememberedFailures {
   private(set) var lastNumber: UInt64 = 0
 
   init(_ limits: Limits) {
-    time = .milliseconds(limits.rememberFailuresMilliseconds)
+    time = limits.rememberFailures
   }
 
   package var count: Int { memories.count }

@@ -19,7 +19,7 @@ package struct SourceTable {
   init(_ limits: Limits, seed: UInt64) {
     backoff = Backoff(limits)
     attemptMaximum = limits.attempts
-    timeout = .milliseconds(limits.urlTimeoutMilliseconds)
+    timeout = limits.urlTimeout
     jitter = SplitMix64(seed: seed)
     failures = RememberedFailures(limits)
   }

@@ -81,10 +81,10 @@ package struct WorkItem {
   /// The jobs that wait for it.
   package var jobs: [JobID] { Set(waiters.compactMap(\.job)).sorted() }
 
-  mutating func join(_ newcomer: Waiter, defaultExpiryMilliseconds: Int64) {
+  mutating func join(_ newcomer: Waiter, defaultExpiry: Duration) {
     var waiter = newcomer
     waiter.isLate =
-      stage.lease != nil && !granted.covers(retention(of: waiter, defaultExpiryMilliseconds))
+      stage.lease != nil && !granted.covers(retention(of: waiter, defaultExpiry))
     waiters.append(waiter)
     urgency = min(urgency, Urgency(of: waiter, item: id))
   }
@@ -110,27 +110,27 @@ package struct WorkItem {
   }
 
   /// It goes on to another stage.
-  mutating func enter(_ next: Stage, defaultExpiryMilliseconds: Int64) {
+  mutating func enter(_ next: Stage, defaultExpiry: Duration) {
     if stage.lease == nil, next.lease != nil {
-      grantRetention(defaultExpiryMilliseconds: defaultExpiryMilliseconds)
+      grantRetention(defaultExpiry: defaultExpiry)
     }
     stage = next
   }
 
   /// A lease begins: its worker is told what all waiting requests ask for.
-  private mutating func grantRetention(defaultExpiryMilliseconds: Int64) {
+  private mutating func grantRetention(defaultExpiry: Duration) {
     granted = Retention()
     for index in waiters.indices {
-      granted.formUnion(retention(of: waiters[index], defaultExpiryMilliseconds))
+      granted.formUnion(retention(of: waiters[index], defaultExpiry))
       waiters[index].isLate = false
     }
   }
 
   /// What is found when nothing was fetched for the waiters was stored before they came.
-  private func retention(of waiter: Waiter, _ defaultMilliseconds: Int64) -> Retention {
+  private func retention(of waiter: Waiter, _ defaultExpiry: Duration) -> Retention {
     wasFetched
-      ? waiter.expiry.retention(defaultMilliseconds: defaultMilliseconds)
-      : waiter.expiry.retentionOfStored(defaultMilliseconds: defaultMilliseconds)
+      ? waiter.expiry.retention(defaultExpiry: defaultExpiry)
+      : waiter.expiry.retentionOfStored(defaultExpiry: defaultExpiry)
   }
 
   /// - Returns: the waiters that left.

@@ -47,10 +47,10 @@ package struct WorkTable {
   ///
   /// - Precondition: the item has not ended.
   /// - Returns: whether that makes it more urgent.
-  mutating func join(_ waiter: Waiter, _ id: WorkID, defaultExpiryMilliseconds: Int64) -> Bool {
+  mutating func join(_ waiter: Waiter, _ id: WorkID, defaultExpiry: Duration) -> Bool {
     guard let index = items.index(forKey: id) else { preconditionFailure("\(id) has ended") }
     let urgency = items.values[index].urgency
-    items.values[index].join(waiter, defaultExpiryMilliseconds: defaultExpiryMilliseconds)
+    items.values[index].join(waiter, defaultExpiry: defaultExpiry)
     return items.values[index].urgency != urgency
   }
 

@@ -21,6 +21,6 @@ extension LimitChange {
       transfers: try given(.transfers, \.transfers),
       transfersPerHost: try given(.transfersPerHost, \.transfersPerHost),
       hostRatePerMinute: try given(.ratePerHost, \.hostRatePerMinute),
-      defaultExpiryMilliseconds: try given(.defaultExpiry, \.defaultExpiryMilliseconds))
+      defaultExpiry: try given(.defaultExpiry, \.defaultExpiry))
   }
 }

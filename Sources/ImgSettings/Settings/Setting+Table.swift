@@ -7,7 +7,7 @@ extension Setting {
   /// The settings of ``LimitChange``, which `imgctl limits` can change at run time.
   static let changeable = [transfers, transfersPerHost, ratePerHost, defaultExpiry]
 
-  private static let durations = Settings.durationRangeMilliseconds
+  private static let durations = Settings.durationRange
   private static let transferRange =
     Int64(LimitChange.transferRange.lowerBound)...Int64(LimitChange.transferRange.upperBound)
 
@@ -61,11 +61,10 @@ extension Setting {
       default: "never; 10m if a command started the coordinator",
       help: "Exit after this time without clients and jobs, or \"never\".",
       set: { (settings, texts) throws(InvalidValue) in
-        settings.idleExitMilliseconds =
-          texts[0] == "never"
-          ? nil : try UnitScale.duration.value(parsing: texts[0], in: durations)
+        settings.idleExit =
+          texts[0] == "never" ? nil : try Duration(parsing: texts[0], in: durations)
       },
-      get: { settings in [settings.idleExitMilliseconds.map(UnitScale.duration.text) ?? "never"] }),
+      get: { settings in [settings.idleExit.map(\.text) ?? "never"] }),
   ]
 
   static let transfers = limit(
@@ -86,7 +85,7 @@ extension Setting {
     get: { [HostRate.text(perMinute: $0.limits.hostRatePerMinute)] })
 
   static let defaultExpiry = limit(
-    "expiry", "--default-expiry", "DURATION", .duration, durations, \.defaultExpiryMilliseconds,
+    "expiry", "--default-expiry", durations, \.defaultExpiry,
     help: "How long a thumbnail is kept if the request does not say.")
 
   private static let limits: [Setting] = [
@@ -103,15 +102,14 @@ extension Setting {
     transfersPerHost,
     ratePerHost,
     .limit(
-      "connecting", "--connect-timeout", "DURATION", .duration, durations,
-      \.connectTimeoutMilliseconds, help: "The time limit for a connection, including TLS."),
+      "connecting", "--connect-timeout", durations, \.connectTimeout,
+      help: "The time limit for a connection, including TLS."),
     .limit(
-      "whole transfer", "--transfer-timeout", "DURATION", .duration, durations,
-      \.transferTimeoutMilliseconds,
+      "whole transfer", "--transfer-timeout", durations, \.transferTimeout,
       help: "The time limit from the name look-up to the last byte of the picture."),
     .limit(
-      "stalled below 1 KiB/s", "--stall-timeout", "DURATION", .duration, durations,
-      \.stallTimeoutMilliseconds, help: "How long a transfer may stay below 1 KiB/s."),
+      "stalled below 1 KiB/s", "--stall-timeout", durations, \.stallTimeout,
+      help: "How long a transfer may stay below 1 KiB/s."),
     .limit(
       "redirects", "--max-redirects", "N", .count, 0...100, \.maxRedirects,
       help: "The maximum number of redirects for one picture."),
@@ -119,15 +117,14 @@ extension Setting {
       "attempts", "--attempts", "N", .count, 1...100, \.attempts,
       help: "The maximum number of transfers of one URL, if they fail temporarily."),
     .limit(
-      "wait before a retry", "--backoff", "DURATION", .duration, durations,
-      \.backoffMilliseconds,
+      "wait before a retry", "--backoff", durations, \.backoff,
       help: "The longest wait before the first retry. It doubles with each retry, up to a minute."),
     .limit(
-      "retries of one URL", "--url-timeout", "DURATION", .duration, durations,
-      \.urlTimeoutMilliseconds, help: "No retry of a URL starts later after its first failure."),
+      "retries of one URL", "--url-timeout", durations, \.urlTimeout,
+      help: "No retry of a URL starts later after its first failure."),
     .limit(
-      "missing pictures remembered", "--remember-failures", "DURATION", .duration,
-      0...durations.upperBound, \.rememberFailuresMilliseconds,
+      "missing pictures remembered", "--remember-failures", .zero...durations.upperBound,
+      \.rememberFailures,
       help: "How long a 404 or 410 is remembered and not requested again; 0 for not at all."),
     .limit(
       "body", "--max-body", "SIZE", .size, 1...(16 << 30), \.maxBodyByteCount,
@@ -140,8 +137,8 @@ extension Setting {
       "decoded frames", "--max-frames", "N", .count, 1...1_000_000, \.maxFrames,
       help: "The maximum number of frames of a picture."),
     .limit(
-      "decoding", "--decode-timeout", "DURATION", .duration, durations,
-      \.decodeTimeoutMilliseconds, help: "The time limit to decode one picture."),
+      "decoding", "--decode-timeout", durations, \.decodeTimeout,
+      help: "The time limit to decode one picture."),
     .limit(
       "worker's private data", "--worker-memory", "SIZE", .size, (64 << 20)...(1 << 40),
       \.workerMemoryByteCount, help: "The maximum private memory of a worker."),
@@ -154,17 +151,15 @@ extension Setting {
       help: "How long an ended job is kept with its list and outcomes, or \"forever\".",
       isLimit: true,
       set: { (settings, texts) throws(InvalidValue) in
-        settings.limits.keepJobsMilliseconds =
-          texts[0] == "forever"
-          ? nil : try UnitScale.duration.value(parsing: texts[0], in: durations)
+        settings.limits.keepJobs =
+          texts[0] == "forever" ? nil : try Duration(parsing: texts[0], in: durations)
       },
-      get: { [$0.limits.keepJobsMilliseconds.map(UnitScale.duration.text) ?? "forever"] }),
+      get: { [$0.limits.keepJobs.map(\.text) ?? "forever"] }),
     .limit(
       "clients connected", "--clients", "N", .count, 1...65_536, \.clients,
       help: "The maximum number of connected clients."),
     .limit(
-      "half-sent requests", "--client-timeout", "DURATION", .duration, durations,
-      \.clientTimeoutMilliseconds,
+      "half-sent requests", "--client-timeout", durations, \.clientTimeout,
       help: "The time limit for a client's greeting or the rest of a request. When --clients are "
         + "connected, a client that was idle for this long is closed for a new one."),
     Setting(
@@ -225,6 +220,19 @@ extension Setting {
         settings.limits[keyPath: value] = Value(try scale.value(parsing: texts[0], in: range))
       },
       get: { [scale.text(Int64($0.limits[keyPath: value]))] })
+  }
+
+  /// A limit with one duration.
+  private static func limit(
+    _ name: String, _ flag: String, _ range: ClosedRange<Duration>,
+    _ value: any WritableKeyPath<Limits, Duration> & Sendable, help: String
+  ) -> Setting {
+    Setting(
+      name, flag, "DURATION", help: help, isLimit: true,
+      set: { (settings, texts) throws(InvalidValue) in
+        settings.limits[keyPath: value] = try Duration(parsing: texts[0], in: range)
+      },
+      get: { [$0.limits[keyPath: value].text] })
   }
 
   private static func path(_ text: String) throws(InvalidValue) -> String {

@@ -7,7 +7,7 @@ extension Settings {
   /// - Parameter workerExecutable: the worker program that it runs.
   package func reported(workerExecutable: String) -> CoordinatorSettings {
     CoordinatorSettings(
-      workerExecutable: workerExecutable, idleExitMilliseconds: idleExitMilliseconds,
+      workerExecutable: workerExecutable, idleExit: idleExit,
       allowedNetworks: allowedNetworks.map(\.text), allowedDirectories: allowedDirectories,
       authorityFile: authorityFile)
   }
@@ -19,7 +19,7 @@ extension Settings {
     self.init(socketPath: cluster.socketPath, dataDirectory: cluster.dataDirectory)
     limits = cluster.limits
     workerExecutable = cluster.settings.workerExecutable
-    idleExitMilliseconds = cluster.settings.idleExitMilliseconds
+    idleExit = cluster.settings.idleExit
     for text in cluster.settings.allowedNetworks {
       allowedNetworks.append(try NetworkRange(parsing: text))
     }

@@ -25,7 +25,7 @@ package struct Settings: Hashable, Sendable {
   /// A PEM file with the certificates of the trusted authorities; `nil` for those of the system.
   package var authorityFile: String?
   /// The coordinator ends after this time without clients and jobs; `nil` for never.
-  package var idleExitMilliseconds: Int64?
+  package var idleExit: Duration?
   /// Whether a command starts a coordinator if none answers; `nil` if the path of the socket
   /// decides, see ``startsCoordinator``. The coordinator itself does not get this setting.
   package var autostart: Bool?
@@ -38,10 +38,10 @@ package struct Settings: Hashable, Sendable {
   package static let minimumStoreBudgetByteCount: Int64 = 10 << 20
 
   /// The range of durations, here and in requests.
-  package static let durationRangeMilliseconds = RequestOptions.expiryRangeMilliseconds
+  package static let durationRange = RequestOptions.expiryRange
 
   /// The idle time after which a coordinator that a command started ends.
-  package static let commandIdleExitMilliseconds: Int64 = 10 * 60_000
+  package static let commandIdleExit = Duration.seconds(600)
 
   /// The size of `sun_path` without its terminating zero (unix(7)).
   package static let maximumSocketPathByteCount = 107
@@ -62,7 +62,7 @@ package struct Settings: Hashable, Sendable {
   ) throws(UsageError) {
     let places = DefaultPlaces(environment: environment, userID: userID)
     self.init(socketPath: places.socketPath, dataDirectory: places.dataDirectory ?? "")
-    if starter == .command { idleExitMilliseconds = Self.commandIdleExitMilliseconds }
+    if starter == .command { idleExit = Self.commandIdleExit }
     let settings = Setting.all + (starter == .command ? [.autostart] : [])
     for setting in settings {
       try setting.read(from: arguments, environment: environment, into: &self)

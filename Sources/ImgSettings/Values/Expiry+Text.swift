@@ -7,14 +7,12 @@ extension Expiry.Moment {
   /// Reads a duration, `never`, or a date as ``WallTime/init(parsing:)`` does.
   package init(parsing text: String) throws(InvalidValue) {
     if text == Self.never {
-      self = .after(milliseconds: RequestOptions.expiryRangeMilliseconds.upperBound)
+      self = .after(RequestOptions.expiryRange.upperBound)
     } else if text.dropFirst().contains("-") {
       // Durations contain no hyphen.
       self = .at(try WallTime(parsing: text))
     } else {
-      self = .after(
-        milliseconds: try UnitScale.duration.value(
-          parsing: text, in: RequestOptions.expiryRangeMilliseconds))
+      self = .after(try Duration(parsing: text, in: RequestOptions.expiryRange))
     }
   }
 }
@@ -26,7 +24,7 @@ extension Expiry {
     guard date > now else {
       throw InvalidValue("the expiry \(date) is in the past")
     }
-    guard now.milliseconds(to: date) <= RequestOptions.expiryRangeMilliseconds.upperBound else {
+    guard now.duration(to: date) <= RequestOptions.expiryRange.upperBound else {
       throw InvalidValue("the expiry \(date) is more than a century ahead")
     }
   }

@@ -25,7 +25,7 @@ enum PartialRecord {
   private static let version: UInt16 = 2
 
   /// How long a partial body is kept. Retries come within minutes.
-  static let lifetimeMilliseconds: Int64 = 3_600_000
+  static let lifetime = Duration.seconds(3_600)
 
   static func encode(
     _ partial: StoredPartial, bytes: some Collection<UInt8>, storedAt: WallTime
@@ -88,7 +88,7 @@ enum PartialRecord {
   /// set back.
   static func isExpired(_ record: Span<UInt8>, at now: WallTime) -> Bool {
     guard let storedAt = storedAt(of: record) else { return true }
-    return !(-lifetimeMilliseconds..<lifetimeMilliseconds).contains(storedAt.milliseconds(to: now))
+    return !(.zero - lifetime..<lifetime).contains(storedAt.duration(to: now))
   }
 
   /// The storage time in a record, damaged or not; `nil` if it is too short.

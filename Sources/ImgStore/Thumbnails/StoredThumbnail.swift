@@ -9,7 +9,7 @@ package struct StoredThumbnail: Hashable, Sendable {
   /// The thumbnail is not served from this time on.
   package private(set) var expiresAt: WallTime
   /// How long the thumbnail is kept after each access; 0 if accesses do not change the expiry.
-  package private(set) var lifetimeMilliseconds: Int64
+  package private(set) var lifetime: Duration
   /// The format of the source picture.
   package let sourceFormat: ImageFormat
   package let sourceWidth: Int
@@ -36,12 +36,12 @@ package struct StoredThumbnail: Hashable, Sendable {
   ///   - now: the time of the access, before the expiry.
   package func extended(by retention: Retention, at now: WallTime) -> StoredThumbnail? {
     var extended = self
-    let lifetime = max(lifetimeMilliseconds, retention.slidingMilliseconds)
-    extended.lifetimeMilliseconds = lifetime
+    let longer = max(lifetime, retention.sliding)
+    extended.lifetime = longer
     extended.expiresAt = max(expiresAt, retention.expiresAt(storedAt: storedAt))
-    let moved = now.advanced(byMilliseconds: lifetime)
-    if extended.expiresAt.milliseconds(to: moved) > lifetime / 10 { extended.expiresAt = moved }
-    let isSame = extended.expiresAt == expiresAt && lifetime == lifetimeMilliseconds
+    let moved = now.advanced(by: longer)
+    if extended.expiresAt.duration(to: moved) > longer / 10 { extended.expiresAt = moved }
+    let isSame = extended.expiresAt == expiresAt && longer == lifetime
     return isSame ? nil : extended
   }
 }

@@ -46,7 +46,7 @@ enum ThumbnailRecord {
   ///
   /// - Precondition: the span has ``byteCount(of:)`` bytes.
   static func write(
-    _ new: NewThumbnail, storedAt: WallTime, expiresAt: WallTime, lifetimeMilliseconds: Int64,
+    _ new: NewThumbnail, storedAt: WallTime, expiresAt: WallTime, lifetime: Duration,
     into record: inout MutableSpan<UInt8>
   ) {
     let (url, fields) = (Array(new.url.utf8), Array(new.terms.fields.utf8))
@@ -62,7 +62,7 @@ enum ThumbnailRecord {
     record.write(littleEndian: new.sourceByteCount, at: 40)
     record.write(littleEndian: storedAt.rawValue, at: 48)
     record.write(littleEndian: expiresAt.rawValue, at: expiryOffset)
-    record.write(littleEndian: lifetimeMilliseconds, at: expiryOffset + 8)
+    record.write(littleEndian: lifetime.milliseconds, at: expiryOffset + 8)
     record.write(littleEndian: new.terms.freshUntil.rawValue, at: termsOffset)
     record.write(littleEndian: new.terms.staleWhileRevalidateUntil.rawValue, at: termsOffset + 8)
     record.write(littleEndian: new.terms.staleIfErrorUntil.rawValue, at: termsOffset + 16)
@@ -78,7 +78,7 @@ enum ThumbnailRecord {
     var copy = record.copy()
     var bytes = copy.mutableSpan
     bytes.write(littleEndian: facts.expiresAt.rawValue, at: expiryOffset)
-    bytes.write(littleEndian: facts.lifetimeMilliseconds, at: expiryOffset + 8)
+    bytes.write(littleEndian: facts.lifetime.milliseconds, at: expiryOffset + 8)
     RecordChecksum.write(into: &bytes)
     return copy
   }
@@ -109,7 +109,7 @@ enum ThumbnailRecord {
         byteCount: parts.picture.count),
       storedAt: moment(at: 48, in: record),
       expiresAt: moment(at: expiryOffset, in: record),
-      lifetimeMilliseconds: record.littleEndian(at: expiryOffset + 8, as: Int64.self),
+      lifetime: .milliseconds(record.littleEndian(at: expiryOffset + 8, as: Int64.self)),
       sourceFormat: sourceFormat,
       sourceWidth: Int(record.littleEndian(at: 32, as: UInt32.self)),
       sourceHeight: Int(record.littleEndian(at: 36, as: UInt32.self)),

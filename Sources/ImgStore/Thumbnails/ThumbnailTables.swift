@@ -130,14 +130,12 @@ struct ThumbnailTables: Sendable {
   ) throws(StoreError) {
     if let replaced = new.replaced { try remove(replaced, transaction) }
     var expiresAt = new.retention.expiresAt(storedAt: now)
-    var lifetime = new.retention.slidingMilliseconds
-    while try !insert(
-      new, storedAt: now, expiresAt: expiresAt, lifetimeMilliseconds: lifetime, transaction)
-    {
+    var lifetime = new.retention.sliding
+    while try !insert(new, storedAt: now, expiresAt: expiresAt, lifetime: lifetime, transaction) {
       switch try lookup(new.key, at: now, transaction) {
       case .hit(let facts):
         expiresAt = max(expiresAt, facts.expiresAt)
-        lifetime = max(lifetime, facts.lifetimeMilliseconds)
+        lifetime = max(lifetime, facts.lifetime)
       case .stale(let staleness): counters.countRemoval(of: staleness)
       case .miss: break
       }
@@ -154,7 +152,7 @@ struct ThumbnailTables: Sendable {
 
   /// - Returns: `false` if its key has a record.
   private func insert(
-    _ new: NewThumbnail, storedAt: WallTime, expiresAt: WallTime, lifetimeMilliseconds: Int64,
+    _ new: NewThumbnail, storedAt: WallTime, expiresAt: WallTime, lifetime: Duration,
     _ transaction: borrowing Transaction
   ) throws(StoreError) -> Bool {
     try new.key.withBytes { key throws(StoreError) in
@@ -162,8 +160,7 @@ struct ThumbnailTables: Sendable {
         byteCount: ThumbnailRecord.byteCount(of: new), for: key, in: thumbnails
       ) { record in
         ThumbnailRecord.write(
-          new, storedAt: storedAt, expiresAt: expiresAt,
-          lifetimeMilliseconds: lifetimeMilliseconds, into: &record)
+          new, storedAt: storedAt, expiresAt: expiresAt, lifetime: lifetime, into: &record)
       }
     }
   }

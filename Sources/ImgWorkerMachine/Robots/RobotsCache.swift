@@ -44,9 +44,9 @@ struct RobotsCache {
   /// store remembers more.
   static let maximumByteCount = 2 << 20
   /// After this long the store is read again: its user may have reset it.
-  static let memoryMilliseconds: Int64 = 60_000
+  static let memoryTime = Duration.seconds(60)
   /// RFC 9309 section 2.4.
-  private static let lifetimeMilliseconds: Int64 = 24 * 3_600_000
+  private static let lifetime = Duration.seconds(24 * 3_600)
 
   // MARK: - Asking
 
@@ -75,8 +75,7 @@ struct RobotsCache {
   mutating func receive(
     _ rules: any RobotsRuleSet, of origin: String, at now: WallTime
   ) -> KnownRobots {
-    let known = KnownRobots(
-      rules, expiresAt: now.advanced(byMilliseconds: Self.lifetimeMilliseconds))
+    let known = KnownRobots(rules, expiresAt: now.advanced(by: Self.lifetime))
     beingStored[origin] = known
     return known
   }
@@ -95,7 +94,7 @@ struct RobotsCache {
     if total > Self.maximumByteCount { entries = [:] }
     entries[origin] = Entry(
       rules: known.rules, byteCount: byteCount,
-      isValidUntil: min(known.expiresAt, now.advanced(byMilliseconds: Self.memoryMilliseconds)))
+      isValidUntil: min(known.expiresAt, now.advanced(by: Self.memoryTime)))
     return takeWaiting(for: origin)
   }
 

@@ -93,6 +93,6 @@ struct RecordMaker {
     let fromNow = order.retention.expiresAt(storedAt: now)
     return Retention(
       until: max(fromDownload, min(fromNow, original.expiresAt)),
-      slidingMilliseconds: order.retention.slidingMilliseconds)
+      sliding: order.retention.sliding)
   }
 }

@@ -16,9 +16,9 @@ struct JobRetentionTests {
     client = try parts.greetedClient()
   }
 
-  private func retention(keep: Int64?) -> JobRetention {
+  private func retention(keep: Duration?) -> JobRetention {
     JobRetention(
-      keepMilliseconds: keep, journal: parts.journal, changes: parts.requests.changes,
+      keptTime: keep, journal: parts.journal, changes: parts.requests.changes,
       lifecycle: parts.lifecycle, at: start)
   }
 
@@ -28,14 +28,14 @@ struct JobRetentionTests {
     let reply = try client.ask(
       .change(ChangeRequest(id: client.newRequest(), job: ended, change: .cancel)))
     #expect(reply?.job?.state == .cancelled)
-    retention(keep: 3_600_000).removeOldJobs(at: start)
-    retention(keep: 0).removeOldJobs(at: start)
+    retention(keep: .seconds(3_600)).removeOldJobs(at: start)
+    retention(keep: .zero).removeOldJobs(at: start)
     while try parts.journal.stored.job(ended) != nil { try parts.round() }
     #expect(try parts.journal.stored.job(open) != nil)
   }
 
   @Test func `rounds follow each other after a pause, none while every job stays`() {
-    let retention = retention(keep: 10_000)
+    let retention = retention(keep: .seconds(10))
     #expect(retention.deadline == start)
     retention.removeOldJobs(at: start)
     #expect(retention.deadline == start + .seconds(10))

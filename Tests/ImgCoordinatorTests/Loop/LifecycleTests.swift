@@ -9,16 +9,16 @@ import Testing
   private let start = ContinuousClock.now
   private let scheduler = SchedulerDriver(limits: LifecycleTests.settings().limits, seed: 1)
 
-  private static func settings(idleExit: Int64? = nil) -> Settings {
+  private static func settings(idleExit: Duration? = nil) -> Settings {
     var settings = Settings(socketPath: "/socket", dataDirectory: "/data")
     settings.limits.workers = 1
-    settings.limits.transferTimeoutMilliseconds = 60_000
-    settings.limits.decodeTimeoutMilliseconds = 30_000
-    settings.idleExitMilliseconds = idleExit
+    settings.limits.transferTimeout = .seconds(60)
+    settings.limits.decodeTimeout = .seconds(30)
+    settings.idleExit = idleExit
     return settings
   }
 
-  private func lifecycle(idleExit: Int64? = nil) -> Lifecycle {
+  private func lifecycle(idleExit: Duration? = nil) -> Lifecycle {
     Lifecycle(
       Self.settings(idleExit: idleExit), scheduler: scheduler,
       serviceManager: ServiceManager(environment: [:]), at: start)
@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test func `idle time counts from the last work or client`() {
-    let lifecycle = lifecycle(idleExit: 10_000)
+    let lifecycle = lifecycle(idleExit: .seconds(10))
     #expect(lifecycle.idleDeadline == start + .seconds(10))
     lifecycle.update(isIdle: false, at: start + .seconds(5))
     lifecycle.update(isIdle: true, at: start + .seconds(7))

@@ -57,7 +57,7 @@ import Testing
     // Longer than the stall timeout, and small enough to fit.
     origin.serve("/slow", .body(noise(12_000), delivery: .drip(bytesPerSecond: 4_000)))
     let fetcher = try Fetcher(bodyBudget: 10 * Self.mebibyte) {
-      $0.stallTimeoutMilliseconds = 1_000
+      $0.stallTimeout = .seconds(1)
     }
     let slow = try fetcher.start(origin.baseURL + "/slow")
     try fetcher.run { fetcher.pool.heldBodyByteCount > 0 }
@@ -77,7 +77,7 @@ import Testing
   @Test func `a paused transfer ends by its whole time, and frees what it held`() throws {
     let origin = try TestOrigin()
     origin.serve("/a", .body(noise(Self.mebibyte)))
-    let fetcher = try Fetcher(bodyBudget: 1) { $0.transferTimeoutMilliseconds = 1_500 }
+    let fetcher = try Fetcher(bodyBudget: 1) { $0.transferTimeout = .milliseconds(1_500) }
     let first = try #require(fetcher.fetch(origin.baseURL + "/a").body)
     #expect(try fetcher.fetch(origin.baseURL + "/a").failure?.code == .timeout)
     #expect(fetcher.pool.heldBodyByteCount == first.charge.byteCount)

@@ -22,8 +22,8 @@ import Testing
   /// All limits of time are far away.
   private func patientFetcher() throws -> Fetcher {
     try Fetcher {
-      $0.transferTimeoutMilliseconds = 3_600_000
-      $0.stallTimeoutMilliseconds = 3_600_000
+      $0.transferTimeout = .seconds(3_600)
+      $0.stallTimeout = .seconds(3_600)
     }
   }
 

@@ -14,13 +14,13 @@ import Testing
   private func freshness(_ lines: [String], askedBefore seconds: Int64 = 0) -> Freshness {
     Freshness(
       of: CachingFields(headFields(lines)),
-      requestedAt: Self.receivedAt.advanced(byMilliseconds: -seconds * 1_000),
+      requestedAt: Self.receivedAt.advanced(by: .seconds(-seconds)),
       receivedAt: Self.receivedAt)
   }
 
   /// Seconds from the response to a moment; `nil` for one before all others.
   private func seconds(_ moment: WallTime) -> Int64? {
-    moment == .distantPast ? nil : Self.receivedAt.milliseconds(to: moment) / 1_000
+    moment == .distantPast ? nil : Self.receivedAt.duration(to: moment).components.seconds
   }
 
   @Test(arguments: [
@@ -117,8 +117,8 @@ import Testing
 
   @Test func `a response is fresh up to the last millisecond`() {
     let terms = freshness(["Cache-Control: max-age=60"]).terms
-    let end = Self.receivedAt.advanced(byMilliseconds: 60_000)
-    #expect(terms.isFresh(at: end.advanced(byMilliseconds: -1)))
+    let end = Self.receivedAt.advanced(by: .seconds(60))
+    #expect(terms.isFresh(at: end.advanced(by: .milliseconds(-1))))
     #expect(!terms.isFresh(at: end))
     #expect(!ReuseTerms.none.isFresh(at: .distantPast))
   }

@@ -6,7 +6,7 @@ import Testing
 /// Validators, and how a response 304 changes a record (RFC 9111 section 4.3).
 @Suite(.timeLimit(.minutes(20))) struct ValidationTests {
   private static let storedAt = WallTime(rawValue: 784_111_777_000)
-  private static let askedAt = storedAt.advanced(byMilliseconds: 3_600_000)
+  private static let askedAt = storedAt.advanced(by: .seconds(3_600))
   private static let lastModified = "Last-Modified: Sun, 06 Nov 1983 08:49:37 GMT"
 
   private func fields(_ lines: [String]) -> CachingFields { CachingFields(headFields(lines)) }
@@ -80,7 +80,7 @@ import Testing
   ) throws {
     let stored = terms(record + ["ETag: \"a\""])
     let freshUntil = try notModified(stored, answer).terms(of: stored).freshUntil
-    let expected = seconds.map { Self.askedAt.advanced(byMilliseconds: $0 * 1_000) }
+    let expected = seconds.map { Self.askedAt.advanced(by: .seconds($0)) }
     #expect(freshUntil == expected ?? .distantPast)
   }
 
@@ -99,7 +99,7 @@ import Testing
     let stored = terms(["ETag: \"a\"", "Cache-Control: max-age=60, stale-if-error=9"])
     let renewed = try notModified(stored, [], wasRedirected: true).terms(of: stored)
     #expect(renewed.freshUntil == .distantPast)
-    #expect(renewed.staleIfErrorUntil == Self.askedAt.advanced(byMilliseconds: 69_000))
+    #expect(renewed.staleIfErrorUntil == Self.askedAt.advanced(by: .seconds(69)))
     #expect(Validators(renewed) == Validators(stored))
   }
 }

@@ -34,7 +34,7 @@ import Testing
   ])
   func `a transfer that breaks off leaves a partial body`(delivery: Delivery) throws {
     origin.serve("/a", resource(delivery))
-    let fetcher = try Fetcher { $0.stallTimeoutMilliseconds = 1_000 }
+    let fetcher = try Fetcher { $0.stallTimeout = .seconds(1) }
     let transfer = try fetcher.fetch(url)
     let partial = try #require(transfer.partialBody)
     let bytes = try partial.content.bytes()
@@ -55,7 +55,7 @@ import Testing
 
   @Test func `a transfer that runs out of time leaves a partial body`() throws {
     origin.serve("/a", resource(.stall(after: Self.cut)))
-    let fetcher = try Fetcher { $0.transferTimeoutMilliseconds = 1_500 }
+    let fetcher = try Fetcher { $0.transferTimeout = .milliseconds(1_500) }
     let transfer = try fetcher.fetch(url)
     #expect(transfer.failure?.code == .timeout)
     #expect(transfer.partialBody?.content.byteCount == Self.cut)
@@ -110,7 +110,7 @@ import Testing
     let whole = Response(body: picture, headerDelay: .seconds(3))
     origin.serve(
       "/a", .sequence([resource(.cut(after: Self.cut)), .response(refusal), .response(whole)]))
-    let fetcher = try Fetcher { $0.transferTimeoutMilliseconds = 5_000 }
+    let fetcher = try Fetcher { $0.transferTimeout = .seconds(5) }
     let transfer = try fetcher.fetch(url, resuming: partialBody(fetcher))
     #expect(transfer.failure?.code == .timeout)
   }

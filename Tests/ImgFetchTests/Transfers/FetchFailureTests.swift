@@ -99,7 +99,7 @@ import Testing
   @Test func `an origin that does not answer in time is a timeout of the whole`() throws {
     let origin = try TestOrigin()
     origin.serve("/a", .body([1], delivery: .hold))
-    let fetcher = try Fetcher { $0.transferTimeoutMilliseconds = 300 }
+    let fetcher = try Fetcher { $0.transferTimeout = .milliseconds(300) }
     let failure = try #require(fetcher.fetch(origin.baseURL + "/a").failure)
     #expect(failure.code == .timeout)
     #expect(failure.isRetryable)
@@ -109,7 +109,7 @@ import Testing
   @Test func `a body that stops coming is a timeout of the stalled`() throws {
     let origin = try TestOrigin()
     origin.serve("/a", .body(noise(10_000), delivery: .stall(after: 100)))
-    let fetcher = try Fetcher { $0.stallTimeoutMilliseconds = 1_000 }
+    let fetcher = try Fetcher { $0.stallTimeout = .seconds(1) }
     let failure = try #require(fetcher.fetch(origin.baseURL + "/a").failure)
     #expect(failure.code == .timeout)
     #expect(failure.detail.contains("too slow"))
@@ -118,7 +118,7 @@ import Testing
   @Test func `a connection that does not stand in time is a timeout of connecting`() throws {
     let listener = try RawListener()
     try listener.fillQueue()
-    let fetcher = try Fetcher { $0.connectTimeoutMilliseconds = 300 }
+    let fetcher = try Fetcher { $0.connectTimeout = .milliseconds(300) }
     let failure = try #require(fetcher.fetch(listener.baseURL).failure)
     #expect(failure.code == .timeout)
     #expect(failure.detail.contains("Failed to connect"))

@@ -76,7 +76,7 @@ import Testing
       id: WorkID(rawValue: 1),
       key: WorkItem.Key(name: PictureName(url), request: ThumbnailRequest(variant: .standard)),
       url: url, waiter: Waiter(who: .revalidation, expiry: .standard))
-    item.enter(stage, defaultExpiryMilliseconds: 1)
+    item.enter(stage, defaultExpiry: .milliseconds(1))
     return item
   }
 }

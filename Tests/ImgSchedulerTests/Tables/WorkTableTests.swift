@@ -38,8 +38,8 @@ import Testing
 
   @Test mutating func `a newer viewer makes an item more urgent, an older one does not`() throws {
     let item = try add(5)
-    #expect(work.join(viewer(7), item.id, defaultExpiryMilliseconds: 1) == true)
-    #expect(work.join(viewer(6), item.id, defaultExpiryMilliseconds: 1) == false)
+    #expect(work.join(viewer(7), item.id, defaultExpiry: .milliseconds(1)) == true)
+    #expect(work.join(viewer(6), item.id, defaultExpiry: .milliseconds(1)) == false)
     #expect(work[item.id]?.urgency.viewer == 7)
     #expect(work[item.id]?.waiters.count == 3)
   }
