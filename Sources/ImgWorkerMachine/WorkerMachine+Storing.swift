@@ -4,7 +4,7 @@ import ImgWire
 /// From a decoded picture to the store, and from there to the result.
 extension WorkerMachine {
   mutating func decoded(_ lease: LeaseID, _ end: DecodeEnd, after time: Duration?) {
-    tasks.update(lease) { $0.timings.decode = time?.milliseconds }
+    tasks.update(lease) { $0.timings.decode = time }
     switch end {
     case .picture(let picture): store(picture, for: lease)
     case .failed(let failure): finish(lease, with: .failed(failure))
@@ -44,7 +44,7 @@ extension WorkerMachine {
     switch tasks[lease].stage {
     case .storing(let storing):
       let time = now.instant - storing.since
-      tasks.update(lease) { $0.timings.store = time.milliseconds }
+      tasks.update(lease) { $0.timings.store = time }
       stored(lease, storing, end)
     case .renewing(let thumbnail):
       // A store that cannot be written still has the record, as stale as before.

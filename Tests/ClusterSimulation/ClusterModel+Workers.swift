@@ -220,17 +220,12 @@ extension ClusterModel {
 
   /// A person sets the wall clock; time goes on as before.
   func setClock(by duration: Duration) {
-    now = Moment(
-      instant: now.instant,
-      wall: now.wall.advanced(by: duration))
+    now = Moment(instant: now.instant, wall: now.wall.advanced(by: duration))
   }
 
   /// Time passes, and the scheduler hears of it when it wanted to.
   func advance(by duration: Duration) {
-    let milliseconds = duration / .milliseconds(1)
-    now = Moment(
-      instant: now.instant + duration,
-      wall: now.wall.advanced(by: .milliseconds(Int64(milliseconds))))
+    now = Moment(instant: now.instant + duration, wall: now.wall.advanced(by: duration))
     if let deadline = scheduler.deadline, deadline <= now.instant { handle(.timePassed) }
     for (viewer, wait) in scheduler.takeWaitReports(at: now.instant) {
       if !waitingViewers.contains(viewer) { fail("\(viewer) is told of a wait without waiting") }

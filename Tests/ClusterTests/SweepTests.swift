@@ -72,7 +72,7 @@ struct SweepTests {
     try cluster.start()
     #expect(try eventually { try reader.summary().entryCount <= 10 })
     let entryCount = try reader.summary().entryCount
-    let aMinuteAgo = WallTime(rawValue: WallClock.milliseconds() - 60_000)
+    let aMinuteAgo = WallTime(rawValue: WallClock.milliseconds()).advanced(by: .seconds(-60))
     #expect(entryCount >= expiries.count { $0 > aMinuteAgo })
   }
 }

@@ -6,6 +6,15 @@ import Testing
     #expect(WallTime(rawValue: 1_700_000_000_123).description == "2023-11-14T22:13:20.123Z")
   }
 
+  @Test func `a moment is a date and a time of day`() throws {
+    let date = try #require(CivilDate(year: 2023, month: 11, day: 14))
+    #expect(WallTime(date).description == "2023-11-14T00:00:00.000Z")
+    let moment = WallTime(date, .seconds(80_000) + .milliseconds(123))
+    #expect(moment == WallTime(rawValue: 1_700_000_000_123))
+    let before = try #require(CivilDate(year: 1969, month: 12, day: 31))
+    #expect(WallTime(before, .milliseconds(1)) == WallTime(rawValue: -86_399_999))
+  }
+
   @Test func `sums are clamped to the range`() {
     #expect(WallTime(rawValue: .max).advanced(by: .milliseconds(1)) == WallTime(rawValue: .max))
     #expect(WallTime(rawValue: .min).advanced(by: .milliseconds(-1)) == WallTime(rawValue: .min))

@@ -15,13 +15,13 @@ enum GoldenMessages {
 
   static var timings: Timings {
     var timings = Timings()
-    timings.dns = 12
-    timings.connect = 34
-    timings.tls = 56
-    timings.ttfb = 78
-    timings.download = 90
-    timings.decode = 21
-    timings.store = 0
+    timings.dns = .milliseconds(12)
+    timings.connect = .milliseconds(34)
+    timings.tls = .milliseconds(56)
+    timings.ttfb = .milliseconds(78)
+    timings.download = .milliseconds(90)
+    timings.decode = .milliseconds(21)
+    timings.store = .milliseconds(0)
     return timings
   }
 

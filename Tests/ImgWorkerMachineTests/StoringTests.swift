@@ -24,8 +24,8 @@ struct StoringTests {
     driver.advance(by: .milliseconds(12))
     #expect(driver.handle(.stored(1, .stored)).isEmpty)
     #expect(driver.endTurn() == ["finished 1 done"])
-    #expect(driver.results[1]?.timings?.decode == 7)
-    #expect(driver.results[1]?.timings?.store == 12)
+    #expect(driver.results[1]?.timings?.decode == .milliseconds(7))
+    #expect(driver.results[1]?.timings?.store == .milliseconds(12))
   }
 
   @Test(arguments: [
@@ -132,7 +132,7 @@ struct StoringTests {
       driver.handle(.decoded(1, .failed(failure), time: .milliseconds(2)))
         == ["release body 1"])
     #expect(driver.endTurn() == ["transferred [1]", "finished 1 corrupt_image"])
-    #expect(driver.results[1]?.timings?.decode == 2)
+    #expect(driver.results[1]?.timings?.decode == .milliseconds(2))
   }
 
   @Test mutating func `a lease whose original is gone is released`() {

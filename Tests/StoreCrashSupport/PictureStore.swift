@@ -7,7 +7,7 @@ package import ImgStore
 package final class PictureStore: Sendable {
   private let shared: SharedStore
 
-  private static let epochMilliseconds: Int64 = 1_800_000_000_000
+  private static let epoch = WallTime(rawValue: 1_800_000_000_000)
   private static let cleanedAtOnce = 10_000
   private static let listedAtOnce = 256
 
@@ -151,11 +151,11 @@ package final class PictureStore: Sendable {
   // MARK: - In the store's own terms
 
   private static func time(_ seconds: Int) -> WallTime {
-    WallTime(rawValue: epochMilliseconds + Int64(seconds) * 1_000)
+    epoch.advanced(by: .seconds(seconds))
   }
 
   private static func seconds(_ time: WallTime) -> Int {
-    Int((time.rawValue - epochMilliseconds) / 1_000)
+    Int(epoch.duration(to: time).components.seconds)
   }
 
   private static let urlPrefix = "https://example.org/"

@@ -49,7 +49,7 @@ func wait(
   ]
   while true {
     let remaining = deadline.map { max(.zero, $0 - .now) }
-    let count = unsafe poll(&entries, nfds_t(entries.count), remaining?.millisecondsUp ?? -1)
+    let count = unsafe poll(&entries, nfds_t(entries.count), remaining?.pollTimeout ?? -1)
     if count > 0 {
       if entries[0].revents != 0 { return .originStopped }
       return entries[1].revents != 0 ? .clientLeft : .opened
@@ -60,8 +60,8 @@ func wait(
 }
 
 extension Duration {
-  /// Whole milliseconds, rounded up, so that a wait never ends early.
-  fileprivate var millisecondsUp: CInt {
+  /// The timeout for poll(2), in milliseconds. Rounded up, so that a wait never ends early.
+  fileprivate var pollTimeout: CInt {
     let (seconds, attoseconds) = components
     let attosecondsPerMillisecond: Int64 = 1_000_000_000_000_000
     let milliseconds =

@@ -42,8 +42,9 @@ import CVips
   /// Declares the image to be `count` frames, one below the other.
   func setFrames(height: Int, count: Int) {
     unsafe vips_image_set_int(image, VIPS_META_PAGE_HEIGHT, Int32(height))
-    let delaysMilliseconds = [Int32](repeating: 100, count: count)
-    unsafe vips_image_set_array_int(image, "delay", delaysMilliseconds, Int32(count))
+    // In milliseconds.
+    let delays = [Int32](repeating: 100, count: count)
+    unsafe vips_image_set_array_int(image, "delay", delays, Int32(count))
   }
 
   func encoded(as format: PictureFormat) throws(PictureError) -> [UInt8] {

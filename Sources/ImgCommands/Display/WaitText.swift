@@ -73,7 +73,7 @@ package struct WaitText: Sendable {
 
   /// Rounds the remaining time up, so that it does not show 0:00 too early.
   private func stopwatch(_ duration: Duration) -> String {
-    HumanText.stopwatch(seconds: max(duration.milliseconds + 999, 0) / 1_000)
+    HumanText.stopwatch(seconds: max(duration.secondsRoundedUp, 0))
   }
 
   private var others: String {

@@ -15,18 +15,21 @@ extension EasyHandle {
     // Without a new connection these are the moments at which one was found.
     let isReused = answered > 0 && count(CURLINFO_NUM_CONNECTS) == 0
     if !isReused {
-      timings.dns = Self.milliseconds(from: 0, to: named)
-      timings.connect = Self.milliseconds(from: named, to: connected)
-      timings.tls = Self.milliseconds(from: connected, to: secured)
+      timings.dns = Self.duration(from: 0, to: named)
+      timings.connect = Self.duration(from: named, to: connected)
+      timings.tls = Self.duration(from: connected, to: secured)
     }
-    timings.ttfb = Self.milliseconds(from: max(named, connected, secured), to: answered)
-    if answered > 0 { timings.download = Self.milliseconds(from: answered, to: ended) }
+    timings.ttfb = Self.duration(from: max(named, connected, secured), to: answered)
+    if answered > 0 { timings.download = Self.duration(from: answered, to: ended) }
     return timings
   }
 
+  /// - Parameters:
+  ///   - begin: in microseconds.
+  ///   - end: in microseconds, too.
   /// - Returns: `nil` for an end that was not reached.
-  private static func milliseconds(from begin: Int64, to end: Int64) -> Int64? {
-    end > 0 ? (max(end - begin, 0) + 500) / 1_000 : nil
+  private static func duration(from begin: Int64, to end: Int64) -> Duration? {
+    end > 0 ? .microseconds(max(end - begin, 0)) : nil
   }
 }
 
@@ -36,7 +39,7 @@ extension Timings {
     var sum = self
     for part in [\Timings.dns, \.connect, \.tls, \.ttfb, \.download] {
       guard let duration = later[keyPath: part] else { continue }
-      sum[keyPath: part] = (sum[keyPath: part] ?? 0) + duration
+      sum[keyPath: part] = (sum[keyPath: part] ?? .zero) + duration
     }
     return sum
   }

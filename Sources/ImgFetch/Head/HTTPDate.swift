@@ -10,7 +10,6 @@ struct HTTPDate {
   private static let months = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
   ]
-  private static let millisecondsInDay: Int64 = 86_400_000
 
   let moment: WallTime
 
@@ -65,20 +64,20 @@ struct HTTPDate {
   ) -> WallTime? {
     guard let month = position(of: month, in: months), let day,
       let date = CivilDate(year: year, month: Int64(month) + 1, day: day),
-      let milliseconds = millisecondsOfDay(time)
+      let time = timeOfDay(time)
     else { return nil }
-    return WallTime(rawValue: date.daysSince1970 * millisecondsInDay + milliseconds)
+    return WallTime(date, time)
   }
 
-  /// Of `08:49:37`. A 60th second is a leap second.
-  private static func millisecondsOfDay(_ time: Word) -> Int64? {
+  /// The time since midnight, of `08:49:37`. A 60th second is a leap second.
+  private static func timeOfDay(_ time: Word) -> Duration? {
     let colon = UInt8(ascii: ":")
     guard time.count == 8, time[time.startIndex + 2] == colon, time[time.startIndex + 5] == colon,
       let hour = number(time.prefix(2), digitCount: 2), hour < 24,
       let minute = number(time.dropFirst(3).prefix(2), digitCount: 2), minute < 60,
       let second = number(time.suffix(2), digitCount: 2), second <= 60
     else { return nil }
-    return ((hour * 60 + minute) * 60 + second) * 1_000
+    return .seconds((hour * 60 + minute) * 60 + second)
   }
 
   private static func isZone(_ word: Word) -> Bool { word.elementsEqual("gmt".utf8) }

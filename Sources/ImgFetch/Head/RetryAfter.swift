@@ -15,7 +15,7 @@ struct RetryAfter: Equatable {
       // A number that does not fit is too long to wait.
       seconds = Int64(text) ?? .max
     } else if let date = HTTPDate(text, now: receivedAt) {
-      seconds = (receivedAt.duration(to: date.moment).milliseconds + 999) / 1_000
+      seconds = receivedAt.duration(to: date.moment).secondsRoundedUp
     } else {
       return nil
     }

@@ -44,20 +44,15 @@ extension EasyHandle {
     of request: TransferRequest, in context: TransferContext
   ) throws(CurlError) {
     let limits = request.content.limits(context.limits)
-    try set(CURLOPT_CONNECTTIMEOUT_MS, Self.milliseconds(limits.connectTimeout))
+    try set(CURLOPT_CONNECTTIMEOUT_MS, limits.connectTimeout.curlMilliseconds)
     let spent = .now - request.history.begunAt
-    try set(CURLOPT_TIMEOUT_MS, Self.milliseconds(limits.transferTimeout - spent))
+    try set(CURLOPT_TIMEOUT_MS, (limits.transferTimeout - spent).curlMilliseconds)
     // libcurl counts a stall in whole seconds, and none while a transfer is paused.
     try set(CURLOPT_LOW_SPEED_LIMIT, 1_024)
-    try set(CURLOPT_LOW_SPEED_TIME, (Self.milliseconds(limits.stallTimeout) + 999) / 1_000)
+    try set(CURLOPT_LOW_SPEED_TIME, limits.stallTimeout.curlSeconds)
     // Refuses by Content-Length alone; the callbacks hold the limit where none is declared.
     if request.content.isPicture {
       try setLarge(CURLOPT_MAXFILESIZE_LARGE, limits.maxBodyByteCount)
     }
-  }
-
-  /// Milliseconds in the range libcurl takes, in which 0 would mean "no limit".
-  private static func milliseconds(_ duration: Duration) -> Int {
-    Int(min(max(duration.milliseconds, 1), Int64(Int32.max)))
   }
 }

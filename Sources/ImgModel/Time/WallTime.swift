@@ -11,6 +11,11 @@ package struct WallTime: RawRepresentable, Hashable, Comparable, Sendable {
     self.rawValue = rawValue
   }
 
+  /// The moment `time` after midnight of `date` in UTC.
+  package init(_ date: CivilDate, _ time: Duration = .zero) {
+    self = WallTime(rawValue: 0).advanced(by: Duration.seconds(date.daysSince1970) * 86_400 + time)
+  }
+
   /// Earlier than every other moment.
   package static let distantPast = WallTime(rawValue: .min)
 

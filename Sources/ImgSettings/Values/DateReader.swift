@@ -4,9 +4,6 @@ import ImgModel
 struct DateReader {
   private var rest: ArraySlice<UInt8>
 
-  private static let millisecondsInMinute: Int64 = 60_000
-  private static let millisecondsInDay: Int64 = 86_400_000
-
   init(_ text: String) {
     rest = Array(text.utf8)[...]
   }
@@ -14,12 +11,11 @@ struct DateReader {
   /// - Returns: `nil` if the text is not exactly one date.
   mutating func readMoment() -> WallTime? {
     guard let date = readDate() else { return nil }
-    let midnight = date.daysSince1970 * Self.millisecondsInDay
-    guard !rest.isEmpty else { return WallTime(rawValue: midnight) }
+    guard !rest.isEmpty else { return WallTime(date) }
     guard skip("Tt"), let time = readTime(), let offset = readOffset(), rest.isEmpty else {
       return nil
     }
-    return WallTime(rawValue: midnight + time - offset)
+    return WallTime(date, time - offset)
   }
 
   private mutating func readDate() -> CivilDate? {
@@ -30,37 +26,37 @@ struct DateReader {
     return CivilDate(year: year, month: month, day: day)
   }
 
-  /// Milliseconds since midnight.
-  private mutating func readTime() -> Int64? {
+  /// The time since midnight.
+  private mutating func readTime() -> Duration? {
     guard let minutes = readMinutes(), skip(":"),
       let second = readNumber(digitCount: 2, below: 60), let fraction = readFraction()
     else { return nil }
-    return minutes * Self.millisecondsInMinute + second * 1_000 + fraction
+    return minutes + .seconds(second) + fraction
   }
 
-  /// Milliseconds; 0 without a fraction.
-  private mutating func readFraction() -> Int64? {
-    guard skip(".") else { return 0 }
+  /// A fraction of a second, truncated to milliseconds; 0 without one.
+  private mutating func readFraction() -> Duration? {
+    guard skip(".") else { return .zero }
     let digits = rest.prefix(while: Self.isDigit)
     rest = rest.dropFirst(digits.count)
     let thousandths = Array(digits.prefix(3)) + [UInt8](repeating: Self.zero, count: 3)
-    return digits.isEmpty ? nil : Self.number(thousandths.prefix(3))
+    return digits.isEmpty ? nil : .milliseconds(Self.number(thousandths.prefix(3)))
   }
 
-  /// Milliseconds by which the local time is ahead of UTC.
-  private mutating func readOffset() -> Int64? {
-    if skip("Zz") { return 0 }
+  /// How far the local time is ahead of UTC.
+  private mutating func readOffset() -> Duration? {
+    if skip("Zz") { return .zero }
     let isBehind = rest.first == UInt8(ascii: "-")
     guard skip("+-"), let minutes = readMinutes() else { return nil }
-    return (isBehind ? -minutes : minutes) * Self.millisecondsInMinute
+    return isBehind ? .zero - minutes : minutes
   }
 
-  /// Hours and minutes, as minutes.
-  private mutating func readMinutes() -> Int64? {
+  /// Hours and minutes.
+  private mutating func readMinutes() -> Duration? {
     guard let hour = readNumber(digitCount: 2, below: 24), skip(":"),
       let minute = readNumber(digitCount: 2, below: 60)
     else { return nil }
-    return hour * 60 + minute
+    return .seconds((hour * 60 + minute) * 60)
   }
 
   // MARK: - Characters

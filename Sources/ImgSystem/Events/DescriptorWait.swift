@@ -8,7 +8,7 @@ func waitForEvents(
   var request = pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: events), revents: 0)
   while true {
     let remaining = deadline.map { ContinuousClock.now.duration(to: $0) }
-    let count = unsafe poll(&request, 1, remaining?.wholeMilliseconds ?? -1)
+    let count = unsafe poll(&request, 1, remaining?.pollTimeout ?? -1)
     if count > 0 { return true }
     if count < 0, errno != EINTR { throw .last("poll") }
     if let deadline, ContinuousClock.now >= deadline { return false }

@@ -69,7 +69,7 @@ package final class Poller {
   ///
   /// - Returns: at most ``maximumEventCount`` events; none after the timeout or a signal.
   package func wait(timeout: Duration?) throws(SystemError) -> [Readiness] {
-    let count = unsafe img_epoll_wait(epoll.rawValue, &events, timeout?.wholeMilliseconds ?? -1)
+    let count = unsafe img_epoll_wait(epoll.rawValue, &events, timeout?.pollTimeout ?? -1)
     if count < 0 {
       if errno == EINTR { return [] }
       throw .last("epoll_wait")

@@ -49,10 +49,3 @@ extension ThisProcess {
     while unsafe nanosleep(&wanted, &left) != 0, errno == EINTR { wanted = left }
   }
 }
-
-extension Duration {
-  fileprivate var timespec: timespec {
-    let (seconds, attoseconds) = components
-    return Glibc.timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
-  }
-}

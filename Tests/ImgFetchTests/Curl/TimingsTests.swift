@@ -7,15 +7,15 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct TimingsTests {
   @Test func `parts add up, and a part that neither had stays away`() {
     var first = Timings()
-    first.dns = 1
-    first.ttfb = 10
+    first.dns = .milliseconds(1)
+    first.ttfb = .milliseconds(10)
     var second = Timings()
-    second.ttfb = 20
-    second.download = 5
+    second.ttfb = .milliseconds(20)
+    second.download = .milliseconds(5)
     var sum = Timings()
-    sum.dns = 1
-    sum.ttfb = 30
-    sum.download = 5
+    sum.dns = .milliseconds(1)
+    sum.ttfb = .milliseconds(30)
+    sum.download = .milliseconds(5)
     #expect(first.adding(second) == sum)
   }
 }

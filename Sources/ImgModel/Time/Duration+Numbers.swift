@@ -1,3 +1,4 @@
+/// Durations as whole numbers, for JSON, for the store, and for what people and C read.
 extension Duration {
   /// The duration in milliseconds, rounded to the nearest and clamped to the range.
   package var milliseconds: Int64 {
@@ -7,6 +8,13 @@ extension Duration {
       return Int64(clamping: whole)
     }
     return Int64(clamping: whole + rest.signum())
+  }
+
+  /// The duration in seconds, rounded up and clamped to the range.
+  package var secondsRoundedUp: Int64 {
+    let attosecondsPerSecond: Int128 = 1_000_000_000_000_000_000
+    let (whole, rest) = attoseconds.quotientAndRemainder(dividingBy: attosecondsPerSecond)
+    return Int64(clamping: rest > 0 ? whole + 1 : whole)
   }
 }
 

@@ -2,8 +2,8 @@ import FoundationEssentials
 import ImgModel
 import Testing
 
-/// Durations as whole milliseconds, in Swift and in JSON.
-@Suite struct MillisecondsTests {
+/// Durations as whole numbers, in Swift and in JSON.
+@Suite struct DurationTests {
   @Test(
     arguments: [
       (.zero, 0), (.milliseconds(-7), -7), (.seconds(90), 90_000), (.microseconds(499), 0),
@@ -15,6 +15,16 @@ import Testing
     duration: Duration, milliseconds: Int64
   ) {
     #expect(duration.milliseconds == milliseconds)
+  }
+
+  @Test(
+    arguments: [
+      (.zero, 0), (.nanoseconds(1), 1), (.seconds(1), 1), (.milliseconds(1_001), 2),
+      (.milliseconds(-999), 0), (.milliseconds(-1_001), -1), (.seconds(Int64.max), .max),
+      (.seconds(Int64.max) + .nanoseconds(1), .max), (.seconds(Int64.min), .min),
+    ] as [(Duration, Int64)])
+  func `seconds are rounded up and clamped`(duration: Duration, seconds: Int64) {
+    #expect(duration.secondsRoundedUp == seconds)
   }
 
   struct Times: Hashable, Codable {
