@@ -11,8 +11,8 @@ extension WorkerMachine {
     }
   }
 
-  /// Attaches each assignment to a transfer of its URL. Without one it is made from the original in
-  /// the store, or from the URL itself.
+  /// Attaches each assignment to a transfer of its URL. If the transfer is over, the thumbnail is
+  /// made from the original in the store.
   mutating func attachAll(of batch: Batch) {
     for order in orders(of: batch) {
       tasks.add(FetchTask(order, stage: .waitingForRobots))
@@ -25,13 +25,24 @@ extension WorkerMachine {
     }
   }
 
+  /// Makes each thumbnail from the original in the store, or from the URL itself.
+  mutating func decodeAll(of batch: Batch) {
+    for order in orders(of: batch) {
+      tasks.add(FetchTask(order, stage: .findingOriginal))
+      if order.url.isLocal {
+        decode(order.lease, SourceBody(), from: .url)
+      } else {
+        effects.append(.findOriginal(order))
+      }
+    }
+  }
+
   /// Attaches a lease that robots.txt permits.
   mutating func attach(_ lease: LeaseID) {
     let order = tasks[lease].order
     switch transfers.attach(lease, name: order.name) {
     case .receiving: tasks.update(lease) { $0.stage = .transferring }
     case .received(let share): decode(share)
-    case .none where order.url.isLocal: decode(lease, SourceBody(), from: .url)
     case .none:
       tasks.update(lease) { $0.stage = .findingOriginal }
       effects.append(.findOriginal(order))

@@ -7,12 +7,14 @@ import ImgWire
 /// A lease's way through it, by its ``FetchTask/Stage``. First where each message of the coordinator
 /// brings it:
 ///
-///     fetch ────► transferring
-///     attach ───► transferring      its URL is being fetched
-///                 decoding          the body is in, or the URL is local
-///                 findingOriginal   neither
-///                 waitingForRobots  then one of these
-///     decode ───► decoding          an uploaded picture
+///     fetch ──────────► transferring
+///     attach ─────────► transferring      its URL is being fetched
+///                       decoding          the body is in
+///                       findingOriginal   the transfer is over
+///                       waitingForRobots  then one of these
+///     decode ─────────► decoding          a `data:` or `file:` URL
+///                       findingOriginal   any other URL
+///     decode_upload ──► decoding
 ///
 /// Then what follows each stage:
 ///
@@ -87,7 +89,8 @@ package struct WorkerMachine {
     case .lookup(let batch): effects.append(.lookUp(batch))
     case .fetch(let batch): startTransfers(for: batch)
     case .attach(let batch): attachAll(of: batch)
-    case .decode(let upload): decodeUpload(upload)
+    case .decode(let batch): decodeAll(of: batch)
+    case .decodeUpload(let upload): decodeUpload(upload)
     case .followRedirects(let list): list.transfers.forEach { slotGranted($0) }
     case .cancel(let list): list.leases.forEach { cancel($0) }
     case .sweep(let sweep): effects.append(.sweep(sweep.moment))

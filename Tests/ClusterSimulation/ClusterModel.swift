@@ -251,7 +251,8 @@ final class ClusterModel {
       workers[id]?.lookups.append(batch)
     case .fetch(let batch): batch.items.forEach { fetch($0, of: batch, by: id) }
     case .attach(let batch): batch.items.forEach { attach($0, of: batch, at: id) }
-    case .decode(let picture): decode(picture, by: id)
+    case .decode(let batch): batch.items.forEach { decode($0, of: batch, by: id) }
+    case .decodeUpload(let upload): decode(upload, by: id)
     case .followRedirects(let list):
       list.transfers.forEach { follow(LeaseID(rawValue: $0.rawValue), by: id) }
     case .cancel(let list):
@@ -317,9 +318,16 @@ final class ClusterModel {
     attachmentCount += 1
     if let transfer = workers[id]?.joinableTransfer(of: item.url) {
       workers[id]?.fetches.append(lease(item, of: batch, transfer: transfer.id))
-    } else if store.hasOriginal(of: item.url, for: batch.request.fetch.cachePolicy)
+    } else {
+      decode(item, of: batch, by: id)
+    }
+  }
+
+  private func decode(_ item: Assignment, of batch: Batch, by id: WorkerID) {
+    let isAtHand =
+      store.hasOriginal(of: item.url, for: batch.request.fetch.cachePolicy)
       || item.url.hasPrefix("data:")
-    {
+    if isAtHand {
       workers[id]?.transfers.append(
         WorkerModel.Transfer(
           id: item.lease, url: item.url, isOriginal: true, state: .gone))

@@ -72,12 +72,13 @@ enum GoldenMessages {
           ThumbnailRequest(variant: .standard, bypassesStore: true),
           retention: Retention(after: .milliseconds(1)), isUrgent: true, items: batch.items)),
       "attach": .attach(batch),
-      "decode": .decode(
+      "decode": .decode(batch),
+      "decode_upload": .decodeUpload(
         Upload(
           lease: lease, url: "https://example.com/a.jpg",
           request: ThumbnailRequest(variant: try variant, keep: .all),
           retention: Retention(after: .milliseconds(1)), byteCount: 2_345_678)),
-      "decode_unnamed": .decode(
+      "decode_upload_unnamed": .decodeUpload(
         Upload(
           lease: lease, url: nil, request: ThumbnailRequest(variant: .standard),
           retention: Retention(after: .milliseconds(1)), byteCount: 0)),

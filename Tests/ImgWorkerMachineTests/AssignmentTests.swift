@@ -50,9 +50,19 @@ struct AssignmentTests {
     #expect(driver.endTurn() == ["released [1]"])
   }
 
+  // MARK: - Decodes
+
   @Test(arguments: ["data:,a", "file:///a.jpg"])
   mutating func `a URL that needs no origin is decoded at once`(url: String) {
-    #expect(driver.attach([1], url) == ["decode 1 from url"])
+    #expect(driver.decode([1], url) == ["decode 1 from url"])
+  }
+
+  @Test mutating func `a decode needs the original in the store, also beside a transfer`() {
+    driver.fetch([1])
+    #expect(driver.decode([2, 3]) == ["find original 2", "find original 3"])
+    #expect(driver.handle(.originalFound(2, true)) == ["decode 2 from original"])
+    #expect(driver.handle(.originalFound(3, false)).isEmpty)
+    #expect(driver.endTurn() == ["released [3]"])
   }
 
   // MARK: - Uploads
@@ -60,7 +70,7 @@ struct AssignmentTests {
   @Test mutating func `an upload is decoded at once`() {
     let upload = Upload(
       lease: 1, url: nil, request: .sample, retention: Retention(), byteCount: 9)
-    #expect(driver.handle(.received(.decode(upload))) == ["decode 1 from upload of 9"])
+    #expect(driver.handle(.received(.decodeUpload(upload))) == ["decode 1 from upload of 9"])
     #expect(driver.orders[1]?.isUrgent == true)
     #expect(driver.orders[1]?.request.bypassesStore == true)
   }
@@ -68,7 +78,7 @@ struct AssignmentTests {
   @Test mutating func `an upload for no URL fails`() {
     let upload = Upload(
       lease: 1, url: "a b", request: .sample, retention: Retention(), byteCount: 9)
-    #expect(driver.handle(.received(.decode(upload))).isEmpty)
+    #expect(driver.handle(.received(.decodeUpload(upload))).isEmpty)
     #expect(driver.endTurn() == ["finished 1 invalid_url"])
   }
 

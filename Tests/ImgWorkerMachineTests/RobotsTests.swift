@@ -47,8 +47,8 @@ struct RobotsTests {
   }
 
   @Test mutating func `what needs no origin waits for nothing`() {
-    #expect(driver.attach([1], "data:,a", .obedient) == ["decode 1 from url"])
-    #expect(driver.attach([2], TestDriver.url, .obedient) == ["find original 2"])
+    #expect(driver.decode([1], "data:,a", .obedient) == ["decode 1 from url"])
+    #expect(driver.decode([2], TestDriver.url, .obedient) == ["find original 2"])
   }
 
   // MARK: - Refusals

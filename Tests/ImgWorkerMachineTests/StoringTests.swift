@@ -63,7 +63,7 @@ struct StoringTests {
     let upload = Upload(
       lease: 1, url: TestDriver.url, request: .sample(keep: .original), retention: Retention(),
       byteCount: 9)
-    driver.handle(.received(.decode(upload)))
+    driver.handle(.received(.decodeUpload(upload)))
     #expect(driver.decode(1) == ["put 1 [original]"])
     #expect(driver.storeRequests[1]?.records.first?.replacesOther == true)
     #expect(driver.storeRequests[1]?.records.first?.picture.byteCount == 9)

@@ -61,6 +61,13 @@ struct TestDriver {
     handle(.received(.attach(Self.batch(leases, url, request))))
   }
 
+  @discardableResult
+  mutating func decode(
+    _ leases: [LeaseID], _ url: String = Self.url, _ request: ThumbnailRequest = .sample
+  ) -> [String] {
+    handle(.received(.decode(Self.batch(leases, url, request))))
+  }
+
   static func batch(
     _ leases: [LeaseID], _ url: String = Self.url, _ request: ThumbnailRequest = .sample,
     retention: Retention = Retention(after: .seconds(60))

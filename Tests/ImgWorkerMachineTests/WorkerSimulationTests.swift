@@ -43,9 +43,10 @@ private struct Run {
       instant: now.instant + .milliseconds(100), wall: now.wall.advanced(by: .milliseconds(100)))
     switch Int.random(in: 0..<20, using: &random) {
     case 0..<4: receive(.fetch(batch(&random)))
-    case 4..<7: receive(.attach(batch(&random)))
+    case 4, 5: receive(.attach(batch(&random)))
+    case 6: receive(.decode(batch(&random)))
     case 7: receive(.lookup(batch(&random)))
-    case 8: receive(.decode(upload(&random)))
+    case 8: receive(.decodeUpload(upload(&random)))
     case 9, 10:
       // Also leases that have ended.
       let lease = LeaseID(rawValue: UInt64.random(in: 0...lastLease, using: &random))

@@ -104,7 +104,7 @@ import Testing
   ) throws {
     serve("max-age=0")
     _ = try fetch(batch(1, keep: .all))
-    try worker.send(.attach(batch(2, policy, width: 32)))
+    try worker.send(.decode(batch(2, policy, width: 32)))
     #expect(try worker.messages(untilEnded: 1).released == [2])
   }
 

@@ -22,9 +22,9 @@ import Testing
     try ImageURL(parsing: "file://\(directory.path)/\(name)").text
   }
 
-  private func attach(_ url: String, _ worker: RunningWorker) throws -> Outcome? {
+  private func decode(_ url: String, _ worker: RunningWorker) throws -> Outcome? {
     try worker.send(
-      .attach(
+      .decode(
         Batch(
           ThumbnailRequest(variant: .standard), retention: Retention(after: .seconds(60)),
           isUrgent: false, items: [Assignment(lease: 1, url: url)])))
@@ -34,7 +34,7 @@ import Testing
   @Test func `a file is decoded and stored, and decoded again each time it is asked for`() throws {
     let worker = try RunningWorker(allowedDirectories: [directory.path])
     try FileIO.replace(path: "\(directory.path)/a.jpg", with: picture)
-    let outcome = try attach(url("a.jpg"), worker)
+    let outcome = try decode(url("a.jpg"), worker)
     #expect(outcome?.width == 256)
     #expect(outcome?.bytesFetched == 0)
     #expect(outcome?.isFromCache == false)
@@ -44,7 +44,7 @@ import Testing
     #expect(try worker.lookUp([Assignment(lease: 9, url: url("a.jpg"))]).misses == [9])
     let small = try PictureMaker.start().card(index: 2, width: 40, height: 30)
     try FileIO.replace(path: "\(directory.path)/a.jpg", with: small)
-    #expect(try attach(url("a.jpg"), worker)?.width == 40)
+    #expect(try decode(url("a.jpg"), worker)?.width == 40)
     #expect(try worker.store.current().summary().entryCount == 1)
   }
 
@@ -52,12 +52,12 @@ import Testing
     try FileIO.replace(path: "\(directory.path)/junk", with: Array("no picture".utf8))
     try FileIO.replace(path: "\(directory.path)/a.jpg", with: picture)
     let worker = try RunningWorker(allowedDirectories: [directory.path])
-    #expect(try attach(url("junk"), worker)?.failureCode == .notAnImage)
-    #expect(try attach(url("none"), worker)?.failureCode == .unreadableFile)
-    #expect(try attach("file:///dev/zero", worker)?.failureCode == .blockedPath)
+    #expect(try decode(url("junk"), worker)?.failureCode == .notAnImage)
+    #expect(try decode(url("none"), worker)?.failureCode == .unreadableFile)
+    #expect(try decode("file:///dev/zero", worker)?.failureCode == .blockedPath)
     // A name that begins like that of the directory is another.
-    #expect(try attach("file://\(directory.path)2/a.jpg", worker)?.failureCode == .blockedPath)
-    #expect(try attach(url("a.jpg"), RunningWorker())?.failureCode == .blockedPath)
+    #expect(try decode("file://\(directory.path)2/a.jpg", worker)?.failureCode == .blockedPath)
+    #expect(try decode(url("a.jpg"), RunningWorker())?.failureCode == .blockedPath)
   }
 
   @Test func `a file that is longer than a body may be is refused`() throws {
@@ -65,6 +65,6 @@ import Testing
     limits.maxBodyByteCount = Int64(picture.count - 1)
     try FileIO.replace(path: "\(directory.path)/a.jpg", with: picture)
     let worker = try RunningWorker(limits: limits, allowedDirectories: [directory.path])
-    #expect(try attach(url("a.jpg"), worker)?.failureCode == .tooLarge)
+    #expect(try decode(url("a.jpg"), worker)?.failureCode == .tooLarge)
   }
 }

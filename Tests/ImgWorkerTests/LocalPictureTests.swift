@@ -19,12 +19,12 @@ import Testing
   private static let svg =
     "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' width='40' height='30'/>"
 
-  private func attach(
+  private func decode(
     _ lease: LeaseID, _ url: String, limits: Limits = Limits()
   ) throws -> Outcome? {
     let worker = try RunningWorker(limits: limits)
     try worker.send(
-      .attach(
+      .decode(
         Batch(
           ThumbnailRequest(variant: .standard), retention: Retention(after: .seconds(60)),
           isUrgent: false, items: [Assignment(lease: lease, url: ImageURL(parsing: url).text)])))
@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test func `the picture that a URL holds is decoded and stored`() throws {
-    let outcome = try attach(1, Self.svg)
+    let outcome = try decode(1, Self.svg)
     #expect(outcome?.width == 40)
     #expect(outcome?.bytesFetched == 0)
     #expect(outcome?.isFromCache == false)
@@ -48,13 +48,13 @@ import Testing
   func `a URL that holds no picture fails with its code`(
     url: String, code: Failure.Code
   ) throws {
-    #expect(try attach(1, url)?.failureCode == code)
+    #expect(try decode(1, url)?.failureCode == code)
   }
 
   @Test func `a URL that holds more than a body may have is refused`() throws {
     var limits = Limits()
     limits.maxBodyByteCount = 50
-    #expect(try attach(1, Self.svg, limits: limits)?.failureCode == .tooLarge)
+    #expect(try decode(1, Self.svg, limits: limits)?.failureCode == .tooLarge)
   }
 
   private func upload(
@@ -64,7 +64,7 @@ import Testing
     let message = Upload(
       lease: 1, url: url, request: ThumbnailRequest(variant: .standard, keep: keep),
       retention: Retention(after: .seconds(60)), byteCount: byteCount ?? bytes.count)
-    try worker.send(.decode(message), with: MemoryFile(containing: bytes))
+    try worker.send(.decodeUpload(message), with: MemoryFile(containing: bytes))
     return try worker.messages(untilEnded: 1)
   }
 

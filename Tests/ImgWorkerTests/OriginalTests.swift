@@ -80,7 +80,7 @@ import Testing
 
   @Test func `a thumbnail of a kept original asks the origin nothing`() throws {
     _ = try fetch(1, keep: .all)
-    try worker.send(.attach(batch(2, width: 32)))
+    try worker.send(.decode(batch(2, width: 32)))
     let outcome = try worker.messages(untilEnded: 1).outcomes[2]
     #expect(outcome?.width == 32)
     #expect(outcome?.bytesFetched == 0)
@@ -94,13 +94,13 @@ import Testing
     isCutOff: Bool
   ) throws {
     try worker.keepOriginal(of: url, isCutOff ? Array(picture.prefix(100)) : [1, 2, 3])
-    try worker.send(.attach(batch(1)))
+    try worker.send(.decode(batch(1)))
     #expect(try worker.messages(untilEnded: 1).released == [1])
     #expect(try entryCount() == 0)
   }
 
-  @Test func `a lease with neither body nor original is released`() throws {
-    try worker.send(.attach(batch(1)))
+  @Test func `a decode without an original is released`() throws {
+    try worker.send(.decode(batch(1)))
     #expect(try worker.messages(untilEnded: 1).released == [1])
   }
 }

@@ -52,8 +52,9 @@ package final class SimulatedWorker {
   package func receive(_ message: CoordinatorMessage, at now: Moment) {
     switch message {
     case .lookup(let batch): lookups.formUnion(batch.items.map(\.lease))
-    case .fetch(let batch), .attach(let batch): leases.formUnion(batch.items.map(\.lease))
-    case .decode(let upload): leases.insert(upload.lease)
+    case .fetch(let batch), .attach(let batch), .decode(let batch):
+      leases.formUnion(batch.items.map(\.lease))
+    case .decodeUpload(let upload): leases.insert(upload.lease)
     case .welcome, .followRedirects, .cancel, .sweep, .drain: break
     }
     feed(.received(message), at: now)

@@ -81,7 +81,7 @@ extension Scheduler {
         }
       }
     }
-    effects += fetches.messages { .fetch($0) } + decodes.messages { .attach($0) }
+    effects += fetches.messages { .fetch($0) } + decodes.messages { .decode($0) }
     // After the fetches to which they are attached.
     begun.forEach { reviewNow($0) }
     return hasBegun
@@ -100,7 +100,7 @@ extension Lease.Granted {
     item.picture.map { picture in
       .pass(
         picture.attachment,
-        .decode(
+        .decodeUpload(
           Upload(
             lease: lease, url: picture.url, request: item.key.request, retention: item.granted,
             byteCount: picture.byteCount)),

@@ -1,7 +1,7 @@
 package import ImgModel
 package import ImgWire
 
-/// One `fetch`, `attach` or `decode` lease as the coordinator assigned it.
+/// One `fetch`, `attach`, `decode` or `decode_upload` lease as the coordinator assigned it.
 package struct FetchOrder: Hashable, Sendable {
   package let lease: LeaseID
   package let url: ImageURL

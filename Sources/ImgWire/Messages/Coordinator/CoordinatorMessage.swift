@@ -9,12 +9,17 @@ package enum CoordinatorMessage: Hashable, WireMessage {
   /// Fetch, decode and store these URLs. Each lease ends with a result in `finished`, an `uncached`
   /// or a `released`.
   case fetch(Batch)
-  /// Decode and store these URLs without a transfer of their own: from a body that this worker
-  /// receives or holds for the same URL, from the original in the store, or from a `data:` or `file:`
-  /// URL. Each lease ends like a lease of `fetch`.
+  /// Attach these URLs to the transfers that this worker runs for them, then decode and store them. A
+  /// lease whose transfer is over is made from the original in the store, or released. Each lease ends
+  /// like a lease of `fetch`.
   case attach(Batch)
-  /// Decode the picture in the file beside this message. The lease ends like a lease of `fetch`.
-  case decode(Upload)
+  /// Decode and store these URLs from what is on this machine: the original in the store, or a `data:`
+  /// or `file:` URL. A lease whose original is missing is released. Each lease ends like a lease of
+  /// `fetch`.
+  case decode(Batch)
+  /// Decode the uploaded picture in the file beside this message. The lease ends like a lease of
+  /// `fetch`.
+  case decodeUpload(Upload)
   /// Continue these redirected transfers: they have slots at their new hosts.
   case followRedirects(TransferList)
   /// No client and no job waits for these leases. The worker may stop their work. Each lease still
@@ -26,13 +31,14 @@ package enum CoordinatorMessage: Hashable, WireMessage {
   case drain
 
   package var announcesFile: Bool {
-    if case .decode = self { true } else { false }
+    if case .decodeUpload = self { true } else { false }
   }
 }
 
 extension CoordinatorMessage {
   private enum Kind: String, Codable {
     case welcome, lookup, fetch, attach, decode
+    case decodeUpload = "decode_upload"
     case followRedirects = "follow_redirects"
     case cancel, sweep, drain
   }
@@ -43,7 +49,8 @@ extension CoordinatorMessage {
     case .lookup: self = .lookup(try Batch(from: decoder))
     case .fetch: self = .fetch(try Batch(from: decoder))
     case .attach: self = .attach(try Batch(from: decoder))
-    case .decode: self = .decode(try Upload(from: decoder))
+    case .decode: self = .decode(try Batch(from: decoder))
+    case .decodeUpload: self = .decodeUpload(try Upload(from: decoder))
     case .followRedirects: self = .followRedirects(try TransferList(from: decoder))
     case .cancel: self = .cancel(try LeaseList(from: decoder))
     case .sweep: self = .sweep(try Sweep(from: decoder))
@@ -59,7 +66,8 @@ extension CoordinatorMessage {
       case .lookup(let batch): (.lookup, batch)
       case .fetch(let batch): (.fetch, batch)
       case .attach(let batch): (.attach, batch)
-      case .decode(let picture): (.decode, picture)
+      case .decode(let batch): (.decode, batch)
+      case .decodeUpload(let upload): (.decodeUpload, upload)
       case .followRedirects(let list): (.followRedirects, list)
       case .cancel(let list): (.cancel, list)
       case .sweep(let sweep): (.sweep, sweep)

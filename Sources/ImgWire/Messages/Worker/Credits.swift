@@ -2,7 +2,7 @@
 package struct Credits: Hashable, Sendable, Codable {
   /// The maximum number of URLs in unanswered look-ups.
   package let lookups: Int
-  /// The maximum number of leases of `fetch`, `attach` and `decode` without a result.
+  /// The maximum number of leases of `fetch`, `attach`, `decode` and `decode_upload` without a result.
   package let leases: Int
   /// The number of pictures that should wait for the decoder, in addition to the transfers in
   /// progress, so that the decoder never waits for the network.

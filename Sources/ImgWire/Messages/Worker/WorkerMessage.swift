@@ -17,10 +17,11 @@ package enum WorkerMessage: Hashable, WireMessage {
   case redirected(Redirections)
   /// The last byte of these transfers arrived. Their slots in the cluster and at their hosts are free.
   case transferred(LeaseList)
-  /// These leases end without a result, because the body that they were attached to is no longer
-  /// available or their host is in a cooldown. The coordinator requeues them.
+  /// These leases end without a result, because the body or the original that they need is no
+  /// longer available or their host is in a cooldown. The coordinator requeues them.
   case released(LeaseList)
-  /// The results of `fetch`, `attach` and `decode` leases. Thumbnails that are done are in the store.
+  /// The results of `fetch`, `attach`, `decode` and `decode_upload` leases. Thumbnails that are done
+  /// are in the store.
   case finished(FetchResults)
   /// The result of one such lease whose thumbnail is not in the store. The file beside this message
   /// has its bytes.
