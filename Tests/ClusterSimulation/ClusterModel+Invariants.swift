@@ -112,7 +112,7 @@ extension ClusterModel {
     for (lease, held) in scheduler.leases.all {
       let worker = scheduler.workers[held.worker]
       check(scheduler.work[held.item]?.stage.lease == lease, "a lease without its item", event)
-      let isLookup = held.transfer == nil
+      let isLookup = held.purpose == .lookup
       check(
         worker?.lookups.contains(lease) == isLookup && worker?.fetches.contains(lease) == !isLookup,
         "a lease that its worker does not hold", event)

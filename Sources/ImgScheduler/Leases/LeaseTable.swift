@@ -27,31 +27,38 @@ package struct LeaseTable {
   mutating func grantLookup(
     of item: WorkID, to worker: WorkerID, at now: ContinuousClock.Instant
   ) -> LeaseID {
-    grant(item, to: worker, at: now) { _ in nil }
+    grant(item, to: worker, at: now) { _ in .lookup }
   }
 
   /// The lease starts a transfer, which has its number.
   mutating func grantTransfer(
     of item: WorkID, to worker: WorkerID, at now: ContinuousClock.Instant
   ) -> LeaseID {
-    grant(item, to: worker, at: now) { TransferID(startedBy: $0) }
+    grant(item, to: worker, at: now) { .transfer(TransferID(startedBy: $0)) }
   }
 
   /// The lease is attached to a transfer that another has started.
-  mutating func grantAttachment(
+  mutating func grantAttached(
     of item: WorkID, to transfer: TransferID, by worker: WorkerID,
     at now: ContinuousClock.Instant
   ) -> LeaseID {
-    grant(item, to: worker, at: now) { _ in transfer }
+    grant(item, to: worker, at: now) { _ in .transfer(transfer) }
+  }
+
+  /// The picture is on the machine, so the lease needs no transfer.
+  mutating func grantDecode(
+    of item: WorkID, to worker: WorkerID, at now: ContinuousClock.Instant
+  ) -> LeaseID {
+    grant(item, to: worker, at: now) { _ in .decode }
   }
 
   private mutating func grant(
     _ item: WorkID, to worker: WorkerID, at now: ContinuousClock.Instant,
-    transfer: (LeaseID) -> TransferID?
+    purpose: (LeaseID) -> Lease.Purpose
   ) -> LeaseID {
     lastNumber += 1
     let id = LeaseID(rawValue: lastNumber)
-    leases[id] = Lease(item: item, worker: worker, transfer: transfer(id), since: now)
+    leases[id] = Lease(item: item, worker: worker, purpose: purpose(id), since: now)
     return id
   }
 
@@ -64,7 +71,7 @@ package struct LeaseTable {
     guard let index = leases.index(forKey: id) else {
       preconditionFailure("\(id) has ended")
     }
-    leases.values[index].since = now
+    leases.values[index].enterStage(at: now)
   }
 
   /// Ends a lease.
@@ -87,7 +94,7 @@ package struct LeaseTable {
 
   /// - Precondition: the lease has not ended, and is one of a look-up.
   mutating func setLookupDeadline(_ moment: ContinuousClock.Instant, of id: LeaseID) {
-    guard let lease = leases[id], lease.transfer == nil else {
+    guard let lease = leases[id], lease.purpose == .lookup else {
       preconditionFailure("\(id) is no look-up")
     }
     lookupDeadlines.set(id, to: moment)

@@ -48,10 +48,10 @@ extension Scheduler {
   private mutating func noteDeaths(of worker: ReadyWorker) {
     var noted: Set<SourceID> = []
     for lease in worker.fetches.sorted() {
-      guard let transfer = leases[lease]?.transfer.flatMap({ transfers[$0] }), transfer.asksOrigin,
-        noted.insert(transfer.source).inserted
+      guard let source = leases[lease]?.transfer.flatMap({ transfers[$0]?.source }),
+        noted.insert(source).inserted
       else { continue }
-      sources.noteDeath(of: transfer.source, at: now.instant)
+      sources.noteDeath(of: source, at: now.instant)
     }
   }
 

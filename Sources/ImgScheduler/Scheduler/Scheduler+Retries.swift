@@ -5,29 +5,34 @@ import ImgWire
 ///
 /// A URL that waits for its retry holds no slot of the cluster or of its host.
 extension Scheduler {
-  /// The transfer of a lease has failed.
+  /// A lease has failed because of its transfer, or because its picture cannot be read.
   ///
   /// - Returns: whether every lease of the transfer tries the URL again.
   mutating func transferFailed(
     _ result: FetchResults.Result, _ failure: Failure, by worker: WorkerID
   ) -> Bool {
-    guard failure.stage == .fetch, let lease = leases[result.lease], lease.worker == worker,
-      let id = lease.transfer, let transfer = transfers[id]
-    else { return false }
+    guard failure.stage == .fetch, let lease = leases[result.lease], lease.worker == worker else {
+      return false
+    }
+    guard let id = lease.transfer, let transfer = transfers[id] else {
+      return work[lease.item]?.source.map { scheduleRetry(of: $0, after: failure) } ?? false
+    }
     if let isRetried = transfer.isRetried { return isRetried }
     noteHealth(of: id, result, failure, begunAt: lease.since)
     // An opt-out is between the origin and this lease: the transfer goes on for those that ignore
     // opt-outs. It is not tried again by itself.
     if failure.code == .optedOut { return false }
-    let isRetried =
-      failure.isRetryable
-      && sources.scheduleRetry(of: transfer.source, after: failure, at: now.instant)
+    let isRetried = scheduleRetry(of: transfer.source, after: failure)
     transfers.setRetried(isRetried, id)
     stopJoining(id)
     reviewSources()
     remember(failure, of: transfer.source)
     failWaiting(forDown: transfer.host)
     return isRetried
+  }
+
+  private mutating func scheduleRetry(of source: SourceID, after failure: Failure) -> Bool {
+    failure.isRetryable && sources.scheduleRetry(of: source, after: failure, at: now.instant)
   }
 
   /// The transfer of a lease that was served from the store has failed: only its host's health is

@@ -1,35 +1,28 @@
 import ImgModel
 import ImgWire
 
-/// Transfers and the leases that live on them.
+/// Transfers and the leases attached to them, and decodes.
 extension Scheduler {
   /// The item's lease begins a transfer, whose slots have been taken.
   mutating func beginTransfer(of waiting: WorkItem, by worker: WorkerID) -> Lease.Granted {
-    let (lease, transfer, source) = beginLease(of: waiting, by: worker, asksOrigin: true)
+    guard let source = waiting.source else {
+      preconditionFailure("what waits for a transfer has a source")
+    }
+    serve(waiting.urgency)
+    let lease = leases.grantTransfer(of: waiting.id, to: worker, at: now.instant)
+    let transfer = transfers.begin(of: source, by: worker, host: waiting.host, lease: lease)
     sources.begin(transfer, of: source)
     workers.hold(lease, as: .transfer, by: worker)
     return grant(lease, to: worker, for: waiting, stage: .transferring(lease))
   }
 
-  /// The item's lease begins the decode of what is at hand. No other item joins: each variant finds
-  /// an original by its own look-up.
+  /// The item's lease begins the decode of a picture that is on the machine. No other item joins:
+  /// each variant finds an original by its own look-up.
   mutating func beginDecode(of waiting: WorkItem, by worker: WorkerID) -> Lease.Granted {
-    let (lease, _, _) = beginLease(of: waiting, by: worker, asksOrigin: false)
+    serve(waiting.urgency)
+    let lease = leases.grantDecode(of: waiting.id, to: worker, at: now.instant)
     workers.hold(lease, as: .decode, by: worker)
     return grant(lease, to: worker, for: waiting, stage: .decoding(lease))
-  }
-
-  private mutating func beginLease(
-    of item: WorkItem, by worker: WorkerID, asksOrigin: Bool
-  ) -> (LeaseID, TransferID, SourceID) {
-    guard let source = item.source else {
-      preconditionFailure("what waits for a body has a source")
-    }
-    serve(item.urgency)
-    let lease = leases.grantTransfer(of: item.id, to: worker, at: now.instant)
-    let transfer = transfers.begin(
-      of: source, by: worker, host: item.host, lease: lease, asksOrigin: asksOrigin)
-    return (lease, transfer, source)
   }
 
   private mutating func grant(
@@ -50,7 +43,7 @@ extension Scheduler {
     let worker = transfer.worker
     let isBodyIn = transfer.state == .ended
     serve(waiting.urgency)
-    let lease = leases.grantAttachment(of: waiting.id, to: id, by: worker, at: now.instant)
+    let lease = leases.grantAttached(of: waiting.id, to: id, by: worker, at: now.instant)
     transfers.attach(lease, to: id)
     workers.hold(lease, as: isBodyIn ? .decode : .attachment, by: worker)
     let granted = grant(

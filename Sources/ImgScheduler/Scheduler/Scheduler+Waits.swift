@@ -55,20 +55,27 @@ extension Scheduler {
 
   /// What of a job is under way for longest.
   private func slowest(of job: ActiveJob, at now: ContinuousClock.Instant) -> Wait {
-    var oldest: (transfer: Transfer, since: ContinuousClock.Instant)?
-    for transfer in transfers.all.values {
-      guard let since = leases.oldestSince(of: transfer.leases),
-        oldest.map({ since < $0.since }) ?? true,
-        transfer.leases.contains(where: { isHeld($0, by: job.id) })
+    var oldest: (lease: Lease, since: ContinuousClock.Instant)?
+    for lease in leases.all.values where lease.purpose != .lookup {
+      let shared = lease.transfer.flatMap { transfers[$0]?.leases } ?? []
+      let since = leases.oldestSince(of: shared) ?? lease.since
+      guard oldest.map({ since < $0.since }) ?? true,
+        work[lease.item]?.waiters.contains(where: { $0.isLine(of: job.id) }) == true
       else { continue }
-      oldest = (transfer, since)
+      oldest = (lease, since)
     }
-    guard let (transfer, since) = oldest else { return Wait(.lookingUp) }
-    return transferWait(transfer, since: since, at: now)
+    guard let (lease, since) = oldest else { return Wait(.lookingUp) }
+    return leaseWait(lease, since: since, at: now)
   }
 
-  private func isHeld(_ lease: LeaseID, by job: JobID) -> Bool {
-    leases[lease].flatMap { work[$0.item] }?.waiters.contains { $0.isLine(of: job) } ?? false
+  /// What a fetch or a decode is at.
+  private func leaseWait(
+    _ lease: Lease, since: ContinuousClock.Instant, at now: ContinuousClock.Instant
+  ) -> Wait {
+    guard let transfer = lease.transfer.flatMap({ transfers[$0] }) else {
+      return Wait(.decoding, host: work[lease.item]?.host, since: timeline.wall(since))
+    }
+    return transferWait(transfer, since: since, at: now)
   }
 
   private func transferWait(
@@ -162,9 +169,8 @@ extension Scheduler {
     case .behindEarlierLines, .awaitingTransfer:
       return clusterWait() ?? slotWait(item, at: now)
     case .transferring(let lease), .decoding(let lease):
-      guard let held = leases[lease], let transfer = held.transfer.flatMap({ transfers[$0] })
-      else { return Wait(.decoding, host: item.host) }
-      return transferWait(transfer, since: held.since, at: now)
+      guard let held = leases[lease] else { preconditionFailure("\(lease) has ended") }
+      return leaseWait(held, since: held.since, at: now)
     }
   }
 

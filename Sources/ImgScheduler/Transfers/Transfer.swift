@@ -1,7 +1,6 @@
 package import ImgModel
 
-/// A fetch under way or being decoded, or the decode of an original, named by the lease that began
-/// it.
+/// A fetch of a source: its body is on its way, or decoded. Named by the lease that began it.
 package struct Transfer {
   package enum State: Equatable {
     /// The last byte is still to come; it holds a slot of the cluster and one of its host.
@@ -11,7 +10,7 @@ package struct Transfer {
     case redirected(from: String)
     /// It waited too long, or for a host that is down: its leases are being cancelled.
     case refused(from: String, because: Failure)
-    /// The body is in, or there is none to come.
+    /// The body is in.
     case ended
   }
 
@@ -22,22 +21,19 @@ package struct Transfer {
   /// Every lease that lives on it, each of another variant.
   package fileprivate(set) var leases: [LeaseID]
   package fileprivate(set) var state: State
-  /// Whether its origin is asked for a body: an original is decoded from the store.
-  let asksOrigin: Bool
   /// Whether it has failed and its URL is tried again; `nil` while it has not failed.
   package fileprivate(set) var isRetried: Bool?
   /// Whether its failure is known to its host's health.
   fileprivate(set) var isHealthNoted = false
 
   fileprivate init(
-    source: SourceID, worker: WorkerID, host: String, lease: LeaseID, asksOrigin: Bool
+    source: SourceID, worker: WorkerID, host: String, lease: LeaseID
   ) {
     self.source = source
     self.worker = worker
     self.host = host
     leases = [lease]
-    state = asksOrigin ? .receiving : .ended
-    self.asksOrigin = asksOrigin
+    state = .receiving
   }
 
   /// Whether it holds a slot of the cluster and one of its host.
@@ -80,15 +76,13 @@ package struct TransferTable {
 
   /// A lease begins a transfer.
   ///
-  /// - Parameter asksOrigin: whether a body is fetched; an original is at hand.
   /// - Returns: its name.
   mutating func begin(
-    of source: SourceID, by worker: WorkerID, host: String, lease: LeaseID, asksOrigin: Bool
+    of source: SourceID, by worker: WorkerID, host: String, lease: LeaseID
   ) -> TransferID {
     let id = TransferID(startedBy: lease)
     precondition(transfers[id] == nil, "\(id) begins twice")
-    transfers[id] = Transfer(
-      source: source, worker: worker, host: host, lease: lease, asksOrigin: asksOrigin)
+    transfers[id] = Transfer(source: source, worker: worker, host: host, lease: lease)
     return id
   }
 

@@ -30,12 +30,15 @@ import Testing
   @Test mutating func `a lease that begins a transfer names it, and others are attached`() {
     let first = leases.grantTransfer(of: item, to: worker, at: now)
     let transfer = TransferID(startedBy: first)
-    let second = leases.grantAttachment(
+    let second = leases.grantAttached(
       of: WorkID(rawValue: 2), to: transfer, by: worker, at: now + .seconds(1))
     let lookup = leases.grantLookup(of: WorkID(rawValue: 3), to: worker, at: now)
+    let decode = leases.grantDecode(of: WorkID(rawValue: 4), to: worker, at: now)
     #expect(leases[first]?.transfer == transfer)
     #expect(leases[second]?.transfer == transfer)
-    #expect(leases[lookup]?.transfer == nil)
+    #expect(leases[lookup]?.purpose == .lookup)
+    #expect(leases[decode]?.purpose == .decode)
+    #expect(leases[decode]?.transfer == nil)
     #expect(leases.oldestSince(of: [second, first]) == now)
     #expect(leases.oldestSince(of: [second]) == now + .seconds(1))
     #expect(leases.oldestSince(of: []) == nil)

@@ -9,10 +9,9 @@ import Testing
 
   private func lease(_ number: UInt64) -> LeaseID { LeaseID(rawValue: number) }
 
-  private mutating func begin(_ number: UInt64, asksOrigin: Bool = true) -> TransferID {
+  private mutating func begin(_ number: UInt64) -> TransferID {
     transfers.begin(
-      of: SourceID(rawValue: 1), by: WorkerID(rawValue: 1), host: "a", lease: lease(number),
-      asksOrigin: asksOrigin)
+      of: SourceID(rawValue: 1), by: WorkerID(rawValue: 1), host: "a", lease: lease(number))
   }
 
   @Test mutating func `a transfer holds a slot until its last byte is in`() {
@@ -21,11 +20,6 @@ import Testing
     transfers.end(id)
     #expect(transfers[id]?.holdsSlot == false)
     #expect(transfers[id]?.state == .ended)
-  }
-
-  @Test mutating func `the decode of an original holds no slot`() {
-    let id = begin(1, asksOrigin: false)
-    #expect(transfers[id]?.holdsSlot == false)
   }
 
   @Test mutating func `the last lease ends the transfer, which is returned as it was`() {
