@@ -14,7 +14,7 @@ final class Coordinator {
   private let signals: SignalSource
   private let scheduler: SchedulerDriver
   private let lifecycle: Lifecycle
-  private let attachments = AttachmentTable()
+  private let files = MemoryFileTable()
   private let journal: JobJournal
   private let lines: LineReader
   private let workers: WorkerPool
@@ -52,14 +52,14 @@ final class Coordinator {
       scheduler: scheduler, journal: self.journal, lifecycle: lifecycle, log: log)
     workers = WorkerPool(
       executable: workerExecutable, settings: settings, scheduler: scheduler,
-      attachments: attachments, lifecycle: lifecycle, poller: poller, log: log)
+      files: files, lifecycle: lifecycle, poller: poller, log: log)
     sweeps = StoreSweeps(scheduler: scheduler, workers: workers, lifecycle: lifecycle, at: now)
     clients = ClientTable(limits: settings.limits, poller: poller, log: log)
     self.listener = try ControlListener(
       listener, at: settings.socketPath, clients: clients, poller: poller, log: log)
     requests = ClientRequests(
       clients: clients, scheduler: scheduler, journal: self.journal, workers: workers,
-      sweeps: sweeps, attachments: attachments, lifecycle: lifecycle, settings: settings, log: log)
+      sweeps: sweeps, files: files, lifecycle: lifecycle, settings: settings, log: log)
     retention = JobRetention(
       keptTime: settings.limits.keepJobs, journal: self.journal,
       changes: requests.changes, lifecycle: lifecycle, at: now)
@@ -199,17 +199,17 @@ final class Coordinator {
   private func perform(_ effect: Effect) {
     switch effect {
     case .send(let message, let worker): workers.send(message, to: worker)
-    case .pass(let attachment, let message, let worker):
-      workers.send(message, with: attachments[attachment], to: worker)
+    case .pass(let file, let message, let worker):
+      workers.send(message, with: files[file], to: worker)
     case .spawn(let worker, let slot): workers.spawn(worker, slot: slot)
     case .kill(let worker): workers.kill(worker)
     case .readLines(let request): lines.add(request)
     case .journal(let operation): journal.submit(operation)
     case .answer(let viewer, let outcome, let timings):
       requests.viewers.answer(viewer, outcome, timings)
-    case .deliver(let attachment, let made, let bytesFetched, let viewer):
-      requests.viewers.deliver(attachment, made, bytesFetched: bytesFetched, to: viewer)
-    case .release(let attachment): attachments.release(attachment)
+    case .deliver(let file, let made, let bytesFetched, let viewer):
+      requests.viewers.deliver(file, made, bytesFetched: bytesFetched, to: viewer)
+    case .release(let file): files.release(file)
     case .jobEnded(let record): requests.jobs.jobEnded(record)
     case .storeErrorBegan(let error):
       log.note("thumbnails cannot be stored: \(error.reason)")

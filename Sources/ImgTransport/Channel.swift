@@ -85,7 +85,7 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
       case .closed: return .closed
       }
     } catch {
-      throw error.code == EPROTO ? .attachment(.several) : .system(error)
+      throw error.code == EPROTO ? .memoryFile(.several) : .system(error)
     }
   }
 
@@ -202,7 +202,7 @@ package enum ChannelError: Error, CustomStringConvertible {
   /// A frame that is no message.
   case message(MessageError)
   /// A file that does not go with its message.
-  case attachment(AttachmentError)
+  case memoryFile(MemoryFileError)
   /// The peer leaves unread what it is sent.
   case peerDoesNotRead
   case system(SystemError)
@@ -213,7 +213,7 @@ package enum ChannelError: Error, CustomStringConvertible {
     case .timedOut: "no answer in time"
     case .framing(let error): String(describing: error)
     case .message(let error): error.description
-    case .attachment(let error): error.description
+    case .memoryFile(let error): error.description
     case .peerDoesNotRead: "the other end does not read what it is sent"
     case .system(let error): error.description
     }

@@ -10,7 +10,7 @@ package struct Delivery<Message: Sendable>: Sendable {
 
 /// Why a file does not belong to its message. It ends the connection, because later files and messages
 /// cannot be matched either.
-package enum AttachmentError: Error, Hashable, CustomStringConvertible {
+package enum MemoryFileError: Error, Hashable, CustomStringConvertible {
   /// A message announces a file that did not come.
   case missing
   /// A file came beside a message that announces none.

@@ -34,7 +34,7 @@ struct Inbox<Message: WireMessage> {
   /// The next message; `nil` when more bytes are needed.
   mutating func next() throws(ChannelError) -> Delivery<Message>? {
     guard let payload = try nextPayload() else {
-      guard areFilesInPlace else { throw .attachment(.misplaced) }
+      guard areFilesInPlace else { throw .memoryFile(.misplaced) }
       return nil
     }
     let frame = frameStart..<(frameStart + Frame.headerByteCount + payload.count)
@@ -42,7 +42,7 @@ struct Inbox<Message: WireMessage> {
     let file = try takeFile(of: frame)
     let message = try Self.message(from: payload)
     guard message.announcesFile == (file != nil) else {
-      throw .attachment(file == nil ? .missing : .unannounced)
+      throw .memoryFile(file == nil ? .missing : .unannounced)
     }
     return Delivery(message: message, file: file)
   }
@@ -57,7 +57,7 @@ struct Inbox<Message: WireMessage> {
     guard let (file, arrival) = waiting.first, frame.upperBound >= arrival.upperBound else {
       return nil
     }
-    guard arrival.contains(frame.lowerBound) else { throw .attachment(.misplaced) }
+    guard arrival.contains(frame.lowerBound) else { throw .memoryFile(.misplaced) }
     waiting.removeFirst()
     return file
   }

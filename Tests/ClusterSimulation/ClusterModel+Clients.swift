@@ -97,13 +97,13 @@ extension ClusterModel {
     byteCount: Int = 50_000
   ) -> ViewerID {
     lastViewer += 1
-    lastAttachment += 1
+    lastFile += 1
     let viewer = ViewerID(rawValue: lastViewer)
     let options = RequestOptions(variant: variant, keep: keep)
     waitingViewers.insert(viewer)
     requests[viewer] = url.map { ($0, options) }
     let picture = UploadedPicture(
-      attachment: AttachmentID(rawValue: lastAttachment), byteCount: byteCount, url: url)
+      file: MemoryFileID(rawValue: lastFile), byteCount: byteCount, url: url)
     handle(.viewerUploaded(viewer, picture, options))
     return viewer
   }
@@ -133,7 +133,7 @@ extension ClusterModel {
     pageQueue = []
     waitingViewers = []
     requests = [:]
-    openAttachments = []
+    openFiles = []
     missing = [:]
     changingJobs = []
     stopReasons = []

@@ -7,8 +7,8 @@ extension ClusterModel {
     for job in scheduler.jobs.all { checkLines(of: job, after: event) }
     checkLeases(after: event)
     checkItems(after: event)
-    let pictures = scheduler.work.all.compactMap { $0.picture?.attachment }
-    check(openAttachments == Set(pictures), "an attachment is not released, or too early", event)
+    let pictures = scheduler.work.all.compactMap { $0.picture?.file }
+    check(openFiles == Set(pictures), "a memory file is not released, or too early", event)
     checkSources(after: event)
     checkMemories(after: event)
     checkPlaces(after: event)

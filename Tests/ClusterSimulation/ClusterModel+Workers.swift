@@ -130,12 +130,12 @@ extension ClusterModel {
     _ fetch: WorkerModel.Fetch, of worker: WorkerID, isStoreDegraded: Bool = false
   ) {
     workers[worker]?.remove(fetch.lease)
-    lastAttachment += 1
+    lastFile += 1
     let result = UncachedResult(
       lease: fetch.lease, made: fetch.bypassesStore || fetch.keep == .none ? .wanted : .refused,
       bytesFetched: 50_000,
       isStoreDegraded: isStoreDegraded)
-    say(.workerMadeUncached(worker, result, AttachmentID(rawValue: lastAttachment)))
+    say(.workerMadeUncached(worker, result, MemoryFileID(rawValue: lastFile)))
   }
 
   /// The fetch of `url` ends with a picture that the store has no room for.

@@ -42,10 +42,10 @@ final class ClusterModel {
   var waiterCounts: [WorkID: Int] = [:]
   /// When transfers of each host began since the rate was changed last.
   private var starts: [String: [ContinuousClock.Instant]] = [:]
-  var attachmentCount = 0
+  var attachedCount = 0
   /// URLs that were found to be missing, and when.
   var missing: [String: ContinuousClock.Instant] = [:]
-  /// The URLs of pictures that were uploaded, as their decodes began.
+  /// The URLs of uploads, originals and local pictures, as their decodes began.
   var decodeStarts: [String] = []
   /// In place of the URL of one that has none.
   static let uploaded = "uploaded"
@@ -61,9 +61,9 @@ final class ClusterModel {
   var waits: [ViewerID: [Wait]] = [:]
   /// Viewers that were answered with a picture that is not in the store.
   var deliveries: [ViewerID: UncachedThumbnail] = [:]
-  /// Attachments that the driver would hold.
-  var openAttachments: Set<AttachmentID> = []
-  var lastAttachment: UInt64 = 0
+  /// Memory files that the driver would hold.
+  var openFiles: Set<MemoryFileID> = []
+  var lastFile: UInt64 = 0
   /// What the log would say of the store.
   var storeErrors: [String] = []
   var endedJobs: [JobID: JobRecord] = [:]
@@ -179,8 +179,8 @@ final class ClusterModel {
   private func process(_ event: Event) {
     begunTransfers = []
     switch event {
-    case .workerMadeUncached(_, _, let attachment): openAttachments.insert(attachment)
-    case .viewerUploaded(_, let picture, _): openAttachments.insert(picture.attachment)
+    case .workerMadeUncached(_, _, let file): openFiles.insert(file)
+    case .viewerUploaded(_, let picture, _): openFiles.insert(picture.file)
     default: break
     }
     if areInvariantsChecked {
@@ -199,8 +199,8 @@ final class ClusterModel {
   private func perform(_ effect: Effect) {
     switch effect {
     case .send(let message, let worker): deliver(message, to: worker)
-    case .pass(let attachment, let message, let worker):
-      if !openAttachments.contains(attachment) { fail("\(attachment) is not open") }
+    case .pass(let file, let message, let worker):
+      if !openFiles.contains(file) { fail("\(file) is not open") }
       if !message.announcesFile { fail("\(message) has no file") }
       deliver(message, to: worker)
     case .spawn(let worker, let slot):
@@ -220,13 +220,13 @@ final class ClusterModel {
       }
       if waitingViewers.remove(viewer) == nil { fail("\(viewer) answered without waiting") }
       answers[viewer] = outcome
-    case .deliver(let attachment, let made, let bytesFetched, let viewer):
-      if !openAttachments.contains(attachment) { fail("\(attachment) is not open") }
+    case .deliver(let file, let made, let bytesFetched, let viewer):
+      if !openFiles.contains(file) { fail("\(file) is not open") }
       if waitingViewers.remove(viewer) == nil { fail("\(viewer) answered without waiting") }
       answers[viewer] = .done(made.thumbnail, fromCache: false, bytesFetched: bytesFetched)
       deliveries[viewer] = made
-    case .release(let attachment):
-      if openAttachments.remove(attachment) == nil { fail("\(attachment) released twice") }
+    case .release(let file):
+      if openFiles.remove(file) == nil { fail("\(file) released twice") }
     case .storeErrorBegan: storeErrors.append("began")
     case .storeErrorEnded(let status): storeErrors.append("ended \(status.servedCount)")
     case .recreateStore:
@@ -251,7 +251,9 @@ final class ClusterModel {
       workers[id]?.lookups.append(batch)
     case .fetch(let batch): batch.items.forEach { fetch($0, of: batch, by: id) }
     case .attach(let batch): batch.items.forEach { attach($0, of: batch, at: id) }
-    case .decode(let batch): batch.items.forEach { decode($0, of: batch, by: id) }
+    case .decode(let batch):
+      decodeStarts += batch.items.map(\.url)
+      batch.items.forEach { decode($0, of: batch, by: id) }
     case .decodeUpload(let upload): decode(upload, by: id)
     case .followRedirects(let list):
       list.transfers.forEach { follow(LeaseID(rawValue: $0.rawValue), by: id) }
@@ -315,7 +317,7 @@ final class ClusterModel {
   }
 
   private func attach(_ item: Assignment, of batch: Batch, at id: WorkerID) {
-    attachmentCount += 1
+    attachedCount += 1
     if let transfer = workers[id]?.joinableTransfer(of: item.url) {
       workers[id]?.fetches.append(lease(item, of: batch, transfer: transfer.id))
     } else {

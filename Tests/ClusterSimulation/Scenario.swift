@@ -51,7 +51,7 @@ struct Scenario {
     Simulation.Report(
       seed: seed, faults: faults,
       lineCount: cluster.journal.jobs.values.reduce(0) { $0 + $1.record.counts.total },
-      transferCount: cluster.fetchStarts.count, attachmentCount: cluster.attachmentCount,
+      transferCount: cluster.fetchStarts.count, attachedCount: cluster.attachedCount,
       restartCount: restartCount,
       lateAnswerCount: lateAnswerCount + cluster.scheduler.lateAnswerCount,
       traceDigest: cluster.trace?.value)

@@ -9,7 +9,7 @@ package struct Simulation {
     package let faults: [String]
     package let lineCount: Int
     package let transferCount: Int
-    package let attachmentCount: Int
+    package let attachedCount: Int
     package let restartCount: Int
     package let lateAnswerCount: Int
     /// Of everything that the scheduler wanted done; `nil` when that was not asked for.

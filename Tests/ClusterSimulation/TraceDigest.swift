@@ -23,8 +23,8 @@ struct TraceDigest {
   private mutating func add(_ effect: Effect) {
     switch effect {
     case .send(let message, let worker): add("send", message, worker)
-    case .pass(let attachment, let message, let worker):
-      add("pass", attachment.rawValue, message, worker)
+    case .pass(let file, let message, let worker):
+      add("pass", file.rawValue, message, worker)
     case .spawn(let worker, let slot): add("spawn", worker, slot)
     case .kill(let worker): add("kill", worker)
     case .readLines(let request):
@@ -32,9 +32,9 @@ struct TraceDigest {
     case .journal(let operation): add(operation)
     case .answer(let viewer, let outcome, let timings):
       add("answer", viewer.rawValue, outcome, timings)
-    case .deliver(let attachment, let made, let byteCount, let viewer):
-      add("deliver", attachment.rawValue, made, byteCount, viewer.rawValue)
-    case .release(let attachment): add("release", attachment.rawValue)
+    case .deliver(let file, let made, let byteCount, let viewer):
+      add("deliver", file.rawValue, made, byteCount, viewer.rawValue)
+    case .release(let file): add("release", file.rawValue)
     case .jobEnded(let record): add("job ended", record)
     case .storeErrorBegan(let status): add("store error began", status)
     case .storeErrorEnded(let status): add("store error ended", status)

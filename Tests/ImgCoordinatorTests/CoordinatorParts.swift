@@ -17,7 +17,7 @@ final class CoordinatorParts {
   let poller: Poller
   let scheduler: SchedulerDriver
   let lifecycle: Lifecycle
-  let attachments = AttachmentTable()
+  let files = MemoryFileTable()
   let workers: WorkerPool
   let sweeps: StoreSweeps
   let journal: JobJournal
@@ -56,11 +56,11 @@ final class CoordinatorParts {
       poller: poller, log: log)
     workers = WorkerPool(
       executable: workerExecutable, settings: settings, scheduler: scheduler,
-      attachments: attachments, lifecycle: lifecycle, poller: poller, log: log)
+      files: files, lifecycle: lifecycle, poller: poller, log: log)
     sweeps = StoreSweeps(scheduler: scheduler, workers: workers, lifecycle: lifecycle, at: now)
     requests = ClientRequests(
       clients: clients, scheduler: scheduler, journal: journal, workers: workers, sweeps: sweeps,
-      attachments: attachments, lifecycle: lifecycle, settings: settings, log: log)
+      files: files, lifecycle: lifecycle, settings: settings, log: log)
   }
 
   deinit {
@@ -112,7 +112,7 @@ final class CoordinatorParts {
         case .journal(let operation): journal.submit(operation)
         case .answer(let viewer, let outcome, let timings):
           requests.viewers.answer(viewer, outcome, timings)
-        case .release(let attachment): attachments.release(attachment)
+        case .release(let file): files.release(file)
         case .jobEnded(let record): requests.jobs.jobEnded(record)
         default: otherEffects.append(effect)
         }

@@ -22,7 +22,7 @@ import Testing
   @Test func `variants share one transfer and one slot, and are decoded each`() {
     let (cluster, viewers) = cluster()
     #expect(cluster.fetchStarts == [url(1)])
-    #expect(cluster.attachmentCount == 2)
+    #expect(cluster.attachedCount == 2)
     #expect(cluster.scheduler.transferCount == 1)
     #expect(cluster.fetching.count == 3)
     cluster.transferred(url(1))
@@ -39,7 +39,7 @@ import Testing
     let jobs = [Variant.standard, .small].map { cluster.submit(urls, variant: $0) }
     cluster.finishEverything()
     #expect(cluster.fetchStarts.sorted() == urls.sorted())
-    #expect(cluster.attachmentCount == 20)
+    #expect(cluster.attachedCount == 20)
     #expect(jobs.allSatisfy { cluster.counts($0)?.done == 20 })
   }
 
@@ -53,7 +53,7 @@ import Testing
     let late = cluster.view(url(1), variant: .small)
     cluster.answerLookups()
     #expect(cluster.fetchStarts == [url(1), url(2)])
-    #expect(cluster.attachmentCount == 1)
+    #expect(cluster.attachedCount == 1)
     #expect(cluster.scheduler.transferCount == 1)
     cluster.finish(url(1), variant: .small)
     #expect(cluster.answers[late] == .fetchedSample)
@@ -109,7 +109,7 @@ import Testing
     cluster.answerLookups()
     cluster.finishEverything()
     #expect(cluster.fetchStarts == [url(1)])
-    #expect(cluster.attachmentCount == 3, "the newcomer is attached, too")
+    #expect(cluster.attachedCount == 3, "the newcomer is attached, too")
     #expect((viewers[1...] + [newcomer]).allSatisfy { cluster.answers[$0] == .fetchedSample })
     #expect(cluster.answers[viewers[0]] == nil)
   }
@@ -123,7 +123,7 @@ import Testing
     let newcomer = cluster.view(url(1), variant: .small)
     cluster.answerLookups()
     #expect(cluster.fetchStarts == [url(1), url(1)])
-    #expect(cluster.attachmentCount == 2)
+    #expect(cluster.attachedCount == 2)
     for lease in aborted { cluster.finish(lease, of: worker, .cancelled) }
     cluster.finishEverything()
     #expect(cluster.answers[newcomer] == .fetchedSample)
@@ -133,7 +133,7 @@ import Testing
 
   @Test func `an item that waits to be attached to an aborted transfer gets its own`() {
     let (cluster, viewers) = cluster(credits: Credits(lookups: 8, leases: 2, backlog: 8))
-    #expect(cluster.attachmentCount == 1, "the worker takes no third lease")
+    #expect(cluster.attachedCount == 1, "the worker takes no third lease")
     let waiting = viewers[viewers.count - 1]
     for viewer in viewers where viewer != waiting { cluster.leave(viewer) }
     for lease in cluster.workers.values.flatMap(\.fetches) {
@@ -148,10 +148,10 @@ import Testing
   @Test func `items wait while the worker takes no lease, and are attached when one ends`() {
     let (cluster, viewers) = cluster(credits: Credits(lookups: 8, leases: 2, backlog: 8))
     cluster.transferred(url(1))
-    #expect(cluster.attachmentCount == 1)
+    #expect(cluster.attachedCount == 1)
     #expect(cluster.scheduler.work.all.contains { $0.stage == .awaitingTransfer })
     cluster.finish(url(1))
-    #expect(cluster.attachmentCount == 2)
+    #expect(cluster.attachedCount == 2)
     cluster.finishEverything()
     #expect(cluster.fetchStarts == [url(1)])
     #expect(viewers.allSatisfy { cluster.answers[$0] == .fetchedSample })
@@ -198,7 +198,7 @@ import Testing
     cluster.view(url(1))
     let job = cluster.submit([url(1)], variant: .small)
     cluster.answerLookups()
-    #expect(cluster.attachmentCount == 1)
+    #expect(cluster.attachedCount == 1)
     cluster.store(url(1), variant: .small)
     for worker in cluster.workers.keys { cluster.exit(worker, .crashed("SIGSEGV")) }
     cluster.finishEverything()
@@ -221,7 +221,7 @@ import Testing
     cluster.submit(spreadURLs(2...10))
     cluster.answerLookups()
     #expect(cluster.fetchStarts == [url(1)] + spreadURLs(2...10))
-    #expect(cluster.attachmentCount == 39)
+    #expect(cluster.attachedCount == 39)
   }
 
   @Test func `an attached item that its worker learns of after the body waits for the decoder`() {
@@ -249,7 +249,7 @@ import Testing
     let jobs = (1...2).map { _ in cluster.submit([url(1)], variant: .small) }
     for job in jobs { cluster.change(job, .pause) }
     cluster.answerLookups()
-    #expect(cluster.attachmentCount == 0)
+    #expect(cluster.attachedCount == 0)
     for job in jobs { cluster.change(job, .resume) }
     cluster.finishEverything()
     #expect(jobs.allSatisfy { cluster.endedJobs[$0]?.counts.done == 1 })

@@ -60,7 +60,7 @@ import Testing
     }
   }
 
-  @Test func `a late attachment does not make a host responsive`() {
+  @Test func `a lease that is attached late does not make a host responsive`() {
     let cluster = ClusterModel.started(transfers: 16, perHost: 2)
     cluster.submit((1...4).map { url($0) })
     cluster.answerLookups()

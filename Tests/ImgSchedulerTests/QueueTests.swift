@@ -239,7 +239,7 @@ import Testing
     cluster.change(high, .prioritise(-2))
     cluster.change(high, .prioritise(2))
     #expect(cluster.startsUntilIdle() == [2, 1])
-    #expect(cluster.attachmentCount == 1)
+    #expect(cluster.attachedCount == 1)
   }
 
   @Test func `a viewer that asks again for the same URL does not start again`() {

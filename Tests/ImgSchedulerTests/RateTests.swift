@@ -105,7 +105,7 @@ import Testing
     let cluster = ClusterModel.started(ratePerMinute: 60)
     for variant in [Variant.standard, .small] { cluster.view(url(1, host: "a"), variant: variant) }
     cluster.answerLookups()
-    #expect(cluster.attachmentCount == 1)
+    #expect(cluster.attachedCount == 1)
     cluster.finishEverything()
     cluster.view(url(2, host: "a"))
     cluster.answerLookups()

@@ -122,7 +122,7 @@ import Testing
     let viewer = cluster.view(url(1))
     cluster.answerLookups()
     #expect(cluster.answers[viewer] == nil)
-    #expect(cluster.attachmentCount == 1)
+    #expect(cluster.attachedCount == 1)
   }
 
   @Test func `once it is forgotten it is asked for again`() {

@@ -40,7 +40,7 @@ import Testing
     cluster.refuse(url(1))
     #expect(cluster.counts(job)?.failed == 1)
     #expect(cluster.deliveries.isEmpty)
-    #expect(cluster.openAttachments.isEmpty)
+    #expect(cluster.openFiles.isEmpty)
   }
 
   @Test func `what comes for a lease that has ended is released and changes nothing`() throws {
@@ -52,9 +52,9 @@ import Testing
     cluster.finish(url(1))
     let result = UncachedResult(
       lease: fetch.lease, made: .refused, bytesFetched: 1, isStoreDegraded: true)
-    cluster.handle(.workerMadeUncached(worker, result, AttachmentID(rawValue: 77)))
+    cluster.handle(.workerMadeUncached(worker, result, MemoryFileID(rawValue: 77)))
     #expect(cluster.answers[viewer] == .fetchedSample)
-    #expect(cluster.openAttachments.isEmpty)
+    #expect(cluster.openFiles.isEmpty)
     #expect(cluster.scheduler.storeError == nil)
   }
 
@@ -150,7 +150,7 @@ import Testing
     let bypassing = cluster.view(url(1), bypassesStore: true)
     #expect(cluster.scheduler.work.count == 2)
     #expect(cluster.fetchStarts == [url(1)])
-    #expect(cluster.attachmentCount == 1)
+    #expect(cluster.attachedCount == 1)
     cluster.finishEverything()
     #expect(cluster.deliveries[stored] == nil)
     #expect(cluster.deliveries[bypassing] == .wanted)

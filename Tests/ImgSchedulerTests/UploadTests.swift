@@ -18,7 +18,7 @@ import Testing
     #expect(cluster.deliveries[viewer] == .wanted)
     #expect(cluster.lookupStarts == [url(1)])
     #expect(cluster.fetchStarts == [url(1)])
-    #expect(cluster.openAttachments.isEmpty)
+    #expect(cluster.openFiles.isEmpty)
   }
 
   @Test func `what is put under a URL is stored, beside a fetch of the same URL`() {
@@ -60,7 +60,7 @@ import Testing
     let cluster = ClusterModel.started()
     let viewer = cluster.upload()
     for worker in cluster.workers.keys { cluster.exit(worker, .killed("SIGKILL")) }
-    #expect(cluster.openAttachments.count == 1)
+    #expect(cluster.openFiles.count == 1)
     cluster.advance(by: .seconds(1))
     cluster.finishEverything()
     #expect(cluster.deliveries[viewer] == .wanted)
@@ -84,11 +84,11 @@ import Testing
     let cluster = ClusterModel.started(credits: Credits(lookups: 256, leases: 1, backlog: 8))
     let decoding = cluster.upload()
     cluster.leave(cluster.upload())
-    #expect(cluster.openAttachments.count == 1)
+    #expect(cluster.openFiles.count == 1)
     cluster.leave(decoding)
     #expect(cluster.cancelledLeases.count == 1)
     cluster.finishEverything()
-    #expect(cluster.openAttachments.isEmpty)
+    #expect(cluster.openFiles.isEmpty)
     #expect(cluster.scheduler.isIdle)
   }
 
@@ -102,7 +102,7 @@ import Testing
     #expect(
       [large, nameless, late].map { cluster.answers[$0]?.failureCode }
         == [.tooLarge, .invalidURL, .cancelled])
-    #expect(cluster.openAttachments.isEmpty)
+    #expect(cluster.openFiles.isEmpty)
     #expect(cluster.decodeStarts.isEmpty)
   }
 
@@ -113,7 +113,7 @@ import Testing
     cluster.answerLookups()
     #expect(cluster.fetchStarts == [url(1)])
     // One keeps a thumbnail, the other nothing.
-    #expect(cluster.attachmentCount == 2)
+    #expect(cluster.decodeStarts == [Self.dataURL, Self.dataURL])
     cluster.finishEverything()
     #expect(jobs.allSatisfy { cluster.counts($0)?.done == 1 })
     #expect(cluster.isStored(Self.dataURL))

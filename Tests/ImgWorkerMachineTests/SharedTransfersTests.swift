@@ -149,7 +149,7 @@ struct SharedTransfersTests {
   }
 }
 
-extension SharedTransfers.Attachment {
+extension SharedTransfers.AttachResult {
   fileprivate var isReceiving: Bool {
     if case .receiving = self { true } else { false }
   }

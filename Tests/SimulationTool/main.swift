@@ -41,7 +41,7 @@ struct SimulationTotal {
   private var runCount = 0
   private var lineCount = 0
   private var transferCount = 0
-  private var attachmentCount = 0
+  private var attachedCount = 0
   private var restartCount = 0
   private var lateAnswerCount = 0
   private var digests: [UInt64: UInt64] = [:]
@@ -50,7 +50,7 @@ struct SimulationTotal {
     runCount += 1
     lineCount += report.lineCount
     transferCount += report.transferCount
-    attachmentCount += report.attachmentCount
+    attachedCount += report.attachedCount
     restartCount += report.restartCount
     lateAnswerCount += report.lateAnswerCount
     digests[report.seed] = report.traceDigest
@@ -67,7 +67,7 @@ struct SimulationTotal {
   var summary: String {
     """
     \(runCount) seeds, \(faultySeeds.count) faulty: \(lineCount) lines, \(transferCount) transfers, \
-    \(attachmentCount) attachments, \(restartCount) restarts of the coordinator, \(lateAnswerCount) late answers
+    \(attachedCount) attached leases, \(restartCount) restarts of the coordinator, \(lateAnswerCount) late answers
     """
   }
 }

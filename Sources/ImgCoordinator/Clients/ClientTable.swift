@@ -220,7 +220,7 @@ final class ClientTable {
   private func disconnect(_ client: ClientConnection, after error: ChannelError) {
     guard clients[client.id] != nil else { return }
     switch error {
-    case .framing, .message, .attachment:
+    case .framing, .message, .memoryFile:
       expel(client, .invalidRequest, error.description)
     case .peerDoesNotRead:
       log.note("client \(client.id) is closed: \(error)")

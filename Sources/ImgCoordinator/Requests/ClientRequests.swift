@@ -19,7 +19,7 @@ final class ClientRequests {
 
   init(
     clients: ClientTable, scheduler: SchedulerDriver, journal: JobJournal, workers: WorkerPool,
-    sweeps: StoreSweeps, attachments: AttachmentTable, lifecycle: Lifecycle, settings: Settings,
+    sweeps: StoreSweeps, files: MemoryFileTable, lifecycle: Lifecycle, settings: Settings,
     log: Log
   ) {
     self.clients = clients
@@ -33,7 +33,7 @@ final class ClientRequests {
     changes = JobChanges(
       clients: clients, scheduler: scheduler, journal: journal, jobs: jobs, starter: starter,
       log: log)
-    viewers = Viewers(clients: clients, scheduler: scheduler, attachments: attachments)
+    viewers = Viewers(clients: clients, scheduler: scheduler, files: files)
     cluster = ClusterRequests(
       clients: clients, scheduler: scheduler, journal: journal, workers: workers,
       sweeps: sweeps, lifecycle: lifecycle, settings: settings, log: log)

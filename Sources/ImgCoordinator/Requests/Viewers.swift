@@ -9,17 +9,17 @@ final class Viewers {
   private var table = RequesterTable()
   private let clients: ClientTable
   private let scheduler: SchedulerDriver
-  private let attachments: AttachmentTable
+  private let files: MemoryFileTable
 
   /// Uploads that may wait at a time. Each keeps a descriptor and its memory, and all of them
   /// together may wait for one worker to read them.
   private static let uploadMaximum = Channel<WorkerMessage, CoordinatorMessage>
     .unsentMaximumFileCount
 
-  init(clients: ClientTable, scheduler: SchedulerDriver, attachments: AttachmentTable) {
+  init(clients: ClientTable, scheduler: SchedulerDriver, files: MemoryFileTable) {
     self.clients = clients
     self.scheduler = scheduler
-    self.attachments = attachments
+    self.files = files
   }
 
   // MARK: - Requests
@@ -46,13 +46,13 @@ final class Viewers {
       return clients.send(refusal, to: client)
     }
     // Results are released with the event that brings them: what is here was uploaded.
-    guard attachments.count < Self.uploadMaximum else {
+    guard files.count < Self.uploadMaximum else {
       return clients.refuse(
         request.id, of: client, .unavailable,
         "\(Self.uploadMaximum) uploads wait already; try again")
     }
     let picture = UploadedPicture(
-      attachment: attachments.add(file), byteCount: request.byteCount, url: request.url)
+      file: files.add(file), byteCount: request.byteCount, url: request.url)
     scheduler.handle(.viewerUploaded(add(request.id, of: client), picture, request.options))
   }
 
@@ -78,13 +78,13 @@ final class Viewers {
 
   /// Passes a thumbnail that is not in the store on to the client, unread.
   func deliver(
-    _ attachment: AttachmentID, _ made: UncachedThumbnail, bytesFetched: Int, to viewer: ViewerID
+    _ file: MemoryFileID, _ made: UncachedThumbnail, bytesFetched: Int, to viewer: ViewerID
   ) {
     guard let (client, request) = takeRequester(of: viewer) else { return }
     let outcome = Outcome.done(made.thumbnail, fromCache: false, bytesFetched: bytesFetched)
     clients.send(
       .got(GotReply(id: request, outcome: outcome, uncached: made)),
-      with: attachments[attachment], to: client)
+      with: files[file], to: client)
   }
 
   /// When ``reportWaits(at:)`` has something to do; `nil` while no viewer waits.

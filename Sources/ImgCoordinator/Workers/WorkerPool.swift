@@ -14,19 +14,19 @@ final class WorkerPool {
   private var messageAllowance = MessageAllowance()
   private let settings: Settings
   private let scheduler: SchedulerDriver
-  private let attachments: AttachmentTable
+  private let files: MemoryFileTable
   private let lifecycle: Lifecycle
   private let poller: Poller
   private let log: Log
 
   init(
     executable: String, settings: Settings, scheduler: SchedulerDriver,
-    attachments: AttachmentTable, lifecycle: Lifecycle, poller: Poller, log: Log
+    files: MemoryFileTable, lifecycle: Lifecycle, poller: Poller, log: Log
   ) {
     self.executable = executable
     self.settings = settings
     self.scheduler = scheduler
-    self.attachments = attachments
+    self.files = files
     self.lifecycle = lifecycle
     self.poller = poller
     self.log = log
@@ -150,7 +150,7 @@ final class WorkerPool {
       guard let file = delivery.file else {
         preconditionFailure("a channel delivers the file of an uncached result")
       }
-      scheduler.handle(.workerMadeUncached(id, result, attachments.add(file)))
+      scheduler.handle(.workerMadeUncached(id, result, files.add(file)))
     }
   }
 
@@ -172,7 +172,7 @@ final class WorkerPool {
     log.note("worker \(worker.slot) is ended: \(error)")
     poller.unregister(worker.channel.descriptor)
     switch error {
-    case .framing, .message, .attachment: worker.kill(because: error.description)
+    case .framing, .message, .memoryFile: worker.kill(because: error.description)
     // A worker that was killed from outside takes nothing either.
     case .closed, .timedOut, .peerDoesNotRead, .system: worker.kill()
     }

@@ -4,8 +4,8 @@ package import ImgWire
 /// What the scheduler wants done. Effects are performed in their order.
 package enum Effect: Hashable, Sendable {
   case send(CoordinatorMessage, to: WorkerID)
-  /// The same with an attachment beside the message, which stays the driver's.
-  case pass(AttachmentID, CoordinatorMessage, to: WorkerID)
+  /// The same with a memory file beside the message. The driver keeps the file.
+  case pass(MemoryFileID, CoordinatorMessage, to: WorkerID)
   /// Start a process for this slot; a failure to start is reported as its exit.
   case spawn(WorkerID, slot: Int)
   /// End the process at once; its exit follows as an event.
@@ -18,10 +18,10 @@ package enum Effect: Hashable, Sendable {
 
   /// - timings: of what was fetched or decoded for the outcome.
   case answer(ViewerID, Outcome, Timings?)
-  /// The viewer's answer is a thumbnail that is not in the store; the attachment holds it.
-  case deliver(AttachmentID, UncachedThumbnail, bytesFetched: Int, to: ViewerID)
-  /// Close the attachment: it is sent to no further recipient.
-  case release(AttachmentID)
+  /// The viewer's answer is a thumbnail that is not in the store; the memory file holds it.
+  case deliver(MemoryFileID, UncachedThumbnail, bytesFetched: Int, to: ViewerID)
+  /// Close the memory file: it is sent to no further recipient.
+  case release(MemoryFileID)
   /// The job has ended, by a finish or a cancel, and its end is durable.
   case jobEnded(JobRecord)
 

@@ -13,7 +13,7 @@ package struct ViewerID: RawRepresentable, Hashable, Sendable {
 /// A memory file that came with an event. The driver holds it; the scheduler only names it, and
 /// releases it: a result with the effects of the same event, an uploaded picture when no request
 /// waits for its thumbnail any more.
-package struct AttachmentID: RawRepresentable, Hashable, Sendable {
+package struct MemoryFileID: RawRepresentable, Hashable, Sendable {
   package let rawValue: UInt64
 
   package init(rawValue: UInt64) {
@@ -23,13 +23,13 @@ package struct AttachmentID: RawRepresentable, Hashable, Sendable {
 
 /// A picture that a client uploads, see `UploadRequest`.
 package struct UploadedPicture: Hashable, Sendable {
-  package let attachment: AttachmentID
+  package let file: MemoryFileID
   package let byteCount: Int
   /// The name to store it under; `nil` when it is not stored.
   package let url: String?
 
-  package init(attachment: AttachmentID, byteCount: Int, url: String?) {
-    self.attachment = attachment
+  package init(file: MemoryFileID, byteCount: Int, url: String?) {
+    self.file = file
     self.byteCount = byteCount
     self.url = url
   }
@@ -108,8 +108,8 @@ package enum Event: Hashable, Sendable {
   /// The body that these leases were attached to is gone, or their host has sent Retry-After.
   case workerReleased(WorkerID, [LeaseID])
   case workerFinished(WorkerID, FetchResults)
-  /// A lease has ended with a thumbnail that only the attachment holds.
-  case workerMadeUncached(WorkerID, UncachedResult, AttachmentID)
+  /// A lease has ended with a thumbnail that only the memory file holds.
+  case workerMadeUncached(WorkerID, UncachedResult, MemoryFileID)
   case workerObserved(WorkerID, Observation)
   /// The process is gone, and what it sent before is about to be handled. From now on it is assigned
   /// nothing. `workerExited` follows.

@@ -99,7 +99,7 @@ extension Lease.Granted {
   fileprivate var upload: Effect? {
     item.picture.map { picture in
       .pass(
-        picture.attachment,
+        picture.file,
         .decodeUpload(
           Upload(
             lease: lease, url: picture.url, request: item.key.request, retention: item.granted,

@@ -50,7 +50,7 @@ extension Scheduler {
   /// when it runs.
   ///
   /// - Precondition: the item has not ended.
-  mutating func detach(from id: WorkID, where isLeaving: (Waiter) -> Bool) {
+  mutating func leave(_ id: WorkID, where isLeaving: (Waiter) -> Bool) {
     guard var item = work[id] else { preconditionFailure("\(id) has ended") }
     remove(from: &item, where: isLeaving)
     if !item.waiters.isEmpty { return enqueue(item) }
@@ -208,8 +208,8 @@ extension Scheduler {
   /// Forgets an item that has no lease.
   private mutating func discard(_ item: WorkItem) {
     work.remove(item.id)
-    detachFromSource(item)
-    if let picture = item.picture { effects.append(.release(picture.attachment)) }
+    leaveSource(item)
+    if let picture = item.picture { effects.append(.release(picture.file)) }
   }
 
   // MARK: - Counting

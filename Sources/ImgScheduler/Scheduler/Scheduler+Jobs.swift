@@ -162,7 +162,7 @@ extension Scheduler {
     for awaited in itemsAwaited(by: id) {
       // The one before may have ended it.
       guard let item = work[awaited], !isWaitingOnly || item.stage.lease == nil else { continue }
-      detach(from: awaited) { $0.isLine(of: id) }
+      leave(awaited) { $0.isLine(of: id) }
     }
   }
 

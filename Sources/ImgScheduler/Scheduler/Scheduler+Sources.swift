@@ -16,7 +16,7 @@ extension Scheduler {
     guard !isStaleWorthAsking(of: missed) else { return awaitLookup(missed) }
     var item = missed
     assignStartTags(&item)
-    let source = attachToSource(&item)
+    let source = joinSource(&item)
     guard wait(&item, in: .awaitingTransfer) else { return }
     guard !isCrowded(item) else { return sendBack(item) }
     sources.noteChange(of: source)
@@ -34,7 +34,7 @@ extension Scheduler {
     var item = found
     assignStartTags(&item)
     // Crashes of the decoder over the original are attributed to its source.
-    _ = attachToSource(&item)
+    _ = joinSource(&item)
     guard wait(&item, in: .awaitingDecode) else { return }
     guard !isCrowded(item) else { return sendBack(item) }
     work.queueDecode(item)
@@ -63,7 +63,7 @@ extension Scheduler {
   mutating func holdBehindEarlierLines(_ missed: WorkItem) {
     guard isBehindLines(missed) else { return routeMiss(missed) }
     var item = missed
-    _ = attachToSource(&item)
+    _ = joinSource(&item)
     _ = wait(&item, in: .behindEarlierLines)
   }
 
@@ -80,16 +80,16 @@ extension Scheduler {
 
   // MARK: - Sources
 
-  private mutating func attachToSource(_ item: inout WorkItem) -> SourceID {
+  private mutating func joinSource(_ item: inout WorkItem) -> SourceID {
     if let source = item.source { return source }
-    let id = sources.attach(item)
+    let id = sources.add(item)
     item.source = id
     return id
   }
 
   /// An item has ended.
-  mutating func detachFromSource(_ item: WorkItem) {
-    guard let id = item.source, let ended = sources.detach(item.id, from: id) else { return }
+  mutating func leaveSource(_ item: WorkItem) {
+    guard let id = item.source, let ended = sources.remove(item.id, from: id) else { return }
     if ended.isQueued {
       transferQueue.remove(id, host: ended.key.host, at: now.instant)
     }

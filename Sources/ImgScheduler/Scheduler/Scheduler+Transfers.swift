@@ -38,14 +38,14 @@ extension Scheduler {
   /// lease; else it waits until one of the transfer's leases has ended.
   mutating func attach(_ waiting: WorkItem, to id: TransferID) {
     guard let transfer = transfers[id], !isDraining,
-      workers[transfer.worker]?.takesAttachments == true
+      workers[transfer.worker]?.takesFetchLeases == true
     else { return }
     let worker = transfer.worker
     let isBodyIn = transfer.state == .ended
     serve(waiting.urgency)
     let lease = leases.grantAttached(of: waiting.id, to: id, by: worker, at: now.instant)
     transfers.attach(lease, to: id)
-    workers.hold(lease, as: isBodyIn ? .decode : .attachment, by: worker)
+    workers.hold(lease, as: isBodyIn ? .decode : .attached, by: worker)
     let granted = grant(
       lease, to: worker, for: waiting, stage: isBodyIn ? .decoding(lease) : .transferring(lease))
     if transfer.isWaitingAfterRedirect { queueRedirected(id) }
@@ -94,7 +94,7 @@ extension Scheduler {
   mutating func endLease(_ id: LeaseID, of worker: WorkerID) -> WorkItem? {
     guard let lease = leases.end(id, of: worker) else { return nil }
     workers.release(id, of: worker)
-    return detach(id, lease)
+    return itemReleased(by: lease, id)
   }
 
   /// Ends a lease of a worker that has exited.
@@ -104,18 +104,19 @@ extension Scheduler {
     guard let lease = leases.end(id, of: worker) else {
       preconditionFailure("\(id) was not held by \(worker)")
     }
-    return detach(id, lease)
+    return itemReleased(by: lease, id)
   }
 
-  private mutating func detach(_ id: LeaseID, _ lease: Lease) -> WorkItem {
+  /// The item of a lease that has ended, which is detached from its transfer.
+  private mutating func itemReleased(by lease: Lease, _ id: LeaseID) -> WorkItem {
     guard let item = work[lease.item] else { preconditionFailure("\(id) outlives its item") }
-    if let transfer = lease.transfer { leaveTransfer(transfer, id) }
+    if let transfer = lease.transfer { detach(id, from: transfer) }
     reviewSources()
     return item
   }
 
   /// One of its leases has ended. The last one ends the transfer, and gives its slots back.
-  private mutating func leaveTransfer(_ id: TransferID, _ lease: LeaseID) {
+  private mutating func detach(_ lease: LeaseID, from id: TransferID) {
     guard let source = transfers[id]?.source else { preconditionFailure("\(id) is over") }
     guard let transfer = transfers.detach(lease, from: id) else {
       return sources.noteChange(of: source)

@@ -6,9 +6,9 @@ extension Scheduler {
   /// A viewer gets the picture; a line whose thumbnail the store has refused has failed. The file
   /// serves no later request.
   mutating func madeUncached(
-    _ result: UncachedResult, in attachment: AttachmentID, by worker: WorkerID
+    _ result: UncachedResult, in file: MemoryFileID, by worker: WorkerID
   ) {
-    defer { effects.append(.release(attachment)) }
+    defer { effects.append(.release(file)) }
     workers.answered(worker, at: now.instant)
     guard let item = endLease(result.lease, of: worker) else { return }
     if result.isStoreDegraded {
@@ -24,7 +24,7 @@ extension Scheduler {
         record(result.made.outcome(bytesFetched: byteCount), job: job, index: index)
       case .viewer(let viewer):
         viewers.remove(viewer)
-        effects.append(.deliver(attachment, result.made, bytesFetched: byteCount, to: viewer))
+        effects.append(.deliver(file, result.made, bytesFetched: byteCount, to: viewer))
       case .revalidation:
         break
       }

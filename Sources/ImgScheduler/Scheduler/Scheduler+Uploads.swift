@@ -8,11 +8,11 @@ extension Scheduler {
     _ viewer: ViewerID, _ picture: UploadedPicture, options: RequestOptions
   ) {
     if let refusal = refusal(of: picture) {
-      effects += [.release(picture.attachment), .answer(viewer, .failed(refusal), nil)]
+      effects += [.release(picture.file), .answer(viewer, .failed(refusal), nil)]
       return
     }
     let waiter = Waiter(who: .viewer(viewer), expiry: options.expiry)
-    let url = ImageURL(uploaded: picture.attachment.rawValue)
+    let url = ImageURL(uploaded: picture.file.rawValue)
     let key = WorkItem.Key(
       name: PictureName(url),
       request: ThumbnailRequest(variant: options.variant, keep: options.keep))

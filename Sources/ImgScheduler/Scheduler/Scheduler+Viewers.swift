@@ -45,7 +45,7 @@ extension Scheduler {
   mutating func viewerLeft(_ viewer: ViewerID) {
     switch viewers.remove(viewer) {
     case .delayed: delays.remove(.viewer(viewer))
-    case .waiting(_, let item): detach(from: item) { $0.viewer == viewer }
+    case .waiting(_, let item): leave(item) { $0.viewer == viewer }
     case nil: break
     }
   }

@@ -115,8 +115,8 @@ package struct Scheduler {
     case .workerTransferred(let worker, let leases): transferred(leases, by: worker)
     case .workerReleased(let worker, let leases): released(leases, by: worker)
     case .workerFinished(let worker, let results): finished(results, by: worker)
-    case .workerMadeUncached(let worker, let result, let attachment):
-      madeUncached(result, in: attachment, by: worker)
+    case .workerMadeUncached(let worker, let result, let file):
+      madeUncached(result, in: file, by: worker)
     case .workerObserved(let worker, let observation): observed(observation, of: worker)
     case .workerExiting(let worker): workers.exiting(worker)
     case .workerExited(let worker, let end, let decoding, let transferring):

@@ -36,7 +36,7 @@ package struct SourceTable {
   // MARK: - Items
 
   /// Makes an item share the source of its picture, which the first one begins.
-  mutating func attach(_ item: WorkItem) -> SourceID {
+  mutating func add(_ item: WorkItem) -> SourceID {
     let key = Source.Key(name: item.key.name, host: item.host)
     let id = ids[key] ?? SourceID(rawValue: item.id.rawValue)
     ids[key] = id
@@ -48,7 +48,7 @@ package struct SourceTable {
   ///
   /// - Precondition: the item shares the source.
   /// - Returns: the source when this has ended it.
-  mutating func detach(_ item: WorkID, from id: SourceID) -> Source? {
+  mutating func remove(_ item: WorkID, from id: SourceID) -> Source? {
     let source = change(id) { source in
       guard let index = source.members.firstIndex(of: item) else {
         preconditionFailure("\(item) does not share \(id)")

@@ -9,7 +9,7 @@ package struct ReadyWorker {
     /// A transfer of its own.
     case transfer
     /// It is attached to a body that is still on its way: it costs nothing yet.
-    case attachment
+    case attached
     /// The body is in, or at hand: it waits for the decoder, or for the store.
     case decode
   }
@@ -32,7 +32,7 @@ package struct ReadyWorker {
   /// Leases of fetches, and those attached to them.
   package private(set) var fetches: Set<LeaseID> = []
   /// Those of them that are attached to a body on its way.
-  private(set) var attachments: Set<LeaseID> = []
+  private(set) var attached: Set<LeaseID> = []
   /// Those of them whose body is in.
   package private(set) var decodes: Set<LeaseID> = []
   private var window = FetchWindow()
@@ -59,7 +59,7 @@ package struct ReadyWorker {
     }
     precondition(fetches.insert(lease).inserted, "\(lease) is held twice")
     switch kind {
-    case .attachment: attachments.insert(lease)
+    case .attached: attached.insert(lease)
     case .decode: decodes.insert(lease)
     case .lookup, .transfer: break
     }
@@ -68,7 +68,7 @@ package struct ReadyWorker {
   /// - Precondition: the worker holds the lease as a fetch.
   mutating func bodyArrived(for lease: LeaseID) {
     precondition(fetches.contains(lease), "\(lease) is not held")
-    attachments.remove(lease)
+    attached.remove(lease)
     decodes.insert(lease)
   }
 
@@ -76,7 +76,7 @@ package struct ReadyWorker {
   mutating func release(_ lease: LeaseID) {
     let isHeld = lookups.remove(lease) != nil || fetches.remove(lease) != nil
     precondition(isHeld, "\(lease) is not held")
-    attachments.remove(lease)
+    attached.remove(lease)
     decodes.remove(lease)
   }
 
@@ -99,7 +99,7 @@ package struct ReadyWorker {
   package var takesLookups: Bool { takesWork && lookups.count < credits.lookups }
 
   /// Whether it takes one more lease that lives on a transfer it has.
-  var takesAttachments: Bool { takesWork && fetches.count < credits.leases }
+  var takesFetchLeases: Bool { takesWork && fetches.count < credits.leases }
 
   private var takesWork: Bool { killReason == nil && !isExiting }
 
@@ -109,10 +109,10 @@ package struct ReadyWorker {
   ///   that it never waits for the network. When the decoder lags, the window gets smaller, and no
   ///   new transfer begins.
   package func takesFetches(share: Int) -> Bool {
-    guard takesAttachments, !window.isUntried || decodes.count < 2 * credits.backlog else {
+    guard takesFetchLeases, !window.isUntried || decodes.count < 2 * credits.backlog else {
       return false
     }
-    return fetches.count - attachments.count < window.size(upTo: share + credits.backlog)
+    return fetches.count - attached.count < window.size(upTo: share + credits.backlog)
   }
 
   /// Fetches are about to end.
@@ -120,7 +120,7 @@ package struct ReadyWorker {
   /// - Parameter queueCount: bodies that wait for its decoder now.
   mutating func endFetches(_ count: Int, queueCount: Int, share: Int) {
     window.end(
-      count, of: fetches.count - attachments.count, queueCount: queueCount,
+      count, of: fetches.count - attached.count, queueCount: queueCount,
       backlog: credits.backlog, maximum: share + credits.backlog)
   }
 }

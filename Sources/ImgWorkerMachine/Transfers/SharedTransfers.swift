@@ -6,7 +6,7 @@ import ImgModel
 /// A transfer is named by the lease that started it, also after that lease has left.
 struct SharedTransfers {
   /// What a lease finds that wants to attach.
-  enum Attachment {
+  enum AttachResult {
     /// The body is on its way; the share comes with the others.
     case receiving
     /// The body is held: the lease can be decoded.
@@ -35,10 +35,10 @@ struct SharedTransfers {
   func hasTransfer(of name: PictureName) -> Bool { transfersOfName[name] != nil }
 
   /// Attaches a lease to the newest transfer of the name.
-  mutating func attach(_ lease: LeaseID, name: PictureName) -> Attachment {
+  mutating func attach(_ lease: LeaseID, name: PictureName) -> AttachResult {
     guard let id = transfersOfName[name]?.last else { return .none }
     transferOfLease[lease] = id
-    return update(id) { $0.attach(lease) }.map(Attachment.received) ?? .receiving
+    return update(id) { $0.attach(lease) }.map(AttachResult.received) ?? .receiving
   }
 
   /// Takes a lease off a transfer whose body is on its way.

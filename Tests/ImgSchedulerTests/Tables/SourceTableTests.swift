@@ -27,19 +27,19 @@ import Testing
 
   @Test mutating func `variants of one URL share a source, and the last one ends it`() throws {
     let items = [try item(1), try item(1, .small), try item(2)]
-    let ids = items.map { sources.attach($0) }
+    let ids = items.map { sources.add($0) }
     #expect(ids[0] == ids[1])
     #expect(ids[0] != ids[2])
     #expect(sources[ids[0]]?.members == [items[0].id, items[1].id])
-    #expect(sources.detach(items[0].id, from: ids[0]) == nil)
+    #expect(sources.remove(items[0].id, from: ids[0]) == nil)
     #expect(sources.takeChanged()?.id == ids[0], "the others may begin")
-    #expect(sources.detach(items[1].id, from: ids[0])?.id == ids[0])
+    #expect(sources.remove(items[1].id, from: ids[0])?.id == ids[0])
     #expect(sources[ids[0]] == nil)
     #expect(sources.all.map(\.id) == [ids[2]])
   }
 
   @Test mutating func `changed sources are taken once each, in the order of the changes`() throws {
-    let ids = try (1...3).map { sources.attach(try item($0)) }
+    let ids = try (1...3).map { sources.add(try item($0)) }
     for id in [ids[2], ids[0], ids[2], ids[1]] { sources.noteChange(of: id) }
     #expect(sources.takeChanged()?.id == ids[2])
     #expect(sources.takeChanged()?.id == ids[0])
@@ -49,14 +49,14 @@ import Testing
 
   @Test mutating func `a source that has ended is not looked at`() throws {
     let item = try item(1)
-    let id = sources.attach(item)
+    let id = sources.add(item)
     sources.noteChange(of: id)
-    _ = sources.detach(item.id, from: id)
+    _ = sources.remove(item.id, from: id)
     #expect(sources.takeChanged() == nil)
   }
 
   @Test mutating func `only the transfer that can be joined ends the joining`() throws {
-    let id = sources.attach(try item(1))
+    let id = sources.add(try item(1))
     let transfer = TransferID(rawValue: 1)
     sources.setQueued(true, id)
     sources.begin(transfer, of: id)
@@ -71,7 +71,7 @@ import Testing
   }
 
   @Test mutating func `a source is tried again until its attempts are used up`() throws {
-    let id = sources.attach(try item(1))
+    let id = sources.add(try item(1))
     #expect(sources.scheduleRetry(of: id, after: failure, at: now) == true)
     #expect(sources[id]?.retryAt.map { $0 >= now } == true)
     #expect(sources.scheduleRetry(of: id, after: failure, at: now) == true)
@@ -82,7 +82,7 @@ import Testing
   }
 
   @Test mutating func `a source that waits for its retry is taken when that is due`() throws {
-    let id = sources.attach(try item(1))
+    let id = sources.add(try item(1))
     _ = sources.scheduleRetry(of: id, after: failure, at: now)
     let retryAt = try #require(sources[id]?.retryAt)
     sources.awaitRetry(id)
@@ -95,7 +95,7 @@ import Testing
   }
 
   @Test mutating func `the first death costs no wait, a further one does`() throws {
-    let id = sources.attach(try item(1))
+    let id = sources.add(try item(1))
     sources.noteDeath(of: id, at: now)
     #expect(sources[id]?.retryAt == nil)
     sources.noteDeath(of: id, at: now)
@@ -104,7 +104,7 @@ import Testing
   }
 
   @Test mutating func `ends of workers are counted by their kind`() throws {
-    let id = sources.attach(try item(1))
+    let id = sources.add(try item(1))
     sources.noteDecodeEnd(of: id, by: .crashed(""))
     sources.noteDecodeEnd(of: id, by: .ranOutOfMemory(""))
     sources.noteDecodeEnd(of: id, by: .killed(""))

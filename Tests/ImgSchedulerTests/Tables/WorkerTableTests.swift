@@ -35,20 +35,20 @@ import Testing
     start()
     for number in 1...2 { workers.hold(lease(UInt64(number)), as: .lookup, by: first) }
     #expect(workers[first]?.takesLookups == false)
-    #expect(workers[first]?.takesAttachments == true)
-    for number in 3...5 { workers.hold(lease(UInt64(number)), as: .attachment, by: first) }
-    #expect(workers[first]?.takesAttachments == false)
+    #expect(workers[first]?.takesFetchLeases == true)
+    for number in 3...5 { workers.hold(lease(UInt64(number)), as: .attached, by: first) }
+    #expect(workers[first]?.takesFetchLeases == false)
     workers.release(lease(1), of: first)
     workers.release(lease(3), of: first)
     #expect(workers[first]?.takesLookups == true)
-    #expect(workers[first]?.takesAttachments == true)
+    #expect(workers[first]?.takesFetchLeases == true)
     #expect(workers[second]?.lookups.isEmpty == true)
   }
 
   @Test mutating func `an attached lease costs nothing until its body is in`() {
     start(Credits(lookups: 1, leases: 9, backlog: 1))
     workers.hold(lease(1), as: .transfer, by: first)
-    workers.hold(lease(2), as: .attachment, by: first)
+    workers.hold(lease(2), as: .attached, by: first)
     #expect(workers[first]?.takesFetches(share: 1) == true)
     workers.bodyArrived(for: lease(2), at: first)
     #expect(workers[first]?.decodes == [lease(2)])
@@ -59,7 +59,7 @@ import Testing
     start()
     workers.kill(first, because: .hung)
     #expect(workers[first]?.takesLookups == false)
-    #expect(workers[first]?.takesAttachments == false)
+    #expect(workers[first]?.takesFetchLeases == false)
     #expect(workers.contains(where: \.takesLookups), "the other one does")
   }
 

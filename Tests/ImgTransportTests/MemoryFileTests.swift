@@ -4,7 +4,7 @@ import ImgTransport
 import Testing
 
 /// Files beside messages: each arrives with its own.
-@Suite(.timeLimit(.minutes(20))) struct AttachmentTests {
+@Suite(.timeLimit(.minutes(20))) struct MemoryFileTests {
   private var soon: ContinuousClock.Instant { .now + .seconds(60) }
 
   @Test func `a file goes with its message, both ways`() throws {

@@ -3,9 +3,9 @@ import Testing
 
 @testable import ImgCoordinator
 
-@Suite struct AttachmentTableTests {
+@Suite struct MemoryFileTableTests {
   @Test func `a file is there under its identifier until it is released`() throws {
-    let table = AttachmentTable()
+    let table = MemoryFileTable()
     let first = table.add(try MemoryFile(containing: [1]))
     let second = table.add(try MemoryFile(containing: [1, 2]))
     #expect(first != second)
@@ -18,10 +18,10 @@ import Testing
 
   @Test func `a second release is a bug of the caller`() async {
     await #expect(processExitsWith: .failure) {
-      let table = AttachmentTable()
-      let attachment = table.add(try MemoryFile(containing: [1]))
-      table.release(attachment)
-      table.release(attachment)
+      let table = MemoryFileTable()
+      let file = table.add(try MemoryFile(containing: [1]))
+      table.release(file)
+      table.release(file)
     }
   }
 }
