@@ -201,7 +201,7 @@ final class Coordinator {
     case .send(let message, let worker): workers.send(message, to: worker)
     case .pass(let file, let message, let worker):
       workers.send(message, with: files[file], to: worker)
-    case .spawn(let worker, let slot): workers.spawn(worker, slot: slot)
+    case .spawn(let worker, let number): workers.spawn(worker, number: number)
     case .kill(let worker): workers.kill(worker)
     case .readLines(let request): lines.add(request)
     case .journal(let operation): journal.submit(operation)

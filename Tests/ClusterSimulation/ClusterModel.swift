@@ -203,9 +203,9 @@ final class ClusterModel {
       if !openFiles.contains(file) { fail("\(file) is not open") }
       if !message.announcesFile { fail("\(message) has no file") }
       deliver(message, to: worker)
-    case .spawn(let worker, let slot):
+    case .spawn(let worker, let number):
       spawnCount += 1
-      workers[worker] = WorkerModel(id: worker, slot: slot)
+      workers[worker] = WorkerModel(id: worker, number: number)
       if areWorkersReadyAtOnce { becomingReady.append(worker) }
     case .kill(let worker):
       if killed.contains(worker) || workers[worker] == nil { fail("\(worker) killed twice") }

@@ -12,7 +12,7 @@ extension Scenario {
     guard cluster.scheduler.isIdle, cluster.scheduler.jobs.isEmpty else {
       let jobs = cluster.scheduler.jobs.ids.sorted().compactMap { cluster.status($0) }
       return cluster.fail(
-        "does not come to rest: \(jobs), slots \(cluster.scheduler.workers.supervisor.slots)")
+        "does not come to rest: \(jobs), workers \(cluster.scheduler.workers.supervisor.children)")
     }
     checkResults()
   }

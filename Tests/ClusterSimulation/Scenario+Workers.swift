@@ -145,7 +145,7 @@ extension Scenario {
 
   mutating func die() {
     guard let worker = worker(where: { _ in true }) else { return }
-    // One slot's failed starts stay below the number that ends the cluster.
+    // One worker's failed starts stay below the number that ends the cluster.
     if !worker.isReady {
       guard failedStartCount < Supervisor.failedStartsMaximum - 1 else { return }
       failedStartCount += 1

@@ -18,7 +18,7 @@ struct Scenario {
   /// What counted before the coordinator was killed.
   var lateAnswerCount = 0
   var restartCount = 0
-  /// Starts of workers that were made to fail; few enough that no slot is given up.
+  /// Starts of workers that were made to fail; few enough that no worker is given up.
   var failedStartCount = 0
 
   init(seed: UInt64, isTraced: Bool = false) {

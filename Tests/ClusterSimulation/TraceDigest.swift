@@ -25,7 +25,7 @@ struct TraceDigest {
     case .send(let message, let worker): add("send", message, worker)
     case .pass(let file, let message, let worker):
       add("pass", file.rawValue, message, worker)
-    case .spawn(let worker, let slot): add("spawn", worker, slot)
+    case .spawn(let worker, let number): add("spawn", worker, number)
     case .kill(let worker): add("kill", worker)
     case .readLines(let request):
       add("read", request.job, request.order, request.positions, request.limit)

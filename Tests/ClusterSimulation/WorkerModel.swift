@@ -34,7 +34,7 @@ struct WorkerModel {
   }
 
   let id: WorkerID
-  let slot: Int
+  let number: Int
   var isReady = false
   var lookups: [Batch] = []
   var fetches: [Fetch] = []

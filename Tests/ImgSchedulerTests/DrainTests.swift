@@ -71,7 +71,7 @@ import Testing
     #expect(cluster.status(job)?.queued == 1)
   }
 
-  @Test func `a slot that pauses is not filled any more`() throws {
+  @Test func `a worker that pauses is not started any more`() throws {
     let cluster = ClusterModel()
     cluster.areWorkersReadyAtOnce = false
     cluster.handle(.began)
@@ -110,7 +110,7 @@ import Testing
     let cluster = ClusterModel.started(workers: 2)
     cluster.handle(.drainRequested)
     for worker in cluster.workers.keys { cluster.exit(worker, .left) }
-    #expect(cluster.scheduler.workers.supervisor.slots.allSatisfy { $0.deaths == 0 })
+    #expect(cluster.scheduler.workers.supervisor.children.allSatisfy { $0.deaths == 0 })
     #expect(cluster.workers.isEmpty)
   }
 }

@@ -6,32 +6,34 @@ import Testing
 
 /// Which worker gets a URL.
 @Suite struct PlacementTests {
-  /// The slot of 0…`slotCount` to which the URL belongs.
-  private func slot(of url: String, slots: some Sequence<Int>) -> Int? {
+  /// The number of the worker to which the URL belongs.
+  private func owner(of url: String, among workers: some Sequence<Int>) -> Int? {
     let digest = RendezvousHash.digest(url)
-    return slots.max {
-      RendezvousHash.weight(digest: digest, slot: $0)
-        < RendezvousHash.weight(digest: digest, slot: $1)
+    return workers.max {
+      RendezvousHash.weight(digest: digest, number: $0)
+        < RendezvousHash.weight(digest: digest, number: $1)
     }
   }
 
   @Test(arguments: [2, 4, 8])
-  func `10,000 URLs are shared within a tenth`(slotCount: Int) {
+  func `10,000 URLs are shared within a tenth`(workerCount: Int) {
     var shares: [Int: Int] = [:]
     for number in 0..<10_000 {
-      if let slot = slot(of: url(number), slots: 0..<slotCount) { shares[slot, default: 0] += 1 }
+      if let owner = owner(of: url(number), among: 0..<workerCount) {
+        shares[owner, default: 0] += 1
+      }
     }
-    let even = Double(10_000 / slotCount)
-    for slot in 0..<slotCount {
-      let share = Double(shares[slot, default: 0])
-      #expect(abs(share - even) / even < 0.1, "slot \(slot) has \(share) of \(even)")
+    let even = Double(10_000 / workerCount)
+    for worker in 0..<workerCount {
+      let share = Double(shares[worker, default: 0])
+      #expect(abs(share - even) / even < 0.1, "worker \(worker) has \(share) of \(even)")
     }
   }
 
   @Test func `a worker that goes moves only its own share`() {
     for number in 0..<2_000 {
-      let before = slot(of: url(number), slots: 0..<4)
-      let after = slot(of: url(number), slots: [0, 1, 3])
+      let before = owner(of: url(number), among: 0..<4)
+      let after = owner(of: url(number), among: [0, 1, 3])
       #expect(before == 2 || before == after)
     }
   }
@@ -41,20 +43,20 @@ import Testing
       let cluster = ClusterModel.started(workers: 4)
       cluster.view(url(number))
       let worker = try #require(cluster.workers.values.first { !$0.lookups.isEmpty })
-      #expect(worker.slot == slot(of: url(number), slots: 0..<4))
+      #expect(worker.number == owner(of: url(number), among: 0..<4))
     }
   }
 
-  /// URLs that all belong to slot 0 of 2.
+  /// URLs that all belong to worker 0 of 2.
   private func lopsidedURLs(_ count: Int) -> [String] {
-    Array((0...).lazy.map { url($0) }.filter { slot(of: $0, slots: 0..<2) == 0 }.prefix(count))
+    Array((0...).lazy.map { url($0) }.filter { owner(of: $0, among: 0..<2) == 0 }.prefix(count))
   }
 
   @Test func `an idle worker takes from a busy one`() {
     let cluster = ClusterModel.started(workers: 2, perHost: 64)
     cluster.submit(lopsidedURLs(40))
     cluster.answerLookups()
-    let loads = cluster.workers.values.sorted { $0.slot < $1.slot }.map(\.fetches.count)
+    let loads = cluster.workers.values.sorted { $0.number < $1.number }.map(\.fetches.count)
     #expect(loads.reduce(0, +) == 40)
     #expect(loads[0] > loads[1])
     #expect(loads[0] - loads[1] <= 6, "\(loads)")
@@ -64,7 +66,7 @@ import Testing
     let cluster = ClusterModel.started(workers: 2)
     cluster.submit(lopsidedURLs(4))
     cluster.answerLookups()
-    let loads = cluster.workers.values.sorted { $0.slot < $1.slot }.map(\.fetches.count)
+    let loads = cluster.workers.values.sorted { $0.number < $1.number }.map(\.fetches.count)
     #expect(loads == [4, 0])
   }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ImgScheduler
 
-/// Every event in every state of a worker slot, once.
+/// Every event in every state of a child, once.
 @Suite struct SupervisorTableTests {
   enum State: String, CaseIterable {
     case starting, ready, stopping, backingOff, empty
@@ -62,7 +62,7 @@ import Testing
     Row(.backingOff, .exits, .backingOff),
     Row(.backingOff, .isKilledAtWork, .backingOff),
     Row(.backingOff, .isKilledIdle, .backingOff),
-    Row(.backingOff, .timePasses, .starting, [.spawn(second, slot: 0)]),
+    Row(.backingOff, .timePasses, .starting, [.spawn(second, number: 0)]),
     Row(.backingOff, .stopsRespawning, .empty),
 
     Row(.empty, .becomesReady, .empty),
@@ -88,8 +88,8 @@ import Testing
     var verdicts: [Supervisor.Verdict] = []
     switch row.event {
     case .becomesReady:
-      let slot = supervisor.workerReady(Self.first)
-      #expect(slot == (row.state == .starting ? 0 : nil), "only who starts is waited for")
+      let number = supervisor.workerReady(Self.first)
+      #expect(number == (row.state == .starting ? 0 : nil), "only who starts is waited for")
     case .answers: supervisor.workerAnswered(Self.first)
     case .exits: verdicts = supervisor.workerExited(Self.first, .failed, reason: "exit 1", at: now)
     case .isKilledAtWork:
@@ -104,21 +104,21 @@ import Testing
   }
 
   @Test(arguments: [State.starting, .ready, .stopping])
-  func `a slot that is not filled any more is empty when its process exits`(state: State) {
+  func `a child that is not started any more is empty when its process exits`(state: State) {
     var now = ContinuousClock.now
     var supervisor = Self.supervisor(in: state, at: &now)
     supervisor.stopRespawning()
     #expect(supervisor.workerExited(Self.first, .failed, reason: "left", at: now) == [])
     #expect(Self.state(of: supervisor) == .empty)
-    #expect(supervisor.slots[0].deaths == 0)
+    #expect(supervisor.children[0].deaths == 0)
   }
 
-  /// A supervisor of one slot, whose process is the first.
+  /// A supervisor of one child, whose process is the first.
   private static func supervisor(
     in state: State, at now: inout ContinuousClock.Instant
   ) -> Supervisor {
-    var supervisor = Supervisor(slotCount: 1)
-    #expect(supervisor.startAll(at: now) == [.spawn(first, slot: 0)])
+    var supervisor = Supervisor(workerCount: 1)
+    #expect(supervisor.startAll(at: now) == [.spawn(first, number: 0)])
     switch state {
     case .starting: break
     case .ready: #expect(supervisor.workerReady(first) == 0)
@@ -134,7 +134,7 @@ import Testing
   }
 
   private static func state(of supervisor: Supervisor) -> State {
-    switch supervisor.slots[0].state {
+    switch supervisor.children[0].state {
     case .starting: .starting
     case .ready: .ready
     case .stopping: .stopping

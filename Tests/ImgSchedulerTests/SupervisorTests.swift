@@ -27,20 +27,20 @@ import Testing
     cluster.finishEverything()
   }
 
-  @Test func `one process is started in each slot`() {
+  @Test func `one process is started for each worker number`() {
     let cluster = startingCluster(workers: 3)
-    #expect(Set(cluster.workers.values.map(\.slot)) == [0, 1, 2])
+    #expect(Set(cluster.workers.values.map(\.number)) == [0, 1, 2])
   }
 
-  @Test func `a worker that had answered is replaced at once in its slot`() throws {
+  @Test func `a worker that had answered is replaced at once under its number`() throws {
     let cluster = startingCluster()
     let first = try onlyWorker(cluster)
     answer(by: first, of: cluster)
     cluster.exit(first, .crashed("SIGSEGV"))
     let second = try onlyWorker(cluster)
     #expect(second != first)
-    #expect(cluster.workers[second]?.slot == 0)
-    #expect(cluster.scheduler.workers.supervisor.slots[0].deaths == 1)
+    #expect(cluster.workers[second]?.number == 0)
+    #expect(cluster.scheduler.workers.supervisor.children[0].deaths == 1)
   }
 
   @Test func `pauses grow between failed starts and are short again after a good one`() throws {
@@ -162,17 +162,17 @@ import Testing
     #expect(cluster.stopReasons.isEmpty)
   }
 
-  @Test func `a slot that cannot start does not end a cluster that works`() throws {
+  @Test func `a worker that cannot start does not end a cluster that works`() throws {
     let cluster = startingCluster(workers: 2)
-    let good = try #require(cluster.workers.values.first { $0.slot == 0 }?.id)
+    let good = try #require(cluster.workers.values.first { $0.number == 0 }?.id)
     answer(by: good, of: cluster)
     for _ in 0..<20 {
-      let bad = try #require(cluster.workers.values.first { $0.slot == 1 }?.id)
+      let bad = try #require(cluster.workers.values.first { $0.number == 1 }?.id)
       cluster.exit(bad, .crashed("exit 1"))
       cluster.advance(by: .seconds(5))
     }
     cluster.exit(good, .crashed("SIGSEGV"))
-    let bad = try #require(cluster.workers.values.first { $0.slot == 1 }?.id)
+    let bad = try #require(cluster.workers.values.first { $0.number == 1 }?.id)
     cluster.exit(bad, .crashed("exit 1"))
     #expect(cluster.stopReasons.isEmpty, "the good one is on its way back")
   }
@@ -208,9 +208,9 @@ import Testing
     #expect(cluster.counts(job)?.done == 1)
   }
 
-  @Test func `the status shows each slot and what its worker does`() throws {
+  @Test func `the status shows each worker and what it does`() throws {
     let cluster = startingCluster(workers: 2)
-    let worker = try #require(cluster.workers.values.first { $0.slot == 0 }?.id)
+    let worker = try #require(cluster.workers.values.first { $0.number == 0 }?.id)
     cluster.ready(worker)
     cluster.submit(spreadURLs(1...3))
     cluster.answerLookups()
@@ -228,7 +228,7 @@ import Testing
   {
     let cluster = startingCluster(workers: 2)
     #expect(cluster.scheduler.housekeeper == nil)
-    let workers = cluster.workers.values.sorted { $0.slot < $1.slot }.map(\.id)
+    let workers = cluster.workers.values.sorted { $0.number < $1.number }.map(\.id)
     cluster.ready(workers[1])
     #expect(cluster.scheduler.housekeeper == workers[1])
     cluster.ready(workers[0])

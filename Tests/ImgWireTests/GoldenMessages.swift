@@ -243,9 +243,9 @@ enum GoldenMessages {
     dataDirectory: "/var/cache/imgctl",
     workers: [
       .init(
-        slot: 0, processID: 4_712, state: .ready, lookingUp: 1, fetching: 2, decoding: 3, deaths: 0),
+        number: 0, processID: 4_712, state: .ready, lookingUp: 1, fetching: 2, decoding: 3, deaths: 0),
       .init(
-        slot: 1, processID: nil, state: .backingOff, lookingUp: 0, fetching: 0, decoding: 0,
+        number: 1, processID: nil, state: .backingOff, lookingUp: 0, fetching: 0, decoding: 0,
         deaths: 4),
     ],
     transfers: 2, activeJobs: 1, viewers: 0, lateAnswers: 0, discardedLate: 6, journalError: nil,

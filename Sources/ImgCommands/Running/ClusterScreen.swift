@@ -141,7 +141,7 @@ struct ClusterScreen {
     for worker in workers {
       let memory = worker.processID.flatMap(ThisProcess.residentByteCount(of:))
       table.addRow([
-        "\(worker.slot)", worker.processID.map(String.init) ?? "-", worker.state.rawValue,
+        "\(worker.number)", worker.processID.map(String.init) ?? "-", worker.state.rawValue,
         "\(worker.lookingUp)", "\(worker.fetching)", "\(worker.decoding)",
         "\(worker.deaths)", memory.map { HumanText.size(Int64($0)) } ?? "-",
       ])

@@ -13,7 +13,7 @@ enum WorkerStart {
   /// How long the command waits for the first worker.
   private static let startTime = Duration.seconds(10)
   private static let pause = Duration.milliseconds(20)
-  /// Failed starts of each slot after which the start counts as failed.
+  /// Failed starts of each worker after which the start counts as failed.
   private static let failureMaximum = 2
 
   /// Waits until a worker is ready or cannot be started.

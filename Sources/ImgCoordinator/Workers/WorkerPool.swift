@@ -38,14 +38,14 @@ final class WorkerPool {
 
   // MARK: - Start and end
 
-  func spawn(_ id: WorkerID, slot: Int) {
+  func spawn(_ id: WorkerID, number: Int) {
     precondition(workers[id] == nil, "a worker is started once")
     do throws(SystemError) {
-      let worker = try WorkerProcess(id: id, slot: slot, executable: executable)
+      let worker = try WorkerProcess(id: id, number: number, executable: executable)
       workers[id] = worker
       try register(worker)
     } catch {
-      log.note("worker \(slot) cannot be started: \(error)")
+      log.note("worker \(number) cannot be started: \(error)")
       if let worker = workers.removeValue(forKey: id) {
         worker.killAndReap()
         unregister(worker)
@@ -138,7 +138,7 @@ final class WorkerPool {
     case .hello(let hello): greet(worker, hello)
     case .ready(let credits): scheduler.handle(.workerReady(id, credits))
     case .refused(let refusal):
-      log.note("worker \(worker.slot) cannot begin: \(refusal.reason)")
+      log.note("worker \(worker.number) cannot begin: \(refusal.reason)")
       scheduler.handle(.workerRefused(id, reason: refusal.reason))
     case .lookedUp(let results): scheduler.handle(.workerLookedUp(id, results))
     case .hostUpdates(let updates): scheduler.handle(.workerReportedHosts(id, updates))
@@ -169,7 +169,7 @@ final class WorkerPool {
 
   /// Ends a worker that breaks the protocol or does not read. Its exit does the rest.
   private func kill(_ worker: WorkerProcess, after error: ChannelError) {
-    log.note("worker \(worker.slot) is ended: \(error)")
+    log.note("worker \(worker.number) is ended: \(error)")
     poller.unregister(worker.channel.descriptor)
     switch error {
     case .framing, .message, .memoryFile: worker.kill(because: error.description)
@@ -216,7 +216,7 @@ final class WorkerPool {
         let message = worker.takeMessage(), let skipped = messageAllowance.take(at: now)
       else { continue }
       let before = skipped == 0 ? "" : " (\(skipped) messages before it are not shown)"
-      log.note("worker \(worker.slot) (process \(worker.processID)) says\(before): \(message)")
+      log.note("worker \(worker.number) (process \(worker.processID)) says\(before): \(message)")
     }
   }
 
@@ -226,7 +226,7 @@ final class WorkerPool {
     worker.endOutput(at: .now).forEach(log.write)
     let message = worker.takeMessage()
     guard let how = end.sentence else { return }
-    var line = "worker \(worker.slot) (process \(worker.processID)) \(how)"
+    var line = "worker \(worker.number) (process \(worker.processID)) \(how)"
     if let lease {
       let host = scheduler.state.host(of: lease).map { " of \($0)" } ?? ""
       line += " while it decoded a picture\(host) (lease \(lease.rawValue))"

@@ -8,7 +8,7 @@ import ImgWire
 /// One worker process as its coordinator sees it: the child, the connection and the heartbeat page.
 final class WorkerProcess {
   let id: WorkerID
-  let slot: Int
+  let number: Int
   let channel: Channel<WorkerMessage, CoordinatorMessage>
   /// What it writes to standard error.
   private var output = WorkerOutput(program: "imgworker")
@@ -21,9 +21,9 @@ final class WorkerProcess {
   /// Starts the program.
   ///
   /// - Parameter executable: the path of `imgworker`.
-  init(id: WorkerID, slot: Int, executable: String) throws(SystemError) {
+  init(id: WorkerID, number: Int, executable: String) throws(SystemError) {
     self.id = id
-    self.slot = slot
+    self.number = number
     heartbeat = try WorkerHeartbeat()
     var pair = try UnixSocket.pair()
     let theirs = pair.takeSecond()

@@ -6,7 +6,7 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
     case draining
   }
 
-  /// A worker slot.
+  /// The worker of a number. When its process exits, another process takes the number.
   package struct Worker: Hashable, Sendable, Codable {
     package enum State: String, Sendable, Codable {
       case starting, ready
@@ -16,21 +16,21 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
       case leaving
     }
 
-    package let slot: Int
+    package let number: Int
     package let processID: Int32?
     package let state: State
     /// The number of leased URLs in each stage.
     package let lookingUp: Int
     package let fetching: Int
     package let decoding: Int
-    /// The number of unexpected exits in this slot.
+    /// The number of unexpected exits under this number.
     package let deaths: Int
 
     package init(
-      slot: Int, processID: Int32?, state: State, lookingUp: Int, fetching: Int, decoding: Int,
+      number: Int, processID: Int32?, state: State, lookingUp: Int, fetching: Int, decoding: Int,
       deaths: Int
     ) {
-      self.slot = slot
+      self.number = number
       self.processID = processID
       self.state = state
       self.lookingUp = lookingUp
@@ -40,7 +40,7 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
     }
 
     private enum CodingKeys: String, CodingKey {
-      case slot
+      case number
       case processID = "pid"
       case state
       case lookingUp = "looking_up"

@@ -6,8 +6,8 @@ package enum Effect: Hashable, Sendable {
   case send(CoordinatorMessage, to: WorkerID)
   /// The same with a memory file beside the message. The driver keeps the file.
   case pass(MemoryFileID, CoordinatorMessage, to: WorkerID)
-  /// Start a process for this slot; a failure to start is reported as its exit.
-  case spawn(WorkerID, slot: Int)
+  /// Start a process for the worker of this number; a failure to start is reported as its exit.
+  case spawn(WorkerID, number: Int)
   /// End the process at once; its exit follows as an event.
   case kill(WorkerID)
 

@@ -54,34 +54,34 @@ extension Scheduler {
   /// What keeps thumbnails out of the store; `nil` when nothing is known to.
   package var storeError: StoreErrorStatus? { store.error }
 
-  /// The worker slots.
+  /// The workers, by number.
   ///
   /// - Parameter processID: the process of a worker, as the driver knows it.
   package func workerStatuses(
     processID: (WorkerID) -> Int32?
   ) -> [ClusterStatus.Worker] {
-    workers.supervisor.slots.enumerated().map { index, slot in
-      let worker = slot.state.worker.flatMap { workers[$0] }
+    workers.supervisor.children.enumerated().map { index, child in
+      let worker = child.state.worker.flatMap { workers[$0] }
       let transferring = worker?.fetches.count { isTransferring($0) } ?? 0
       let state: ClusterStatus.Worker.State =
-        switch slot.state {
+        switch child.state {
         case .starting, .stopping: .starting
         case .ready: .ready
         case .backingOff: .backingOff
         case .empty: .leaving
         }
       return ClusterStatus.Worker(
-        slot: index, processID: slot.state.worker.flatMap(processID), state: state,
+        number: index, processID: child.state.worker.flatMap(processID), state: state,
         lookingUp: worker?.lookups.count ?? 0, fetching: transferring,
-        decoding: (worker?.fetches.count ?? 0) - transferring, deaths: slot.deaths)
+        decoding: (worker?.fetches.count ?? 0) - transferring, deaths: child.deaths)
     }
   }
 
   /// The one worker that keeps the store in order; `nil` while none is ready. It changes only when
   /// workers come and go, so that two hardly ever do the same work.
   package var housekeeper: WorkerID? {
-    workers.supervisor.slots.lazy.compactMap { slot in
-      if case .ready(let worker) = slot.state { worker } else { nil }
+    workers.supervisor.children.lazy.compactMap { child in
+      if case .ready(let worker) = child.state { worker } else { nil }
     }.first
   }
 }

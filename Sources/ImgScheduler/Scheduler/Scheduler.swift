@@ -62,13 +62,13 @@ package struct Scheduler {
   }
 
   /// - Parameters:
-  ///   - limits: `workers` is the number of slots, at least 1.
+  ///   - limits: `workers` is at least 1.
   ///   - seed: of the jitter of retries.
   package init(limits: Limits, seed: UInt64, at now: Moment) {
     self.limits = limits
     self.now = now
     timeline = Timeline(at: now)
-    workers = WorkerTable(slotCount: limits.workers)
+    workers = WorkerTable(workerCount: limits.workers)
     transferQueue = TransferQueue(limits)
     sources = SourceTable(limits, seed: seed)
   }
@@ -142,7 +142,7 @@ package struct Scheduler {
   mutating func follow(_ verdicts: [Supervisor.Verdict]) {
     effects += verdicts.map { verdict in
       switch verdict {
-      case .spawn(let worker, let slot): .spawn(worker, slot: slot)
+      case .spawn(let worker, let number): .spawn(worker, number: number)
       case .kill(let worker): .kill(worker)
       case .noWorkers(let reason): .noWorkers(reason: reason)
       }

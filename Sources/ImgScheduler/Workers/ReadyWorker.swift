@@ -26,7 +26,7 @@ package struct ReadyWorker {
   }
 
   package let id: WorkerID
-  let slot: Int
+  let number: Int
   let credits: Credits
   package private(set) var lookups: Set<LeaseID> = []
   /// Leases of fetches, and those attached to them.
@@ -43,9 +43,9 @@ package struct ReadyWorker {
   /// Whether its process is gone, and only its last messages are left to handle.
   var isExiting = false
 
-  init(id: WorkerID, slot: Int, credits: Credits) {
+  init(id: WorkerID, number: Int, credits: Credits) {
     self.id = id
-    self.slot = slot
+    self.number = number
     self.credits = credits
   }
 

@@ -9,8 +9,8 @@ enum RendezvousHash {
     url.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
   }
 
-  /// How strongly the URL with this digest belongs to the worker in `slot`.
-  static func weight(digest: UInt64, slot: Int) -> UInt64 {
-    SplitMix64.mix(digest ^ SplitMix64.mix(UInt64(slot) &+ 0x9E37_79B9_7F4A_7C15))
+  /// How strongly the URL with this digest belongs to the worker of this number.
+  static func weight(digest: UInt64, number: Int) -> UInt64 {
+    SplitMix64.mix(digest ^ SplitMix64.mix(UInt64(number) &+ 0x9E37_79B9_7F4A_7C15))
   }
 }

@@ -1,19 +1,19 @@
 package import ImgModel
 
-/// Keeps one process in each slot: respawns what died, at once when it had worked, with growing
-/// pauses when it had not, and gives up when nothing works any more. A worker has worked once it
+/// Keeps one process for each worker number: respawns what died, at once when it had worked, with
+/// growing pauses when it had not, and gives up when nothing works any more. A worker has worked once it
 /// has answered: one that dies of whatever it touches first would otherwise die without end.
 ///
 /// A signal from outside that ends a ready worker says nothing against the program, so it never
 /// counts towards giving up.
 package struct Supervisor {
-  package enum SlotState: Hashable {
+  package enum ChildState: Hashable {
     case starting(WorkerID, since: ContinuousClock.Instant)
     case ready(WorkerID)
     /// Did not become ready in time and was killed; its exit is on the way.
     case stopping(WorkerID)
     case backingOff(until: ContinuousClock.Instant)
-    /// Left empty on purpose: the cluster drains or gave up.
+    /// Left without a process on purpose: the cluster drains or gave up.
     case empty
 
     package var worker: WorkerID? {
@@ -24,8 +24,9 @@ package struct Supervisor {
     }
   }
 
-  package struct Slot {
-    package fileprivate(set) var state = SlotState.empty
+  /// What is known of the processes of one worker number, of which at most one runs.
+  package struct Child {
+    package fileprivate(set) var state = ChildState.empty
     /// Processes that ended without being asked to.
     package fileprivate(set) var deaths = 0
     /// Starts in a row that did not lead to a worker that answered.
@@ -47,7 +48,7 @@ package struct Supervisor {
   }
 
   enum Verdict: Equatable {
-    case spawn(WorkerID, slot: Int)
+    case spawn(WorkerID, number: Int)
     case kill(WorkerID)
     case noWorkers(reason: String)
   }
@@ -55,12 +56,13 @@ package struct Supervisor {
   /// Pauses after failed starts: 100 ms, doubled each time, 5 s at most.
   private static let firstPause = Duration.milliseconds(100)
   private static let longestPause = Duration.seconds(5)
-  /// After so many failed starts in a row in every slot the cluster ends.
+  /// After so many failed starts in a row of every child the cluster ends.
   package static let failedStartsMaximum = 8
   /// A process that is not ready after this long is taken for hung.
   static let startTimeout = Duration.seconds(30)
 
-  package private(set) var slots: [Slot]
+  /// By worker number, from 0.
+  package private(set) var children: [Child]
   private var isRespawning = true
   private var lastWorker: UInt32 = 0
   private var lastReason = "it ended before it was ready"
@@ -69,14 +71,14 @@ package struct Supervisor {
   /// Why the last start failed; `nil` since a worker has answered.
   private(set) var startFailure: String?
 
-  init(slotCount: Int) {
-    slots = Array(repeating: Slot(), count: slotCount)
+  init(workerCount: Int) {
+    children = Array(repeating: Child(), count: workerCount)
   }
 
   /// When ``timePassed(at:)`` has something to do.
   var deadline: ContinuousClock.Instant? {
-    slots.compactMap { slot in
-      switch slot.state {
+    children.compactMap { child in
+      switch child.state {
       case .starting(_, let since): since + Self.startTimeout
       case .backingOff(let until): until
       case .ready, .stopping, .empty: nil
@@ -87,36 +89,36 @@ package struct Supervisor {
   /// When the next process is started; `nil` while one starts, and where none will.
   var nextStart: ContinuousClock.Instant? {
     guard startingSince == nil else { return nil }
-    return slots.compactMap { slot in
-      if case .backingOff(let until) = slot.state { until } else { nil }
+    return children.compactMap { child in
+      if case .backingOff(let until) = child.state { until } else { nil }
     }.min()
   }
 
   /// Since when the oldest process starts that is not ready; `nil` while none does.
   var startingSince: ContinuousClock.Instant? {
-    slots.compactMap { slot in
-      if case .starting(_, let since) = slot.state { since } else { nil }
+    children.compactMap { child in
+      if case .starting(_, let since) = child.state { since } else { nil }
     }.min()
   }
 
   mutating func startAll(at now: ContinuousClock.Instant) -> [Verdict] {
-    slots.indices.map { spawn(in: $0, at: now) }
+    children.indices.map { spawn(in: $0, at: now) }
   }
 
-  /// - Returns: the worker's slot; `nil` when it is not expected.
+  /// - Returns: the worker's number; `nil` when it is not expected.
   mutating func workerReady(_ worker: WorkerID) -> Int? {
-    guard let index = index(of: worker), case .starting = slots[index].state else { return nil }
-    slots[index].state = .ready(worker)
+    guard let index = index(of: worker), case .starting = children[index].state else { return nil }
+    children[index].state = .ready(worker)
     return index
   }
 
   /// The worker has answered a request: it works.
   mutating func workerAnswered(_ worker: WorkerID) {
     guard let index = index(of: worker) else { return }
-    slots[index].hasAnswered = true
+    children[index].hasAnswered = true
     startFailure = nil
-    slots[index].failedStarts = 0
-    slots[index].killedWorkers = 0
+    children[index].failedStarts = 0
+    children[index].killedWorkers = 0
   }
 
   /// Keeps the reason for the message that a later give-up shows.
@@ -129,44 +131,44 @@ package struct Supervisor {
     _ worker: WorkerID, _ ending: Ending, reason: String, at now: ContinuousClock.Instant
   ) -> [Verdict] {
     guard let index = index(of: worker) else { return [] }
-    let hadAnswered = slots[index].hasAnswered
-    slots[index].state = .empty
+    let hadAnswered = children[index].hasAnswered
+    children[index].state = .empty
     guard isRespawning else { return [] }
-    slots[index].deaths += 1
+    children[index].deaths += 1
     if hadAnswered { return [spawn(in: index, at: now)] }
 
     startFailure = refusal.take() ?? "a worker ended before it had answered: \(reason)"
     switch ending {
     case .failed:
-      slots[index].failedStarts += 1
-      guard !slots.allSatisfy({ $0.failedStarts >= Self.failedStartsMaximum }) else {
+      children[index].failedStarts += 1
+      guard !children.allSatisfy({ $0.failedStarts >= Self.failedStartsMaximum }) else {
         stopRespawning()
         return [.noWorkers(reason: "\(lastReason); the last one \(reason)")]
       }
     case .killedAtWork:
-      slots[index].killedWorkers += 1
+      children[index].killedWorkers += 1
     case .killedIdle:
       break
     }
-    slots[index].state = .backingOff(until: now + slots[index].pause(after: ending))
+    children[index].state = .backingOff(until: now + children[index].pause(after: ending))
     return []
   }
 
-  /// From now on no slot that is or becomes empty is filled.
+  /// From now on no process is started.
   mutating func stopRespawning() {
     isRespawning = false
-    for index in slots.indices {
-      if case .backingOff = slots[index].state { slots[index].state = .empty }
+    for index in children.indices {
+      if case .backingOff = children[index].state { children[index].state = .empty }
     }
   }
 
   mutating func timePassed(at now: ContinuousClock.Instant) -> [Verdict] {
-    slots.indices.compactMap { index in
-      switch slots[index].state {
+    children.indices.compactMap { index in
+      switch children[index].state {
       case .backingOff(let until) where until <= now:
         return spawn(in: index, at: now)
       case .starting(let worker, let since) where since + Self.startTimeout <= now:
-        slots[index].state = .stopping(worker)
+        children[index].state = .stopping(worker)
         return .kill(worker)
       case .backingOff, .starting, .ready, .stopping, .empty:
         return nil
@@ -174,9 +176,9 @@ package struct Supervisor {
     }
   }
 
-  /// The slot whose process is `worker`.
+  /// The index of the child whose process is `worker`, which is the worker's number.
   func index(of worker: WorkerID) -> Int? {
-    slots.firstIndex { $0.state.worker == worker }
+    children.firstIndex { $0.state.worker == worker }
   }
 
   static func pause(afterFailures failures: Int) -> Duration {
@@ -186,13 +188,13 @@ package struct Supervisor {
   private mutating func spawn(in index: Int, at now: ContinuousClock.Instant) -> Verdict {
     lastWorker += 1
     let worker = WorkerID(rawValue: lastWorker)
-    slots[index].state = .starting(worker, since: now)
-    slots[index].hasAnswered = false
-    return .spawn(worker, slot: index)
+    children[index].state = .starting(worker, since: now)
+    children[index].hasAnswered = false
+    return .spawn(worker, number: index)
   }
 }
 
-extension Supervisor.Slot {
+extension Supervisor.Child {
   fileprivate func pause(after ending: Supervisor.Ending) -> Duration {
     switch ending {
     case .failed, .killedAtWork: Supervisor.pause(afterFailures: failedStarts + killedWorkers)

@@ -6,9 +6,9 @@ package struct WorkerTable {
   private var workers: [WorkerID: ReadyWorker] = [:]
   package private(set) var supervisor: Supervisor
 
-  /// - Parameter slotCount: processes to keep running, at least 1.
-  init(slotCount: Int) {
-    supervisor = Supervisor(slotCount: slotCount)
+  /// - Parameter workerCount: processes to keep running, at least 1.
+  init(workerCount: Int) {
+    supervisor = Supervisor(workerCount: workerCount)
   }
 
   /// Whether no worker is ready.
@@ -44,8 +44,8 @@ package struct WorkerTable {
   ///
   /// - Returns: whether it takes work from now on; not when it was given up meanwhile.
   mutating func becameReady(_ id: WorkerID, credits: Credits) -> Bool {
-    guard let slot = supervisor.workerReady(id) else { return false }
-    workers[id] = ReadyWorker(id: id, slot: slot, credits: credits)
+    guard let number = supervisor.workerReady(id) else { return false }
+    workers[id] = ReadyWorker(id: id, number: number, credits: credits)
     return true
   }
 
@@ -73,7 +73,7 @@ package struct WorkerTable {
   /// - Returns: the worker with what it held; `nil` when it was not ready.
   mutating func remove(_ id: WorkerID) -> ReadyWorker? { workers.removeValue(forKey: id) }
 
-  /// Decides what follows in the slot of a process that is gone.
+  /// Decides what follows after a process is gone.
   mutating func exited(
     _ id: WorkerID, _ ending: Supervisor.Ending, reason: String, at now: ContinuousClock.Instant
   ) -> [Supervisor.Verdict] {
@@ -122,8 +122,8 @@ package struct WorkerTable {
     digest: UInt64, where takesMore: (ReadyWorker) -> Bool, load: (ReadyWorker) -> Int
   ) -> WorkerID? {
     let own = workers.values.max {
-      let left = RendezvousHash.weight(digest: digest, slot: $0.slot)
-      let right = RendezvousHash.weight(digest: digest, slot: $1.slot)
+      let left = RendezvousHash.weight(digest: digest, number: $0.number)
+      let right = RendezvousHash.weight(digest: digest, number: $1.number)
       return (left, $0.id) < (right, $1.id)
     }
     let idlest = workers.values.filter(takesMore).min {

@@ -11,23 +11,23 @@ struct WorkerPoolTests {
   private func parts(running executable: String) throws -> CoordinatorParts {
     let parts = try CoordinatorParts(workerExecutable: executable)
     parts.scheduler.handle(.began)
-    guard case .spawn(let worker, let slot) = parts.scheduler.nextEffect() else {
+    guard case .spawn(let worker, let number) = parts.scheduler.nextEffect() else {
       Issue.record("no worker is started")
       return parts
     }
-    parts.workers.spawn(worker, slot: slot)
+    parts.workers.spawn(worker, number: number)
     return parts
   }
 
-  private func slot(of parts: CoordinatorParts) -> ClusterStatus.Worker {
+  private func status(of parts: CoordinatorParts) -> ClusterStatus.Worker {
     parts.scheduler.state.workerStatuses { parts.workers.processID(of: $0) }[0]
   }
 
   @Test func `a program that cannot be started is a death, and its reason is known`() throws {
     let parts = try parts(running: "/nowhere/imgworker")
     #expect(parts.workers.isEmpty)
-    #expect(slot(of: parts).state == .backingOff)
-    #expect(slot(of: parts).deaths == 1)
+    #expect(status(of: parts).state == .backingOff)
+    #expect(status(of: parts).deaths == 1)
     let wait = parts.scheduler.state.clusterWait()
     #expect(wait?.kind == .noWorker)
     #expect(wait?.detail?.hasPrefix("/nowhere/imgworker cannot be started") == true)
@@ -35,9 +35,9 @@ struct WorkerPoolTests {
 
   @Test func `a program that ends by itself is reaped, and its death counted`() throws {
     let parts = try parts(running: "/bin/true")
-    #expect(slot(of: parts).processID != nil)
+    #expect(status(of: parts).processID != nil)
     while !parts.workers.isEmpty { try parts.round() }
-    #expect(slot(of: parts).processID == nil)
-    #expect(slot(of: parts).deaths == 1)
+    #expect(status(of: parts).processID == nil)
+    #expect(status(of: parts).deaths == 1)
   }
 }

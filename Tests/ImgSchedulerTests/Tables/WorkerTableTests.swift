@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct WorkerTableTests {
   private let now = ContinuousClock.now
-  private var workers = WorkerTable(slotCount: 2)
+  private var workers = WorkerTable(workerCount: 2)
 
   /// Both workers are ready.
   private mutating func start(_ credits: Credits = Credits(lookups: 2, leases: 3, backlog: 1)) {
@@ -20,7 +20,7 @@ import Testing
   private let second = WorkerID(rawValue: 2)
 
   @Test mutating func `a worker is ready once, and not after its exit`() {
-    #expect(workers.startAll(at: now) == [.spawn(first, slot: 0), .spawn(second, slot: 1)])
+    #expect(workers.startAll(at: now) == [.spawn(first, number: 0), .spawn(second, number: 1)])
     #expect(workers.isEmpty)
     let credits = Credits(lookups: 1, leases: 1, backlog: 1)
     #expect(workers.becameReady(first, credits: credits) == true)
