@@ -245,7 +245,7 @@ extension ActiveJob {
   mutating func takeNextLine(share: Int) -> QueuedLine? {
     guard isStartable, inHand.count < share else { return nil }
     if let host = readyHosts.first?.key { return removeFirst(ofSaturated: host) }
-    while let line = cursor.window.first {
+    while let line = cursor.lines.first {
       // What is no URL has no host, and fails when it is taken up.
       guard let host = line.host, isSaturated(host) || !hasRoom(for: host) else {
         return removeFirst()

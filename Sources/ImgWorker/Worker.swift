@@ -39,7 +39,7 @@ final class Worker {
   /// the cluster may have under way, and as many leases again that are attached to them or wait for
   /// the decoder.
   static let credits = Credits(
-    lookups: 256, leases: 2 * LimitChange.transferRange.upperBound, backlog: 8)
+    lookups: 256, leases: 2 * LimitChange.transferRange.upperBound, decodeQueueTarget: 8)
 
   /// How often the loop runs at least, so that the watchdog sees that it can.
   private static let heartbeatInterval = Duration.seconds(2)

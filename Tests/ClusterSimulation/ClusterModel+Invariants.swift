@@ -335,7 +335,7 @@ extension ClusterModel {
 extension ActiveJob {
   /// Whether the main cursor's next line needs only a worker.
   fileprivate var couldTakeMainLine: Bool {
-    guard let line = cursor.window.first else { return false }
+    guard let line = cursor.lines.first else { return false }
     return line.host.map { !isSaturated($0) && hasRoom(for: $0) } ?? true
   }
 }
@@ -349,9 +349,9 @@ private struct LinesAhead {
   init(of job: ActiveJob) {
     next = job.cursor.next
     deferred = job.saturatedHosts.values.map(\.deferred)
-    for window in [job.cursor.window] + job.saturatedHosts.values.map(\.window) {
-      var window = window
-      while let line = window.removeFirst() { read.insert(line.position) }
+    for queue in [job.cursor.lines] + job.saturatedHosts.values.map(\.lines) {
+      var queue = queue
+      while let line = queue.removeFirst() { read.insert(line.position) }
     }
   }
 

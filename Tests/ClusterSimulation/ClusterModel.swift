@@ -88,7 +88,7 @@ final class ClusterModel {
     workers: Int = 1, transfers: Int = 64, perHost: Int = 8, ratePerMinute: Int = 0,
     attempts: Int = 1, backoff: Duration = Limits().backoff,
     rememberFailures: Duration = .seconds(600),
-    credits: Credits = Credits(lookups: 256, leases: 128, backlog: 8),
+    credits: Credits = Credits(lookups: 256, leases: 128, decodeQueueTarget: 8),
     report: @escaping (String) -> Void
   ) {
     var limits = Limits()

@@ -35,7 +35,7 @@ struct Scenario {
       // Now and then so many look-ups that a host gets more lines than it may have waiting.
       credits: Credits(
         lookups: Bool.random(using: &random) ? 4 : 120,
-        leases: .random(in: 2...6, using: &random), backlog: 1),
+        leases: .random(in: 2...6, using: &random), decodeQueueTarget: 1),
       report: { book.faults.append($0) })
     self.random = random
     if isTraced { cluster.trace = TraceDigest() }

@@ -110,9 +110,9 @@ extension ProgressBar {
   }
 }
 
-@Suite struct RateWindowTests {
+@Suite struct RecentRatesTests {
   @Test func `old samples do not count`() {
-    var rates = RateWindow()
+    var rates = RecentRates()
     rates.add(at: .zero, images: 0, bytes: 0)
     rates.add(at: .seconds(100), images: 100_000, bytes: 0)
     for second in 101...120 {
@@ -122,7 +122,7 @@ extension ProgressBar {
   }
 
   @Test func `many samples in a moment are one`() {
-    var rates = RateWindow()
+    var rates = RecentRates()
     for millisecond in 0...20_000 {
       rates.add(at: .milliseconds(millisecond), images: millisecond, bytes: Int64(millisecond) * 2)
     }
@@ -131,7 +131,7 @@ extension ProgressBar {
   }
 
   @Test func `a rate needs half a second of samples`() {
-    var rates = RateWindow()
+    var rates = RecentRates()
     rates.add(at: .zero, images: 0, bytes: 0)
     rates.add(at: .milliseconds(499), images: 100, bytes: 0)
     #expect(rates.imagesPerSecond == nil)

@@ -126,7 +126,7 @@ final class CoordinatorParts {
     guard case .spawn(let worker, _) = scheduler.nextEffect() else {
       preconditionFailure("the scheduler starts its worker")
     }
-    scheduler.handle(.workerReady(worker, Credits(lookups: 1, leases: 1, backlog: 1)))
+    scheduler.handle(.workerReady(worker, Credits(lookups: 1, leases: 1, decodeQueueTarget: 1)))
   }
 
   // MARK: - Clients

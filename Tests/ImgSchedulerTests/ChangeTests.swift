@@ -61,7 +61,7 @@ import Testing
     cluster.change(job, .pause)
     let paused = try #require(cluster.scheduler.jobs[job])
     #expect(paused.inHand.count == cluster.fetching.count)
-    #expect(paused.cursor.window.isEmpty && paused.cursor.next == 0)
+    #expect(paused.cursor.lines.isEmpty && paused.cursor.next == 0)
     #expect(paused.saturatedHosts.isEmpty)
     #expect(paused.backlogs.isEmpty)
     cluster.change(job, .resume)
@@ -220,5 +220,5 @@ import Testing
 
 extension Credits {
   /// So few look-ups that most lines wait in their lists.
-  static let few = Credits(lookups: 2, leases: 8, backlog: 8)
+  static let few = Credits(lookups: 2, leases: 8, decodeQueueTarget: 8)
 }

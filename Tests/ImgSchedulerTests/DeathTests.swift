@@ -124,7 +124,7 @@ import Testing
     for _ in 0..<5 {
       cluster.answerLookups()
       for worker in cluster.workers.keys { cluster.exit(worker, .crashedInStore("SIGABRT")) }
-      cluster.advance(by: StoreCrashes.window + .seconds(1))
+      cluster.advance(by: StoreCrashes.period + .seconds(1))
     }
     #expect(cluster.storeRecreationCount == 0)
     cluster.finishEverything()

@@ -11,7 +11,7 @@ import Testing
 
   /// One viewer for each variant of URL 1, whose look-ups have missed.
   private func cluster(
-    credits: Credits = Credits(lookups: 256, leases: 128, backlog: 8)
+    credits: Credits = Credits(lookups: 256, leases: 128, decodeQueueTarget: 8)
   ) -> (ClusterModel, viewers: [ViewerID]) {
     let cluster = ClusterModel.started(credits: credits)
     let viewers = variants.map { cluster.view(url(1), variant: $0) }
@@ -132,7 +132,7 @@ import Testing
   }
 
   @Test func `an item that waits to be attached to an aborted transfer gets its own`() {
-    let (cluster, viewers) = cluster(credits: Credits(lookups: 8, leases: 2, backlog: 8))
+    let (cluster, viewers) = cluster(credits: Credits(lookups: 8, leases: 2, decodeQueueTarget: 8))
     #expect(cluster.attachedCount == 1, "the worker takes no third lease")
     let waiting = viewers[viewers.count - 1]
     for viewer in viewers where viewer != waiting { cluster.leave(viewer) }
@@ -146,7 +146,7 @@ import Testing
   }
 
   @Test func `items wait while the worker takes no lease, and are attached when one ends`() {
-    let (cluster, viewers) = cluster(credits: Credits(lookups: 8, leases: 2, backlog: 8))
+    let (cluster, viewers) = cluster(credits: Credits(lookups: 8, leases: 2, decodeQueueTarget: 8))
     cluster.transferred(url(1))
     #expect(cluster.attachedCount == 1)
     #expect(cluster.scheduler.work.all.contains { $0.stage == .awaitingTransfer })

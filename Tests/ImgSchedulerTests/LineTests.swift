@@ -7,8 +7,8 @@ import Testing
 /// How lists are read: in order, within bounds, nothing lost and nothing twice.
 @Suite(.timeLimit(.minutes(20))) struct LineTests {
   /// Lines read and not taken up, over all cursors of a job.
-  private func windowCount(_ job: ActiveJob) -> Int {
-    job.cursor.window.count + job.saturatedHosts.values.reduce(0) { $0 + $1.window.count }
+  private func readCount(_ job: ActiveJob) -> Int {
+    job.cursor.lines.count + job.saturatedHosts.values.reduce(0) { $0 + $1.lines.count }
   }
 
   @Test func `a line that the journal has lost fails, and nothing else of its list`() {
@@ -53,7 +53,7 @@ import Testing
     #expect(cluster.counts(job)?.done == 150)
     let active = try #require(cluster.scheduler.jobs[job])
     #expect(active.inHand.count <= 64 + 2)
-    #expect(windowCount(active) <= 2_048)
+    #expect(readCount(active) <= 2_048)
 
     cluster.finishEverything()
     #expect(cluster.fetchStarts.count == lines.count, "nothing twice")

@@ -33,7 +33,7 @@ import Testing
       var random = SeededGenerator(seed: UInt64(seed))
       let cluster = ClusterModel.started(
         workers: 3, transfers: transfers, perHost: transfers,
-        credits: Credits(lookups: 40, leases: 128, backlog: 8))
+        credits: Credits(lookups: 40, leases: 128, decodeQueueTarget: 8))
       let lines = lines(240, layout)
       let expected = order == .firstInFirstOut ? lines : lines.reversed()
       let job = cluster.submit(lines, order: order)

@@ -8,14 +8,15 @@ import Testing
 /// What does not start soon stays on disk.
 @Suite(.timeLimit(.minutes(20))) struct MemoryTests {
   private static let lineCount = 1_000_000
-  /// Lines taken up, one window, and one look-up's worth.
+  /// Lines taken up, one page, and one look-up's worth.
   private static let heldMaximum = 6_000
 
   /// A job of a million lines in a cluster that is not checked, for speed.
   private func clusterWithLongJob(
     line: @escaping (Int) -> String
   ) -> (cluster: ClusterModel, job: JobID) {
-    let cluster = ClusterModel.started(credits: Credits(lookups: 1_024, leases: 256, backlog: 8))
+    let cluster = ClusterModel.started(
+      credits: Credits(lookups: 1_024, leases: 256, decodeQueueTarget: 8))
     cluster.areInvariantsChecked = false
     let job = cluster.submit(count: Self.lineCount, line: line)
     return (cluster, job)
@@ -25,8 +26,8 @@ import Testing
   private func heldCount(_ cluster: ClusterModel, _ id: JobID) -> Int {
     guard let job = cluster.scheduler.jobs[id] else { return 0 }
     #expect(job.deferredRangeCount <= 16 * JobTable.linesInHandMaximum)
-    let saturatedCount = job.saturatedHosts.values.reduce(0) { $0 + $1.window.count }
-    return job.inHand.count + job.cursor.window.count + saturatedCount
+    let saturatedCount = job.saturatedHosts.values.reduce(0) { $0 + $1.lines.count }
+    return job.inHand.count + job.cursor.lines.count + saturatedCount
   }
 
   @Test func `a long list whose transfers do not end is not read on`() {
@@ -70,7 +71,8 @@ import Testing
   }
 
   @Test func `many jobs share what may be held`() {
-    let cluster = ClusterModel.started(credits: Credits(lookups: 1_024, leases: 256, backlog: 8))
+    let cluster = ClusterModel.started(
+      credits: Credits(lookups: 1_024, leases: 256, decodeQueueTarget: 8))
     cluster.areInvariantsChecked = false
     cluster.isJournalHeld = true
     for job in 0..<32 {

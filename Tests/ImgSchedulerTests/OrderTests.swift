@@ -23,7 +23,8 @@ import Testing
   }
 
   @Test func `a viewer's look-up goes before a list's`() {
-    let cluster = ClusterModel.started(credits: Credits(lookups: 1, leases: 8, backlog: 8))
+    let cluster = ClusterModel.started(
+      credits: Credits(lookups: 1, leases: 8, decodeQueueTarget: 8))
     cluster.submit(spreadURLs(1...3))
     cluster.view(url(99))
     for worker in cluster.workers.keys { cluster.answerLookup(of: worker) }

@@ -81,7 +81,7 @@ import Testing
 
   @Test func `originals wait for a decoder by urgency, viewers before lists`() {
     let cluster = ClusterModel.started(
-      credits: Credits(lookups: 256, leases: 1, backlog: 8))
+      credits: Credits(lookups: 256, leases: 1, decodeQueueTarget: 8))
     for number in 1...4 { cluster.store.originals[url(number)] = Retention() }
     cluster.submit([url(1), url(2), url(3)])
     cluster.answerLookups()

@@ -72,7 +72,7 @@ import Testing
 
   @Test func `credits are used up and never exceeded`() {
     let cluster = ClusterModel.started(
-      workers: 2, credits: Credits(lookups: 3, leases: 5, backlog: 8))
+      workers: 2, credits: Credits(lookups: 3, leases: 5, decodeQueueTarget: 8))
     cluster.submit(spreadURLs(1...50))
     #expect(cluster.lookupCount == 6)
     cluster.answerLookups()

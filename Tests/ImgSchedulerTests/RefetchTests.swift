@@ -75,7 +75,7 @@ import Testing
 
 /// How many fetches a worker has at once.
 @Suite struct FetchWindowTests {
-  private static let backlog = 8
+  private static let queueTarget = 8
   private static let maximum = 40
 
   /// - Parameter queue: bodies that wait after each result, in front of a worker that holds all that
@@ -84,7 +84,7 @@ import Testing
     var window = FetchWindow()
     for count in queue {
       window.end(
-        1, of: window.size(upTo: Self.maximum), queueCount: count, backlog: Self.backlog,
+        1, of: window.size(upTo: Self.maximum), queueCount: count, queueTarget: Self.queueTarget,
         maximum: Self.maximum)
     }
     return window.size(upTo: Self.maximum)
@@ -97,12 +97,13 @@ import Testing
   @Test func `a queue that never empties shortens the window by what is too much of it`() {
     #expect(size(after: [30]) == Self.maximum - 22)
     let turn = Array(repeating: 20, count: Self.maximum)
-    #expect(size(after: [Self.backlog] + turn) == Self.maximum - 12)
+    #expect(size(after: [Self.queueTarget] + turn) == Self.maximum - 12)
   }
 
   @Test func `a queue that is short in between is a burst, and leaves the window as it is`() {
     let turn = Array(repeating: 30, count: Self.maximum)
-    #expect(size(after: [Self.backlog] + turn.dropLast(2) + [Self.backlog, 30]) == Self.maximum)
+    #expect(
+      size(after: [Self.queueTarget] + turn.dropLast(2) + [Self.queueTarget, 30]) == Self.maximum)
   }
 
   @Test func `a window that has changed stays so for a turn`() {
@@ -122,18 +123,18 @@ import Testing
     for number in 1...150 where cluster.fetch(of: url(number)) != nil {
       cluster.transferred(url(number))
     }
-    #expect(cluster.fetching.count < 2 * Self.backlog + 4)
+    #expect(cluster.fetching.count < 2 * Self.queueTarget + 4)
   }
 
   @Test func `the window is never shorter than what is to wait for the decoder`() {
-    #expect(size(after: Array(repeating: 1_000, count: 400)) == Self.backlog)
+    #expect(size(after: Array(repeating: 1_000, count: 400)) == Self.queueTarget)
   }
 
   @Test func `a worker whose decoder lags has few fetches, and one that keeps up has many`() {
     let cluster = ClusterModel.started(perHost: 64)
     cluster.submit((1...500).map { url($0) })
     cluster.answerLookups()
-    let maximum = cluster.scheduler.transferShare + Self.backlog
+    let maximum = cluster.scheduler.transferShare + Self.queueTarget
     func finish(_ count: Int, queueing queueCount: Int) {
       cluster.decodeQueueCount = queueCount
       for _ in 0..<count {
@@ -143,7 +144,7 @@ import Testing
       }
     }
     finish(80, queueing: maximum - 1)
-    #expect(cluster.fetching.count == Self.backlog)
+    #expect(cluster.fetching.count == Self.queueTarget)
     finish(150, queueing: 0)
     #expect(cluster.fetching.count == maximum)
   }

@@ -42,7 +42,7 @@ import Testing
   @Test(arguments: [20, 50, 80, 200])
   func `many slow hosts hold no later line up`(hostCount: Int) {
     let cluster = ClusterModel.started(
-      transfers: 300, perHost: 1, credits: Credits(lookups: 256, leases: 512, backlog: 8))
+      transfers: 300, perHost: 1, credits: Credits(lookups: 256, leases: 512, decodeQueueTarget: 8))
     cluster.areInvariantsChecked = false
     let slow = (0..<40 * hostCount).map { url($0, host: "slow\($0 % hostCount)") }
     let job = cluster.submit(slow + spreadURLs(1...10))

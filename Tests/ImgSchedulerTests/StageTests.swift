@@ -116,7 +116,7 @@ extension StageTests {
       // A worker that takes one lease, or none that waits for the decoder beside it.
       let leases = stage == .awaitingDecode ? 1 : 128
       cluster = ClusterModel.started(
-        transfers: 1, credits: Credits(lookups: 256, leases: leases, backlog: 8))
+        transfers: 1, credits: Credits(lookups: 256, leases: leases, decodeQueueTarget: 8))
       if stage == .awaitingDecode { cluster.store.originals[url] = Retention() }
       if [.awaitingTransfer, .awaitingDecode, .lookingUp].contains(stage) {
         cluster.view(blocker)

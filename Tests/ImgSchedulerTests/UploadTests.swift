@@ -81,7 +81,8 @@ import Testing
   }
 
   @Test func `a picture whose client leaves is let go of`() {
-    let cluster = ClusterModel.started(credits: Credits(lookups: 256, leases: 1, backlog: 8))
+    let cluster = ClusterModel.started(
+      credits: Credits(lookups: 256, leases: 1, decodeQueueTarget: 8))
     let decoding = cluster.upload()
     cluster.leave(cluster.upload())
     #expect(cluster.openFiles.count == 1)

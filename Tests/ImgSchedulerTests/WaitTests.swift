@@ -198,7 +198,7 @@ import Testing
 
   @Test func `without a worker that takes more a job waits for one`() {
     let cluster = ClusterModel.started(
-      credits: Credits(lookups: 8, leases: 1, backlog: 1))
+      credits: Credits(lookups: 8, leases: 1, decodeQueueTarget: 1))
     cluster.submit([url(1, host: "a")])
     let second = cluster.submit([url(1, host: "b")])
     cluster.answerLookups()

@@ -93,7 +93,7 @@ enum GoldenMessages {
   static func workerMessages() -> [String: WorkerMessage] {
     [
       "hello": .hello(hello),
-      "ready": .ready(Credits(lookups: 1_024, leases: 256, backlog: 40)),
+      "ready": .ready(Credits(lookups: 1_024, leases: 256, decodeQueueTarget: 40)),
       "refused": .refused(Refusal(reason: "the store cannot be opened")),
       "looked_up": .lookedUp(
         LookupResults(
@@ -243,7 +243,8 @@ enum GoldenMessages {
     dataDirectory: "/var/cache/imgctl",
     workers: [
       .init(
-        number: 0, processID: 4_712, state: .ready, lookingUp: 1, fetching: 2, decoding: 3, deaths: 0),
+        number: 0, processID: 4_712, state: .ready, lookingUp: 1, fetching: 2, decoding: 3,
+        deaths: 0),
       .init(
         number: 1, processID: nil, state: .backingOff, lookingUp: 0, fetching: 0, decoding: 0,
         deaths: 4),

@@ -121,7 +121,7 @@ struct ExpirySweepTests {
   @Test func `the store thread sweeps while there is always something to write`() throws {
     try put(0..<10, expiringAt: now)
     let thread = try StoreThread(
-      store: store, credits: Credits(lookups: 1, leases: 8, backlog: 1), inbox: Mailbox())
+      store: store, credits: Credits(lookups: 1, leases: 8, decodeQueueTarget: 1), inbox: Mailbox())
     let other = ContentKey(originalOf: PictureName(text: "https://example.org/other.jpg"))
     thread.sweep(at: now)
     for _ in 0..<1_000 { thread.removeStale(other) }
@@ -134,7 +134,7 @@ struct ExpirySweepTests {
     throws
   {
     try put(0..<300, expiringAt: now)
-    let credits = Credits(lookups: 1, leases: 8, backlog: 1)
+    let credits = Credits(lookups: 1, leases: 8, decodeQueueTarget: 1)
     let thread = try StoreThread(store: store, credits: credits, inbox: Mailbox())
     thread.sweep(at: now)
     let deadline = ContinuousClock.now + .seconds(60)

@@ -5,7 +5,7 @@ package import ImgModel
 package struct ProgressBar: Sendable {
   private static let barWidths = 10...40
 
-  private var rates = RateWindow()
+  private var rates = RecentRates()
   private var status: JobStatus
   private var now: WallTime
 

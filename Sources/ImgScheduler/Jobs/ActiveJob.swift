@@ -226,7 +226,7 @@ package struct ActiveJob {
 
   mutating func removeFirst(ofSaturated host: String) -> QueuedLine? {
     defer { updateStanding(of: host) }
-    return saturatedHosts[host]?.window.removeFirst()
+    return saturatedHosts[host]?.lines.removeFirst()
   }
 
   /// Leaves a line for later, because its host has no room.
@@ -243,7 +243,7 @@ package struct ActiveJob {
   /// Whether an earlier line of the host was deferred or went back.
   func isSaturated(_ host: String, before index: Int) -> Bool {
     guard let host = saturatedHosts[host] else { return false }
-    let first = [host.window.first?.position, host.deferred.first].compactMap(\.self).min()
+    let first = [host.lines.first?.position, host.deferred.first].compactMap(\.self).min()
     return first.map { $0 < position(of: index) } ?? false
   }
 
@@ -261,7 +261,7 @@ package struct ActiveJob {
     readyHosts.remove(host)
     hostsToRead.remove(host)
     guard let standing = saturatedHosts[host] else { return }
-    if let line = standing.window.first {
+    if let line = standing.lines.first {
       if hasRoom(for: host) { readyHosts.set(host, to: line.position) }
     } else if let first = standing.deferred.first {
       if hasRoom(for: host) { hostsToRead.set(host, to: first) }
@@ -282,7 +282,7 @@ package struct ActiveJob {
     guard !isPaused, !isEnding else { return [] }
     var requests: [LinePageRequest] = []
     if cursor.ticket == nil, cursor.next < record.counts.total,
-      cursor.window.count < lineCount / 2
+      cursor.lines.count < lineCount / 2
     {
       let ticket = newTicket()
       cursor.ticket = ticket
@@ -320,7 +320,7 @@ package struct ActiveJob {
     } else if hostTicket == request.ticket, let host = request.host {
       hostTicket = nil
       let lines = page.lines.map(queued)
-      saturatedHosts[host]?.window.append(contentsOf: lines)
+      saturatedHosts[host]?.lines.append(contentsOf: lines)
       changeDeferred(of: host) { deferred in
         for range in request.positions where range.lowerBound < page.next {
           deferred.remove(range.lowerBound..<min(range.upperBound, page.next))

@@ -13,7 +13,7 @@ package struct QueuedLine {
 /// The position up to which a job's list was taken, and the few lines read behind it.
 package struct LineCursor {
   /// Lines read and not taken, in the order of their positions.
-  package private(set) var window = FIFO<QueuedLine>()
+  package private(set) var lines = FIFO<QueuedLine>()
   /// The position at which reading goes on.
   package private(set) var next: Int
   /// The request whose page is awaited; `nil` when none is.
@@ -24,14 +24,14 @@ package struct LineCursor {
   }
 
   /// Every position below it was taken or deferred.
-  var front: Int { window.first?.position ?? next }
+  var front: Int { lines.first?.position ?? next }
 
-  mutating func removeFirst() -> QueuedLine? { window.removeFirst() }
+  mutating func removeFirst() -> QueuedLine? { lines.removeFirst() }
 
   mutating func take(_ lines: [QueuedLine], next: Int) {
     ticket = nil
     self.next = next
-    window.append(contentsOf: lines)
+    self.lines.append(contentsOf: lines)
   }
 }
 
@@ -40,5 +40,5 @@ package struct SaturatedHost {
   /// Lines deferred and not read again.
   package internal(set) var deferred = PositionList()
   /// Lines read again and not taken.
-  package internal(set) var window = FIFO<QueuedLine>()
+  package internal(set) var lines = FIFO<QueuedLine>()
 }

@@ -75,7 +75,9 @@ extension Scheduler {
 
   /// Nothing waits for the item, and a worker holds it. The worker's answer ends it.
   private mutating func abort(_ item: WorkItem) {
-    guard let id = item.stage.lease, let lease = leases[id], lease.purpose != .lookup else { return }
+    guard let id = item.stage.lease, let lease = leases[id], lease.purpose != .lookup else {
+      return
+    }
     effects.append(.send(.cancel(LeaseList(leases: [id])), to: lease.worker))
     lease.transfer.map { stopJoiningAborted($0) }
   }

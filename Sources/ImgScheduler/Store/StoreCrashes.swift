@@ -1,7 +1,7 @@
 /// Crashes of workers in calls of the store. LMDB asserts, and follows offsets without a check, so
 /// damaged pages end the process that reads them.
 ///
-/// One crash may have another reason, such as memory that ran out. A second one within the window
+/// One crash may have another reason, such as memory that ran out. A second one within the period
 /// is taken for damage, and the store is recreated. If crashes go on after that has happened a few
 /// times, a damaged file is not the reason: they count like any other crash, so that the work ends.
 struct StoreCrashes {
@@ -14,10 +14,10 @@ struct StoreCrashes {
     case ordinary
   }
 
-  static let window = Duration.seconds(600)
-  /// Crashes within the window that are taken for damage.
+  static let period = Duration.seconds(600)
+  /// Crashes within the period that are taken for damage.
   static let crashMaximum = 2
-  /// Stores that are removed within the window.
+  /// Stores that are removed within the period.
   static let recreationMaximum = 3
 
   /// At most as many as the maximum, the oldest first.
@@ -26,8 +26,8 @@ struct StoreCrashes {
 
   /// A worker has crashed in the store.
   mutating func note(at now: ContinuousClock.Instant) -> Verdict {
-    crashes.removeAll { now - $0 > Self.window }
-    recreations.removeAll { now - $0 > Self.window }
+    crashes.removeAll { now - $0 > Self.period }
+    recreations.removeAll { now - $0 > Self.period }
     guard recreations.count < Self.recreationMaximum else { return .ordinary }
     crashes.append(now)
     guard crashes.count >= Self.crashMaximum else { return .tolerated }

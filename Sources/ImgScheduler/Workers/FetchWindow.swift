@@ -14,7 +14,7 @@ struct FetchWindow {
   /// Whether nothing has ended yet, so that the speed of the decoder is unknown.
   private(set) var isUntried = true
 
-  /// - Parameter maximum: the worker's share of the transfers, and its backlog.
+  /// - Parameter maximum: the worker's share of the transfers, and the queue target.
   func size(upTo maximum: Int) -> Int {
     min(size ?? maximum, maximum)
   }
@@ -24,19 +24,19 @@ struct FetchWindow {
   /// - Parameters:
   ///   - heldCount: fetches that the worker has, these among them.
   ///   - queueCount: bodies that wait for the decoder now.
-  ///   - backlog: bodies that should wait for it.
+  ///   - queueTarget: bodies that should wait for it.
   mutating func end(
-    _ count: Int, of heldCount: Int, queueCount: Int, backlog: Int, maximum: Int
+    _ count: Int, of heldCount: Int, queueCount: Int, queueTarget: Int, maximum: Int
   ) {
     isUntried = false
     shortestQueue = min(shortestQueue, queueCount)
     remainingCount -= count
     guard remainingCount <= 0 else { return }
     let size = size(upTo: maximum)
-    if shortestQueue < max(backlog / 4, 1) {
+    if shortestQueue < max(queueTarget / 4, 1) {
       self.size = size * 2 < maximum ? size * 2 : nil
-    } else if shortestQueue > backlog {
-      self.size = max(min(size, heldCount) - (shortestQueue - backlog), backlog)
+    } else if shortestQueue > queueTarget {
+      self.size = max(min(size, heldCount) - (shortestQueue - queueTarget), queueTarget)
     }
     shortestQueue = .max
     remainingCount = heldCount

@@ -109,10 +109,11 @@ package struct ReadyWorker {
   ///   that it never waits for the network. When the decoder lags, the window gets smaller, and no
   ///   new transfer begins.
   package func takesFetches(share: Int) -> Bool {
-    guard takesFetchLeases, !window.isUntried || decodes.count < 2 * credits.backlog else {
+    guard takesFetchLeases, !window.isUntried || decodes.count < 2 * credits.decodeQueueTarget
+    else {
       return false
     }
-    return fetches.count - attached.count < window.size(upTo: share + credits.backlog)
+    return fetches.count - attached.count < window.size(upTo: share + credits.decodeQueueTarget)
   }
 
   /// Fetches are about to end.
@@ -121,6 +122,6 @@ package struct ReadyWorker {
   mutating func endFetches(_ count: Int, queueCount: Int, share: Int) {
     window.end(
       count, of: fetches.count - attached.count, queueCount: queueCount,
-      backlog: credits.backlog, maximum: share + credits.backlog)
+      queueTarget: credits.decodeQueueTarget, maximum: share + credits.decodeQueueTarget)
   }
 }

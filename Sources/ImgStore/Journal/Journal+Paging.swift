@@ -65,7 +65,7 @@ extension JournalTables {
 
   /// The number of lines whose outcomes are looked up together. It is small, so that little is read
   /// behind the end of a full page.
-  private static let windowLineCount = 1_024
+  private static let spanLineCount = 1_024
 
   /// - Parameter sought: consecutive positions of the list, from the page's next on.
   fileprivate func addOpenLines(
@@ -76,12 +76,12 @@ extension JournalTables {
     let total = job.counts.total
     let end = min(sought.upperBound, sought.lowerBound + Self.examinedMaximum)
     while page.next < end {
-      let window = page.next..<min(end, page.next + Self.windowLineCount)
-      let windowLines = order.lines(at: window, of: total)
-      let isOpen = try openness(of: windowLines, in: job, transaction)
-      for position in window {
+      let span = page.next..<min(end, page.next + Self.spanLineCount)
+      let spanLines = order.lines(at: span, of: total)
+      let isOpen = try openness(of: spanLines, in: job, transaction)
+      for position in span {
         let index = order.line(at: position, of: total)
-        guard isOpen[index - windowLines.lowerBound] else { continue }
+        guard isOpen[index - spanLines.lowerBound] else { continue }
         let url =
           sought.count == 1
           ? try line(index, of: job.id, transaction)
@@ -93,7 +93,7 @@ extension JournalTables {
           return
         }
       }
-      page.next = window.upperBound
+      page.next = span.upperBound
     }
   }
 

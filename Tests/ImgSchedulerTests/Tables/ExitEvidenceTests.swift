@@ -15,7 +15,8 @@ import Testing
     isStoreSuspect: Bool = false, killReason: ReadyWorker.KillReason? = nil
   ) -> ExitEvidence {
     var worker = ReadyWorker(
-      id: WorkerID(rawValue: 1), number: 0, credits: Credits(lookups: 9, leases: 9, backlog: 1))
+      id: WorkerID(rawValue: 1), number: 0,
+      credits: Credits(lookups: 9, leases: 9, decodeQueueTarget: 1))
     worker.hold(lookup, as: .lookup)
     worker.hold(fetch, as: .transfer)
     worker.hold(other, as: .transfer)

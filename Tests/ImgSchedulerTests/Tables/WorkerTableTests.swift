@@ -9,7 +9,9 @@ import Testing
   private var workers = WorkerTable(workerCount: 2)
 
   /// Both workers are ready.
-  private mutating func start(_ credits: Credits = Credits(lookups: 2, leases: 3, backlog: 1)) {
+  private mutating func start(
+    _ credits: Credits = Credits(lookups: 2, leases: 3, decodeQueueTarget: 1)
+  ) {
     for case .spawn(let worker, _) in workers.startAll(at: now) {
       #expect(workers.becameReady(worker, credits: credits) == true)
     }
@@ -22,7 +24,7 @@ import Testing
   @Test mutating func `a worker is ready once, and not after its exit`() {
     #expect(workers.startAll(at: now) == [.spawn(first, number: 0), .spawn(second, number: 1)])
     #expect(workers.isEmpty)
-    let credits = Credits(lookups: 1, leases: 1, backlog: 1)
+    let credits = Credits(lookups: 1, leases: 1, decodeQueueTarget: 1)
     #expect(workers.becameReady(first, credits: credits) == true)
     #expect(workers.becameReady(first, credits: credits) == false)
     #expect(workers.ids == [first])
@@ -46,7 +48,7 @@ import Testing
   }
 
   @Test mutating func `an attached lease costs nothing until its body is in`() {
-    start(Credits(lookups: 1, leases: 9, backlog: 1))
+    start(Credits(lookups: 1, leases: 9, decodeQueueTarget: 1))
     workers.hold(lease(1), as: .transfer, by: first)
     workers.hold(lease(2), as: .attached, by: first)
     #expect(workers[first]?.takesFetches(share: 1) == true)
@@ -75,7 +77,7 @@ import Testing
   }
 
   @Test mutating func `a URL goes to its own worker unless that is full or much busier`() throws {
-    start(Credits(lookups: 20, leases: 20, backlog: 1))
+    start(Credits(lookups: 20, leases: 20, decodeQueueTarget: 1))
     let digest = RendezvousHash.digest("http://example.com/1")
     let own = try #require(
       workers.choose(digest: digest, where: { _ in true }, load: \.lookups.count))

@@ -6,11 +6,16 @@ package struct Credits: Hashable, Sendable, Codable {
   package let leases: Int
   /// The number of pictures that should wait for the decoder, in addition to the transfers in
   /// progress, so that the decoder never waits for the network.
-  package let backlog: Int
+  package let decodeQueueTarget: Int
 
-  package init(lookups: Int, leases: Int, backlog: Int) {
+  package init(lookups: Int, leases: Int, decodeQueueTarget: Int) {
     self.lookups = lookups
     self.leases = leases
-    self.backlog = backlog
+    self.decodeQueueTarget = decodeQueueTarget
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case lookups, leases
+    case decodeQueueTarget = "decode_queue_target"
   }
 }

@@ -1,5 +1,5 @@
-/// The recent growth rates of two counters, averaged over a sliding window.
-package struct RateWindow: Sendable {
+/// The recent growth rates of two counters, averaged over the last seconds.
+package struct RecentRates: Sendable {
   private struct Sample {
     let elapsed: Duration
     let images: Int
@@ -25,7 +25,7 @@ package struct RateWindow: Sendable {
   ///   - images: the total so far.
   ///   - bytes: the total so far.
   package mutating func add(at elapsed: Duration, images: Int, bytes: Int64) {
-    // The newest sample that is as old as the window stays, because the rates start there.
+    // The newest sample that is as old as ``width`` stays, because the rates start there.
     let expired = samples.lastIndex { $0.elapsed <= elapsed - Self.width } ?? 0
     samples.removeFirst(expired)
     if let first = samples.first, elapsed - first.elapsed >= Self.minimumWidth {
