@@ -215,7 +215,7 @@ final class Coordinator {
       log.note("thumbnails cannot be stored: \(error.reason)")
     case .storeErrorEnded(let error):
       log.note("thumbnails are stored again; \(error.servedCount) were served meanwhile")
-    case .recreateStore(let reason): quarantineStore(because: reason)
+    case .recreateStore(let reason): removeStore(because: reason)
     case .drained: lifecycle.leave()
     case .noWorkers(let reason): fail(because: "no worker can be kept alive: \(reason)")
     }
@@ -223,9 +223,9 @@ final class Coordinator {
 
   /// Removes a store on which workers crash. Workers that have it open notice, and one of them
   /// creates the next.
-  private func quarantineStore(because reason: String) {
+  private func removeStore(because reason: String) {
     do throws(StoreError) {
-      guard try SharedStore.quarantine(settings.storeDirectory) else { return }
+      guard try SharedStore.remove(settings.storeDirectory) else { return }
       log.note("the store in \(settings.storeDirectory) is damaged and was removed: \(reason)")
     } catch {
       log.note("the store is damaged and cannot be removed: \(error)")

@@ -18,7 +18,7 @@ package struct CacheResetCommand: Command {
     if StoreCrash.hasHappened {
       // Reading the damaged files would end this process, so it removes them without opening them.
       let directory = context.settings.storeDirectory
-      guard try SharedStore.quarantine(directory) else {
+      guard try SharedStore.remove(directory) else {
         throw UsageError("imgctl cache reset: another process is replacing \(directory); try again")
       }
     } else {

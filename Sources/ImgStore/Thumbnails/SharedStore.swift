@@ -127,11 +127,11 @@ package final class SharedStore: Sendable {
   /// as the store, outside its budget, and no program can read damaged pages safely.
   ///
   /// - Returns: whether the store is removed; `false` if another process is replacing it.
-  package static func quarantine(_ directory: String) throws(StoreError) -> Bool {
+  package static func remove(_ directory: String) throws(StoreError) -> Bool {
     guard let replacement = try StoreReplacement(of: directory, isWaiting: false) else {
       return false
     }
-    try replacement.quarantine()
+    try replacement.removeStore()
     return true
   }
 
@@ -203,7 +203,7 @@ package final class SharedStore: Sendable {
         return try ThumbnailStore(directory: directory, access: access)
       } catch {
         guard error.reason == .damaged else { throw error }
-        try replacement.quarantine()
+        try replacement.removeStore()
         report(.recreated(error))
       }
     }
@@ -227,7 +227,7 @@ package final class SharedStore: Sendable {
     } catch {
       let located = error.at(directory, content: .thumbnails)
       guard isWriter, error.reason == .damaged else { throw located }
-      try quarantine(store, because: located)
+      try remove(store, because: located)
       return false
     }
   }
@@ -243,16 +243,16 @@ package final class SharedStore: Sendable {
         // The files are intact, but this process cannot use its environment (`lmdb.h`, MDB_PANIC).
         held.retired = store
       default:
-        try quarantine(store, because: error.at(directory, content: .thumbnails))
+        try remove(store, because: error.at(directory, content: .thumbnails))
       }
       held.store = nil
     }
   }
 
   /// Removes the files of a store, unless another process already has.
-  private func quarantine(_ store: ThumbnailStore, because error: StoreError) throws(StoreError) {
+  private func remove(_ store: ThumbnailStore, because error: StoreError) throws(StoreError) {
     guard let replacement = try StoreReplacement(of: directory), !store.isDetached else { return }
-    try replacement.quarantine()
+    try replacement.removeStore()
     report(.recreated(error))
   }
 }

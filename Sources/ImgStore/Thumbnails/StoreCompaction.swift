@@ -56,7 +56,7 @@ extension ThumbnailStore {
         try replacement.exchange()
       } catch {
         guard error.reason == .full else { throw error }
-        try replacement.quarantine()
+        try replacement.removeStore()
       }
     }
   }

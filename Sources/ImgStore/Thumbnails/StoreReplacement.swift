@@ -93,7 +93,7 @@ struct StoreReplacement: ~Copyable {
   }
 
   /// Removes the store, so that the next writer recreates it.
-  func quarantine() throws(StoreError) {
+  func removeStore() throws(StoreError) {
     removeSpare()
     try Self.inStore(directory) { () throws(SystemError) in
       try Directory.move(directory, to: spareDirectory)
