@@ -89,11 +89,10 @@ extension Scheduler {
     {
       if isJoinable(item) {
         // Its transfer begins in this event. The item joins it when that is on its way to a worker.
-        var joining = item
-        assignStartTags(&joining)
-        _ = wait(&joining, in: .awaitingTransfer)
+        assignStartTags(item.id)
+        _ = wait(item.id, in: .awaitingTransfer)
       } else {
-        routeMiss(item)
+        routeMiss(item.id)
         reviewSources()
       }
     }

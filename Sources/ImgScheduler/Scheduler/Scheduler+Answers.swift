@@ -27,11 +27,12 @@ extension Scheduler {
     workers.answered(worker, at: now.instant)
     let stale = Set(results.stale)
     for hit in results.hits {
-      guard var item = endLease(hit.lease, of: worker) else { continue }
-      assignStartTags(&item)
+      guard let id = endLease(hit.lease, of: worker) else { continue }
+      assignStartTags(id)
+      let item = work.item(id)
       serve(item.urgency)
       complete(
-        item,
+        id,
         with: .done(
           hit.thumbnail, fromCache: !item.wasFetched || item.hasAskedForStale, bytesFetched: 0))
       if stale.contains(hit.lease) { revalidate(item) }
@@ -80,13 +81,13 @@ extension Scheduler {
     let result = answer.outcome == .cancelled ? refusedResult(answer) : answer
     let isRetried = noteFailure(result, by: worker)
     transferFailedBehind(result, by: worker)
-    guard var item = endLease(result.lease, of: worker) else { return }
+    guard let item = endLease(result.lease, of: worker) else { return }
     switch result.outcome {
     case .failed(let failure, let byteCount):
-      item.unreportedByteCount += byteCount
-      guard isRetried, !item.waiters.isEmpty else {
+      work.change(item) { $0.unreportedByteCount += byteCount }
+      guard isRetried, !work.item(item).waiters.isEmpty else {
         return complete(
-          item, with: .failed(lastFailure(failure, of: item)), timings: result.timings)
+          item, with: .failed(lastFailure(failure, of: work.item(item))), timings: result.timings)
       }
       routeMiss(item)
       reviewSources()

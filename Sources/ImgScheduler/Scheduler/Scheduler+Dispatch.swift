@@ -35,7 +35,7 @@ extension Scheduler {
   private mutating func dispatchLookups() {
     var batches = BatchCollector()
     while workers.contains(where: \.takesLookups), let id = nextLookup() {
-      guard var item = work[id],
+      guard let item = work[id],
         let worker = workers.choose(
           digest: item.digest, where: \.takesLookups, load: \.lookups.count)
       else { preconditionFailure("what is next is there, and a worker takes it") }
@@ -45,10 +45,10 @@ extension Scheduler {
         leases.setLookupDeadline(now.instant + Self.lookupPatience, of: lease)
       }
       let takesStale = mayBeServedStale(item)
-      if takesStale { item.hasAskedForStale = true }
-      move(&item, to: .lookingUp(lease))
+      if takesStale { work.change(id) { $0.hasAskedForStale = true } }
+      move(id, to: .lookingUp(lease))
       batches.add(
-        Lease.Granted(item: item, lease: lease, worker: worker), takesStale: takesStale)
+        Lease.Granted(item: work.item(id), lease: lease, worker: worker), takesStale: takesStale)
     }
     effects += batches.messages { .lookup($0) }
   }

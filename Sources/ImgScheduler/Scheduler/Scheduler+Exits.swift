@@ -71,8 +71,8 @@ extension Scheduler {
 
   private mutating func endLeases(_ evidence: ExitEvidence) {
     let worker = evidence.worker
-    var decoded: WorkItem?
-    var lost: [WorkItem] = []
+    var decoded: WorkID?
+    var lost: [WorkID] = []
     for lease in worker.lookups.union(worker.fetches).sorted() {
       let item = endLease(lease, ofExited: worker.id)
       switch evidence.part(of: lease) {
@@ -80,7 +80,7 @@ extension Scheduler {
       case .decoded: decoded = item
       case .lost: lost.append(item)
       case .held:
-        if let failure = deathFailure(of: item, end: evidence.end) {
+        if let failure = deathFailure(of: work.item(item), end: evidence.end) {
           complete(item, with: .failed(failure))
         } else {
           requeue(item)
@@ -94,27 +94,29 @@ extension Scheduler {
   /// The item begins again with a look-up, because what its worker stored without saying so is a
   /// hit. What bypasses the store is fetched again, what was uploaded is decoded again, and what
   /// was asked about is asked about again.
-  private mutating func requeue(_ held: WorkItem) {
+  private mutating func requeue(_ id: WorkID) {
+    let held = work.item(id)
     let isLookedUp =
       !held.key.request.bypassesStore && !held.key.isRevalidation && held.picture == nil
-    if isLookedUp { awaitLookup(held) } else { routeMiss(held) }
+    if isLookedUp { awaitLookup(id) } else { routeMiss(id) }
     reviewSources()
   }
 
   /// The picture on the exited worker's decoder fails when the evidence is enough, else it is tried
   /// again.
-  private mutating func endDecoded(_ item: WorkItem, _ evidence: ExitEvidence) {
-    guard let id = item.source else { return requeue(item) }
-    if evidence.isAttributable(item) { sources.noteDecodeEnd(of: id, by: evidence.end) }
-    guard let source = sources[id],
+  private mutating func endDecoded(_ id: WorkID, _ evidence: ExitEvidence) {
+    let item = work.item(id)
+    guard let sourceID = item.source else { return requeue(id) }
+    if evidence.isAttributable(item) { sources.noteDecodeEnd(of: sourceID, by: evidence.end) }
+    guard let source = sources[sourceID],
       let failure = decodeFailure(of: item, source, evidence)
-    else { return requeue(item) }
-    complete(item, with: .failed(failure))
+    else { return requeue(id) }
+    complete(id, with: .failed(failure))
     // In another size it would kill just the same.
     for member in source.members {
       // The one before may have started it.
       guard let other = work[member], other.stage.lease == nil else { continue }
-      complete(other, with: .failed(failure))
+      complete(member, with: .failed(failure))
     }
   }
 
@@ -159,10 +161,10 @@ extension Scheduler {
 
   /// Ends or requeues the fetches of a worker that crashed outside of a decode, or that it was
   /// ended for.
-  private mutating func endLost(_ lost: [WorkItem], _ evidence: ExitEvidence) {
-    for source in Set(lost.compactMap(\.source)) { sources.noteLoss(of: source) }
+  private mutating func endLost(_ lost: [WorkID], _ evidence: ExitEvidence) {
+    for source in Set(lost.compactMap { work.item($0).source }) { sources.noteLoss(of: source) }
     for item in lost {
-      let count = item.source.flatMap { sources[$0]?.lossCount } ?? 0
+      let count = work.item(item).source.flatMap { sources[$0]?.lossCount } ?? 0
       guard count >= Self.lossMaximum else {
         requeue(item)
         continue

@@ -32,7 +32,7 @@ extension Scheduler {
     if needsStartTag { jobs.assignStartTag(to: &waiter) }
     count([waiter], at: id, host: host, by: numbers)
     let isMoreUrgent = work.join(waiter, id, defaultExpiry: limits.defaultExpiry)
-    if isMoreUrgent, let item = work[id] { enqueue(item) }
+    if isMoreUrgent { enqueue(id) }
   }
 
   /// Makes an item for the first that waits.
@@ -40,7 +40,7 @@ extension Scheduler {
     _ key: WorkItem.Key, _ url: ImageURL, _ waiter: Waiter, picture: UploadedPicture? = nil
   ) -> WorkItem {
     let item = work.add(key, url, waiter, picture: picture)
-    count(item.waiters, of: item, by: 1)
+    count(item.waiters, of: item.id, by: 1)
     return item
   }
 
@@ -51,26 +51,28 @@ extension Scheduler {
   ///
   /// - Precondition: the item has not ended.
   mutating func leave(_ id: WorkID, where isLeaving: (Waiter) -> Bool) {
-    guard var item = work[id] else { preconditionFailure("\(id) has ended") }
-    remove(from: &item, where: isLeaving)
-    if !item.waiters.isEmpty { return enqueue(item) }
+    remove(from: id, where: isLeaving)
+    let item = work.item(id)
+    if !item.waiters.isEmpty { return enqueue(id) }
     // Later requests start from the beginning: an item that is being aborted cannot be joined.
     work.close(id)
-    if item.stage.lease == nil { discard(item) } else { abort(item) }
+    if item.stage.lease == nil { discard(id) } else { abort(item) }
     reviewSources()
   }
 
   /// Takes waiters off an item. Their lines go back to their lists.
-  private mutating func remove(from item: inout WorkItem, where isLeaving: (Waiter) -> Bool) {
-    let leaving = item.remove(where: isLeaving)
+  private mutating func remove(from id: WorkID, where isLeaving: (Waiter) -> Bool) {
+    let (leaving, host) = work.change(id) { item in
+      let leaving = item.remove(where: isLeaving)
+      item.departedViewerCount += leaving.count { $0.viewer != nil }
+      return (leaving, item.host)
+    }
     guard !leaving.isEmpty else { return }
-    count(leaving, of: item, by: -1)
-    item.departedViewerCount += leaving.count { $0.viewer != nil }
+    count(leaving, of: id, by: -1)
     for waiter in leaving {
       guard case .line(let job, let index) = waiter.who else { continue }
-      read(jobs.sendBack(index, startTag: waiter.startTag, host: item.host, of: job))
+      read(jobs.sendBack(index, startTag: waiter.startTag, host: host, of: job))
     }
-    work.update(item)
   }
 
   /// Nothing waits for the item, and a worker holds it. The worker's answer ends it.
@@ -83,101 +85,104 @@ extension Scheduler {
   }
 
   /// Sends all lines of an item that waits back to their lists.
-  mutating func sendBack(_ crowded: WorkItem) {
-    var item = crowded
-    remove(from: &item) { _ in true }
-    discard(item)
+  mutating func sendBack(_ id: WorkID) {
+    remove(from: id) { _ in true }
+    discard(id)
   }
 
   // MARK: - Waiting
 
   /// Puts an item that waits where its urgency belongs.
-  mutating func enqueue(_ item: WorkItem) {
+  mutating func enqueue(_ id: WorkID) {
+    let item = work.item(id)
     switch item.stage {
-    case .awaitingLookup: work.queueLookup(item)
+    case .awaitingLookup: work.queueLookup(id)
     case .awaitingTransfer:
       // The viewer has left with whom its lines would have begun.
-      if item.lacksStartTags, isBehindLines(item) { holdBehindEarlierLines(item) }
+      if item.lacksStartTags, isBehindLines(item) { holdBehindEarlierLines(id) }
       item.source.map { sources.noteChange(of: $0) }
-    case .awaitingDecode: work.queueDecode(item)
+    case .awaitingDecode: work.queueDecode(id)
     case .transferring(let lease): leases[lease]?.transfer.map { queueRedirected($0) }
-    case .behindEarlierLines: if !isBehindLines(item) { routeMiss(item) }
+    case .behindEarlierLines: if !isBehindLines(item) { routeMiss(id) }
     case .lookingUp, .decoding: break
     }
     reviewSources()
   }
 
   /// Makes an item wait for a look-up.
-  mutating func awaitLookup(_ waiting: WorkItem) {
-    var item = waiting
-    if wait(&item, in: .awaitingLookup) { work.queueLookup(item) }
+  mutating func awaitLookup(_ id: WorkID) {
+    if wait(id, in: .awaitingLookup) { work.queueLookup(id) }
   }
 
   /// Makes an item wait without a lease. Lines of paused jobs go back to their lists; during a
   /// drain viewers hear that nothing begins any more.
   ///
   /// - Returns: whether anything still waits for it.
-  mutating func wait(_ item: inout WorkItem, in stage: WorkItem.Stage) -> Bool {
-    move(&item, to: stage)
-    if isDraining { dismissViewers(of: &item) }
-    let paused = Set(item.jobs.filter { jobs[$0]?.isPaused == true })
-    if !paused.isEmpty { remove(from: &item) { $0.job.map(paused.contains) ?? false } }
-    guard item.waiters.isEmpty else { return true }
-    discard(item)
+  mutating func wait(_ id: WorkID, in stage: WorkItem.Stage) -> Bool {
+    move(id, to: stage)
+    if isDraining { dismissViewers(of: id) }
+    let paused = Set(work.item(id).jobs.filter { jobs[$0]?.isPaused == true })
+    if !paused.isEmpty { remove(from: id) { $0.job.map(paused.contains) ?? false } }
+    guard work.item(id).waiters.isEmpty else { return true }
+    discard(id)
     return false
   }
 
-  private mutating func dismissViewers(of item: inout WorkItem) {
-    for viewer in item.waiters.compactMap(\.viewer) {
+  private mutating func dismissViewers(of id: WorkID) {
+    for viewer in work.item(id).waiters.compactMap(\.viewer) {
       viewers.remove(viewer)
-      remove(from: &item) { $0.viewer == viewer }
+      remove(from: id) { $0.viewer == viewer }
       answerStopping(viewer)
     }
   }
 
   /// The item goes on to a stage, and the jobs whose lines wait count it there.
-  mutating func move(_ item: inout WorkItem, to stage: WorkItem.Stage) {
-    let change = StageNumbers(stage) + StageNumbers(item.stage) * -1
-    item.enter(stage, defaultExpiry: limits.defaultExpiry)
-    work.update(item)
-    count(item.waiters, at: item.id, host: item.host, by: change)
+  mutating func move(_ id: WorkID, to stage: WorkItem.Stage) {
+    let former = work.move(id, to: stage, defaultExpiry: limits.defaultExpiry)
+    let item = work.item(id)
+    count(
+      item.waiters, at: id, host: item.host,
+      by: StageNumbers(stage) + StageNumbers(former) * -1)
   }
 
   /// The look-up of an item is over. Its lines get start tags, if they have none. Lines beside a
   /// viewer need none, because they begin with it.
-  mutating func assignStartTags(_ item: inout WorkItem) {
-    guard item.isOfLines else { return }
-    item.changeWaiters { jobs.assignStartTag(to: &$0) }
+  mutating func assignStartTags(_ id: WorkID) {
+    Self.assignStartTags(id, in: &work, of: &jobs)
+  }
+
+  private static func assignStartTags(
+    _ id: WorkID, in work: inout WorkTable, of jobs: inout JobTable
+  ) {
+    guard work.item(id).isOfLines else { return }
+    work.change(id) { item in item.changeWaiters { jobs.assignStartTag(to: &$0) } }
   }
 
   // MARK: - Ending
 
   /// Tells all waiters, except late ones that want the thumbnail kept for longer: it is looked up
   /// once more for them, which keeps it for longer, as for a request that comes now.
-  mutating func complete(_ ended: WorkItem, with outcome: Outcome, timings: Timings? = nil) {
+  mutating func complete(_ id: WorkID, with outcome: Outcome, timings: Timings? = nil) {
     guard case .done(let thumbnail, let isFromCache, let byteCount) = outcome else {
-      conclude(ended)
+      let ended = conclude(id)
       reviewSources()
       return tell(ended.waiters, outcome.fetched(ended.unreportedByteCount), timings)
     }
-    var item = ended
-    discardedLateCount += item.takeDepartedViewers()
-    item.unreportedByteCount += byteCount
-    let served = item.remove { !$0.isLate }
-    count(served, of: item, by: -1)
-    let told = Outcome.done(
-      thumbnail, fromCache: isFromCache, bytesFetched: item.unreportedByteCount)
-    if !served.isEmpty { item.unreportedByteCount = 0 }
-    if item.waiters.isEmpty { discard(item) } else { awaitLookup(item) }
+    let departure = work.change(id) { $0.serve(bytesFetched: byteCount) }
+    discardedLateCount += departure.departedViewerCount
+    count(departure.served, of: id, by: -1)
+    if work.item(id).waiters.isEmpty { discard(id) } else { awaitLookup(id) }
     reviewSources()
-    tell(served, told, timings)
+    let told = Outcome.done(
+      thumbnail, fromCache: isFromCache, bytesFetched: departure.bytesFetched)
+    tell(departure.served, told, timings)
   }
 
   /// Ends items that wait, each with its failure.
-  mutating func fail(_ failed: [(item: WorkItem, failure: Failure)]) {
-    for (item, _) in failed { conclude(item) }
+  mutating func fail(_ failed: [(item: WorkID, failure: Failure)]) {
+    let ended = failed.map { (item: conclude($0.item), failure: $0.failure) }
     // The last one is told first.
-    for (item, failure) in failed.reversed() {
+    for (item, failure) in ended.reversed() {
       tell(item.waiters, .failed(failure, bytesFetched: item.unreportedByteCount), nil)
     }
   }
@@ -199,26 +204,32 @@ extension Scheduler {
     }
   }
 
-  /// Forgets an item that has an outcome, which its waiters are then told.
-  mutating func conclude(_ ended: WorkItem) {
-    var item = ended
-    count(item.waiters, of: item, by: -1)
-    discardedLateCount += item.takeDepartedViewers()
-    discard(item)
+  /// Forgets an item that has an outcome.
+  ///
+  /// - Returns: the item, whose waiters are told the outcome.
+  @discardableResult
+  mutating func conclude(_ id: WorkID) -> WorkItem {
+    count(work.item(id).waiters, of: id, by: -1)
+    let item = discard(id)
+    discardedLateCount += item.departedViewerCount
+    return item
   }
 
   /// Forgets an item that has no lease.
-  private mutating func discard(_ item: WorkItem) {
-    work.remove(item.id)
+  @discardableResult
+  private mutating func discard(_ id: WorkID) -> WorkItem {
+    let item = work.remove(id)
     leaveSource(item)
     if let picture = item.picture { effects.append(.release(picture.file)) }
+    return item
   }
 
   // MARK: - Counting
 
   /// Counts the lines among `waiters` in or out of their jobs' numbers, at the item's stage.
-  private mutating func count(_ waiters: [Waiter], of item: WorkItem, by change: Int) {
-    count(waiters, at: item.id, host: item.host, by: StageNumbers(item.stage) * change)
+  private mutating func count(_ waiters: [Waiter], of id: WorkID, by change: Int) {
+    let item = work.item(id)
+    count(waiters, at: id, host: item.host, by: StageNumbers(item.stage) * change)
   }
 
   private mutating func count(

@@ -171,17 +171,26 @@ extension Scheduler {
     guard let priority = jobs[id]?.priority else { return }
     let served = jobs.servedTag(at: priority)
     for awaited in itemsAwaited(by: id) {
-      guard var item = work[awaited] else { continue }
+      guard work[awaited] != nil else { continue }
+      Self.takeStartTagsAfresh(
+        id, priority: priority, arrivalTag: served, at: awaited, in: &work, of: &jobs)
+      enqueue(awaited)
+    }
+  }
+
+  private static func takeStartTagsAfresh(
+    _ id: JobID, priority: Int, arrivalTag: UInt64, at item: WorkID, in work: inout WorkTable,
+    of jobs: inout JobTable
+  ) {
+    work.change(item) { item in
       item.changeWaiters { waiter in
         guard waiter.isLine(of: id) else { return }
         waiter.priority = priority
-        waiter.arrivalTag = served
+        waiter.arrivalTag = arrivalTag
         guard waiter.startTag > 0 else { return }
         waiter.startTag = 0
         jobs.assignStartTag(to: &waiter)
       }
-      work.update(item)
-      enqueue(item)
     }
   }
 

@@ -18,7 +18,7 @@ extension Scheduler {
       work.openItem(for: key) == nil
     else { return }
     let expiry = served.waiters.first?.expiry ?? .standard
-    routeMiss(add(key, served.url, Waiter(who: .revalidation, expiry: expiry, priority: .min)))
+    routeMiss(add(key, served.url, Waiter(who: .revalidation, expiry: expiry, priority: .min)).id)
     reviewSources()
   }
 
@@ -40,7 +40,7 @@ extension Scheduler {
       guard let source = sources[id] else { continue }
       let askable = waitingItems(of: source).filter(isStaleWorthAsking)
       guard !askable.isEmpty else { continue }
-      askable.forEach { awaitLookup($0) }
+      askable.forEach { awaitLookup($0.id) }
       reviewNow(id)
     }
   }

@@ -6,19 +6,19 @@ extension Scheduler {
   /// The store does not have an item, or the body that the item was attached to is gone. The item
   /// fails where nothing may be fetched. It waits for a decoder where its picture is at hand. It is
   /// looked up again where a stale thumbnail may do. Else it waits for a transfer.
-  mutating func routeMiss(_ missed: WorkItem) {
+  mutating func routeMiss(_ id: WorkID) {
+    let missed = work.item(id)
     // A picture in its own URL costs no request.
     let isAtHand = missed.url.isLocal && !missed.url.isFile
     guard isAtHand || missed.key.request.fetch.cachePolicy != .cacheOnly else {
-      return fail([(missed, Self.notCached)])
+      return fail([(id, Self.notCached)])
     }
-    guard !missed.url.isLocal else { return awaitDecode(missed) }
-    guard !isStaleWorthAsking(of: missed) else { return awaitLookup(missed) }
-    var item = missed
-    assignStartTags(&item)
-    let source = joinSource(&item)
-    guard wait(&item, in: .awaitingTransfer) else { return }
-    guard !isCrowded(item) else { return sendBack(item) }
+    guard !missed.url.isLocal else { return awaitDecode(id) }
+    guard !isStaleWorthAsking(of: missed) else { return awaitLookup(id) }
+    assignStartTags(id)
+    let source = joinSource(id)
+    guard wait(id, in: .awaitingTransfer) else { return }
+    guard !isCrowded(work.item(id)) else { return sendBack(id) }
     sources.noteChange(of: source)
   }
 
@@ -30,14 +30,13 @@ extension Scheduler {
 
   /// A look-up has found the original of the item's URL, or nothing has to be fetched: it needs a
   /// decoder.
-  mutating func awaitDecode(_ found: WorkItem) {
-    var item = found
-    assignStartTags(&item)
+  mutating func awaitDecode(_ id: WorkID) {
+    assignStartTags(id)
     // Crashes of the decoder over the original are attributed to its source.
-    _ = joinSource(&item)
-    guard wait(&item, in: .awaitingDecode) else { return }
-    guard !isCrowded(item) else { return sendBack(item) }
-    work.queueDecode(item)
+    _ = joinSource(id)
+    guard wait(id, in: .awaitingDecode) else { return }
+    guard !isCrowded(work.item(id)) else { return sendBack(id) }
+    work.queueDecode(id)
   }
 
   /// Whether only lines wait for the item, of jobs that have too much of its host waiting already, or
@@ -60,11 +59,10 @@ extension Scheduler {
 
   /// The store does not have an item. It waits behind earlier lines, or goes on at once where it
   /// need not.
-  mutating func holdBehindEarlierLines(_ missed: WorkItem) {
-    guard isBehindLines(missed) else { return routeMiss(missed) }
-    var item = missed
-    _ = joinSource(&item)
-    _ = wait(&item, in: .behindEarlierLines)
+  mutating func holdBehindEarlierLines(_ id: WorkID) {
+    guard isBehindLines(work.item(id)) else { return routeMiss(id) }
+    _ = joinSource(id)
+    _ = wait(id, in: .behindEarlierLines)
   }
 
   /// Whether it waits for earlier lines. An item of a viewer does not, nor one that needs no slot.
@@ -80,11 +78,12 @@ extension Scheduler {
 
   // MARK: - Sources
 
-  private mutating func joinSource(_ item: inout WorkItem) -> SourceID {
+  private mutating func joinSource(_ id: WorkID) -> SourceID {
+    let item = work.item(id)
     if let source = item.source { return source }
-    let id = sources.add(item)
-    item.source = id
-    return id
+    let source = sources.add(item)
+    work.change(id) { $0.source = source }
+    return source
   }
 
   /// An item has ended.
@@ -149,19 +148,19 @@ extension Scheduler {
   /// Items of the source that wait behind earlier lines join its transfer, which has a slot.
   private mutating func joinHeldItems(of source: Source) {
     for member in source.members {
-      if let item = work[member], item.stage == .behindEarlierLines { routeMiss(item) }
+      if let item = work[member], item.stage == .behindEarlierLines { routeMiss(member) }
     }
   }
 
   /// The items that end without a transfer, and why.
   private func hopelessItems(
     of source: Source, among waiting: [WorkItem]
-  ) -> [(item: WorkItem, failure: Failure)] {
-    var hopeless: [(item: WorkItem, failure: Failure)] = []
+  ) -> [(item: WorkID, failure: Failure)] {
+    var hopeless: [(item: WorkID, failure: Failure)] = []
     for index in waiting.indices {
       // With the first ones gone, a remembered failure may be good enough for the others.
       guard let failure = reasonToFail(source, for: Array(waiting[index...])) else { break }
-      hopeless.append((waiting[index], failure))
+      hopeless.append((waiting[index].id, failure))
     }
     return hopeless
   }

@@ -13,7 +13,7 @@ extension Scheduler {
     let transfer = transfers.begin(of: source, by: worker, host: waiting.host, lease: lease)
     sources.begin(transfer, of: source)
     workers.hold(lease, as: .transfer, by: worker)
-    return grant(lease, to: worker, for: waiting, stage: .transferring(lease))
+    return grant(lease, to: worker, for: waiting.id, stage: .transferring(lease))
   }
 
   /// The item's lease begins the decode of a picture that is on the machine. No other item joins:
@@ -22,16 +22,15 @@ extension Scheduler {
     serve(waiting.urgency)
     let lease = leases.grantDecode(of: waiting.id, to: worker, at: now.instant)
     workers.hold(lease, as: .decode, by: worker)
-    return grant(lease, to: worker, for: waiting, stage: .decoding(lease))
+    return grant(lease, to: worker, for: waiting.id, stage: .decoding(lease))
   }
 
   private mutating func grant(
-    _ lease: LeaseID, to worker: WorkerID, for waiting: WorkItem, stage: WorkItem.Stage
+    _ lease: LeaseID, to worker: WorkerID, for id: WorkID, stage: WorkItem.Stage
   ) -> Lease.Granted {
-    var item = waiting
-    item.noteFetch()
-    move(&item, to: stage)
-    return Lease.Granted(item: item, lease: lease, worker: worker)
+    work.change(id) { $0.noteFetch() }
+    move(id, to: stage)
+    return Lease.Granted(item: work.item(id), lease: lease, worker: worker)
   }
 
   /// The item is attached to a transfer, without a slot of its own, if its worker takes one more
@@ -47,7 +46,7 @@ extension Scheduler {
     transfers.attach(lease, to: id)
     workers.hold(lease, as: isBodyIn ? .decode : .attached, by: worker)
     let granted = grant(
-      lease, to: worker, for: waiting, stage: isBodyIn ? .decoding(lease) : .transferring(lease))
+      lease, to: worker, for: waiting.id, stage: isBodyIn ? .decoding(lease) : .transferring(lease))
     if transfer.isWaitingAfterRedirect { queueRedirected(id) }
     var batches = BatchCollector()
     batches.add(granted)
@@ -64,12 +63,12 @@ extension Scheduler {
     transferQueue.release(transfer.source, host: transfer.host, at: now.instant)
     if let source = sources[transfer.source] { sources.forgetFailure(of: source.key.name) }
     for lease in transfer.leases {
-      guard let held = leases[lease], var item = work[held.item] else {
+      guard let held = leases[lease] else {
         preconditionFailure("\(id) has a lease that has ended")
       }
       leases.enterStage(lease, at: now.instant)
       workers.bodyArrived(for: lease, at: transfer.worker)
-      move(&item, to: .decoding(lease))
+      move(held.item, to: .decoding(lease))
     }
   }
 
@@ -91,7 +90,7 @@ extension Scheduler {
   /// Ends a lease that its worker has answered.
   ///
   /// - Returns: the item; `nil` when the lease is not the worker's any more: the answer is late.
-  mutating func endLease(_ id: LeaseID, of worker: WorkerID) -> WorkItem? {
+  mutating func endLease(_ id: LeaseID, of worker: WorkerID) -> WorkID? {
     guard let lease = leases.end(id, of: worker) else { return nil }
     workers.release(id, of: worker)
     return itemReleased(by: lease, id)
@@ -100,7 +99,7 @@ extension Scheduler {
   /// Ends a lease of a worker that has exited.
   ///
   /// - Precondition: the worker held the lease when it exited.
-  mutating func endLease(_ id: LeaseID, ofExited worker: WorkerID) -> WorkItem {
+  mutating func endLease(_ id: LeaseID, ofExited worker: WorkerID) -> WorkID {
     guard let lease = leases.end(id, of: worker) else {
       preconditionFailure("\(id) was not held by \(worker)")
     }
@@ -108,11 +107,11 @@ extension Scheduler {
   }
 
   /// The item of a lease that has ended, which is detached from its transfer.
-  private mutating func itemReleased(by lease: Lease, _ id: LeaseID) -> WorkItem {
-    guard let item = work[lease.item] else { preconditionFailure("\(id) outlives its item") }
+  private mutating func itemReleased(by lease: Lease, _ id: LeaseID) -> WorkID {
+    precondition(work[lease.item] != nil, "\(id) outlives its item")
     if let transfer = lease.transfer { detach(id, from: transfer) }
     reviewSources()
-    return item
+    return lease.item
   }
 
   /// One of its leases has ended. The last one ends the transfer, and gives its slots back.

@@ -10,12 +10,13 @@ extension Scheduler {
   ) {
     defer { effects.append(.release(file)) }
     workers.answered(worker, at: now.instant)
-    guard let item = endLease(result.lease, of: worker) else { return }
+    guard let id = endLease(result.lease, of: worker) else { return }
     if result.isStoreDegraded {
       noteRefusal(
-        result.made.failure?.detail ?? "", isServed: item.waiters.contains { $0.viewer != nil })
+        result.made.failure?.detail ?? "",
+        isServed: work.item(id).waiters.contains { $0.viewer != nil })
     }
-    conclude(item)
+    let item = conclude(id)
     reviewSources()
     var byteCount = item.unreportedByteCount + result.bytesFetched
     for waiter in item.waiters {

@@ -18,7 +18,7 @@ extension Scheduler {
       request: ThumbnailRequest(variant: options.variant, keep: options.keep))
     let item = add(key, url, waiter, picture: picture)
     viewers.wait(viewer, name: nil, for: item.id, reportAt: nil)
-    awaitDecode(item)
+    awaitDecode(item.id)
     reviewSources()
   }
 

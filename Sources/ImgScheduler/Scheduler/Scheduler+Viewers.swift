@@ -36,9 +36,9 @@ extension Scheduler {
     let (id, isNew) = addWaiter(
       waiter, url: url, options: options, bypassesStore: bypassesStore)
     viewers.wait(viewer, name: name, for: id, reportAt: now.instant + Self.stallTime)
-    guard isNew, let item = work[id] else { return }
-    guard bypassesStore else { return enqueue(item) }
-    routeMiss(item)
+    guard isNew else { return }
+    guard bypassesStore else { return enqueue(id) }
+    routeMiss(id)
     reviewSources()
   }
 

@@ -147,10 +147,27 @@ package struct WorkItem {
     updateUrgency()
   }
 
-  /// Takes the number of viewers that left or moved on while a result was on its way.
-  mutating func takeDepartedViewers() -> Int {
-    defer { departedViewerCount = 0 }
-    return departedViewerCount
+  /// What a thumbnail takes off an item.
+  struct Departure {
+    /// The waiters that the thumbnail serves: all but the late ones.
+    let served: [Waiter]
+    /// Bytes of bodies to report to them.
+    let bytesFetched: Int
+    /// Viewers that left or moved on while the thumbnail was on its way.
+    let departedViewerCount: Int
+  }
+
+  /// The thumbnail is there.
+  ///
+  /// - Parameter byteCount: bytes of bodies fetched for it.
+  mutating func serve(bytesFetched byteCount: Int) -> Departure {
+    unreportedByteCount += byteCount
+    let departure = Departure(
+      served: remove { !$0.isLate }, bytesFetched: unreportedByteCount,
+      departedViewerCount: departedViewerCount)
+    departedViewerCount = 0
+    if !departure.served.isEmpty { unreportedByteCount = 0 }
+    return departure
   }
 
   /// The most urgent waiter counts.

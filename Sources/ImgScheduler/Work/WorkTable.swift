@@ -22,6 +22,12 @@ package struct WorkTable {
   /// - Returns: `nil` when the item has ended.
   package subscript(id: WorkID) -> WorkItem? { items[id] }
 
+  /// - Precondition: the item has not ended.
+  func item(_ id: WorkID) -> WorkItem {
+    guard let item = items[id] else { preconditionFailure("\(id) has ended") }
+    return item
+  }
+
   /// The item that requests with this key join; `nil` when they begin one.
   package func openItem(for key: WorkItem.Key) -> WorkID? { openItems[key] }
 
@@ -48,45 +54,63 @@ package struct WorkTable {
   /// - Precondition: the item has not ended.
   /// - Returns: whether that makes it more urgent.
   mutating func join(_ waiter: Waiter, _ id: WorkID, defaultExpiry: Duration) -> Bool {
-    guard let index = items.index(forKey: id) else { preconditionFailure("\(id) has ended") }
-    let urgency = items.values[index].urgency
-    items.values[index].join(waiter, defaultExpiry: defaultExpiry)
-    return items.values[index].urgency != urgency
+    change(id) { item in
+      let urgency = item.urgency
+      item.join(waiter, defaultExpiry: defaultExpiry)
+      return item.urgency != urgency
+    }
   }
 
-  /// Writes back what was changed in a copy.
+  /// An item goes on to another stage.
   ///
   /// - Precondition: the item has not ended.
-  mutating func update(_ item: WorkItem) {
-    guard let index = items.index(forKey: item.id) else {
-      preconditionFailure("\(item.id) has ended")
+  /// - Returns: the stage that it leaves.
+  mutating func move(
+    _ id: WorkID, to stage: WorkItem.Stage, defaultExpiry: Duration
+  ) -> WorkItem.Stage {
+    change(id) { item in
+      defer { item.enter(stage, defaultExpiry: defaultExpiry) }
+      return item.stage
     }
-    items.values[index] = item
+  }
+
+  /// Changes an item in place, so that its list of waiters is not copied.
+  ///
+  /// - Precondition: the item has not ended.
+  @discardableResult
+  mutating func change<Result>(_ id: WorkID, _ body: (inout WorkItem) -> Result) -> Result {
+    guard let index = items.index(forKey: id) else { preconditionFailure("\(id) has ended") }
+    return body(&items.values[index])
   }
 
   /// Later requests do not join the item.
   ///
   /// - Precondition: the item has not ended.
   mutating func close(_ id: WorkID) {
-    guard let item = items[id] else { preconditionFailure("\(id) has ended") }
-    if openItems[item.key] == id { openItems[item.key] = nil }
+    let key = item(id).key
+    if openItems[key] == id { openItems[key] = nil }
   }
 
   /// Ends an item.
   ///
   /// - Precondition: the item has not ended.
-  mutating func remove(_ id: WorkID) {
+  /// - Returns: the item.
+  @discardableResult
+  mutating func remove(_ id: WorkID) -> WorkItem {
     close(id)
-    guard let item = items.removeValue(forKey: id) else { return }
+    guard let item = items.removeValue(forKey: id) else { preconditionFailure("\(id) has ended") }
     if item.key.isRevalidation { revalidationCount -= 1 }
     lookups.remove(id)
     decodes.remove(id)
+    return item
   }
 
   // MARK: - Queues
 
   /// Has the item looked up before any list, or changes its urgency there.
-  mutating func queueLookup(_ item: WorkItem) { lookups.set(item.id, to: item.urgency) }
+  ///
+  /// - Precondition: the item has not ended.
+  mutating func queueLookup(_ id: WorkID) { lookups.set(id, to: item(id).urgency) }
 
   /// Takes the most urgent item that waits for its look-up outside of the lists.
   mutating func takeLookup() -> WorkID? { lookups.removeFirst() }
@@ -94,7 +118,9 @@ package struct WorkTable {
   package var isAnyLookupQueued: Bool { !lookups.isEmpty }
 
   /// Has the item wait for a decoder, or changes its urgency there.
-  mutating func queueDecode(_ item: WorkItem) { decodes.set(item.id, to: item.urgency) }
+  ///
+  /// - Precondition: the item has not ended.
+  mutating func queueDecode(_ id: WorkID) { decodes.set(id, to: item(id).urgency) }
 
   /// How urgent the next item for a decoder is; `nil` when none waits.
   var nextDecodeUrgency: Urgency? { decodes.first?.priority }

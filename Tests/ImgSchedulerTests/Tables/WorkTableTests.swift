@@ -46,7 +46,7 @@ import Testing
 
   @Test mutating func `the most urgent item is looked up first`() throws {
     let items = try (1...3).map { try add($0) }
-    items.forEach { work.queueLookup($0) }
+    items.forEach { work.queueLookup($0.id) }
     #expect(work.takeLookup() == items[2].id)
     #expect(work.takeLookup() == items[1].id)
     work.remove(items[0].id)
@@ -57,7 +57,7 @@ import Testing
   @Test mutating func `the most urgent item is decoded first`() throws {
     let items = try (1...2).map { try add($0) }
     #expect(work.nextDecodeUrgency == nil)
-    items.forEach { work.queueDecode($0) }
+    items.forEach { work.queueDecode($0.id) }
     #expect(work.nextDecodeUrgency == items[1].urgency)
     #expect(work.takeDecode()?.id == items[1].id)
     work.remove(items[0].id)
@@ -74,10 +74,43 @@ import Testing
     #expect(work.openCount == 1)
   }
 
-  @Test mutating func `a changed copy is written back`() throws {
-    var item = try add(1)
-    item.unreportedByteCount = 9
-    work.update(item)
-    #expect(work[item.id]?.unreportedByteCount == 9)
+  @Test mutating func `an item changes in place`() throws {
+    let id = try add(1).id
+    let count = work.change(id) { item in
+      item.unreportedByteCount = 9
+      return item.waiters.count
+    }
+    #expect(count == 1)
+    #expect(work.item(id).unreportedByteCount == 9)
+    #expect(work.remove(id).unreportedByteCount == 9)
+    #expect(work[id] == nil)
+  }
+
+  @Test mutating func `a move returns the stage that the item leaves`() throws {
+    let id = try add(1).id
+    let lease = LeaseID(rawValue: 1)
+    #expect(work.move(id, to: .lookingUp(lease), defaultExpiry: .seconds(1)) == .awaitingLookup)
+    #expect(work.move(id, to: .awaitingTransfer, defaultExpiry: .seconds(1)) == .lookingUp(lease))
+    #expect(work.item(id).stage == .awaitingTransfer)
+  }
+
+  @Test mutating func `a thumbnail serves all but late waiters, and reports the bytes once`() throws
+  {
+    let id = try add(1).id
+    _ = work.move(id, to: .lookingUp(LeaseID(rawValue: 1)), defaultExpiry: .seconds(1))
+    let late = Waiter(
+      who: .viewer(ViewerID(rawValue: 2)), expiry: Expiry(.after(.seconds(60))))
+    _ = work.join(late, id, defaultExpiry: .seconds(1))
+    work.change(id) { item in
+      item.unreportedByteCount = 4
+      item.departedViewerCount = 3
+    }
+    let first = work.change(id) { $0.serve(bytesFetched: 5) }
+    #expect(first.served.map(\.viewer?.rawValue) == [1])
+    #expect(first.bytesFetched == 9)
+    #expect(first.departedViewerCount == 3)
+    #expect(work.item(id).waiters.map(\.viewer?.rawValue) == [2])
+    #expect(work.item(id).unreportedByteCount == 0)
+    #expect(work.item(id).departedViewerCount == 0)
   }
 }
