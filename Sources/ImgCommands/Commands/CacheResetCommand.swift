@@ -5,6 +5,8 @@ import ImgStore
 package struct CacheResetCommand: Command {
   package let isJSON: Bool
 
+  package static let storeCrashHandling = StoreCrashHandling.restart
+
   package static let description = CommandDescription(
     name: "imgctl cache reset", summary: "remove everything from the store",
     options: [.json] + OptionDescription.places,

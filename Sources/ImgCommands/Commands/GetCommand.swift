@@ -42,6 +42,8 @@ package struct GetCommand: Command {
     help: "Try this URL if the previous one fails. Repeatable; tried in order.",
     isRepeatable: true)
 
+  package static let storeCrashHandling = StoreCrashHandling.restart
+
   package static let description = CommandDescription(
     name: "imgctl get", summary: "fetch one URL before all jobs and write its thumbnail",
     operands: [source],

@@ -47,7 +47,7 @@ package enum Invocation: Sendable {
     if reader.isHelpRequested { return .print(type.grammar.help) }
     let settings = try Settings(
       reader, environment: environment, userID: userID,
-      startedBy: type is StartCommand.Type ? .person : .command)
+      startedBy: type.starter)
     return .run(try type.init(reader), settings, isQuiet: reader.contains(.quiet))
   }
 }

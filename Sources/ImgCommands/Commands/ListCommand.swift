@@ -17,7 +17,7 @@ package struct ListCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    var table = JobTable(at: context.now)
+    var table = JobListing(at: context.now)
     try context.jobs().forEachJob { status in
       if isJSON { try context.output.write(json: status) } else { table.add(status) }
     }

@@ -15,6 +15,8 @@ package struct StartCommand: Command {
   private static let foreground = OptionDescription(
     "--foreground", help: "Run in this process until stopped, as service managers need.")
 
+  package static let starter = Settings.Starter.person
+
   package static let description = CommandDescription(
     name: "imgctl start", summary: "start the coordinator with these settings",
     options: [foreground, .json] + Setting.options,

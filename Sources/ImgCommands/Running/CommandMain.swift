@@ -41,8 +41,8 @@ package enum CommandMain {
       let context = CommandContext(
         settings: settings, output: output, messages: messages, isQuiet: isQuiet, isJSON: isJSON)
       StoreCrash.prepare(
-        for: command, arguments, environment: environment, settings: context.settings,
-        isJSON: isJSON)
+        for: type(of: command).storeCrashHandling, arguments, environment: environment,
+        settings: context.settings, isJSON: isJSON)
       return try command.run(in: context)
     }
   }

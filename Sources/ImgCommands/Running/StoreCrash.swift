@@ -14,13 +14,14 @@ enum StoreCrash {
   ///   - arguments: the program's arguments, without its name.
   ///   - environment: the program's environment at its start.
   static func prepare(
-    for command: any Command, _ arguments: [String], environment: [String: String],
+    for handling: StoreCrashHandling, _ arguments: [String], environment: [String: String],
     settings: Settings, isJSON: Bool
   ) {
-    if command is GetCommand || command is CacheResetCommand, !hasHappened {
+    switch handling {
+    case .restart where !hasHappened:
       let changed = environment.merging([variable: "1"]) { $1 }
       CrashRegion.restart(arguments: arguments, environment: changed)
-    } else {
+    case .restart, .report:
       prepare(
         "store_damaged",
         "the store in \(settings.storeDirectory) is damaged; imgctl cache reset removes it, and "
