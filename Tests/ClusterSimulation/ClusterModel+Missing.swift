@@ -26,7 +26,7 @@ extension ClusterModel {
     }
   }
 
-  private func transfer(of lease: LeaseID, by worker: WorkerID) -> Transfer? {
+  private func transfer(of lease: LeaseID, by worker: WorkerID) -> LeasedTransfer? {
     guard let held = scheduler.leases[lease], held.worker == worker else { return nil }
     return held.transfer.flatMap { scheduler.transfers[$0] }
   }

@@ -5,7 +5,7 @@ import StoreCrashSupport
 struct SoakWriter {
   private let store: PictureStore
   private var plan: StorePlan
-  private var model = StoreModel(isEvicting: true)
+  private var model = ReferenceStore(isEvicting: true)
 
   private static let numberCount = 200
 

@@ -70,7 +70,7 @@ import Testing
   }
 
   @Test func `a table shows each job's state and its retryable failures`() {
-    var table = JobTable(at: WallTime(rawValue: 60_000))
+    var table = JobListing(at: WallTime(rawValue: 60_000))
     table.add(status(.paused, done: 5, failed: 3, retryable: 2))
     table.add(status(.queued, isDelayed: true))
     table.add(status(.queued, isCancelling: true))
@@ -96,7 +96,7 @@ import Testing
     }
     /// The cells behind the age of each job.
     func lastCells(_ records: JobRecord...) -> [[String]] {
-      var table = JobTable(at: WallTime(rawValue: 60_000))
+      var table = JobListing(at: WallTime(rawValue: 60_000))
       for record in records { table.add(JobStatus(record)) }
       return table.rendered.split(separator: "\n").map { line in
         line.split(separator: "submitted").last?.split(separator: " ago").last?
@@ -119,7 +119,7 @@ import Testing
   @Test func `a table shows in its last column why a job waits`() {
     let wait = Wait(
       .hostFailing, host: "example.org", httpStatus: 503, until: WallTime(rawValue: 102_000))
-    var table = JobTable(at: WallTime(rawValue: 60_000))
+    var table = JobListing(at: WallTime(rawValue: 60_000))
     table.add(status(.queued))
     table.add(
       JobStatus(

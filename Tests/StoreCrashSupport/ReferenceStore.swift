@@ -1,5 +1,5 @@
 /// A store as simply as it can be told: a dictionary.
-package struct StoreModel: Sendable {
+package struct ReferenceStore: Sendable {
   private struct Entry {
     var picture: Picture
     /// Whether the store may have dropped it to keep within its budget.

@@ -41,7 +41,7 @@ struct StoreRecording {
   private let seed: UInt64
   private let beginning: [UInt8]
   /// The first is that before the first commit.
-  private let models: [StoreModel]
+  private let models: [ReferenceStore]
 
   private static let stepCount = 10
   private static let budgetByteCount: Int64 = 64 << 20
@@ -55,7 +55,7 @@ struct StoreRecording {
     var status = stat()
     try #require(unsafe stat(DataFile.path(in: path), &status) == 0)
     var plan = StorePlan(.writing, seed: seed, numbers: 0..<40)
-    var models = [StoreModel(isEvicting: false)]
+    var models = [ReferenceStore(isEvicting: false)]
     var events: [WriteEvent] = []
     try script.run {
       for _ in 0..<Self.stepCount {

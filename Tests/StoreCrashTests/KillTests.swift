@@ -36,7 +36,7 @@ struct KillTests {
 struct KillRun {
   private struct Writer {
     let numbers: Range<Int>
-    var model: StoreModel
+    var model: ReferenceStore
     var generation = 0
   }
 
@@ -63,7 +63,7 @@ struct KillRun {
     writers = (0..<2).map { index in
       Writer(
         numbers: index * Self.numberCount..<(index + 1) * Self.numberCount,
-        model: StoreModel(isEvicting: isEvicting))
+        model: ReferenceStore(isEvicting: isEvicting))
     }
   }
 

@@ -6,7 +6,7 @@ import Testing
 
 /// A random sequence of everything that can be done to a store, beside a dictionary.
 @Suite(.timeLimit(.minutes(20)))
-struct StoreModelTests {
+struct ReferenceStoreTests {
   private static let stepCount = 150
   private static let stepsBetweenLooks = 10
   private static let seeds: [UInt64] = Array(0..<8)
@@ -55,7 +55,7 @@ struct ModelTrial {
   private let kind: StorePlan.Kind
   private let seed: UInt64
   private var plan: StorePlan
-  private var model: StoreModel
+  private var model: ReferenceStore
   let budgetByteCount: Int64
 
   /// A commit lists the pages that it frees only after the store has measured itself.
@@ -67,7 +67,7 @@ struct ModelTrial {
     let isEvicting = kind == .evicting
     budgetByteCount = isEvicting ? 128 << 10 : 64 << 20
     plan = StorePlan(kind, seed: seed, numbers: 0..<(isEvicting ? 160 : 40))
-    model = StoreModel(isEvicting: isEvicting)
+    model = ReferenceStore(isEvicting: isEvicting)
   }
 
   /// Takes a step, and compares what it found; and all there is, when looking.

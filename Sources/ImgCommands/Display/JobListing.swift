@@ -2,7 +2,7 @@ package import ImgModel
 
 /// A table of jobs, one a row. The columns for unusual options and for the reason of a wait appear
 /// only if a job has them.
-package struct JobTable {
+package struct JobListing {
   private static let columns: [Table.Column] = [
     .number("job"), .text("state"), .number("total"), .number("done"), .number("failed"),
     .number("retryable"), .number("cancelled"), .number("cached"), .number("queued"),

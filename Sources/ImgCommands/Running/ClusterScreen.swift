@@ -162,7 +162,7 @@ struct ClusterScreen {
   private func jobs() throws -> String {
     let active = try client.jobs(isActiveOnly: true).jobs.prefix(Self.jobMaximum)
     guard !active.isEmpty else { return "" }
-    var table = JobTable(at: context.now)
+    var table = JobListing(at: context.now)
     for status in active { table.add(status) }
     return "\n" + table.rendered
   }

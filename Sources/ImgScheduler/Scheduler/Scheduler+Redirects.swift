@@ -28,7 +28,7 @@ extension Scheduler {
   }
 
   /// A host has answered a transfer.
-  mutating func noteAnswer(of transfer: Transfer) {
+  mutating func noteAnswer(of transfer: LeasedTransfer) {
     // The lease that began it has waited for longest.
     let begunAt = leases.oldestSince(of: transfer.leases) ?? now.instant
     transferQueue.answered(transfer.host, begunAt: begunAt, at: now.instant)

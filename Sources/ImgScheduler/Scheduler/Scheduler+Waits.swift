@@ -79,7 +79,7 @@ extension Scheduler {
   }
 
   private func transferWait(
-    _ transfer: Transfer, since: ContinuousClock.Instant, at now: ContinuousClock.Instant
+    _ transfer: LeasedTransfer, since: ContinuousClock.Instant, at now: ContinuousClock.Instant
   ) -> Wait {
     let host = transferQueue.hosts[transfer.host]
     let begun = timeline.wall(since)

@@ -1,7 +1,7 @@
 package import ImgModel
 
 /// A fetch of a source: its body is on its way, or decoded. Named by the lease that began it.
-package struct Transfer {
+package struct LeasedTransfer {
   package enum State: Equatable {
     /// The last byte is still to come; it holds a slot of the cluster and one of its host.
     case receiving
@@ -61,16 +61,16 @@ package struct Transfer {
 
 /// The transfers, and until when those wait that were redirected.
 package struct TransferTable {
-  private var transfers: [TransferID: Transfer] = [:]
+  private var transfers: [TransferID: LeasedTransfer] = [:]
   /// The transfers that wait for a slot where their redirects lead, and until when.
   private var redirectDeadlines = PriorityQueue<TransferID, ContinuousClock.Instant>()
 
   package var isEmpty: Bool { transfers.isEmpty }
-  package var all: [TransferID: Transfer] { transfers }
+  package var all: [TransferID: LeasedTransfer] { transfers }
   package var withDeadlines: [TransferID] { redirectDeadlines.keys }
 
   /// - Returns: `nil` when the transfer is over.
-  package subscript(id: TransferID) -> Transfer? { transfers[id] }
+  package subscript(id: TransferID) -> LeasedTransfer? { transfers[id] }
 
   // MARK: - Leases
 
@@ -82,7 +82,7 @@ package struct TransferTable {
   ) -> TransferID {
     let id = TransferID(startedBy: lease)
     precondition(transfers[id] == nil, "\(id) begins twice")
-    transfers[id] = Transfer(source: source, worker: worker, host: host, lease: lease)
+    transfers[id] = LeasedTransfer(source: source, worker: worker, host: host, lease: lease)
     return id
   }
 
@@ -95,7 +95,7 @@ package struct TransferTable {
   ///
   /// - Precondition: the lease is one of the transfer's.
   /// - Returns: the transfer as it was before when it is over; `nil` when other leases live on it.
-  mutating func detach(_ lease: LeaseID, from id: TransferID) -> Transfer? {
+  mutating func detach(_ lease: LeaseID, from id: TransferID) -> LeasedTransfer? {
     change(id) { transfer in
       guard let index = transfer.leases.firstIndex(of: lease) else {
         preconditionFailure("\(lease) does not live on \(id)")
@@ -138,7 +138,7 @@ package struct TransferTable {
   ///
   /// - Precondition: it waits for one.
   /// - Returns: the transfer as it goes on, and the host that had redirected it.
-  mutating func resume(_ id: TransferID) -> (transfer: Transfer, redirectingHost: String) {
+  mutating func resume(_ id: TransferID) -> (transfer: LeasedTransfer, redirectingHost: String) {
     redirectDeadlines.remove(id)
     return change(id) { transfer in
       guard case .redirected(let host) = transfer.state else {
@@ -154,7 +154,7 @@ package struct TransferTable {
   ///
   /// - Precondition: it waits for one.
   /// - Returns: the transfer.
-  mutating func refuse(_ id: TransferID, because failure: Failure) -> Transfer {
+  mutating func refuse(_ id: TransferID, because failure: Failure) -> LeasedTransfer {
     redirectDeadlines.remove(id)
     return change(id) { transfer in
       guard case .redirected(let host) = transfer.state else {
@@ -195,7 +195,7 @@ package struct TransferTable {
 
   @discardableResult
   private mutating func change<Result>(
-    _ id: TransferID, _ body: (inout Transfer) -> Result
+    _ id: TransferID, _ body: (inout LeasedTransfer) -> Result
   ) -> Result {
     guard let index = transfers.index(forKey: id) else { preconditionFailure("\(id) is over") }
     return body(&transfers.values[index])
