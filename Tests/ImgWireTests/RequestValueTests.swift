@@ -19,9 +19,12 @@ import Testing
     #"{"type":"limit","id":1,"limits":{\#(members)}}"#
   }
 
-  private func get(_ members: String) -> String {
+  private func get(_ members: String, isSliding: Bool = false) -> String {
     #"{"type":"get","id":1,"url":"http://a/","no_cache":false,"options":{"priority":0,\#(members)"#
-      + #""variant":{"width":1,"height":1,"mode":"fit","crop":false,"format":"auto","quality":80}}}"#
+      + #""expire_on_access":\#(isSliding),"keep":"thumbnail","fetch":{"headers":[],"#
+      + #""ignore_query":[],"cache_policy":"reload","respect_opt_out":false,"#
+      + #""respect_robots":false},"variant":{"width":1,"height":1,"mode":"fit","crop":false,"#
+      + #""format":"auto","quality":80}}}"#
   }
 
   private func change(_ members: String) -> String {
@@ -61,42 +64,35 @@ import Testing
   }
 
   @Test(arguments: [
-    (#""expire_after_ms":0,"#, "the expiry must be from 1 ms to 100 years"),
-    (#""expire_after_ms":3153600000001,"#, "the expiry must be from 1 ms to 100 years"),
+    (#""expire_after_ms":0,"#, false, "the expiry must be from 1 ms to 100 years"),
+    (#""expire_after_ms":3153600000001,"#, false, "the expiry must be from 1 ms to 100 years"),
     (
-      #""expire_after_ms":1,"expire_at":"2027-01-01T00:00:00.000Z","#,
+      #""expire_after_ms":1,"expire_at":"2027-01-01T00:00:00.000Z","#, false,
       "the expiry must be a duration or a date"
     ),
-    (
-      #""expire_on_access":true,"expire_at":"2027-01-01T00:00:00.000Z","#,
-      "a date cannot slide"
-    ),
-    (#""expire_at":"tomorrow","#, "tomorrow"),
+    (#""expire_at":"2027-01-01T00:00:00.000Z","#, true, "a date cannot slide"),
+    (#""expire_at":"tomorrow","#, false, "tomorrow"),
   ])
   func `an invalid expiry is not decoded`(
-    members: String, reason: String
+    members: String, isSliding: Bool, reason: String
   ) throws {
-    #expect(try error(of: get(#""delay_ms":0,"# + members)).contains(reason))
+    let text = get(#""delay_ms":0,"# + members, isSliding: isSliding)
+    #expect(try error(of: text).contains(reason))
   }
 
   @Test(
     arguments: [
-      ("", .standard), (#""expire_after_ms":1,"#, Expiry(.after(.milliseconds(1)))),
-      (#""expire_on_access":false,"#, .standard),
-      (#""expire_on_access":true,"#, Expiry(.standard, isSliding: true)),
+      ("", false, .standard), ("", true, Expiry(.standard, isSliding: true)),
+      (#""expire_after_ms":1,"#, false, Expiry(.after(.milliseconds(1)))),
+      (#""expire_after_ms":9,"#, true, Expiry(.after(.milliseconds(9)), isSliding: true)),
       (
-        #""expire_on_access":true,"expire_after_ms":9,"#,
-        Expiry(.after(.milliseconds(9)), isSliding: true)
-      ),
-      (
-        #""expire_at":"2027-01-01T00:00:00.001Z","#,
+        #""expire_at":"2027-01-01T00:00:00.001Z","#, false,
         Expiry(.at(WallTime(rawValue: 1_798_761_600_001)))
       ),
-    ] as [(String, Expiry)])
-  func `an expiry of an older version is decoded`(
-    members: String, expiry: Expiry
-  ) throws {
-    guard case .get(let request) = try message(get(#""delay_ms":0,"# + members)) else {
+    ] as [(String, Bool, Expiry)])
+  func `an expiry is decoded`(members: String, isSliding: Bool, expiry: Expiry) throws {
+    let text = get(#""delay_ms":0,"# + members, isSliding: isSliding)
+    guard case .get(let request) = try message(text) else {
       Issue.record("no get")
       return
     }

@@ -75,17 +75,15 @@ package struct RequestOptions: Hashable, Sendable, Codable {
     self.init(
       variant: try container.decode(Variant.self, forKey: .variant),
       expiry: try Self.expiry(in: container), priority: priority, delay: delay,
-      // Journals of older versions have neither.
-      keep: try container.decodeIfPresent(Keep.self, forKey: .keep) ?? .thumbnail,
-      fetch: try container.decodeIfPresent(FetchOptions.self, forKey: .fetch) ?? .standard)
+      keep: try container.decode(Keep.self, forKey: .keep),
+      fetch: try container.decode(FetchOptions.self, forKey: .fetch))
   }
 
-  /// Journals of older versions have neither dates nor sliding.
   private static func expiry(in container: KeyedDecodingContainer<CodingKeys>) throws -> Expiry {
     let duration = try container.decodeIfPresent(Milliseconds.self, forKey: .expireAfter)?
       .wrappedValue
     let date = try container.decodeIfPresent(WallTime.self, forKey: .expireAt)
-    let isSliding = try container.decodeIfPresent(Bool.self, forKey: .isExpirySliding) ?? false
+    let isSliding = try container.decode(Bool.self, forKey: .isExpirySliding)
     guard duration.map(expiryRange.contains) ?? true else {
       throw DecodingError.dataCorruptedError(
         forKey: .expireAfter, in: container,
