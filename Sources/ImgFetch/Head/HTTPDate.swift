@@ -1,7 +1,8 @@
 import ImgModel
 
 /// Reads a date of HTTP in any of its three forms (RFC 9110 section 5.6.7). Letters count in either
-/// case, and any time zone but GMT makes it no date (RFC 9111 section 4.2).
+/// case, and any time zone but GMT makes it no date (RFC 9111 section 4.2). Foundation's Essentials
+/// have no style for these forms.
 struct HTTPDate {
   private static let days = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
   private static let longDays = [

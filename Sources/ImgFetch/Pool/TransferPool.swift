@@ -66,7 +66,7 @@ package final class TransferPool {
   // MARK: - Transfers
 
   /// How many transfers are under way.
-  package var activeCount: Int { running.count }
+  var activeCount: Int { running.count }
 
   /// What the bodies in memory take: those under way, and those handed out and not given back.
   package var heldBodyByteCount: Int { context.budgets.heldMemoryByteCount }

@@ -1,6 +1,7 @@
 import ImgModel
 
-/// Reads a date of RFC 3339 (section 5.6), part by part.
+/// Reads a date of RFC 3339 (section 5.6), part by part. `Date.ISO8601FormatStyle` also reads dates
+/// that do not exist, such as February 30, and ignores what follows a date.
 struct DateReader {
   private var rest: ArraySlice<UInt8>
 

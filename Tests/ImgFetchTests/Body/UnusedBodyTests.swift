@@ -1,7 +1,8 @@
-import ImgFetch
 import ImgModel
 import TestOrigin
 import Testing
+
+@testable import ImgFetch
 
 /// Bodies that are not used: those of errors and of redirects.
 @Suite(.timeLimit(.minutes(20))) struct UnusedBodyTests {

@@ -1,7 +1,8 @@
-import ImgFetch
 import ImgModel
 import TestOrigin
 import Testing
+
+@testable import ImgFetch
 
 @Suite(.timeLimit(.minutes(20))) struct FetchTests {
   @Test func `a body comes in byte for byte`() throws {

@@ -1,7 +1,8 @@
-import ImgFetch
 import ImgModel
 import TestOrigin
 import Testing
+
+@testable import ImgFetch
 
 /// Redirects, followed at once or, where robots.txt is respected, after a decision.
 @Suite(.timeLimit(.minutes(20))) struct RedirectTests {
