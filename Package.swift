@@ -386,6 +386,7 @@ let package = Package(
         "ImgCommands",
         "ImgModel",
         "ImgSettings",
+        "ImgStore",
         "ImgSystem",
         "ImgWire",
         "TestCluster",
