@@ -2,7 +2,6 @@ import ImgClient
 import ImgDecode
 import ImgModel
 import ImgStore
-import ImgSystem
 
 /// What is in the store already.
 extension Bench {
@@ -23,7 +22,7 @@ extension Bench {
       directory: cluster.dataDirectory + "/store",
       access: .readWrite(budgetByteCount: Limits().storeBudgetByteCount))
     let rendered = try decoding.example()
-    let now = WallTime(rawValue: WallClock.milliseconds())
+    let now = WallTime.now
     let group = 256
     for start in stride(from: 0, to: urls.count, by: group) {
       let thumbnails = urls[start..<min(start + group, urls.count)].map { url in

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import ImgModel
 import ImgStore
 import ImgSystem
 import SeededRandom
@@ -60,7 +61,7 @@ extension Bench {
     return try putRate(groupCount: groupCount) { numbers in
       try numbers.map { try content.thumbnail($0) }
     } put: { thumbnails in
-      try store.put(thumbnails, at: StoreContent.now)
+      try store.put(thumbnails, at: WallTime.now)
     }
   }
 
@@ -106,7 +107,7 @@ extension Bench {
     for _ in 0..<Self.churnCycles * 4 {
       if isReaderSlow {
         // The snapshot lasts as long as the closure.
-        let outcome = try store.withThumbnail(try churn.newest(), at: StoreContent.now) { _, _ in
+        let outcome = try store.withThumbnail(try churn.newest(), at: WallTime.now) { _, _ in
           Result { try churn.put(byteCount: budget / 4) }
         }
         try outcome?.get()
@@ -114,7 +115,7 @@ extension Bench {
         try churn.put(byteCount: budget / 4)
       }
     }
-    return Double(try store.statistics(at: StoreContent.now).fileByteCount) / Double(budget)
+    return Double(try store.statistics(at: WallTime.now).fileByteCount) / Double(budget)
   }
 
   // MARK: - Sizes
@@ -148,7 +149,7 @@ extension Bench {
     let keys = try (0..<min(count, Self.hitKeyCount)).map { _ in
       try content.key(Int(truncatingIfNeeded: random.next() >> 1) % count)
     }
-    let now = StoreContent.now
+    let now = WallTime.now
     let trial = try HitTrial(seconds: Self.timedHitSeconds, keys: keys, seed: 1) { key in
       let found = try store.withThumbnail(key, at: now) { _, bytes in bytes.count }
       guard found == content.pictureByteCount else { throw BenchError("a hit was missed") }
@@ -179,7 +180,7 @@ extension Bench {
       let thumbnail = try content.thumbnail(2 * count + 1_000_000 + number)
       let before = try evictionCount(of: store)
       let microseconds = try Self.microseconds {
-        try store.put([thumbnail], at: StoreContent.now)
+        try store.put([thumbnail], at: WallTime.now)
       }
       let evicted = try evictionCount(of: store) - before
       if evicted > 0 { evictions.add(microseconds / Double(evicted)) }
@@ -191,7 +192,7 @@ extension Bench {
   }
 
   private func evictionCount(of store: ThumbnailStore) throws -> UInt64 {
-    guard let counters = try store.statistics(at: StoreContent.now).counters else {
+    guard let counters = try store.statistics(at: WallTime.now).counters else {
       throw BenchError("nothing is counted")
     }
     return counters.evictions

@@ -1,4 +1,5 @@
 import Glibc
+import ImgModel
 import ImgStore
 import SeededRandom
 
@@ -25,7 +26,7 @@ struct Churn {
       let group = try (count..<count + Self.groupCount).map { number in
         try content.thumbnail(number, byteCount: nextByteCount())
       }
-      try store.put(group, at: StoreContent.now)
+      try store.put(group, at: WallTime.now)
       count += Self.groupCount
       left -= group.reduce(0) { $0 + Int64($1.bytes.count) }
     }

@@ -1,7 +1,6 @@
 import Glibc
 import ImgClient
 import ImgModel
-import ImgSystem
 import ImgWire
 
 /// Runs one list: submits it as a person does, waits for its end or as far as the time goes, and then
@@ -43,7 +42,7 @@ struct ListTrial {
     let end = ContinuousClock.now + timeLimit
     let status = try follow { _ in ContinuousClock.now < end }
     let after = try ListPass.Meter(cluster)
-    let now = WallTime(rawValue: WallClock.milliseconds())
+    let now = WallTime.now
     guard let startedAt = status.startedAt else { throw BenchError("\(status) did not start") }
     let time = startedAt.duration(to: status.finishedAt ?? now)
     pass.addRun(

@@ -1,6 +1,5 @@
 import ImgModel
 import ImgStore
-import ImgSystem
 import SeededRandom
 
 /// The thumbnails that a store is measured with. Each has a number, from which its URL follows.
@@ -34,11 +33,9 @@ struct StoreContent {
     return NewThumbnail(
       key: try key(number), url: Self.url(number), thumbnail: thumbnail, sourceFormat: .jpeg,
       sourceWidth: 4_000, sourceHeight: 2_667, sourceByteCount: 3_141_592,
-      retention: Retention(until: Self.now.advanced(by: Self.lifetime)),
+      retention: Retention(until: WallTime.now.advanced(by: Self.lifetime)),
       bytes: bytes ?? picture)
   }
-
-  static var now: WallTime { WallTime(rawValue: WallClock.milliseconds()) }
 
   /// A key for LMDB alone, as long and as random as the store's.
   func bareKey(_ number: Int) -> [UInt8] {
@@ -64,7 +61,7 @@ struct StoreContent {
   func fill(_ store: ThumbnailStore, with numbers: Range<Int>) throws {
     for start in stride(from: numbers.lowerBound, to: numbers.upperBound, by: Self.groupCount) {
       let group = start..<min(start + Self.groupCount, numbers.upperBound)
-      try store.put(group.map { try thumbnail($0) }, at: Self.now)
+      try store.put(group.map { try thumbnail($0) }, at: WallTime.now)
     }
   }
 

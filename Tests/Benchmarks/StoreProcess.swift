@@ -1,5 +1,6 @@
 import FoundationEssentials
 import ImgCommands
+import ImgModel
 import ImgStore
 import ImgSystem
 
@@ -86,7 +87,7 @@ struct StoreProcess {
     switch subject {
     case .store:
       let store = try ThumbnailStore(directory: directory, access: .readOnly)
-      let now = StoreContent.now
+      let now = WallTime.now
       let keys = try (0..<count).map(content.key)
       return try HitTrial(seconds: seconds, keys: keys, seed: seed) { key in
         let found = try store.withThumbnail(key, at: now) { _, bytes in bytes.count }
@@ -113,7 +114,7 @@ struct StoreProcess {
         directory: directory, access: .readWrite(budgetByteCount: Bench.ampleBudgetByteCount))
       while ContinuousClock.now < end {
         let group = groups[turn % groups.count]
-        try store.put(group.map { try content.thumbnail($0) }, at: StoreContent.now)
+        try store.put(group.map { try content.thumbnail($0) }, at: WallTime.now)
         turn += 1
       }
     case .bare:

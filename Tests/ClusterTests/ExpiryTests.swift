@@ -1,6 +1,5 @@
 import FoundationEssentials
 import ImgModel
-import ImgSystem
 import TestCluster
 import TestOrigin
 import Testing
@@ -38,7 +37,7 @@ struct ExpiryTests {
     #expect(try cluster.begin(["get", origin.url(path)] + options).wait().exitCode == 0)
   }
 
-  private var now: WallTime { WallTime(rawValue: WallClock.milliseconds()) }
+  private var now: WallTime { .now }
 
   @Test func `a thumbnail expires 7 days after its download`() throws {
     try get()

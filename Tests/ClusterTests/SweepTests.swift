@@ -1,7 +1,6 @@
 import ImgClient
 import ImgModel
 import ImgStore
-import ImgSystem
 import TestCluster
 import Testing
 
@@ -31,7 +30,7 @@ struct SweepTests {
     throws
   {
     let cluster = try Cluster(isStarted: false)
-    let now = WallTime(rawValue: WallClock.milliseconds())
+    let now = WallTime.now
     do {
       let store = try ThumbnailStore(
         directory: cluster.storeDirectory,
@@ -56,7 +55,7 @@ struct SweepTests {
 
   @Test func `the sweep skips thumbnails that expired within the last minute`() throws {
     let cluster = try Cluster(isStarted: false)
-    let now = WallTime(rawValue: WallClock.milliseconds())
+    let now = WallTime.now
     // One that has just expired, and more that follow, however slow all this is.
     let expiries = (0..<10).map { now.advanced(by: .seconds($0 * 30)) }
     do {
@@ -72,7 +71,7 @@ struct SweepTests {
     try cluster.start()
     #expect(try eventually { try reader.summary().entryCount <= 10 })
     let entryCount = try reader.summary().entryCount
-    let aMinuteAgo = WallTime(rawValue: WallClock.milliseconds()).advanced(by: .seconds(-60))
+    let aMinuteAgo = WallTime.now.advanced(by: .seconds(-60))
     #expect(entryCount >= expiries.count { $0 > aMinuteAgo })
   }
 }

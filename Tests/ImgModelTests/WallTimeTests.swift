@@ -1,3 +1,4 @@
+import Glibc
 import ImgModel
 import Testing
 
@@ -13,6 +14,13 @@ import Testing
     #expect(moment == WallTime(rawValue: 1_700_000_000_123))
     let before = try #require(CivilDate(year: 1969, month: 12, day: 31))
     #expect(WallTime(before, .milliseconds(1)) == WallTime(rawValue: -86_399_999))
+  }
+
+  @Test func `now is the system's time`() {
+    let before = time(nil)
+    let now = WallTime.now.rawValue
+    // The kernel's whole seconds may be one clock tick behind.
+    #expect((Int64(before) * 1000...Int64(time(nil) + 1) * 1000).contains(now))
   }
 
   @Test func `sums are clamped to the range`() {

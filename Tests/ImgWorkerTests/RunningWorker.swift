@@ -152,7 +152,7 @@ final class RunningWorker {
     hostUpdates.robotsKnown += new.robotsKnown
   }
 
-  var now: WallTime { WallTime(rawValue: WallClock.milliseconds()) }
+  var now: WallTime { .now }
 
   /// Puts an original into the store.
   func keepOriginal(of url: ImageURL, _ bytes: [UInt8]) throws {

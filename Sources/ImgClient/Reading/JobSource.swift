@@ -1,6 +1,5 @@
 package import ImgModel
 package import ImgStore
-import ImgSystem
 package import ImgWire
 
 /// Where a command that only reads finds jobs: from the running coordinator, or in the journal when
@@ -84,7 +83,7 @@ extension JobStatus {
   fileprivate init(unserved record: JobRecord) {
     var record = record
     if record.isActive { record.startedAt = nil }
-    let now = WallTime(rawValue: WallClock.milliseconds())
+    let now = WallTime.now
     self.init(record, isDelayed: record.options.delay > .zero && record.notBefore > now)
   }
 }

@@ -1,6 +1,5 @@
 package import ImgModel
 package import ImgStore
-import ImgSystem
 
 /// Reads the store straight from its map: without a coordinator, without a socket, with one copy. Each
 /// call reads the store that the directory has at that time.
@@ -83,5 +82,5 @@ package struct StoreReader: Sendable {
     try store.current().forEach(body)
   }
 
-  private var now: WallTime { WallTime(rawValue: WallClock.milliseconds()) }
+  private var now: WallTime { .now }
 }

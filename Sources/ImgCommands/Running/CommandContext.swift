@@ -63,7 +63,7 @@ package struct CommandContext {
     return .success
   }
 
-  package var now: WallTime { WallTime(rawValue: WallClock.milliseconds()) }
+  package var now: WallTime { .now }
 
   /// The running coordinator.
   package func runningCoordinator() throws -> Client {

@@ -14,11 +14,11 @@ final class SchedulerDriver {
   private var next = 0
 
   init(limits: Limits, seed: UInt64 = .random(in: 0...UInt64.max)) {
-    state = Scheduler(limits: limits, seed: seed, at: Self.now)
+    state = Scheduler(limits: limits, seed: seed, at: .now)
   }
 
   func handle(_ event: Event) {
-    effects += state.handle(event, at: Self.now)
+    effects += state.handle(event, at: .now)
   }
 
   /// Takes the oldest effect; `nil` when none waits.
@@ -36,6 +36,4 @@ final class SchedulerDriver {
   func takeWaitReports(at now: ContinuousClock.Instant) -> [(viewer: ViewerID, wait: Wait)] {
     state.takeWaitReports(at: now)
   }
-
-  private static var now: Moment { Moment(instant: .now, wall: .now) }
 }

@@ -35,7 +35,7 @@ final class Transfer {
   private let start: TransferStart
   /// libcurl reads it during the transfer.
   private let headers: RequestHeaders
-  private let requestedAt = WallTime(rawValue: WallClock.milliseconds())
+  private let requestedAt = WallTime.now
   private var connection = ConnectionAttempt()
   private var reader: HeadReader
   private var body: BodySink
@@ -104,7 +104,7 @@ final class Transfer {
   /// - Returns: whether to continue.
   func receiveHeadLine(_ bytes: UnsafeRawBufferPointer) -> Bool {
     let line = unsafe bytes.bindMemory(to: UInt8.self)
-    switch unsafe reader.take(line: line, at: WallTime(rawValue: WallClock.milliseconds())) {
+    switch unsafe reader.take(line: line, at: WallTime.now) {
     case .incomplete: return true
     case .tooLong: return false
     case .complete(let head): return head.isInterim || receive(head)

@@ -9,4 +9,7 @@ package struct Moment: Hashable, Sendable {
     self.instant = instant
     self.wall = wall
   }
+
+  /// Now, for the drivers of the machines.
+  package static var now: Moment { Moment(instant: .now, wall: .now) }
 }

@@ -16,6 +16,11 @@ package struct WallTime: RawRepresentable, Hashable, Comparable, Sendable {
     self = WallTime(rawValue: 0).advanced(by: Duration.seconds(date.daysSince1970) * 86_400 + time)
   }
 
+  /// Now, by the clock of the machine, which can jump.
+  package static var now: WallTime {
+    WallTime(rawValue: Int64((Date.now.timeIntervalSince1970 * 1000).rounded(.down)))
+  }
+
   /// Earlier than every other moment.
   package static let distantPast = WallTime(rawValue: .min)
 

@@ -1,14 +1,5 @@
 import Glibc
 
-/// The time of day. It can jump.
-package enum WallClock {
-  /// Milliseconds since 1970-01-01T00:00:00Z, without leap seconds.
-  package static func milliseconds() -> Int64 {
-    let time = read(CLOCK_REALTIME)
-    return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
-  }
-}
-
 /// The time since a moment that all processes of the machine share (CLOCK_MONOTONIC). It never
 /// jumps, and stands still while the machine sleeps.
 package enum MonotonicClock {

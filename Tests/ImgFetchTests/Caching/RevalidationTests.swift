@@ -1,5 +1,4 @@
 import ImgModel
-import ImgSystem
 import TestOrigin
 import Testing
 
@@ -167,8 +166,4 @@ import Testing
     #expect(try fetch(url, unlessMatching: "etag: \"1\"").notModified != nil)
     #expect(origin.counters("/b").requests == 0)
   }
-}
-
-extension WallTime {
-  fileprivate static var now: WallTime { WallTime(rawValue: WallClock.milliseconds()) }
 }
