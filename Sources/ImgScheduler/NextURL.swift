@@ -243,13 +243,13 @@ extension ActiveJob {
   /// - Parameter share: lines that the job may have in hand.
   mutating func takeNextLine(share: Int) -> QueuedLine? {
     guard isStartable, inHand.count < share else { return nil }
-    if let host = readyHosts.first?.key { return removeFirst(ofSaturated: host) }
+    if let host = deferred.nextHost { return removeFirst(ofDeferred: host) }
     while let line = cursor.lines.first {
       // What is no URL has no host, and fails when it is taken up.
-      guard let host = line.host, isSaturated(host) || !hasRoom(for: host) else {
+      guard let host = line.host, deferred.contains(host) || !hasRoom(for: host) else {
         return removeFirst()
       }
-      guard deferredRangeCount < Self.deferredPerLineInHand * share else { return nil }
+      guard deferred.rangeCount < Self.deferredPerLineInHand * share else { return nil }
       deferLine(line.position, of: host)
       _ = removeFirst()
     }

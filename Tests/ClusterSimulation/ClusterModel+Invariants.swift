@@ -101,8 +101,8 @@ extension ClusterModel {
       let position = list.record.order.line(at: index, of: total)
       check(ahead.contains(position), "line \(index) of job \(job.id) is lost", event)
     }
-    let rangeCount = job.saturatedHosts.values.reduce(0) { $0 + $1.deferred.rangeCount }
-    check(job.deferredRangeCount == rangeCount, "deferred positions are miscounted", event)
+    let rangeCount = job.deferred.hosts.values.reduce(0) { $0 + $1.deferred.rangeCount }
+    check(job.deferred.rangeCount == rangeCount, "deferred positions are miscounted", event)
   }
 
   // MARK: - Leases and items
@@ -298,7 +298,7 @@ extension ClusterModel {
       check(
         scheduler.jobs.all.allSatisfy {
           !$0.isStartable || $0.inHand.count >= scheduler.jobs.linesInHandPerJob
-            || (!$0.hasReadyLine && !$0.couldTakeMainLine)
+            || ($0.deferred.nextHost == nil && !$0.couldTakeMainLine)
         }, "a line waits without need", event)
     }
     let share = scheduler.transferShare
@@ -336,7 +336,7 @@ extension ActiveJob {
   /// Whether the main cursor's next line needs only a worker.
   fileprivate var couldTakeMainLine: Bool {
     guard let line = cursor.lines.first else { return false }
-    return line.host.map { !isSaturated($0) && hasRoom(for: $0) } ?? true
+    return line.host.map { !deferred.contains($0) && hasRoom(for: $0) } ?? true
   }
 }
 
@@ -348,8 +348,8 @@ private struct LinesAhead {
 
   init(of job: ActiveJob) {
     next = job.cursor.next
-    deferred = job.saturatedHosts.values.map(\.deferred)
-    for queue in [job.cursor.lines] + job.saturatedHosts.values.map(\.lines) {
+    deferred = job.deferred.hosts.values.map(\.deferred)
+    for queue in [job.cursor.lines] + job.deferred.hosts.values.map(\.lines) {
       var queue = queue
       while let line = queue.removeFirst() { read.insert(line.position) }
     }

@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct LineTests {
   /// Lines read and not taken up, over all cursors of a job.
   private func readCount(_ job: ActiveJob) -> Int {
-    job.cursor.lines.count + job.saturatedHosts.values.reduce(0) { $0 + $1.lines.count }
+    job.cursor.lines.count + job.deferred.hosts.values.reduce(0) { $0 + $1.lines.count }
   }
 
   @Test func `a line that the journal has lost fails, and nothing else of its list`() {
@@ -98,7 +98,7 @@ import Testing
     cluster.prestore(urls)
     let job = cluster.submit(urls)
     let active = try #require(cluster.scheduler.jobs[job])
-    #expect(active.saturatedHosts.isEmpty)
+    #expect(active.deferred.hosts.isEmpty)
     cluster.finishEverything()
     #expect(cluster.endedJobs[job]?.counts.fromCache == 1_500)
     #expect(cluster.journal.jobs[job]?.readLineCount == 1_500, "each line is read once")

@@ -25,8 +25,8 @@ import Testing
   /// Lines of which the core holds more than a range of positions.
   private func heldCount(_ cluster: ClusterModel, _ id: JobID) -> Int {
     guard let job = cluster.scheduler.jobs[id] else { return 0 }
-    #expect(job.deferredRangeCount <= 16 * JobTable.linesInHandMaximum)
-    let saturatedCount = job.saturatedHosts.values.reduce(0) { $0 + $1.lines.count }
+    #expect(job.deferred.rangeCount <= 16 * JobTable.linesInHandMaximum)
+    let saturatedCount = job.deferred.hosts.values.reduce(0) { $0 + $1.lines.count }
     return job.inHand.count + job.cursor.lines.count + saturatedCount
   }
 

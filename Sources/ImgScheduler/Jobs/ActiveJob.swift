@@ -21,18 +21,11 @@ package struct ActiveJob {
     }
   }
 
-  package internal(set) var record: JobRecord
+  package private(set) var record: JobRecord
   package private(set) var cursor: LineCursor
-  /// The hosts that have deferred lines.
-  package private(set) var saturatedHosts: [String: SaturatedHost] = [:]
-  /// The saturated hosts with a line that could be taken up now, by its position.
-  private(set) var readyHosts = PriorityQueue<String, Int>()
-  /// The saturated hosts that have room and no line read, by the position of the first.
-  private var hostsToRead = PriorityQueue<String, Int>()
-  /// The request for lines of a saturated host whose page is awaited; `nil` when none is.
-  private var hostTicket: UInt64?
-  /// Ranges of deferred positions, of all hosts.
-  package private(set) var deferredRangeCount = 0
+  package private(set) var deferred = DeferredLines()
+  /// The request for deferred lines whose page is awaited; `nil` when none is.
+  private var deferredTicket: UInt64?
   /// Indices of lines that wait at a work item, run, or whose outcome is on its way into the
   /// journal.
   package private(set) var inHand: Set<Int> = []
@@ -188,13 +181,15 @@ package struct ActiveJob {
     guard change != Backlog() else { return }
     backlogs[host, default: Backlog()] += change
     if backlogs[host] == Backlog() { backlogs[host] = nil }
-    if !saturatedHosts.isEmpty { updateStanding(of: host) }
+    if !deferred.isEmpty { deferred.update(host, hasRoom: hasRoom(for: host)) }
   }
 
   mutating func setBacklogMaximum(_ count: Int) {
     guard count != backlogMaximum else { return }
     backlogMaximum = count
-    for host in saturatedHosts.keys.sorted() { updateStanding(of: host) }
+    for host in deferred.hosts.keys.sorted() {
+      deferred.update(host, hasRoom: hasRoom(for: host))
+    }
   }
 
   /// A line in hand goes back to its list. It is taken up again later.
@@ -213,61 +208,26 @@ package struct ActiveJob {
   /// not in hand has no outcome, so it is read again.
   private mutating func startOver() {
     cursor = LineCursor(at: Self.start(of: record))
-    saturatedHosts = [:]
-    readyHosts = PriorityQueue()
-    hostsToRead = PriorityQueue()
-    hostTicket = nil
-    deferredRangeCount = 0
+    deferred = DeferredLines()
+    deferredTicket = nil
   }
 
   // MARK: - Taking lines
 
   mutating func removeFirst() -> QueuedLine? { cursor.removeFirst() }
 
-  mutating func removeFirst(ofSaturated host: String) -> QueuedLine? {
-    defer { updateStanding(of: host) }
-    return saturatedHosts[host]?.lines.removeFirst()
+  mutating func removeFirst(ofDeferred host: String) -> QueuedLine? {
+    deferred.removeFirst(of: host, hasRoom: hasRoom(for: host))
   }
 
   /// Leaves a line for later, because its host has no room.
   mutating func deferLine(_ position: Int, of host: String) {
-    changeDeferred(of: host) { $0.insert(position) }
-    updateStanding(of: host)
+    deferred.insert(position, of: host, hasRoom: hasRoom(for: host))
   }
-
-  /// Whether a line of a saturated host could be taken up now.
-  package var hasReadyLine: Bool { !readyHosts.isEmpty }
-
-  package func isSaturated(_ host: String) -> Bool { saturatedHosts[host] != nil }
 
   /// Whether an earlier line of the host was deferred or went back.
   func isSaturated(_ host: String, before index: Int) -> Bool {
-    guard let host = saturatedHosts[host] else { return false }
-    let first = [host.lines.first?.position, host.deferred.first].compactMap(\.self).min()
-    return first.map { $0 < position(of: index) } ?? false
-  }
-
-  private mutating func changeDeferred(
-    of host: String, _ change: (inout PositionList) -> Void
-  ) {
-    let countBefore = saturatedHosts[host]?.deferred.rangeCount ?? 0
-    change(&saturatedHosts[host, default: SaturatedHost()].deferred)
-    deferredRangeCount += (saturatedHosts[host]?.deferred.rangeCount ?? 0) - countBefore
-  }
-
-  /// Whether a line of the host could be taken, or should be read. A host without deferred lines is
-  /// not saturated any more.
-  private mutating func updateStanding(of host: String) {
-    readyHosts.remove(host)
-    hostsToRead.remove(host)
-    guard let standing = saturatedHosts[host] else { return }
-    if let line = standing.lines.first {
-      if hasRoom(for: host) { readyHosts.set(host, to: line.position) }
-    } else if let first = standing.deferred.first {
-      if hasRoom(for: host) { hostsToRead.set(host, to: first) }
-    } else {
-      saturatedHosts[host] = nil
-    }
+    deferred.contains(host, before: position(of: index))
   }
 
   // MARK: - Reading
@@ -289,11 +249,9 @@ package struct ActiveJob {
       requests.append(
         request(ticket, nil, [cursor.next..<record.counts.total], limit: lineCount))
     }
-    if hostTicket == nil, let host = hostsToRead.first?.key,
-      let positions = saturatedHosts[host]?.deferred.prefix(backlogMaximum)
-    {
+    if deferredTicket == nil, let (host, positions) = deferred.nextToRead(limit: backlogMaximum) {
       let ticket = newTicket()
-      hostTicket = ticket
+      deferredTicket = ticket
       requests.append(request(ticket, host, positions, limit: backlogMaximum))
     }
     return requests
@@ -308,7 +266,7 @@ package struct ActiveJob {
   }
 
   func awaits(_ request: LinePageRequest) -> Bool {
-    cursor.ticket == request.ticket || hostTicket == request.ticket
+    cursor.ticket == request.ticket || deferredTicket == request.ticket
   }
 
   /// Takes in a page that is still awaited.
@@ -317,16 +275,13 @@ package struct ActiveJob {
       // Lines in hand are not taken up twice.
       let lines = page.lines.filter { !inHand.contains($0.index) }
       cursor.take(lines.map(queued), next: page.next)
-    } else if hostTicket == request.ticket, let host = request.host {
-      hostTicket = nil
-      let lines = page.lines.map(queued)
-      saturatedHosts[host]?.lines.append(contentsOf: lines)
-      changeDeferred(of: host) { deferred in
-        for range in request.positions where range.lowerBound < page.next {
-          deferred.remove(range.lowerBound..<min(range.upperBound, page.next))
-        }
-      }
-      updateStanding(of: host)
+    } else if deferredTicket == request.ticket, let host = request.host {
+      deferredTicket = nil
+      let ranges = request.positions.filter { $0.lowerBound < page.next }
+      deferred.take(
+        page.lines.map(queued), of: host,
+        in: ranges.map { $0.lowerBound..<min($0.upperBound, page.next) },
+        hasRoom: hasRoom(for: host))
     }
   }
 
@@ -337,16 +292,5 @@ package struct ActiveJob {
         guard let text = line.text else { throw .damagedList }
         return try ImageURL(line: text)
       })
-  }
-}
-
-extension JobRecord {
-  /// Applies a change that was found to be legal when it was requested.
-  mutating func applyLegal(_ change: JobChange, at moment: WallTime) {
-    do {
-      try apply(change, at: moment)
-    } catch {
-      preconditionFailure("an illegal change was not refused: \(error)")
-    }
   }
 }

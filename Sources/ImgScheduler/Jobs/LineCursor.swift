@@ -34,11 +34,3 @@ package struct LineCursor {
     self.lines.append(contentsOf: lines)
   }
 }
-
-/// A host that has enough of a job's lines waiting, so that the cursor has deferred further ones.
-package struct SaturatedHost {
-  /// Lines deferred and not read again.
-  package internal(set) var deferred = PositionList()
-  /// Lines read again and not taken.
-  package internal(set) var lines = FIFO<QueuedLine>()
-}
