@@ -2,6 +2,8 @@
 /// read to its end, because its connection can then be used again. A slow one is not worth the slot
 /// that its transfer holds.
 final class UnusedBodies {
+  /// The most that is read of one body.
+  static let maximumByteCount = 64 << 10
   /// Enough for a page that follows its head at once.
   private static let patience = Duration.milliseconds(500)
 

@@ -114,13 +114,13 @@ final class Transfer {
   /// - Returns: whether to continue with the body.
   private func receive(_ head: ResponseHead) -> Bool {
     recordCooldown(head)
-    if let failure = rejection(of: head) {
+    if let failure = request.rejection(of: head) {
       stop(because: .rejected(failure))
       return false
     }
     guard head.hasUnusedBody else { return true }
     unusedBodyDeadline = context.unusedBodies.note(id, at: .now)
-    return (head.contentLength ?? 0) <= Self.maximumUnusedByteCount
+    return (head.contentLength ?? 0) <= UnusedBodies.maximumByteCount
   }
 
   /// Records the host's Retry-After before the body that explains it is in.
@@ -129,25 +129,6 @@ final class Transfer {
     context.cooldowns.record(
       HostCooldown(host: request.host, seconds: retryAfter.seconds), at: .now)
   }
-
-  /// Why the body is not fetched; `nil` when it is.
-  private func rejection(of head: ResponseHead) -> Failure? {
-    if let problem = head.framing.problem {
-      return Failure(
-        stage: .fetch, code: .invalidResponse, httpStatus: head.status,
-        isRetryable: !problem.isLasting, detail: problem.detail)
-    }
-    if !request.content.isPicture, let coding = head.unsupportedTextCoding {
-      return Failure(
-        stage: .fetch, code: .invalidResponse, httpStatus: head.status,
-        detail: "Content-Encoding: \(coding) was not asked for; only gzip is taken")
-    }
-    return request.options.respectsOptOut ? head.optOutFailure : nil
-  }
-
-  /// The most that is read of a body that is not used. Reading a short one to its end lets the
-  /// connection be used again.
-  private static let maximumUnusedByteCount = 64 << 10
 
   /// - Returns: the count of `chunk` to continue, 0 to end the transfer, or `CURL_WRITEFUNC_PAUSE`
   ///   to get the same chunk again later.
@@ -162,7 +143,7 @@ final class Transfer {
     }
     if head.hasUnusedBody {
       body.skip(byteCount: chunk.count)
-      return body.receivedByteCount <= Self.maximumUnusedByteCount ? chunk.count : 0
+      return body.receivedByteCount <= UnusedBodies.maximumByteCount ? chunk.count : 0
     }
     guard beginBody(of: head) else {
       body.skip(byteCount: chunk.count)

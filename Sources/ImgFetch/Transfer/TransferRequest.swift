@@ -30,6 +30,21 @@ struct TransferRequest {
     return try RequestHeaders(options.headers, conditions: lines)
   }
 
+  /// Why the body behind a head is not fetched; `nil` when it is.
+  func rejection(of head: ResponseHead) -> Failure? {
+    if let problem = head.framing.problem {
+      return Failure(
+        stage: .fetch, code: .invalidResponse, httpStatus: head.status,
+        isRetryable: !problem.isLasting, detail: problem.detail)
+    }
+    if !content.isPicture, let coding = head.unsupportedTextCoding {
+      return Failure(
+        stage: .fetch, code: .invalidResponse, httpStatus: head.status,
+        detail: "Content-Encoding: \(coding) was not asked for; only gzip is taken")
+    }
+    return options.respectsOptOut ? head.optOutFailure : nil
+  }
+
   // MARK: - The next transfer for the same request
 
   /// The request to where a redirect leads. The client's header fields do not go to another origin
