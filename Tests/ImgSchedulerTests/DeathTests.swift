@@ -40,6 +40,22 @@ import Testing
     #expect(cluster.fetchStarts.sorted() == [url(1), url(2), url(3)])
   }
 
+  @Test func `a worker that dies as it becomes ready is assigned nothing`() throws {
+    let cluster = ClusterModel(workers: 1)
+    cluster.areWorkersReadyAtOnce = false
+    cluster.handle(.began)
+    let job = cluster.submit([url(1)])
+    let worker = try #require(cluster.onlyWorker)
+    cluster.say(.workerExiting(worker))
+    cluster.ready(worker)
+    #expect(cluster.lookupCount == 0)
+    cluster.exit(worker, .crashed("SIGSEGV"))
+    cluster.areWorkersReadyAtOnce = true
+    cluster.advance(by: .seconds(1))
+    cluster.finishEverything()
+    #expect(cluster.counts(job)?.done == 1)
+  }
+
   @Test func `what it stored without saying so is a hit that does not count as from the cache`() {
     let cluster = ClusterModel.started()
     let job = cluster.submit([url(1), url(2)])

@@ -149,4 +149,22 @@ import Testing
     cluster.finishEverything()
     #expect(cluster.endedJobs[job]?.counts.done == 20)
   }
+
+  @Test func `lines of a dead worker keep their turn among the jobs`() throws {
+    let cluster = ClusterModel.started(transfers: 3)
+    let worker = try #require(cluster.onlyWorker)
+    cluster.submit([url(1), url(2), url(3)])
+    cluster.submit([url(11), url(12), url(13)])
+    cluster.answerLookup(of: worker)
+    #expect(cluster.fetchStarts == [url(1), url(2), url(3)])
+    cluster.areWorkersReadyAtOnce = false
+    cluster.exit(worker, .killed("SIGKILL"))
+    cluster.changeLimits(transfers: 1)
+    // It has the slot until all look-ups are answered.
+    cluster.view(url(20))
+    cluster.ready(try #require(cluster.onlyWorker))
+    cluster.endBackoffs()
+    #expect(cluster.fetching == [url(20)])
+    #expect(cluster.startsUntilIdle() == [1, 11, 2, 12, 3, 13])
+  }
 }

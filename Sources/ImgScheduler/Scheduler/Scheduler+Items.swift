@@ -99,7 +99,7 @@ extension Scheduler {
     case .awaitingLookup: work.queueLookup(id)
     case .awaitingTransfer:
       // The viewer has left with whom its lines would have begun.
-      if item.lacksStartTags, isBehindLines(item) { holdBehindEarlierLines(id) }
+      if item.isOfLines, item.lacksStartTags { holdBehindEarlierLines(id) }
       item.source.map { sources.noteChange(of: $0) }
     case .awaitingDecode: work.queueDecode(id)
     case .transferring(let lease): leases[lease]?.transfer.map { queueRedirected($0) }

@@ -65,10 +65,11 @@ extension Scheduler {
     _ = wait(id, in: .behindEarlierLines)
   }
 
-  /// Whether it waits for earlier lines. An item of a viewer does not, nor one that needs no slot.
+  /// Whether it waits for earlier lines. An item of a viewer does not, nor one that needs no slot, nor
+  /// one that has had its turn: what was with a worker that died competes by the start tag it has.
   func isBehindLines(_ item: WorkItem) -> Bool {
     !isJoinable(item) && !item.url.isLocal && item.key.request.fetch.cachePolicy != .cacheOnly
-      && !isStaleWorthAsking(of: item) && item.isOfLines
+      && !isStaleWorthAsking(of: item) && item.isOfLines && !item.hasStartTag
   }
 
   /// Whether there is a transfer that it may join.

@@ -118,7 +118,7 @@ package struct Scheduler {
     case .workerMadeUncached(let worker, let result, let file):
       madeUncached(result, in: file, by: worker)
     case .workerObserved(let worker, let observation): observed(observation, of: worker)
-    case .workerExiting(let worker): workers.exiting(worker)
+    case .workerExiting(let worker): workers.beginExit(of: worker)
     case .workerExited(let worker, let end, let decoding, let transferring):
       workerExited(worker, end: end, decoding: decoding, transferring: transferring)
 

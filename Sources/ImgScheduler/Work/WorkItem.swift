@@ -95,6 +95,9 @@ package struct WorkItem {
   /// Whether one of its lines has no start tag yet.
   var lacksStartTags: Bool { waiters.contains { $0.job != nil && $0.startTag == 0 } }
 
+  /// Whether one of its lines has a start tag.
+  var hasStartTag: Bool { waiters.contains { $0.startTag > 0 } }
+
   /// Whether its look-up is over and its lines have start tags.
   var competes: Bool {
     switch stage {

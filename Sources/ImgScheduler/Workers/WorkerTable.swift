@@ -4,6 +4,8 @@ import ImgWire
 /// The workers: the processes that start and end, and what the ready ones hold.
 package struct WorkerTable {
   private var workers: [WorkerID: ReadyWorker] = [:]
+  /// The processes that are gone and whose last messages are being handled.
+  private var exiting: Set<WorkerID> = []
   package private(set) var supervisor: Supervisor
 
   /// - Parameter workerCount: processes to keep running, at least 1.
@@ -46,6 +48,8 @@ package struct WorkerTable {
   mutating func becameReady(_ id: WorkerID, credits: Credits) -> Bool {
     guard let number = supervisor.workerReady(id) else { return false }
     workers[id] = ReadyWorker(id: id, number: number, credits: credits)
+    // It may have died since it said so.
+    workers[id]?.isExiting = exiting.contains(id)
     return true
   }
 
@@ -65,8 +69,12 @@ package struct WorkerTable {
     }
   }
 
-  /// The process is gone: the worker takes no more. A worker that was never ready takes none anyway.
-  mutating func exiting(_ id: WorkerID) { workers[id]?.isExiting = true }
+  /// The process is gone: the worker takes no more, also if one of its last messages says that it is
+  /// ready.
+  mutating func beginExit(of id: WorkerID) {
+    exiting.insert(id)
+    workers[id]?.isExiting = true
+  }
 
   /// Takes out a worker whose process is gone.
   ///
@@ -77,7 +85,8 @@ package struct WorkerTable {
   mutating func exited(
     _ id: WorkerID, _ ending: Supervisor.Ending, reason: String, at now: ContinuousClock.Instant
   ) -> [Supervisor.Verdict] {
-    supervisor.workerExited(id, ending, reason: reason, at: now)
+    exiting.remove(id)
+    return supervisor.workerExited(id, ending, reason: reason, at: now)
   }
 
   // MARK: - Leases
