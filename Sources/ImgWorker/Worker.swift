@@ -201,8 +201,7 @@ final class Worker {
     case .fetchRobots(let url): transfers.fetchRobots(of: url)
     case .storeRobots(let robots, let origin): records.put(robots, of: origin)
 
-    case .startTransfer(let order, let isConditional):
-      transfers.start(order, isConditional: isConditional, reading: records)
+    case .startTransfer(let order): transfers.start(order, reading: records)
     case .followRedirect(let transfer, let wait): transfers.follow(transfer, excluding: wait)
     case .cancelTransfer(let transfer): transfers.cancel(transfer)
     case .releaseBody(let transfer): transfers.release(transfer)

@@ -35,11 +35,9 @@ extension WorkerMachine {
     case fetchRobots(of: ImageURL)
     case storeRobots(KnownRobots, origin: String)
 
-    /// Start the transfer that is named by the order's lease.
-    ///
-    /// - isConditional: whether it may continue a partial body, or ask whether stored records
-    ///   still match.
-    case startTransfer(FetchOrder, isConditional: Bool)
+    /// Start the transfer that is named by the order's lease. It may continue a partial body, or ask
+    /// whether stored records still match.
+    case startTransfer(FetchOrder)
     /// - excluding: how long it waited for a slot, which does not count as its time.
     case followRedirect(TransferID, excluding: Duration)
     case cancelTransfer(TransferID)

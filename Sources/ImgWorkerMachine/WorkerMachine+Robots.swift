@@ -112,7 +112,7 @@ extension WorkerMachine {
   private mutating func proceed(with check: RobotsCache.Check) {
     switch check.step {
     case .start(let transfer):
-      effects.append(.startTransfer(transfers[transfer].order, isConditional: true))
+      effects.append(.startTransfer(transfers[transfer].order))
     case .follow(let transfer, let leavesHost, let slotWait):
       if !leavesHost { report.extraRequests.append(check.url.host) }
       effects.append(.followRedirect(transfer, excluding: slotWait))

@@ -7,7 +7,7 @@ extension WorkerMachine {
     switch end.result {
     // The coordinator has heard why, and requeues the leases.
     case .deferred: transfers.end(id).forEach { release($0) }
-    case .notModified(let matchesCondition): notModified(id, matchesCondition: matchesCondition)
+    case .notModified: notModified(id)
     case .body(let facts):
       if case .obsolete = end.leftover {
         effects.append(.removePartial(of: transfers[id].order.name))
@@ -52,11 +52,7 @@ extension WorkerMachine {
 
   /// Renews the records of every lease whose validators match (RFC 9111 section 4.3.4). The other
   /// leases are released, because there is no body.
-  private mutating func notModified(_ id: TransferID, matchesCondition: Bool) {
-    // An answer about anything else makes no sense: the same transfer again, without a condition.
-    guard matchesCondition else {
-      return effects.append(.startTransfer(transfers[id].order, isConditional: false))
-    }
+  private mutating func notModified(_ id: TransferID) {
     let leases = transfers.end(id)
     report.transferred += leases
     for lease in leases {

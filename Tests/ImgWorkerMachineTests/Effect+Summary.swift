@@ -25,8 +25,7 @@ extension WorkerMachine.Effect {
     case .readRobots(let url): "read robots \(url.origin)"
     case .fetchRobots(let url): "fetch robots \(url.origin)"
     case .storeRobots(_, let origin): "store robots \(origin)"
-    case .startTransfer(let order, let isConditional):
-      "start \(order.lease.rawValue)\(isConditional ? "" : " unconditionally")"
+    case .startTransfer(let order): "start \(order.lease.rawValue)"
     case .followRedirect(let transfer, let wait):
       "follow \(transfer.rawValue)\(wait == .zero ? "" : " after \(wait)")"
     case .cancelTransfer(let transfer): "cancel transfer \(transfer.rawValue)"

@@ -116,7 +116,7 @@ struct TestDriver {
 
   private mutating func note(_ effect: WorkerMachine.Effect) {
     switch effect {
-    case .startTransfer(let order, _), .decode(let order, _), .renew(let order),
+    case .startTransfer(let order), .decode(let order, _), .renew(let order),
       .findOriginal(let order), .findStale(let order):
       orders[order.lease] = order
     case .put(let request): storeRequests[request.order.lease] = request

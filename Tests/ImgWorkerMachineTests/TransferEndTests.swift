@@ -160,11 +160,8 @@ struct TransferEndTests {
 
   // MARK: - 304 Not Modified
 
-  private mutating func notModified(_ transfer: TransferID, matchesCondition: Bool = true)
-    -> [String]
-  {
-    driver.handle(
-      .transferEnded(transfer, TransferEnd(.notModified(matchesCondition: matchesCondition))))
+  private mutating func notModified(_ transfer: TransferID) -> [String] {
+    driver.handle(.transferEnded(transfer, TransferEnd(.notModified)))
   }
 
   @Test mutating func `a 304 renews the records of each lease`() {
@@ -196,12 +193,6 @@ struct TransferEndTests {
     #expect(driver.handle(.renewalFound(1, .original(terms))) == ["decode 1 from original"])
     driver.decode(1)
     #expect(driver.storeRequests[1]?.records.first?.terms == terms)
-  }
-
-  @Test mutating func `a 304 about other validators repeats the transfer without a condition`() {
-    driver.fetch([1], TestDriver.url, .byProtocol)
-    #expect(notModified(1, matchesCondition: false) == ["start 1 unconditionally"])
-    #expect(driver.receiveBody(of: 1) == ["decode 1 from body 1"])
   }
 }
 

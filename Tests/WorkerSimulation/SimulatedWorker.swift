@@ -128,9 +128,8 @@ package final class SimulatedWorker {
       return .redirected(id, Redirect(url: url, leavesHost: choice == 0))
     }
     if choice == 2, isConditional, order.mayRevalidate, store.answers(order) {
-      let matchesCondition = Bool.random(using: &random)
-      if matchesCondition { endedTransfers.insert(id) }
-      return .transferEnded(id, TransferEnd(.notModified(matchesCondition: matchesCondition)))
+      endedTransfers.insert(id)
+      return .transferEnded(id, TransferEnd(.notModified))
     }
     endedTransfers.insert(id)
     let leftover = [TransferEnd.Leftover.unchanged, .obsolete, .partial][
@@ -254,7 +253,7 @@ package final class SimulatedWorker {
     case .fetchRobots(let url): operations.append(.robots(url))
     case .storeRobots(_, let origin): operations.append(.robotsRecord(origin))
 
-    case .startTransfer(let order, let isConditional): start(order, isConditional: isConditional)
+    case .startTransfer(let order): start(order)
     case .followRedirect(let transfer, _): follow(transfer)
     case .cancelTransfer(let transfer): cancel(transfer)
     case .releaseBody(let transfer):
@@ -292,14 +291,14 @@ package final class SimulatedWorker {
     }
   }
 
-  private func start(_ order: FetchOrder, isConditional: Bool) {
+  private func start(_ order: FetchOrder) {
     let id = TransferID(startedBy: order.lease)
     if isRunning(id) || redirected[id] != nil { report("transfer \(id.rawValue) runs twice") }
     if endedTransfers.contains(id) { report("transfer \(id.rawValue) is over") }
     if order.options.respectsRobots, order.url.text.contains("/closed") {
       report("transfer \(id.rawValue) is against robots.txt")
     }
-    operations.append(.transfer(order, isConditional: isConditional))
+    operations.append(.transfer(order, isConditional: true))
   }
 
   private func follow(_ id: TransferID) {

@@ -1,6 +1,6 @@
 package import ImgModel
 
-/// A response 304 to a conditional request: what is stored still holds.
+/// A response 304 to a conditional request: if it ``matchesCondition``, what is stored still holds.
 package struct NotModified: Sendable {
   /// The request's condition.
   package let validators: Validators
@@ -22,7 +22,7 @@ package struct NotModified: Sendable {
 
   /// Whether the response is about the stored one. A 304 that names another validator than the
   /// request says nothing about what is stored (RFC 9111 section 4.3.4).
-  package var matchesCondition: Bool {
+  var matchesCondition: Bool {
     if let tag = fields.entityTag {
       return validators.entityTag.map(tag.isWeaklyEqual) ?? false
     }

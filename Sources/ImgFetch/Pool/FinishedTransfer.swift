@@ -28,7 +28,7 @@ package struct FinishedTransfer: Sendable {
   /// Without those of what comes after the transfer.
   package let timings: Timings
   package let leftover: Leftover
-  /// Set after a 304. ``result`` is then a failure.
+  /// Set after a 304 about the stored response. ``result`` is then a failure.
   package let notModified: NotModified?
   /// Whether the request was not sent, or not again, because its host is in its cooldown, see
   /// ``TransferPool/takeCooldowns()``.

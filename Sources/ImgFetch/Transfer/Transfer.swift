@@ -210,6 +210,11 @@ final class Transfer {
       return .repeated(
         request.restarted(after: history, resumedByteCount: start.earlierByteCount))
     }
+    if let notModified = notModified(after: code), !notModified.matchesCondition {
+      // Where the condition was sent, because the transfer has a slot at that host. Once only: what
+      // follows has no condition.
+      return .repeated(request.unconditional(after: history))
+    }
     return .finished(finish(with: code))
   }
 
@@ -259,7 +264,7 @@ final class Transfer {
       id: id, result: result, bytesReceived: start.earlierByteCount + history.bodyByteCount,
       freshByteCount: history.bodyByteCount - history.resumedByteCount,
       wasRedirected: history.isRedirected, timings: history.timings,
-      leftover: leftover(after: result), notModified: code == CURLE_OK ? notModified : nil)
+      leftover: leftover(after: result), notModified: notModified(after: code))
   }
 
   private func ending(with code: CURLcode) -> LibcurlEnd {
@@ -276,10 +281,10 @@ final class Transfer {
   }
 
   /// The answer to the request's condition; `nil` when there was none, or something has changed.
-  private var notModified: NotModified? {
-    guard let validators = start.validators, let head = reader.head, head.status == 304 else {
-      return nil
-    }
+  private func notModified(after code: CURLcode) -> NotModified? {
+    guard code == CURLE_OK, let validators = start.validators, let head = reader.head,
+      head.status == 304
+    else { return nil }
     return NotModified(
       validators, head.caching, requestedAt: requestedAt, receivedAt: head.receivedAt,
       wasRedirected: request.history.isRedirected)

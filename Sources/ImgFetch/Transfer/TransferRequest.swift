@@ -81,6 +81,14 @@ struct TransferRequest {
     return next
   }
 
+  /// The same request without its condition.
+  func unconditional(after history: TransferHistory) -> TransferRequest {
+    var next = self
+    next.start = .whole()
+    next.history = history
+    return next
+  }
+
   /// The same request on a connection of its own.
   func onFreshConnection(after history: TransferHistory) -> TransferRequest {
     var next = self

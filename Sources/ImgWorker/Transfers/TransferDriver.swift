@@ -19,14 +19,13 @@ struct TransferDriver {
 
   // MARK: - Effects
 
-  /// Starts a transfer. Unless it is unconditional, it continues what an earlier one left, or asks
-  /// whether the records of the store still match.
-  func start(_ order: FetchOrder, isConditional: Bool, reading store: StoreDriver) {
+  /// Starts a transfer. It continues what an earlier one left, or asks whether the records of the
+  /// store still match.
+  func start(_ order: FetchOrder, reading store: StoreDriver) {
     pool.start(
       order.lease.rawValue, url: order.url, as: order.options,
-      resuming: isConditional ? store.partial(for: order, copiedBy: pool) : nil,
-      unlessMatching: isConditional ? store.validators(for: order) : nil,
-      begunAt: order.assignedAt)
+      resuming: store.partial(for: order, copiedBy: pool),
+      unlessMatching: store.validators(for: order), begunAt: order.assignedAt)
   }
 
   mutating func fetchRobots(of url: ImageURL) {
@@ -98,8 +97,8 @@ extension TransferEnd.Result {
   fileprivate init(_ transfer: FinishedTransfer) {
     if transfer.isDeferred {
       self = .deferred
-    } else if let notModified = transfer.notModified {
-      self = .notModified(matchesCondition: notModified.matchesCondition)
+    } else if transfer.notModified != nil {
+      self = .notModified
     } else {
       switch transfer.result {
       case .success(let body):

@@ -5,10 +5,8 @@ package struct TransferEnd: Hashable, Sendable {
   package enum Result: Hashable, Sendable {
     case body(BodyFacts)
     case failed(Failure)
-    /// The origin answered 304.
-    ///
-    /// - matchesCondition: whether the answer is about the validators that the request named.
-    case notModified(matchesCondition: Bool)
+    /// The origin answered 304, about the validators that the request named.
+    case notModified
     /// Nothing was sent, because the host is in a cooldown.
     case deferred
   }

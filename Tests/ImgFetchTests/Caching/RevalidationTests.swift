@@ -105,6 +105,40 @@ import Testing
     #expect(try fetch(origin.baseURL + "/b", unlessMatching: renewed.fields).notModified != nil)
   }
 
+  // MARK: - A 304 about another validator
+
+  private static let otherValidator = Behaviour.status(304, headers: [Header("ETag", "\"9\"")])
+
+  @Test func `a 304 about another validator repeats the request without a condition`() throws {
+    origin.serve("/a", .sequence([Self.otherValidator, picture(2)]))
+    let transfer = try fetch(url, unlessMatching: "etag: \"1\"")
+    #expect(transfer.notModified == nil)
+    #expect(transfer.body?.bytes == [2])
+    #expect(origin.counters("/a").requests == 2)
+    #expect(origin.counters("/a").headersSeen["if-none-match"] == nil)
+  }
+
+  @Test func `a second 304 is a failure`() throws {
+    origin.serve("/a", Self.otherValidator)
+    let transfer = try fetch(url, unlessMatching: "etag: \"1\"")
+    #expect(transfer.notModified == nil)
+    #expect(transfer.failure?.httpStatus == 304)
+    #expect(origin.counters("/a").requests == 2)
+  }
+
+  @Test func `behind a redirect only the host that sent the 304 is asked again`() throws {
+    let other = try TestOrigin()
+    origin.serve("/a", .redirect(to: other.baseURL + "/b"))
+    other.serve("/b", .sequence([picture(1), Self.otherValidator, picture(2)]))
+    let terms = try #require(try fetcher.fetch(url).body?.reuse.terms)
+    let again = try fetch(url, unlessMatching: terms.fields)
+    #expect(again.notModified == nil)
+    #expect(again.body?.bytes == [2])
+    #expect(origin.counters("/a").requests == 2)
+    #expect(other.counters("/b").requests == 3)
+    #expect(other.counters("/b").headersSeen["if-none-match"] == nil)
+  }
+
   // MARK: - Which URLs get a validator
 
   private static let cases: [(fields: String, condition: String)] = [
