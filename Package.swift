@@ -121,6 +121,7 @@ let package = Package(
         "ImgScheduler",
         "ImgWire",
         "SeededRandom",
+        "WorkerSimulation",
       ],
       path: "Tests/ClusterSimulation",
       swiftSettings: settings),

@@ -127,6 +127,7 @@ extension ClusterModel {
   func restart() {
     scheduler = Scheduler(limits: scheduler.limits, seed: 1, at: now)
     workers = [:]
+    fleet?.removeAll()
     killed = []
     mail = []
     journalQueue = []

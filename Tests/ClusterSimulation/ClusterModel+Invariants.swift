@@ -6,6 +6,7 @@ extension ClusterModel {
   func checkInvariants(after event: Event) {
     for job in scheduler.jobs.all { checkLines(of: job, after: event) }
     checkLeases(after: event)
+    if let fleet { checkFleet(fleet, after: event) } else { checkModels(after: event) }
     checkItems(after: event)
     let pictures = scheduler.work.all.compactMap { $0.picture?.file }
     check(openFiles == Set(pictures), "a memory file is not released, or too early", event)
@@ -126,6 +127,11 @@ extension ClusterModel {
         scheduler.leases[lease].flatMap { scheduler.work[$0.item] }?.stage == .decoding(lease)
       }
       check(decodes == worker.decodes, "decodes are miscounted", event)
+    }
+  }
+
+  private func checkModels(after event: Event) {
+    for worker in scheduler.workers.ready {
       // What the worker has ended may still be in the mail, or lost.
       check(
         workers[worker.id].map { worker.lookups.union(worker.fetches).isSuperset(of: $0.leases) }
@@ -229,6 +235,8 @@ extension ClusterModel {
 
   /// A thumbnail is kept for as long as the request asked, unless it was evicted since.
   func checkExpiry(of url: String, _ options: RequestOptions) {
+    // The store of real machines knows no expiry.
+    guard fleet == nil else { return }
     let asked = options.expiry.retentionOfStored(
       defaultExpiry: RequestOptions.expiryRange.lowerBound)
     let thumbnail = store.thumbnails[StoreModel.Key(url: url, variant: options.variant)]

@@ -205,11 +205,9 @@ extension ClusterModel {
     func fetch(of url: String?) -> WorkerModel.Fetch? {
       workers[worker]?.fetches.first { $0.url == url }
     }
-    let event = Event.workerExited(
-      worker, end, decoding: fetch(of: url)?.lease, transferring: fetch(of: transferURL)?.transfer)
-    workers[worker] = nil
-    killed.removeAll { $0 == worker }
-    handle(event)
+    exit(
+      worker, end, decodingLease: fetch(of: url)?.lease,
+      transferringLease: fetch(of: transferURL)?.transfer)
   }
 
   /// The worker that fetches `url` dies while it decodes it.

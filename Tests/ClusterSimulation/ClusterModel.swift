@@ -16,10 +16,12 @@ final class ClusterModel {
   var pageQueue: [LinePageRequest] = []
 
   var workers: [WorkerID: WorkerModel] = [:]
+  /// Workers with real machines, in place of `workers`; `nil` where a test decides what workers do.
+  let fleet: WorkerFleet?
   let credits: Credits
   /// Whether a spawned worker is ready at once.
   var areWorkersReadyAtOnce = true
-  private var becomingReady: [WorkerID] = []
+  var becomingReady: [WorkerID] = []
   /// Answers of workers that have not arrived; see ``say(_:)``.
   var mail: [Event] = []
   /// Whether answers wait in `mail` until a test delivers them.
@@ -89,6 +91,7 @@ final class ClusterModel {
     attempts: Int = 1, backoff: Duration = Limits().backoff,
     rememberFailures: Duration = .seconds(600),
     credits: Credits = Credits(lookups: 256, leases: 128, decodeQueueTarget: 8),
+    fleet: WorkerFleet? = nil,
     report: @escaping (String) -> Void
   ) {
     var limits = Limits()
@@ -101,6 +104,7 @@ final class ClusterModel {
     limits.rememberFailures = rememberFailures
     scheduler = Scheduler(limits: limits, seed: 1, at: now)
     self.credits = credits
+    self.fleet = fleet
     self.report = report
   }
 
@@ -150,12 +154,6 @@ final class ClusterModel {
     }
   }
 
-  func ready(_ worker: WorkerID) {
-    guard workers[worker] != nil else { return }
-    workers[worker]?.isReady = true
-    process(.workerReady(worker, credits))
-  }
-
   /// A worker says something, which arrives now or when the mail is delivered.
   func say(_ event: Event) {
     mail.append(event)
@@ -176,7 +174,7 @@ final class ClusterModel {
     report(message + (event.map { "; after \($0)" } ?? ""))
   }
 
-  private func process(_ event: Event) {
+  func process(_ event: Event) {
     begunTransfers = []
     switch event {
     case .workerMadeUncached(_, _, let file): openFiles.insert(file)
@@ -198,17 +196,16 @@ final class ClusterModel {
 
   private func perform(_ effect: Effect) {
     switch effect {
-    case .send(let message, let worker): deliver(message, to: worker)
+    case .send(let message, let worker): send(message, to: worker)
     case .pass(let file, let message, let worker):
       if !openFiles.contains(file) { fail("\(file) is not open") }
       if !message.announcesFile { fail("\(message) has no file") }
-      deliver(message, to: worker)
+      send(message, to: worker)
     case .spawn(let worker, let number):
       spawnCount += 1
-      workers[worker] = WorkerModel(id: worker, number: number)
-      if areWorkersReadyAtOnce { becomingReady.append(worker) }
+      spawn(worker, number: number)
     case .kill(let worker):
-      if killed.contains(worker) || workers[worker] == nil { fail("\(worker) killed twice") }
+      if killed.contains(worker) || !hasProcess(worker) { fail("\(worker) killed twice") }
       killed.append(worker)
     case .readLines(let request): pageQueue.append(request)
     case .journal(let operation):
@@ -231,6 +228,7 @@ final class ClusterModel {
     case .storeErrorEnded(let status): storeErrors.append("ended \(status.servedCount)")
     case .recreateStore:
       store = StoreModel()
+      fleet?.recreateStore()
       storeRecreationCount += 1
     case .jobEnded(let record):
       if endedJobs.updateValue(record, forKey: record.id) != nil { fail("a job ended twice") }
@@ -239,65 +237,10 @@ final class ClusterModel {
     }
   }
 
-  private func deliver(_ message: CoordinatorMessage, to id: WorkerID) {
-    guard workers[id]?.isReady == true else {
-      return fail("a message to \(id), which is not ready: \(message)")
-    }
-    switch message {
-    case .welcome, .sweep: fail("welcomes and sweeps are the driver's")
-    case .lookup(let batch):
-      if batch.request.bypassesStore { fail("a look-up of what bypasses the store") }
-      lookupStarts += batch.items.map(\.url)
-      workers[id]?.lookups.append(batch)
-    case .fetch(let batch): batch.items.forEach { fetch($0, of: batch, by: id) }
-    case .attach(let batch): batch.items.forEach { attach($0, of: batch, at: id) }
-    case .decode(let batch):
-      decodeStarts += batch.items.map(\.url)
-      batch.items.forEach { decode($0, of: batch, by: id) }
-    case .decodeUpload(let upload): decode(upload, by: id)
-    case .followRedirects(let list):
-      list.transfers.forEach { follow(LeaseID(rawValue: $0.rawValue), by: id) }
-    case .cancel(let list):
-      workers[id]?.cancelled.formUnion(list.leases)
-    case .drain:
-      if workers[id]?.isDraining == true { fail("told to drain twice") }
-      workers[id]?.isDraining = true
-    }
-    guard let worker = workers[id] else { return }
-    if worker.lookups.flatMap(\.items).count > credits.lookups { fail("too many look-ups") }
-    if worker.fetches.count > credits.leases { fail("too many leases") }
-  }
+  // MARK: - Rates and limits
 
-  /// A transfer begins: the origin sees it.
-  private func fetch(_ item: Assignment, of batch: Batch, by id: WorkerID) {
-    if workers.values.contains(where: { $0.receiving.contains { $0.url == item.url } }) {
-      fail("\(item.url) is fetched twice at a time")
-    }
-    if batch.request.fetch.cachePolicy == .cacheOnly {
-      fail("\(item.url) is fetched against its policy")
-    }
-    fetchStarts.append(item.url)
-    begunTransfers.append(item.lease)
-    let host = host(of: item.url)
-    workers[id]?.transfers.append(
-      WorkerModel.Transfer(id: item.lease, url: item.url, host: host))
-    workers[id]?.fetches.append(lease(item, of: batch, transfer: item.lease))
-    checkNotKnownToBeMissing(item.url)
-    if let host { checkLimits(of: host) }
-  }
-
-  /// A transfer goes on at the host where its redirect leads.
-  private func follow(_ id: LeaseID, by worker: WorkerID) {
-    guard let transfer = workers[worker]?.transfer(id), transfer.state == .redirected,
-      let host = transfer.host
-    else { return }
-    workers[worker]?.setState(.receiving, of: id)
-    checkLimits(of: host)
-  }
-
-  /// A request has begun at a host.
-  private func checkLimits(of host: String) {
-    checkRate(of: host)
+  /// A model of a worker has begun a request at a host.
+  func checkLimits(of host: String) {
     let underWay = workers.values.flatMap(\.receiving)
     let count = underWay.count { $0.host == host }
     peakPerHost = max(peakPerHost, count)
@@ -307,60 +250,13 @@ final class ClusterModel {
   }
 
   /// However it was worked out when to begin: a burst and one more never begin within an interval.
-  private func checkRate(of host: String) {
+  func checkRate(of host: String) {
     guard let rate = scheduler.transferQueue.rate else { return }
     starts[host, default: []].append(now.instant)
     let recent = starts[host, default: []].suffix(rate.burst + 1)
     if recent.count > rate.burst, let first = recent.first, now.instant - first < rate.interval {
       fail("\(host) is asked more often than its rate allows")
     }
-  }
-
-  private func attach(_ item: Assignment, of batch: Batch, at id: WorkerID) {
-    attachedCount += 1
-    if let transfer = workers[id]?.joinableTransfer(of: item.url) {
-      workers[id]?.fetches.append(lease(item, of: batch, transfer: transfer.id))
-    } else {
-      decode(item, of: batch, by: id)
-    }
-  }
-
-  private func decode(_ item: Assignment, of batch: Batch, by id: WorkerID) {
-    let isAtHand =
-      store.hasOriginal(of: item.url, for: batch.request.fetch.cachePolicy)
-      || item.url.hasPrefix("data:")
-    if isAtHand {
-      workers[id]?.transfers.append(
-        WorkerModel.Transfer(
-          id: item.lease, url: item.url, isOriginal: true, state: .gone))
-      workers[id]?.fetches.append(lease(item, of: batch, transfer: item.lease))
-    } else {
-      mail.append(.workerReleased(id, [item.lease]))
-    }
-  }
-
-  private func decode(_ picture: Upload, by id: WorkerID) {
-    let url = picture.url ?? Self.uploaded
-    decodeStarts.append(url)
-    // No other request joins it.
-    workers[id]?.transfers.append(
-      WorkerModel.Transfer(id: picture.lease, url: url, state: .gone))
-    workers[id]?.fetches.append(
-      WorkerModel.Fetch(
-        lease: picture.lease, url: url, variant: picture.request.variant,
-        keep: picture.request.keep,
-        retention: picture.retention, policy: .cacheElseLoad,
-        bypassesStore: picture.url == nil,
-        transfer: picture.lease))
-  }
-
-  private func lease(
-    _ item: Assignment, of batch: Batch, transfer: LeaseID
-  ) -> WorkerModel.Fetch {
-    WorkerModel.Fetch(
-      lease: item.lease, url: item.url, variant: batch.request.variant, keep: batch.request.keep,
-      retention: batch.retention, policy: batch.request.fetch.cachePolicy,
-      bypassesStore: batch.request.bypassesStore, transfer: transfer)
   }
 
   /// The host of a line; `nil` of one that is no URL.

@@ -3,17 +3,25 @@ import ImgScheduler
 
 /// From here on nothing goes wrong any more, and everything must come to its end.
 extension Scenario {
+  /// In each of these rounds time passes, and all that is under way ends.
+  private static let finalRoundMaximum = 2_000
+  /// Messages that arrive and operations that end in all rounds together: more than any run needs.
+  static let finalMoveMaximum = 100_000
+
   mutating func end() {
     for job in cluster.journal.jobs.keys.sorted() { cluster.change(job, .resume) }
     advance { $0.scheduler.isIdle && $0.changingJobs.isEmpty }
     // A pause that was on its way has come after the resumption.
     for job in cluster.journal.jobs.keys.sorted() { cluster.change(job, .resume) }
     advance { $0.scheduler.isIdle && $0.scheduler.jobs.isEmpty }
+    // After a fault nothing goes on.
+    guard faults.isEmpty else { return }
     guard cluster.scheduler.isIdle, cluster.scheduler.jobs.isEmpty else {
       let jobs = cluster.scheduler.jobs.ids.sorted().compactMap { cluster.status($0) }
       return cluster.fail(
         "does not come to rest: \(jobs), workers \(cluster.scheduler.workers.supervisor.children)")
     }
+    finishEverything()
     checkResults()
   }
 
@@ -34,16 +42,23 @@ extension Scenario {
     cluster.isJournalHeld = false
     cluster.isMailHeld = false
     cluster.handle(.timePassed)
-    for _ in 0..<2_000 where faults.isEmpty && !isDone(cluster) {
+    if let fleet = cluster.fleet { calm(fleet) }
+    for _ in 0..<Self.finalRoundMaximum where faults.isEmpty && !isDone(cluster) {
       exitKilled()
-      for worker in cluster.workers.values.filter({ !$0.isReady }).map(\.id).sorted() {
-        cluster.ready(worker)
-      }
+      for id in cluster.livingWorkers where !cluster.isReady(id) { cluster.ready(id) }
       // A worker whose answer was lost is found out.
-      for worker in cluster.workers.keys.sorted() where !cluster.killed.contains(worker) {
-        cluster.handle(.workerObserved(worker, Observation(heartbeatAge: .zero)))
+      for id in cluster.livingWorkers where cluster.isReady(id) && !cluster.killed.contains(id) {
+        cluster.handle(.workerObserved(id, Observation(heartbeatAge: .zero)))
       }
       cluster.advance(by: .seconds(6))
+      finishEverything()
+    }
+  }
+
+  private mutating func finishEverything() {
+    if let fleet = cluster.fleet {
+      finishEverything(in: fleet)
+    } else {
       cluster.finishEverything()
     }
   }
@@ -63,6 +78,7 @@ extension Scenario {
     if !scheduler.work.isEmpty || !scheduler.sources.isEmpty || !scheduler.transfers.isEmpty {
       cluster.fail("items are left")
     }
+    if let fleet = cluster.fleet { fleet.ids.forEach(fleet.checkEnd) }
     if !cluster.stopReasons.isEmpty { cluster.fail("gave up") }
   }
 }

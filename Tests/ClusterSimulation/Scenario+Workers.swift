@@ -1,7 +1,7 @@
 import ImgModel
 import ImgScheduler
 
-/// What workers do, and what befalls them.
+/// What models of workers do.
 extension Scenario {
   private mutating func worker(where isFit: (WorkerModel) -> Bool) -> WorkerModel? {
     cluster.workers.values.filter(isFit).sorted { $0.id < $1.id }.randomElement(using: &random)
@@ -133,62 +133,5 @@ extension Scenario {
   mutating func loseAnswer() {
     guard let index = cluster.mail.indices.randomElement(using: &random) else { return }
     cluster.mail.remove(at: index)
-  }
-
-  // MARK: - Processes
-
-  mutating func becomeReady() {
-    let killed = cluster.killed
-    guard let worker = worker(where: { !$0.isReady && !killed.contains($0.id) }) else { return }
-    cluster.ready(worker.id)
-  }
-
-  mutating func die() {
-    guard let worker = worker(where: { _ in true }) else { return }
-    // One worker's failed starts stay below the number that ends the cluster.
-    if !worker.isReady {
-      guard failedStartCount < Supervisor.failedStartsMaximum - 1 else { return }
-      failedStartCount += 1
-    }
-    let ends: [WorkerEnd] = [
-      .left, .crashed("SIGSEGV"), .crashedInStore("SIGSEGV"), .ranOutOfMemory("SIGABRT"),
-      .killed("SIGKILL"),
-    ]
-    exit(worker, ends.randomElement(using: &random) ?? .left)
-  }
-
-  mutating func observe() {
-    let killed = cluster.killed
-    guard let worker = worker(where: { $0.isReady && !killed.contains($0.id) }) else { return }
-    let lease = worker.fetches.randomElement(using: &random)?.lease
-    let age = Duration.seconds(Int.random(in: 0...12, using: &random))
-    let time = lease == nil ? Duration.zero : .seconds(Int.random(in: 0...40, using: &random))
-    cluster.handle(
-      .workerObserved(
-        worker.id, Observation(heartbeatAge: age, decodingLease: lease, decodingTime: time)))
-  }
-
-  mutating func exitKilled() {
-    for id in cluster.killed {
-      if let worker = cluster.workers[id] { exit(worker, .killed("SIGKILL")) }
-    }
-  }
-
-  private mutating func exit(_ worker: WorkerModel, _ end: WorkerEnd) {
-    let decoding = Bool.random(using: &random) ? worker.fetches.first?.url : nil
-    let transferring = worker.receiving.randomElement(using: &random)?.url
-    cluster.exit(worker.id, end, decoding: decoding, transferring: transferring)
-  }
-
-  /// The coordinator is killed, and with it everything that was not durable.
-  mutating func restart() {
-    lateAnswerCount += cluster.scheduler.lateAnswerCount
-    restartCount += 1
-    // A failed start that no coordinator remembers counts no more.
-    failedStartCount = 0
-    // Its workers are gone too, and the next one's are numbered from 1 again.
-    oldAnswers = []
-    expectedViewers.formIntersection(cluster.answers.keys)
-    cluster.restart()
   }
 }

@@ -2,12 +2,14 @@ import ImgModel
 import ImgScheduler
 import ImgWire
 import SeededRandom
+import WorkerSimulation
 
 /// A random run: clients, workers, the clock, the origin and the journal do anything in any order,
 /// answers are late, doubled, lost or in another order, workers die and hang, the coordinator is
 /// killed.
 struct Scenario {
   let seed: UInt64
+  let workerKind: Simulation.WorkerKind
   var random: SeededGenerator
   let cluster: ClusterModel
   private let book = FaultBook()
@@ -20,9 +22,12 @@ struct Scenario {
   var restartCount = 0
   /// Starts of workers that were made to fail; few enough that no worker is given up.
   var failedStartCount = 0
+  /// See ``finalMoveMaximum``.
+  var finalMoveCount = 0
 
-  init(seed: UInt64, isTraced: Bool = false) {
+  init(seed: UInt64, workers: Simulation.WorkerKind, isTraced: Bool = false) {
     self.seed = seed
+    workerKind = workers
     var random = SeededGenerator(seed: seed)
     let book = book
     cluster = ClusterModel(
@@ -36,6 +41,7 @@ struct Scenario {
       credits: Credits(
         lookups: Bool.random(using: &random) ? 4 : 120,
         leases: .random(in: 2...6, using: &random), decodeQueueTarget: 1),
+      fleet: workers == .real ? Self.fleet(book) : nil,
       report: { book.faults.append($0) })
     self.random = random
     if isTraced { cluster.trace = TraceDigest() }
@@ -45,11 +51,16 @@ struct Scenario {
     cluster.handle(.began)
   }
 
+  private static func fleet(_ book: FaultBook) -> WorkerFleet {
+    let origins = SimulatedOrigins(hosts: (0..<4).map { "host\($0)" }, brokenHost: "host3")
+    return WorkerFleet(origins: origins) { book.faults.append($0) }
+  }
+
   var faults: [String] { book.faults }
 
   var report: Simulation.Report {
     Simulation.Report(
-      seed: seed, faults: faults,
+      seed: seed, workers: workerKind, faults: faults,
       lineCount: cluster.journal.jobs.values.reduce(0) { $0 + $1.record.counts.total },
       transferCount: cluster.fetchStarts.count, attachedCount: cluster.attachedCount,
       restartCount: restartCount,
@@ -59,6 +70,7 @@ struct Scenario {
 
   mutating func happen() {
     if !cluster.stopReasons.isEmpty { restart() }
+    if let fleet = cluster.fleet { return happen(in: fleet) }
     switch Int.random(in: 0..<200, using: &random) {
     case 0..<8: submit()
     case 8..<24: view()
@@ -98,9 +110,18 @@ extension Scenario {
   private static let variants: [Variant] =
     [.standard] + [64, 32].compactMap { try? Variant(width: $0, height: $0) }
 
-  private mutating func randomLine() -> String {
+  mutating func randomLine() -> String {
     let host = Int.random(in: 0..<4, using: &random)
     let number = Int.random(in: 0..<14, using: &random)
+    if cluster.fleet != nil {
+      // Models of workers know nothing of these.
+      switch number {
+      case 1: return "http://host\(host)/deadly"
+      case 2: return "http://host\(host)/closed/1"
+      case 3: return "data:image/png;base64,AAAA"
+      default: break
+      }
+    }
     return number == 0 ? "no URL" : url(number, host: "host\(host)")
   }
 
@@ -140,7 +161,7 @@ extension Scenario {
       respectsRobots: Int.random(in: 0..<3, using: &random) == 0)
   }
 
-  private mutating func submit() {
+  mutating func submit() {
     // Mostly short lists; now and then one that is longer than what may be in hand.
     let isLong = Int.random(in: 0..<12, using: &random) == 0
     let count = Int.random(in: 0..<(isLong ? 300 : 20), using: &random)
@@ -163,7 +184,7 @@ extension Scenario {
     if cluster.waitingViewers.contains(viewer) { expectedViewers.insert(viewer) }
   }
 
-  private mutating func view() {
+  mutating func view() {
     if Int.random(in: 0..<8, using: &random) == 0 { return upload() }
     let name = ["a", "b", nil, nil].randomElement(using: &random) ?? nil
     let viewer = cluster.view(
@@ -173,14 +194,14 @@ extension Scenario {
     expectedViewers.insert(viewer)
   }
 
-  private mutating func leave() {
+  mutating func leave() {
     let waiting = cluster.waitingViewers.sorted { $0.rawValue < $1.rawValue }
     guard let viewer = waiting.randomElement(using: &random) else { return }
     expectedViewers.remove(viewer)
     cluster.leave(viewer)
   }
 
-  private mutating func changeJob() {
+  mutating func changeJob() {
     let changes: [JobChange] = [
       .pause, .resume, .resume, .cancel, .retry(includesFinal: false), .retry(includesFinal: true),
       .prioritise(.random(in: -2...2, using: &random)), .remove,
@@ -191,7 +212,7 @@ extension Scenario {
     cluster.change(job, change)
   }
 
-  private mutating func changeLimits() {
+  mutating func changeLimits() {
     cluster.changeLimits(
       LimitChange(
         transfers: .random(in: 1...5, using: &random),

@@ -7,29 +7,37 @@ import Testing
   private static let seedsPerCase = 10
 
   /// Runs one seed and says how to see it again when something goes against the rules.
-  private func run(_ seed: UInt64) {
-    let report = Simulation.run(seed: seed, stepCount: Self.stepCount)
+  private func run(_ seed: UInt64, _ workers: Simulation.WorkerKind) {
+    let report = Simulation.run(seed: seed, workers: workers, stepCount: Self.stepCount)
     guard let fault = report.faults.first else { return }
+    let kind = workers.rawValue
     Issue.record(
       """
-      seed \(seed): \(fault)
-      replay: scripts/simulate --seed \(seed) --steps \(Self.stepCount)
+      seed \(seed), \(kind) workers: \(fault)
+      replay: scripts/simulate --seed \(seed) --steps \(Self.stepCount) --workers \(kind)
       """)
   }
 
   @Test(arguments: Array(stride(from: 0, to: 200, by: seedsPerCase)))
   func `fixed seeds run clean`(first: Int) {
-    for seed in first..<(first + Self.seedsPerCase) { run(UInt64(seed)) }
+    for seed in first..<(first + Self.seedsPerCase) { run(UInt64(seed), .modelled) }
   }
 
-  @Test(arguments: 0..<4)
-  func `fresh seeds run clean`(_: Int) {
-    for _ in 0..<5 { run(.random(in: 0...UInt64.max / 2)) }
+  @Test(arguments: Array(stride(from: 0, to: 30, by: seedsPerCase)))
+  func `fixed seeds with real machines run clean`(first: Int) {
+    for seed in first..<(first + Self.seedsPerCase) { run(UInt64(seed), .real) }
   }
 
-  @Test(arguments: [4, 42] as [UInt64])
-  func `the same seed gives the same run`(seed: UInt64) {
-    let reports = (0..<2).map { _ in Simulation.run(seed: seed, stepCount: Self.stepCount) }
+  @Test(arguments: Simulation.WorkerKind.allCases, 0..<4)
+  func `fresh seeds run clean`(workers: Simulation.WorkerKind, _: Int) {
+    for _ in 0..<5 { run(.random(in: 0...UInt64.max / 2), workers) }
+  }
+
+  @Test(arguments: [4, 42] as [UInt64], Simulation.WorkerKind.allCases)
+  func `the same seed gives the same run`(seed: UInt64, workers: Simulation.WorkerKind) {
+    let reports = (0..<2).map { _ in
+      Simulation.run(seed: seed, workers: workers, stepCount: Self.stepCount, isTraced: true)
+    }
     #expect(reports[0] == reports[1])
     #expect(reports[0].transferCount > 0)
   }

@@ -18,55 +18,73 @@ func simulate(_ invocation: SimulationInvocation) -> Bool {
   let total = Mutex(SimulationTotal())
   DispatchQueue.concurrentPerform(iterations: invocation.seedCount) { index in
     let seed = invocation.firstSeed + UInt64(index)
-    let report = Simulation.run(
-      seed: seed, stepCount: invocation.stepCount, isTraced: invocation.isTraced)
-    total.withLock { total in
-      total.add(report)
-      for fault in report.faults.prefix(3) { print("seed \(seed): \(fault)") }
+    for workers in invocation.workers {
+      let report = Simulation.run(
+        seed: seed, workers: workers, stepCount: invocation.stepCount,
+        isTraced: invocation.isTraced)
+      total.withLock { total in
+        total.add(report)
+        for fault in report.faults.prefix(3) {
+          print("seed \(seed), \(workers.rawValue) workers: \(fault)")
+        }
+      }
     }
   }
   return total.withLock { total in
     for line in total.digestLines { print(line) }
     print(total.summary)
-    for seed in total.faultySeeds.sorted().prefix(10) {
-      print("replay: scripts/simulate --seed \(seed) --steps \(invocation.stepCount)")
+    for run in total.faultyRuns.sorted().prefix(10) {
+      print(
+        "replay: scripts/simulate --seed \(run.seed) --steps \(invocation.stepCount) "
+          + "--workers \(run.workers.rawValue)")
     }
-    return total.faultySeeds.isEmpty
+    return total.faultyRuns.isEmpty
+  }
+}
+
+/// One seed with one kind of workers.
+struct SimulationRun: Hashable, Comparable {
+  let seed: UInt64
+  let workers: Simulation.WorkerKind
+
+  static func < (left: SimulationRun, right: SimulationRun) -> Bool {
+    (left.seed, left.workers.rawValue) < (right.seed, right.workers.rawValue)
   }
 }
 
 /// What all runs together have done.
 struct SimulationTotal {
-  private(set) var faultySeeds: [UInt64] = []
+  private(set) var faultyRuns: [SimulationRun] = []
   private var runCount = 0
   private var lineCount = 0
   private var transferCount = 0
   private var attachedCount = 0
   private var restartCount = 0
   private var lateAnswerCount = 0
-  private var digests: [UInt64: UInt64] = [:]
+  private var digests: [SimulationRun: UInt64] = [:]
 
   mutating func add(_ report: Simulation.Report) {
+    let run = SimulationRun(seed: report.seed, workers: report.workers)
     runCount += 1
     lineCount += report.lineCount
     transferCount += report.transferCount
     attachedCount += report.attachedCount
     restartCount += report.restartCount
     lateAnswerCount += report.lateAnswerCount
-    digests[report.seed] = report.traceDigest
-    if !report.faults.isEmpty { faultySeeds.append(report.seed) }
+    digests[run] = report.traceDigest
+    if !report.faults.isEmpty { faultyRuns.append(run) }
   }
 
   /// The digest of each traced run, in the order of the seeds.
   var digestLines: [String] {
-    digests.sorted { $0.key < $1.key }.map { seed, digest in
-      "seed \(seed): \(String(digest, radix: 16))"
+    digests.sorted { $0.key < $1.key }.map { run, digest in
+      "seed \(run.seed), \(run.workers.rawValue) workers: \(String(digest, radix: 16))"
     }
   }
 
   var summary: String {
     """
-    \(runCount) seeds, \(faultySeeds.count) faulty: \(lineCount) lines, \(transferCount) transfers, \
+    \(runCount) runs, \(faultyRuns.count) faulty: \(lineCount) lines, \(transferCount) transfers, \
     \(attachedCount) attached leases, \(restartCount) restarts of the coordinator, \(lateAnswerCount) late answers
     """
   }

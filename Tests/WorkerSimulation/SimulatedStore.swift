@@ -1,6 +1,7 @@
 import ImgModel
 import ImgWire
 import ImgWorkerMachine
+package import SeededRandom
 
 /// A store that workers share: which records there are, without their bytes.
 package final class SimulatedStore {
@@ -10,18 +11,46 @@ package final class SimulatedStore {
     let variant: Variant?
   }
 
-  private var records: Set<Record> = []
+  /// The oldest first.
+  private var records: [Record] = []
   private var origins: Set<String> = []
+  /// Whether it takes no records.
+  package var isFull = false
+  /// Whether it serves stale records while they are revalidated.
+  package var servesStale = false
+  /// Whether it refuses no record that it has room for.
+  package var isCalm = false
 
   package init() {}
 
   // MARK: - Records
 
   func put(_ request: StoreRequest) {
-    for record in request.records {
-      let variant = record.kind == .thumbnail ? request.order.request.variant : nil
-      records.insert(Record(name: request.order.name, variant: variant))
+    for new in request.records {
+      let variant = new.kind == .thumbnail ? request.order.request.variant : nil
+      let record = Record(name: request.order.name, variant: variant)
+      if !records.contains(record) { records.append(record) }
     }
+  }
+
+  /// Why it does not take a record; `nil` if it takes it.
+  func refusal(_ random: inout SeededGenerator) -> StoreRefusal? {
+    let failure = Failure(stage: .store, code: .storeFull, detail: "full")
+    if isFull { return StoreRefusal(failure: failure, isStoreDegraded: true) }
+    guard !isCalm, Int.random(in: 0..<8, using: &random) == 0 else { return nil }
+    return StoreRefusal(failure: failure, isStoreDegraded: Bool.random(using: &random))
+  }
+
+  /// Removes one of the records.
+  package func evict(_ random: inout SeededGenerator) {
+    guard !records.isEmpty else { return }
+    records.remove(at: Int.random(in: records.indices, using: &random))
+  }
+
+  /// It is recreated.
+  package func removeAll() {
+    records = []
+    origins = []
   }
 
   func hasOriginal(of name: PictureName) -> Bool {
@@ -39,23 +68,31 @@ package final class SimulatedStore {
   /// What a look-up finds. Under the HTTP policy every record is stale.
   func lookUp(_ batch: Batch, at now: ContinuousClock.Instant) -> LookupResults {
     var hits: [LookupResults.Hit] = []
+    var stale: [LeaseID] = []
     var originals: [LeaseID] = []
     var misses: [LeaseID] = []
     for item in batch.items {
-      let policy = batch.request.fetch.cachePolicy
-      guard policy == .cacheElseLoad, let order = try? FetchOrder(item, of: batch, at: now) else {
-        misses.append(item.lease)
+      let lease = item.lease
+      guard let order = try? FetchOrder(item, of: batch, at: now) else {
+        misses.append(lease)
         continue
       }
-      if answers(order) {
-        hits.append(LookupResults.Hit(lease: item.lease, thumbnail: .simulated))
-      } else if hasOriginal(of: order.name) {
-        originals.append(item.lease)
-      } else {
-        misses.append(item.lease)
+      switch batch.request.fetch.cachePolicy {
+      case .cacheElseLoad, .cacheOnly:
+        if answers(order) {
+          hits.append(LookupResults.Hit(lease: lease, thumbnail: .simulated))
+        } else if hasOriginal(of: order.name) {
+          originals.append(lease)
+        } else {
+          misses.append(lease)
+        }
+      case .byProtocol where answers(order) && (batch.takesStale || servesStale):
+        hits.append(LookupResults.Hit(lease: lease, thumbnail: .simulated))
+        if !batch.takesStale { stale.append(lease) }
+      case .byProtocol, .reload: misses.append(lease)
       }
     }
-    return LookupResults(hits: hits, originals: originals, misses: misses)
+    return LookupResults(hits: hits, stale: stale, originals: originals, misses: misses)
   }
 
   // MARK: - Robots

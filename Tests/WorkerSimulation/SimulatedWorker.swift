@@ -9,8 +9,8 @@ package import SeededRandom
 /// It checks what the machine does: every lease ends once, every body is used while it is held and is
 /// released once, no transfer runs twice.
 package final class SimulatedWorker {
-  private enum Operation {
-    case transfer(FetchOrder, isConditional: Bool)
+  enum Operation {
+    case transfer(SimulatedTransfer)
     case robots(ImageURL)
     case decode(FetchOrder, DecodeSource)
     case put(StoreRequest)
@@ -21,28 +21,35 @@ package final class SimulatedWorker {
   }
 
   private var machine: WorkerMachine
-  private let store: SimulatedStore
+  let store: SimulatedStore
+  let origins: SimulatedOrigins
   /// Is told everything that is against the rules.
   private let report: (String) -> Void
 
   private var operations: [Operation] = []
-  /// Transfers that wait at a redirect.
-  private var redirected: [TransferID: FetchOrder] = [:]
-  private var hopCounts: [TransferID: Int] = [:]
-  private var endedTransfers: Set<TransferID> = []
-  private var bodies: Set<TransferID> = []
-  private var cancelledDecodes: Set<LeaseID> = []
+  /// Transfers that wait at a redirect, with where it leads.
+  var redirected: [TransferID: SimulatedTransfer] = [:]
+  var endedTransfers: Set<TransferID> = []
+  var bodies: Set<TransferID> = []
+  var cancelledDecodes: Set<LeaseID> = []
+  /// What the transfers have noticed of hosts since the last turn.
+  var hostUpdates = HostUpdates()
   private var uncached: [UncachedResult] = []
-  private var lookups: Set<LeaseID> = []
-  /// Leases without a result.
+  /// Leases of look-ups without an answer.
+  package private(set) var lookups: Set<LeaseID> = []
+  /// Other leases without a result.
   package private(set) var leases: Set<LeaseID> = []
   private var messages: [WorkerMessage] = []
   package private(set) var isStopped = false
+  /// The lease whose picture has ended the process; `nil` while it lives.
+  package private(set) var deadlyLease: LeaseID?
 
   package init(
-    _ store: SimulatedStore, at now: Moment, report: @escaping (String) -> Void
+    _ store: SimulatedStore, _ origins: SimulatedOrigins = SimulatedOrigins(), at now: Moment,
+    report: @escaping (String) -> Void
   ) {
     self.store = store
+    self.origins = origins
     self.report = report
     machine = WorkerMachine(at: now)
   }
@@ -75,8 +82,33 @@ package final class SimulatedWorker {
   /// Reports what a worker without leases still holds.
   package func checkEnd() {
     if !leases.isEmpty { report("leases without a result: \(leases.map(\.rawValue).sorted())") }
-    if !bodies.isEmpty { report("bodies that are not released: \(bodies.map(\.rawValue))") }
+    if !bodies.isEmpty {
+      report("bodies that are not released: \(bodies.map(\.rawValue).sorted())")
+    }
     if machine.hasReport { report("something is not reported") }
+  }
+
+  // MARK: - What is under way
+
+  package var hasOperations: Bool { !operations.isEmpty }
+
+  /// The transfers that ask a host, the oldest first.
+  var runningTransfers: [SimulatedTransfer] {
+    operations.compactMap { operation in
+      if case .transfer(let transfer) = operation { transfer } else { nil }
+    }
+  }
+
+  /// The transfers that ask a host, the oldest first, and the hosts.
+  package var requests: [(transfer: TransferID, host: String)] {
+    runningTransfers.map { ($0.id, $0.url.host) }
+  }
+
+  /// The leases whose pictures wait for the decoder or are being decoded, the oldest first.
+  package var decodes: [LeaseID] {
+    operations.compactMap { operation in
+      if case .decode(let order, _) = operation { order.lease } else { nil }
+    }
   }
 
   // MARK: - Time passes
@@ -85,131 +117,21 @@ package final class SimulatedWorker {
   package func step(_ random: inout SeededGenerator, at now: Moment) {
     guard !operations.isEmpty else { return endTurn(at: now) }
     let operation = operations.remove(at: Int.random(in: operations.indices, using: &random))
+    if case .decode(let order, _) = operation, SimulatedOrigins.isDeadly(order.url) {
+      deadlyLease = order.lease
+      return
+    }
     feed(end(of: operation, &random), at: now)
     endTurn(at: now)
-  }
-
-  private func end(
-    of operation: Operation, _ random: inout SeededGenerator
-  ) -> WorkerMachine.Event {
-    switch operation {
-    case .transfer(let order, let isConditional):
-      return endTransfer(order, isConditional: isConditional, &random)
-    case .robots(let url): return .robotsFetched(origin: url.origin, robotsAnswer(&random))
-    case .decode(let order, let source): return endDecode(order, source, &random)
-    case .put(let request):
-      if Int.random(in: 0..<8, using: &random) == 0 {
-        let failure = Failure(stage: .store, code: .storeFull, detail: "full")
-        let refusal = StoreRefusal(
-          failure: failure, isStoreDegraded: Bool.random(using: &random))
-        return .stored(request.order.lease, .refused(refusal))
-      }
-      store.put(request)
-      return .stored(request.order.lease, .stored)
-    case .renewal(let lease):
-      return .stored(lease, Bool.random(using: &random) ? .stored : .missing)
-    case .partial(let transfer): return .partialStored(transfer)
-    case .robotsRecord(let origin):
-      store.putRobots(of: origin)
-      return .robotsStored(origin: origin)
-    case .lookup(let results): return .lookedUp(results)
-    }
-  }
-
-  private func endTransfer(
-    _ order: FetchOrder, isConditional: Bool, _ random: inout SeededGenerator
-  ) -> WorkerMachine.Event {
-    let id = TransferID(startedBy: order.lease)
-    let hopCount = hopCounts[id, default: 0]
-    let choice = Int.random(in: 0..<12, using: &random)
-    if choice < 2, hopCount < 3, let url = try? ImageURL(parsing: "http://other.example/b") {
-      hopCounts[id] = hopCount + 1
-      redirected[id] = order
-      return .redirected(id, Redirect(url: url, leavesHost: choice == 0))
-    }
-    if choice == 2, isConditional, order.mayRevalidate, store.answers(order) {
-      endedTransfers.insert(id)
-      return .transferEnded(id, TransferEnd(.notModified))
-    }
-    endedTransfers.insert(id)
-    let leftover = [TransferEnd.Leftover.unchanged, .obsolete, .partial][
-      Int.random(in: 0..<3, using: &random)]
-    let result: TransferEnd.Result =
-      switch choice {
-      case 3: .failed(Failure(stage: .fetch, code: .truncatedBody, detail: "broken"))
-      case 4: .failed(Failure(stage: .fetch, code: .httpStatus, httpStatus: 503, detail: ""))
-      case 5 where order.options.respectsOptOut: .failed(Self.optOut)
-      case 6: .deferred
-      default:
-        .body(
-          BodyFacts(
-            byteCount: 10, receivedByteCount: 10,
-            reuse: AnswerReuse(terms: .none, isStorable: Bool.random(using: &random)),
-            optOut: choice == 7 ? Self.optOut : nil))
-      }
-    return .transferEnded(id, end(of: id, with: result, leaving: leftover))
-  }
-
-  /// What the pool says of a transfer, and what it leaves.
-  private func end(
-    of id: TransferID, with result: TransferEnd.Result, leaving leftover: TransferEnd.Leftover
-  ) -> TransferEnd {
-    let wasRedirected = hopCounts[id] != nil
-    switch result {
-    case .body:
-      bodies.insert(id)
-      return TransferEnd(
-        result, freshByteCount: 10, wasRedirected: wasRedirected,
-        leftover: leftover == .partial ? .unchanged : leftover)
-    case .failed(let failure) where failure.code == .truncatedBody:
-      if leftover == .partial { bodies.insert(id) }
-      return TransferEnd(
-        result, freshByteCount: 5, wasRedirected: wasRedirected, leftover: leftover)
-    case .failed, .notModified, .deferred:
-      return TransferEnd(result, wasRedirected: wasRedirected)
-    }
-  }
-
-  private static let optOut = Failure(stage: .fetch, code: .optedOut, detail: "not wanted")
-
-  private func robotsAnswer(_ random: inout SeededGenerator) -> RobotsAnswer {
-    let failure = Failure(stage: .fetch, code: .httpStatus, httpStatus: 503, detail: "")
-    return switch Int.random(in: 0..<6, using: &random) {
-    case 0: .unavailable(failure, isDeferred: false)
-    case 1: .unavailable(failure, isDeferred: true)
-    default: .rules(SimulatedRobots())
-    }
-  }
-
-  private func endDecode(
-    _ order: FetchOrder, _ source: DecodeSource, _ random: inout SeededGenerator
-  ) -> WorkerMachine.Event {
-    let lease = order.lease
-    if cancelledDecodes.remove(lease) != nil, Bool.random(using: &random) {
-      return .decoded(lease, .cancelled, time: nil)
-    }
-    if source == .storedOriginal, !store.hasOriginal(of: order.name) {
-      return .decoded(lease, .sourceMissing, time: nil)
-    }
-    if Int.random(in: 0..<8, using: &random) == 0 {
-      let failure = Failure(stage: .decode, code: .corruptImage, detail: "")
-      return .decoded(lease, .failed(failure), time: .milliseconds(1))
-    }
-    let original = OriginalFacts(
-      picture: .simulated, sourceByteCount: 10, storedAt: WallTime(rawValue: 0),
-      expiresAt: WallTime(rawValue: 4_000_000_000_000), terms: .none)
-    let picture = DecodedPicture(
-      thumbnail: .simulated, source: SourceFacts(format: .png, width: 9, height: 9, frames: 1),
-      original: source == .storedOriginal ? original : nil,
-      localByteCount: source == .url ? 10 : nil)
-    return .decoded(lease, .picture(picture), time: .milliseconds(1))
   }
 
   // MARK: - The machine
 
   private func endTurn(at now: Moment) {
     repeat {
-      feed(.turnEnded(HostUpdates(), decodeQueueCount: 0), at: now)
+      let updates = hostUpdates
+      hostUpdates = HostUpdates()
+      feed(.turnEnded(updates, decodeQueueCount: decodes.count), at: now)
     } while machine.hasReport
   }
 
@@ -281,31 +203,29 @@ package final class SimulatedWorker {
 
   // MARK: - Transfers
 
-  private func isRunning(_ id: TransferID) -> Bool {
-    operations.contains { operation in
-      if case .transfer(let order, _) = operation {
-        order.lease.rawValue == id.rawValue
-      } else {
-        false
-      }
-    }
-  }
-
   private func start(_ order: FetchOrder) {
-    let id = TransferID(startedBy: order.lease)
-    if isRunning(id) || redirected[id] != nil { report("transfer \(id.rawValue) runs twice") }
-    if endedTransfers.contains(id) { report("transfer \(id.rawValue) is over") }
-    if order.options.respectsRobots, order.url.text.contains("/closed") {
-      report("transfer \(id.rawValue) is against robots.txt")
+    let transfer = SimulatedTransfer(order: order, url: order.url)
+    let id = transfer.id
+    if runningTransfers.contains(where: { $0.id == id }) || redirected[id] != nil {
+      report("transfer \(id.rawValue) runs twice")
     }
-    operations.append(.transfer(order, isConditional: true))
+    if endedTransfers.contains(id) { report("transfer \(id.rawValue) is over") }
+    checkRobots(of: transfer)
+    operations.append(.transfer(transfer))
   }
 
   private func follow(_ id: TransferID) {
-    guard let order = redirected.removeValue(forKey: id) else {
+    guard let transfer = redirected.removeValue(forKey: id) else {
       return report("transfer \(id.rawValue) waits at no redirect")
     }
-    operations.append(.transfer(order, isConditional: false))
+    checkRobots(of: transfer)
+    operations.append(.transfer(transfer))
+  }
+
+  private func checkRobots(of transfer: SimulatedTransfer) {
+    if transfer.order.options.respectsRobots, SimulatedOrigins.isClosed(transfer.url) {
+      report("transfer \(transfer.id.rawValue) is against robots.txt")
+    }
   }
 
   /// Transfers that wait for a robots.txt have not started.
@@ -313,11 +233,7 @@ package final class SimulatedWorker {
     redirected[id] = nil
     endedTransfers.insert(id)
     operations.removeAll { operation in
-      if case .transfer(let order, _) = operation {
-        order.lease.rawValue == id.rawValue
-      } else {
-        false
-      }
+      if case .transfer(let transfer) = operation { transfer.id == id } else { false }
     }
   }
 
@@ -363,14 +279,5 @@ package final class SimulatedWorker {
       send(.uncached(result))
       return .uncachedSent(result.lease)
     }
-  }
-}
-
-/// Closes the paths that begin with `/closed`.
-private struct SimulatedRobots: RobotsRuleSet {
-  let text = "Disallow: /closed"
-
-  func permits(_ url: ImageURL) throws(Failure) -> Bool {
-    !url.text.dropFirst(url.origin.count).hasPrefix("/closed")
   }
 }

@@ -1,0 +1,120 @@
+import ImgModel
+import ImgWorkerMachine
+import SeededRandom
+
+/// The origins of a simulation, which workers share. The seed chooses what each request gets.
+package final class SimulatedOrigins {
+  enum Answer {
+    case redirect(ImageURL)
+    case notModified
+    /// - retryAfter: the seconds for which the host wants no request; `nil` if it does not say.
+    case failed(Failure, retryAfter: Int64?)
+    /// The host wants no request for these seconds, and nothing was sent.
+    case deferred(seconds: Int64)
+    case body(optOut: Failure?)
+  }
+
+  /// Where redirects lead.
+  private let hosts: [String]
+  /// A host whose requests all fail until the origins are calm.
+  private let brokenHost: String?
+  /// Whether every request succeeds from now on.
+  package var isCalm = false
+
+  package init(
+    hosts: [String] = ["a.example", "other.example"], brokenHost: String? = nil
+  ) {
+    self.hosts = hosts
+    self.brokenHost = brokenHost
+  }
+
+  /// Whether every decode of the picture ends its worker.
+  static func isDeadly(_ url: ImageURL) -> Bool { url.text.hasSuffix("/deadly") }
+
+  /// Whether robots.txt forbids the URL.
+  static func isClosed(_ url: ImageURL) -> Bool {
+    url.text.dropFirst(url.origin.count).hasPrefix("/closed")
+  }
+
+  // MARK: - Pictures
+
+  /// - Parameter mayMatch: whether the request may ask if a stored record still matches.
+  func answer(
+    _ transfer: SimulatedTransfer, mayMatch: Bool, _ random: inout SeededGenerator
+  ) -> Answer {
+    guard !isCalm else { return .body(optOut: nil) }
+    if transfer.url.host == brokenHost {
+      return .failed(Self.failure(status: 503), retryAfter: nil)
+    }
+    switch Int.random(in: 0..<14, using: &random) {
+    case 0, 1:
+      guard transfer.hopCount < 3, let url = target(of: transfer, &random) else { break }
+      return .redirect(url)
+    case 2 where mayMatch: return .notModified
+    case 3:
+      let failure = Failure(stage: .fetch, code: .truncatedBody, detail: "broken")
+      return .failed(failure, retryAfter: nil)
+    case 4:
+      let isPatient = Bool.random(using: &random)
+      let seconds = Int64.random(in: 0...9, using: &random)
+      let status = isPatient ? 429 : 503
+      return .failed(Self.failure(status: status), retryAfter: isPatient ? seconds : nil)
+    case 5:
+      let status = Bool.random(using: &random) ? 404 : 410
+      return .failed(Self.failure(status: status), retryAfter: nil)
+    case 6 where transfer.order.options.respectsOptOut:
+      return .failed(Self.optOut, retryAfter: nil)
+    case 7: return .deferred(seconds: .random(in: 0...9, using: &random))
+    case 8: return .body(optOut: Self.optOut)
+    default: break
+    }
+    return .body(optOut: nil)
+  }
+
+  private func target(
+    of transfer: SimulatedTransfer, _ random: inout SeededGenerator
+  ) -> ImageURL? {
+    let host = hosts[Int.random(in: hosts.indices, using: &random)]
+    let path = Int.random(in: 0..<4, using: &random) == 0 ? "closed" : "elsewhere"
+    return try? ImageURL(parsing: "http://\(host)/\(path)")
+  }
+
+  // MARK: - Robots
+
+  /// - Returns: the answer, and the seconds for which the host wants no request.
+  func robots(_ random: inout SeededGenerator) -> (RobotsAnswer, retryAfter: Int64?) {
+    guard !isCalm else { return (.rules(SimulatedRobots()), nil) }
+    let failure = Self.failure(status: 503)
+    return switch Int.random(in: 0..<6, using: &random) {
+    case 0: (.unavailable(failure, isDeferred: false), nil)
+    case 1:
+      (.unavailable(failure, isDeferred: true), Int64.random(in: 0...9, using: &random))
+    default: (.rules(SimulatedRobots()), nil)
+    }
+  }
+
+  // MARK: - Failures
+
+  private static let optOut = Failure(stage: .fetch, code: .optedOut, detail: "not wanted")
+
+  private static func failure(status: Int) -> Failure {
+    Failure(stage: .fetch, code: .httpStatus, httpStatus: status, detail: "")
+  }
+}
+
+/// A transfer of a worker, and where its redirects have led it.
+struct SimulatedTransfer {
+  let order: FetchOrder
+  /// What it asks for.
+  var url: ImageURL
+  var hopCount = 0
+
+  var id: TransferID { TransferID(startedBy: order.lease) }
+}
+
+/// Closes the paths that begin with `/closed`.
+struct SimulatedRobots: RobotsRuleSet {
+  let text = "Disallow: /closed"
+
+  func permits(_ url: ImageURL) throws(Failure) -> Bool { !SimulatedOrigins.isClosed(url) }
+}
