@@ -499,8 +499,37 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // MARK: - FuzzTests: parsers of bytes from outside
+
+    .systemLibrary(name: "CFuzzer", path: "Tests/CFuzzer"),
+    .testTarget(
+      name: "FuzzTests",
+      dependencies: [
+        "CFuzzer",
+        "ImgCommands",
+        "ImgDecode",
+        "ImgFetch",
+        "ImgModel",
+        "ImgWire",
+        "SeededRandom",
+      ],
+      path: "Tests/FuzzTests",
+      swiftSettings: settings),
+
     // MARK: - SoundnessTests: the repository as text and as programs
 
     .testTarget(name: "SoundnessTests", swiftSettings: settings),
   ]
 )
+
+// `scripts/test --fuzz` builds the files of FuzzTests as a program around libFuzzer.
+if Context.environment["IMGCTL_FUZZ"] != nil,
+  let index = package.targets.firstIndex(where: { $0.name == "FuzzTests" })
+{
+  let tests = package.targets.remove(at: index)
+  let program = "imgfuzz"
+  package.targets.append(
+    .executableTarget(
+      name: program, dependencies: tests.dependencies, path: tests.path,
+      swiftSettings: settings + [.define("FUZZING"), .unsafeFlags(["-parse-as-library"])]))
+}

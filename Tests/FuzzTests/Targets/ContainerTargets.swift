@@ -1,0 +1,57 @@
+@testable import ImgDecode
+
+/// The containers of pictures, as far as this program reads them itself.
+extension FuzzTarget {
+  static let containers = [
+    FuzzTarget("webp-container", seeds: [riff("VP8X", Array(repeating: 0xFF, count: 10))]) { file in
+      let stripped = WebPContainer.strippingMetadata(file)
+      precondition(stripped.count <= file.count + 1, "a file without metadata is longer")
+      precondition(
+        WebPContainer.strippingMetadata(stripped) == stripped, "metadata is left in a file")
+    },
+    FuzzTarget(
+      "tiff-directory",
+      seeds: [Array("II".utf8) + [42, 0, 8, 0, 0, 0, 1, 0, 3, 1, 3, 0, 1, 0, 0, 0, 7, 0, 0, 0]]
+    ) { file in
+      _ = TIFFDirectory { offset, byteCount in
+        guard offset <= file.count, byteCount <= file.count - offset else { return nil }
+        return Array(file[offset..<offset + byteCount])
+      }
+    },
+    FuzzTarget("iso-media", seeds: [[0, 0, 0, 16] + Array("metaftyp".utf8) + [0, 0, 0, 8]]) {
+      _ = ISOMediaBox.itemProperties(in: $0[...])
+      _ = AV1Gray.isLimited(in: $0)
+    },
+    FuzzTarget("av1-sequence-header", seeds: [[0x0A, 0x0B, 0, 0, 0, 0x24, 0xCF, 0x7F]]) {
+      _ = AV1SequenceHeader.isFullRange(in: $0[...])
+    },
+    FuzzTarget(
+      "gif-first-frame", seeds: [Array("GIF89a".utf8) + [1, 0, 1, 0, 0, 0, 0, 0x2C, 0, 0, 0, 0, 1]]
+    ) { file in
+      _ = GIFFirstFrame { offset, byteCount in
+        offset < file.count ? Array(file[offset..<min(file.count, offset + byteCount)]) : []
+      }
+    },
+    FuzzTarget("icc-profile", seeds: [Array(repeating: 0, count: 144)]) {
+      _ = ICCProfile($0)?.intent
+    },
+    FuzzTarget(
+      "jpeg-zero-holes",
+      seeds: [[0xFF, 0xD8, 0xFF, 0xC4, 0, 20, 0] + Array(repeating: 1, count: 17) + [0xFF, 0xD9]]
+    ) { bytes in
+      EncodedPicture.memory(bytes).withInput { _ = JPEGZeroHoles.exist(in: $0) }
+    },
+    FuzzTarget(
+      "exif-orientation", seeds: [Array("Exif\0\0II".utf8) + [42, 0, 8, 0, 0, 0, 0, 0]]
+    ) { segment in
+      unsafe segment.withUnsafeBufferPointer { buffer in
+        _ = unsafe EXIFOrientation.value(inSegment: buffer)
+      }
+    },
+  ]
+
+  private static func riff(_ name: String, _ payload: [UInt8]) -> [UInt8] {
+    Array("RIFF".utf8) + [22, 0, 0, 0] + Array("WEBP".utf8) + Array(name.utf8)
+      + [UInt8(payload.count), 0, 0, 0] + payload
+  }
+}
