@@ -116,6 +116,7 @@ package struct SourceTable {
   ) -> Bool {
     var random = jitter
     defer { jitter = random }
+    noteChangeIfQueued(id)
     return change(id) { [backoff, attemptMaximum, timeout] source in
       source.attempts += 1
       source.lastFailure = failure
@@ -135,12 +136,19 @@ package struct SourceTable {
   mutating func noteDeath(of id: SourceID, at now: ContinuousClock.Instant) {
     var random = jitter
     defer { jitter = random }
+    noteChangeIfQueued(id)
     change(id) { [backoff] source in
       source.deathCount += 1
       guard source.deathCount > 1 else { return }
       let delay = backoff.delay(afterAttempts: source.deathCount - 1, using: &random)
       source.retryAt = max(source.retryAt ?? now, now + delay)
     }
+  }
+
+  /// A source may be queued for a transfer of its own while an older one of it fails: then it has to
+  /// wait for the retry, too.
+  private mutating func noteChangeIfQueued(_ id: SourceID) {
+    if sources[id]?.isQueued == true { changed.append(id) }
   }
 
   /// The source waits for its retry.
