@@ -56,7 +56,7 @@ package enum CoordinatorMain {
   /// Descriptors for everything but clients and workers: files, pictures that pass through, and
   /// connections that are refused.
   private static let reservedDescriptorCount = 256
-  /// A worker's connection, process and heartbeat page, and the descriptors of its start.
+  /// A worker's connection, process, heartbeat page and standard error.
   private static let descriptorCountPerWorker = 4
 
   /// Lets no more clients connect than this process can have descriptors for.

@@ -18,7 +18,8 @@ package struct Limits: Hashable, Sendable, Codable {
   /// How long a transfer may stay below 1 KiB/s.
   @Milliseconds package var stallTimeout: Duration = .seconds(20)
   package var maxRedirects = 10
-  /// The maximum number of transfers for one URL; 1 for no retries.
+  /// The maximum number of transfers for one URL; 1 for no retries. A transfer that ended with its
+  /// worker does not count: up to ten are repeated.
   package var attempts = 3
   /// The maximum delay before the first retry. It doubles with each retry.
   @Milliseconds package var backoff: Duration = .seconds(1)

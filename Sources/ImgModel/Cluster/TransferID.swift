@@ -1,5 +1,4 @@
-/// The number of one transfer of a worker: a fetch, or the read of a stored original in its place.
-/// Never reused during a coordinator's lifetime.
+/// The number of one transfer of a worker. Never reused during a coordinator's lifetime.
 package struct TransferID: RawRepresentable, Hashable, Comparable, Sendable, Codable {
   package let rawValue: UInt64
 

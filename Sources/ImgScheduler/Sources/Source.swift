@@ -38,7 +38,8 @@ package struct Source {
   var memoryCrashCount = 0
   /// Workers killed from outside while they decoded this picture.
   var killCount = 0
-  /// Workers that crashed outside of a decode while they held this fetch.
+  /// Workers that held this fetch and crashed outside of a decode, or were ended because they owed its
+  /// answer or hung in its transfer.
   var lossCount = 0
   /// Workers that ended, for any reason, while they held this fetch.
   var deathCount = 0

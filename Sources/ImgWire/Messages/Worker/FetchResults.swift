@@ -5,7 +5,7 @@ package struct FetchResults: Hashable, Sendable, Codable {
   package struct Result: Hashable, Sendable, Codable {
     package let lease: LeaseID
     package let outcome: Outcome
-    /// Whether the response came from another host, after a redirect.
+    /// Whether a redirect led to the response, or to the failure.
     package let wasRedirected: Bool
     /// `nil` for a cache hit, and if no phase was measured.
     package let timings: Timings?
