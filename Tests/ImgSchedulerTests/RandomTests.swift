@@ -7,14 +7,16 @@ import Testing
   private static let seedsPerCase = 10
 
   /// Runs one seed and says how to see it again when something goes against the rules.
-  private func run(_ seed: UInt64, _ workers: Simulation.WorkerKind) {
-    let report = Simulation.run(seed: seed, workers: workers, stepCount: Self.stepCount)
+  private func run(
+    _ seed: UInt64, _ workers: Simulation.WorkerKind, stepCount: Int = Self.stepCount
+  ) {
+    let report = Simulation.run(seed: seed, workers: workers, stepCount: stepCount)
     guard let fault = report.faults.first else { return }
     let kind = workers.rawValue
     Issue.record(
       """
       seed \(seed), \(kind) workers: \(fault)
-      replay: scripts/simulate --seed \(seed) --steps \(Self.stepCount) --workers \(kind)
+      replay: scripts/simulate --seed \(seed) --steps \(stepCount) --workers \(kind)
       """)
   }
 
@@ -26,6 +28,11 @@ import Testing
   @Test(arguments: Array(stride(from: 0, to: 30, by: seedsPerCase)))
   func `fixed seeds with real machines run clean`(first: Int) {
     for seed in first..<(first + Self.seedsPerCase) { run(UInt64(seed), .real) }
+  }
+
+  @Test func `a source that is queued while an older transfer of it fails waits for its retry`() {
+    // Only real machines bring about this order of events.
+    run(926, .real, stepCount: 400)
   }
 
   @Test(arguments: Simulation.WorkerKind.allCases, 0..<4)

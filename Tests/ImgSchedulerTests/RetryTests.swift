@@ -41,23 +41,6 @@ import Testing
     #expect(cluster.scheduler.sources.isEmpty)
   }
 
-  @Test func `what is queued for a transfer of its own waits for the retry of an older one`() throws
-  {
-    let cluster = ClusterModel.started(transfers: 1, attempts: 2)
-    cluster.view(url(1))
-    cluster.answerLookups()
-    cluster.view(url(1), variant: .small)
-    cluster.answerLookups()
-    let (worker, attached) = try #require(cluster.fetch(of: url(1), variant: .small))
-    cluster.release(attached, of: worker)
-    cluster.finish(url(1), variant: .standard, .failed(Self.timeout))
-    #expect(cluster.fetchStarts == [url(1)])
-    cluster.advance(by: Backoff.longest)
-    #expect(cluster.fetchStarts == [url(1), url(1)])
-    cluster.finishEverything()
-    #expect(cluster.scheduler.isIdle)
-  }
-
   @Test func `what every attempt has fetched counts, also when the last one fails`() {
     let cluster = ClusterModel.started(attempts: 3)
     let failing = cluster.submit([url(1), url(1)])
