@@ -24,7 +24,7 @@ package struct Supervisor {
     }
   }
 
-  /// What is known of the processes of one worker number, of which at most one runs.
+  /// The processes of one worker number. At most one of them runs.
   package struct Child {
     package fileprivate(set) var state = ChildState.empty
     /// Processes that ended without being asked to.
