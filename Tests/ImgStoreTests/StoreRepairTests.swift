@@ -160,6 +160,22 @@ struct StoreRepairTests {
     try expectBegunAnew(store)
   }
 
+  /// A process that saw the file longer for a moment would read behind its end: SIGBUS.
+  @Test func `a writer that refuses a truncated file does not change its length meanwhile`() throws
+  {
+    do { try fill(open()) }
+    cut(to: 64 << 10)
+    let file = path + "/data.mdb"
+    let longAgo = Date(timeIntervalSince1970: 1_000)
+    try FileManager.default.setAttributes([.modificationDate: longAgo], ofItemAtPath: file)
+    let error = #expect(throws: StoreError.self) {
+      try ThumbnailStore(directory: path, access: Self.writing)
+    }
+    #expect(error?.reason == .damaged)
+    let attributes = try FileManager.default.attributesOfItem(atPath: file)
+    #expect(attributes[.modificationDate] as? Date == longAgo)
+  }
+
   /// Puts a picture of more than 1,000 pages at the end of the file, and removes it or not; the
   /// commits after that move what came behind it to free pages before it.
   private func grow(_ store: SharedStore, isRemoved: Bool = true) throws {

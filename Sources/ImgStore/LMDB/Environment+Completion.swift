@@ -36,24 +36,15 @@ extension Environment {
       let writer = try begin(isReadOnly: false)
       let (byteCount, missing) = (try dataFile.byteCount(), try dataFile.missingByteCount())
       guard missing > 0 else { return writer.abort() }
-      // So that the list of free pages is readable even if its pages are missing.
-      try dataFile.setByteCount(byteCount + missing)
+      // The length of a damaged file never changes, not even for a moment: another process would
+      // take the file for a complete one and read behind its end.
       let size = dataFile.pageByteCount
-      guard areFree(byteCount / size..<(byteCount + missing) / size) else {
-        try dataFile.setByteCount(byteCount)
-        throw DataFile.truncated(by: missing)
-      }
+      let missingPages = byteCount / size..<(byteCount + missing) / size
+      let free = try FreeList(of: dataFile).pages(from: missingPages.lowerBound)
+      guard free?.count == missingPages.count else { throw DataFile.truncated(by: missing) }
+      try dataFile.setByteCount(byteCount + missing)
       try sync()
       writer.abort()
     }
-  }
-
-  /// Whether all these pages, which are the last ones, are free. An unreadable list has no free
-  /// pages.
-  private func areFree(_ pages: Range<Int>) -> Bool {
-    guard let reader = try? begin(isReadOnly: true),
-      let free = try? reader.freePages(from: pages.lowerBound)
-    else { return false }
-    return free.count == pages.count
   }
 }
