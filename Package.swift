@@ -192,6 +192,7 @@ let package = Package(
         "ImgFetch",
         "ImgModel",
         "ImgSystem",
+        "SeededRandom",
         "TestOrigin",
       ],
       swiftSettings: settings,

@@ -75,7 +75,7 @@ struct StoreCountersTests {
   }
 
   @Test func `a change that fails counts nothing`() throws {
-    let huge = try NewThumbnail(picture: 1, byteCount: 64 << 20)
+    let huge = try NewThumbnail(large: 1, byteCount: 64 << 20)
     #expect(throws: StoreError.self) { try store.put([NewThumbnail(picture: 2), huge], at: .now) }
     #expect(try counters == StoreCounters())
   }

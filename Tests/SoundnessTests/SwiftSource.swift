@@ -6,17 +6,19 @@ import Testing
 /// so indentation says where a function ends.
 struct SwiftSource: Sendable {
   let path: String
+  let text: String
   let lines: [String]
+  /// The lines without their comments.
+  let code: [String]
 
   init(path: String, text: String) {
     self.path = path
+    self.text = text
     let ended = text.hasSuffix("\n") ? text.dropLast() : text[...]
     lines = ended.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-  }
-
-  /// The lines without their comments.
-  var code: [String] {
-    lines.map { line in
+    code = lines.map { line in
+      // Most lines have no comment, and to search each for text costs much in a debug build.
+      guard line.utf8.contains(UInt8(ascii: "/")) else { return line }
       if line.drop(while: { $0 == " " }).hasPrefix("//") { return "" }
       guard let comment = line.firstRange(of: " //") else { return line }
       return String(line[..<comment.lowerBound])
@@ -41,8 +43,7 @@ struct SwiftSource: Sendable {
   /// Every function whose body has lines of its own: where it starts, counted from 1, and how many
   /// lines it has with its declaration and its closing brace.
   var functions: [(firstLine: Int, lineCount: Int)] {
-    let code = code
-    return code.indices.compactMap { first in
+    code.indices.compactMap { first in
       guard Self.declaresFunction(code[first]),
         let last = Self.lastLine(ofFunctionAt: first, in: code)
       else { return nil }
@@ -51,7 +52,15 @@ struct SwiftSource: Sendable {
   }
 
   private static func declaresFunction(_ line: String) -> Bool {
-    line.contains(/^ *(?:[\w@()]+ )*(?:func .|init[?(<]|deinit \{|subscript[(<])/)
+    for word in line.split(separator: " ") {
+      if word == "func" || word == "deinit" { return true }
+      if ["init(", "init?(", "init<", "subscript(", "subscript<"].contains(where: word.hasPrefix) {
+        return true
+      }
+      // Before it come only attributes and modifiers, such as `private(set)`.
+      guard word.allSatisfy({ $0.isLetter || "@_()".contains($0) }) else { return false }
+    }
+    return false
   }
 
   /// The closing brace is the first line that is indented like the declaration and holds nothing

@@ -1,6 +1,7 @@
 import ImgFetch
 import ImgModel
 import ImgSystem
+import SeededRandom
 import Testing
 
 /// A pool, its poller, and the loop that drives both on the calling thread.
@@ -145,9 +146,7 @@ struct NotANetwork: Error {
 
 /// Bytes without a short period, so that a lost, doubled or misplaced part shows.
 func noise(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
-  var state = seed
-  return (0..<count).map { _ in
-    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-    return UInt8(truncatingIfNeeded: state >> 56)
-  }
+  var random = SeededGenerator(seed: seed)
+  let words = (0..<(count + 7) / 8).map { _ in random.next() }
+  return unsafe words.withUnsafeBytes { unsafe Array($0.prefix(count)) }
 }
