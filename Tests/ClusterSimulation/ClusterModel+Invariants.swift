@@ -4,7 +4,8 @@ import ImgScheduler
 /// What must hold after every event, whatever happened.
 extension ClusterModel {
   func checkInvariants(after event: Event) {
-    for job in scheduler.jobs.all { checkLines(of: job, after: event) }
+    let held = heldLines
+    for job in scheduler.jobs.all { checkLines(of: job, held[job.id] ?? [], after: event) }
     checkLeases(after: event)
     if let fleet { checkFleet(fleet, after: event) } else { checkModels(after: event) }
     checkItems(after: event)
@@ -23,18 +24,13 @@ extension ClusterModel {
   // MARK: - Lines
 
   /// Every line is in exactly one place, and the job's numbers say in which.
-  private func checkLines(of job: ActiveJob, after event: Event) {
+  private func checkLines(of job: ActiveJob, _ held: [HeldLine], after event: Event) {
     let id = job.id
     guard let list = journal.jobs[id], let status = scheduler.status(of: id) else {
       return fail("an unknown job", after: event)
     }
     let unrecorded = unrecordedLines(of: id)
-    let held = scheduler.work.all.flatMap { item in
-      item.waiters.compactMap { waiter in
-        if case .line(id, let index) = waiter.who { (item: item, index: index) } else { nil }
-      }
-    }
-    let leasedCount = held.count { $0.item.stage.lease != nil }
+    let leasedCount = held.count { $0.stage.lease != nil }
     let inHand = held.map(\.index) + unrecorded
     let runningCount = leasedCount + unrecorded.count
     check(status.running == runningCount, "running: \(status.running), not \(runningCount)", event)
@@ -51,9 +47,22 @@ extension ClusterModel {
       job.record.startedAt != nil
         || runningCount == 0 && (list.outcomeCount == 0 || list.record.retries.round > 0),
       "runs without a start", event)
-    checkBacklogs(of: job, held.map(\.item), event)
+    checkBacklogs(of: job, held, event)
     checkLookupOrder(of: job, held, event)
     if !job.isEnding, !job.isPaused { checkNothingLost(job, list, event) }
+  }
+
+  /// The lines of each job that items hold.
+  private var heldLines: [JobID: [HeldLine]] {
+    var lines: [JobID: [HeldLine]] = [:]
+    for item in scheduler.work.all {
+      for waiter in item.waiters {
+        guard case .line(let job, let index) = waiter.who else { continue }
+        lines[job, default: []].append(
+          HeldLine(index: index, item: item.id, host: item.host, stage: item.stage))
+      }
+    }
+    return lines
   }
 
   private func unrecordedLines(of id: JobID) -> [Int] {
@@ -62,13 +71,13 @@ extension ClusterModel {
     }
   }
 
-  private func checkBacklogs(of job: ActiveJob, _ held: [WorkItem], _ event: Event) {
+  private func checkBacklogs(of job: ActiveJob, _ held: [HeldLine], _ event: Event) {
     var expected: [String: [Int]] = [:]
-    for item in held {
-      switch item.stage {
+    for line in held {
+      switch line.stage {
       case .awaitingLookup, .lookingUp, .behindEarlierLines:
-        expected[item.host, default: [0, 0]][0] += 1
-      case .awaitingTransfer, .awaitingDecode: expected[item.host, default: [0, 0]][1] += 1
+        expected[line.host, default: [0, 0]][0] += 1
+      case .awaitingTransfer, .awaitingDecode: expected[line.host, default: [0, 0]][1] += 1
       case .transferring, .decoding: break
       }
     }
@@ -78,17 +87,17 @@ extension ClusterModel {
 
   /// The lines that wait behind others are those that the job knows of.
   private func checkLookupOrder(
-    of job: ActiveJob, _ held: [(item: WorkItem, index: Int)], _ event: Event
+    of job: ActiveJob, _ held: [HeldLine], _ event: Event
   ) {
-    let behind = held.filter { $0.item.stage == .behindEarlierLines }
+    let behind = held.filter { $0.stage == .behindEarlierLines }
     let isWaiting = [
       job.lookups.isAnyWaiting, scheduler.jobs.withHeldLines.contains(job.id),
     ]
     check(
       isWaiting.allSatisfy { $0 == !behind.isEmpty }, "lines behind others are miscounted", event)
-    let next = job.lookups.next.flatMap { id in held.first { $0.item.id == id } }
+    let next = job.lookups.next.flatMap { id in held.first { $0.item == id } }
     check(
-      next.map { $0.item.stage == .behindEarlierLines } ?? true, "what waits for no slot is next",
+      next.map { $0.stage == .behindEarlierLines } ?? true, "what waits for no slot is next",
       event)
   }
 
@@ -281,10 +290,13 @@ extension ClusterModel {
     }
   }
 
-  /// Whether no request has joined during this event: lines are taken up when transfers have begun, and
-  /// may make a URL that waits more urgent than what was chosen before.
+  /// Whether the URL was as urgent when this event began. Lines are taken up when transfers have begun,
+  /// and may make a URL that waits more urgent than what was chosen before. So may a line that has its
+  /// turn, if another line, of a more urgent job that is not there yet, waits for the same URL.
   private func hasNotGrown(_ item: WorkItem) -> Bool {
-    waiterCounts[item.id].map { item.waiters.count <= $0 } ?? true
+    guard let before = itemsBefore[item.id] else { return true }
+    let wasHeldByOthers = before.stage == .behindEarlierLines && item.waiters.count > 1
+    return item.waiters.count <= before.waiters.count && !wasHeldByOthers
   }
 
   /// Sources of which items wait for a transfer of their own.
@@ -346,6 +358,14 @@ extension ActiveJob {
     guard let line = cursor.lines.first else { return false }
     return line.host.map { !deferred.contains($0) && hasRoom(for: $0) } ?? true
   }
+}
+
+/// A line that waits for an item.
+private struct HeldLine {
+  let index: Int
+  let item: WorkID
+  let host: String
+  let stage: WorkItem.Stage
 }
 
 /// The lines that a job will come by.

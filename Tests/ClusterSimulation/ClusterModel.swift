@@ -40,8 +40,8 @@ final class ClusterModel {
   var fetchStarts: [String] = []
   /// Leases that began transfers during the event being handled.
   var begunTransfers: [LeaseID] = []
-  /// How many waited for each item before that event.
-  var waiterCounts: [WorkID: Int] = [:]
+  /// The items before that event.
+  var itemsBefore: [WorkID: WorkItem] = [:]
   /// When transfers of each host began since the rate was changed last.
   private var starts: [String: [ContinuousClock.Instant]] = [:]
   var attachedCount = 0
@@ -182,8 +182,7 @@ final class ClusterModel {
     default: break
     }
     if areInvariantsChecked {
-      waiterCounts = Dictionary(
-        uniqueKeysWithValues: scheduler.work.all.map { ($0.id, $0.waiters.count) })
+      itemsBefore = Dictionary(uniqueKeysWithValues: scheduler.work.all.map { ($0.id, $0) })
     }
     noteMissing(event)
     let effects = scheduler.handle(event, at: now)

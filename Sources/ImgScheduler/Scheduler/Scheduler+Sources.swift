@@ -129,7 +129,7 @@ extension Scheduler {
       return fail(hopeless)
     }
     guard let mostUrgent = waiting.map(\.urgency).min() else { return dequeue(source) }
-    if source.retryAt != nil {
+    if sources.mustWait(source.id, at: now.instant) {
       dequeue(source)
       sources.awaitRetry(source.id)
     } else {

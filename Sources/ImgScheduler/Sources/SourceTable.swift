@@ -151,6 +151,17 @@ package struct SourceTable {
     if sources[id]?.isQueued == true { changed.append(id) }
   }
 
+  /// Whether the source has a retry that is not due yet. One that is due waits for nothing: nobody
+  /// wanted the picture when its time came.
+  ///
+  /// - Precondition: the source has not ended.
+  mutating func mustWait(_ id: SourceID, at now: ContinuousClock.Instant) -> Bool {
+    change(id) { source in
+      if let retryAt = source.retryAt, retryAt <= now { source.retryAt = nil }
+      return source.retryAt != nil
+    }
+  }
+
   /// The source waits for its retry.
   ///
   /// - Precondition: it has one.

@@ -70,6 +70,18 @@ import Testing
     #expect(sources.takeChanged()?.id == id)
   }
 
+  @Test mutating func `a retry that was due while nobody waited for it delays nothing`() throws {
+    let id = sources.add(try item(1))
+    #expect(sources.mustWait(id, at: now) == false)
+    _ = sources.scheduleRetry(of: id, after: failure, at: now)
+    let due = try #require(sources[id]?.retryAt)
+    #expect(sources.mustWait(id, at: due - .milliseconds(1)) == true)
+    #expect(sources[id]?.retryAt == due)
+    #expect(sources.mustWait(id, at: due) == false)
+    #expect(sources[id]?.retryAt == nil)
+    #expect(sources.nextRetry == nil)
+  }
+
   @Test mutating func `a source is tried again until its attempts are used up`() throws {
     let id = sources.add(try item(1))
     #expect(sources.scheduleRetry(of: id, after: failure, at: now) == true)
