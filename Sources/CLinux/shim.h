@@ -55,6 +55,7 @@ int renameat2(
 enum {
   // <linux/falloc.h>
   IMG_FALLOC_FL_KEEP_SIZE = 0x01,
+  IMG_FALLOC_FL_PUNCH_HOLE = 0x02,
   // <linux/memfd.h>
   IMG_MFD_CLOEXEC = 0x0001,
   IMG_MFD_ALLOW_SEALING = 0x0002,
@@ -65,6 +66,7 @@ enum {
   IMG_F_SEAL_SHRINK = 0x0002,
   IMG_F_SEAL_GROW = 0x0004,
   IMG_F_SEAL_WRITE = 0x0008,
+  IMG_F_SEAL_FUTURE_WRITE = 0x0010,
   /// With these seals no process can change the bytes or the size.
   IMG_F_SEAL_CONTENTS = IMG_F_SEAL_SHRINK | IMG_F_SEAL_GROW | IMG_F_SEAL_WRITE,
   // <asm-generic/fcntl.h>
@@ -147,21 +149,13 @@ static inline int img_pidfd_send_signal(int pidfd, int signal) {
   return pidfd_send_signal(pidfd, signal, NULL, 0);
 }
 
-/// Creates an anonymous memory file whose size is sealed, so no process that maps it can remove pages
-/// from another.
-static inline int img_fixed_memory_file(const char *name, off_t byte_count) {
-  int descriptor = memfd_create(name, IMG_MFD_CLOEXEC | IMG_MFD_ALLOW_SEALING);
-  if (descriptor < 0) return -1;
-  if (ftruncate(descriptor, byte_count) == 0 &&
-      fcntl(
-          descriptor, IMG_F_ADD_SEALS,
-          IMG_F_SEAL_SHRINK | IMG_F_SEAL_GROW | IMG_F_SEAL_SEAL) == 0) {
-    return descriptor;
-  }
-  int code = errno;
-  close(descriptor);
-  errno = code;
-  return -1;
+/// Seals the size of a memory file permanently, so no process that maps it can remove pages from
+/// another. With `contents`, only mappings that exist already can write to it.
+static inline int img_seal_size(int descriptor, bool contents) {
+  return fcntl(
+      descriptor, IMG_F_ADD_SEALS,
+      IMG_F_SEAL_SHRINK | IMG_F_SEAL_GROW | (contents ? IMG_F_SEAL_FUTURE_WRITE : 0) |
+          IMG_F_SEAL_SEAL);
 }
 
 /// Creates an empty anonymous memory file that can be sealed.
@@ -183,6 +177,12 @@ static inline int img_has_sealed_contents(int descriptor) {
 /// Maps a file shared, for reading and writing. Returns 0 on failure.
 static inline uintptr_t img_map_shared(int descriptor, size_t byte_count) {
   void *address = mmap(NULL, byte_count, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  return address == MAP_FAILED ? 0 : (uintptr_t)address;
+}
+
+/// Maps a file shared, for reading. Returns 0 on failure.
+static inline uintptr_t img_map_readable(int descriptor, size_t byte_count) {
+  void *address = mmap(NULL, byte_count, PROT_READ, MAP_SHARED, descriptor, 0);
   return address == MAP_FAILED ? 0 : (uintptr_t)address;
 }
 

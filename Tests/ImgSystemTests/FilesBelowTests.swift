@@ -26,7 +26,8 @@ import Testing
   }
 
   private func contents(of path: String, upTo limit: Int = 100) throws(SystemError) -> [UInt8] {
-    try OpenDirectory(root).contents(ofFile: path, upTo: limit)
+    let file = try OpenDirectory(root).openFile(path, upTo: limit)
+    return try FileIO.contents(of: file.rawValue, named: path, upTo: limit)
   }
 
   @Test(arguments: ["a", "near", "inner/up", "inner//up", "inner/../a"])
@@ -49,7 +50,7 @@ import Testing
 
   @Test func `a device is refused`() {
     let error = #expect(throws: SystemError.self) {
-      try OpenDirectory("/dev").contents(ofFile: "zero", upTo: 100)
+      _ = try OpenDirectory("/dev").openFile("zero", upTo: 100)
     }
     #expect(error?.code == EINVAL)
   }

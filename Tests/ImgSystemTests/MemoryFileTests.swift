@@ -8,13 +8,15 @@ struct MemoryFileTests {
 
   /// The file as its receiver has it.
   private func passedOn(_ file: MemoryFile) throws -> MemoryFile {
-    MemoryFile(adopting: OwnedDescriptor(adopting: fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0)))
+    MemoryFile(
+      PassedFile(
+        adopting: OwnedDescriptor(adopting: fcntl(file.file.descriptor, F_DUPFD_CLOEXEC, 0))))
   }
 
   @Test func `the bytes can be read repeatedly at any position`() throws {
     let file = try MemoryFile(containing: bytes)
     let other = try passedOn(file)
-    #expect(lseek(other.descriptor, 500, SEEK_SET) == 500)
+    #expect(lseek(other.file.descriptor, 500, SEEK_SET) == 500)
     #expect(try other.contents(byteCount: bytes.count) == bytes)
     #expect(try file.contents(byteCount: bytes.count) == bytes)
   }
@@ -26,19 +28,20 @@ struct MemoryFileTests {
   @Test func `a memory file cannot be changed`() throws {
     let file = try MemoryFile(containing: bytes)
     for size in [0, bytes.count + 1] {
-      #expect(ftruncate(file.descriptor, off_t(size)) == -1)
+      #expect(ftruncate(file.file.descriptor, off_t(size)) == -1)
       #expect(errno == EPERM)
     }
-    #expect(unsafe pwrite(file.descriptor, [1], 1, 0) == -1)
+    #expect(unsafe pwrite(file.file.descriptor, [1], 1, 0) == -1)
     #expect(errno == EPERM)
-    #expect(fcntl(file.descriptor, F_GETFD) & FD_CLOEXEC != 0)
+    #expect(fcntl(file.file.descriptor, F_GETFD) & FD_CLOEXEC != 0)
   }
 
   @Test func `an unsealed file is refused`() throws {
     // Its size is sealed, its bytes are not.
     let words = try SharedWords(count: 1)
     let file = MemoryFile(
-      adopting: OwnedDescriptor(adopting: fcntl(words.descriptor, F_DUPFD_CLOEXEC, 0)))
+      PassedFile(
+        adopting: OwnedDescriptor(adopting: fcntl(words.descriptor, F_DUPFD_CLOEXEC, 0))))
     #expect(throws: SystemError(operation: "read an unsealed file", code: EPERM)) {
       _ = try file.contents(byteCount: 8)
     }
@@ -46,7 +49,7 @@ struct MemoryFileTests {
 
   @Test func `a file that is not a memory file is refused`() throws {
     var pair = try UnixSocket.pair()
-    let file = MemoryFile(adopting: pair.takeFirst())
+    let file = MemoryFile(PassedFile(adopting: pair.takeFirst()))
     #expect(throws: SystemError(operation: "fcntl F_GET_SEALS", code: EINVAL)) {
       _ = try file.contents(byteCount: 1)
     }

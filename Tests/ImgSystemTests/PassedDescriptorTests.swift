@@ -9,7 +9,7 @@ struct PassedDescriptorTests {
     var pair = try UnixSocket.pair()
     let near = pair.takeFirst()
     let far = pair.takeSecond()
-    let file = try MemoryFile(containing: [7, 8, 9])
+    let file = try MemoryFile(containing: [7, 8, 9]).file
     #expect(try UnixSocket.send(far.rawValue, [1, 2, 3], passing: file.descriptor) == 3)
     var buffer: [UInt8] = []
     var passed: OwnedDescriptor?
@@ -19,10 +19,10 @@ struct PassedDescriptorTests {
       Issue.record("no descriptor has come")
       return
     }
-    let arrived = MemoryFile(adopting: descriptor)
+    let arrived = PassedFile(adopting: descriptor)
     #expect(arrived.descriptor != file.descriptor)
     #expect(fcntl(arrived.descriptor, F_GETFD) & FD_CLOEXEC != 0)
-    #expect(try arrived.contents(byteCount: 3) == [7, 8, 9])
+    #expect(try MemoryFile(arrived).contents(byteCount: 3) == [7, 8, 9])
 
     _ = try UnixSocket.receive(near.rawValue, into: &buffer, upTo: 8, passed: &passed)
     #expect(buffer == [1, 2, 3])
@@ -34,7 +34,7 @@ struct PassedDescriptorTests {
     var pair = try UnixSocket.pair()
     let near = pair.takeFirst()
     let far = pair.takeSecond()
-    let file = try MemoryFile(containing: [1])
+    let file = try MemoryFile(containing: [1]).file
     _ = try UnixSocket.send(far.rawValue, [1])
     for byte in [2, 3] as [UInt8] {
       _ = try UnixSocket.send(far.rawValue, [byte], passing: file.descriptor)
@@ -78,7 +78,7 @@ struct PassedDescriptorTests {
     try UnixSocket.setNonBlocking(far.rawValue, true)
     let chunk = [UInt8](repeating: 0, count: 1 << 16)
     while try UnixSocket.send(far.rawValue, chunk[...]) != nil {}
-    let file = try MemoryFile(containing: [1])
+    let file = try MemoryFile(containing: [1]).file
     #expect(try UnixSocket.send(far.rawValue, [1], passing: file.descriptor) == nil)
     withExtendedLifetime(near.rawValue) {}
   }

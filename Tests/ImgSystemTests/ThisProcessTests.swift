@@ -39,4 +39,21 @@ struct ThisProcessTests {
     #expect(!Terminal.isTerminal(output.reader.rawValue))
     #expect(Terminal.columns(output.reader.rawValue) == nil)
   }
+
+  @Test func `a timer ends the process when the time has passed`() async {
+    await #expect(processExitsWith: .signal(SIGALRM)) {
+      ThisProcess.setTimers(.milliseconds(1))
+      ThisProcess.pause(for: .seconds(600))
+    }
+  }
+
+  @Test func `stopped timers do not run`() {
+    ThisProcess.setTimers(.seconds(3_600))
+    ThisProcess.setTimers(nil)
+    for timer in [ITIMER_REAL, ITIMER_PROF] {
+      var value = itimerval()
+      #expect(unsafe getitimer(__itimer_which_t(timer.rawValue), &value) == 0)
+      #expect((value.it_value.tv_sec, value.it_value.tv_usec) == (0, 0))
+    }
+  }
 }

@@ -3,7 +3,7 @@ import Glibc
 /// Makes a system call and returns its result, or throws its error.
 ///
 /// Repeats a call that a signal interrupted before it did anything (EINTR, signal(7)).
-func systemCall<Result: FixedWidthInteger & SignedInteger>(
+package func systemCall<Result: FixedWidthInteger & SignedInteger>(
   _ operation: @autoclosure () -> String, _ call: () -> Result
 ) throws(SystemError) -> Result {
   while true {

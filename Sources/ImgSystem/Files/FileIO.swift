@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// Blocking reads and writes of files and streams.
@@ -11,6 +12,12 @@ package enum FileIO {
       throw SystemError(operation: "open \(path)", code: EISDIR)
     }
     return descriptor
+  }
+
+  /// A descriptor that names a file or directory and gives no access to its contents (open(2), O_PATH).
+  /// Follows symbolic links.
+  package static func open(naming path: String) throws(SystemError) -> OwnedDescriptor {
+    try open(path, CInt(IMG_O_PATH))
   }
 
   /// Whether a path exists and is not a directory. `false` if this process may not see it.

@@ -25,7 +25,7 @@ package struct FileStatus: Sendable {
     self.value = value
   }
 
-  var isDirectory: Bool { value.st_mode & S_IFMT == S_IFDIR }
+  package var isDirectory: Bool { value.st_mode & S_IFMT == S_IFDIR }
   package var isRegularFile: Bool { value.st_mode & S_IFMT == S_IFREG }
   var isSocket: Bool { value.st_mode & S_IFMT == S_IFSOCK }
   var isSymbolicLink: Bool { value.st_mode & S_IFMT == S_IFLNK }
@@ -35,6 +35,8 @@ package struct FileStatus: Sendable {
   var isSticky: Bool { value.st_mode & S_ISVTX != 0 }
   /// Whether the file has a name; `false` after the last one was removed.
   var hasName: Bool { value.st_nlink > 0 }
+  /// The names of the file; for a directory, two and the directories in it.
+  var linkCount: Int { Int(value.st_nlink) }
   package var userID: UInt32 { value.st_uid }
   var groupID: UInt32 { value.st_gid }
   package var permissions: UInt32 { value.st_mode & 0o7777 }

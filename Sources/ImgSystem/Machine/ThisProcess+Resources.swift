@@ -13,6 +13,12 @@ extension ThisProcess {
   /// The number of online cores, at least 1.
   package static var coreCount: Int { max(sysconf(CInt(_SC_NPROCESSORS_ONLN)), 1) }
 
+  /// The threads of this process; `nil` if /proc is not mounted.
+  package static var threadCount: Int? {
+    // The directory contains one directory for each thread.
+    (try? FileStatus(following: "/proc/self/task")).map { $0.linkCount - 2 }
+  }
+
   /// The size of a memory page, which is also the page size of LMDB files.
   package static var pageByteCount: Int { max(sysconf(CInt(_SC_PAGESIZE)), 1) }
 
@@ -23,6 +29,14 @@ extension ThisProcess {
     _ = try systemCall("setrlimit RLIMIT_DATA") {
       unsafe setrlimit(__rlimit_resource_t(RLIMIT_DATA.rawValue), &limit)
     }
+  }
+
+  /// The maximum size of a file, also of one in memory (RLIMIT_FSIZE).
+  package static var maximumFileByteCount: Int {
+    var limit = rlimit()
+    let result = unsafe getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+    precondition(result == 0, "every process has this limit")
+    return Int(clamping: limit.rlim_cur)
   }
 
   /// Makes the C library keep freed memory, for a process that often needs buffers of some hundred

@@ -76,6 +76,11 @@ package enum ThisProcess {
     Glibc.signal(SIGXFSZ, SIG_IGN)
   }
 
+  /// Makes every fault end the process at once, without a handler of the Swift runtime.
+  package static func resetFaultSignals() {
+    for signal in CrashRegion.signals { Glibc.signal(signal, SIG_DFL) }
+  }
+
   /// Raises the limit of open descriptors to the maximum allowed.
   ///
   /// - Returns: the new limit, or the old one if it cannot be raised.

@@ -2,15 +2,15 @@ import CLinux
 import Glibc
 
 extension OpenDirectory {
-  /// The bytes of a regular file below this directory. Follows symbolic links that stay below it. A
-  /// link with an absolute path counts as leaving it (openat2(2), RESOLVE_BENEATH).
+  /// Opens a regular file below this directory for reading. Follows symbolic links that stay below
+  /// it. A link with an absolute path counts as leaving it (openat2(2), RESOLVE_BENEATH).
   ///
   /// - Parameter path: relative to this directory.
   /// - Throws: EXDEV if the path leads out of the directory, EINVAL if it is not a regular file
   ///   but, for example, a FIFO or a device, EFBIG if the file has more than `maximumByteCount`.
-  package func contents(
-    ofFile path: String, upTo maximumByteCount: Int
-  ) throws(SystemError) -> [UInt8] {
+  package func openFile(
+    _ path: String, upTo maximumByteCount: Int
+  ) throws(SystemError) -> OwnedDescriptor {
     let file = OwnedDescriptor(
       adopting: try pathCall("open", path) { [descriptor = descriptor.rawValue] in
         unsafe img_open_beneath(descriptor, path)
@@ -22,6 +22,6 @@ extension OpenDirectory {
     guard status.byteCount <= maximumByteCount else {
       throw SystemError(operation: "read \(path)", code: EFBIG)
     }
-    return try FileIO.contents(of: file.rawValue, named: path, upTo: maximumByteCount)
+    return file
   }
 }

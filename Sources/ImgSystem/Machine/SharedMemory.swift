@@ -1,0 +1,151 @@
+import CLinux
+import Glibc
+
+/// Memory of a fixed size that processes share, in an anonymous file (memfd_create(2)).
+///
+/// The file cannot change its size, so no peer can make an access fault. Where a peer may write, it
+/// may do so at any time: copy first, and check the copy.
+///
+/// Sendable is safe: the mapping is stored as a number and lives as long as this object. Words are
+/// accessed by lock-free atomic operations. Threads agree on who accesses bytes when.
+package final class SharedMemory: Sendable {
+  /// Who may write to new memory.
+  package enum Writers: Sendable {
+    case everyProcess
+    /// The process that creates it, while this object lives (F_SEAL_FUTURE_WRITE).
+    case creator
+  }
+
+  package let byteCount: Int
+  /// The open file, for the process that shares the memory.
+  package let file: PassedFile
+  private let address: UInt
+
+  /// Creates memory of zeros. A page takes up memory once it is written.
+  package init(byteCount: Int, writers: Writers) throws(SystemError) {
+    precondition(byteCount > 0, "no memory to share")
+    let file = PassedFile(
+      adopting: OwnedDescriptor(
+        adopting: try systemCall("memfd_create") { unsafe img_memory_file("imgctl-memory") }))
+    _ = try systemCall("ftruncate") { ftruncate(file.descriptor, off_t(byteCount)) }
+    let address = img_map_shared(file.descriptor, byteCount)
+    guard address != 0 else { throw .last("mmap") }
+    self.address = address
+    self.file = file
+    self.byteCount = byteCount
+    _ = try systemCall("fcntl F_ADD_SEALS") { img_seal_size(file.descriptor, writers == .creator) }
+  }
+
+  /// Maps memory that another process created.
+  ///
+  /// - Parameter isWritable: `false` for memory that only its creator may write. Then a write here
+  ///   ends this process by SIGSEGV.
+  /// - Throws: EPERM if only the creator may write, EINVAL if the file is empty.
+  package init(mapping file: PassedFile, isWritable: Bool) throws(SystemError) {
+    let byteCount = try FileStatus(of: file.descriptor).byteCount
+    guard byteCount > 0 else { throw SystemError(operation: "map shared memory", code: EINVAL) }
+    let address =
+      isWritable
+      ? img_map_shared(file.descriptor, byteCount) : img_map_readable(file.descriptor, byteCount)
+    guard address != 0 else { throw .last("mmap") }
+    self.address = address
+    self.file = file
+    self.byteCount = byteCount
+  }
+
+  deinit {
+    let code = img_unmap(address, byteCount)
+    precondition(code == 0, "other code has removed the mapping")
+  }
+
+  // MARK: - Words of 64 bits, at multiples of their size
+
+  /// Loads acquire and stores release (atomic_thread_fence, C11 7.17.3), so a reader of a value sees
+  /// what its writer did before.
+  package func word(_ index: Int) -> UInt64 {
+    checkWord(index)
+    return img_word_load(address, index)
+  }
+
+  package func setWord(_ index: Int, to value: UInt64) {
+    checkWord(index)
+    img_word_store(address, index, value)
+  }
+
+  /// The address of a word, for code that must not use the Swift runtime.
+  package func address(ofWord index: Int) -> UInt {
+    checkWord(index)
+    return address + UInt(index * MemoryLayout<UInt64>.stride)
+  }
+
+  // MARK: - Bytes
+
+  package func write(_ bytes: borrowing Span<UInt8>, at offset: Int) {
+    checkRange(offset..<(offset + bytes.count))
+    guard let start = unsafe pointer(to: offset) else { return }
+    unsafe bytes.withUnsafeBytes {
+      unsafe start.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(start), byteCount: $0.count)
+    }
+  }
+
+  /// Reads an open file from its start, wherever its position is, to the start of the memory.
+  ///
+  /// - Returns: the number of bytes, at most `maximumByteCount`; fewer where the file ends.
+  package func read(
+    from descriptor: CInt, upTo maximumByteCount: Int
+  ) throws(SystemError) -> Int {
+    checkRange(0..<maximumByteCount)
+    var byteCount = 0
+    while byteCount < maximumByteCount {
+      let count = try systemCall("pread") { [address] in
+        unsafe pread(
+          descriptor, UnsafeMutableRawPointer(bitPattern: address + UInt(byteCount)),
+          maximumByteCount - byteCount, off_t(byteCount))
+      }
+      guard count > 0 else { break }
+      byteCount += count
+    }
+    return byteCount
+  }
+
+  /// A copy of the bytes.
+  package func bytes(in range: Range<Int>) -> [UInt8] {
+    withBytes(in: range) { unsafe $0.withUnsafeBufferPointer { unsafe Array($0) } }
+  }
+
+  /// Calls `body` with the bytes in place.
+  package func withBytes<Result, Reason: Error>(
+    in range: Range<Int>, _ body: (Span<UInt8>) throws(Reason) -> Result
+  ) throws(Reason) -> Result {
+    checkRange(range)
+    let start = unsafe pointer(to: range.lowerBound)?.assumingMemoryBound(to: UInt8.self)
+    let buffer = unsafe UnsafeBufferPointer(start: start, count: range.count)
+    return try body(unsafe buffer.span)
+  }
+
+  /// Gives the memory of all pages from an offset on back to the machine. They are zeros again.
+  ///
+  /// - Parameter offset: a multiple of the page size.
+  /// - Throws: EPERM if only the creator may write.
+  package func release(from offset: Int) throws(SystemError) {
+    checkRange(offset..<byteCount)
+    _ = try systemCall("fallocate") {
+      fallocate(
+        file.descriptor, CInt(IMG_FALLOC_FL_PUNCH_HOLE | IMG_FALLOC_FL_KEEP_SIZE),
+        off_t(offset), off_t(byteCount - offset))
+    }
+  }
+
+  private func pointer(to offset: Int) -> UnsafeMutableRawPointer? {
+    unsafe UnsafeMutableRawPointer(bitPattern: address + UInt(offset))
+  }
+
+  private func checkWord(_ index: Int) {
+    precondition(
+      index >= 0 && index < byteCount / MemoryLayout<UInt64>.stride, "no word \(index)")
+  }
+
+  private func checkRange(_ range: Range<Int>) {
+    precondition(range.lowerBound >= 0 && range.upperBound <= byteCount, "no bytes \(range)")
+  }
+}
