@@ -85,7 +85,7 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
       case .closed: return .closed
       }
     } catch {
-      throw error.code == EPROTO ? .memoryFile(.several) : .system(error)
+      throw error.code == EPROTO ? .passedFile(.several) : .system(error)
     }
   }
 
@@ -104,7 +104,7 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
   ///
   /// - Parameter file: goes beside the message, which announces it.
   package func send(
-    _ message: Outgoing, with file: MemoryFile? = nil
+    _ message: Outgoing, with file: PassedFile? = nil
   ) throws(ChannelError) {
     precondition(
       message.announcesFile == (file != nil), "a message comes with the file that it announces")
@@ -176,9 +176,9 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
 
   // MARK: - Helpers
 
-  private static func file(of passed: consuming OwnedDescriptor?) -> MemoryFile? {
+  private static func file(of passed: consuming OwnedDescriptor?) -> PassedFile? {
     guard let descriptor = passed else { return nil }
-    return MemoryFile(adopting: descriptor)
+    return PassedFile(adopting: descriptor)
   }
 
   private func wait(_ isReady: () throws(SystemError) -> Bool) throws(ChannelError) {
@@ -202,7 +202,7 @@ package enum ChannelError: Error, CustomStringConvertible {
   /// A frame that is no message.
   case message(MessageError)
   /// A file that does not go with its message.
-  case memoryFile(MemoryFileError)
+  case passedFile(PassedFileError)
   /// The peer leaves unread what it is sent.
   case peerDoesNotRead
   case system(SystemError)
@@ -213,7 +213,7 @@ package enum ChannelError: Error, CustomStringConvertible {
     case .timedOut: "no answer in time"
     case .framing(let error): String(describing: error)
     case .message(let error): error.description
-    case .memoryFile(let error): error.description
+    case .passedFile(let error): error.description
     case .peerDoesNotRead: "the other end does not read what it is sent"
     case .system(let error): error.description
     }

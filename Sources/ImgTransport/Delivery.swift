@@ -4,13 +4,18 @@ package import ImgSystem
 /// message announces one, see `WireMessage.announcesFile`. The file closes with its last owner.
 package struct Delivery<Message: Sendable>: Sendable {
   package let message: Message
-  /// The peer may have passed any file. The reader checks it, see ``MemoryFile/contents(byteCount:)``.
-  package let file: MemoryFile?
+  package let file: PassedFile?
+
+  /// The file of a message that announces one.
+  package var announcedFile: PassedFile {
+    guard let file else { preconditionFailure("a channel delivers each file that is announced") }
+    return file
+  }
 }
 
 /// Why a file does not belong to its message. It ends the connection, because later files and messages
 /// cannot be matched either.
-package enum MemoryFileError: Error, Hashable, CustomStringConvertible {
+package enum PassedFileError: Error, Hashable, CustomStringConvertible {
   /// A message announces a file that did not come.
   case missing
   /// A file came beside a message that announces none.

@@ -14,7 +14,7 @@ struct Inbox<Message: WireMessage> {
   private var frameStart = 0
   private var end = 0
   /// Files whose frames are not complete, with the places of the bytes they came with.
-  private var waiting: [(file: MemoryFile, arrival: Range<Int>)] = []
+  private var waiting: [(file: PassedFile, arrival: Range<Int>)] = []
 
   var heldByteCount: Int { decoder.heldByteCount }
 
@@ -25,7 +25,7 @@ struct Inbox<Message: WireMessage> {
   var isWithinMessage: Bool { decoder.isWithinFrame }
 
   /// Takes what one read has brought.
-  mutating func append(_ bytes: [UInt8], _ file: MemoryFile?) {
+  mutating func append(_ bytes: [UInt8], _ file: PassedFile?) {
     decoder.append(bytes)
     if let file { waiting.append((file, end..<(end + bytes.count))) }
     end += bytes.count
@@ -34,7 +34,7 @@ struct Inbox<Message: WireMessage> {
   /// The next message; `nil` when more bytes are needed.
   mutating func next() throws(ChannelError) -> Delivery<Message>? {
     guard let payload = try nextPayload() else {
-      guard areFilesInPlace else { throw .memoryFile(.misplaced) }
+      guard areFilesInPlace else { throw .passedFile(.misplaced) }
       return nil
     }
     let frame = frameStart..<(frameStart + Frame.headerByteCount + payload.count)
@@ -42,7 +42,7 @@ struct Inbox<Message: WireMessage> {
     let file = try takeFile(of: frame)
     let message = try Self.message(from: payload)
     guard message.announcesFile == (file != nil) else {
-      throw .memoryFile(file == nil ? .missing : .unannounced)
+      throw .passedFile(file == nil ? .missing : .unannounced)
     }
     return Delivery(message: message, file: file)
   }
@@ -53,11 +53,11 @@ struct Inbox<Message: WireMessage> {
   }
 
   /// The file that came with a frame, all of whose bytes are there.
-  private mutating func takeFile(of frame: Range<Int>) throws(ChannelError) -> MemoryFile? {
+  private mutating func takeFile(of frame: Range<Int>) throws(ChannelError) -> PassedFile? {
     guard let (file, arrival) = waiting.first, frame.upperBound >= arrival.upperBound else {
       return nil
     }
-    guard arrival.contains(frame.lowerBound) else { throw .memoryFile(.misplaced) }
+    guard arrival.contains(frame.lowerBound) else { throw .passedFile(.misplaced) }
     waiting.removeFirst()
     return file
   }

@@ -6,7 +6,7 @@ struct Outbox {
   /// Index in `bytes` of the first byte that was not sent.
   private var start = 0
   /// The frames in `bytes` whose files were not sent, in their order.
-  private var files: [(frame: Range<Int>, file: MemoryFile)] = []
+  private var files: [(frame: Range<Int>, file: PassedFile)] = []
 
   var byteCount: Int { bytes.count - start }
   var fileCount: Int { files.count }
@@ -14,7 +14,7 @@ struct Outbox {
   /// The memory that is kept for the frames.
   var heldByteCount: Int { bytes.capacity }
 
-  mutating func append(_ frame: [UInt8], _ file: MemoryFile?) {
+  mutating func append(_ frame: [UInt8], _ file: PassedFile?) {
     if isEmpty {
       bytes = frame
       start = 0
@@ -26,7 +26,7 @@ struct Outbox {
 
   /// What one call may send: a frame that has a file goes with it and by itself, so that the
   /// receiver can tell whose the file is, see ``Inbox``.
-  var next: (bytes: ArraySlice<UInt8>, file: MemoryFile?) {
+  var next: (bytes: ArraySlice<UInt8>, file: PassedFile?) {
     guard let (frame, file) = files.first else { return (bytes[start...], nil) }
     return frame.lowerBound == start ? (bytes[frame], file) : (bytes[start..<frame.lowerBound], nil)
   }

@@ -8,16 +8,14 @@ package struct WorkerHeartbeat: Sendable {
   private enum Word: Int, CaseIterable {
     /// When the loop last ran, in nanoseconds of the monotonic clock.
     case heartbeat
-    /// The lease whose picture is being decoded; 0 for none.
-    case decodingLease
-    /// When that decode began, in nanoseconds of the monotonic clock.
-    case decodingSince
+    /// The lease whose local file, or original in the store, is being read; 0 for none.
+    case readingLease
+    /// When that read began, in nanoseconds of the monotonic clock.
+    case readingSince
     /// The lease of the transfer that the loop works on; 0 for none.
     case transferringLease
     /// 1 when a thread has crashed in a call of the store; 0 before.
     case storeCrash
-    /// Bytes of the last allocation that was refused since the decode began; 0 for none.
-    case refusedAllocation
   }
 
   private let words: SharedWords
@@ -47,21 +45,15 @@ package struct WorkerHeartbeat: Sendable {
     CrashRegion.record(in: words, at: Word.storeCrash.rawValue)
   }
 
-  /// Has allocations that are refused recorded here. The page lives as long as the process.
-  ///
-  /// - Parameter record: is given the address of a 64-bit word.
-  package func recordRefusedAllocations(by record: (UInt) -> Void) {
-    record(words.address(of: Word.refusedAllocation.rawValue))
-  }
-
-  /// Marks the picture that is being decoded while `body` runs. If the process dies meanwhile, the
-  /// mark stays.
-  package func withDecoding<Result>(of lease: LeaseID, _ body: () -> Result) -> Result {
-    words.store(MonotonicClock.nanoseconds(), at: Word.decodingSince.rawValue)
-    words.store(0, at: Word.refusedAllocation.rawValue)
-    words.store(lease.rawValue, at: Word.decodingLease.rawValue)
-    defer { words.store(0, at: Word.decodingLease.rawValue) }
-    return body()
+  /// Marks the lease whose picture is being read while `body` runs. A read of a file may hang for
+  /// ever, for example on a network file system whose server is gone.
+  package func withReading<Result, Reason: Error>(
+    of lease: LeaseID, _ body: () throws(Reason) -> Result
+  ) throws(Reason) -> Result {
+    words.store(MonotonicClock.nanoseconds(), at: Word.readingSince.rawValue)
+    words.store(lease.rawValue, at: Word.readingLease.rawValue)
+    defer { words.store(0, at: Word.readingLease.rawValue) }
+    return try body()
   }
 
   /// Marks the transfer that the loop works on, named by the lease that began it; `nil` for
@@ -77,11 +69,11 @@ package struct WorkerHeartbeat: Sendable {
     age(of: .heartbeat)
   }
 
-  /// The lease whose picture is being decoded, and for how long.
-  package var decoding: (lease: LeaseID, time: Duration)? {
-    let lease = words.load(Word.decodingLease.rawValue)
+  /// The lease whose picture is being read, and for how long.
+  package var reading: (lease: LeaseID, time: Duration)? {
+    let lease = words.load(Word.readingLease.rawValue)
     guard lease != 0 else { return nil }
-    return (LeaseID(rawValue: lease), age(of: .decodingSince))
+    return (LeaseID(rawValue: lease), age(of: .readingSince))
   }
 
   /// The lease of the transfer that the loop works on, or worked on when the process died.
@@ -90,14 +82,8 @@ package struct WorkerHeartbeat: Sendable {
     return lease == 0 ? nil : LeaseID(rawValue: lease)
   }
 
-  /// Whether the thread that crashed was in a call of the store, and so not in a decoder.
+  /// Whether the thread that crashed was in a call of the store.
   package var hasCrashedInStore: Bool { words.load(Word.storeCrash.rawValue) != 0 }
-
-  /// Whether an allocation that a picture may need was refused since the last decode began.
-  package func hasRefusedAllocation(within limits: Limits) -> Bool {
-    let byteCount = words.load(Word.refusedAllocation.rawValue)
-    return byteCount != 0 && byteCount <= limits.largestAllocationByteCount
-  }
 
   private func age(of word: Word) -> Duration {
     let then = words.load(word.rawValue)

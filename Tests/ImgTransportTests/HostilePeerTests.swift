@@ -36,10 +36,10 @@ import Testing
   }
 
   private func expect(
-    _ wanted: MemoryFileError, of pieces: [Piece], sourceLocation: SourceLocation = #_sourceLocation
+    _ wanted: PassedFileError, of pieces: [Piece], sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
     let error = try error(of: pieces)
-    guard case .memoryFile(wanted) = error else {
+    guard case .passedFile(wanted) = error else {
       Issue.record(
         "\(wanted) rather than \(String(describing: error))", sourceLocation: sourceLocation)
       return
@@ -116,7 +116,7 @@ import Testing
     #expect {
       try channel.receive()
     } throws: {
-      if case ChannelError.memoryFile(.several) = $0 { true } else { false }
+      if case ChannelError.passedFile(.several) = $0 { true } else { false }
     }
     for file in files { #expect(try file.isClosed()) }
   }

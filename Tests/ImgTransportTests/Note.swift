@@ -26,7 +26,7 @@ extension NoteChannel {
 
   /// Sends a note, and beside it a file that holds its text if it is to have one.
   func send(_ text: String, withFile: Bool) throws {
-    let file = withFile ? try MemoryFile(containing: Array(text.utf8)) : nil
+    let file = withFile ? try MemoryFile(containing: Array(text.utf8)).file : nil
     try send(Note(text: text, announcesFile: withFile), with: file)
   }
 }
@@ -37,7 +37,7 @@ extension Delivery<Note> {
     get throws {
       guard message.announcesFile else { return file == nil }
       let bytes = Array(message.text.utf8)
-      return try file?.contents(byteCount: bytes.count) == bytes
+      return try file.map(MemoryFile.init)?.contents(byteCount: bytes.count) == bytes
     }
   }
 }

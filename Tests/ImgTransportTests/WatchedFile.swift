@@ -3,17 +3,17 @@ import ImgSystem
 /// A descriptor to be passed around whose last copy, in whichever process, is seen to be closed.
 final class WatchedFile {
   private let witness: OwnedDescriptor
-  private var end: MemoryFile?
+  private var end: PassedFile?
 
   init() throws {
     var pair = try UnixSocket.pair()
     witness = pair.takeFirst()
     // No file in memory, but the end of a socket, whose other end hears of its being closed.
-    end = MemoryFile(adopting: pair.takeSecond())
+    end = PassedFile(adopting: pair.takeSecond())
   }
 
   /// The descriptor; what is left of it here is closed when the caller lets go.
-  func take() -> MemoryFile? {
+  func take() -> PassedFile? {
     end.take()
   }
 

@@ -4,15 +4,15 @@ import ImgTransport
 import Testing
 
 @Suite struct WorkerHeartbeatTests {
-  @Test func `the coordinator sees what the worker is decoding, and since when`() throws {
+  @Test func `the coordinator sees what the worker is reading, and since when`() throws {
     let page = try WorkerHeartbeat()
     let descriptor = try page.duplicateDescriptor()
     let worker = try WorkerHeartbeat(adopting: descriptor)
-    #expect(page.decoding == nil)
-    worker.withDecoding(of: LeaseID(rawValue: 7)) {
-      #expect(page.decoding?.lease == LeaseID(rawValue: 7))
+    #expect(page.reading == nil)
+    worker.withReading(of: LeaseID(rawValue: 7)) {
+      #expect(page.reading?.lease == LeaseID(rawValue: 7))
     }
-    #expect(page.decoding == nil)
+    #expect(page.reading == nil)
     worker.beat()
     #expect(page.age >= .zero)
   }
@@ -23,7 +23,7 @@ import Testing
     #expect(page.transferringLease == nil)
     worker.markTransfer(LeaseID(rawValue: 7))
     #expect(page.transferringLease == LeaseID(rawValue: 7))
-    #expect(page.decoding == nil)
+    #expect(page.reading == nil)
     worker.markTransfer(nil)
     #expect(page.transferringLease == nil)
   }

@@ -8,6 +8,9 @@ enum GoldenMessages {
   static let hello = Hello(protocolVersion: 1, version: "0.1.0", processID: 4_711)
   static let thumbnail = Thumbnail(format: .webp, width: 256, height: 171, byteCount: 9_182)
   static let lease = LeaseID(rawValue: 17)
+  static let decoder = DecoderID(rawValue: 2)
+  static let sandbox = SandboxReport(
+    hasNoNewPrivileges: true, isNotDumpable: true, hasSystemCallFilter: true, landlockVersion: 7)
   static let request = RequestID(rawValue: 5)
   static let job = JobID(rawValue: 3)
   static let failure = Failure(
@@ -61,7 +64,8 @@ enum GoldenMessages {
           hello: hello, limits: limits, storeDirectory: "/var/cache/imgctl/store",
           allowedNetworks: [NetworkRange(bytes: [127, 0, 0, 0], prefixLength: 8)].compactMap(
             \.self),
-          allowedDirectories: ["/srv/pictures"], authorityFile: "/etc/ssl/own.pem")),
+          allowedDirectories: ["/srv/pictures"], authorityFile: "/etc/ssl/own.pem",
+          requiresSandbox: true)),
       "lookup": .lookup(batch),
       "fetch": .fetch(
         Batch(
@@ -86,6 +90,10 @@ enum GoldenMessages {
       "follow_redirects": .followRedirects(
         TransferList(transfers: [TransferID(startedBy: lease)])),
       "sweep": .sweep(Sweep(at: WallTime(rawValue: 1_700_000_000_123))),
+      "decoder_exited": .decoderExited(DecoderExit(decoder: decoder, end: .exited(1))),
+      "decoder_exited_killed": .decoderExited(DecoderExit(decoder: decoder, end: .signalled(11))),
+      "decoder_exited_not_started": .decoderExited(
+        DecoderExit(decoder: decoder, end: .notStarted("too many processes"))),
       "drain": .drain,
     ]
   }
@@ -125,6 +133,29 @@ enum GoldenMessages {
       "uncached": .uncached(
         UncachedResult(
           lease: lease, made: uncached, bytesFetched: 81_920, isStoreDegraded: true)),
+      "start_decoder": .startDecoder(DecoderReference(decoder: decoder)),
+      "end_decoder": .endDecoder(DecoderReference(decoder: decoder)),
+      "sandboxed": .sandboxed(WorkerSandbox(worker: SandboxReport(), decoder: sandbox)),
+    ]
+  }
+
+  static func decoderOrders() throws -> [String: DecoderOrder] {
+    [
+      "start": .start(DecoderStart(limits: Limits(), requiresSandbox: true)),
+      "input": .input,
+      "decode": .decode(DecodeRequest(variant: try variant, byteCount: 81_920)),
+    ]
+  }
+
+  static func decoderReports() -> [String: DecoderReport] {
+    [
+      "ready": .ready(DecoderReady(sandbox: sandbox)),
+      "refused": .refused(Refusal(reason: "libvips cannot be started")),
+      "decoded": .decoded(
+        RenderedFacts(
+          thumbnail: thumbnail,
+          source: SourceFacts(format: .jpeg, width: 4_000, height: 3_000, frames: 1))),
+      "failed": .failed(Failure(stage: .decode, code: .corruptImage, detail: "header: bad marker")),
     ]
   }
 
@@ -243,12 +274,14 @@ enum GoldenMessages {
     dataDirectory: "/var/cache/imgctl",
     workers: [
       .init(
-        number: 0, processID: 4_712, state: .ready, lookingUp: 1, fetching: 2, decoding: 3,
-        deaths: 0),
+        number: 0, processes: .init(worker: 4_712, decoders: [4_714, 4_715], decoderDeaths: 6),
+        state: .ready, lookingUp: 1, fetching: 2, decoding: 3, deaths: 0),
       .init(
-        number: 1, processID: nil, state: .backingOff, lookingUp: 0, fetching: 0, decoding: 0,
-        deaths: 4),
+        number: 1, processes: .init(worker: nil), state: .backingOff, lookingUp: 0, fetching: 0,
+        decoding: 0, deaths: 4),
     ],
+    sandboxes: .init(
+      coordinator: SandboxReport(isNotDumpable: true), decoders: sandbox),
     transfers: 2, activeJobs: 1, viewers: 0, lateAnswers: 0, discardedLate: 6, journalError: nil,
     storeError: StoreErrorStatus(
       reason: "the store is full", since: WallTime(rawValue: 1_700_000_002_000), servedCount: 12),
@@ -257,5 +290,5 @@ enum GoldenMessages {
     settings: CoordinatorSettings(
       workerExecutable: "/usr/lib/imgctl/imgworker", idleExit: .seconds(600),
       allowedNetworks: ["10.0.0.0/8"], allowedDirectories: ["/srv/pictures"],
-      authorityFile: "/etc/imgctl/authorities.pem"))
+      authorityFile: "/etc/imgctl/authorities.pem", requiresSandbox: true))
 }

@@ -13,6 +13,14 @@ import Testing
     try check(GoldenMessages.workerMessages(), in: "WorkerMessage")
   }
 
+  @Test func `each decoder order is encoded as its golden file`() throws {
+    try check(GoldenMessages.decoderOrders(), in: "DecoderOrder")
+  }
+
+  @Test func `each decoder report is encoded as its golden file`() throws {
+    try check(GoldenMessages.decoderReports(), in: "DecoderReport")
+  }
+
   @Test func `each client message is encoded as its golden file`() throws {
     try check(GoldenMessages.clientMessages(), in: "ClientMessage")
   }

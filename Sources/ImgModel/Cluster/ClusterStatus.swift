@@ -16,22 +16,41 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
       case leaving
     }
 
+    /// The processes of a worker's number.
+    package struct Processes: Hashable, Sendable {
+      package let worker: Int32?
+      package let decoders: [Int32]
+      /// The number of unexpected exits of decoders under this number.
+      package let decoderDeaths: Int
+
+      package init(worker: Int32?, decoders: [Int32] = [], decoderDeaths: Int = 0) {
+        self.worker = worker
+        self.decoders = decoders
+        self.decoderDeaths = decoderDeaths
+      }
+    }
+
     package let number: Int
     package let processID: Int32?
+    package let decoderProcessIDs: [Int32]
     package let state: State
     /// The number of leased URLs in each stage.
     package let lookingUp: Int
     package let fetching: Int
     package let decoding: Int
-    /// The number of unexpected exits under this number.
+    /// The number of unexpected exits of workers under this number.
     package let deaths: Int
+    /// The number of unexpected exits of their decoders.
+    package let decoderDeaths: Int
 
     package init(
-      number: Int, processID: Int32?, state: State, lookingUp: Int, fetching: Int, decoding: Int,
+      number: Int, processes: Processes, state: State, lookingUp: Int, fetching: Int, decoding: Int,
       deaths: Int
     ) {
       self.number = number
-      self.processID = processID
+      processID = processes.worker
+      decoderProcessIDs = processes.decoders
+      decoderDeaths = processes.decoderDeaths
       self.state = state
       self.lookingUp = lookingUp
       self.fetching = fetching
@@ -42,9 +61,29 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
     private enum CodingKeys: String, CodingKey {
       case number
       case processID = "pid"
+      case decoderProcessIDs = "decoder_pids"
       case state
       case lookingUp = "looking_up"
       case fetching, decoding, deaths
+      case decoderDeaths = "decoder_deaths"
+    }
+  }
+
+  /// What confines the processes of each kind; `nil` while none has reported it.
+  package struct Sandboxes: Hashable, Sendable, Codable {
+    package let coordinator: SandboxReport?
+    /// Of all workers together.
+    package let workers: SandboxReport?
+    /// Of all decoders together.
+    package let decoders: SandboxReport?
+
+    package init(
+      coordinator: SandboxReport? = nil, workers: SandboxReport? = nil,
+      decoders: SandboxReport? = nil
+    ) {
+      self.coordinator = coordinator
+      self.workers = workers
+      self.decoders = decoders
     }
   }
 
@@ -55,6 +94,7 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
   package let socketPath: String
   package let dataDirectory: String
   package let workers: [Worker]
+  package let sandboxes: Sandboxes
   /// The transfers in progress, at most `limits.transfers`.
   package let transfers: Int
   /// The jobs that have not ended.
@@ -79,9 +119,10 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
 
   package init(
     state: State, processID: Int32, version: String, startedAt: WallTime, socketPath: String,
-    dataDirectory: String, workers: [Worker], transfers: Int, activeJobs: Int, viewers: Int,
-    lateAnswers: Int, discardedLate: Int, journalError: String?, storeError: StoreErrorStatus?,
-    wait: Wait? = nil, waitingHosts: [Wait] = [], limits: Limits, settings: CoordinatorSettings
+    dataDirectory: String, workers: [Worker], sandboxes: Sandboxes = Sandboxes(), transfers: Int,
+    activeJobs: Int, viewers: Int, lateAnswers: Int, discardedLate: Int, journalError: String?,
+    storeError: StoreErrorStatus?, wait: Wait? = nil, waitingHosts: [Wait] = [], limits: Limits,
+    settings: CoordinatorSettings
   ) {
     self.state = state
     self.processID = processID
@@ -90,6 +131,7 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
     self.socketPath = socketPath
     self.dataDirectory = dataDirectory
     self.workers = workers
+    self.sandboxes = sandboxes
     self.transfers = transfers
     self.activeJobs = activeJobs
     self.viewers = viewers
@@ -110,7 +152,9 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
     case startedAt = "started_at"
     case socketPath = "socket"
     case dataDirectory = "data_directory"
-    case workers, transfers
+    case workers
+    case sandboxes = "sandbox"
+    case transfers
     case activeJobs = "active_jobs"
     case viewers
     case lateAnswers = "late_answers"

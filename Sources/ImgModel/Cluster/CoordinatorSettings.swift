@@ -10,16 +10,19 @@ package struct CoordinatorSettings: Hashable, Sendable, Codable {
   package let allowedDirectories: [String]
   /// A PEM file of the trusted certificate authorities; `nil` for those of the system.
   package let authorityFile: String?
+  /// Whether decoders must be sandboxed completely to decode.
+  package let requiresSandbox: Bool
 
   package init(
     workerExecutable: String, idleExit: Duration?, allowedNetworks: [String],
-    allowedDirectories: [String], authorityFile: String?
+    allowedDirectories: [String], authorityFile: String?, requiresSandbox: Bool
   ) {
     self.workerExecutable = workerExecutable
     self.idleExit = idleExit
     self.allowedNetworks = allowedNetworks
     self.allowedDirectories = allowedDirectories
     self.authorityFile = authorityFile
+    self.requiresSandbox = requiresSandbox
   }
 
   private enum CodingKeys: String, CodingKey {
@@ -28,5 +31,6 @@ package struct CoordinatorSettings: Hashable, Sendable, Codable {
     case allowedNetworks = "allow_network"
     case allowedDirectories = "allow_directory"
     case authorityFile = "ca_file"
+    case requiresSandbox = "require_sandbox"
   }
 }

@@ -33,6 +33,10 @@ package struct Limits: Hashable, Sendable, Codable {
   package var maxFrames = 1_000
   @Milliseconds package var decodeTimeout: Duration = .seconds(30)
   package var workerMemoryByteCount: Int64 = 1 << 30
+  /// The private memory of a decoder.
+  package var decoderMemoryByteCount: Int64 = 1 << 30
+  /// The maximum size of an encoded thumbnail.
+  package var maxThumbnailByteCount: Int64 = 64 << 20
   package var storeBudgetByteCount: Int64 = 400 << 20
   @Milliseconds package var defaultExpiry: Duration = .seconds(7 * 86_400)
   /// How long an ended job is kept; `nil` for ever.
@@ -59,6 +63,9 @@ package struct Limits: Hashable, Sendable, Codable {
     return max(isOverflow ? .max : pixels, maxBodyByteCount)
   }
 
+  /// How long a decoder may take to read a picture's header. Some bytes hang a decoder there.
+  package var headerTimeout: Duration { min(.seconds(5), decodeTimeout) }
+
   private enum CodingKeys: String, CodingKey {
     case workers, transfers
     case transfersPerHost = "transfers_per_host"
@@ -76,6 +83,8 @@ package struct Limits: Hashable, Sendable, Codable {
     case maxFrames = "max_frames"
     case decodeTimeout = "decode_timeout_ms"
     case workerMemoryByteCount = "worker_memory_bytes"
+    case decoderMemoryByteCount = "decoder_memory_bytes"
+    case maxThumbnailByteCount = "max_thumbnail_bytes"
     case storeBudgetByteCount = "store_budget_bytes"
     case defaultExpiry = "default_expiry_ms"
     case keepJobs = "keep_jobs_ms"

@@ -77,14 +77,14 @@ extension Failure {
 }
 
 extension Failure {
-  /// The failure of a picture that needs more memory than a worker may use.
+  /// The failure of a picture that needs more memory than a decoder may use.
   ///
-  /// - Parameter byteCount: the memory limit of a worker.
-  package static func outOfMemory(workerMemory byteCount: Int64) -> Failure {
+  /// - Parameter byteCount: the memory limit of a decoder.
+  package static func outOfMemory(decoderMemory byteCount: Int64) -> Failure {
     Failure(
       stage: .decode, code: .outOfMemory, isRetryable: false,
-      detail: "decoding needs more memory than the worker's limit of \(byteCount >> 20)M; start "
-        + "the coordinator with a larger --worker-memory")
+      detail: "decoding needs more memory than the decoder's limit of \(byteCount >> 20)M; start "
+        + "the coordinator with a larger --decoder-memory")
   }
 }
 

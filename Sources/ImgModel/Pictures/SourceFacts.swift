@@ -1,5 +1,5 @@
 /// What a picture's header says.
-package struct SourceFacts: Hashable, Sendable {
+package struct SourceFacts: Hashable, Sendable, Codable {
   package let format: ImageFormat
   /// Pixels of one frame as seen, that is after the orientation was obeyed.
   package let width: Int

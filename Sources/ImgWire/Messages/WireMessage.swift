@@ -6,8 +6,9 @@
 package protocol WireMessage: Codable, Sendable {
   /// The sender's role for error texts: "coordinator", "worker" or "client".
   static var sender: String { get }
-  /// Whether a sealed memory file accompanies this message. The connection closes if an announced
-  /// file is missing, or a file comes with a message that announces none.
+  /// Whether an open file accompanies this message: a sealed memory file, or one end of a socket
+  /// pair. The connection closes if an announced file is missing, or a file comes with a message that
+  /// announces none.
   var announcesFile: Bool { get }
 }
 

@@ -27,6 +27,8 @@ package enum CoordinatorMessage: Hashable, WireMessage {
   case cancel(LeaseList)
   /// Remove expired thumbnails from the store, in small steps between other work. There is no answer.
   case sweep(Sweep)
+  /// A decoder of this worker has ended, or could not be started.
+  case decoderExited(DecoderExit)
   /// Finish all leases, then exit.
   case drain
 
@@ -40,7 +42,9 @@ extension CoordinatorMessage {
     case welcome, lookup, fetch, attach, decode
     case decodeUpload = "decode_upload"
     case followRedirects = "follow_redirects"
-    case cancel, sweep, drain
+    case cancel, sweep
+    case decoderExited = "decoder_exited"
+    case drain
   }
 
   package init(from decoder: any Decoder) throws {
@@ -54,6 +58,7 @@ extension CoordinatorMessage {
     case .followRedirects: self = .followRedirects(try TransferList(from: decoder))
     case .cancel: self = .cancel(try LeaseList(from: decoder))
     case .sweep: self = .sweep(try Sweep(from: decoder))
+    case .decoderExited: self = .decoderExited(try DecoderExit(from: decoder))
     case .drain: self = .drain
     }
   }
@@ -71,6 +76,7 @@ extension CoordinatorMessage {
       case .followRedirects(let list): (.followRedirects, list)
       case .cancel(let list): (.cancel, list)
       case .sweep(let sweep): (.sweep, sweep)
+      case .decoderExited(let exit): (.decoderExited, exit)
       case .drain: (.drain, nil)
       }
     try container.encode(kind, forKey: .type)

@@ -12,10 +12,12 @@ package struct Welcome: Hashable, Sendable, Codable {
   package let allowedDirectories: [String]
   /// A PEM file of the trusted certificate authorities; `nil` for those of the system.
   package let authorityFile: String?
+  /// Whether a worker refuses to start if a part of a sandbox is missing.
+  package let requiresSandbox: Bool
 
   package init(
     hello: Hello, limits: Limits, storeDirectory: String, allowedNetworks: [NetworkRange],
-    allowedDirectories: [String] = [], authorityFile: String? = nil
+    allowedDirectories: [String] = [], authorityFile: String? = nil, requiresSandbox: Bool = false
   ) {
     self.hello = hello
     self.limits = limits
@@ -23,6 +25,7 @@ package struct Welcome: Hashable, Sendable, Codable {
     self.allowedNetworks = allowedNetworks
     self.allowedDirectories = allowedDirectories
     self.authorityFile = authorityFile
+    self.requiresSandbox = requiresSandbox
   }
 
   private enum CodingKeys: String, CodingKey {
@@ -32,5 +35,6 @@ package struct Welcome: Hashable, Sendable, Codable {
     case allowedNetworks = "allowed_networks"
     case allowedDirectories = "allowed_directories"
     case authorityFile = "ca_file"
+    case requiresSandbox = "require_sandbox"
   }
 }

@@ -4,9 +4,9 @@ package enum WorkerMessage: Hashable, WireMessage {
 
   /// The first message.
   case hello(Hello)
-  /// libcurl, libvips and the store are ready. The worker accepts this much work at once.
+  /// libcurl and the store are ready. The worker accepts this much work at once.
   case ready(Credits)
-  /// The worker cannot start and exits.
+  /// The worker cannot start, or its decoders cannot, and exits.
   case refused(Refusal)
   /// The answer to one `lookup`.
   case lookedUp(LookupResults)
@@ -26,9 +26,19 @@ package enum WorkerMessage: Hashable, WireMessage {
   /// The result of one such lease whose thumbnail is not in the store. The file beside this message
   /// has its bytes.
   case uncached(UncachedResult)
+  /// Start a decoder. The file beside this message is its end of a socket pair, which it gets as
+  /// `DecoderDescriptor.channel`. Each decoder ends with one `decoder_exited`.
+  case startDecoder(DecoderReference)
+  /// Kill this decoder. Has no effect if it has exited.
+  case endDecoder(DecoderReference)
+  /// What confines this worker and its first decoder. Sent once, when the decoder is ready.
+  case sandboxed(WorkerSandbox)
 
   package var announcesFile: Bool {
-    if case .uncached = self { true } else { false }
+    switch self {
+    case .uncached, .startDecoder: true
+    default: false
+    }
   }
 }
 
@@ -38,6 +48,9 @@ extension WorkerMessage {
     case lookedUp = "looked_up"
     case hostUpdates = "host_updates"
     case redirected, transferred, released, finished, uncached
+    case startDecoder = "start_decoder"
+    case endDecoder = "end_decoder"
+    case sandboxed
   }
 
   package init(from decoder: any Decoder) throws {
@@ -52,6 +65,9 @@ extension WorkerMessage {
     case .released: self = .released(try LeaseList(from: decoder))
     case .finished: self = .finished(try FetchResults(from: decoder))
     case .uncached: self = .uncached(try UncachedResult(from: decoder))
+    case .startDecoder: self = .startDecoder(try DecoderReference(from: decoder))
+    case .endDecoder: self = .endDecoder(try DecoderReference(from: decoder))
+    case .sandboxed: self = .sandboxed(try WorkerSandbox(from: decoder))
     }
   }
 
@@ -69,6 +85,9 @@ extension WorkerMessage {
       case .released(let list): (.released, list)
       case .finished(let results): (.finished, results)
       case .uncached(let result): (.uncached, result)
+      case .startDecoder(let reference): (.startDecoder, reference)
+      case .endDecoder(let reference): (.endDecoder, reference)
+      case .sandboxed(let sandbox): (.sandboxed, sandbox)
       }
     try container.encode(kind, forKey: .type)
     try payload.encode(to: encoder)

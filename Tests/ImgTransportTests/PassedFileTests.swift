@@ -4,7 +4,7 @@ import ImgTransport
 import Testing
 
 /// Files beside messages: each arrives with its own.
-@Suite(.timeLimit(.minutes(20))) struct MemoryFileTests {
+@Suite(.timeLimit(.minutes(20))) struct PassedFileTests {
   private var soon: ContinuousClock.Instant { .now + .seconds(60) }
 
   @Test func `a file goes with its message, both ways`() throws {
@@ -65,7 +65,7 @@ import Testing
     let channel = try NoteChannel(pair.takeSecond())
     for text in ["first", "second"] {
       let frame = try Note.frame(text, announcesFile: true)
-      let file = try MemoryFile(containing: Array(text.utf8))
+      let file = try MemoryFile(containing: Array(text.utf8)).file
       for start in stride(from: 0, to: frame.count, by: size) {
         _ = try UnixSocket.send(
           sender.rawValue, frame[start..<min(start + size, frame.count)],

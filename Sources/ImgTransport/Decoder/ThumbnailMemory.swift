@@ -1,0 +1,89 @@
+package import ImgModel
+package import ImgSystem
+
+/// The memory in which a decoder leaves a thumbnail, behind a page that shows what it does. The worker
+/// can read that page when the decoder hangs or has died.
+///
+/// The worker trusts none of it: the picture may control the decoder.
+package struct ThumbnailMemory: Sendable {
+  /// What the decoder does with its picture.
+  package enum Stage: UInt64, Sendable {
+    case header = 1
+    case pixels
+  }
+
+  private enum Word: Int {
+    /// A ``Stage``.
+    case stage
+    /// Bytes of the last allocation that was refused since the picture's decode began; 0 for none.
+    case refusedAllocation
+  }
+
+  /// The thumbnail begins on a page of its own, whose memory can be given back.
+  private static let thumbnailOffset = ThisProcess.pageByteCount
+
+  private let memory: SharedMemory
+
+  /// The worker's side: room for a thumbnail, which takes up memory once it is written.
+  package init(maximumByteCount: Int) throws(SystemError) {
+    memory = try SharedMemory(
+      byteCount: Self.thumbnailOffset + max(maximumByteCount, 1), writers: .everyProcess)
+  }
+
+  /// The decoder's side: the memory that its worker passed on.
+  package init(mapping file: PassedFile) throws(SystemError) {
+    memory = try SharedMemory(mapping: file, isWritable: true)
+  }
+
+  /// The open file, for the decoder.
+  package var file: PassedFile { memory.file }
+
+  package var maximumByteCount: Int { memory.byteCount - Self.thumbnailOffset }
+
+  // MARK: - Both sides
+
+  /// A new picture begins with its header.
+  package func beginPicture() {
+    memory.setWord(Word.refusedAllocation.rawValue, to: 0)
+    memory.setWord(Word.stage.rawValue, to: Stage.header.rawValue)
+  }
+
+  /// Whether an allocation that a picture may need was refused since the picture began.
+  package func hasRefusedAllocation(within limits: Limits) -> Bool {
+    let byteCount = memory.word(Word.refusedAllocation.rawValue)
+    return byteCount != 0 && byteCount <= limits.largestAllocationByteCount
+  }
+
+  // MARK: - The decoder's side
+
+  /// Has allocations that are refused recorded here. The memory must live as long as the process.
+  ///
+  /// - Parameter record: is given the address of a 64-bit word.
+  package func recordRefusedAllocations(by record: (UInt) -> Void) {
+    record(memory.address(ofWord: Word.refusedAllocation.rawValue))
+  }
+
+  package func beginPixels() {
+    memory.setWord(Word.stage.rawValue, to: Stage.pixels.rawValue)
+  }
+
+  /// - Precondition: there is room.
+  package func put(_ thumbnail: borrowing Span<UInt8>) {
+    memory.write(thumbnail, at: Self.thumbnailOffset)
+  }
+
+  // MARK: - The worker's side
+
+  package var isInHeader: Bool { memory.word(Word.stage.rawValue) == Stage.header.rawValue }
+
+  /// A copy of the thumbnail; `nil` if it cannot have that size.
+  package func thumbnail(byteCount: Int) -> [UInt8]? {
+    guard (1...maximumByteCount).contains(byteCount) else { return nil }
+    return memory.bytes(in: Self.thumbnailOffset..<(Self.thumbnailOffset + byteCount))
+  }
+
+  /// Gives the memory of a thumbnail back to the machine.
+  package func releaseThumbnail() throws(SystemError) {
+    try memory.release(from: Self.thumbnailOffset)
+  }
+}
