@@ -1,0 +1,103 @@
+import CLinux
+import Glibc
+import ImgSystem
+
+extension SandboxProfile {
+  /// For a process that decodes pictures from memory into memory: what libvips and the image libraries
+  /// call after their start, measured with pictures of all formats. It has no network, creates no
+  /// process and no executable code, and opens nothing but fonts, to read them.
+  package static var decoder: SandboxProfile {
+    var access = AccessRules()
+    access.allow(.read, below: fontPaths)
+    return SandboxProfile(
+      systemCalls: decoderCalls(processID: ThisProcess.processID), access: access)
+  }
+
+  /// Text in SVG pictures: fonts, and the configuration and the caches of fontconfig.
+  private static let fontPaths = [
+    "/etc/fonts", "/usr/local/share/fonts", "/usr/share/X11/fonts", "/usr/share/fontconfig",
+    "/usr/share/fonts", "/var/cache/fontconfig",
+  ]
+
+  static func decoderCalls(processID: Int32) -> SystemCallRules {
+    var rules = SystemCallRules(otherwise: .kill)
+    rules.add(.allow, harmlessCalls)
+    rules.addMemory()
+    rules.addThreads(of: processID)
+    rules.addFiles()
+    rules.addControl()
+    return rules
+  }
+
+  /// Calls that read the clock or the process's own state, use its memory, or use descriptors that it
+  /// has. A name of another architecture has no effect.
+  private static let harmlessCalls = [
+    // Descriptors.
+    "close", "eventfd2", "fadvise64", "fstat", "fstatfs", "getdents64", "lseek", "poll", "ppoll",
+    "pread64", "read", "readv", "recvfrom", "recvmsg", "sendmsg", "sendto", "shutdown", "write",
+    "writev",
+    // Memory.
+    "brk", "madvise", "membarrier", "mremap", "munmap",
+    // Threads and signals.
+    "exit", "exit_group", "futex", "getcpu", "gettid", "restart_syscall", "rseq", "rt_sigaction",
+    "rt_sigprocmask", "rt_sigreturn", "sched_getaffinity", "sched_yield", "set_robust_list",
+    "sigaltstack",
+    // Time.
+    "clock_getres", "clock_gettime", "clock_nanosleep", "getitimer", "gettimeofday", "nanosleep",
+    "setitimer", "time", "times",
+    // Its own state.
+    "getegid", "geteuid", "getgid", "getpid", "getppid", "getrandom", "getrusage", "getuid",
+    "sysinfo", "umask", "uname",
+  ]
+}
+
+extension SystemCallRules {
+  /// No code comes into being: neither from a file nor from bytes that the process has written.
+  fileprivate mutating func addMemory() {
+    for call in ["mmap", "mprotect"] {
+      add(.allow, call, where: .hasNone(of: PROT_EXEC, in: 2))
+      add(.fail(EACCES), call, where: .has(PROT_EXEC, in: 2))
+    }
+  }
+
+  fileprivate mutating func addThreads(of processID: Int32) {
+    // Its flags are behind a pointer, out of a filter's sight. The C library then uses clone.
+    add(.fail(ENOSYS), "clone3")
+    add(.allow, "clone", where: .has(CInt(IMG_CLONE_THREAD), in: 0))
+    // What abort(3) and pthread_kill(3) send to a thread of this process.
+    add(.allow, "tgkill", where: .equals(processID, argument: 0))
+  }
+
+  /// Landlock says which files.
+  fileprivate mutating func addFiles() {
+    add(
+      .allow,
+      [
+        "access", "faccessat", "faccessat2", "lstat", "newfstatat", "readlink", "readlinkat",
+        "stat", "statx",
+      ])
+    let writing = [O_WRONLY, O_RDWR, O_CREAT, O_TRUNC]
+    add(.allow, "openat", where: .hasNone(of: writing.reduce(0, |), in: 2))
+    for flag in writing { add(.fail(EACCES), "openat", where: .has(flag, in: 2)) }
+    // Libraries look for files, and write caches, in these ways. They can do without.
+    add(
+      .fail(EACCES),
+      [
+        "mkdir", "mkdirat", "open", "openat2", "statfs", "unlink", "unlinkat",
+      ])
+  }
+
+  fileprivate mutating func addControl() {
+    for command in [F_GETFD, F_SETFD, F_GETFL, F_SETFL] {
+      add(.allow, "fcntl", where: .equals(command, argument: 1))
+    }
+    for option in [PR_SET_NAME, PR_GET_NAME] {
+      add(.allow, "prctl", where: .equals(option, argument: 0))
+    }
+    // Its own limits: it may read them.
+    add(.allow, "prlimit64", where: .equals(0, argument: 0), .isNull(argument: 2))
+    // GLib asks what standard error is.
+    add(.fail(ENOTTY), "ioctl")
+    add(.fail(ENOTSOCK), "getpeername")
+  }
+}

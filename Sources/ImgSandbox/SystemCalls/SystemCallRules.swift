@@ -1,0 +1,73 @@
+/// Which system calls a process may make: a description, which ``SystemCallFilter`` puts in force.
+package struct SystemCallRules: Hashable, Sendable {
+  /// What the kernel does with a system call.
+  package enum Action: Hashable, Sendable {
+    case allow
+    /// The call does nothing and returns this errno value.
+    case fail(CInt)
+    /// The kernel ends the process with SIGSYS.
+    case kill
+  }
+
+  /// A condition on an argument: the bits of `mask` have the value `value`.
+  ///
+  /// The kernel compares 64 bits of every argument. The mask of an `int` leaves out the upper 32,
+  /// which are undefined.
+  package struct Condition: Hashable, Sendable {
+    package let argument: UInt32
+    package let mask: UInt64
+    package let value: UInt64
+  }
+
+  /// The action for a system call whose arguments meet all conditions.
+  package struct Rule: Hashable, Sendable {
+    /// The name in the manual, such as `openat`.
+    package let call: String
+    package let action: Action
+    package let conditions: [Condition]
+  }
+
+  /// The action for calls that no rule matches.
+  package let otherwise: Action
+  package private(set) var rules: [Rule] = []
+
+  init(otherwise: Action) {
+    self.otherwise = otherwise
+  }
+
+  mutating func add(_ action: Action, _ call: String, where conditions: Condition...) {
+    rules.append(Rule(call: call, action: action, conditions: conditions))
+  }
+
+  mutating func add(_ action: Action, _ calls: [String]) {
+    for call in calls { add(action, call) }
+  }
+}
+
+extension SystemCallRules.Condition {
+  /// All of these bits are set.
+  static func has(_ bits: CInt, in argument: UInt32) -> Self {
+    bitsOf(bits, are: bits, in: argument)
+  }
+
+  /// None of these bits is set.
+  static func hasNone(of bits: CInt, in argument: UInt32) -> Self {
+    bitsOf(bits, are: 0, in: argument)
+  }
+
+  static func bitsOf(_ mask: CInt, are value: CInt, in argument: UInt32) -> Self {
+    Self(
+      argument: argument, mask: UInt64(UInt32(bitPattern: mask)),
+      value: UInt64(UInt32(bitPattern: value)))
+  }
+
+  /// The argument, an `int`, has this value.
+  static func equals(_ value: CInt, argument: UInt32) -> Self {
+    bitsOf(-1, are: value, in: argument)
+  }
+
+  /// The argument is a null pointer.
+  static func isNull(argument: UInt32) -> Self {
+    Self(argument: argument, mask: .max, value: 0)
+  }
+}

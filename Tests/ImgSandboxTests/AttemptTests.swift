@@ -1,0 +1,83 @@
+import Testing
+
+/// Attempts of processes that are locked as the programs of this package are.
+///
+/// Each attempt succeeds without a lock, so a refusal is the lock's.
+@Suite(.timeLimit(.minutes(20)))
+struct AttemptTests {
+  /// What the kernel of some machine may refuse to every process, or only to users other than root.
+  private static let attemptsOfPrivilegedProcesses: Set<String> = [
+    "create a BPF map", "create a user namespace", "create an io_uring", "mount a file system",
+    "open a packet socket", "open a performance counter", "read /proc/1/environ",
+    "read the parent's memory", "trace the parent", "use a keyring",
+  ]
+
+  @Test func `without a lock every attempt succeeds`() throws {
+    let results = try AttemptResults.unlocked.get()
+    #expect(results.count == 31)
+    for (attempt, result) in results
+    where !Self.attemptsOfPrivilegedProcesses.contains(attempt) {
+      #expect(result == "allowed", "\(attempt)")
+    }
+  }
+
+  @Test(.enabled(if: Kernel.hasBoth, "the kernel has no Landlock or no seccomp"))
+  func `a decoder may create threads, and nothing else`() throws {
+    let results = try AttemptResults.decoder.get()
+    #expect(results.count == 31)
+    for (attempt, result) in results {
+      #expect((result == "allowed") == (attempt == "create a thread"), "\(attempt): \(result)")
+    }
+  }
+
+  /// What the kernel returns to a library that tries is no end of the process: libraries look for
+  /// files and can do without.
+  @Test(
+    .enabled(if: Kernel.hasBoth, "the kernel has no Landlock or no seccomp"),
+    arguments: [
+      "read /etc/passwd", "read ~/.ssh/id_ed25519", "read the store", "create a file",
+      "map executable memory", "make memory executable",
+    ])
+  func `a decoder survives looking for files and executable memory`(attempt: String) throws {
+    #expect(try AttemptResults.decoder.get()[attempt] == "refused (EACCES)")
+  }
+
+  @Test(.enabled(if: Kernel.hasBoth, "the kernel has no Landlock or no seccomp"))
+  func `a worker is refused processes, foreign files and the kernel's settings`() throws {
+    var allowed: Set = [
+      "connect to a Unix socket", "connect to a port of 127.0.0.1", "create a thread",
+      "make memory executable", "map executable memory", "read /etc/passwd", "read the store",
+      "resolve a name", "send a datagram to 127.0.0.1", "write the store",
+    ]
+    if !Kernel.hasScopes { allowed.formUnion(["bind a port", "connect to an abstract socket"]) }
+    let results = try AttemptResults.worker.get()
+    #expect(results.count == 31)
+    for (attempt, result) in results {
+      #expect((result == "allowed") == allowed.contains(attempt), "\(attempt): \(result)")
+      // A worker has transfers of others.
+      #expect(!result.hasPrefix("killed"), "\(attempt)")
+    }
+  }
+
+  @Test(
+    .enabled(if: Kernel.hasBoth, "the kernel has no Landlock or no seccomp"),
+    arguments: [
+      "create a file", "open /proc/self/mem for writing", "read the parent's memory",
+      "remove a file", "trace the parent", "use a keyring", "mount a file system",
+      "create an io_uring", "create a BPF map", "open a performance counter",
+    ])
+  func `a coordinator is refused what neither it nor its children need`(attempt: String) throws {
+    let result = try #require(AttemptResults.coordinator.get()[attempt])
+    #expect(result.hasPrefix("refused"))
+  }
+
+  @Test(
+    .enabled(if: Kernel.hasBoth, "the kernel has no Landlock or no seccomp"),
+    arguments: [
+      "connect to a port of 127.0.0.1", "create a thread", "execute a program", "fork",
+      "read the store", "resolve a name", "write the store",
+    ])
+  func `a coordinator keeps what its children need`(attempt: String) throws {
+    #expect(try AttemptResults.coordinator.get()[attempt] == "allowed")
+  }
+}

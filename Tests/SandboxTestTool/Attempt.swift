@@ -1,0 +1,98 @@
+import CSandboxAttempts
+import Glibc
+import ImgSystem
+
+/// Something that a process locked in a sandbox tries to do.
+enum Attempt: String, CaseIterable {
+  // Files.
+  case readPasswords = "read /etc/passwd"
+  case readKey = "read ~/.ssh/id_ed25519"
+  case readStore = "read the store"
+  case writeStore = "write the store"
+  case writeFile = "create a file"
+  case removeFile = "remove a file"
+  case readParentEnvironment = "read /proc/PARENT/environ"
+  case readInitEnvironment = "read /proc/1/environ"
+  case writeOwnMemory = "open /proc/self/mem for writing"
+  // Sockets.
+  case connectLoopback = "connect to a port of 127.0.0.1"
+  case sendDatagram = "send a datagram to 127.0.0.1"
+  case connectSocket = "connect to a Unix socket"
+  case connectAbstractSocket = "connect to an abstract socket"
+  case bindPort = "bind a port"
+  case packetSocket = "open a packet socket"
+  case resolveName = "resolve a name"
+  // Processes.
+  case execute = "execute a program"
+  case fork = "fork"
+  case thread = "create a thread"
+  case traceParent = "trace the parent"
+  case readParentMemory = "read the parent's memory"
+  case signalParent = "signal the parent"
+  // Memory and limits.
+  case mapExecutable = "map executable memory"
+  case protectExecutable = "make memory executable"
+  case raiseLimit = "raise a limit"
+  // The kernel.
+  case newUsers = "create a user namespace"
+  case mount = "mount a file system"
+  case keyring = "use a keyring"
+  case ring = "create an io_uring"
+  case bpf = "create a BPF map"
+  case performanceCounter = "open a performance counter"
+
+  /// - Throws: the error with which the kernel refuses it.
+  func perform(in scene: Scene) throws(SystemError) {
+    switch self {
+    case .readPasswords: try Self.open("/etc/passwd", O_RDONLY)
+    case .readKey: try Self.open(scene.keyFile, O_RDONLY)
+    case .readStore: try Self.open(scene.storeFile, O_RDONLY)
+    case .writeStore: try Self.open(scene.storeFile, O_RDWR)
+    case .writeFile: try Self.open("\(scene.directory)/new", O_WRONLY | O_CREAT)
+    case .removeFile: try Self.call { unsafe unlink(scene.keyFile) }
+    case .readParentEnvironment: try Self.open("/proc/\(scene.processID)/environ", O_RDONLY)
+    case .readInitEnvironment: try Self.open("/proc/1/environ", O_RDONLY)
+    case .writeOwnMemory: try Self.open("/proc/self/mem", O_RDWR)
+    case .connectLoopback:
+      try Self.call { attempt_connect_port(CInt(SOCK_STREAM.rawValue), scene.port) }
+    case .sendDatagram:
+      try Self.call { attempt_connect_port(CInt(SOCK_DGRAM.rawValue), scene.port) }
+    case .connectSocket: try Self.call { unsafe attempt_connect_name(scene.socket) }
+    case .connectAbstractSocket:
+      try Self.call { unsafe attempt_connect_name(scene.abstractSocket) }
+    case .bindPort: try Self.call { attempt_bind_port() }
+    case .packetSocket: try Self.call { attempt_packet_socket() }
+    case .resolveName: try Self.call { unsafe attempt_resolve("localhost") }
+    case .execute: try Self.call { unsafe attempt_execute("/bin/true") }
+    case .fork: try Self.call { attempt_fork() }
+    case .thread: try Self.call { attempt_thread() }
+    case .traceParent: try Self.call { attempt_trace(scene.processID) }
+    case .readParentMemory:
+      try Self.call { attempt_read_memory(scene.processID, scene.address) }
+    case .signalParent: try Self.call { attempt_signal(scene.processID) }
+    case .mapExecutable: try Self.call { attempt_map_executable() }
+    case .protectExecutable: try Self.call { attempt_protect_executable() }
+    case .raiseLimit: try Self.raiseCoreLimit(to: scene.coreLimit)
+    case .newUsers: try Self.call { attempt_new_users() }
+    case .mount: try Self.call { unsafe attempt_mount(scene.directory) }
+    case .keyring: try Self.call { attempt_keyring() }
+    case .ring: try Self.call { attempt_ring() }
+    case .bpf: try Self.call { attempt_bpf() }
+    case .performanceCounter: try Self.call { attempt_performance_counter() }
+    }
+  }
+
+  private static func open(_ path: String, _ flags: CInt) throws(SystemError) {
+    try call { unsafe Glibc.open(path, flags, 0o600) }
+  }
+
+  /// Sets a hard limit that a locked process has lowered, and that any other has already.
+  private static func raiseCoreLimit(to value: UInt) throws(SystemError) {
+    var limit = rlimit(rlim_cur: 0, rlim_max: value)
+    try call { unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit) }
+  }
+
+  private static func call(_ call: () -> CInt) throws(SystemError) {
+    if call() < 0 { throw .last("attempt") }
+  }
+}

@@ -1,0 +1,42 @@
+/// An error in the command line, as a sentence.
+struct UsageError: Error, CustomStringConvertible {
+  let description: String
+}
+
+/// The parsed command line.
+enum ToolInvocation {
+  case attempts(AttemptRun)
+  /// A child process of `attempts`.
+  case attempt(Attempt, Lock, Scene)
+  case decode(DecodeRun)
+
+  static let usage = """
+    usage: imgsandboxtest attempts LOCK
+           imgsandboxtest decode LOCK COUNT FILE...
+      attempts  makes every attempt in a process that is locked like LOCK: none, decoder, worker or
+                coordinator, and prints whether it was allowed
+      decode    makes a thumbnail of each file COUNT times, unlocked (none) or in the sandbox of a
+                decoder, and prints its checksum
+    """
+
+  init(_ arguments: [String]) throws(UsageError) {
+    guard arguments.count > 1, let lock = Lock(rawValue: arguments[1]) else { throw Self.misuse }
+    let rest = Array(arguments.dropFirst(2))
+    switch arguments[0] {
+    case "attempts":
+      self = .attempts(AttemptRun(lock: lock))
+    case "attempt":
+      guard let name = rest.first, let attempt = Attempt(rawValue: name),
+        let scene = Scene(arguments: Array(rest.dropFirst()))
+      else { throw Self.misuse }
+      self = .attempt(attempt, lock, scene)
+    case "decode":
+      guard let count = rest.first.flatMap({ Int($0) }), count > 0 else { throw Self.misuse }
+      self = .decode(DecodeRun(lock: lock, count: count, paths: Array(rest.dropFirst())))
+    default:
+      throw Self.misuse
+    }
+  }
+
+  private static let misuse = UsageError(description: usage)
+}
