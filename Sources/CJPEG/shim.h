@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 // <jpeglib.h> uses FILE and size_t without declaring them.
 #include <jpeglib.h>
@@ -38,13 +37,9 @@ struct img_jpeg_decoder {
   int damage_code;
   char error_text[JMSG_LENGTH_MAX];
   char damage_text[JMSG_LENGTH_MAX];
-  /// The next offset in the file; unused for a picture in memory.
-  int descriptor;
-  off_t offset;
-  uint8_t *_Nullable file_buffer;
 };
 
-enum { img_jpeg_file_buffer_byte_count = 1 << 16, img_jpeg_fill_byte_count_maximum = 8 };
+enum { img_jpeg_fill_byte_count_maximum = 8 };
 
 static inline void img_jpeg_fail(j_common_ptr _Nonnull common) {
   struct img_jpeg_decoder *decoder = (struct img_jpeg_decoder *) common->client_data;
@@ -95,20 +90,8 @@ static inline boolean img_jpeg_end_source(j_decompress_ptr _Nonnull info) {
   return TRUE;
 }
 
-static inline boolean img_jpeg_read_file(j_decompress_ptr _Nonnull info) {
-  struct img_jpeg_decoder *decoder = (struct img_jpeg_decoder *) info->client_data;
-  ssize_t count = pread(
-      decoder->descriptor, decoder->file_buffer, img_jpeg_file_buffer_byte_count, decoder->offset);
-  if (count <= 0) return img_jpeg_end_source(info);
-  decoder->offset += count;
-  info->src->next_input_byte = decoder->file_buffer;
-  info->src->bytes_in_buffer = (size_t) count;
-  return TRUE;
-}
-
 /// libjpeg skips data that it does not need, such as a preview in the metadata.
 static inline void img_jpeg_skip(j_decompress_ptr _Nonnull info, long byte_count) {
-  struct img_jpeg_decoder *decoder = (struct img_jpeg_decoder *) info->client_data;
   struct jpeg_source_mgr *source = info->src;
   if (byte_count <= 0) return;
   if ((size_t) byte_count <= source->bytes_in_buffer) {
@@ -116,8 +99,7 @@ static inline void img_jpeg_skip(j_decompress_ptr _Nonnull info, long byte_count
     source->bytes_in_buffer -= (size_t) byte_count;
     return;
   }
-  // In a file, the skipped bytes are not read. A picture in memory ends here.
-  decoder->offset += byte_count - (long) source->bytes_in_buffer;
+  // The picture ends within the data.
   source->fill_input_buffer(info);
 }
 
@@ -160,7 +142,6 @@ static inline struct img_jpeg_decoder *_Nullable img_jpeg_new(void) {
 
 static inline void img_jpeg_free(struct img_jpeg_decoder *_Nonnull decoder) {
   jpeg_destroy_decompress(&decoder->info);
-  free(decoder->file_buffer);
   free(decoder);
 }
 
@@ -170,16 +151,6 @@ static inline void img_jpeg_use_memory(
   decoder->source.fill_input_buffer = img_jpeg_end_source;
   decoder->source.next_input_byte = bytes;
   decoder->source.bytes_in_buffer = byte_count;
-}
-
-/// Sets the source to an open file, from its beginning. The file must outlive the decoder. Returns false
-/// if there is no memory.
-static inline bool img_jpeg_use_file(
-    struct img_jpeg_decoder *_Nonnull decoder, int descriptor) {
-  decoder->source.fill_input_buffer = img_jpeg_read_file;
-  decoder->descriptor = descriptor;
-  decoder->file_buffer = malloc(img_jpeg_file_buffer_byte_count);
-  return decoder->file_buffer != NULL;
 }
 
 /// Reads up to the first scan. `info` then has the size and the colour space. Returns false on failure.

@@ -2,6 +2,8 @@
 #include <gmodule.h>
 #include <stdint.h>
 #include <vips/vips.h>
+// Not a part of vips.h.
+#include <vips/vector.h>
 
 // libvips takes options as variadic arguments, which Swift cannot pass. This file has one function for
 // each operation in use, named after it. The options in use are plain parameters.
@@ -30,6 +32,25 @@ static inline gboolean img_vips_load_module(const char *_Nonnull path) {
   return TRUE;
 }
 
+/// Makes GdkPixbuf load its module for a media type now instead of on first use. librsvg asks GdkPixbuf for
+/// pictures inside an SVG. Does nothing where libvips has no librsvg.
+static inline void img_load_pixbuf_module(const char *_Nonnull media_type) {
+  typedef GObject *(*New)(const char *, GError **);
+  typedef gboolean (*Close)(GObject *, GError **);
+  gpointer new_loader = NULL, close_loader = NULL;
+  GModule *program = g_module_open(NULL, G_MODULE_BIND_LAZY);
+  if (program == NULL) return;
+  if (g_module_symbol(program, "gdk_pixbuf_loader_new_with_mime_type", &new_loader) &&
+      g_module_symbol(program, "gdk_pixbuf_loader_close", &close_loader)) {
+    GObject *loader = ((New) new_loader)(media_type, NULL);
+    if (loader != NULL) {
+      ((Close) close_loader)(loader, NULL);
+      g_object_unref(loader);
+    }
+  }
+  g_module_close(program);
+}
+
 /// The options of a loader. A field that is 0 selects the loader's default.
 struct img_vips_load_options {
   VipsFailOn fail_on;
@@ -40,9 +61,9 @@ struct img_vips_load_options {
   gboolean thumbnail;
 };
 
-/// Calls a loader whose first argument is `input`, a VipsBlob or a VipsSource.
+/// Calls a loader of pictures in memory.
 static inline int img_vips_load(
-    const char *_Nonnull loader, void *_Nonnull input, struct img_vips_load_options options,
+    const char *_Nonnull loader, VipsBlob *_Nonnull input, struct img_vips_load_options options,
     VipsImage *_Nullable *_Nonnull out) {
   if (options.scale != 0) {
     return vips_call(
@@ -69,18 +90,6 @@ static inline int img_vips_load_buffer(
   return status;
 }
 
-/// Opens a picture in an open file in the same way, always from its beginning. No other code may read the
-/// file while pixels are read.
-static inline int img_vips_load_source(
-    const char *_Nonnull loader, int descriptor, struct img_vips_load_options options,
-    VipsImage *_Nullable *_Nonnull out) {
-  VipsSource *source = vips_source_new_from_descriptor(descriptor);
-  if (source == NULL) return -1;
-  int status = img_vips_load(loader, source, options, out);
-  VIPS_UNREF(source);
-  return status;
-}
-
 /// Creates an image in memory with uninitialised 8-bit samples. The caller writes them at
 /// img_vips_pixels(). Returns NULL if there is no memory.
 static inline VipsImage *_Nullable img_vips_new_pixels(
@@ -91,6 +100,26 @@ static inline VipsImage *_Nullable img_vips_new_pixels(
   if (vips_image_write_prepare(image) == 0) return image;
   g_object_unref(image);
   return NULL;
+}
+
+/// Creates an image in memory like `in` but for its size, with uninitialised samples. Returns NULL if there
+/// is no memory.
+static inline VipsImage *_Nullable img_vips_new_like(
+    VipsImage *_Nonnull in, int width, int height) {
+  VipsImage *image = vips_image_new_memory();
+  if (vips_image_pipelinev(image, VIPS_DEMAND_STYLE_ANY, in, NULL) == 0) {
+    image->Xsize = width;
+    image->Ysize = height;
+    if (vips_image_write_prepare(image) == 0) return image;
+  }
+  g_object_unref(image);
+  return NULL;
+}
+
+/// Whether the samples are in memory, 8 bits each.
+static inline gboolean img_vips_has_bytes_in_memory(VipsImage *_Nonnull image) {
+  return image->dtype == VIPS_IMAGE_SETBUF && image->BandFmt == VIPS_FORMAT_UCHAR &&
+      image->Coding == VIPS_CODING_NONE;
 }
 
 /// The first sample of an image in memory. There are no gaps between the rows.

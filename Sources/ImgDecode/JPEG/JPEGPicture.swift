@@ -27,15 +27,10 @@ import Glibc
   init(_ input: PictureInput) throws(DecodeError) {
     guard let decoder = unsafe img_jpeg_new() else { throw .outOfMemory }
     do throws(DecodeError) {
-      switch input {
-      case .memory(let bytes):
-        guard let start = bytes.baseAddress else {
-          throw .corrupt("the body is empty")
-        }
-        unsafe img_jpeg_use_memory(decoder, start, bytes.count)
-      case .file(let descriptor):
-        guard unsafe img_jpeg_use_file(decoder, descriptor) else { throw .outOfMemory }
+      guard let start = unsafe input.buffer.baseAddress else {
+        throw .corrupt("the body is empty")
       }
+      unsafe img_jpeg_use_memory(decoder, start, input.buffer.count)
       guard unsafe img_jpeg_read_header(decoder) else { throw unsafe Self.error(of: decoder) }
       colours = try unsafe Self.colours(of: decoder.pointee.info)
     } catch {

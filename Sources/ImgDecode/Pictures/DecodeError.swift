@@ -16,7 +16,7 @@ enum DecodeError: Error {
     case .unsupported(let feature):
       Failure(stage: .decode, code: .unsupportedFormat, detail: "\(feature) is not decoded")
     case .outOfMemory:
-      .outOfMemory(workerMemory: limits.workerMemoryByteCount)
+      .outOfMemory(decoderMemory: limits.decoderMemoryByteCount)
     }
   }
 }

@@ -1,4 +1,5 @@
 package import ImgModel
+import ImgSniff
 
 /// Makes thumbnails: bytes of a picture in, bytes of a thumbnail out, within limits. It opens no
 /// file.
@@ -15,18 +16,24 @@ package struct Thumbnailer: Sendable {
 
   /// The steps from a body to a thumbnail of its first frame.
   ///
+  /// - Parameters:
+  ///   - picture: decoded in place.
+  ///   - onHeader: called when the header has been read and is within the limits.
   /// - Throws: a ``Failure`` of stage `decode`: `not_an_image`, `unsupported_format`,
   ///   `too_many_pixels`, `corrupt_image` (also when pixels are missing), `out_of_memory`, or
   ///   `internal` when a decoded picture cannot be encoded.
   package func thumbnail(
-    of picture: EncodedPicture, as variant: Variant
+    of picture: Span<UInt8>, as variant: Variant, onHeader: () -> Void = {}
   ) throws(Failure) -> RenderedThumbnail {
-    let format = try FormatSniffer.format(of: picture.head)
-    VipsError.forgetEarlier()
-    return try picture.withInput { (input) throws(Failure) in
+    try unsafe picture.withUnsafeBufferPointer { (buffer) throws(Failure) in
+      let input = unsafe PictureInput(buffer)
+      let head = input.bytes(at: 0, upTo: FormatSniffer.examinedByteCount)
+      let format = try FormatSniffer.format(of: head)
+      VipsError.forgetEarlier()
       let opened = try open(input, in: format)
       let header = opened.header
       try checkLimits(header)
+      onHeader()
       let geometry = ThumbnailGeometry(source: header.upright, variant: variant)
       let image = try decode(opened, to: geometry)
       return try encode(
@@ -37,11 +44,11 @@ package struct Thumbnailer: Sendable {
     }
   }
 
-  /// The same for a picture in memory.
+  /// The same for the bytes of an array.
   package func thumbnail(
-    of bytes: [UInt8], as variant: Variant
+    of picture: [UInt8], as variant: Variant
   ) throws(Failure) -> RenderedThumbnail {
-    try thumbnail(of: .memory(bytes), as: variant)
+    try thumbnail(of: picture.span, as: variant)
   }
 
   private func open(

@@ -5,7 +5,7 @@ import ImgModel
 @safe struct Image: ~Copyable {
   let pointer: UnsafeMutablePointer<VipsImage>
 
-  private init(owning pointer: UnsafeMutablePointer<VipsImage>) {
+  init(owning pointer: UnsafeMutablePointer<VipsImage>) {
     unsafe self.pointer = pointer
   }
 
@@ -38,16 +38,9 @@ import ImgModel
   ) throws(VipsError) -> Image {
     let options = img_vips_load_options(
       fail_on: format.strictness, scale: scale, thumbnail: isPreview ? 1 : 0)
-    switch input {
-    case .memory(let buffer):
-      guard let start = buffer.baseAddress else { throw VipsError(operation: "header") }
-      return try unsafe result(of: "header") {
-        unsafe img_vips_load_buffer(format.bufferLoader, start, buffer.count, options, &$0)
-      }
-    case .file(let descriptor):
-      return try unsafe result(of: "header") {
-        unsafe img_vips_load_source(format.sourceLoader, descriptor, options, &$0)
-      }
+    guard let start = unsafe input.buffer.baseAddress else { throw VipsError(operation: "header") }
+    return try unsafe result(of: "header") {
+      unsafe img_vips_load_buffer(format.loader, start, input.buffer.count, options, &$0)
     }
   }
 
@@ -145,6 +138,7 @@ import ImgModel
     guard size != self.size else { return self }
     let horizontal = Double(size.width) / Double(width)
     let vertical = Double(size.height) / Double(height)
+    if let reduced = try reduced(to: size) { return reduced }
     guard hasAlpha else { return try resized(horizontal, vertical) }
     // Transparent pixels have a colour, too, which must not bleed into their neighbours.
     let format = sampleFormat

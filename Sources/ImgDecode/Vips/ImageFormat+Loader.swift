@@ -3,21 +3,16 @@ import ImgModel
 
 extension ImageFormat {
   /// The nickname of the libvips operation that reads this format from memory.
-  var bufferLoader: String { "\(loader)_buffer" }
-
-  /// The nickname of the one that reads it from an open file.
-  var sourceLoader: String { "\(loader)_source" }
-
-  private var loader: String {
+  var loader: String {
     switch self {
-    case .jpeg: "jpegload"
-    case .png: "pngload"
-    case .webp: "webpload"
-    case .gif: "gifload"
-    case .tiff: "tiffload"
-    case .heif, .avif: "heifload"
-    case .jxl: "jxlload"
-    case .svg: "svgload"
+    case .jpeg: "jpegload_buffer"
+    case .png: "pngload_buffer"
+    case .webp: "webpload_buffer"
+    case .gif: "gifload_buffer"
+    case .tiff: "tiffload_buffer"
+    case .heif, .avif: "heifload_buffer"
+    case .jxl: "jxlload_buffer"
+    case .svg: "svgload_buffer"
     }
   }
 

@@ -38,5 +38,8 @@ struct VipsModules {
   /// starts, and its pictures fail one by one.
   func load() {
     for name in Self.names { _ = unsafe img_vips_load_module("\(directory)/\(name).so") }
+    // Later the process may be unable to load code. Of the pictures inside an SVG, only other SVGs need
+    // more than GdkPixbuf itself.
+    unsafe img_load_pixbuf_module("image/svg+xml")
   }
 }

@@ -27,6 +27,9 @@ package struct VipsRuntime: Sendable {
     vips_cache_set_max(0)
     // One decode uses one core: the parallelism is that of the worker processes.
     vips_concurrency_set(1)
+    // The loops of libvips that are compiled at run time need executable memory, which a locked
+    // decoder may not have. `Image.reduced(to:)` takes their place where they saved the most time.
+    vips_vector_set_enabled(0)
     img_vips_silence_warnings()
     blockLoaders()
   }
@@ -36,11 +39,9 @@ package struct VipsRuntime: Sendable {
   private func blockLoaders() {
     unsafe vips_operation_block_set("VipsForeignLoad", 1)
     for format in ImageFormat.allCases {
-      for loader in [format.bufferLoader, format.sourceLoader] {
-        // A build of libvips may lack a loader; its pictures then fail one by one.
-        let type = unsafe vips_type_find("VipsForeignLoad", loader)
-        if let name = unsafe g_type_name(type) { unsafe vips_operation_block_set(name, 0) }
-      }
+      // A build of libvips may lack a loader; its pictures then fail one by one.
+      let type = unsafe vips_type_find("VipsForeignLoad", format.loader)
+      if let name = unsafe g_type_name(type) { unsafe vips_operation_block_set(name, 0) }
     }
   }
 

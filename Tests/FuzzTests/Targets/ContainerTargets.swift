@@ -39,7 +39,9 @@ extension FuzzTarget {
       "jpeg-zero-holes",
       seeds: [[0xFF, 0xD8, 0xFF, 0xC4, 0, 20, 0] + Array(repeating: 1, count: 17) + [0xFF, 0xD9]]
     ) { bytes in
-      EncodedPicture.memory(bytes).withInput { _ = JPEGZeroHoles.exist(in: $0) }
+      unsafe bytes.withUnsafeBufferPointer { buffer in
+        _ = unsafe JPEGZeroHoles.exist(in: PictureInput(buffer))
+      }
     },
     FuzzTarget(
       "exif-orientation", seeds: [Array("Exif\0\0II".utf8) + [42, 0, 8, 0, 0, 0, 0, 0]]

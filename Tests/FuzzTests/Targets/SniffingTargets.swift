@@ -1,4 +1,4 @@
-@testable import ImgDecode
+@testable import ImgSniff
 
 /// The formats of bodies, by their first bytes.
 extension FuzzTarget {

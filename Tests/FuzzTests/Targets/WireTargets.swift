@@ -9,6 +9,8 @@ extension FuzzTarget {
     },
     messages(of: CoordinatorMessage.self, named: "coordinator-messages"),
     messages(of: WorkerMessage.self, named: "worker-messages"),
+    messages(of: DecoderOrder.self, named: "decoder-orders"),
+    messages(of: DecoderReport.self, named: "decoder-reports"),
     messages(of: ClientMessage.self, named: "client-messages"),
     messages(of: CoordinatorReply.self, named: "reply-messages"),
   ]

@@ -1,5 +1,6 @@
 import ImgDecode
 import ImgModel
+import ImgSniff
 import TestPictures
 import Testing
 
@@ -34,6 +35,12 @@ import Testing
     let raster = try fixture.reader.raster(of: rendered.bytes)
     #expect((raster.width, raster.height) == (120, 90))
     #expect(raster.isUprightCard(encodedIn: source))
+  }
+
+  @Test(arguments: PictureFormat.allCases)
+  func `every picture that is decoded is recognised`(format: PictureFormat) throws {
+    let picture = try fixture.maker.card(index: 1, width: 40, height: 30, format: format)
+    #expect(FormatSniffer.sniff(picture) == .picture(format.imageFormat))
   }
 
   @Test(arguments: 1...8)
