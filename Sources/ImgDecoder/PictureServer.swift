@@ -1,0 +1,72 @@
+import ImgDecode
+import ImgModel
+import ImgSystem
+import ImgTransport
+import ImgWire
+
+/// Decodes the pictures of a worker, one after the other, each within its budget of time.
+struct PictureServer {
+  let channel: DecoderMain.WorkerChannel
+  let thumbnailer: Thumbnailer
+  let limits: Limits
+  /// Replaced after a large picture, so that its memory goes back to the machine.
+  var picture: PictureMemory
+  /// Lives as long as the process: failed allocations are recorded in it.
+  let thumbnail: ThumbnailMemory
+
+  /// Runs until the worker closes the channel.
+  mutating func serve() throws {
+    while true {
+      let delivery = try channel.nextDelivery(until: nil)
+      switch delivery.message {
+      case .decode(let request): try channel.send(report(on: request))
+      case .input: picture = try PictureMemory(mapping: delivery.announcedFile)
+      case .start: throw MessageError(description: "the worker began twice")
+      }
+    }
+  }
+
+  private func report(on request: DecodeRequest) throws(MessageError) -> DecoderReport {
+    guard (0...picture.maximumByteCount).contains(request.byteCount) else {
+      throw MessageError(description: "the worker announced \(request.byteCount) bytes")
+    }
+    defer { ThisProcess.setTimers(nil) }
+    do throws(Failure) {
+      let rendered = try picture.withPicture(byteCount: request.byteCount) {
+        (bytes) throws(Failure) in
+        try decode(bytes, as: request.variant)
+      }
+      guard rendered.bytes.count <= thumbnail.maximumByteCount else {
+        throw Failure(
+          stage: .decode, code: .tooLarge,
+          detail: "the thumbnail has \(rendered.bytes.count) bytes; "
+            + "\(thumbnail.maximumByteCount) are the most")
+      }
+      thumbnail.put(rendered.bytes.span)
+      return .decoded(RenderedFacts(thumbnail: rendered.thumbnail, source: rendered.source))
+    } catch {
+      return .failed(reason(for: error))
+    }
+  }
+
+  private func decode(
+    _ bytes: Span<UInt8>, as variant: Variant
+  ) throws(Failure) -> RenderedThumbnail {
+    let deadline = ContinuousClock.now + limits.decodeTimeout
+    ThisProcess.setTimers(limits.headerTimeout)
+    return try thumbnailer.thumbnail(of: bytes, as: variant) {
+      thumbnail.beginPixels()
+      ThisProcess.setTimers(deadline - .now)
+    }
+  }
+
+  /// Many decoders report memory that was refused as a fault of the picture.
+  private func reason(for failure: Failure) -> Failure {
+    switch failure.code {
+    case .corruptImage, .unsupportedFormat, .internal:
+      thumbnail.hasRefusedAllocation(within: limits)
+        ? .outOfMemory(decoderMemory: limits.decoderMemoryByteCount) : failure
+    default: failure
+    }
+  }
+}

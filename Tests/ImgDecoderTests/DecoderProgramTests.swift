@@ -1,0 +1,113 @@
+import Glibc
+import ImgModel
+import ImgSniff
+import ImgSystem
+import ImgTransport
+import ImgWire
+import TestCluster
+import TestPictures
+import Testing
+
+/// The program `imgdecoder` by itself.
+@Suite(.timeLimit(.minutes(20))) struct DecoderProgramTests {
+  private let maker: PictureMaker
+
+  init() throws {
+    maker = try PictureMaker.start()
+  }
+
+  @Test func `a picture becomes a thumbnail in the shared memory`() throws {
+    let decoder = try RunningDecoder.ready()
+    for format in [PictureFormat.jpeg, .png] {
+      let picture = try maker.card(index: 1, width: 320, height: 240, format: format)
+      guard case .decoded(let facts) = try decoder.report(on: picture) else {
+        Issue.record("\(format) was not decoded")
+        continue
+      }
+      #expect((facts.source.width, facts.source.height) == (320, 240))
+      #expect((facts.thumbnail.width, facts.thumbnail.height) == (256, 192))
+      let bytes = decoder.thumbnail.thumbnail(byteCount: facts.thumbnail.byteCount)
+      #expect(bytes.map(FormatSniffer.sniff) == .picture(.jpeg))
+    }
+  }
+
+  @Test func `a picture without a thumbnail fails, and the next one is decoded`() throws {
+    let decoder = try RunningDecoder.ready()
+    guard case .failed(let failure) = try decoder.report(on: Array("words".utf8)) else {
+      Issue.record("words were decoded")
+      return
+    }
+    #expect(failure.code == .notAnImage)
+    guard case .decoded = try decoder.report(on: maker.card(index: 1)) else {
+      Issue.record("a picture was not decoded")
+      return
+    }
+  }
+
+  @Test func `a thumbnail that does not fit is too_large`() throws {
+    var limits = Limits()
+    limits.maxThumbnailByteCount = 100
+    let decoder = try RunningDecoder.ready(limits: limits)
+    guard case .failed(let failure) = try decoder.report(on: maker.card(index: 1)) else {
+      Issue.record("the thumbnail did fit")
+      return
+    }
+    #expect(failure.code == .tooLarge)
+  }
+
+  @Test func `new memory replaces the old one`() throws {
+    let decoder = try RunningDecoder.ready()
+    let picture = try maker.card(index: 1)
+    let memory = try PictureMemory(maximumByteCount: picture.count)
+    memory.put(picture.span)
+    try decoder.channel.send(.input, with: memory.file)
+    try decoder.channel.send(.decode(DecodeRequest(variant: .standard, byteCount: picture.count)))
+    guard case .decoded = try decoder.nextReport() else {
+      Issue.record("the picture was not found")
+      return
+    }
+  }
+
+  @Test func `the decoder ends itself when a picture takes too long`() throws {
+    var limits = Limits()
+    limits.decodeTimeout = .milliseconds(1)
+    let decoder = try RunningDecoder.ready(limits: limits)
+    let picture = try maker.scene(width: 2_000, height: 2_000, format: .png)
+    #expect(throws: ChannelError.self) { _ = try decoder.report(on: picture) }
+    #expect(decoder.exit() == .signalled(SIGALRM))
+  }
+
+  @Test func `the decoder exits when its worker closes the channel`() throws {
+    let child: ChildProcess
+    do {
+      var pair = try UnixSocket.pair()
+      let near = pair.takeFirst()
+      let end = pair.takeSecond()
+      child = try ChildProcess.spawn(
+        executable: Programs.path(of: "imgdecoder"), arguments: [], environment: [:],
+        descriptors: [(parent: end.rawValue, child: DecoderDescriptor.channel)])
+      _ = near.rawValue
+    }
+    #expect(child.waitForExit(until: .now + ProgramRun.patience) == .exited(0))
+  }
+
+  @Test(arguments: [-1, (100 << 20) + 1])
+  func `a picture that the memory cannot hold ends the decoder`(byteCount: Int) throws {
+    let decoder = try RunningDecoder.ready()
+    try decoder.channel.send(.decode(DecodeRequest(variant: .standard, byteCount: byteCount)))
+    #expect(decoder.exit() == .exited(1))
+  }
+
+  @Test func `a picture before the limits ends the decoder`() throws {
+    let decoder = try RunningDecoder()
+    try decoder.channel.send(.decode(DecodeRequest(variant: .standard, byteCount: 1)))
+    #expect(decoder.exit() == .exited(1))
+  }
+
+  @Test func `a person cannot start the program`() throws {
+    let child = try ChildProcess.spawn(
+      executable: Programs.path(of: "imgdecoder"), arguments: [], environment: [:],
+      descriptors: [])
+    #expect(child.waitForExit(until: .now + ProgramRun.patience) == .exited(2))
+  }
+}
