@@ -7,7 +7,7 @@ struct Input: Sendable {
   enum Payload: Sendable {
     case none
     /// The file beside an upload.
-    case file(MemoryFile)
+    case file(PassedFile)
     /// The bytes of a thumbnail that was made.
     ///
     /// - upload: those of the picture, if it was uploaded and its original is kept.
@@ -27,7 +27,7 @@ struct Input: Sendable {
 
 /// An effect needs the payload of the event that led to it.
 extension Input.Payload {
-  var file: MemoryFile {
+  var file: PassedFile {
     guard case .file(let file) = self else {
       preconditionFailure("an upload comes with a file")
     }

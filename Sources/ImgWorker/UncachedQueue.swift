@@ -22,9 +22,9 @@ struct UncachedQueue {
     var events: [WorkerMachine.Event] = []
     for (result, bytes) in waiting {
       guard channel.takesFile else { break }
-      let file: MemoryFile
+      let file: PassedFile
       do throws(SystemError) {
-        file = try MemoryFile(containing: bytes)
+        file = try MemoryFile(containing: bytes).file
       } catch {
         events.append(.uncachedFailed(result.lease, detail: error.description))
         continue

@@ -1,6 +1,7 @@
-import ImgDecode
 import ImgFetch
 import ImgModel
+import ImgSandbox
+import ImgSniff
 import ImgStore
 import ImgSystem
 import ImgTransport
@@ -8,7 +9,7 @@ import ImgWire
 import ImgWorkerMachine
 
 /// A worker process: one loop that talks to the coordinator, drives libcurl and reads the store,
-/// beside one thread that decodes and one that writes the store.
+/// beside one thread that waits for the decoder and one that writes the store.
 ///
 /// The loop turns what becomes ready into events for the ``WorkerMachine``, which decides, and
 /// performs the effects. Image bytes pass by the machine: the drivers and the threads own them.
@@ -16,6 +17,7 @@ final class Worker {
   private enum Token {
     static let channel: UInt64 = 0
     static let inbox: UInt64 = 1
+    static let decoders: UInt64 = 2
     /// Above it, the transfer pool's own.
     static let transfers: UInt64 = 1 << 32
   }
@@ -23,6 +25,8 @@ final class Worker {
   private var machine: WorkerMachine
   private let channel: Channel<CoordinatorMessage, WorkerMessage>
   private let heartbeat: WorkerHeartbeat
+  /// What this process has given up.
+  private let sandbox: SandboxReport
   let store: SharedStore
   private let poller: Poller
   /// What the threads have to tell.
@@ -30,6 +34,7 @@ final class Worker {
   private var transfers: TransferDriver
   private let records: StoreDriver
   private let decodeThread: DecodeThread
+  private var decoderRequests: DecoderRequests
   private var uncached = UncachedQueue()
   private let bodyMaximumByteCount: Int
   private var isStopped = false
@@ -47,12 +52,12 @@ final class Worker {
   /// - Parameter channel: greeted and welcomed.
   init(
     channel: Channel<CoordinatorMessage, WorkerMessage>, heartbeat: WorkerHeartbeat,
-    welcome: Welcome,
-    curl: CurlRuntime, vips: VipsRuntime
+    welcome: Welcome, curl: CurlRuntime, sandbox: SandboxReport
   ) throws {
     machine = WorkerMachine(at: .now)
     self.channel = channel
     self.heartbeat = heartbeat
+    self.sandbox = sandbox
     let limits = welcome.limits
     bodyMaximumByteCount = Int(limits.maxBodyByteCount)
     store = try SharedStore(
@@ -64,14 +69,16 @@ final class Worker {
     transfers = TransferDriver(
       try Self.pool(welcome, runtime: curl, poller: poller, heartbeat: heartbeat))
     records = try StoreDriver(store, credits: Self.credits, inbox: inbox)
+    decoderRequests = try DecoderRequests()
     decodeThread = try DecodeThread(
-      vips: vips, limits: limits, store: store,
-      files: LocalFiles(
-        directories: welcome.allowedDirectories, maximumByteCount: bodyMaximumByteCount),
-      heartbeat: heartbeat, capacity: Self.credits.leases, inbox: inbox)
+      limits: limits, requiresSandbox: welcome.requiresSandbox,
+      reader: PictureReader(
+        store: store, files: LocalFiles(directories: welcome.allowedDirectories)),
+      heartbeat: heartbeat, capacity: Self.credits.leases, commands: decoderRequests.commands,
+      inbox: inbox)
     try poller.register(channel.descriptor, .read, token: Token.channel)
     try poller.register(inbox.descriptor, .read, token: Token.inbox)
-    try channel.send(.ready(Self.credits))
+    try poller.register(decoderRequests.commands.descriptor, .read, token: Token.decoders)
   }
 
   private static func pool(
@@ -82,9 +89,10 @@ final class Worker {
       // The other half is for the decoder and all else.
       bodyBudgetByteCount: Int(welcome.limits.workerMemoryByteCount / 2),
       addressPolicy: AddressPolicy(allowed: welcome.allowedNetworks),
-      spoolDirectories: [welcome.storeDirectory, "/tmp"], poller: poller,
+      spoolDirectories: [welcome.storeDirectory, WorkerPlaces.spareSpoolDirectory],
+      poller: poller,
       tokenBase: Token.transfers, userAgent: welcome.limits.userAgent,
-      // The decoder's own look at the first bytes, taken before the others are fetched.
+      // The look that a decoder takes at the first bytes, before the others are fetched.
       earlyReject: EarlyReject(
         byteCount: FormatSniffer.rejectedByteCount, examine: FormatSniffer.rejection(of:)),
       authorityFile: welcome.authorityFile,
@@ -104,6 +112,8 @@ final class Worker {
         switch readiness.token {
         case Token.channel: guard try channelIsReady(readiness) else { return }
         case Token.inbox: for input in inbox.takeAll() { try feed(input) }
+        // Taken when the turn ends.
+        case Token.decoders: break
         default: transfers.pool.handle(readiness)
         }
       }
@@ -131,6 +141,7 @@ final class Worker {
     guard readiness.isReadable || readiness.isHungUp else { return true }
     let received = try channel.receive()
     for delivery in received.deliveries {
+      if case .decoderExited(let exit) = delivery.message { decodeThread.decoderExited(exit) }
       try feed(
         Input(
           .received(delivery.message), with: delivery.file.map(Input.Payload.file) ?? .none))
@@ -140,6 +151,7 @@ final class Worker {
 
   /// Takes what the transfers have brought, and tells the coordinator what the turn has.
   private func finishTurn() throws {
+    try sendDecoderRequests()
     let pool = transfers.pool
     pool.handleDeadline(at: .now)
     for redirect in pool.takeRedirects() {
@@ -156,6 +168,19 @@ final class Worker {
     } while machine.hasReport
     try poller.update(
       channel.descriptor, channel.hasUnsent ? [.read, .write] : .read, token: Token.channel)
+  }
+
+  /// The worker is ready when its first decoder is.
+  private func sendDecoderRequests() throws {
+    for change in try decoderRequests.send(over: channel) {
+      switch change {
+      case .ready(let sandbox):
+        try channel.send(
+          .sandboxed(WorkerSandbox(worker: self.sandbox, decoder: sandbox)))
+        try channel.send(.ready(Self.credits))
+      case .failed(let reason): throw reason
+      }
+    }
   }
 
   // MARK: - The machine
@@ -236,19 +261,20 @@ final class Worker {
     _ order: FetchOrder, from source: DecodeSource, _ payload: Input.Payload
   ) -> [WorkerMachine.Event] {
     do throws(Failure) {
-      let input: DecodeInput? =
+      let picture: PictureSource? =
         switch source {
         case .body(let transfer): .body(transfers.content(of: transfer))
         case .storedOriginal: .original(ContentKey(originalOf: order.name))
-        case .url: try DecodeInput(order.url, upTo: bodyMaximumByteCount)
+        case .url: try PictureSource(order.url, upTo: bodyMaximumByteCount)
         case .upload(let byteCount):
           .upload(
-            payload.file, byteCount: byteCount, isStored: order.request.keep.includesOriginal)
+            MemoryFile(payload.file), byteCount: byteCount,
+            isStored: order.request.keep.includesOriginal)
         }
-      guard let input else { return [.decoded(order.lease, .sourceMissing, time: nil)] }
+      guard let picture else { return [.decoded(order.lease, .sourceMissing, time: nil)] }
       decodeThread.submit(
         DecodeJob(
-          lease: order.lease, input: input, variant: order.request.variant,
+          lease: order.lease, source: picture, variant: order.request.variant,
           isUrgent: order.isUrgent))
       return []
     } catch {

@@ -1,8 +1,7 @@
-import CAllocation
 import Glibc
-import ImgDecode
 import ImgFetch
 import ImgModel
+import ImgSandbox
 import ImgSystem
 import ImgTransport
 import ImgWire
@@ -21,18 +20,18 @@ package enum WorkerMain {
       return 2
     }
     do {
-      ThisProcess.forbidDumps()
+      let sandbox = try Sandbox(
+        start: .worker(keeping: [0, 1, 2, WorkerDescriptor.channel, WorkerDescriptor.heartbeat]))
       ThisProcess.dieWithParent(signal: SIGKILL)
       ThisProcess.ignoreFileSizeSignal()
       ThisProcess.keepFreedMemory()
       let heartbeat = try WorkerHeartbeat(
         adopting: OwnedDescriptor(adopting: WorkerDescriptor.heartbeat))
       heartbeat.recordStoreCrashes()
-      heartbeat.recordRefusedAllocations(by: img_record_refused_allocations)
       let channel = try Channel<CoordinatorMessage, WorkerMessage>(
         OwnedDescriptor(adopting: WorkerDescriptor.channel))
       let welcome = try greet(channel)
-      try serve(channel, heartbeat: heartbeat, welcome: welcome)
+      try serve(channel, heartbeat: heartbeat, welcome: welcome, in: sandbox)
       return 0
     } catch ChannelError.closed {
       return 0
@@ -52,24 +51,27 @@ package enum WorkerMain {
     return welcome
   }
 
-  /// A worker that cannot start sends the reason before it exits; the coordinator logs it.
+  /// A worker that cannot start, or whose decoders cannot, sends the reason before it exits; the
+  /// coordinator logs it.
   private static func serve(
     _ channel: Channel<CoordinatorMessage, WorkerMessage>, heartbeat: WorkerHeartbeat,
-    welcome: Welcome
+    welcome: Welcome, in sandbox: consuming Sandbox
   ) throws {
-    let worker: Worker
     do {
       try ThisProcess.limitPrivateMemory(byteCount: welcome.limits.workerMemoryByteCount)
       let curl = try CurlRuntime.start()
-      let vips = try VipsRuntime.start()
-      worker = try Worker(
-        channel: channel, heartbeat: heartbeat, welcome: welcome, curl: curl, vips: vips)
+      let report = try sandbox.lock(
+        .worker(WorkerPlaces(welcome)), isRequired: welcome.requiresSandbox)
+      let worker = try Worker(
+        channel: channel, heartbeat: heartbeat, welcome: welcome, curl: curl, sandbox: report)
+      try worker.run()
+    } catch let error as ChannelError {
+      throw error
     } catch {
       try channel.send(.refused(Refusal(reason: String(describing: error))))
       try channel.flush(until: .now + .seconds(1))
       throw error
     }
-    try worker.run()
   }
 
   private static var isStartedByCoordinator: Bool {

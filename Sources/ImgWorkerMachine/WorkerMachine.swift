@@ -95,7 +95,8 @@ package struct WorkerMachine {
     case .cancel(let list): list.leases.forEach { cancel($0) }
     case .sweep(let sweep): effects.append(.sweep(sweep.moment))
     case .drain: isDraining = true
-    case .welcome: break
+    // The driver's.
+    case .welcome, .decoderExited: break
     }
   }
 

@@ -60,7 +60,7 @@ extension WorkerMessage {
       "finished "
         + list.results.map { "\($0.lease.rawValue) \($0.outcome.summary)" }
         .joined(separator: ", ")
-    case .hello, .ready, .refused, .uncached: "unexpected"
+    case .hello, .ready, .refused, .uncached, .startDecoder, .endDecoder, .sandboxed: "unexpected"
     }
   }
 }

@@ -64,7 +64,7 @@ import Testing
     let message = Upload(
       lease: 1, url: url, request: ThumbnailRequest(variant: .standard, keep: keep),
       retention: Retention(after: .seconds(60)), byteCount: byteCount ?? bytes.count)
-    try worker.send(.decodeUpload(message), with: MemoryFile(containing: bytes))
+    try worker.send(.decodeUpload(message), with: MemoryFile(containing: bytes).file)
     return try worker.messages(untilEnded: 1)
   }
 

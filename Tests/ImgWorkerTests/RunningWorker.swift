@@ -1,4 +1,3 @@
-import ImgDecode
 import ImgFetch
 import ImgModel
 import ImgStore
@@ -14,6 +13,9 @@ import TestFiles
 final class RunningWorker {
   private var channel: Channel<WorkerMessage, CoordinatorMessage>?
   private var taken: WorkerMessage?
+  private var arrived: [Delivery<WorkerMessage>] = []
+  private let poller: Poller
+  private let decoders: DecoderHost
   /// All host updates so far, in one.
   private(set) var hostUpdates = HostUpdates()
   private let thread: ServiceThread<Never>
@@ -48,7 +50,9 @@ final class RunningWorker {
       storeDirectory: directory.file("store"), allowedNetworks: [loopback].compactMap { $0 },
       allowedDirectories: allowedDirectories, authorityFile: authorityFile)
     let curl = try Self.curl.get()
-    let vips = try VipsRuntime.start()
+    poller = try Poller()
+    decoders = DecoderHost(poller: poller)
+    try poller.register(channel.descriptor, .read, token: 0)
     let heartbeat = try WorkerHeartbeat()
     self.heartbeat = heartbeat
     let stores = try BlockingQueue<SharedStore>(capacity: 1)
@@ -56,14 +60,14 @@ final class RunningWorker {
       // Its end closes the channel, which the test sees.
       try? Self.run(
         Channel(OwnedDescriptor(adopting: descriptor)), heartbeat: heartbeat, welcome: welcome,
-        curl: curl, vips: vips, stores: stores)
+        curl: curl, stores: stores)
     }
     self.channel = channel
     guard let store = stores.take(upTo: 1)?.first else {
       throw Unexpected()
     }
     self.store = store
-    guard case .ready = try channel.next(until: .now + .seconds(60)) else { throw Unexpected() }
+    guard case .ready = try nextDelivery().message else { throw Unexpected() }
   }
 
   deinit {
@@ -73,17 +77,17 @@ final class RunningWorker {
 
   private static func run(
     _ channel: Channel<CoordinatorMessage, WorkerMessage>, heartbeat: WorkerHeartbeat,
-    welcome: Welcome,
-    curl: CurlRuntime, vips: VipsRuntime, stores: BlockingQueue<SharedStore>
+    welcome: Welcome, curl: CurlRuntime, stores: BlockingQueue<SharedStore>
   ) throws {
     defer { stores.close() }
     let worker = try Worker(
-      channel: channel, heartbeat: heartbeat, welcome: welcome, curl: curl, vips: vips)
+      channel: channel, heartbeat: heartbeat, welcome: welcome, curl: curl,
+      sandbox: SandboxReport())
     _ = stores.push(worker.store)
     try worker.run()
   }
 
-  func send(_ message: CoordinatorMessage, with file: MemoryFile? = nil) throws {
+  func send(_ message: CoordinatorMessage, with file: PassedFile? = nil) throws {
     try channel?.send(message, with: file)
   }
 
@@ -95,8 +99,8 @@ final class RunningWorker {
   /// What the worker says until that is enough; `said` is what it said before.
   func messages(after said: Said = Said(), until isEnough: (Said) -> Bool) throws -> Said {
     var said = said
-    while let channel, !isEnough(said) {
-      let delivery = try channel.nextDelivery(until: .now + .seconds(60))
+    while !isEnough(said) {
+      let delivery = try nextDelivery()
       switch delivery.message {
       case .hostUpdates(let updates): note(updates)
       case .redirected(let list):
@@ -111,9 +115,10 @@ final class RunningWorker {
         said.redirected += results.results.filter(\.wasRedirected).map(\.lease)
       case .uncached(let result):
         said.uncached[result.lease] = result
-        said.pictures[result.lease] = try delivery.file?.contents(
+        said.pictures[result.lease] = try delivery.file.map(MemoryFile.init)?.contents(
           byteCount: result.made.thumbnail.byteCount)
-      case .hello, .ready, .refused, .lookedUp: throw Unexpected()
+      case .hello, .ready, .refused, .lookedUp, .startDecoder, .endDecoder, .sandboxed:
+        throw Unexpected()
       }
     }
     return said
@@ -142,8 +147,33 @@ final class RunningWorker {
   }
 
   private func take() throws -> WorkerMessage? {
-    taken = try channel?.next(until: .now + .seconds(60))
+    taken = try nextDelivery().message
     return taken
+  }
+
+  /// The next message that does not concern decoders. The worker gets those that it asks for.
+  private func nextDelivery() throws -> Delivery<WorkerMessage> {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while let channel {
+      while !arrived.isEmpty {
+        let delivery = arrived.removeFirst()
+        switch delivery.message {
+        case .startDecoder(let reference):
+          guard let end = delivery.file else { throw Unexpected() }
+          try decoders.start(reference.decoder, channel: end)
+        case .endDecoder(let reference): decoders.end(reference.decoder)
+        case .sandboxed: break
+        default: return delivery
+        }
+      }
+      for exit in decoders.takeExits() { try channel.send(.decoderExited(exit)) }
+      guard ContinuousClock.now < deadline else { throw Unexpected() }
+      _ = try poller.wait(timeout: deadline - .now)
+      let received = try channel.receive()
+      arrived += received.deliveries
+      guard !received.isClosed || !arrived.isEmpty else { throw Unexpected() }
+    }
+    throw Unexpected()
   }
 
   private func note(_ new: HostUpdates) {

@@ -28,7 +28,7 @@ package final class SimulatedOrigins {
     self.brokenHost = brokenHost
   }
 
-  /// Whether every decode of the picture ends its worker.
+  /// Whether every decode of the picture ends its decoder.
   static func isDeadly(_ url: ImageURL) -> Bool { url.text.hasSuffix("/deadly") }
 
   /// Whether robots.txt forbids the URL.

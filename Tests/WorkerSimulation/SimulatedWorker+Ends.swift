@@ -110,6 +110,10 @@ extension SimulatedWorker {
     if source == .storedOriginal, !store.hasOriginal(of: order.name) {
       return .decoded(lease, .sourceMissing, time: nil)
     }
+    if SimulatedOrigins.isDeadly(order.url) {
+      let failure = Failure(stage: .decode, code: .decodeCrash, detail: "")
+      return .decoded(lease, .failed(failure), time: .milliseconds(1))
+    }
     if !origins.isCalm, Int.random(in: 0..<8, using: &random) == 0 {
       let failure = Failure(stage: .decode, code: .corruptImage, detail: "")
       return .decoded(lease, .failed(failure), time: .milliseconds(1))

@@ -41,8 +41,6 @@ package final class SimulatedWorker {
   package private(set) var leases: Set<LeaseID> = []
   private var messages: [WorkerMessage] = []
   package private(set) var isStopped = false
-  /// The lease whose picture has ended the process; `nil` while it lives.
-  package private(set) var deadlyLease: LeaseID?
 
   package init(
     _ store: SimulatedStore, _ origins: SimulatedOrigins = SimulatedOrigins(), at now: Moment,
@@ -62,7 +60,7 @@ package final class SimulatedWorker {
     case .fetch(let batch), .attach(let batch), .decode(let batch):
       leases.formUnion(batch.items.map(\.lease))
     case .decodeUpload(let upload): leases.insert(upload.lease)
-    case .welcome, .followRedirects, .cancel, .sweep, .drain: break
+    case .welcome, .followRedirects, .cancel, .sweep, .decoderExited, .drain: break
     }
     feed(.received(message), at: now)
     endTurn(at: now)
@@ -117,10 +115,6 @@ package final class SimulatedWorker {
   package func step(_ random: inout SeededGenerator, at now: Moment) {
     guard !operations.isEmpty else { return endTurn(at: now) }
     let operation = operations.remove(at: Int.random(in: operations.indices, using: &random))
-    if case .decode(let order, _) = operation, SimulatedOrigins.isDeadly(order.url) {
-      deadlyLease = order.lease
-      return
-    }
     feed(end(of: operation, &random), at: now)
     endTurn(at: now)
   }
@@ -261,7 +255,7 @@ package final class SimulatedWorker {
     case .released(let list): list.leases.forEach { end($0) }
     case .finished(let list): list.results.forEach { end($0.lease) }
     case .uncached(let result): end(result.lease)
-    case .hello, .ready, .refused, .hostUpdates: break
+    case .hello, .ready, .refused, .hostUpdates, .startDecoder, .endDecoder, .sandboxed: break
     }
   }
 

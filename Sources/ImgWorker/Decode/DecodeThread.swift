@@ -1,56 +1,53 @@
-import ImgDecode
-import ImgFetch
 import ImgModel
 import ImgStore
 import ImgSystem
 import ImgTransport
+import ImgWire
 import ImgWorkerMachine
 
-/// A picture on its way to the decoder, for one lease.
-struct DecodeJob: Sendable {
-  let lease: LeaseID
-  let input: DecodeInput
-  let variant: Variant
-  /// Whether a client waits for it.
-  let isUrgent: Bool
-  /// A job that is cancelled before its turn is not decoded.
-  let cancellation = Cancellation()
-}
-
-/// The one thread that decodes. One, so that when the process dies or hangs in a decoder, the
-/// heartbeat page names exactly one picture.
+/// The thread that gives pictures to the decoder, one at a time, and waits for it. It blocks for as
+/// long as a picture takes, while the loop goes on.
 ///
 /// Its methods are for the thread of the loop.
 final class DecodeThread {
+  /// While no picture comes, the thread looks this often for decoders that have exited.
+  private static let upkeepInterval = Duration.seconds(1)
+  /// Decoders whose ends the thread has not seen: at most the one in use, the spare, and one that each
+  /// of them has replaced. More would come from a coordinator that makes them up, and are dropped.
+  private static let exitCapacity = 16
+
   private let thread: ServiceThread<DecodeJob>
+  private let exits: BlockingQueue<DecoderExit>
   /// Those of jobs whose ends the loop has not seen.
   private var cancellations: [LeaseID: Cancellation] = [:]
 
   /// - Parameters:
   ///   - capacity: jobs that may wait; the worker's credits keep within it.
-  ///   - inbox: gets one `decoded` event for each job. The decoder does not hold the body any more.
+  ///   - commands: gets what the coordinator is to do.
+  ///   - inbox: gets one `decoded` event for each job. The thread does not hold the body any more.
   init(
-    vips: VipsRuntime, limits: Limits, store: SharedStore, files: LocalFiles,
-    heartbeat: WorkerHeartbeat,
-    capacity: Int, inbox: Mailbox<Input>
+    limits: Limits, requiresSandbox: Bool, reader: PictureReader, heartbeat: WorkerHeartbeat,
+    capacity: Int, commands: Mailbox<DecoderCommand>, inbox: Mailbox<Input>
   ) throws(SystemError) {
-    let decoder = Decoder(
-      thumbnailer: Thumbnailer(runtime: vips, limits: limits), limits: limits, store: store,
-      files: files, heartbeat: heartbeat)
+    let exits = try BlockingQueue<DecoderExit>(capacity: Self.exitCapacity)
+    self.exits = exits
     thread = try ServiceThread(name: "decode", capacity: capacity) { queue in
-      while var jobs = queue.take(upTo: 1) {
+      let decoders = DecoderPool(
+        limits: limits, requiresSandbox: requiresSandbox, commands: commands, exits: exits)
+      let decoder = PictureDecoder(
+        reader: reader, decoders: decoders, limits: limits, heartbeat: heartbeat)
+      // Before the first picture comes.
+      guard decoders.refill() else { return }
+      while var jobs = queue.take(upTo: 1, until: .now + Self.upkeepInterval) {
         // Taken out, so that the body is freed before the event says so.
         while !jobs.isEmpty {
-          // Also while it is read: a body that is larger than the memory ends the process, too.
-          let (result, unusable) = heartbeat.withDecoding(of: jobs[0].lease) {
-            decoder.result(of: jobs.removeFirst())
-          }
-          // Not while it is marked: the wait for another writer of the store is no picture's fault.
-          if let unusable { decoder.remove(unusable) }
+          guard let result = decoder.result(of: jobs.removeFirst()) else { return }
           inbox.post(result)
         }
+        if queue.count == 0 {
+          guard decoders.refill() else { return }
+        }
       }
-      vips.shutdownThread()
     }
   }
 
@@ -61,7 +58,7 @@ final class DecodeThread {
   func submit(_ job: DecodeJob) {
     cancellations[job.lease] = job.cancellation
     let isQueued = thread.queue.push(job, isFirst: job.isUrgent)
-    precondition(isQueued, "the decoder's queue holds all leases that the credits allow")
+    precondition(isQueued, "the thread's queue holds all leases that the credits allow")
   }
 
   /// Skips the job of the lease if its turn has not come.
@@ -72,5 +69,10 @@ final class DecodeThread {
   /// The loop has seen the end of the job.
   func finished(_ lease: LeaseID) {
     cancellations[lease] = nil
+  }
+
+  /// The coordinator says that a decoder has ended.
+  func decoderExited(_ exit: DecoderExit) {
+    _ = exits.push(exit)
   }
 }

@@ -3,8 +3,8 @@ import ImgModel
 import ImgStore
 import ImgSystem
 
-/// Where the decoder takes a picture from.
-enum DecodeInput: Sendable {
+/// Where a picture that is to be decoded comes from.
+enum PictureSource: Sendable {
   /// A body that came in.
   case body(BodyContent)
   /// The picture that a URL holds.

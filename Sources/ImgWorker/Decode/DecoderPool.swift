@@ -1,0 +1,158 @@
+import Glibc
+import ImgModel
+import ImgSystem
+import ImgWire
+
+/// The decoders of a worker: one in use and, once that is ready, a spare that takes over when the
+/// first dies. Belongs to the decode thread.
+final class DecoderPool {
+  /// How long a decoder may take to exit after its channel closed, and after it was told to end. The
+  /// coordinator has the news.
+  private static let exitTime = Duration.seconds(1)
+  private static let killTime = Duration.seconds(5)
+
+  private let limits: Limits
+  private let requiresSandbox: Bool
+  private let commands: Mailbox<DecoderCommand>
+  private let exits: BlockingQueue<DecoderExit>
+  /// The first is in use.
+  private var decoders: [DecoderProcess] = []
+  private var lastID: UInt64 = 0
+  private var backoff = StartBackoff()
+  private var nextStart = ContinuousClock.now
+  private var isReported = false
+  private var hasFailed = false
+
+  /// - Parameters:
+  ///   - commands: gets what the coordinator is to do.
+  ///   - exits: what the coordinator tells of decoders.
+  init(
+    limits: Limits, requiresSandbox: Bool, commands: Mailbox<DecoderCommand>,
+    exits: BlockingQueue<DecoderExit>
+  ) {
+    self.limits = limits
+    self.requiresSandbox = requiresSandbox
+    self.commands = commands
+    self.exits = exits
+  }
+
+  /// A decoder that waits for a picture.
+  ///
+  /// - Returns: `nil` if none can be started. The loop has been told.
+  func takeReady() -> DecoderProcess? {
+    while !hasFailed {
+      removeExited()
+      startMissing()
+      guard let first = decoders.first else {
+        ThisProcess.pause(for: nextStart - .now)
+        continue
+      }
+      if first.isReady { return first }
+      do throws(DecoderFault) {
+        report(try first.waitUntilReady())
+      } catch {
+        _ = end(first, after: error)
+      }
+    }
+    return nil
+  }
+
+  /// Replaces decoders that have exited without a picture, and waits until the first is ready.
+  ///
+  /// - Returns: `false` if none can be started. The loop has been told.
+  func refill() -> Bool {
+    guard takeReady() != nil else { return false }
+    startMissing()
+    return true
+  }
+
+  /// Gives up a decoder, so that the spare takes over, and has another spare started.
+  ///
+  /// - Returns: how it ended.
+  func end(_ decoder: DecoderProcess, after fault: DecoderFault) -> DecoderEnd {
+    decoders.removeAll { $0 === decoder }
+    let exit = waitForExit(of: decoder.id, after: fault)
+    let end = DecoderEnd(fault, exit, wasRefusedMemory: decoder.wasRefusedMemory)
+    if !decoder.isReady { startFailed(fault, end) }
+    startMissing()
+    return end
+  }
+
+  // MARK: - Starts
+
+  private func startMissing() {
+    // Two at once would only delay each other.
+    let count = decoders.first?.isReady == true ? 2 : 1
+    while !hasFailed, decoders.count < count, nextStart <= .now {
+      lastID += 1
+      do {
+        decoders.append(
+          try DecoderProcess(
+            DecoderID(rawValue: lastID), limits: limits, requiresSandbox: requiresSandbox,
+            commands: commands))
+      } catch {
+        startFailed("\(error)", wasKilled: false)
+      }
+    }
+  }
+
+  private func report(_ sandbox: SandboxReport) {
+    backoff.succeeded()
+    if !isReported { commands.post(.ready(sandbox)) }
+    isReported = true
+  }
+
+  private func startFailed(_ fault: DecoderFault, _ end: DecoderEnd) {
+    switch (fault, end) {
+    // It would say the same again.
+    case (.refused(let reason), _): fail(reason)
+    case (_, .crashed(let reason)), (_, .timedOut(let reason)):
+      startFailed("a decoder \(reason)", wasKilled: false)
+    case (_, .outOfMemory): startFailed("a decoder ran out of memory", wasKilled: false)
+    case (_, .killed): startFailed("SIGKILL ended each decoder at its start", wasKilled: true)
+    }
+  }
+
+  private func startFailed(_ reason: String, wasKilled: Bool) {
+    nextStart = .now + backoff.failed(wasKilled: wasKilled)
+    if backoff.isExhausted { fail(reason) }
+  }
+
+  private func fail(_ reason: String) {
+    guard !hasFailed else { return }
+    hasFailed = true
+    commands.post(.failed(reason))
+  }
+
+  // MARK: - Exits
+
+  private func removeExited() {
+    for exit in exits.take(upTo: exits.capacity, until: .now) ?? [] { remove(exit) }
+  }
+
+  private func remove(_ exit: DecoderExit) {
+    guard let index = decoders.firstIndex(where: { $0.id == exit.decoder }) else { return }
+    let decoder = decoders.remove(at: index)
+    guard !decoder.isReady else { return }
+    startFailed(.closed, DecoderEnd(.closed, exit.end, wasRefusedMemory: false))
+  }
+
+  private func waitForExit(of id: DecoderID, after fault: DecoderFault) -> DecoderExit.End? {
+    // One that has closed its channel is about to exit by itself.
+    if case .closed = fault, let end = waitForExit(of: id, until: .now + Self.exitTime) {
+      return end
+    }
+    commands.post(.end(id))
+    return waitForExit(of: id, until: .now + Self.killTime)
+  }
+
+  private func waitForExit(
+    of id: DecoderID, until deadline: ContinuousClock.Instant
+  ) -> DecoderExit.End? {
+    while let exit = exits.take(upTo: 1, until: deadline)?.first {
+      if exit.decoder == id { return exit.end }
+      remove(exit)
+    }
+    return nil
+  }
+}

@@ -1,0 +1,133 @@
+import ImgModel
+import ImgSystem
+import ImgTransport
+import ImgWire
+
+/// One decoder process as its worker sees it: the connection, and the memory that both share. Belongs
+/// to the decode thread.
+final class DecoderProcess {
+  /// How long a decoder may take to start. It loads about a hundred libraries.
+  private static let startTime = Duration.seconds(30)
+  /// A decoder ends itself at the limit of time. This much later the worker does: the decoder may have
+  /// been stopped, or its timers.
+  private static let grace = Duration.milliseconds(250)
+  /// The memory of larger pictures is given back after their decode. A page that stays costs nothing
+  /// when it is written again.
+  private static let keptPictureByteCount = 8 << 20
+  private static let keptThumbnailByteCount = 1 << 20
+
+  let id: DecoderID
+  private(set) var isReady = false
+  /// Where the next picture is put.
+  private(set) var picture: PictureMemory
+  private let thumbnail: ThumbnailMemory
+  private let channel: Channel<DecoderReport, DecoderOrder>
+  private let limits: Limits
+  private let startDeadline = ContinuousClock.now + startTime
+
+  /// Asks for a process. It finds its first messages when it starts.
+  init(
+    _ id: DecoderID, limits: Limits, requiresSandbox: Bool, commands: Mailbox<DecoderCommand>
+  ) throws {
+    self.id = id
+    self.limits = limits
+    let fileMaximum = ThisProcess.maximumFileByteCount
+    picture = try PictureMemory(
+      maximumByteCount: min(Int(limits.maxBodyByteCount), fileMaximum))
+    thumbnail = try ThumbnailMemory(
+      maximumByteCount: min(Int(limits.maxThumbnailByteCount), fileMaximum))
+    var pair = try UnixSocket.pair()
+    channel = try Channel(pair.takeFirst())
+    try channel.send(
+      .start(DecoderStart(limits: limits, requiresSandbox: requiresSandbox)), with: thumbnail.file)
+    try channel.send(.input, with: picture.file)
+    commands.post(.start(id, channel: PassedFile(adopting: pair.takeSecond())))
+  }
+
+  /// Whether an allocation was refused since the last picture began.
+  var wasRefusedMemory: Bool { thumbnail.hasRefusedAllocation(within: limits) }
+
+  /// Waits until the decoder is locked and takes pictures.
+  ///
+  /// - Returns: what confines it.
+  func waitUntilReady() throws(DecoderFault) -> SandboxReport {
+    switch try nextReport(until: startDeadline, "the start of the decoder took too long") {
+    case .ready(let ready):
+      isReady = true
+      return ready.sandbox
+    case .refused(let refusal): throw .refused(refusal.reason)
+    case .decoded, .failed: throw .misbehaved("answered before it was asked")
+    }
+  }
+
+  /// Has the picture in ``picture`` decoded.
+  ///
+  /// - Throws: a ``DecoderFault`` if this decoder can no longer be used.
+  func decode(
+    _ request: DecodeRequest
+  ) throws(DecoderFault) -> Result<CheckedThumbnail, Failure> {
+    thumbnail.beginPicture()
+    let began = ContinuousClock.now
+    do throws(ChannelError) {
+      try channel.send(.decode(request))
+    } catch {
+      throw Self.fault(error, "the decoder took no picture")
+    }
+    switch try report(since: began) {
+    case .decoded(let facts):
+      let checked = try CheckedThumbnail(facts, in: thumbnail, within: limits)
+      releaseMemory(pictureByteCount: request.byteCount, thumbnailByteCount: checked.bytes.count)
+      return .success(checked)
+    case .failed(let failure):
+      let checked = try Failure(reportedByDecoder: failure)
+      releaseMemory(pictureByteCount: request.byteCount, thumbnailByteCount: 0)
+      return .failure(checked)
+    case .ready, .refused: throw .misbehaved("said twice whether it is ready")
+    }
+  }
+
+  /// Waits for the answer: for a short time for the header, and longer for the pixels.
+  private func report(since began: ContinuousClock.Instant) throws(DecoderFault) -> DecoderReport {
+    let grace = Self.grace
+    do throws(DecoderFault) {
+      return try nextReport(
+        until: began + limits.headerTimeout + grace,
+        "reading the header took longer than \(limits.headerTimeout)")
+    } catch {
+      guard case .timedOut = error, !thumbnail.isInHeader else { throw error }
+    }
+    return try nextReport(
+      until: began + limits.decodeTimeout + grace,
+      "decoding took longer than \(limits.decodeTimeout)")
+  }
+
+  private func nextReport(
+    until deadline: ContinuousClock.Instant, _ lateText: String
+  ) throws(DecoderFault) -> DecoderReport {
+    do throws(ChannelError) {
+      return try channel.next(until: deadline)
+    } catch {
+      throw Self.fault(error, lateText)
+    }
+  }
+
+  private static func fault(_ error: ChannelError, _ lateText: String) -> DecoderFault {
+    switch error {
+    case .closed, .system: .closed
+    case .timedOut: .timedOut(lateText)
+    case .framing, .message, .passedFile, .peerDoesNotRead:
+      .misbehaved("sent no valid message: \(error)")
+    }
+  }
+
+  /// The input memory is sealed, so it is replaced.
+  private func releaseMemory(pictureByteCount: Int, thumbnailByteCount: Int) {
+    if thumbnailByteCount > Self.keptThumbnailByteCount { try? thumbnail.releaseThumbnail() }
+    guard pictureByteCount > Self.keptPictureByteCount,
+      let fresh = try? PictureMemory(maximumByteCount: picture.maximumByteCount),
+      // A decoder that does not take it shows that with its next picture.
+      (try? channel.send(.input, with: fresh.file)) != nil
+    else { return }
+    picture = fresh
+  }
+}

@@ -1,0 +1,106 @@
+import ImgModel
+import ImgStore
+import ImgSystem
+import ImgTransport
+import ImgWire
+import ImgWorkerMachine
+
+/// The work of the decode thread: from a job to its `decoded` event, by way of a decoder process.
+struct PictureDecoder {
+  let reader: PictureReader
+  let decoders: DecoderPool
+  let limits: Limits
+  let heartbeat: WorkerHeartbeat
+
+  /// - Returns: the event; `nil` if no decoder can be started.
+  func result(of job: DecodeJob) -> Input? {
+    var attempts = DecodeAttempts()
+    while !job.cancellation.isSet {
+      guard let decoder = decoders.takeReady() else { return nil }
+      do throws(DecoderFault) {
+        return try result(of: job, by: decoder)
+      } catch {
+        let end = decoders.end(decoder, after: error)
+        if let failure = attempts.failure(after: end, within: limits) {
+          return ended(job, .failed(failure))
+        }
+      }
+    }
+    return ended(job, .cancelled)
+  }
+
+  /// - Throws: a ``DecoderFault`` if the attempt ended with its decoder.
+  private func result(
+    of job: DecodeJob, by decoder: DecoderProcess
+  ) throws(DecoderFault) -> Input {
+    switch read(job, for: decoder) {
+    case .failure(let failure): return ended(job, .failed(failure))
+    case .success(nil):
+      removeOriginal(of: job, ifStaleAt: .now)
+      return ended(job, .sourceMissing)
+    case .success(let picture?): return try result(of: job, from: picture, by: decoder)
+    }
+  }
+
+  private func read(
+    _ job: DecodeJob, for decoder: DecoderProcess
+  ) -> Result<PictureReader.Picture?, Failure> {
+    // It may hang, and so may the store while another process holds its lock.
+    heartbeat.withReading(of: job.lease) {
+      Result { () throws(Failure) in try reader.put(job.source, into: decoder.picture) }
+    }
+  }
+
+  private func result(
+    of job: DecodeJob, from picture: PictureReader.Picture, by decoder: DecoderProcess
+  ) throws(DecoderFault) -> Input {
+    let began = ContinuousClock.now
+    let answer = try decoder.decode(
+      DecodeRequest(variant: job.variant, byteCount: picture.byteCount))
+    let time = ContinuousClock.now - began
+    switch answer {
+    case .success(let made):
+      let decoded = DecodedPicture(
+        thumbnail: made.thumbnail, source: made.source, original: picture.original,
+        localByteCount: picture.localByteCount)
+      return Input(
+        .decoded(job.lease, .picture(decoded), time: time),
+        with: .thumbnail(made.bytes, upload: picture.upload))
+    case .failure(let failure):
+      // It was an image when it was stored. The next fetch will show what it is.
+      if picture.original != nil, failure.isOfContent {
+        removeOriginal(of: job, ifStaleAt: nil)
+        return ended(job, .sourceMissing)
+      }
+      return Input(.decoded(job.lease, .failed(failure), time: time))
+    }
+  }
+
+  private func ended(_ job: DecodeJob, _ end: DecodeEnd) -> Input {
+    Input(.decoded(job.lease, end, time: nil))
+  }
+
+  /// Removes an original that no thumbnail can be made from.
+  ///
+  /// - Parameter now: `nil` to remove it even if it is neither damaged nor expired.
+  private func removeOriginal(of job: DecodeJob, ifStaleAt now: WallTime?) {
+    guard case .original(let key) = job.source else { return }
+    _ = try? reader.store.change { store throws(StoreError) in
+      if let now {
+        _ = try store.removeStale([key], at: now)
+      } else {
+        _ = try store.remove([key])
+      }
+    }
+  }
+}
+
+extension Failure {
+  /// Whether it says that the bytes are not an image, rather than one beyond a limit.
+  fileprivate var isOfContent: Bool {
+    switch code {
+    case .notAnImage, .unsupportedFormat, .corruptImage: true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,198 @@
+import Glibc
+import ImgModel
+import ImgSystem
+import ImgTransport
+import ImgWire
+import ImgWorkerMachine
+import TestPictures
+import Testing
+
+@testable import ImgWorker
+
+/// Decoders that die, hang or lie, each played by the test.
+@Suite(.timeLimit(.minutes(20))) struct DecoderDeathTests {
+  private typealias Script = ScriptedDecoder.Script
+
+  private let picture: [UInt8]
+  private let thumbnail: [UInt8]
+
+  init() throws {
+    let maker = try PictureMaker.start()
+    picture = try maker.card(index: 1)
+    thumbnail = try maker.card(index: 2, width: 32, height: 24)
+  }
+
+  /// Dies with its first picture.
+  private static func dies(of end: DecoderExit.End) -> Script {
+    { role in
+      _ = try role.takePicture()
+      return end
+    }
+  }
+
+  /// Never answers.
+  private static let hangs: Script = { role in
+    _ = try role.takePicture()
+    role.waitForClose()
+    return .exited(0)
+  }
+
+  /// Answers its first picture with that thumbnail and that report.
+  private static func says(_ report: DecoderReport, _ bytes: [UInt8]) -> Script {
+    { role in
+      _ = try role.takePicture()
+      role.thumbnail.put(bytes.span)
+      try role.channel.send(report)
+      role.waitForClose()
+      return .exited(0)
+    }
+  }
+
+  private func decoded(
+    format: ImageFormat = .jpeg, width: Int = 32, byteCount: Int? = nil, sourceWidth: Int = 320
+  ) -> DecoderReport {
+    .decoded(
+      RenderedFacts(
+        thumbnail: Thumbnail(
+          format: format, width: width, height: 24, byteCount: byteCount ?? thumbnail.count),
+        source: SourceFacts(format: .jpeg, width: sourceWidth, height: 240, frames: 1)))
+  }
+
+  private func end(with scripts: [Script], limits: Limits = Limits()) throws -> DecodeEnd? {
+    try RunningDecodeThread(limits: limits, scripts: scripts).decode(picture)
+  }
+
+  @Test func `what a decoder says is taken`() throws {
+    let running = try RunningDecodeThread(scripts: [Self.says(decoded(), thumbnail)])
+    #expect(try running.decode(picture)?.thumbnail?.width == 32)
+    #expect(running.results.first?.bytes == thumbnail)
+  }
+
+  @Test(arguments: [SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGSYS, SIGTRAP])
+  func `a picture over which two decoders crash fails with decode_crash`(signal: CInt) throws {
+    let crash = Self.dies(of: .signalled(signal))
+    let failure = try end(with: [crash, crash])?.failure
+    #expect(failure?.code == .decodeCrash)
+    #expect(failure?.isRetryable == false)
+    #expect(failure?.detail == "the decoder \(ExitStatus.signalled(signal))")
+  }
+
+  @Test func `a picture over which one decoder crashes is decoded by the next`() throws {
+    for end in [DecoderExit.End.signalled(SIGSEGV), .exited(1)] {
+      #expect(try self.end(with: [Self.dies(of: end)])?.thumbnail?.width == 256)
+    }
+  }
+
+  @Test(arguments: [SIGALRM, SIGPROF])
+  func `a picture over which two decoders run out of time fails with decode_timeout`(
+    signal: CInt
+  ) throws {
+    let late = Self.dies(of: .signalled(signal))
+    #expect(try end(with: [late, late])?.failure?.code == .decodeTimeout)
+  }
+
+  @Test func `a picture over which two decoders hang fails with decode_timeout`() throws {
+    var limits = Limits()
+    limits.decodeTimeout = .milliseconds(100)
+    let running = try RunningDecodeThread(limits: limits, scripts: [Self.hangs, Self.hangs])
+    let failure = try running.decode(picture)?.failure
+    #expect(failure?.code == .decodeTimeout)
+    #expect(failure?.detail == "reading the header took longer than 0.1 seconds")
+    #expect(running.endedDecoders == [1, 2].map(DecoderID.init))
+  }
+
+  @Test func `pixels have more time than the header`() throws {
+    var limits = Limits()
+    limits.decodeTimeout = .milliseconds(100)
+    let script: Script = { role in
+      _ = try role.takePicture()
+      role.thumbnail.beginPixels()
+      role.waitForClose()
+      return .exited(0)
+    }
+    let failure = try end(with: [script, script], limits: limits)?.failure
+    #expect(failure?.detail == "decoding took longer than 0.1 seconds")
+  }
+
+  @Test func `four decoders that are killed are no evidence against the picture`() throws {
+    let killed = Self.dies(of: .signalled(SIGKILL))
+    #expect(
+      try end(with: [killed, killed, killed, killed, Self.says(decoded(), thumbnail)])?.thumbnail
+        != nil)
+    let failure = try end(with: [killed, killed, killed, killed, killed])?.failure
+    #expect(failure?.code == .outOfMemory)
+  }
+
+  @Test func `a refused allocation before the death is out_of_memory`() throws {
+    let script: Script = { role in
+      _ = try role.takePicture()
+      role.thumbnail.recordRefusedAllocations { address in
+        let word = unsafe UnsafeMutablePointer<UInt64>(bitPattern: address)
+        unsafe word?.pointee = 1 << 20
+      }
+      return .signalled(SIGTRAP)
+    }
+    #expect(try end(with: [script, script])?.failure?.code == .outOfMemory)
+  }
+
+  @Test func `a decoder that sends no frames is ended, and its picture tried again`() throws {
+    let script: Script = { role in
+      _ = try role.takePicture()
+      _ = try UnixSocket.send(role.channel.descriptor, [0xFF, 0xFF, 0xFF, 0xFF, 0])
+      role.waitForClose()
+      return .exited(0)
+    }
+    let running = try RunningDecodeThread(scripts: [script])
+    #expect(try running.decode(picture)?.thumbnail?.width == 256)
+    #expect(running.endedDecoders == [DecoderID(rawValue: 1)])
+  }
+
+  @Test func `a decoder that says what none says is ended, and its picture tried again`() throws {
+    let reports: [DecoderReport] = [
+      decoded(byteCount: 0), decoded(byteCount: -1), decoded(byteCount: .max),
+      decoded(byteCount: (64 << 20) + 1), decoded(format: .png), decoded(width: 0),
+      decoded(width: 1 << 30), decoded(sourceWidth: 0), decoded(sourceWidth: .max),
+      .failed(Failure(stage: .decode, code: .storeFull, detail: "")),
+      .ready(DecoderReady(sandbox: SandboxReport())), .refused(Refusal(reason: "no")),
+    ]
+    for report in reports {
+      let running = try RunningDecodeThread(scripts: [Self.says(report, thumbnail)])
+      #expect(try running.decode(picture)?.thumbnail?.width == 256, "\(report)")
+      #expect(running.endedDecoders == [DecoderID(rawValue: 1)], "\(report)")
+    }
+  }
+
+  @Test func `a failure that a decoder reports is cut to what a failure may say`() throws {
+    // As a decoder would have to encode it by itself.
+    let detail = String(repeating: "x", count: 1_000)
+    let frame = Array(
+      #"{"type":"failed","stage":"fetch","code":"corrupt_image","retryable":true,"detail":"\#(detail)"}"#
+        .utf8)
+    let script: Script = { role in
+      _ = try role.takePicture()
+      _ = try UnixSocket.send(role.channel.descriptor, Frame.encode(frame)[...])
+      role.waitForClose()
+      return .exited(0)
+    }
+    let failure = try end(with: [script])?.failure
+    #expect(failure?.stage == .decode)
+    #expect(failure?.detail.utf8.count == Failure.maximumDetailByteCount)
+  }
+
+  @Test func `a decoder that cannot start says why, and the thread gives up`() throws {
+    let script: Script = { role in
+      try role.channel.send(.refused(Refusal(reason: "this kernel lacks Landlock")))
+      return .exited(1)
+    }
+    let running = try RunningDecodeThread(scripts: [script])
+    try running.run { running.failure != nil }
+    #expect(running.failure == "this kernel lacks Landlock")
+    #expect(!running.isReady)
+  }
+
+  @Test func `a decoder that dies at its start is replaced after a while`() throws {
+    let dies: Script = { _ in .signalled(SIGSEGV) }
+    let running = try RunningDecodeThread(scripts: [dies, dies])
+    #expect(try running.decode(picture)?.thumbnail?.width == 256)
+  }
+}
