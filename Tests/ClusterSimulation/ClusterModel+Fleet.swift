@@ -24,6 +24,7 @@ extension ClusterModel {
     case .uncached(let result):
       lastFile += 1
       handle(.workerMadeUncached(id, result, MemoryFileID(rawValue: lastFile)))
+    case .startDecoder, .endDecoder, .sandboxed: fail("a machine has no decoders: \(message)")
     }
     return true
   }

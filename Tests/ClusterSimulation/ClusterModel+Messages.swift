@@ -15,7 +15,7 @@ extension ClusterModel {
 
   private func note(_ message: CoordinatorMessage) {
     switch message {
-    case .welcome, .sweep: fail("welcomes and sweeps are the driver's")
+    case .welcome, .sweep, .decoderExited: fail("the driver sends \(message), not the scheduler")
     case .lookup(let batch):
       if batch.request.bypassesStore { fail("a look-up of what bypasses the store") }
       lookupStarts += batch.items.map(\.url)
@@ -58,7 +58,7 @@ extension ClusterModel {
     case .drain:
       if workers[id]?.isDraining == true { fail("told to drain twice") }
       workers[id]?.isDraining = true
-    case .welcome, .sweep: break
+    case .welcome, .sweep, .decoderExited: break
     }
   }
 

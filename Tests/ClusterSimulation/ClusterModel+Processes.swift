@@ -27,20 +27,16 @@ extension ClusterModel {
 
   /// The process is gone. What a real machine sent before is heard first.
   ///
-  /// - Parameters:
-  ///   - decodingLease: what the heartbeat page of the dead worker shows as being decoded.
-  ///   - transferringLease: the name of the transfer that it shows.
-  func exit(
-    _ id: WorkerID, _ end: WorkerEnd, decodingLease: LeaseID?, transferringLease: LeaseID?
-  ) {
+  /// - Parameter transferringLease: the name of the transfer that the heartbeat page of the dead
+  ///   worker shows.
+  func exit(_ id: WorkerID, _ end: WorkerEnd, transferringLease: LeaseID?) {
     fleet?.end(id)
     handle(.workerExiting(id))
     if let fleet { while hear(id, of: fleet) {} }
     fleet?.remove(id)
     workers[id] = nil
     killed.removeAll { $0 == id }
-    handle(
-      .workerExited(id, end, decoding: decodingLease, transferring: transferringLease))
+    handle(.workerExited(id, end, transferring: transferringLease))
   }
 
   // MARK: - Heartbeat pages

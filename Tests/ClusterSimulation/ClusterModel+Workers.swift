@@ -195,25 +195,16 @@ extension ClusterModel {
     answerLookups()
   }
 
-  /// - Parameters:
-  ///   - decoding: the URL whose lease the heartbeat page of the dead worker shows.
-  ///   - transferring: the URL whose transfer it shows.
-  func exit(
-    _ worker: WorkerID, _ end: WorkerEnd, decoding url: String? = nil,
-    transferring transferURL: String? = nil
-  ) {
-    func fetch(of url: String?) -> WorkerModel.Fetch? {
-      workers[worker]?.fetches.first { $0.url == url }
-    }
-    exit(
-      worker, end, decodingLease: fetch(of: url)?.lease,
-      transferringLease: fetch(of: transferURL)?.transfer)
+  /// - Parameter url: the URL whose transfer the heartbeat page of the dead worker shows.
+  func exit(_ worker: WorkerID, _ end: WorkerEnd, transferring url: String? = nil) {
+    let fetch = workers[worker]?.fetches.first { $0.url == url }
+    exit(worker, end, transferringLease: fetch?.transfer)
   }
 
-  /// The worker that fetches `url` dies while it decodes it.
-  func crash(decoding url: String, _ end: WorkerEnd = .crashed("SIGSEGV")) {
+  /// The worker that fetches `url` dies.
+  func crash(fetching url: String, _ end: WorkerEnd = .crashed("SIGSEGV")) {
     guard let (worker, _) = fetch(of: url) else { return fail("\(url) is not fetched") }
-    exit(worker, end, decoding: url)
+    exit(worker, end)
   }
 
   /// A person sets the wall clock; time goes on as before.

@@ -30,20 +30,14 @@ extension Scenario {
     }
   }
 
-  /// The worker ends one of its operations, and perhaps with it its process.
+  /// The worker ends one of its operations, and with the last one perhaps its process.
   ///
   /// - Returns: whether anything has happened.
   @discardableResult
   private mutating func work(_ id: WorkerID, of fleet: WorkerFleet) -> Bool {
     let hasEnded = fleet.step(id, &random, at: cluster.now)
-    if let lease = fleet.deadlyLease(of: id) {
-      let transferring = cluster.receivingTransfers(of: id).first
-      cluster.exit(
-        id, .crashed("SIGSEGV"), decodingLease: lease, transferringLease: transferring)
-      return true
-    }
     guard fleet.hasLeft(id) else { return hasEnded }
-    cluster.exit(id, .left, decodingLease: nil, transferringLease: nil)
+    cluster.exit(id, .left, transferringLease: nil)
     return true
   }
 

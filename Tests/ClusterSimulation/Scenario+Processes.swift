@@ -24,7 +24,7 @@ extension Scenario {
     let time = lease == nil ? Duration.zero : .seconds(Int.random(in: 0...40, using: &random))
     cluster.handle(
       .workerObserved(
-        id, Observation(heartbeatAge: age, decodingLease: lease, decodingTime: time)))
+        id, Observation(heartbeatAge: age, readingLease: lease, readingTime: time)))
   }
 
   // MARK: - Ends
@@ -37,8 +37,7 @@ extension Scenario {
       failedStartCount += 1
     }
     let ends: [WorkerEnd] = [
-      .left, .crashed("SIGSEGV"), .crashedInStore("SIGSEGV"), .ranOutOfMemory("SIGABRT"),
-      .killed("SIGKILL"),
+      .left, .crashed("SIGSEGV"), .crashedInStore("SIGSEGV"), .killed("SIGKILL"),
     ]
     exit(id, ends.randomElement(using: &random) ?? .left)
   }
@@ -48,9 +47,8 @@ extension Scenario {
   }
 
   private mutating func exit(_ id: WorkerID, _ end: WorkerEnd) {
-    let decoding = Bool.random(using: &random) ? cluster.decodes(of: id).first : nil
     let transferring = cluster.receivingTransfers(of: id).randomElement(using: &random)
-    cluster.exit(id, end, decodingLease: decoding, transferringLease: transferring)
+    cluster.exit(id, end, transferringLease: transferring)
   }
 
   /// The coordinator is killed, and with it everything that was not durable.

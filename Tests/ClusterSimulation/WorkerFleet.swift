@@ -108,15 +108,12 @@ final class WorkerFleet {
   /// - Returns: whether one was under way.
   @discardableResult
   func step(_ id: WorkerID, _ random: inout SeededGenerator, at now: Moment) -> Bool {
-    guard let worker = processes[id]?.worker, worker.deadlyLease == nil else { return false }
+    guard let worker = processes[id]?.worker else { return false }
     let isUnderWay = worker.hasOperations
     worker.step(&random, at: now)
     takeMessages(of: worker, id)
     return isUnderWay
   }
-
-  /// The lease whose picture has ended the process; `nil` while it lives.
-  func deadlyLease(of id: WorkerID) -> LeaseID? { processes[id]?.worker.deadlyLease }
 
   /// Whether the worker has left, because it was told to.
   func hasLeft(_ id: WorkerID) -> Bool { processes[id]?.worker.isStopped ?? false }
@@ -154,7 +151,7 @@ extension CoordinatorMessage {
     case .lookup(let batch), .fetch(let batch), .attach(let batch), .decode(let batch):
       batch.items.map(\.lease)
     case .decodeUpload(let upload): [upload.lease]
-    case .welcome, .followRedirects, .cancel, .sweep, .drain: []
+    case .welcome, .followRedirects, .cancel, .sweep, .decoderExited, .drain: []
     }
   }
 }
@@ -168,7 +165,9 @@ extension WorkerMessage {
     case .released(let list): list.leases
     case .finished(let list): list.results.map(\.lease)
     case .uncached(let result): [result.lease]
-    case .hello, .ready, .refused, .hostUpdates, .redirected, .transferred: []
+    case .hello, .ready, .refused, .hostUpdates, .redirected, .transferred, .startDecoder,
+      .endDecoder, .sandboxed:
+      []
     }
   }
 }

@@ -78,57 +78,16 @@ import Testing
     #expect(cluster.counts(job)?.fromCache == 1)
   }
 
-  @Test func `a picture over which two workers crash ends as decode_crash and no other does`() {
-    let cluster = ClusterModel.started()
-    let job = cluster.submit(spreadURLs(1...3))
-    let poison = url(2, host: "host2")
-    cluster.answerLookups()
-    cluster.crash(decoding: poison)
-    #expect(cluster.counts(job)?.failed == 0)
-    cluster.answerLookups()
-    cluster.crash(decoding: poison)
-    cluster.endBackoffs()
-    cluster.finishEverything()
-    #expect(cluster.counts(job)?.done == 2)
-    #expect(cluster.outcome(of: 1, job)?.failureCode == .decodeCrash)
-  }
-
-  @Test func `a picture over which two workers run out of memory ends as out_of_memory`() {
-    let cluster = ClusterModel.started()
-    let job = cluster.submit(spreadURLs(1...3))
-    let large = url(2, host: "host2")
-    cluster.answerLookups()
-    cluster.crash(decoding: large, .ranOutOfMemory("SIGABRT"))
-    #expect(cluster.counts(job)?.failed == 0)
-    cluster.answerLookups()
-    cluster.crash(decoding: large, .ranOutOfMemory("SIGABRT"))
-    cluster.endBackoffs()
-    cluster.finishEverything()
-    #expect(cluster.counts(job)?.done == 2)
-    let failure = Failure.outOfMemory(workerMemory: Limits().workerMemoryByteCount)
-    #expect(cluster.outcome(of: 1, job) == .failed(failure))
-  }
-
-  @Test func `memory is not blamed for a picture that crashes with memory to spare, too`() {
-    let cluster = ClusterModel.started()
-    let viewer = cluster.view(url(1))
-    cluster.answerLookups()
-    cluster.crash(decoding: url(1))
-    cluster.answerLookups()
-    cluster.crash(decoding: url(1), .ranOutOfMemory("SIGABRT"))
-    #expect(cluster.answers[viewer]?.failureCode == .decodeCrash)
-  }
-
   @Test func `crashes in the store have it recreated, and no picture is blamed`() {
     let cluster = ClusterModel.started()
     let job = cluster.submit(spreadURLs(1...3))
     for _ in 0..<StoreCrashes.crashMaximum {
       #expect(cluster.storeRecreationCount == 0)
       cluster.answerLookups()
-      cluster.crash(decoding: url(2, host: "host2"), .crashedInStore("SIGSEGV"))
+      cluster.crash(fetching: url(2, host: "host2"), .crashedInStore("SIGSEGV"))
     }
     #expect(cluster.storeRecreationCount == 1)
-    #expect(cluster.scheduler.sources.all.allSatisfy { $0.crashCount == 0 && $0.lossCount == 0 })
+    #expect(cluster.scheduler.sources.all.allSatisfy { $0.lossCount == 0 })
     cluster.endBackoffs()
     cluster.finishEverything()
     #expect(cluster.counts(job)?.done == 3)
@@ -160,7 +119,7 @@ import Testing
     #expect(cluster.answers[viewer]?.failureCode == .internal)
   }
 
-  @Test func `crashes outside of the decoder are tolerated below their number`() {
+  @Test func `crashes are tolerated below their number, whatever the fetch waits for`() {
     let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1))
     for _ in 1..<Scheduler.lossMaximum {
@@ -184,15 +143,10 @@ import Testing
     #expect(cluster.scheduler.isIdle)
   }
 
-  @Test func `crashes in another picture's decode and kills do not count as losses`() {
+  @Test func `kills from outside do not count as losses`() {
     let cluster = ClusterModel.started(workers: 1)
     let viewer = cluster.view(url(1))
-    for index in 2...5 {
-      cluster.view(url(index))
-      cluster.endBackoffs()
-      cluster.crash(decoding: url(index))
-    }
-    for _ in 0..<5 {
+    for _ in 0..<Scheduler.lossMaximum {
       cluster.endBackoffs()
       for worker in cluster.workers.keys { cluster.exit(worker, .killed("SIGKILL")) }
     }
@@ -200,19 +154,6 @@ import Testing
     cluster.endBackoffs()
     cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
-  }
-
-  @Test func `kills from outside are tolerated up to their number`() {
-    let cluster = ClusterModel.started()
-    let viewer = cluster.view(url(1))
-    for _ in 1..<Scheduler.killMaximum {
-      cluster.endBackoffs()
-      cluster.crash(decoding: url(1), .killed("SIGKILL"))
-    }
-    #expect(cluster.answers[viewer] == nil)
-    cluster.endBackoffs()
-    cluster.crash(decoding: url(1), .killed("SIGKILL"))
-    #expect(cluster.answers[viewer]?.failureCode == .decodeCrash)
   }
 
   @Test func `late answers of a dead worker are dropped and counted`() throws {
@@ -262,7 +203,7 @@ import Testing
     let viewer = cluster.view(url(1))
     cluster.answerLookups()
     cluster.leave(viewer)
-    cluster.crash(decoding: url(1))
+    cluster.crash(fetching: url(1))
     #expect(cluster.lookupCount == 0)
     #expect(cluster.scheduler.isIdle)
   }
@@ -271,7 +212,7 @@ import Testing
 /// The watchdog.
 @Suite struct WatchdogTests {
   private func observe(
-    _ cluster: ClusterModel, _ url: String, decodingFor time: Duration,
+    _ cluster: ClusterModel, _ url: String, readingFor time: Duration,
     heartbeatAge: Duration = .zero
   ) throws {
     let (worker, fetch) = try #require(cluster.fetch(of: url))
@@ -279,35 +220,56 @@ import Testing
       .workerObserved(
         worker,
         Observation(
-          heartbeatAge: heartbeatAge, decodingLease: fetch.lease, decodingTime: time)))
+          heartbeatAge: heartbeatAge, readingLease: fetch.lease, readingTime: time)))
   }
 
-  @Test func `a decode over its time is ended and blamed, and no other`() throws {
+  @Test func `a picture whose file cannot be read in time fails by timeout, and no other`() throws {
     let cluster = ClusterModel.started()
     let job = cluster.submit(spreadURLs(1...3))
     let slow = url(2, host: "host2")
     cluster.answerLookups()
-    try observe(cluster, slow, decodingFor: .seconds(30))
+    try observe(cluster, slow, readingFor: .seconds(30))
     #expect(cluster.killed.isEmpty)
-    try observe(cluster, slow, decodingFor: .seconds(31))
-    try observe(cluster, slow, decodingFor: .seconds(32))
+    try observe(cluster, slow, readingFor: .seconds(31))
+    try observe(cluster, slow, readingFor: .seconds(32))
     #expect(cluster.killed.count == 1)
-    cluster.crash(decoding: slow, .killed("SIGKILL"))
+    cluster.crash(fetching: slow, .killed("SIGKILL"))
     cluster.finishEverything()
     #expect(cluster.counts(job)?.done == 2)
-    #expect(cluster.outcome(of: 1, job)?.failureCode == .decodeTimeout)
+    guard case .failed(let failure, _) = cluster.outcome(of: 1, job) else {
+      Issue.record("\(String(describing: cluster.outcome(of: 1, job)))")
+      return
+    }
+    #expect(failure.code == .timeout)
+    #expect(failure.stage == .fetch)
+    #expect(failure.isRetryable)
   }
 
-  @Test func `a decode that ends between the verdict and the kill is not blamed`() throws {
+  @Test func `all variants of a picture whose file cannot be read fail with it`() throws {
+    let cluster = ClusterModel.started(
+      workers: 1, credits: Credits(lookups: 8, leases: 1, decodeQueueTarget: 8))
+    let viewers = [Variant.small, .medium].map { cluster.view(url(1), variant: $0) }
+    let bystander = cluster.view(url(2))
+    cluster.answerLookups()
+    try observe(cluster, url(1), readingFor: .seconds(31))
+    cluster.crash(fetching: url(1), .killed("SIGKILL"))
+    #expect(viewers.map { cluster.answers[$0]?.failureCode } == [.timeout, .timeout])
+    cluster.finishEverything()
+    #expect(cluster.answers[bystander] == .fetchedSample)
+    #expect(cluster.scheduler.isIdle)
+  }
+
+  @Test func `a read that ends between the verdict and the kill fails only its own picture`() throws
+  {
     let cluster = ClusterModel.started()
     let first = cluster.view(url(1))
     let second = cluster.view(url(2))
     cluster.answerLookups()
-    try observe(cluster, url(1), decodingFor: .seconds(31))
+    try observe(cluster, url(1), readingFor: .seconds(31))
     cluster.finish(url(1))
-    cluster.crash(decoding: url(2), .killed("SIGKILL"))
+    cluster.crash(fetching: url(2), .killed("SIGKILL"))
     #expect(cluster.answers[first] == .fetchedSample)
-    #expect(cluster.scheduler.sources.all.allSatisfy { $0.killCount == 0 })
+    #expect(cluster.scheduler.sources.all.allSatisfy { $0.lossCount == 0 })
     cluster.finishEverything()
     #expect(cluster.answers[second] == .fetchedSample)
   }
@@ -317,11 +279,11 @@ import Testing
     let viewer = cluster.view(url(1))
     for _ in 1..<Scheduler.deathMaximum {
       cluster.endBackoffs()
-      try observe(cluster, url(1), decodingFor: .seconds(31), heartbeatAge: .seconds(11))
+      try observe(cluster, url(1), readingFor: .seconds(31), heartbeatAge: .seconds(11))
       #expect(cluster.killed.count == 1)
-      cluster.crash(decoding: url(1), .killed("SIGKILL"))
+      cluster.crash(fetching: url(1), .killed("SIGKILL"))
     }
-    #expect(cluster.scheduler.sources.all.allSatisfy { $0.killCount == 0 })
+    #expect(cluster.scheduler.sources.all.allSatisfy { $0.lossCount == 0 })
     cluster.endBackoffs()
     cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
@@ -334,7 +296,7 @@ import Testing
     let hostile = url(2, host: "host2")
     for _ in 0..<Scheduler.lossMaximum {
       cluster.endBackoffs()
-      try observe(cluster, hostile, decodingFor: .zero, heartbeatAge: .seconds(11))
+      try observe(cluster, hostile, readingFor: .zero, heartbeatAge: .seconds(11))
       let worker = try #require(cluster.onlyWorker)
       cluster.exit(worker, .killed("SIGKILL"), transferring: hostile)
     }
@@ -361,7 +323,7 @@ import Testing
     let cluster = ClusterModel.started()
     cluster.view(url(1))
     cluster.answerLookups()
-    try observe(cluster, url(1), decodingFor: .zero, heartbeatAge: .seconds(11))
+    try observe(cluster, url(1), readingFor: .zero, heartbeatAge: .seconds(11))
     cluster.view(url(2))
     #expect(cluster.lookupCount == 0)
   }
@@ -370,7 +332,7 @@ import Testing
     let cluster = ClusterModel.started()
     cluster.view(url(1))
     cluster.answerLookups()
-    try observe(cluster, url(1), decodingFor: .seconds(29), heartbeatAge: .seconds(10))
+    try observe(cluster, url(1), readingFor: .seconds(29), heartbeatAge: .seconds(10))
     #expect(cluster.killed.isEmpty)
   }
 }

@@ -159,36 +159,29 @@ import Testing
 
   // MARK: - Deaths
 
-  /// The worker dies while it decodes the URL in one variant, and the next one takes over.
-  private func crash(_ cluster: ClusterModel, decoding variant: Variant) throws {
-    let (worker, fetch) = try #require(cluster.fetch(of: url(1), variant: variant))
-    cluster.workers[worker] = nil
-    cluster.handle(
-      .workerExited(worker, .crashed("SIGSEGV"), decoding: fetch.lease, transferring: nil))
-    cluster.answerLookups()
-  }
-
-  @Test func `crashes count per URL whatever the variant, and fail all of them`() throws {
+  @Test func `crashes count per URL whatever the variant, and fail all of them`() {
     let (cluster, viewers) = cluster()
-    let bystander = cluster.view(url(2))
-    try crash(cluster, decoding: .small)
-    #expect(cluster.answers.isEmpty)
-    try crash(cluster, decoding: .medium)
-    #expect(viewers.allSatisfy { cluster.answers[$0]?.failureCode == .decodeCrash })
-    cluster.finishEverything()
-    #expect(cluster.answers[bystander] == .fetchedSample)
-    #expect(cluster.fetchStarts.count { $0 == url(1) } == 2)
+    for _ in 0..<Scheduler.lossMaximum {
+      #expect(cluster.answers.isEmpty)
+      cluster.endBackoffs()
+      cluster.crash(fetching: url(1))
+    }
+    #expect(viewers.allSatisfy { cluster.answers[$0]?.failureCode == .internal })
+    #expect(cluster.fetchStarts.count == Scheduler.lossMaximum)
     #expect(cluster.scheduler.isIdle)
   }
 
-  @Test func `a new request for a picture that has crashed begins with a clean record`() throws {
+  @Test func `a new request for a picture that has crashed begins with a clean record`() {
     let (cluster, _) = cluster()
-    try crash(cluster, decoding: .small)
-    try crash(cluster, decoding: .small)
+    for _ in 0..<Scheduler.lossMaximum {
+      cluster.endBackoffs()
+      cluster.crash(fetching: url(1))
+    }
     let again = cluster.view(url(1))
-    cluster.answerLookups()
-    try crash(cluster, decoding: .standard)
+    cluster.endBackoffs()
+    cluster.crash(fetching: url(1))
     #expect(cluster.answers[again] == nil)
+    cluster.endBackoffs()
     cluster.finishEverything()
     #expect(cluster.answers[again] == .fetchedSample)
   }

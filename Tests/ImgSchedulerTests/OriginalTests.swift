@@ -66,16 +66,16 @@ import Testing
     let cluster = ClusterModel.started()
     cluster.store.originals = [url(1): Retention()]
     let viewer = cluster.view(url(1))
-    for _ in 0..<Scheduler.crashMaximum {
+    for _ in 0..<Scheduler.lossMaximum {
       cluster.answerLookups()
-      cluster.crash(decoding: url(1))
+      cluster.crash(fetching: url(1))
       cluster.advance(by: .seconds(5))
     }
     guard case .failed(let failure, _) = cluster.answers[viewer] else {
       Issue.record("\(String(describing: cluster.answers[viewer]))")
       return
     }
-    #expect(failure.code == .decodeCrash)
+    #expect(failure.code == .internal)
     #expect(cluster.fetchStarts.isEmpty)
   }
 

@@ -15,7 +15,8 @@ import Testing
       case .lookup: Scheduler.answerGrace
       // A robots.txt may be asked for when its own time is over.
       case .transfer: .seconds(2 * 60) + Scheduler.answerGrace
-      case .decode: .seconds(30) + Scheduler.answerGrace
+      // A decode that ends its decoder is tried a second time.
+      case .decode: .seconds(2 * 30) + Scheduler.answerGrace
       }
     }
   }
@@ -111,7 +112,7 @@ import Testing
     for number in 1...3 { cluster.view(url(number)) }
     cluster.answerLookups()
     for number in 1...3 { cluster.transferred(url(number)) }
-    cluster.advance(by: .seconds(3 * 30) + Scheduler.answerGrace)
+    cluster.advance(by: .seconds(3 * 60) + Scheduler.answerGrace)
     observe(cluster)
     #expect(cluster.killed.isEmpty)
     cluster.advance(by: .milliseconds(1))
@@ -125,12 +126,12 @@ import Testing
     cluster.answerLookups()
     for number in 1...3 { cluster.transferred(url(number)) }
     for number in [3, 2] {
-      cluster.advance(by: .seconds(2 * 30) + Scheduler.answerGrace)
+      cluster.advance(by: .seconds(2 * 60) + Scheduler.answerGrace)
       cluster.finish(url(number))
       observe(cluster)
       #expect(cluster.killed.isEmpty)
     }
-    cluster.advance(by: .seconds(30) + Scheduler.answerGrace)
+    cluster.advance(by: .seconds(60) + Scheduler.answerGrace)
     observe(cluster)
     #expect(cluster.killed.isEmpty)
     cluster.advance(by: .milliseconds(1))

@@ -81,6 +81,14 @@ import Testing
     #expect(cluster.scheduler.deadline == nil)
   }
 
+  @Test func `workers that refuse at the same time each have their own reason`() {
+    let cluster = startingCluster(workers: 2)
+    let workers = cluster.workers.keys.sorted()
+    for worker in workers { cluster.handle(.workerRefused(worker, reason: "no store")) }
+    for worker in workers { cluster.exit(worker, .killed("SIGKILL")) }
+    #expect(cluster.scheduler.workers.supervisor.startFailure == "no store")
+  }
+
   @Test func `a worker that dies of whatever it touches first does not die without end`() throws {
     let cluster = startingCluster()
     cluster.view(url(1))
@@ -138,7 +146,7 @@ import Testing
       cluster.handle(
         .workerObserved(
           worker,
-          Observation(heartbeatAge: .seconds(60), decodingLease: nil, decodingTime: .zero)))
+          Observation(heartbeatAge: .seconds(60))))
       #expect(cluster.killed == [worker])
       cluster.exit(worker, .killed("SIGKILL"))
       cluster.advance(by: .seconds(5))
@@ -216,7 +224,9 @@ import Testing
     cluster.answerLookups()
     cluster.transferred(url(1, host: "host1"))
     cluster.view(url(9))
-    let statuses = cluster.scheduler.workerStatuses { Int32($0.rawValue) }
+    let statuses = cluster.scheduler.workerStatuses { _, worker in
+      .init(worker: worker.map { Int32($0.rawValue) })
+    }
     #expect(statuses.map(\.state) == [.ready, .starting])
     #expect(statuses[0].lookingUp == 1)
     #expect(statuses[0].fetching == 2)

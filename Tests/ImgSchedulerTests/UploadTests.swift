@@ -70,11 +70,11 @@ import Testing
   @Test func `a picture that kills workers is given up, and others that are uploaded are not`() {
     let cluster = ClusterModel.started()
     let killer = cluster.upload(as: url(1))
-    for _ in 0..<Scheduler.crashMaximum {
-      cluster.crash(decoding: url(1))
+    for _ in 0..<Scheduler.lossMaximum {
+      cluster.crash(fetching: url(1))
       cluster.advance(by: .seconds(5))
     }
-    #expect(cluster.answers[killer]?.failureCode == .decodeCrash)
+    #expect(cluster.answers[killer]?.failureCode == .internal)
     let other = cluster.upload(as: url(1))
     cluster.finishEverything()
     #expect(cluster.answers[other] == .fetchedSample)

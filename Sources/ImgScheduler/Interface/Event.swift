@@ -43,8 +43,6 @@ package enum WorkerEnd: Hashable, Sendable {
   case crashed(String)
   /// In the same way, and the thread with the fault was in a call of the store.
   case crashedInStore(String)
-  /// In the same way, and an allocation had been refused since the picture's decode began.
-  case ranOutOfMemory(String)
   /// By SIGKILL or SIGTERM from outside: the kernel's out-of-memory killer, or a person.
   case killed(String)
 }
@@ -53,17 +51,17 @@ package enum WorkerEnd: Hashable, Sendable {
 package struct Observation: Hashable, Sendable {
   /// How long ago the worker's loop last ran.
   package let heartbeatAge: Duration
-  /// The lease whose picture is being decoded; `nil` when none is.
-  package let decodingLease: LeaseID?
+  /// The lease whose local file, or original in the store, is being read; `nil` when none is.
+  package let readingLease: LeaseID?
   /// For how long; zero when none is.
-  package let decodingTime: Duration
+  package let readingTime: Duration
 
   package init(
-    heartbeatAge: Duration, decodingLease: LeaseID? = nil, decodingTime: Duration = .zero
+    heartbeatAge: Duration, readingLease: LeaseID? = nil, readingTime: Duration = .zero
   ) {
     self.heartbeatAge = heartbeatAge
-    self.decodingLease = decodingLease
-    self.decodingTime = decodingTime
+    self.readingLease = readingLease
+    self.readingTime = readingTime
   }
 }
 
@@ -114,9 +112,9 @@ package enum Event: Hashable, Sendable {
   /// The process is gone, and what it sent before is about to be handled. From now on it is assigned
   /// nothing. `workerExited` follows.
   case workerExiting(WorkerID)
-  /// The process is gone. Its heartbeat page showed the lease that was being decoded, and the
-  /// transfer that its loop was working on, named by the lease that began it.
-  case workerExited(WorkerID, WorkerEnd, decoding: LeaseID?, transferring: LeaseID?)
+  /// The process is gone. Its heartbeat page showed the transfer that its loop was working on, named
+  /// by the lease that began it.
+  case workerExited(WorkerID, WorkerEnd, transferring: LeaseID?)
 
   /// Finish what runs, take no more, and say so with `drained`.
   case drainRequested

@@ -1,23 +1,16 @@
 import ImgModel
 
-/// Exits of workers: what they held goes on elsewhere, and a picture that kills is found out.
+/// Exits of workers: what they held goes on elsewhere, and a fetch that kills is found out.
 extension Scheduler {
-  /// How many workers may crash over one picture before the crashes are attributed to it.
-  static let crashMaximum = 2
-  /// How many may be killed from outside meanwhile. That mostly has another reason, but a picture
-  /// that invites the kernel's out-of-memory killer every time must end too.
-  static let killMaximum = 10
-  /// How many workers may crash outside of a decode while they hold one fetch, or be ended because
-  /// they owe its answer, or because their loop hung in its transfer. None of the fetches a worker
-  /// held is known to be the reason of a crash, but one that is must end too.
+  /// How many workers may crash while they hold one fetch, or be ended because they owe its answer,
+  /// or because their loop hung in its transfer. None of the fetches a worker held is known to be the
+  /// reason of a crash, but one that is must end too.
   static let lossMaximum = 3
   /// How many workers may end, for any reason, while they hold one fetch. Each exit costs its
   /// origin another request, so there must be an end to them, too.
   static let deathMaximum = 10
 
-  mutating func workerExited(
-    _ id: WorkerID, end: WorkerEnd, decoding: LeaseID?, transferring: LeaseID?
-  ) {
+  mutating func workerExited(_ id: WorkerID, end: WorkerEnd, transferring: LeaseID?) {
     let isStoreSuspect = isStoreSuspect(for: end)
     var ending = Supervisor.Ending.failed
     if let worker = workers.remove(id) {
@@ -29,8 +22,7 @@ extension Scheduler {
         reviewSources()
       }
       let evidence = ExitEvidence(
-        worker: worker, end: end, decoding: decoding, suspects: suspects,
-        isStoreSuspect: isStoreSuspect)
+        worker: worker, end: end, suspects: suspects, isStoreSuspect: isStoreSuspect)
       endLeases(evidence)
     }
     follow(workers.exited(id, ending, reason: end.reason, at: now.instant))
@@ -71,13 +63,13 @@ extension Scheduler {
 
   private mutating func endLeases(_ evidence: ExitEvidence) {
     let worker = evidence.worker
-    var decoded: WorkID?
+    var unread: WorkID?
     var lost: [WorkID] = []
     for lease in worker.lookups.union(worker.fetches).sorted() {
       let item = endLease(lease, ofExited: worker.id)
       switch evidence.part(of: lease) {
       case .none: requeue(item)
-      case .decoded: decoded = item
+      case .hungRead: unread = item
       case .lost: lost.append(item)
       case .held:
         if let failure = deathFailure(of: work.item(item), end: evidence.end) {
@@ -88,7 +80,7 @@ extension Scheduler {
       }
     }
     endLost(lost, evidence)
-    if let decoded { endDecoded(decoded, evidence) }
+    if let unread { endHungRead(unread) }
   }
 
   /// The item begins again with a look-up, because what its worker stored without saying so is a
@@ -102,53 +94,19 @@ extension Scheduler {
     reviewSources()
   }
 
-  /// The picture on the exited worker's decoder fails when the evidence is enough, else it is tried
-  /// again.
-  private mutating func endDecoded(_ id: WorkID, _ evidence: ExitEvidence) {
-    let item = work.item(id)
-    guard let sourceID = item.source else { return requeue(id) }
-    if evidence.isAttributable(item) { sources.noteDecodeEnd(of: sourceID, by: evidence.end) }
-    guard let source = sources[sourceID],
-      let failure = decodeFailure(of: item, source, evidence)
-    else { return requeue(id) }
+  /// The picture whose file could not be read fails, in all its variants: each would cost another
+  /// worker.
+  private mutating func endHungRead(_ id: WorkID) {
+    let members = work.item(id).source.flatMap { sources[$0]?.members } ?? []
+    let failure = Failure(
+      stage: .fetch, code: .timeout,
+      detail: "its file could not be read within \(limits.decodeTimeout.milliseconds) ms")
     complete(id, with: .failed(failure))
-    // In another size it would kill just the same.
-    for member in source.members {
+    for member in members {
       // The one before may have started it.
       guard let other = work[member], other.stage.lease == nil else { continue }
       complete(member, with: .failed(failure))
     }
-  }
-
-  /// What the picture fails with; `nil` when it is tried again.
-  private func decodeFailure(
-    of item: WorkItem, _ source: Source, _ evidence: ExitEvidence
-  ) -> Failure? {
-    if evidence.isDecodeTimeout(of: item) {
-      return Self.failure(
-        .decodeTimeout, "decoding took longer than \(limits.decodeTimeout.milliseconds) ms")
-    }
-    guard evidence.isAttributable(item) else { return nil }
-    switch evidence.end {
-    case .left: return nil
-    case .crashed(let how), .crashedInStore(let how), .ranOutOfMemory(let how):
-      return source.crashCount >= Self.crashMaximum ? crashFailure(of: source, how) : nil
-    case .killed(let how):
-      guard source.killCount >= Self.killMaximum else { return nil }
-      return Self.failure(
-        .decodeCrash, "\(source.killCount) workers were killed while decoding it: \(how)")
-    }
-  }
-
-  /// Only where memory is the reason of each crash, a larger limit may help.
-  private func crashFailure(of source: Source, _ how: String) -> Failure {
-    source.memoryCrashCount == source.crashCount
-      ? .outOfMemory(workerMemory: limits.workerMemoryByteCount)
-      : Self.failure(.decodeCrash, "the decoder crashed \(source.crashCount) times: \(how)")
-  }
-
-  private static func failure(_ code: Failure.Code, _ detail: String) -> Failure {
-    Failure(stage: .decode, code: code, detail: detail)
   }
 
   /// What a fetch fails with that too many workers held when they ended; `nil` when it goes on.
@@ -159,8 +117,7 @@ extension Scheduler {
     return Failure(stage: .fetch, code: .internal, detail: detail)
   }
 
-  /// Ends or requeues the fetches of a worker that crashed outside of a decode, or that it was
-  /// ended for.
+  /// Ends or requeues the fetches of a worker that crashed, or that it was ended for.
   private mutating func endLost(_ lost: [WorkID], _ evidence: ExitEvidence) {
     for source in Set(lost.compactMap { work.item($0).source }) { sources.noteLoss(of: source) }
     for item in lost {

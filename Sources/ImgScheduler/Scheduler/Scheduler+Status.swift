@@ -40,12 +40,6 @@ extension Scheduler {
     }
   }
 
-  /// The host of the URL that a lease is about; `nil` for a picture that comes from no origin, and
-  /// when the lease has ended.
-  package func host(of lease: LeaseID) -> String? {
-    leases[lease].flatMap { work[$0.item]?.url }.flatMap { $0.isLocal ? nil : $0.host }
-  }
-
   package var activeJobCount: Int { jobs.count }
   package var viewerCount: Int { viewers.count }
   package var leaseCount: Int { leases.count }
@@ -56,9 +50,9 @@ extension Scheduler {
 
   /// The workers, by number.
   ///
-  /// - Parameter processID: the process of a worker, as the driver knows it.
+  /// - Parameter processes: those of a slot and its worker, as the driver knows them.
   package func workerStatuses(
-    processID: (WorkerID) -> Int32?
+    processes: (_ number: Int, WorkerID?) -> ClusterStatus.Worker.Processes
   ) -> [ClusterStatus.Worker] {
     workers.supervisor.children.enumerated().map { index, child in
       let worker = child.state.worker.flatMap { workers[$0] }
@@ -71,7 +65,7 @@ extension Scheduler {
         case .empty: .leaving
         }
       return ClusterStatus.Worker(
-        number: index, processID: child.state.worker.flatMap(processID), state: state,
+        number: index, processes: processes(index, child.state.worker), state: state,
         lookingUp: worker?.lookups.count ?? 0, fetching: transferring,
         decoding: (worker?.fetches.count ?? 0) - transferring, deaths: child.deaths)
     }

@@ -1,6 +1,6 @@
 import ImgModel
 
-/// Workers that hang, that decode one picture for too long, or that owe an answer.
+/// Workers that hang, in their loop or in a read, or that owe an answer.
 extension Scheduler {
   /// A worker whose loop did not run for so long is killed: stopped by a person, or hung.
   static let heartbeatAgeMaximum = Duration.seconds(10)
@@ -20,8 +20,9 @@ extension Scheduler {
     _ worker: ReadyWorker, _ observation: Observation
   ) -> ReadyWorker.KillReason? {
     if observation.heartbeatAge > Self.heartbeatAgeMaximum { return .hung }
-    if let lease = observation.decodingLease, observation.decodingTime > limits.decodeTimeout {
-      return .decodeTimeout(lease)
+    // A read of a local file has no limit of its own. It hangs when its mount is dead.
+    if let lease = observation.readingLease, observation.readingTime > limits.decodeTimeout {
+      return .hungRead(lease)
     }
     let overdue = overdueLeases(of: worker)
     // Looking up and decoding may wait for the store, which is not the picture's fault.
@@ -50,10 +51,15 @@ extension Scheduler {
     // are more urgent may have overtaken it.
     case .decoding:
       max(lease.since, worker.lastAnswerAt ?? lease.since)
-        + limits.decodeTimeout * worker.fetches.count
+        + Self.decodeTime(limits) * worker.fetches.count
     case .awaitingLookup, .lookingUp, .behindEarlierLines, .awaitingTransfer, .awaitingDecode:
       lease.since
     }
+  }
+
+  /// How long one picture may be with the decoders: it is tried a second time.
+  private static func decodeTime(_ limits: Limits) -> Duration {
+    limits.decodeTimeout * 2
   }
 
   func isTransferring(_ id: LeaseID) -> Bool {

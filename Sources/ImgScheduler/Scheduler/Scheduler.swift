@@ -108,7 +108,7 @@ package struct Scheduler {
     case .failuresForgotten(let urls): sources.forgetFailures(of: urls)
 
     case .workerReady(let worker, let credits): workerReady(worker, credits: credits)
-    case .workerRefused(_, let reason): workers.refused(reason: reason)
+    case .workerRefused(let worker, let reason): workers.refused(worker, reason: reason)
     case .workerLookedUp(let worker, let results): lookedUp(results, by: worker)
     case .workerReportedHosts(let worker, let updates): updateHosts(updates, by: worker)
     case .workerRedirected(let worker, let redirections): redirected(redirections, by: worker)
@@ -119,8 +119,8 @@ package struct Scheduler {
       madeUncached(result, in: file, by: worker)
     case .workerObserved(let worker, let observation): observed(observation, of: worker)
     case .workerExiting(let worker): workers.beginExit(of: worker)
-    case .workerExited(let worker, let end, let decoding, let transferring):
-      workerExited(worker, end: end, decoding: decoding, transferring: transferring)
+    case .workerExited(let worker, let end, let transferring):
+      workerExited(worker, end: end, transferring: transferring)
 
     case .drainRequested: drain()
     }

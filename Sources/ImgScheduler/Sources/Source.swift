@@ -32,14 +32,8 @@ package struct Source {
   var firstFailedAt: ContinuousClock.Instant?
   /// When it may be queued again; `nil` when it may be now.
   package internal(set) var retryAt: ContinuousClock.Instant?
-  /// Workers that crashed while they decoded this picture.
-  var crashCount = 0
-  /// Those of them that ran out of memory.
-  var memoryCrashCount = 0
-  /// Workers killed from outside while they decoded this picture.
-  var killCount = 0
-  /// Workers that held this fetch and crashed outside of a decode, or were ended because they owed its
-  /// answer or hung in its transfer.
+  /// Workers that held this fetch and crashed, or were ended because they owed its answer or hung in
+  /// its transfer.
   var lossCount = 0
   /// Workers that ended, for any reason, while they held this fetch.
   var deathCount = 0

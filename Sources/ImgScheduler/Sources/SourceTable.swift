@@ -212,23 +212,7 @@ package struct SourceTable {
 
   // MARK: - Attribution
 
-  /// A worker has ended while it decoded the source's picture.
-  ///
-  /// - Precondition: the source has not ended.
-  mutating func noteDecodeEnd(of id: SourceID, by end: WorkerEnd) {
-    change(id) { source in
-      switch end {
-      case .left: break
-      case .killed: source.killCount += 1
-      case .crashed, .crashedInStore: source.crashCount += 1
-      case .ranOutOfMemory:
-        source.crashCount += 1
-        source.memoryCrashCount += 1
-      }
-    }
-  }
-
-  /// A worker has ended outside of a decode while it held a fetch of the source.
+  /// A worker has ended, maybe over a fetch of the source.
   ///
   /// - Precondition: the source has not ended.
   mutating func noteLoss(of id: SourceID) {

@@ -10,7 +10,7 @@ struct StoreCrashes {
     case tolerated
     /// The store is damaged, and no picture is the reason.
     case damage
-    /// As any other crash outside of the decoder.
+    /// As any other crash.
     case ordinary
   }
 

@@ -21,8 +21,8 @@ package struct ReadyWorker {
     case hung
     /// Answers to these leases, the suspects, are long overdue.
     case overdue(Set<LeaseID>)
-    /// This lease's picture took too long to decode.
-    case decodeTimeout(LeaseID)
+    /// It read this lease's local file, or its original in the store, for too long.
+    case hungRead(LeaseID)
   }
 
   package let id: WorkerID

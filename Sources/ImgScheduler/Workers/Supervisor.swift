@@ -34,6 +34,8 @@ package struct Supervisor {
     /// Ready workers that were killed from outside at work since the last answer.
     fileprivate var killedWorkers = 0
     fileprivate var hasAnswered = false
+    /// What the exit is explained by, better than by how the process ended.
+    fileprivate var refusal: String?
   }
 
   /// How a process ended, as far as that speaks against its program.
@@ -66,8 +68,6 @@ package struct Supervisor {
   private var isRespawning = true
   private var lastWorker: UInt32 = 0
   private var lastReason = "it ended before it was ready"
-  /// What the next exit is explained by, better than by how the process ended.
-  private var refusal: String?
   /// Why the last start failed; `nil` since a worker has answered.
   private(set) var startFailure: String?
 
@@ -122,9 +122,10 @@ package struct Supervisor {
   }
 
   /// Keeps the reason for the message that a later give-up shows.
-  mutating func workerRefused(reason: String) {
+  mutating func workerRefused(_ worker: WorkerID, reason: String) {
+    guard let index = index(of: worker) else { return }
     lastReason = reason
-    refusal = reason
+    children[index].refusal = reason
   }
 
   mutating func workerExited(
@@ -137,7 +138,8 @@ package struct Supervisor {
     children[index].deaths += 1
     if hadAnswered { return [spawn(in: index, at: now)] }
 
-    startFailure = refusal.take() ?? "a worker ended before it had answered: \(reason)"
+    startFailure =
+      children[index].refusal.take() ?? "a worker ended before it had answered: \(reason)"
     switch ending {
     case .failed:
       children[index].failedStarts += 1

@@ -40,7 +40,9 @@ package struct WorkerTable {
 
   mutating func stopRespawning() { supervisor.stopRespawning() }
 
-  mutating func refused(reason: String) { supervisor.workerRefused(reason: reason) }
+  mutating func refused(_ id: WorkerID, reason: String) {
+    supervisor.workerRefused(id, reason: reason)
+  }
 
   /// A process has said hello.
   ///

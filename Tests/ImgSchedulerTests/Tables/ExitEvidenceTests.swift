@@ -11,7 +11,7 @@ import Testing
   private let other = LeaseID(rawValue: 3)
 
   private func evidence(
-    _ end: WorkerEnd, decoding: LeaseID? = nil, suspects: Set<LeaseID> = [],
+    _ end: WorkerEnd, suspects: Set<LeaseID> = [],
     isStoreSuspect: Bool = false, killReason: ReadyWorker.KillReason? = nil
   ) -> ExitEvidence {
     var worker = ReadyWorker(
@@ -22,18 +22,10 @@ import Testing
     worker.hold(other, as: .transfer)
     worker.killReason = killReason
     return ExitEvidence(
-      worker: worker, end: end, decoding: decoding, suspects: suspects,
-      isStoreSuspect: isStoreSuspect)
+      worker: worker, end: end, suspects: suspects, isStoreSuspect: isStoreSuspect)
   }
 
-  @Test func `a crash over a picture concerns that picture, and no look-up`() {
-    let evidence = evidence(.crashed("SIGSEGV"), decoding: fetch)
-    #expect(evidence.part(of: fetch) == .decoded)
-    #expect(evidence.part(of: other) == .held)
-    #expect(evidence.part(of: lookup) == .none)
-  }
-
-  @Test func `in a crash outside of a decode every fetch may be the reason`() {
+  @Test func `of a crash every fetch may be the reason, and no look-up`() {
     let evidence = evidence(.crashed("SIGSEGV"))
     #expect(evidence.part(of: fetch) == .lost)
     #expect(evidence.part(of: other) == .lost)
@@ -46,9 +38,8 @@ import Testing
     #expect(evidence.part(of: other) == .none)
   }
 
-  @Test func `a crash in the store with no damage may be due to any fetch, and no decode`() {
-    let evidence = evidence(.crashedInStore("SIGBUS"), decoding: fetch)
-    #expect(evidence.part(of: fetch) == .lost)
+  @Test func `a crash in the store with no damage may be due to any fetch`() {
+    #expect(evidence(.crashedInStore("SIGBUS")).part(of: fetch) == .lost)
   }
 
   @Test func `a worker that leaves or is killed from outside only held its fetches`() {
@@ -57,27 +48,12 @@ import Testing
     }
   }
 
-  @Test(arguments: [ReadyWorker.KillReason.hung, .overdue([])])
-  func `a picture is not blamed when the worker was killed for another reason`(
-    reason: ReadyWorker.KillReason
-  ) throws {
-    let item = try item(.decoding(fetch))
-    #expect(!evidence(.killed(""), decoding: fetch, killReason: reason).isAttributable(item))
-  }
-
-  @Test func `a decode timeout concerns the picture that took too long`() throws {
-    let evidence = evidence(.killed(""), decoding: fetch, killReason: .decodeTimeout(fetch))
-    #expect(evidence.isDecodeTimeout(of: try item(.decoding(fetch))))
-    #expect(!evidence.isDecodeTimeout(of: try item(.decoding(other))))
-  }
-
-  private func item(_ stage: WorkItem.Stage) throws -> WorkItem {
-    let url = try ImageURL(line: url(1))
-    var item = WorkItem(
-      id: WorkID(rawValue: 1),
-      key: WorkItem.Key(name: PictureName(url), request: ThumbnailRequest(variant: .standard)),
-      url: url, waiter: Waiter(who: .revalidation, expiry: .standard))
-    item.enter(stage, defaultExpiry: .milliseconds(1))
-    return item
+  @Test func `a read that hung concerns its own picture, however the worker ended`() {
+    for end in [WorkerEnd.killed("SIGKILL"), .crashed("SIGSEGV")] {
+      #expect(evidence(end, killReason: .hungRead(fetch)).part(of: fetch) == .hungRead)
+    }
+    let evidence = evidence(.killed("SIGKILL"), killReason: .hungRead(fetch))
+    #expect(evidence.part(of: other) == .held)
+    #expect(evidence.part(of: lookup) == .none)
   }
 }

@@ -115,16 +115,12 @@ import Testing
     #expect(sources[id]?.deathCount == 2)
   }
 
-  @Test mutating func `ends of workers are counted by their kind`() throws {
+  @Test mutating func `losses of workers are counted apart from their deaths`() throws {
     let id = sources.add(try item(1))
-    sources.noteDecodeEnd(of: id, by: .crashed(""))
-    sources.noteDecodeEnd(of: id, by: .ranOutOfMemory(""))
-    sources.noteDecodeEnd(of: id, by: .killed(""))
+    sources.noteLoss(of: id)
     sources.noteLoss(of: id)
     let source = try #require(sources[id])
-    #expect(source.crashCount == 2)
-    #expect(source.memoryCrashCount == 1)
-    #expect(source.killCount == 1)
-    #expect(source.lossCount == 1)
+    #expect(source.lossCount == 2)
+    #expect(source.deathCount == 0)
   }
 }
