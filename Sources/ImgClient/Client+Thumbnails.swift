@@ -40,7 +40,7 @@ extension Client {
     let id = connection.newRequest()
     try connection.send(
       .upload(UploadRequest(id: id, url: url, byteCount: byteCount, options: options)),
-      with: picture)
+      with: picture.file)
     return try result(of: id)
   }
 
@@ -57,7 +57,7 @@ extension Client {
       return GetResult(outcome: got.outcome, uncached: nil, timings: got.timings)
     }
     do throws(SystemError) {
-      let bytes = try file.contents(byteCount: facts.thumbnail.byteCount)
+      let bytes = try MemoryFile(file).contents(byteCount: facts.thumbnail.byteCount)
       return GetResult(
         outcome: got.outcome, uncached: UncachedPicture(facts: facts, bytes: bytes),
         timings: facts.timings)

@@ -36,7 +36,7 @@ final class Coordinator {
   init(
     settings: Settings, workerExecutable: String, signals: SignalSource,
     listener: consuming UnixListener, dataDirectory: DataDirectory, journal: Journal,
-    serviceManager: ServiceManager, log: Log
+    serviceManager: ServiceManager, sandbox: SandboxReport, log: Log
   ) throws {
     let now = ContinuousClock.now
     self.settings = settings
@@ -52,7 +52,7 @@ final class Coordinator {
       scheduler: scheduler, journal: self.journal, lifecycle: lifecycle, log: log)
     workers = WorkerPool(
       executable: workerExecutable, settings: settings, scheduler: scheduler,
-      files: files, lifecycle: lifecycle, poller: poller, log: log)
+      files: files, lifecycle: lifecycle, poller: poller, sandbox: sandbox, log: log)
     sweeps = StoreSweeps(scheduler: scheduler, workers: workers, lifecycle: lifecycle, at: now)
     clients = ClientTable(limits: settings.limits, poller: poller, log: log)
     self.listener = try ControlListener(
@@ -115,6 +115,7 @@ final class Coordinator {
     case .workerChannel(let worker): workers.isReady(worker, readiness)
     case .workerExit(let worker): workers.hasExited(worker)
     case .workerOutput(let worker): workers.outputIsReady(worker)
+    case .decoderExit(let decoder): workers.decoderHasExited(decoder)
     case nil: preconditionFailure("every token is made by Token")
     }
     performEffects()
@@ -150,8 +151,8 @@ final class Coordinator {
       scheduler.state.deadline, isIdle ? nil : observation.deadline,
       requests.jobs.hasWatches ? watchUpdate.deadline : nil,
       isIdle && clients.isEmpty ? lifecycle.idleDeadline : nil,
-      listener.deadline, workers.messageDeadline, clients.deadline, requests.viewers.deadline,
-      sweeps.deadline, retention.deadline, lifecycle.deadline,
+      listener.deadline, workers.messageDeadline, workers.decoderDeadline, clients.deadline,
+      requests.viewers.deadline, sweeps.deadline, retention.deadline, lifecycle.deadline,
     ]
     return deadlines.compactMap(\.self)
   }
@@ -164,6 +165,7 @@ final class Coordinator {
     requests.viewers.reportWaits(at: now)
     listener.doWhatIsDue(at: now)
     workers.logMessages(at: now)
+    workers.startDecoders(at: now)
     clients.closeOverdue(at: now)
     sweeps.sweep(at: now)
     retention.removeOldJobs(at: now)

@@ -1,5 +1,6 @@
 import Glibc
 import ImgModel
+import ImgSandbox
 import ImgSettings
 import ImgStore
 import ImgSystem
@@ -12,10 +13,10 @@ package enum CoordinatorMain {
 
   /// - Returns: the exit status: 0 after a drain, 1 when it cannot start or continue, 2 on wrong use.
   package static func run(arguments: [String]) -> Int32 {
-    ThisProcess.forbidDumps()
     let environment = ThisProcess.environment
     let readiness = ReadinessNotification(environment: environment)
     do {
+      let sandbox = try Sandbox(start: .coordinator)
       // Before any thread starts: every thread has the signals blocked, and the loop alone sees them.
       let signals = try SignalSource(endingSignals)
       let invocation = try CoordinatorInvocation(
@@ -25,7 +26,7 @@ package enum CoordinatorMain {
         try FileIO.writeAll(1, Array(text.utf8))
         return 0
       case .run(let settings):
-        return try serve(settings, signals: signals, readiness: readiness)
+        return try serve(settings, in: sandbox, signals: signals, readiness: readiness)
       }
     } catch let error as UsageError {
       readiness.sendFailure(error.description)
@@ -56,8 +57,9 @@ package enum CoordinatorMain {
   /// Descriptors for everything but clients and workers: files, pictures that pass through, and
   /// connections that are refused.
   private static let reservedDescriptorCount = 256
-  /// A worker's connection, process, heartbeat page and standard error.
-  private static let descriptorCountPerWorker = 4
+  /// A worker's connection, process, heartbeat page and two error streams; and for each of its
+  /// decoders the process, and the connection while it starts.
+  private static let descriptorCountPerWorker = 7 + 2 * DecoderPool.maximumPerWorker
 
   /// Lets no more clients connect than this process can have descriptors for.
   ///
@@ -74,7 +76,8 @@ package enum CoordinatorMain {
   }
 
   private static func serve(
-    _ given: Settings, signals: SignalSource, readiness: ReadinessNotification
+    _ given: Settings, in sandbox: consuming Sandbox, signals: SignalSource,
+    readiness: ReadinessNotification
   ) throws -> Int32 {
     var settings = given.resolved(in: ThisProcess.currentDirectory ?? "/")
     if settings.limits.workers == 0 { settings.limits.workers = ThisProcess.coreCount }
@@ -94,10 +97,14 @@ package enum CoordinatorMain {
 
     let serviceManager = ServiceManager(environment: ThisProcess.environment)
     let log = Log()
+    // Before the first thread and the first client.
+    let confinement = try sandbox.lock(
+      .coordinator(writablePaths: WritablePaths.all(settings)),
+      isRequired: settings.requiresSandbox)
     let coordinator = try Coordinator(
       settings: settings, workerExecutable: executable, signals: signals, listener: listener,
       dataDirectory: dataDirectory, journal: journal, serviceManager: serviceManager,
-      log: log)
+      sandbox: confinement, log: log)
     log.note("listening on \(settings.socketPath), data in \(settings.dataDirectory)")
     for remark in [settings.remark, remark].compactMap(\.self) { log.note(remark) }
     readiness.sendReady()

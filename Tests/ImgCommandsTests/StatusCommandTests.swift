@@ -26,7 +26,7 @@ import Testing
       settings: CoordinatorSettings(
         workerExecutable: "/imgworker", idleExit: .seconds(600),
         allowedNetworks: ["10.0.0.0/8"], allowedDirectories: ["/srv"],
-        authorityFile: "/own.pem"))
+        authorityFile: "/own.pem", requiresSandbox: true))
   }
 
   @Test func `a store error is shown with the thumbnails served but not stored`() throws {
@@ -59,12 +59,13 @@ import Testing
     for part in [
       #""allow_network":["10.0.0.0/8"]"#, #""allow_directory":["/srv"]"#, #""idle_exit_ms":600000"#,
       #""ca_file":"/own.pem""#, #""worker_executable":"/imgworker""#, #""socket":"/socket""#,
-      #""transfers":64"#,
+      #""transfers":64"#, #""require_sandbox":true"#,
     ] {
       #expect(json.contains(part), "\(part)")
     }
     let table = try output(of: status(nil), "--limits")
     #expect(table.contains(#/allowed networks +--allow-network +10\.0\.0\.0/8 /#))
+    #expect(table.contains(#/sandbox required +--require-sandbox +yes +no/#))
     #expect(table.contains(#/exit when idle +--idle-exit +10m /#))
   }
 

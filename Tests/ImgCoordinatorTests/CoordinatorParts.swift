@@ -56,7 +56,7 @@ final class CoordinatorParts {
       poller: poller, log: log)
     workers = WorkerPool(
       executable: workerExecutable, settings: settings, scheduler: scheduler,
-      files: files, lifecycle: lifecycle, poller: poller, log: log)
+      files: files, lifecycle: lifecycle, poller: poller, sandbox: SandboxReport(), log: log)
     sweeps = StoreSweeps(scheduler: scheduler, workers: workers, lifecycle: lifecycle, at: now)
     requests = ClientRequests(
       clients: clients, scheduler: scheduler, journal: journal, workers: workers, sweeps: sweeps,
@@ -83,6 +83,7 @@ final class CoordinatorParts {
       case .workerChannel(let worker): workers.isReady(worker, readiness)
       case .workerExit(let worker): workers.hasExited(worker)
       case .workerOutput(let worker): workers.outputIsReady(worker)
+      case .decoderExit(let decoder): workers.decoderHasExited(decoder)
       case .signals, nil: break
       }
     }

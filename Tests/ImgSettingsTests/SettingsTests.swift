@@ -81,13 +81,27 @@ import Testing
     #expect(found.arguments.contains("own.pem"))
   }
 
+  @Test func `a sandbox is required by a flag without a value, or by yes in the variable`() throws {
+    #expect(try !settings().requiresSandbox)
+    let required = try settings(["--require-sandbox"])
+    #expect(required.requiresSandbox)
+    #expect(required.arguments.contains("--require-sandbox"))
+    let variable = "IMGCTL_REQUIRE_SANDBOX"
+    #expect(try settings([], Self.home.merging([variable: "yes"]) { $1 }).requiresSandbox)
+    #expect(try !settings([], Self.home.merging([variable: "no"]) { $1 }).requiresSandbox)
+    #expect(throws: UsageError("\(variable): \"1\" is not one of yes, no")) {
+      try settings([], Self.home.merging([variable: "1"]) { $1 })
+    }
+  }
+
   @Test func `every limit is set by its flag`() throws {
     let found = try settings([
       "--workers=1", "--transfers=2", "--transfers-per-host=3", "--rate-per-host=4/m",
       "--connect-timeout=4ms", "--transfer-timeout=5ms", "--stall-timeout=6ms", "--max-redirects=7",
       "--attempts=15", "--backoff=16ms", "--url-timeout=17ms", "--remember-failures=18ms",
       "--max-body=8",
-      "--max-pixels=9", "--max-frames=10", "--decode-timeout=11ms", "--worker-memory=64M",
+      "--max-pixels=9", "--max-frames=10", "--decode-timeout=11ms", "--max-thumbnail=12",
+      "--decoder-memory=65M", "--worker-memory=64M",
       "--store-budget=13M", "--default-expiry=14ms", "--keep-jobs=19ms", "--clients=20",
       "--client-timeout=21ms", "--contact=a@b",
     ])
@@ -108,6 +122,8 @@ import Testing
     limits.maxPixels = 9
     limits.maxFrames = 10
     limits.decodeTimeout = .milliseconds(11)
+    limits.maxThumbnailByteCount = 12
+    limits.decoderMemoryByteCount = 65 << 20
     limits.workerMemoryByteCount = 64 << 20
     limits.storeBudgetByteCount = 13 << 20
     limits.defaultExpiry = .milliseconds(14)
@@ -130,6 +146,9 @@ import Testing
     ("--max-redirects=101", "--max-redirects: \"101\" is not from 0 to 100"),
     ("--max-body=0", "--max-body: \"0\" is not from 1 to 16G"),
     ("--worker-memory=1M", "--worker-memory: \"1M\" is not from 64M to 1T"),
+    ("--decoder-memory=63M", "--decoder-memory: \"63M\" is not from 64M to 1T"),
+    ("--max-thumbnail=2G", "--max-thumbnail: \"2G\" is not from 1 to 1G"),
+    ("--require-sandbox=yes", "--require-sandbox takes no value"),
     ("--data-dir=", "--data-dir: the path is empty"),
     (
       "--allow-network=lan",
@@ -197,7 +216,7 @@ import Testing
     [
       "--socket=/s", "--data-dir=/d", "--worker-executable=/w", "--max-pixels=123456",
       "--max-body=1500", "--rate-per-host=90/m", "--allow-network=10.0.0.0/8",
-      "--allow-network=::1",
+      "--allow-network=::1", "--require-sandbox",
     ],
   ])
   func `the arguments of settings give the same settings`(arguments: [String]) throws {
@@ -228,6 +247,7 @@ import Testing
       rows.filter { !isLimit($0.flag) }.map { "\($0.flag) \($0.value)" } == [
         "--socket /s", "--data-dir /d", "--worker-executable /w", "--idle-exit 10m",
         "--allow-network 10.0.0.0/8, fd00::/8", "--allow-directory /srv", "--ca-file -",
+        "--require-sandbox no",
       ])
     #expect(
       rows.filter { isLimit($0.flag) }.map { "\($0.flag) \($0.value) \($0.defaultText)" } == [
@@ -237,7 +257,8 @@ import Testing
         "--max-redirects 10 10", "--attempts 3 3", "--backoff 1s 1s", "--url-timeout 10m 10m",
         "--remember-failures 10m 10m",
         "--max-body 1G 100M", "--max-pixels 100MP 100MP",
-        "--max-frames 1000 1000", "--decode-timeout 30s 30s", "--worker-memory 1G 1G",
+        "--max-frames 1000 1000", "--decode-timeout 30s 30s", "--max-thumbnail 64M 64M",
+        "--decoder-memory 1G 1G", "--worker-memory 1G 1G",
         "--store-budget 400M 400M", "--default-expiry 7d 7d", "--keep-jobs 30d 30d",
         "--clients 512 512", "--client-timeout 1m 1m", "--contact none none",
       ])

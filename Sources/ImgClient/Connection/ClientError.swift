@@ -92,7 +92,7 @@ extension ChannelError {
     switch self {
     case .closed: true
     case .system(let error): error.code == EPIPE || error.code == ECONNRESET
-    case .timedOut, .framing, .message, .memoryFile, .peerDoesNotRead: false
+    case .timedOut, .framing, .message, .passedFile, .peerDoesNotRead: false
     }
   }
 }

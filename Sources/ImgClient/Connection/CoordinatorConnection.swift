@@ -63,7 +63,7 @@ final class CoordinatorConnection {
     return RequestID(rawValue: lastRequest)
   }
 
-  func send(_ message: ClientMessage, with file: MemoryFile? = nil) throws(ClientError) {
+  func send(_ message: ClientMessage, with file: PassedFile? = nil) throws(ClientError) {
     do throws(ChannelError) {
       try channel.send(message, with: file)
       try channel.flush(until: .now + Self.answerTime)

@@ -103,11 +103,22 @@ struct ClusterScreen {
     facts.addRow([
       "discarded", "late pictures: \(status.discardedLate), late results: \(status.lateAnswers)",
     ])
+    for (processes, sandbox) in Self.sandboxes(of: status) {
+      facts.addRow(["sandbox", "\(processes): \(sandbox)"])
+    }
     if let error = status.journalError { facts.addRow(["ERROR", error]) }
     if let error = status.storeError { facts.addRow(["ERROR", text(of: error)]) }
     if let wait = status.wait { facts.addRow(["waiting", WaitText(wait, at: context.now).text]) }
     return facts.rendered + "\n" + workers(status.workers) + hosts(status.waitingHosts)
       + (try jobs())
+  }
+
+  private static func sandboxes(of status: ClusterStatus) -> [(String, SandboxReport)] {
+    let all = [
+      ("decoders", status.sandboxes.decoders), ("workers", status.sandboxes.workers),
+      ("coordinator", status.sandboxes.coordinator),
+    ]
+    return all.compactMap { processes, sandbox in sandbox.map { (processes, $0) } }
   }
 
   private static func text(of store: StoreView) -> String {
@@ -137,6 +148,7 @@ struct ClusterScreen {
     var table = Table([
       .number("worker"), .number("process"), .text("state"), .number("looking up"),
       .number("fetching"), .number("to decode"), .number("deaths"), .number("memory"),
+      .number("decoders"), .number("their deaths"),
     ])
     for worker in workers {
       let memory = worker.processID.flatMap(ThisProcess.residentByteCount(of:))
@@ -144,6 +156,7 @@ struct ClusterScreen {
         "\(worker.number)", worker.processID.map(String.init) ?? "-", worker.state.rawValue,
         "\(worker.lookingUp)", "\(worker.fetching)", "\(worker.decoding)",
         "\(worker.deaths)", memory.map { HumanText.size(Int64($0)) } ?? "-",
+        "\(worker.decoderProcessIDs.count)", "\(worker.decoderDeaths)",
       ])
     }
     return table.rendered

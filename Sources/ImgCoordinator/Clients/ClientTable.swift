@@ -135,7 +135,7 @@ final class ClientTable {
 
   /// Sends a reply. A client that cannot take it is closed.
   func send(
-    _ reply: CoordinatorReply, with file: MemoryFile? = nil, to client: ClientConnection
+    _ reply: CoordinatorReply, with file: PassedFile? = nil, to client: ClientConnection
   ) {
     do throws(ChannelError) {
       try client.channel.send(reply, with: file)
@@ -220,7 +220,7 @@ final class ClientTable {
   private func disconnect(_ client: ClientConnection, after error: ChannelError) {
     guard clients[client.id] != nil else { return }
     switch error {
-    case .framing, .message, .memoryFile:
+    case .framing, .message, .passedFile:
       expel(client, .invalidRequest, error.description)
     case .peerDoesNotRead:
       log.note("client \(client.id) is closed: \(error)")

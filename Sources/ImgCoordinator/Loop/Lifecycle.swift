@@ -30,9 +30,10 @@ final class Lifecycle {
     self.scheduler = scheduler
     self.serviceManager = serviceManager
     idleLimit = settings.idleExit
-    // The drain waits for one transfer and one decode. What takes longer is ended.
+    // The drain waits for one transfer and two decodes, because a picture that ends its decoder is
+    // tried a second time. What takes longer is ended.
     let limits = settings.limits
-    drainTime = limits.transferTimeout + limits.decodeTimeout
+    drainTime = limits.transferTimeout + limits.decodeTimeout * 2
     idleSince = now
   }
 

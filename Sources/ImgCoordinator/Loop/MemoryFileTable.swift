@@ -4,19 +4,19 @@ import ImgSystem
 /// The memory files that pass through, by the identifiers that the scheduler knows. A file stays
 /// until the scheduler releases it.
 final class MemoryFileTable {
-  private var files: [MemoryFileID: MemoryFile] = [:]
+  private var files: [MemoryFileID: PassedFile] = [:]
   private var last: UInt64 = 0
 
   var count: Int { files.count }
 
-  func add(_ file: MemoryFile) -> MemoryFileID {
+  func add(_ file: PassedFile) -> MemoryFileID {
     last += 1
     let id = MemoryFileID(rawValue: last)
     files[id] = file
     return id
   }
 
-  subscript(id: MemoryFileID) -> MemoryFile {
+  subscript(id: MemoryFileID) -> PassedFile {
     guard let file = files[id] else {
       preconditionFailure("a memory file is there until it is released")
     }

@@ -11,6 +11,7 @@ enum Token {
   case workerChannel(WorkerID)
   case workerExit(WorkerID)
   case workerOutput(WorkerID)
+  case decoderExit(DecoderNumber)
 
   private var kind: UInt64 {
     switch self {
@@ -21,6 +22,7 @@ enum Token {
     case .workerChannel: 4
     case .workerExit: 5
     case .workerOutput: 6
+    case .decoderExit: 7
     }
   }
 
@@ -30,6 +32,7 @@ enum Token {
     case .client(let client): kind << 32 | UInt64(client.rawValue)
     case .workerChannel(let worker), .workerExit(let worker), .workerOutput(let worker):
       kind << 32 | UInt64(worker.rawValue)
+    case .decoderExit(let decoder): kind << 32 | UInt64(decoder.rawValue)
     }
   }
 
@@ -37,7 +40,7 @@ enum Token {
   static func isOfClientsOrListener(_ rawValue: UInt64) -> Bool {
     switch Token(rawValue: rawValue) {
     case .listener, .client: true
-    case .signals, .journal, .workerChannel, .workerExit, .workerOutput, nil: false
+    case .signals, .journal, .workerChannel, .workerExit, .workerOutput, .decoderExit, nil: false
     }
   }
 
@@ -51,6 +54,7 @@ enum Token {
     case 4: self = .workerChannel(WorkerID(rawValue: number))
     case 5: self = .workerExit(WorkerID(rawValue: number))
     case 6: self = .workerOutput(WorkerID(rawValue: number))
+    case 7: self = .decoderExit(DecoderNumber(rawValue: number))
     default: return nil
     }
   }

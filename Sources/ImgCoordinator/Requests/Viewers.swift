@@ -40,7 +40,7 @@ final class Viewers {
         bypassesStore: request.bypassesStore))
   }
 
-  func upload(_ request: UploadRequest, _ file: MemoryFile?, for client: ClientConnection) {
+  func upload(_ request: UploadRequest, _ file: PassedFile?, for client: ClientConnection) {
     guard let file else { preconditionFailure("a channel delivers the file of an upload") }
     if let refusal = client.refusalToWait(request.id) {
       return clients.send(refusal, to: client)

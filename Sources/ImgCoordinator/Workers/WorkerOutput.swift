@@ -1,5 +1,5 @@
-/// What a worker process writes to standard error: lines of its own for the log, and messages of the
-/// libraries in it, whose number, length and content a picture may choose.
+/// What processes write to standard error: a worker's own lines for the log, and messages of libraries,
+/// whose number, length and content a picture may choose.
 ///
 /// Of lines that come close together the first two become one message: a panic says first what
 /// happened, and where, and then who called whom.
@@ -11,15 +11,16 @@ struct WorkerOutput: Sendable {
   /// A line is cut off here.
   static let maximumLineByteCount = 4_096
 
-  /// The program's name, which stands in each line of its own behind the time.
-  private let program: String
+  /// The program's name, which stands in each line of its own behind the time; `nil` for a program
+  /// that a picture may control, none of whose lines is its own.
+  private let program: String?
   /// The line that has begun and not ended.
   private var line: [UInt8] = []
   private var messageLines: [String] = []
   /// When the message can wait no longer; `nil` while there is none.
   private(set) var messageDeadline: ContinuousClock.Instant?
 
-  init(program: String) {
+  init(program: String?) {
     self.program = program
   }
 
@@ -62,7 +63,7 @@ struct WorkerOutput: Sendable {
         }))
     line.removeAll(keepingCapacity: true)
     let words = text.split(separator: " ")
-    if words.dropFirst().first == "\(program):" { return text }
+    if let program, words.dropFirst().first == "\(program):" { return text }
     add(words.joined(separator: " "), at: now)
     return nil
   }

@@ -6,10 +6,12 @@ import ImgTransport
 import ImgWire
 
 /// The worker processes: started, sent messages, heard and reaped. What they say and how they end
-/// become events of the scheduler.
+/// become events of the scheduler. What they want of decoders goes to the decoder pool.
 final class WorkerPool {
   /// The path of `imgworker`.
   let executable: String
+  private let decoders: DecoderPool
+  private var sandboxReports: SandboxReports
   private var workers: [WorkerID: WorkerProcess] = [:]
   private var messageAllowance = MessageAllowance()
   private let settings: Settings
@@ -21,9 +23,13 @@ final class WorkerPool {
 
   init(
     executable: String, settings: Settings, scheduler: SchedulerDriver,
-    files: MemoryFileTable, lifecycle: Lifecycle, poller: Poller, log: Log
+    files: MemoryFileTable, lifecycle: Lifecycle, poller: Poller, sandbox: SandboxReport, log: Log
   ) {
     self.executable = executable
+    sandboxReports = SandboxReports(coordinator: sandbox)
+    // The programs are installed together.
+    let directory = executable.prefix(through: executable.lastIndex(of: "/") ?? executable.endIndex)
+    decoders = DecoderPool(executable: "\(directory)imgdecoder", poller: poller, log: log)
     self.settings = settings
     self.scheduler = scheduler
     self.files = files
@@ -32,9 +38,20 @@ final class WorkerPool {
     self.log = log
   }
 
-  var isEmpty: Bool { workers.isEmpty }
+  var isEmpty: Bool { workers.isEmpty && decoders.isEmpty }
 
-  func processID(of id: WorkerID) -> Int32? { workers[id]?.processID }
+  /// The processes of a worker number.
+  ///
+  /// - Parameter id: the worker with that number; `nil` while there is none.
+  func processes(ofNumber number: Int, _ id: WorkerID?) -> ClusterStatus.Worker.Processes {
+    ClusterStatus.Worker.Processes(
+      worker: id.flatMap { workers[$0]?.processID },
+      decoders: id.map(decoders.processIDs(of:)) ?? [],
+      decoderDeaths: decoders.deathCount(ofNumber: number))
+  }
+
+  /// What confines the processes.
+  var sandboxes: ClusterStatus.Sandboxes { sandboxReports.status }
 
   // MARK: - Start and end
 
@@ -52,7 +69,7 @@ final class WorkerPool {
       }
       scheduler.handle(.workerRefused(id, reason: "\(executable) cannot be started: \(error)"))
       let end = WorkerEnd.crashed("could not be started")
-      scheduler.handle(.workerExited(id, end, decoding: nil, transferring: nil))
+      scheduler.handle(.workerExited(id, end, transferring: nil))
     }
   }
 
@@ -61,13 +78,15 @@ final class WorkerPool {
     try poller.register(
       worker.channel.descriptor, .read, token: Token.workerChannel(id).rawValue)
     try poller.register(worker.exitDescriptor, .read, token: Token.workerExit(id).rawValue)
-    try poller.register(worker.outputDescriptor, .read, token: Token.workerOutput(id).rawValue)
+    for descriptor in worker.outputDescriptors {
+      try poller.register(descriptor, .read, token: Token.workerOutput(id).rawValue)
+    }
   }
 
   private func unregister(_ worker: WorkerProcess) {
     poller.unregister(worker.channel.descriptor)
     poller.unregister(worker.exitDescriptor)
-    poller.unregister(worker.outputDescriptor)
+    worker.outputDescriptors.forEach(poller.unregister)
   }
 
   func kill(_ id: WorkerID) {
@@ -76,6 +95,7 @@ final class WorkerPool {
 
   func killAll() {
     workers.values.forEach { $0.kill() }
+    decoders.killAll()
   }
 
   func hasExited(_ id: WorkerID) {
@@ -83,16 +103,14 @@ final class WorkerPool {
     // Its last answers free slots, which must not go to a process that is gone.
     scheduler.handle(.workerExiting(id))
     receiveRest(from: worker)
-    let decoding = worker.observation.decodingLease
     let transferring = worker.transferringLease
-    guard
-      let end = worker.reap(
-        isDraining: !lifecycle.isRunning, limits: scheduler.state.limits)
-    else { return }
+    guard let end = worker.reap(isDraining: !lifecycle.isRunning) else { return }
     workers[id] = nil
+    decoders.endAll(of: id)
+    sandboxReports.remove(id)
     unregister(worker)
-    logEnd(of: worker, end, decoding: decoding)
-    scheduler.handle(.workerExited(id, end, decoding: decoding, transferring: transferring))
+    logEnd(of: worker, end)
+    scheduler.handle(.workerExited(id, end, transferring: transferring))
   }
 
   /// What a worker sent before it died still counts: it lies in the socket's buffer.
@@ -106,7 +124,7 @@ final class WorkerPool {
 
   // MARK: - Messages
 
-  func send(_ message: CoordinatorMessage, with file: MemoryFile? = nil, to id: WorkerID) {
+  func send(_ message: CoordinatorMessage, with file: PassedFile? = nil, to id: WorkerID) {
     guard let worker = workers[id] else { return }
     do throws(ChannelError) {
       try worker.channel.send(message, with: file)
@@ -147,24 +165,38 @@ final class WorkerPool {
     case .released(let list): scheduler.handle(.workerReleased(id, list.leases))
     case .finished(let results): scheduler.handle(.workerFinished(id, results))
     case .uncached(let result):
-      guard let file = delivery.file else {
-        preconditionFailure("a channel delivers the file of an uncached result")
-      }
-      scheduler.handle(.workerMadeUncached(id, result, files.add(file)))
+      scheduler.handle(.workerMadeUncached(id, result, files.add(delivery.announcedFile)))
+    case .startDecoder(let reference):
+      let answer = decoders.order(
+        reference.decoder, for: worker, channel: delivery.announcedFile)
+      tell([answer].compactMap(\.self))
+      startDecoders(at: .now)
+    case .endDecoder(let reference):
+      tell([decoders.end(reference.decoder, of: id)].compactMap(\.self))
+    case .sandboxed(let sandbox):
+      sandboxReports.add(sandbox, of: id).forEach(log.note)
     }
   }
 
   private func greet(_ worker: WorkerProcess, _ hello: Hello) {
     guard hello.protocolVersion == Build.protocolVersion else {
-      let reason = "\(executable) is of version \(hello.version), not \(Build.version)"
-      scheduler.handle(.workerRefused(worker.id, reason: reason))
-      return worker.kill()
+      return refuse(worker, "\(executable) is of version \(hello.version), not \(Build.version)")
+    }
+    guard FileIO.isFile(decoders.executable) else {
+      return refuse(worker, "\(decoders.executable) is missing")
     }
     let welcome = Welcome(
       hello: Hello(processID: ThisProcess.processID), limits: scheduler.state.limits,
       storeDirectory: settings.storeDirectory, allowedNetworks: settings.allowedNetworks,
-      allowedDirectories: settings.allowedDirectories, authorityFile: settings.authorityFile)
+      allowedDirectories: settings.allowedDirectories, authorityFile: settings.authorityFile,
+      requiresSandbox: settings.requiresSandbox)
     send(.welcome(welcome), to: worker.id)
+  }
+
+  /// Ends a worker that cannot work here.
+  private func refuse(_ worker: WorkerProcess, _ reason: String) {
+    scheduler.handle(.workerRefused(worker.id, reason: reason))
+    worker.kill()
   }
 
   /// Ends a worker that breaks the protocol or does not read. Its exit does the rest.
@@ -172,7 +204,7 @@ final class WorkerPool {
     log.note("worker \(worker.number) is ended: \(error)")
     poller.unregister(worker.channel.descriptor)
     switch error {
-    case .framing, .message, .memoryFile: worker.kill(because: error.description)
+    case .framing, .message, .passedFile: worker.kill(because: error.description)
     // A worker that was killed from outside takes nothing either.
     case .closed, .timedOut, .peerDoesNotRead, .system: worker.kill()
     }
@@ -183,6 +215,25 @@ final class WorkerPool {
     // The descriptor is registered and open: a failure to change its events would be a bug here.
     try? poller.update(
       worker.channel.descriptor, interest, token: Token.workerChannel(worker.id).rawValue)
+  }
+
+  // MARK: - Decoders
+
+  /// When ``startDecoders(at:)`` has something to do; `nil` while no decoder waits for its start.
+  var decoderDeadline: ContinuousClock.Instant? { decoders.deadline }
+
+  /// Starts the decoders whose turn has come.
+  func startDecoders(at now: ContinuousClock.Instant) {
+    tell(decoders.startDue(at: now))
+  }
+
+  func decoderHasExited(_ number: DecoderNumber) {
+    tell([decoders.hasExited(number, at: .now)].compactMap(\.self))
+  }
+
+  /// Tells workers the ends of their decoders.
+  private func tell(_ answers: [DecoderPool.Answer]) {
+    for (worker, exit) in answers { send(.decoderExited(exit), to: worker) }
   }
 
   // MARK: - Heartbeats
@@ -198,10 +249,7 @@ final class WorkerPool {
 
   func outputIsReady(_ id: WorkerID) {
     guard let worker = workers[id] else { return }
-    let (lines, isOpen) = worker.readOutput(at: .now)
-    lines.forEach(log.write)
-    // Its exit is reported by the process itself; until then there is nothing to read.
-    if !isOpen { poller.unregister(worker.outputDescriptor) }
+    worker.readOutput(at: .now).forEach(log.write)
   }
 
   /// When ``logMessages(at:)`` has something to do; `nil` while no library has said anything.
@@ -211,40 +259,18 @@ final class WorkerPool {
 
   /// Logs the messages of libraries whose workers have not died meanwhile.
   func logMessages(at now: ContinuousClock.Instant) {
-    for worker in workers.values {
-      guard let deadline = worker.messageDeadline, deadline <= now,
-        let message = worker.takeMessage(), let skipped = messageAllowance.take(at: now)
-      else { continue }
+    for (subject, message) in workers.values.flatMap({ $0.takeMessages(at: now) }) {
+      guard let skipped = messageAllowance.take(at: now) else { continue }
       let before = skipped == 0 ? "" : " (\(skipped) messages before it are not shown)"
-      log.note("worker \(worker.number) (process \(worker.processID)) says\(before): \(message)")
+      log.note("\(subject) says\(before): \(message)")
     }
   }
 
-  /// Logs one line for each death, with the picture that was being decoded and the last message of
-  /// the worker's libraries.
-  private func logEnd(of worker: WorkerProcess, _ end: WorkerEnd, decoding lease: LeaseID?) {
+  /// Logs one line for each death, with the last message of the worker's libraries.
+  private func logEnd(of worker: WorkerProcess, _ end: WorkerEnd) {
     worker.endOutput(at: .now).forEach(log.write)
-    let message = worker.takeMessage()
+    let message = worker.takeLastMessage().map { ": \($0)" } ?? ""
     guard let how = end.sentence else { return }
-    var line = "worker \(worker.number) (process \(worker.processID)) \(how)"
-    if let lease {
-      let host = scheduler.state.host(of: lease).map { " of \($0)" } ?? ""
-      line += " while it decoded a picture\(host) (lease \(lease.rawValue))"
-    }
-    if let message { line += ": \(message)" }
-    log.note(line)
-  }
-}
-
-extension WorkerEnd {
-  /// The predicate of a sentence whose subject is the worker; `nil` for a worker that left when told
-  /// to.
-  fileprivate var sentence: String? {
-    switch self {
-    case .left: nil
-    case .crashed(let how), .killed(let how): how
-    case .crashedInStore(let how): "\(how) in the store"
-    case .ranOutOfMemory(let how): "ran out of memory and \(how)"
-    }
+    log.note("worker \(worker.number) (process \(worker.processID)) \(how)\(message)")
   }
 }

@@ -10,9 +10,9 @@ final class WorkerProcess {
   let id: WorkerID
   let number: Int
   let channel: Channel<WorkerMessage, CoordinatorMessage>
-  /// What it writes to standard error.
-  private var output = WorkerOutput(program: "imgworker")
-  private let outputSocket: OwnedDescriptor
+  private var ownErrors: ErrorStream
+  /// Apart from its own, so that no decoder can write lines in its name.
+  private var decoderErrors: ErrorStream
   private let child: ChildProcess
   private let heartbeat: WorkerHeartbeat
   /// Why the coordinator killed it; `nil` when it did not, or when the scheduler wanted it.
@@ -34,16 +34,12 @@ final class WorkerProcess {
     environment[ServiceManager.variable] = nil
     // Before there is a child that a failure would have to end.
     channel = try Channel(pair.takeFirst())
-    var streams = try UnixSocket.pair()
-    outputSocket = streams.takeFirst()
-    let errorStream = streams.takeSecond()
-    // What exceeds the socket's buffer is lost: a worker does not wait for the reader of its output.
-    try UnixSocket.setNonBlocking(errorStream.rawValue, true)
-    try UnixSocket.setNonBlocking(outputSocket.rawValue, true)
+    ownErrors = try ErrorStream(program: "imgworker")
+    decoderErrors = try ErrorStream(program: nil)
     child = try ChildProcess.spawn(
       executable: executable, arguments: [], environment: environment,
       descriptors: [
-        (parent: errorStream.rawValue, child: 2),
+        (parent: ownErrors.inherited, child: STDERR_FILENO),
         (parent: theirs.rawValue, child: WorkerDescriptor.channel),
         (parent: heartbeat.descriptor, child: WorkerDescriptor.heartbeat),
       ])
@@ -54,43 +50,48 @@ final class WorkerProcess {
   /// Readable when the process has ended.
   var exitDescriptor: CInt { child.descriptor }
 
-  var outputDescriptor: CInt { outputSocket.rawValue }
+  /// Readable when the worker or a decoder of it has written to standard error.
+  var outputDescriptors: [CInt] { [ownErrors.descriptor, decoderErrors.descriptor] }
+
+  /// For what its decoders write.
+  var decoderErrorStream: CInt { decoderErrors.inherited }
 
   // MARK: - Output
 
-  /// Reads what it has written to standard error.
+  /// Reads what the worker and its decoders have written to standard error.
   ///
-  /// - Returns: the complete lines of the program itself, and whether more may come.
-  func readOutput(at now: ContinuousClock.Instant) -> (lines: [String], isOpen: Bool) {
-    var bytes: [UInt8] = []
-    let result = try? UnixSocket.receive(outputSocket.rawValue, into: &bytes, upTo: 1 << 16)
-    let isOpen =
-      switch result {
-      case .received, .wouldBlock: true
-      case .closed, nil: false
-      }
-    return (output.receive(bytes, at: now), isOpen)
+  /// - Returns: the complete lines of the worker itself.
+  func readOutput(at now: ContinuousClock.Instant) -> [String] {
+    _ = decoderErrors.read(at: now)
+    return ownErrors.read(at: now)
   }
 
   /// Reads the rest of what a process that has ended has written.
   ///
   /// - Returns: the lines of the program itself.
-  func endOutput(at now: ContinuousClock.Instant) -> [String] {
-    var lines: [String] = []
-    while true {
-      var bytes: [UInt8] = []
-      let result = try? UnixSocket.receive(outputSocket.rawValue, into: &bytes, upTo: 1 << 16)
-      guard case .received = result else { break }
-      lines += output.receive(bytes, at: now)
-    }
-    return lines + [output.end(at: now)].compactMap(\.self)
+  func endOutput(at now: ContinuousClock.Instant) -> [String] { ownErrors.readToEnd(at: now) }
+
+  /// When ``takeMessages(at:)`` has something.
+  var messageDeadline: ContinuousClock.Instant? {
+    [ownErrors.messageDeadline, decoderErrors.messageDeadline].compactMap(\.self).min()
   }
 
-  /// When ``takeMessage()`` has the message of a library that waited long enough for others.
-  var messageDeadline: ContinuousClock.Instant? { output.messageDeadline }
+  /// Takes the messages of libraries that waited long enough for others, each with its subject.
+  func takeMessages(at now: ContinuousClock.Instant) -> [(subject: String, message: String)] {
+    var messages: [(subject: String, message: String)] = []
+    if let due = ownErrors.messageDeadline, due <= now, let message = ownErrors.takeMessage() {
+      messages.append(("worker \(number) (process \(processID))", message))
+    }
+    if let due = decoderErrors.messageDeadline, due <= now,
+      let message = decoderErrors.takeMessage()
+    {
+      messages.append(("worker \(number)'s decoder", message))
+    }
+    return messages
+  }
 
-  /// Takes the message of the libraries in the process; `nil` when there is none.
-  func takeMessage() -> String? { output.takeMessage() }
+  /// Takes the last message of the libraries in the worker; `nil` when there is none.
+  func takeLastMessage() -> String? { ownErrors.takeMessage() }
 
   // MARK: - Exit
 
@@ -113,22 +114,20 @@ final class WorkerProcess {
   // MARK: - The heartbeat page
 
   var observation: Observation {
-    let decoding = heartbeat.decoding
+    let reading = heartbeat.reading
     return Observation(
-      heartbeatAge: heartbeat.age, decodingLease: decoding?.lease,
-      decodingTime: decoding?.time ?? .zero)
+      heartbeatAge: heartbeat.age, readingLease: reading?.lease,
+      readingTime: reading?.time ?? .zero)
   }
 
   /// The transfer that its loop works on, or worked on when it died.
   var transferringLease: LeaseID? { heartbeat.transferringLease }
 
   /// How the process ended; `nil` while it runs.
-  func reap(isDraining: Bool, limits: Limits) -> WorkerEnd? {
+  func reap(isDraining: Bool) -> WorkerEnd? {
     guard let status = child.reap() else { return nil }
     if let killReason { return .crashed("was ended: \(killReason)") }
-    let last = LastHeartbeat(
-      isDecoding: heartbeat.decoding != nil, hasCrashedInStore: heartbeat.hasCrashedInStore,
-      hasRefusedAllocation: heartbeat.hasRefusedAllocation(within: limits))
-    return WorkerEnd(status, isDraining: isDraining, last)
+    return WorkerEnd(
+      status, isDraining: isDraining, hasCrashedInStore: heartbeat.hasCrashedInStore)
   }
 }

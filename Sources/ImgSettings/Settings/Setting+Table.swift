@@ -8,6 +8,7 @@ extension Setting {
   static let changeable = [transfers, transfersPerHost, ratePerHost, defaultExpiry]
 
   private static let durations = Settings.durationRange
+  private static let processMemory: ClosedRange<Int64> = (64 << 20)...(1 << 40)
   private static let transferRange =
     Int64(LimitChange.transferRange.lowerBound)...Int64(LimitChange.transferRange.upperBound)
 
@@ -38,12 +39,9 @@ extension Setting {
       default: "yes, but no for a socket below /run, except /run/user",
       help: "Start a coordinator if none answers.",
       set: { (settings, texts) throws(InvalidValue) in
-        guard ["yes", "no"].contains(texts[0]) else {
-          throw InvalidValue("\(Spelling.quoted(texts[0])) is not one of yes, no")
-        }
-        settings.autostart = texts[0] == "yes"
+        settings.autostart = try YesOrNo.value(parsing: texts[0])
       },
-      get: { settings in settings.autostart.map { [$0 ? "yes" : "no"] } ?? [] })
+      get: { settings in settings.autostart.map { [YesOrNo.text($0)] } ?? [] })
 
   private static let places: [Setting] = [
     socket,
@@ -140,7 +138,13 @@ extension Setting {
       "decoding", "--decode-timeout", durations, \.decodeTimeout,
       help: "The time limit to decode one picture."),
     .limit(
-      "worker's private data", "--worker-memory", "SIZE", .size, (64 << 20)...(1 << 40),
+      "encoded thumbnail", "--max-thumbnail", "SIZE", .size, 1...(1 << 30),
+      \.maxThumbnailByteCount, help: "The maximum size of an encoded thumbnail."),
+    .limit(
+      "decoder's private data", "--decoder-memory", "SIZE", .size, processMemory,
+      \.decoderMemoryByteCount, help: "The maximum private memory of a decoder."),
+    .limit(
+      "worker's private data", "--worker-memory", "SIZE", .size, processMemory,
       \.workerMemoryByteCount, help: "The maximum private memory of a worker."),
     .limit(
       "store budget", "--store-budget", "SIZE", .size, 0...(16 << 40), \.storeBudgetByteCount,
@@ -206,6 +210,10 @@ extension Setting {
         settings.authorityFile = try path(texts[0])
       },
       get: { settings in settings.authorityFile.map { [$0] } ?? [] }),
+    Setting(
+      "sandbox required", "--require-sandbox",
+      help: "Decode nothing unless the kernel can sandbox the decoders completely.",
+      isOn: \.requiresSandbox),
   ]
 
   /// A limit with one number.

@@ -20,7 +20,7 @@ package struct Setting: Sendable {
   ///   - set: reads the given texts, exactly one unless the setting is repeatable.
   ///   - get: returns the texts that `set` reads; none if the setting is not set.
   init(
-    _ name: String, _ flag: String, _ placeholder: String, default defaultText: String? = nil,
+    _ name: String, _ flag: String, _ placeholder: String?, default defaultText: String? = nil,
     help: String, isRepeatable: Bool = false, isLimit: Bool = false,
     set: @escaping @Sendable (inout Settings, [String]) throws(InvalidValue) -> Void,
     get: @escaping @Sendable (Settings) -> [String]
@@ -38,10 +38,32 @@ package struct Setting: Sendable {
     changeOption = OptionDescription(flag, placeholder, help: help, isRepeatable: isRepeatable)
   }
 
+  /// A setting that is on or off, and off by default. Its flag has no value; its variable is yes or
+  /// no.
+  init(
+    _ name: String, _ flag: String, help: String,
+    isOn: any WritableKeyPath<Settings, Bool> & Sendable
+  ) {
+    self.init(
+      name, flag, nil, help: help,
+      set: { (settings, texts) throws(InvalidValue) in
+        // The flag has the empty text, the variable never.
+        settings[keyPath: isOn] = texts[0].isEmpty ? true : try YesOrNo.value(parsing: texts[0])
+      },
+      get: { [YesOrNo.text($0[keyPath: isOn])] })
+  }
+
   /// The environment variable of the setting, such as `IMGCTL_DATA_DIR` for `--data-dir`.
   package var environmentVariable: String {
     "IMGCTL_"
       + option.flag.dropFirst(2).uppercased().split(separator: "-").joined(separator: "_")
+  }
+
+  /// The arguments that set what is set in `settings`.
+  func arguments(for settings: Settings) -> [String] {
+    let texts = texts(in: settings)
+    guard option.placeholder == nil else { return texts.flatMap { [option.flag, $0] } }
+    return texts == [YesOrNo.text(true)] ? [option.flag] : []
   }
 
   /// The texts of the value in `settings`; none if it is not set.

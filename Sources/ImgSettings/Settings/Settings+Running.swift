@@ -9,7 +9,7 @@ extension Settings {
     CoordinatorSettings(
       workerExecutable: workerExecutable, idleExit: idleExit,
       allowedNetworks: allowedNetworks.map(\.text), allowedDirectories: allowedDirectories,
-      authorityFile: authorityFile)
+      authorityFile: authorityFile, requiresSandbox: requiresSandbox)
   }
 
   /// The settings of the coordinator that reported `cluster`.
@@ -25,6 +25,7 @@ extension Settings {
     }
     allowedDirectories = cluster.settings.allowedDirectories
     authorityFile = cluster.settings.authorityFile
+    requiresSandbox = cluster.settings.requiresSandbox
   }
 }
 

@@ -24,6 +24,8 @@ package struct Settings: Hashable, Sendable {
   package var allowedDirectories: [String] = []
   /// A PEM file with the certificates of the trusted authorities; `nil` for those of the system.
   package var authorityFile: String?
+  /// Whether decoders must be sandboxed completely to decode.
+  package var requiresSandbox = false
   /// The coordinator ends after this time without clients and jobs; `nil` for never.
   package var idleExit: Duration?
   /// Whether a command starts a coordinator if none answers; `nil` if the path of the socket
@@ -87,8 +89,6 @@ package struct Settings: Hashable, Sendable {
 
   /// The flags of these settings, independent of the environment and the starter.
   package var arguments: [String] {
-    Setting.all.flatMap { setting in
-      setting.texts(in: self).flatMap { [setting.option.flag, $0] }
-    }
+    Setting.all.flatMap { $0.arguments(for: self) }
   }
 }

@@ -8,10 +8,9 @@ import Testing
 /// To what the end of a worker process is attributed.
 @Suite struct WorkerEndTests {
   private func end(
-    _ status: ImgSystem.ExitStatus, isDraining: Bool = false,
-    _ heartbeat: LastHeartbeat = LastHeartbeat()
+    _ status: ImgSystem.ExitStatus, isDraining: Bool = false, inStore: Bool = false
   ) -> WorkerEnd {
-    WorkerEnd(status, isDraining: isDraining, heartbeat)
+    WorkerEnd(status, isDraining: isDraining, hasCrashedInStore: inStore)
   }
 
   @Test func `a worker leaves in order only when it was told to`() {
@@ -23,23 +22,18 @@ import Testing
   @Test(arguments: [SIGKILL, SIGTERM])
   func `a kill from outside counts against nothing, whatever the worker did`(signal: CInt) {
     let status = ImgSystem.ExitStatus.signalled(signal)
-    let heartbeat = LastHeartbeat(
-      isDecoding: true, hasCrashedInStore: true, hasRefusedAllocation: true)
-    #expect(end(status, heartbeat) == .killed(status.description))
+    #expect(end(status, inStore: true) == .killed(status.description))
   }
 
-  @Test func `a crash in the store counts against the store, not against a picture`() {
+  @Test func `a crash in the store counts against the store`() {
     let status = ImgSystem.ExitStatus.signalled(SIGBUS)
-    let heartbeat = LastHeartbeat(
-      isDecoding: true, hasCrashedInStore: true, hasRefusedAllocation: true)
-    #expect(end(status, heartbeat) == .crashedInStore(status.description))
+    #expect(end(status, inStore: true) == .crashedInStore(status.description))
+    #expect(end(status) == .crashed(status.description))
   }
 
-  @Test func `memory is the cause where an allocation was refused during the decode`() {
-    let status = ImgSystem.ExitStatus.signalled(SIGABRT)
-    var heartbeat = LastHeartbeat(hasRefusedAllocation: true)
-    #expect(end(status, heartbeat) == .crashed(status.description))
-    heartbeat.isDecoding = true
-    #expect(end(status, heartbeat) == .ranOutOfMemory(status.description))
+  @Test func `the log names the end of every worker but of one that leaves`() {
+    #expect(WorkerEnd.left.sentence == nil)
+    #expect(WorkerEnd.crashed("exited with status 1").sentence == "exited with status 1")
+    #expect(WorkerEnd.crashedInStore("broke").sentence == "broke in the store")
   }
 }

@@ -20,7 +20,7 @@ struct WorkerPoolTests {
   }
 
   private func status(of parts: CoordinatorParts) -> ClusterStatus.Worker {
-    parts.scheduler.state.workerStatuses { parts.workers.processID(of: $0) }[0]
+    parts.scheduler.state.workerStatuses(processes: parts.workers.processes(ofNumber:_:))[0]
   }
 
   @Test func `a program that cannot be started is a death, and its reason is known`() throws {

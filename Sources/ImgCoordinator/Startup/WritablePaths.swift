@@ -1,0 +1,26 @@
+import ImgSettings
+
+/// The directories below which the coordinator and the processes that it starts may write.
+enum WritablePaths {
+  /// Where a user's directory for sockets is made at login and removed at logout.
+  private static let loginDirectory = "/run/user"
+  /// Where workers spool bodies if the data directory takes none.
+  private static let spoolDirectory = "/tmp"
+
+  /// - Parameter settings: resolved.
+  static func all(_ settings: Settings) -> [String] {
+    [settings.dataDirectory, socketRoot(of: settings.socketPath), spoolDirectory]
+  }
+
+  /// The socket is made again when it is removed, with its directory. A rule for a directory ends
+  /// with that directory, so it is for one that stays.
+  private static func socketRoot(of path: String) -> String {
+    if path.hasPrefix("\(loginDirectory)/") { return loginDirectory }
+    return parent(of: parent(of: path))
+  }
+
+  private static func parent(of path: String) -> String {
+    guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return "/" }
+    return String(path[..<slash])
+  }
+}

@@ -1,0 +1,182 @@
+import ImgModel
+import ImgScheduler
+import ImgSystem
+import ImgWire
+
+/// The decoder processes of all workers: started when a worker asks, killed when it says so or ends,
+/// and reaped. A worker cannot start processes itself.
+///
+/// Only ``DecoderPool/maximumPerWorker`` of a worker run or wait for their start at once, and starts
+/// have a rate, so a broken worker cannot make processes without end.
+final class DecoderPool {
+  /// What a worker has to be told.
+  typealias Answer = (worker: WorkerID, exit: DecoderExit)
+
+  /// A decoder that waits for its turn to start.
+  private struct Order {
+    let id: DecoderID
+    let worker: WorkerID
+    let workerNumber: Int
+    let channel: PassedFile
+    let errorStream: CInt
+  }
+
+  /// The decoders of all workers with one number.
+  private struct History {
+    var starts = TokenBucket()
+    /// Decoders that ended without being told to.
+    var deaths = 0
+  }
+
+  /// A worker uses one and keeps one more ready. For each, one that was killed may not have ended.
+  static let maximumPerWorker = 4
+  private static let startRate = TransferRate(perMinute: 600)
+
+  /// The path of `imgdecoder`.
+  let executable: String
+  private var decoders: [DecoderNumber: DecoderProcess] = [:]
+  private var orders: [Order] = []
+  private var histories: [Int: History] = [:]
+  private var lastNumber: UInt32 = 0
+  private var deathAllowance = MessageAllowance()
+  private let poller: Poller
+  private let log: Log
+
+  init(executable: String, poller: Poller, log: Log) {
+    self.executable = executable
+    self.poller = poller
+    self.log = log
+  }
+
+  var isEmpty: Bool { decoders.isEmpty }
+
+  func processIDs(of worker: WorkerID) -> [Int32] {
+    decoders.values.filter { $0.worker == worker }.map(\.processID).sorted()
+  }
+
+  /// How many decoders of the workers with this number ended without being told to.
+  func deathCount(ofNumber number: Int) -> Int { histories[number]?.deaths ?? 0 }
+
+  // MARK: - Starts
+
+  /// Takes an order; ``startDue(at:)`` starts the decoder.
+  ///
+  /// - Returns: the answer when the worker has too many.
+  func order(
+    _ id: DecoderID, for worker: WorkerProcess, channel: PassedFile
+  ) -> Answer? {
+    let count =
+      decoders.values.count { $0.worker == worker.id } + orders.count { $0.worker == worker.id }
+    guard count < Self.maximumPerWorker else {
+      return Self.notStarted(id, of: worker.id, "the worker has \(count) decoders")
+    }
+    orders.append(
+      Order(
+        id: id, worker: worker.id, workerNumber: worker.number, channel: channel,
+        errorStream: worker.decoderErrorStream))
+    return nil
+  }
+
+  /// When ``startDue(at:)`` has something to do; `nil` while no decoder waits for its start.
+  var deadline: ContinuousClock.Instant? {
+    orders.map { nextStart(ofNumber: $0.workerNumber) ?? .now }.min()
+  }
+
+  /// Starts the decoders whose turn has come.
+  ///
+  /// - Returns: the answers for those that cannot be started.
+  func startDue(at now: ContinuousClock.Instant) -> [Answer] {
+    var answers: [Answer] = []
+    var waiting: [Order] = []
+    for order in orders {
+      if let next = nextStart(ofNumber: order.workerNumber), next > now {
+        waiting.append(order)
+      } else {
+        histories[order.workerNumber, default: History()].starts.take(at: now, rate: Self.startRate)
+        do throws(SystemError) {
+          try start(order)
+        } catch {
+          log.note("a decoder of worker \(order.workerNumber) cannot be started: \(error)")
+          answers.append(Self.notStarted(order.id, of: order.worker, error.description))
+        }
+      }
+    }
+    orders = waiting
+    return answers
+  }
+
+  private func nextStart(ofNumber number: Int) -> ContinuousClock.Instant? {
+    histories[number]?.starts.nextToken(at: Self.startRate)
+  }
+
+  private func start(_ order: Order) throws(SystemError) {
+    let decoder = try DecoderProcess(
+      order.id, of: order.worker, workerNumber: order.workerNumber, executable: executable,
+      channel: order.channel,
+      errorStream: order.errorStream)
+    lastNumber += 1
+    let number = DecoderNumber(rawValue: lastNumber)
+    do throws(SystemError) {
+      try poller.register(
+        decoder.exitDescriptor, .read, token: Token.decoderExit(number).rawValue)
+    } catch {
+      decoder.killAndReap()
+      throw error
+    }
+    decoders[number] = decoder
+  }
+
+  private static func notStarted(
+    _ id: DecoderID, of worker: WorkerID, _ reason: String
+  ) -> Answer {
+    (worker, DecoderExit(decoder: id, end: .notStarted(reason)))
+  }
+
+  // MARK: - Ends
+
+  /// Kills a decoder. Its exit answers, unless it waits for its start.
+  func end(_ id: DecoderID, of worker: WorkerID) -> Answer? {
+    decoders.values.first { $0.worker == worker && $0.id == id }?.kill()
+    guard let index = orders.firstIndex(where: { $0.worker == worker && $0.id == id }) else {
+      return nil
+    }
+    orders.remove(at: index)
+    return Self.notStarted(id, of: worker, "it was ended before its start")
+  }
+
+  /// Kills the decoders of a worker that has ended.
+  func endAll(of worker: WorkerID) {
+    orders.removeAll { $0.worker == worker }
+    for decoder in decoders.values where decoder.worker == worker { decoder.kill() }
+  }
+
+  func killAll() {
+    orders.removeAll()
+    decoders.values.forEach { $0.kill() }
+  }
+
+  /// Reaps a decoder that has ended.
+  func hasExited(_ number: DecoderNumber, at now: ContinuousClock.Instant) -> Answer? {
+    guard let decoder = decoders[number], let status = decoder.reap() else { return nil }
+    decoders[number] = nil
+    poller.unregister(decoder.exitDescriptor)
+    // One that exits with 0 has found that its worker closed the connection.
+    if !decoder.isKilled, status != .exited(0) { noteDeath(of: decoder, status, at: now) }
+    let end: DecoderExit.End =
+      switch status {
+      case .exited(let code): .exited(code)
+      case .signalled(let signal): .signalled(signal)
+      }
+    return (decoder.worker, DecoderExit(decoder: decoder.id, end: end))
+  }
+
+  private func noteDeath(
+    of decoder: DecoderProcess, _ status: ExitStatus, at now: ContinuousClock.Instant
+  ) {
+    histories[decoder.workerNumber, default: History()].deaths += 1
+    guard let skipped = deathAllowance.take(at: now) else { return }
+    let before = skipped == 0 ? "" : " (\(skipped) ends before it are not shown)"
+    log.note(
+      "worker \(decoder.workerNumber)'s decoder (process \(decoder.processID)) \(status)\(before)")
+  }
+}

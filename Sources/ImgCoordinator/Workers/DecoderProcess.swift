@@ -1,0 +1,64 @@
+import Glibc
+import ImgModel
+import ImgSystem
+import ImgTransport
+
+/// One decoder process: a child of the coordinator that serves a worker.
+final class DecoderProcess {
+  /// The number that its worker gave it.
+  let id: DecoderID
+  let worker: WorkerID
+  /// The number of its worker.
+  let workerNumber: Int
+  private let child: ChildProcess
+  /// Whether it was told to end.
+  private(set) var isKilled = false
+
+  /// The backtracer of Swift is a program of its own. The decoder may not start one, and that attempt
+  /// would hide the signal that it dies of.
+  private static let environment = ["SWIFT_BACKTRACE": "enable=no"]
+
+  /// Starts the program with nothing of this process but the given descriptors.
+  ///
+  /// - Parameters:
+  ///   - executable: the path of `imgdecoder`.
+  ///   - channel: its end of the connection to its worker.
+  ///   - errorStream: for what it writes to standard output and error.
+  init(
+    _ id: DecoderID, of worker: WorkerID, workerNumber: Int, executable: String,
+    channel: PassedFile,
+    errorStream: CInt
+  ) throws(SystemError) {
+    self.id = id
+    self.worker = worker
+    self.workerNumber = workerNumber
+    let nothing = try FileIO.open(readingFrom: "/dev/null")
+    child = try ChildProcess.spawn(
+      executable: executable, arguments: [], environment: Self.environment,
+      descriptors: [
+        (parent: nothing.rawValue, child: STDIN_FILENO),
+        (parent: errorStream, child: STDOUT_FILENO),
+        (parent: errorStream, child: STDERR_FILENO),
+        (parent: channel.descriptor, child: DecoderDescriptor.channel),
+      ])
+  }
+
+  var processID: Int32 { child.processID }
+
+  /// Readable when the process has ended.
+  var exitDescriptor: CInt { child.descriptor }
+
+  func kill() {
+    isKilled = true
+    child.signal(SIGKILL)
+  }
+
+  /// Kills a process that nothing else knows.
+  func killAndReap() {
+    kill()
+    _ = child.waitForExit(until: .now + .seconds(1))
+  }
+
+  /// How the process ended; `nil` while it runs.
+  func reap() -> ExitStatus? { child.reap() }
+}

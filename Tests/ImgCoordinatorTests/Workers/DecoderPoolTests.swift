@@ -1,0 +1,179 @@
+import Glibc
+import ImgModel
+import ImgSystem
+import ImgTransport
+import ImgWire
+import TestFiles
+import Testing
+
+@testable import ImgCoordinator
+
+/// Programs in the place of decoders.
+@Suite(.timeLimit(.minutes(20)))
+final class DecoderPoolTests {
+  private let poller: Poller
+  private let worker: WorkerProcess
+  private let programs: TestDirectory
+  /// The worker's ends of the connections.
+  private var sockets: [PassedFile] = []
+
+  init() throws {
+    programs = try TestDirectory()
+    poller = try Poller()
+    worker = try WorkerProcess(id: WorkerID(rawValue: 1), number: 0, executable: "/bin/true")
+  }
+
+  private func pool(of executable: String) -> DecoderPool {
+    DecoderPool(executable: executable, poller: poller, log: Log())
+  }
+
+  /// - Returns: the answer, if the order is refused.
+  @discardableResult
+  private func order(_ number: UInt64, _ pool: DecoderPool) throws -> DecoderPool.Answer? {
+    var pair = try UnixSocket.pair()
+    sockets.append(PassedFile(adopting: pair.takeFirst()))
+    let channel = PassedFile(adopting: pair.takeSecond())
+    return pool.order(DecoderID(rawValue: number), for: worker, channel: channel)
+  }
+
+  /// Waits for the ends of processes until there is an answer.
+  private func answer(of pool: DecoderPool) throws -> DecoderExit {
+    while true {
+      for readiness in try poller.wait(timeout: nil) {
+        guard case .decoderExit(let number) = Token(rawValue: readiness.token) else { continue }
+        if let answer = pool.hasExited(number, at: .now) { return answer.exit }
+      }
+    }
+  }
+
+  @Test func `a program that ends by itself is reaped, and its end told`() throws {
+    let pool = pool(of: "/bin/false")
+    #expect(try order(1, pool)?.exit == nil)
+    #expect(pool.deadline != nil)
+    #expect(pool.startDue(at: .now).isEmpty)
+    #expect(pool.deadline == nil)
+    #expect(pool.processIDs(of: worker.id).count == 1)
+    #expect(try answer(of: pool) == DecoderExit(decoder: DecoderID(rawValue: 1), end: .exited(1)))
+    #expect(pool.isEmpty)
+    #expect(pool.deathCount(ofNumber: 0) == 1)
+  }
+
+  @Test func `an end with status 0 is no death`() throws {
+    let pool = pool(of: "/bin/true")
+    try order(1, pool)
+    #expect(pool.startDue(at: .now).isEmpty)
+    #expect(try answer(of: pool).end == .exited(0))
+    #expect(pool.deathCount(ofNumber: 0) == 0)
+  }
+
+  @Test func `a decoder gets its connection, standard input that is empty, and no environment`()
+    throws
+  {
+    // The shell adds variables of its own.
+    let pool = try pool(
+      running: "{ cat; env | grep -v -e ^PWD= -e ^_= -e ^SHLVL=; echo /proc/self/fd/*; } >&3")
+    try order(1, pool)
+    #expect(pool.startDue(at: .now).isEmpty)
+    #expect(try answer(of: pool).end == .exited(0))
+    let socket = try #require(sockets.first)
+    var bytes: [UInt8] = []
+    while case .received = try UnixSocket.receive(socket.descriptor, into: &bytes, upTo: 4_096) {}
+    let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+    #expect(lines.first == "SWIFT_BACKTRACE=enable=no")
+    #expect(lines.count == 2)
+    print(lines)
+  }
+
+  @Test func `a program that cannot be started is answered with the reason`() throws {
+    let pool = pool(of: "/nowhere/imgdecoder")
+    try order(1, pool)
+    let answers = pool.startDue(at: .now)
+    guard case .notStarted(let reason) = answers.first?.exit.end else {
+      Issue.record("\(answers)")
+      return
+    }
+    #expect(answers.map(\.worker) == [worker.id])
+    #expect(reason.contains("/nowhere/imgdecoder"))
+    #expect(pool.isEmpty)
+  }
+
+  @Test func `a decoder that is told to end is killed, which is no death`() throws {
+    let pool = try waitingPool()
+    try order(1, pool)
+    #expect(pool.startDue(at: .now).isEmpty)
+    #expect(pool.end(DecoderID(rawValue: 1), of: worker.id) == nil)
+    #expect(try answer(of: pool).end == .signalled(SIGKILL))
+    #expect(pool.deathCount(ofNumber: 0) == 0)
+  }
+
+  @Test func `a decoder that dies of a signal counts for the number of its worker`() throws {
+    let pool = try waitingPool()
+    try order(1, pool)
+    #expect(pool.startDue(at: .now).isEmpty)
+    let decoder = try #require(pool.processIDs(of: worker.id).first)
+    #expect(kill(decoder, SIGSEGV) == 0)
+    #expect(try answer(of: pool).end == .signalled(SIGSEGV))
+    #expect(pool.deathCount(ofNumber: 0) == 1)
+    #expect(pool.deathCount(ofNumber: 1) == 0)
+  }
+
+  @Test func `the end of a worker ends its decoders, and forgets those that wait`() throws {
+    let pool = try waitingPool()
+    try order(1, pool)
+    #expect(pool.startDue(at: .now).isEmpty)
+    try order(2, pool)
+    pool.endAll(of: worker.id)
+    #expect(pool.deadline == nil)
+    #expect(try answer(of: pool).end == .signalled(SIGKILL))
+    #expect(pool.isEmpty)
+    #expect(pool.deathCount(ofNumber: 0) == 0)
+  }
+
+  @Test func `a worker gets only so many decoders at a time`() throws {
+    let pool = try waitingPool()
+    for number in 1...UInt64(DecoderPool.maximumPerWorker) {
+      #expect(try order(number, pool)?.exit == nil)
+    }
+    guard case .notStarted = try order(9, pool)?.exit.end else {
+      Issue.record("one more is started")
+      return
+    }
+    #expect(pool.end(DecoderID(rawValue: 1), of: worker.id)?.exit.end != nil)
+    #expect(try order(10, pool)?.exit == nil)
+    pool.killAll()
+  }
+
+  @Test func `starts that follow each other closely wait`() throws {
+    let pool = pool(of: "/bin/true")
+    let now = ContinuousClock.now
+    var startCount = 0
+    while startCount < 100 {
+      try order(UInt64(startCount), pool)
+      #expect(pool.startDue(at: now).isEmpty)
+      if let deadline = pool.deadline {
+        #expect(deadline > now)
+        break
+      }
+      startCount += 1
+      _ = try answer(of: pool)
+    }
+    #expect(startCount == 10)
+    let deadline = try #require(pool.deadline)
+    #expect(pool.startDue(at: deadline).isEmpty)
+    #expect(pool.processIDs(of: worker.id).count == 1)
+    _ = try answer(of: pool)
+  }
+
+  // MARK: - Programs
+
+  private func pool(running script: String) throws -> DecoderPool {
+    let path = try programs.write(Array("#!/bin/sh\n\(script)\n".utf8), to: "imgdecoder")
+    try #require(unsafe chmod(path, 0o700) == 0)
+    return pool(of: path)
+  }
+
+  /// Decoders that do nothing until their connection is closed.
+  private func waitingPool() throws -> DecoderPool {
+    try pool(running: "exec cat <&3")
+  }
+}
