@@ -23,6 +23,7 @@ let package = Package(
     .executable(name: "imgctl", targets: ["imgctl"]),
     .executable(name: "imgcoordinator", targets: ["imgcoordinator"]),
     .executable(name: "imgworker", targets: ["imgworker"]),
+    .executable(name: "imgdecoder", targets: ["imgdecoder"]),
   ],
   targets: [
     // MARK: - C libraries: module maps and header-only shims
@@ -35,6 +36,8 @@ let package = Package(
     .systemLibrary(
       name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CJPEG", pkgConfig: "libjpeg", providers: [.apt(["libjpeg-dev"])]),
+    .systemLibrary(
+      name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CVips", pkgConfig: "vips", providers: [.apt(["libvips-dev"])]),
 
@@ -57,6 +60,18 @@ let package = Package(
 
     .target(name: "ImgModel", dependencies: ["CIDN2"], swiftSettings: settings),
     .testTarget(name: "ImgModelTests", dependencies: ["ImgModel"], swiftSettings: settings),
+
+    // MARK: - ImgSandbox: the rights that a process gives up
+
+    .target(
+      name: "ImgSandbox",
+      dependencies: [
+        "CLinux",
+        "CSeccomp",
+        "ImgModel",
+        "ImgSystem",
+      ],
+      swiftSettings: settings),
 
     // MARK: - ImgWire: frames and messages; no I/O
 
@@ -201,6 +216,23 @@ let package = Package(
         .unsafeFlags(["-Xlinker", "--export-dynamic-symbol=getaddrinfo"])
       ]),
 
+    // MARK: - ImgSniff: formats by their first bytes
+
+    .target(
+      name: "ImgSniff",
+      dependencies: [
+        "CZlib",
+        "ImgModel",
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "ImgSniffTests",
+      dependencies: [
+        "ImgModel",
+        "ImgSniff",
+      ],
+      swiftSettings: settings),
+
     // MARK: - ImgDecode: libvips, libjpeg-turbo
 
     .target(
@@ -208,8 +240,8 @@ let package = Package(
       dependencies: [
         "CJPEG",
         "CVips",
-        "CZlib",
         "ImgModel",
+        "ImgSniff",
       ],
       swiftSettings: settings),
     .testTarget(
@@ -217,6 +249,7 @@ let package = Package(
       dependencies: [
         "ImgDecode",
         "ImgModel",
+        "ImgSniff",
         "ImgSystem",
         "SeededRandom",
         "TestPictures",
@@ -249,6 +282,7 @@ let package = Package(
       name: "ImgCoordinator",
       dependencies: [
         "ImgModel",
+        "ImgSandbox",
         "ImgScheduler",
         "ImgSettings",
         "ImgStore",
@@ -272,6 +306,35 @@ let package = Package(
         "ImgWire",
         "TestCluster",
         "TestFiles",
+      ],
+      swiftSettings: settings),
+
+    // MARK: - ImgDecoder: the process that decodes
+
+    .target(
+      name: "ImgDecoder",
+      dependencies: [
+        "CAllocation",
+        "ImgDecode",
+        "ImgModel",
+        "ImgSandbox",
+        "ImgSystem",
+        "ImgTransport",
+        "ImgWire",
+      ],
+      swiftSettings: settings),
+    .executableTarget(name: "imgdecoder", dependencies: ["ImgDecoder"], swiftSettings: settings),
+    .testTarget(
+      name: "ImgDecoderTests",
+      dependencies: [
+        "CAllocation",
+        "ImgModel",
+        "ImgSniff",
+        "ImgSystem",
+        "ImgTransport",
+        "ImgWire",
+        "TestCluster",
+        "TestPictures",
       ],
       swiftSettings: settings),
 
@@ -305,15 +368,15 @@ let package = Package(
       path: "Tests/WorkerSimulation",
       swiftSettings: settings),
 
-    // MARK: - ImgWorker: the process that fetches, decodes and stores
+    // MARK: - ImgWorker: the process that fetches and stores
 
     .target(
       name: "ImgWorker",
       dependencies: [
-        "CAllocation",
-        "ImgDecode",
         "ImgFetch",
         "ImgModel",
+        "ImgSandbox",
+        "ImgSniff",
         "ImgStore",
         "ImgSystem",
         "ImgTransport",
@@ -325,10 +388,10 @@ let package = Package(
     .testTarget(
       name: "ImgWorkerTests",
       dependencies: [
-        "CAllocation",
         "ImgDecode",
         "ImgFetch",
         "ImgModel",
+        "ImgSniff",
         "ImgStore",
         "ImgSystem",
         "ImgTransport",
@@ -427,6 +490,29 @@ let package = Package(
       path: "Tests/TestOriginTool",
       swiftSettings: settings),
 
+    .systemLibrary(name: "CSandboxAttempts", path: "Tests/CSandboxAttempts"),
+    .executableTarget(
+      name: "imgsandboxtest",
+      dependencies: [
+        "CSandboxAttempts",
+        "ImgDecode",
+        "ImgModel",
+        "ImgSandbox",
+        "ImgSystem",
+      ],
+      path: "Tests/SandboxTestTool",
+      swiftSettings: settings),
+    .testTarget(
+      name: "ImgSandboxTests",
+      dependencies: [
+        "CLinux",
+        "ImgSandbox",
+        "ImgSystem",
+        "TestFiles",
+        "TestPictures",
+      ],
+      swiftSettings: settings),
+
     .executableTarget(
       name: "imgbench",
       dependencies: [
@@ -488,6 +574,7 @@ let package = Package(
         "ImgClient",
         "ImgDecode",
         "ImgModel",
+        "ImgSniff",
         "ImgStore",
         "ImgSystem",
         "ImgTransport",
@@ -511,6 +598,7 @@ let package = Package(
         "ImgDecode",
         "ImgFetch",
         "ImgModel",
+        "ImgSniff",
         "ImgWire",
         "SeededRandom",
       ],

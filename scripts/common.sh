@@ -8,13 +8,13 @@ root_directory=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
 # In the build directory, so that removing that directory resets everything.
 state_directory=$root_directory/.build/imgctl-scripts
 
-programs=(imgctl imgcoordinator imgworker)
+programs=(imgctl imgcoordinator imgworker imgdecoder)
 
 # The Debian packages that building and running need.
 build_packages=(
   ca-certificates g++ git libc6-dev pkg-config
-  libcurl4-openssl-dev libidn2-dev libjpeg-dev liblmdb-dev libsodium-dev libvips-dev libxxhash-dev
-  zlib1g-dev
+  libcurl4-openssl-dev libidn2-dev libjpeg-dev liblmdb-dev libseccomp-dev libsodium-dev
+  libvips-dev libxxhash-dev zlib1g-dev
 )
 
 # The shared libraries that the Swift toolchain needs.
@@ -104,6 +104,7 @@ is_present() {
     libjpeg-dev) has_library libjpeg ;;
     liblmdb-dev) has_library lmdb ;;
     libmicrohttpd-dev) has_library libmicrohttpd ;;
+    libseccomp-dev) has_library libseccomp ;;
     libsodium-dev) has_library libsodium ;;
     libvips-dev) has_library vips ;;
     libxxhash-dev) has_library libxxhash ;;
@@ -153,7 +154,7 @@ run_apt() {
   "${elevate[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "${options[@]}" "$@" </dev/null
 }
 
-# Builds the three programs if a source is newer. Takes milliseconds if none is.
+# Builds the four programs if a source is newer. Takes milliseconds if none is.
 build_release() {
   if release_is_current; then
     return

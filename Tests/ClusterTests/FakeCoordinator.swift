@@ -41,6 +41,6 @@ struct FakeCoordinator: ~Copyable {
       limits: Limits(),
       settings: CoordinatorSettings(
         workerExecutable: "/imgworker", idleExit: nil, allowedNetworks: [],
-        allowedDirectories: [], authorityFile: nil))
+        allowedDirectories: [], authorityFile: nil, requiresSandbox: false))
   }
 }

@@ -67,7 +67,7 @@ struct HostileClientTests {
 
   @Test func `an unexpected descriptor is closed with the connection`() throws {
     let frame = try WireCoding.frame(ClientMessage.hello(Hello(processID: 1)))
-    let file = try MemoryFile(containing: [1, 2, 3])
+    let file = try MemoryFile(containing: [1, 2, 3]).file
     let socket = try UnixSocket.connect(path: cluster.socketPath)
     _ = try UnixSocket.send(socket.rawValue, frame[...], passing: file.descriptor)
     let channel = try ClientChannel(socket)

@@ -121,7 +121,7 @@ struct LocalPictureTests {
       let request = UploadRequest(
         id: number, url: nil, byteCount: picture.count,
         options: RequestOptions(variant: .standard))
-      try channel.send(.upload(request), with: MemoryFile(containing: picture))
+      try channel.send(.upload(request), with: MemoryFile(containing: picture).file)
       try channel.flush(until: .now + ProgramRun.patience)
     }
     for number in numbers.dropFirst(64) {

@@ -1,6 +1,6 @@
 import FoundationEssentials
-import ImgDecode
 import ImgModel
+import ImgSniff
 import TestCluster
 import TestFiles
 import TestOrigin

@@ -91,6 +91,17 @@ struct StartTests {
     #expect(try cluster.imgctl("status").exitCode == 3)
   }
 
+  @Test func `without the decoder program, start fails and names the missing file`() throws {
+    let programs = try TestDirectory()
+    let worker = programs.file("imgworker")
+    try FileManager.default.copyItem(atPath: Programs.path(of: "imgworker"), toPath: worker)
+    let cluster = try Cluster(["WORKER_EXECUTABLE": worker], isStarted: false)
+    let result = try cluster.imgctl("start")
+    #expect(result.exitCode == 3)
+    #expect(result.messages.contains("no worker can be started"))
+    #expect(result.messages.contains("\(programs.file("imgdecoder")) is missing"))
+  }
+
   @Test func `without the worker program, a job reports what it waits for`() throws {
     let programs = try TestDirectory()
     let worker = programs.file("imgworker")

@@ -118,7 +118,11 @@ struct WorkerDeathTests {
     // The only client at the first count and, once the others are forgotten, at the last.
     let client = try cluster.client()
     func areWorkersReady() throws -> Bool {
-      try eventually { try client.status().workers.allSatisfy { $0.state == .ready } }
+      try eventually {
+        try client.status().workers.allSatisfy {
+          $0.state == .ready && $0.decoderProcessIDs.count == 2
+        }
+      }
     }
     try #require(try areWorkersReady())
     let before = try #require(openDescriptorCount(of: processID))
@@ -129,7 +133,7 @@ struct WorkerDeathTests {
     _ = try cluster.run(origin.pictures(30))
     try #require(try areWorkersReady())
     #expect(try eventually { openDescriptorCount(of: processID) == before })
-    #expect(childProcessIDs(of: processID).count == 2)
+    #expect(childProcessIDs(of: processID).count == 2 * 3)
     #expect(try client.status().workers.map(\.deaths).reduce(0, +) == 1)
   }
 }

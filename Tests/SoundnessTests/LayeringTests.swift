@@ -16,16 +16,22 @@ struct LayeringTests {
     "ImgWorkerMachine": ["ImgModel", "ImgWire"],
 
     "ImgSystem": platform.union(["CLinux"]),
+    "ImgSandbox": platform.union(["CLinux", "CSeccomp", "ImgModel", "ImgSystem"]),
     "ImgSettings": platform.union(["ImgModel", "ImgSystem"]),
     "ImgTransport": platform.union(["ImgModel", "ImgSystem", "ImgWire"]),
     "ImgStore": platform.union(["CLMDB", "CSodium", "CXXHash", "ImgModel", "ImgSystem"]),
     "ImgFetch": platform.union(["CCurl", "ImgModel", "ImgSystem"]),
-    "ImgDecode": platform.union(["CJPEG", "CVips", "CZlib", "ImgModel"]),
+    "ImgSniff": ["CZlib", "ImgModel"],
+    "ImgDecode": platform.union(["CJPEG", "CVips", "ImgModel", "ImgSniff"]),
+    "ImgDecoder": platform.union([
+      "CAllocation", "ImgDecode", "ImgModel", "ImgSandbox", "ImgSystem", "ImgTransport", "ImgWire",
+    ]),
     "ImgCoordinator": platform.union([
-      "ImgScheduler", "ImgModel", "ImgSettings", "ImgStore", "ImgSystem", "ImgTransport", "ImgWire",
+      "ImgModel", "ImgSandbox", "ImgScheduler", "ImgSettings", "ImgStore", "ImgSystem",
+      "ImgTransport", "ImgWire",
     ]),
     "ImgWorker": platform.union([
-      "CAllocation", "ImgDecode", "ImgFetch", "ImgModel", "ImgStore", "ImgSystem", "ImgTransport",
+      "ImgFetch", "ImgModel", "ImgSandbox", "ImgSniff", "ImgStore", "ImgSystem", "ImgTransport",
       "ImgWire", "ImgWorkerMachine",
     ]),
     "ImgClient": platform.union(["ImgModel", "ImgStore", "ImgSystem", "ImgTransport", "ImgWire"]),
@@ -36,6 +42,7 @@ struct LayeringTests {
     "imgctl": platform.union(["ImgCommands"]),
     "imgcoordinator": platform.union(["ImgCoordinator"]),
     "imgworker": platform.union(["ImgWorker"]),
+    "imgdecoder": platform.union(["ImgDecoder"]),
   ]
 
   @Test func `every Swift target below Sources has a row in the table`() throws {

@@ -1,21 +1,30 @@
 import FoundationEssentials
 import Testing
 
-/// What the built programs link: pictures and the network are the workers' business alone, so that
-/// `imgctl` starts in milliseconds and a hostile picture never meets the coordinator.
+/// What the built programs link. The network is the workers' business alone and pictures are the
+/// decoders', so that `imgctl` starts in milliseconds and a hostile picture meets neither the network
+/// nor the store.
 struct LinkageTests {
+  private static let imageLibraries = ["libvips", "libjpeg"]
+  private static let networkAndStore = ["libcurl", "liblmdb"]
+
   @Test(arguments: ["imgctl", "imgcoordinator"])
-  func `imgctl and imgcoordinator link neither libvips nor libcurl`(program: String) throws {
+  func `imgctl and imgcoordinator link no image library and no libcurl`(program: String) throws {
     let libraries = try neededLibraries(of: program)
-    #expect(!libraries.contains { $0.hasPrefix("libvips") || $0.hasPrefix("libcurl") })
-    #expect(!libraries.contains { $0.hasPrefix("libFoundation.so") })
+    #expect(libraries.filter(isOneOf: Self.imageLibraries + ["libcurl"]) == [])
+    #expect(libraries.filter(isOneOf: ["libFoundation.so"]) == [])
   }
 
-  /// Shows that the test above would see such a library.
-  @Test func `imgworker links both`() throws {
+  @Test func `imgworker links libcurl and LMDB, and no image library`() throws {
     let libraries = try neededLibraries(of: "imgworker")
-    #expect(libraries.contains { $0.hasPrefix("libvips") })
-    #expect(libraries.contains { $0.hasPrefix("libcurl") })
+    #expect(libraries.filter(isOneOf: Self.imageLibraries) == [])
+    #expect(libraries.filter(isOneOf: Self.networkAndStore).count == 2)
+  }
+
+  @Test func `imgdecoder links the image libraries, and neither libcurl nor LMDB`() throws {
+    let libraries = try neededLibraries(of: "imgdecoder")
+    #expect(libraries.filter(isOneOf: Self.networkAndStore) == [])
+    #expect(libraries.filter(isOneOf: Self.imageLibraries).count == 2)
   }
 
   @Test func `a file that is not a program is refused`() {
@@ -29,5 +38,11 @@ struct LinkageTests {
     let path = (directory + [program[...]]).joined(separator: "/")
     let bytes = try Data(contentsOf: URL(filePath: path))
     return try ElfImage(bytes: Array(bytes)).neededLibraries
+  }
+}
+
+extension [String] {
+  fileprivate func filter(isOneOf prefixes: [String]) -> [String] {
+    filter { name in prefixes.contains(where: name.hasPrefix) }
   }
 }

@@ -31,9 +31,20 @@ package func childProcessIDs(of processID: Int32) -> [Int32] {
 
 /// The most memory that a process had at any time, in bytes; `nil` when it is gone.
 package func peakByteCount(of processID: Int32) -> Int? {
+  statusNumber("VmHWM", of: processID).map { $0 << 10 }
+}
+
+/// How many filters of system calls hold for a process, those of its parents too; `nil` when it is
+/// gone.
+package func filterCount(of processID: Int32) -> Int? {
+  statusNumber("Seccomp_filters", of: processID)
+}
+
+/// A number in the status of a process (proc(5), /proc/pid/status).
+private func statusNumber(_ name: String, of processID: Int32) -> Int? {
   let bytes = (try? FileIO.contents(of: "/proc/\(processID)/status", upTo: 1 << 16)) ?? []
   let line = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
-    .first { $0.hasPrefix("VmHWM:") }
+    .first { $0.hasPrefix("\(name):") }
   return line?.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first
-    .flatMap { Int($0) }.map { $0 << 10 }
+    .flatMap { Int($0) }
 }

@@ -1,0 +1,196 @@
+// System calls that a sandbox is expected to refuse. Each function returns a negative value and sets
+// errno if the call fails, and undoes what the call did if it succeeds.
+#pragma once
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/io_uring.h>
+#include <linux/keyctl.h>
+#include <linux/perf_event.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#pragma clang assume_nonnull begin
+
+// Processes
+
+/// Returns only on failure.
+static inline int attempt_execute(const char *path) {
+  char *arguments[] = {(char *)path, NULL};
+  return execv(path, arguments);
+}
+
+static inline int attempt_fork(void) {
+  pid_t child = fork();
+  if (child < 0) return -1;
+  if (child == 0) _exit(0);
+  return waitpid(child, NULL, 0) == child ? 0 : -1;
+}
+
+static inline void *_Nullable attempt_nothing(void *_Nullable context) { return context; }
+
+static inline int attempt_thread(void) {
+  pthread_t thread;
+  int code = pthread_create(&thread, NULL, attempt_nothing, NULL);
+  if (code == 0) code = pthread_join(thread, NULL);
+  errno = code;
+  return code == 0 ? 0 : -1;
+}
+
+static inline int attempt_trace(pid_t process) {
+  // PTRACE_SEIZE does not stop the process. The end of this process undoes it.
+  return (int)syscall(SYS_ptrace, PTRACE_SEIZE, (long)process, 0L, 0L);
+}
+
+static inline int attempt_read_memory(pid_t process, uintptr_t address) {
+  char byte;
+  struct iovec here = {&byte, 1}, there = {(void *)address, 1};
+  return (int)syscall(SYS_process_vm_readv, (long)process, &here, 1L, &there, 1L, 0L);
+}
+
+static inline int attempt_signal(pid_t process) { return kill(process, SIGWINCH); }
+
+// Memory
+
+static inline int attempt_map_executable(void) {
+  void *page =
+      mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return page == MAP_FAILED ? -1 : 0;
+}
+
+static inline int attempt_protect_executable(void) {
+  void *page =
+      mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return page == MAP_FAILED ? -1 : mprotect(page, 4096, PROT_READ | PROT_EXEC);
+}
+
+// Sockets
+
+static inline int attempt_connect_port(int type, uint16_t port) {
+  struct sockaddr_in address = {
+      .sin_family = AF_INET,
+      .sin_port = htons(port),
+      .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)},
+  };
+  int descriptor = socket(AF_INET, type, 0);
+  if (descriptor < 0) return -1;
+  if (connect(descriptor, (struct sockaddr *)&address, sizeof address) != 0) return -1;
+  return type == SOCK_DGRAM ? (int)send(descriptor, "?", 1, MSG_NOSIGNAL) : 0;
+}
+
+/// - name: a path, or an abstract name with "@" in place of its first zero byte.
+static inline int attempt_connect_name(const char *name) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  size_t length = strlen(name);
+  if (length >= sizeof address.sun_path) return -1;
+  memcpy(address.sun_path, name, length);
+  if (name[0] == '@') address.sun_path[0] = 0;
+  int descriptor = socket(AF_UNIX, SOCK_STREAM, 0);
+  if (descriptor < 0) return -1;
+  socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+  return connect(descriptor, (struct sockaddr *)&address, size);
+}
+
+static inline int attempt_bind_port(void) {
+  struct sockaddr_in address = {
+      .sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+  int descriptor = socket(AF_INET, SOCK_STREAM, 0);
+  if (descriptor < 0) return -1;
+  return bind(descriptor, (struct sockaddr *)&address, sizeof address);
+}
+
+static inline int attempt_packet_socket(void) {
+  int descriptor = socket(AF_PACKET, SOCK_DGRAM, 0);
+  return descriptor;
+}
+
+static inline int attempt_resolve(const char *name) {
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *result = NULL;
+  int code = getaddrinfo(name, "80", &hints, &result);
+  if (code == 0) {
+    freeaddrinfo(result);
+    return 0;
+  }
+  if (code != EAI_SYSTEM) errno = EHOSTUNREACH;
+  return -1;
+}
+
+/// Makes a listening stream socket, on loopback for a NULL name. Returns the descriptor.
+static inline int attempt_listen(const char *_Nullable name, uint16_t *port) {
+  struct sockaddr_un named = {.sun_family = AF_UNIX};
+  struct sockaddr_in numbered = {
+      .sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+  struct sockaddr *address = (struct sockaddr *)&numbered;
+  socklen_t size = sizeof numbered;
+  if (name != NULL) {
+    size_t length = strlen(name);
+    if (length >= sizeof named.sun_path) return -1;
+    memcpy(named.sun_path, name, length);
+    if (name[0] == '@') named.sun_path[0] = 0;
+    address = (struct sockaddr *)&named;
+    size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+  }
+  int descriptor = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0 || bind(descriptor, address, size) != 0) return -1;
+  if (listen(descriptor, 64) != 0) return -1;
+  if (name == NULL) {
+    if (getsockname(descriptor, address, &size) != 0) return -1;
+    *port = ntohs(numbered.sin_port);
+  }
+  return descriptor;
+}
+
+// The kernel
+
+static inline int attempt_new_users(void) { return (int)syscall(SYS_unshare, 0x10000000L); }
+
+static inline int attempt_mount(const char *directory) {
+  if (mount("none", directory, "tmpfs", 0, NULL) != 0) return -1;
+  return umount2(directory, MNT_DETACH);
+}
+
+static inline int attempt_keyring(void) {
+  return (int)syscall(SYS_keyctl, (long)KEYCTL_GET_KEYRING_ID, -3L, 1L);
+}
+
+static inline int attempt_ring(void) {
+  struct io_uring_params parameters;
+  memset(&parameters, 0, sizeof parameters);
+  return (int)syscall(SYS_io_uring_setup, 1L, &parameters);
+}
+
+static inline int attempt_bpf(void) {
+  union bpf_attr attributes;
+  memset(&attributes, 0, sizeof attributes);
+  attributes.map_type = BPF_MAP_TYPE_ARRAY;
+  attributes.key_size = 4;
+  attributes.value_size = 4;
+  attributes.max_entries = 1;
+  return (int)syscall(SYS_bpf, (long)BPF_MAP_CREATE, &attributes, sizeof attributes);
+}
+
+static inline int attempt_performance_counter(void) {
+  struct perf_event_attr attributes;
+  memset(&attributes, 0, sizeof attributes);
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.size = sizeof attributes;
+  attributes.config = PERF_COUNT_SW_TASK_CLOCK;
+  return (int)syscall(SYS_perf_event_open, &attributes, 0L, -1L, -1L, 0L);
+}
+
+#pragma clang assume_nonnull end
