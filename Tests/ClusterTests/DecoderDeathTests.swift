@@ -19,15 +19,16 @@ struct DecoderDeathTests {
   private static let killInterval = Duration.milliseconds(50)
 
   /// The decoders that run at this moment.
-  private func decoders(of cluster: Cluster) throws -> [WatchedProcess] {
-    try cluster.client().status().workers.flatMap(\.decoderProcessIDs)
-      .compactMap(WatchedProcess.init)
+  private func decoders(of client: Client) throws -> [WatchedProcess] {
+    try client.status().workers.flatMap(\.decoderProcessIDs).compactMap(WatchedProcess.init)
   }
 
   /// Whether each worker has a decoder and a spare one.
-  private func areDecodersComplete(of cluster: Cluster) throws -> Bool {
-    try cluster.waitUntil { status in
-      status.workers.allSatisfy { $0.state == .ready && $0.decoderProcessIDs.count == 2 }
+  private func areDecodersComplete(of client: Client) throws -> Bool {
+    try eventually {
+      try client.status().workers.allSatisfy {
+        $0.state == .ready && $0.decoderProcessIDs.count == 2
+      }
     }
   }
 
@@ -37,7 +38,9 @@ struct DecoderDeathTests {
     let cluster = try Cluster(Cluster.inspectable)
     let origin = try ListOrigin()
     let coordinator = try cluster.runningCoordinator().processID
-    try #require(try areDecodersComplete(of: cluster))
+    // The only client at the first count and, once the others are forgotten, at the last.
+    let client = try cluster.client()
+    try #require(try areDecodersComplete(of: client))
     let before = try #require(openDescriptorCount(of: coordinator))
     let seed = UInt64.random(in: 0...UInt64.max)
     var generator = SeededGenerator(seed: seed)
@@ -46,7 +49,7 @@ struct DecoderDeathTests {
     var killCount = 0
     let began = ContinuousClock.now
     while try cluster.status(of: job).state == .running {
-      if let decoder = try decoders(of: cluster).randomElement(using: &generator) {
+      if let decoder = try decoders(of: client).randomElement(using: &generator) {
         decoder.signal(Self.kill)
         killCount += 1
       }
@@ -57,10 +60,10 @@ struct DecoderDeathTests {
     let snapshot = origin.origin.snapshot
     #expect(snapshot.paths.values.allSatisfy { $0.requests == 1 }, "seed \(seed)")
     #expect(snapshot.totals.requests == list.lines.count)
-    #expect(try areDecodersComplete(of: cluster))
+    #expect(try areDecodersComplete(of: client))
     #expect(try eventually { openDescriptorCount(of: coordinator) == before })
     #expect(childProcessIDs(of: coordinator).count == 6)
-    let status = try cluster.client().status()
+    let status = try client.status()
     #expect(status.workers.map(\.deaths) == [0, 0])
     let deaths = status.workers.map(\.decoderDeaths).reduce(0, +)
     #expect(deaths > 0)
@@ -75,8 +78,9 @@ struct DecoderDeathTests {
   {
     let cluster = try Cluster(["WORKERS": "1", "DECODE_TIMEOUT": "5s"])
     let origin = try ListOrigin()
-    try #require(try areDecodersComplete(of: cluster))
-    let stopped = try decoders(of: cluster)
+    let client = try cluster.client()
+    try #require(try areDecodersComplete(of: client))
+    let stopped = try decoders(of: client)
     // One that is stopped while it starts is no picture's.
     try #require(try eventually { stopped.allSatisfy { filterCount(of: $0.processID) == 2 } })
     for decoder in stopped { decoder.signal(Self.stop) }
@@ -89,26 +93,28 @@ struct DecoderDeathTests {
     #expect(Array(try cluster.failures(of: job).values) == ["decode_timeout"])
     for decoder in stopped { #expect(try decoder.hasEnded()) }
     #expect(origin.origin.totals().requests == list.count)
-    #expect(try cluster.client().status().workers.map(\.deaths) == [0])
+    #expect(try client.status().workers.map(\.deaths) == [0])
   }
 
   @Test func `decoders end with their worker, and with the coordinator`() throws {
     let cluster = try Cluster(["WORKERS": "1"])
-    try #require(try areDecodersComplete(of: cluster))
-    let first = try decoders(of: cluster)
+    let client = try cluster.client()
+    try #require(try areDecodersComplete(of: client))
+    let first = try decoders(of: client)
     let worker = try #require(try cluster.readyWorkers().first)
     worker.signal(Self.kill)
     for decoder in first { #expect(try decoder.hasEnded()) }
-    try #require(try areDecodersComplete(of: cluster))
-    let second = try decoders(of: cluster)
+    try #require(try areDecodersComplete(of: client))
+    let second = try decoders(of: client)
     try cluster.killCoordinator()
     for decoder in second { #expect(try decoder.hasEnded()) }
   }
 
   @Test func `decoders end with a coordinator that is stopped`() throws {
     let cluster = try Cluster(["WORKERS": "1"])
-    try #require(try areDecodersComplete(of: cluster))
-    let all = try decoders(of: cluster)
+    let client = try cluster.client()
+    try #require(try areDecodersComplete(of: client))
+    let all = try decoders(of: client)
     #expect(try cluster.imgctl("stop").exitCode == 0)
     #expect(try cluster.runningCoordinator().wait().exitCode == 0)
     for decoder in all { #expect(try decoder.hasEnded()) }
