@@ -88,7 +88,12 @@ package final class SharedMemory: Sendable {
     }
   }
 
-  /// Reads an open file from its start, wherever its position is, to the start of the memory.
+  /// Bytes that ``read(from:upTo:)`` reads at once.
+  private static let chunkByteCount = 1 << 20
+
+  /// Reads an open file from its start, wherever its position is, to the start of the memory. Of a
+  /// large file, this process keeps only the first mebibyte mapped, so that it does not count as
+  /// memory of this process.
   ///
   /// - Returns: the number of bytes, at most `maximumByteCount`; fewer where the file ends.
   package func read(
@@ -100,12 +105,21 @@ package final class SharedMemory: Sendable {
       let count = try systemCall("pread") { [address] in
         unsafe pread(
           descriptor, UnsafeMutableRawPointer(bitPattern: address + UInt(byteCount)),
-          maximumByteCount - byteCount, off_t(byteCount))
+          min(maximumByteCount - byteCount, Self.chunkByteCount), off_t(byteCount))
       }
       guard count > 0 else { break }
+      if byteCount > 0 { try unmapPages(from: byteCount, count) }
       byteCount += count
     }
     return byteCount
+  }
+
+  /// The pages stay in the file, and are mapped again at the next access (madvise(2)).
+  private func unmapPages(from offset: Int, _ byteCount: Int) throws(SystemError) {
+    let start = offset - offset % ThisProcess.pageByteCount
+    _ = try systemCall("madvise") {
+      unsafe madvise(pointer(to: start), byteCount + offset - start, MADV_DONTNEED)
+    }
   }
 
   /// A copy of the bytes.
