@@ -26,7 +26,7 @@ struct FillUpTests {
     try cluster.start(fileKibibytes: 600)
     let job = try cluster.submit(origin.pictures(Self.pictureCount))
     try expectFull(try cluster.finished(job))
-    try liftFileLimit()
+    try cluster.liftFileLimit()
     try expectAllDone(job) { try cluster.imgctl("cache", $0) }
   }
 
@@ -67,17 +67,6 @@ struct FillUpTests {
     try #require(freeByteCount > leavingKibibytes << 10)
     let code = posix_fallocate(file.rawValue, 0, off_t(freeByteCount - leavingKibibytes << 10))
     try #require(code == 0)
-  }
-
-  /// Lets the processes that run make files of any size.
-  private func liftFileLimit() throws {
-    let coordinator = try cluster.runningCoordinator().processID
-    for processID in [coordinator] + childProcessIDs(of: coordinator) {
-      let run = try ProgramRun(
-        "/usr/bin/prlimit", ["--pid", "\(processID)", "--fsize=unlimited:"],
-        environment: ["PATH": "/usr/bin:/bin"], in: cluster.directory)
-      #expect(try run.wait().exitCode == 0)
-    }
   }
 
   // MARK: - Checks

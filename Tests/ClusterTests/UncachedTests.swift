@@ -159,7 +159,7 @@ struct UncachedTests {
     #expect([failed.failed, failed.retryable] == [1, 1])
     #expect(try cluster.failures(of: job) == [origin.url("/noise/200"): "store_full"])
 
-    try makeRoom()
+    try cluster.liftFileLimit()
     #expect(try getNoise(300).report.stored)
     #expect(try cluster.status().storeError == nil)
     #expect(try logLines("thumbnails are stored again; 4 were served meanwhile") == 1)
@@ -204,17 +204,6 @@ struct UncachedTests {
   /// - Returns: how many were.
   private func fillStore() throws -> Int {
     try #require(try (0..<20).first { try !getNoise($0).report.stored })
-  }
-
-  /// As if other files were removed from a full disk.
-  private func makeRoom() throws {
-    let coordinator = try cluster.runningCoordinator().processID
-    for processID in [coordinator] + childProcessIDs(of: coordinator) {
-      let run = try ProgramRun(
-        "/usr/bin/prlimit", ["--pid", "\(processID)", "--fsize=unlimited"], environment: [:],
-        in: cluster.directory)
-      try #require(try run.wait().exitCode == 0)
-    }
   }
 
   private func logLines(_ text: String) throws -> Int {

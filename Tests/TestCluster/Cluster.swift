@@ -172,6 +172,19 @@ package final class Cluster {
     }
   }
 
+  /// Lets the processes that write files, which a start with `fileKibibytes` limited, make files of any
+  /// size: as if other files were removed from a full disk.
+  package func liftFileLimit() throws {
+    let workers = try readyWorkers().map(\.processID)
+    for processID in [try runningCoordinator().processID] + workers {
+      let run = try ProgramRun(
+        "/usr/bin/prlimit", ["--pid", "\(processID)", "--fsize=unlimited:"], environment: [:],
+        in: directory)
+      let result = try run.wait()
+      guard result.exitCode == 0 else { throw ClusterError("prlimit: \(result.messages)") }
+    }
+  }
+
   // MARK: - imgctl
 
   /// Runs `imgctl` to its end.

@@ -5,9 +5,11 @@ package import ImgSystem
 package struct PictureMemory: Sendable {
   private let memory: SharedMemory
 
-  /// The worker's side: room for a picture, which takes up memory once it is written.
+  /// The worker's side: room for a picture, which takes up memory once it is written. There is less
+  /// room where this process may not make so large a file.
   package init(maximumByteCount: Int) throws(SystemError) {
-    memory = try SharedMemory(byteCount: max(maximumByteCount, 1), writers: .creator)
+    let room = min(maximumByteCount, ThisProcess.maximumFileByteCount)
+    memory = try SharedMemory(byteCount: max(room, 1), writers: .creator)
   }
 
   /// The decoder's side: the memory that its worker passed on.

@@ -24,10 +24,12 @@ package struct ThumbnailMemory: Sendable {
 
   private let memory: SharedMemory
 
-  /// The worker's side: room for a thumbnail, which takes up memory once it is written.
+  /// The worker's side: room for a thumbnail, which takes up memory once it is written. There is less
+  /// room where this process may not make so large a file.
   package init(maximumByteCount: Int) throws(SystemError) {
+    let room = min(maximumByteCount, ThisProcess.maximumFileByteCount - Self.thumbnailOffset)
     memory = try SharedMemory(
-      byteCount: Self.thumbnailOffset + max(maximumByteCount, 1), writers: .everyProcess)
+      byteCount: Self.thumbnailOffset + max(room, 1), writers: .everyProcess)
   }
 
   /// The decoder's side: the memory that its worker passed on.

@@ -31,11 +31,8 @@ final class DecoderProcess {
   ) throws {
     self.id = id
     self.limits = limits
-    let fileMaximum = ThisProcess.maximumFileByteCount
-    picture = try PictureMemory(
-      maximumByteCount: min(Int(limits.maxBodyByteCount), fileMaximum))
-    thumbnail = try ThumbnailMemory(
-      maximumByteCount: min(Int(limits.maxThumbnailByteCount), fileMaximum))
+    picture = try PictureMemory(maximumByteCount: Int(limits.maxBodyByteCount))
+    thumbnail = try ThumbnailMemory(maximumByteCount: Int(limits.maxThumbnailByteCount))
     var pair = try UnixSocket.pair()
     channel = try Channel(pair.takeFirst())
     try channel.send(
