@@ -94,9 +94,16 @@ import Testing
     let run = try cluster.begin(["get", origin.url("/held")])
     try #require(origin.origin.waitUntil { $0.totals.requests == 1 })
     let coordinator = try cluster.runningCoordinator().processID
-    let workers = childProcessIDs(of: coordinator)
-    #expect(workers.count == 2)
-    for process in [run.processID, coordinator] + workers {
+    let client = try cluster.client()
+    // What has both filters, its worker's and its own, has started.
+    try #require(
+      try eventually {
+        let decoders = try client.status().workers.flatMap(\.decoderProcessIDs)
+        return decoders.count == 4 && decoders.allSatisfy { filterCount(of: $0) == 2 }
+      })
+    let children = childProcessIDs(of: coordinator)
+    #expect(children.count == 6)
+    for process in [run.processID, coordinator] + children {
       let limits = try FileIO.contents(of: "/proc/\(process)/limits", upTo: 1 << 16)
       let line = String(decoding: limits, as: UTF8.self).split(separator: "\n")
         .first { $0.hasPrefix("Max core file size") }
