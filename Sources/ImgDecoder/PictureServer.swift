@@ -36,6 +36,10 @@ struct PictureServer {
         (bytes) throws(Failure) in
         try decode(bytes, as: request.variant)
       }
+      // A library may leave out what it had no memory for, such as a picture inside an SVG.
+      guard !thumbnail.hasRefusedAllocation else {
+        throw .outOfMemory(decoderMemory: limits.decoderMemoryByteCount)
+      }
       guard rendered.bytes.count <= thumbnail.maximumByteCount else {
         throw Failure(
           stage: .decode, code: .tooLarge,

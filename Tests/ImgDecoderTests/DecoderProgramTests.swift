@@ -55,6 +55,24 @@ import Testing
     #expect(failure.code == .tooLarge)
   }
 
+  @Test func `a picture without memory for a part of it is no success`() throws {
+    var limits = Limits()
+    limits.decoderMemoryByteCount = 160 << 20
+    let decoder = try RunningDecoder.ready(limits: limits)
+    // Its rows take 300 MB, of 100 million pixels that a picture may have.
+    let large = try maker.card(declaring: 10_000, in: .png)
+    let drawing = Drawing.svg(Drawing.image(embedding: large))
+    guard case .failed(let failure) = try decoder.report(on: drawing) else {
+      Issue.record("the drawing without its picture was taken for whole")
+      return
+    }
+    #expect(failure.code == .outOfMemory)
+    guard case .decoded = try decoder.report(on: maker.card(index: 1)) else {
+      Issue.record("the next picture was not decoded")
+      return
+    }
+  }
+
   @Test func `new memory replaces the old one`() throws {
     let decoder = try RunningDecoder.ready()
     let picture = try maker.card(index: 1)

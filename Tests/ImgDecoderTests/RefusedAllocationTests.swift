@@ -52,6 +52,8 @@ private let limit = 1 << 30
       unsafe free(aligned)
       precondition(Self.startsThread(stackByteCount: 1 << 20))
       precondition(!memory.hasRefusedAllocation(within: Limits()))
+      // It does where a picture is taken for whole without it.
+      precondition(memory.hasRefusedAllocation)
     }
   }
 

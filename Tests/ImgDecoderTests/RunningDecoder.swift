@@ -46,6 +46,7 @@ final class RunningDecoder {
 
   /// The decoder's answer to a picture.
   func report(on picture: [UInt8], as variant: Variant = .standard) throws -> DecoderReport {
+    thumbnail.beginPicture()
     self.picture.put(picture.span)
     try channel.send(.decode(DecodeRequest(variant: variant, byteCount: picture.count)))
     return try nextReport()

@@ -52,9 +52,13 @@ package struct ThumbnailMemory: Sendable {
 
   /// Whether an allocation that a picture may need was refused since the picture began.
   package func hasRefusedAllocation(within limits: Limits) -> Bool {
-    let byteCount = memory.word(Word.refusedAllocation.rawValue)
-    return byteCount != 0 && byteCount <= limits.largestAllocationByteCount
+    hasRefusedAllocation && refusedByteCount <= limits.largestAllocationByteCount
   }
+
+  /// Whether an allocation of any size was refused since the picture began.
+  package var hasRefusedAllocation: Bool { refusedByteCount != 0 }
+
+  private var refusedByteCount: UInt64 { memory.word(Word.refusedAllocation.rawValue) }
 
   // MARK: - The decoder's side
 
