@@ -252,6 +252,7 @@ let package = Package(
         "ImgSniff",
         "ImgSystem",
         "SeededRandom",
+        "TestFiles",
         "TestPictures",
       ],
       swiftSettings: settings),

@@ -1,13 +1,13 @@
 import CZlib
 
 /// Inflates the beginning of a gzip file (RFC 1952).
-enum GzipHead {
+package enum GzipHead {
   private static let signature: [UInt8] = [0x1F, 0x8B]
 
   /// - Parameter head: the file's first bytes.
   /// - Returns: what comes out of them, at most `maximumByteCount` bytes; `nil` when it is no such
   ///   file.
-  static func inflated(_ head: ArraySlice<UInt8>, upTo maximumByteCount: Int) -> [UInt8]? {
+  package static func inflated(_ head: ArraySlice<UInt8>, upTo maximumByteCount: Int) -> [UInt8]? {
     guard head.starts(with: signature) else { return nil }
     var stream = unsafe z_stream()
     guard unsafe img_inflate_init_gzip(&stream) == Z_OK else { return nil }

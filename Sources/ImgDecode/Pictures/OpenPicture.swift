@@ -21,6 +21,8 @@ struct PictureHeader {
   let orientation: Int
   /// Frames or pages in the file.
   let frames: Int
+  /// Pixels of all pictures inside an SVG.
+  var embeddedPixelCount: Int64 = 0
 
   /// The size as seen.
   var upright: ThumbnailGeometry.Size { oriented(stored) }

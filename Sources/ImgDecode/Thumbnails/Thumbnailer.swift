@@ -71,6 +71,12 @@ package struct Thumbnailer: Sendable {
         stage: .decode, code: .tooManyPixels,
         detail: "\(width) × \(height) pixels; the limit is \(limits.maxPixels)")
     }
+    guard header.embeddedPixelCount <= limits.maxPixels else {
+      throw Failure(
+        stage: .decode, code: .tooManyPixels,
+        detail: "\(header.embeddedPixelCount) pixels in the pictures inside it; "
+          + "the limit is \(limits.maxPixels)")
+    }
   }
 
   /// The pixels of the thumbnail, in memory.

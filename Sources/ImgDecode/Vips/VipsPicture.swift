@@ -15,6 +15,7 @@ final class VipsPicture: OpenPicture {
     if format == .tiff, let interpretation = TIFFFeatures(of: input)?.unknownInterpretation {
       throw .unsupported(interpretation)
     }
+    let drawing = format == .svg ? try SVGDocument(input) : nil
     do throws(VipsError) {
       image = try Image.loading(input, as: format)
     } catch {
@@ -22,7 +23,7 @@ final class VipsPicture: OpenPicture {
     }
     header = PictureHeader(
       stored: .init(width: image.width, height: image.height), orientation: image.orientation,
-      frames: image.pageCount)
+      frames: image.pageCount, embeddedPixelCount: drawing?.embeddedPixelCount ?? 0)
     guard format != .tiff || image.hasUnsignedSamples else {
       throw .unsupported("TIFF with signed, 32-bit or floating-point samples")
     }

@@ -16,15 +16,20 @@ package enum DataURL {
   /// - Throws: a ``Failure`` of stage `fetch` with code `invalid_url` if the base64 is invalid.
   package static func contents(of url: ImageURL) throws(Failure) -> [UInt8]? {
     guard url.text.hasPrefix(scheme) else { return nil }
-    let rest = Array(url.text.utf8.dropFirst(scheme.utf8.count))
-    guard let end = rest.firstIndex(of: comma) else { return nil }
-    let data = PercentEncoding.decoded(rest[(end + 1)...])
-    guard isBase64(rest[..<end]) else { return data }
-    guard let decoded = base64Decoded(data) else {
+    guard let contents = contents(ofText: Array(url.text.utf8)) else {
       throw Failure(
         stage: .fetch, code: .invalidURL, detail: "the data: URL contains invalid base64")
     }
-    return decoded
+    return contents
+  }
+
+  /// The same for the text of a URL that was not checked, such as one inside an SVG.
+  ///
+  /// - Returns: `nil` for a URL of another scheme, without a comma or with invalid base64.
+  package static func contents(ofText text: [UInt8]) -> [UInt8]? {
+    guard text.starts(with: scheme.utf8), let end = text.firstIndex(of: comma) else { return nil }
+    let data = PercentEncoding.decoded(text[(end + 1)...])
+    return isBase64(text[..<end]) ? base64Decoded(data) : data
   }
 
   /// The normalised spelling of a `data:` URL: the scheme in lower case and no fragment. Spaces in

@@ -1,0 +1,112 @@
+import ImgDecode
+import ImgModel
+import TestFiles
+import TestPictures
+import Testing
+
+/// What an SVG may contain.
+@Suite(.timeLimit(.minutes(20))) struct DrawingTests {
+  private let fixture: ThumbnailFixture
+
+  init() throws {
+    fixture = try ThumbnailFixture()
+  }
+
+  /// A drawing of so many elements with its root.
+  private func drawing(elementCount: Int) -> [UInt8] {
+    Drawing.svg(String(repeating: "<g/>", count: elementCount - 1))
+  }
+
+  /// As gzip makes it without compression (RFC 1951 section 3.2.4), without the checksum at the end.
+  private func compressed(_ bytes: [UInt8]) -> [UInt8] {
+    var result: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3]
+    for start in stride(from: 0, to: bytes.count, by: 0xFFFF) {
+      let block = bytes[start..<min(bytes.count, start + 0xFFFF)]
+      let (low, high) = (UInt8(block.count & 0xFF), UInt8(block.count >> 8))
+      result += [block.endIndex == bytes.count ? 1 : 0, low, high, ~low, ~high] + block
+    }
+    return result
+  }
+
+  // MARK: - Elements and size
+
+  @Test func `a drawing of too many elements is refused, compressed or not`() {
+    #expect(fixture.failureCode(of: drawing(elementCount: 2_000)) == nil)
+    let large = drawing(elementCount: 200_001)
+    #expect(fixture.failureCode(of: large) == .unsupportedFormat)
+    #expect(fixture.failureCode(of: compressed(large)) == .unsupportedFormat)
+  }
+
+  @Test func `a drawing of too many bytes is refused`() {
+    let comment = "<!--" + String(repeating: " ", count: 32 << 20) + "-->"
+    #expect(fixture.failureCode(of: Drawing.svg(comment)) == .unsupportedFormat)
+  }
+
+  // MARK: - Entities
+
+  @Test func `an entity that is a short text passes`() {
+    let prologue = "<!DOCTYPE svg [<!ENTITY ns 'http://example.com/names'>]>"
+    let drawing = Drawing.svg(prologue: prologue, "<g xmlns:a='&ns;'/>")
+    #expect(fixture.failureCode(of: drawing) == nil)
+  }
+
+  @Test(arguments: [
+    "<!ENTITY a 'x'><!ENTITY b '&a;&a;'>", "<!ENTITY a '<g/>'>",
+    "<!ENTITY a SYSTEM 'file:///etc/passwd'>", "<!ENTITY a PUBLIC 'p' 'http://example.com/'>",
+    "<!ENTITY % a 'x'>", "<!ENTITY a '" + String(repeating: "x", count: 257) + "'>", "<!ENTITY",
+  ])
+  func `every other entity is refused`(declaration: String) {
+    let drawing = Drawing.svg(prologue: "<!DOCTYPE svg [\(declaration)]>", "")
+    #expect(fixture.failureCode(of: drawing) == .unsupportedFormat)
+    // In UTF-16.
+    let wide: [UInt8] = [0xFE, 0xFF] + drawing.flatMap { [0, $0] as [UInt8] }
+    #expect(fixture.failureCode(of: wide) == .unsupportedFormat)
+  }
+
+  // MARK: - Pictures inside
+
+  @Test func `the pictures inside are under the limit of pixels together`() throws {
+    var limits = Limits()
+    limits.maxPixels = 2_000
+    let fixture = try ThumbnailFixture(limits: limits)
+    for (format, type) in [(PictureFormat.png, "image/png"), (.jpeg, "image/jpeg")] {
+      let picture = try fixture.maker.card(index: 1, width: 40, height: 30, format: format)
+      let image = Drawing.image(embedding: picture, as: type)
+      #expect(fixture.failureCode(of: Drawing.svg(image)) == nil)
+      #expect(fixture.failureCode(of: Drawing.svg(image + image)) == .tooManyPixels)
+    }
+    let large = try fixture.maker.card(declaring: 60_000, in: .png)
+    let inner = Drawing.svg(Drawing.image(embedding: large))
+    let outer = Drawing.svg(Drawing.image(embedding: inner, as: "image/svg+xml"))
+    #expect(fixture.failureCode(of: outer) == .tooManyPixels)
+  }
+
+  @Test func `a drawing inside another one is under the same limits`() {
+    let inner = drawing(elementCount: 200_001)
+    let outer = Drawing.svg(Drawing.image(embedding: inner, as: "image/svg+xml"))
+    #expect(fixture.failureCode(of: outer) == .unsupportedFormat)
+  }
+
+  @Test func `drawings lie inside each other only to some depth`() {
+    var drawing = Drawing.svg("")
+    for depth in 2...4 {
+      drawing = Drawing.svg(Drawing.image(embedding: drawing, as: "image/svg+xml"))
+      #expect((fixture.failureCode(of: drawing) == nil) == (depth <= 3), "\(depth)")
+    }
+  }
+
+  @Test func `a picture elsewhere is not drawn`() throws {
+    let directory = try TestDirectory()
+    let file = try directory.write(fixture.maker.card(index: 1, format: .png), to: "card.png")
+    let variant = try Variant(width: 32, height: 24, format: .png)
+    let pixel = { (drawing: [UInt8]) in
+      let rendered = try fixture.thumbnailer.thumbnail(of: drawing, as: variant)
+      return try fixture.reader.raster(of: rendered.bytes)[4, 4]
+    }
+    let card = try fixture.maker.card(index: 1, format: .png)
+    #expect(try pixel(Drawing.svg(Drawing.image(embedding: card))).alpha == 255)
+    for location in [file, "file://\(file)"] {
+      #expect(try pixel(Drawing.svg(Drawing.image(location))).alpha == 0)
+    }
+  }
+}
