@@ -60,7 +60,8 @@ package enum DecoderMain {
         to: ProcessLimits(
           privateByteCount: start.limits.decoderMemoryByteCount,
           sharedByteCount: Int64(picture.maximumByteCount + thumbnail.maximumByteCount)))
-      let thumbnailer = Thumbnailer(runtime: try VipsRuntime.start(), limits: start.limits)
+      let thumbnailer = Thumbnailer(
+        runtime: try VipsRuntime.start(allowing: start.limits.allowedFormats), limits: start.limits)
       let report = try sandbox.lock(.decoder, isRequired: start.requiresSandbox)
       try channel.send(.ready(DecoderReady(sandbox: report)))
       return PictureServer(

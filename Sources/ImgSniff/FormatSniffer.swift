@@ -21,10 +21,14 @@ package enum FormatSniffer {
 
   /// Why a body is not worth fetching whole, by its first ``rejectedByteCount`` bytes; `nil` when
   /// it may be a picture.
-  package static func rejection(of head: [UInt8]) -> Failure? {
+  ///
+  /// - Parameter allowed: the optional formats that are decoded.
+  package static func rejection(
+    of head: [UInt8], allowing allowed: [ImageFormat] = []
+  ) -> Failure? {
     guard verdict(onXML: head[...]) != .undecided else { return nil }
     do throws(Failure) {
-      _ = try format(of: head)
+      _ = try format(of: head, allowing: allowed)
       return nil
     } catch {
       return error
@@ -33,10 +37,17 @@ package enum FormatSniffer {
 
   /// The format of a body that is decoded.
   ///
+  /// - Parameter allowed: the optional formats that are decoded.
   /// - Throws: a ``Failure`` of stage `decode`: `not_an_image` or `unsupported_format`. The first
   ///   ``examinedByteCount`` bytes of a body give the same answer as all of it.
-  package static func format(of body: [UInt8]) throws(Failure) -> ImageFormat {
+  package static func format(
+    of body: [UInt8], allowing allowed: [ImageFormat] = []
+  ) throws(Failure) -> ImageFormat {
     switch sniff(body) {
+    case .picture(let format) where format.isOptional && !allowed.contains(format):
+      throw Failure(
+        stage: .decode, code: .unsupportedFormat,
+        detail: "\(format.rawValue) is not decoded without --allow-format \(format.rawValue)")
     case .picture(let format):
       return format
     case .unsupported(let name):
@@ -105,8 +116,9 @@ package enum FormatSniffer {
     // JPEG XL (ISO/IEC 18181): the bare codestream, then the container of boxes.
     Signature([0xFF, 0x0A], .picture(.jxl)),
     Signature([0, 0, 0, 0x0C] + Array("JXL \r\n".utf8) + [0x87, 0x0A], .picture(.jxl)),
-    Signature([0, 0, 0, 0x0C] + Array("jP  \r\n".utf8) + [0x87, 0x0A], .unsupported("jp2")),
-    Signature([0xFF, 0x4F, 0xFF, 0x51], .unsupported("jp2")),
+    // JPEG 2000 (ITU-T T.800): the container of boxes, then the bare codestream.
+    Signature([0, 0, 0, 0x0C] + Array("jP  \r\n".utf8) + [0x87, 0x0A], .picture(.jp2)),
+    Signature([0xFF, 0x4F, 0xFF, 0x51], .picture(.jp2)),
     Signature([0, 0, 1, 0], .unsupported("ico")),
     Signature([0, 0, 2, 0], .unsupported("cur")),
     Signature("icns", .unsupported("icns")),

@@ -94,7 +94,10 @@ final class Worker {
       tokenBase: Token.transfers, userAgent: welcome.limits.userAgent,
       // The look that a decoder takes at the first bytes, before the others are fetched.
       earlyReject: EarlyReject(
-        byteCount: FormatSniffer.rejectedByteCount, examine: FormatSniffer.rejection(of:)),
+        byteCount: FormatSniffer.rejectedByteCount,
+        examine: { [allowed = welcome.limits.allowedFormats] in
+          FormatSniffer.rejection(of: $0, allowing: allowed)
+        }),
       authorityFile: welcome.authorityFile,
       // The number of a robots.txt is no lease: a loop that hangs there counts as any death of a
       // worker.

@@ -73,6 +73,29 @@ import Testing
     }
   }
 
+  @Test func `JPEG 2000 is decoded where it is allowed`() throws {
+    let picture = try maker.jpeg2000Card(index: 1)
+    guard case .failed(let failure) = try RunningDecoder.ready().report(on: picture) else {
+      Issue.record("it was decoded without permission")
+      return
+    }
+    #expect(failure.code == .unsupportedFormat)
+    var limits = Limits()
+    limits.allowedFormats = [.jp2]
+    let decoder = try RunningDecoder.ready(limits: limits)
+    guard case .decoded(let facts) = try decoder.report(on: picture) else {
+      Issue.record("it was not decoded")
+      return
+    }
+    #expect(facts.source.format == .jp2)
+    #expect((facts.source.width, facts.source.height) == (320, 240))
+    guard case .failed(let damage) = try decoder.report(on: Array(picture.dropLast(400))) else {
+      Issue.record("a part of it was taken for whole")
+      return
+    }
+    #expect(damage.code == .corruptImage)
+  }
+
   @Test func `new memory replaces the old one`() throws {
     let decoder = try RunningDecoder.ready()
     let picture = try maker.card(index: 1)

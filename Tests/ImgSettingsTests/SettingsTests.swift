@@ -94,6 +94,13 @@ import Testing
     }
   }
 
+  @Test func `optional formats are allowed by name`() throws {
+    #expect(try settings().limits.allowedFormats == [])
+    #expect(try settings(["--allow-format=jp2"]).limits.allowedFormats == [.jp2])
+    let environment = Self.home.merging(["IMGCTL_ALLOW_FORMAT": "jp2,jp2"]) { $1 }
+    #expect(try settings([], environment).limits.allowedFormats == [.jp2])
+  }
+
   @Test func `every limit is set by its flag`() throws {
     let found = try settings([
       "--workers=1", "--transfers=2", "--transfers-per-host=3", "--rate-per-host=4/m",
@@ -148,6 +155,7 @@ import Testing
     ("--worker-memory=1M", "--worker-memory: \"1M\" is not from 64M to 1T"),
     ("--decoder-memory=63M", "--decoder-memory: \"63M\" is not from 64M to 1T"),
     ("--max-thumbnail=2G", "--max-thumbnail: \"2G\" is not from 1 to 1G"),
+    ("--allow-format=png", "--allow-format: \"png\" is not jp2"),
     ("--require-sandbox=yes", "--require-sandbox takes no value"),
     ("--data-dir=", "--data-dir: the path is empty"),
     (
@@ -216,7 +224,7 @@ import Testing
     [
       "--socket=/s", "--data-dir=/d", "--worker-executable=/w", "--max-pixels=123456",
       "--max-body=1500", "--rate-per-host=90/m", "--allow-network=10.0.0.0/8",
-      "--allow-network=::1", "--require-sandbox",
+      "--allow-network=::1", "--allow-format=jp2", "--require-sandbox",
     ],
   ])
   func `the arguments of settings give the same settings`(arguments: [String]) throws {
@@ -246,8 +254,8 @@ import Testing
     #expect(
       rows.filter { !isLimit($0.flag) }.map { "\($0.flag) \($0.value)" } == [
         "--socket /s", "--data-dir /d", "--worker-executable /w", "--idle-exit 10m",
-        "--allow-network 10.0.0.0/8, fd00::/8", "--allow-directory /srv", "--ca-file -",
-        "--require-sandbox no",
+        "--allow-network 10.0.0.0/8, fd00::/8", "--allow-directory /srv",
+        "--allow-format -", "--ca-file -", "--require-sandbox no",
       ])
     #expect(
       rows.filter { isLimit($0.flag) }.map { "\($0.flag) \($0.value) \($0.defaultText)" } == [
@@ -306,7 +314,7 @@ import Testing
   @Test func `a coordinator's settings are reconstructed from its status`() throws {
     let flags = [
       "--workers=3", "--idle-exit=90s", "--allow-network=10.0.0.0/8", "--allow-directory=/srv",
-      "--ca-file=/own.pem", "--worker-executable=/w", "--max-frames=7",
+      "--ca-file=/own.pem", "--worker-executable=/w", "--max-frames=7", "--allow-format=jp2",
     ]
     let settings = try settings(flags)
     let cluster = ClusterStatus(

@@ -35,7 +35,7 @@ import Testing
   @Test(arguments: [
     ([0xFF, 0x0A, 0xFA], FormatSniffer.Finding.picture(.jxl)),
     ([0, 0, 0, 0x0C, 0x4A, 0x58, 0x4C, 0x20, 0x0D, 0x0A, 0x87, 0x0A], .picture(.jxl)),
-    ([0, 0, 0, 0x0C, 0x6A, 0x50, 0x20, 0x20, 0x0D, 0x0A, 0x87, 0x0A], .unsupported("jp2")),
+    ([0, 0, 0, 0x0C, 0x6A, 0x50, 0x20, 0x20, 0x0D, 0x0A, 0x87, 0x0A], .picture(.jp2)),
     ([0xFF, 0xD8, 0xFF, 0xE0], .picture(.jpeg)),
     ([0xFF, 0xD8], .notAnImage),
     ([0x4D, 0x4D, 0x00, 0x2B], .picture(.tiff)),
@@ -88,6 +88,16 @@ import Testing
     let block: [UInt8] = [1, UInt8(text.utf8.count), 0, ~UInt8(text.utf8.count), 0xFF]
     let finding = FormatSniffer.sniff(header + block + Array(text.utf8))
     #expect(finding == (isDrawing ? .picture(.svg) : .notAnImage))
+  }
+
+  @Test func `an optional format is decoded where it is allowed`() throws {
+    let head: [UInt8] = [0xFF, 0x4F, 0xFF, 0x51]
+    let failure = #expect(throws: Failure.self) { try FormatSniffer.format(of: head) }
+    #expect(failure?.code == .unsupportedFormat)
+    #expect(failure?.detail.contains("--allow-format jp2") == true)
+    #expect(FormatSniffer.rejection(of: head) == failure)
+    #expect(try FormatSniffer.format(of: head, allowing: [.jp2]) == .jp2)
+    #expect(FormatSniffer.rejection(of: head, allowing: [.jp2]) == nil)
   }
 
   @Test func `a body is not rejected by its first bytes while its root element may come`() {

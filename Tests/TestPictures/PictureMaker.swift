@@ -21,6 +21,12 @@ package struct PictureMaker: Sendable {
       card.raster, as: format, orientation: orientation, hasAlpha: hasAlpha && format.hasAlpha)
   }
 
+  /// A ``Card`` in JPEG 2000. Its decoder has known faults, so tests decode it in another process.
+  package func jpeg2000Card(index: Int) throws(PictureError) -> [UInt8] {
+    let raster = Card(index: index, width: 320, height: 240).raster
+    return try VipsRaster(raster, as: .png, hasAlpha: false).encoded(suffix: ".jp2")
+  }
+
   /// A ``Card`` that carries a colour profile, which says what its numbers mean; they stay as they are.
   package func card(
     index: Int, format: PictureFormat, profile: [UInt8]

@@ -48,10 +48,15 @@ import CVips
   }
 
   func encoded(as format: PictureFormat) throws(PictureError) -> [UInt8] {
+    try encoded(suffix: format.suffix)
+  }
+
+  /// - Parameter suffix: a file name suffix with options, as libvips' savers read them.
+  func encoded(suffix: String) throws(PictureError) -> [UInt8] {
     var buffer: UnsafeMutableRawPointer?
     var byteCount = 0
-    guard unsafe img_vips_image_write_to_buffer(image, format.suffix, &buffer, &byteCount) == 0
-    else { throw PictureError(operation: format.rawValue) }
+    guard unsafe img_vips_image_write_to_buffer(image, suffix, &buffer, &byteCount) == 0
+    else { throw PictureError(operation: suffix) }
     defer { unsafe g_free(buffer) }
     return unsafe Array(UnsafeRawBufferPointer(start: buffer, count: byteCount))
   }

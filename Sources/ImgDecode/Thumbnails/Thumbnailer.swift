@@ -28,7 +28,7 @@ package struct Thumbnailer: Sendable {
     try unsafe picture.withUnsafeBufferPointer { (buffer) throws(Failure) in
       let input = unsafe PictureInput(buffer)
       let head = input.bytes(at: 0, upTo: FormatSniffer.examinedByteCount)
-      let format = try FormatSniffer.format(of: head)
+      let format = try FormatSniffer.format(of: head, allowing: limits.allowedFormats)
       VipsError.forgetEarlier()
       let opened = try open(input, in: format)
       let header = opened.header

@@ -13,6 +13,7 @@ extension ImageFormat {
     case .heif, .avif: "heifload_buffer"
     case .jxl: "jxlload_buffer"
     case .svg: "svgload_buffer"
+    case .jp2: "jp2kload_buffer"
     }
   }
 

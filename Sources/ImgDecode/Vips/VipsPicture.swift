@@ -36,7 +36,7 @@ final class VipsPicture: OpenPicture {
       case .heif: return preview(for: size) ?? image.retained()
       case .avif: return try inFullRange(preview(for: size) ?? image.retained())
       case .gif: return try onWholeCanvas()
-      case .jpeg, .png, .tiff, .jxl: return image.retained()
+      case .jpeg, .png, .tiff, .jxl, .jp2: return image.retained()
       }
     } catch {
       throw reason(for: error)

@@ -1,5 +1,5 @@
 import CVips
-import ImgModel
+package import ImgModel
 
 /// The proof that libvips is ready, which a decode requires.
 ///
@@ -18,8 +18,14 @@ package struct VipsRuntime: Sendable {
   }
 
   /// Starts libvips. Called before the process has threads of its own.
-  package static func start() throws(VipsError) -> VipsRuntime {
-    try started.get()
+  ///
+  /// - Parameter formats: the optional formats that are decoded.
+  package static func start(
+    allowing formats: [ImageFormat] = []
+  ) throws(VipsError) -> VipsRuntime {
+    let runtime = try started.get()
+    for format in formats { allowLoader(of: format) }
+    return runtime
   }
 
   private init() {
@@ -31,18 +37,20 @@ package struct VipsRuntime: Sendable {
     // decoder may not have. `Image.reduced(to:)` takes their place where they saved the most time.
     vips_vector_set_enabled(0)
     img_vips_silence_warnings()
-    blockLoaders()
+    Self.blockLoaders()
   }
 
-  /// Leaves the loaders of the formats that are taken, and no other. Blocked is above all what
+  /// Leaves the loaders of the formats that are always taken, and no other. Blocked is above all what
   /// hands the bytes to a further library of many formats (ImageMagick, OpenSlide, MATLAB, …).
-  private func blockLoaders() {
+  private static func blockLoaders() {
     unsafe vips_operation_block_set("VipsForeignLoad", 1)
-    for format in ImageFormat.allCases {
-      // A build of libvips may lack a loader; its pictures then fail one by one.
-      let type = unsafe vips_type_find("VipsForeignLoad", format.loader)
-      if let name = unsafe g_type_name(type) { unsafe vips_operation_block_set(name, 0) }
-    }
+    for format in ImageFormat.allCases where !format.isOptional { allowLoader(of: format) }
+  }
+
+  private static func allowLoader(of format: ImageFormat) {
+    // A build of libvips may lack a loader; its pictures then fail one by one.
+    let type = unsafe vips_type_find("VipsForeignLoad", format.loader)
+    if let name = unsafe g_type_name(type) { unsafe vips_operation_block_set(name, 0) }
   }
 
   /// Frees what libvips keeps for the calling thread. The last call of a thread that decoded and

@@ -33,6 +33,8 @@ package struct Limits: Hashable, Sendable, Codable {
   package var maxFrames = 1_000
   @Milliseconds package var decodeTimeout: Duration = .seconds(30)
   package var workerMemoryByteCount: Int64 = 1 << 30
+  /// The optional formats that are decoded.
+  package var allowedFormats: [ImageFormat] = []
   /// The private memory of a decoder.
   package var decoderMemoryByteCount: Int64 = 1 << 30
   /// The maximum size of an encoded thumbnail.
@@ -83,6 +85,7 @@ package struct Limits: Hashable, Sendable, Codable {
     case maxFrames = "max_frames"
     case decodeTimeout = "decode_timeout_ms"
     case workerMemoryByteCount = "worker_memory_bytes"
+    case allowedFormats = "allow_format"
     case decoderMemoryByteCount = "decoder_memory_bytes"
     case maxThumbnailByteCount = "max_thumbnail_bytes"
     case storeBudgetByteCount = "store_budget_bytes"

@@ -2,6 +2,12 @@
 /// do not matter.
 package enum ImageFormat: String, CaseIterable, Sendable, Codable {
   case jpeg, png, webp, gif, tiff, heif, avif, jxl, svg
+  /// JPEG 2000.
+  case jp2
+
+  /// Whether it is decoded only where ``Limits/allowedFormats`` names it, because known faults of its
+  /// decoder corrupt memory.
+  package var isOptional: Bool { self == .jp2 }
 
   /// The file name extension that `export` uses, without the dot.
   package var fileExtension: String {
@@ -23,6 +29,7 @@ package enum ImageFormat: String, CaseIterable, Sendable, Codable {
     case "tif", "tiff": self = .tiff
     case "heic", "heif", "hif": self = .heif
     case "svg", "svgz": self = .svg
+    case "j2c", "j2k", "jp2", "jpc": self = .jp2
     case let other:
       guard let format = ImageFormat(rawValue: other) else { return nil }
       self = format

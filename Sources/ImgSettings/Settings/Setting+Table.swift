@@ -203,6 +203,23 @@ extension Setting {
       },
       get: { $0.allowedDirectories }),
     Setting(
+      "optional formats", "--allow-format", "FORMAT",
+      default: "none: JPEG 2000 is refused",
+      help: "Also decode this format: jp2 for JPEG 2000, whose decoder has known faults. "
+        + "Repeatable; separated by commas in the variable.",
+      isRepeatable: true,
+      set: { (settings, texts) throws(InvalidValue) in
+        var formats: [ImageFormat] = []
+        for text in texts {
+          guard let format = ImageFormat(rawValue: text), format.isOptional else {
+            throw InvalidValue("\"\(text)\" is not jp2")
+          }
+          if !formats.contains(format) { formats.append(format) }
+        }
+        settings.limits.allowedFormats = formats
+      },
+      get: { $0.limits.allowedFormats.map(\.rawValue) }),
+    Setting(
       "trusted authorities", "--ca-file", "FILE",
       default: "the authorities of the system",
       help: "A PEM file with the certificates of the trusted authorities.",

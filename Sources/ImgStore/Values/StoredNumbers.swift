@@ -13,6 +13,7 @@ extension ImageFormat {
     case .avif: 7
     case .jxl: 8
     case .svg: 9
+    case .jp2: 10
     }
   }
 
@@ -27,6 +28,7 @@ extension ImageFormat {
     case 7: self = .avif
     case 8: self = .jxl
     case 9: self = .svg
+    case 10: self = .jp2
     default: return nil
     }
   }
