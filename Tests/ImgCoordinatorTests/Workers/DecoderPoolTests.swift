@@ -23,6 +23,11 @@ final class DecoderPoolTests {
     worker = try WorkerProcess(id: WorkerID(rawValue: 1), number: 0, executable: "/bin/true")
   }
 
+  /// Tests that wait for the end of a process wait for ever beside a child that nobody reaps.
+  deinit {
+    worker.killAndReap()
+  }
+
   private func pool(of executable: String) -> DecoderPool {
     DecoderPool(executable: executable, poller: poller, log: Log())
   }
@@ -81,7 +86,6 @@ final class DecoderPoolTests {
     let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
     #expect(lines.first == "SWIFT_BACKTRACE=enable=no")
     #expect(lines.count == 2)
-    print(lines)
   }
 
   @Test func `a program that cannot be started is answered with the reason`() throws {
