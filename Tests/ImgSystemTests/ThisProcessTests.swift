@@ -47,6 +47,15 @@ struct ThisProcessTests {
     }
   }
 
+  @Test func `a timer ends a process that has used so much processor time`() async {
+    await #expect(processExitsWith: .signal(SIGPROF)) {
+      // As if the time on the clock did not pass.
+      Glibc.signal(SIGALRM, SIG_IGN)
+      ThisProcess.setTimers(.milliseconds(1))
+      while true { _ = MonotonicClock.nanoseconds() }
+    }
+  }
+
   @Test func `stopped timers do not run`() {
     ThisProcess.setTimers(.seconds(3_600))
     ThisProcess.setTimers(nil)
