@@ -54,6 +54,7 @@ import Testing
     "<!ENTITY a 'x'><!ENTITY b '&a;&a;'>", "<!ENTITY a '<g/>'>",
     "<!ENTITY a SYSTEM 'file:///etc/passwd'>", "<!ENTITY a PUBLIC 'p' 'http://example.com/'>",
     "<!ENTITY % a 'x'>", "<!ENTITY a '" + String(repeating: "x", count: 257) + "'>", "<!ENTITY",
+    "<!ENTITY \(String(repeating: "a", count: 2_000)) 'x'>",
   ])
   func `every other entity is refused`(declaration: String) {
     let drawing = Drawing.svg(prologue: "<!DOCTYPE svg [\(declaration)]>", "")

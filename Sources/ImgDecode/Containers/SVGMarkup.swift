@@ -3,6 +3,8 @@
 struct SVGMarkup {
   /// Some programs declare the names of namespaces as entities, each a URL.
   private static let maximumEntityByteCount = 256
+  /// Of the declaration of an entity, so that a long one is not read again and again.
+  private static let examinedByteCount = 1_024
 
   private(set) var elementCount = 0
   /// Whether all entities (XML 1.0 section 4) are short text: none refers to another one, to a file or
@@ -31,8 +33,9 @@ struct SVGMarkup {
     switch rest.first {
     case UInt8(ascii: "/"), UInt8(ascii: "?"), nil: break
     case UInt8(ascii: "!"):
-      guard rest.starts(with: "!ENTITY".utf8) else { return }
-      hasPlainEntities = hasPlainEntities && Self.isPlainEntity(rest.dropFirst(7))
+      let head = rest.prefix(Self.examinedByteCount)
+      guard hasPlainEntities, head.starts(with: "!ENTITY".utf8) else { return }
+      hasPlainEntities = Self.isPlainEntity(head.dropFirst(7))
     default: elementCount += 1
     }
   }

@@ -28,7 +28,8 @@ package struct Limits: Hashable, Sendable, Codable {
   /// How long a 404 or 410 is remembered and not requested again; 0 to remember none.
   @Milliseconds package var rememberFailures: Duration = .seconds(600)
   package var maxBodyByteCount: Int64 = 100 << 20
-  /// Frames × area, as the picture's header declares them.
+  /// Frames × area of what is decoded, as the picture's header declares it; also of all pictures inside
+  /// an SVG together.
   package var maxPixels: Int64 = 100_000_000
   package var maxFrames = 1_000
   @Milliseconds package var decodeTimeout: Duration = .seconds(30)
