@@ -28,6 +28,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -507,6 +508,14 @@ static inline int img_exchange(const char *path, const char *other) {
 static inline int img_terminal_columns(int descriptor) {
   struct winsize size;
   return ioctl(descriptor, TIOCGWINSZ, &size) != 0 ? -1 : size.ws_col;
+}
+
+/// Restarts ITIMER_REAL and ITIMER_PROF with this time, or stops them for 0 (setitimer(2)). In Swift, it
+/// depends on the build which module the members of struct timeval belong to.
+static inline int img_set_timers(int64_t microseconds) {
+  struct itimerval value = {.it_value = {microseconds / 1000000, microseconds % 1000000}};
+  if (setitimer(ITIMER_REAL, &value, NULL) != 0) return -1;
+  return setitimer(ITIMER_PROF, &value, NULL);
 }
 
 #pragma clang assume_nonnull end

@@ -1,4 +1,4 @@
-import Glibc
+import CLinux
 
 /// Limits of time that the kernel enforces on this process.
 extension ThisProcess {
@@ -11,13 +11,8 @@ extension ThisProcess {
   /// - Parameter duration: `nil` stops both.
   package static func setTimers(_ duration: Duration?) {
     // A timer of zero is a stopped timer.
-    let (seconds, attoseconds) = duration.map { max($0, .microseconds(1)).components } ?? (0, 0)
-    var value = itimerval()
-    value.it_value = timeval(
-      tv_sec: Int(seconds), tv_usec: Int(attoseconds / 1_000_000_000_000))
-    for timer in [ITIMER_REAL, ITIMER_PROF] {
-      let result = unsafe setitimer(__itimer_which_t(timer.rawValue), &value, nil)
-      precondition(result == 0, "both timers exist")
-    }
+    let time = duration.map { max($0, .microseconds(1)) } ?? .zero
+    let result = img_set_timers(Int64(time / .microseconds(1)))
+    precondition(result == 0, "both timers exist")
   }
 }
