@@ -496,6 +496,7 @@ let package = Package(
       name: "imgsandboxtest",
       dependencies: [
         "CSandboxAttempts",
+        "CSeccomp",
         "ImgDecode",
         "ImgModel",
         "ImgSandbox",

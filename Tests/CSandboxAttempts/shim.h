@@ -7,6 +7,7 @@
 #include <linux/io_uring.h>
 #include <linux/keyctl.h>
 #include <linux/perf_event.h>
+#include <linux/sched.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -79,6 +81,10 @@ static inline int attempt_protect_executable(void) {
   return page == MAP_FAILED ? -1 : mprotect(page, 4096, PROT_READ | PROT_EXEC);
 }
 
+static inline int attempt_memory_file(void) {
+  return (int)syscall(SYS_memfd_create, "attempt", 0u);
+}
+
 // Sockets
 
 static inline int attempt_connect_port(int type, uint16_t port) {
@@ -117,6 +123,11 @@ static inline int attempt_bind_port(void) {
 static inline int attempt_packet_socket(void) {
   int descriptor = socket(AF_PACKET, SOCK_DGRAM, 0);
   return descriptor;
+}
+
+static inline int attempt_socket_pair(void) {
+  int descriptors[2];
+  return socketpair(AF_UNIX, SOCK_STREAM, 0, descriptors);
 }
 
 static inline int attempt_resolve(const char *name) {

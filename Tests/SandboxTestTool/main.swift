@@ -9,6 +9,7 @@ do {
   case .attempt(let attempt, let lock, let scene):
     AttemptRun.perform(attempt, lock: lock, scene: scene)
   case .decode(let run): try run.run()
+  case .lesserKernel(let kernel): try kernel.run()
   }
 } catch {
   try? FileIO.writeAll(STDERR_FILENO, "imgsandboxtest: \(error)\n")

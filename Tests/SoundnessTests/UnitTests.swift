@@ -12,7 +12,7 @@ struct UnitTests {
 
   @Test(arguments: [
     "Type=notify", "NotifyAccess=main", "LimitCORE=0", "PrivateUsers=true", "TasksMax=1024",
-    "RestrictNamespaces=user net", "NoNewPrivileges=true", "RuntimeDirectoryMode=0700",
+    "RestrictNamespaces=user net ipc", "NoNewPrivileges=true", "RuntimeDirectoryMode=0700",
     "CacheDirectoryMode=0700", "UMask=0077", "Environment=\(Self.places)",
   ])
   func `the coordinator's service is sandboxed and notifies readiness`(

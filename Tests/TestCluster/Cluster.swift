@@ -79,10 +79,13 @@ package final class Cluster {
   ///   - fileKibibytes: how large a file it and its workers may make (RLIMIT_FSIZE) until a test
   ///     lets them make larger ones; `nil` for any.
   ///   - disk: mounted for them alone; `nil` for none.
+  ///   - features: what the kernel seems to lack, see `imgsandboxtest`.
   package func start(
-    _ arguments: [String] = [], fileKibibytes: Int? = nil, on disk: SmallDisk? = nil
+    _ arguments: [String] = [], fileKibibytes: Int? = nil, on disk: SmallDisk? = nil,
+    without features: [String] = []
   ) throws {
-    let (run, message) = try launch(arguments, fileKibibytes: fileKibibytes, on: disk)
+    let (run, message) = try launch(
+      arguments, fileKibibytes: fileKibibytes, on: disk, without: features)
     guard message == ReadinessMessage.ready else {
       throw ClusterError("the coordinator did not start: \(message) \(try run.wait().messages)")
     }
@@ -97,12 +100,12 @@ package final class Cluster {
   /// - Returns: its run, and what it sent to the process that started it.
   package func launch(
     _ arguments: [String] = [], fileKibibytes: Int? = nil, on disk: SmallDisk? = nil,
-    as userID: UInt32? = nil, variables: [String: String] = [:]
+    as userID: UInt32? = nil, variables: [String: String] = [:], without features: [String] = []
   ) throws -> (run: ProgramRun, message: String) {
     var pair = try UnixSocket.pair()
     let ours = pair.takeFirst()
     let run = try start(
-      arguments, fileKibibytes, disk, userID, variables, readyEnd: pair.takeSecond())
+      arguments, fileKibibytes, disk, userID, variables, features, readyEnd: pair.takeSecond())
     var bytes: [UInt8] = []
     while try UnixSocket.waitReadable(ours.rawValue, until: .now + ProgramRun.patience) {
       let result = try UnixSocket.receive(ours.rawValue, into: &bytes, upTo: 4_096)
@@ -113,7 +116,7 @@ package final class Cluster {
 
   private func start(
     _ arguments: [String], _ fileKibibytes: Int?, _ disk: SmallDisk?, _ userID: UInt32?,
-    _ variables: [String: String],
+    _ variables: [String: String], _ features: [String],
     readyEnd: consuming OwnedDescriptor
   ) throws -> ProgramRun {
     var environment = environment.merging(variables) { _, given in given }
@@ -123,6 +126,10 @@ package final class Cluster {
       // The shell's unit is 512 bytes (POSIX, ulimit). The soft limit, which can be raised later.
       let script = "ulimit -S -f \(2 * fileKibibytes); exec \"$@\""
       command = ["/bin/sh", "-c", script, "sh"] + command
+    }
+    if !features.isEmpty {
+      let tool = try Programs.path(of: "imgsandboxtest")
+      command = [tool, "without", features.joined(separator: ",")] + command
     }
     if let disk { command = disk.command(command) }
     if let userID { command = Self.command(command, as: userID) }
