@@ -21,6 +21,7 @@ enum Attempt: String, CaseIterable {
   case connectAbstractSocket = "connect to an abstract socket"
   case bindPort = "bind a port"
   case packetSocket = "open a packet socket"
+  case socketPair = "create a socket pair"
   case resolveName = "resolve a name"
   // Processes.
   case execute = "execute a program"
@@ -32,6 +33,7 @@ enum Attempt: String, CaseIterable {
   // Memory and limits.
   case mapExecutable = "map executable memory"
   case protectExecutable = "make memory executable"
+  case memoryFile = "create a memory file"
   case raiseLimit = "raise a limit"
   // The kernel.
   case newUsers = "create a user namespace"
@@ -62,6 +64,7 @@ enum Attempt: String, CaseIterable {
       try Self.call { unsafe attempt_connect_name(scene.abstractSocket) }
     case .bindPort: try Self.call { attempt_bind_port() }
     case .packetSocket: try Self.call { attempt_packet_socket() }
+    case .socketPair: try Self.call { attempt_socket_pair() }
     case .resolveName: try Self.call { unsafe attempt_resolve("localhost") }
     case .execute: try Self.call { unsafe attempt_execute("/bin/true") }
     case .fork: try Self.call { attempt_fork() }
@@ -72,6 +75,7 @@ enum Attempt: String, CaseIterable {
     case .signalParent: try Self.call { attempt_signal(scene.processID) }
     case .mapExecutable: try Self.call { attempt_map_executable() }
     case .protectExecutable: try Self.call { attempt_protect_executable() }
+    case .memoryFile: try Self.call { attempt_memory_file() }
     case .raiseLimit: try Self.raiseCoreLimit(to: scene.coreLimit)
     case .newUsers: try Self.call { attempt_new_users() }
     case .mount: try Self.call { unsafe attempt_mount(scene.directory) }

@@ -6,6 +6,9 @@ extension SandboxProfile {
   /// For a process that decodes pictures from memory into memory: what libvips and the image libraries
   /// call after their start, measured with pictures of all formats. It has no network, creates no
   /// process and no executable code, and opens nothing but fonts, to read them.
+  ///
+  /// Some libraries of libvips use libcurl. No rule allows `socket` or `socketpair`, so all that they
+  /// could use is the connection to the worker.
   package static var decoder: SandboxProfile {
     var access = AccessRules()
     access.allow(.read, below: fontPaths)
