@@ -47,9 +47,11 @@ struct PictureServer {
             + "\(thumbnail.maximumByteCount) are the most")
       }
       thumbnail.put(rendered.bytes.span)
-      return .decoded(RenderedFacts(thumbnail: rendered.thumbnail, source: rendered.source))
+      return .decoded(
+        RenderedFacts(thumbnail: rendered.thumbnail, source: rendered.source),
+        picture: request.picture)
     } catch {
-      return .failed(reason(for: error))
+      return .failed(reason(for: error), picture: request.picture)
     }
   }
 

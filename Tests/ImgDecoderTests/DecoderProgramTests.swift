@@ -20,10 +20,11 @@ import Testing
     let decoder = try RunningDecoder.ready()
     for format in [PictureFormat.jpeg, .png] {
       let picture = try maker.card(index: 1, width: 320, height: 240, format: format)
-      guard case .decoded(let facts) = try decoder.report(on: picture) else {
+      guard case .decoded(let facts, let number) = try decoder.report(on: picture) else {
         Issue.record("\(format) was not decoded")
         continue
       }
+      #expect(number == decoder.pictureCount)
       #expect((facts.source.width, facts.source.height) == (320, 240))
       #expect((facts.thumbnail.width, facts.thumbnail.height) == (256, 192))
       let bytes = decoder.thumbnail.thumbnail(byteCount: facts.thumbnail.byteCount)
@@ -33,7 +34,7 @@ import Testing
 
   @Test func `a picture without a thumbnail fails, and the next one is decoded`() throws {
     let decoder = try RunningDecoder.ready()
-    guard case .failed(let failure) = try decoder.report(on: Array("words".utf8)) else {
+    guard case .failed(let failure, _) = try decoder.report(on: Array("words".utf8)) else {
       Issue.record("words were decoded")
       return
     }
@@ -48,7 +49,7 @@ import Testing
     var limits = Limits()
     limits.maxThumbnailByteCount = 100
     let decoder = try RunningDecoder.ready(limits: limits)
-    guard case .failed(let failure) = try decoder.report(on: maker.card(index: 1)) else {
+    guard case .failed(let failure, _) = try decoder.report(on: maker.card(index: 1)) else {
       Issue.record("the thumbnail did fit")
       return
     }
@@ -62,7 +63,7 @@ import Testing
     // Its rows take 300 MB, of 100 million pixels that a picture may have.
     let large = try maker.card(declaring: 10_000, in: .png)
     let drawing = Drawing.svg(Drawing.image(embedding: large))
-    guard case .failed(let failure) = try decoder.report(on: drawing) else {
+    guard case .failed(let failure, _) = try decoder.report(on: drawing) else {
       Issue.record("the drawing without its picture was taken for whole")
       return
     }
@@ -75,7 +76,7 @@ import Testing
 
   @Test func `JPEG 2000 is decoded where it is allowed`() throws {
     let picture = try maker.jpeg2000Card(index: 1)
-    guard case .failed(let failure) = try RunningDecoder.ready().report(on: picture) else {
+    guard case .failed(let failure, _) = try RunningDecoder.ready().report(on: picture) else {
       Issue.record("it was decoded without permission")
       return
     }
@@ -83,13 +84,13 @@ import Testing
     var limits = Limits()
     limits.allowedFormats = [.jp2]
     let decoder = try RunningDecoder.ready(limits: limits)
-    guard case .decoded(let facts) = try decoder.report(on: picture) else {
+    guard case .decoded(let facts, _) = try decoder.report(on: picture) else {
       Issue.record("it was not decoded")
       return
     }
     #expect(facts.source.format == .jp2)
     #expect((facts.source.width, facts.source.height) == (320, 240))
-    guard case .failed(let damage) = try decoder.report(on: Array(picture.dropLast(400))) else {
+    guard case .failed(let damage, _) = try decoder.report(on: Array(picture.dropLast(400))) else {
       Issue.record("a part of it was taken for whole")
       return
     }
@@ -102,7 +103,8 @@ import Testing
     let memory = try PictureMemory(maximumByteCount: picture.count)
     memory.put(picture.span)
     try decoder.channel.send(.input, with: memory.file)
-    try decoder.channel.send(.decode(DecodeRequest(variant: .standard, byteCount: picture.count)))
+    try decoder.channel.send(
+      .decode(DecodeRequest(picture: 1, variant: .standard, byteCount: picture.count)))
     guard case .decoded = try decoder.nextReport() else {
       Issue.record("the picture was not found")
       return
@@ -135,13 +137,15 @@ import Testing
   @Test(arguments: [-1, (100 << 20) + 1])
   func `a picture that the memory cannot hold ends the decoder`(byteCount: Int) throws {
     let decoder = try RunningDecoder.ready()
-    try decoder.channel.send(.decode(DecodeRequest(variant: .standard, byteCount: byteCount)))
+    try decoder.channel.send(
+      .decode(DecodeRequest(picture: 1, variant: .standard, byteCount: byteCount)))
     #expect(decoder.exit() == .exited(1))
   }
 
   @Test func `a picture before the limits ends the decoder`() throws {
     let decoder = try RunningDecoder()
-    try decoder.channel.send(.decode(DecodeRequest(variant: .standard, byteCount: 1)))
+    try decoder.channel.send(
+      .decode(DecodeRequest(picture: 1, variant: .standard, byteCount: 1)))
     #expect(decoder.exit() == .exited(1))
   }
 

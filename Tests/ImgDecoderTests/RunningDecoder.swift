@@ -11,6 +11,8 @@ final class RunningDecoder {
   let picture: PictureMemory
   let thumbnail: ThumbnailMemory
   let child: ChildProcess
+  /// The number of the last picture.
+  private(set) var pictureCount: UInt64 = 0
 
   /// Starts the program, and sends it nothing.
   init(limits: Limits = Limits()) throws {
@@ -48,7 +50,10 @@ final class RunningDecoder {
   func report(on picture: [UInt8], as variant: Variant = .standard) throws -> DecoderReport {
     thumbnail.beginPicture()
     self.picture.put(picture.span)
-    try channel.send(.decode(DecodeRequest(variant: variant, byteCount: picture.count)))
+    pictureCount += 1
+    try channel.send(
+      .decode(
+        DecodeRequest(picture: pictureCount, variant: variant, byteCount: picture.count)))
     return try nextReport()
   }
 

@@ -14,6 +14,14 @@ import Testing
     #expect(decoder.maximumByteCount == 4)
   }
 
+  @Test func `a picture that was cleared is zeros`() throws {
+    let worker = try PictureMemory(maximumByteCount: 4)
+    let decoder = try PictureMemory(mapping: worker.file)
+    worker.put([1, 2, 3].span)
+    worker.clear(byteCount: 2)
+    #expect(decoder.withPicture(byteCount: 3) { [$0[0], $0[1], $0[2]] } == [0, 0, 3])
+  }
+
   @Test func `a picture is put from an open file`() throws {
     let memory = try PictureMemory(maximumByteCount: 4)
     let file = try MemoryFile(containing: [5, 6]).file

@@ -143,7 +143,7 @@ enum GoldenMessages {
     [
       "start": .start(DecoderStart(limits: Limits(), requiresSandbox: true)),
       "input": .input,
-      "decode": .decode(DecodeRequest(variant: try variant, byteCount: 81_920)),
+      "decode": .decode(DecodeRequest(picture: 7, variant: try variant, byteCount: 81_920)),
     ]
   }
 
@@ -154,8 +154,10 @@ enum GoldenMessages {
       "decoded": .decoded(
         RenderedFacts(
           thumbnail: thumbnail,
-          source: SourceFacts(format: .jpeg, width: 4_000, height: 3_000, frames: 1))),
-      "failed": .failed(Failure(stage: .decode, code: .corruptImage, detail: "header: bad marker")),
+          source: SourceFacts(format: .jpeg, width: 4_000, height: 3_000, frames: 1)),
+        picture: 7),
+      "failed": .failed(
+        Failure(stage: .decode, code: .corruptImage, detail: "header: bad marker"), picture: 7),
     ]
   }
 

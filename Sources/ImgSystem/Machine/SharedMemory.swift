@@ -88,6 +88,12 @@ package final class SharedMemory: Sendable {
     }
   }
 
+  package func clear(in range: Range<Int>) {
+    checkRange(range)
+    guard let start = unsafe pointer(to: range.lowerBound) else { return }
+    unsafe start.initializeMemory(as: UInt8.self, repeating: 0, count: range.count)
+  }
+
   /// Bytes that ``read(from:upTo:)`` reads at once.
   private static let chunkByteCount = 1 << 20
 

@@ -38,6 +38,11 @@ package struct PictureMemory: Sendable {
     try memory.read(from: descriptor, upTo: maximumByteCount)
   }
 
+  /// Makes the first bytes zeros.
+  package func clear(byteCount: Int) {
+    memory.clear(in: 0..<byteCount)
+  }
+
   // MARK: - The decoder's side
 
   /// Calls `body` with the picture in place.

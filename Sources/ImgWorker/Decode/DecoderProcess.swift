@@ -13,7 +13,7 @@ final class DecoderProcess {
   private static let grace = Duration.milliseconds(250)
   /// The memory of larger pictures is given back after their decode. A page that stays costs nothing
   /// when it is written again.
-  private static let keptPictureByteCount = 8 << 20
+  private static let keptPictureByteCount = 1 << 20
   private static let keptThumbnailByteCount = 1 << 20
 
   let id: DecoderID
@@ -23,6 +23,8 @@ final class DecoderProcess {
   private let thumbnail: ThumbnailMemory
   private let channel: Channel<DecoderReport, DecoderOrder>
   private let limits: Limits
+  /// The number of the last picture.
+  private var pictureCount: UInt64 = 0
   private let startDeadline = ContinuousClock.now + startTime
 
   /// Asks for a process. It finds its first messages when it starts.
@@ -57,28 +59,31 @@ final class DecoderProcess {
     }
   }
 
-  /// Has the picture in ``picture`` decoded.
+  /// Has the picture in ``picture`` decoded, and clears that memory.
   ///
   /// - Throws: a ``DecoderFault`` if this decoder can no longer be used.
   func decode(
-    _ request: DecodeRequest
+    byteCount: Int, as variant: Variant
   ) throws(DecoderFault) -> Result<CheckedThumbnail, Failure> {
     thumbnail.beginPicture()
+    pictureCount += 1
     let began = ContinuousClock.now
     do throws(ChannelError) {
-      try channel.send(.decode(request))
+      try channel.send(
+        .decode(DecodeRequest(picture: pictureCount, variant: variant, byteCount: byteCount)))
     } catch {
       throw Self.fault(error, "the decoder took no picture")
     }
     switch try report(since: began) {
-    case .decoded(let facts):
+    case .decoded(let facts, pictureCount):
       let checked = try CheckedThumbnail(facts, in: thumbnail, within: limits)
-      releaseMemory(pictureByteCount: request.byteCount, thumbnailByteCount: checked.bytes.count)
+      releaseMemory(pictureByteCount: byteCount, thumbnailByteCount: checked.bytes.count)
       return .success(checked)
-    case .failed(let failure):
+    case .failed(let failure, pictureCount):
       let checked = try Failure(reportedByDecoder: failure)
-      releaseMemory(pictureByteCount: request.byteCount, thumbnailByteCount: 0)
+      releaseMemory(pictureByteCount: byteCount, thumbnailByteCount: 0)
       return .failure(checked)
+    case .decoded, .failed: throw .misbehaved("answered for another picture")
     case .ready, .refused: throw .misbehaved("said twice whether it is ready")
     }
   }
@@ -117,14 +122,15 @@ final class DecoderProcess {
     }
   }
 
-  /// The input memory is sealed, so it is replaced.
+  /// Leaves nothing of the picture behind: a library that reads past the end of the next picture must
+  /// not draw this one. The input memory is sealed, so that of a large picture is replaced.
   private func releaseMemory(pictureByteCount: Int, thumbnailByteCount: Int) {
     if thumbnailByteCount > Self.keptThumbnailByteCount { try? thumbnail.releaseThumbnail() }
     guard pictureByteCount > Self.keptPictureByteCount,
       let fresh = try? PictureMemory(maximumByteCount: picture.maximumByteCount),
       // A decoder that does not take it shows that with its next picture.
       (try? channel.send(.input, with: fresh.file)) != nil
-    else { return }
+    else { return picture.clear(byteCount: pictureByteCount) }
     picture = fresh
   }
 }

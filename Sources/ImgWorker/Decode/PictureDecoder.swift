@@ -55,8 +55,7 @@ struct PictureDecoder {
     of job: DecodeJob, from picture: PictureReader.Picture, by decoder: DecoderProcess
   ) throws(DecoderFault) -> Input {
     let began = ContinuousClock.now
-    let answer = try decoder.decode(
-      DecodeRequest(variant: job.variant, byteCount: picture.byteCount))
+    let answer = try decoder.decode(byteCount: picture.byteCount, as: job.variant)
     let time = ContinuousClock.now - began
     switch answer {
     case .success(let made):

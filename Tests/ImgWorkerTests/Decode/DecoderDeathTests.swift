@@ -1,5 +1,6 @@
 import Glibc
 import ImgModel
+import ImgSniff
 import ImgSystem
 import ImgTransport
 import ImgWire
@@ -49,13 +50,15 @@ import Testing
   }
 
   private func decoded(
-    format: ImageFormat = .jpeg, width: Int = 32, byteCount: Int? = nil, sourceWidth: Int = 320
+    format: ImageFormat = .jpeg, width: Int = 32, byteCount: Int? = nil, sourceWidth: Int = 320,
+    picture: UInt64 = 1
   ) -> DecoderReport {
     .decoded(
       RenderedFacts(
         thumbnail: Thumbnail(
           format: format, width: width, height: 24, byteCount: byteCount ?? thumbnail.count),
-        source: SourceFacts(format: .jpeg, width: sourceWidth, height: 240, frames: 1)))
+        source: SourceFacts(format: .jpeg, width: sourceWidth, height: 240, frames: 1)),
+      picture: picture)
   }
 
   private func end(with scripts: [Script], limits: Limits = Limits()) throws -> DecodeEnd? {
@@ -152,7 +155,9 @@ import Testing
       decoded(byteCount: 0), decoded(byteCount: -1), decoded(byteCount: .max),
       decoded(byteCount: (64 << 20) + 1), decoded(format: .png), decoded(width: 0),
       decoded(width: 1 << 30), decoded(sourceWidth: 0), decoded(sourceWidth: .max),
-      .failed(Failure(stage: .decode, code: .storeFull, detail: "")),
+      decoded(picture: 0), decoded(picture: 2),
+      .failed(Failure(stage: .decode, code: .corruptImage, detail: ""), picture: 2),
+      .failed(Failure(stage: .decode, code: .storeFull, detail: ""), picture: 1),
       .ready(DecoderReady(sandbox: SandboxReport())), .refused(Refusal(reason: "no")),
     ]
     for report in reports {
@@ -162,11 +167,82 @@ import Testing
     }
   }
 
+  @Test func `a second answer to a picture is none to the next`() throws {
+    let report = decoded()
+    let script: Script = { [thumbnail] role in
+      _ = try role.takePicture()
+      role.thumbnail.put(thumbnail.span)
+      for _ in 1...2 { try role.channel.send(report) }
+      role.waitForClose()
+      return .exited(0)
+    }
+    let running = try RunningDecodeThread(scripts: [script])
+    #expect(try running.decode(picture, lease: 1)?.thumbnail?.width == 32)
+    #expect(try running.decode(picture, lease: 2)?.thumbnail?.width == 256)
+    #expect(running.endedDecoders == [DecoderID(rawValue: 1)])
+  }
+
+  @Test func `a thumbnail that its decoder goes on changing is what was checked, or none`() throws {
+    let report = decoded()
+    let script: Script = { [thumbnail] role in
+      _ = try role.takePicture()
+      role.thumbnail.put(thumbnail.span)
+      try role.channel.send(report)
+      let garbage = [UInt8](repeating: 0, count: thumbnail.count)
+      for _ in 1...1_000 {
+        role.thumbnail.put(garbage.span)
+        role.thumbnail.put(thumbnail.span)
+      }
+      role.waitForClose()
+      return .exited(0)
+    }
+    let running = try RunningDecodeThread(scripts: [script])
+    let width = try running.decode(picture)?.thumbnail?.width
+    #expect(width == 32 || width == 256)
+    #expect(running.results.first?.bytes.map(FormatSniffer.sniff) == .picture(.jpeg))
+  }
+
+  @Test func `a decoder that passes a file on is ended, and its picture tried again`() throws {
+    let frame = try WireCoding.frame(decoded())
+    let script: Script = { [thumbnail] role in
+      _ = try role.takePicture()
+      role.thumbnail.put(thumbnail.span)
+      _ = try UnixSocket.send(role.channel.descriptor, frame[...], passing: 0)
+      role.waitForClose()
+      return .exited(0)
+    }
+    let running = try RunningDecodeThread(scripts: [script])
+    #expect(try running.decode(picture)?.thumbnail?.width == 256)
+    #expect(running.endedDecoders == [DecoderID(rawValue: 1)])
+  }
+
+  @Test func `a decoder finds nothing of earlier pictures behind its picture`() throws {
+    let script: Script = { role in
+      var request = try role.takePicture()
+      for picture in 1...2 as ClosedRange<UInt64> {
+        let end = request.byteCount
+        let rest = role.picture.withPicture(byteCount: end + 100) { bytes in
+          (end..<(end + 100)).contains { bytes[$0] != 0 }
+        }
+        let failure = Failure(
+          stage: .decode, code: rest ? .internal : .corruptImage, detail: "")
+        try role.channel.send(.failed(failure, picture: picture))
+        if picture == 1 { request = try role.nextPicture() }
+      }
+      role.waitForClose()
+      return .exited(0)
+    }
+    let running = try RunningDecodeThread(scripts: [script])
+    let long = [UInt8](repeating: 1, count: 1_000)
+    #expect(try running.decode(long, lease: 1)?.failure?.code == .corruptImage)
+    #expect(try running.decode([1], lease: 2)?.failure?.code == .corruptImage)
+  }
+
   @Test func `a failure that a decoder reports is cut to what a failure may say`() throws {
     // As a decoder would have to encode it by itself.
     let detail = String(repeating: "x", count: 1_000)
     let frame = Array(
-      #"{"type":"failed","stage":"fetch","code":"corrupt_image","retryable":true,"detail":"\#(detail)"}"#
+      #"{"type":"failed","picture":1,"stage":"fetch","code":"corrupt_image","retryable":true,"detail":"\#(detail)"}"#
         .utf8)
     let script: Script = { role in
       _ = try role.takePicture()

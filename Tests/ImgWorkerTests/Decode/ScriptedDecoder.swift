@@ -31,6 +31,10 @@ final class ScriptedDecoder {
     /// Says that it is ready, and waits for a picture.
     func takePicture() throws -> DecodeRequest {
       try channel.send(.ready(DecoderReady(sandbox: SandboxReport())))
+      return try nextPicture()
+    }
+
+    func nextPicture() throws -> DecodeRequest {
       guard case .decode(let request) = try channel.next(until: nil) else { throw Unexpected() }
       return request
     }

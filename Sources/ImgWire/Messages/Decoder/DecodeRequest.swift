@@ -2,17 +2,21 @@ package import ImgModel
 
 /// One picture for a decoder.
 package struct DecodeRequest: Hashable, Sendable, Codable {
+  /// Counts the pictures of this decoder from 1. The answer repeats it, so that no answer is taken for
+  /// that to another picture.
+  package let picture: UInt64
   package let variant: Variant
   /// The size of the picture, which begins at the start of the input memory.
   package let byteCount: Int
 
-  package init(variant: Variant, byteCount: Int) {
+  package init(picture: UInt64, variant: Variant, byteCount: Int) {
+    self.picture = picture
     self.variant = variant
     self.byteCount = byteCount
   }
 
   private enum CodingKeys: String, CodingKey {
-    case variant
+    case picture, variant
     case byteCount = "bytes"
   }
 }
