@@ -207,6 +207,15 @@ package enum ChannelError: Error, CustomStringConvertible {
   case peerDoesNotRead
   case system(SystemError)
 
+  /// Whether it only says that the peer has closed its end, as a peer that exits does.
+  package var isClosedEnd: Bool {
+    switch self {
+    case .closed: true
+    case .system(let error): error.code == EPIPE || error.code == ECONNRESET
+    case .timedOut, .framing, .message, .passedFile, .peerDoesNotRead: false
+    }
+  }
+
   package var description: String {
     switch self {
     case .closed: "the other end closed the connection"

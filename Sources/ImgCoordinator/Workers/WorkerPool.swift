@@ -201,7 +201,8 @@ final class WorkerPool {
 
   /// Ends a worker that breaks the protocol or does not read. Its exit does the rest.
   private func kill(_ worker: WorkerProcess, after error: ChannelError) {
-    log.note("worker \(worker.number) is ended: \(error)")
+    // One that has closed its end is about to exit. Its decoders may end first, of which it is told.
+    if !error.isClosedEnd { log.note("worker \(worker.number) is ended: \(error)") }
     poller.unregister(worker.channel.descriptor)
     switch error {
     case .framing, .message, .passedFile: worker.kill(because: error.description)
