@@ -27,6 +27,16 @@ void *__libc_calloc(size_t count, size_t byte_count);
 void *__libc_realloc(void *memory, size_t byte_count);
 void *__libc_memalign(size_t alignment, size_t byte_count);
 
+/// The address of the word that gets the sizes of failed allocations; 0 for none.
+static _Atomic(uintptr_t) refusal_word;
+
+void img_record_refused_allocations(uintptr_t word) {
+  atomic_store_explicit(&refusal_word, word, memory_order_release);
+}
+
+// The address sanitiser has its own functions, which it needs before it can check this file's.
+#if !__has_feature(address_sanitizer)
+
 static _Thread_local bool is_resolving;
 
 /// Sets `function` to the next function with this name, or to `fallback` while this thread resolves one.
@@ -42,13 +52,6 @@ static _Thread_local bool is_resolving;
     } \
     function = found == NULL ? fallback : (__typeof__(fallback) *)found; \
   } while (0)
-
-/// The address of the word that gets the sizes of failed allocations; 0 for none.
-static _Atomic(uintptr_t) refusal_word;
-
-void img_record_refused_allocations(uintptr_t word) {
-  atomic_store_explicit(&refusal_word, word, memory_order_release);
-}
 
 static void record_refusal(size_t byte_count) {
   uintptr_t word = atomic_load_explicit(&refusal_word, memory_order_acquire);
@@ -125,3 +128,5 @@ int pthread_create(
   }
   return code;
 }
+
+#endif
