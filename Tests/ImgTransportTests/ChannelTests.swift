@@ -73,6 +73,16 @@ import Testing
     }
   }
 
+  @Test func `a message to a closed end says that it is closed`() throws {
+    let worker = try channels().1
+    #expect {
+      try worker.send(.released(LeaseList(leases: [LeaseID(rawValue: 1)])))
+    } throws: {
+      ($0 as? ChannelError)?.isClosedEnd == true
+    }
+    #expect(!ChannelError.timedOut.isClosedEnd)
+  }
+
   @Test func `waiting for a silent peer ends at the deadline`() throws {
     let (coordinator, worker) = try channels()
     #expect {
