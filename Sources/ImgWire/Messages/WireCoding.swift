@@ -16,6 +16,7 @@ package enum WireCoding {
   ///
   /// - Throws: ``MessageError`` if the message does not fit into one frame.
   package static func frame(_ message: some WireMessage) throws(MessageError) -> [UInt8] {
+    if let numbers = message.numbers { return Frame.encode(NumberRecord.encode(numbers)) }
     let payload = try json(message)
     guard payload.count <= Frame.maximumByteCount else {
       throw MessageError(
@@ -29,6 +30,12 @@ package enum WireCoding {
   package static func message<Message: WireMessage>(
     _ type: Message.Type, from payload: ArraySlice<UInt8>
   ) throws(MessageError) -> Message {
+    if NumberRecord.isRecord(payload) {
+      guard let message = NumberRecord.decode(payload).flatMap({ Message(numbers: $0) }) else {
+        throw MessageError(description: "not the numbers of a message of a \(type.sender)")
+      }
+      return message
+    }
     do {
       return try JSONDecoder().decode(type, from: Data(payload))
     } catch {

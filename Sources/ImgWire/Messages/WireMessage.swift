@@ -1,5 +1,5 @@
 /// A message of one direction: a closed enum. Each case is encoded as one JSON object,
-/// `{"type": "…", …}`, with the members of its payload beside the type.
+/// `{"type": "…", …}`, with the members of its payload beside the type, or as a list of numbers.
 ///
 /// To add a message, add its payload struct, the case, the case of `Kind`, a line in both switches,
 /// and a golden file.
@@ -10,10 +10,16 @@ package protocol WireMessage: Codable, Sendable {
   /// pair. The connection closes if an announced file is missing, or a file comes with a message that
   /// announces none.
   var announcesFile: Bool { get }
+  /// The payload of a message that is sent as a ``NumberRecord``; `nil` of one that is JSON.
+  var numbers: [UInt64]? { get }
+  /// The message in a record; `nil` if these are the numbers of no message.
+  init?(numbers: [UInt64])
 }
 
 extension WireMessage {
   package var announcesFile: Bool { false }
+  package var numbers: [UInt64]? { nil }
+  package init?(numbers: [UInt64]) { nil }
 }
 
 /// The coding key that every message has.

@@ -1,7 +1,7 @@
 package import ImgModel
 
 /// One picture for a decoder.
-package struct DecodeRequest: Hashable, Sendable, Codable {
+package struct DecodeRequest: Hashable, Sendable {
   /// Counts the pictures of this decoder from 1. The answer repeats it, so that no answer is taken for
   /// that to another picture.
   package let picture: UInt64
@@ -13,10 +13,5 @@ package struct DecodeRequest: Hashable, Sendable, Codable {
     self.picture = picture
     self.variant = variant
     self.byteCount = byteCount
-  }
-
-  private enum CodingKeys: String, CodingKey {
-    case picture, variant
-    case byteCount = "bytes"
   }
 }

@@ -20,27 +20,36 @@ package enum DecoderOrder: Hashable, WireMessage {
 }
 
 extension DecoderOrder {
+  package var numbers: [UInt64]? {
+    if case .decode(let request) = self { request.numbers } else { nil }
+  }
+
+  package init?(numbers: [UInt64]) {
+    guard let request = DecodeRequest(numbers: numbers) else { return nil }
+    self = .decode(request)
+  }
+}
+
+extension DecoderOrder {
   private enum Kind: String, Codable {
-    case start, input, decode
+    case start, input
   }
 
   package init(from decoder: any Decoder) throws {
     switch try decoder.container(keyedBy: TypeKey.self).decode(Kind.self, forKey: .type) {
     case .start: self = .start(try DecoderStart(from: decoder))
     case .input: self = .input
-    case .decode: self = .decode(try DecodeRequest(from: decoder))
     }
   }
 
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: TypeKey.self)
-    let (kind, payload): (Kind, (any Encodable)?) =
-      switch self {
-      case .start(let start): (.start, start)
-      case .input: (.input, nil)
-      case .decode(let request): (.decode, request)
-      }
-    try container.encode(kind, forKey: .type)
-    try payload?.encode(to: encoder)
+    switch self {
+    case .start(let start):
+      try container.encode(Kind.start, forKey: .type)
+      try start.encode(to: encoder)
+    case .input: try container.encode(Kind.input, forKey: .type)
+    case .decode: preconditionFailure("a decode order is a record")
+    }
   }
 }

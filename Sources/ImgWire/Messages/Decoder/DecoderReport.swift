@@ -16,8 +16,21 @@ package enum DecoderReport: Hashable, WireMessage {
 }
 
 extension DecoderReport {
+  package var numbers: [UInt64]? {
+    if case .decoded(let facts, let picture) = self { [picture] + facts.numbers } else { nil }
+  }
+
+  package init?(numbers: [UInt64]) {
+    guard let picture = numbers.first,
+      let facts = RenderedFacts(numbers: Array(numbers.dropFirst()))
+    else { return nil }
+    self = .decoded(facts, picture: picture)
+  }
+}
+
+extension DecoderReport {
   private enum Kind: String, Codable {
-    case ready, refused, decoded, failed
+    case ready, refused, failed
   }
 
   private enum CodingKeys: String, CodingKey {
@@ -26,26 +39,29 @@ extension DecoderReport {
 
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
-    let picture = { try container.decode(UInt64.self, forKey: .picture) }
     switch try container.decode(Kind.self, forKey: .type) {
     case .ready: self = .ready(try DecoderReady(from: decoder))
     case .refused: self = .refused(try Refusal(from: decoder))
-    case .decoded: self = .decoded(try RenderedFacts(from: decoder), picture: try picture())
-    case .failed: self = .failed(try Failure(from: decoder), picture: try picture())
+    case .failed:
+      self = .failed(
+        try Failure(from: decoder), picture: try container.decode(UInt64.self, forKey: .picture))
     }
   }
 
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
-    let (kind, payload, picture): (Kind, any Encodable, UInt64?) =
-      switch self {
-      case .ready(let ready): (.ready, ready, nil)
-      case .refused(let refusal): (.refused, refusal, nil)
-      case .decoded(let facts, let picture): (.decoded, facts, picture)
-      case .failed(let failure, let picture): (.failed, failure, picture)
-      }
-    try container.encode(kind, forKey: .type)
-    try container.encodeIfPresent(picture, forKey: .picture)
-    try payload.encode(to: encoder)
+    switch self {
+    case .ready(let ready):
+      try container.encode(Kind.ready, forKey: .type)
+      try ready.encode(to: encoder)
+    case .refused(let refusal):
+      try container.encode(Kind.refused, forKey: .type)
+      try refusal.encode(to: encoder)
+    case .failed(let failure, let picture):
+      try container.encode(Kind.failed, forKey: .type)
+      try container.encode(picture, forKey: .picture)
+      try failure.encode(to: encoder)
+    case .decoded: preconditionFailure("a thumbnail is reported as a record")
+    }
   }
 }

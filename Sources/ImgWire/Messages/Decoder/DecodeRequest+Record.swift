@@ -1,0 +1,28 @@
+import ImgModel
+
+extension DecodeRequest {
+  /// Of a ``NumberRecord``: the picture's number and size, then the variant.
+  var numbers: [UInt64] {
+    [
+      picture, UInt64(truncatingIfNeeded: byteCount), UInt64(variant.width), UInt64(variant.height),
+      variant.mode.recordNumber, variant.isCropped ? 1 : 0, variant.format.recordNumber,
+      UInt64(variant.quality),
+    ]
+  }
+
+  /// The receiver checks the size of the picture.
+  ///
+  /// - Returns: `nil` if these are not the numbers of a request.
+  init?(numbers: [UInt64]) {
+    guard numbers.count == 8, numbers[5] <= 1,
+      let mode = Variant.Mode(recordNumber: numbers[4]),
+      let format = Variant.Format(recordNumber: numbers[6]),
+      let variant = try? Variant(
+        width: Int(truncatingIfNeeded: numbers[2]), height: Int(truncatingIfNeeded: numbers[3]),
+        mode: mode, isCropped: numbers[5] == 1, format: format,
+        quality: Int(truncatingIfNeeded: numbers[7]))
+    else { return nil }
+    self.init(
+      picture: numbers[0], variant: variant, byteCount: Int(truncatingIfNeeded: numbers[1]))
+  }
+}

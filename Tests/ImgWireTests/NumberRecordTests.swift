@@ -1,0 +1,69 @@
+import ImgModel
+import Testing
+
+@testable import ImgWire
+
+/// The messages for each picture, which are lists of numbers.
+@Suite struct NumberRecordTests {
+  private func payload(_ message: some WireMessage) throws -> ArraySlice<UInt8> {
+    try WireCoding.frame(message).dropFirst(Frame.headerByteCount)
+  }
+
+  private static let facts = RenderedFacts(
+    thumbnail: Thumbnail(format: .webp, width: 256, height: 171, byteCount: 9_182),
+    source: SourceFacts(format: .jp2, width: 4_000, height: 3_000, frames: 330))
+
+  @Test func `numbers are 8 bytes each, little-endian, behind a byte 0`() {
+    let payload = NumberRecord.encode([1, 0x0102_0304_0506_0708])
+    #expect(payload == [0, 1, 0, 0, 0, 0, 0, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1])
+    #expect(NumberRecord.decode(payload[...]) == [1, 0x0102_0304_0506_0708])
+    #expect(NumberRecord.decode(payload.dropLast()) == nil)
+  }
+
+  @Test(arguments: Variant.Mode.allCases, Variant.Format.allCases)
+  func `a request comes back as it was sent`(mode: Variant.Mode, format: Variant.Format) throws {
+    let variant = try Variant(
+      width: 16_383, height: 1, mode: mode, isCropped: mode == .fill, format: format, quality: 100)
+    let order = DecoderOrder.decode(
+      DecodeRequest(picture: .max, variant: variant, byteCount: 81_920))
+    #expect(try WireCoding.message(DecoderOrder.self, from: payload(order)) == order)
+  }
+
+  @Test func `a report comes back as it was sent`() throws {
+    let report = DecoderReport.decoded(Self.facts, picture: 7)
+    #expect(
+      try payload(report)
+        == NumberRecord.encode([7, 2, 9, 256, 171, 9_182, 4_000, 3_000, 330])[...])
+    #expect(try WireCoding.message(DecoderReport.self, from: payload(report)) == report)
+  }
+
+  /// Sizes are checked by the receiver, which knows the limits: a picture may control its decoder.
+  @Test(arguments: 0..<9, [UInt64.max, 1 << 63, 1 << 40])
+  func `a number that no format, mode or variant has is no message`(
+    index: Int, number: UInt64
+  ) throws {
+    var report = [7] + Self.facts.numbers
+    report[index] = number
+    #expect((DecoderReport(numbers: report) != nil) == ![1, 2].contains(index))
+    var request = DecodeRequest(picture: 7, variant: .standard, byteCount: 10).numbers
+    guard index < request.count else { return }
+    request[index] = number
+    #expect((DecoderOrder(numbers: request) != nil) == (index < 2))
+  }
+
+  @Test func `sizes below 0 stay below 0`() throws {
+    let order = DecoderOrder.decode(
+      DecodeRequest(picture: 1, variant: .standard, byteCount: -5))
+    #expect(try WireCoding.message(DecoderOrder.self, from: payload(order)) == order)
+  }
+
+  @Test func `a record of another length is no message`() {
+    for numbers in [[], [7], [7] + Self.facts.numbers + [0]] {
+      #expect(DecoderReport(numbers: numbers) == nil)
+      #expect(DecoderOrder(numbers: numbers) == nil)
+    }
+    #expect(throws: MessageError.self) {
+      try WireCoding.message(CoordinatorReply.self, from: NumberRecord.encode([7])[...])
+    }
+  }
+}
