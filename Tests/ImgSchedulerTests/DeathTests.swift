@@ -143,6 +143,24 @@ import Testing
     #expect(cluster.scheduler.isIdle)
   }
 
+  /// Its decoders do not start: no picture is to blame.
+  @Test func `workers that refuse to go on do not count as losses, and get no more work`() {
+    let cluster = ClusterModel.started()
+    let viewer = cluster.view(url(1))
+    for _ in 0..<Scheduler.lossMaximum {
+      cluster.endBackoffs()
+      for worker in cluster.workers.keys.sorted() {
+        cluster.handle(.workerRefused(worker, reason: "a decoder was killed at its start"))
+        #expect(cluster.scheduler.workers[worker]?.takesLookups == false)
+        cluster.exit(worker, .crashed("exit 1"))
+      }
+    }
+    #expect(cluster.scheduler.sources.all.allSatisfy { $0.lossCount == 0 })
+    cluster.endBackoffs()
+    cluster.finishEverything()
+    #expect(cluster.answers[viewer] == .fetchedSample)
+  }
+
   @Test func `kills from outside do not count as losses`() {
     let cluster = ClusterModel.started(workers: 1)
     let viewer = cluster.view(url(1))

@@ -26,7 +26,8 @@ struct ExitEvidence {
     if worker.killReason == .hungRead(lease) { return .hungRead }
     if suspects.contains(lease) { return .lost }
     if isStoreSuspect { return .none }
-    return end.isCrash ? .lost : .held
+    // It has given the reason for its end, which is no fetch.
+    return end.isCrash && !worker.hasRefused ? .lost : .held
   }
 
   /// The predicate of a sentence whose subject is the worker.

@@ -42,6 +42,8 @@ package struct ReadyWorker {
   var killReason: KillReason?
   /// Whether its process is gone, and only its last messages are left to handle.
   var isExiting = false
+  /// Whether it has said that it cannot go on, as when its decoders do not start.
+  var hasRefused = false
 
   init(id: WorkerID, number: Int, credits: Credits) {
     self.id = id
@@ -101,7 +103,7 @@ package struct ReadyWorker {
   /// Whether it takes one more lease that lives on a transfer it has.
   var takesFetchLeases: Bool { takesWork && fetches.count < credits.leases }
 
-  private var takesWork: Bool { killReason == nil && !isExiting }
+  private var takesWork: Bool { killReason == nil && !isExiting && !hasRefused }
 
   /// Whether it takes a transfer of its own.
   ///

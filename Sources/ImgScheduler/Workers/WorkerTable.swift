@@ -42,6 +42,7 @@ package struct WorkerTable {
 
   mutating func refused(_ id: WorkerID, reason: String) {
     supervisor.workerRefused(id, reason: reason)
+    workers[id]?.hasRefused = true
   }
 
   /// A process has said hello.

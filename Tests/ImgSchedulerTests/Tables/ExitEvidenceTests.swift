@@ -12,7 +12,8 @@ import Testing
 
   private func evidence(
     _ end: WorkerEnd, suspects: Set<LeaseID> = [],
-    isStoreSuspect: Bool = false, killReason: ReadyWorker.KillReason? = nil
+    isStoreSuspect: Bool = false, killReason: ReadyWorker.KillReason? = nil,
+    hasRefused: Bool = false
   ) -> ExitEvidence {
     var worker = ReadyWorker(
       id: WorkerID(rawValue: 1), number: 0,
@@ -21,6 +22,7 @@ import Testing
     worker.hold(fetch, as: .transfer)
     worker.hold(other, as: .transfer)
     worker.killReason = killReason
+    worker.hasRefused = hasRefused
     return ExitEvidence(
       worker: worker, end: end, suspects: suspects, isStoreSuspect: isStoreSuspect)
   }
@@ -46,6 +48,10 @@ import Testing
     for end in [WorkerEnd.left, .killed("SIGKILL")] {
       #expect(evidence(end).part(of: fetch) == .held)
     }
+  }
+
+  @Test func `a worker that has said why it cannot go on only held its fetches`() {
+    #expect(evidence(.crashed("exit 1"), hasRefused: true).part(of: fetch) == .held)
   }
 
   @Test func `a read that hung concerns its own picture, however the worker ended`() {
