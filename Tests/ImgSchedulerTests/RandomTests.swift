@@ -30,8 +30,8 @@ import Testing
     for seed in first..<(first + Self.seedsPerCase) { run(UInt64(seed), .real) }
   }
 
-  /// Only real machines brought about these orders of events: a source that was queued while an older
-  /// transfer of it failed, and a retry that was due while nobody waited for it.
+  /// Only runs with real machines had these orders of events. In the first, a source was queued
+  /// while an older transfer of it failed. In the second, a retry became due while no item waited.
   @Test(arguments: [926, 5_605] as [UInt64])
   func `seeds that found faults run clean`(seed: UInt64) {
     run(seed, .real, stepCount: 400)

@@ -201,7 +201,8 @@ final class WorkerPool {
 
   /// Ends a worker that breaks the protocol or does not read. Its exit does the rest.
   private func kill(_ worker: WorkerProcess, after error: ChannelError) {
-    // One that has closed its end is about to exit. Its decoders may end first, of which it is told.
+    // A worker that has closed its end is about to exit. If its decoders end before it, the
+    // coordinator still sends it their ends, and the write fails. That needs no line in the log.
     if !error.isClosedEnd { log.note("worker \(worker.number) is ended: \(error)") }
     poller.unregister(worker.channel.descriptor)
     switch error {

@@ -151,8 +151,8 @@ package struct SourceTable {
     if sources[id]?.isQueued == true { changed.append(id) }
   }
 
-  /// Whether the source has a retry that is not due yet. One that is due waits for nothing: nobody
-  /// wanted the picture when its time came.
+  /// Whether the source has a retry that is not due yet. A retry can become due while no item of
+  /// the source waits for a transfer. Such a retry is removed.
   ///
   /// - Precondition: the source has not ended.
   mutating func mustWait(_ id: SourceID, at now: ContinuousClock.Instant) -> Bool {

@@ -3,7 +3,7 @@ import ImgModel
 import ImgStore
 import ImgSystem
 
-/// Where a picture that is to be decoded comes from.
+/// The bytes of a picture for the decoder, or the place to read them from.
 enum PictureSource: Sendable {
   /// A body that came in.
   case body(BodyContent)

@@ -23,7 +23,7 @@ final class DecoderPoolTests {
     worker = try WorkerProcess(id: WorkerID(rawValue: 1), number: 0, executable: "/bin/true")
   }
 
-  /// Tests that wait for the end of a process wait for ever beside a child that nobody reaps.
+  /// An unreaped child would make other tests, which wait for the end of a process, wait forever.
   deinit {
     worker.killAndReap()
   }
