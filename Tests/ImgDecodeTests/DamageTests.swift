@@ -119,6 +119,31 @@ import Testing
       + [0xFF, 0xD9]
   }
 
+  /// Such a chunk would be read into memory that no decoder has.
+  @Test(arguments: ["iTXt", "eXIf", "sPLT"])
+  func `a PNG whose chunk is longer than the file is damaged`(name: String) throws {
+    let picture = try fixture.maker.scene(width: 16, height: 16, format: .png)
+    let headEnd = 8 + 12 + 13
+    let chunk: [UInt8] = [0x3F, 0xFF, 0xFF, 0xFF] + Array(name.utf8)
+    let failure = #expect(throws: Failure.self) {
+      try fixture.thumbnailer.thumbnail(
+        of: picture[..<headEnd] + chunk + picture[headEnd...], as: .standard)
+    }
+    #expect(failure?.code == .corruptImage)
+    #expect(failure?.detail == "the chunk \(name) declares more bytes than the file has")
+  }
+
+  @Test func `a PNG that lacks only the end behind its pixels is whole`() throws {
+    let picture = try fixture.maker.scene(width: 320, height: 240, format: .png)
+    let comment: [UInt8] = [0x3F, 0xFF, 0xFF, 0xFF] + Array("tEXt".utf8)
+    let whole = try fixture.thumbnailer.thumbnail(of: picture, as: .standard)
+    for end in [[], comment] {
+      let rendered = try fixture.thumbnailer.thumbnail(
+        of: picture.dropLast(12) + end, as: .standard)
+      #expect(rendered.bytes == whole.bytes)
+    }
+  }
+
   @Test func `a failure quotes no earlier picture`() throws {
     // Leaves its reason, "not in a known format", in the one error buffer of libvips.
     #expect(throws: PictureError.self) {

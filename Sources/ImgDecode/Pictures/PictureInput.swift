@@ -7,6 +7,8 @@
     unsafe self.buffer = buffer
   }
 
+  var byteCount: Int { unsafe buffer.count }
+
   /// At most so many bytes from an offset on; fewer at the end.
   func bytes(at offset: Int, upTo byteCount: Int) -> [UInt8] {
     guard unsafe offset < buffer.count else { return [] }

@@ -27,6 +27,6 @@ package struct VipsError: Error, Sendable, CustomStringConvertible {
   var isOutOfMemory: Bool { detail.contains("out of memory") }
 
   package var description: String {
-    detail.isEmpty ? "\(operation) failed" : "\(operation): \(detail)"
+    detail.isEmpty ? "\(operation): libvips gives no reason" : "\(operation): \(detail)"
   }
 }

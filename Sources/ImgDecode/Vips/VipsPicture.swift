@@ -15,6 +15,11 @@ final class VipsPicture: OpenPicture {
     if format == .tiff, let interpretation = TIFFFeatures(of: input)?.unknownInterpretation {
       throw .unsupported(interpretation)
     }
+    if format == .png,
+      let chunk = PNGChunks.cutChunk(inFileOf: input.byteCount, input.bytes(at:upTo:))
+    {
+      throw .corrupt("the chunk \(chunk) declares more bytes than the file has")
+    }
     let drawing = format == .svg ? try SVGDocument(input) : nil
     do throws(VipsError) {
       image = try Image.loading(input, as: format)

@@ -32,6 +32,13 @@ extension FuzzTarget {
         offset < file.count ? Array(file[offset..<min(file.count, offset + byteCount)]) : []
       }
     },
+    FuzzTarget("png-chunks", seeds: [Array(repeating: 0, count: 8) + [0, 0, 0, 4, 73, 72, 68, 82]])
+    {
+      file in
+      _ = PNGChunks.cutChunk(inFileOf: file.count) { offset, byteCount in
+        offset < file.count ? Array(file[offset..<min(file.count, offset + byteCount)]) : []
+      }
+    },
     FuzzTarget("icc-profile", seeds: [Array(repeating: 0, count: 144)]) {
       _ = ICCProfile($0)?.intent
     },
