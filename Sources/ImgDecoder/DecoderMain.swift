@@ -68,10 +68,16 @@ package enum DecoderMain {
         channel: channel, thumbnailer: thumbnailer, limits: start.limits, picture: picture,
         thumbnail: thumbnail)
     } catch {
-      try channel.send(.refused(Refusal(reason: String(describing: error))))
+      try channel.send(.refused(refusal(for: error)))
       try channel.flush(until: .now + .seconds(1))
       throw error
     }
+  }
+
+  /// What the kernel lacks it will lack again; all else may be a moment without memory.
+  private static func refusal(for error: any Error) -> DecoderRefusal {
+    let isLasting = if case SandboxError.missing = error { true } else { false }
+    return DecoderRefusal(reason: String(describing: error), isLasting: isLasting)
   }
 
   /// Standard error is read by the coordinator, which logs it.

@@ -6,6 +6,9 @@ import ImgWire
 
 /// Decodes the pictures of a worker, one after the other, each within its budget of time.
 struct PictureServer {
+  /// After this time without a picture, a decoder counts as idle.
+  private static let idleTime = Duration.seconds(1)
+
   let channel: DecoderMain.WorkerChannel
   let thumbnailer: Thumbnailer
   let limits: Limits
@@ -17,13 +20,25 @@ struct PictureServer {
   /// Runs until the worker closes the channel.
   mutating func serve() throws {
     while true {
-      let delivery = try channel.nextDelivery(until: nil)
+      let delivery = try nextDelivery()
       switch delivery.message {
       case .decode(let request): try channel.send(report(on: request))
       case .input: picture = try PictureMemory(mapping: delivery.announcedFile)
       case .start: throw MessageError(description: "the worker began twice")
       }
     }
+  }
+
+  /// Waits for the worker. A decoder without work gives the memory of its last pictures back, which
+  /// costs some milliseconds.
+  private func nextDelivery() throws(ChannelError) -> Delivery<DecoderOrder> {
+    do throws(ChannelError) {
+      return try channel.nextDelivery(until: .now + Self.idleTime)
+    } catch {
+      guard case .timedOut = error else { throw error }
+    }
+    ThisProcess.releaseFreedMemory()
+    return try channel.nextDelivery(until: nil)
   }
 
   private func report(on request: DecodeRequest) throws(MessageError) -> DecoderReport {
@@ -38,7 +53,10 @@ struct PictureServer {
       }
       // A library may leave out what it had no memory for, such as a picture inside an SVG.
       guard !thumbnail.hasRefusedAllocation else {
-        throw .outOfMemory(decoderMemory: limits.decoderMemoryByteCount)
+        throw reason(
+          for: Failure(
+            stage: .decode, code: .corruptImage,
+            detail: "a part of it would take more memory than any picture within the limits"))
       }
       guard rendered.bytes.count <= thumbnail.maximumByteCount else {
         throw Failure(

@@ -86,14 +86,16 @@ import Testing
   }
 
   @Test(arguments: [PictureFormat.gif, .webp])
-  func `the limits count the frames that are decoded, which is the first`(
+  func `all frames count against their limit, and the pixels of the first against theirs`(
     format: PictureFormat
   ) throws {
     var limits = Limits()
     limits.maxPixels = 64 * 48
-    limits.maxFrames = 5
+    limits.maxFrames = 6
     let picture = try fixture.maker.animation(index: 1, frameCount: 6, format: format)
     #expect(try ThumbnailFixture(limits: limits).failureCode(of: picture) == nil)
+    limits.maxFrames -= 1
+    #expect(try ThumbnailFixture(limits: limits).failureCode(of: picture) == .tooManyFrames)
     limits.maxPixels -= 1
     #expect(try ThumbnailFixture(limits: limits).failureCode(of: picture) == .tooManyPixels)
   }

@@ -150,7 +150,8 @@ enum GoldenMessages {
   static func decoderReports() -> [String: DecoderReport] {
     [
       "ready": .ready(DecoderReady(sandbox: sandbox)),
-      "refused": .refused(Refusal(reason: "libvips cannot be started")),
+      "refused": .refused(
+        DecoderRefusal(reason: "libvips cannot be started", isLasting: false)),
       "decoded": .decoded(
         RenderedFacts(
           thumbnail: thumbnail,

@@ -20,7 +20,7 @@ package struct Thumbnailer: Sendable {
   ///   - picture: decoded in place.
   ///   - onHeader: called when the header has been read and is within the limits.
   /// - Throws: a ``Failure`` of stage `decode`: `not_an_image`, `unsupported_format`,
-  ///   `too_many_pixels`, `corrupt_image` (also when pixels are missing), `out_of_memory`, or
+  ///   `too_many_pixels`, `too_many_frames`, `corrupt_image` (also when pixels are missing), `out_of_memory`, or
   ///   `internal` when a decoded picture cannot be encoded.
   package func thumbnail(
     of picture: Span<UInt8>, as variant: Variant, onHeader: () -> Void = {}
@@ -62,14 +62,19 @@ package struct Thumbnailer: Sendable {
     }
   }
 
-  /// Refuses by the header, before memory is taken for a single pixel. Only the first frame counts,
-  /// as no other is decoded.
+  /// Refuses by the header, before memory is taken for a single pixel. Only the pixels of the first
+  /// frame count, as no other is decoded.
   private func checkLimits(_ header: PictureHeader) throws(Failure) {
     let (width, height) = (header.stored.width, header.stored.height)
     guard Int64(width * height) <= limits.maxPixels else {
       throw Failure(
         stage: .decode, code: .tooManyPixels,
         detail: "\(width) × \(height) pixels; the limit is \(limits.maxPixels)")
+    }
+    guard header.frames <= limits.maxFrames else {
+      throw Failure(
+        stage: .decode, code: .tooManyFrames,
+        detail: "\(header.frames) frames; the limit is \(limits.maxFrames)")
     }
     guard header.embeddedPixelCount <= limits.maxPixels else {
       throw Failure(

@@ -31,6 +31,7 @@ package struct Limits: Hashable, Sendable, Codable {
   /// Frames × area of what is decoded, as the picture's header declares it; also of all pictures inside
   /// an SVG together.
   package var maxPixels: Int64 = 100_000_000
+  /// Frames or pages in the file of a picture, of which the first is decoded.
   package var maxFrames = 1_000
   @Milliseconds package var decodeTimeout: Duration = .seconds(30)
   package var workerMemoryByteCount: Int64 = 1 << 30

@@ -132,8 +132,8 @@ extension Setting {
       \.maxPixels,
       help: "The maximum number of pixels of a picture, in all decoded frames."),
     .limit(
-      "decoded frames", "--max-frames", "N", .count, 1...1_000_000, \.maxFrames,
-      help: "The maximum number of frames of a picture."),
+      "frames in a file", "--max-frames", "N", .count, 1...1_000_000, \.maxFrames,
+      help: "The maximum number of frames or pages in the file of a picture."),
     .limit(
       "decoding", "--decode-timeout", durations, \.decodeTimeout,
       help: "The time limit to decode one picture."),

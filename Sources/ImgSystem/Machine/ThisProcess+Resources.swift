@@ -56,6 +56,12 @@ extension ThisProcess {
     }
   }
 
+  /// Returns what ``keepFreedMemory()`` kept, also from the middle of each heap (malloc_trim(3)).
+  package static func releaseFreedMemory() {
+    // Its result says whether any memory was returned.
+    _ = malloc_trim(0)
+  }
+
   /// Blocks the calling thread, for pauses between attempts. Never call it in an event loop.
   package static func pause(for duration: Duration) {
     var wanted = duration.timespec

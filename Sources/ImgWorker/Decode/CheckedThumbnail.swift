@@ -10,29 +10,53 @@ struct CheckedThumbnail {
   let source: SourceFacts
   let bytes: [UInt8]
 
+  /// - Parameter sourceFormat: what the worker itself takes the picture for.
   /// - Throws: a ``DecoderFault`` if no decoder says that.
   init(
-    _ facts: RenderedFacts, in memory: ThumbnailMemory, within limits: Limits
+    _ facts: RenderedFacts, of sourceFormat: ImageFormat?, as variant: Variant,
+    in memory: ThumbnailMemory, within limits: Limits
   ) throws(DecoderFault) {
+    guard variant.admits(facts.thumbnail.format) else {
+      throw .misbehaved("made a thumbnail of another format than was requested")
+    }
     guard let bytes = memory.thumbnail(byteCount: facts.thumbnail.byteCount) else {
       throw .misbehaved("announced a thumbnail of \(facts.thumbnail.byteCount) bytes")
     }
     guard FormatSniffer.sniff(bytes) == .picture(facts.thumbnail.format) else {
       throw .misbehaved("made a thumbnail that is not a picture of the announced format")
     }
-    let sides = Variant.sideRange
-    guard sides.contains(facts.thumbnail.width), sides.contains(facts.thumbnail.height) else {
+    let (widths, heights) = variant.thumbnailSides
+    guard widths.contains(facts.thumbnail.width), heights.contains(facts.thumbnail.height) else {
       throw .misbehaved("announced a thumbnail of impossible size")
     }
     let source = facts.source
+    guard source.format == sourceFormat else {
+      throw .misbehaved("took the picture for another format")
+    }
     let (pixels, isOverflow) = Int64(source.width).multipliedReportingOverflow(
       by: Int64(source.height))
     guard source.width > 0, source.height > 0, source.frames > 0, !isOverflow,
-      pixels <= limits.maxPixels
+      pixels <= limits.maxPixels, source.frames <= limits.maxFrames
     else { throw .misbehaved("announced a picture of impossible size") }
     thumbnail = facts.thumbnail
     self.source = source
     self.bytes = bytes
+  }
+}
+
+extension Variant {
+  /// Whether a thumbnail of this variant can have that format.
+  fileprivate func admits(_ encoding: ImageFormat) -> Bool {
+    switch format {
+    case .auto: encoding == .jpeg || encoding == .webp
+    case .jpeg, .png, .webp, .avif: Format(encoding) == format
+    }
+  }
+
+  /// The sizes that a thumbnail of this variant can have. One that fills the box and is not cropped
+  /// is larger than the box.
+  fileprivate var thumbnailSides: (widths: ClosedRange<Int>, heights: ClosedRange<Int>) {
+    mode == .fill && !isCropped ? (Self.sideRange, Self.sideRange) : (1...width, 1...height)
   }
 }
 
@@ -45,7 +69,9 @@ extension Failure {
     case .notAnImage, .unsupportedFormat, .tooManyPixels, .tooManyFrames, .corruptImage,
       .outOfMemory, .tooLarge, .internal:
       self.init(
-        stage: .decode, code: failure.code, isRetryable: failure.isRetryable,
+        stage: .decode, code: failure.code,
+        // Which failures pass is for the worker to say; more memory there will not be.
+        isRetryable: failure.code == .outOfMemory ? false : nil,
         detail: failure.detail)
     default: throw .misbehaved("reported the failure \(failure.code.rawValue)")
     }

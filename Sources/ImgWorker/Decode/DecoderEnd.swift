@@ -10,8 +10,10 @@ enum DecoderFault: Error {
   case timedOut(String)
   /// It sent something that no decoder sends.
   case misbehaved(String)
-  /// It cannot start, for the reason that it gave.
-  case refused(String)
+  /// It was refused memory for a picture.
+  case outOfMemory
+  /// It cannot start.
+  case refused(DecoderRefusal)
 }
 
 /// How a decoder ended, as far as it concerns its picture.
@@ -20,7 +22,7 @@ enum DecoderEnd: Hashable {
   case crashed(String)
   /// The text says what took too long.
   case timedOut(String)
-  /// It died after an allocation was refused.
+  /// An allocation was refused. It may have died of that.
   case outOfMemory
   /// By SIGKILL that this worker did not ask for: a person, or the kernel without memory.
   case killed
@@ -31,7 +33,9 @@ enum DecoderEnd: Hashable {
   init(_ fault: DecoderFault, _ exit: DecoderExit.End?, wasRefusedMemory: Bool) {
     switch (fault, exit) {
     case (.timedOut(let what), _): self = .timedOut(what)
-    case (.misbehaved(let how), _), (.refused(let how), _): self = .crashed(how)
+    case (.outOfMemory, _): self = .outOfMemory
+    case (.misbehaved(let how), _): self = .crashed(how)
+    case (.refused(let refusal), _): self = .crashed(refusal.reason)
     case (.closed, .signalled(SIGKILL)): self = .killed
     // The timers that the decoder sets itself, see `ThisProcess.setTimers`.
     case (.closed, .signalled(SIGALRM)): self = .timedOut("decoding took too long")

@@ -41,18 +41,13 @@ final class DecoderPool {
   /// - Returns: `nil` if none can be started. The loop has been told.
   func takeReady() -> DecoderProcess? {
     while !hasFailed {
-      removeExited()
-      startMissing()
+      replaceLost()
       guard let first = decoders.first else {
         ThisProcess.pause(for: nextStart - .now)
         continue
       }
       if first.isReady { return first }
-      do throws(DecoderFault) {
-        report(try first.waitUntilReady())
-      } catch {
-        _ = end(first, after: error)
-      }
+      waitUntilReady(first, until: nil)
     }
     return nil
   }
@@ -62,7 +57,7 @@ final class DecoderPool {
   /// - Returns: `false` if none can be started. The loop has been told.
   func refill() -> Bool {
     guard takeReady() != nil else { return false }
-    startMissing()
+    replaceLost()
     return true
   }
 
@@ -76,6 +71,18 @@ final class DecoderPool {
     if !decoder.isReady { startFailed(fault, end) }
     startMissing()
     return end
+  }
+
+  /// Keeps two decoders: replaces those that have exited and one that has had its pictures.
+  private func replaceLost() {
+    removeExited()
+    if let spare = decoders.dropFirst().first, !spare.isReady {
+      waitUntilReady(spare, until: .now)
+    }
+    if decoders.count > 1, decoders[1].isReady, decoders[0].isSpent {
+      commands.post(.end(decoders.removeFirst().id))
+    }
+    startMissing()
   }
 
   // MARK: - Starts
@@ -96,6 +103,15 @@ final class DecoderPool {
     }
   }
 
+  private func waitUntilReady(_ decoder: DecoderProcess, until deadline: ContinuousClock.Instant?) {
+    do throws(DecoderFault) {
+      guard let sandbox = try decoder.waitUntilReady(until: deadline) else { return }
+      report(sandbox)
+    } catch {
+      _ = end(decoder, after: error)
+    }
+  }
+
   private func report(_ sandbox: SandboxReport) {
     backoff.succeeded()
     if !isReported { commands.post(.ready(sandbox)) }
@@ -105,7 +121,7 @@ final class DecoderPool {
   private func startFailed(_ fault: DecoderFault, _ end: DecoderEnd) {
     switch (fault, end) {
     // It would say the same again.
-    case (.refused(let reason), _): fail(reason)
+    case (.refused(let refusal), _) where refusal.isLasting: fail(refusal.reason)
     case (_, .crashed(let reason)), (_, .timedOut(let reason)):
       startFailed("a decoder \(reason)", wasKilled: false)
     case (_, .outOfMemory): startFailed("a decoder ran out of memory", wasKilled: false)
@@ -134,6 +150,8 @@ final class DecoderPool {
     guard let index = decoders.firstIndex(where: { $0.id == exit.decoder }) else { return }
     let decoder = decoders.remove(at: index)
     guard !decoder.isReady else { return }
+    // It may have said that it is ready, and nobody has listened.
+    if let sandbox = try? decoder.waitUntilReady(until: .now) { return report(sandbox) }
     startFailed(.closed, DecoderEnd(.closed, exit.end, wasRefusedMemory: false))
   }
 

@@ -1,4 +1,5 @@
 import ImgModel
+import ImgSniff
 import ImgSystem
 import ImgTransport
 import ImgWire
@@ -15,6 +16,10 @@ final class DecoderProcess {
   /// when it is written again.
   private static let keptPictureByteCount = 1 << 20
   private static let keptThumbnailByteCount = 1 << 20
+  /// After so many pictures a decoder is replaced: memory that a library has lost goes back to the
+  /// machine, and a picture that took over the decoder has it no longer. A start costs as much time
+  /// as about ten photographs.
+  private static let maximumPictureCount: UInt64 = 1_000
 
   let id: DecoderID
   private(set) var isReady = false
@@ -46,15 +51,30 @@ final class DecoderProcess {
   /// Whether an allocation was refused since the last picture began.
   var wasRefusedMemory: Bool { thumbnail.hasRefusedAllocation(within: limits) }
 
+  /// Whether it has decoded as many pictures as one decoder may.
+  var isSpent: Bool { pictureCount >= Self.maximumPictureCount }
+
   /// Waits until the decoder is locked and takes pictures.
   ///
-  /// - Returns: what confines it.
-  func waitUntilReady() throws(DecoderFault) -> SandboxReport {
-    switch try nextReport(until: startDeadline, "the start of the decoder took too long") {
+  /// - Parameter deadline: `nil` for as long as a decoder may take to start.
+  /// - Returns: what confines it; `nil` if it is not ready at the deadline.
+  func waitUntilReady(
+    until deadline: ContinuousClock.Instant?
+  ) throws(DecoderFault) -> SandboxReport? {
+    let report: DecoderReport
+    do throws(DecoderFault) {
+      report = try nextReport(
+        until: min(deadline ?? startDeadline, startDeadline),
+        "the start of the decoder took too long")
+    } catch {
+      guard case .timedOut = error, .now < startDeadline else { throw error }
+      return nil
+    }
+    switch report {
     case .ready(let ready):
       isReady = true
       return ready.sandbox
-    case .refused(let refusal): throw .refused(refusal.reason)
+    case .refused(let refusal): throw .refused(refusal)
     case .decoded, .failed: throw .misbehaved("answered before it was asked")
     }
   }
@@ -76,16 +96,28 @@ final class DecoderProcess {
     }
     switch try report(since: began) {
     case .decoded(let facts, pictureCount):
-      let checked = try CheckedThumbnail(facts, in: thumbnail, within: limits)
+      let checked = try CheckedThumbnail(
+        facts, of: pictureFormat(byteCount: byteCount), as: variant, in: thumbnail, within: limits)
       releaseMemory(pictureByteCount: byteCount, thumbnailByteCount: checked.bytes.count)
       return .success(checked)
     case .failed(let failure, pictureCount):
       let checked = try Failure(reportedByDecoder: failure)
+      // Pictures before this one may have taken the memory.
+      guard checked.code != .outOfMemory else { throw .outOfMemory }
       releaseMemory(pictureByteCount: byteCount, thumbnailByteCount: 0)
       return .failure(checked)
     case .decoded, .failed: throw .misbehaved("answered for another picture")
     case .ready, .refused: throw .misbehaved("said twice whether it is ready")
     }
+  }
+
+  private func pictureFormat(byteCount: Int) -> ImageFormat? {
+    let head = picture.withPicture(byteCount: byteCount) { bytes in
+      let examined = bytes.extracting(first: FormatSniffer.examinedByteCount)
+      return unsafe examined.withUnsafeBufferPointer { unsafe Array($0) }
+    }
+    guard case .picture(let format) = FormatSniffer.sniff(head) else { return nil }
+    return format
   }
 
   /// Waits for the answer: for a short time for the header, and longer for the pixels.

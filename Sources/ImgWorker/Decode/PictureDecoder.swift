@@ -15,13 +15,14 @@ struct PictureDecoder {
   /// - Returns: the event; `nil` if no decoder can be started.
   func result(of job: DecodeJob) -> Input? {
     var attempts = DecodeAttempts()
+    let began = ContinuousClock.now
     while !job.cancellation.isSet {
       guard let decoder = decoders.takeReady() else { return nil }
       do throws(DecoderFault) {
         return try result(of: job, by: decoder)
       } catch {
         let end = decoders.end(decoder, after: error)
-        if let failure = attempts.failure(after: end, within: limits) {
+        if let failure = attempts.failure(after: end, time: .now - began, within: limits) {
           return ended(job, .failed(failure))
         }
       }

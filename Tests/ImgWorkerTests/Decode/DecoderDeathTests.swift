@@ -49,15 +49,25 @@ import Testing
     }
   }
 
+  /// Finds every picture damaged.
+  private static let findsDamage: Script = { role in
+    var request = try role.takePicture()
+    while true {
+      let failure = Failure(stage: .decode, code: .corruptImage, detail: "")
+      try role.channel.send(.failed(failure, picture: request.picture))
+      request = try role.nextPicture()
+    }
+  }
+
   private func decoded(
     format: ImageFormat = .jpeg, width: Int = 32, byteCount: Int? = nil, sourceWidth: Int = 320,
-    picture: UInt64 = 1
+    sourceFormat: ImageFormat = .jpeg, picture: UInt64 = 1
   ) -> DecoderReport {
     .decoded(
       RenderedFacts(
         thumbnail: Thumbnail(
           format: format, width: width, height: 24, byteCount: byteCount ?? thumbnail.count),
-        source: SourceFacts(format: .jpeg, width: sourceWidth, height: 240, frames: 1)),
+        source: SourceFacts(format: sourceFormat, width: sourceWidth, height: 240, frames: 1)),
       picture: picture)
   }
 
@@ -138,6 +148,47 @@ import Testing
     #expect(try end(with: [script, script])?.failure?.code == .outOfMemory)
   }
 
+  @Test func `a decoder that was refused memory is replaced, and its picture tried again`() throws {
+    let refused = Self.says(
+      .failed(.outOfMemory(decoderMemory: 1 << 20), picture: 1), thumbnail)
+    let running = try RunningDecodeThread(scripts: [refused])
+    #expect(try running.decode(picture)?.thumbnail?.width == 256)
+    #expect(running.endedDecoders == [DecoderID(rawValue: 1)])
+    #expect(try end(with: [refused, refused])?.failure?.code == .outOfMemory)
+  }
+
+  @Test func `a decoder is replaced after a thousand pictures`() throws {
+    let running = try RunningDecodeThread(scripts: [Self.findsDamage])
+    for lease in 1...1_000 as ClosedRange<UInt64> {
+      let end = try running.decode([1], lease: LeaseID(rawValue: lease))
+      #expect(end?.failure?.code == .corruptImage)
+    }
+    // The next is the program, if the spare is ready: wait for that.
+    try running.run { running.endedDecoders == [DecoderID(rawValue: 1)] }
+    #expect(try running.decode(picture, lease: 2_000)?.thumbnail?.width == 256)
+  }
+
+  @Test func `a decoder cannot choose another format, a larger size or another source`() throws {
+    let drawing = Array(#"<svg xmlns="http://www.w3.org/2000/svg" width="32" height="24"/>"#.utf8)
+    let lies: [(DecoderReport, [UInt8])] = [
+      (decoded(format: .svg, byteCount: drawing.count), drawing),
+      (decoded(width: 257), thumbnail), (decoded(sourceFormat: .png), thumbnail),
+    ]
+    for (report, bytes) in lies {
+      let running = try RunningDecodeThread(scripts: [Self.says(report, bytes)])
+      #expect(try running.decode(picture)?.thumbnail?.width == 256, "\(report)")
+      #expect(running.endedDecoders == [DecoderID(rawValue: 1)], "\(report)")
+    }
+  }
+
+  @Test func `a decoder does not say which failures pass`() throws {
+    let report = DecoderReport.failed(
+      Failure(stage: .decode, code: .corruptImage, isRetryable: true, detail: ""), picture: 1)
+    let failure = try end(with: [Self.says(report, thumbnail)])?.failure
+    #expect(failure?.code == .corruptImage)
+    #expect(failure?.isRetryable == false)
+  }
+
   @Test func `a decoder that sends no frames is ended, and its picture tried again`() throws {
     let script: Script = { role in
       _ = try role.takePicture()
@@ -158,7 +209,8 @@ import Testing
       decoded(picture: 0), decoded(picture: 2),
       .failed(Failure(stage: .decode, code: .corruptImage, detail: ""), picture: 2),
       .failed(Failure(stage: .decode, code: .storeFull, detail: ""), picture: 1),
-      .ready(DecoderReady(sandbox: SandboxReport())), .refused(Refusal(reason: "no")),
+      .ready(DecoderReady(sandbox: SandboxReport())),
+      .refused(DecoderRefusal(reason: "no", isLasting: true)),
     ]
     for report in reports {
       let running = try RunningDecodeThread(scripts: [Self.says(report, thumbnail)])
@@ -257,13 +309,39 @@ import Testing
 
   @Test func `a decoder that cannot start says why, and the thread gives up`() throws {
     let script: Script = { role in
-      try role.channel.send(.refused(Refusal(reason: "this kernel lacks Landlock")))
+      let refusal = DecoderRefusal(reason: "this kernel lacks Landlock", isLasting: true)
+      try role.channel.send(.refused(refusal))
       return .exited(1)
     }
     let running = try RunningDecodeThread(scripts: [script])
     try running.run { running.failure != nil }
     #expect(running.failure == "this kernel lacks Landlock")
     #expect(!running.isReady)
+  }
+
+  @Test func `a decoder that cannot start for a moment is replaced after a while`() throws {
+    let script: Script = { role in
+      try role.channel.send(.refused(DecoderRefusal(reason: "no memory", isLasting: false)))
+      return .exited(1)
+    }
+    let running = try RunningDecodeThread(scripts: [script, script])
+    #expect(try running.decode(picture)?.thumbnail?.width == 256)
+    #expect(running.failure == nil)
+  }
+
+  @Test func `spares that die after they were ready are no failed starts`() throws {
+    let spare: Script = { role in
+      try role.channel.send(.ready(DecoderReady(sandbox: SandboxReport())))
+      return .signalled(SIGTERM)
+    }
+    let spares = Array(repeating: spare, count: 10)
+    let running = try RunningDecodeThread(scripts: [Self.findsDamage] + spares)
+    var lease: UInt64 = 0
+    while running.host.startCount < 12, running.failure == nil {
+      lease += 1
+      _ = try running.decode([1], lease: LeaseID(rawValue: lease))
+    }
+    #expect(running.failure == nil)
   }
 
   @Test func `a decoder that dies at its start is replaced after a while`() throws {

@@ -8,7 +8,7 @@ package enum DecoderReport: Hashable, WireMessage {
   /// The decoder is locked and waits for pictures.
   case ready(DecoderReady)
   /// The decoder cannot start and exits.
-  case refused(Refusal)
+  case refused(DecoderRefusal)
   /// The thumbnail is in the output memory. The number is that of the request.
   case decoded(RenderedFacts, picture: UInt64)
   /// The picture with the number of the request has no thumbnail.
@@ -41,7 +41,7 @@ extension DecoderReport {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     switch try container.decode(Kind.self, forKey: .type) {
     case .ready: self = .ready(try DecoderReady(from: decoder))
-    case .refused: self = .refused(try Refusal(from: decoder))
+    case .refused: self = .refused(try DecoderRefusal(from: decoder))
     case .failed:
       self = .failed(
         try Failure(from: decoder), picture: try container.decode(UInt64.self, forKey: .picture))
