@@ -39,6 +39,7 @@ let package = Package(
     .systemLibrary(
       name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    .systemLibrary(name: "CXML", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
     .systemLibrary(name: "CVips", pkgConfig: "vips", providers: [.apt(["libvips-dev"])]),
 
     // MARK: - CAllocation: allocation functions that record failures
@@ -240,6 +241,7 @@ let package = Package(
       dependencies: [
         "CJPEG",
         "CVips",
+        "CXML",
         "ImgModel",
         "ImgSniff",
       ],

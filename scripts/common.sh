@@ -14,7 +14,7 @@ programs=(imgctl imgcoordinator imgworker imgdecoder)
 build_packages=(
   ca-certificates g++ git libc6-dev pkg-config
   libcurl4-openssl-dev libidn2-dev libjpeg-dev liblmdb-dev libseccomp-dev libsodium-dev
-  libvips-dev libxxhash-dev zlib1g-dev
+  libvips-dev libxml2-dev libxxhash-dev zlib1g-dev
 )
 
 # The shared libraries that the Swift toolchain needs.
@@ -107,6 +107,7 @@ is_present() {
     libseccomp-dev) has_library libseccomp ;;
     libsodium-dev) has_library libsodium ;;
     libvips-dev) has_library vips ;;
+    libxml2-dev) has_library libxml-2.0 ;;
     libxxhash-dev) has_library libxxhash ;;
     zlib1g-dev) has_library zlib ;;
     ca-certificates) [[ -e /etc/ssl/certs/ca-certificates.crt ]] ;;

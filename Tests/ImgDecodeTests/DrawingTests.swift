@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ImgDecode
 import ImgModel
 import TestFiles
@@ -53,8 +54,8 @@ import Testing
   @Test(arguments: [
     "<!ENTITY a 'x'><!ENTITY b '&a;&a;'>", "<!ENTITY a '<g/>'>",
     "<!ENTITY a SYSTEM 'file:///etc/passwd'>", "<!ENTITY a PUBLIC 'p' 'http://example.com/'>",
-    "<!ENTITY % a 'x'>", "<!ENTITY a '" + String(repeating: "x", count: 257) + "'>", "<!ENTITY",
-    "<!ENTITY \(String(repeating: "a", count: 2_000)) 'x'>",
+    "<!ENTITY % a 'x'>", "<!ENTITY a '" + String(repeating: "x", count: 257) + "'>",
+    "<!ENTITY a '&#60;g/>'>", "<!ENTITY a '&#38;b;'>",
   ])
   func `every other entity is refused`(declaration: String) {
     let drawing = Drawing.svg(prologue: "<!DOCTYPE svg [\(declaration)]>", "")
@@ -80,6 +81,54 @@ import Testing
     let inner = Drawing.svg(Drawing.image(embedding: large))
     let outer = Drawing.svg(Drawing.image(embedding: inner, as: "image/svg+xml"))
     #expect(fixture.failureCode(of: outer) == .tooManyPixels)
+  }
+
+  /// Each is the start of the same URL to librsvg.
+  @Test(arguments: ["&#100;ata:", "DATA:", " \n data:", "da&#9;ta:", "&d;"])
+  func `the pictures inside count however their location is written`(start: String) throws {
+    let data = Data(try fixture.maker.card(declaring: 60_000, in: .png)).base64EncodedString()
+    let drawing = Drawing.svg(
+      prologue: "<!DOCTYPE svg [<!ENTITY d 'data:'>]>",
+      Drawing.image("\(start)image/png;base64,\(data)"))
+    #expect(fixture.failureCode(of: drawing) == .tooManyPixels)
+  }
+
+  @Test(arguments: [(PictureFormat.png, "image/png"), (.jpeg, "image/jpeg")])
+  func `a drawing with a damaged picture inside is damaged`(
+    format: PictureFormat, type: String
+  ) throws {
+    let picture = try fixture.maker.scene(width: 320, height: 240, format: format)
+    #expect(
+      fixture.failureCode(of: Drawing.svg(Drawing.image(embedding: picture, as: type))) == nil)
+    for damaged in [Array(picture[..<(picture.count / 2)]), Array(picture[..<20])] {
+      let image = Drawing.image(embedding: damaged, as: type)
+      #expect(fixture.failureCode(of: Drawing.svg(image)) == .corruptImage)
+      let inner = Drawing.image(embedding: Drawing.svg(image), as: "image/svg+xml")
+      #expect(fixture.failureCode(of: Drawing.svg(inner)) == .corruptImage)
+    }
+  }
+
+  @Test func `a drawing with data inside that is no picture is damaged`() {
+    for location in ["data:image/png;base64,AAAA", "data:image/png;base64,?", "data:image/png"] {
+      #expect(
+        fixture.failureCode(of: Drawing.svg(Drawing.image(location))) == .corruptImage,
+        "\(location)")
+    }
+    #expect(fixture.failureCode(of: Drawing.svg(Drawing.image("data:,"))) == nil)
+  }
+
+  @Test func `a drawing with a picture inside that is not drawn is refused`() throws {
+    for (format, type) in [(PictureFormat.gif, "image/gif"), (.webp, "image/webp")] {
+      let picture = try fixture.maker.card(index: 1, format: format)
+      let drawing = Drawing.svg(Drawing.image(embedding: picture, as: type))
+      #expect(fixture.failureCode(of: drawing) == .unsupportedFormat)
+    }
+  }
+
+  @Test func `a drawing that is no XML is damaged`() {
+    for content in ["<g>", "<!ENTITY", "&unknown;"] {
+      #expect(fixture.failureCode(of: Drawing.svg(content)) == .corruptImage, "\(content)")
+    }
   }
 
   @Test func `a drawing inside another one is under the same limits`() {

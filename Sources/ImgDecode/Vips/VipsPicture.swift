@@ -7,6 +7,8 @@ final class VipsPicture: OpenPicture {
   private let input: PictureInput
   private let format: ImageFormat
   private let image: Image
+  /// The document of an SVG.
+  private let drawing: SVGDocument?
 
   /// Reads the header.
   init(_ input: PictureInput, in format: ImageFormat) throws(DecodeError) {
@@ -20,7 +22,7 @@ final class VipsPicture: OpenPicture {
     {
       throw .corrupt("the chunk \(chunk) declares more bytes than the file has")
     }
-    let drawing = format == .svg ? try SVGDocument(input) : nil
+    drawing = format == .svg ? try SVGDocument(input) : nil
     do throws(VipsError) {
       image = try Image.loading(input, as: format)
     } catch {
@@ -35,6 +37,7 @@ final class VipsPicture: OpenPicture {
   }
 
   func firstFrame(for size: ThumbnailGeometry.Size) throws(DecodeError) -> Image {
+    try drawing?.checkPictures()
     do throws(VipsError) {
       switch format {
       case .webp, .svg: return try scaledWhileLoading(to: size)

@@ -39,6 +39,12 @@ extension FuzzTarget {
         offset < file.count ? Array(file[offset..<min(file.count, offset + byteCount)]) : []
       }
     },
+    FuzzTarget(
+      "svg-reader",
+      seeds: [Array("<!DOCTYPE svg [<!ENTITY a 'b'>]><svg><image href='data:,&a;'/></svg>".utf8)]
+    ) {
+      _ = SVGReader($0, maximumElementCount: 100)
+    },
     FuzzTarget("icc-profile", seeds: [Array(repeating: 0, count: 144)]) {
       _ = ICCProfile($0)?.intent
     },
