@@ -108,6 +108,8 @@ final class Worker {
 
   /// Runs until the coordinator drains it or closes the channel.
   func run() throws {
+    // Also when no decoder can be started: what was made is not fetched again.
+    defer { records.finish() }
     while !isStopped {
       heartbeat.beat()
       checkStore()
@@ -122,7 +124,6 @@ final class Worker {
       }
       try finishTurn()
     }
-    records.finish()
   }
 
   private var timeout: Duration {

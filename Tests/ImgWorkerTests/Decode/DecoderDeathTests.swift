@@ -114,7 +114,7 @@ import Testing
     #expect(running.endedDecoders == [1, 2].map(DecoderID.init))
   }
 
-  @Test func `pixels have more time than the header`() throws {
+  @Test func `a picture over whose pixels two decoders hang fails with decode_timeout`() throws {
     var limits = Limits()
     limits.decodeTimeout = .milliseconds(100)
     let script: Script = { role in
