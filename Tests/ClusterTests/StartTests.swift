@@ -69,8 +69,7 @@ struct StartTests {
 
   @Test func `without the coordinator program, imgctl names the missing file`() throws {
     let programs = try TestDirectory()
-    try FileManager.default.copyItem(
-      atPath: Programs.path(of: "imgctl"), toPath: programs.file("imgctl"))
+    try Programs.install(Programs.path(of: "imgctl"), as: programs.file("imgctl"))
     let cluster = try Cluster(executableDirectory: programs.path, isStarted: false)
     let result = try cluster.imgctl("submit", try cluster.list(["http://example.org/"]))
     #expect(result.exitCode == 3)
@@ -94,7 +93,7 @@ struct StartTests {
   @Test func `without the decoder program, start fails and names the missing file`() throws {
     let programs = try TestDirectory()
     let worker = programs.file("imgworker")
-    try FileManager.default.copyItem(atPath: Programs.path(of: "imgworker"), toPath: worker)
+    try Programs.install(Programs.path(of: "imgworker"), as: worker)
     let cluster = try Cluster(["WORKER_EXECUTABLE": worker], isStarted: false)
     let result = try cluster.imgctl("start")
     #expect(result.exitCode == 3)

@@ -8,6 +8,19 @@ package enum Programs {
     }
     return "\(directory)/\(program)"
   }
+
+  /// Makes an executable copy of a file.
+  ///
+  /// Another process writes it. What this one has open for writing is open in its children, too, from
+  /// their fork to their exec, and cannot be executed as long (ETXTBSY, execve(2)).
+  package static func install(_ source: String, as path: String) throws {
+    let child = try ChildProcess.spawn(
+      executable: "/usr/bin/install", arguments: ["-m", "700", source, path], environment: [:],
+      descriptors: [])
+    guard child.waitForExit(until: .now + ProgramRun.patience) == .exited(0) else {
+      throw ClusterError("\(source) cannot be installed as \(path)")
+    }
+  }
 }
 
 /// Why a test cannot have its cluster, in a sentence.

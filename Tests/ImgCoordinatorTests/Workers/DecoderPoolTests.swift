@@ -3,6 +3,7 @@ import ImgModel
 import ImgSystem
 import ImgTransport
 import ImgWire
+import TestCluster
 import TestFiles
 import Testing
 
@@ -171,8 +172,9 @@ final class DecoderPoolTests {
   // MARK: - Programs
 
   private func pool(running script: String) throws -> DecoderPool {
-    let path = try programs.write(Array("#!/bin/sh\n\(script)\n".utf8), to: "imgdecoder")
-    try #require(unsafe chmod(path, 0o700) == 0)
+    let source = try programs.write(Array("#!/bin/sh\n\(script)\n".utf8), to: "script")
+    let path = programs.file("imgdecoder")
+    try Programs.install(source, as: path)
     return pool(of: path)
   }
 
