@@ -4,6 +4,7 @@ import ImgStore
 import ImgSystem
 import ImgTransport
 import ImgWire
+import TestCluster
 import TestFiles
 
 @testable import ImgWorker
@@ -153,7 +154,7 @@ final class RunningWorker {
 
   /// The next message that does not concern decoders. The worker gets those that it asks for.
   private func nextDelivery() throws -> Delivery<WorkerMessage> {
-    let deadline = ContinuousClock.now + .seconds(60)
+    let deadline = ContinuousClock.now + ProgramRun.patience
     while let channel {
       while !arrived.isEmpty {
         let delivery = arrived.removeFirst()

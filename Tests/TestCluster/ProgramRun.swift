@@ -10,7 +10,7 @@ package final class ProgramRun {
 
   /// How long a program may take when the test does not say: far longer than any does, so that only
   /// one that hangs is given up.
-  package static let patience = Duration.seconds(90)
+  package static let patience = Duration.seconds(240)
 
   /// Starts a program.
   ///

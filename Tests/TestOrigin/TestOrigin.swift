@@ -77,7 +77,7 @@ package final class TestOrigin: Sendable {
   /// - Parameter condition: Must not ask the origin, which waits for it.
   /// - Returns: False when they did not within `seconds`.
   package func waitUntil(
-    seconds: Double = 60, _ condition: (OriginSnapshot) -> Bool
+    seconds: Double = 240, _ condition: (OriginSnapshot) -> Bool
   ) -> Bool {
     server.ledger.wait(seconds: seconds, until: condition)
   }

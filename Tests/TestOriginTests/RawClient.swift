@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// A client that sees the bytes of a connection as they are; it waits at most ten seconds for any.
+/// A client that sees the bytes of a connection as they are; it waits at most a minute for any.
 struct RawClient: ~Copyable {
   enum End {
     case closed
@@ -17,7 +17,7 @@ struct RawClient: ~Copyable {
   init(port: UInt16) throws {
     descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
     try #require(descriptor >= 0)
-    var deadline = timeval(tv_sec: 10, tv_usec: 0)
+    var deadline = timeval(tv_sec: 60, tv_usec: 0)
     unsafe setsockopt(
       descriptor, SOL_SOCKET, SO_RCVTIMEO, &deadline, socklen_t(MemoryLayout<timeval>.size))
     var address = sockaddr_in()

@@ -89,7 +89,7 @@ import Testing
     }
     var givenBack: Set<UInt64> = []
     var peak = 0
-    try fetcher.run(within: .seconds(120)) {
+    try fetcher.run {
       peak = max(peak, fetcher.pool.heldFileByteCount)
       // Not at once, so that the others come to wait.
       guard fetcher.finished.count >= 5 else { return false }
