@@ -46,6 +46,18 @@ import Testing
     #expect(record.counts.done == 3)
   }
 
+  @Test func `damaged pictures are done, and counted once more`() {
+    var counts = JobCounts(total: 3)
+    for isDamaged in [true, false, true] {
+      let thumbnail = Thumbnail(
+        format: .jpeg, width: 64, height: 48, byteCount: 700, isDamaged: isDamaged)
+      counts.count(.done(thumbnail, fromCache: isDamaged, bytesFetched: 0), keep: .thumbnail)
+    }
+    #expect(counts.done == 3)
+    #expect(counts.damaged == 2)
+    #expect(counts.finished == 3)
+  }
+
   private static let table: [(JobRecord.State, JobChange, Expectation)] = [
     (.submitting, .pause, .refused("job 3 is submitting; it has no waiting URLs")),
     (.submitting, .resume, .refused("job 3 is submitting; it has no waiting URLs")),

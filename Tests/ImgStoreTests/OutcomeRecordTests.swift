@@ -11,6 +11,9 @@ struct OutcomeRecordTests {
       .done(
         Thumbnail(format: .avif, width: 16_383, height: 1, byteCount: 4_000_000_000),
         fromCache: false, bytesFetched: 5_000_000_000),
+      .done(
+        Thumbnail(format: .jpeg, width: 2, height: 1, byteCount: 700, isDamaged: true),
+        fromCache: false, bytesFetched: 800),
       .failed(.sample),
       .failed(.passing),
       .failed(.passing, bytesFetched: 5_000_000_000),

@@ -55,6 +55,16 @@ struct RenewalTests {
     #expect(try store.bytes(ofPicture: 1) == NewThumbnail(picture: 1).bytes)
   }
 
+  @Test func `a renewed record of a damaged picture keeps its mark`() throws {
+    let new = try NewThumbnail(damaged: 1)
+    try store.put([new], at: .now)
+    let record = try #require(try facts(1))
+    #expect(try store.renew([renewal(record, "")], at: later))
+    let renewed = try #require(try facts(1))
+    #expect(renewed.thumbnail.isDamaged)
+    #expect(renewed.storedAt == later)
+  }
+
   @Test func `a renewed record has new terms and a new storage time, and keeps its bytes`() throws {
     let record = try put(1)
     let request = renewal(record, "etag: \"1\"\nexpires: 0")

@@ -49,18 +49,26 @@ extension NewThumbnail {
       replaces: try ContentKey(picture: other), bytes: [UInt8(truncatingIfNeeded: number)])
   }
 
+  /// A thumbnail of a damaged picture.
+  init(damaged number: Int) throws {
+    try self.init(
+      picture: number, retention: Retention(until: .now(plusSeconds: 60)), isDamaged: true,
+      bytes: [UInt8(truncatingIfNeeded: number)])
+  }
+
   private init(picture number: Int, expiresAt: WallTime, bytes: [UInt8]) throws {
     try self.init(picture: number, retention: Retention(until: expiresAt), bytes: bytes)
   }
 
   private init(
     picture number: Int, retention: Retention, replaces replaced: ContentKey? = nil,
-    bytes: [UInt8]
+    isDamaged: Bool = false, bytes: [UInt8]
   ) throws {
     self.init(
       key: try ContentKey(picture: number),
       url: "https://example.org/\(number).jpg",
-      thumbnail: Thumbnail(format: .webp, width: 256, height: 171, byteCount: bytes.count),
+      thumbnail: Thumbnail(
+        format: .webp, width: 256, height: 171, byteCount: bytes.count, isDamaged: isDamaged),
       sourceFormat: .jpeg, sourceWidth: 4_000, sourceHeight: 2_667,
       sourceByteCount: 3_141_592, retention: retention, replaces: replaced, bytes: bytes)
   }

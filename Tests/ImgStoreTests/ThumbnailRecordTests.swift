@@ -20,6 +20,15 @@ struct ThumbnailRecordTests {
     #expect(record.count == ThumbnailRecord.byteCount(of: new))
   }
 
+  @Test func `the mark of a damaged picture is kept`() throws {
+    for isDamaged in [false, true] {
+      let new = try isDamaged ? NewThumbnail(damaged: 7) : NewThumbnail(picture: 7)
+      let facts = try #require(verifiedFacts(of: record(of: new), key: new.key))
+      #expect(facts.thumbnail.isDamaged == isDamaged)
+      #expect(facts.url == new.url)
+    }
+  }
+
   @Test func `any flipped bit is detected`() throws {
     let new = try NewThumbnail(picture: 7, byteCount: 40)
     let record = record(of: new)

@@ -3,6 +3,8 @@ package struct JobCounts: Hashable, Sendable, Codable {
   /// The lines of the list. Each duplicate counts.
   package var total = 0
   package var done = 0
+  /// The done lines whose pictures are damaged, see ``Thumbnail/isDamaged``.
+  package var damaged = 0
   package var failed = 0
   /// The failures that a retry includes by default, because they may succeed later.
   package var retryable = 0
@@ -29,6 +31,7 @@ package struct JobCounts: Hashable, Sendable, Codable {
     switch outcome {
     case .done(let thumbnail, let isFromCache, let bytes):
       done += 1
+      if thumbnail.isDamaged { damaged += 1 }
       bytesFetched += Int64(bytes)
       if isFromCache {
         fromCache += 1
@@ -45,7 +48,7 @@ package struct JobCounts: Hashable, Sendable, Codable {
   }
 
   private enum CodingKeys: String, CodingKey {
-    case total, done, failed, retryable, cancelled
+    case total, done, damaged, failed, retryable, cancelled
     case fromCache = "from_cache"
     case bytesFetched = "bytes_fetched"
     case bytesStored = "bytes_stored"

@@ -14,7 +14,7 @@ struct JournalTables: Sendable {
   let meta: Database
   let headers: JobHeaders
 
-  private static let version = SchemaVersion(number: 3)
+  private static let version = SchemaVersion(number: 4)
   private static let lastJobKey = Array("last_job".utf8)
 
   /// Opens the tables, and creates what does not exist yet.

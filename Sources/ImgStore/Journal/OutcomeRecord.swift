@@ -6,7 +6,7 @@ import ImgModel
 ///
 /// | outcome | bytes |
 /// |---|---|
-/// | done | 1, from cache (0 or 1), format number, 0, then little-endian: width (4), height (4), bytes of thumbnail (4), bytes fetched (8) |
+/// | done | 1, from cache (0 or 1), format number, damaged (0 or 1), then little-endian: width (4), height (4), bytes of thumbnail (4), bytes fetched (8) |
 /// | failed | 2, retryable (0 or 1), 0, 0, round (4, little-endian), then the failure in JSON, with the bytes fetched if any |
 /// | cancelled | 3, 0, 0, 0, round (4, little-endian) |
 ///
@@ -24,7 +24,9 @@ enum OutcomeRecord {
   static func encode(_ outcome: Outcome, round: Int) throws(StoreError) -> [UInt8] {
     switch outcome {
     case .done(let thumbnail, let fromCache, let bytesFetched):
-      var record = [done, fromCache ? 1 : 0, thumbnail.format.storedNumber, 0]
+      var record = [
+        done, fromCache ? 1 : 0, thumbnail.format.storedNumber, thumbnail.isDamaged ? 1 : 0,
+      ]
       record.reserveCapacity(doneByteCount)
       record.append(littleEndian: UInt32(clamping: thumbnail.width))
       record.append(littleEndian: UInt32(clamping: thumbnail.height))
@@ -101,7 +103,8 @@ enum OutcomeRecord {
           format: format,
           width: Int(record.littleEndian(at: 4, as: UInt32.self)),
           height: Int(record.littleEndian(at: 8, as: UInt32.self)),
-          byteCount: Int(record.littleEndian(at: 12, as: UInt32.self))),
+          byteCount: Int(record.littleEndian(at: 12, as: UInt32.self)),
+          isDamaged: record[3] != 0),
         fromCache: record[1] != 0,
         bytesFetched: Int(record.littleEndian(at: 16, as: Int64.self)))
     case failed:

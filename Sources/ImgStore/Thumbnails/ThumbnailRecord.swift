@@ -8,7 +8,7 @@ import ImgModel
 /// | offset | bytes | field |
 /// |---|---|---|
 /// | 0 | 8 | XXH3-64 of everything behind it |
-/// | 8 | 2 | version of this layout: 4; 1 and 2 had no lifetime, 3 no terms of reuse |
+/// | 8 | 2 | version of this layout: 5; 1 and 2 had no lifetime, 3 no terms of reuse, 4 no mark of damage |
 /// | 10 | 1 | format of the thumbnail, see `ImageFormat.storedNumber` |
 /// | 11 | 1 | format of the source |
 /// | 12 | 4 | bytes of URL, U |
@@ -25,17 +25,19 @@ import ImgModel
 /// | 80 | 8 | stale-while-revalidate until (signed) |
 /// | 88 | 8 | stale-if-error until (signed) |
 /// | 96 | 4 | bytes of header fields, F |
-/// | 100 | U | URL, UTF-8 |
-/// | 100 + U | F | header fields, see `ReuseTerms.fields` |
-/// | 100 + U + F | P | encoded picture |
+/// | 100 | 1 | 1 if the picture is damaged, see `Thumbnail.isDamaged`; else 0 |
+/// | 101 | U | URL, UTF-8 |
+/// | 101 + U | F | header fields, see `ReuseTerms.fields` |
+/// | 101 + U + F | P | encoded picture |
 ///
 /// See ``RecordChecksum`` for the checksum.
 enum ThumbnailRecord {
-  static let headerByteCount = 100
+  static let headerByteCount = 101
   /// The offset of the expiry and the lifetime, which can change in a stored record.
   private static let expiryOffset = 56
   private static let termsOffset = 72
-  private static let version: UInt16 = 4
+  private static let damageOffset = 100
+  private static let version: UInt16 = 5
 
   static func byteCount(of thumbnail: NewThumbnail) -> Int {
     headerByteCount + thumbnail.url.utf8.count + thumbnail.terms.fields.utf8.count
@@ -67,6 +69,7 @@ enum ThumbnailRecord {
     record.write(littleEndian: new.terms.staleWhileRevalidateUntil.rawValue, at: termsOffset + 8)
     record.write(littleEndian: new.terms.staleIfErrorUntil.rawValue, at: termsOffset + 16)
     record.write(littleEndian: UInt32(fields.count), at: termsOffset + 24)
+    record.write(littleEndian: new.thumbnail.isDamaged ? 1 as UInt8 : 0, at: damageOffset)
     record.write(url.span, at: headerByteCount)
     record.write(fields.span, at: headerByteCount + url.count)
     record.write(new.bytes.span, at: headerByteCount + url.count + fields.count)
@@ -106,7 +109,7 @@ enum ThumbnailRecord {
         format: format,
         width: Int(record.littleEndian(at: 24, as: UInt32.self)),
         height: Int(record.littleEndian(at: 28, as: UInt32.self)),
-        byteCount: parts.picture.count),
+        byteCount: parts.picture.count, isDamaged: record[damageOffset] != 0),
       storedAt: moment(at: 48, in: record),
       expiresAt: moment(at: expiryOffset, in: record),
       lifetime: .milliseconds(record.littleEndian(at: expiryOffset + 8, as: Int64.self)),

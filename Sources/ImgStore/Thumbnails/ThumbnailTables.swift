@@ -19,8 +19,9 @@ struct ThumbnailTables: Sendable {
   /// The older schema whose records were dropped; `nil` if there was none.
   let replacedSchema: UInt32?
 
-  /// 2 added the order of arrival, 3 the lifetime of records, 4 their terms of reuse.
-  static let version = SchemaVersion(number: 4)
+  /// 2 added the order of arrival, 3 the lifetime of records, 4 their terms of reuse, 5 the mark of
+  /// damaged pictures.
+  static let version = SchemaVersion(number: 5)
   private static let budgetKey = Array("budget".utf8)
 
   /// Opens the tables and creates missing ones. Drops records of an older schema, because making

@@ -75,7 +75,7 @@ struct RecordMaker {
   private var original: Thumbnail {
     Thumbnail(
       format: picture.source.format, width: picture.source.width, height: picture.source.height,
-      byteCount: body.byteCount)
+      byteCount: body.byteCount, isDamaged: picture.thumbnail.isDamaged)
   }
 
   /// An uploaded picture replaces the record that is not stored with it: that one is of whatever the
