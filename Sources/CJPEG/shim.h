@@ -21,6 +21,8 @@ struct img_jpeg_damage {
   bool has_bad_data;
   /// The data ends before the end-of-image marker.
   bool lacks_end;
+  /// The data ends within the first row of blocks of the first scan. libjpeg makes up the rest.
+  bool lacks_rows;
 };
 
 /// A decoder for one picture. img_jpeg_new() allocates it, because libjpeg keeps pointers into it.
@@ -65,6 +67,13 @@ static inline void img_jpeg_note(j_common_ptr _Nonnull common, int level) {
       return;
     case JWRN_JPEG_EOF:
       decoder->damage.lacks_end = true;
+      break;
+    case JWRN_HIT_MARKER:
+      decoder->damage.has_bad_data = true;
+      if (decoder->info.unread_marker == JPEG_EOI && decoder->info.input_scan_number <= 1 &&
+          decoder->info.input_iMCU_row == 0) {
+        decoder->damage.lacks_rows = true;
+      }
       break;
     default:
       decoder->damage.has_bad_data = true;

@@ -127,6 +127,29 @@ static inline uint8_t *_Nonnull img_vips_pixels(VipsImage *_Nonnull image) {
   return VIPS_IMAGE_ADDR(image, 0, 0);
 }
 
+/// Whether all pixels of an image in memory are equal.
+static inline gboolean img_vips_is_uniform(VipsImage *_Nonnull image) {
+  const uint8_t *pixels = img_vips_pixels(image);
+  size_t pixel_byte_count = VIPS_IMAGE_SIZEOF_PEL(image);
+  return memcmp(
+      pixels, pixels + pixel_byte_count, VIPS_IMAGE_SIZEOF_IMAGE(image) - pixel_byte_count) == 0;
+}
+
+/// Decodes row after row, and returns how many there are before the first that fails. Returns -1 if there
+/// is no memory.
+static inline int img_vips_decodable_row_count(VipsImage *_Nonnull image) {
+  VipsRegion *region = vips_region_new(image);
+  if (region == NULL) return -1;
+  int count = 0;
+  while (count < vips_image_get_height(image)) {
+    VipsRect row = {0, count, vips_image_get_width(image), 1};
+    if (vips_region_prepare(region, &row) != 0) break;
+    count += 1;
+  }
+  g_object_unref(region);
+  return count;
+}
+
 /// Opens the picture in `buffer` with any loader that supports it. `buffer` must outlive the image.
 /// Returns NULL on failure.
 static inline VipsImage *_Nullable img_vips_image_new_from_buffer(

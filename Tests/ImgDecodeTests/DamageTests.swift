@@ -51,15 +51,12 @@ import Testing
         let rendered = try fixture.thumbnailer.thumbnail(of: damaged, as: variant)
         let raster = try? fixture.reader.raster(of: rendered.bytes)
         #expect(
-          raster?.meanSquaredError(against: intact) ?? 255 < Self.fortyDecibels, "seed \(seed)")
+          raster?.meanSquaredError(against: intact) ?? 255 < Raster.fortyDecibels, "seed \(seed)")
       } catch {
         #expect([.corruptImage, .notAnImage].contains(error.code), "seed \(seed): \(error)")
       }
     }
   }
-
-  /// The mean squared error at a peak signal-to-noise ratio of 40 dB: 255² / 10⁴.
-  private static let fortyDecibels = 6.5
 
   @Test(arguments: [PictureFormat.jpeg, .progressiveJPEG, .grayJPEG, .cmykJPEG], [1, 2])
   func `a JPEG that lacks only its end marker is whole`(
@@ -154,18 +151,5 @@ import Testing
     }
     #expect(failure?.detail.contains("known format") == false)
     #expect(failure?.detail.contains("gif") == true)
-  }
-}
-
-extension Raster {
-  /// Over the three colours of all pixels.
-  fileprivate func meanSquaredError(against other: Raster) -> Double {
-    guard (width, height) == (other.width, other.height) else { return 255 * 255 }
-    var sum = 0
-    for index in bytes.indices where index % 4 != 3 {
-      let difference = Int(bytes[index]) - Int(other.bytes[index])
-      sum += difference * difference
-    }
-    return Double(sum) / Double(width * height * 3)
   }
 }

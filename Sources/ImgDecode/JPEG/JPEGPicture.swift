@@ -10,6 +10,7 @@ import Glibc
 @safe final class JPEGPicture: OpenPicture {
   let header: PictureHeader
   private let input: PictureInput
+  private let extent: DecodeExtent
   private let decoder: UnsafeMutablePointer<img_jpeg_decoder>
   private let colours: Colours
   private let profile: [UInt8]?
@@ -24,7 +25,7 @@ import Glibc
   }
 
   /// Reads the header.
-  init(_ input: PictureInput) throws(DecodeError) {
+  init(_ input: PictureInput, _ extent: DecodeExtent) throws(DecodeError) {
     guard let decoder = unsafe img_jpeg_new() else { throw .outOfMemory }
     do throws(DecodeError) {
       guard let start = unsafe input.buffer.baseAddress else {
@@ -44,6 +45,7 @@ import Glibc
       orientation: unsafe Self.orientation(of: decoder.pointee.info), frames: 1)
     profile = unsafe Self.profile(of: decoder)
     self.input = input
+    self.extent = extent
     unsafe self.decoder = decoder
   }
 
@@ -63,7 +65,12 @@ import Glibc
         throw unsafe Self.error(of: decoder)
       }
     }
-    try checkDamage()
+    switch extent {
+    case .whole: try checkDamage()
+    case .readablePart:
+      guard unsafe !decoder.pointee.damage.lacks_rows else { throw .corrupt(Image.noRowText) }
+      try frame.requireContent()
+    }
     if let profile { frame.setProfile(profile) }
     return frame
   }

@@ -37,7 +37,7 @@ struct EmbeddedPicture {
       return try unsafe bytes.withUnsafeBufferPointer { (buffer) throws(DecodeError) in
         let input = unsafe PictureInput(buffer)
         return try body(
-          format == .jpeg ? JPEGPicture(input) : VipsPicture(input, in: format))
+          format == .jpeg ? JPEGPicture(input, .whole) : VipsPicture(input, in: format, .whole))
       }
     } catch {
       guard case .corrupt(let reason) = error else { throw error }

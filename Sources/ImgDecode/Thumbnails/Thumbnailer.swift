@@ -18,45 +18,60 @@ package struct Thumbnailer: Sendable {
   ///
   /// - Parameters:
   ///   - picture: decoded in place.
-  ///   - onHeader: called when the header has been read and is within the limits.
+  ///   - isLenient: whether a picture that turns out to be damaged is decoded once more, as far as
+  ///     possible. The caller's limits of time and memory are for both decodes together.
+  ///   - onHeader: called whenever the header has been read and is within the limits.
   /// - Throws: a ``Failure`` of stage `decode`: `not_an_image`, `unsupported_format`,
   ///   `too_many_pixels`, `too_many_frames`, `corrupt_image` (also when pixels are missing), `out_of_memory`, or
   ///   `internal` when a decoded picture cannot be encoded.
   package func thumbnail(
-    of picture: Span<UInt8>, as variant: Variant, onHeader: () -> Void = {}
+    of picture: Span<UInt8>, as variant: Variant, isLenient: Bool = false,
+    onHeader: () -> Void = {}
   ) throws(Failure) -> RenderedThumbnail {
     try unsafe picture.withUnsafeBufferPointer { (buffer) throws(Failure) in
       let input = unsafe PictureInput(buffer)
       let head = input.bytes(at: 0, upTo: FormatSniffer.examinedByteCount)
       let format = try FormatSniffer.format(of: head, allowing: limits.allowedFormats)
-      VipsError.forgetEarlier()
-      let opened = try open(input, in: format)
-      let header = opened.header
-      try checkLimits(header)
-      onHeader()
-      let geometry = ThumbnailGeometry(source: header.upright, variant: variant)
-      let image = try decode(opened, to: geometry)
-      return try encode(
-        image, as: variant,
-        source: SourceFacts(
-          format: format, width: header.upright.width, height: header.upright.height,
-          frames: header.frames))
+      do throws(Failure) {
+        return try thumbnail(of: input, in: format, as: variant, .whole, onHeader)
+      } catch {
+        guard isLenient, error.code == .corruptImage, format.isDecodedInPart else { throw error }
+      }
+      return try thumbnail(of: input, in: format, as: variant, .readablePart, onHeader)
     }
   }
 
   /// The same for the bytes of an array.
   package func thumbnail(
-    of picture: [UInt8], as variant: Variant
+    of picture: [UInt8], as variant: Variant, isLenient: Bool = false
   ) throws(Failure) -> RenderedThumbnail {
-    try thumbnail(of: picture.span, as: variant)
+    try thumbnail(of: picture.span, as: variant, isLenient: isLenient)
+  }
+
+  private func thumbnail(
+    of input: PictureInput, in format: ImageFormat, as variant: Variant, _ extent: DecodeExtent,
+    _ onHeader: () -> Void
+  ) throws(Failure) -> RenderedThumbnail {
+    VipsError.forgetEarlier()
+    let opened = try open(input, in: format, extent)
+    let header = opened.header
+    try checkLimits(header)
+    onHeader()
+    let geometry = ThumbnailGeometry(source: header.upright, variant: variant)
+    let image = try decode(opened, to: geometry)
+    return try encode(
+      image, as: variant, isDamaged: extent == .readablePart,
+      source: SourceFacts(
+        format: format, width: header.upright.width, height: header.upright.height,
+        frames: header.frames))
   }
 
   private func open(
-    _ input: PictureInput, in format: ImageFormat
+    _ input: PictureInput, in format: ImageFormat, _ extent: DecodeExtent
   ) throws(Failure) -> any OpenPicture {
     do throws(DecodeError) {
       return format == .jpeg
-        ? try JPEGPicture(input) : try VipsPicture(input, in: format)
+        ? try JPEGPicture(input, extent) : try VipsPicture(input, in: format, extent)
     } catch {
       throw error.failure(within: limits)
     }
@@ -110,7 +125,7 @@ package struct Thumbnailer: Sendable {
   }
 
   private func encode(
-    _ image: consuming Image, as variant: Variant, source: SourceFacts
+    _ image: consuming Image, as variant: Variant, isDamaged: Bool, source: SourceFacts
   ) throws(Failure) -> RenderedThumbnail {
     do {
       let isTransparent = try image.isTransparent()
@@ -126,7 +141,8 @@ package struct Thumbnailer: Sendable {
       }
       let bytes = try encoding.encode(shown, quality: variant.quality)
       let thumbnail = Thumbnail(
-        format: encoding.format, width: width, height: height, byteCount: bytes.count)
+        format: encoding.format, width: width, height: height, byteCount: bytes.count,
+        isDamaged: isDamaged)
       return RenderedThumbnail(thumbnail: thumbnail, bytes: bytes, source: source)
     } catch {
       throw Failure(stage: .decode, code: .internal, detail: error.description)

@@ -31,13 +31,15 @@ import ImgModel
   /// rows and once. The bytes of `input` must outlive the image.
   ///
   /// - Parameters:
+  ///   - extent: how much of the picture must be readable.
   ///   - scale: how much smaller it becomes while it is loaded; 0 for not at all.
   ///   - isPreview: whether the preview in the file will do.
   static func loading(
-    _ input: PictureInput, as format: ImageFormat, scale: Double = 0, isPreview: Bool = false
+    _ input: PictureInput, as format: ImageFormat, _ extent: DecodeExtent = .whole,
+    scale: Double = 0, isPreview: Bool = false
   ) throws(VipsError) -> Image {
     let options = img_vips_load_options(
-      fail_on: format.strictness, scale: scale, thumbnail: isPreview ? 1 : 0)
+      fail_on: format.strictness(for: extent), scale: scale, thumbnail: isPreview ? 1 : 0)
     guard let start = unsafe input.buffer.baseAddress else { throw VipsError(operation: "header") }
     return try unsafe result(of: "header") {
       unsafe img_vips_load_buffer(format.loader, start, input.buffer.count, options, &$0)

@@ -18,8 +18,13 @@ extension ImageFormat {
   }
 
   /// What the loader takes for damage. That of GIF tells only by a warning that the data of a frame
-  /// ended before its last pixel.
-  var strictness: VipsFailOn {
-    self == .gif ? VIPS_FAIL_ON_WARNING : VIPS_FAIL_ON_ERROR
+  /// ended before its last pixel, and it clears a frame before it decodes it. The others stop at the
+  /// first row that they cannot decode, because they would not clear it.
+  func strictness(for extent: DecodeExtent) -> VipsFailOn {
+    switch (self, extent) {
+    case (.gif, .whole): VIPS_FAIL_ON_WARNING
+    case (.gif, .readablePart): VIPS_FAIL_ON_NONE
+    default: VIPS_FAIL_ON_ERROR
+    }
   }
 }

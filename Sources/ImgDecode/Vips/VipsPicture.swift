@@ -6,14 +6,18 @@ final class VipsPicture: OpenPicture {
   let header: PictureHeader
   private let input: PictureInput
   private let format: ImageFormat
+  private let extent: DecodeExtent
   private let image: Image
   /// The document of an SVG.
   private let drawing: SVGDocument?
 
   /// Reads the header.
-  init(_ input: PictureInput, in format: ImageFormat) throws(DecodeError) {
+  init(
+    _ input: PictureInput, in format: ImageFormat, _ extent: DecodeExtent
+  ) throws(DecodeError) {
     self.input = input
     self.format = format
+    self.extent = extent
     if format == .tiff, let interpretation = TIFFFeatures(of: input)?.unknownInterpretation {
       throw .unsupported(interpretation)
     }
@@ -24,7 +28,7 @@ final class VipsPicture: OpenPicture {
     }
     drawing = format == .svg ? try SVGDocument(input) : nil
     do throws(VipsError) {
-      image = try Image.loading(input, as: format)
+      image = try Image.loading(input, as: format, extent)
     } catch {
       throw Self.reason(for: error, of: input, in: format)
     }
@@ -37,23 +41,40 @@ final class VipsPicture: OpenPicture {
   }
 
   func firstFrame(for size: ThumbnailGeometry.Size) throws(DecodeError) -> Image {
+    switch extent {
+    case .whole: try wholeFrame(for: size)
+    case .readablePart: try readablePart()
+    }
+  }
+
+  private func wholeFrame(for size: ThumbnailGeometry.Size) throws(DecodeError) -> Image {
     try drawing?.checkPictures()
-    do throws(VipsError) {
+    return try decoding { () throws(VipsError) in
       switch format {
       case .webp, .svg: return try scaledWhileLoading(to: size)
       case .heif: return preview(for: size) ?? image.retained()
       case .avif: return try inFullRange(preview(for: size) ?? image.retained())
-      case .gif: return try onWholeCanvas()
+      case .gif: return try onWholeCanvas(image)
       case .jpeg, .png, .tiff, .jxl, .jp2: return image.retained()
       }
-    } catch {
-      throw reason(for: error)
     }
   }
 
   func reason(for error: VipsError) -> DecodeError {
     Self.reason(for: error, of: input, in: format)
   }
+
+  private func decoding<Result: ~Copyable>(
+    _ body: () throws(VipsError) -> Result
+  ) throws(DecodeError) -> Result {
+    do throws(VipsError) {
+      return try body()
+    } catch {
+      throw reason(for: error)
+    }
+  }
+
+  // MARK: - The whole frame
 
   /// Those loaders scale as they decode, or draw.
   private func scaledWhileLoading(to size: ThumbnailGeometry.Size) throws(VipsError) -> Image {
@@ -89,7 +110,7 @@ final class VipsPicture: OpenPicture {
 
   /// What the first frame leaves free of the canvas is transparent (GIF89a section 23); libvips
   /// leaves it black where the frame itself has no transparent colour.
-  private func onWholeCanvas() throws(VipsError) -> Image {
+  private func onWholeCanvas(_ image: borrowing Image) throws(VipsError) -> Image {
     let canvas = header.stored
     guard !image.hasAlpha,
       let frame = GIFFirstFrame({ input.bytes(at: $0, upTo: $1) }),
@@ -101,6 +122,28 @@ final class VipsPicture: OpenPicture {
       left: frame.left, top: frame.top, width: frame.width, height: frame.height
     ).onTransparentCanvas(
       left: frame.left, top: frame.top, width: canvas.width, height: canvas.height)
+  }
+
+  // MARK: - A part of the frame
+
+  private func readablePart() throws(DecodeError) -> Image {
+    format == .gif ? try decodableFrame() : try decodableRows()
+  }
+
+  /// The loader leaves pixels that it cannot decode as clear as it made them.
+  private func decodableFrame() throws(DecodeError) -> Image {
+    let frame = try decoding { () throws(VipsError) in try image.retained().inMemory() }
+    try frame.requireContent()
+    return try decoding { () throws(VipsError) in try onWholeCanvas(frame) }
+  }
+
+  private func decodableRows() throws(DecodeError) -> Image {
+    let count = try decoding { () throws(VipsError) in try image.decodableRowCount() }
+    guard count > 0 else { throw .corrupt(Image.noRowText) }
+    // A loader decodes each row once.
+    return try decoding { () throws(VipsError) in
+      try Image.loading(input, as: format, extent).withRows(count)
+    }
   }
 
   /// A loader calls a file wrong if it does not know its kind. There are many kinds of TIFF, and

@@ -16,9 +16,11 @@ struct ThumbnailFixture {
   }
 
   /// The code of the failure that `bytes` end in; `nil` when they give a thumbnail.
-  func failureCode(of bytes: [UInt8], as variant: Variant = .standard) -> Failure.Code? {
+  func failureCode(
+    of bytes: [UInt8], as variant: Variant = .standard, isLenient: Bool = false
+  ) -> Failure.Code? {
     do {
-      _ = try thumbnailer.thumbnail(of: bytes, as: variant)
+      _ = try thumbnailer.thumbnail(of: bytes, as: variant, isLenient: isLenient)
       return nil
     } catch {
       return error.code
