@@ -49,7 +49,7 @@ struct PictureServer {
     do throws(Failure) {
       let rendered = try picture.withPicture(byteCount: request.byteCount) {
         (bytes) throws(Failure) in
-        try decode(bytes, as: request.variant)
+        try decode(bytes, for: request)
       }
       // A library may leave out what it had no memory for, such as a picture inside an SVG.
       guard !thumbnail.hasRefusedAllocation else {
@@ -74,11 +74,13 @@ struct PictureServer {
   }
 
   private func decode(
-    _ bytes: Span<UInt8>, as variant: Variant
+    _ bytes: Span<UInt8>, for request: DecodeRequest
   ) throws(Failure) -> RenderedThumbnail {
     let deadline = ContinuousClock.now + limits.decodeTimeout
     ThisProcess.setTimers(limits.headerTimeout)
-    return try thumbnailer.thumbnail(of: bytes, as: variant) {
+    return try thumbnailer.thumbnail(
+      of: bytes, as: request.variant, isLenient: request.isLenient
+    ) {
       thumbnail.beginPixels()
       ThisProcess.setTimers(deadline - .now)
     }

@@ -279,7 +279,7 @@ final class Worker {
       decodeThread.submit(
         DecodeJob(
           lease: order.lease, source: picture, variant: order.request.variant,
-          isUrgent: order.isUrgent))
+          isLenient: order.request.isLenient, isUrgent: order.isUrgent))
       return []
     } catch {
       return [.decoded(order.lease, .failed(error), time: nil)]

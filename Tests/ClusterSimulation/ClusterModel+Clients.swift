@@ -73,14 +73,15 @@ extension ClusterModel {
 
   @discardableResult
   func view(
-    _ url: String, name: String? = nil, variant: Variant = .standard, expiry: Expiry = .standard,
-    delay: Duration = .zero, keep: Keep = .thumbnail, fetch: FetchOptions = .standard,
-    bypassesStore: Bool = false
+    _ url: String, name: String? = nil, variant: Variant = .standard, isLenient: Bool = false,
+    expiry: Expiry = .standard, delay: Duration = .zero, keep: Keep = .thumbnail,
+    fetch: FetchOptions = .standard, bypassesStore: Bool = false
   ) -> ViewerID {
     lastViewer += 1
     let viewer = ViewerID(rawValue: lastViewer)
     let options = RequestOptions(
-      variant: variant, expiry: expiry, delay: delay, keep: keep, fetch: fetch)
+      variant: variant, isLenient: isLenient, expiry: expiry, delay: delay, keep: keep,
+      fetch: fetch)
     waitingViewers.insert(viewer)
     requests[viewer] = (url, options)
     handle(

@@ -45,6 +45,27 @@ import Testing
     }
   }
 
+  @Test func `a damaged picture fails, and has a thumbnail if damage is accepted`() throws {
+    let decoder = try RunningDecoder.ready()
+    let picture = try maker.scene(width: 320, height: 240, format: .png)
+    let damaged = Array(picture.prefix(picture.count / 2))
+    guard case .failed(let failure, _) = try decoder.report(on: damaged) else {
+      Issue.record("a part of it was taken for whole")
+      return
+    }
+    #expect(failure.code == .corruptImage)
+    guard case .decoded(let facts, _) = try decoder.report(on: damaged, isLenient: true) else {
+      Issue.record("it was not decoded")
+      return
+    }
+    #expect(facts.thumbnail.isDamaged)
+    guard case .decoded(let whole, _) = try decoder.report(on: picture, isLenient: true) else {
+      Issue.record("the whole picture was not decoded")
+      return
+    }
+    #expect(!whole.thumbnail.isDamaged)
+  }
+
   @Test func `a thumbnail that does not fit is too_large`() throws {
     var limits = Limits()
     limits.maxThumbnailByteCount = 100
@@ -104,7 +125,9 @@ import Testing
     memory.put(picture.span)
     try decoder.channel.send(.input, with: memory.file)
     try decoder.channel.send(
-      .decode(DecodeRequest(picture: 1, variant: .standard, byteCount: picture.count)))
+      .decode(
+        DecodeRequest(
+          picture: 1, variant: .standard, isLenient: false, byteCount: picture.count)))
     guard case .decoded = try decoder.nextReport() else {
       Issue.record("the picture was not found")
       return
@@ -140,14 +163,15 @@ import Testing
   func `a picture that the memory cannot hold ends the decoder`(byteCount: Int) throws {
     let decoder = try RunningDecoder.ready()
     try decoder.channel.send(
-      .decode(DecodeRequest(picture: 1, variant: .standard, byteCount: byteCount)))
+      .decode(
+        DecodeRequest(picture: 1, variant: .standard, isLenient: false, byteCount: byteCount)))
     #expect(decoder.exit() == .exited(1))
   }
 
   @Test func `a picture before the limits ends the decoder`() throws {
     let decoder = try RunningDecoder()
     try decoder.channel.send(
-      .decode(DecodeRequest(picture: 1, variant: .standard, byteCount: 1)))
+      .decode(DecodeRequest(picture: 1, variant: .standard, isLenient: false, byteCount: 1)))
     #expect(decoder.exit() == .exited(1))
   }
 

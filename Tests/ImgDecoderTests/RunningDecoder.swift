@@ -47,13 +47,17 @@ final class RunningDecoder {
   }
 
   /// The decoder's answer to a picture.
-  func report(on picture: [UInt8], as variant: Variant = .standard) throws -> DecoderReport {
+  func report(
+    on picture: [UInt8], as variant: Variant = .standard, isLenient: Bool = false
+  ) throws -> DecoderReport {
     thumbnail.beginPicture()
     self.picture.put(picture.span)
     pictureCount += 1
     try channel.send(
       .decode(
-        DecodeRequest(picture: pictureCount, variant: variant, byteCount: picture.count)))
+        DecodeRequest(
+          picture: pictureCount, variant: variant, isLenient: isLenient,
+          byteCount: picture.count)))
     return try nextReport()
   }
 

@@ -51,6 +51,24 @@ import Testing
     #expect(cluster.fetching == [url(1), url(1)])
   }
 
+  @Test func `a lenient request shares the fetch of a strict one, and has its own outcome`() {
+    let cluster = ClusterModel.started()
+    let lenient = cluster.view(url(1), isLenient: true)
+    cluster.answerLookups()
+    let strict = cluster.view(url(1))
+    cluster.answerLookups()
+    #expect(cluster.fetchStarts == [url(1)])
+    #expect(cluster.fetching == [url(1), url(1)])
+    cluster.transferred(url(1))
+    // The later one.
+    cluster.finish(url(1), .failure(.corruptImage))
+    #expect(cluster.answers[strict]?.failureCode == .corruptImage)
+    #expect(cluster.answers[lenient] == nil)
+    cluster.finishEverything()
+    #expect(cluster.answers[lenient] == .fetchedSample)
+    #expect(cluster.fetchStarts == [url(1)])
+  }
+
   @Test func `a failure reaches all`() {
     let cluster = ClusterModel.started()
     let job = cluster.submit([url(1), url(1)])

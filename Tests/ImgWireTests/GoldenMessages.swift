@@ -143,7 +143,8 @@ enum GoldenMessages {
     [
       "start": .start(DecoderStart(limits: Limits(), requiresSandbox: true)),
       "input": .input,
-      "decode": .decode(DecodeRequest(picture: 7, variant: try variant, byteCount: 81_920)),
+      "decode": .decode(
+        DecodeRequest(picture: 7, variant: try variant, isLenient: true, byteCount: 81_920)),
     ]
   }
 

@@ -10,7 +10,8 @@ import Testing
   }
 
   private static let facts = RenderedFacts(
-    thumbnail: Thumbnail(format: .webp, width: 256, height: 171, byteCount: 9_182),
+    thumbnail: Thumbnail(
+      format: .webp, width: 256, height: 171, byteCount: 9_182, isDamaged: true),
     source: SourceFacts(format: .jp2, width: 4_000, height: 3_000, frames: 330))
 
   @Test func `numbers are 8 bytes each, little-endian, behind a byte 0`() {
@@ -25,7 +26,8 @@ import Testing
     let variant = try Variant(
       width: 16_383, height: 1, mode: mode, isCropped: mode == .fill, format: format, quality: 100)
     let order = DecoderOrder.decode(
-      DecodeRequest(picture: .max, variant: variant, byteCount: 81_920))
+      DecodeRequest(
+        picture: .max, variant: variant, isLenient: mode == .fit, byteCount: 81_920))
     #expect(try WireCoding.message(DecoderOrder.self, from: payload(order)) == order)
   }
 
@@ -33,19 +35,21 @@ import Testing
     let report = DecoderReport.decoded(Self.facts, picture: 7)
     #expect(
       try payload(report)
-        == NumberRecord.encode([7, 2, 9, 256, 171, 9_182, 4_000, 3_000, 330])[...])
+        == NumberRecord.encode([7, 2, 9, 256, 171, 9_182, 4_000, 3_000, 330, 1])[...])
     #expect(try WireCoding.message(DecoderReport.self, from: payload(report)) == report)
   }
 
   /// Sizes are checked by the receiver, which knows the limits: a picture may control its decoder.
-  @Test(arguments: 0..<9, [UInt64.max, 1 << 63, 1 << 40])
-  func `a number that no format, mode or variant has is no message`(
+  @Test(arguments: 0..<10, [UInt64.max, 1 << 63, 1 << 40])
+  func `a number that no format, mode, variant or mark has is no message`(
     index: Int, number: UInt64
   ) throws {
     var report = [7] + Self.facts.numbers
     report[index] = number
-    #expect((DecoderReport(numbers: report) != nil) == ![1, 2].contains(index))
-    var request = DecodeRequest(picture: 7, variant: .standard, byteCount: 10).numbers
+    #expect((DecoderReport(numbers: report) != nil) == ![1, 2, 9].contains(index))
+    var request = DecodeRequest(
+      picture: 7, variant: .standard, isLenient: false, byteCount: 10
+    ).numbers
     guard index < request.count else { return }
     request[index] = number
     #expect((DecoderOrder(numbers: request) != nil) == (index < 2))
@@ -53,7 +57,7 @@ import Testing
 
   @Test func `sizes below 0 stay below 0`() throws {
     let order = DecoderOrder.decode(
-      DecodeRequest(picture: 1, variant: .standard, byteCount: -5))
+      DecodeRequest(picture: 1, variant: .standard, isLenient: false, byteCount: -5))
     #expect(try WireCoding.message(DecoderOrder.self, from: payload(order)) == order)
   }
 

@@ -69,6 +69,23 @@ struct StoringTests {
     #expect(driver.storeRequests[1]?.records.first?.picture.byteCount == 9)
   }
 
+  @Test mutating func `all records of a damaged picture have its mark`() {
+    driver.fetch(
+      [1], TestDriver.url, ThumbnailRequest(variant: .standard, isLenient: true, keep: .all))
+    driver.receiveBody(of: 1)
+    driver.decode(1, .damaged)
+    let marks = driver.storeRequests[1]?.records.map(\.picture.isDamaged)
+    #expect(marks == [true, true])
+  }
+
+  @Test mutating func `an upload is as lenient as its request`() {
+    let request = ThumbnailRequest(variant: .standard, isLenient: true)
+    let upload = Upload(
+      lease: 1, url: TestDriver.url, request: request, retention: Retention(), byteCount: 9)
+    driver.handle(.received(.decodeUpload(upload)))
+    #expect(driver.orders[1]?.request.isLenient == true)
+  }
+
   // MARK: - What is not stored
 
   @Test(arguments: [

@@ -164,6 +164,10 @@ extension Failure {
 }
 
 extension DecodedPicture {
+  static let damaged = DecodedPicture(
+    thumbnail: Thumbnail(format: .jpeg, width: 64, height: 48, byteCount: 10, isDamaged: true),
+    source: SourceFacts(format: .png, width: 640, height: 480, frames: 1))
+
   static let sample = DecodedPicture(
     thumbnail: Thumbnail(format: .jpeg, width: 64, height: 48, byteCount: 10),
     source: SourceFacts(format: .png, width: 640, height: 480, frames: 1))

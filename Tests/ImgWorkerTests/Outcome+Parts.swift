@@ -6,6 +6,10 @@ extension Outcome {
     if case .done(let thumbnail, _, _) = self { thumbnail.width } else { nil }
   }
 
+  var isDamaged: Bool? {
+    if case .done(let thumbnail, _, _) = self { thumbnail.isDamaged } else { nil }
+  }
+
   var bytesFetched: Int? {
     switch self {
     case .done(_, _, let byteCount), .failed(_, let byteCount): byteCount

@@ -3,6 +3,8 @@ package import ImgStore
 
 /// Reads the store straight from its map: without a coordinator, without a socket, with one copy. Each
 /// call reads the store that the directory has at that time.
+///
+/// A request that is not lenient does not find what was made of a damaged picture.
 package struct StoreReader: Sendable {
   private let store: SharedStore
 
@@ -21,43 +23,56 @@ package struct StoreReader: Sendable {
   ///   - moment: the thumbnail must not have expired before it; `nil` for now.
   ///   - recordingAccess: which accesses the store counts.
   package func thumbnail(
-    for name: PictureName, variant: Variant, at moment: WallTime? = nil,
+    for name: PictureName, variant: Variant, isLenient: Bool = false, at moment: WallTime? = nil,
     recordingAccess: AccessRecording = .hitsAndMisses
   ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
     try record(
-      ContentKey(name, variant: variant), at: moment ?? now, recordingAccess: recordingAccess)
+      ContentKey(name, variant: variant), isLenient: isLenient, at: moment ?? now,
+      recordingAccess: recordingAccess)
   }
 
   /// What is known of the thumbnails of one picture in some variants, without their bytes; `nil` in
   /// place of one that is not there, or expired.
   package func facts(
-    of name: PictureName, as variants: [Variant]
+    of name: PictureName, as variants: [Variant], isLenient: Bool = false
   ) throws(StoreError) -> [StoredThumbnail?] {
-    try store.current().facts(of: variants.map { ContentKey(name, variant: $0) }, at: now)
+    try facts(of: variants.map { ContentKey(name, variant: $0) }, isLenient: isLenient)
   }
 
   /// The picture as it came and its bytes; `nil` when it is not kept, or expired.
   package func original(
-    of name: PictureName
+    of name: PictureName, isLenient: Bool = false
   ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
-    try record(ContentKey(originalOf: name), at: now, recordingAccess: .none)
+    try record(
+      ContentKey(originalOf: name), isLenient: isLenient, at: now, recordingAccess: .none)
   }
 
   /// What is known of the picture as it came, without its bytes; `nil` when it is not kept, or
   /// expired.
-  package func originalFacts(of name: PictureName) throws(StoreError) -> StoredThumbnail? {
-    try store.current().facts(of: [ContentKey(originalOf: name)], at: now).first ?? nil
+  package func originalFacts(
+    of name: PictureName, isLenient: Bool = false
+  ) throws(StoreError) -> StoredThumbnail? {
+    try facts(of: [ContentKey(originalOf: name)], isLenient: isLenient).first ?? nil
+  }
+
+  private func facts(
+    of keys: [ContentKey], isLenient: Bool
+  ) throws(StoreError) -> [StoredThumbnail?] {
+    try store.current().facts(of: keys, at: now).map { facts in
+      facts.flatMap { $0.thumbnail.answers(isLenient: isLenient) ? $0 : nil }
+    }
   }
 
   private func record(
-    _ key: ContentKey, at moment: WallTime, recordingAccess: AccessRecording
+    _ key: ContentKey, isLenient: Bool, at moment: WallTime, recordingAccess: AccessRecording
   ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
     do throws(StoreError) {
       return try store.current().withThumbnail(
         key, at: moment, recordingAccess: recordingAccess
-      ) { facts, bytes in
-        (facts, unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) })
-      }
+      ) { facts, bytes -> (facts: StoredThumbnail, bytes: [UInt8])? in
+        guard facts.thumbnail.answers(isLenient: isLenient) else { return nil }
+        return (facts, unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) })
+      } ?? nil
     } catch  where error.reason == .absent {
       // It was removed after it was opened, and is not recreated yet.
       return nil

@@ -20,6 +20,7 @@ package struct JobStatus: Hashable, Sendable, Codable {
   package let name: String?
   package let state: State
   package let variant: Variant
+  package let isLenient: Bool
   package let keep: Keep
   package let fetch: FetchOptions
   package let priority: Int
@@ -28,6 +29,8 @@ package struct JobStatus: Hashable, Sendable, Codable {
   package let notBefore: WallTime?
   package let total: Int
   package let done: Int
+  /// The done lines whose pictures are damaged, see ``Thumbnail/isDamaged``.
+  package let damaged: Int
   package let failed: Int
   /// The failures that `retry` includes by default.
   package let retryable: Int
@@ -57,6 +60,7 @@ package struct JobStatus: Hashable, Sendable, Codable {
     job = record.id
     name = record.name
     variant = record.options.variant
+    isLenient = record.options.isLenient
     keep = record.options.keep
     fetch = record.options.fetch
     priority = record.options.priority
@@ -64,6 +68,7 @@ package struct JobStatus: Hashable, Sendable, Codable {
     notBefore = record.options.delay > .zero ? record.notBefore : nil
     total = counts.total
     done = counts.done
+    damaged = counts.damaged
     failed = counts.failed
     retryable = counts.retryable
     cancelled = counts.cancelled
@@ -100,8 +105,9 @@ package struct JobStatus: Hashable, Sendable, Codable {
   package var hasEnded: Bool { [.finished, .cancelled, .damaged].contains(state) }
 
   private enum CodingKeys: String, CodingKey {
-    case job, name, state, variant, keep, fetch, priority, order, total, done, failed, retryable
-    case cancelled, queued, running, wait
+    case job, name, state, variant, keep, fetch, priority, order, total, done, damaged, failed
+    case retryable, cancelled, queued, running, wait
+    case isLenient = "lenient"
     case notBefore = "not_before"
     case fromCache = "from_cache"
     case bytesFetched = "bytes_fetched"

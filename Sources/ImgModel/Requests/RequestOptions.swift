@@ -1,6 +1,8 @@
 /// The options of one job or one `get`.
 package struct RequestOptions: Hashable, Sendable, Codable {
   package var variant: Variant
+  /// Whether a damaged picture has a thumbnail, too, as far as the decoder can read it.
+  package let isLenient: Bool
   /// ``expiry`` in its JSON form: a duration, a date, or neither for the coordinator's default.
   @OptionalMilliseconds private var expireAfter: Duration?
   private let expireAt: WallTime?
@@ -20,12 +22,13 @@ package struct RequestOptions: Hashable, Sendable, Codable {
 
   /// - Precondition: `priority` and `delay` are in their ranges.
   package init(
-    variant: Variant, expiry: Expiry = .standard, priority: Int = 0, delay: Duration = .zero,
-    keep: Keep = .thumbnail, fetch: FetchOptions = .standard
+    variant: Variant, isLenient: Bool = false, expiry: Expiry = .standard, priority: Int = 0,
+    delay: Duration = .zero, keep: Keep = .thumbnail, fetch: FetchOptions = .standard
   ) {
     precondition(Self.priorityRange.contains(priority), "the priority must be from -2 to 2")
     precondition(Self.delayRange.contains(delay), "the delay must be at most one day")
     self.variant = variant
+    self.isLenient = isLenient
     expireAfter = if case .after(let duration) = expiry.moment { duration } else { nil }
     expireAt = if case .at(let date) = expiry.moment { date } else { nil }
     isExpirySliding = expiry.isSliding
@@ -40,7 +43,8 @@ package struct RequestOptions: Hashable, Sendable, Codable {
   /// - Parameter fetch: the fetch options of that request.
   package func withoutDelay(fetch: FetchOptions) -> RequestOptions {
     RequestOptions(
-      variant: variant, expiry: expiry, priority: priority, keep: keep, fetch: fetch)
+      variant: variant, isLenient: isLenient, expiry: expiry, priority: priority, keep: keep,
+      fetch: fetch)
   }
 
   package var expiry: Expiry {
@@ -51,6 +55,7 @@ package struct RequestOptions: Hashable, Sendable, Codable {
 
   private enum CodingKeys: String, CodingKey {
     case variant
+    case isLenient = "lenient"
     case expireAfter = "expire_after_ms"
     case expireAt = "expire_at"
     case isExpirySliding = "expire_on_access"
@@ -74,6 +79,7 @@ package struct RequestOptions: Hashable, Sendable, Codable {
     }
     self.init(
       variant: try container.decode(Variant.self, forKey: .variant),
+      isLenient: try container.decode(Bool.self, forKey: .isLenient),
       expiry: try Self.expiry(in: container), priority: priority, delay: delay,
       keep: try container.decode(Keep.self, forKey: .keep),
       fetch: try container.decode(FetchOptions.self, forKey: .fetch))

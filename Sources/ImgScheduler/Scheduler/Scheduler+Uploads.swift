@@ -15,7 +15,8 @@ extension Scheduler {
     let url = ImageURL(uploaded: picture.file.rawValue)
     let key = WorkItem.Key(
       name: PictureName(url),
-      request: ThumbnailRequest(variant: options.variant, keep: options.keep))
+      request: ThumbnailRequest(
+        variant: options.variant, isLenient: options.isLenient, keep: options.keep))
     let item = add(key, url, waiter, picture: picture)
     viewers.wait(viewer, name: nil, for: item.id, reportAt: nil)
     awaitDecode(item.id)

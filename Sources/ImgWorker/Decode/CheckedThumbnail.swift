@@ -10,10 +10,12 @@ struct CheckedThumbnail {
   let source: SourceFacts
   let bytes: [UInt8]
 
-  /// - Parameter sourceFormat: what the worker itself takes the picture for.
+  /// - Parameters:
+  ///   - sourceFormat: what the worker itself takes the picture for.
+  ///   - isLenient: whether the decoder was asked to accept damage.
   /// - Throws: a ``DecoderFault`` if no decoder says that.
   init(
-    _ facts: RenderedFacts, of sourceFormat: ImageFormat?, as variant: Variant,
+    _ facts: RenderedFacts, of sourceFormat: ImageFormat?, as variant: Variant, isLenient: Bool,
     in memory: ThumbnailMemory, within limits: Limits
   ) throws(DecoderFault) {
     guard variant.admits(facts.thumbnail.format) else {
@@ -28,6 +30,9 @@ struct CheckedThumbnail {
     let (widths, heights) = variant.thumbnailSides
     guard widths.contains(facts.thumbnail.width), heights.contains(facts.thumbnail.height) else {
       throw .misbehaved("announced a thumbnail of impossible size")
+    }
+    guard facts.thumbnail.answers(isLenient: isLenient) else {
+      throw .misbehaved("made a thumbnail of a damaged picture unasked")
     }
     let source = facts.source
     guard source.format == sourceFormat else {

@@ -81,23 +81,27 @@ final class DecoderProcess {
 
   /// Has the picture in ``picture`` decoded, and clears that memory.
   ///
+  /// - Parameter isLenient: whether a damaged picture is decoded as far as possible.
   /// - Throws: a ``DecoderFault`` if this decoder can no longer be used.
   func decode(
-    byteCount: Int, as variant: Variant
+    byteCount: Int, as variant: Variant, isLenient: Bool
   ) throws(DecoderFault) -> Result<CheckedThumbnail, Failure> {
     thumbnail.beginPicture()
     pictureCount += 1
     let began = ContinuousClock.now
     do throws(ChannelError) {
       try channel.send(
-        .decode(DecodeRequest(picture: pictureCount, variant: variant, byteCount: byteCount)))
+        .decode(
+          DecodeRequest(
+            picture: pictureCount, variant: variant, isLenient: isLenient, byteCount: byteCount)))
     } catch {
       throw Self.fault(error, "the decoder took no picture")
     }
     switch try report(since: began) {
     case .decoded(let facts, pictureCount):
       let checked = try CheckedThumbnail(
-        facts, of: pictureFormat(byteCount: byteCount), as: variant, in: thumbnail, within: limits)
+        facts, of: pictureFormat(byteCount: byteCount), as: variant, isLenient: isLenient,
+        in: thumbnail, within: limits)
       releaseMemory(pictureByteCount: byteCount, thumbnailByteCount: checked.bytes.count)
       return .success(checked)
     case .failed(let failure, pictureCount):

@@ -48,7 +48,9 @@ struct PictureDecoder {
   ) -> Result<PictureReader.Picture?, Failure> {
     // It may hang, and so may the store while another process holds its lock.
     heartbeat.withReading(of: job.lease) {
-      Result { () throws(Failure) in try reader.put(job.source, into: decoder.picture) }
+      Result { () throws(Failure) in
+        try reader.put(job.source, isLenient: job.isLenient, into: decoder.picture)
+      }
     }
   }
 
@@ -56,7 +58,8 @@ struct PictureDecoder {
     of job: DecodeJob, from picture: PictureReader.Picture, by decoder: DecoderProcess
   ) throws(DecoderFault) -> Input {
     let began = ContinuousClock.now
-    let answer = try decoder.decode(byteCount: picture.byteCount, as: job.variant)
+    let answer = try decoder.decode(
+      byteCount: picture.byteCount, as: job.variant, isLenient: job.isLenient)
     let time = ContinuousClock.now - began
     switch answer {
     case .success(let made):

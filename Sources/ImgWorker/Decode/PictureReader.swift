@@ -21,10 +21,11 @@ struct PictureReader: Sendable {
     var upload: [UInt8]?
   }
 
+  /// - Parameter isLenient: whether an original that is known to be damaged is put, too.
   /// - Returns: `nil` if the original is not in the store.
   /// - Throws: a ``Failure`` if the picture cannot be read, or does not fit.
   func put(
-    _ source: PictureSource, into memory: PictureMemory
+    _ source: PictureSource, isLenient: Bool, into memory: PictureMemory
   ) throws(Failure) -> Picture? {
     switch source {
     case .body(.memory(let bytes)):
@@ -41,7 +42,8 @@ struct PictureReader: Sendable {
       return Picture(byteCount: byteCount, localByteCount: byteCount)
     case .upload(let file, let byteCount, let isStored):
       return try put(file, byteCount: byteCount, isStored: isStored, into: memory)
-    case .original(let key): return try putOriginal(key, into: memory)
+    case .original(let key):
+      return try putOriginal(key, isLenient: isLenient, into: memory)
     }
   }
 
@@ -74,15 +76,16 @@ struct PictureReader: Sendable {
   }
 
   private func putOriginal(
-    _ key: ContentKey, into memory: PictureMemory
+    _ key: ContentKey, isLenient: Bool, into memory: PictureMemory
   ) throws(Failure) -> Picture? {
     let found = try? store.current().withThumbnail(
       key, at: .now, recordingAccess: .none
-    ) { stored, bytes in
+    ) { stored, bytes -> (StoredThumbnail, byteCount: Int)? in
+      guard stored.thumbnail.answers(isLenient: isLenient) else { return nil }
       if bytes.count <= memory.maximumByteCount { memory.put(bytes) }
       return (stored, bytes.count)
     }
-    guard let (stored, byteCount) = found else { return nil }
+    guard let (stored, byteCount) = found ?? nil else { return nil }
     try Self.check(byteCount, in: memory)
     return Picture(byteCount: byteCount, original: OriginalFacts(stored))
   }

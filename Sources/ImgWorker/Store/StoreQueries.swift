@@ -64,7 +64,7 @@ struct StoreQueries {
     var staleKeys: [ContentKey] = []
     let thumbnails = zip(keys, found).map { key, found -> StoredThumbnail? in
       switch found {
-      case .hit(let stored): return stored
+      case .hit(let stored): return request.accepted(stored)
       case .stale:
         staleKeys.append(key)
         return nil
@@ -88,7 +88,7 @@ struct StoreQueries {
     guard !asked.isEmpty, policy != .reload else { return originals }
     let keys = asked.map { ContentKey(originalOf: names[$0]) }
     let found = (try? store.current().facts(of: keys, at: now)) ?? []
-    for (index, original) in zip(asked, found) { originals[index] = original }
+    for (index, original) in zip(asked, found) { originals[index] = request.accepted(original) }
     return originals
   }
 
@@ -98,7 +98,9 @@ struct StoreQueries {
   func hasOriginal(for order: FetchOrder, at now: WallTime) -> Bool {
     let found = try? store.current().facts(of: [ContentKey(originalOf: order.name)], at: now)
     return found?.contains { original in
-      original.map { order.options.cachePolicy.accepts($0.terms, at: now) } ?? false
+      order.request.accepted(original).map {
+        order.options.cachePolicy.accepts($0.terms, at: now)
+      } ?? false
     } ?? false
   }
 
@@ -110,7 +112,9 @@ struct StoreQueries {
       ContentKey(originalOf: order.name),
     ]
     guard let found = try? store.current().facts(of: keys, at: now) else { return nil }
-    return StoredAnswer(order.request.keep, thumbnail: found[0], original: found[1])
+    return StoredAnswer(
+      order.request.keep, thumbnail: order.request.accepted(found[0]),
+      original: order.request.accepted(found[1]))
   }
 
   /// What the origin is asked about; `nil` if it is to send the picture in any case.
@@ -175,6 +179,14 @@ private struct Findings {
     // An origin that fails is not asked.
     guard !batch.takesStale else { return }
     if !answer.isAccepted(by: batch.request.fetch.cachePolicy, at: now) { stale.append(lease) }
+  }
+}
+
+extension ThumbnailRequest {
+  /// A record that may answer the request; `nil` for none, and for one of a damaged picture unless
+  /// the request is lenient.
+  fileprivate func accepted(_ record: StoredThumbnail?) -> StoredThumbnail? {
+    record.flatMap { $0.thumbnail.answers(isLenient: isLenient) ? $0 : nil }
   }
 }
 

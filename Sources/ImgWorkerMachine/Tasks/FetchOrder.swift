@@ -36,8 +36,8 @@ package struct FetchOrder: Hashable, Sendable {
       ?? ImageURL(uploaded: upload.lease.rawValue)
     name = PictureName(url)
     request = ThumbnailRequest(
-      variant: upload.request.variant, keep: upload.request.keep,
-      bypassesStore: upload.url == nil)
+      variant: upload.request.variant, isLenient: upload.request.isLenient,
+      keep: upload.request.keep, bypassesStore: upload.url == nil)
     retention = upload.retention
     isUrgent = true
     isUpload = true

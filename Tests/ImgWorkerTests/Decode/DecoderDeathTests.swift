@@ -61,12 +61,13 @@ import Testing
 
   private func decoded(
     format: ImageFormat = .jpeg, width: Int = 32, byteCount: Int? = nil, sourceWidth: Int = 320,
-    sourceFormat: ImageFormat = .jpeg, picture: UInt64 = 1
+    sourceFormat: ImageFormat = .jpeg, isDamaged: Bool = false, picture: UInt64 = 1
   ) -> DecoderReport {
     .decoded(
       RenderedFacts(
         thumbnail: Thumbnail(
-          format: format, width: width, height: 24, byteCount: byteCount ?? thumbnail.count),
+          format: format, width: width, height: 24, byteCount: byteCount ?? thumbnail.count,
+          isDamaged: isDamaged),
         source: SourceFacts(format: sourceFormat, width: sourceWidth, height: 240, frames: 1)),
       picture: picture)
   }
@@ -206,7 +207,7 @@ import Testing
       decoded(byteCount: 0), decoded(byteCount: -1), decoded(byteCount: .max),
       decoded(byteCount: (64 << 20) + 1), decoded(format: .png), decoded(width: 0),
       decoded(width: 1 << 30), decoded(sourceWidth: 0), decoded(sourceWidth: .max),
-      decoded(picture: 0), decoded(picture: 2),
+      decoded(picture: 0), decoded(picture: 2), decoded(isDamaged: true),
       .failed(Failure(stage: .decode, code: .corruptImage, detail: ""), picture: 2),
       .failed(Failure(stage: .decode, code: .storeFull, detail: ""), picture: 1),
       .ready(DecoderReady(sandbox: SandboxReport())),

@@ -53,7 +53,9 @@ final class RunningDecodeThread {
 
   func submit(_ picture: [UInt8], lease: LeaseID = 1) {
     thread.submit(
-      DecodeJob(lease: lease, source: .bytes(picture), variant: .standard, isUrgent: false))
+      DecodeJob(
+        lease: lease, source: .bytes(picture), variant: .standard, isLenient: false,
+        isUrgent: false))
   }
 
   func end(of lease: LeaseID) throws -> DecodeEnd? {

@@ -1,12 +1,12 @@
 import ImgModel
 
 extension DecodeRequest {
-  /// Of a ``NumberRecord``: the picture's number and size, then the variant.
+  /// Of a ``NumberRecord``: the picture's number and size, the variant, and whether it is lenient.
   var numbers: [UInt64] {
     [
       picture, UInt64(truncatingIfNeeded: byteCount), UInt64(variant.width), UInt64(variant.height),
       variant.mode.recordNumber, variant.isCropped ? 1 : 0, variant.format.recordNumber,
-      UInt64(variant.quality),
+      UInt64(variant.quality), isLenient ? 1 : 0,
     ]
   }
 
@@ -14,7 +14,7 @@ extension DecodeRequest {
   ///
   /// - Returns: `nil` if these are not the numbers of a request.
   init?(numbers: [UInt64]) {
-    guard numbers.count == 8, numbers[5] <= 1,
+    guard numbers.count == 9, numbers[5] <= 1, numbers[8] <= 1,
       let mode = Variant.Mode(recordNumber: numbers[4]),
       let format = Variant.Format(recordNumber: numbers[6]),
       let variant = try? Variant(
@@ -23,6 +23,7 @@ extension DecodeRequest {
         quality: Int(truncatingIfNeeded: numbers[7]))
     else { return nil }
     self.init(
-      picture: numbers[0], variant: variant, byteCount: Int(truncatingIfNeeded: numbers[1]))
+      picture: numbers[0], variant: variant, isLenient: numbers[8] == 1,
+      byteCount: Int(truncatingIfNeeded: numbers[1]))
   }
 }

@@ -6,12 +6,15 @@ package struct DecodeRequest: Hashable, Sendable {
   /// that to another picture.
   package let picture: UInt64
   package let variant: Variant
+  /// Whether a damaged picture is decoded as far as possible.
+  package let isLenient: Bool
   /// The size of the picture, which begins at the start of the input memory.
   package let byteCount: Int
 
-  package init(picture: UInt64, variant: Variant, byteCount: Int) {
+  package init(picture: UInt64, variant: Variant, isLenient: Bool, byteCount: Int) {
     self.picture = picture
     self.variant = variant
+    self.isLenient = isLenient
     self.byteCount = byteCount
   }
 }
