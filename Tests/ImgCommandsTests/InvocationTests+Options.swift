@@ -44,6 +44,15 @@ extension InvocationTests {
     #expect(get.fallbacks == ["x", "y"])
   }
 
+  @Test func `a request is strict unless it is lenient`() throws {
+    #expect(try !command("get http://h/", as: GetCommand.self).options.isLenient)
+    #expect(try command("get http://h/ --lenient", as: GetCommand.self).options.isLenient)
+    #expect(try command("submit a.txt --lenient", as: SubmitCommand.self).options.isLenient)
+    let put = try command("cache put http://h/ a.jpg --lenient", as: CachePutCommand.self)
+    #expect(put.options.isLenient)
+    #expect(try command("cache get http://h/ --lenient", as: CacheGetCommand.self).isLenient)
+  }
+
   /// Else an option in front of the command could hide its name.
   @Test func `a flag takes a value in all its commands or in none`() throws {
     var isValued: [String: Bool] = [:]

@@ -5,16 +5,19 @@ import Testing
 @Suite struct JobDisplayTests {
   private func status(
     _ state: JobRecord.State, done: Int = 0, failed: Int = 0, retryable: Int = 0,
-    cancelled: Int = 0, isDelayed: Bool = false, isCancelling: Bool = false
+    cancelled: Int = 0, damaged: Int = 0, isLenient: Bool = false, isDelayed: Bool = false,
+    isCancelling: Bool = false
   ) -> JobStatus {
     var counts = JobCounts(total: 20)
     counts.done = done
+    counts.damaged = damaged
     counts.failed = failed
     counts.retryable = retryable
     counts.cancelled = cancelled
     let hasEnded = state == .finished || state == .cancelled
     let record = JobRecord(
-      id: JobID(rawValue: 7), name: "holiday", options: RequestOptions(variant: .standard),
+      id: JobID(rawValue: 7), name: "holiday",
+      options: RequestOptions(variant: .standard, isLenient: isLenient),
       state: state, counts: counts, submittedAt: WallTime(rawValue: 0),
       startedAt: isDelayed ? nil : WallTime(rawValue: 1_000),
       finishedAt: hasEnded ? WallTime(rawValue: 5_000) : nil)
@@ -25,6 +28,12 @@ import Testing
     #expect(
       JobSummary(status(.finished, done: 20)).text
         == "job 7 finished: 20 of 20 done, 0 failed, 0 from cache, 0 B fetched, in 4s\n")
+  }
+
+  @Test func `the summary counts damaged pictures`() {
+    #expect(
+      JobSummary(status(.finished, done: 20, damaged: 3, isLenient: true)).text
+        .hasPrefix("job 7 finished: 20 of 20 done, 3 of them damaged, 0 failed, "))
   }
 
   @Test func `the summary names the command that repeats temporary failures`() {

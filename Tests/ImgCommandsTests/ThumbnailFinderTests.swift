@@ -28,7 +28,7 @@ struct ThumbnailFinderTests {
   }
 
   /// Stores a thumbnail that expires in one hour.
-  private func store() throws {
+  private func store(isDamaged: Bool = false) throws {
     let store = try SharedStore(
       directory: context.settings.storeDirectory, access: .readWrite(budgetByteCount: 64 << 20)
     ) { _ in }
@@ -37,7 +37,8 @@ struct ThumbnailFinderTests {
       [
         NewThumbnail(
           key: ContentKey(name, variant: .standard), url: url.text,
-          thumbnail: Thumbnail(format: .jpeg, width: 4, height: 3, byteCount: Self.bytes.count),
+          thumbnail: Thumbnail(
+            format: .jpeg, width: 4, height: 3, byteCount: Self.bytes.count, isDamaged: isDamaged),
           sourceFormat: .png, sourceWidth: 40, sourceHeight: 30, sourceByteCount: 900,
           retention: Retention(after: .seconds(3_600)), bytes: Self.bytes)
       ], at: .now)
@@ -47,8 +48,9 @@ struct ThumbnailFinderTests {
     _ options: RequestOptions, viewer: String? = nil, bypassesStore: Bool = false
   ) throws -> FoundThumbnail {
     let finder = ThumbnailFinder(
-      choice: VariantChoice(variant: options.variant, formatSource: .nothing), viewer: viewer,
-      bypassesStore: bypassesStore)
+      choice: VariantChoice(
+        variant: options.variant, isLenient: options.isLenient, formatSource: .nothing),
+      viewer: viewer, bypassesStore: bypassesStore)
     return try finder.thumbnail(of: url, options, in: context)
   }
 
@@ -84,6 +86,15 @@ struct ThumbnailFinderTests {
     var other = options
     other.variant = .standard.encoded(as: .png)
     #expect(try asksCoordinator(other))
+  }
+
+  @Test(arguments: [false, true])
+  func `a stored thumbnail of a damaged picture answers only lenient requests`(
+    isDamaged: Bool
+  ) throws {
+    try store(isDamaged: isDamaged)
+    #expect(try asksCoordinator(options) == isDamaged)
+    #expect(try !asksCoordinator(RequestOptions(variant: .standard, isLenient: true)))
   }
 
   @Test func `the coordinator is asked for what only it can do`() throws {

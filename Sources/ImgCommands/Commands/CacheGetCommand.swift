@@ -11,6 +11,7 @@ package struct CacheGetCommand: Command {
   private let picture: PictureOutput
 
   package var variant: Variant { choice.variant }
+  package var isLenient: Bool { choice.isLenient }
 
   private static let source = OperandDescription("URL", help: "The URL of the picture.")
 
@@ -46,7 +47,10 @@ package struct CacheGetCommand: Command {
     let stored = try reader.map { (reader) throws(StoreError) in
       try choice.stored(of: name, in: reader)
     }
-    guard let found = try reader?.thumbnail(for: name, variant: stored?.variant ?? variant) else {
+    guard
+      let found = try reader?.thumbnail(
+        for: name, variant: stored?.variant ?? variant, isLenient: isLenient)
+    else {
       let picture = HumanText.printable(url.text)
       let others = stored?.formats.first.map {
         " as \(variant.format.rawValue), only as \($0.rawValue)"
@@ -57,7 +61,7 @@ package struct CacheGetCommand: Command {
       return .someFailed
     }
     try picture.deliver(
-      found.bytes, found.facts.thumbnail.format,
+      found.bytes, found.facts.thumbnail,
       StoredReport(found.facts, of: RequestedURL(self.url)), in: context)
     return .success
   }

@@ -52,7 +52,8 @@ package struct CachePutCommand: Command {
         let made = stored.thumbnail
         context.note(
           "stored \(made.width)x\(made.height) \(made.format.rawValue), "
-            + "\(HumanText.size(Int64(made.byteCount)))\n")
+            + "\(HumanText.size(Int64(made.byteCount)))"
+            + "\(made.isDamaged ? ", of a damaged picture" : "")\n")
       }
       return .success
     } catch let failure as Failure {
@@ -73,8 +74,9 @@ package struct CachePutCommand: Command {
     let reader = try context.storeReader()
     let stored =
       options.keep == .original
-      ? try reader?.original(of: PictureName(url))
-      : try reader?.thumbnail(for: PictureName(url), variant: options.variant, at: asked)
+      ? try reader?.original(of: PictureName(url), isLenient: options.isLenient)
+      : try reader?.thumbnail(
+        for: PictureName(url), variant: options.variant, isLenient: options.isLenient, at: asked)
     guard let stored else { throw Failure.isGone }
     return stored.facts
   }

@@ -126,10 +126,10 @@ package struct GetCommand: Command {
     case .stored(let facts, let bytes, let isFromCache, let timings):
       let report = StoredReport(
         facts, of: RequestedURL(source), isFromCache: isFromCache, timings: timings)
-      try destination.deliver(bytes, facts.thumbnail.format, report, in: context)
+      try destination.deliver(bytes, facts.thumbnail, report, in: context)
     case .uncached(let made):
       try destination.deliver(
-        made.bytes, made.facts.thumbnail.format, UncachedReport(requested(source), made.facts),
+        made.bytes, made.facts.thumbnail, UncachedReport(requested(source), made.facts),
         in: context)
     case .nothing(let failure, let timings):
       if isJSON {

@@ -16,6 +16,10 @@ enum VariantOptions {
       + "Default: auto.")
   private static let quality = OptionDescription(
     "--quality", "Q", help: "The quality of the encoder, from 1 to 100. Default: 80.")
+  private static let lenient = OptionDescription(
+    "--lenient",
+    help: "Accept a damaged JPEG, PNG, GIF or TIFF: its thumbnail shows what can be decoded, and "
+      + "is marked as damaged. Default: it fails with corrupt_image.")
   private static let expiry = OptionDescription(
     "--expire-after", "DURATION",
     help: "Keep the thumbnail this long after its download. Also accepts \"never\", or a date like "
@@ -34,8 +38,8 @@ enum VariantOptions {
     "--delay", "DURATION",
     help: "Wait this long before the first look-up or fetch. Default: 0s.")
 
-  /// The options that name a thumbnail.
-  static let variantOptions = [size, mode, crop, format, quality]
+  /// The options that select a thumbnail.
+  static let variantOptions = [size, mode, crop, format, quality, lenient]
   /// ``variantOptions`` and those that control storage.
   static let storeOptions = variantOptions + [keep, expiry, expiryDate, sliding]
   static let options = storeOptions + [delay]
@@ -48,10 +52,14 @@ enum VariantOptions {
     in arguments: ArgumentReader, priority: Int = 0, fetch: FetchOptions = .standard
   ) throws(UsageError) -> RequestOptions {
     RequestOptions(
-      variant: try variant(in: arguments),
+      variant: try variant(in: arguments), isLenient: isLenient(in: arguments),
       expiry: try expiry(in: arguments), priority: priority,
       delay: try arguments.lists(delay) ? delay(in: arguments) : .zero,
       keep: try arguments.value(of: keep, Keep.init(parsing:)) ?? .thumbnail, fetch: fetch)
+  }
+
+  private static func isLenient(in arguments: ArgumentReader) -> Bool {
+    arguments.contains(lenient)
   }
 
   private static func delay(in arguments: ArgumentReader) throws(UsageError) -> Duration {
@@ -96,7 +104,7 @@ enum VariantOptions {
     let promised = destination.format.flatMap(Variant.Format.init)
     let variant = try variant(in: arguments, otherwiseAs: promised)
     return VariantChoice(
-      variant: variant,
+      variant: variant, isLenient: isLenient(in: arguments),
       formatSource: arguments.contains(format) ? .option : promised == nil ? .nothing : .fileName)
   }
 

@@ -39,11 +39,15 @@ package struct JobListing {
     return table.rendered
   }
 
-  /// The job's options that differ from the defaults: priority, order, and a delay that still runs.
+  /// The job's options that differ from the defaults: priority, order, leniency with the number of
+  /// damaged pictures, and a delay that still runs.
   private func terms(of status: JobStatus) -> String {
     var terms: [String] = []
     if status.priority != 0 { terms.append("priority \(status.priority)") }
     if status.order != .firstInFirstOut { terms.append(status.order.rawValue) }
+    if status.isLenient {
+      terms.append("lenient" + (status.damaged > 0 ? ", \(status.damaged) damaged" : ""))
+    }
     if !status.hasEnded, let notBefore = status.notBefore, notBefore > now {
       terms.append("in " + HumanText.duration(now.duration(to: notBefore)))
     }

@@ -21,7 +21,9 @@ package struct JobSummary: Sendable {
   }
 
   private var facts: [String] {
-    var facts = ["\(status.done) of \(status.total) done", "\(status.failed) failed"]
+    var facts = ["\(status.done) of \(status.total) done"]
+    if status.damaged > 0 { facts.append("\(status.damaged) of them damaged") }
+    facts.append("\(status.failed) failed")
     if status.cancelled > 0 { facts.append("\(status.cancelled) cancelled") }
     facts.append("\(status.fromCache) from cache")
     facts.append("\(HumanText.size(status.bytesFetched)) fetched")

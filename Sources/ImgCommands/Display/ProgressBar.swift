@@ -52,6 +52,7 @@ package struct ProgressBar: Sendable {
       details.append(status.state.rawValue)
     }
     if status.failed > 0 { details.append("\(status.failed) failed") }
+    if status.damaged > 0 { details.append("\(status.damaged) damaged") }
     if status.cancelled > 0 { details.append("\(status.cancelled) cancelled") }
     if let waitFact { return details + [waitFact] }
     if let timeLeft { details.append(timeLeft) }

@@ -14,6 +14,7 @@ final class JobExport {
 
   private let directory: String
   private let variant: Variant
+  private let isLenient: Bool
   let keep: Keep
   private let fetch: FetchOptions
   private let reader: StoreReader?
@@ -29,6 +30,7 @@ final class JobExport {
   init(of job: JobStatus, to directory: String, reader: StoreReader?) throws {
     self.directory = directory
     variant = job.variant
+    isLenient = job.isLenient
     keep = job.keep
     fetch = job.fetch
     self.reader = reader
@@ -62,8 +64,9 @@ final class JobExport {
   ) throws -> (facts: StoredThumbnail, bytes: [UInt8])? {
     let name = fetch.name(of: try ImageURL(line: entry.url))
     return keep == .original
-      ? try reader?.original(of: name)
-      : try reader?.thumbnail(for: name, variant: variant, recordingAccess: .none)
+      ? try reader?.original(of: name, isLenient: isLenient)
+      : try reader?.thumbnail(
+        for: name, variant: variant, isLenient: isLenient, recordingAccess: .none)
   }
 
   /// The line's number: a unique name that sorts like the list and needs no escaping.

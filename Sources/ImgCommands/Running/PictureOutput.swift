@@ -39,13 +39,15 @@ struct PictureOutput: Hashable, Sendable {
       "\(command): refusing to write a picture to a terminal; use -o FILE or --json")
   }
 
-  /// Writes a picture, or its description. Prints a note if the file's extension is of another
-  /// format.
-  ///
-  /// - Parameter format: the format of the picture.
+  /// Writes a thumbnail, or its description. Prints a note if the picture is damaged, and if the
+  /// file's extension is of another format.
   func deliver(
-    _ bytes: [UInt8], _ format: ImageFormat, _ report: some Encodable, in context: CommandContext
+    _ bytes: [UInt8], _ thumbnail: Thumbnail, _ report: some Encodable, in context: CommandContext
   ) throws {
+    if thumbnail.isDamaged {
+      context.note("imgctl: the picture is damaged; which parts of it were decoded is unknown\n")
+    }
+    let format = thumbnail.format
     if let path {
       try FileIO.replace(path: path, with: bytes)
       if let promised = self.format, promised != format {

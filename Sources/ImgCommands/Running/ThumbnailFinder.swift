@@ -53,8 +53,8 @@ struct ThumbnailFinder {
     // As of the request, so that a very short expiry does not hide the new thumbnail.
     guard
       let made = try reader?.thumbnail(
-        for: options.fetch.name(of: url), variant: options.variant, at: asked,
-        recordingAccess: .none)
+        for: options.fetch.name(of: url), variant: options.variant,
+        isLenient: options.isLenient, at: asked, recordingAccess: .none)
     else {
       throw Failure.isGone
     }
@@ -92,13 +92,14 @@ struct ThumbnailFinder {
       let name = options.fetch.name(of: url)
       let policy = options.fetch.cachePolicy
       if keepsOriginal(of: url, options) {
-        guard let original = try reader.originalFacts(of: name),
+        guard let original = try reader.originalFacts(of: name, isLenient: options.isLenient),
           policy.accepts(original.terms, at: context.now)
         else { return nil }
       }
       guard
         let found = try reader.thumbnail(
-          for: name, variant: options.variant, recordingAccess: .hits),
+          for: name, variant: options.variant, isLenient: options.isLenient,
+          recordingAccess: .hits),
         policy.accepts(found.facts.terms, at: context.now),
         found.facts.extended(by: Self.minimumRetention(of: options), at: context.now) == nil
       else { return nil }

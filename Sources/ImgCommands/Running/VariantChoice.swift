@@ -14,6 +14,8 @@ struct VariantChoice: Hashable, Sendable {
   }
 
   let variant: Variant
+  /// Whether the thumbnail of a damaged picture serves.
+  let isLenient: Bool
   let formatSource: FormatSource
 
   /// The variant to request; a stored one if possible.
@@ -27,7 +29,7 @@ struct VariantChoice: Hashable, Sendable {
   ) throws(StoreError) -> Variant {
     guard formatSource == .fileName, let reader else { return variant }
     let byTransparency = variant.encoded(as: .auto)
-    let found = try reader.facts(of: name, as: [variant, byTransparency])
+    let found = try reader.facts(of: name, as: [variant, byTransparency], isLenient: isLenient)
     guard found[0] == nil, let other = found[1],
       Variant.Format(other.thumbnail.format) == variant.format, policy.accepts(other.terms, at: now)
     else { return variant }
@@ -43,7 +45,7 @@ struct VariantChoice: Hashable, Sendable {
   ) throws(StoreError) -> (variant: Variant?, formats: [ImageFormat]) {
     let others = Variant.Format.allCases.filter { $0 != variant.format }
     let variants = [variant] + others.map(variant.encoded)
-    let facts = try reader.facts(of: name, as: variants)
+    let facts = try reader.facts(of: name, as: variants, isLenient: isLenient)
     let found = zip(variants, facts).compactMap { variant, facts in
       facts.map { (variant: variant, format: $0.thumbnail.format) }
     }
