@@ -81,9 +81,8 @@ import Testing
     var limits = Limits()
     limits.decoderMemoryByteCount = 160 << 20
     let decoder = try RunningDecoder.ready(limits: limits)
-    // Its rows take 300 MB, of 100 million pixels that a picture may have.
-    let large = try maker.card(declaring: 10_000, in: .png)
-    let drawing = Drawing.svg(Drawing.image(embedding: large))
+    // Drawn, it takes 300 MB, with the 100 million pixels that a picture may have.
+    let drawing = Drawing.svg(Drawing.image(embedding: try maker.blank(side: 10_000)))
     guard case .failed(let failure, _) = try decoder.report(on: drawing) else {
       Issue.record("the drawing without its picture was taken for whole")
       return

@@ -74,6 +74,13 @@ package struct PictureMaker: Sendable {
     return try encode(raster, as: format)
   }
 
+  /// A whole PNG of few bytes and `side` × `side` pixels, all black but one.
+  package func blank(side: Int) throws(PictureError) -> [UInt8] {
+    let pixel = Raster(width: 1, height: 1) { _, _ in Raster.Pixel(255, 255, 255) }
+    return try VipsRaster(pixel, as: .grayPNG, hasAlpha: false)
+      .enlarged(width: side, height: side).encoded(suffix: ".png[bitdepth=1]")
+  }
+
   /// An animation of `frameCount` cards that count up from `index`, 100 ms each.
   /// - Parameter format: `gif` or one of WebP.
   package func animation(

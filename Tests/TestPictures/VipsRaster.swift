@@ -27,6 +27,10 @@ import CVips
     unsafe image = made
   }
 
+  private init(owning image: UnsafeMutablePointer<VipsImage>) {
+    unsafe self.image = image
+  }
+
   deinit {
     unsafe g_object_unref(image)
   }
@@ -37,6 +41,15 @@ import CVips
 
   func setProfile(_ bytes: [UInt8]) {
     unsafe vips_image_set_blob_copy(image, VIPS_META_ICC_NAME, bytes, bytes.count)
+  }
+
+  /// The image in the upper left corner of a black one, whose pixels are made when they are encoded.
+  func enlarged(width: Int, height: Int) throws(PictureError) -> VipsRaster {
+    var large: UnsafeMutablePointer<VipsImage>?
+    guard unsafe img_vips_embed(image, &large, 0, 0, Int32(width), Int32(height)) == 0,
+      let large = unsafe large
+    else { throw PictureError(operation: "canvas") }
+    return unsafe VipsRaster(owning: large)
   }
 
   /// Declares the image to be `count` frames, one below the other.
