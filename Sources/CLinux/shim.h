@@ -46,6 +46,7 @@ const char *_Nullable sigabbrev_np(int signal);
 int accept4(
     int listener, struct sockaddr *_Nullable address, socklen_t *_Nullable size, int flags);
 int memfd_create(const char *name, unsigned int flags);
+int pipe2(int *ends, int flags);
 int pthread_setname_np(pthread_t thread, const char *name);
 int pthread_attr_setsigmask_np(pthread_attr_t *attributes, const sigset_t *signals);
 int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int first);
@@ -210,6 +211,17 @@ static inline uint8_t img_byte_load(uintptr_t base, size_t index) {
 
 static inline void img_byte_store(uintptr_t base, size_t index, uint8_t value) {
   atomic_store_explicit((_Atomic(uint8_t) *)base + index, value, memory_order_relaxed);
+}
+
+// Pipes
+
+/// Makes a pipe. Each end is non-blocking and close-on-exec.
+static inline int img_pipe(int *reader, int *writer) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return -1;
+  *reader = ends[0];
+  *writer = ends[1];
+  return 0;
 }
 
 // Unix sockets
