@@ -17,6 +17,7 @@ final class Coordinator {
   private let files = MemoryFileTable()
   private let journal: JobJournal
   private let lines: LineReader
+  private let errors: ErrorStreams
   private let workers: WorkerPool
   private let sweeps: StoreSweeps
   private let clients: ClientTable
@@ -50,9 +51,11 @@ final class Coordinator {
     self.journal = try JobJournal(journal, in: dataDirectory, poller: poller, log: log)
     lines = LineReader(
       scheduler: scheduler, journal: self.journal, lifecycle: lifecycle, log: log)
+    errors = ErrorStreams(poller: poller, log: log)
     workers = WorkerPool(
       executable: workerExecutable, settings: settings, scheduler: scheduler,
-      files: files, lifecycle: lifecycle, poller: poller, sandbox: sandbox, log: log)
+      files: files, lifecycle: lifecycle, errors: errors, poller: poller, sandbox: sandbox,
+      log: log)
     sweeps = StoreSweeps(scheduler: scheduler, workers: workers, lifecycle: lifecycle, at: now)
     clients = ClientTable(limits: settings.limits, poller: poller, log: log)
     self.listener = try ControlListener(
@@ -114,8 +117,8 @@ final class Coordinator {
     case .client(let client): clients.isReady(client, readiness)
     case .workerChannel(let worker): workers.isReady(worker, readiness)
     case .workerExit(let worker): workers.hasExited(worker)
-    case .workerOutput(let worker): workers.outputIsReady(worker)
     case .decoderExit(let decoder): workers.decoderHasExited(decoder)
+    case .errors(let source): errors.isReady(source, at: .now)
     case nil: preconditionFailure("every token is made by Token")
     }
     performEffects()
@@ -141,17 +144,17 @@ final class Coordinator {
 
   private func timeout() -> Duration? {
     let now = ContinuousClock.now
-    return deadlines().min().map { max($0 - now, .zero) }
+    return deadlines(at: now).min().map { max($0 - now, .zero) }
   }
 
-  private func deadlines() -> [ContinuousClock.Instant] {
-    guard lines.isIdle, !clients.hasTurns else { return [.now] }
+  private func deadlines(at now: ContinuousClock.Instant) -> [ContinuousClock.Instant] {
+    guard lines.isIdle, !clients.hasTurns else { return [now] }
     let isIdle = scheduler.state.isIdle
     let deadlines: [ContinuousClock.Instant?] = [
       scheduler.state.deadline, isIdle ? nil : observation.deadline,
       requests.jobs.hasWatches ? watchUpdate.deadline : nil,
       isIdle && clients.isEmpty ? lifecycle.idleDeadline : nil,
-      listener.deadline, workers.messageDeadline, workers.decoderDeadline, clients.deadline,
+      listener.deadline, errors.deadline(at: now), workers.decoderDeadline, clients.deadline,
       requests.viewers.deadline, sweeps.deadline, retention.deadline, lifecycle.deadline,
     ]
     return deadlines.compactMap(\.self)
@@ -164,7 +167,7 @@ final class Coordinator {
     if watchUpdate.fires(at: now) { requests.jobs.updateWatches() }
     requests.viewers.reportWaits(at: now)
     listener.doWhatIsDue(at: now)
-    workers.logMessages(at: now)
+    errors.doWhatIsDue(at: now)
     workers.startDecoders(at: now)
     clients.closeOverdue(at: now)
     sweeps.sweep(at: now)

@@ -57,9 +57,9 @@ package enum CoordinatorMain {
   /// Descriptors for everything but clients and workers: files, pictures that pass through, and
   /// connections that are refused.
   private static let reservedDescriptorCount = 256
-  /// A worker's connection, process, heartbeat page and two error streams; and for each of its
-  /// decoders the process, and the connection while it starts.
-  private static let descriptorCountPerWorker = 7 + 2 * DecoderPool.maximumPerWorker
+  /// A worker's connection, process, heartbeat page and error stream; and for each of its decoders
+  /// the process and the error stream, or the connection while it waits for its start.
+  private static let descriptorCountPerWorker = 4 + 2 * DecoderChildren.maximumPerWorker
 
   /// Lets no more clients connect than this process can have descriptors for.
   ///

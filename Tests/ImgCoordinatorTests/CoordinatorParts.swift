@@ -18,6 +18,7 @@ final class CoordinatorParts {
   let scheduler: SchedulerDriver
   let lifecycle: Lifecycle
   let files = MemoryFileTable()
+  let errors: ErrorStreams
   let workers: WorkerPool
   let sweeps: StoreSweeps
   let journal: JobJournal
@@ -54,9 +55,11 @@ final class CoordinatorParts {
     listener = try ControlListener(
       ControlSocket.listen(at: settings.socketPath), at: settings.socketPath, clients: clients,
       poller: poller, log: log)
+    errors = ErrorStreams(poller: poller, log: log)
     workers = WorkerPool(
       executable: workerExecutable, settings: settings, scheduler: scheduler,
-      files: files, lifecycle: lifecycle, poller: poller, sandbox: SandboxReport(), log: log)
+      files: files, lifecycle: lifecycle, errors: errors, poller: poller, sandbox: SandboxReport(),
+      log: log)
     sweeps = StoreSweeps(scheduler: scheduler, workers: workers, lifecycle: lifecycle, at: now)
     requests = ClientRequests(
       clients: clients, scheduler: scheduler, journal: journal, workers: workers, sweeps: sweeps,
@@ -82,8 +85,8 @@ final class CoordinatorParts {
       case .client(let client): clients.isReady(client, readiness)
       case .workerChannel(let worker): workers.isReady(worker, readiness)
       case .workerExit(let worker): workers.hasExited(worker)
-      case .workerOutput(let worker): workers.outputIsReady(worker)
       case .decoderExit(let decoder): workers.decoderHasExited(decoder)
+      case .errors(let source): errors.isReady(source, at: .now)
       case .signals, nil: break
       }
     }

@@ -10,8 +10,8 @@ enum Token {
   case client(ClientID)
   case workerChannel(WorkerID)
   case workerExit(WorkerID)
-  case workerOutput(WorkerID)
   case decoderExit(DecoderNumber)
+  case errors(ErrorSource)
 
   private var kind: UInt64 {
     switch self {
@@ -21,8 +21,9 @@ enum Token {
     case .client: 3
     case .workerChannel: 4
     case .workerExit: 5
-    case .workerOutput: 6
-    case .decoderExit: 7
+    case .decoderExit: 6
+    case .errors(.worker): 7
+    case .errors(.decoder): 8
     }
   }
 
@@ -30,9 +31,10 @@ enum Token {
     switch self {
     case .listener, .signals, .journal: kind << 32
     case .client(let client): kind << 32 | UInt64(client.rawValue)
-    case .workerChannel(let worker), .workerExit(let worker), .workerOutput(let worker):
+    case .workerChannel(let worker), .workerExit(let worker), .errors(.worker(let worker)):
       kind << 32 | UInt64(worker.rawValue)
-    case .decoderExit(let decoder): kind << 32 | UInt64(decoder.rawValue)
+    case .decoderExit(let decoder), .errors(.decoder(let decoder)):
+      kind << 32 | UInt64(decoder.rawValue)
     }
   }
 
@@ -40,7 +42,7 @@ enum Token {
   static func isOfClientsOrListener(_ rawValue: UInt64) -> Bool {
     switch Token(rawValue: rawValue) {
     case .listener, .client: true
-    case .signals, .journal, .workerChannel, .workerExit, .workerOutput, .decoderExit, nil: false
+    case .signals, .journal, .workerChannel, .workerExit, .decoderExit, .errors, nil: false
     }
   }
 
@@ -53,8 +55,9 @@ enum Token {
     case 3: self = .client(ClientID(rawValue: number))
     case 4: self = .workerChannel(WorkerID(rawValue: number))
     case 5: self = .workerExit(WorkerID(rawValue: number))
-    case 6: self = .workerOutput(WorkerID(rawValue: number))
-    case 7: self = .decoderExit(DecoderNumber(rawValue: number))
+    case 6: self = .decoderExit(DecoderNumber(rawValue: number))
+    case 7: self = .errors(.worker(WorkerID(rawValue: number)))
+    case 8: self = .errors(.decoder(DecoderNumber(rawValue: number)))
     default: return nil
     }
   }

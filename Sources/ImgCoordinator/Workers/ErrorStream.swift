@@ -1,58 +1,62 @@
+import ImgScheduler
 import ImgSystem
 
-/// What processes write to standard error: they inherit one end of a socket pair, and the
-/// coordinator reads the other.
-struct ErrorStream: ~Copyable {
-  private var output: WorkerOutput
-  private let reader: OwnedDescriptor
-  private let writer: OwnedDescriptor
+/// What one process writes to standard error, read from its pipe.
+///
+/// A process may write without end. So its pipe is read at a rate, and what does not fit is lost.
+final class ErrorStream {
+  /// How often it is read, each time what a pipe holds.
+  private static let rate = TransferRate(perMinute: 120)
 
-  /// - Parameter program: as of ``WorkerOutput/init(program:)``.
-  init(program: String?) throws(SystemError) {
-    var pair = try UnixSocket.pair()
-    let reader = pair.takeFirst()
-    let writer = pair.takeSecond()
-    // What exceeds the socket's buffer is lost: no process waits for the reader of its output.
-    try UnixSocket.setNonBlocking(writer.rawValue, true)
-    try UnixSocket.setNonBlocking(reader.rawValue, true)
-    output = WorkerOutput(program: program)
+  /// Names the process in the log.
+  let name: String
+  private let reader: OwnedDescriptor
+  private var output: ErrorOutput
+  private var reads = TokenBucket()
+  /// Whether the process, which may live on, has closed its end.
+  private(set) var isClosed = false
+
+  /// - Parameter reader: of an ``OutputPipe`` to which no other process writes.
+  init(_ reader: consuming OwnedDescriptor, named name: String, program: String?) {
+    self.name = name
     self.reader = reader
-    self.writer = writer
+    output = ErrorOutput(program: program)
   }
 
-  /// The end for the processes.
-  var inherited: CInt { writer.rawValue }
-
-  /// Readable when something was written.
+  /// Readable when something was written, or when the other end is closed.
   var descriptor: CInt { reader.rawValue }
 
-  /// Reads what was written, up to 64 KiB.
-  ///
-  /// - Returns: the complete lines of the program itself.
-  mutating func read(at now: ContinuousClock.Instant) -> [String] {
-    readOnce(at: now) ?? []
+  /// When it may be read again; `nil` for at once.
+  func nextRead(at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+    reads.nextToken(at: Self.rate).flatMap { $0 > now ? $0 : nil }
   }
 
-  /// Reads the rest of what processes that have ended have written.
+  /// Reads what was written.
+  ///
+  /// - Returns: the complete lines of the program itself.
+  func read(at now: ContinuousClock.Instant) -> [String] {
+    reads.take(at: now, rate: Self.rate)
+    return readOnce(at: now)
+  }
+
+  /// Reads all that a process has left behind that has ended.
   ///
   /// - Returns: the lines of the program itself.
-  mutating func readToEnd(at now: ContinuousClock.Instant) -> [String] {
-    var lines: [String] = []
-    while let more = readOnce(at: now) { lines += more }
-    return lines + [output.end(at: now)].compactMap(\.self)
+  func readToEnd(at now: ContinuousClock.Instant) -> [String] {
+    readOnce(at: now) + [output.end(at: now)].compactMap(\.self)
   }
 
   /// When ``takeMessage()`` has a message that waited long enough for others.
   var messageDeadline: ContinuousClock.Instant? { output.messageDeadline }
 
-  /// Takes the message of the libraries in the processes; `nil` when there is none.
-  mutating func takeMessage() -> String? { output.takeMessage() }
+  /// Takes the message of the libraries in the process; `nil` when there is none.
+  func takeMessage() -> String? { output.takeMessage() }
 
-  /// - Returns: `nil` when nothing is there at this moment.
-  private mutating func readOnce(at now: ContinuousClock.Instant) -> [String]? {
+  private func readOnce(at now: ContinuousClock.Instant) -> [String] {
     var bytes: [UInt8] = []
-    let result = try? UnixSocket.receive(reader.rawValue, into: &bytes, upTo: 1 << 16)
-    guard case .received = result else { return nil }
+    // A pipe that cannot be read is one that nobody will write to.
+    let result = try? OutputPipe.read(reader.rawValue, into: &bytes)
+    if result == nil || result == .closed { isClosed = true }
     return output.receive(bytes, at: now)
   }
 }

@@ -6,34 +6,37 @@ import ImgTransport
 import ImgWire
 
 /// The worker processes: started, sent messages, heard and reaped. What they say and how they end
-/// become events of the scheduler. What they want of decoders goes to the decoder pool.
+/// become events of the scheduler. What they want of decoders goes to ``DecoderChildren``.
 final class WorkerPool {
   /// The path of `imgworker`.
   let executable: String
-  private let decoders: DecoderPool
+  private let decoders: DecoderChildren
   private var sandboxReports: SandboxReports
   private var workers: [WorkerID: WorkerProcess] = [:]
-  private var messageAllowance = MessageAllowance()
   private let settings: Settings
   private let scheduler: SchedulerDriver
   private let files: MemoryFileTable
   private let lifecycle: Lifecycle
+  private let errors: ErrorStreams
   private let poller: Poller
   private let log: Log
 
   init(
     executable: String, settings: Settings, scheduler: SchedulerDriver,
-    files: MemoryFileTable, lifecycle: Lifecycle, poller: Poller, sandbox: SandboxReport, log: Log
+    files: MemoryFileTable, lifecycle: Lifecycle, errors: ErrorStreams, poller: Poller,
+    sandbox: SandboxReport, log: Log
   ) {
     self.executable = executable
     sandboxReports = SandboxReports(coordinator: sandbox)
     // The programs are installed together.
     let directory = executable.prefix(through: executable.lastIndex(of: "/") ?? executable.endIndex)
-    decoders = DecoderPool(executable: "\(directory)imgdecoder", poller: poller, log: log)
+    decoders = DecoderChildren(
+      executable: "\(directory)imgdecoder", errors: errors, poller: poller, log: log)
     self.settings = settings
     self.scheduler = scheduler
     self.files = files
     self.lifecycle = lifecycle
+    self.errors = errors
     self.poller = poller
     self.log = log
   }
@@ -58,9 +61,12 @@ final class WorkerPool {
   func spawn(_ id: WorkerID, number: Int) {
     precondition(workers[id] == nil, "a worker is started once")
     do throws(SystemError) {
-      let worker = try WorkerProcess(id: id, number: number, executable: executable)
+      var output = try OutputPipe()
+      let worker = try WorkerProcess(
+        id: id, number: number, executable: executable, errorStream: output.writerDescriptor)
       workers[id] = worker
       try register(worker)
+      try errors.add(output.takeReader(), from: .worker(id), named: worker.name)
     } catch {
       log.note("worker \(number) cannot be started: \(error)")
       if let worker = workers.removeValue(forKey: id) {
@@ -78,15 +84,11 @@ final class WorkerPool {
     try poller.register(
       worker.channel.descriptor, .read, token: Token.workerChannel(id).rawValue)
     try poller.register(worker.exitDescriptor, .read, token: Token.workerExit(id).rawValue)
-    for descriptor in worker.outputDescriptors {
-      try poller.register(descriptor, .read, token: Token.workerOutput(id).rawValue)
-    }
   }
 
   private func unregister(_ worker: WorkerProcess) {
     poller.unregister(worker.channel.descriptor)
     poller.unregister(worker.exitDescriptor)
-    worker.outputDescriptors.forEach(poller.unregister)
   }
 
   func kill(_ id: WorkerID) {
@@ -234,7 +236,7 @@ final class WorkerPool {
   }
 
   /// Tells workers the ends of their decoders.
-  private func tell(_ answers: [DecoderPool.Answer]) {
+  private func tell(_ answers: [DecoderChildren.Answer]) {
     for (worker, exit) in answers { send(.decoderExited(exit), to: worker) }
   }
 
@@ -247,32 +249,12 @@ final class WorkerPool {
     }
   }
 
-  // MARK: - Output
-
-  func outputIsReady(_ id: WorkerID) {
-    guard let worker = workers[id] else { return }
-    worker.readOutput(at: .now).forEach(log.write)
-  }
-
-  /// When ``logMessages(at:)`` has something to do; `nil` while no library has said anything.
-  var messageDeadline: ContinuousClock.Instant? {
-    workers.values.compactMap(\.messageDeadline).min()
-  }
-
-  /// Logs the messages of libraries whose workers have not died meanwhile.
-  func logMessages(at now: ContinuousClock.Instant) {
-    for (subject, message) in workers.values.flatMap({ $0.takeMessages(at: now) }) {
-      guard let skipped = messageAllowance.take(at: now) else { continue }
-      let before = skipped == 0 ? "" : " (\(skipped) messages before it are not shown)"
-      log.note("\(subject) says\(before): \(message)")
-    }
-  }
+  // MARK: - Ends
 
   /// Logs one line for each death, with the last message of the worker's libraries.
   private func logEnd(of worker: WorkerProcess, _ end: WorkerEnd) {
-    worker.endOutput(at: .now).forEach(log.write)
-    let message = worker.takeLastMessage().map { ": \($0)" } ?? ""
+    let message = errors.end(.worker(worker.id), at: .now).map { ": \($0)" } ?? ""
     guard let how = end.sentence else { return }
-    log.note("worker \(worker.number) (process \(worker.processID)) \(how)\(message)")
+    log.note("\(worker.name) \(how)\(message)")
   }
 }

@@ -10,9 +10,6 @@ final class WorkerProcess {
   let id: WorkerID
   let number: Int
   let channel: Channel<WorkerMessage, CoordinatorMessage>
-  private var ownErrors: ErrorStream
-  /// Apart from its own, so that no decoder can write lines in its name.
-  private var decoderErrors: ErrorStream
   private let child: ChildProcess
   private let heartbeat: WorkerHeartbeat
   /// Why the coordinator killed it; `nil` when it did not, or when the scheduler wanted it.
@@ -20,8 +17,12 @@ final class WorkerProcess {
 
   /// Starts the program.
   ///
-  /// - Parameter executable: the path of `imgworker`.
-  init(id: WorkerID, number: Int, executable: String) throws(SystemError) {
+  /// - Parameters:
+  ///   - executable: the path of `imgworker`.
+  ///   - errorStream: for what it writes to standard error.
+  init(
+    id: WorkerID, number: Int, executable: String, errorStream: CInt
+  ) throws(SystemError) {
     self.id = id
     self.number = number
     heartbeat = try WorkerHeartbeat()
@@ -34,12 +35,10 @@ final class WorkerProcess {
     environment[ServiceManager.variable] = nil
     // Before there is a child that a failure would have to end.
     channel = try Channel(pair.takeFirst())
-    ownErrors = try ErrorStream(program: "imgworker")
-    decoderErrors = try ErrorStream(program: nil)
     child = try ChildProcess.spawn(
       executable: executable, arguments: [], environment: environment,
       descriptors: [
-        (parent: ownErrors.inherited, child: STDERR_FILENO),
+        (parent: errorStream, child: STDERR_FILENO),
         (parent: theirs.rawValue, child: WorkerDescriptor.channel),
         (parent: heartbeat.descriptor, child: WorkerDescriptor.heartbeat),
       ])
@@ -47,51 +46,11 @@ final class WorkerProcess {
 
   var processID: Int32 { child.processID }
 
+  /// Names it in the log.
+  var name: String { "worker \(number) (process \(processID))" }
+
   /// Readable when the process has ended.
   var exitDescriptor: CInt { child.descriptor }
-
-  /// Readable when the worker or a decoder of it has written to standard error.
-  var outputDescriptors: [CInt] { [ownErrors.descriptor, decoderErrors.descriptor] }
-
-  /// For what its decoders write.
-  var decoderErrorStream: CInt { decoderErrors.inherited }
-
-  // MARK: - Output
-
-  /// Reads what the worker and its decoders have written to standard error.
-  ///
-  /// - Returns: the complete lines of the worker itself.
-  func readOutput(at now: ContinuousClock.Instant) -> [String] {
-    _ = decoderErrors.read(at: now)
-    return ownErrors.read(at: now)
-  }
-
-  /// Reads the rest of what a process that has ended has written.
-  ///
-  /// - Returns: the lines of the program itself.
-  func endOutput(at now: ContinuousClock.Instant) -> [String] { ownErrors.readToEnd(at: now) }
-
-  /// When ``takeMessages(at:)`` has something.
-  var messageDeadline: ContinuousClock.Instant? {
-    [ownErrors.messageDeadline, decoderErrors.messageDeadline].compactMap(\.self).min()
-  }
-
-  /// Takes the messages of libraries that waited long enough for others, each with its subject.
-  func takeMessages(at now: ContinuousClock.Instant) -> [(subject: String, message: String)] {
-    var messages: [(subject: String, message: String)] = []
-    if let due = ownErrors.messageDeadline, due <= now, let message = ownErrors.takeMessage() {
-      messages.append(("worker \(number) (process \(processID))", message))
-    }
-    if let due = decoderErrors.messageDeadline, due <= now,
-      let message = decoderErrors.takeMessage()
-    {
-      messages.append(("worker \(number)'s decoder", message))
-    }
-    return messages
-  }
-
-  /// Takes the last message of the libraries in the worker; `nil` when there is none.
-  func takeLastMessage() -> String? { ownErrors.takeMessage() }
 
   // MARK: - Exit
 

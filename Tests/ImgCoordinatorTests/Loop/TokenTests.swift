@@ -7,8 +7,8 @@ import Testing
   private static let tokens: [Token] = [
     .listener, .signals, .journal, .client(ClientID(rawValue: 7)),
     .client(ClientID(rawValue: .max)), .workerChannel(WorkerID(rawValue: 7)),
-    .workerExit(WorkerID(rawValue: 7)), .workerOutput(WorkerID(rawValue: .max)),
-    .decoderExit(DecoderNumber(rawValue: 7)),
+    .workerExit(WorkerID(rawValue: 7)), .decoderExit(DecoderNumber(rawValue: 7)),
+    .errors(.worker(WorkerID(rawValue: .max))), .errors(.decoder(DecoderNumber(rawValue: 7))),
   ]
 
   @Test func `each token has a number of its own and comes back from it`() {
@@ -18,7 +18,7 @@ import Testing
   }
 
   @Test func `a number of no kind is no token`() {
-    #expect(Token(rawValue: 8 << 32) == nil)
+    #expect(Token(rawValue: 9 << 32) == nil)
     #expect(Token(rawValue: .max) == nil)
   }
 

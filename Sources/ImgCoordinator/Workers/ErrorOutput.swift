@@ -1,10 +1,10 @@
-/// What processes write to standard error: a worker's own lines for the log, and messages of libraries,
-/// whose number, length and content a picture may choose.
+/// What a process writes to standard error: a worker's own lines for the log, and messages of
+/// libraries, whose number, length and content a picture may choose.
 ///
 /// Of lines that come close together the first two become one message: a panic says first what
 /// happened, and where, and then who called whom.
-struct WorkerOutput: Sendable {
-  /// How long a message waits for others, and for the worker's death, which is logged with it.
+struct ErrorOutput: Sendable {
+  /// How long a message waits for others, and for the process's death, which is logged with it.
   static let messageDelay = Duration.seconds(1)
   static let maximumMessageByteCount = 300
   static let maximumMessageLineCount = 2
@@ -55,21 +55,24 @@ struct WorkerOutput: Sendable {
   }
 
   private mutating func endLine(at now: ContinuousClock.Instant) -> String? {
+    defer { line.removeAll(keepingCapacity: true) }
+    guard program != nil || !isMessageFull else { return nil }
     // No control character reaches a terminal that shows the log.
     let text = String(
       String.UnicodeScalarView(
         String(decoding: line, as: UTF8.self).unicodeScalars.map {
           $0.properties.generalCategory == .control ? " " : $0
         }))
-    line.removeAll(keepingCapacity: true)
     let words = text.split(separator: " ")
     if let program, words.dropFirst().first == "\(program):" { return text }
     add(words.joined(separator: " "), at: now)
     return nil
   }
 
+  private var isMessageFull: Bool { messageLines.count >= Self.maximumMessageLineCount }
+
   private mutating func add(_ text: String, at now: ContinuousClock.Instant) {
-    guard !text.isEmpty, messageLines.count < Self.maximumMessageLineCount else { return }
+    guard !text.isEmpty, !isMessageFull else { return }
     if messageLines.isEmpty { messageDeadline = now + Self.messageDelay }
     messageLines.append(text)
   }

@@ -11,8 +11,9 @@ import Testing
 
 /// Programs in the place of decoders.
 @Suite(.timeLimit(.minutes(20)))
-final class DecoderPoolTests {
+final class DecoderChildrenTests {
   private let poller: Poller
+  private let errors: ErrorStreams
   private let worker: WorkerProcess
   private let programs: TestDirectory
   /// The worker's ends of the connections.
@@ -21,7 +22,9 @@ final class DecoderPoolTests {
   init() throws {
     programs = try TestDirectory()
     poller = try Poller()
-    worker = try WorkerProcess(id: WorkerID(rawValue: 1), number: 0, executable: "/bin/true")
+    errors = ErrorStreams(poller: poller, log: Log())
+    worker = try WorkerProcess(
+      id: WorkerID(rawValue: 1), number: 0, executable: "/bin/true", errorStream: STDERR_FILENO)
   }
 
   /// An unreaped child would make other tests, which wait for the end of a process, wait forever.
@@ -29,13 +32,13 @@ final class DecoderPoolTests {
     worker.killAndReap()
   }
 
-  private func pool(of executable: String) -> DecoderPool {
-    DecoderPool(executable: executable, poller: poller, log: Log())
+  private func pool(of executable: String, log: Log = Log()) -> DecoderChildren {
+    DecoderChildren(executable: executable, errors: errors, poller: poller, log: log)
   }
 
   /// - Returns: the answer, if the order is refused.
   @discardableResult
-  private func order(_ number: UInt64, _ pool: DecoderPool) throws -> DecoderPool.Answer? {
+  private func order(_ number: UInt64, _ pool: DecoderChildren) throws -> DecoderChildren.Answer? {
     var pair = try UnixSocket.pair()
     sockets.append(PassedFile(adopting: pair.takeFirst()))
     let channel = PassedFile(adopting: pair.takeSecond())
@@ -43,7 +46,7 @@ final class DecoderPoolTests {
   }
 
   /// Waits for the ends of processes until there is an answer.
-  private func answer(of pool: DecoderPool) throws -> DecoderExit {
+  private func answer(of pool: DecoderChildren) throws -> DecoderExit {
     while true {
       for readiness in try poller.wait(timeout: nil) {
         guard case .decoderExit(let number) = Token(rawValue: readiness.token) else { continue }
@@ -136,7 +139,7 @@ final class DecoderPoolTests {
 
   @Test func `a worker gets only so many decoders at a time`() throws {
     let pool = try waitingPool()
-    for number in 1...UInt64(DecoderPool.maximumPerWorker) {
+    for number in 1...UInt64(DecoderChildren.maximumPerWorker) {
       #expect(try order(number, pool)?.exit == nil)
     }
     guard case .notStarted = try order(9, pool)?.exit.end else {
@@ -169,17 +172,39 @@ final class DecoderPoolTests {
     _ = try answer(of: pool)
   }
 
+  @Test func `the log has the last words of a decoder with its death, and not those of others`()
+    throws
+  {
+    var output = try OutputPipe()
+    let reader = output.takeReader()
+    let log = Log(descriptor: output.writerDescriptor)
+    let pool = try pool(running: "echo $$ has no memory >&2; exit 3", log: log)
+    try order(1, pool)
+    try order(2, pool)
+    #expect(pool.startDue(at: .now).isEmpty)
+    let processes = pool.processIDs(of: worker.id)
+    for _ in processes { _ = try answer(of: pool) }
+    var bytes: [UInt8] = []
+    #expect(try OutputPipe.read(reader.rawValue, into: &bytes) == .bytes)
+    let text = String(decoding: bytes, as: UTF8.self)
+    // The second end follows the first too closely for a line of its own.
+    #expect(
+      processes.contains {
+        text.hasSuffix("decoder (process \($0)) exited with status 3: \($0) has no memory\n")
+      })
+  }
+
   // MARK: - Programs
 
-  private func pool(running script: String) throws -> DecoderPool {
+  private func pool(running script: String, log: Log = Log()) throws -> DecoderChildren {
     let source = try programs.write(Array("#!/bin/sh\n\(script)\n".utf8), to: "script")
     let path = programs.file("imgdecoder")
     try Programs.install(source, as: path)
-    return pool(of: path)
+    return pool(of: path, log: log)
   }
 
   /// Decoders that do nothing until their connection is closed.
-  private func waitingPool() throws -> DecoderPool {
+  private func waitingPool() throws -> DecoderChildren {
     try pool(running: "exec cat <&3")
   }
 }

@@ -6,9 +6,9 @@ import ImgWire
 /// The decoder processes of all workers: started when a worker asks, killed when it says so or ends,
 /// and reaped. A worker cannot start processes itself.
 ///
-/// Only ``DecoderPool/maximumPerWorker`` of a worker run or wait for their start at once, and starts
+/// Only ``DecoderChildren/maximumPerWorker`` of a worker run or wait for their start at once, and starts
 /// have a rate, so a broken worker cannot make processes without end.
-final class DecoderPool {
+final class DecoderChildren {
   /// What a worker has to be told.
   typealias Answer = (worker: WorkerID, exit: DecoderExit)
 
@@ -18,7 +18,6 @@ final class DecoderPool {
     let worker: WorkerID
     let workerNumber: Int
     let channel: PassedFile
-    let errorStream: CInt
   }
 
   /// The decoders of all workers with one number.
@@ -34,16 +33,18 @@ final class DecoderPool {
 
   /// The path of `imgdecoder`.
   let executable: String
-  private var decoders: [DecoderNumber: DecoderProcess] = [:]
+  private var decoders: [DecoderNumber: DecoderChild] = [:]
   private var orders: [Order] = []
   private var histories: [Int: History] = [:]
   private var lastNumber: UInt32 = 0
   private var deathAllowance = MessageAllowance()
+  private let errors: ErrorStreams
   private let poller: Poller
   private let log: Log
 
-  init(executable: String, poller: Poller, log: Log) {
+  init(executable: String, errors: ErrorStreams, poller: Poller, log: Log) {
     self.executable = executable
+    self.errors = errors
     self.poller = poller
     self.log = log
   }
@@ -72,8 +73,7 @@ final class DecoderPool {
     }
     orders.append(
       Order(
-        id: id, worker: worker.id, workerNumber: worker.number, channel: channel,
-        errorStream: worker.decoderErrorStream))
+        id: id, worker: worker.id, workerNumber: worker.number, channel: channel))
     return nil
   }
 
@@ -110,16 +110,18 @@ final class DecoderPool {
   }
 
   private func start(_ order: Order) throws(SystemError) {
-    let decoder = try DecoderProcess(
+    var output = try OutputPipe()
+    let decoder = try DecoderChild(
       order.id, of: order.worker, workerNumber: order.workerNumber, executable: executable,
-      channel: order.channel,
-      errorStream: order.errorStream)
+      channel: order.channel, errorStream: output.writerDescriptor)
     lastNumber += 1
     let number = DecoderNumber(rawValue: lastNumber)
     do throws(SystemError) {
       try poller.register(
         decoder.exitDescriptor, .read, token: Token.decoderExit(number).rawValue)
+      try errors.add(output.takeReader(), from: .decoder(number), named: decoder.name)
     } catch {
+      poller.unregister(decoder.exitDescriptor)
       decoder.killAndReap()
       throw error
     }
@@ -160,8 +162,11 @@ final class DecoderPool {
     guard let decoder = decoders[number], let status = decoder.reap() else { return nil }
     decoders[number] = nil
     poller.unregister(decoder.exitDescriptor)
+    let lastMessage = errors.end(.decoder(number), at: now)
     // One that exits with 0 has found that its worker closed the connection.
-    if !decoder.isKilled, status != .exited(0) { noteDeath(of: decoder, status, at: now) }
+    if !decoder.isKilled, status != .exited(0) {
+      noteDeath(of: decoder, status, lastMessage, at: now)
+    }
     let end: DecoderExit.End =
       switch status {
       case .exited(let code): .exited(code)
@@ -171,12 +176,13 @@ final class DecoderPool {
   }
 
   private func noteDeath(
-    of decoder: DecoderProcess, _ status: ExitStatus, at now: ContinuousClock.Instant
+    of decoder: DecoderChild, _ status: ExitStatus, _ lastMessage: String?,
+    at now: ContinuousClock.Instant
   ) {
     histories[decoder.workerNumber, default: History()].deaths += 1
     guard let skipped = deathAllowance.take(at: now) else { return }
     let before = skipped == 0 ? "" : " (\(skipped) ends before it are not shown)"
-    log.note(
-      "worker \(decoder.workerNumber)'s decoder (process \(decoder.processID)) \(status)\(before)")
+    let message = lastMessage.map { ": \($0)" } ?? ""
+    log.note("\(decoder.name) \(status)\(before)\(message)")
   }
 }

@@ -3,9 +3,9 @@ import Testing
 @testable import ImgCoordinator
 
 /// What of a worker's standard error reaches the log.
-@Suite struct WorkerOutputTests {
+@Suite struct ErrorOutputTests {
   private let start = ContinuousClock.now
-  private var output = WorkerOutput(program: "imgworker")
+  private var output = ErrorOutput(program: "imgworker")
 
   private mutating func receive(_ text: String, after time: Duration = .zero) -> [String] {
     output.receive(Array(text.utf8), at: start + time)
@@ -28,7 +28,7 @@ import Testing
 
       """
     #expect(receive(panic).isEmpty)
-    #expect(output.messageDeadline == start + WorkerOutput.messageDelay)
+    #expect(output.messageDeadline == start + ErrorOutput.messageDelay)
     let message = """
       thread '<unnamed>' panicked at src/lib.rs:1:2:; called `Option::unwrap()` on a `None` value
       """
@@ -39,7 +39,7 @@ import Testing
 
   @Test mutating func `of many lines the first count`() {
     for number in 0..<1_000 { _ = receive("line \(number)\n", after: .milliseconds(number)) }
-    #expect(output.messageDeadline == start + WorkerOutput.messageDelay)
+    #expect(output.messageDeadline == start + ErrorOutput.messageDelay)
     #expect(output.takeMessage() == "line 0; line 1")
   }
 
@@ -48,7 +48,7 @@ import Testing
     #expect(output.takeMessage() == nil)
     let last = output.end(at: start)
     #expect(last == nil)
-    #expect(output.takeMessage()?.utf8.count == WorkerOutput.maximumMessageByteCount)
+    #expect(output.takeMessage()?.utf8.count == ErrorOutput.maximumMessageByteCount)
   }
 
   @Test mutating func `a line that a death cuts off still counts`() {

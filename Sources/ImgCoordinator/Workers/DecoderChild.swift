@@ -4,7 +4,7 @@ import ImgSystem
 import ImgTransport
 
 /// One decoder process: a child of the coordinator that serves a worker.
-final class DecoderProcess {
+final class DecoderChild {
   /// The number that its worker gave it.
   let id: DecoderID
   let worker: WorkerID
@@ -44,6 +44,9 @@ final class DecoderProcess {
   }
 
   var processID: Int32 { child.processID }
+
+  /// Names it in the log.
+  var name: String { "worker \(workerNumber)'s decoder (process \(processID))" }
 
   /// Readable when the process has ended.
   var exitDescriptor: CInt { child.descriptor }

@@ -1,0 +1,127 @@
+import ImgModel
+import ImgSystem
+import Testing
+
+@testable import ImgCoordinator
+
+/// The standard error of processes, each played by the test.
+@Suite(.timeLimit(.minutes(5)))
+final class ErrorStreamsTests {
+  private let poller: Poller
+  private let streams: ErrorStreams
+  private let first = ErrorSource.decoder(DecoderNumber(rawValue: 1))
+  private let second = ErrorSource.decoder(DecoderNumber(rawValue: 2))
+  private let worker = ErrorSource.worker(WorkerID(rawValue: 1))
+  private let start = ContinuousClock.now
+  private var writers: [ErrorSource: Writer] = [:]
+
+  /// A process's end of its pipe.
+  private final class Writer {
+    let pipe: OutputPipe
+
+    init(_ pipe: consuming OutputPipe) {
+      self.pipe = pipe
+    }
+  }
+
+  init() throws {
+    poller = try Poller()
+    streams = ErrorStreams(poller: poller, log: Log())
+  }
+
+  /// Begins to read what a process writes.
+  private func add(_ sources: ErrorSource...) throws {
+    for source in sources {
+      var pipe = try OutputPipe()
+      try streams.add(pipe.takeReader(), from: source, named: "\(source)")
+      writers[source] = Writer(pipe)
+    }
+  }
+
+  /// The processes whose streams are ready.
+  private func ready() throws -> Set<ErrorSource> {
+    let sources = try poller.wait(timeout: .zero).map { readiness in
+      guard case .errors(let source) = Token(rawValue: readiness.token) else {
+        throw SystemError(operation: "another token", code: 0)
+      }
+      return source
+    }
+    return Set(sources)
+  }
+
+  private func write(_ text: String, by source: ErrorSource) throws {
+    let writer = try #require(writers[source])
+    try FileIO.writeAll(writer.pipe.writerDescriptor, text)
+  }
+
+  @Test func `the last message of a process is its own, also if nothing was read before`() throws {
+    try add(first, second)
+    try write("one\ntwo\nthree\n", by: first)
+    try write("other", by: second)
+    #expect(try ready() == [first, second])
+    #expect(streams.end(first, at: start) == "one; two")
+    #expect(streams.end(second, at: start) == "other")
+    #expect(streams.end(second, at: start) == nil)
+    #expect(try ready().isEmpty)
+  }
+
+  @Test func `a message is logged when it has waited, unless the process ends first`() throws {
+    try add(first)
+    try write("careful\n", by: first)
+    streams.isReady(first, at: start)
+    let deadline = try #require(streams.deadline(at: start))
+    #expect(deadline == start + ErrorOutput.messageDelay)
+    streams.doWhatIsDue(at: deadline)
+    #expect(streams.deadline(at: deadline) == nil)
+    #expect(streams.end(first, at: deadline) == nil)
+  }
+
+  @Test func `lines of a worker are no message, and those of a decoder always are`() throws {
+    try add(worker, first)
+    let line = "2026-01-01T00:00:00Z imgworker: one\n"
+    try write(line, by: worker)
+    try write(line, by: first)
+    #expect(streams.end(worker, at: start) == nil)
+    #expect(streams.end(first, at: start)?.hasSuffix("imgworker: one") == true)
+  }
+
+  @Test func `a process that closes its standard error and lives on wakes nobody`() throws {
+    try add(first)
+    writers = [:]
+    #expect(try ready() == [first])
+    streams.isReady(first, at: start)
+    #expect(try ready().isEmpty)
+    #expect(streams.deadline(at: start) == nil)
+    #expect(streams.end(first, at: start) == nil)
+  }
+
+  @Test func `a process that writes without end wakes nobody until its next turn`() throws {
+    try add(first, second)
+    var readCount = 0
+    while readCount < 100 {
+      try write("a\n", by: first)
+      guard try ready().contains(first) else { break }
+      streams.isReady(first, at: start)
+      readCount += 1
+    }
+    #expect(readCount == 2)
+    try write("b\n", by: second)
+    #expect(try ready() == [second])
+    let resumption = try #require(streams.deadline(at: start))
+    #expect(resumption > start)
+    streams.doWhatIsDue(at: resumption)
+    #expect(try ready() == [first, second])
+  }
+
+  @Test func `a process that ends in its pause leaves its last message`() throws {
+    try add(worker)
+    for number in 0..<2 {
+      try write("time imgworker: \(number)\n", by: worker)
+      streams.isReady(worker, at: start)
+    }
+    try write("abort\n", by: worker)
+    #expect(try ready().isEmpty)
+    #expect(streams.end(worker, at: start) == "abort")
+    #expect(streams.deadline(at: start) == nil)
+  }
+}
