@@ -86,7 +86,7 @@ final class Worker {
   ) throws -> TransferPool {
     try TransferPool(
       runtime: runtime, limits: welcome.limits,
-      // The other half is for the decoder and all else.
+      // The other half is for all else.
       bodyBudgetByteCount: Int(welcome.limits.workerMemoryByteCount / 2),
       addressPolicy: AddressPolicy(allowed: welcome.allowedNetworks),
       spoolDirectories: [welcome.storeDirectory, WorkerPlaces.spareSpoolDirectory],

@@ -3,6 +3,7 @@
 #pragma once
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/io_uring.h>
 #include <linux/keyctl.h>
@@ -16,10 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -67,6 +70,54 @@ static inline int attempt_read_memory(pid_t process, uintptr_t address) {
 
 static inline int attempt_signal(pid_t process) { return kill(process, SIGWINCH); }
 
+static inline int attempt_signal_thread(pid_t process) {
+  return (int)syscall(SYS_tgkill, (long)process, (long)process, (long)SIGWINCH);
+}
+
+static inline int attempt_queue_signal(pid_t process) {
+  siginfo_t information;
+  memset(&information, 0, sizeof information);
+  information.si_code = SI_QUEUE;
+  return (int)syscall(
+      SYS_rt_tgsigqueueinfo, (long)process, (long)process, (long)SIGWINCH, &information);
+}
+
+/// Makes a process the one that the kernel signals when a descriptor becomes ready.
+static inline int attempt_own(int descriptor, pid_t process) {
+  enum { f_setown = 8 };
+  if (fcntl(descriptor, f_setown, process) != 0) return -1;
+  return fcntl(descriptor, f_setown, 0);
+}
+
+static inline int attempt_own_by_ioctl(int descriptor, pid_t process) {
+  pid_t none = 0;
+  if (ioctl(descriptor, FIOSETOWN, &process) != 0) return -1;
+  return ioctl(descriptor, FIOSETOWN, &none);
+}
+
+/// Sets a limit to what it is.
+static inline int attempt_limit(pid_t process) {
+  struct rlimit limit;
+  if (syscall(SYS_prlimit64, (long)process, (long)RLIMIT_CPU, NULL, &limit) != 0) return -1;
+  return (int)syscall(SYS_prlimit64, (long)process, (long)RLIMIT_CPU, &limit, NULL);
+}
+
+/// Sets the processors to what they are.
+static inline int attempt_set_processors(pid_t process) {
+  unsigned long mask[16];
+  long size = syscall(SYS_sched_getaffinity, (long)process, sizeof mask, mask);
+  if (size < 0) return -1;
+  return (int)syscall(SYS_sched_setaffinity, (long)process, size, mask);
+}
+
+/// Sets the priority to what it is.
+static inline int attempt_set_priority(pid_t process) {
+  errno = 0;
+  int priority = getpriority(PRIO_PROCESS, (id_t)process);
+  if (priority == -1 && errno != 0) return -1;
+  return setpriority(PRIO_PROCESS, (id_t)process, priority);
+}
+
 // Memory
 
 static inline int attempt_map_executable(void) {
@@ -80,6 +131,15 @@ static inline int attempt_protect_executable(void) {
       mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return page == MAP_FAILED ? -1 : mprotect(page, 4096, PROT_READ | PROT_EXEC);
 }
+
+static inline int attempt_map(int flags) {
+  void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
+  return page == MAP_FAILED ? -1 : 0;
+}
+
+static inline int attempt_map_shared(void) { return attempt_map(MAP_SHARED); }
+
+static inline int attempt_map_growing(void) { return attempt_map(MAP_PRIVATE | MAP_GROWSDOWN); }
 
 static inline int attempt_memory_file(void) {
   return (int)syscall(SYS_memfd_create, "attempt", 0u);
@@ -123,6 +183,14 @@ static inline int attempt_bind_port(void) {
 static inline int attempt_packet_socket(void) {
   int descriptor = socket(AF_PACKET, SOCK_DGRAM, 0);
   return descriptor;
+}
+
+static inline int attempt_shut_down(int descriptor) { return shutdown(descriptor, SHUT_RDWR); }
+
+/// Sets the flags to what they are.
+static inline int attempt_set_flags(int descriptor) {
+  int flags = fcntl(descriptor, F_GETFL);
+  return flags < 0 ? -1 : fcntl(descriptor, F_SETFL, flags);
 }
 
 static inline int attempt_socket_pair(void) {

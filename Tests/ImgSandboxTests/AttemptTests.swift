@@ -12,9 +12,11 @@ struct AttemptTests {
     "read the parent's memory", "trace the parent", "use a keyring",
   ]
 
+  private static let attemptCount = 44
+
   @Test func `without a lock every attempt succeeds`() throws {
     let results = try AttemptResults.unlocked.get()
-    #expect(results.count == 33)
+    #expect(results.count == Self.attemptCount)
     for (attempt, result) in results
     where !Self.attemptsOfPrivilegedProcesses.contains(attempt) {
       #expect(result == "allowed", "\(attempt)")
@@ -24,7 +26,7 @@ struct AttemptTests {
   @Test(.enabled(if: Kernel.hasBoth, "the kernel has no Landlock or no seccomp"))
   func `a decoder may create threads, and nothing else`() throws {
     let results = try AttemptResults.decoder.get()
-    #expect(results.count == 33)
+    #expect(results.count == Self.attemptCount)
     for (attempt, result) in results {
       #expect((result == "allowed") == (attempt == "create a thread"), "\(attempt): \(result)")
     }
@@ -47,16 +49,47 @@ struct AttemptTests {
     var allowed: Set = [
       "connect to a Unix socket", "connect to a port of 127.0.0.1", "create a memory file",
       "create a socket pair", "create a thread", "make memory executable",
-      "map executable memory", "read /etc/passwd", "read the store", "resolve a name",
-      "send a datagram to 127.0.0.1", "write the store",
+      "map executable memory", "map memory that grows", "map shared memory of no file",
+      "read /etc/passwd", "read the store", "resolve a name", "send a datagram to 127.0.0.1",
+      "set the flags of a socket", "shut down a socket", "write the store",
     ]
     if !Kernel.hasScopes { allowed.formUnion(["bind a port", "connect to an abstract socket"]) }
     let results = try AttemptResults.worker.get()
-    #expect(results.count == 33)
+    #expect(results.count == Self.attemptCount)
     for (attempt, result) in results {
       #expect((result == "allowed") == allowed.contains(attempt), "\(attempt): \(result)")
       // A worker has transfers of others.
       #expect(!result.hasPrefix("killed"), "\(attempt)")
+    }
+  }
+
+  /// An old Landlock refuses nothing that concerns other processes.
+  @Test(
+    .enabled(if: Kernel.hasFilters, "the kernel has no seccomp"),
+    arguments: [
+      "execute a program", "fork", "have a socket signal the parent",
+      "have a socket signal the parent, by ioctl", "limit the parent",
+      "queue a signal for the parent", "read the parent's memory", "set the parent's priority",
+      "set the parent's processors", "signal a thread of the parent", "signal the parent",
+      "trace the parent",
+    ])
+  func `without Landlock neither worker nor decoder reaches other processes`(attempt: String) throws
+  {
+    #expect(try AttemptResults.workerOfFilter.get()[attempt] == "refused (EPERM)")
+    let decoder = try #require(AttemptResults.decoderOfFilter.get()[attempt])
+    #expect(decoder.hasPrefix("refused") || decoder == "killed")
+  }
+
+  /// Most paths are Landlock's concern: no filter sees them.
+  @Test(.enabled(if: Kernel.hasFilters, "the kernel has no seccomp"))
+  func `without Landlock a decoder may read files, and nothing else`() throws {
+    let results = try AttemptResults.decoderOfFilter.get()
+    #expect(results.count == Self.attemptCount)
+    for (attempt, result) in results
+    where attempt != "create a thread" && !attempt.hasPrefix("read /")
+      && !["read ~/.ssh/id_ed25519", "read the store"].contains(attempt)
+    {
+      #expect(result != "allowed", "\(attempt)")
     }
   }
 

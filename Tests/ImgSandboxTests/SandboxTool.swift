@@ -7,13 +7,16 @@ import Testing
 enum SandboxTool {
   private static let patience = Duration.seconds(300)
 
+  static var path: String {
+    get throws { "\(try #require(ThisProcess.executableDirectory))/imgsandboxtest" }
+  }
+
   /// The fields of the lines that it prints, which a tab divides.
   static func run(_ arguments: [String]) throws -> [String: String] {
-    let directory = try #require(ThisProcess.executableDirectory)
     // Not a file: a locked decoder may write none.
     var sockets = try UnixSocket.pair()
     let output = sockets.takeFirst()
-    let child = try spawn("\(directory)/imgsandboxtest", arguments, output: sockets.takeSecond())
+    let child = try spawn(path, arguments, output: sockets.takeSecond())
     var bytes: [UInt8] = []
     while try FileIO.read(output.rawValue, into: &bytes, upTo: 1 << 16) > 0 {}
     let status = child.waitForExit(until: .now + patience)
@@ -40,9 +43,18 @@ enum AttemptResults {
   static let decoder = attempts("decoder")
   static let worker = attempts("worker")
   static let coordinator = attempts("coordinator")
+  /// Where the kernel has no Landlock.
+  static let decoderOfFilter = attempts("decoder", on: ["without", "landlock"])
+  static let workerOfFilter = attempts("worker", on: ["without", "landlock"])
 
-  private static func attempts(_ lock: String) -> Result<[String: String], any Error> {
-    Result { try SandboxTool.run(["attempts", lock]) }
+  /// - Parameter kernel: arguments that take features from the kernel.
+  private static func attempts(
+    _ lock: String, on kernel: [String] = []
+  ) -> Result<[String: String], any Error> {
+    Result {
+      let program = try kernel.isEmpty ? [] : [SandboxTool.path]
+      return try SandboxTool.run(kernel + program + ["attempts", lock])
+    }
   }
 }
 

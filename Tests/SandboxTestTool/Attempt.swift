@@ -2,7 +2,7 @@ import CSandboxAttempts
 import Glibc
 import ImgSystem
 
-/// Something that a process locked in a sandbox tries to do.
+/// Something that a process locked in a sandbox tries to do. Its standard input is a socket.
 enum Attempt: String, CaseIterable {
   // Files.
   case readPasswords = "read /etc/passwd"
@@ -22,6 +22,8 @@ enum Attempt: String, CaseIterable {
   case bindPort = "bind a port"
   case packetSocket = "open a packet socket"
   case socketPair = "create a socket pair"
+  case shutDown = "shut down a socket"
+  case setFlags = "set the flags of a socket"
   case resolveName = "resolve a name"
   // Processes.
   case execute = "execute a program"
@@ -30,9 +32,18 @@ enum Attempt: String, CaseIterable {
   case traceParent = "trace the parent"
   case readParentMemory = "read the parent's memory"
   case signalParent = "signal the parent"
+  case signalParentThread = "signal a thread of the parent"
+  case queueSignal = "queue a signal for the parent"
+  case ownSocket = "have a socket signal the parent"
+  case ownSocketByControl = "have a socket signal the parent, by ioctl"
+  case limitParent = "limit the parent"
+  case setParentProcessors = "set the parent's processors"
+  case setParentPriority = "set the parent's priority"
   // Memory and limits.
   case mapExecutable = "map executable memory"
   case protectExecutable = "make memory executable"
+  case mapShared = "map shared memory of no file"
+  case mapGrowing = "map memory that grows"
   case memoryFile = "create a memory file"
   case raiseLimit = "raise a limit"
   // The kernel.
@@ -65,6 +76,8 @@ enum Attempt: String, CaseIterable {
     case .bindPort: try Self.call { attempt_bind_port() }
     case .packetSocket: try Self.call { attempt_packet_socket() }
     case .socketPair: try Self.call { attempt_socket_pair() }
+    case .shutDown: try Self.call { attempt_shut_down(STDIN_FILENO) }
+    case .setFlags: try Self.call { attempt_set_flags(STDIN_FILENO) }
     case .resolveName: try Self.call { unsafe attempt_resolve("localhost") }
     case .execute: try Self.call { unsafe attempt_execute("/bin/true") }
     case .fork: try Self.call { attempt_fork() }
@@ -73,8 +86,18 @@ enum Attempt: String, CaseIterable {
     case .readParentMemory:
       try Self.call { attempt_read_memory(scene.processID, scene.address) }
     case .signalParent: try Self.call { attempt_signal(scene.processID) }
+    case .signalParentThread: try Self.call { attempt_signal_thread(scene.processID) }
+    case .queueSignal: try Self.call { attempt_queue_signal(scene.processID) }
+    case .ownSocket: try Self.call { attempt_own(STDIN_FILENO, scene.processID) }
+    case .ownSocketByControl:
+      try Self.call { attempt_own_by_ioctl(STDIN_FILENO, scene.processID) }
+    case .limitParent: try Self.call { attempt_limit(scene.processID) }
+    case .setParentProcessors: try Self.call { attempt_set_processors(scene.processID) }
+    case .setParentPriority: try Self.call { attempt_set_priority(scene.processID) }
     case .mapExecutable: try Self.call { attempt_map_executable() }
     case .protectExecutable: try Self.call { attempt_protect_executable() }
+    case .mapShared: try Self.call { attempt_map_shared() }
+    case .mapGrowing: try Self.call { attempt_map_growing() }
     case .memoryFile: try Self.call { attempt_memory_file() }
     case .raiseLimit: try Self.raiseCoreLimit(to: scene.coreLimit)
     case .newUsers: try Self.call { attempt_new_users() }

@@ -22,10 +22,12 @@ struct AttemptRun {
     guard let programs = ThisProcess.executableDirectory else {
       throw UsageError(description: "there is no /proc to find this program by")
     }
+    var sockets = try UnixSocket.pair()
+    let socket = sockets.takeFirst()
     let child = try ChildProcess.spawn(
       executable: "\(programs)/imgsandboxtest",
       arguments: ["attempt", lock.rawValue, attempt.rawValue] + scene.arguments,
-      environment: [:], descriptors: [])
+      environment: [:], descriptors: [(parent: socket.rawValue, child: STDIN_FILENO)])
     switch child.waitForExit(until: .now + Self.patience) {
     case .exited(0): return "allowed"
     case .exited(Self.failedLockStatus): return "the lock failed"

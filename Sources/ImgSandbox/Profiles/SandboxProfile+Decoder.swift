@@ -37,8 +37,7 @@ extension SandboxProfile {
   private static let harmlessCalls = [
     // Descriptors.
     "close", "eventfd2", "fadvise64", "fstat", "fstatfs", "getdents64", "lseek", "poll", "ppoll",
-    "pread64", "read", "readv", "recvfrom", "recvmsg", "sendmsg", "sendto", "shutdown", "write",
-    "writev",
+    "pread64", "read", "readv", "recvfrom", "recvmsg", "sendmsg", "sendto", "write", "writev",
     // Memory.
     "brk", "madvise", "membarrier", "mremap", "munmap",
     // Threads and signals.
@@ -56,11 +55,18 @@ extension SandboxProfile {
 
 extension SystemCallRules {
   /// No code comes into being: neither from a file nor from bytes that the process has written.
+  ///
+  /// What is mapped is private or from a descriptor. Shared memory without one, and memory that grows
+  /// like a stack, would not count against RLIMIT_DATA.
   fileprivate mutating func addMemory() {
-    for call in ["mmap", "mprotect"] {
-      add(.allow, call, where: .hasNone(of: PROT_EXEC, in: 2))
-      add(.fail(EACCES), call, where: .has(PROT_EXEC, in: 2))
-    }
+    add(.allow, "mprotect", where: .hasNone(of: PROT_EXEC, in: 2))
+    add(
+      .allow, "mmap", where: .hasNone(of: PROT_EXEC, in: 2),
+      .bitsOf(MAP_TYPE | MAP_GROWSDOWN, are: MAP_PRIVATE, in: 3))
+    add(
+      .allow, "mmap", where: .hasNone(of: PROT_EXEC, in: 2),
+      .bitsOf(MAP_TYPE | MAP_GROWSDOWN | MAP_ANONYMOUS, are: MAP_SHARED, in: 3))
+    for call in ["mmap", "mprotect"] { add(.fail(EACCES), call, where: .has(PROT_EXEC, in: 2)) }
   }
 
   fileprivate mutating func addThreads(of processID: Int32) {
@@ -91,7 +97,7 @@ extension SystemCallRules {
   }
 
   fileprivate mutating func addControl() {
-    for command in [F_GETFD, F_SETFD, F_GETFL, F_SETFL] {
+    for command in [F_GETFD, F_SETFD, F_GETFL] {
       add(.allow, "fcntl", where: .equals(command, argument: 1))
     }
     for option in [PR_SET_NAME, PR_GET_NAME] {

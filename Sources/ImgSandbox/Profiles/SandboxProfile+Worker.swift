@@ -57,11 +57,12 @@ extension SandboxProfile {
     rules.add(
       .fail(EPERM),
       [
-        "accept", "accept4", "chroot", "execve", "execveat", "fork", "kill", "listen",
-        "pidfd_open", "pidfd_send_signal", "rt_sigqueueinfo", "setns", "tkill", "unshare", "vfork",
+        "accept", "accept4", "chroot", "execve", "execveat", "fork", "listen", "setns", "unshare",
+        "vfork",
       ])
     rules.add(.fail(ENOSYS), "clone3")
     rules.add(.fail(EPERM), "clone", where: .hasNone(of: CInt(IMG_CLONE_THREAD), in: 0))
+    rules.refuseOtherProcesses(than: processID)
     // Of other domains there are raw packets, kernel cryptography, Bluetooth, virtual machines.
     let domains = [AF_UNSPEC, AF_UNIX, AF_INET, AF_INET6, AF_NETLINK]
     for domain in 0..<Self.domainCount where !domains.contains(domain) {
@@ -72,4 +73,29 @@ extension SandboxProfile {
 
   /// AF_MAX of <linux/socket.h>, with room for new ones.
   private static let domainCount: CInt = 64
+}
+
+extension SystemCallRules {
+  /// Refuses to signal, limit or slow down other processes of the user. Landlock refuses signals since
+  /// version 6, and never the rest.
+  fileprivate mutating func refuseOtherProcesses(than processID: Int32) {
+    add(
+      .fail(EPERM),
+      [
+        "ioprio_set", "kill", "pidfd_open", "pidfd_send_signal", "rt_sigqueueinfo",
+        "rt_tgsigqueueinfo", "sched_setaffinity", "sched_setattr", "sched_setparam",
+        "sched_setscheduler", "setpriority", "tkill",
+      ])
+    // What abort(3) and pthread_kill(3) send to a thread of this process.
+    add(.fail(EPERM), "tgkill", where: .differs(from: processID, argument: 0))
+    // 0 is this process. A CPU limit would end another.
+    add(.fail(EPERM), "prlimit64", where: .differs(from: 0, argument: 0))
+    // Whom the kernel sends a signal, which may be SIGKILL, when a descriptor becomes ready.
+    for command in [__F_SETOWN, __F_SETSIG, __F_SETOWN_EX] {
+      add(.fail(EPERM), "fcntl", where: .equals(command, argument: 1))
+    }
+    for request in [FIOSETOWN, SIOCSPGRP] {
+      add(.fail(EPERM), "ioctl", where: .equals(CInt(request), argument: 1))
+    }
+  }
 }

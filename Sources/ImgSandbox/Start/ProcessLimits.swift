@@ -7,14 +7,18 @@ package struct ProcessLimits: Hashable, Sendable {
   package let privateByteCount: Int64
   /// Everything that is mapped (RLIMIT_AS): also libraries, shared memory and reserved addresses.
   package let addressSpaceByteCount: Int64
-  /// Open descriptors (RLIMIT_NOFILE). Fonts are opened to draw text, a few at a time.
-  package let descriptorCount = 64
+  /// Open descriptors (RLIMIT_NOFILE). Beside the standard streams and the connection these are one
+  /// memory file at a time, and fonts, which are opened one by one to draw text. There are few, because
+  /// a process that keeps the memory files that it is passed keeps their memory.
+  package let descriptorCount = 16
   /// Processes and threads of the user namespace (RLIMIT_NPROC), which contains only this process.
   /// Decoders of AVIF and JPEG XL start some threads for each core.
   package let threadCount = 1_024
 
-  /// The space for libraries, and for addresses that the allocator and the stacks of threads reserve.
-  private static let reservedByteCount: Int64 = 4 << 30
+  /// The space for what is mapped besides. While a thousand pictures of all formats were decoded, that
+  /// was at most 234 MiB: libraries, fonts, and addresses that the allocator reserves for threads. The
+  /// rest is for larger builds of the libraries, and for larger fonts.
+  private static let reservedByteCount: Int64 = 512 << 20
 
   /// - Parameters:
   ///   - privateByteCount: what a decode may use.

@@ -40,16 +40,23 @@ import ImgSystem
     guard number != Self.unknownCall else {
       throw SystemError(operation: "seccomp_syscall_resolve_name \(rule.call)", code: ENOSYS)
     }
-    let conditions = rule.conditions.map {
-      scmp_arg_cmp(
-        arg: $0.argument, op: SCMP_CMP_MASKED_EQ, datum_a: $0.mask, datum_b: $0.value)
-    }
+    let conditions = rule.conditions.map(Self.comparison)
     let result = unsafe conditions.withUnsafeBufferPointer { conditions in
       unsafe seccomp_rule_add_array(
         context, Self.action(rule.action), number, UInt32(conditions.count),
         conditions.baseAddress)
     }
     try Self.check("seccomp_rule_add \(rule.call)", result)
+  }
+
+  private static func comparison(_ condition: SystemCallRules.Condition) -> scmp_arg_cmp {
+    switch condition.test {
+    case .bits(let mask, let value):
+      scmp_arg_cmp(
+        arg: condition.argument, op: SCMP_CMP_MASKED_EQ, datum_a: mask, datum_b: value)
+    case .differs(let value):
+      scmp_arg_cmp(arg: condition.argument, op: SCMP_CMP_NE, datum_a: value, datum_b: 0)
+    }
   }
 
   /// __NR_SCMP_ERROR.

@@ -9,14 +9,18 @@ package struct SystemCallRules: Hashable, Sendable {
     case kill
   }
 
-  /// A condition on an argument: the bits of `mask` have the value `value`.
-  ///
-  /// The kernel compares 64 bits of every argument. The mask of an `int` leaves out the upper 32,
-  /// which are undefined.
+  /// A condition on an argument, of which the kernel compares all 64 bits. The upper 32 bits of an
+  /// `int` are undefined.
   package struct Condition: Hashable, Sendable {
+    package enum Test: Hashable, Sendable {
+      /// The bits of `mask` have this value. The mask of an `int` leaves out the upper 32.
+      case bits(mask: UInt64, value: UInt64)
+      /// At least one of the 64 bits is another one.
+      case differs(from: UInt64)
+    }
+
     package let argument: UInt32
-    package let mask: UInt64
-    package let value: UInt64
+    package let test: Test
   }
 
   /// The action for a system call whose arguments meet all conditions.
@@ -57,8 +61,9 @@ extension SystemCallRules.Condition {
 
   static func bitsOf(_ mask: CInt, are value: CInt, in argument: UInt32) -> Self {
     Self(
-      argument: argument, mask: UInt64(UInt32(bitPattern: mask)),
-      value: UInt64(UInt32(bitPattern: value)))
+      argument: argument,
+      test: .bits(
+        mask: UInt64(UInt32(bitPattern: mask)), value: UInt64(UInt32(bitPattern: value))))
   }
 
   /// The argument, an `int`, has this value.
@@ -66,8 +71,14 @@ extension SystemCallRules.Condition {
     bitsOf(-1, are: value, in: argument)
   }
 
+  /// The argument, an `int`, has another value. Also met by this value with upper bits set, which no
+  /// C library sets: for a refusal that errs on the safe side.
+  static func differs(from value: CInt, argument: UInt32) -> Self {
+    Self(argument: argument, test: .differs(from: UInt64(UInt32(bitPattern: value))))
+  }
+
   /// The argument is a null pointer.
   static func isNull(argument: UInt32) -> Self {
-    Self(argument: argument, mask: .max, value: 0)
+    Self(argument: argument, test: .bits(mask: .max, value: 0))
   }
 }
