@@ -37,8 +37,11 @@ package enum CoordinatorMain {
     }
   }
 
-  /// Refuses settings that would fail one URL after the other.
+  /// Refuses settings that would fail one URL after the other, or leave nothing to the sandbox.
   private static func checkPlaces(of settings: Settings) throws(StartError) {
+    guard WritablePlace.around(settings.dataDirectory) != nil else {
+      throw StartError("--data-dir: \(settings.dataDirectory) is the root of all files")
+    }
     for directory in settings.allowedDirectories {
       do throws(SystemError) {
         _ = try OpenDirectory(directory)
@@ -106,7 +109,8 @@ package enum CoordinatorMain {
       dataDirectory: dataDirectory, journal: journal, serviceManager: serviceManager,
       sandbox: confinement, log: log)
     log.note("listening on \(settings.socketPath), data in \(settings.dataDirectory)")
-    for remark in [settings.remark, remark].compactMap(\.self) { log.note(remark) }
+    let remarks = [settings.remark, remark, WritablePaths.remark(on: settings)]
+    for remark in remarks.compactMap(\.self) { log.note(remark) }
     readiness.sendReady()
     serviceManager.notify(.ready, status: "listening on \(settings.socketPath)")
     return try coordinator.run()

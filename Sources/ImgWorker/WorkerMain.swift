@@ -60,6 +60,7 @@ package enum WorkerMain {
     do {
       try ThisProcess.limitPrivateMemory(byteCount: welcome.limits.workerMemoryByteCount)
       let curl = try CurlRuntime.start()
+      if let remark = WorkerPlaces.remark(on: welcome) { WorkerLog.note(remark) }
       let report = try sandbox.lock(
         .worker(WorkerPlaces(welcome)), isRequired: welcome.requiresSandbox)
       let worker = try Worker(

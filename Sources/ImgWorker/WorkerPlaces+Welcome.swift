@@ -11,9 +11,7 @@ extension WorkerPlaces {
   /// It writes beside the store as well as in it, because a store is replaced by a directory that is
   /// made beside it. The store may be a symbolic link to another disk.
   init(_ welcome: Welcome) {
-    let store = welcome.storeDirectory
-    let resolved = (try? Directory.resolve(store)) ?? store
-    let directories = Set([store, resolved].map(Self.parent)).sorted()
+    let directories = Set(Self.stores(welcome).compactMap(WritablePlace.around)).sorted()
     let takesSpoolFiles = directories.contains { (try? SpoolFile(in: $0)) != nil }
     self.init(
       dataDirectories: directories,
@@ -21,8 +19,16 @@ extension WorkerPlaces {
       allowedDirectories: welcome.allowedDirectories, authorityFile: welcome.authorityFile)
   }
 
-  private static func parent(of path: String) -> String {
-    guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return "/" }
-    return String(path[..<slash])
+  /// What the log should say of the places; `nil` for nothing.
+  static func remark(on welcome: Welcome) -> String? {
+    stores(welcome).first { WritablePlace.around($0) == $0 }.map {
+      "\($0) lies in /, where no worker may write: the store is emptied in place instead of replaced"
+    }
+  }
+
+  /// The paths of the store: as it is given, and without symbolic links.
+  private static func stores(_ welcome: Welcome) -> [String] {
+    let store = welcome.storeDirectory
+    return [store] + [try? Directory.resolve(store)].compactMap(\.self)
   }
 }

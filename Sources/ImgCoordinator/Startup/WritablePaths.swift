@@ -1,3 +1,4 @@
+import ImgSandbox
 import ImgSettings
 
 /// The directories below which the coordinator and the processes that it starts may write.
@@ -10,17 +11,24 @@ enum WritablePaths {
   /// - Parameter settings: resolved.
   static func all(_ settings: Settings) -> [String] {
     [settings.dataDirectory, socketRoot(of: settings.socketPath), spoolDirectory]
+      .compactMap(\.self)
+  }
+
+  /// What the log should say of the paths; `nil` for nothing.
+  ///
+  /// - Parameter settings: resolved.
+  static func remark(on settings: Settings) -> String? {
+    guard let directory = WritablePlace.around(settings.socketPath),
+      socketRoot(of: settings.socketPath) == directory
+    else { return nil }
+    return "\(directory) lies in /, where this process may not write: if it is removed, the "
+      + "control socket is not made again"
   }
 
   /// The socket is made again when it is removed, with its directory. A rule for a directory ends
   /// with that directory, so it is for one that stays.
-  private static func socketRoot(of path: String) -> String {
+  private static func socketRoot(of path: String) -> String? {
     if path.hasPrefix("\(loginDirectory)/") { return loginDirectory }
-    return parent(of: parent(of: path))
-  }
-
-  private static func parent(of path: String) -> String {
-    guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return "/" }
-    return String(path[..<slash])
+    return WritablePlace.around(path).flatMap(WritablePlace.around)
   }
 }

@@ -4,15 +4,27 @@ import Testing
 @testable import ImgCoordinator
 
 @Suite struct WritablePathsTests {
-  private func paths(of socketPath: String) -> [String] {
-    WritablePaths.all(Settings(socketPath: socketPath, dataDirectory: "/data"))
+  private func settings(socketPath: String) -> Settings {
+    Settings(socketPath: socketPath, dataDirectory: "/data")
   }
 
   @Test(arguments: [
-    ("/srv/imgctl/control.sock", "/srv"), ("/imgctl/control.sock", "/"), ("/control.sock", "/"),
-    ("/run/imgctl/control.sock", "/run"), ("/run/user/1000/imgctl/control.sock", "/run/user"),
+    ("/srv/imgctl/control.sock", "/srv"), ("/run/imgctl/control.sock", "/run"),
+    ("/run/user/1000/imgctl/control.sock", "/run/user"),
   ])
   func `the directory of the socket can be made again`(socketPath: String, root: String) {
-    #expect(paths(of: socketPath) == ["/data", root, "/tmp"])
+    let settings = settings(socketPath: socketPath)
+    #expect(WritablePaths.all(settings) == ["/data", root, "/tmp"])
+    #expect(WritablePaths.remark(on: settings) == nil)
+  }
+
+  @Test(arguments: [
+    ("/imgctl/control.sock", "/imgctl"), ("/tmp/control.sock", "/tmp"),
+    ("/control.sock", "/control.sock"),
+  ])
+  func `a directory in the root cannot, and the log says so`(socketPath: String, root: String) {
+    let settings = settings(socketPath: socketPath)
+    #expect(WritablePaths.all(settings) == ["/data", root, "/tmp"])
+    #expect(WritablePaths.remark(on: settings)?.hasPrefix("\(root) lies in /, ") == true)
   }
 }
