@@ -51,6 +51,17 @@ static inline void img_load_pixbuf_module(const char *_Nonnull media_type) {
   g_module_close(program);
 }
 
+/// Makes fontconfig read its configuration and its caches now instead of for the first text. Does nothing
+/// where libvips has no librsvg.
+static inline void img_start_fontconfig(void) {
+  typedef int (*Init)(void);
+  gpointer init = NULL;
+  GModule *program = g_module_open(NULL, G_MODULE_BIND_LAZY);
+  if (program == NULL) return;
+  if (g_module_symbol(program, "FcInit", &init)) ((Init) init)();
+  g_module_close(program);
+}
+
 /// The options of a loader. A field that is 0 selects the loader's default.
 struct img_vips_load_options {
   VipsFailOn fail_on;

@@ -24,6 +24,7 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -183,6 +184,16 @@ static inline int attempt_bind_port(void) {
 static inline int attempt_packet_socket(void) {
   int descriptor = socket(AF_PACKET, SOCK_DGRAM, 0);
   return descriptor;
+}
+
+static inline int attempt_read_link(const char *path) {
+  char target[4096];
+  return (int)readlink(path, target, sizeof target);
+}
+
+static inline int attempt_look_at(const char *path) {
+  struct stat status;
+  return stat(path, &status);
 }
 
 static inline int attempt_shut_down(int descriptor) { return shutdown(descriptor, SHUT_RDWR); }

@@ -12,7 +12,7 @@ struct AttemptTests {
     "read the parent's memory", "trace the parent", "use a keyring",
   ]
 
-  private static let attemptCount = 44
+  private static let attemptCount = 46
 
   @Test func `without a lock every attempt succeeds`() throws {
     let results = try AttemptResults.unlocked.get()
@@ -38,7 +38,8 @@ struct AttemptTests {
     .enabled(if: Kernel.hasBoth, "the kernel has no Landlock or no seccomp"),
     arguments: [
       "read /etc/passwd", "read ~/.ssh/id_ed25519", "read the store", "create a file",
-      "map executable memory", "make memory executable",
+      "map executable memory", "make memory executable", "look at ~/.ssh/id_ed25519",
+      "read a symbolic link",
     ])
   func `a decoder survives looking for files and executable memory`(attempt: String) throws {
     #expect(try AttemptResults.decoder.get()[attempt] == "refused (EACCES)")
@@ -48,9 +49,10 @@ struct AttemptTests {
   func `a worker is refused processes, foreign files and the kernel's settings`() throws {
     var allowed: Set = [
       "connect to a Unix socket", "connect to a port of 127.0.0.1", "create a memory file",
-      "create a socket pair", "create a thread", "make memory executable",
-      "map executable memory", "map memory that grows", "map shared memory of no file",
-      "read /etc/passwd", "read the store", "resolve a name", "send a datagram to 127.0.0.1",
+      "create a socket pair", "create a thread", "look at ~/.ssh/id_ed25519",
+      "make memory executable", "map executable memory", "map memory that grows",
+      "map shared memory of no file", "read /etc/passwd", "read a symbolic link",
+      "read the store", "resolve a name", "send a datagram to 127.0.0.1",
       "set the flags of a socket", "shut down a socket", "write the store",
     ]
     if !Kernel.hasScopes { allowed.formUnion(["bind a port", "connect to an abstract socket"]) }

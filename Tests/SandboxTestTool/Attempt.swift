@@ -7,6 +7,8 @@ enum Attempt: String, CaseIterable {
   // Files.
   case readPasswords = "read /etc/passwd"
   case readKey = "read ~/.ssh/id_ed25519"
+  case lookAtKey = "look at ~/.ssh/id_ed25519"
+  case readLink = "read a symbolic link"
   case readStore = "read the store"
   case writeStore = "write the store"
   case writeFile = "create a file"
@@ -59,6 +61,8 @@ enum Attempt: String, CaseIterable {
     switch self {
     case .readPasswords: try Self.open("/etc/passwd", O_RDONLY)
     case .readKey: try Self.open(scene.keyFile, O_RDONLY)
+    case .lookAtKey: try Self.call { unsafe attempt_look_at(scene.keyFile) }
+    case .readLink: try Self.call { unsafe attempt_read_link("/proc/self/exe") }
     case .readStore: try Self.open(scene.storeFile, O_RDONLY)
     case .writeStore: try Self.open(scene.storeFile, O_RDWR)
     case .writeFile: try Self.open("\(scene.directory)/new", O_WRONLY | O_CREAT)

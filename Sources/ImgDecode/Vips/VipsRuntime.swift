@@ -14,6 +14,8 @@ package struct VipsRuntime: Sendable {
       throw VipsError(operation: "vips_init")
     }
     modules?.load()
+    // Later the process may read fonts, and nothing that says where they are.
+    img_start_fontconfig()
     return VipsRuntime()
   }
 
