@@ -1,5 +1,6 @@
 import ImgSandbox
 import ImgSettings
+import ImgSystem
 
 /// The directories below which the coordinator and the processes that it starts may write.
 enum WritablePaths {
@@ -10,8 +11,11 @@ enum WritablePaths {
 
   /// - Parameter settings: resolved.
   static func all(_ settings: Settings) -> [String] {
-    [settings.dataDirectory, socketRoot(of: settings.socketPath), spoolDirectory]
-      .compactMap(\.self)
+    let paths = [
+      settings.dataDirectory, socketRoot(of: settings.socketPath), spoolDirectory,
+      linkedStoreRoot(of: settings.storeDirectory),
+    ]
+    return paths.compactMap(\.self)
   }
 
   /// What the log should say of the paths; `nil` for nothing.
@@ -23,6 +27,12 @@ enum WritablePaths {
     else { return nil }
     return "\(directory) lies in /, where this process may not write: if it is removed, the "
       + "control socket is not made again"
+  }
+
+  /// Where the store lies if it is a symbolic link, as to another disk; `nil` if it is none.
+  private static func linkedStoreRoot(of path: String) -> String? {
+    guard let resolved = try? Directory.resolve(path), resolved != path else { return nil }
+    return WritablePlace.around(resolved)
   }
 
   /// The socket is made again when it is removed, with its directory. A rule for a directory ends

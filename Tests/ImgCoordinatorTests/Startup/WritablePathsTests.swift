@@ -1,4 +1,7 @@
+import Glibc
 import ImgSettings
+import ImgSystem
+import TestFiles
 import Testing
 
 @testable import ImgCoordinator
@@ -16,6 +19,17 @@ import Testing
     let settings = settings(socketPath: socketPath)
     #expect(WritablePaths.all(settings) == ["/data", root, "/tmp"])
     #expect(WritablePaths.remark(on: settings) == nil)
+  }
+
+  @Test func `a store that is a link is written where it lies`() throws {
+    let directory = try TestDirectory()
+    try Directory.create(directory.file("disk/store"))
+    let disk = try Directory.resolve(directory.file("disk"))
+    try Directory.create(directory.file("data"))
+    try #require(unsafe symlink("\(disk)/store", directory.file("data/store")) == 0)
+    let settings = Settings(
+      socketPath: "/srv/imgctl/control.sock", dataDirectory: directory.file("data"))
+    #expect(WritablePaths.all(settings) == [directory.file("data"), "/srv", "/tmp", disk])
   }
 
   @Test(arguments: [
