@@ -50,7 +50,8 @@ import Testing
     #expect(fetcher.pool.heldBodyByteCount == 0)
   }
 
-  @Test func `a paused transfer is not stalled, and resumes when its turn comes`() throws {
+  @Test(.ownThread)
+  func `a paused transfer is not stalled, and resumes when its turn comes`() throws {
     let origin = try TestOrigin()
     origin.serve("/first", .body(noise(Self.mebibyte)))
     origin.serve("/waits", .body(noise(Self.mebibyte, seed: 2)))
@@ -74,7 +75,8 @@ import Testing
     #expect(isWhole)
   }
 
-  @Test func `a paused transfer ends by its whole time, and frees what it held`() throws {
+  @Test(.ownThread)
+  func `a paused transfer ends by its whole time, and frees what it held`() throws {
     let origin = try TestOrigin()
     origin.serve("/a", .body(noise(Self.mebibyte)))
     let fetcher = try Fetcher(bodyBudget: 1) { $0.transferTimeout = .milliseconds(1_500) }

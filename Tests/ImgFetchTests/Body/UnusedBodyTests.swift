@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [404, 503])
+  @Test(.ownThread, arguments: [404, 503])
   func `a page that comes slowly is cut off`(status: Int) throws {
     origin.serve("/a", page(status, 1_000, .stall(after: 1)))
     let fetcher = try patientFetcher()
@@ -39,7 +39,7 @@ import Testing
     #expect(fetcher.pool.deadline == nil)
   }
 
-  @Test func `a redirect is followed before its page is in`() throws {
+  @Test(.ownThread) func `a redirect is followed before its page is in`() throws {
     origin.serve("/a", page(302, 1_000, .stall(after: 1)))
     let fetcher = try patientFetcher()
     let id = try fetcher.start(origin.baseURL + "/a")

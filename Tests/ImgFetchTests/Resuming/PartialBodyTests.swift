@@ -12,10 +12,12 @@ import Testing
     origin = try TestOrigin()
   }
 
-  @Test(arguments: [
-    Delivery.cut(after: cut), .cut(after: cut, declaresLength: false), .reset(after: cut),
-    .stall(after: cut),
-  ])
+  @Test(
+    .ownThread,
+    arguments: [
+      Delivery.cut(after: cut), .cut(after: cut, declaresLength: false), .reset(after: cut),
+      .stall(after: cut),
+    ])
   func `a transfer that breaks off leaves a partial body`(delivery: Delivery) throws {
     origin.serve("/a", resource(delivery))
     let fetcher = try Fetcher { $0.stallTimeout = .seconds(1) }
@@ -37,7 +39,7 @@ import Testing
     #expect(fetcher.pool.heldBodyByteCount == 0)
   }
 
-  @Test func `a transfer that runs out of time leaves a partial body`() throws {
+  @Test(.ownThread) func `a transfer that runs out of time leaves a partial body`() throws {
     origin.serve("/a", resource(.stall(after: Self.cut)))
     let fetcher = try Fetcher { $0.transferTimeout = .milliseconds(1_500) }
     let transfer = try fetcher.fetch(url)

@@ -182,7 +182,7 @@ import Testing
     #expect(transfer.partialBody == nil)
   }
 
-  @Test func `a restart has only the time that is left`() throws {
+  @Test(.ownThread) func `a restart has only the time that is left`() throws {
     let refusal = Response(status: 416, headerDelay: .seconds(3))
     let whole = Response(body: picture, headerDelay: .seconds(3))
     origin.serve(

@@ -106,7 +106,7 @@ import Testing
     #expect(failure.detail.contains("Operation timed out after"))
   }
 
-  @Test func `a body that stops coming is a timeout of the stalled`() throws {
+  @Test(.ownThread) func `a body that stops coming is a timeout of the stalled`() throws {
     let origin = try TestOrigin()
     origin.serve("/a", .body(noise(10_000), delivery: .stall(after: 100)))
     let fetcher = try Fetcher { $0.stallTimeout = .seconds(1) }
