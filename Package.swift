@@ -17,6 +17,10 @@ let settings: [SwiftSetting] = [
   .treatAllWarnings(as: .error),
 ]
 
+/// The settings of what draws the pictures of tests. Unoptimised, it would take longer than libvips
+/// takes to decode them.
+let optimized: [SwiftSetting] = settings + [.unsafeFlags(["-O"])]
+
 let package = Package(
   name: "imgctl",
   products: [
@@ -481,7 +485,7 @@ let package = Package(
         "ImgDecode",
       ],
       path: "Tests/TestPictures",
-      swiftSettings: settings),
+      swiftSettings: optimized),
     .executableTarget(
       name: "testorigin",
       dependencies: [
