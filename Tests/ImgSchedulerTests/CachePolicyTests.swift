@@ -277,6 +277,7 @@ import Testing
   @Test func `only so many are under way at a time`() {
     let maximum = Scheduler.revalidationMaximum
     let urls = (0..<maximum + 10).map { url($0) }
+    cluster.areInvariantsChecked = false
     staleHits(urls)
     for url in urls { cluster.view(url, fetch: FetchOptions(cachePolicy: .byProtocol)) }
     cluster.answerLookups()
