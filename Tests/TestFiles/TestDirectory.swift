@@ -7,8 +7,12 @@ import Glibc
 package final class TestDirectory: Sendable {
   package let path: String
 
-  package init() throws {
-    var template = Array("/tmp/imgctl-XXXXXX".utf8CString)
+  /// Where all such directories are made.
+  package static let standardParent =
+    ProcessInfo.processInfo.environment["IMGCTL_TEST_DIRECTORY"] ?? "/tmp"
+
+  package init(in parent: String = standardParent) throws {
+    var template = Array("\(parent)/imgctl-XXXXXX".utf8CString)
     guard unsafe mkdtemp(&template) != nil else { throw CocoaError(.fileWriteUnknown) }
     path = String(
       decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
