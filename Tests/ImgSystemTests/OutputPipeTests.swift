@@ -13,6 +13,8 @@ struct OutputPipeTests {
     let result = try end(pipe, readBy: reader.rawValue, into: &bytes)
     #expect(result == .bytes)
     #expect(String(decoding: bytes, as: UTF8.self) == "last")
+    // Until no child that another test starts has the writer open, as it has until its exec.
+    #expect(try UnixSocket.waitReadable(reader.rawValue, until: .now + .seconds(240)))
     #expect(try OutputPipe.read(reader.rawValue, into: &bytes) == .closed)
   }
 
