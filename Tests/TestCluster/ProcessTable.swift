@@ -40,11 +40,19 @@ package func filterCount(of processID: Int32) -> Int? {
   statusNumber("Seccomp_filters", of: processID)
 }
 
-/// A number in the status of a process (proc(5), /proc/pid/status).
+/// Whether a process waits for an event.
+package func isAsleep(_ processID: Int32) -> Bool {
+  statusField("State", of: processID) == "S"
+}
+
 private func statusNumber(_ name: String, of processID: Int32) -> Int? {
+  statusField(name, of: processID).flatMap { Int($0) }
+}
+
+/// The first word of a field in the status of a process (proc(5), /proc/pid/status).
+private func statusField(_ name: String, of processID: Int32) -> Substring? {
   let bytes = (try? FileIO.contents(of: "/proc/\(processID)/status", upTo: 1 << 16)) ?? []
   let line = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
     .first { $0.hasPrefix("\(name):") }
   return line?.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first
-    .flatMap { Int($0) }
 }
