@@ -47,7 +47,10 @@ struct LenientTests {
     #expect(requestCount == 2)
     #expect(try get().code == .corruptImage)
     #expect(try get("--cache-policy", "cache-only").code == .notCached)
-    #expect(try cluster.imgctl("cache", "get", url, "--json").exitCode == 1)
+    let absent = try cluster.imgctl("cache", "get", url)
+    #expect(absent.exitCode == 1)
+    #expect(absent.messages.contains("the picture is damaged; --lenient accepts that"))
+    #expect(try cluster.imgctl("cache", "ls").output.hasPrefix("thumbnail,damaged\tjpeg\t"))
     let stored = try cluster.imgctl("cache", "get", url, "--lenient", "--json")
     #expect(try stored.decoded(Report.self).damaged == true)
   }

@@ -51,18 +51,27 @@ package struct CacheGetCommand: Command {
       let found = try reader?.thumbnail(
         for: name, variant: stored?.variant ?? variant, isLenient: isLenient)
     else {
-      let picture = HumanText.printable(url.text)
-      let others = stored?.formats.first.map {
-        " as \(variant.format.rawValue), only as \($0.rawValue)"
-      }
-      context.report(
-        error: "\(picture) is not stored in this size\(others ?? ""); imgctl get fetches it"
-      )
+      let reason = try reasonOfAbsence(of: name, otherFormats: stored?.formats ?? [], in: reader)
+      context.report(error: "\(HumanText.printable(url.text)) \(reason)")
       return .someFailed
     }
     try picture.deliver(
       found.bytes, found.facts.thumbnail,
       StoredReport(found.facts, of: RequestedURL(self.url)), in: context)
     return .success
+  }
+
+  private func reasonOfAbsence(
+    of name: PictureName, otherFormats: [ImageFormat], in reader: StoreReader?
+  ) throws(StoreError) -> String {
+    let damaged = try reader?.thumbnail(
+      for: name, variant: variant, isLenient: true, recordingAccess: .none)
+    guard damaged == nil else {
+      return "is stored, but the picture is damaged; --lenient accepts that"
+    }
+    let others = otherFormats.first.map {
+      " as \(variant.format.rawValue), only as \($0.rawValue)"
+    }
+    return "is not stored in this size\(others ?? ""); imgctl get fetches it"
   }
 }

@@ -37,11 +37,13 @@ package struct CacheLsCommand: Command {
     return .success
   }
 
-  /// Kind, format, size in pixels, bytes, expiry and URL, separated by tabs. Columns are not
+  /// Kind (with `,damaged`), format, size in pixels, bytes, expiry and URL, separated by tabs. Columns are not
   /// aligned, so a list of any length streams.
   private func line(of stored: StoredThumbnail) -> String {
     let thumbnail = stored.thumbnail
-    return "\(stored.kind)\t\(thumbnail.format.rawValue)\t\(thumbnail.width)x\(thumbnail.height)\t"
+    let damage = thumbnail.isDamaged ? ",damaged" : ""
+    return "\(stored.kind)\(damage)\t\(thumbnail.format.rawValue)\t"
+      + "\(thumbnail.width)x\(thumbnail.height)\t"
       + "\(thumbnail.byteCount)\t\(stored.expiresAt)\t\(HumanText.printable(stored.url))\n"
   }
 }

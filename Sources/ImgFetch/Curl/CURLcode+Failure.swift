@@ -42,6 +42,11 @@ extension CURLcode {
       CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED, CURLE_USE_SSL_FAILED,
     ].map(\.rawValue))
 
+  /// Whether the first bytes of the origin were no TLS. That is how OpenSSL describes it.
+  func isWithoutTLS(words: String) -> Bool {
+    self == CURLE_SSL_CONNECT_ERROR && words.contains("wrong version number")
+  }
+
   /// Whether the connection ended in the middle of the TLS handshake, which may pass. Where the two
   /// sides cannot agree, OpenSSL names its reason.
   func isTLSBrokenOff(words: String) -> Bool {

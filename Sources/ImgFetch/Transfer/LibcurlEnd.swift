@@ -82,7 +82,9 @@ struct LibcurlEnd {
     return Failure(
       stage: .fetch, code: code.failureCode(isAnswered: reader.status != nil, words: words),
       httpStatus: reader.status, isRetryable: code.isTLSBrokenOff(words: words) ? true : nil,
-      detail: words)
+      detail: code.isWithoutTLS(words: words)
+        ? "the origin does not speak TLS at this port; the URL may have to begin with http:// (\(words))"
+        : words)
   }
 
   /// The head of a response that came without an error, if its body is that of a picture.

@@ -229,7 +229,7 @@ extension Setting {
       get: { settings in settings.authorityFile.map { [$0] } ?? [] }),
     Setting(
       "sandbox required", "--require-sandbox",
-      help: "Decode nothing unless the kernel can sandbox the decoders completely.",
+      help: "Decode nothing if the kernel lacks no_new_privs, seccomp or Landlock.",
       isOn: \.requiresSandbox),
   ]
 

@@ -149,6 +149,7 @@ import Testing
     let failure = try #require(Fetcher().fetch(url) { listener.answer(with: refusal) }.failure)
     #expect(failure.code == .tlsFailure)
     #expect(!failure.isRetryable)
+    #expect(failure.detail.contains("http://"))
   }
 
   /// The second begins a record of the handshake (RFC 8446 section 5.1) that does not end.
