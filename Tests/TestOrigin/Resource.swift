@@ -15,7 +15,8 @@ package struct Resource: Sendable {
 
   package var acceptsRanges: Bool
 
-  /// How a 200 or 206 goes out; positions count within the bytes of that answer.
+  /// How a 200 or 206 goes out; positions count within the bytes of that answer. A 304 can only be
+  /// held.
   package var delivery: Delivery
 
   /// Sent with every answer, such as `Cache-Control`.
@@ -41,7 +42,8 @@ package struct Resource: Sendable {
 
   func response(to request: Request) -> Response {
     if isUnchanged(for: request) {
-      return Response(status: 304, headers: describingHeaders)
+      return Response(
+        status: 304, headers: describingHeaders, delivery: delivery == .hold ? .hold : .whole)
     }
     switch requestedRange(of: request) {
     case .whole:
