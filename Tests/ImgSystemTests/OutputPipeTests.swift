@@ -2,7 +2,7 @@ import Glibc
 import ImgSystem
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 struct OutputPipeTests {
   @Test func `what is written is read, then nothing, then the end`() throws {
     var pipe = try OutputPipe()

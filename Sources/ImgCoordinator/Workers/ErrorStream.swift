@@ -16,7 +16,7 @@ final class ErrorStream {
   /// Whether the process, which may live on, has closed its end.
   private(set) var isClosed = false
 
-  /// - Parameter reader: of an ``OutputPipe`` to which no other process writes.
+  /// - Parameter reader: of an `OutputPipe` to which no other process writes.
   init(_ reader: consuming OwnedDescriptor, named name: String, program: String?) {
     self.name = name
     self.reader = reader

@@ -20,7 +20,7 @@ final class ErrorStreams {
   /// Reads from now on what a process writes.
   ///
   /// - Parameters:
-  ///   - reader: of an ``OutputPipe`` that no other process has.
+  ///   - reader: of an `OutputPipe` that no other process has.
   ///   - name: names the process in the log.
   func add(
     _ reader: consuming OwnedDescriptor, from source: ErrorSource, named name: String

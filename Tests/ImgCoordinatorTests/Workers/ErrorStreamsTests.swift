@@ -5,7 +5,7 @@ import Testing
 @testable import ImgCoordinator
 
 /// The standard error of processes, each played by the test.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(20)))
 final class ErrorStreamsTests {
   private let poller: Poller
   private let streams: ErrorStreams
