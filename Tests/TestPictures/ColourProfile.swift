@@ -1,9 +1,57 @@
+import Glibc
+
 /// Colour profiles (ICC.1) made for tests: as small as a reader takes them.
 package enum ColourProfile {
   /// A gray profile with a tone curve of that power.
   package static func gray(gamma: Double) -> [UInt8] {
-    let curve = tag("curv") + number(1, 4) + number(Int(gamma * 256), 2) + [0, 0]
-    return profile(space: "GRAY", connection: "XYZ ", tags: [("wtpt", white), ("kTRC", curve)])
+    profile(
+      space: "GRAY", connection: "XYZ ", tags: [("wtpt", white), ("kTRC", Curve.gamma(gamma).data)])
+  }
+
+  /// The light of the three colours, adapted to the white of the connection space.
+  package enum Primaries {
+    case sRGB, displayP3
+
+    var colours: [[Double]] {
+      switch self {
+      case .sRGB:
+        [[0.43607, 0.22249, 0.01392], [0.38515, 0.71687, 0.09708], [0.14307, 0.06061, 0.71410]]
+      case .displayP3:
+        [[0.51512, 0.24120, -0.00105], [0.29198, 0.69225, 0.04189], [0.15710, 0.06657, 0.78407]]
+      }
+    }
+  }
+
+  package enum Curve {
+    case sRGB, sampledSRGB
+    case gamma(Double)
+
+    var data: [UInt8] {
+      switch self {
+      case .sRGB:
+        let parameters = [2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045]
+        return tag("para") + [0, 3, 0, 0] + parameters.flatMap(fixed)
+      case .sampledSRGB:
+        let samples = (0...1_023).map { step in
+          let level = Double(step) / 1_023
+          let light = level <= 0.04045 ? level / 12.92 : pow((level + 0.055) / 1.055, 2.4)
+          return Int((light * 65_535).rounded())
+        }
+        return tag("curv") + number(samples.count, 4) + samples.flatMap { number($0, 2) }
+      case .gamma(let gamma):
+        return tag("curv") + number(1, 4) + number(Int(gamma * 256), 2) + [0, 0]
+      }
+    }
+  }
+
+  /// An RGB profile made of curves and a matrix.
+  package static func rgb(primaries: Primaries, curve: Curve) -> [UInt8] {
+    let colours = zip(["rXYZ", "gXYZ", "bXYZ"], primaries.colours).map { name, colour in
+      (name: name, data: tag("XYZ ") + colour.flatMap(fixed))
+    }
+    let curves = ["rTRC", "gTRC", "bTRC"].map { (name: $0, data: curve.data) }
+    return profile(
+      space: "RGB ", connection: "XYZ ", tags: [("wtpt", white)] + colours + curves)
   }
 
   /// An RGB profile that has a table for the perceptual intent alone, and in it takes red for blue and
@@ -51,6 +99,11 @@ package enum ColourProfile {
 
   private static func tag(_ type: String) -> [UInt8] {
     Array(type.utf8) + [0, 0, 0, 0]
+  }
+
+  /// An s15Fixed16Number.
+  private static func fixed(_ value: Double) -> [UInt8] {
+    number(Int((value * 65_536).rounded()), 4)
   }
 
   /// A number of so many bytes, the most significant first.

@@ -12,7 +12,9 @@ struct ICCProfile {
 
   /// Of the pixels; `nil` for one that no picture here has.
   let colourSpace: ColourSpace?
-  private let tags: Set<String>
+  private let bytes: [UInt8]
+  /// Where the data of each tag lies.
+  private let tags: [String: Range<Int>]
 
   private static let headerByteCount = 128
   private static let tagByteCount = 12
@@ -22,6 +24,7 @@ struct ICCProfile {
   /// - Returns: `nil` when the bytes are too few for a profile.
   init?(_ bytes: [UInt8]) {
     guard bytes.count >= Self.headerByteCount + 4 else { return nil }
+    let numbers = BigEndianBytes(bytes)
     let signature = { (offset: Int) in String(decoding: bytes[offset..<offset + 4], as: UTF8.self) }
     colourSpace =
       switch signature(16) {
@@ -30,19 +33,31 @@ struct ICCProfile {
       case "CMYK": .cmyk
       default: nil
       }
-    let declared = bytes[Self.headerByteCount..<Self.headerByteCount + 4]
-      .reduce(0) { $0 << 8 | Int($1) }
+    let declared = numbers.unsigned(at: Self.headerByteCount)
     let first = Self.headerByteCount + 4
     let count = min(declared, Self.maximumTagCount, (bytes.count - first) / Self.tagByteCount)
-    tags = Set((0..<count).map { signature(first + $0 * Self.tagByteCount) })
+    var tags: [String: Range<Int>] = [:]
+    for entry in 0..<count {
+      let place = first + entry * Self.tagByteCount
+      let (start, length) = (numbers.unsigned(at: place + 4), numbers.unsigned(at: place + 8))
+      // A tag without data counts as one that is there, with nothing to read.
+      let isInside = start <= bytes.count && length <= bytes.count - start
+      tags[signature(place)] = isInside ? start..<start + length : 0..<0
+    }
+    self.bytes = bytes
+    self.tags = tags
   }
+
+  /// The data of a tag; empty if there is none.
+  func data(of tag: String) -> [UInt8] { tags[tag].map { Array(bytes[$0]) } ?? [] }
 
   /// The intent to use: colours as they are where the profile can tell, else the one it has a table
   /// for. A profile made of curves and a matrix has none, and knows colours as they are.
   var intent: Intent {
-    if tags.contains("A2B1") || !tags.contains(where: { $0.hasPrefix("A2B") }) {
-      return .relativeColorimetric
-    }
-    return tags.contains("A2B0") ? .perceptual : .saturation
+    if tags["A2B1"] != nil || !hasTables { return .relativeColorimetric }
+    return tags["A2B0"] != nil ? .perceptual : .saturation
   }
+
+  /// Whether it maps colours by tables instead of curves and a matrix.
+  var hasTables: Bool { tags.keys.contains { $0.hasPrefix("A2B") } }
 }

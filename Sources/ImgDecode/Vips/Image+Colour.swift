@@ -35,7 +35,7 @@ extension Image {
 
   /// By the profile; `nil` where there is none that can be used.
   private borrowing func profiled() -> Image? {
-    guard let profile, profile.colourSpace == colourSpace else { return nil }
+    guard let profile, profile.colourSpace == colourSpace, !profile.isSRGB else { return nil }
     let intent =
       switch profile.intent {
       case .perceptual: VIPS_INTENT_PERCEPTUAL
