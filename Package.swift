@@ -50,6 +50,10 @@ let package = Package(
 
     .target(name: "CAllocation"),
 
+    // MARK: - CResample: loops over samples, for vector instructions
+
+    .target(name: "CResample"),
+
     // MARK: - ImgSystem: the only raw system calls
 
     .target(name: "ImgSystem", dependencies: ["CLinux"], swiftSettings: settings),
@@ -244,6 +248,7 @@ let package = Package(
       name: "ImgDecode",
       dependencies: [
         "CJPEG",
+        "CResample",
         "CVips",
         "CXML",
         "ImgModel",
@@ -481,6 +486,7 @@ let package = Package(
     .target(
       name: "TestPictures",
       dependencies: [
+        "CJPEG",
         "CVips",
         "ImgDecode",
       ],

@@ -10,10 +10,13 @@ import Glibc
 @safe final class JPEGPicture: OpenPicture {
   let header: PictureHeader
   private let input: PictureInput
-  private let extent: DecodeExtent
-  private let decoder: UnsafeMutablePointer<img_jpeg_decoder>
+  let extent: DecodeExtent
+  let decoder: UnsafeMutablePointer<img_jpeg_decoder>
   private let colours: Colours
   private let profile: [UInt8]?
+
+  /// Whether it carries no colour profile, or one that says nothing new.
+  var isInStandardColours: Bool { profile.map { ICCProfile($0)?.isSRGB == true } ?? true }
 
   /// How the pixels are to come out.
   private struct Colours {
@@ -54,25 +57,35 @@ import Glibc
   }
 
   func firstFrame(for size: ThumbnailGeometry.Size) throws(DecodeError) -> Image {
-    guard unsafe img_jpeg_start(decoder, colours.space, eighths(for: size)) else {
-      throw unsafe Self.error(of: decoder)
-    }
+    try unsafe start { unsafe img_jpeg_start($0, colours.space, eighths(for: size)) }
     let frame = try unsafe Image.filled(
       width: decoder.pointee.info.output_width, height: decoder.pointee.info.output_height,
       bandCount: colours.bandCount, interpretation: colours.interpretation
     ) { (pixels) throws(DecodeError) in
-      guard unsafe img_jpeg_finish(decoder, pixels, colours.isInverted) else {
-        throw unsafe Self.error(of: decoder)
-      }
+      try unsafe finish { unsafe img_jpeg_finish($0, pixels, colours.isInverted) }
     }
+    if extent == .readablePart { try frame.requireContent() }
+    if let profile { frame.setProfile(profile) }
+    return frame
+  }
+
+  /// Starts to decode pixels or planes.
+  func start(
+    _ start: (UnsafeMutablePointer<img_jpeg_decoder>) -> Bool
+  ) throws(DecodeError) {
+    guard unsafe start(decoder) else { throw unsafe Self.error(of: decoder) }
+  }
+
+  /// Decodes them, and looks for damage.
+  func finish(
+    _ finish: (UnsafeMutablePointer<img_jpeg_decoder>) -> Bool
+  ) throws(DecodeError) {
+    guard unsafe finish(decoder) else { throw unsafe Self.error(of: decoder) }
     switch extent {
     case .whole: try checkDamage()
     case .readablePart:
       guard unsafe !decoder.pointee.damage.lacks_rows else { throw .corrupt(Image.noRowText) }
-      try frame.requireContent()
     }
-    if let profile { frame.setProfile(profile) }
-    return frame
   }
 
   /// The pixels are there already, so that the picture has nothing to do with it.
@@ -80,7 +93,7 @@ import Glibc
 
   /// The scale of the cheapest decode that leaves at least a factor of two to the resize, whose
   /// kernel is better than the box of pixels that the decoder makes one pixel of.
-  private func eighths(for size: ThumbnailGeometry.Size) -> UInt32 {
+  func eighths(for size: ThumbnailGeometry.Size) -> UInt32 {
     let factor = min(header.stored.width / size.width, header.stored.height / size.height)
     switch factor {
     case ..<4: return 8

@@ -58,12 +58,17 @@ package struct Thumbnailer: Sendable {
     try checkLimits(header)
     onHeader()
     let geometry = ThumbnailGeometry(source: header.upright, variant: variant)
-    let image = try decode(opened, to: geometry)
-    return try encode(
-      image, as: variant, isDamaged: extent == .readablePart,
-      source: SourceFacts(
-        format: format, width: header.upright.width, height: header.upright.height,
-        frames: header.frames))
+    let source = SourceFacts(
+      format: format, width: header.upright.width, height: header.upright.height,
+      frames: header.frames)
+    switch DecodePath(for: opened, to: geometry, as: variant) {
+    case .planar(let jpeg):
+      return try planarThumbnail(of: jpeg, to: geometry, as: variant, source: source)
+    case .general(let picture):
+      let image = try decode(picture, to: geometry)
+      return try encode(
+        image, as: variant, isDamaged: extent == .readablePart, source: source)
+    }
   }
 
   private func open(
@@ -97,6 +102,23 @@ package struct Thumbnailer: Sendable {
         detail: "\(header.embeddedPixelCount) pixels in the pictures inside it; "
           + "the limit is \(limits.maxPixels)")
     }
+  }
+
+  private func planarThumbnail(
+    of picture: JPEGPicture, to geometry: ThumbnailGeometry, as variant: Variant,
+    source: SourceFacts
+  ) throws(Failure) -> RenderedThumbnail {
+    let bytes: [UInt8]
+    do throws(DecodeError) {
+      bytes = try picture.planarFrame(for: picture.header.oriented(geometry.scaled)).thumbnail(
+        to: geometry, from: Orientation(picture.header.orientation), quality: variant.quality)
+    } catch {
+      throw error.failure(within: limits)
+    }
+    let thumbnail = Thumbnail(
+      format: .jpeg, width: geometry.kept.width, height: geometry.kept.height,
+      byteCount: bytes.count)
+    return RenderedThumbnail(thumbnail: thumbnail, bytes: bytes, source: source)
   }
 
   /// The pixels of the thumbnail, in memory.

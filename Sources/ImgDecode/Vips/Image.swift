@@ -140,7 +140,7 @@ import ImgModel
     guard size != self.size else { return self }
     let horizontal = Double(size.width) / Double(width)
     let vertical = Double(size.height) / Double(height)
-    if let reduced = try reduced(to: size) { return reduced }
+    if let resampled = try resampled(to: size) { return resampled }
     guard hasAlpha else { return try resized(horizontal, vertical) }
     // Transparent pixels have a colour, too, which must not bleed into their neighbours.
     let format = sampleFormat

@@ -36,7 +36,7 @@ package struct VipsRuntime: Sendable {
     // One decode uses one core: the parallelism is that of the worker processes.
     vips_concurrency_set(1)
     // The loops of libvips that are compiled at run time need executable memory, which a locked
-    // decoder may not have. `Image.reduced(to:)` takes their place where they saved the most time.
+    // decoder may not have. `Image.resampled(to:)` takes their place where they saved the most time.
     vips_vector_set_enabled(0)
     img_vips_silence_warnings()
     Self.blockLoaders()

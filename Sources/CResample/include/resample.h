@@ -1,0 +1,59 @@
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+// Weighted means of 8-bit samples. In C, because compilers turn these loops into vector instructions, and
+// make a variant for each kind of processor. The loops of libvips that are as fast are compiled at run time,
+// which a locked process cannot do.
+
+enum {
+  /// Weights are parts of `1 << IMG_WEIGHT_BITS`.
+  IMG_WEIGHT_BITS = 14,
+  /// The space between the weights of two samples is a multiple of this, filled with zeros.
+  IMG_WEIGHT_ALIGNMENT = 8,
+};
+
+/// How the samples along one side of the result are computed.
+struct img_resampling {
+  /// For each sample of the result: the first sample of the source that counts.
+  const int32_t *_Nonnull starts;
+  /// For each sample of the result: a weight for the first sample that counts and each of its successors.
+  const int16_t *_Nonnull weights;
+  /// The samples of the source that count for one of the result.
+  int tap_count;
+  /// The weights from those of one sample to those of the next.
+  int weight_stride;
+  /// The samples of the result.
+  int count;
+};
+
+/// Rows of samples in memory, `band_count` for each pixel.
+struct img_samples {
+  uint8_t *_Nonnull samples;
+  /// The bytes from one row to the next.
+  size_t row_stride;
+  /// The pixels of a row.
+  int width;
+};
+
+/// Rows become columns.
+///
+/// - height: the rows of `source`.
+void img_transpose(struct img_samples source, int height, struct img_samples result);
+
+/// Fills the memory beyond the picture with its last column and its last row.
+///
+/// - height: the rows of the picture.
+/// - row_count: the rows in memory.
+void img_repeat_edges(struct img_samples image, int height, int row_count);
+
+/// The 16-bit words that `img_resample` needs as scratch memory for a source row of `width` pixels.
+size_t img_resample_scratch_count(int width, int band_count);
+
+/// Computes all rows of `result` from `source`.
+///
+/// - band_count: the samples of a pixel, 1 to 4.
+/// - scratch: `img_resample_scratch_count()` words.
+void img_resample(
+    struct img_samples source, struct img_resampling rows, struct img_resampling columns, int band_count,
+    int16_t *_Nonnull scratch, struct img_samples result);

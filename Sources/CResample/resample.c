@@ -1,0 +1,172 @@
+#include "resample.h"
+
+#include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+enum {
+  // Between the two passes, samples have so many bits after the point. Lanczos weights overshoot the range of
+  // a sample by less than a third, so 16 bits hold them.
+  fraction_bits = 6,
+  // The samples that are computed at once.
+  block_width = 16,
+};
+
+// Vectors of 16 bytes are in the base set of x86-64 and of arm64.
+typedef uint8_t bytes __attribute__((vector_size(block_width), aligned(1)));
+typedef int16_t words __attribute__((vector_size(block_width), aligned(2)));
+typedef int32_t sums __attribute__((vector_size(block_width), aligned(4)));
+
+/// The sums of the products of each two neighbours.
+static inline sums products(words one, words other) {
+#ifdef __SSE2__
+  return (sums)_mm_madd_epi16((__m128i)one, (__m128i)other);
+#else
+  return __builtin_convertvector(__builtin_shufflevector(one, one, 0, 2, 4, 6), sums) *
+          __builtin_convertvector(__builtin_shufflevector(other, other, 0, 2, 4, 6), sums) +
+      __builtin_convertvector(__builtin_shufflevector(one, one, 1, 3, 5, 7), sums) *
+          __builtin_convertvector(__builtin_shufflevector(other, other, 1, 3, 5, 7), sums);
+#endif
+}
+
+/// Adds to `totals` what two rows of `block_width` samples contribute.
+static inline void add_rows(
+    const uint8_t *_Nonnull one, const uint8_t *_Nonnull other, words weights, sums *_Nonnull totals) {
+  const bytes first = *(const bytes *)one, second = *(const bytes *)other;
+  const bytes low = __builtin_shufflevector(
+      first, second, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  const bytes high = __builtin_shufflevector(
+      first, second, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+#define IMG_WIDENED(vector, ...) \
+  __builtin_convertvector(__builtin_shufflevector(vector, vector, __VA_ARGS__), words)
+  totals[0] += products(IMG_WIDENED(low, 0, 1, 2, 3, 4, 5, 6, 7), weights);
+  totals[1] += products(IMG_WIDENED(low, 8, 9, 10, 11, 12, 13, 14, 15), weights);
+  totals[2] += products(IMG_WIDENED(high, 0, 1, 2, 3, 4, 5, 6, 7), weights);
+  totals[3] += products(IMG_WIDENED(high, 8, 9, 10, 11, 12, 13, 14, 15), weights);
+#undef IMG_WIDENED
+}
+
+/// A pair of weights, four times. A zero follows the weights if their number is odd.
+static inline words weight_pairs(const int16_t *_Nonnull weights) {
+  int32_t pair;
+  memcpy(&pair, weights, sizeof pair);
+  return (words)((sums){0} + pair);
+}
+
+static inline int32_t rounded(int32_t sum, int bits) { return (sum + (1 << (bits - 1))) >> bits; }
+
+/// One row of weighted means of `tap_count` rows.
+static void resample_rows(
+    const uint8_t *restrict rows, size_t row_stride, size_t count, const int16_t *restrict weights,
+    int tap_count, int16_t *restrict result) {
+  enum { bits = IMG_WEIGHT_BITS - fraction_bits };
+  size_t first = 0;
+  for (; first + block_width <= count; first += block_width) {
+    sums totals[4] = {0};
+    const uint8_t *row = rows + first;
+    int tap = 0;
+    for (; tap + 1 < tap_count; tap += 2, row += 2 * row_stride) {
+      add_rows(row, row + row_stride, weight_pairs(weights + tap), totals);
+    }
+    if (tap < tap_count) add_rows(row, row, weight_pairs(weights + tap), totals);
+    for (size_t index = 0; index < block_width; index += 1) {
+      result[first + index] = (int16_t)rounded(totals[index / 4][index % 4], bits);
+    }
+  }
+  for (; first < count; first += 1) {
+    int32_t sum = 0;
+    for (int tap = 0; tap < tap_count; tap += 1) {
+      sum += rows[(size_t)tap * row_stride + first] * weights[tap];
+    }
+    result[first] = (int16_t)rounded(sum, bits);
+  }
+}
+
+/// The weighted mean of samples of a row, as four sums that are still to be added.
+static inline sums weighted(
+    const int16_t *_Nonnull row, const struct img_resampling *_Nonnull columns, int index) {
+  const int16_t *samples = row + columns->starts[index];
+  const int16_t *weights = columns->weights + (size_t)index * (size_t)columns->weight_stride;
+  sums total = {0};
+  for (int tap = 0; tap < columns->tap_count; tap += IMG_WEIGHT_ALIGNMENT) {
+    total += products(*(const words *)(samples + tap), *(const words *)(weights + tap));
+  }
+  return total;
+}
+
+static inline uint8_t byte(int32_t sum) {
+  const int32_t value = rounded(sum, IMG_WEIGHT_BITS + fraction_bits);
+  return value < 0 ? 0 : value > 255 ? 255 : (uint8_t)value;
+}
+
+/// Weighted means along a row of one band. The row is followed by IMG_WEIGHT_ALIGNMENT words.
+static void resample_columns(
+    const int16_t *restrict row, struct img_resampling columns, size_t band_count,
+    uint8_t *restrict result) {
+  int index = 0;
+  for (; index + 4 <= columns.count; index += 4) {
+    const sums a = weighted(row, &columns, index), b = weighted(row, &columns, index + 1);
+    const sums c = weighted(row, &columns, index + 2), d = weighted(row, &columns, index + 3);
+    const sums ab = __builtin_shufflevector(a, b, 0, 4, 1, 5) + __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const sums cd = __builtin_shufflevector(c, d, 0, 4, 1, 5) + __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    const sums total =
+        __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+    for (int offset = 0; offset < 4; offset += 1) {
+      result[(size_t)(index + offset) * band_count] = byte(total[offset]);
+    }
+  }
+  for (; index < columns.count; index += 1) {
+    const sums total = weighted(row, &columns, index);
+    result[(size_t)index * band_count] = byte(total[0] + total[1] + total[2] + total[3]);
+  }
+}
+
+static void extract_band(
+    const int16_t *restrict row, size_t width, size_t band_count, int16_t *restrict band) {
+  for (size_t index = 0; index < width; index += 1) band[index] = row[index * band_count];
+}
+
+// The row of all bands, and the row of one, which is read in whole groups of weights.
+size_t img_resample_scratch_count(int width, int band_count) {
+  return (size_t)width * ((size_t)band_count + 1) + 2 * IMG_WEIGHT_ALIGNMENT;
+}
+
+void img_resample(
+    struct img_samples source, struct img_resampling rows, struct img_resampling columns, int band_count,
+    int16_t *scratch, struct img_samples result) {
+  const size_t width = (size_t)source.width, count = width * (size_t)band_count;
+  int16_t *band = band_count == 1 ? scratch : scratch + count + IMG_WEIGHT_ALIGNMENT;
+  memset(band + width, 0, IMG_WEIGHT_ALIGNMENT * sizeof *band);
+  for (int y = 0; y < rows.count; y += 1) {
+    resample_rows(
+        source.samples + (size_t)rows.starts[y] * source.row_stride, source.row_stride, count,
+        rows.weights + (size_t)y * (size_t)rows.weight_stride, rows.tap_count, scratch);
+    uint8_t *row = result.samples + (size_t)y * result.row_stride;
+    for (int index = 0; index < band_count; index += 1) {
+      if (band_count > 1) extract_band(scratch + index, width, (size_t)band_count, band);
+      resample_columns(band, columns, (size_t)band_count, row + index);
+    }
+  }
+}
+
+void img_transpose(struct img_samples source, int height, struct img_samples result) {
+  for (size_t x = 0; x < (size_t)source.width; x += 1) {
+    const uint8_t *column = source.samples + x;
+    uint8_t *row = result.samples + x * result.row_stride;
+    for (size_t y = 0; y < (size_t)height; y += 1) row[y] = column[y * source.row_stride];
+  }
+}
+
+void img_repeat_edges(struct img_samples image, int height, int row_count) {
+  const size_t width = (size_t)image.width;
+  for (size_t y = 0; y < (size_t)height; y += 1) {
+    uint8_t *row = image.samples + y * image.row_stride;
+    memset(row + width, row[width - 1], image.row_stride - width);
+  }
+  const uint8_t *last = image.samples + (size_t)(height - 1) * image.row_stride;
+  for (size_t y = (size_t)height; y < (size_t)row_count; y += 1) {
+    memcpy(image.samples + y * image.row_stride, last, image.row_stride);
+  }
+}

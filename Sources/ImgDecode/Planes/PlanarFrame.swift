@@ -1,0 +1,37 @@
+/// A frame as luma alone, or as luma and two components of chroma, which may have fewer samples.
+struct PlanarFrame {
+  /// Luma first.
+  let planes: [Plane]
+
+  /// The frame as the thumbnail shows it, upright.
+  ///
+  /// - Parameter pixelsPerChromaSample: along both sides, 1 or 2.
+  /// - Throws: ``DecodeError/outOfMemory``.
+  func resized(
+    to geometry: ThumbnailGeometry, from orientation: Orientation, pixelsPerChromaSample: Int
+  ) throws(DecodeError) -> PlanarFrame {
+    let (left, top) = geometry.keptOrigin
+    var resized: [Plane] = []
+    for (index, plane) in planes.enumerated() {
+      let pixelsPerSample = index == 0 ? 1 : pixelsPerChromaSample
+      let side = { (length: Int, start: Int, kept: Int) in
+        SampledSide(
+          length: length, start: start, sampleCount: (kept + pixelsPerSample - 1) / pixelsPerSample,
+          pixelsPerSample: Double(pixelsPerSample))
+      }
+      let columns = side(geometry.scaled.width, left, geometry.kept.width)
+      let rows = side(geometry.scaled.height, top, geometry.kept.height)
+      // A group of blocks of an encoder has so many samples of this plane.
+      let blockSide = 8 * pixelsPerChromaSample / pixelsPerSample
+      guard orientation.isTransposed else {
+        resized.append(
+          try plane.resampled(columns: columns, rows: rows, for: orientation, blockSide: blockSide))
+        continue
+      }
+      resized.append(
+        try plane.resampled(columns: rows, rows: columns, for: orientation, blockSide: 1)
+          .transposed(blockSide: blockSide))
+    }
+    return PlanarFrame(planes: resized)
+  }
+}

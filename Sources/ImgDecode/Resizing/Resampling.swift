@@ -1,0 +1,136 @@
+import CResample
+import Glibc
+
+/// How the samples along one side of an image are computed from those of another: the Lanczos kernel
+/// with three lobes, as weights in whole numbers.
+struct Resampling {
+  /// The samples of the source that count for one of the result.
+  let tapCount: Int
+  /// For each sample of the result, the first of the source that counts.
+  private(set) var starts: [Int32]
+  /// For each sample of the result, `tapCount` weights with the sum ``one``, followed by zeros up to
+  /// ``weightStride``.
+  private(set) var weights: [Int16]
+  let weightStride: Int
+
+  static let one = 1 << Int(IMG_WEIGHT_BITS)
+
+  /// Above it, the weights are too small for whole numbers. Below it, some other method is better.
+  static let factors = 0.25...64.0
+
+  /// - Parameter isReversed: whether the result shows the source from its end to its start.
+  /// - Returns: `nil` where the side grows or shrinks too much.
+  init?(from source: SampledSide, to result: SampledSide, isReversed: Bool = false) {
+    let places = Places(source: source, result: result, isReversed: isReversed)
+    guard Self.factors.contains(places.factor) else { return nil }
+    let kernel = LanczosKernel(factor: places.factor)
+    let reach = places.areThoseOfSamples ? 0 : kernel.reach
+    let tapCount = min(2 * reach + 1, source.sampleCount)
+    self.tapCount = tapCount
+    let alignment = Int(IMG_WEIGHT_ALIGNMENT)
+    weightStride = (tapCount + alignment - 1) / alignment * alignment
+    starts = []
+    starts.reserveCapacity(result.sampleCount)
+    weights = [Int16](repeating: 0, count: weightStride * result.sampleCount)
+    var shares = [Double](repeating: 0, count: tapCount)
+    for index in 0..<result.sampleCount {
+      let place = places[index]
+      let first = Int(place.rounded()) - reach
+      let start = min(max(first, 0), source.sampleCount - tapCount)
+      starts.append(Int32(start))
+      for share in shares.indices { shares[share] = 0 }
+      for tap in first...first + 2 * reach {
+        // The samples at the edge of the source count for those that would lie beyond it.
+        shares[min(max(tap - start, 0), tapCount - 1)] += kernel.value(at: Double(tap) - place)
+      }
+      setWeights(of: index, to: shares)
+    }
+  }
+
+  private mutating func setWeights(of index: Int, to shares: [Double]) {
+    let scale = Double(Self.one) / shares.reduce(0, +)
+    let first = index * weightStride
+    var rest = Self.one
+    var largest = first
+    for (tap, share) in shares.enumerated() {
+      // rounded() is a call on x86-64.
+      let weight = Int16(share * scale + (share < 0 ? -0.5 : 0.5))
+      weights[first + tap] = weight
+      rest -= Int(weight)
+      if weight > weights[largest] { largest = first + tap }
+    }
+    // The rest goes where it matters least, so that a plain area keeps its colour.
+    weights[largest] += Int16(rest)
+  }
+}
+
+/// Where the samples of a result lie in its source.
+private struct Places {
+  /// The samples of the source for each of the result.
+  let factor: Double
+  private let first: Double
+
+  init(source: SampledSide, result: SampledSide, isReversed: Bool) {
+    let scale = Double(source.length) / Double(result.length) / source.pixelsPerSample
+    let place = (Double(result.start) + result.pixelsPerSample / 2) * scale
+    factor = scale * result.pixelsPerSample
+    first = (isReversed ? Double(source.length) / source.pixelsPerSample - place : place) - 0.5
+    step = isReversed ? -factor : factor
+  }
+
+  private let step: Double
+
+  subscript(index: Int) -> Double { first + Double(index) * step }
+
+  /// Whether each lies on a sample, so that nothing must be computed.
+  var areThoseOfSamples: Bool { factor == 1 && first == first.rounded() }
+}
+
+/// Weights by distance, for a result with `factor` times fewer samples.
+private struct LanczosKernel {
+  private static let lobeCount = 3.0
+  private static let stepsPerLobe = 1024.0
+  /// Computed once: the sines took longer than to encode a small picture.
+  private static let values = (0...Int(lobeCount * stepsPerLobe) + 1).map { step in
+    lanczos(Double(step) / stepsPerLobe)
+  }
+
+  private let scale: Double
+  /// The samples on each side that count.
+  let reach: Int
+
+  init(factor: Double) {
+    // Where the result has more samples, the kernel interpolates.
+    scale = max(factor, 1)
+    reach = Int((Self.lobeCount * scale).rounded(.up))
+  }
+
+  func value(at distance: Double) -> Double {
+    let step = abs(distance) / scale * Self.stepsPerLobe
+    guard step < Self.lobeCount * Self.stepsPerLobe else { return 0 }
+    let index = Int(step)
+    let share = step - Double(index)
+    return Self.values[index] * (1 - share) + Self.values[index + 1] * share
+  }
+
+  private static func lanczos(_ x: Double) -> Double {
+    guard x != 0 else { return 1 }
+    guard abs(x) < lobeCount else { return 0 }
+    return lobeCount * sin(.pi * x) * sin(.pi * x / lobeCount) / (.pi * .pi * x * x)
+  }
+}
+
+extension Resampling {
+  /// For the duration of a call, in the form that the loops in C read.
+  func withPointers(_ body: (img_resampling) -> Void) {
+    unsafe starts.withUnsafeBufferPointer { starts in
+      unsafe weights.withUnsafeBufferPointer { weights in
+        guard let first = starts.baseAddress, let weight = weights.baseAddress else { return }
+        unsafe body(
+          img_resampling(
+            starts: first, weights: weight, tap_count: Int32(tapCount),
+            weight_stride: Int32(weightStride), count: Int32(starts.count)))
+      }
+    }
+  }
+}

@@ -1,0 +1,101 @@
+import ImgModel
+import TestPictures
+import Testing
+
+@testable import ImgDecode
+
+/// JPEG to JPEG, where planes of luma and chroma are resized, against the same as PNG, where pixels
+/// are.
+@Suite(.timeLimit(.minutes(20))) struct PlanarPathTests {
+  private let fixture: ThumbnailFixture
+
+  init() throws {
+    fixture = try ThumbnailFixture()
+  }
+
+  /// Soft light with a colour edge in each direction, where a shift of half a sample would show.
+  private func picture(width: Int, height: Int) -> Raster {
+    Raster(width: width, height: height) { x, y in
+      let isRight = 5 * x > 3 * width
+      let isLow = 5 * y > 2 * height
+      return Raster.Pixel(
+        isRight ? 220 : 60, UInt8(60 + 120 * y / height), isLow ? 200 : UInt8(40 + 80 * x / width))
+    }
+  }
+
+  /// The mean squared error between the thumbnails of both paths.
+  private func difference(
+    _ picture: [UInt8], width: Int, height: Int, mode: Variant.Mode = .fit,
+    isCropped: Bool = false, quality: Int = 100
+  ) throws -> Double {
+    let raster = { (format: Variant.Format) in
+      let variant = try Variant(
+        width: width, height: height, mode: mode, isCropped: isCropped, format: format,
+        quality: quality)
+      return try fixture.reader.raster(
+        of: fixture.thumbnailer.thumbnail(of: picture, as: variant).bytes)
+    }
+    return try raster(.jpeg).meanSquaredError(against: raster(.png))
+  }
+
+  @Test(arguments: JPEGSampling.allCases, [100, 80])
+  func `the planar path shows what the general path shows`(
+    sampling: JPEGSampling, quality: Int
+  ) throws {
+    for (width, height) in [(401, 300), (300, 401), (900, 640), (2_049, 1_537)] {
+      let jpeg = fixture.maker.jpeg(
+        of: picture(width: width, height: height), sampling: sampling)
+      let difference = try difference(jpeg, width: 200, height: 200, quality: quality)
+      #expect(difference < 2 * Raster.fortyDecibels, "\(width) × \(height): \(difference)")
+    }
+  }
+
+  @Test(arguments: 1...8)
+  func `a turned picture of an odd size is the same on both paths`(orientation: Int) throws {
+    let jpeg = fixture.maker.jpeg(
+      of: picture(width: 333, height: 251), sampling: .yuv420,
+      orientation: orientation)
+    for isCropped in [false, true] {
+      #expect(
+        try difference(
+          jpeg, width: 101, height: 67, mode: isCropped ? .fill : .fit, isCropped: isCropped)
+          < 2 * Raster.fortyDecibels)
+    }
+  }
+
+  @Test func `a picture that fits is not resized`() throws {
+    for sampling in JPEGSampling.allCases {
+      let jpeg = fixture.maker.jpeg(of: picture(width: 61, height: 43), sampling: sampling)
+      let difference = try difference(jpeg, width: 256, height: 256)
+      // Libjpeg repeats each sample of 4:1:1 four times, where planes are interpolated.
+      let limit = (sampling == .yuv411 ? 4 : 2) * Raster.fortyDecibels
+      #expect(difference < limit, "\(sampling): \(difference)")
+    }
+  }
+
+  @Test func `a picture of a single pixel is whole`() throws {
+    for sampling in JPEGSampling.allCases {
+      let jpeg = fixture.maker.jpeg(of: picture(width: 1, height: 1), sampling: sampling)
+      #expect(try difference(jpeg, width: 256, height: 256) < Raster.fortyDecibels)
+    }
+  }
+
+  @Test func `a progressive picture is the same on both paths`() throws {
+    let jpeg = fixture.maker.jpeg(
+      of: picture(width: 700, height: 500), sampling: .yuv420,
+      isProgressive: true)
+    #expect(try difference(jpeg, width: 128, height: 128) < 2 * Raster.fortyDecibels)
+  }
+
+  @Test func `a gray picture stays gray`() throws {
+    let jpeg = try fixture.maker.card(index: 2, width: 321, height: 241, format: .grayJPEG)
+    #expect(try difference(jpeg, width: 200, height: 200) < Raster.fortyDecibels)
+  }
+
+  @Test func `a picture that shrinks more on one side than on the other is the same`() throws {
+    let jpeg = fixture.maker.jpeg(
+      of: picture(width: 1_900, height: 40), sampling: .yuv420)
+    #expect(
+      try difference(jpeg, width: 20, height: 40, mode: .stretch) < 2 * Raster.fortyDecibels)
+  }
+}
