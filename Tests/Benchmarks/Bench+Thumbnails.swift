@@ -2,22 +2,16 @@ import ImgSystem
 
 /// How many thumbnails a second.
 extension Bench {
-  /// What one way of making all thumbnails took.
-  private struct Pass {
-    let seconds: Double
-    let processorTime: ProcessorTime
-  }
-
   /// The whole way of a picture beside the decoding alone, in pairs of changing order: whatever
   /// else the machine does meanwhile meets both.
   func measureThumbnails(into report: inout Report) throws {
-    var (whole, bare): ([Pass], [Pass]) = ([], [])
+    var (whole, bare): ([ClusterPass], [ClusterPass]) = ([], [])
     // So that the first round finds both programs and pictures in memory.
     _ = try makeBare()
     for round in 1...options.rounds {
       try note("thumbnails, round \(round) of \(options.rounds)")
       if round.isMultiple(of: 2) { bare.append(try makeBare()) }
-      whole.append(try makeWhole(round))
+      whole.append(try pass("round-\(round)", list: options.listPath))
       if !round.isMultiple(of: 2) { bare.append(try makeBare()) }
     }
     let count = Double(decoding.pictureCount)
@@ -36,32 +30,26 @@ extension Bench {
       add("processor, \(part)", whole.map { each(time($0.processorTime)) }, "ms each", submit)
     }
     add("workers", \.workers)
+    add("decoders", \.decoders)
     add("coordinator", \.coordinator)
     add("origin", \.origin)
     add(
-      "processor, libvips alone", bare.map { each($0.processorTime.workers) }, "ms each", alone)
+      "processor, libvips alone", bare.map { each($0.processorTime.decoders) }, "ms each", alone)
     let shares = zip(whole, bare).map { whole, bare in
-      bare.processorTime.workers
-        / (whole.processorTime.workers + whole.processorTime.coordinator)
+      let time = whole.processorTime
+      return bare.processorTime.decoders / (time.workers + time.decoders + time.coordinator)
     }
     add("ratio by processor time", shares, "", "the processor times, pair by pair")
   }
 
-  private func makeWhole(_ round: Int) throws -> Pass {
-    let cluster = try start("round-\(round)")
-    let before = try cluster.processorTime(originProcessID: options.originProcessID)
-    let duration = try cluster.run(["submit", "--wait", options.listPath])
-    let after = try cluster.processorTime(originProcessID: options.originProcessID)
-    try cluster.stop()
-    return Pass(seconds: duration.inSeconds, processorTime: after - before)
-  }
-
-  private func makeBare() throws -> Pass {
+  private func makeBare() throws -> ClusterPass {
     let before = try ProcessorTime.seconds(of: ThisProcess.processID)
     let duration = try decoding.run(threadCount: ThisProcess.coreCount)
     let after = try ProcessorTime.seconds(of: ThisProcess.processID)
-    return Pass(
+    return ClusterPass(
       seconds: duration.inSeconds,
-      processorTime: ProcessorTime(workers: after - before, coordinator: 0, origin: 0))
+      processorTime: ProcessorTime(
+        workers: 0, decoders: after - before, coordinator: 0, origin: 0),
+      decoderPeakMiB: 0)
   }
 }

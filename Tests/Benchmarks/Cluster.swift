@@ -61,7 +61,13 @@ struct Cluster {
     return ProcessorTime(
       workers: try status.workers.compactMap(\.processID)
         .reduce(0) { try $0 + ProcessorTime.seconds(of: $1) },
+      decoders: try decoders().reduce(0) { $0 + $1.processorSeconds },
       coordinator: try ProcessorTime.seconds(of: status.processID),
       origin: try ProcessorTime.seconds(of: originProcessID))
+  }
+
+  /// The decoders that live at this moment.
+  func decoders() throws -> [DecoderProcess] {
+    try DecoderProcess.all(of: try client().coordinatorProcessID)
   }
 }

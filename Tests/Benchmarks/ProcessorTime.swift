@@ -1,14 +1,15 @@
 import ImgSystem
 
-/// Processor time of those who work for thumbnails, in seconds. Decoding alone is a worker's work.
+/// Processor time of those who work for thumbnails, in seconds. Decoding alone is a decoder's work.
 struct ProcessorTime {
   let workers: Double
+  let decoders: Double
   let coordinator: Double
   let origin: Double
 
   static func - (later: Self, earlier: Self) -> Self {
     ProcessorTime(
-      workers: later.workers - earlier.workers,
+      workers: later.workers - earlier.workers, decoders: later.decoders - earlier.decoders,
       coordinator: later.coordinator - earlier.coordinator, origin: later.origin - earlier.origin)
   }
 
