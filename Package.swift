@@ -538,6 +538,7 @@ let package = Package(
         "ImgModel",
         "ImgStore",
         "ImgSystem",
+        "ImgTransport",
         "ImgWire",
         "SeededRandom",
         "TestPictures",

@@ -16,6 +16,7 @@ struct Bench {
   }
 
   func run() throws {
+    guard options.peers.rows.isEmpty else { return try runPeers() }
     var report = Report()
     let isAll = !options.isOnlyLists && !options.isOnlyStore && !options.isOnlyTransfers
     if isAll { try measureCluster(into: &report) }
@@ -35,6 +36,18 @@ struct Bench {
     try measureProcesses(urls[0], on: cluster, into: &report)
     try measureSubmission(to: cluster, into: &report)
     try cluster.stop()
+  }
+
+  /// The table of peers alone.
+  private func runPeers() throws {
+    let figures = try PeerBench(self).run()
+    let output = Output(descriptor: 1)
+    if options.isJSON {
+      for figure in figures { try output.write(json: figure) }
+    } else {
+      try output.write(PeerTable(figures: figures).rendered)
+    }
+    try output.flush()
   }
 
   /// - Parameter settings: options of `imgctl start`.

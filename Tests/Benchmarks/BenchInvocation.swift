@@ -1,6 +1,8 @@
 /// What the command line asks for.
 enum BenchInvocation {
   case makePictures(count: Int, directory: String)
+  /// Pictures of 0.19 megapixels, as the peers are measured with.
+  case makeSmallPictures(count: Int, directory: String)
   case measure(BenchOptions)
   /// A part of measuring that needs a process of its own.
   case storeProcess(StoreProcess)
@@ -9,10 +11,13 @@ enum BenchInvocation {
 
   static let usage = """
     usage: imgbench pictures COUNT DIR
+           imgbench small-pictures COUNT DIR
            imgbench measure --programs DIR --pictures DIR --list FILE --work DIR
                             --origin-process PID --rounds N --list-lengths N,…
                             --store-sizes N,… [--only-lists] [--only-store]
                             [--only-transfers] [--quick] [--json]
+                            [--peers ROW,…|all] [--peer-programs DIR]
+                            [--peer-scripts DIR] [--large-pictures DIR]
     """
 
   init(_ arguments: [String]) throws(BenchError) {
@@ -20,6 +25,9 @@ enum BenchInvocation {
     case "pictures":
       guard arguments.count == 3, let count = Int(arguments[1]), count > 0 else { fallthrough }
       self = .makePictures(count: count, directory: arguments[2])
+    case "small-pictures":
+      guard arguments.count == 3, let count = Int(arguments[1]), count > 0 else { fallthrough }
+      self = .makeSmallPictures(count: count, directory: arguments[2])
     case "measure":
       self = .measure(try BenchOptions(arguments.dropFirst()))
     case "store-process":
@@ -54,6 +62,8 @@ struct BenchOptions {
   private(set) var isOnlyStore = false
   /// Whether nothing but transfers is measured.
   private(set) var isOnlyTransfers = false
+  /// If a row is named, nothing but the table of peers is measured.
+  private(set) var peers = PeerOptions()
   /// Whether everything is done on a tenth of the scale, to try the measuring out.
   private(set) var isQuick = false
   private(set) var isJSON = false
@@ -87,6 +97,10 @@ struct BenchOptions {
     case "--rounds": rounds = Int(value) ?? 0
     case "--list-lengths": listLineCounts = Self.numbers(value)
     case "--store-sizes": storeSizes = Self.numbers(value)
+    case "--peers": peers.rows = try PeerRow.rows(named: value)
+    case "--peer-programs": peers.programDirectory = value
+    case "--peer-scripts": peers.scriptDirectory = value
+    case "--large-pictures": peers.largePictureDirectory = value
     default: throw BenchError("\(flag) is not known\n\(BenchInvocation.usage)")
     }
   }

@@ -13,7 +13,7 @@ struct Imgctl {
   /// - Returns: how long the process lived.
   @discardableResult
   func run(_ arguments: [String]) throws -> Duration {
-    try run(programDirectory + "/imgctl", arguments)
+    try run(program: programDirectory + "/imgctl", arguments)
   }
 
   /// The most memory that a command had resident, in bytes.
@@ -23,7 +23,7 @@ struct Imgctl {
   func peakMemory(_ arguments: [String]) throws -> Double {
     let file = workDirectory + "/peak-memory"
     try run(
-      "/usr/bin/time",
+      program: "/usr/bin/time",
       ["--format=%M", "--output=\(file)", programDirectory + "/imgctl"] + arguments)
     let text = String(decoding: try FileIO.contents(of: file, upTo: 4_096), as: UTF8.self)
     guard let kibibytes = Double(text.filter { $0 != "\n" }) else {
@@ -38,7 +38,8 @@ struct Imgctl {
   func pass(_ executable: String, _ arguments: [String]) throws -> TransferPass {
     let file = workDirectory + "/processor-time"
     let duration = try run(
-      "/usr/bin/time", ["--format=%U %S", "--output=\(file)", executable] + arguments)
+      program: "/usr/bin/time",
+      ["--format=%U %S", "--output=\(file)", executable] + arguments)
     let text = String(decoding: try FileIO.contents(of: file, upTo: 4_096), as: UTF8.self)
     let times = text.split { $0 == " " || $0 == "\n" }.compactMap { Double($0) }
     guard times.count == 2 else { throw BenchError("GNU time wrote \(text)") }
@@ -53,8 +54,12 @@ struct Imgctl {
     return path
   }
 
+  /// Runs any program to its end, without its output.
+  ///
+  /// - Parameter executable: a path.
+  /// - Returns: how long the process lived.
   @discardableResult
-  private func run(_ executable: String, _ arguments: [String]) throws -> Duration {
+  func run(program executable: String, _ arguments: [String]) throws -> Duration {
     let messages = try FileIO.open(appendingTo: workDirectory + "/messages")
     let nothing = try FileIO.open(appendingTo: "/dev/null")
     var environment = ThisProcess.environment

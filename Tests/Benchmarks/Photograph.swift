@@ -17,9 +17,16 @@ struct Photograph {
 
   init(number: Int) {
     let step = number % Self.distinctCount
-    seed = UInt64(step)
-    width = Self.smallest.width + step * Self.growth.width
-    height = Self.smallest.height + step * Self.growth.height
+    self.init(
+      seed: UInt64(step), width: Self.smallest.width + step * Self.growth.width,
+      height: Self.smallest.height + step * Self.growth.height)
+  }
+
+  /// - Parameter seed: below 256.
+  init(seed: UInt64, width: Int, height: Int) {
+    self.seed = seed
+    self.width = width
+    self.height = height
   }
 
   /// Fills `directory` with `count` JPEG files.
@@ -35,7 +42,7 @@ struct Photograph {
     }
   }
 
-  private var raster: Raster {
+  var raster: Raster {
     Raster(width: width, height: height) { x, y in
       let brightness = 128 + 110 * relief(x, y, channel: 0)
       let (red, blue) = (24 * relief(x, y, channel: 1), 24 * relief(x, y, channel: 2))

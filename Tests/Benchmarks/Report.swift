@@ -10,6 +10,12 @@ struct Report {
     let highest: Double
     let unit: String
     let command: String
+    /// As they were measured, one after the other.
+    let values: [Double]
+
+    private enum CodingKeys: String, CodingKey {
+      case name, median, lowest, highest, unit, command
+    }
   }
 
   private(set) var figures: [Figure] = []
@@ -19,7 +25,7 @@ struct Report {
     figures.append(
       Figure(
         name: name, median: samples.median, lowest: samples.lowest, highest: samples.highest,
-        unit: unit, command: command))
+        unit: unit, command: command, values: samples.values))
   }
 
   mutating func add(_ cost: ListCost) {

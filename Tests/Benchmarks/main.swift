@@ -7,6 +7,8 @@ do {
   switch try BenchInvocation(Array(CommandLine.arguments.dropFirst())) {
   case .makePictures(let count, let directory):
     try Photograph.write(count: count, to: directory)
+  case .makeSmallPictures(let count, let directory):
+    try PhotographCuts().writeSmall(count: count, to: directory)
   case .measure(let options):
     try Bench(options).run()
   case .storeProcess(let process):

@@ -97,6 +97,20 @@ package struct PictureMaker: Sendable {
     return try image.encoded(as: format)
   }
 
+  /// A JPEG of a wanted quality.
+  ///
+  /// - Parameters:
+  ///   - quality: 1…100.
+  ///   - halvesColours: whether a colour stands for 2 × 2 pixels (4:2:0), as most cameras have it, or
+  ///     for each (4:4:4).
+  package func photograph(
+    _ raster: Raster, quality: Int, halvesColours: Bool
+  ) throws(PictureError) -> [UInt8] {
+    let mode = halvesColours ? "on" : "off"
+    return try VipsRaster(raster, as: .jpeg, hasAlpha: false)
+      .encoded(suffix: ".jpg[Q=\(quality),subsample_mode=\(mode)]")
+  }
+
   /// Encodes pixels.
   /// - Parameter hasAlpha: whether their transparency is kept; else it is ignored.
   package func encode(

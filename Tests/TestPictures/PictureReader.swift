@@ -30,6 +30,17 @@ package struct PictureReader: Sendable {
     }
   }
 
+  /// Decodes all pixels of the first frame, and does nothing with them.
+  package func decode(_ bytes: [UInt8]) throws(PictureError) {
+    try unsafe bytes.withVipsImage { (image) throws(PictureError) in
+      var byteCount = 0
+      guard let memory = unsafe vips_image_write_to_memory(image, &byteCount) else {
+        throw PictureError(operation: "pixels")
+      }
+      unsafe g_free(memory)
+    }
+  }
+
   /// Whether the picture has an alpha channel, transparent somewhere or not.
   package func hasAlpha(_ bytes: [UInt8]) throws(PictureError) -> Bool {
     try unsafe bytes.withVipsImage { unsafe vips_image_hasalpha($0) != 0 }

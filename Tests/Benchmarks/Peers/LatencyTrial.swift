@@ -1,0 +1,32 @@
+import ImgClient
+import ImgModel
+
+/// How long `get` takes, again and again, on a connection of its own.
+struct LatencyTrial {
+  let new: Samples
+  let cached: Samples
+
+  /// - Parameters:
+  ///   - newURLs: pictures that were never fetched; each is used once.
+  ///   - cachedURL: a stored one.
+  ///   - goesOn: asked before each pair.
+  init(
+    _ client: Client, newURLs: some Sequence<String>, cachedURL: String,
+    while goesOn: () throws -> Bool
+  ) throws {
+    let options = RequestOptions(variant: .standard)
+    func milliseconds(_ url: String) throws -> Double {
+      try Bench.microseconds {
+        guard case .done = try client.get(url, options: options).outcome else {
+          throw BenchError("\(url) has no thumbnail")
+        }
+      } / 1_000
+    }
+    var (new, cached) = (Samples(), Samples())
+    for url in newURLs where try goesOn() {
+      new.add(try milliseconds(url))
+      cached.add(try milliseconds(cachedURL))
+    }
+    (self.new, self.cached) = (new, cached)
+  }
+}
