@@ -151,6 +151,17 @@ void img_resample(
   }
 }
 
+bool img_is_opaque(struct img_samples image, int height, int band_count) {
+  const size_t step = (size_t)band_count, count = (size_t)image.width * step;
+  for (size_t y = 0; y < (size_t)height; y += 1) {
+    const uint8_t *row = image.samples + y * image.row_stride;
+    uint8_t all = 255;
+    for (size_t index = step - 1; index < count; index += step) all &= row[index];
+    if (all != 255) return false;
+  }
+  return true;
+}
+
 void img_transpose(struct img_samples source, int height, struct img_samples result) {
   for (size_t x = 0; x < (size_t)source.width; x += 1) {
     const uint8_t *column = source.samples + x;

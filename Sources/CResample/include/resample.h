@@ -1,4 +1,5 @@
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,11 @@ struct img_samples {
   /// The pixels of a row.
   int width;
 };
+
+/// Whether the last sample of every pixel is 255.
+///
+/// - height: the rows of the image.
+bool img_is_opaque(struct img_samples image, int height, int band_count);
 
 /// Rows become columns.
 ///

@@ -27,15 +27,26 @@ extension Image {
   private static let inkCount: Int32 = 4
 
   private consuming func withColoursInSRGB() throws(VipsError) -> Image {
+    if isPlainSRGB { return self }
     var image = if let profiled = profiled() { profiled } else { try standardColours() }
     // Some TIFF files have channels beyond the fourth.
     if image.bandCount > 4 { image = try image.bands(from: 0, count: 4) }
     return try image.cast(to: VIPS_FORMAT_UCHAR)
   }
 
+  /// Whether nothing is to be done, as for most pictures.
+  private var isPlainSRGB: Bool {
+    guard interpretation == VIPS_INTERPRETATION_sRGB, hasByteSamples, (3...4).contains(bandCount)
+    else {
+      return false
+    }
+    return profile?.isSRGB ?? true
+  }
+
   /// By the profile; `nil` where there is none that can be used.
   private borrowing func profiled() -> Image? {
-    guard let profile, profile.colourSpace == colourSpace, !profile.isSRGB else { return nil }
+    guard let profile, profile.colourSpace == colourSpace, !profile.isSRGB
+    else { return nil }
     let intent =
       switch profile.intent {
       case .perceptual: VIPS_INTENT_PERCEPTUAL

@@ -2,13 +2,21 @@ import CResample
 import CVips
 
 extension Image {
+  /// Frames of more bytes are resized by libvips, which needs a few rows at a time.
+  private static let maximumFrameByteCount = 64 << 20
+
+  var isSmallEnoughForMemory: Bool {
+    hasByteSamples && width * height * Int(bandCount) <= Self.maximumFrameByteCount
+  }
+
   /// A picture in memory, made smaller; several times as fast as libvips does it.
   ///
   /// - Returns: `nil` for images that libvips must scale: those that are not in memory, are
   ///   transparent or have other samples than bytes, and those that grow or shrink very much.
   func resampled(to size: ThumbnailGeometry.Size) throws(VipsError) -> Image? {
-    guard !hasAlpha, (1...4).contains(bandCount),
-      unsafe img_vips_has_bytes_in_memory(pointer) != 0,
+    guard (1...4).contains(bandCount), unsafe img_vips_has_bytes_in_memory(pointer) != 0,
+      // Transparent pixels have a colour, too, which must not bleed into their neighbours.
+      unsafe !hasAlpha || img_is_opaque(samples, Int32(height), bandCount),
       let rows = Resampling(from: .pixels(height), to: .pixels(size.height)),
       let columns = Resampling(from: .pixels(width), to: .pixels(size.width))
     else { return nil }

@@ -78,6 +78,7 @@ import ImgModel
     [VIPS_FORMAT_UCHAR, VIPS_FORMAT_USHORT].contains(sampleFormat)
   }
 
+  var hasByteSamples: Bool { sampleFormat == VIPS_FORMAT_UCHAR }
   var hasWideSamples: Bool { sampleFormat == VIPS_FORMAT_USHORT }
 
   /// Whether some pixel lets the background through. An alpha channel that is nowhere below 255
@@ -138,14 +139,14 @@ import ImgModel
   /// Scaled to exactly that size.
   consuming func scaled(to size: ThumbnailGeometry.Size) throws(VipsError) -> Image {
     guard size != self.size else { return self }
-    let horizontal = Double(size.width) / Double(width)
-    let vertical = Double(size.height) / Double(height)
-    if let resampled = try resampled(to: size) { return resampled }
-    guard hasAlpha else { return try resized(horizontal, vertical) }
-    // Transparent pixels have a colour, too, which must not bleed into their neighbours.
-    let format = sampleFormat
+    let image = isSmallEnoughForMemory ? try inMemory() : self
+    if let resampled = try image.resampled(to: size) { return resampled }
+    let horizontal = Double(size.width) / Double(image.width)
+    let vertical = Double(size.height) / Double(image.height)
+    guard image.hasAlpha else { return try image.resized(horizontal, vertical) }
+    let format = image.sampleFormat
     let premultiplied = try unsafe Self.result(of: "premultiply") {
-      unsafe img_vips_premultiply(pointer, &$0)
+      unsafe img_vips_premultiply(image.pointer, &$0)
     }
     let resized = try premultiplied.resized(horizontal, vertical)
     let plain = try unsafe Self.result(of: "unpremultiply") {
