@@ -54,4 +54,27 @@ import Testing
     #expect(try fixture.reader.hasAlpha(rendered.bytes) == false)
     if format == .auto { #expect(rendered.thumbnail.format == .jpeg) }
   }
+
+  @Test func `a transparent pixel lends no colour to its neighbours`() throws {
+    // Red that shows, and green that does not, in columns of one pixel.
+    let stripes = Raster(width: 256, height: 64) { x, _ in
+      x.isMultiple(of: 2) ? Raster.Pixel(200, 0, 0) : Raster.Pixel(0, 255, 0, alpha: 0)
+    }
+    let picture = try fixture.maker.encode(stripes, as: .png, hasAlpha: true)
+    let variant = try Variant(width: 64, height: 64, format: .png)
+    let raster = try fixture.reader.raster(
+      of: fixture.thumbnailer.thumbnail(of: picture, as: variant).bytes)
+    for x in 8..<56 { #expect(raster[x, 8].green < 8 && raster[x, 8].red > 180) }
+  }
+
+  @Test func `an alpha channel that hides nothing does not change the colours`() throws {
+    let raster = Card(index: 1, width: 400, height: 300).raster
+    let variant = try Variant(width: 100, height: 100, format: .png)
+    let thumbnails = try [false, true].map { hasAlpha in
+      let picture = try fixture.maker.encode(raster, as: .png, hasAlpha: hasAlpha)
+      return try fixture.reader.raster(
+        of: fixture.thumbnailer.thumbnail(of: picture, as: variant).bytes)
+    }
+    #expect(thumbnails[0].bytes == thumbnails[1].bytes)
+  }
 }
