@@ -9,11 +9,7 @@ struct LatencyTrial {
   /// - Parameters:
   ///   - newURLs: pictures that were never fetched; each is used once.
   ///   - cachedURL: a stored one.
-  ///   - goesOn: asked before each pair.
-  init(
-    _ client: Client, newURLs: some Sequence<String>, cachedURL: String,
-    while goesOn: () throws -> Bool
-  ) throws {
+  init(_ client: Client, newURLs: some Sequence<String>, cachedURL: String) throws {
     let options = RequestOptions(variant: .standard)
     func milliseconds(_ url: String) throws -> Double {
       try Bench.microseconds {
@@ -23,7 +19,7 @@ struct LatencyTrial {
       } / 1_000
     }
     var (new, cached) = (Samples(), Samples())
-    for url in newURLs where try goesOn() {
+    for url in newURLs {
       new.add(try milliseconds(url))
       cached.add(try milliseconds(cachedURL))
     }

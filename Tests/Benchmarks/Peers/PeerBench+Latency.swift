@@ -1,5 +1,6 @@
 import ImgClient
 import ImgModel
+import ImgSystem
 import ImgWire
 
 /// How long one picture takes while a list runs flat out, beside an idle machine.
@@ -18,14 +19,12 @@ extension PeerBench {
     let load = try smallList(urlCount: bench.options.scaled(Self.loadCount)).urls
     var rest = urls[1...]
     var (idle, loaded): ([LatencyTrial], [LatencyTrial]) = ([], [])
-    _ = try LatencyTrial(client, newURLs: [urls[0]], cachedURL: urls[0]) { true }
+    _ = try LatencyTrial(client, newURLs: [urls[0]], cachedURL: urls[0])
     for round in 1...bench.options.rounds {
       try bench.note("latency, round \(round) of \(bench.options.rounds)")
       func trial() throws -> LatencyTrial {
         defer { rest = rest.dropFirst(callCount) }
-        return try LatencyTrial(client, newURLs: rest.prefix(callCount), cachedURL: urls[0]) {
-          true
-        }
+        return try LatencyTrial(client, newURLs: rest.prefix(callCount), cachedURL: urls[0])
       }
       idle.append(try trial())
       let list = try bench.imgctl.list(named: "load", load.map { "\($0)-\(round)" })
@@ -37,6 +36,8 @@ extension PeerBench {
       let status = try cluster.client().watch(job, every: .seconds(1)) { _ in false }
       guard !status.hasEnded else { throw BenchError("the list ended before the calls did") }
       try cluster.run(["cancel", "\(job)"])
+      // The next round begins on an idle machine.
+      while try client.status().transfers > 0 { ThisProcess.pause(for: .milliseconds(10)) }
     }
     return Self.figures(idle, loaded)
   }

@@ -17,18 +17,19 @@ struct PeerBench {
     peer = FileIO.isFile(path) ? Img2dataset(path: path, imgctl: bench.imgctl) : nil
   }
 
-  /// A row that fails says so in the table, and the others go on.
+  /// A row that fails says so in the table, and the others go on. Each is noted once it is measured, in
+  /// case that a long run is interrupted.
   func run() throws -> [PeerFigure] {
-    var figures: [PeerFigure] = []
-    for row in bench.options.peers.rows {
+    try bench.options.peers.rows.flatMap { row in
+      let figures: [PeerFigure]
       do {
-        figures += try self.figures(of: row)
+        figures = try self.figures(of: row)
       } catch {
-        try bench.note("\(row.title): \(error)")
-        figures.append(PeerFigure(row, row.title, missing: "\(error)"))
+        figures = [PeerFigure(row, row.title, missing: "\(error)")]
       }
+      try bench.note(PeerTable(figures: figures).rendered)
+      return figures
     }
-    return figures
   }
 
   private func figures(of row: PeerRow) throws -> [PeerFigure] {
@@ -68,8 +69,10 @@ struct PeerBench {
     var directory = bench.options.peers.largePictureDirectory
     if directory.isEmpty {
       directory = bench.options.workDirectory + "/large-pictures"
-      try bench.note("generating large pictures")
-      try PhotographCuts().writeLarge(to: directory)
+      if !FileManager.default.fileExists(atPath: directory) {
+        try bench.note("generating large pictures")
+        try PhotographCuts().writeLarge(to: directory)
+      }
     }
     return try PictureList("large", directory: directory, origin: origin, urlCount: urlCount)
   }

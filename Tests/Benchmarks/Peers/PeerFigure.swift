@@ -29,7 +29,7 @@ struct PeerFigure: Encodable {
   let row: PeerRow
   let name: String
   let unit: String
-  /// Medians. `own` is `nil` for what could not be measured; `beside` then says why.
+  /// Medians. `own` is `nil` for what could not be measured.
   let own: Double?
   let beside: String
   let other: Double?
@@ -39,6 +39,7 @@ struct PeerFigure: Encodable {
   let highestRatio: Double?
   let target: String?
   let isMet: Bool?
+  /// What to run to get both again, or the reason why nothing was measured.
   let command: String
 
   /// A figure beside that of a peer, round by round.
@@ -82,8 +83,8 @@ struct PeerFigure: Encodable {
     unit = ""
     (own, other, ratio, lowestRatio, highestRatio) = (nil, nil, nil, nil, nil)
     (target, isMet) = (nil, nil)
-    beside = "not measured: \(reason)"
-    command = ""
+    beside = "not measured"
+    command = reason
   }
 
   private enum CodingKeys: String, CodingKey {
