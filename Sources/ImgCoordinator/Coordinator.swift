@@ -94,6 +94,7 @@ final class Coordinator {
       lines.readNext()
       performEffects()
       serveClients()
+      writeOutcomesIfDue(at: .now)
       endWhenWorkersHaveLeft()
     }
   }
@@ -156,6 +157,7 @@ final class Coordinator {
       isIdle && clients.isEmpty ? lifecycle.idleDeadline : nil,
       listener.deadline, errors.deadline(at: now), workers.decoderDeadline, clients.deadline,
       requests.viewers.deadline, sweeps.deadline, retention.deadline, lifecycle.deadline,
+      journal.deadline,
     ]
     return deadlines.compactMap(\.self)
   }
@@ -256,6 +258,14 @@ final class Coordinator {
         fail(because: reason)
       }
     }
+  }
+
+  /// Has outcomes written that have waited long enough, or for which no further ones are on their way.
+  private func writeOutcomesIfDue(at now: ContinuousClock.Instant) {
+    guard let deadline = journal.deadline,
+      deadline <= now || scheduler.state.leaseCount == 0
+    else { return }
+    journal.writeOutcomes()
   }
 
   // MARK: - The end

@@ -16,6 +16,18 @@ struct BlockingQueueTests {
     #expect(queue.count == 0)
   }
 
+  @Test func `several elements are added together or not at all`() throws {
+    let queue = try BlockingQueue<Int>(capacity: 3)
+    #expect(queue.push(contentsOf: [1, 2]))
+    #expect(!queue.push(contentsOf: [3, 4]))
+    #expect(queue.push(contentsOf: []))
+    #expect(queue.take(upTo: 8) == [1, 2])
+    #expect(queue.push(contentsOf: [5, 6, 7]))
+    #expect(queue.take(upTo: 8, until: .now + .seconds(60)) == [5, 6, 7])
+    queue.close()
+    #expect(!queue.push(contentsOf: [8]))
+  }
+
   @Test func `a closed queue refuses elements and returns queued ones, then nil`() throws {
     let queue = try BlockingQueue<Int>(capacity: 8)
     #expect(queue.push(1))

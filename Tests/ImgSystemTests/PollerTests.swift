@@ -36,6 +36,29 @@ struct PollerTests {
     #expect(readiness.first?.isReadable == false)
   }
 
+  @Test func `a descriptor that is registered again is watched again`() throws {
+    var pair = try UnixSocket.pair()
+    let near = pair.takeFirst()
+    let poller = try Poller()
+    try poller.register(near.rawValue, .write, token: 1)
+    try poller.update(near.rawValue, .write, token: 1)
+    poller.unregister(near.rawValue)
+    #expect(try poller.wait(timeout: .zero).isEmpty)
+    try poller.register(near.rawValue, .write, token: 1)
+    #expect(try poller.wait(timeout: nil).map(\.token) == [1])
+  }
+
+  @Test func `an update of a descriptor that is not registered is an error`() throws {
+    var pair = try UnixSocket.pair()
+    let near = pair.takeFirst()
+    let poller = try Poller()
+    try poller.register(near.rawValue, .write, token: 1)
+    poller.unregister(near.rawValue)
+    #expect(throws: SystemError.self) {
+      try poller.update(near.rawValue, .write, token: 1)
+    }
+  }
+
   @Test func `a closed peer is a hang-up for every interest`() throws {
     var pair = try UnixSocket.pair()
     let near = pair.takeFirst()

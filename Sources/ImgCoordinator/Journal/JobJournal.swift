@@ -11,6 +11,7 @@ final class JobJournal {
   private let writer: JournalWriter
   private let answers: Mailbox<JournalAnswer>
   private var nextJob: JobID
+  private var outcomes = GatheredOutcomes()
   private let directory: String
   private let log: Log
 
@@ -30,8 +31,18 @@ final class JobJournal {
     return nextJob
   }
 
+  /// Has an operation written. Outcomes wait for further ones, see ``GatheredOutcomes``.
   func submit(_ operation: JournalOperation) {
-    writer.submit(operation)
+    outcomes.add(operation, at: .now)
+    if outcomes.isComplete { writeOutcomes() }
+  }
+
+  /// When ``writeOutcomes()`` has to be called; `nil` while no outcome waits.
+  var deadline: ContinuousClock.Instant? { outcomes.deadline }
+
+  /// Has the outcomes written that wait for further ones.
+  func writeOutcomes() {
+    writer.submit(outcomes.take())
   }
 
   /// What became of operations since the last call. ``error`` is as of the last of them.
@@ -55,6 +66,7 @@ final class JobJournal {
 
   /// Writes what is queued, as far as the disk takes it, then ends the thread.
   func finish() {
+    writeOutcomes()
     writer.finish()
   }
 }

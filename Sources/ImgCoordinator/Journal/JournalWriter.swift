@@ -87,9 +87,9 @@ struct JournalWriter {
     return true
   }
 
-  /// An operation that is submitted after ``finish()`` is lost, as by a crash.
-  func submit(_ operation: JournalOperation) {
-    let isQueued = thread.queue.push(operation)
+  /// Operations that are submitted after ``finish()`` are lost, as by a crash.
+  func submit(_ operations: [JournalOperation]) {
+    let isQueued = thread.queue.push(contentsOf: operations)
     precondition(
       isQueued || thread.queue.isClosed, "the journal's queue holds all that may be unrecorded")
   }

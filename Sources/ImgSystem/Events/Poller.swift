@@ -37,7 +37,15 @@ package final class Poller {
   /// The maximum number of events of one ``wait(timeout:)``. The next one returns the others.
   package static let maximumEventCount = Int(IMG_MAXIMUM_EVENT_COUNT)
 
+  private struct Registration: Equatable {
+    let interest: Interest
+    let token: UInt64
+  }
+
   private let epoll: OwnedDescriptor
+  /// What the kernel watches each descriptor for, so that an update that changes nothing costs no
+  /// system call. Loops update after each event.
+  private var registrations: [CInt: Registration] = [:]
   /// A buffer for the kernel, allocated once.
   private var events = [img_readiness](repeating: img_readiness(), count: maximumEventCount)
 
@@ -49,19 +57,22 @@ package final class Poller {
   package func register(
     _ descriptor: CInt, _ interest: Interest, token: UInt64
   ) throws(SystemError) {
-    try control(EPOLL_CTL_ADD, descriptor, interest, token)
+    try control(EPOLL_CTL_ADD, descriptor, Registration(interest: interest, token: token))
   }
 
-  /// Changes the interest and the token of a registered descriptor.
+  /// Changes the interest and the token of a registered descriptor. Costs nothing if both stay.
   package func update(
     _ descriptor: CInt, _ interest: Interest, token: UInt64
   ) throws(SystemError) {
-    try control(EPOLL_CTL_MOD, descriptor, interest, token)
+    let registration = Registration(interest: interest, token: token)
+    guard registrations[descriptor] != registration else { return }
+    try control(EPOLL_CTL_MOD, descriptor, registration)
   }
 
   /// Stops watching a descriptor. Call it before closing the descriptor. Ignores one that is not
   /// registered.
   package func unregister(_ descriptor: CInt) {
+    registrations[descriptor] = nil
     _ = img_epoll_control(epoll.rawValue, EPOLL_CTL_DEL, descriptor, false, false, 0)
   }
 
@@ -82,12 +93,14 @@ package final class Poller {
   }
 
   private func control(
-    _ operation: CInt, _ descriptor: CInt, _ interest: Interest, _ token: UInt64
+    _ operation: CInt, _ descriptor: CInt, _ registration: Registration
   ) throws(SystemError) {
+    let interest = registration.interest
     _ = try systemCall("epoll_ctl") {
       img_epoll_control(
         epoll.rawValue, operation, descriptor, interest.contains(.read), interest.contains(.write),
-        token)
+        registration.token)
     }
+    registrations[descriptor] = registration
   }
 }

@@ -43,6 +43,23 @@ package final class BlockingQueue<Element: Sendable>: Sendable {
     return isAdded
   }
 
+  /// Adds elements at the end, all of them or, if the queue is closed or has no room for all, none.
+  /// Does not block.
+  ///
+  /// - Returns: whether they were added.
+  package func push(contentsOf elements: [Element]) -> Bool {
+    guard !elements.isEmpty else { return true }
+    let (isAdded, wasEmpty) = state.withLock { state in
+      guard !state.isClosed, state.elements.count + elements.count <= capacity else {
+        return (false, false)
+      }
+      state.elements.append(contentsOf: elements)
+      return (true, state.elements.count == elements.count)
+    }
+    if wasEmpty { wakeup.signal() }
+    return isAdded
+  }
+
   /// Refuses new elements from now on. Queued ones can still be taken.
   package func close() {
     state.withLock { $0.isClosed = true }
