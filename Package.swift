@@ -90,6 +90,7 @@ let package = Package(
       dependencies: [
         "ImgModel",
         "ImgWire",
+        "SeededRandom",
       ],
       exclude: ["Golden"],
       swiftSettings: settings),

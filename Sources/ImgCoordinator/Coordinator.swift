@@ -200,6 +200,7 @@ final class Coordinator {
   private func performEffects() {
     repeat {
       while let effect = scheduler.nextEffect() { perform(effect) }
+      workers.flush()
     } while requests.releaseClosedClients()
   }
 

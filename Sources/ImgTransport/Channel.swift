@@ -31,6 +31,7 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
   private let socket: OwnedDescriptor
   private var inbox = Inbox<Incoming>()
   private var outbox = Outbox()
+  private var coder = WireCoder()
   private var arrived: [Delivery<Incoming>] = []
   private var isPeerClosed = false
 
@@ -41,6 +42,8 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
   package static var unsentMaximumFileCount: Int { 64 }
 
   private static var readByteCount: Int { 256 << 10 }
+  /// Posted messages of more bytes are handed to the kernel at once.
+  private static var postedMaximumByteCount: Int { 64 << 10 }
 
   /// - Parameter socket: a connected stream socket.
   package init(_ socket: consuming OwnedDescriptor) throws(SystemError) {
@@ -106,16 +109,38 @@ package final class Channel<Incoming: WireMessage, Outgoing: WireMessage> {
   package func send(
     _ message: Outgoing, with file: PassedFile? = nil
   ) throws(ChannelError) {
+    try queue(message, file)
+    try flush()
+    try requireReadingPeer()
+  }
+
+  /// Queues a message. The caller calls ``flush()`` soon, before it waits. One system call then takes
+  /// all messages, and wakes the peer once.
+  ///
+  /// - Parameter file: goes beside the message, which announces it.
+  package func post(
+    _ message: Outgoing, with file: PassedFile? = nil
+  ) throws(ChannelError) {
+    try queue(message, file)
+    guard
+      outbox.byteCount > Self.postedMaximumByteCount
+        || outbox.fileCount > Self.unsentMaximumFileCount
+    else { return }
+    try flush()
+    try requireReadingPeer()
+  }
+
+  private func queue(_ message: Outgoing, _ file: PassedFile?) throws(ChannelError) {
     precondition(
       message.announcesFile == (file != nil), "a message comes with the file that it announces")
-    let frame: [UInt8]
     do throws(MessageError) {
-      frame = try WireCoding.frame(message)
+      outbox.append(try coder.frame(message), file)
     } catch {
       throw .message(error)
     }
-    outbox.append(frame, file)
-    try flush()
+  }
+
+  private func requireReadingPeer() throws(ChannelError) {
     guard outbox.byteCount <= Self.unsentMaximumByteCount,
       outbox.fileCount <= Self.unsentMaximumFileCount
     else { throw .peerDoesNotRead }

@@ -10,6 +10,7 @@ import ImgWire
 /// with, and between two reads at most one file waits for the rest of its frame.
 struct Inbox<Message: WireMessage> {
   private var decoder = FrameDecoder()
+  private var coder = WireCoder()
   /// Where in the stream the next frame begins, and where what has arrived ends.
   private var frameStart = 0
   private var end = 0
@@ -40,7 +41,7 @@ struct Inbox<Message: WireMessage> {
     let frame = frameStart..<(frameStart + Frame.headerByteCount + payload.count)
     frameStart = frame.upperBound
     let file = try takeFile(of: frame)
-    let message = try Self.message(from: payload)
+    let message = try message(from: payload)
     guard message.announcesFile == (file != nil) else {
       throw .passedFile(file == nil ? .missing : .unannounced)
     }
@@ -70,11 +71,11 @@ struct Inbox<Message: WireMessage> {
     }
   }
 
-  private static func message(
+  private mutating func message(
     from payload: ArraySlice<UInt8>
   ) throws(ChannelError) -> Message {
     do throws(MessageError) {
-      return try WireCoding.message(Message.self, from: payload)
+      return try coder.message(Message.self, from: payload)
     } catch {
       throw .message(error)
     }

@@ -8,19 +8,18 @@ struct Outbox {
   /// The frames in `bytes` whose files were not sent, in their order.
   private var files: [(frame: Range<Int>, file: PassedFile)] = []
 
+  private static let keptByteCount = 16 << 10
+
   var byteCount: Int { bytes.count - start }
   var fileCount: Int { files.count }
   var isEmpty: Bool { byteCount == 0 }
-  /// The memory that is kept for the frames.
-  var heldByteCount: Int { bytes.capacity }
+  /// The memory of the frames. The little that is kept for the next ones does not count.
+  var heldByteCount: Int {
+    isEmpty && bytes.capacity <= Self.keptByteCount ? 0 : bytes.capacity
+  }
 
   mutating func append(_ frame: [UInt8], _ file: PassedFile?) {
-    if isEmpty {
-      bytes = frame
-      start = 0
-    } else {
-      bytes.append(contentsOf: frame)
-    }
+    bytes.append(contentsOf: frame)
     if let file { files.append(((bytes.count - frame.count)..<bytes.count, file)) }
   }
 
@@ -37,10 +36,15 @@ struct Outbox {
     start += count
   }
 
-  /// Gives back the memory of what was sent, once that is all or much.
+  /// Gives back the memory of what was sent, once that is all or much. A little is kept for the next
+  /// frames.
   mutating func compact() {
     guard start > 0, isEmpty || start > 1 << 20 else { return }
-    bytes = Array(bytes[start...])
+    if bytes.capacity > Self.keptByteCount {
+      bytes = Array(bytes[start...])
+    } else {
+      bytes.removeFirst(start)
+    }
     files = files.map { (($0.frame.lowerBound - start)..<($0.frame.upperBound - start), $0.file) }
     start = 0
   }

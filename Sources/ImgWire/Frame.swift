@@ -14,9 +14,14 @@ package enum Frame {
     precondition((1...maximumByteCount).contains(count), "a frame has 1 byte to 1 MiB")
     var bytes: [UInt8] = []
     bytes.reserveCapacity(headerByteCount + count)
-    for shift in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: count >> shift)) }
+    bytes.append(contentsOf: header(byteCount: count))
     bytes.append(contentsOf: payload)
     return bytes
+  }
+
+  /// The header of a payload of this size.
+  static func header(byteCount: Int) -> [UInt8] {
+    [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: byteCount >> $0) }
   }
 }
 

@@ -10,8 +10,10 @@ package struct FrameDecoder: Sendable {
 
   package init() {}
 
-  /// The memory in use for buffered bytes.
-  package var heldByteCount: Int { buffer.capacity }
+  /// The memory in use for buffered bytes. The little that is kept for the next ones does not count.
+  package var heldByteCount: Int {
+    start == buffer.count && buffer.capacity <= Self.keptByteCount ? 0 : buffer.capacity
+  }
 
   /// Whether ``next()`` returns a frame or throws without more bytes.
   package var hasNext: Bool {
@@ -27,7 +29,11 @@ package struct FrameDecoder: Sendable {
 
   /// Appends the next bytes of the stream.
   package mutating func append(_ bytes: some Collection<UInt8>) {
-    dropConsumed()
+    if start > 0 {
+      // Bytes that are left over are few: less than a frame, or frames that the caller leaves.
+      buffer.removeFirst(start)
+      start = 0
+    }
     buffer.append(contentsOf: bytes)
   }
 
@@ -39,8 +45,7 @@ package struct FrameDecoder: Sendable {
       guard let range = try nextPayload() else { return nil }
       let payload = buffer[range]
       start = range.upperBound
-      // At most the start of one frame is left, so the memory of the others can be released.
-      if !hasNext { dropConsumed() }
+      releaseConsumed()
       return payload
     } catch {
       failure = error
@@ -54,7 +59,9 @@ package struct FrameDecoder: Sendable {
   private func nextPayload() throws(FrameError) -> Range<Int>? {
     if let failure { throw failure }
     guard buffer.count - start >= Frame.headerByteCount else { return nil }
-    let count = buffer[start..<(start + Frame.headerByteCount)].reduce(0) { $0 << 8 | Int($1) }
+    let count =
+      Int(buffer[start]) << 24 | Int(buffer[start + 1]) << 16 | Int(buffer[start + 2]) << 8
+      | Int(buffer[start + 3])
     guard count > 0 else { throw .empty }
     guard count <= Frame.maximumByteCount else { throw .tooLong(byteCount: count) }
     let payloadStart = start + Frame.headerByteCount
@@ -62,10 +69,13 @@ package struct FrameDecoder: Sendable {
     return payloadStart..<(payloadStart + count)
   }
 
-  /// Releases the memory of consumed frames.
-  private mutating func dropConsumed() {
-    guard start > 0 else { return }
+  /// Releases the memory of consumed frames, unless it is little: the next frames can use that. At
+  /// most the start of one frame is left then.
+  private mutating func releaseConsumed() {
+    guard buffer.capacity > Self.keptByteCount, !hasNext else { return }
     buffer = Array(buffer[start...])
     start = 0
   }
+
+  private static let keptByteCount = 16 << 10
 }

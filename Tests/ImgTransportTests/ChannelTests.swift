@@ -26,6 +26,26 @@ import Testing
     }
   }
 
+  @Test func `posted messages go together with the next flush`() throws {
+    let (coordinator, worker) = try channels()
+    try coordinator.post(.drain)
+    try coordinator.post(.cancel(LeaseList(leases: [LeaseID(rawValue: 1)])))
+    #expect(coordinator.hasUnsent)
+    #expect(try worker.read(upTo: 1_000) == .nothing)
+    try coordinator.flush()
+    #expect(!coordinator.hasUnsent)
+    #expect(try worker.receive().deliveries.count == 2)
+  }
+
+  @Test func `a peer that reads no posted messages is an error`() throws {
+    let (coordinator, worker) = try channels()
+    let leases = LeaseList(leases: (0..<50_000).map { LeaseID(rawValue: $0) })
+    #expect(throws: ChannelError.self) {
+      while true { try coordinator.post(.cancel(leases)) }
+    }
+    #expect(try worker.read(upTo: 10) == .bytes)
+  }
+
   @Test func `what has been read waits until it is taken, one message at a time`() throws {
     let (coordinator, worker) = try channels()
     #expect(try worker.read(upTo: 1_000) == .nothing)

@@ -13,6 +13,8 @@ final class WorkerPool {
   private let decoders: DecoderChildren
   private var sandboxReports: SandboxReports
   private var workers: [WorkerID: WorkerProcess] = [:]
+  /// The workers with messages that ``flush()`` sends.
+  private var unflushed: Set<WorkerID> = []
   private let settings: Settings
   private let scheduler: SchedulerDriver
   private let files: MemoryFileTable
@@ -126,13 +128,27 @@ final class WorkerPool {
 
   // MARK: - Messages
 
+  /// Sends a message with the next ``flush()``.
   func send(_ message: CoordinatorMessage, with file: PassedFile? = nil, to id: WorkerID) {
     guard let worker = workers[id] else { return }
     do throws(ChannelError) {
-      try worker.channel.send(message, with: file)
-      watch(worker)
+      try worker.channel.post(message, with: file)
+      unflushed.insert(id)
     } catch {
       kill(worker, after: error)
+    }
+  }
+
+  /// Hands the kernel what was sent since the last call.
+  func flush() {
+    while let id = unflushed.popFirst() {
+      guard let worker = workers[id] else { continue }
+      do throws(ChannelError) {
+        try worker.channel.flush()
+        watch(worker)
+      } catch {
+        kill(worker, after: error)
+      }
     }
   }
 

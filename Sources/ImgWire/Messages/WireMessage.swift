@@ -14,12 +14,24 @@ package protocol WireMessage: Codable, Sendable {
   var numbers: [UInt64]? { get }
   /// The message in a record; `nil` if these are the numbers of no message.
   init?(numbers: [UInt64])
+  /// Writes the JSON of a message that is sent often, as `Codable` does.
+  ///
+  /// - Returns: `false` if the message is left to `Codable`; nothing is written then.
+  func write(to json: inout JSONWriter) throws -> Bool
+  /// Reads the JSON of such a message.
+  ///
+  /// - Throws: `NotCanonical` if the message, or JSON in another form, is left to `Codable`.
+  static func read(_ json: inout JSONReader) throws(JSONReader.NotCanonical) -> Self
 }
 
 extension WireMessage {
   package var announcesFile: Bool { false }
   package var numbers: [UInt64]? { nil }
   package init?(numbers: [UInt64]) { nil }
+  package func write(to json: inout JSONWriter) throws -> Bool { false }
+  package static func read(_ json: inout JSONReader) throws(JSONReader.NotCanonical) -> Self {
+    throw JSONReader.NotCanonical()
+  }
 }
 
 /// The coding key that every message has.

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ImgWire
 
 extension FuzzTarget {
@@ -15,7 +16,7 @@ extension FuzzTarget {
     messages(of: CoordinatorReply.self, named: "reply-messages"),
   ]
 
-  private static func messages<Message: WireMessage>(
+  private static func messages<Message: WireMessage & Equatable>(
     of type: Message.Type, named name: String
   ) -> FuzzTarget {
     let texts = [
@@ -24,11 +25,34 @@ extension FuzzTarget {
       #"{"type":"ready","lookups":256,"leases":128,"backlog":8}"#,
       #"{"type":"finished","results":[{"lease":1,"outcome":{"type":"cancelled"}}]}"#,
     ]
+    // Those that the program writes, which have readers of their own.
+    let canonical = [
+      #"{"items":[{"lease":17,"url":"http://a/"}],"request":{"fetch":{"cache_policy":"reload","#
+        + #""headers":[],"ignore_query":[],"respect_opt_out":true,"respect_robots":true},"#
+        + #""keep":"all","lenient":false,"no_cache":false,"variant":{"crop":true,"format":"jpeg","#
+        + #""height":300,"mode":"fill","quality":70,"width":400}},"retention":{"#
+        + #""expire_after_ms":36,"expire_on_access_ms":6},"stale_if_error":false,"#
+        + #""type":"lookup","urgent":false}"#,
+      #"{"hits":[{"lease":17,"thumbnail":{"bytes":9182,"damaged":true,"format":"webp","#
+        + #""height":171,"width":256}}],"misses":[18],"originals":[],"stale":[17],"#
+        + #""type":"looked_up"}"#,
+      #"{"decode_queue":5,"results":[{"lease":1,"outcome":{"bytes_fetched":8,"from_cache":false,"#
+        + #""outcome":"done","thumbnail":{"bytes":9,"format":"webp","height":1,"width":2}},"#
+        + #""redirected":false,"timings":{"connect":34,"ttfb":78}},{"lease":19,"outcome":{"#
+        + #""outcome":"cancelled"},"redirected":false}],"type":"finished"}"#,
+      #"{"leases":[1,18446744073709551615],"type":"transferred"}"#,
+      #"{"id":5,"lines":["http://a/ü","x"],"type":"submit_lines"}"#,
+      #"{"id":5,"outcome":{"failure":{"code":"http_status","detail":"a \"b\"","http_status":503,"#
+        + #""retryable":true,"stage":"fetch"},"outcome":"failed"},"timings":{"dns":1},"#
+        + #""type":"got"}"#,
+    ]
     // Numbers in place of JSON, see the guide to the wire protocol.
     let records = [8, 9].map { count -> [UInt8] in
       [0] + (0..<count).flatMap { number -> [UInt8] in [UInt8(number), 1, 0, 0, 0, 0, 0, 0] }
     }
-    return FuzzTarget(name, seeds: texts.map { Array($0.utf8) } + records) { payload in
+    return FuzzTarget(name, seeds: (texts + canonical).map { Array($0.utf8) } + records) {
+      payload in
+      checkReader(of: type, payload)
       guard let message = try? WireCoding.message(type, from: payload[...]),
         let frame = try? WireCoding.frame(message)
       else { return }
@@ -39,6 +63,16 @@ extension FuzzTarget {
       else { preconditionFailure("an encoded message cannot be decoded") }
       precondition(frame == other, "a message changes on the way")
     }
+  }
+
+  /// Canonical JSON is read without `JSONDecoder`, and says the same.
+  private static func checkReader<Message: WireMessage & Equatable>(
+    of type: Message.Type, _ payload: [UInt8]
+  ) {
+    guard payload.first == UInt8(ascii: "{") else { return }
+    let message = try? WireCoding.message(type, from: payload[...])
+    let expected = try? JSONDecoder().decode(type, from: Data(payload))
+    precondition(message == expected, "a reader differs from JSONDecoder")
   }
 
   /// The payloads, and the error that ends them.

@@ -42,7 +42,7 @@ package enum ClientMessage: Hashable, WireMessage {
 }
 
 extension ClientMessage {
-  private enum Kind: String, Codable {
+  enum Kind: String, Codable {
     case hello, submit
     case submitLines = "submit_lines"
     case submitEnd = "submit_end"

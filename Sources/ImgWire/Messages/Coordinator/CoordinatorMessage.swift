@@ -38,7 +38,7 @@ package enum CoordinatorMessage: Hashable, WireMessage {
 }
 
 extension CoordinatorMessage {
-  private enum Kind: String, Codable {
+  enum Kind: String, Codable {
     case welcome, lookup, fetch, attach, decode
     case decodeUpload = "decode_upload"
     case followRedirects = "follow_redirects"

@@ -27,7 +27,7 @@ package enum CoordinatorReply: Hashable, WireMessage {
 }
 
 extension CoordinatorReply {
-  private enum Kind: String, Codable {
+  enum Kind: String, Codable {
     case hello, refused, submitted, status, jobs, job, results, got, waiting, forgotten, sweeping
     case stopping
   }

@@ -43,7 +43,7 @@ package enum WorkerMessage: Hashable, WireMessage {
 }
 
 extension WorkerMessage {
-  private enum Kind: String, Codable {
+  enum Kind: String, Codable {
     case hello, ready, refused
     case lookedUp = "looked_up"
     case hostUpdates = "host_updates"
