@@ -262,8 +262,5 @@ extension ActiveJob {
 
   /// Whether one more line of the host may be taken up: as many as there are look-ups while none
   /// had to wait for a transfer, since then they may all be in the store; few ahead once one has.
-  package func hasRoom(for host: String) -> Bool {
-    guard let backlog = backlogs[host], backlog.waiting > 0 else { return true }
-    return backlog.beforeTransfer + backlog.waiting < backlogMaximum
-  }
+  package func hasRoom(for host: String) -> Bool { backlogs[host].map { !$0.isFull } ?? true }
 }

@@ -8,19 +8,6 @@ package import ImgModel
 ///
 /// Invariant: a line without an outcome is in hand, deferred, or not yet read.
 package struct ActiveJob {
-  /// Lines of one host that are in hand and not being fetched.
-  package struct Backlog: Equatable {
-    /// Lines that are looked up, or wait behind earlier ones.
-    package var beforeTransfer = 0
-    /// For a transfer or a decoder.
-    package var waiting = 0
-
-    static func += (backlog: inout Self, change: Self) {
-      backlog.beforeTransfer += change.beforeTransfer
-      backlog.waiting += change.waiting
-    }
-  }
-
   package private(set) var record: JobRecord
   package private(set) var cursor: LineCursor
   package private(set) var deferred = DeferredLines()
@@ -29,7 +16,7 @@ package struct ActiveJob {
   /// Indices of lines that wait at a work item, run, or whose outcome is on its way into the
   /// journal.
   package private(set) var inHand: Set<Int> = []
-  package private(set) var backlogs: [String: Backlog] = [:]
+  package private(set) var backlogs: [String: HostBacklog] = [:]
   /// Lines that one host may have waiting once it has any.
   private(set) var backlogMaximum: Int
   /// Lines with a worker.
@@ -177,16 +164,19 @@ package struct ActiveJob {
   }
 
   /// Counts lines of a host in or out of its backlog.
-  private mutating func changeBacklog(of host: String, by change: Backlog) {
-    guard change != Backlog() else { return }
-    backlogs[host, default: Backlog()] += change
-    if backlogs[host] == Backlog() { backlogs[host] = nil }
+  private mutating func changeBacklog(of host: String, by change: HostBacklog) {
+    guard change != HostBacklog() else { return }
+    var backlog = backlogs[host] ?? HostBacklog()
+    backlog.count(change, missWindow: backlogMaximum)
+    // What is known of a saturated host counts for its deferred lines.
+    backlogs[host] = backlog.isEmpty && !deferred.contains(host) ? nil : backlog
     if !deferred.isEmpty { deferred.update(host, hasRoom: hasRoom(for: host)) }
   }
 
   mutating func setBacklogMaximum(_ count: Int) {
     guard count != backlogMaximum else { return }
     backlogMaximum = count
+    for host in backlogs.keys { backlogs[host]?.limit(to: count) }
     for host in deferred.hosts.keys.sorted() {
       deferred.update(host, hasRoom: hasRoom(for: host))
     }
@@ -210,6 +200,7 @@ package struct ActiveJob {
     cursor = LineCursor(at: Self.start(of: record))
     deferred = DeferredLines()
     deferredTicket = nil
+    backlogs = backlogs.filter { !$0.value.isEmpty }
   }
 
   // MARK: - Taking lines
@@ -217,7 +208,13 @@ package struct ActiveJob {
   mutating func removeFirst() -> QueuedLine? { cursor.removeFirst() }
 
   mutating func removeFirst(ofDeferred host: String) -> QueuedLine? {
-    deferred.removeFirst(of: host, hasRoom: hasRoom(for: host))
+    defer { forgetBacklogIfUnneeded(of: host) }
+    return deferred.removeFirst(of: host, hasRoom: hasRoom(for: host))
+  }
+
+  /// The last deferred line of the host may be gone.
+  private mutating func forgetBacklogIfUnneeded(of host: String) {
+    if !deferred.contains(host), backlogs[host]?.isEmpty == true { backlogs[host] = nil }
   }
 
   /// Leaves a line for later, because its host has no room.
@@ -231,6 +228,11 @@ package struct ActiveJob {
   }
 
   // MARK: - Reading
+
+  /// Deferred lines of one host that are read at once, unless so many of all hosts are read already
+  /// that the lists of many slow hosts would need much memory.
+  private static let readAheadCount = 256
+  private static let readAheadMaximum = 2_048
 
   /// What to read next: for the cursor when it runs low, and for the saturated host whose turn
   /// it is.
@@ -249,10 +251,14 @@ package struct ActiveJob {
       requests.append(
         request(ticket, nil, [cursor.next..<record.counts.total], limit: lineCount))
     }
-    if deferredTicket == nil, let (host, positions) = deferred.nextToRead(limit: backlogMaximum) {
+    let limit = deferred.readCount < Self.readAheadMaximum ? Self.readAheadCount : 0
+    if deferredTicket == nil,
+      case let count = max(backlogMaximum, limit),
+      let (host, positions) = deferred.nextToRead(limit: count)
+    {
       let ticket = newTicket()
       deferredTicket = ticket
-      requests.append(request(ticket, host, positions, limit: backlogMaximum))
+      requests.append(request(ticket, host, positions, limit: count))
     }
     return requests
   }
@@ -282,6 +288,7 @@ package struct ActiveJob {
         page.lines.map(queued), of: host,
         in: ranges.map { $0.lowerBound..<min($0.upperBound, page.next) },
         hasRoom: hasRoom(for: host))
+      forgetBacklogIfUnneeded(of: host)
     }
   }
 

@@ -22,6 +22,8 @@ package struct DeferredLines {
   private var hostsToRead = PriorityQueue<String, Int>()
   /// Ranges of positions, of all hosts.
   package private(set) var rangeCount = 0
+  /// Lines read again and not taken, of all hosts.
+  private(set) var readCount = 0
 
   var isEmpty: Bool { hosts.isEmpty }
   package func contains(_ host: String) -> Bool { hosts[host] != nil }
@@ -54,7 +56,9 @@ package struct DeferredLines {
   /// Takes the first line of the host that was read again.
   mutating func removeFirst(of host: String, hasRoom: Bool) -> QueuedLine? {
     defer { update(host, hasRoom: hasRoom) }
-    return hosts[host]?.lines.removeFirst()
+    let line = hosts[host]?.lines.removeFirst()
+    if line != nil { readCount -= 1 }
+    return line
   }
 
   /// Takes in lines of the host that were read again.
@@ -63,6 +67,7 @@ package struct DeferredLines {
   mutating func take(
     _ lines: [QueuedLine], of host: String, in ranges: [Range<Int>], hasRoom: Bool
   ) {
+    if hosts[host] != nil { readCount += lines.count }
     hosts[host]?.lines.append(contentsOf: lines)
     change(host) { deferred in ranges.forEach { deferred.remove($0) } }
     update(host, hasRoom: hasRoom)

@@ -222,7 +222,7 @@ package struct JobTable {
         return (job.lookups.isAnyWaiting, numbers.leased > 0 && job.start(at: now))
       }
       if isAnyWaiting { withHeldLines.insert(id) } else { withHeldLines.remove(id) }
-      if numbers.backlog != ActiveJob.Backlog() { enqueue(id) }
+      if numbers.backlog != HostBacklog() { enqueue(id) }
       if isFirst { started.append(id) }
     }
     return started

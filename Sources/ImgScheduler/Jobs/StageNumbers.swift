@@ -1,7 +1,7 @@
 /// Which of a job's numbers a line at a stage counts in.
 struct StageNumbers: Equatable {
   var leased = 0
-  var backlog = ActiveJob.Backlog()
+  var backlog = HostBacklog()
   /// Lines that the store has not answered.
   var unanswered = 0
   /// Lines that the store does not have, and that wait behind earlier ones.
