@@ -9,6 +9,8 @@ import ImgWorkerMachine
 struct UncachedQueue {
   private var waiting: [(result: UncachedResult, bytes: [UInt8])] = []
 
+  var isEmpty: Bool { waiting.isEmpty }
+
   mutating func add(_ result: UncachedResult, bytes: [UInt8]) {
     waiting.append((result, bytes))
   }

@@ -39,12 +39,18 @@ final class Worker {
   private let bodyMaximumByteCount: Int
   private var isStopped = false
   private var storeCheckTime = ContinuousClock.now
+  /// When results that may wait are reported at the latest; `nil` while there are none.
+  private var reportDeadline: ContinuousClock.Instant?
 
   /// The same for every setting, because limits change while the worker runs: all transfers that
   /// the cluster may have under way, and as many leases again that are attached to them or wait for
   /// the decoder.
   static let credits = Credits(
     lookups: 256, leases: 2 * LimitChange.transferRange.upperBound, decodeQueueTarget: 8)
+
+  /// How long results for lists wait for others, or for a message that cannot wait. A decoder needs
+  /// about as long for the next picture.
+  private static let longestReportWait = Duration.milliseconds(5)
 
   /// How often the loop runs at least, so that the watchdog sees that it can.
   private static let heartbeatInterval = Duration.seconds(2)
@@ -127,7 +133,9 @@ final class Worker {
   }
 
   private var timeout: Duration {
-    guard let deadline = transfers.pool.deadline else { return Self.heartbeatInterval }
+    guard let deadline = [transfers.pool.deadline, reportDeadline].compactMap(\.self).min() else {
+      return Self.heartbeatInterval
+    }
     return min(max(deadline - .now, .zero), Self.heartbeatInterval)
   }
 
@@ -164,14 +172,31 @@ final class Worker {
         Input(.redirected(id, Redirect(url: redirect.url, leavesHost: redirect.leavesHost))))
     }
     for transfer in pool.takeFinished() { try feed(transfers.input(of: transfer)) }
-    repeat {
-      let updates = HostUpdates(
-        cooldowns: pool.takeCooldowns(), extraRequests: pool.takeSameHostRedirects())
-      try feed(Input(.turnEnded(updates, decodeQueueCount: decodeThread.waitingCount)))
-      // A result that could not be sent is reported as a failure at once.
-    } while machine.hasReport
+    try report(
+      HostUpdates(
+        cooldowns: pool.takeCooldowns(), extraRequests: pool.takeSameHostRedirects()),
+      at: .now)
+    try channel.flush()
     try poller.update(
       channel.descriptor, channel.hasUnsent ? [.read, .write] : .read, token: Token.channel)
+  }
+
+  /// Tells the coordinator what the turn has brought, unless that may wait for the next turns.
+  private func report(
+    _ updates: HostUpdates, at now: ContinuousClock.Instant
+  ) throws(ChannelError) {
+    if updates.isEmpty, uncached.isEmpty, machine.hasReport, machine.mayReportLater {
+      let deadline = reportDeadline ?? now + Self.longestReportWait
+      reportDeadline = deadline
+      guard deadline <= now else { return }
+    }
+    reportDeadline = nil
+    var updates = updates
+    repeat {
+      try feed(Input(.turnEnded(updates, decodeQueueCount: decodeThread.waitingCount)))
+      updates = HostUpdates()
+      // A result that could not be sent is reported as a failure at once.
+    } while machine.hasReport
   }
 
   /// The worker is ready when its first decoder is.
@@ -207,7 +232,7 @@ final class Worker {
     _ effect: WorkerMachine.Effect, with payload: Input.Payload
   ) throws(ChannelError) -> [WorkerMachine.Event] {
     switch effect {
-    case .send(let message): try channel.send(message)
+    case .send(let message): try channel.post(message)
     case .sendUncached: return try uncached.send(over: channel)
     case .deliver(let result): uncached.add(result, bytes: payload.thumbnail)
 

@@ -50,6 +50,10 @@ package struct WorkerMachine {
   /// Whether the next `turnEnded` has something to tell the coordinator.
   package var hasReport: Bool { !report.isEmpty }
 
+  /// Whether the next `turnEnded` may be left out, for a few milliseconds: what it would tell the
+  /// coordinator are results for lists only, while others are on their way. They share a message.
+  package var mayReportLater: Bool { report.mayWait && !tasks.isEmpty && !isDraining }
+
   /// Takes in what happened and says what to do about it.
   package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
     self.now = now
@@ -111,6 +115,7 @@ package struct WorkerMachine {
   ) {
     let task = remove(lease)
     // What took its time with a picture from the cache was another request's.
+    if task.order.isUrgent { report.hasUrgentResult = true }
     let isTimed = if case .done(_, fromCache: true, _) = outcome { false } else { true }
     report.finished.append(
       FetchResults.Result(

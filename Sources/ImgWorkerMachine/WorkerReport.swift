@@ -16,6 +16,15 @@ struct WorkerReport {
       && released.isEmpty && finished.isEmpty
   }
 
+  /// Whether it says only what may wait a little: results that no client waits for.
+  var mayWait: Bool {
+    extraRequests.isEmpty && robotsKnown.isEmpty && redirections.isEmpty && transferred.isEmpty
+      && released.isEmpty && !hasUrgentResult && finished.count < Self.resultsPerFrame
+  }
+
+  /// Whether a client waits for one of the results.
+  var hasUrgentResult = false
+
   /// A result takes at most about 3 KiB of JSON.
   private static let resultsPerFrame = 256
 

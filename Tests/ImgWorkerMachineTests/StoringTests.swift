@@ -28,6 +28,32 @@ struct StoringTests {
     #expect(driver.results[1]?.timings?.store == .milliseconds(12))
   }
 
+  @Test mutating func `a result for a list may wait for the result of another lease`() {
+    driver.fetch([2], "http://example.com/b.jpg")
+    _ = fetchAndDecode(1)
+    driver.handle(.stored(1, .stored))
+    #expect(driver.hasReport && driver.mayReportLater)
+    driver.receiveBody(of: 2)
+    #expect(!driver.mayReportLater)
+    #expect(driver.endTurn() == ["transferred [2]", "finished 1 done"])
+  }
+
+  @Test mutating func `the last result does not wait`() {
+    _ = fetchAndDecode(1)
+    driver.handle(.stored(1, .stored))
+    #expect(driver.hasReport && !driver.mayReportLater)
+  }
+
+  @Test mutating func `a result for a client does not wait`() {
+    driver.fetch([2], "http://example.com/b.jpg")
+    driver.handle(.received(.fetch(TestDriver.batch([1], isUrgent: true))))
+    driver.receiveBody(of: 1)
+    _ = driver.endTurn()
+    driver.decode(1)
+    driver.handle(.stored(1, .stored))
+    #expect(driver.hasReport && !driver.mayReportLater)
+  }
+
   @Test(arguments: [
     (Keep.all, "put 1 [thumbnail, original] of body 1"), (.original, "put 1 [original] of body 1"),
   ])

@@ -46,6 +46,7 @@ struct TestDriver {
   }
 
   var hasReport: Bool { machine.hasReport }
+  var mayReportLater: Bool { machine.mayReportLater }
 
   @discardableResult
   mutating func fetch(
@@ -70,10 +71,10 @@ struct TestDriver {
 
   static func batch(
     _ leases: [LeaseID], _ url: String = Self.url, _ request: ThumbnailRequest = .sample,
-    retention: Retention = Retention(after: .seconds(60))
+    retention: Retention = Retention(after: .seconds(60)), isUrgent: Bool = false
   ) -> Batch {
     Batch(
-      request, retention: retention, isUrgent: false,
+      request, retention: retention, isUrgent: isUrgent,
       items: leases.map { Assignment(lease: $0, url: url) })
   }
 

@@ -116,6 +116,10 @@ package final class SimulatedWorker {
     guard !operations.isEmpty else { return endTurn(at: now) }
     let operation = operations.remove(at: Int.random(in: operations.indices, using: &random))
     feed(end(of: operation, &random), at: now)
+    // Results may wait for the end of another operation.
+    let mayReportLater =
+      machine.mayReportLater && hostUpdates.isEmpty && uncached.isEmpty && !operations.isEmpty
+    if mayReportLater, Bool.random(using: &random) { return }
     endTurn(at: now)
   }
 
