@@ -44,13 +44,29 @@ package struct ImageURL: Hashable, Sendable {
   package init(line: String) throws(Failure) {
     // Checked first, so that a huge line costs nothing more.
     guard line.utf8.count <= Self.maximumByteCount else { throw Self.tooLong }
-    try self.init(parsing: try WrittenURL.completed(line))
+    if let url = NormalURL(line) {
+      self.init(url)
+    } else {
+      try self.init(normalising: try WrittenURL.completed(line))
+    }
   }
 
   /// Parses a URL that starts with its scheme.
   ///
   /// - Throws: a ``Failure`` of stage `queue` with code `invalid_url` or `unsupported_scheme`.
   package init(parsing line: String) throws(Failure) {
+    if let url = NormalURL(line) { self.init(url) } else { try self.init(normalising: line) }
+  }
+
+  private init(_ url: NormalURL) {
+    text = url.text
+    host = url.host
+    origin = url.origin
+    isLocal = false
+  }
+
+  /// Parses any URL that starts with its scheme.
+  init(normalising line: String) throws(Failure) {
     let bytes = Array(line.utf8)
     guard bytes.count <= Self.maximumByteCount else { throw Self.tooLong }
     // String decoding replaces invalid UTF-8 with U+FFFD, which is not valid in a URL.

@@ -32,16 +32,28 @@ package enum PercentEncoding {
   /// Existing escapes do not change, not even their case or those that are unnecessary, because a
   /// server may have signed the URL.
   static func completed(_ part: ArraySlice<UInt8>) -> String {
+    if part.allSatisfy(isPlain) { return String(decoding: part, as: UTF8.self) }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(part.count)
     for (index, byte) in zip(part.indices, part) {
       let isAllowed =
         byte == percent
         ? part[(index + 1)...].prefix(2).count { hexadecimalValue($0) != nil } == 2
-        : (0x21...0x7E).contains(byte) && !"\"<>\\^`{|}".utf8.contains(byte)
+        : isPlain(byte)
       if isAllowed { bytes.append(byte) } else { bytes += escape(for: byte) }
     }
     return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Whether URIs allow the byte as it is, wherever it stands after the authority of a URL.
+  static func isPlain(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "\""), percent, UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"),
+      UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "|"),
+      UInt8(ascii: "}"):
+      false
+    default: (0x21...0x7E).contains(byte)
+    }
   }
 
   private static let percent = UInt8(ascii: "%")
