@@ -183,8 +183,14 @@ package struct JobTable {
   ///
   /// - Precondition: the job has not ended.
   mutating func enqueue(_ id: JobID) {
-    guard let job = jobs[id] else { preconditionFailure("\(id) has ended") }
-    turns.append(id, priority: job.priority)
+    // Read in place, because a job is large.
+    guard let index = jobs.index(forKey: id) else { preconditionFailure("\(id) has ended") }
+    turns.append(id, priority: jobs.values[index].priority)
+  }
+
+  /// Whether a user has paused the job; `false` for one that has ended.
+  func isPaused(_ id: JobID) -> Bool {
+    jobs.index(forKey: id).map { jobs.values[$0].isPaused } ?? false
   }
 
   /// Gives a line its start tag, if it has none.

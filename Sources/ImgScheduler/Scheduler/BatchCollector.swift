@@ -9,6 +9,12 @@ struct BatchCollector {
     let retention: Retention
     let isUrgent: Bool
     let takesStale: Bool
+
+    /// The requests of most groups are equal. Comparing them is cheaper than hashing them.
+    func hash(into hasher: inout Hasher) {
+      hasher.combine(worker)
+      hasher.combine(request.variant.width << 16 | request.variant.height)
+    }
   }
 
   private var groups: [Group: [Assignment]] = [:]
@@ -19,9 +25,13 @@ struct BatchCollector {
     let group = Group(
       worker: granted.worker, request: granted.item.key.request, retention: granted.item.granted,
       isUrgent: granted.item.urgency.viewer > 0, takesStale: takesStale)
-    if groups[group] == nil { order.append(group) }
-    groups[group, default: []].append(
-      Assignment(lease: granted.lease, url: granted.item.url.text))
+    let assignment = Assignment(lease: granted.lease, url: granted.item.url.text)
+    if let index = groups.index(forKey: group) {
+      groups.values[index].append(assignment)
+    } else {
+      groups[group] = [assignment]
+      order.append(group)
+    }
   }
 
   func messages(_ message: (Batch) -> CoordinatorMessage) -> [Effect] {

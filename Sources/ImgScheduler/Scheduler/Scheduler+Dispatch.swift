@@ -34,10 +34,10 @@ extension Scheduler {
 
   private mutating func dispatchLookups() {
     var batches = BatchCollector()
-    while workers.contains(where: \.takesLookups), let id = nextLookup() {
+    while workers.contains(where: { $0.takesLookups }), let id = nextLookup() {
       guard let item = work[id],
         let worker = workers.choose(
-          digest: item.digest, where: \.takesLookups, load: \.lookups.count)
+          digest: item.digest, where: { $0.takesLookups }, load: { $0.lookups.count })
       else { preconditionFailure("what is next is there, and a worker takes it") }
       let lease = leases.grantLookup(of: id, to: worker, at: now.instant)
       workers.hold(lease, as: .lookup, by: worker)
@@ -66,7 +66,7 @@ extension Scheduler {
       guard let source = next.item.source,
         let worker = workers.choose(
           digest: next.item.digest, where: { $0.takesFetches(share: share) },
-          load: \.fetches.count)
+          load: { $0.fetches.count })
       else { preconditionFailure("what is next is there, and a worker takes it") }
       switch next {
       case .transfer(let item):

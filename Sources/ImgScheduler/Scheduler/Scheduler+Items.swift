@@ -121,7 +121,7 @@ extension Scheduler {
   mutating func wait(_ id: WorkID, in stage: WorkItem.Stage) -> Bool {
     move(id, to: stage)
     if isDraining { dismissViewers(of: id) }
-    let paused = Set(work.item(id).jobs.filter { jobs[$0]?.isPaused == true })
+    let paused = Set(work.item(id).jobs.filter { jobs.isPaused($0) })
     if !paused.isEmpty { remove(from: id) { $0.job.map(paused.contains) ?? false } }
     guard work.item(id).waiters.isEmpty else { return true }
     discard(id)

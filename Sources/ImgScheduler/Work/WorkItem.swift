@@ -16,6 +16,12 @@ package struct WorkItem {
     /// each is served at once.
     package var isRevalidation = false
 
+    /// Hashes what differs between most keys. Comparing the rest is cheaper than hashing it.
+    package func hash(into hasher: inout Hasher) {
+      hasher.combine(name.text)
+      hasher.combine(request.variant.width << 16 | request.variant.height)
+    }
+
     /// Whether its origin may allow that it is served stale while the origin fails.
     var mayBeServedStale: Bool {
       request.fetch.cachePolicy == .byProtocol && !request.bypassesStore && !isRevalidation
@@ -42,13 +48,23 @@ package struct WorkItem {
     }
   }
 
+  /// What never changes, in one object, because items are copied often.
+  private final class Subject: Sendable {
+    let key: Key
+    let url: ImageURL
+    let digest: UInt64
+    let picture: UploadedPicture?
+
+    init(key: Key, url: ImageURL, picture: UploadedPicture?) {
+      self.key = key
+      self.url = url
+      self.picture = picture
+      digest = RendezvousHash.digest(key.name.text)
+    }
+  }
+
   package let id: WorkID
-  package let key: Key
-  package let url: ImageURL
-  /// See ``RendezvousHash/digest(_:)``.
-  let digest: UInt64
-  /// What was uploaded; then nothing is looked up or fetched, and no request joins.
-  package let picture: UploadedPicture?
+  private let subject: Subject
   package private(set) var waiters: [Waiter]
   package private(set) var urgency: Urgency
   package private(set) var stage = Stage.awaitingLookup
@@ -68,14 +84,17 @@ package struct WorkItem {
 
   init(id: WorkID, key: Key, url: ImageURL, waiter: Waiter, picture: UploadedPicture? = nil) {
     self.id = id
-    self.key = key
-    self.url = url
-    self.picture = picture
+    subject = Subject(key: key, url: url, picture: picture)
     waiters = [waiter]
     urgency = Urgency(of: waiter, item: id)
-    digest = RendezvousHash.digest(key.name.text)
   }
 
+  package var key: Key { subject.key }
+  package var url: ImageURL { subject.url }
+  /// See ``RendezvousHash/digest(_:)``.
+  var digest: UInt64 { subject.digest }
+  /// What was uploaded; then nothing is looked up or fetched, and no request joins.
+  package var picture: UploadedPicture? { subject.picture }
   package var host: String { url.host }
 
   /// The jobs that wait for it.

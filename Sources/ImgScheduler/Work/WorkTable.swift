@@ -39,12 +39,12 @@ package struct WorkTable {
   mutating func add(
     _ key: WorkItem.Key, _ url: ImageURL, _ waiter: Waiter, picture: UploadedPicture? = nil
   ) -> WorkItem {
-    precondition(openItems[key] == nil, "requests with equal keys share one item")
     lastNumber += 1
     let item = WorkItem(
       id: WorkID(rawValue: lastNumber), key: key, url: url, waiter: waiter, picture: picture)
     items[item.id] = item
-    openItems[key] = item.id
+    let previous = openItems.updateValue(item.id, forKey: key)
+    precondition(previous == nil, "requests with equal keys share one item")
     if key.isRevalidation { revalidationCount += 1 }
     return item
   }
@@ -86,9 +86,13 @@ package struct WorkTable {
   /// Later requests do not join the item.
   ///
   /// - Precondition: the item has not ended.
-  mutating func close(_ id: WorkID) {
-    let key = item(id).key
-    if openItems[key] == id { openItems[key] = nil }
+  mutating func close(_ id: WorkID) { close(item(id)) }
+
+  private mutating func close(_ item: WorkItem) {
+    guard let index = openItems.index(forKey: item.key), openItems.values[index] == item.id else {
+      return
+    }
+    openItems.remove(at: index)
   }
 
   /// Ends an item.
@@ -97,8 +101,8 @@ package struct WorkTable {
   /// - Returns: the item.
   @discardableResult
   mutating func remove(_ id: WorkID) -> WorkItem {
-    close(id)
     guard let item = items.removeValue(forKey: id) else { preconditionFailure("\(id) has ended") }
+    close(item)
     if item.key.isRevalidation { revalidationCount -= 1 }
     lookups.remove(id)
     decodes.remove(id)

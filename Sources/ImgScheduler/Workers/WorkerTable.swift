@@ -133,16 +133,20 @@ package struct WorkerTable {
   func choose(
     digest: UInt64, where takesMore: (ReadyWorker) -> Bool, load: (ReadyWorker) -> Int
   ) -> WorkerID? {
-    let own = workers.values.max {
-      let left = RendezvousHash.weight(digest: digest, number: $0.number)
-      let right = RendezvousHash.weight(digest: digest, number: $1.number)
-      return (left, $0.id) < (right, $1.id)
-    }
-    let idlest = workers.values.filter(takesMore).min {
-      (load($0), $0.id) < (load($1), $1.id)
+    var own: (id: WorkerID, weight: UInt64, load: Int?)?
+    var idlest: (id: WorkerID, load: Int)?
+    for worker in workers.values {
+      let load = takesMore(worker) ? load(worker) : nil
+      let weight = RendezvousHash.weight(digest: digest, number: worker.number)
+      if own.map({ ($0.weight, $0.id) < (weight, worker.id) }) ?? true {
+        own = (worker.id, weight, load)
+      }
+      if let load, idlest.map({ (load, worker.id) < ($0.load, $0.id) }) ?? true {
+        idlest = (worker.id, load)
+      }
     }
     guard let own, let idlest else { return nil }
-    let isOwnTaken = takesMore(own) && load(own) <= load(idlest) + Self.stealingThreshold
+    let isOwnTaken = own.load.map { $0 <= idlest.load + Self.stealingThreshold } ?? false
     return isOwnTaken ? own.id : idlest.id
   }
 }
