@@ -14,7 +14,7 @@ struct ThumbnailRecordTests {
         == StoredThumbnail(
           key: new.key, url: new.url, thumbnail: new.thumbnail, storedAt: .now,
           expiresAt: new.expiresAt, lifetime: .milliseconds(5), sourceFormat: .jpeg,
-          sourceWidth: 4_000, sourceHeight: 2_667,
+          sourceWidth: 4_000, sourceHeight: 2_667, decodePath: .general,
           sourceByteCount: 3_141_592, terms: new.terms))
     #expect(Array(record.suffix(new.bytes.count)) == new.bytes)
     #expect(record.count == ThumbnailRecord.byteCount(of: new))
@@ -26,6 +26,19 @@ struct ThumbnailRecordTests {
       let facts = try #require(verifiedFacts(of: record(of: new), key: new.key))
       #expect(facts.thumbnail.isDamaged == isDamaged)
       #expect(facts.url == new.url)
+    }
+  }
+
+  @Test func `the decode path is kept`() throws {
+    let plain = try NewThumbnail(picture: 7)
+    for decodePath in [DecodePath.general, .planar] {
+      let new = NewThumbnail(
+        key: plain.key, url: plain.url, thumbnail: plain.thumbnail, sourceFormat: .jpeg,
+        sourceWidth: 4_000, sourceHeight: 2_667, decodePath: decodePath, sourceByteCount: 1,
+        retention: plain.retention, bytes: plain.bytes)
+      let facts = try #require(verifiedFacts(of: record(of: new), key: new.key))
+      #expect(facts.decodePath == decodePath)
+      #expect(!facts.thumbnail.isDamaged)
     }
   }
 

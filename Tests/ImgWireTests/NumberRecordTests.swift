@@ -12,7 +12,8 @@ import Testing
   private static let facts = RenderedFacts(
     thumbnail: Thumbnail(
       format: .webp, width: 256, height: 171, byteCount: 9_182, isDamaged: true),
-    source: SourceFacts(format: .jp2, width: 4_000, height: 3_000, frames: 330))
+    source: SourceFacts(format: .jp2, width: 4_000, height: 3_000, frames: 330, decodePath: .planar)
+  )
 
   @Test func `numbers are 8 bytes each, little-endian, behind a byte 0`() {
     let payload = NumberRecord.encode([1, 0x0102_0304_0506_0708])
@@ -35,18 +36,18 @@ import Testing
     let report = DecoderReport.decoded(Self.facts, picture: 7)
     #expect(
       try payload(report)
-        == NumberRecord.encode([7, 2, 9, 256, 171, 9_182, 4_000, 3_000, 330, 1])[...])
+        == NumberRecord.encode([7, 2, 9, 256, 171, 9_182, 4_000, 3_000, 330, 1, 1])[...])
     #expect(try WireCoding.message(DecoderReport.self, from: payload(report)) == report)
   }
 
   /// Sizes are checked by the receiver, which knows the limits: a picture may control its decoder.
-  @Test(arguments: 0..<10, [UInt64.max, 1 << 63, 1 << 40])
+  @Test(arguments: 0..<11, [UInt64.max, 1 << 63, 1 << 40])
   func `a number that no format, mode, variant or mark has is no message`(
     index: Int, number: UInt64
   ) throws {
     var report = [7] + Self.facts.numbers
     report[index] = number
-    #expect((DecoderReport(numbers: report) != nil) == ![1, 2, 9].contains(index))
+    #expect((DecoderReport(numbers: report) != nil) == ![1, 2, 9, 10].contains(index))
     var request = DecodeRequest(
       picture: 7, variant: .standard, isLenient: false, byteCount: 10
     ).numbers

@@ -10,6 +10,7 @@ struct StoredReport: Encodable {
   private let sourceFormat: ImageFormat
   private let sourceWidth: Int
   private let sourceHeight: Int
+  private let decodePath: DecodePath?
   private let sourceByteCount: Int64
   private let storedAt: WallTime
   private let expiresAt: WallTime
@@ -22,6 +23,7 @@ struct StoredReport: Encodable {
     case sourceFormat = "source_format"
     case sourceWidth = "source_width"
     case sourceHeight = "source_height"
+    case decodePath = "decode_path"
     case sourceByteCount = "source_bytes"
     case storedAt = "stored_at"
     case expiresAt = "expires_at"
@@ -45,6 +47,8 @@ struct StoredReport: Encodable {
     sourceFormat = stored.sourceFormat
     sourceWidth = stored.sourceWidth
     sourceHeight = stored.sourceHeight
+    // An original was not decoded.
+    decodePath = stored.isOriginal ? nil : stored.decodePath
     sourceByteCount = stored.sourceByteCount
     storedAt = stored.storedAt
     expiresAt = stored.expiresAt
@@ -61,6 +65,7 @@ struct StoredReport: Encodable {
     try container.encode(sourceFormat, forKey: .sourceFormat)
     try container.encode(sourceWidth, forKey: .sourceWidth)
     try container.encode(sourceHeight, forKey: .sourceHeight)
+    try container.encodeIfPresent(decodePath, forKey: .decodePath)
     try container.encode(sourceByteCount, forKey: .sourceByteCount)
     try container.encode(storedAt, forKey: .storedAt)
     try container.encode(expiresAt, forKey: .expiresAt)

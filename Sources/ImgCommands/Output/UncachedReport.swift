@@ -10,6 +10,7 @@ struct UncachedReport: Encodable {
     case sourceFormat = "source_format"
     case sourceWidth = "source_width"
     case sourceHeight = "source_height"
+    case decodePath = "decode_path"
     case sourceByteCount = "source_bytes"
     case isFromCache = "from_cache"
     case isStored = "stored"
@@ -28,6 +29,7 @@ struct UncachedReport: Encodable {
     try container.encode(made.sourceFormat, forKey: .sourceFormat)
     try container.encode(made.sourceWidth, forKey: .sourceWidth)
     try container.encode(made.sourceHeight, forKey: .sourceHeight)
+    try container.encode(made.decodePath, forKey: .decodePath)
     try container.encode(made.sourceByteCount, forKey: .sourceByteCount)
     try container.encode(false, forKey: .isFromCache)
     try container.encode(false, forKey: .isStored)

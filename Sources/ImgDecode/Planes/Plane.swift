@@ -53,7 +53,7 @@ import Glibc
       let horizontal = Resampling(
         from: columns, to: newColumns, isReversed: orientation.reversesColumns),
       let vertical = Resampling(from: rows, to: newRows, isReversed: orientation.reversesRows)
-    else { preconditionFailure("such a picture does not stay in planes, see DecodePath") }
+    else { preconditionFailure("such a picture does not stay in planes, see DecodePlan") }
     let result = try Plane(columns: newColumns, rows: newRows, blockSide: blockSide)
     var scratch = [Int16](
       repeating: 0, count: img_resample_scratch_count(Int32(columns.sampleCount), 1))

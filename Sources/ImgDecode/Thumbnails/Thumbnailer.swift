@@ -58,10 +58,11 @@ package struct Thumbnailer: Sendable {
     try checkLimits(header)
     onHeader()
     let geometry = ThumbnailGeometry(source: header.upright, variant: variant)
+    let plan = DecodePlan(for: opened, to: geometry, as: variant)
     let source = SourceFacts(
       format: format, width: header.upright.width, height: header.upright.height,
-      frames: header.frames)
-    switch DecodePath(for: opened, to: geometry, as: variant) {
+      frames: header.frames, decodePath: plan.path)
+    switch plan {
     case .planar(let jpeg):
       return try planarThumbnail(of: jpeg, to: geometry, as: variant, source: source)
     case .general(let picture):

@@ -6,6 +6,7 @@ package struct UncachedThumbnail: Hashable, Sendable, Codable {
   package let sourceFormat: ImageFormat
   package let sourceWidth: Int
   package let sourceHeight: Int
+  package let decodePath: DecodePath
   /// The size of the response body.
   package let sourceByteCount: Int64
   /// Why the store failed to store it; `nil` if it was not meant to be stored.
@@ -14,12 +15,14 @@ package struct UncachedThumbnail: Hashable, Sendable, Codable {
 
   package init(
     thumbnail: Thumbnail, sourceFormat: ImageFormat, sourceWidth: Int, sourceHeight: Int,
-    sourceByteCount: Int64, failure: Failure?, timings: Timings? = nil
+    decodePath: DecodePath = .general, sourceByteCount: Int64, failure: Failure?,
+    timings: Timings? = nil
   ) {
     self.thumbnail = thumbnail
     self.sourceFormat = sourceFormat
     self.sourceWidth = sourceWidth
     self.sourceHeight = sourceHeight
+    self.decodePath = decodePath
     self.sourceByteCount = sourceByteCount
     self.failure = failure
     self.timings = timings
@@ -30,6 +33,7 @@ package struct UncachedThumbnail: Hashable, Sendable, Codable {
     case sourceFormat = "source_format"
     case sourceWidth = "source_width"
     case sourceHeight = "source_height"
+    case decodePath = "decode_path"
     case sourceByteCount = "source_bytes"
     case failure, timings
   }

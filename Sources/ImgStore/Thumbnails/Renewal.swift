@@ -25,7 +25,8 @@ package struct Renewal: Sendable {
     NewThumbnail(
       key: record.key, url: record.url, thumbnail: record.thumbnail,
       sourceFormat: record.sourceFormat, sourceWidth: record.sourceWidth,
-      sourceHeight: record.sourceHeight, sourceByteCount: record.sourceByteCount,
+      sourceHeight: record.sourceHeight, decodePath: record.decodePath,
+      sourceByteCount: record.sourceByteCount,
       retention: retention, terms: terms, bytes: bytes)
   }
 }

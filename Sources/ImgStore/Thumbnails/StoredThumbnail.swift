@@ -14,6 +14,7 @@ package struct StoredThumbnail: Hashable, Sendable {
   package let sourceFormat: ImageFormat
   package let sourceWidth: Int
   package let sourceHeight: Int
+  package let decodePath: DecodePath
   /// The length of the body that the origin sent.
   package let sourceByteCount: Int64
   /// The terms of HTTP caching, independent of ``expiresAt``.
@@ -54,6 +55,7 @@ package struct NewThumbnail: Sendable {
   package let sourceFormat: ImageFormat
   package let sourceWidth: Int
   package let sourceHeight: Int
+  package let decodePath: DecodePath
   package let sourceByteCount: Int64
   /// Its durations count from the time of storage.
   package let retention: Retention
@@ -69,7 +71,8 @@ package struct NewThumbnail: Sendable {
   /// - Precondition: `bytes` has the length in `thumbnail`.
   package init(
     key: ContentKey, url: String, thumbnail: Thumbnail, sourceFormat: ImageFormat,
-    sourceWidth: Int, sourceHeight: Int, sourceByteCount: Int64, retention: Retention,
+    sourceWidth: Int, sourceHeight: Int, decodePath: DecodePath = .general,
+    sourceByteCount: Int64, retention: Retention,
     terms: ReuseTerms = .none, replaces replaced: ContentKey? = nil, bytes: [UInt8]
   ) {
     precondition(bytes.count == thumbnail.byteCount, "the length differs from the facts")
@@ -79,6 +82,7 @@ package struct NewThumbnail: Sendable {
     self.sourceFormat = sourceFormat
     self.sourceWidth = sourceWidth
     self.sourceHeight = sourceHeight
+    self.decodePath = decodePath
     self.sourceByteCount = sourceByteCount
     self.retention = retention
     self.terms = terms

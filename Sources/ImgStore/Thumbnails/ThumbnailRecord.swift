@@ -25,7 +25,7 @@ import ImgModel
 /// | 80 | 8 | stale-while-revalidate until (signed) |
 /// | 88 | 8 | stale-if-error until (signed) |
 /// | 96 | 4 | bytes of header fields, F |
-/// | 100 | 1 | 1 if the picture is damaged, see `Thumbnail.isDamaged`; else 0 |
+/// | 100 | 1 | the sum of 1 if the picture is damaged, see `Thumbnail.isDamaged`, and 2 if its decode path was `planar` |
 /// | 101 | U | URL, UTF-8 |
 /// | 101 + U | F | header fields, see `ReuseTerms.fields` |
 /// | 101 + U + F | P | encoded picture |
@@ -36,7 +36,9 @@ enum ThumbnailRecord {
   /// The offset of the expiry and the lifetime, which can change in a stored record.
   private static let expiryOffset = 56
   private static let termsOffset = 72
-  private static let damageOffset = 100
+  private static let flagsOffset = 100
+  private static let damageFlag: UInt8 = 1
+  private static let planarFlag: UInt8 = 2
   private static let version: UInt16 = 5
 
   static func byteCount(of thumbnail: NewThumbnail) -> Int {
@@ -69,7 +71,9 @@ enum ThumbnailRecord {
     record.write(littleEndian: new.terms.staleWhileRevalidateUntil.rawValue, at: termsOffset + 8)
     record.write(littleEndian: new.terms.staleIfErrorUntil.rawValue, at: termsOffset + 16)
     record.write(littleEndian: UInt32(fields.count), at: termsOffset + 24)
-    record.write(littleEndian: new.thumbnail.isDamaged ? 1 as UInt8 : 0, at: damageOffset)
+    record.write(
+      littleEndian: (new.thumbnail.isDamaged ? damageFlag : 0)
+        | (new.decodePath == .planar ? planarFlag : 0), at: flagsOffset)
     record.write(url.span, at: headerByteCount)
     record.write(fields.span, at: headerByteCount + url.count)
     record.write(new.bytes.span, at: headerByteCount + url.count + fields.count)
@@ -109,13 +113,14 @@ enum ThumbnailRecord {
         format: format,
         width: Int(record.littleEndian(at: 24, as: UInt32.self)),
         height: Int(record.littleEndian(at: 28, as: UInt32.self)),
-        byteCount: parts.picture.count, isDamaged: record[damageOffset] != 0),
+        byteCount: parts.picture.count, isDamaged: record[flagsOffset] & damageFlag != 0),
       storedAt: moment(at: 48, in: record),
       expiresAt: moment(at: expiryOffset, in: record),
       lifetime: .milliseconds(record.littleEndian(at: expiryOffset + 8, as: Int64.self)),
       sourceFormat: sourceFormat,
       sourceWidth: Int(record.littleEndian(at: 32, as: UInt32.self)),
       sourceHeight: Int(record.littleEndian(at: 36, as: UInt32.self)),
+      decodePath: record[flagsOffset] & planarFlag != 0 ? .planar : .general,
       sourceByteCount: record.littleEndian(at: 40, as: Int64.self),
       terms: terms(of: record, fields: parts.fields))
   }

@@ -70,7 +70,8 @@ extension NewThumbnail {
     self.init(
       key: key, url: order.name.recordText, thumbnail: record.picture,
       sourceFormat: record.source.format, sourceWidth: record.source.width,
-      sourceHeight: record.source.height, sourceByteCount: record.sourceByteCount,
+      sourceHeight: record.source.height, decodePath: record.source.decodePath,
+      sourceByteCount: record.sourceByteCount,
       retention: record.retention, terms: record.terms,
       replaces: record.replacesOther ? other : nil, bytes: bytes)
   }

@@ -38,6 +38,36 @@ import Testing
     return try raster(.jpeg).meanSquaredError(against: raster(.png))
   }
 
+  private func path(
+    of picture: [UInt8], format: Variant.Format = .auto, isLenient: Bool = false
+  ) throws -> DecodePath {
+    let variant = try Variant(width: 64, height: 64, format: format)
+    return try fixture.thumbnailer.thumbnail(of: picture, as: variant, isLenient: isLenient)
+      .source.decodePath
+  }
+
+  @Test func `a JPEG in standard colours that becomes a JPEG takes the planar path`() throws {
+    let plain = try fixture.maker.card(index: 1, format: .jpeg)
+    #expect(try path(of: plain) == .planar)
+    #expect(try path(of: plain, format: .jpeg, isLenient: true) == .planar)
+    #expect(try path(of: fixture.maker.card(index: 1, format: .grayJPEG)) == .planar)
+    let profiled = try fixture.maker.card(
+      index: 1, format: .jpeg, profile: ColourProfile.rgb(primaries: .sRGB, curve: .sRGB))
+    #expect(try path(of: profiled) == .planar)
+  }
+
+  @Test func `all else takes the general path`() throws {
+    let plain = try fixture.maker.card(index: 1, format: .jpeg)
+    #expect(try path(of: plain, format: .webp) == .general)
+    #expect(try path(of: fixture.maker.card(index: 1, format: .cmykJPEG)) == .general)
+    #expect(try path(of: fixture.maker.card(index: 1, format: .png)) == .general)
+    let profiled = try fixture.maker.card(
+      index: 1, format: .jpeg, profile: ColourProfile.rgb(primaries: .displayP3, curve: .sRGB))
+    #expect(try path(of: profiled) == .general)
+    let cut = Array(plain.prefix(plain.count * 3 / 4))
+    #expect(try path(of: cut, isLenient: true) == .general)
+  }
+
   @Test(arguments: JPEGSampling.allCases, [100, 80])
   func `the planar path shows what the general path shows`(
     sampling: JPEGSampling, quality: Int

@@ -19,14 +19,17 @@ extension RenderedFacts {
       source.frames,
     ]
     return [thumbnail.format.recordNumber, source.format.recordNumber]
-      + numbers.map { UInt64(truncatingIfNeeded: $0) } + [thumbnail.isDamaged ? 1 : 0]
+      + numbers.map { UInt64(truncatingIfNeeded: $0) } + [
+        thumbnail.isDamaged ? 1 : 0, source.decodePath == .planar ? 1 : 0,
+      ]
   }
 
   /// The receiver checks the sizes.
   ///
   /// - Returns: `nil` if these are not the numbers of a thumbnail.
   init?(numbers: [UInt64]) {
-    guard numbers.count == 9, numbers[8] <= 1, let format = ImageFormat(recordNumber: numbers[0]),
+    guard numbers.count == 10, numbers[8] <= 1, numbers[9] <= 1,
+      let format = ImageFormat(recordNumber: numbers[0]),
       let sourceFormat = ImageFormat(recordNumber: numbers[1])
     else { return nil }
     let values = numbers.map { Int(truncatingIfNeeded: $0) }
@@ -35,6 +38,7 @@ extension RenderedFacts {
         format: format, width: values[2], height: values[3], byteCount: values[4],
         isDamaged: values[8] == 1),
       source: SourceFacts(
-        format: sourceFormat, width: values[5], height: values[6], frames: values[7]))
+        format: sourceFormat, width: values[5], height: values[6], frames: values[7],
+        decodePath: values[9] == 1 ? .planar : .general))
   }
 }

@@ -1,12 +1,19 @@
 import ImgModel
 
-/// How a picture becomes a thumbnail. The header and the request decide it, here alone.
-enum DecodePath {
+/// How a picture is going to become a thumbnail. The header and the request decide it, here alone.
+enum DecodePlan {
   /// A JPEG's luma and chroma are resized and encoded as they are stored. That takes about a third
   /// of the time.
   case planar(JPEGPicture)
   /// All others become pixels in sRGB.
   case general(any OpenPicture)
+
+  var path: DecodePath {
+    switch self {
+    case .planar: .planar
+    case .general: .general
+    }
+  }
 
   /// - Parameter encoding: of the thumbnail, if it is known before the pixels are.
   init(for picture: any OpenPicture, to geometry: ThumbnailGeometry, as variant: Variant) {
