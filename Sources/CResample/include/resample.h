@@ -3,9 +3,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Weighted means of 8-bit samples. In C, because compilers turn these loops into vector instructions, and
-// make a variant for each kind of processor. The loops of libvips that are as fast are compiled at run time,
-// which a locked process cannot do.
+// Weighted means of 8-bit samples. In C, because compilers turn these loops into vector instructions. The
+// loops of libvips that are as fast are compiled at run time, which a locked process cannot do.
 
 enum {
   /// Weights are parts of `1 << IMG_WEIGHT_BITS`.

@@ -14,13 +14,12 @@ struct PlanarFrame {
     var resized: [Plane] = []
     for (index, plane) in planes.enumerated() {
       let pixelsPerSample = index == 0 ? 1 : pixelsPerChromaSample
-      let side = { (length: Int, start: Int, kept: Int) in
-        SampledSide(
-          length: length, start: start, sampleCount: (kept + pixelsPerSample - 1) / pixelsPerSample,
-          pixelsPerSample: Double(pixelsPerSample))
-      }
-      let columns = side(geometry.scaled.width, left, geometry.kept.width)
-      let rows = side(geometry.scaled.height, top, geometry.kept.height)
+      let columns = SampledSide(
+        length: geometry.scaled.width, showing: left..<left + geometry.kept.width,
+        pixelsPerSample: pixelsPerSample)
+      let rows = SampledSide(
+        length: geometry.scaled.height, showing: top..<top + geometry.kept.height,
+        pixelsPerSample: pixelsPerSample)
       // A group of blocks of an encoder has so many samples of this plane.
       let blockSide = 8 * pixelsPerChromaSample / pixelsPerSample
       guard orientation.isTransposed else {

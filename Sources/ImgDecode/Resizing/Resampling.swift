@@ -66,24 +66,25 @@ struct Resampling {
 
 /// Where the samples of a result lie in its source.
 private struct Places {
-  /// The samples of the source for each of the result.
-  let factor: Double
-  private let first: Double
+  let source: SampledSide
+  let result: SampledSide
+  let isReversed: Bool
 
-  init(source: SampledSide, result: SampledSide, isReversed: Bool) {
-    let scale = Double(source.length) / Double(result.length) / source.pixelsPerSample
-    let place = (Double(result.start) + result.pixelsPerSample / 2) * scale
-    factor = scale * result.pixelsPerSample
-    first = (isReversed ? Double(source.length) / source.pixelsPerSample - place : place) - 0.5
-    step = isReversed ? -factor : factor
+  /// The pixels of the source for each of the result.
+  private var scale: Double { Double(source.length) / Double(result.length) }
+
+  /// The samples of the source for each of the result.
+  var factor: Double { scale * result.pixelsPerSample / source.pixelsPerSample }
+
+  subscript(index: Int) -> Double {
+    let place = result.place(of: index) * scale
+    return source.sample(at: isReversed ? Double(source.length) - place : place)
   }
 
-  private let step: Double
-
-  subscript(index: Int) -> Double { first + Double(index) * step }
-
   /// Whether each lies on a sample, so that nothing must be computed.
-  var areThoseOfSamples: Bool { factor == 1 && first == first.rounded() }
+  var areThoseOfSamples: Bool {
+    factor == 1 && (0..<result.sampleCount).allSatisfy { self[$0] == self[$0].rounded() }
+  }
 }
 
 /// Weights by distance, for a result with `factor` times fewer samples.

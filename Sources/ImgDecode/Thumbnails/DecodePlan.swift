@@ -15,7 +15,6 @@ enum DecodePlan {
     }
   }
 
-  /// - Parameter encoding: of the thumbnail, if it is known before the pixels are.
   init(for picture: any OpenPicture, to geometry: ThumbnailGeometry, as variant: Variant) {
     guard let jpeg = picture as? JPEGPicture, jpeg.isPlanar,
       [.auto, .jpeg].contains(variant.format),

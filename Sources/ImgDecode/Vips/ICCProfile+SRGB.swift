@@ -48,6 +48,9 @@ private enum ToneCurve {
   /// (a·x + b)^g from `d` on, c·x below it.
   case parameters(g: Double, a: Double, b: Double, c: Double, d: Double)
 
+  /// Profiles have 1,024 or 4,096.
+  private static let maximumSampleCount = 65_536
+
   /// - Returns: `nil` for a curve that cannot be that of sRGB.
   init?(_ data: [UInt8]) {
     guard data.count >= 12 else { return nil }
@@ -55,7 +58,9 @@ private enum ToneCurve {
     switch (String(decoding: data[0..<4], as: UTF8.self), numbers.short(at: 8)) {
     case ("curv", _):
       let count = numbers.unsigned(at: 8)
-      guard count >= 2, count <= (data.count - 12) / 2 else { return nil }
+      guard (2...Self.maximumSampleCount).contains(count), count <= (data.count - 12) / 2 else {
+        return nil
+      }
       self = .samples((0..<count).map { Double(numbers.short(at: 12 + 2 * $0)) / 65_535 })
     case ("para", 3):
       guard data.count >= 12 + 5 * 4 else { return nil }

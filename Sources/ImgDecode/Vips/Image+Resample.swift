@@ -9,10 +9,10 @@ extension Image {
     hasByteSamples && width * height * Int(bandCount) <= Self.maximumFrameByteCount
   }
 
-  /// A picture in memory, made smaller; several times as fast as libvips does it.
+  /// A picture in memory in another size; several times as fast as libvips does it.
   ///
-  /// - Returns: `nil` for images that libvips must scale: those that are not in memory, are
-  ///   transparent or have other samples than bytes, and those that grow or shrink very much.
+  /// - Returns: `nil` for images that libvips must scale: those that are not in memory, have
+  ///   transparent pixels or other samples than bytes, and those that grow or shrink very much.
   func resampled(to size: ThumbnailGeometry.Size) throws(VipsError) -> Image? {
     guard (1...4).contains(bandCount), unsafe img_vips_has_bytes_in_memory(pointer) != 0,
       // Transparent pixels have a colour, too, which must not bleed into their neighbours.

@@ -110,6 +110,20 @@ import Testing
     }
   }
 
+  @Test(arguments: [(2_000, 10), (10, 2_000)])
+  func `a thumbnail of a single row or column has the right colours`(
+    width: Int, height: Int
+  ) throws {
+    // Red turns into blue across the short side.
+    let stripes = Raster(width: width, height: height) { x, y in
+      let share = UInt8(width > height ? 255 * y / height : 255 * x / width)
+      return Raster.Pixel(255 - share, 60, share)
+    }
+    let jpeg = fixture.maker.jpeg(of: stripes, sampling: .yuv420)
+    let difference = try difference(jpeg, width: 200, height: 200, quality: 89)
+    #expect(difference < 20 * Raster.fortyDecibels, "\(difference)")
+  }
+
   @Test func `a progressive picture is the same on both paths`() throws {
     let jpeg = fixture.maker.jpeg(
       of: picture(width: 700, height: 500), sampling: .yuv420,

@@ -64,25 +64,31 @@ struct ResamplingTests {
     }
   }
 
-  @Test func `the last sample may reach beyond an odd side`() throws {
-    // 7 pixels are 4 samples of chroma, and 7 samples of a thumbnail of 7 pixels.
+  @Test func `a sample that reaches beyond an odd side lies in the middle of what it shows`() {
+    // 7 pixels are 4 samples of chroma, of which the last shows one pixel.
     let chroma = SampledSide(length: 7, sampleCount: 4, pixelsPerSample: 2)
-    let resampling = try #require(Resampling(from: chroma, to: .pixels(7)))
-    // Pixel 3 lies between the samples 1 and 2, as near to one as to the other would be at 3.5.
-    let middle = weights(of: 3, in: resampling)
-    #expect(try #require(middle[1]) > #require(middle[2]))
-    // The samples lie at the same places whether the side is odd or even.
-    let even = try #require(
-      Resampling(
-        from: SampledSide(length: 8, sampleCount: 4, pixelsPerSample: 2), to: .pixels(8)))
-    #expect(weights(of: 3, in: even) == middle)
+    #expect((0..<4).map(chroma.place(of:)) == [1, 3, 5, 6.5])
+    for index in 0..<4 { #expect(chroma.sample(at: chroma.place(of: index)) == Double(index)) }
+    // Halfway between the last two.
+    #expect(chroma.sample(at: 5.75) == 2.5)
+  }
+
+  @Test(arguments: [1, 2, 7, 8, 375])
+  func `chroma of a picture that keeps its size keeps each sample`(length: Int) throws {
+    let count = (length + 1) / 2
+    let source = SampledSide(length: length, sampleCount: count, pixelsPerSample: 2)
+    let result = SampledSide(length: length, showing: 0..<length, pixelsPerSample: 2)
+    let resampling = try #require(Resampling(from: source, to: result))
+    for index in 0..<count {
+      #expect(weights(of: index, in: resampling) == [index: Resampling.one])
+    }
   }
 
   @Test func `a part has the weights that the whole has there`() throws {
     let whole = try #require(Resampling(from: .pixels(300), to: .pixels(100)))
     let part = try #require(
       Resampling(
-        from: .pixels(300), to: SampledSide(length: 100, start: 37, sampleCount: 10)))
+        from: .pixels(300), to: SampledSide(length: 100, showing: 37..<47)))
     for index in 0..<10 {
       #expect(weights(of: index, in: part) == weights(of: 37 + index, in: whole))
     }
