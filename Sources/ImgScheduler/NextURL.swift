@@ -260,7 +260,6 @@ extension ActiveJob {
   /// hosts may cost in memory.
   private static let deferredPerLineInHand = 16
 
-  /// Whether one more line of the host may be taken up: as many as there are look-ups while none
-  /// had to wait for a transfer, since then they may all be in the store; few ahead once one has.
+  /// Whether one more line of the host may be taken up, see ``HostBacklog``.
   package func hasRoom(for host: String) -> Bool { backlogs[host].map { !$0.isFull } ?? true }
 }

@@ -4,7 +4,8 @@ import ImgModel
 ///
 /// Each transaction costs several writes and flushes of the disk, however much it writes. Nothing
 /// waits for the outcome of a line but the end of its job, so outcomes wait a little for further ones.
-/// A crash loses no more than the look-ups of those lines, which are hits then.
+/// After a crash those lines are looked up again: stored pictures are hits, and failed lines are fetched
+/// again.
 struct GatheredOutcomes {
   private var operations: [JournalOperation] = []
   /// When the oldest of them has waited long enough; `nil` while there are none.

@@ -19,7 +19,7 @@ package struct WorkItem {
     /// Hashes what differs between most keys. Comparing the rest is cheaper than hashing it.
     package func hash(into hasher: inout Hasher) {
       hasher.combine(name.text)
-      hasher.combine(request.variant.width << 16 | request.variant.height)
+      hasher.combine(request.variant)
     }
 
     /// Whether its origin may allow that it is served stale while the origin fails.

@@ -30,6 +30,8 @@ import ImgModel
 /// | 101 + U | F | header fields, see `ReuseTerms.fields` |
 /// | 101 + U + F | P | encoded picture |
 ///
+/// A build without decode paths takes such a flag for damage, and fetches the picture again.
+///
 /// See ``RecordChecksum`` for the checksum.
 enum ThumbnailRecord {
   static let headerByteCount = 101

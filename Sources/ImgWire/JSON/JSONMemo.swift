@@ -3,13 +3,16 @@
 struct JSONMemo<Value: Equatable> {
   private var last: (value: Value, bytes: [UInt8])?
 
+  /// Longer JSON is not kept: each connection has memos, and a peer decides on the length.
+  private static var keptByteCount: Int { 4 << 10 }
+
   /// The JSON of a value.
   mutating func bytes(
     of value: Value, encode: (Value) throws -> [UInt8]
   ) rethrows -> [UInt8] {
     if let last, last.value == value { return last.bytes }
     let bytes = try encode(value)
-    last = (value, bytes)
+    if bytes.count <= Self.keptByteCount { last = (value, bytes) }
     return bytes
   }
 
@@ -20,7 +23,7 @@ struct JSONMemo<Value: Equatable> {
   ) throws(JSONReader.NotCanonical) -> Value {
     if let last, last.bytes.elementsEqual(json) { return last.value }
     let value = try decode(json)
-    last = (value, Array(json))
+    if json.count <= Self.keptByteCount { last = (value, Array(json)) }
     return value
   }
 }

@@ -175,7 +175,7 @@ package struct JSONReader {
 
   // MARK: - Values of other kinds
 
-  /// Any object, which takes some hundred times as long as the same in calls of the reader.
+  /// Any object, which takes some fifty times as long as the same in calls of the reader.
   mutating func decoded<Value: Decodable>(
     _: Value.Type = Value.self
   ) throws(NotCanonical) -> Value {
