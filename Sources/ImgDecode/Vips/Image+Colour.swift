@@ -34,7 +34,7 @@ extension Image {
     return try image.cast(to: VIPS_FORMAT_UCHAR)
   }
 
-  /// Whether nothing is to be done, as for most pictures.
+  /// Whether the samples are those of sRGB already. Those of most pictures are.
   private var isPlainSRGB: Bool {
     guard interpretation == VIPS_INTERPRETATION_sRGB, hasByteSamples, (3...4).contains(bandCount)
     else {

@@ -65,7 +65,7 @@ struct ResamplingTests {
   }
 
   @Test func `a sample that reaches beyond an odd side lies in the middle of what it shows`() {
-    // 7 pixels are 4 samples of chroma, of which the last shows one pixel.
+    // 4 samples show 7 pixels. The last sample shows one pixel.
     let chroma = SampledSide(length: 7, sampleCount: 4, pixelsPerSample: 2)
     #expect((0..<4).map(chroma.place(of:)) == [1, 3, 5, 6.5])
     for index in 0..<4 { #expect(chroma.sample(at: chroma.place(of: index)) == Double(index)) }
