@@ -14,9 +14,15 @@ final class DecoderChild {
   /// Whether it was told to end.
   private(set) var isKilled = false
 
-  /// The backtracer of Swift is a program of its own. The decoder may not start one, and that attempt
-  /// would hide the signal that it dies of.
-  private static let environment = ["SWIFT_BACKTRACE": "enable=no"]
+  private static let environment = [
+    // The backtracer of Swift is a program of its own. The decoder may not start one, and that attempt
+    // would hide the signal that it dies of.
+    "SWIFT_BACKTRACE": "enable=no",
+    // Huge pages for large allocations, where the kernel grants them on request: a large progressive
+    // JPEG has more than 100 MB of coefficients, which cause a page fault for each 4 KiB otherwise
+    // (glibc manual, "Memory Allocation Tunables").
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+  ]
 
   /// Starts the program with nothing of this process but the given descriptors.
   ///
