@@ -127,6 +127,31 @@ static inline VipsImage *_Nullable img_vips_new_like(
   return NULL;
 }
 
+enum { img_vips_row_count_at_once = 16 };
+
+/// Computes all samples of an image into memory, in this thread; vips_image_copy_memory() gives them to
+/// other threads and waits. An image that is in memory gets one more reference. Returns NULL on failure.
+static inline VipsImage *_Nullable img_vips_copy_memory(VipsImage *_Nonnull in) {
+  if (in->dtype != VIPS_IMAGE_PARTIAL) return vips_image_copy_memory(in);
+  VipsImage *out = img_vips_new_like(in, in->Xsize, in->Ysize);
+  if (out == NULL) return NULL;
+  VipsRegion *region = vips_region_new(in);
+  VipsRect rows = {0, 0, in->Xsize, img_vips_row_count_at_once};
+  for (; region != NULL && rows.top < in->Ysize; rows.top += rows.height) {
+    rows.height = VIPS_MIN(rows.height, in->Ysize - rows.top);
+    if (vips_region_prepare(region, &rows) != 0) break;
+    for (int row = rows.top; row < rows.top + rows.height; row += 1) {
+      memcpy(
+          VIPS_IMAGE_ADDR(out, 0, row), VIPS_REGION_ADDR(region, 0, row),
+          VIPS_IMAGE_SIZEOF_LINE(out));
+    }
+  }
+  if (region != NULL) g_object_unref(region);
+  if (rows.top >= in->Ysize) return out;
+  g_object_unref(out);
+  return NULL;
+}
+
 /// Whether the samples are in memory, 8 bits each.
 static inline gboolean img_vips_has_bytes_in_memory(VipsImage *_Nonnull image) {
   return image->dtype == VIPS_IMAGE_SETBUF && image->BandFmt == VIPS_FORMAT_UCHAR &&
@@ -250,11 +275,6 @@ static inline int img_vips_upper_byte(
   if ((*out)->Type == VIPS_INTERPRETATION_RGB16) (*out)->Type = VIPS_INTERPRETATION_sRGB;
   if ((*out)->Type == VIPS_INTERPRETATION_GREY16) (*out)->Type = VIPS_INTERPRETATION_B_W;
   return 0;
-}
-
-/// The minimum of all bands.
-static inline int img_vips_min(VipsImage *_Nonnull in, double *_Nonnull least) {
-  return vips_min(in, least, NULL);
 }
 
 /// Flattens the image on white. Its last band is the alpha channel.

@@ -1,34 +1,27 @@
 import CJPEG
 
 extension PlanarFrame {
-  /// From which quality on chroma has as many samples as luma, as libvips has it.
-  private static let fullChromaQuality = 90
-
-  /// The thumbnail as a baseline JPEG without metadata.
+  /// The thumbnail as a JPEG.
   ///
   /// - Throws: ``DecodeError/outOfMemory``.
   func thumbnail(
     to geometry: ThumbnailGeometry, from orientation: Orientation, quality: Int
   ) throws(DecodeError) -> [UInt8] {
-    let isChromaHalved = planes.count > 1 && quality < Self.fullChromaQuality
-    let pixelsPerChromaSample = isChromaHalved ? 2 : 1
-    return try resized(
-      to: geometry, from: orientation, pixelsPerChromaSample: pixelsPerChromaSample
-    ).encoded(pixelsPerChromaSample: pixelsPerChromaSample, quality: quality)
+    let encoding = JPEGEncoding(quality: quality, hasChroma: planes.count > 1)
+    let frame = try resized(
+      to: geometry, from: orientation, pixelsPerChromaSample: encoding.pixelsPerChromaSample)
+    guard let bytes = frame.encoded(encoding) else { throw .outOfMemory }
+    return bytes
   }
 
-  private func encoded(pixelsPerChromaSample: Int, quality: Int) throws(DecodeError) -> [UInt8] {
-    var encoder = unsafe img_jpeg_encoder()
-    defer { unsafe free(encoder.bytes) }
+  /// - Returns: `nil` if there is no memory. There is no other error, as the planes are ours.
+  private func encoded(_ encoding: JPEGEncoding) -> [UInt8]? {
     let blocks = unsafe planes.map { unsafe $0.blocks }
     let (width, height) = (planes[0].columns.sampleCount, planes[0].rows.sampleCount)
-    // Its only error is a lack of memory, as its input is ours.
-    guard
+    return unsafe encoding.bytes { encoder in
       unsafe img_jpeg_encode_planes(
         &encoder, blocks, Int32(planes.count), Int32(width), Int32(height),
-        Int32(pixelsPerChromaSample), Int32(quality)),
-      let bytes = unsafe encoder.bytes
-    else { throw .outOfMemory }
-    return unsafe Array(UnsafeBufferPointer(start: bytes, count: encoder.byte_count))
+        Int32(encoding.pixelsPerChromaSample), Int32(encoding.quality))
+    }
   }
 }

@@ -39,7 +39,7 @@ enum ThumbnailEncoding {
   func encode(_ image: borrowing Image, quality: Int) throws(VipsError) -> [UInt8] {
     switch self {
     case .jpeg:
-      try image.encoded(suffix: ".jpg[Q=\(quality),strip]")
+      try image.encodedAsJPEG(quality: quality)
     case .png:
       try image.encoded(suffix: ".png[compression=3,filter=all,strip]")
     case .webp:

@@ -151,7 +151,8 @@ package struct Thumbnailer: Sendable {
     _ image: consuming Image, as variant: Variant, isDamaged: Bool, source: SourceFacts
   ) throws(Failure) -> RenderedThumbnail {
     do {
-      let isTransparent = try image.isTransparent()
+      let image = try image.inMemory()
+      let isTransparent = image.hasAlpha && !image.isOpaque
       let encoding = ThumbnailEncoding(variant.format, isTransparent: isTransparent)
       let (width, height) = (image.width, image.height)
       let shown: Image
@@ -168,6 +169,9 @@ package struct Thumbnailer: Sendable {
         isDamaged: isDamaged)
       return RenderedThumbnail(thumbnail: thumbnail, bytes: bytes, source: source)
     } catch {
+      guard !error.isOutOfMemory else {
+        throw .outOfMemory(decoderMemory: limits.decoderMemoryByteCount)
+      }
       throw Failure(stage: .decode, code: .internal, detail: error.description)
     }
   }

@@ -16,7 +16,7 @@ extension Image {
   func resampled(to size: ThumbnailGeometry.Size) throws(VipsError) -> Image? {
     guard (1...4).contains(bandCount), unsafe img_vips_has_bytes_in_memory(pointer) != 0,
       // Transparent pixels have a colour, too, which must not bleed into their neighbours.
-      unsafe !hasAlpha || img_is_opaque(samples, Int32(height), bandCount),
+      !hasAlpha || isOpaque,
       let rows = Resampling(from: .pixels(height), to: .pixels(size.height)),
       let columns = Resampling(from: .pixels(width), to: .pixels(size.width))
     else { return nil }
@@ -33,6 +33,10 @@ extension Image {
     }
     return image
   }
+
+  /// Whether no pixel lets the background through, of an image of bytes in memory whose last band is
+  /// the alpha channel.
+  var isOpaque: Bool { unsafe img_is_opaque(samples, Int32(height), bandCount) }
 
   /// Of an image of bytes in memory. There are no gaps between its rows.
   private var samples: img_samples {

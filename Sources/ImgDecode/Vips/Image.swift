@@ -1,3 +1,4 @@
+import CJPEG
 import CVips
 import ImgModel
 
@@ -81,20 +82,6 @@ import ImgModel
   var hasByteSamples: Bool { sampleFormat == VIPS_FORMAT_UCHAR }
   var hasWideSamples: Bool { sampleFormat == VIPS_FORMAT_USHORT }
 
-  /// Whether some pixel lets the background through. An alpha channel that is nowhere below 255
-  /// does not.
-  func isTransparent() throws(VipsError) -> Bool {
-    guard hasAlpha else { return false }
-    let alpha = try bands(from: bandCount - 1, count: 1)
-    return try alpha.least() < 255
-  }
-
-  private func least() throws(VipsError) -> Double {
-    var least = 0.0
-    guard unsafe img_vips_min(pointer, &least) == 0 else { throw VipsError(operation: "least") }
-    return least
-  }
-
   // MARK: - Operations
 
   /// The same image once more.
@@ -174,10 +161,25 @@ import ImgModel
 
   /// Computes all pixels now.
   consuming func inMemory() throws(VipsError) -> Image {
-    guard let copy = unsafe vips_image_copy_memory(pointer) else {
+    guard let copy = unsafe img_vips_copy_memory(pointer) else {
       throw VipsError(operation: "decode")
     }
     return unsafe Image(owning: copy)
+  }
+
+  /// As a JPEG. The pixels are opaque sRGB.
+  func encodedAsJPEG(quality: Int) throws(VipsError) -> [UInt8] {
+    let encoding = JPEGEncoding(quality: quality, hasChroma: true)
+    let image = try retained().inMemory()
+    precondition(image.hasByteSamples && image.bandCount == 3, "a thumbnail is in 8-bit sRGB")
+    let bytes = unsafe encoding.bytes { encoder in
+      unsafe img_jpeg_encode_pixels(
+        &encoder, img_vips_pixels(image.pointer), Int32(image.width), Int32(image.height),
+        Int32(encoding.pixelsPerChromaSample), Int32(quality))
+    }
+    // The pixels are ours, so there is no other error.
+    guard let bytes else { throw .outOfMemory(in: "encode") }
+    return bytes
   }
 
   /// - Parameter suffix: a file name suffix with options, as libvips' savers read them.

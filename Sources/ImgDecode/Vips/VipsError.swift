@@ -18,13 +18,25 @@ package struct VipsError: Error, Sendable, CustomStringConvertible {
     detail = lines.split(whereSeparator: \.isNewline).joined(separator: "; ")
   }
 
+  /// An allocation outside libvips that failed.
+  static func outOfMemory(in operation: String) -> VipsError {
+    VipsError(operation: operation, detail: outOfMemoryText)
+  }
+
+  private init(operation: String, detail: String) {
+    self.operation = operation
+    self.detail = detail
+  }
+
+  /// libvips reports an allocation that failed by this text alone (vips_malloc()).
+  private static let outOfMemoryText = "out of memory"
+
   /// Forgets what was said of earlier pictures.
   static func forgetEarlier() {
     vips_error_clear()
   }
 
-  /// libvips reports an allocation that failed by this text alone (vips_malloc()).
-  var isOutOfMemory: Bool { detail.contains("out of memory") }
+  var isOutOfMemory: Bool { detail.contains(Self.outOfMemoryText) }
 
   package var description: String {
     detail.isEmpty ? "\(operation): libvips gives no reason" : "\(operation): \(detail)"
