@@ -21,7 +21,7 @@ import ImgModel
 /// Of all that wait for one URL, the most urgent counts.
 package struct Urgency: Hashable, Comparable {
   /// The newest viewer's number; 0 when only jobs wait.
-  let viewer: UInt64
+  package let viewer: UInt64
   /// The job's priority; below all of them where no request waits.
   let priority: Int
   /// The line's start tag among the jobs of its priority, by start-time fair queueing (Goyal, Vin
@@ -79,6 +79,11 @@ extension Scheduler {
       return work.takeDecode().map(Assignable.decode)
     }
     return nextTransfer().map(Assignable.transfer)
+  }
+
+  /// Whether ``nextAssignable()`` returns an item of a viewer.
+  var isNextForViewer: Bool {
+    [work.nextDecodeUrgency, transferQueue.mostUrgent].contains { ($0?.viewer ?? 0) > 0 }
   }
 
   /// Lets lines that wait behind others compete for a slot, as long as they are more urgent than

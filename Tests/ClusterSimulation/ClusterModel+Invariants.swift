@@ -324,14 +324,18 @@ extension ClusterModel {
         }, "a line waits without need", event)
     }
     let share = scheduler.transferShare
-    guard scheduler.workers.ready.contains(where: { $0.takesFetches(share: share) }) else {
-      return
+    let takesLines = scheduler.workers.ready.contains { $0.takesFetches(share: share) }
+    let takesViewers = scheduler.workers.ready.contains {
+      $0.takesFetches(share: share, isForViewer: true)
     }
+    func isTaken(_ urgency: Urgency) -> Bool { urgency.viewer > 0 ? takesViewers : takesLines }
     check(
-      scheduler.work.all.allSatisfy { $0.stage != .awaitingDecode },
+      scheduler.work.all.allSatisfy { $0.stage != .awaitingDecode || !isTaken($0.urgency) },
       "an original waits without need", event)
     guard scheduler.transferQueue.hasSlot else { return }
-    check(scheduler.nextHeldLine() == nil, "a line waits behind others without need", event)
+    check(
+      !takesLines || scheduler.nextHeldLine() == nil, "a line waits behind others without need",
+      event)
     for source in waitingSources {
       let host = scheduler.transferQueue.hosts[source.key.host]
       let isOneAtATime = host.map { $0.health.isTripped && !$0.health.isProbeWanted } ?? false
@@ -345,7 +349,9 @@ extension ClusterModel {
       let isKeptOut =
         host?.isResponsive != true
         && urgency.map { !scheduler.transferQueue.hasSlotForOther($0) } ?? false
-      check(isFull || isCoolingDown || isKeptOut, "a transfer waits without need", event)
+      let isRefused = urgency.map { !isTaken($0) } ?? true
+      check(
+        isFull || isCoolingDown || isKeptOut || isRefused, "a transfer waits without need", event)
     }
   }
 

@@ -149,4 +149,22 @@ import Testing
     finish(150, queueing: 0)
     #expect(cluster.fetching.count == maximum)
   }
+
+  @Test func `a few pictures of viewers go beyond the window`() {
+    let cluster = ClusterModel.started(perHost: 64)
+    cluster.areInvariantsChecked = false
+    cluster.submit((1...500).map { url($0) })
+    cluster.answerLookups()
+    cluster.decodeQueueCount = 1_000
+    while cluster.fetching.count > Self.queueTarget {
+      for url in cluster.fetching { cluster.transferred(url) }
+      cluster.finish(cluster.fetching[0])
+    }
+    cluster.view(url(900))
+    cluster.answerLookups()
+    #expect(cluster.fetching.contains(url(900)))
+    for number in 901...920 { cluster.view(url(number)) }
+    cluster.answerLookups()
+    #expect(cluster.fetching.count == 2 * Self.queueTarget)
+  }
 }

@@ -61,11 +61,13 @@ extension Scheduler {
     var decodes = BatchCollector()
     var begun: [SourceID] = []
     var hasBegun = false
-    while workers.contains(where: { $0.takesFetches(share: share) }), let next = nextAssignable() {
+    while isNextTaken(share: share), let next = nextAssignable() {
       hasBegun = true
+      let isForViewer = next.item.urgency.viewer > 0
       guard let source = next.item.source,
         let worker = workers.choose(
-          digest: next.item.digest, where: { $0.takesFetches(share: share) },
+          digest: next.item.digest,
+          where: { $0.takesFetches(share: share, isForViewer: isForViewer) },
           load: { $0.fetches.count })
       else { preconditionFailure("what is next is there, and a worker takes it") }
       switch next {
@@ -85,6 +87,12 @@ extension Scheduler {
     // After the fetches to which they are attached.
     begun.forEach { reviewNow($0) }
     return hasBegun
+  }
+
+  /// Whether a worker takes what is next, if there is anything.
+  private func isNextTaken(share: Int) -> Bool {
+    workers.contains { $0.takesFetches(share: share) }
+      || isNextForViewer && workers.contains { $0.takesFetches(share: share, isForViewer: true) }
   }
 
   /// Each worker's share of the cluster's transfers; a few at least, so that a worker to which a

@@ -107,15 +107,19 @@ package struct ReadyWorker {
 
   /// Whether it takes a transfer of its own.
   ///
-  /// - Parameter share: of the cluster's transfers. A few pictures for the decoder come on top, so
-  ///   that it never waits for the network. When the decoder lags, the window gets smaller, and no
-  ///   new transfer begins.
-  package func takesFetches(share: Int) -> Bool {
+  /// - Parameters:
+  ///   - share: of the cluster's transfers. A few pictures for the decoder come on top, so that it
+  ///     never waits for the network. When the decoder lags, the window gets smaller, and no new
+  ///     transfer begins.
+  ///   - isForViewer: whether it is for a viewer. Its picture goes first to the decoder, so it does
+  ///     not wait until a list's fetches leave the window: a few go beyond it.
+  package func takesFetches(share: Int, isForViewer: Bool = false) -> Bool {
     guard takesFetchLeases, !window.isUntried || decodes.count < 2 * credits.decodeQueueTarget
     else {
       return false
     }
-    return fetches.count - attached.count < window.size(upTo: share + credits.decodeQueueTarget)
+    let size = window.size(upTo: share + credits.decodeQueueTarget)
+    return fetches.count - attached.count < size + (isForViewer ? credits.decodeQueueTarget : 0)
   }
 
   /// Fetches are about to end.
