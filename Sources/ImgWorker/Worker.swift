@@ -32,7 +32,7 @@ final class Worker {
   /// What the threads have to tell.
   private let inbox: Mailbox<Input>
   private var transfers: TransferDriver
-  private let records: StoreDriver
+  private var records: StoreDriver
   private let decodeThread: DecodeThread
   private var decoderRequests: DecoderRequests
   private var uncached = UncachedQueue()
@@ -133,9 +133,8 @@ final class Worker {
   }
 
   private var timeout: Duration {
-    guard let deadline = [transfers.pool.deadline, reportDeadline].compactMap(\.self).min() else {
-      return Self.heartbeatInterval
-    }
+    let deadlines = [transfers.pool.deadline, records.deadline, reportDeadline]
+    guard let deadline = deadlines.compactMap(\.self).min() else { return Self.heartbeatInterval }
     return min(max(deadline - .now, .zero), Self.heartbeatInterval)
   }
 
@@ -172,6 +171,7 @@ final class Worker {
         Input(.redirected(id, Redirect(url: redirect.url, leavesHost: redirect.leavesHost))))
     }
     for transfer in pool.takeFinished() { try feed(transfers.input(of: transfer)) }
+    records.writePuts(amongLeases: machine.leaseCount, at: .now)
     try report(
       HostUpdates(
         cooldowns: pool.takeCooldowns(), extraRequests: pool.takeSameHostRedirects()),

@@ -47,6 +47,9 @@ package struct WorkerMachine {
     self.now = now
   }
 
+  /// The leases that have no result yet.
+  package var leaseCount: Int { tasks.count }
+
   /// Whether the next `turnEnded` has something to tell the coordinator.
   package var hasReport: Bool { !report.isEmpty }
 

@@ -29,9 +29,12 @@ struct MailboxTests {
     #expect(mailbox.takeAll() == [1, 2])
     #expect(mailbox.takeAll() == [])
     #expect(try !isReadable(mailbox.descriptor))
-    mailbox.post(3)
+    mailbox.post(contentsOf: [])
+    #expect(try !isReadable(mailbox.descriptor))
+    mailbox.post(contentsOf: [3, 4])
     #expect(try isReadable(mailbox.descriptor))
-    #expect(mailbox.takeAll() == [3])
+    mailbox.post(5)
+    #expect(mailbox.takeAll() == [3, 4, 5])
   }
 
   @Test func `no message is lost while many threads post`() throws {

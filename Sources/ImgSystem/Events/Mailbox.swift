@@ -16,9 +16,15 @@ package final class Mailbox<Message: Sendable>: Sendable {
   package var descriptor: CInt { wakeup.descriptor }
 
   package func post(_ message: Message) {
+    post(contentsOf: CollectionOfOne(message))
+  }
+
+  /// Posts several messages, which one ``takeAll()`` returns.
+  package func post(contentsOf new: some Collection<Message>) {
+    guard !new.isEmpty else { return }
     let wasEmpty = messages.withLock { messages in
-      messages.append(message)
-      return messages.count == 1
+      messages.append(contentsOf: new)
+      return messages.count == new.count
     }
     if wasEmpty { wakeup.signal() }
   }

@@ -9,6 +9,7 @@ import ImgWorkerMachine
 struct StoreDriver {
   private let queries: StoreQueries
   private let thread: StoreThread
+  private var puts = GatheredPuts()
 
   init(_ store: SharedStore, credits: Credits, inbox: Mailbox<Input>) throws(SystemError) {
     queries = StoreQueries(store: store)
@@ -16,7 +17,8 @@ struct StoreDriver {
   }
 
   /// Writes what is queued, then ends the thread.
-  func finish() {
+  mutating func finish() {
+    thread.put(puts.take())
     thread.finish()
   }
 
@@ -80,18 +82,31 @@ struct StoreDriver {
     return renewals.first.map { .original($0.terms) } ?? .unmatched
   }
 
+  /// When ``writePuts(amongLeases:at:)`` has something to do; `nil` while no put waits.
+  var deadline: ContinuousClock.Instant? { puts.deadline }
+
+  /// Writes the puts that have waited long enough, or if no others can come.
+  ///
+  /// - Parameter leaseCount: all leases of the worker, those of the puts among them.
+  mutating func writePuts(amongLeases leaseCount: Int, at now: ContinuousClock.Instant) {
+    if puts.isDue(amongLeases: leaseCount, at: now) { thread.put(puts.take()) }
+  }
+
+  /// The put is written with others, see ``writePuts(amongLeases:at:)``.
+  ///
   /// - Parameters:
   ///   - thumbnail: the bytes of the thumbnail.
   ///   - original: those of the picture, if that is among the records.
-  func put(_ request: StoreRequest, thumbnail: [UInt8], original: [UInt8]?) {
+  mutating func put(_ request: StoreRequest, thumbnail: [UInt8], original: [UInt8]?) {
     let records = request.records.map { record in
       switch record.kind {
       case .thumbnail: NewThumbnail(record, of: request.order, bytes: thumbnail)
       case .original: NewThumbnail(record, of: request.order, bytes: original ?? [])
       }
     }
-    thread.put(
-      StorePut(lease: request.order.lease, records: records, thumbnail: thumbnail))
+    puts.add(
+      StorePut(lease: request.order.lease, records: records, thumbnail: thumbnail),
+      isUrgent: request.order.isUrgent, at: .now)
   }
 
   func put(_ partial: PartialBody, leftBy transfer: TransferID, of name: PictureName) {

@@ -35,8 +35,8 @@ struct StoreThread {
 
   // MARK: - What a lease waits for
 
-  func put(_ put: StorePut) {
-    push(.put(put))
+  func put(_ puts: [StorePut]) {
+    push(puts.map(StoreWrite.put))
   }
 
   /// Stores a partial body, whose leases are told then.
@@ -60,7 +60,11 @@ struct StoreThread {
   }
 
   private func push(_ write: StoreWrite) {
-    let isQueued = thread.queue.push(write)
+    push([write])
+  }
+
+  private func push(_ writes: [StoreWrite]) {
+    let isQueued = thread.queue.push(contentsOf: writes)
     precondition(isQueued, "the store's queue holds all that the credits allow")
   }
 

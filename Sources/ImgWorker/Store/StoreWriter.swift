@@ -100,8 +100,7 @@ struct StoreWriter: Sendable {
 
   private func put(_ puts: [StorePut], at now: WallTime) {
     guard puts.count == 1 || error(of: puts, at: now) != nil else {
-      for put in puts { inbox.post(Input(.stored(put.lease, .stored))) }
-      return
+      return inbox.post(contentsOf: puts.map { Input(.stored($0.lease, .stored)) })
     }
     // One of the group may be the reason, so each is tried by itself, but none after one that finds no
     // room: a full disk is tried twice a group, not once a thumbnail. The next group tries again.

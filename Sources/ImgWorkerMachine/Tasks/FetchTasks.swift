@@ -5,6 +5,7 @@ struct FetchTasks {
   private var tasks: [LeaseID: FetchTask] = [:]
 
   var isEmpty: Bool { tasks.isEmpty }
+  var count: Int { tasks.count }
 
   func contains(_ lease: LeaseID) -> Bool { tasks[lease] != nil }
 
