@@ -31,6 +31,9 @@ final class Coordinator {
 
   /// How long requests are served before the loop looks at the workers and the other clients again.
   private static let servingTime = Duration.milliseconds(10)
+  /// Requests after which the workers get what these are about: few enough that the workers begin
+  /// while the next ones are served, many enough that they share a system call and a wake-up.
+  private static let requestsPerFlush = 16
   /// For the last replies to all clients together, however many of them do not read.
   private static let finalFlushTime = Duration.seconds(1)
 
@@ -133,10 +136,12 @@ final class Coordinator {
   /// Serves the clients in turn, one request each, until none waits or the time of a round is over.
   private func serveClients() {
     let end = ContinuousClock.now + Self.servingTime
+    var servedCount = 0
     repeat {
       clients.closeHeaviest()
       guard clients.serveNext(requests.handle) else { break }
-      performEffects()
+      servedCount += 1
+      performEffects(flushingWorkers: servedCount.isMultiple(of: Self.requestsPerFlush))
     } while ContinuousClock.now < end
     performEffects()
   }
@@ -197,10 +202,14 @@ final class Coordinator {
   // MARK: - Effects
 
   /// Performs what the scheduler wants, and what follows from that, until nothing is left.
-  private func performEffects() {
+  ///
+  /// - Parameter flushingWorkers: whether the workers get their messages now. Clients get theirs in any
+  ///   case, because one that has replies to read is not served.
+  private func performEffects(flushingWorkers: Bool = true) {
     repeat {
       while let effect = scheduler.nextEffect() { perform(effect) }
-      workers.flush()
+      if flushingWorkers { workers.flush() }
+      clients.flush()
     } while requests.releaseClosedClients()
   }
 

@@ -90,7 +90,7 @@ final class CoordinatorParts {
       case .signals, nil: break
       }
     }
-    while clients.serveNext(requests.handle) {}
+    while clients.serveNext(requests.handle) { performEffects() }
     performEffects()
   }
 
@@ -121,6 +121,7 @@ final class CoordinatorParts {
         default: otherEffects.append(effect)
         }
       }
+      clients.flush()
     } while requests.releaseClosedClients()
   }
 

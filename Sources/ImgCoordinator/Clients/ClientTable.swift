@@ -15,6 +15,8 @@ final class ClientTable {
   private var ledger: ClientLedger
   /// The clients whose requests have arrived and are not served.
   private var turns = TurnQueue<ClientID>()
+  /// The clients with replies that ``flush()`` sends.
+  private var unflushed = TurnQueue<ClientID>()
   private var closed: [ClientConnection] = []
   private let poller: Poller
   private let log: Log
@@ -133,15 +135,29 @@ final class ClientTable {
 
   // MARK: - Replies
 
-  /// Sends a reply. A client that cannot take it is closed.
+  /// Sends a reply with the next ``flush()``. A client that cannot take it is closed.
   func send(
     _ reply: CoordinatorReply, with file: PassedFile? = nil, to client: ClientConnection
   ) {
     do throws(ChannelError) {
-      try client.channel.send(reply, with: file)
-      advance(client)
+      try client.channel.post(reply, with: file)
+      unflushed.append(client.id)
     } catch {
       disconnect(client, after: error)
+    }
+  }
+
+  /// Hands the kernel the replies since the last call: one system call and one wake-up for all that a
+  /// client gets.
+  func flush() {
+    while let id = unflushed.removeFirst() {
+      guard let client = clients[id] else { continue }
+      do throws(ChannelError) {
+        try client.channel.flush()
+        advance(client)
+      } catch {
+        disconnect(client, after: error)
+      }
     }
   }
 
@@ -168,7 +184,8 @@ final class ClientTable {
   /// Does what the client's state calls for. Closes a client that is closing once nothing is unsent,
   /// gives it a turn once a request has arrived, and watches its socket for what comes next.
   func advance(_ client: ClientConnection) {
-    guard clients[client.id] != nil else { return }
+    // What is about to be sent may change all that.
+    guard clients[client.id] != nil, !unflushed.contains(client.id) else { return }
     if client.isClosing, !client.channel.hasUnsent { return close(client) }
     if client.wantsTurn { turns.append(client.id) }
     ledger.update(client.id.rawValue, client.account, at: .now)

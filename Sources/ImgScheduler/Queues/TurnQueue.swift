@@ -6,6 +6,7 @@ package struct TurnQueue<Member: Hashable> {
   package init() {}
 
   package var isEmpty: Bool { queue.isEmpty }
+  package func contains(_ member: Member) -> Bool { waiting.contains(member) }
 
   /// Has a member wait for its turn; it keeps its position when it waits already.
   package mutating func append(_ member: Member) {

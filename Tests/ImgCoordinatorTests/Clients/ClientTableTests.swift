@@ -1,6 +1,7 @@
 import FoundationEssentials
 import ImgModel
 import ImgSettings
+import ImgTransport
 import ImgWire
 import TestFiles
 import Testing
@@ -45,6 +46,24 @@ struct ClientTableTests {
         Issue.record("an earlier client was closed")
         return
       }
+    }
+  }
+
+  @Test func `replies wait for the flush, and their client is not served meanwhile`() throws {
+    let parts = try CoordinatorParts()
+    let client = try parts.greetedClient()
+    let connection = try #require(parts.clients.all.first)
+    let requests = [client.newRequest(), client.newRequest()]
+    for request in requests {
+      parts.clients.send(.stopping(PlainRequest(id: request)), to: connection)
+    }
+    #expect(connection.channel.hasUnsent)
+    #expect(!connection.wantsTurn)
+    #expect(!connection.isRead)
+    parts.clients.flush()
+    #expect(!connection.channel.hasUnsent)
+    for request in requests {
+      #expect(try client.next() == .stopping(PlainRequest(id: request)))
     }
   }
 
