@@ -47,6 +47,9 @@ final class DecoderChild {
         (parent: errorStream, child: STDERR_FILENO),
         (parent: channel.descriptor, child: DecoderDescriptor.channel),
       ])
+    // A picture takes a decoder milliseconds. Coordinator and workers need microseconds at a time,
+    // and a request waits for them several times.
+    child.lowerPriority()
   }
 
   var processID: Int32 { child.processID }

@@ -37,6 +37,16 @@ package struct ChildProcess: ~Copyable, Sendable {
     _ = img_pidfd_send_signal(pidfd.rawValue, signal)
   }
 
+  /// Lets processes with the priority of this one go first when both need the processor
+  /// (setpriority(2)). Call it before the child starts threads, which inherit it.
+  package func lowerPriority() {
+    let process = __priority_which_t(PRIO_PROCESS.rawValue)
+    // Where it is refused, the child keeps the usual priority. Beside a process that is five steps
+    // above it and always busy, the child gets a third of that one's time (sched(7)). Its number is
+    // its own until it is reaped.
+    _ = setpriority(process, id_t(processID), getpriority(process, 0) + 5)
+  }
+
   /// The exit status; `nil` while the process runs. Does not block.
   package func reap() -> ExitStatus? {
     status.withLock { status in

@@ -68,6 +68,22 @@ final class DecoderChildrenTests {
     #expect(pool.deathCount(ofNumber: 0) == 1)
   }
 
+  @Test func `a decoder has a lower priority than the other processes`() throws {
+    let pool = try waitingPool()
+    try order(1, pool)
+    #expect(pool.startDue(at: .now).isEmpty)
+    let decoder = try #require(pool.processIDs(of: worker.id).first)
+    #expect(niceValue(of: decoder) > niceValue(of: ThisProcess.processID))
+    #expect(niceValue(of: worker.processID) == niceValue(of: ThisProcess.processID))
+    #expect(pool.end(DecoderID(rawValue: 1), of: worker.id) == nil)
+    #expect(try answer(of: pool).end == .signalled(SIGKILL))
+  }
+
+  /// The higher it is, the lower the priority.
+  private func niceValue(of processID: Int32) -> CInt {
+    getpriority(__priority_which_t(PRIO_PROCESS.rawValue), id_t(processID))
+  }
+
   @Test func `an end with status 0 is no death`() throws {
     let pool = pool(of: "/bin/true")
     try order(1, pool)
