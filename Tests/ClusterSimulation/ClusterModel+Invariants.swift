@@ -244,15 +244,16 @@ extension ClusterModel {
 
   // MARK: - Expiry
 
-  /// A thumbnail is kept for as long as the request asked, unless it was evicted since.
+  /// A thumbnail is kept for as long as the request asked, unless it was evicted.
   func checkExpiry(of url: String, _ options: RequestOptions) {
     // The store of real machines knows no expiry.
     guard fleet == nil else { return }
     let asked = options.expiry.retentionOfStored(
       defaultExpiry: RequestOptions.expiryRange.lowerBound)
-    let thumbnail = store.thumbnails[StoreModel.Key(url: url, variant: options.variant)]
+    let key = StoreModel.Key(url: url, variant: options.variant)
+    let isEvicted = store.evicted.contains(key)
     let kept = [
-      options.keep.includesThumbnail ? thumbnail : nil,
+      options.keep.includesThumbnail && !isEvicted ? store.thumbnails[key] : nil,
       options.keep.includesOriginal ? store.originals[url] : nil,
     ]
     for kept in kept.compactMap(\.self) where !kept.covers(asked) {

@@ -9,6 +9,8 @@ struct StoreModel {
   }
 
   var thumbnails: [Key: Retention] = [:]
+  /// Those that had to go, also if another request has had them made again since.
+  private(set) var evicted: Set<Key> = []
   /// By URL.
   var originals: [String: Retention] = [:]
   /// Of the URLs that are not fresh, whether they may be given out while they are revalidated. While
@@ -75,6 +77,7 @@ struct StoreModel {
 
   /// The thumbnail had to go at once.
   mutating func evict(_ fetch: WorkerModel.Fetch) {
+    evicted.insert(Self.key(fetch))
     thumbnails[Self.key(fetch)] = nil
   }
 
