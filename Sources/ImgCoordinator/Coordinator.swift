@@ -31,9 +31,9 @@ final class Coordinator {
 
   /// How long requests are served before the loop looks at the workers and the other clients again.
   private static let servingTime = Duration.milliseconds(10)
-  /// Requests after which the workers get what these are about: few enough that the workers begin
-  /// while the next ones are served, many enough that they share a system call and a wake-up.
-  private static let requestsPerFlush = 16
+  /// How long messages to workers wait for those of the next requests, with which they share a system
+  /// call and a wake-up.
+  private static let longestMessageWait = Duration.microseconds(500)
   /// For the last replies to all clients together, however many of them do not read.
   private static let finalFlushTime = Duration.seconds(1)
 
@@ -135,14 +135,16 @@ final class Coordinator {
 
   /// Serves the clients in turn, one request each, until none waits or the time of a round is over.
   private func serveClients() {
-    let end = ContinuousClock.now + Self.servingTime
-    var servedCount = 0
+    var now = ContinuousClock.now
+    let end = now + Self.servingTime
+    var flushTime = now + Self.longestMessageWait
     repeat {
       clients.closeHeaviest()
       guard clients.serveNext(requests.handle) else { break }
-      servedCount += 1
-      performEffects(flushingWorkers: servedCount.isMultiple(of: Self.requestsPerFlush))
-    } while ContinuousClock.now < end
+      now = .now
+      performEffects(flushingWorkers: flushTime <= now)
+      if flushTime <= now { flushTime = now + Self.longestMessageWait }
+    } while now < end
     performEffects()
   }
 

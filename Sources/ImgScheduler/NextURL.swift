@@ -81,7 +81,7 @@ extension Scheduler {
     return nextTransfer().map(Assignable.transfer)
   }
 
-  /// Whether ``nextAssignable()`` returns an item of a viewer.
+  /// Whether what ``nextAssignable()`` returns, if anything can begin, is an item of a viewer.
   var isNextForViewer: Bool {
     [work.nextDecodeUrgency, transferQueue.mostUrgent].contains { ($0?.viewer ?? 0) > 0 }
   }

@@ -147,6 +147,11 @@ final class ClientTable {
     }
   }
 
+  /// Whether a client leaves replies unread. Those that wait for ``flush()`` do not count.
+  func isBehind(_ client: ClientConnection) -> Bool {
+    client.channel.hasUnsent && !unflushed.contains(client.id)
+  }
+
   /// Hands the kernel the replies since the last call: one system call and one wake-up for all that a
   /// client gets.
   func flush() {

@@ -96,7 +96,7 @@ final class JobQueries {
   func updateWatches() {
     // A status costs a look at many queues: one a job, however many clients watch it.
     var statuses: [JobID: JobStatus?] = [:]
-    for client in clients.all where !client.channel.hasUnsent {
+    for client in clients.all where !clients.isBehind(client) {
       for watch in client.pending.watches {
         let job = watch.sent.job
         let known: JobStatus? = statuses[job] ?? activeStatus(of: job)

@@ -95,7 +95,7 @@ final class Viewers {
   func reportWaits(at now: ContinuousClock.Instant) {
     for (viewer, wait) in scheduler.takeWaitReports(at: now) {
       guard let requester = table[viewer], let client = clients[requester.client],
-        !client.channel.hasUnsent
+        !clients.isBehind(client)
       else { continue }
       clients.send(.waiting(WaitReply(id: requester.request, wait: wait)), to: client)
     }

@@ -28,7 +28,7 @@ enum ThumbnailEncoding {
 
   var holdsTransparency: Bool { self != .jpeg }
 
-  /// The savers' options, chosen on thumbnails of 256 pixels of forty photographs:
+  /// The encoders' options, chosen on thumbnails of 256 pixels of forty photographs:
   ///
   /// - JPEG: neither optimised nor progressive; together they save 5 % of the bytes in 2.5 times
   ///   the time.

@@ -1,6 +1,7 @@
 import CVips
 
-/// A libvips call that failed: which one, and what the library said.
+/// A call of libvips, or of a library that works on its images, that failed: which one, and what
+/// libvips said.
 ///
 /// libvips keeps one error text for the whole process. One thread decodes, and clears it before
 /// each picture. It is for people; nothing but ``isOutOfMemory`` depends on it.

@@ -1,7 +1,8 @@
 /// Puts on their way to the store thread.
 ///
-/// A transaction costs several writes and a flush of the disk, however little it stores. So what lists
-/// store waits a little for more of it. What a client waits for takes all of it along at once.
+/// A transaction costs several writes and a flush of the disk, however little it stores. Puts for
+/// lists therefore wait a few milliseconds for others. A put whose lease was granted for a client is
+/// written at once, together with all that wait.
 struct GatheredPuts {
   private var puts: [StorePut] = []
   /// When they are written at the latest; `nil` while there are none.
@@ -17,9 +18,10 @@ struct GatheredPuts {
     deadline = isComplete ? now : deadline ?? now + Self.longestWait
   }
 
-  /// Whether they have waited long enough, or no others can come.
+  /// Whether they have waited long enough, or no other lease can bring one.
   ///
-  /// - Parameter leaseCount: all leases of the worker, those of the puts among them.
+  /// - Parameter leaseCount: all leases of the worker, also those whose puts wait here or are being
+  ///   written.
   func isDue(amongLeases leaseCount: Int, at now: ContinuousClock.Instant) -> Bool {
     deadline.map { $0 <= now || puts.count >= leaseCount } ?? false
   }

@@ -85,9 +85,11 @@ struct StoreDriver {
   /// When ``writePuts(amongLeases:at:)`` has something to do; `nil` while no put waits.
   var deadline: ContinuousClock.Instant? { puts.deadline }
 
-  /// Writes the puts that have waited long enough, or if no others can come.
+  /// Writes the puts that have waited long enough. Writes them earlier if no other lease can bring
+  /// one.
   ///
-  /// - Parameter leaseCount: all leases of the worker, those of the puts among them.
+  /// - Parameter leaseCount: all leases of the worker, also those whose puts wait or are being
+  ///   written.
   mutating func writePuts(amongLeases leaseCount: Int, at now: ContinuousClock.Instant) {
     if puts.isDue(amongLeases: leaseCount, at: now) { thread.put(puts.take()) }
   }

@@ -77,6 +77,12 @@ struct JobRequestsTests {
     #expect(!parts.requests.jobs.hasWatches)
   }
 
+  /// As the loop does it.
+  private func updateWatches() {
+    parts.requests.jobs.updateWatches()
+    parts.performEffects()
+  }
+
   @Test func `all watches of a job are sent its newest status, and only a change of it`() throws {
     let job = try #require(try client.submit(["http://h/1"]))
     let watchers = [try parts.greetedClient(), try parts.greetedClient()]
@@ -86,11 +92,11 @@ struct JobRequestsTests {
       #expect(status?.state != .paused)
     }
     _ = try change(job, .pause)
-    parts.requests.jobs.updateWatches()
+    updateWatches()
     for watcher in watchers { #expect(try watcher.next()?.job?.state == .paused) }
-    parts.requests.jobs.updateWatches()
+    updateWatches()
     _ = try change(job, .resume)
-    parts.requests.jobs.updateWatches()
+    updateWatches()
     for watcher in watchers { #expect(try watcher.next()?.job?.state != .paused) }
   }
 }

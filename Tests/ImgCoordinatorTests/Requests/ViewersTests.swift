@@ -61,6 +61,19 @@ struct ViewersTests {
     while parts.scheduler.state.viewerCount > 0 { try parts.round() }
   }
 
+  @Test func `a client with several requests learns what each of them waits for`() throws {
+    let requests = [get("http://h/1"), get("http://h/2")]
+    for request in requests { try client.send(request) }
+    while parts.scheduler.state.viewerCount < requests.count { try parts.round() }
+    parts.requests.viewers.reportWaits(at: .now + .seconds(60))
+    parts.performEffects()
+    let waiting = try requests.map { _ in
+      guard case .waiting(let reply) = try client.next() else { return RequestID(rawValue: 0) }
+      return reply.id
+    }
+    #expect(Set(waiting) == [RequestID(rawValue: 1), RequestID(rawValue: 2)])
+  }
+
   @Test func `a viewer's name has at most 200 bytes`() throws {
     let reply = try client.ask(get("http://h/1", viewer: String(repeating: "x", count: 201)))
     #expect(reply?.refusal?.message == "a viewer's name has at most 200 bytes")

@@ -73,7 +73,8 @@ final class DecoderChildrenTests {
     try order(1, pool)
     #expect(pool.startDue(at: .now).isEmpty)
     let decoder = try #require(pool.processIDs(of: worker.id).first)
-    #expect(niceValue(of: decoder) > niceValue(of: ThisProcess.processID))
+    // 19 is the lowest priority of all (setpriority(2)).
+    #expect(niceValue(of: decoder) == min(niceValue(of: ThisProcess.processID) + 5, 19))
     #expect(niceValue(of: worker.processID) == niceValue(of: ThisProcess.processID))
     #expect(pool.end(DecoderID(rawValue: 1), of: worker.id) == nil)
     #expect(try answer(of: pool).end == .signalled(SIGKILL))
