@@ -243,6 +243,24 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // MARK: - ImgFacts: what a file tells of its picture without its pixels
+
+    .target(
+      name: "ImgFacts",
+      dependencies: [
+        "ImgModel",
+        "ImgSniff",
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "ImgFactsTests",
+      dependencies: [
+        "ImgFacts",
+        "ImgModel",
+        "TestPictures",
+      ],
+      swiftSettings: settings),
+
     // MARK: - ImgDecode: libvips, libjpeg-turbo
 
     .target(
@@ -252,6 +270,7 @@ let package = Package(
         "CResample",
         "CVips",
         "CXML",
+        "ImgFacts",
         "ImgModel",
         "ImgSniff",
       ],
@@ -612,6 +631,7 @@ let package = Package(
         "CFuzzer",
         "ImgCommands",
         "ImgDecode",
+        "ImgFacts",
         "ImgFetch",
         "ImgModel",
         "ImgSniff",

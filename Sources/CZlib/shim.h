@@ -5,3 +5,8 @@
 static inline int img_inflate_init_gzip(z_stream *stream) {
   return inflateInit2(stream, 16 + MAX_WBITS);
 }
+
+/// Prepares `stream` to decompress zlib data. inflateInit() is a macro, too.
+static inline int img_inflate_init_zlib(z_stream *stream) {
+  return inflateInit2(stream, MAX_WBITS);
+}

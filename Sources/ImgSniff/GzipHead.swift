@@ -9,21 +9,8 @@ package enum GzipHead {
   ///   file.
   package static func inflated(_ head: ArraySlice<UInt8>, upTo maximumByteCount: Int) -> [UInt8]? {
     guard head.starts(with: signature) else { return nil }
-    var stream = unsafe z_stream()
-    guard unsafe img_inflate_init_gzip(&stream) == Z_OK else { return nil }
-    defer { unsafe inflateEnd(&stream) }
-    // zlib only reads the input, yet declares it as not const.
-    var input = Array(head)
-    return unsafe input.withUnsafeMutableBufferPointer { input in
-      unsafe stream.next_in = input.baseAddress
-      unsafe stream.avail_in = UInt32(input.count)
-      return unsafe [UInt8](unsafeUninitializedCapacity: maximumByteCount) { output, count in
-        unsafe stream.next_out = output.baseAddress
-        unsafe stream.avail_out = UInt32(maximumByteCount)
-        // Whatever it ends with: what came out before counts.
-        unsafe inflate(&stream, Z_SYNC_FLUSH)
-        count = unsafe maximumByteCount - Int(stream.avail_out)
-      }
+    return unsafe Inflation.output(of: head, upTo: maximumByteCount) { stream in
+      unsafe img_inflate_init_gzip(stream)
     }
   }
 }

@@ -22,5 +22,5 @@ struct FuzzTarget: Sendable, CustomStringConvertible {
 
   var description: String { name }
 
-  static let all = wire + heads + texts + sniffing + containers
+  static let all = wire + heads + texts + sniffing + containers + facts
 }

@@ -22,8 +22,9 @@ struct LayeringTests {
     "ImgStore": platform.union(["CLMDB", "CSodium", "CXXHash", "ImgModel", "ImgSystem"]),
     "ImgFetch": platform.union(["CCurl", "ImgModel", "ImgSystem"]),
     "ImgSniff": ["CZlib", "ImgModel"],
+    "ImgFacts": ["ImgModel", "ImgSniff"],
     "ImgDecode": platform.union([
-      "CJPEG", "CResample", "CVips", "CXML", "ImgModel", "ImgSniff",
+      "CJPEG", "CResample", "CVips", "CXML", "ImgFacts", "ImgModel", "ImgSniff",
     ]),
     "ImgDecoder": platform.union([
       "CAllocation", "ImgDecode", "ImgModel", "ImgSandbox", "ImgSystem", "ImgTransport", "ImgWire",

@@ -1,3 +1,5 @@
+import ImgFacts
+
 /// Kinds of TIFF that exist and that are not decoded.
 struct TIFFFeatures {
   private enum Tag {
@@ -14,22 +16,22 @@ struct TIFFFeatures {
   /// PackBits.
   private static let compressions = [1, 2, 3, 4, 5, 6, 7, 8, 32_773, 32_946]
 
-  private let values: [Int: Int]
+  private let directory: TIFFDirectory
 
-  /// - Returns: `nil` when there is no directory to read.
+  /// - Returns: `nil` when there is no directory to read. BigTIFF is not looked into.
   init?(of input: PictureInput) {
-    let directory = TIFFDirectory { offset, byteCount in
-      let bytes = input.bytes(at: offset, upTo: byteCount)
-      return bytes.count == byteCount ? bytes : nil
-    }
-    guard let directory else { return nil }
-    values = directory.firstValues
+    guard let file = try? TIFFFile(ByteWindow(input)), !file.isBig,
+      let directory = try? file.directory(at: file.firstDirectoryOffset)
+    else { return nil }
+    self.directory = directory
   }
+
+  private func value(_ tag: Int) -> Int? { try? directory.firstNumber(tag) }
 
   /// What the samples mean, where that is neither gray nor colours: the loader would show them as
   /// gray, whatever they are. `nil` where it is.
   var unknownInterpretation: String? {
-    values[Tag.photometricInterpretation].flatMap { interpretation in
+    value(Tag.photometricInterpretation).flatMap { interpretation in
       Self.interpretations.contains(interpretation)
         ? nil : "TIFF of photometric interpretation \(interpretation)"
     }
@@ -38,14 +40,14 @@ struct TIFFFeatures {
   /// The first feature for which a file cannot be decoded, in words for people; `nil` when it has
   /// none, so that it must be damaged.
   var undecoded: String? {
-    if let compression = values[Tag.compression], !Self.compressions.contains(compression) {
+    if let compression = value(Tag.compression), !Self.compressions.contains(compression) {
       return "TIFF of compression \(compression)"
     }
-    if let format = values[Tag.sampleFormat], format != 1 {
+    if let format = value(Tag.sampleFormat), format != 1 {
       return "TIFF with signed or floating-point samples"
     }
     // Bits are packed without gaps, which only 1, 8 and 16 of them make easy.
-    if let bits = values[Tag.bitsPerSample], ![1, 8, 16].contains(bits) {
+    if let bits = value(Tag.bitsPerSample), ![1, 8, 16].contains(bits) {
       return "TIFF with \(bits)-bit samples"
     }
     return nil

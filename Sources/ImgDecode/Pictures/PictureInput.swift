@@ -1,3 +1,5 @@
+import ImgFacts
+
 /// The bytes of a picture, for the time of one decode. They are decoded where they lie.
 @safe struct PictureInput {
   let buffer: UnsafeBufferPointer<UInt8>
@@ -13,5 +15,14 @@
   func bytes(at offset: Int, upTo byteCount: Int) -> [UInt8] {
     guard unsafe offset < buffer.count else { return [] }
     return unsafe Array(buffer[offset..<min(buffer.count, offset + byteCount)])
+  }
+}
+
+extension PictureInput: ByteSource {
+  var knownByteCount: Int? { byteCount }
+
+  func bytes(in range: Range<Int>) -> [UInt8]? {
+    guard range.lowerBound >= 0, range.upperBound <= byteCount else { return nil }
+    return unsafe Array(buffer[range])
   }
 }

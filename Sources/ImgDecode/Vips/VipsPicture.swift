@@ -1,4 +1,5 @@
 import CVips
+import ImgFacts
 import ImgModel
 
 /// A picture that one of libvips' loaders reads.
@@ -21,9 +22,7 @@ final class VipsPicture: OpenPicture {
     if format == .tiff, let interpretation = TIFFFeatures(of: input)?.unknownInterpretation {
       throw .unsupported(interpretation)
     }
-    if format == .png,
-      let chunk = PNGChunks.cutChunk(inFileOf: input.byteCount, input.bytes(at:upTo:))
-    {
+    if format == .png, let chunk = PNGChunks.cutChunk(in: input) {
       throw .corrupt("the chunk \(chunk) declares more bytes than the file has")
     }
     drawing = format == .svg ? try SVGDocument(input) : nil

@@ -1,0 +1,167 @@
+import ImgModel
+import ImgSniff
+
+/// Reads the chunks of a PNG: those before the pixels, and all for the whole extent.
+struct PNGFacts {
+  /// Files of many frames have thousands, those of many small IDAT chunks tens of thousands.
+  private static let maximumChunkCount = 1 << 20
+  /// More than a profile or a packet has.
+  private static let maximumInflatedByteCount = 1 << 20
+  private static let maximumCompressedByteCount = 1 << 20
+
+  private let extent: FactsExtent
+  private var facts: PictureFacts
+  private var delays: [Int] = []
+  private var declaredFrameCount: Int?
+
+  static func facts(
+    in window: ByteWindow, _ extent: FactsExtent
+  ) throws(FactsError) -> PictureFacts {
+    var chunks = PNGChunks(window)
+    guard let first = try chunks.next(), first.name == "IHDR" else {
+      throw .invalid("the first chunk is not IHDR")
+    }
+    var reader = try PNGFacts(header: first.data, extent)
+    for _ in 0..<maximumChunkCount {
+      guard let chunk = try chunks.next() else {
+        throw .invalid("no chunk begins where one should")
+      }
+      if chunk.name == "IEND" || chunk.name == "IDAT" && extent < .all {
+        return reader.finished()
+      }
+      try reader.read(chunk)
+    }
+    throw .unsupported("PNG of more than \(maximumChunkCount) chunks")
+  }
+
+  /// Section 11.2.1.
+  private init(header: ByteWindow, _ extent: FactsExtent) throws(FactsError) {
+    self.extent = extent
+    let fields = try header.fields(at: 0, count: 13)
+    guard (1...Int(Int32.max)).contains(fields.u32(0)), (1...Int(Int32.max)).contains(fields.u32(4))
+    else { throw .invalid("a picture without pixels") }
+    facts = PictureFacts(format: .png, width: fields.u32(0), height: fields.u32(4))
+    facts.bitsPerSample = fields.u8(8)
+    facts.isInterlaced = fields.u8(12) != 0
+    let type = fields.u8(9)
+    let models: [Int: (PictureFacts.ColourModel, Int)] = [
+      0: (.gray, 1), 2: (.rgb, 3), 3: (.palette, 1), 4: (.gray, 2), 6: (.rgb, 4),
+    ]
+    guard let (model, bands) = models[type] else { throw .invalid("unknown colour type \(type)") }
+    facts.colourModel = model
+    facts.bands = bands
+    facts.hasAlpha = type & 4 != 0
+    facts.isAnimated = false
+  }
+
+  private mutating func read(_ chunk: PNGChunks.Chunk) throws(FactsError) {
+    switch chunk.name {
+    case "tRNS": facts.hasAlpha = true
+    case "acTL": try readAnimation(chunk.data)
+    case "fcTL": try readFrame(chunk.data)
+    // The second edition of section 11.3.2 and cICP's own order: the code points go first.
+    case "gAMA":
+      let gamma = try chunk.data.fieldsIfInside(at: 0, count: 4)?.u32(0)
+      facts.gamma = gamma.flatMap { $0 > 0 ? Double($0) / 100_000 : nil }
+    case "cICP":
+      facts.codePoints = try chunk.data.fieldsIfInside(at: 0, count: 4).map {
+        ColourCodePoints(
+          primaries: $0.u8(0), transfer: $0.u8(1), matrix: $0.u8(2), isFullRange: $0.u8(3) != 0)
+      }
+    // sRGB: its primaries and its transfer function (ITU-T H.273 tables 2 and 3).
+    case "sRGB" where facts.codePoints == nil:
+      facts.codePoints = ColourCodePoints(
+        primaries: 1, transfer: 13, matrix: 0, isFullRange: true)
+    case "eXIf":
+      guard let block = try EXIFBlock(chunk.data) else { return }
+      facts.setOrientation(try block.orientation())
+      if extent > .header { try block.read(into: &facts) }
+    case "iCCP" where extent > .header: try readProfile(chunk.data)
+    case "iTXt" where extent > .header && facts.xmp == nil: try readText(chunk.data)
+    case "zTXt" where extent > .header: try readRawProfile(chunk.data)
+    default: break
+    }
+  }
+
+  private func finished() -> PictureFacts {
+    var facts = facts
+    // Frames of a file without acTL mean nothing (section 11.3.6.1).
+    if let count = declaredFrameCount {
+      if extent == .all { facts.setFrames(delays: delays) } else { facts.frameCount = count }
+    } else {
+      facts.frameCount = 1
+    }
+    return facts
+  }
+
+  // MARK: - Animation
+
+  private mutating func readAnimation(_ data: ByteWindow) throws(FactsError) {
+    guard let fields = try data.fieldsIfInside(at: 0, count: 8), fields.u32(0) > 0 else { return }
+    declaredFrameCount = fields.u32(0)
+    facts.isAnimated = true
+    facts.loopCount = fields.u32(4)
+  }
+
+  /// A delay is a fraction of a second; without a denominator, of a hundredth (section 11.3.6.2).
+  private mutating func readFrame(_ data: ByteWindow) throws(FactsError) {
+    guard extent == .all, let fields = try data.fieldsIfInside(at: 20, count: 4) else { return }
+    guard delays.count < FactsLimits.maximumFrameCount else { throw FactsLimits.tooManyFrames }
+    let denominator = fields.u16(2) == 0 ? 100 : fields.u16(2)
+    delays.append((fields.u16(0) * 1_000 + denominator / 2) / denominator)
+  }
+
+  // MARK: - Compressed and plain text
+
+  /// A name, NUL, the method of compression, the profile (section 11.3.2.3).
+  private mutating func readProfile(_ data: ByteWindow) throws(FactsError) {
+    guard let end = try data.bytes(at: 0, upTo: 80).firstIndex(of: 0),
+      let profile = try inflated(data.part(from: end + 2))
+    else { return }
+    facts.profileDescription = try ICCDescription.text(in: ByteWindow(decoded: profile))
+  }
+
+  /// A keyword, NUL, whether it is compressed, how, a language, NUL, the keyword in that language,
+  /// NUL, the text (section 11.3.3.4).
+  private mutating func readText(_ data: ByteWindow) throws(FactsError) {
+    let keyword = Array("XML:com.adobe.xmp\0".utf8)
+    guard try data.bytes(at: 0, count: keyword.count) == keyword,
+      let flag = try data.fieldsIfInside(at: keyword.count, count: 2)?.u8(0)
+    else { return }
+    var start = keyword.count + 2
+    for _ in 0..<2 {
+      guard let end = try data.bytes(at: start, upTo: 256).firstIndex(of: 0) else { return }
+      start += end + 1
+    }
+    let text = data.part(from: start)
+    facts.xmp = flag == 0 ? try XMPFacts(in: text) : try inflated(text).flatMap { XMPFacts($0) }
+  }
+
+  /// A keyword, NUL, how the text is compressed, the text (section 11.3.3.3).
+  private mutating func readRawProfile(_ data: ByteWindow) throws(FactsError) {
+    let head = try data.bytes(at: 0, upTo: 80)
+    guard let end = head.firstIndex(of: 0), head.starts(with: "Raw profile type ".utf8),
+      let text = try inflated(data.part(from: end + 2)),
+      let profile = PNGRawProfile.bytes(ofText: text)
+    else { return }
+    let window = ByteWindow(decoded: profile)
+    switch String(decoding: head[17..<end], as: UTF8.self) {
+    // Viewers do not obey an orientation in there.
+    case "exif", "APP1":
+      let start = profile.starts(with: "Exif\0\0".utf8) ? 6 : 0
+      if facts.exif == nil { try EXIFBlock(window.part(from: start))?.read(into: &facts) }
+    case "iptc":
+      let record = try PhotoshopResources.iptcRecord(in: window) ?? window
+      facts.iptc = try IPTCRecord.datasets(in: record)
+    case "xmp": if facts.xmp == nil { facts.xmp = XMPFacts(profile) }
+    default: break
+    }
+  }
+
+  private func inflated(_ window: ByteWindow) throws(FactsError) -> [UInt8]? {
+    guard window.byteCount <= Self.maximumCompressedByteCount,
+      let bytes = try window.bytes(at: 0, count: window.byteCount)
+    else { return nil }
+    return ZlibData.inflated(bytes[...], upTo: Self.maximumInflatedByteCount)
+  }
+}

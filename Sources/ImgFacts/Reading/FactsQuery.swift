@@ -1,0 +1,70 @@
+/// Reads facts of a file that is fetched range by range. Pure: the caller fetches.
+///
+/// Each range is rounded up, to 4 KiB at first, then four times as much each time up to 1 MiB. At most
+/// ``maximumRangeCount`` ranges are asked for, and none behind the end of a file whose length is
+/// known. Where a file ends early, or would need more, the facts of a smaller extent count.
+package struct FactsQuery: Sendable {
+  package enum Step: Sendable, Equatable {
+    /// The caller adds the bytes of this range with ``insert(_:at:)`` as far as the file has them,
+    /// and the length of the file if it has learnt it.
+    case fetch(Range<Int>)
+    /// The facts, and the extent that was reached.
+    case facts(PictureFacts, FactsExtent)
+    /// Never ``FactsError/needsBytes(_:)`` unless the caller may fetch no more.
+    case failed(FactsError)
+  }
+
+  package static let maximumRangeCount = 64
+  private static let firstStep = 4 << 10
+  private static let largestStep = 1 << 20
+
+  package private(set) var bytes: PartialBytes
+  /// Ranges asked for.
+  package private(set) var rangeCount = 0
+  private var extent: FactsExtent
+  private let maximumByteCount: Int
+  private var step = firstStep
+
+  /// - Parameters:
+  ///   - byteCount: of the whole file, if that is known.
+  ///   - maximumByteCount: no range is asked for when so many bytes are at hand.
+  package init(_ extent: FactsExtent, byteCount: Int? = nil, maximumByteCount: Int = 16 << 20) {
+    self.extent = extent
+    self.maximumByteCount = maximumByteCount
+    bytes = PartialBytes(byteCount: byteCount)
+  }
+
+  package mutating func setByteCount(_ count: Int) {
+    bytes.setByteCount(count)
+  }
+
+  package mutating func insert(_ found: [UInt8], at offset: Int) {
+    bytes.insert(found, at: offset)
+  }
+
+  package mutating func next() -> Step {
+    while true {
+      do throws(FactsError) {
+        return .facts(try PictureFacts.reading(bytes, extent), extent)
+      } catch {
+        if case .needsBytes(let range) = error, let larger = rangeToFetch(for: range) {
+          return .fetch(larger)
+        }
+        guard let smaller = FactsExtent(rawValue: extent.rawValue - 1) else {
+          return .failed(error)
+        }
+        extent = smaller
+      }
+    }
+  }
+
+  private mutating func rangeToFetch(for needed: Range<Int>) -> Range<Int>? {
+    guard rangeCount < Self.maximumRangeCount, bytes.heldByteCount < maximumByteCount,
+      let missing = bytes.missing(in: needed)
+    else { return nil }
+    let end = max(missing.upperBound, missing.lowerBound + step)
+    rangeCount += 1
+    step = min(step * 4, Self.largestStep)
+    return missing.lowerBound..<min(end, bytes.knownByteCount ?? end)
+  }
+}

@@ -1,0 +1,49 @@
+import ImgModel
+import ImgSniff
+
+extension PictureFacts {
+  /// How far into a file its format is looked for, step by step: only the root element of an SVG may
+  /// stand far behind its beginning.
+  private static let sniffedByteCounts = [1_000, 4_096, 16_384, FormatSniffer.examinedByteCount]
+
+  /// Reads facts from as few bytes as the format allows.
+  ///
+  /// The function is pure. On ``FactsError/needsBytes(_:)`` the caller adds the range to the source
+  /// and calls again; ``FactsQuery`` does that, and bounds how often.
+  ///
+  /// - Returns: what the extent asks for. The same bytes always give the same facts.
+  package static func reading(
+    _ source: any ByteSource, _ extent: FactsExtent
+  ) throws(FactsError) -> PictureFacts {
+    let window = ByteWindow(source)
+    switch try format(in: window) {
+    case .jpeg: return try JPEGFacts.facts(in: window, extent)
+    case .png: return try PNGFacts.facts(in: window, extent)
+    case let format: throw .unsupported("\(format.rawValue) is not read")
+    }
+  }
+
+  /// Fewer do not tell any format from what is none.
+  private static let minimumByteCount = 18
+
+  private static func format(in window: ByteWindow) throws(FactsError) -> ImageFormat {
+    for byteCount in sniffedByteCounts {
+      let head = try window.bytes(at: 0, upTo: byteCount)
+      switch FormatSniffer.sniff(head) {
+      case .picture(let format): return format
+      // The decoder takes no sequences; their facts are those of a film.
+      case .unsupported("avif sequence"): return .avif
+      case .unsupported("heif sequence"): return .heif
+      case .unsupported(let name): throw .unsupported("\(name) is not read")
+      case .notAnImage:
+        guard head.count >= minimumByteCount else { throw .truncated }
+        guard FormatSniffer.rejection(of: head) == nil else {
+          throw .invalid("the first bytes match no image format")
+        }
+        // The bytes end where more of them may make a picture.
+        guard head.count == byteCount else { throw .truncated }
+      }
+    }
+    throw .invalid("the first bytes match no image format")
+  }
+}
