@@ -255,6 +255,7 @@ let package = Package(
     .testTarget(
       name: "ImgFactsTests",
       dependencies: [
+        "ImgDecode",
         "ImgFacts",
         "ImgModel",
         "TestPictures",

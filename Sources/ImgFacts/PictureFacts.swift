@@ -55,6 +55,8 @@ package struct PictureFacts: Hashable, Sendable, Codable {
   package var xmp: XMPFacts?
   /// Names of datasets to their values (IPTC-IIM).
   package var iptc: [String: FactValue]?
+  /// Names of metadata in a JPEG XL file that is compressed, and not read.
+  package var compressedMetadata: [String]?
 
   init(format: ImageFormat, width: Int, height: Int) {
     self.format = format
@@ -64,17 +66,22 @@ package struct PictureFacts: Hashable, Sendable, Codable {
   }
 
   /// Obeys an orientation; one that does not exist is ignored.
-  mutating func setOrientation(_ value: Int?) {
+  ///
+  /// - Parameter part: of the stored pixels that is shown; `nil` for all.
+  mutating func setOrientation(_ value: Int?, of part: (width: Int, height: Int)? = nil) {
     guard let value, (1...8).contains(value) else { return }
+    let shown = part ?? (storedWidth, storedHeight)
     orientation = value
-    (width, height) = value >= 5 ? (storedHeight, storedWidth) : (storedWidth, storedHeight)
+    (width, height) = value >= 5 ? (shown.height, shown.width) : shown
   }
 
   /// Records frames and what follows from their delays.
-  mutating func setFrames(delays: [Int]) {
+  ///
+  /// - Parameter duration: in milliseconds; `nil` for the sum of the delays.
+  mutating func setFrames(delays: [Int], duration: Int? = nil) {
     frameCount = delays.count
     frameDelays = delays
-    duration = delays.reduce(0, &+)
+    self.duration = duration ?? delays.reduce(0, +)
   }
 
   private enum CodingKeys: String, CodingKey {
@@ -98,6 +105,7 @@ package struct PictureFacts: Hashable, Sendable, Codable {
     case loopCount = "loop_count"
     case duration = "duration_ms"
     case thumbnail, exif, gps, xmp, iptc
+    case compressedMetadata = "compressed_metadata"
   }
 }
 

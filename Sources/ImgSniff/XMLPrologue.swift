@@ -1,6 +1,6 @@
 /// Finds the root element of an XML document behind all that may stand before it (XML 1.0 section
 /// 2.8), to tell an SVG from a web page that merely holds one. Reads UTF-8 and UTF-16.
-enum XMLPrologue {
+package enum XMLPrologue {
   enum Verdict: Equatable {
     /// The root element is `svg`, under whatever prefix of a namespace.
     case svg
@@ -11,21 +11,28 @@ enum XMLPrologue {
   }
 
   static func verdict(on head: ArraySlice<UInt8>) -> Verdict {
+    rootElement(in: head).map { verdict(onElement: $0) } ?? .undecided
+  }
+
+  /// The document in UTF-8 from its first element on, or from what stands in its place.
+  ///
+  /// - Returns: `nil` when the bytes end before it.
+  package static func rootElement(in head: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
     var rest = text(of: head)
     while true {
       rest = rest.drop(while: isWhiteSpace)
-      guard !rest.isEmpty else { return .undecided }
+      guard !rest.isEmpty else { return nil }
       if rest.starts(with: "<!--".utf8) {
-        guard let end = end(of: "-->", in: rest.dropFirst(4)) else { return .undecided }
+        guard let end = end(of: "-->", in: rest.dropFirst(4)) else { return nil }
         rest = rest[end...]
       } else if rest.starts(with: "<?".utf8) {
-        guard let end = end(of: "?>", in: rest.dropFirst(2)) else { return .undecided }
+        guard let end = end(of: "?>", in: rest.dropFirst(2)) else { return nil }
         rest = rest[end...]
       } else if rest.starts(with: "<!DOCTYPE".utf8) {
-        guard let end = endOfDocumentType(in: rest) else { return .undecided }
+        guard let end = endOfDocumentType(in: rest) else { return nil }
         rest = rest[end...]
       } else {
-        return verdict(onElement: rest)
+        return rest
       }
     }
   }

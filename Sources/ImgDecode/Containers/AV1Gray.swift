@@ -1,3 +1,5 @@
+import ImgFacts
+
 /// Gray AVIF pictures whose samples go from 16 to 235, as those of video: libheif widens such
 /// colours, and leaves gray as it is.
 enum AV1Gray {
@@ -6,7 +8,7 @@ enum AV1Gray {
 
   /// - Parameter file: the first ``examinedByteCount`` bytes, or all.
   static func isLimited(in file: [UInt8]) -> Bool {
-    let properties = ISOMediaBox.itemProperties(in: file[...])
+    let properties = properties(in: file)
     // AV1 Codec ISO Media File Format Binding section 2.3.3: two bytes, then flags (0x10 is
     // `monochrome`), one more byte, and the sequence header.
     guard let configuration = properties.first(where: { $0.type == "av1C" })?.payload,
@@ -18,6 +20,16 @@ enum AV1Gray {
       return colour.payload.dropFirst(10).first.map { $0 & 0x80 == 0 } == true
     }
     return AV1SequenceHeader.isFullRange(in: configuration.dropFirst(4)) == false
+  }
+
+  private static func properties(in file: [UInt8]) -> [(type: String, payload: [UInt8])] {
+    guard let boxes = try? ISOMediaBox.itemProperties(in: ByteWindow(WholeBytes(file))) else {
+      return []
+    }
+    return boxes.compactMap { box in
+      let payload = try? box.payload.bytes(at: 0, count: box.payload.byteCount)
+      return payload.map { (box.type, $0) }
+    }
   }
 }
 

@@ -112,7 +112,7 @@ final class VipsPicture: OpenPicture {
   private func onWholeCanvas(_ image: borrowing Image) throws(VipsError) -> Image {
     let canvas = header.stored
     guard !image.hasAlpha,
-      let frame = GIFFirstFrame({ input.bytes(at: $0, upTo: $1) }),
+      let frame = GIFFirstFrame.frame(of: input),
       frame.width < canvas.width || frame.height < canvas.height,
       frame.left + frame.width <= canvas.width, frame.top + frame.height <= canvas.height,
       frame.width > 0, frame.height > 0

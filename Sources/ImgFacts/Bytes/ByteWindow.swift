@@ -8,7 +8,7 @@ package struct ByteWindow {
   /// Where its bytes lie in the file.
   private let runs: [Range<Int>]
   /// Of a file that may be cut, only an upper bound.
-  let byteCount: Int
+  package let byteCount: Int
   /// Whether a read behind its end is one behind the end of the file.
   private let isFile: Bool
 
@@ -71,6 +71,9 @@ package struct ByteWindow {
     guard offset >= 0, offset < end else { return [] }
     return try bytes(at: offset, count: min(count, end - offset)) ?? []
   }
+
+  /// Whether a file is known to end at an offset.
+  func isEndOfFile(_ offset: Int) -> Bool { isFile && source.knownByteCount == offset }
 
   /// Numbers at an offset.
   ///

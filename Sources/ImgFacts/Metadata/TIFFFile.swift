@@ -35,8 +35,6 @@ package struct TIFFFile {
 
   /// - Returns: `nil` when a part of it lies outside of the window.
   package func directory(at offset: Int) throws(FactsError) -> TIFFDirectory? {
-    let countSize = isBig ? 8 : 2
-    let entrySize = isBig ? 20 : 12
     guard let head = try window.fieldsIfInside(at: offset, count: countSize, order: order) else {
       return nil
     }
@@ -54,11 +52,27 @@ package struct TIFFFile {
 
   /// The directory behind another one; `nil` for none.
   func offset(after directory: TIFFDirectory) throws(FactsError) -> Int? {
+    try nextOffset(at: directory.endOffset)
+  }
+
+  /// The same without a look at the entries.
+  func offset(afterDirectoryAt offset: Int) throws(FactsError) -> Int? {
+    guard let head = try window.fieldsIfInside(at: offset, count: countSize, order: order) else {
+      return nil
+    }
+    let count = min(head.unsigned(0, count: countSize), Self.maximumEntryCount)
+    return try nextOffset(at: offset + countSize + count * entrySize)
+  }
+
+  private func nextOffset(at place: Int) throws(FactsError) -> Int? {
     let size = isBig ? 8 : 4
-    let next = try window.fieldsIfInside(at: directory.endOffset, count: size, order: order)
+    let next = try window.fieldsIfInside(at: place, count: size, order: order)
     guard let offset = next?.unsigned(0, count: size), offset > 0 else { return nil }
     return offset
   }
+
+  private var countSize: Int { isBig ? 8 : 2 }
+  private var entrySize: Int { isBig ? 20 : 12 }
 }
 
 /// An entry of a directory.

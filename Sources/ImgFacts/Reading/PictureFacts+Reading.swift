@@ -19,7 +19,14 @@ extension PictureFacts {
     switch try format(in: window) {
     case .jpeg: return try JPEGFacts.facts(in: window, extent)
     case .png: return try PNGFacts.facts(in: window, extent)
-    case let format: throw .unsupported("\(format.rawValue) is not read")
+    case .gif: return try GIFFacts.facts(in: window, extent)
+    case .webp: return try WebPFacts.facts(in: window, extent)
+    case .tiff: return try TIFFFacts.facts(in: window, extent)
+    case .heif: return try HEIFFacts.facts(in: window, as: .heif, extent)
+    case .avif: return try HEIFFacts.facts(in: window, as: .avif, extent)
+    case .jxl: return try JXLFacts.facts(in: window, extent)
+    case .jp2: return try JPEG2000Facts.facts(in: window, extent)
+    case .svg: return try SVGFacts.facts(in: window)
     }
   }
 

@@ -32,7 +32,38 @@ extension FuzzTarget {
     [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8)
       + [0, 0, 0, 5, 0, 0, 0, 7, 8, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8] + Array("acTL".utf8)
       + [0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] + Array("IDAT".utf8),
+    Array("GIF89a".utf8) + [5, 0, 7, 0, 0, 0, 0, 0x21, 0xF9, 4, 1, 10, 0, 0, 0]
+      + [0x2C, 0, 0, 0, 0, 5, 0, 7, 0, 0, 2, 1, 0, 0, 0x3B],
+    Array("RIFF".utf8) + [50, 0, 0, 0] + Array("WEBPVP8X".utf8)
+      + [10, 0, 0, 0, 0x02, 0, 0, 0, 4, 0, 0, 6, 0, 0] + Array("ANMF".utf8)
+      + [16, 0, 0, 0] + Array(repeating: 1, count: 16),
+    Array("II*\0".utf8) + [8, 0, 0, 0, 2, 0, 0, 1, 3, 0, 1, 0, 0, 0, 5, 0, 0, 0]
+      + [1, 1, 3, 0, 1, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0],
+    heif,
+    [0, 0, 0, 12] + Array("JXL \r\n".utf8) + [0x87, 0x0A]
+      + box("Exif", [0, 0, 0, 0] + Array("II*\0".utf8) + [8, 0, 0, 0, 0, 0])
+      + box("jxlc", [0xFF, 0x0A, 0xC1, 0x03, 0, 0, 0, 0]),
+    [0xFF, 0x4F, 0xFF, 0x51, 0, 41, 0, 0, 0, 0, 0, 5, 0, 0, 0, 7]
+      + Array(repeating: 0, count: 24) + [0, 1, 7, 1, 1],
+    Array("<svg width='5' height='7mm' viewBox='0 0 5 7'>".utf8),
   ]
+
+  /// A file of one item with a size and a turn.
+  private static let heif =
+    box("ftyp", Array("avifmif1".utf8))
+    + box(
+      "meta",
+      [0, 0, 0, 0] + box("pitm", [0, 0, 0, 0, 0, 1])
+        + box("iloc", [0, 0, 0, 0, 0x44, 0, 0, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 9])
+        + box("iref", [0, 0, 0, 0] + box("thmb", [0, 1, 0, 1, 0, 1]))
+        + box(
+          "iprp",
+          box("ipco", box("ispe", [0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 7]) + box("irot", [1]))
+            + box("ipma", [0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 2, 1, 0x82])))
+
+  private static func box(_ type: String, _ content: [UInt8]) -> [UInt8] {
+    [0, 0, 0, UInt8(content.count + 8)] + Array(type.utf8) + content
+  }
 
   /// Facts of a file that arrives in small ranges.
   private static func factsByRanges(of file: [UInt8], _ extent: FactsExtent) -> PictureFacts? {

@@ -67,5 +67,99 @@ enum Samples {
       PNGMaker.frame(delay: (5, 0)), PNGMaker.chunk("fdAT", zeros(20)),
     ])
 
-  static let all: [String: [UInt8]] = ["jpeg": jpeg, "png": png]
+  static let gif = GIFMaker.file(
+    GIFMaker.profile(ProfileMaker.described("Of a GIF")), GIFMaker.loop(5), GIFMaker.xmp(xmp),
+    GIFMaker.comment("none"), GIFMaker.control(delay: 10, transparent: true),
+    GIFMaker.frame(data: 600, interlaced: true), GIFMaker.control(delay: 1),
+    GIFMaker.frame(localTable: true), GIFMaker.frame())
+
+  static let webp = WebPMaker.file(
+    WebPMaker.extended(flags: 0x2C),
+    WebPMaker.chunk("ICCP", ProfileMaker.described("Of a WebP")), WebPMaker.lossy(data: 101),
+    WebPMaker.chunk("EXIF", ascii("Exif\0\0") + exif), WebPMaker.chunk("XMP ", ascii(xmp)))
+
+  static let animatedWebP = WebPMaker.file(
+    WebPMaker.extended(flags: 0x12), WebPMaker.animation(loopCount: 2),
+    WebPMaker.frame(duration: 40), WebPMaker.frame(duration: 0), WebPMaker.frame(duration: 1_000))
+
+  static let tiff = TIFFMaker.file(
+    [
+      [
+        .short(256, 20), .short(257, 10), .short(258, 8, 8, 8), .short(259, 5), .short(262, 2),
+        .text(0x010F, "Scanner"), .short(277, 3), .bytes(700, type: 1, ascii(xmp)),
+        .bytes(33_723, iptc), .bytes(34_675, ProfileMaker.described("Of a TIFF")),
+        .long(0x8769, 3), .long(0x8825, 4),
+      ],
+      [.short(256, 5), .short(257, 5)], [.short(256, 3), .short(257, 3)], [.short(0x8827, 50)],
+      [.text(0x01, "N"), .rational(0x02, (51, 1), (30, 1), (0, 1))],
+    ], chained: 3)
+
+  static let avifProperties = [
+    ISOMaker.size(64, 48), ISOMaker.full("pixi", [3, 10, 10, 10]), ISOMaker.av1(deep: true),
+    ISOMaker.colour(9, 16, 9, full: false),
+    ISOMaker.box("colr", ascii("prof") + ProfileMaker.described("Of an AVIF")),
+    ISOMaker.box("clap", [60, 1, 40, 1, 0, 1, 0, 1].flatMap { big($0, 4) }),
+    ISOMaker.box("irot", [1]),
+    ISOMaker.full("auxC", ascii("urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0")),
+    ISOMaker.size(16, 12),
+  ]
+
+  static let avifItems: [ISOMaker.Item] = [
+    .init(id: 1, type: "av01", properties: [1, 0x82, 0x83, 4, 5, 0x86, 0x87], data: zeros(50)),
+    .init(id: 2, type: "av01", properties: [1, 3, 8], data: zeros(20)),
+    .init(id: 3, type: "Exif", data: big(6, 4) + ascii("Exif\0\0") + exif),
+    .init(
+      id: 4, type: "mime", data: ascii(xmp), isInline: true, mediaType: "application/rdf+xml"),
+    .init(id: 5, type: "jpeg", properties: [9], data: thumbnail),
+  ]
+
+  static let avifReferences = [
+    ISOMaker.reference("auxl", from: 2, to: 1), ISOMaker.reference("cdsc", from: 3, to: 1),
+    ISOMaker.reference("cdsc", from: 4, to: 1), ISOMaker.reference("thmb", from: 5, to: 1),
+  ]
+
+  static let avif = ISOMaker.file(
+    items: avifItems, properties: avifProperties, references: avifReferences)
+
+  static let sequence = ISOMaker.file(
+    brand: "avis",
+    items: [.init(id: 1, type: "av01", properties: [1, 2], data: zeros(10))],
+    properties: [ISOMaker.size(64, 48), ISOMaker.av1(deep: true)],
+    boxes: ISOMaker.movie(runs: [(2, 60), (1, 300)], repeats: 2))
+
+  /// Its header: in eights, a height of one, a ratio of two; everything else by default.
+  static let jxl =
+    [0, 0, 0, 12] + ascii("JXL \r\n") + [0x87, 0x0A] + ISOMaker.fileType("jxl ", "jxl ")
+    + ISOMaker.box("Exif", big(0, 4) + exif) + ISOMaker.box("xml ", ascii(xmp))
+    + ISOMaker.box("brob", ascii("jumb") + zeros(8))
+    + ISOMaker.box("jxlc", [0xFF, 0x0A, 0b1100_0001, 0b11] + zeros(8))
+
+  static let codestream =
+    [0xFF, 0x4F, 0xFF, 0x51] + big(47, 2) + big(0, 2) + big(25, 4) + big(13, 4) + big(5, 4)
+    + big(3, 4) + zeros(16) + big(3, 2) + [11, 1, 1, 11, 1, 1, 11, 1, 1]
+
+  static let jp2 =
+    [0, 0, 0, 12] + ascii("jP  \r\n") + [0x87, 0x0A] + ISOMaker.fileType("jp2 ", "jp2 ")
+    + ISOMaker.box(
+      "jp2h",
+      ISOMaker.box("ihdr", big(10, 4) + big(20, 4) + big(4, 2) + [7, 7, 0, 0])
+        + ISOMaker.box("colr", [1, 0, 0] + big(16, 4))
+        + ISOMaker.box("cdef", big(1, 2) + big(3, 2) + big(1, 2) + big(0, 2)))
+    + ISOMaker.box(
+      "uuid",
+      [
+        0xBE, 0x7A, 0xCF, 0xCB, 0x97, 0xA9, 0x42, 0xE8, 0x9C, 0x71, 0x99, 0x94, 0x91, 0xE3, 0xAF,
+        0xAC,
+      ] + ascii(xmp))
+    + ISOMaker.box("jp2c", codestream)
+
+  static let svg = ascii(
+    "<?xml version='1.0'?><!-- a drawing --><svg xmlns='http://www.w3.org/2000/svg' width='20' "
+      + "height='1in'><path d='M0 0'/></svg>")
+
+  static let all: [String: [UInt8]] = [
+    "jpeg": jpeg, "png": png, "gif": gif, "webp": webp, "animated webp": animatedWebP,
+    "tiff": tiff, "avif": avif, "avif sequence": sequence, "jxl": jxl, "jp2": jp2,
+    "jpeg 2000 codestream": codestream, "svg": svg,
+  ]
 }

@@ -1,0 +1,62 @@
+import ImgModel
+import TestPictures
+import Testing
+
+@testable import ImgFacts
+
+@Suite struct GIFFactsTests {
+  @Test func `the screen descriptor tells size and colours`() throws {
+    let file = try PictureMaker.start().card(index: 1, width: 80, height: 60, format: .gif)
+    let found = try facts(of: file)
+    #expect(found.format == .gif && found.width == 80 && found.height == 60)
+    #expect(found.colourModel == .palette && found.bands == 1)
+    #expect(found.frameCount == 1 && found.isAnimated == false && found.frameDelays == nil)
+    #expect(found.loopCount == nil)
+  }
+
+  @Test func `frames, delays and passes are those of the file`() throws {
+    let found = try facts(of: Samples.gif)
+    #expect(found.frameCount == 3 && found.isAnimated == true && found.loopCount == 5)
+    #expect(found.frameDelays == [100, 10, 0] && found.duration == 110)
+    #expect(found.hasAlpha == true && found.isInterlaced == true && found.bitsPerSample == 3)
+    #expect(found.profileDescription == "Of a GIF")
+    #expect(found.xmp?.packet == Samples.xmp)
+  }
+
+  @Test func `an animation that libvips has written is read`() throws {
+    let found = try facts(of: PictureMaker.start().animation(index: 1, frameCount: 4))
+    #expect(found.frameCount == 4 && found.frameDelays == [100, 100, 100, 100])
+    #expect(found.loopCount == 0)
+  }
+
+  @Test func `an animation without a count plays once, and 0 means forever`() throws {
+    let two = GIFMaker.frame() + GIFMaker.frame()
+    #expect(try facts(of: GIFMaker.file(two)).loopCount == 1)
+    #expect(try facts(of: GIFMaker.file(GIFMaker.loop(0), two)).loopCount == 0)
+    #expect(
+      try facts(of: GIFMaker.file(GIFMaker.loop(7, name: "ANIMEXTS1.0"), two)).loopCount == 7)
+  }
+
+  @Test func `metadata ends with the first frame`() throws {
+    let file = GIFMaker.file(
+      GIFMaker.loop(3), GIFMaker.control(delay: 4, transparent: true), GIFMaker.frame(data: 100_000)
+    )
+    let fetch = Fetch(file, .metadata)
+    #expect(fetch.facts?.hasAlpha == true && fetch.facts?.loopCount == 3)
+    #expect(fetch.facts?.frameCount == nil && fetch.ranges == [0..<4_096])
+  }
+
+  @Test func `frames take the whole file in few ranges`() throws {
+    let frames = [[UInt8]](repeating: GIFMaker.frame(data: 40_000), count: 50).flatMap { $0 }
+    let file = GIFMaker.file(frames)
+    let fetch = Fetch(file, .all)
+    #expect(fetch.facts?.frameCount == 50 && fetch.ranges.count <= 7)
+  }
+
+  @Test func `files without a canvas, without frames and with too many are refused`() {
+    #expect(error(of: GIFMaker.file(width: 0)) == .invalid("a canvas without pixels"))
+    #expect(error(of: GIFMaker.file()) == .invalid("no frame"))
+    let many = [[UInt8]](repeating: GIFMaker.frame(data: 0), count: 65_537).flatMap { $0 }
+    #expect(error(of: GIFMaker.file(many)) == .unsupported("more than 65536 frames"))
+  }
+}
