@@ -88,7 +88,10 @@ struct GIFFacts {
     switch String(decoding: head.bytes.dropFirst(), as: UTF8.self) {
     case "NETSCAPE2.0", "ANIMEXTS1.0":
       let fields = try window.fields(at: content, count: 4, order: .littleEndian)
-      if fields.u8(0) == 3, fields.u8(1) == 1 { loopCount = fields.u16(2) }
+      // It counts repetitions, so that browsers show the frames once more. 0 means forever.
+      if fields.u8(0) == 3, fields.u8(1) == 1 {
+        loopCount = fields.u16(2) == 0 ? 0 : fields.u16(2) + 1
+      }
     case "XMP DataXMP":
       // The packet stands there without lengths; what follows it leads to the end.
       let byteCount = try blocks.endOfSubBlocks(from: content) - content - Self.xmpTrailerByteCount
