@@ -7,8 +7,8 @@ struct GIFFacts {
     static let application = 0xFF
   }
 
-  /// Files have a few, those of very many frames hundreds of thousands.
-  private static let maximumBlockCount = 1 << 20
+  /// Four for each frame at most.
+  private static let maximumBlockCount = 1 << 18
   /// Of a colour profile: 255 bytes each.
   private static let maximumSubBlockCount = 4_096
   /// Bytes behind an XMP packet, with which decoders find its end.

@@ -10,7 +10,9 @@ struct HEIFItems {
   /// Longer tables are not read.
   private static let maximumTableByteCount = 1 << 20
   /// Pictures of very many tiles have hundreds of items.
-  private static let maximumItemCount = 16_384
+  private static let maximumItemCount = 4_096
+  /// Of a reference: the first tile is enough to know the others.
+  private static let maximumTargetCount = 256
 
   let primary: Int
   /// Types of four letters; that of metadata in XML has its media type instead.
@@ -116,14 +118,16 @@ struct HEIFItems {
   private mutating func readReferences(_ box: ISOMediaBox) throws(FactsError) {
     let itemSize = try box.version() == 0 ? 2 : 4
     var boxes = ISOMediaBoxes(box.content)
-    while let box = try boxes.next() {
-      guard let table = try Self.table(box.payload), table.count >= itemSize + 2 else { continue }
-      let room = (table.count - itemSize - 2) / itemSize
-      let targets = (0..<min(table.u16(itemSize), room)).map {
-        table.unsigned(itemSize + 2 + $0 * itemSize, count: itemSize)
+    while references.count < Self.maximumItemCount, let box = try boxes.next() {
+      let window = box.payload
+      guard let head = try window.fieldsIfInside(at: 0, count: itemSize + 2) else { continue }
+      let count = min(head.u16(itemSize), Self.maximumTargetCount)
+      guard let list = try window.fieldsIfInside(at: itemSize + 2, count: count * itemSize) else {
+        continue
       }
+      let targets = (0..<count).map { list.unsigned($0 * itemSize, count: itemSize) }
       references.append(
-        Reference(type: box.type, source: table.unsigned(0, count: itemSize), targets: targets))
+        Reference(type: box.type, source: head.unsigned(0, count: itemSize), targets: targets))
     }
   }
 

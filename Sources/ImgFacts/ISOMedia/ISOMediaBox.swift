@@ -38,10 +38,13 @@ package struct ISOMediaBoxes {
 
   /// - Returns: `nil` at the end, and where no box begins.
   package mutating func next() throws(FactsError) -> ISOMediaBox? {
-    guard count < Self.maximumCount, !window.isEndOfFile(offset),
+    guard !window.isEndOfFile(offset),
       let head = try window.fieldsIfInside(at: offset, count: Self.headerByteCount)
     else { return nil }
     count += 1
+    guard count <= Self.maximumCount else {
+      throw .unsupported("more than \(Self.maximumCount) boxes")
+    }
     var headerByteCount = Self.headerByteCount
     var byteCount = head.u32(0)
     switch byteCount {

@@ -2,6 +2,8 @@ import ImgModel
 
 /// Reads the segments of a JPEG in their order.
 struct JPEGFacts {
+  private static let maximumEXIFSegmentCount = 16
+
   private let extent: FactsExtent
   private var header: JPEGHeader?
   private var isJFIF = false
@@ -9,6 +11,8 @@ struct JPEGFacts {
   private var adobeTransform: Int?
   private var orientation: Int?
   private var exif: EXIFBlock?
+  /// Programs that change a file leave an earlier segment where it is.
+  private var exifSegmentCount = 0
   private var xmp: ByteWindow?
   private var photoshop: [ByteWindow] = []
   /// Parts of the colour profile by their numbers.
@@ -53,7 +57,10 @@ struct JPEGFacts {
   }
 
   private mutating func readApplication1(_ segment: JPEGSegments.Segment) throws(FactsError) {
-    if let part = try segment.content(behind: "Exif\0"), exif == nil || orientation == nil {
+    if exifSegmentCount < Self.maximumEXIFSegmentCount, exif == nil || orientation == nil,
+      let part = try segment.content(behind: "Exif\0")
+    {
+      exifSegmentCount += 1
       // The name ends with two zeros; of the second one some programs make something else.
       guard let block = try EXIFBlock(part.part(from: 1)) else { return }
       if exif == nil { exif = block }

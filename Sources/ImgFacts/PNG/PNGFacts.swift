@@ -3,8 +3,8 @@ import ImgSniff
 
 /// Reads the chunks of a PNG: those before the pixels, and all for the whole extent.
 struct PNGFacts {
-  /// Files of many frames have thousands, those of many small IDAT chunks tens of thousands.
-  private static let maximumChunkCount = 1 << 20
+  /// Two for each frame at most; files of many small IDAT chunks have some ten thousand.
+  private static let maximumChunkCount = 1 << 17
   /// More than a profile or a packet has.
   private static let maximumInflatedByteCount = 1 << 20
   private static let maximumCompressedByteCount = 1 << 20

@@ -9,7 +9,7 @@ struct WebPFacts {
     static let alpha = 0x10
   }
 
-  private static let maximumChunkCount = 1 << 18
+  private static let maximumChunkCount = 1 << 17
   private static let frameHeaderByteCount = 16
 
   private let extent: FactsExtent

@@ -111,6 +111,13 @@ import Testing
     #expect(fetch.facts?.exif != nil && fetch.ranges.count == 2 && fetch.byteCount < 24_000)
   }
 
+  @Test func `a file of very many boxes is unsupported`() {
+    let boxes = [[UInt8]](repeating: ISOMaker.box("free", []), count: 16_384).flatMap { $0 }
+    #expect(
+      error(of: ISOMaker.fileType("avif", "mif1") + boxes)
+        == .unsupported("more than 16384 boxes"))
+  }
+
   @Test func `files without a picture are refused`() {
     #expect(error(of: ISOMaker.fileType("avif", "mif1")) == .truncated)
     let empty = ISOMaker.file(items: [.init(id: 1, type: "av01")], properties: [])

@@ -93,6 +93,18 @@ import Testing
     #expect(try facts(of: cut).profileDescription == nil)
   }
 
+  @Test
+  func `of several EXIF segments the first counts, for an orientation the first that has one`()
+    throws
+  {
+    let first = JPEGMaker.exif(TIFFMaker.file([[.text(0x010F, "A")]]))
+    let second = JPEGMaker.exif(TIFFMaker.file([[.text(0x010F, "B"), .short(0x0112, 6)]]))
+    let found = try facts(of: JPEGMaker.file(first, second, JPEGMaker.frame()))
+    #expect(found.exif?.ifd0["Make"] == .text("A") && found.orientation == 6)
+    let many = [[UInt8]](repeating: first, count: 16).flatMap { $0 }
+    #expect(try facts(of: JPEGMaker.file(many, second, JPEGMaker.frame())).orientation == 1)
+  }
+
   @Test func `fill bytes and stray bytes between segments are passed over`() throws {
     let file = JPEGMaker.file([0xFF, 0xFF, 0xFF], [1, 2, 3], JPEGMaker.frame())
     #expect(try facts(of: file).width == 64)

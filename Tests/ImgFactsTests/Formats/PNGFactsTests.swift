@@ -90,6 +90,12 @@ import Testing
         == .invalid("no chunk begins where one should"))
   }
 
+  @Test func `a file of very many chunks is unsupported`() {
+    let chunks = [[UInt8]](repeating: PNGMaker.chunk("aaaa", []), count: 131_072)
+    #expect(
+      error(of: PNGMaker.file(chunks), .header) == .unsupported("PNG of more than 131072 chunks"))
+  }
+
   @Test func `pixels are passed over`() throws {
     var chunks = [PNGMaker.chunk("acTL", big(8, 4) + big(0, 4))]
     for frame in 0..<8 {

@@ -55,6 +55,13 @@ import Testing
     #expect(all.facts?.frameCount == 5 && all.ranges.count == 5 && all.byteCount < 1_400_000)
   }
 
+  @Test func `a file of very many chunks is unsupported`() {
+    let chunks = [[UInt8]](repeating: WebPMaker.chunk("abcd", []), count: 131_073)
+    #expect(
+      error(of: WebPMaker.file(chunks.flatMap { $0 }))
+        == .unsupported("WebP of more than 131072 chunks"))
+  }
+
   @Test func `files without a picture are invalid`() {
     #expect(
       error(of: WebPMaker.file(WebPMaker.chunk("VP9 ", zeros(20))))
