@@ -144,6 +144,7 @@ extension ImageFormat {
   package var mediaType: String {
     switch self {
     case .svg: "image/svg+xml"
+    case .ico: "image/vnd.microsoft.icon"
     default: "image/\(rawValue)"
     }
   }

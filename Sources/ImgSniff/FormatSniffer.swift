@@ -62,7 +62,8 @@ package enum FormatSniffer {
     let head = body.prefix(examinedByteCount)
     if let signature = signatures.first(where: { $0.matches(head) }) { return signature.finding }
     if let finding = isoMedia(head) { return finding }
-    if isWindowsBitmap(head) { return .unsupported("bmp") }
+    if isWindowsBitmap(head) { return .picture(.bmp) }
+    if isWindowsIcon(head) { return .picture(.ico) }
     if isPortableAnymap(head) { return .unsupported("pnm") }
     return verdict(onXML: head) == .svg ? .picture(.svg) : .notAnImage
   }
@@ -119,8 +120,6 @@ package enum FormatSniffer {
     // JPEG 2000 (ITU-T T.800): the container of boxes, then the bare codestream.
     Signature([0, 0, 0, 0x0C] + Array("jP  \r\n".utf8) + [0x87, 0x0A], .picture(.jp2)),
     Signature([0xFF, 0x4F, 0xFF, 0x51], .picture(.jp2)),
-    Signature([0, 0, 1, 0], .unsupported("ico")),
-    Signature([0, 0, 2, 0], .unsupported("cur")),
     Signature("icns", .unsupported("icns")),
     Signature("8BPS", .unsupported("psd")),
     Signature("%PDF-", .unsupported("pdf")),
@@ -172,6 +171,14 @@ package enum FormatSniffer {
     guard head.starts(with: "BM".utf8), head.count >= 18 else { return false }
     let headerByteCount = head.dropFirst(14).prefix(4).reversed().reduce(0) { $0 << 8 | Int($1) }
     return [12, 16, 40, 52, 56, 64, 108, 124].contains(headerByteCount)
+  }
+
+  /// Icons are of type 1, cursors of type 2. A TGA of 24 or 32 bits begins like a cursor, and has the
+  /// fields of a colour table that is not there in place of the number of pictures.
+  private static func isWindowsIcon(_ head: ArraySlice<UInt8>) -> Bool {
+    let start = Array(head.prefix(6))
+    return start.count == 6 && [[0, 0, 1, 0], [0, 0, 2, 0]].contains(start[..<4])
+      && start[4...] != [0, 0]
   }
 
   /// "P1" … "P7" and the floating-point "PF" and "Pf", each followed by white space.

@@ -9,7 +9,8 @@ import Testing
 /// Only PNG has checksums, and JPEG XL nearly always ends its entropy coding in a known state. A
 /// JPEG of one scan, a GIF and a TIFF show that blocks or pixels are missing or over; a progressive
 /// JPEG does where a scan ends early, not always where one loses its place. A JPEG also shows zeros
-/// in place of data, see ``JPEGZeroHoles``. The others notice missing bytes. What is merely changed
+/// in place of data, see ``JPEGZeroHoles``. The others notice missing bytes, an icon only those
+/// that its mask is shorter than. What is merely changed
 /// in them, and a few changed bits in a JPEG or a GIF, are another valid picture; and where by
 /// chance as many blocks come out of a scan's data with a hole as without one, no decoder can tell.
 @Suite(.timeLimit(.minutes(20))) struct DamageTests {
@@ -31,7 +32,8 @@ import Testing
       case .jpeg, .cmykJPEG, .grayJPEG, .tiff, .grayTIFF, .cmykTIFF: moved
       case .progressiveJPEG: [.cut, .cutAndClosed, .restZeroed, .holeZeroed]
       case .gif: [.cut, .cutAndClosed, .restZeroed, .holeZeroed]
-      case .webp, .losslessWebP, .avif, .heif: shortened
+      case .webp, .losslessWebP, .avif, .heif, .bmp: shortened
+      case .ico: [.cut, .cutAndClosed]
       }
     return shown.map { (format, $0) }
   }

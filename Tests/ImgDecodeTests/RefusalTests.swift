@@ -26,7 +26,8 @@ import Testing
     let junk = (0..<500).map { UInt8(truncatingIfNeeded: $0 &* 73) }
     for start: [UInt8] in [
       [0xFF, 0xD8, 0xFF], Array("GIF89a".utf8), Array("RIFF____WEBP".utf8), [0xFF, 0x0A],
-      Array("II*\0".utf8), Array("<svg ".utf8),
+      Array("II*\0".utf8), Array("<svg ".utf8), [0, 0, 1, 0, 3, 0], [0, 0, 2, 0, 1, 0],
+      Array("BM".utf8) + [UInt8](repeating: 0, count: 12) + [40, 0, 0, 0],
     ] {
       #expect(fixture.failureCode(of: start + junk) == .corruptImage)
     }

@@ -16,7 +16,8 @@ import Testing
     ("MM\0*\0\0\0\u{8}", .picture(.tiff)),
     ("RIFF\0\0\0\0WAVEfmt ", .notAnImage),
     ("GIF88a", .notAnImage),
-    ("BM\0\0\0\0\0\0\0\0\0\0\0\0\u{28}\0\0\0", .unsupported("bmp")),
+    ("BM\0\0\0\0\0\0\0\0\0\0\0\0\u{28}\0\0\0", .picture(.bmp)),
+    ("BM\0\0\0\0\0\0\0\0\0\0\0\0\u{29}\0\0\0", .notAnImage),
     ("BMW makes cars and motorcycles", .notAnImage),
     ("P6\n3 2\n255\n", .unsupported("pnm")),
     ("P6 is a name", .unsupported("pnm")),
@@ -39,7 +40,12 @@ import Testing
     ([0xFF, 0xD8, 0xFF, 0xE0], .picture(.jpeg)),
     ([0xFF, 0xD8], .notAnImage),
     ([0x4D, 0x4D, 0x00, 0x2B], .picture(.tiff)),
-    ([0, 0, 1, 0, 1, 0], .unsupported("ico")),
+    ([0, 0, 1, 0, 1, 0], .picture(.ico)),
+    ([0, 0, 2, 0, 0, 1], .picture(.ico)),
+    // No picture, as in a TGA.
+    ([0, 0, 2, 0, 0, 0, 0, 0], .notAnImage),
+    ([0, 0, 1, 0, 1], .notAnImage),
+    ([0, 0, 3, 0, 1, 0], .notAnImage),
     ([0x76, 0x2F, 0x31, 0x01], .unsupported("exr")),
   ])
   func `bytes outside of ASCII tell the format`(head: [UInt8], finding: FormatSniffer.Finding) {

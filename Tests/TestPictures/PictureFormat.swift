@@ -10,10 +10,11 @@ package enum PictureFormat: String, CaseIterable, Sendable {
   case tiff, grayTIFF, cmykTIFF
   case avif, heif
   case jxl
+  case bmp, ico
 
-  /// The file name suffix and options by which libvips knows it. Where an encoder can trade size
-  /// for time, the faster way is taken.
-  var suffix: String {
+  /// The file name suffix and options by which libvips knows it; `nil` for formats that it does not
+  /// write. Where an encoder can trade size for time, the faster way is taken.
+  var suffix: String? {
     switch self {
     case .jpeg, .grayJPEG, .cmykJPEG: ".jpg[Q=90]"
     case .progressiveJPEG: ".jpg[Q=90,interlace]"
@@ -27,6 +28,7 @@ package enum PictureFormat: String, CaseIterable, Sendable {
     case .avif: ".avif[Q=80,effort=1]"
     case .heif: ".heic[Q=80]"
     case .jxl: ".jxl[effort=3]"
+    case .bmp, .ico: nil
     }
   }
 

@@ -116,6 +116,16 @@ package struct PictureMaker: Sendable {
   package func encode(
     _ raster: Raster, as format: PictureFormat, orientation: Int = 1, hasAlpha: Bool = false
   ) throws(PictureError) -> [UInt8] {
+    switch format {
+    case .bmp:
+      let masks: [UInt32] = [0xFF0000, 0xFF00, 0xFF, 0xFF00_0000]
+      let pixels = hasAlpha ? BitmapWriter.Pixels.masks(32, masks) : .blueGreenRed
+      return BitmapWriter(hasAlpha ? .version5 : .info, pixels).file(raster)
+    case .ico:
+      let writer = BitmapWriter(.info, .blueGreenRedAlpha)
+      return IconWriter([IconWriter.Part(raster, writer)]).bytes
+    default: break
+    }
     let image = try VipsRaster(
       raster.stored(forOrientation: orientation), as: format, hasAlpha: hasAlpha)
     if orientation != 1 { image.setOrientation(orientation) }

@@ -61,7 +61,8 @@ import CVips
   }
 
   func encoded(as format: PictureFormat) throws(PictureError) -> [UInt8] {
-    try encoded(suffix: format.suffix)
+    guard let suffix = format.suffix else { throw PictureError(operation: format.rawValue) }
+    return try encoded(suffix: suffix)
   }
 
   /// - Parameter suffix: a file name suffix with options, as libvips' savers read them.

@@ -11,6 +11,12 @@ import ImgFacts
 
   var byteCount: Int { unsafe buffer.count }
 
+  /// The bytes behind the first so many; `nil` if there are none.
+  func dropping(_ byteCount: Int) -> PictureInput? {
+    guard unsafe byteCount < buffer.count else { return nil }
+    return unsafe PictureInput(UnsafeBufferPointer(rebasing: buffer[byteCount...]))
+  }
+
   /// At most so many bytes from an offset on; fewer at the end.
   func bytes(at offset: Int, upTo byteCount: Int) -> [UInt8] {
     guard unsafe offset < buffer.count else { return [] }

@@ -13,6 +13,11 @@ package struct ThumbnailGeometry: Hashable, Sendable {
       self.width = width
       self.height = height
     }
+
+    /// Whether the shapes differ by less than a pixel of the smaller size.
+    func hasShape(of larger: Size) -> Bool {
+      abs(width * larger.height - height * larger.width) <= larger.width
+    }
   }
 
   /// What the picture is scaled to.

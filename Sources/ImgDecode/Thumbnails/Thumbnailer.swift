@@ -76,8 +76,12 @@ package struct Thumbnailer: Sendable {
     _ input: PictureInput, in format: ImageFormat, _ extent: DecodeExtent
   ) throws(Failure) -> any OpenPicture {
     do throws(DecodeError) {
-      return format == .jpeg
-        ? try JPEGPicture(input, extent) : try VipsPicture(input, in: format, extent)
+      return switch format {
+      case .jpeg: try JPEGPicture(input, extent)
+      case .bmp: try BitmapPicture(input, extent)
+      case .ico: try IconPicture(input, extent)
+      default: try VipsPicture(input, in: format, extent)
+      }
     } catch {
       throw error.failure(within: limits)
     }

@@ -41,9 +41,11 @@ import ImgModel
   ) throws(VipsError) -> Image {
     let options = img_vips_load_options(
       fail_on: format.strictness(for: extent), scale: scale, thumbnail: isPreview ? 1 : 0)
-    guard let start = unsafe input.buffer.baseAddress else { throw VipsError(operation: "header") }
+    guard let loader = format.loader, let start = unsafe input.buffer.baseAddress else {
+      throw VipsError(operation: "header")
+    }
     return try unsafe result(of: "header") {
-      unsafe img_vips_load_buffer(format.loader, start, input.buffer.count, options, &$0)
+      unsafe img_vips_load_buffer(loader, start, input.buffer.count, options, &$0)
     }
   }
 

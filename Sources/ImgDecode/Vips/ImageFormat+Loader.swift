@@ -2,8 +2,9 @@ import CVips
 import ImgModel
 
 extension ImageFormat {
-  /// The nickname of the libvips operation that reads this format from memory.
-  var loader: String {
+  /// The nickname of the libvips operation that reads this format from memory; `nil` for formats that
+  /// it does not read.
+  var loader: String? {
     switch self {
     case .jpeg: "jpegload_buffer"
     case .png: "pngload_buffer"
@@ -14,6 +15,7 @@ extension ImageFormat {
     case .jxl: "jxlload_buffer"
     case .svg: "svgload_buffer"
     case .jp2: "jp2kload_buffer"
+    case .bmp, .ico: nil
     }
   }
 

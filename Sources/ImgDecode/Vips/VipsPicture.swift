@@ -54,7 +54,7 @@ final class VipsPicture: OpenPicture {
       case .heif: return preview(for: size) ?? image.retained()
       case .avif: return try inFullRange(preview(for: size) ?? image.retained())
       case .gif: return try onWholeCanvas(image)
-      case .jpeg, .png, .tiff, .jxl, .jp2: return image.retained()
+      case .jpeg, .png, .tiff, .jxl, .jp2, .bmp, .ico: return image.retained()
       }
     }
   }
@@ -88,12 +88,9 @@ final class VipsPicture: OpenPicture {
   private func preview(for size: ThumbnailGeometry.Size) -> Image? {
     do throws(VipsError) {
       let preview = try Image.loading(input, as: format, isPreview: true)
-      let (stored, width, height) = (header.stored, preview.width, preview.height)
-      // Equal shapes differ by less than a pixel of the smaller one.
-      let isSameShape = abs(width * stored.height - height * stored.width) <= stored.width
-      guard width >= size.width, height >= size.height, width < stored.width, isSameShape else {
-        return nil
-      }
+      guard preview.width >= size.width, preview.height >= size.height,
+        preview.width < header.stored.width, preview.size.hasShape(of: header.stored)
+      else { return nil }
       // Its colours are those of the picture, whose profile it does not repeat.
       preview.setProfile(of: image)
       return try preview.inMemory()

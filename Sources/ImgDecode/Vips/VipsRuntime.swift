@@ -50,8 +50,9 @@ package struct VipsRuntime: Sendable {
   }
 
   private static func allowLoader(of format: ImageFormat) {
+    guard let loader = format.loader else { return }
     // A build of libvips may lack a loader; its pictures then fail one by one.
-    let type = unsafe vips_type_find("VipsForeignLoad", format.loader)
+    let type = unsafe vips_type_find("VipsForeignLoad", loader)
     if let name = unsafe g_type_name(type) { unsafe vips_operation_block_set(name, 0) }
   }
 

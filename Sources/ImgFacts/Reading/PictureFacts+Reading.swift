@@ -16,7 +16,8 @@ extension PictureFacts {
     _ source: any ByteSource, _ extent: FactsExtent
   ) throws(FactsError) -> PictureFacts {
     let window = ByteWindow(source)
-    switch try format(in: window) {
+    let format = try format(in: window)
+    switch format {
     case .jpeg: return try JPEGFacts.facts(in: window, extent)
     case .png: return try PNGFacts.facts(in: window, extent)
     case .gif: return try GIFFacts.facts(in: window, extent)
@@ -27,6 +28,7 @@ extension PictureFacts {
     case .jxl: return try JXLFacts.facts(in: window, extent)
     case .jp2: return try JPEG2000Facts.facts(in: window, extent)
     case .svg: return try SVGFacts.facts(in: window)
+    case .bmp, .ico: throw .unsupported("\(format.rawValue) is not read")
     }
   }
 

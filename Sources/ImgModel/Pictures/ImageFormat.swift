@@ -4,6 +4,9 @@ package enum ImageFormat: String, CaseIterable, Sendable, Codable {
   case jpeg, png, webp, gif, tiff, heif, avif, jxl, svg
   /// JPEG 2000.
   case jp2
+  case bmp
+  /// An icon or a cursor of Windows.
+  case ico
 
   /// Whether it is decoded only where ``Limits/allowedFormats`` names it, because known faults of its
   /// decoder corrupt memory.
@@ -30,6 +33,8 @@ package enum ImageFormat: String, CaseIterable, Sendable, Codable {
     case "heic", "heif", "hif": self = .heif
     case "svg", "svgz": self = .svg
     case "j2c", "j2k", "jp2", "jpc": self = .jp2
+    case "bmp", "dib": self = .bmp
+    case "cur", "ico": self = .ico
     case let other:
       guard let format = ImageFormat(rawValue: other) else { return nil }
       self = format

@@ -14,6 +14,8 @@ extension ImageFormat {
     case .jxl: 8
     case .svg: 9
     case .jp2: 10
+    case .bmp: 11
+    case .ico: 12
     }
   }
 
@@ -29,6 +31,8 @@ extension ImageFormat {
     case 8: self = .jxl
     case 9: self = .svg
     case 10: self = .jp2
+    case 11: self = .bmp
+    case 12: self = .ico
     default: return nil
     }
   }

@@ -13,6 +13,8 @@ extension PictureFormat {
     case .avif: .avif
     case .heif: .heif
     case .jxl: .jxl
+    case .bmp: .bmp
+    case .ico: .ico
     }
   }
 }
