@@ -22,5 +22,6 @@ struct FuzzTarget: Sendable, CustomStringConvertible {
 
   var description: String { name }
 
-  static let all = wire + heads + texts + sniffing + containers + facts
+  static let all =
+    wire + heads + texts + sniffing + containers + facts + bitmaps
 }

@@ -26,6 +26,14 @@ extension FuzzTarget {
       _ = PNGChunks.cutChunk(in: WholeBytes($0))
     },
     FuzzTarget(
+      "png-header",
+      seeds: [
+        PNGHeader.signature + [0, 0, 0, 13] + Array("IHDR".utf8) + [0, 0, 0, 9, 0, 0, 0, 9, 8, 6]
+      ]
+    ) {
+      _ = PNGHeader($0)
+    },
+    FuzzTarget(
       "svg-reader",
       seeds: [Array("<!DOCTYPE svg [<!ENTITY a 'b'>]><svg><image href='data:,&a;'/></svg>".utf8)]
     ) {

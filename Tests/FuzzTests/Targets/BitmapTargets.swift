@@ -1,0 +1,91 @@
+@testable import ImgDecode
+
+/// The pictures that this program decodes itself.
+extension FuzzTarget {
+  static let bitmaps = [
+    FuzzTarget("bmp", seeds: [bitmap(bitCount: 8), bitmap(bitCount: 24), runs, masks]) { file in
+      let open = { (input, extent) throws(DecodeError) in try BitmapPicture(input, extent) }
+      let whole = size(of: file, .whole, open)
+      let part = size(of: file, .readablePart, open)
+      precondition(whole == nil || whole == part, "a whole picture is not readable in part")
+    },
+    FuzzTarget("ico", seeds: [icon(24), icon(32), icon(4)]) { file in
+      for extent in [DecodeExtent.whole, .readablePart] {
+        _ = size(of: file, extent) { (input, extent) throws(DecodeError) in
+          try IconPicture(input, extent)
+        }
+      }
+    },
+  ]
+
+  /// Images are those of libvips, which must have been started.
+  private static let isStarted = (try? VipsRuntime.start()) != nil
+
+  /// The decoding of more pixels only takes time.
+  private static let maximumPixelCount = 1 << 16
+
+  /// - Returns: `nil` if the picture is not decoded.
+  private static func size(
+    of file: [UInt8], _ extent: DecodeExtent,
+    _ open: (PictureInput, DecodeExtent) throws(DecodeError) -> any OpenPicture
+  ) -> ThumbnailGeometry.Size? {
+    precondition(isStarted, "libvips does not start")
+    return unsafe file.withUnsafeBufferPointer { buffer in
+      do {
+        let picture = try open(unsafe PictureInput(buffer), extent)
+        let stored = picture.header.stored
+        guard stored.width * stored.height <= maximumPixelCount else { return nil }
+        let frame = try picture.firstFrame(for: .init(width: 1, height: 1)).inMemory()
+        precondition(
+          frame.width <= stored.width && frame.height <= stored.height,
+          "a frame is larger than the header says")
+        return stored
+      } catch {
+        return nil
+      }
+    }
+  }
+
+  // MARK: - Seeds
+
+  /// 3 × 2 pixels.
+  private static func header(
+    bitCount: UInt8, compression: UInt8 = 0, rowCount: UInt8 = 2, colourCount: UInt8 = 0
+  ) -> [UInt8] {
+    [40, 0, 0, 0, 3, 0, 0, 0, rowCount, 0, 0, 0, 1, 0, bitCount, 0, compression, 0, 0, 0]
+      + [UInt8](repeating: 0, count: 12) + [colourCount, 0, 0, 0, 0, 0, 0, 0]
+  }
+
+  private static func file(_ body: [UInt8], pixelOffset: UInt8) -> [UInt8] {
+    Array("BM".utf8) + [0, 0, 0, 0, 0, 0, 0, 0, pixelOffset, 0, 0, 0] + body
+  }
+
+  private static let colours: [UInt8] = [255, 0, 0, 0, 0, 255, 0, 0]
+
+  private static func bitmap(bitCount: UInt8) -> [UInt8] {
+    let hasColours = bitCount <= 8
+    let table = hasColours ? colours : []
+    return file(
+      header(bitCount: bitCount, colourCount: hasColours ? 2 : 0) + table
+        + [UInt8](repeating: 1, count: 24), pixelOffset: UInt8(54 + table.count))
+  }
+
+  private static let runs = file(
+    header(bitCount: 8, compression: 1, colourCount: 2) + colours
+      + [3, 1, 0, 0, 0, 3, 1, 0, 1, 0, 0, 2, 1, 0, 0, 1], pixelOffset: 62)
+
+  private static let masks = file(
+    header(bitCount: 16, compression: 6) + [
+      0, 0xF8, 0, 0, 0xE0, 7, 0, 0, 0x1F, 0, 0, 0, 0, 0, 0, 0,
+    ]
+      + [UInt8](repeating: 0x5A, count: 16), pixelOffset: 70)
+
+  private static func icon(_ bitCount: UInt8) -> [UInt8] {
+    let table = bitCount <= 8 ? colours : []
+    let part =
+      header(bitCount: bitCount, rowCount: 4, colourCount: UInt8(table.count / 4)) + table
+      + [UInt8](repeating: 9, count: 32)
+    return [0, 0, 1, 0, 1, 0, 3, 2, 0, 0, 1, 0, bitCount, 0] + [UInt8(part.count), 0, 0, 0]
+      + [22, 0, 0, 0] + part
+  }
+}
