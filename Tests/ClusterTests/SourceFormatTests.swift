@@ -1,0 +1,33 @@
+import ImgModel
+import TestCluster
+import TestOrigin
+import TestPictures
+import Testing
+
+/// Pictures of all formats, from their origins to the store and back.
+@Suite(.timeLimit(.minutes(20)))
+struct SourceFormatTests {
+  /// What `get --json` says of a picture, as far as it is checked here.
+  private struct Report: Decodable {
+    let source_format: ImageFormat
+    let source_width: Int
+    let from_cache: Bool
+  }
+
+  @Test func `a thumbnail of every format is stored with what it was made of`() throws {
+    let origin = try TestOrigin()
+    let maker = try PictureMaker.start()
+    for format in PictureFormat.allCases {
+      origin.serve("/\(format)", .body(try maker.card(index: 1, format: format)))
+    }
+    let urls = PictureFormat.allCases.map { "\(origin.baseURL)/\($0)" }
+    let cluster = try Cluster()
+    #expect(try cluster.run(urls).done == urls.count)
+    let reports = try urls.map { url in
+      try cluster.imgctl("get", url, "--json").decoded(Report.self)
+    }
+    #expect(reports.allSatisfy { $0.from_cache && $0.source_width == 320 })
+    let formats = Set(reports.map(\.source_format))
+    #expect(formats == Set(ImageFormat.allCases.filter { ![.svg, .jp2].contains($0) }))
+  }
+}
