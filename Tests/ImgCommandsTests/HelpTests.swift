@@ -178,9 +178,10 @@ import Testing
                                 auto.
       --quality Q               The quality of the encoder, from 1 to 100. Default:
                                 80.
-      --lenient                 Accept a damaged JPEG, PNG, GIF or TIFF: its
-                                thumbnail shows what can be decoded, and is marked
-                                as damaged. Default: it fails with corrupt_image.
+      --lenient                 Accept a damaged JPEG, PNG, GIF, TIFF, BMP or ICO:
+                                its thumbnail shows what can be decoded, and is
+                                marked as damaged. Default: it fails with
+                                corrupt_image.
       --keep WHAT               What to store: none, thumbnail, original (the
                                 picture as received) or all. With an original, other
                                 sizes need no further fetch. Default: thumbnail.

@@ -18,8 +18,8 @@ enum VariantOptions {
     "--quality", "Q", help: "The quality of the encoder, from 1 to 100. Default: 80.")
   private static let lenient = OptionDescription(
     "--lenient",
-    help: "Accept a damaged JPEG, PNG, GIF or TIFF: its thumbnail shows what can be decoded, and "
-      + "is marked as damaged. Default: it fails with corrupt_image.")
+    help: "Accept a damaged JPEG, PNG, GIF, TIFF, BMP or ICO: its thumbnail shows what can be "
+      + "decoded, and is marked as damaged. Default: it fails with corrupt_image.")
   private static let expiry = OptionDescription(
     "--expire-after", "DURATION",
     help: "Keep the thumbnail this long after its download. Also accepts \"never\", or a date like "
