@@ -37,6 +37,8 @@ package struct PictureFacts: Hashable, Sendable, Codable {
   /// The exponent of the encoding of light, such as 0.45455.
   package var gamma: Double?
 
+  /// How many pictures an icon holds, as the file declares it. The other facts are of the largest.
+  package var pictureCount: Int?
   /// Frames of an animation or pages of a document.
   package var frameCount: Int?
   package var isAnimated: Bool?
@@ -99,6 +101,7 @@ package struct PictureFacts: Hashable, Sendable, Codable {
     case profileDescription = "profile_description"
     case codePoints = "code_points"
     case gamma
+    case pictureCount = "picture_count"
     case frameCount = "frame_count"
     case isAnimated = "animated"
     case frameDelays = "frame_delays_ms"

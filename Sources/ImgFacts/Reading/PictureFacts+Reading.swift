@@ -28,7 +28,8 @@ extension PictureFacts {
     case .jxl: return try JXLFacts.facts(in: window, extent)
     case .jp2: return try JPEG2000Facts.facts(in: window, extent)
     case .svg: return try SVGFacts.facts(in: window)
-    case .bmp, .ico: throw .unsupported("\(format.rawValue) is not read")
+    case .bmp: return try BitmapFacts.facts(in: window, extent)
+    case .ico: return try IconFacts.facts(in: window, extent)
     }
   }
 

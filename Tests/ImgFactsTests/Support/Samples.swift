@@ -1,4 +1,5 @@
 import ImgFacts
+import TestPictures
 
 /// Small whole files with as many facts as possible, by their names.
 enum Samples {
@@ -157,7 +158,22 @@ enum Samples {
     "<?xml version='1.0'?><!-- a drawing --><svg xmlns='http://www.w3.org/2000/svg' width='20' "
       + "height='1in'><path d='M0 0'/></svg>")
 
+  private static let pixels = Raster(width: 20, height: 10) { x, _ in Raster.Pixel(UInt8(x), 2, 3) }
+
+  static let bmp = {
+    var writer = BitmapWriter(.version5, .blueGreenRed)
+    writer.profile = ProfileMaker.described("Of a BMP")
+    return writer.file(pixels)
+  }()
+
+  /// A small bitmap, and a larger PNG.
+  static let icon = IconWriter([
+    .init(width: 16, height: 8, BitmapWriter(.info, .blueGreenRedAlpha).iconPart(pixels)),
+    .init(width: 20, height: 10, png),
+  ]).bytes
+
   static let all: [String: [UInt8]] = [
+    "bmp": bmp, "icon": icon,
     "jpeg": jpeg, "png": png, "gif": gif, "webp": webp, "animated webp": animatedWebP,
     "tiff": tiff, "avif": avif, "avif sequence": sequence, "jxl": jxl, "jp2": jp2,
     "jpeg 2000 codestream": codestream, "svg": svg,
