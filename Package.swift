@@ -280,6 +280,7 @@ let package = Package(
       name: "ImgDecodeTests",
       dependencies: [
         "ImgDecode",
+        "ImgFacts",
         "ImgModel",
         "ImgSniff",
         "ImgSystem",
@@ -510,6 +511,7 @@ let package = Package(
         "CJPEG",
         "CVips",
         "ImgDecode",
+        "ImgSniff",
       ],
       path: "Tests/TestPictures",
       swiftSettings: optimized),

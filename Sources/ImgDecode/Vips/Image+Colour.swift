@@ -19,9 +19,7 @@ extension Image {
     // libvips takes a fifth channel for one more ink.
     let alpha = try bands(from: Self.inkCount, count: 1)
     let colours = try bands(from: 0, count: Self.inkCount).withColoursInSRGB()
-    return try unsafe Self.result(of: "alpha") {
-      unsafe img_vips_bandjoin(colours.pointer, alpha.pointer, &$0)
-    }
+    return try colours.joined(withAlpha: alpha)
   }
 
   private static let inkCount: Int32 = 4
@@ -74,9 +72,7 @@ extension Image {
     }.cast(to: VIPS_FORMAT_UCHAR)
     guard hasAlpha else { return widened }
     let alpha = try bands(from: colourCount, count: 1)
-    return try unsafe Self.result(of: "alpha") {
-      unsafe img_vips_bandjoin(widened.pointer, alpha.pointer, &$0)
-    }
+    return try widened.joined(withAlpha: alpha)
   }
 
   /// What kind of profile the samples go with; `nil` where they are none of ink, light or gray, or

@@ -6,6 +6,10 @@ package struct PNGChunks {
     package let data: ByteWindow
     /// As the file declares it.
     package let dataByteCount: Int
+    /// Where the data lies in the file, if that is not cut.
+    package var dataRange: Range<Int> { offset + 8..<offset + 8 + dataByteCount }
+    /// Where the whole chunk lies, with its name before the data and its checksum behind it.
+    package var range: Range<Int> { offset..<dataRange.upperBound + 4 }
   }
 
   private static let signatureByteCount = 8

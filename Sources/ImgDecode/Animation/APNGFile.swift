@@ -1,0 +1,157 @@
+import ImgFacts
+import ImgSniff
+
+/// The chunks of an animated PNG, sorted by the frames they belong to (PNG Specification, third
+/// edition, sections 4.9 and 11.3.6).
+struct APNGFile {
+  /// A chunk for each 800 bytes of the largest body.
+  private static let maximumChunkCount = 1 << 17
+  private static let sequenceNumberByteCount = 4
+  private static let signatureByteCount = 8
+
+  private let input: PictureInput
+  let size: ThumbnailGeometry.Size
+  private(set) var frames: [APNGFrame] = []
+  /// The chunks before the pixels that say what the samples mean; IHDR is the first.
+  private var prologue: [Range<Int>] = []
+  private var declaredFrameCount: Int?
+  private var nextSequenceNumber = 0
+  private var hasPixels = false
+
+  /// Frames that a PNG declares; `nil` if it is not animated. An acTL chunk behind the pixels or
+  /// without frames does not count.
+  static func frameCount(in source: any ByteSource) -> Int? {
+    var chunks = PNGChunks(ByteWindow(source))
+    for _ in 0..<maximumChunkCount {
+      guard let chunk = try? chunks.next(), chunk.name != "IDAT" else { return nil }
+      if chunk.name == "acTL", let data = source.bytes(in: chunk.dataRange), data.count >= 4 {
+        let count = BigEndianBytes(data).unsigned(at: 0)
+        return count > 0 ? count : nil
+      }
+    }
+    return nil
+  }
+
+  /// Reads all chunks. The pixels are only found, not decoded.
+  init(_ input: PictureInput) throws(DecodeError) {
+    guard let header = PNGHeader(input.bytes(at: 0, upTo: PNGHeader.byteCount)) else {
+      throw .corrupt("its header is cut")
+    }
+    self.input = input
+    size = .init(width: header.width, height: header.height)
+    try readChunks()
+    guard frames.count == declaredFrameCount else {
+      throw .corrupt("\(frames.count) of \(declaredFrameCount ?? 0) frames are there")
+    }
+    guard frames.allSatisfy({ !$0.data.isEmpty }) else { throw .corrupt("a frame has no pixels") }
+  }
+
+  private mutating func readChunks() throws(DecodeError) {
+    var chunks = PNGChunks(ByteWindow(input))
+    for _ in 0..<Self.maximumChunkCount {
+      let chunk: PNGChunks.Chunk?
+      do throws(FactsError) { chunk = try chunks.next() } catch { throw .corrupt("a chunk is cut") }
+      guard let chunk, chunk.range.upperBound <= input.byteCount else {
+        throw .corrupt("a chunk is cut")
+      }
+      if chunk.name == "IEND" { return }
+      try read(chunk)
+    }
+    throw .unsupported("PNG of more than \(Self.maximumChunkCount) chunks")
+  }
+
+  private mutating func read(_ chunk: PNGChunks.Chunk) throws(DecodeError) {
+    switch chunk.name {
+    case "acTL" where !hasPixels:
+      let counts = BigEndianBytes(try checkedData(of: chunk, atLeast: 8))
+      declaredFrameCount = counts.unsigned(at: 0)
+    case "fcTL":
+      let control = try numberedData(of: chunk, atLeast: APNGFrame.controlByteCount)
+      guard hasPixels || frames.isEmpty else { throw .corrupt("a frame has no pixels") }
+      guard frames.count < declaredFrameCount ?? 0 else {
+        throw .corrupt("it has more frames than it declares")
+      }
+      frames.append(try APNGFrame(control: control, on: size, isDefaultImage: !hasPixels))
+    case "IDAT":
+      hasPixels = true
+      // Without an fcTL chunk before it, the default image is no frame.
+      guard let first = frames.first, first.isDefaultImage else { return }
+      guard frames.count == 1 else { throw .corrupt("the pixels of two frames are mixed") }
+      _ = try checkedData(of: chunk, atLeast: 0)
+      frames[0].data.append(chunk.dataRange)
+    case "fdAT":
+      _ = try numberedData(of: chunk, atLeast: Self.sequenceNumberByteCount)
+      guard let last = frames.last, !last.isDefaultImage else {
+        throw .corrupt("pixels belong to no frame")
+      }
+      let pixels = chunk.dataRange.dropFirst(Self.sequenceNumberByteCount)
+      frames[frames.count - 1].data.append(pixels)
+    // All that may stand before the pixels and changes what they mean.
+    case "IHDR", "PLTE", "tRNS", "cHRM", "gAMA", "iCCP", "sBIT", "sRGB", "cICP":
+      if !hasPixels { prologue.append(chunk.range) }
+    default: break
+    }
+  }
+
+  /// Chunks of frames count up from 0 (section 11.3.6.4).
+  ///
+  /// - Returns: the data behind the number.
+  private mutating func numberedData(
+    of chunk: PNGChunks.Chunk, atLeast byteCount: Int
+  ) throws(DecodeError) -> [UInt8] {
+    let data = try checkedData(of: chunk, atLeast: byteCount)
+    guard BigEndianBytes(data).unsigned(at: 0) == nextSequenceNumber else {
+      throw .corrupt("its frames are out of order")
+    }
+    nextSequenceNumber += 1
+    return Array(data.dropFirst(Self.sequenceNumberByteCount))
+  }
+
+  private func checkedData(
+    of chunk: PNGChunks.Chunk, atLeast byteCount: Int
+  ) throws(DecodeError) -> [UInt8] {
+    let named = input.bytes(at: chunk.range.lowerBound + 4, upTo: chunk.range.count - 8)
+    let sum = input.bytes(at: chunk.dataRange.upperBound, upTo: 4)
+    guard chunk.dataByteCount >= byteCount, sum == Self.checksum(of: named) else {
+      throw .corrupt("a chunk \(chunk.name) is damaged")
+    }
+    return Array(named.dropFirst(4))
+  }
+
+  // MARK: - Frames as files
+
+  /// A PNG of one frame's pixels alone. libpng then finds its damage, too.
+  func file(of frame: APNGFrame) -> [UInt8] {
+    var file = PNGHeader.signature
+    for chunk in prologue {
+      let bytes = input.bytes(at: chunk.lowerBound, upTo: chunk.count)
+      // The first is IHDR, which begins with the size.
+      file +=
+        chunk == prologue.first
+        ? Self.chunk(
+          "IHDR",
+          Self.bigEndian(frame.area.width) + Self.bigEndian(frame.area.height)
+            + bytes.dropFirst(16).dropLast(4))
+        : bytes
+    }
+    var pixels: [UInt8] = []
+    pixels.reserveCapacity(frame.data.reduce(0) { $0 + $1.count })
+    for range in frame.data { pixels += input.bytes(at: range.lowerBound, upTo: range.count) }
+    return file + Self.chunk("IDAT", pixels) + Self.chunk("IEND", [])
+  }
+
+  private static func chunk(_ name: String, _ data: [UInt8]) -> [UInt8] {
+    let named = Array(name.utf8) + data
+    return bigEndian(data.count) + named + checksum(of: named)
+  }
+
+  private static func checksum(of bytes: [UInt8]) -> [UInt8] {
+    var sum = CRC32()
+    sum.add(bytes.span)
+    return bigEndian(Int(sum.value))
+  }
+
+  private static func bigEndian(_ number: Int) -> [UInt8] {
+    (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
+  }
+}
