@@ -42,12 +42,12 @@ package struct PictureFacts: Hashable, Sendable, Codable {
   /// Frames of an animation or pages of a document.
   package var frameCount: Int?
   package var isAnimated: Bool?
-  /// How long each frame is shown, in milliseconds, as the file says it. Browsers show a frame of a
-  /// GIF or WebP for 100 ms if it says 10 ms or less.
+  /// How long each frame is shown, in milliseconds, as the file says it; ``FrameDelay`` tells how it
+  /// is played.
   package var frameDelays: [Int]?
   /// How often an animation plays; 0 means forever.
   package var loopCount: Int?
-  /// Of one pass through the frames, in milliseconds.
+  /// Of one pass through the frames as it is played, in milliseconds.
   package var duration: Int?
 
   package var thumbnail: EmbeddedThumbnail?
@@ -79,11 +79,11 @@ package struct PictureFacts: Hashable, Sendable, Codable {
 
   /// Records frames and what follows from their delays.
   ///
-  /// - Parameter duration: in milliseconds; `nil` for the sum of the delays.
+  /// - Parameter duration: in milliseconds; `nil` for the sum of the delays as they are played.
   mutating func setFrames(delays: [Int], duration: Int? = nil) {
     frameCount = delays.count
     frameDelays = delays
-    self.duration = duration ?? delays.reduce(0, +)
+    self.duration = duration ?? delays.reduce(0) { $0 + FrameDelay.played($1) }
   }
 
   private enum CodingKeys: String, CodingKey {

@@ -17,7 +17,7 @@ import Testing
   @Test func `frames, delays and passes are those of the file`() throws {
     let found = try facts(of: Samples.gif)
     #expect(found.frameCount == 3 && found.isAnimated == true && found.loopCount == 6)
-    #expect(found.frameDelays == [100, 10, 0] && found.duration == 110)
+    #expect(found.frameDelays == [100, 10, 0] && found.duration == 300)
     #expect(found.hasAlpha == true && found.isInterlaced == true && found.bitsPerSample == 3)
     #expect(found.profileDescription == "Of a GIF")
     #expect(found.xmp?.packet == Samples.xmp)
