@@ -62,7 +62,7 @@ static inline void img_start_fontconfig(void) {
   g_module_close(program);
 }
 
-/// The options of a loader. A field that is 0 selects the loader's default.
+/// The options of a loader. A scale of 0 selects the loader's default.
 struct img_vips_load_options {
   VipsFailOn fail_on;
   /// The scale during the load. Only the loaders of WebP and SVG support it.
@@ -70,6 +70,10 @@ struct img_vips_load_options {
   /// Whether to load the embedded preview instead of the picture. Only the loader of HEIF and AVIF
   /// supports it, and it loads the picture if there is no preview.
   gboolean thumbnail;
+  /// The first page, and how many to load below each other; -1 for all that follow. Only the loaders of
+  /// formats with frames or pages support them.
+  int page;
+  int page_count;
 };
 
 /// Calls a loader of pictures in memory.
@@ -85,6 +89,11 @@ static inline int img_vips_load(
     return vips_call(
         loader, input, out, "access", VIPS_ACCESS_SEQUENTIAL, "fail_on", options.fail_on,
         "thumbnail", TRUE, NULL);
+  }
+  if (options.page != 0 || options.page_count != 1) {
+    return vips_call(
+        loader, input, out, "access", VIPS_ACCESS_SEQUENTIAL, "fail_on", options.fail_on, "page",
+        options.page, "n", options.page_count, NULL);
   }
   return vips_call(
       loader, input, out, "access", VIPS_ACCESS_SEQUENTIAL, "fail_on", options.fail_on, NULL);

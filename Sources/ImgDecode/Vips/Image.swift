@@ -26,6 +26,18 @@ import ImgModel
     return unsafe Image(owning: output)
   }
 
+  /// Pages of a file, as libvips numbers them.
+  struct Pages {
+    fileprivate let first: Int32
+    fileprivate let count: Int32
+
+    static let first = page(0)
+    /// All pages, one below the other.
+    static let all = Pages(first: 0, count: -1)
+
+    static func page(_ number: Int) -> Pages { Pages(first: Int32(clamping: number), count: 1) }
+  }
+
   // MARK: - From encoded bytes and from samples
 
   /// Opens the first frame; its pixels are decoded when they are asked for, in the order of the
@@ -35,12 +47,14 @@ import ImgModel
   ///   - extent: how much of the picture must be readable.
   ///   - scale: how much smaller it becomes while it is loaded; 0 for not at all.
   ///   - isPreview: whether the preview in the file will do.
+  ///   - pages: which frames of an animation, or pages of a document.
   static func loading(
     _ input: PictureInput, as format: ImageFormat, _ extent: DecodeExtent = .whole,
-    scale: Double = 0, isPreview: Bool = false
+    scale: Double = 0, isPreview: Bool = false, pages: Pages = .first
   ) throws(VipsError) -> Image {
     let options = img_vips_load_options(
-      fail_on: format.strictness(for: extent), scale: scale, thumbnail: isPreview ? 1 : 0)
+      fail_on: format.strictness(for: extent), scale: scale, thumbnail: isPreview ? 1 : 0,
+      page: pages.first, page_count: pages.count)
     guard let loader = format.loader, let start = unsafe input.buffer.baseAddress else {
       throw VipsError(operation: "header")
     }
@@ -68,6 +82,8 @@ import ImgModel
   var width: Int { Int(unsafe vips_image_get_width(pointer)) }
   var height: Int { Int(unsafe vips_image_get_height(pointer)) }
   var size: ThumbnailGeometry.Size { .init(width: width, height: height) }
+  /// The height of one frame where several lie below each other.
+  var pageHeight: Int { Int(unsafe vips_image_get_page_height(pointer)) }
   var pageCount: Int { Int(unsafe vips_image_get_n_pages(pointer)) }
   /// 1…8 as in EXIF.
   var orientation: Int { Int(unsafe vips_image_get_orientation(pointer)) }
@@ -111,17 +127,6 @@ import ImgModel
     try unsafe Self.result(of: "crop") {
       unsafe img_vips_extract_area(
         pointer, &$0, Int32(left), Int32(top), Int32(width), Int32(height))
-    }
-  }
-
-  /// Part of a larger image that is transparent elsewhere.
-  func onTransparentCanvas(
-    left: Int, top: Int, width: Int, height: Int
-  ) throws(VipsError) -> Image {
-    let opaque = try unsafe Self.result(of: "canvas") { unsafe img_vips_addalpha(pointer, &$0) }
-    return try unsafe Self.result(of: "canvas") {
-      unsafe img_vips_embed(
-        opaque.pointer, &$0, Int32(left), Int32(top), Int32(width), Int32(height))
     }
   }
 

@@ -48,13 +48,13 @@ final class VipsPicture: OpenPicture {
 
   private func wholeFrame(for size: ThumbnailGeometry.Size) throws(DecodeError) -> Image {
     try drawing?.checkPictures()
+    if format == .gif { return try onWholeCanvas(image) }
     return try decoding { () throws(VipsError) in
       switch format {
       case .webp, .svg: return try scaledWhileLoading(to: size)
       case .heif: return preview(for: size) ?? image.retained()
       case .avif: return try inFullRange(preview(for: size) ?? image.retained())
-      case .gif: return try onWholeCanvas(image)
-      case .jpeg, .png, .tiff, .jxl, .jp2, .bmp, .ico: return image.retained()
+      case .jpeg, .png, .gif, .tiff, .jxl, .jp2, .bmp, .ico: return image.retained()
       }
     }
   }
@@ -104,20 +104,12 @@ final class VipsPicture: OpenPicture {
     return AV1Gray.isLimited(in: head) ? try frame.inEightBits().withRangeWidened() : frame
   }
 
-  /// What the first frame leaves free of the canvas is transparent (GIF89a section 23); libvips
-  /// leaves it black where the frame itself has no transparent colour.
-  private func onWholeCanvas(_ image: borrowing Image) throws(VipsError) -> Image {
-    let canvas = header.stored
-    guard !image.hasAlpha,
-      let frame = GIFFirstFrame.frame(of: input),
-      frame.width < canvas.width || frame.height < canvas.height,
-      frame.left + frame.width <= canvas.width, frame.top + frame.height <= canvas.height,
-      frame.width > 0, frame.height > 0
-    else { return image.retained() }
-    return try image.cropped(
-      left: frame.left, top: frame.top, width: frame.width, height: frame.height
-    ).onTransparentCanvas(
-      left: frame.left, top: frame.top, width: canvas.width, height: canvas.height)
+  /// What the first frame leaves free of the canvas is transparent.
+  private func onWholeCanvas(_ frame: borrowing Image) throws(DecodeError) -> Image {
+    guard !frame.hasAlpha else { return frame.retained() }
+    var coverage = GIFCoverage(of: input, on: header.stored)
+    coverage.advance()
+    return try coverage.applied(to: frame)
   }
 
   // MARK: - A part of the frame
@@ -130,7 +122,7 @@ final class VipsPicture: OpenPicture {
   private func decodableFrame() throws(DecodeError) -> Image {
     let frame = try decoding { () throws(VipsError) in try image.retained().inMemory() }
     try frame.requireContent()
-    return try decoding { () throws(VipsError) in try onWholeCanvas(frame) }
+    return try onWholeCanvas(frame)
   }
 
   private func decodableRows() throws(DecodeError) -> Image {

@@ -2,8 +2,19 @@
 package struct GIFBlocks {
   package enum Block {
     case frame(Frame)
+    case control(GraphicControl)
     /// Its label, and where its sub-blocks begin.
     case `extension`(label: Int, offset: Int)
+  }
+
+  /// What is said of the next frame (section 23).
+  package struct GraphicControl {
+    /// In hundredths of a second.
+    let delay: Int
+    let hasTransparentColour: Bool
+    /// What becomes of the frame's area before the next frame is drawn: 2, it becomes transparent; 3,
+    /// it becomes what it was before; else it stays.
+    package let disposal: Int
   }
 
   /// Where a frame lies on the canvas (section 20).
@@ -18,6 +29,8 @@ package struct GIFBlocks {
   private enum Introducer {
     static let frame = 0x2C
     static let `extension` = 0x21
+    /// The label of an extension.
+    static let graphicControl = 0xF9
   }
 
   private static let screenDescriptorEnd = 13
@@ -59,9 +72,18 @@ package struct GIFBlocks {
       let label = try window.fields(at: offset + 1, count: 1).u8(0)
       offset += 2
       isAtSubBlocks = true
-      return .extension(label: label, offset: offset)
+      return label == Introducer.graphicControl
+        ? .control(try graphicControl()) : .extension(label: label, offset: offset)
     default: return nil
     }
+  }
+
+  /// The only sub-block of that extension.
+  private func graphicControl() throws(FactsError) -> GraphicControl {
+    let fields = try window.fields(at: offset, count: 5, order: .littleEndian)
+    let flags = fields.u8(1)
+    return GraphicControl(
+      delay: fields.u16(2), hasTransparentColour: flags & 1 != 0, disposal: flags >> 2 & 0x07)
   }
 
   /// The contents of sub-blocks, at most so many.

@@ -2,10 +2,8 @@ import ImgModel
 
 /// Reads the blocks of a GIF. Frames have no index, so that all of them take nearly the whole file.
 struct GIFFacts {
-  private enum Label {
-    static let graphicControl = 0xF9
-    static let application = 0xFF
-  }
+  /// The label of an extension.
+  private static let application = 0xFF
 
   /// Four for each frame at most.
   private static let maximumBlockCount = 1 << 18
@@ -46,8 +44,10 @@ struct GIFFacts {
     for _ in 0..<Self.maximumBlockCount {
       guard let block = try blocks.next() else { return try finish() }
       switch block {
-      case .extension(Label.graphicControl, let offset): try readGraphicControl(at: offset)
-      case .extension(Label.application, let offset): try readApplication(at: offset)
+      case .control(let control):
+        delay = control.delay * 10
+        if delays.isEmpty { facts.hasAlpha = control.hasTransparentColour }
+      case .extension(Self.application, let offset): try readApplication(at: offset)
       case .extension: break
       case .frame(let frame):
         if delays.isEmpty { facts.isInterlaced = frame.isInterlaced }
@@ -71,13 +71,6 @@ struct GIFFacts {
     facts.setFrames(delays: delays)
     // Without a count the frames are shown once.
     facts.loopCount = loopCount ?? 1
-  }
-
-  /// Section 23: a flag of transparency, and the delay in hundredths of a second.
-  private mutating func readGraphicControl(at offset: Int) throws(FactsError) {
-    let fields = try window.fields(at: offset, count: 5, order: .littleEndian)
-    delay = fields.u16(2) * 10
-    if delays.isEmpty { facts.hasAlpha = fields.u8(1) & 1 != 0 }
   }
 
   /// Section 26: eight characters of a name and three of a code.

@@ -18,8 +18,8 @@ extension FuzzTarget {
     },
   ]
 
-  /// Images are those of libvips, which must have been started.
-  private static let isStarted = (try? VipsRuntime.start()) != nil
+  /// Whether libvips was started. Images are its own.
+  static let canDecode = (try? VipsRuntime.start()) != nil
 
   /// The decoding of more pixels only takes time.
   private static let maximumPixelCount = 1 << 16
@@ -29,7 +29,7 @@ extension FuzzTarget {
     of file: [UInt8], _ extent: DecodeExtent,
     _ open: (PictureInput, DecodeExtent) throws(DecodeError) -> any OpenPicture
   ) -> ThumbnailGeometry.Size? {
-    precondition(isStarted, "libvips does not start")
+    precondition(canDecode, "libvips does not start")
     return unsafe file.withUnsafeBufferPointer { buffer in
       do {
         let picture = try open(unsafe PictureInput(buffer), extent)

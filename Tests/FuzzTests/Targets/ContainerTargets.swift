@@ -18,9 +18,6 @@ extension FuzzTarget {
     FuzzTarget("av1-sequence-header", seeds: [[0x0A, 0x0B, 0, 0, 0, 0x24, 0xCF, 0x7F]]) {
       _ = AV1SequenceHeader.isFullRange(in: $0[...])
     },
-    FuzzTarget(
-      "gif-first-frame", seeds: [Array("GIF89a".utf8) + [1, 0, 1, 0, 0, 0, 0, 0x2C, 0, 0, 0, 0, 1]]
-    ) { _ = GIFFirstFrame.frame(of: WholeBytes($0)) },
     FuzzTarget("png-chunks", seeds: [Array(repeating: 0, count: 8) + [0, 0, 0, 4, 73, 72, 68, 82]])
     {
       _ = PNGChunks.cutChunk(in: WholeBytes($0))
