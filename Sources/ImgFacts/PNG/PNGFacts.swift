@@ -78,7 +78,7 @@ struct PNGFacts {
       if extent > .header { try block.read(into: &facts) }
     case "iCCP" where extent > .header: try readProfile(chunk.data)
     case "iTXt" where extent > .header && facts.xmp == nil: try readText(chunk.data)
-    case "zTXt" where extent > .header: try readRawProfile(chunk.data)
+    case "zTXt" where extent > .header: try readCompressedText(chunk.data)
     default: break
     }
   }
@@ -113,6 +113,9 @@ struct PNGFacts {
 
   // MARK: - Compressed and plain text
 
+  private static let xmpKeyword = "XML:com.adobe.xmp"
+  private static let rawProfilePrefix = "Raw profile type "
+
   /// A name, NUL, the method of compression, the profile (section 11.3.2.3).
   private mutating func readProfile(_ data: ByteWindow) throws(FactsError) {
     guard let end = try data.bytes(at: 0, upTo: 80).firstIndex(of: 0),
@@ -124,7 +127,7 @@ struct PNGFacts {
   /// A keyword, NUL, whether it is compressed, how, a language, NUL, the keyword in that language,
   /// NUL, the text (section 11.3.3.4).
   private mutating func readText(_ data: ByteWindow) throws(FactsError) {
-    let keyword = Array("XML:com.adobe.xmp\0".utf8)
+    let keyword = Array("\(Self.xmpKeyword)\0".utf8)
     guard try data.bytes(at: 0, count: keyword.count) == keyword,
       let flag = try data.fieldsIfInside(at: keyword.count, count: 2)?.u8(0)
     else { return }
@@ -138,14 +141,25 @@ struct PNGFacts {
   }
 
   /// A keyword, NUL, how the text is compressed, the text (section 11.3.3.3).
-  private mutating func readRawProfile(_ data: ByteWindow) throws(FactsError) {
+  private mutating func readCompressedText(_ data: ByteWindow) throws(FactsError) {
     let head = try data.bytes(at: 0, upTo: 80)
-    guard let end = head.firstIndex(of: 0), head.starts(with: "Raw profile type ".utf8),
-      let text = try inflated(data.part(from: end + 2)),
-      let profile = PNGRawProfile.bytes(ofText: text)
+    guard let end = head.firstIndex(of: 0) else { return }
+    let keyword = String(decoding: head[..<end], as: UTF8.self)
+    let isXMP = keyword == Self.xmpKeyword
+    guard isXMP || keyword.hasPrefix(Self.rawProfilePrefix),
+      let text = try inflated(data.part(from: end + 2))
     else { return }
+    // libvips writes XMP so, which belongs into an iTXt chunk.
+    if isXMP, facts.xmp == nil { facts.xmp = XMPFacts(text) }
+    guard !isXMP, let profile = PNGRawProfile.bytes(ofText: text) else { return }
+    try readRawProfile(profile, ofType: keyword.dropFirst(Self.rawProfilePrefix.count))
+  }
+
+  private mutating func readRawProfile(
+    _ profile: [UInt8], ofType type: Substring
+  ) throws(FactsError) {
     let window = ByteWindow(decoded: profile)
-    switch String(decoding: head[17..<end], as: UTF8.self) {
+    switch type {
     // Viewers do not obey an orientation in there.
     case "exif", "APP1":
       let start = profile.starts(with: "Exif\0\0".utf8) ? 6 : 0
