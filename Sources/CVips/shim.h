@@ -136,6 +136,13 @@ static inline VipsImage *_Nullable img_vips_new_like(
   return NULL;
 }
 
+/// Copies an image in memory to memory of its own. Returns NULL if there is no memory.
+static inline VipsImage *_Nullable img_vips_duplicate(VipsImage *_Nonnull in) {
+  VipsImage *out = img_vips_new_like(in, in->Xsize, in->Ysize);
+  if (out != NULL) memcpy(out->data, in->data, VIPS_IMAGE_SIZEOF_IMAGE(in));
+  return out;
+}
+
 enum { img_vips_row_count_at_once = 16 };
 
 /// Computes all samples of an image into memory, in this thread; vips_image_copy_memory() gives them to
@@ -286,13 +293,59 @@ static inline int img_vips_upper_byte(
   return 0;
 }
 
-/// Flattens the image on white. Its last band is the alpha channel.
-static inline int img_vips_flatten_on_white(
-    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out) {
-  VipsArrayDouble *white = vips_array_double_newv(1, 255.0);
-  int status = vips_flatten(in, out, "background", white, NULL);
-  vips_area_unref(VIPS_AREA(white));
+/// Flattens the image on a colour. Its last band is the alpha channel; one band before it is a gray, which
+/// becomes the luminance of the colour.
+static inline int img_vips_flatten(
+    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, double red, double green,
+    double blue) {
+  VipsArrayDouble *colour = vips_image_get_bands(in) < 4
+      ? vips_array_double_newv(1, 0.2126 * red + 0.7152 * green + 0.0722 * blue)
+      : vips_array_double_newv(3, red, green, blue);
+  int status = vips_flatten(in, out, "background", colour, NULL);
+  vips_area_unref(VIPS_AREA(colour));
   return status;
+}
+
+static inline int img_vips_gaussblur(
+    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, double sigma) {
+  return vips_gaussblur(in, out, sigma, NULL);
+}
+
+static inline int img_vips_sharpen(
+    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, double sigma) {
+  return vips_sharpen(in, out, "sigma", sigma, NULL);
+}
+
+static inline int img_vips_smartcrop(
+    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, int width, int height,
+    VipsInteresting interesting) {
+  return vips_smartcrop(in, out, width, height, "interesting", interesting, NULL);
+}
+
+static inline int img_vips_copy(VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out) {
+  return vips_copy(in, out, NULL);
+}
+
+/// Copies the metadata whose names begin with `prefix`.
+static inline void img_vips_copy_fields(
+    VipsImage *_Nonnull from, VipsImage *_Nonnull to, const char *_Nonnull prefix) {
+  gchar **names = vips_image_get_fields(from);
+  for (gchar **name = names; *name != NULL; name += 1) {
+    GValue value = G_VALUE_INIT;
+    if (!g_str_has_prefix(*name, prefix) || vips_image_get(from, *name, &value) != 0) continue;
+    vips_image_set(to, *name, &value);
+    g_value_unset(&value);
+  }
+  g_strfreev(names);
+}
+
+/// Removes the metadata whose names begin with `prefix`.
+static inline void img_vips_remove_fields(VipsImage *_Nonnull image, const char *_Nonnull prefix) {
+  gchar **names = vips_image_get_fields(image);
+  for (gchar **name = names; *name != NULL; name += 1) {
+    if (g_str_has_prefix(*name, prefix)) vips_image_remove(image, *name);
+  }
+  g_strfreev(names);
 }
 
 /// Encodes in the format of a file name suffix with options, such as ".jpg[Q=80,strip]". On success (0)

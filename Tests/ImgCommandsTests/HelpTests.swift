@@ -170,14 +170,40 @@ import Testing
 
     Options:
       --size WxH                The box in pixels; N means NxN. Default: 256x256.
+      --dpr RATIO               Multiply --size, --blur, --sharpen and --radius, for
+                                screens with that many pixels for each of a page.
+                                Default: 1.
       --mode MODE               fit: inside the box; fill: cover it; stretch:
                                 exactly the box. Default: fit.
-      --crop                    Crop to the box. Implies --mode fill.
-      --format FORMAT           auto, jpeg, png, webp or avif; auto is WebP for
-                                pictures with transparency, else JPEG. Default:
+      --crop[=PART]             Crop to the box; implies --mode fill. The part that
+                                is kept: centre, attention (what people look at),
+                                entropy (the most detail), or a point X,Y from 0,0
+                                (upper left) to 1,1. --crop alone keeps the centre.
+      --enlarge                 Enlarge pictures that are smaller than the box.
+                                Default: they stay small.
+      --format FORMAT           auto, jpeg, png, webp, avif or gif; auto is WebP for
+                                animations and for pictures with transparency, else
+                                JPEG. Default: auto.
+      --quality Q               The quality of the encoder, from 1 to 100; PNG and
+                                GIF ignore it. Default: 80.
+      --grayscale               Without colours.
+      --blur SIGMA              Blur, with this standard deviation in pixels of the
+                                thumbnail.
+      --sharpen SIGMA           Sharpen edges that are about so many pixels wide,
+                                such as 0.5.
+      --radius N                Round the corners with this radius in pixels; more
+                                than half the box makes a circle of a square.
+      --background COLOUR       Put this colour behind transparent pixels: white,
+                                black, or digits such as ff8800. Default: they stay
+                                transparent, and are white in JPEG.
+      --thumb WHEN              Use the preview that a camera put into the file:
+                                auto (HEIF and AVIF, where it is large enough),
+                                always (wherever there is one) or never. Default:
                                 auto.
-      --quality Q               The quality of the encoder, from 1 to 100. Default:
-                                80.
+      --keep-profile            Keep the colours and the profile of the file.
+                                Default: colours become sRGB.
+      --keep-metadata           Copy EXIF, XMP and IPTC, with the place if it is
+                                there.
       --lenient                 Accept a damaged JPEG, PNG, GIF, TIFF, BMP or ICO:
                                 its thumbnail shows what can be decoded, and is
                                 marked as damaged. Default: it fails with

@@ -48,7 +48,7 @@ import Testing
       full.options
         == RequestOptions(
           variant: try Variant(
-            width: 640, height: 480, mode: .fill, isCropped: true, format: .webp, quality: 90),
+            width: 640, height: 480, mode: .fill, crop: .centre, format: .webp, quality: 90),
           expiry: Expiry(.after(.seconds(7_200))), priority: -2, delay: .milliseconds(250),
           fetch: politeness))
     #expect(full.order == .lastInFirstOut)
@@ -62,7 +62,7 @@ import Testing
 
   @Test func `--crop implies --mode fill`() throws {
     let variant = try command("get http://h/ --crop", as: GetCommand.self).options.variant
-    #expect(variant.mode == .fill && variant.isCropped)
+    #expect(variant.mode == .fill && variant.crop == .centre)
   }
 
   @Test func `status shows the cluster, its limits or a job`() throws {
@@ -272,7 +272,7 @@ import Testing
     ),
     (
       "submit a --format jpg",
-      "imgctl submit: --format: \"jpg\" is not one of auto, jpeg, png, webp, avif; "
+      "imgctl submit: --format: \"jpg\" is not one of auto, jpeg, png, webp, avif, gif; "
         + "did you mean jpeg?"
     ),
     ("submit a --quality 101", "imgctl submit: --quality: \"101\" is not from 1 to 100"),

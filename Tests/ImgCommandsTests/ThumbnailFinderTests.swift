@@ -84,7 +84,7 @@ struct ThumbnailFinderTests {
     try store()
     #expect(try !asksCoordinator(options))
     var other = options
-    other.variant = .standard.encoded(as: .png)
+    other.variant = try #require(Variant.standard.encoded(as: .png))
     #expect(try asksCoordinator(other))
   }
 

@@ -55,7 +55,7 @@ import Testing
   @Test func `a crop does not hide that the end is missing`() throws {
     let picture = try fixture.maker.noise(seed: 7, width: 100, height: 800)
     let cut = Array(picture.prefix(picture.count * 9 / 10))
-    let variant = try Variant(width: 50, height: 50, mode: .fill, isCropped: true)
+    let variant = try Variant(width: 50, height: 50, mode: .fill, crop: .centre)
     #expect(fixture.failureCode(of: picture, as: variant) == nil)
     #expect(fixture.failureCode(of: cut, as: variant) == .corruptImage)
   }

@@ -44,7 +44,8 @@ import Testing
     #expect(try notch(of: rendered).resembles(Raster.Pixel(255, 255, 255)))
   }
 
-  @Test(arguments: Variant.Format.allCases)
+  /// Each GIF of libvips declares a transparent colour.
+  @Test(arguments: Variant.Format.allCases.filter { $0 != .gif })
   func `an alpha channel that hides nothing counts as none`(format: Variant.Format) throws {
     let opaque = Card(index: 1, width: 64, height: 48).raster
     let picture = try fixture.maker.encode(opaque, as: .png, hasAlpha: true)

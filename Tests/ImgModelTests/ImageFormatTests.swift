@@ -21,7 +21,8 @@ import Testing
     }
   }
 
-  @Test func `thumbnails can be JPEG, PNG, WebP or AVIF`() {
-    #expect(ImageFormat.allCases.compactMap(Variant.Format.init) == [.jpeg, .png, .webp, .avif])
+  @Test func `thumbnails can be JPEG, PNG, WebP, GIF or AVIF`() {
+    let formats = ImageFormat.allCases.compactMap(Variant.Format.init)
+    #expect(formats == [.jpeg, .png, .webp, .gif, .avif])
   }
 }

@@ -1,18 +1,47 @@
+import FoundationEssentials
 import ImgModel
 import Testing
 
 @Suite struct VariantTests {
-  @Test func `different variants have different canonical texts`() throws {
-    let variants = [
-      Variant.standard, try Variant(width: 257, height: 256),
-      try Variant(width: 256, height: 257), try Variant(width: 256, height: 256, mode: .fill),
-      try Variant(width: 256, height: 256, mode: .fill, isCropped: true),
-      try Variant(width: 256, height: 256, mode: .stretch),
-      try Variant(width: 256, height: 256, format: .png),
-      try Variant(width: 256, height: 256, quality: 81),
+  /// One variant for each thing that can differ from the default.
+  private static func variants() throws -> [Variant] {
+    let (width, height) = (256, 256)
+    let effects = [
+      Effects(isGrayscale: true), Effects(blur: .one), Effects(sharpen: .one), Effects(radius: 1),
+      Effects(background: .white), Effects(background: RGBColour(red: 0, green: 0, blue: 1)),
     ]
+    let crops: [Crop] = [
+      .centre, .attention, .entropy, .point(x: .zero, y: .one),
+      .point(x: Thousandths(count: 250), y: .one),
+    ]
+    let frames: [FrameSelection] = [
+      .number(0), .number(1), .time(0), .time(1), .poster, .all,
+    ]
+    return try [
+      .standard, Variant(width: 257, height: height), Variant(width: width, height: 257),
+      Variant(width: width, height: height, mode: .fill),
+      Variant(width: width, height: height, mode: .stretch),
+      Variant(width: width, height: height, enlarges: true),
+      Variant(width: width, height: height, format: .png),
+      Variant(width: width, height: height, quality: 81),
+      Variant(width: width, height: height, embeddedUse: .always),
+      Variant(width: width, height: height, embeddedUse: .never),
+      Variant(width: width, height: height, keptData: KeptData(profile: true)),
+      Variant(width: width, height: height, keptData: KeptData(metadata: true)),
+    ] + crops.map { try Variant(width: width, height: height, mode: .fill, crop: $0) }
+      + frames.map { try Variant(width: width, height: height, frames: $0) }
+      + effects.map { try Variant(width: width, height: height, effects: $0) }
+  }
+
+  @Test func `different variants have different canonical texts`() throws {
+    let variants = try Self.variants()
     #expect(Set(variants.map(\.canonicalText)).count == variants.count)
+  }
+
+  @Test func `what is the default is not in the canonical text`() throws {
     #expect(Variant.standard.canonicalText == "256x256,fit,whole,auto,q80")
+    let crop = try Variant(width: 9, height: 8, mode: .fill, crop: .centre, format: .webp)
+    #expect(crop.canonicalText == "9x8,fill,crop,webp,q80")
   }
 
   @Test func `numbers out of range are refused`() {
@@ -21,8 +50,73 @@ import Testing
     #expect(throws: VariantError.qualityOutOfRange) {
       try Variant(width: 1, height: 1, quality: 101)
     }
+    for frames in [FrameSelection.number(-1), .number(1_000_000), .time(-1), .time(86_400_001)] {
+      #expect(throws: VariantError.frameOutOfRange) {
+        try Variant(width: 1, height: 1, frames: frames)
+      }
+    }
+    let tooMuch = Thousandths(count: 100_001)
+    for effects in [
+      Effects(blur: tooMuch), Effects(sharpen: tooMuch), Effects(radius: 16_384),
+      Effects(radius: -1),
+    ] {
+      #expect(throws: VariantError.effectOutOfRange) {
+        try Variant(width: 1, height: 1, effects: effects)
+      }
+    }
+  }
+
+  @Test func `a crop needs the mode fill`() {
     #expect(throws: VariantError.cropWithoutFill) {
-      try Variant(width: 1, height: 1, mode: .fit, isCropped: true)
+      try Variant(width: 1, height: 1, mode: .fit, crop: .attention)
+    }
+  }
+
+  @Test func `a format of one frame holds no animation`() throws {
+    for format in [Variant.Format.jpeg, .png, .avif] {
+      #expect(throws: VariantError.stillFormat(format)) {
+        try Variant(width: 1, height: 1, format: format, frames: .all)
+      }
+      let animation = try Variant(width: 1, height: 1, frames: .all)
+      #expect(animation.encoded(as: format) == nil)
+      #expect(animation.encoded(as: .gif)?.format == .gif)
+    }
+  }
+
+  // MARK: - JSON
+
+  @Test func `a variant comes back from JSON as it was`() throws {
+    for variant in try Self.variants() {
+      let json = try JSONEncoder().encode(variant)
+      #expect(try JSONDecoder().decode(Variant.self, from: json) == variant)
+    }
+  }
+
+  @Test func `defaults are not in the JSON`() throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    let json = String(decoding: try encoder.encode(Variant.standard), as: UTF8.self)
+    #expect(
+      json == #"{"format":"auto","height":256,"mode":"fit","quality":80,"width":256}"#)
+  }
+
+  @Test(arguments: [(true, Crop.centre), (false, nil)])
+  func `the crop of an earlier journal is a Boolean`(isCropped: Bool, crop: Crop?) throws {
+    let json = #"""
+      {"crop":\#(isCropped),"format":"png","height":9,"mode":"fill","quality":80,"width":7}
+      """#
+    let variant = try JSONDecoder().decode(Variant.self, from: Data(json.utf8))
+    #expect(try variant == Variant(width: 7, height: 9, mode: .fill, crop: crop, format: .png))
+  }
+
+  @Test(arguments: [
+    #""crop":"left""#, #""crop":"2,0""#, #""blur":"-1""#, #""background":"12345""#,
+    #""frame":1,"poster":true"#, #""frame":-1"#, #""thumb":"sometimes""#, #""radius":20000"#,
+  ])
+  func `JSON of no variant is refused`(wrong: String) {
+    let json = #"{"format":"auto","height":9,"mode":"fill","quality":80,"width":7,\#(wrong)}"#
+    #expect(throws: (any Error).self) {
+      try JSONDecoder().decode(Variant.self, from: Data(json.utf8))
     }
   }
 }

@@ -7,11 +7,13 @@ import Testing
   private static let wait = OptionDescription("--wait", short: "-w", help: "Wait.")
   private static let network = OptionDescription(
     "--network", "CIDR", help: "A network.", isRepeatable: true)
+  private static let crop = OptionDescription(
+    "--crop", short: "-c", "PART", help: "Crop.", impliedValue: "centre")
   private static let list = OperandDescription("LIST", help: "The list.")
   private static let extra = OperandDescription("EXTRA", .optional, help: "More.")
   private static let command = CommandDescription(
     name: "tool put", summary: "put a list", operands: [list, extra],
-    options: [size, output, wait, network])
+    options: [size, output, wait, network, crop])
 
   private func read(_ arguments: String...) throws(UsageError) -> ArgumentReader {
     try ArgumentReader(arguments, for: Self.command)
@@ -22,6 +24,23 @@ import Testing
     #expect(try read("--size=3x4", "a").texts(of: Self.size) == ["3x4"])
     #expect(try read("--size=a=b", "a").texts(of: Self.size) == ["a=b"])
     #expect(try read("--size=", "a").texts(of: Self.size) == [""])
+  }
+
+  @Test(arguments: [
+    (["--crop", "a"], "centre"), (["--crop=top", "a"], "top"), (["-c", "a"], "centre"),
+    (["-ctop", "a"], "top"), (["-wc", "a"], "centre"), (["--crop=", "a"], ""),
+  ])
+  func `the value of an option that may have none stands in the same argument`(
+    arguments: [String], value: String
+  ) throws {
+    let reader = try ArgumentReader(arguments, for: Self.command)
+    #expect(reader.texts(of: Self.crop) == [value])
+    #expect(reader.text(of: Self.list) == "a")
+  }
+
+  @Test func `usage shows that a value may be missing`() {
+    #expect(Self.crop.usage == "-c, --crop[=PART]")
+    #expect(Self.output.usage == "-o, --output FILE")
   }
 
   @Test func `an option's two flags share one value`() throws {

@@ -36,7 +36,7 @@ enum GoldenMessages {
 
   static var variant: Variant {
     get throws {
-      try Variant(width: 400, height: 300, mode: .fill, isCropped: true, format: .jpeg, quality: 70)
+      try Variant(width: 400, height: 300, mode: .fill, crop: .centre, format: .jpeg, quality: 70)
     }
   }
 

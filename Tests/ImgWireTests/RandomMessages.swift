@@ -113,7 +113,7 @@ enum RandomMessages {
     let headers = [header].compactMap(\.self)
     return ThumbnailRequest(
       variant: Variant.standard.encoded(
-        as: Variant.Format.allCases.randomElement(using: &random) ?? .auto),
+        as: Variant.Format.allCases.randomElement(using: &random) ?? .auto) ?? .standard,
       isLenient: .random(using: &random), keep: Keep.allCases.randomElement(using: &random) ?? .all,
       fetch: FetchOptions(
         headers: Bool.random(using: &random) ? (try? HeaderFields(headers)) ?? .none : .none))

@@ -18,7 +18,7 @@ package struct CacheGetCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl cache get", summary: "write a stored thumbnail; fetch nothing",
     operands: [source],
-    options: VariantOptions.variantOptions + FetchArguments.nameOptions + PictureOutput.options
+    options: VariantOptions.options + FetchArguments.nameOptions + PictureOutput.options
       + OptionDescription.places,
     notes: [
       PictureOutput.note,

@@ -19,7 +19,7 @@ package struct CachePutCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl cache put", summary: "store a file as the picture of a URL",
     operands: [target, source],
-    options: VariantOptions.storeOptions + [.json] + OptionDescription.startingPlaces,
+    options: StorageOptions.storeOptions + [.json] + OptionDescription.startingPlaces,
     notes: [
       "The thumbnail replaces a stored one of the same URL and size, and the stored original. "
         + "Other sizes stay. With --keep original or all, imgctl makes them from the file.",
@@ -37,13 +37,13 @@ package struct CachePutCommand: Command {
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     url = arguments.text(of: Self.target)
     path = arguments.text(of: Self.source)
-    options = try VariantOptions.request(in: arguments)
+    options = try StorageOptions.request(in: arguments)
     guard options.keep != .none else { throw UsageError("--keep none: put would store nothing") }
     isJSON = arguments.contains(.json)
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    try VariantOptions.check(options.expiry, at: context.now, of: Self.description)
+    try StorageOptions.check(options.expiry, at: context.now, of: Self.description)
     do {
       let stored = try store(try ImageURL(line: url), in: context)
       if isJSON {

@@ -47,7 +47,7 @@ package struct GetCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl get", summary: "fetch one URL before all jobs and write its thumbnail",
     operands: [source],
-    options: VariantOptions.options + FetchArguments.options + [viewer, noCache, fallback]
+    options: StorageOptions.options + FetchArguments.options + [viewer, noCache, fallback]
       + PictureOutput.options + OptionDescription.startingPlaces,
     notes: [
       PictureOutput.note,
@@ -70,7 +70,7 @@ package struct GetCommand: Command {
     fallbacks = arguments.texts(of: Self.fallback) ?? []
     destination = try PictureOutput(arguments)
     choice = try VariantOptions.choice(in: arguments, for: destination)
-    var options = try VariantOptions.request(
+    var options = try StorageOptions.request(
       in: arguments, fetch: try FetchArguments.fetchOptions(in: arguments))
     options.variant = choice.variant
     self.options = options
@@ -95,7 +95,7 @@ package struct GetCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     try destination.check(for: Self.description.name)
-    try VariantOptions.check(options.expiry, at: context.now, of: Self.description)
+    try StorageOptions.check(options.expiry, at: context.now, of: Self.description)
     var source = picture
     var rest = fallbacks[...]
     var found = try find(source, options, in: context)

@@ -31,7 +31,7 @@ package struct SubmitCommand: Command {
     name: "imgctl submit",
     summary: "fetch a list of URLs and store their thumbnails",
     operands: [list],
-    options: VariantOptions.options + FetchArguments.listOptions
+    options: StorageOptions.options + FetchArguments.listOptions
       + [priority, order, name, .wait, .json]
       + OptionDescription.startingPlaces,
     notes: ["Prints the number of the job, which other commands take as JOB."],
@@ -44,7 +44,7 @@ package struct SubmitCommand: Command {
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     listPath = arguments.text(of: Self.list)
-    options = try VariantOptions.request(
+    options = try StorageOptions.request(
       in: arguments,
       priority: try arguments.value(of: Self.priority, RequestOptions.priority(parsing:)) ?? 0,
       fetch: try FetchArguments.fetchOptions(in: arguments, respectsOptOut: true))
@@ -55,7 +55,7 @@ package struct SubmitCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    try VariantOptions.check(options.expiry, at: context.now, of: Self.description)
+    try StorageOptions.check(options.expiry, at: context.now, of: Self.description)
     var list = try ListFile(path: listPath)
     // First, because an unreadable or empty list makes no job and needs no coordinator.
     var batches = try firstBatches(of: &list)

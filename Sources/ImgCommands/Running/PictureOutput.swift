@@ -11,7 +11,7 @@ struct PictureOutput: Hashable, Sendable {
   private static let output = OptionDescription(
     "--output", short: "-o", "FILE",
     help:
-      "Write the thumbnail to this file. The extension (jpg, png, webp, avif) selects the format "
+      "Write the thumbnail to this file. The extension (jpg, png, webp, avif, gif) selects the format "
       + "unless --format does. Default: -, standard output.")
 
   static let options = [output, .json]

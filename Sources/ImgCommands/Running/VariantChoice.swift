@@ -27,8 +27,9 @@ struct VariantChoice: Hashable, Sendable {
   func resolved(
     for name: PictureName, _ policy: CachePolicy, at now: WallTime, in reader: StoreReader?
   ) throws(StoreError) -> Variant {
-    guard formatSource == .fileName, let reader else { return variant }
-    let byTransparency = variant.encoded(as: .auto)
+    guard formatSource == .fileName, let reader,
+      let byTransparency = variant.encoded(as: .auto)
+    else { return variant }
     let found = try reader.facts(of: name, as: [variant, byTransparency], isLenient: isLenient)
     guard found[0] == nil, let other = found[1],
       Variant.Format(other.thumbnail.format) == variant.format, policy.accepts(other.terms, at: now)
@@ -44,7 +45,7 @@ struct VariantChoice: Hashable, Sendable {
     of name: PictureName, in reader: StoreReader
   ) throws(StoreError) -> (variant: Variant?, formats: [ImageFormat]) {
     let others = Variant.Format.allCases.filter { $0 != variant.format }
-    let variants = [variant] + others.map(variant.encoded)
+    let variants = [variant] + others.compactMap(variant.encoded)
     let facts = try reader.facts(of: name, as: variants, isLenient: isLenient)
     let found = zip(variants, facts).compactMap { variant, facts in
       facts.map { (variant: variant, format: $0.thumbnail.format) }

@@ -1,6 +1,8 @@
 import CJPEG
 import CVips
 import Glibc
+import ImgFacts
+import ImgModel
 
 /// A JPEG (ITU-T T.81), read by libjpeg-turbo.
 ///
@@ -28,7 +30,11 @@ import Glibc
   }
 
   /// Reads the header.
-  init(_ input: PictureInput, _ extent: DecodeExtent) throws(DecodeError) {
+  ///
+  /// - Parameter orientation: replaces that of the file.
+  init(
+    _ input: PictureInput, _ extent: DecodeExtent, orientation: Int? = nil
+  ) throws(DecodeError) {
     guard let decoder = unsafe img_jpeg_new() else { throw .outOfMemory }
     do throws(DecodeError) {
       guard let start = unsafe input.buffer.baseAddress else {
@@ -45,7 +51,7 @@ import Glibc
       stored: .init(
         width: Int(unsafe decoder.pointee.info.image_width),
         height: Int(unsafe decoder.pointee.info.image_height)),
-      orientation: unsafe Self.orientation(of: decoder.pointee.info), frames: 1)
+      orientation: orientation ?? (unsafe Self.orientation(of: decoder.pointee.info)), frames: 1)
     profile = unsafe Self.profile(of: decoder)
     self.input = input
     self.extent = extent
@@ -68,6 +74,21 @@ import Glibc
     if let profile { frame.setProfile(profile) }
     return frame
   }
+
+  /// The thumbnail in the EXIF metadata, which lies with the picture (CIPA DC-008 section 4.6.3).
+  func embeddedPicture() -> (any OpenPicture)? {
+    guard extent == .whole,
+      let facts = try? PictureFacts.reading(input, .metadata), let thumbnail = facts.thumbnail,
+      let start = thumbnail.byteOffset, let byteCount = thumbnail.byteCount,
+      let part = input.part(at: start, byteCount: byteCount),
+      let picture = try? JPEGPicture(part, extent, orientation: header.orientation),
+      picture.header.stored.width < header.stored.width,
+      picture.header.stored.hasShape(of: header.stored)
+    else { return nil }
+    return picture
+  }
+
+  func metadataImage() throws(VipsError) -> Image? { try Image.loading(input, as: .jpeg) }
 
   /// Starts to decode pixels or planes.
   func start(

@@ -8,6 +8,8 @@ enum DecodeError: Error {
   case unsupported(String)
   /// It needs more memory than the process may have.
   case outOfMemory
+  /// It was decoded, and its thumbnail cannot be encoded.
+  case unencodable(String)
 
   func failure(within limits: Limits) -> Failure {
     switch self {
@@ -17,6 +19,8 @@ enum DecodeError: Error {
       Failure(stage: .decode, code: .unsupportedFormat, detail: "\(feature) is not decoded")
     case .outOfMemory:
       .outOfMemory(decoderMemory: limits.decoderMemoryByteCount)
+    case .unencodable(let detail):
+      Failure(stage: .decode, code: .internal, detail: detail)
     }
   }
 }

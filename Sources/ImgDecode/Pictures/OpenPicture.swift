@@ -9,8 +9,25 @@ protocol OpenPicture {
   /// - Throws: also when the pixels show damage, which some decoders find only as they are read.
   func firstFrame(for size: ThumbnailGeometry.Size) throws(DecodeError) -> Image
 
+  /// A smaller picture of the same that the file holds beside its own, opened; `nil` if there is none
+  /// that shows the whole picture.
+  func embeddedPicture() -> (any OpenPicture)?
+  /// Whether that is known to look like the picture, because the format wants it so. Programs that
+  /// change a JPEG often leave the thumbnail in its EXIF data as it was.
+  var trustsEmbeddedPicture: Bool { get }
+
+  /// An image with the profile and the metadata of the file, whatever its pixels; `nil` for formats
+  /// that have none.
+  func metadataImage() throws(VipsError) -> Image?
+
   /// What an error means that came up while the pixels of the first frame were asked for.
   func reason(for error: VipsError) -> DecodeError
+}
+
+extension OpenPicture {
+  func embeddedPicture() -> (any OpenPicture)? { nil }
+  var trustsEmbeddedPicture: Bool { false }
+  func metadataImage() throws(VipsError) -> Image? { nil }
 }
 
 /// What a header says, before a pixel was decoded.

@@ -17,6 +17,15 @@ import ImgFacts
     return unsafe PictureInput(UnsafeBufferPointer(rebasing: buffer[byteCount...]))
   }
 
+  /// A part; `nil` if it is empty or does not lie within the bytes.
+  func part(at offset: Int, byteCount: Int) -> PictureInput? {
+    guard offset >= 0, byteCount > 0, offset < self.byteCount,
+      byteCount <= self.byteCount - offset
+    else { return nil }
+    return unsafe PictureInput(
+      UnsafeBufferPointer(rebasing: buffer[offset..<offset + byteCount]))
+  }
+
   /// At most so many bytes from an offset on; fewer at the end.
   func bytes(at offset: Int, upTo byteCount: Int) -> [UInt8] {
     guard unsafe offset < buffer.count else { return [] }

@@ -3,13 +3,16 @@ import CJPEG
 extension PlanarFrame {
   /// The thumbnail as a JPEG.
   ///
+  /// - Parameter origin: of what is kept.
   /// - Throws: ``DecodeError/outOfMemory``.
   func thumbnail(
-    to geometry: ThumbnailGeometry, from orientation: Orientation, quality: Int
+    to geometry: ThumbnailGeometry, at origin: ThumbnailGeometry.Point,
+    from orientation: Orientation, quality: Int
   ) throws(DecodeError) -> [UInt8] {
     let encoding = JPEGEncoding(quality: quality, hasChroma: planes.count > 1)
     let frame = try resized(
-      to: geometry, from: orientation, pixelsPerChromaSample: encoding.pixelsPerChromaSample)
+      to: geometry, at: origin, from: orientation,
+      pixelsPerChromaSample: encoding.pixelsPerChromaSample)
     guard let bytes = frame.encoded(encoding) else { throw .outOfMemory }
     return bytes
   }

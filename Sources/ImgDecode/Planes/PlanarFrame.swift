@@ -5,20 +5,22 @@ struct PlanarFrame {
 
   /// The frame as the thumbnail shows it, upright.
   ///
-  /// - Parameter pixelsPerChromaSample: along both sides, 1 or 2.
+  /// - Parameters:
+  ///   - origin: of what is kept.
+  ///   - pixelsPerChromaSample: along both sides, 1 or 2.
   /// - Throws: ``DecodeError/outOfMemory``.
   func resized(
-    to geometry: ThumbnailGeometry, from orientation: Orientation, pixelsPerChromaSample: Int
+    to geometry: ThumbnailGeometry, at origin: ThumbnailGeometry.Point,
+    from orientation: Orientation, pixelsPerChromaSample: Int
   ) throws(DecodeError) -> PlanarFrame {
-    let (left, top) = geometry.keptOrigin
     var resized: [Plane] = []
     for (index, plane) in planes.enumerated() {
       let pixelsPerSample = index == 0 ? 1 : pixelsPerChromaSample
       let columns = SampledSide(
-        length: geometry.scaled.width, showing: left..<left + geometry.kept.width,
+        length: geometry.scaled.width, showing: origin.left..<origin.left + geometry.kept.width,
         pixelsPerSample: pixelsPerSample)
       let rows = SampledSide(
-        length: geometry.scaled.height, showing: top..<top + geometry.kept.height,
+        length: geometry.scaled.height, showing: origin.top..<origin.top + geometry.kept.height,
         pixelsPerSample: pixelsPerSample)
       // A group of blocks of an encoder has so many samples of this plane.
       let blockSide = 8 * pixelsPerChromaSample / pixelsPerSample

@@ -1,9 +1,8 @@
 import ImgModel
 
-/// How thumbnails are written in one format. All metadata is left out: the pixels are upright and
-/// in sRGB, and a thumbnail does not tell where a photograph was taken.
+/// How thumbnails are written in one format.
 enum ThumbnailEncoding {
-  case jpeg, png, webp, avif
+  case jpeg, png, webp, avif, gif
 
   /// - Parameter isTransparent: whether the picture needs a format that knows transparency.
   init(_ format: Variant.Format, isTransparent: Bool) {
@@ -14,6 +13,7 @@ enum ThumbnailEncoding {
       case .png: .png
       case .webp: .webp
       case .avif: .avif
+      case .gif: .gif
       }
   }
 
@@ -23,10 +23,31 @@ enum ThumbnailEncoding {
     case .png: .png
     case .webp: .webp
     case .avif: .avif
+    case .gif: .gif
     }
   }
 
   var holdsTransparency: Bool { self != .jpeg }
+
+  /// Without metadata: the pixels are upright and in sRGB, and a thumbnail does not tell where a
+  /// photograph was taken.
+  func encode(_ image: borrowing Image, quality: Int) throws(VipsError) -> [UInt8] {
+    switch self {
+    case .jpeg:
+      try image.encodedAsJPEG(quality: quality)
+    case .png, .avif, .gif:
+      try image.encoded(suffix: suffix(quality: quality, "strip"))
+    case .webp:
+      // libvips 8.14 does not strip WebP.
+      WebPContainer.strippingMetadata(
+        try image.encoded(suffix: suffix(quality: quality, "strip")))
+    }
+  }
+
+  /// With the profile and the metadata that the image carries, as far as the format holds them.
+  func encodeWithMetadata(_ image: borrowing Image, quality: Int) throws(VipsError) -> [UInt8] {
+    try image.encoded(suffix: suffix(quality: quality))
+  }
 
   /// The encoders' options, chosen on thumbnails of 256 pixels of forty photographs:
   ///
@@ -36,18 +57,15 @@ enum ThumbnailEncoding {
   ///   without them.
   /// - WebP: effort 2 takes half the time of 4, the default, for 3 % more bytes.
   /// - AVIF: effort 2 takes a quarter of the time of 4, the default, and no more bytes.
-  func encode(_ image: borrowing Image, quality: Int) throws(VipsError) -> [UInt8] {
-    switch self {
-    case .jpeg:
-      try image.encodedAsJPEG(quality: quality)
-    case .png:
-      try image.encoded(suffix: ".png[compression=3,filter=all,strip]")
-    case .webp:
-      // libvips 8.14 does not strip WebP.
-      WebPContainer.strippingMetadata(
-        try image.encoded(suffix: ".webp[Q=\(quality),effort=2,strip]"))
-    case .avif:
-      try image.encoded(suffix: ".avif[Q=\(quality),effort=2,strip]")
-    }
+  private func suffix(quality: Int, _ others: String...) -> String {
+    let (name, options) =
+      switch self {
+      case .jpeg: ("jpg", ["Q=\(quality)"])
+      case .png: ("png", ["compression=3", "filter=all"])
+      case .webp: ("webp", ["Q=\(quality)", "effort=2"])
+      case .avif: ("avif", ["Q=\(quality)", "effort=2"])
+      case .gif: ("gif", ["effort=4"])
+      }
+    return ".\(name)[\((options + others).joined(separator: ","))]"
   }
 }

@@ -1,13 +1,14 @@
 package import ImgModel
 
-/// How large a picture becomes: a pure function of its upright size and the variant.
-///
-/// A picture is never enlarged, and no side becomes 0.
+/// How large a picture becomes: a pure function of its upright size and the variant. No side becomes
+/// 0.
 package struct ThumbnailGeometry: Hashable, Sendable {
   /// A width and a height in pixels.
   package struct Size: Hashable, Sendable {
     package let width: Int
     package let height: Int
+
+    var pixelCount: Int64 { Int64(width) * Int64(height) }
 
     package init(width: Int, height: Int) {
       self.width = width
@@ -22,8 +23,21 @@ package struct ThumbnailGeometry: Hashable, Sendable {
 
   /// What the picture is scaled to.
   package let scaled: Size
-  /// What is kept of the scaled picture, from its middle.
+  /// What is kept of the scaled picture.
   package let kept: Size
+  /// The left edge and the top edge of what is kept; `nil` if the pixels decide that.
+  package let keptOrigin: Point?
+
+  /// A place in an image, in pixels from its left edge and its top edge.
+  package struct Point: Hashable, Sendable {
+    package let left: Int
+    package let top: Int
+
+    package init(left: Int, top: Int) {
+      self.left = left
+      self.top = top
+    }
+  }
 
   /// - Parameter source: the size as seen, that is after the orientation was obeyed.
   package init(source: Size, variant: Variant) {
@@ -31,32 +45,29 @@ package struct ThumbnailGeometry: Hashable, Sendable {
     let box = Size(width: variant.width, height: variant.height)
     switch variant.mode {
     case .fit:
-      scaled = Self.scaling(source, into: box)
+      scaled = Self.scaling(source, into: box, enlarging: variant.enlarges)
     case .fill:
-      scaled = Self.scaling(source, over: box)
+      scaled = Self.scaling(source, over: box, enlarging: variant.enlarges)
     case .stretch:
-      scaled = Self.intersection(source, box)
+      scaled = variant.enlarges ? box : Self.intersection(source, box)
     }
-    kept = variant.isCropped ? Self.intersection(scaled, box) : scaled
-  }
-
-  /// The left edge and the top edge of what is kept.
-  package var keptOrigin: (left: Int, top: Int) {
-    ((scaled.width - kept.width) / 2, (scaled.height - kept.height) / 2)
+    kept = variant.crop == nil ? scaled : Self.intersection(scaled, box)
+    keptOrigin =
+      kept == scaled ? Point(left: 0, top: 0) : variant.crop?.origin(of: kept, in: scaled)
   }
 
   /// The largest size of the source's shape inside the box.
-  private static func scaling(_ source: Size, into box: Size) -> Size {
-    if source.width <= box.width && source.height <= box.height { return source }
+  private static func scaling(_ source: Size, into box: Size, enlarging: Bool) -> Size {
+    if !enlarging && source.width <= box.width && source.height <= box.height { return source }
     return isFlatter(source, than: box)
       ? scaling(source, toWidth: box.width) : scaling(source, toHeight: box.height)
   }
 
-  /// The smallest size of the source's shape that covers the box, as far as it does so without
-  /// enlarging. A shape so long that no encoder could hold it is made to fit the largest box.
-  private static func scaling(_ source: Size, over box: Size) -> Size {
+  /// The smallest size of the source's shape that covers the box, or as much of it as the source does
+  /// without enlarging. A shape so long that no encoder could hold it is made to fit the largest box.
+  private static func scaling(_ source: Size, over box: Size, enlarging: Bool) -> Size {
     let covering =
-      if source.width <= box.width || source.height <= box.height {
+      if !enlarging && (source.width <= box.width || source.height <= box.height) {
         source
       } else if isFlatter(source, than: box) {
         scaling(source, toHeight: box.height)
@@ -64,7 +75,7 @@ package struct ThumbnailGeometry: Hashable, Sendable {
         scaling(source, toWidth: box.width)
       }
     let longest = Variant.sideRange.upperBound
-    return scaling(covering, into: Size(width: longest, height: longest))
+    return scaling(covering, into: Size(width: longest, height: longest), enlarging: false)
   }
 
   private static func isFlatter(_ source: Size, than box: Size) -> Bool {
@@ -86,5 +97,28 @@ package struct ThumbnailGeometry: Hashable, Sendable {
 
   private static func intersection(_ one: Size, _ other: Size) -> Size {
     Size(width: min(one.width, other.width), height: min(one.height, other.height))
+  }
+}
+
+extension Crop {
+  /// Where a part begins; `nil` if the pixels decide that.
+  fileprivate func origin(
+    of part: ThumbnailGeometry.Size, in whole: ThumbnailGeometry.Size
+  ) -> ThumbnailGeometry.Point? {
+    let free = (width: whole.width - part.width, height: whole.height - part.height)
+    switch self {
+    case .centre: return .init(left: free.width / 2, top: free.height / 2)
+    case .point(let x, let y):
+      return .init(
+        left: Self.start(around: x, of: part.width, in: whole.width),
+        top: Self.start(around: y, of: part.height, in: whole.height))
+    case .attention, .entropy: return nil
+    }
+  }
+
+  /// The start of a part of a side whose middle is as near to a place as the side allows.
+  private static func start(around place: Thousandths, of part: Int, in whole: Int) -> Int {
+    let start = (whole * place.count / 1_000) - part / 2
+    return min(max(start, 0), whole - part)
   }
 }

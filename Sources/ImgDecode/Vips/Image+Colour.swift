@@ -10,6 +10,22 @@ extension Image {
       ? try unsafe Self.result(of: "cast") { unsafe img_vips_upper_byte(pointer, &$0) } : self
   }
 
+  /// In the colours of a thumbnail: sRGB or, if the file's profile is kept and is one for pixels of
+  /// light, the file's own. The image then carries that profile, and no other.
+  ///
+  /// The samples have 8 bits.
+  consuming func inThumbnailColours(keepingProfile: Bool) throws(VipsError) -> Image {
+    guard keepingProfile else { return try inEightBitSRGB() }
+    if interpretation != VIPS_INTERPRETATION_CMYK, hasByteSamples, let profile,
+      profile.colourSpace == colourSpace
+    {
+      return self
+    }
+    let converted = try inEightBitSRGB().withOwnMetadata()
+    converted.removeProfile()
+    return converted
+  }
+
   /// In 8-bit sRGB, with or without transparency. Obeys the profile that the picture carries, if
   /// that is one for such pixels; one that is not is no reason to refuse the picture.
   consuming func inEightBitSRGB() throws(VipsError) -> Image {
@@ -88,14 +104,7 @@ extension Image {
 
   private var profile: ICCProfile? { profileBytes.flatMap(ICCProfile.init) }
 
-  private var profileBytes: [UInt8]? {
-    var start: UnsafeRawPointer?
-    var byteCount = 0
-    guard unsafe vips_image_get_typeof(pointer, VIPS_META_ICC_NAME) != 0,
-      unsafe vips_image_get_blob(pointer, VIPS_META_ICC_NAME, &start, &byteCount) == 0
-    else { return nil }
-    return unsafe Array(UnsafeRawBufferPointer(start: start, count: byteCount))
-  }
+  private var profileBytes: [UInt8]? { blob(named: VIPS_META_ICC_NAME) }
 
   /// Gives the image the profile of another, if that has one.
   func setProfile(of other: borrowing Image) {

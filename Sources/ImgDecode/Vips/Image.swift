@@ -118,15 +118,27 @@ import ImgModel
     return try bands(from: 0, count: bandCount - 1)
   }
 
-  /// The picture as it looks on white paper.
-  func flattened() throws(VipsError) -> Image {
-    try unsafe Self.result(of: "flatten") { unsafe img_vips_flatten_on_white(pointer, &$0) }
+  /// The picture as it looks on paper of a colour.
+  func flattened(on paper: RGBColour = .white) throws(VipsError) -> Image {
+    try unsafe Self.result(of: "flatten") {
+      unsafe img_vips_flatten(
+        pointer, &$0, Double(paper.red), Double(paper.green), Double(paper.blue))
+    }
   }
 
   func cropped(left: Int, top: Int, width: Int, height: Int) throws(VipsError) -> Image {
     try unsafe Self.result(of: "crop") {
       unsafe img_vips_extract_area(
         pointer, &$0, Int32(left), Int32(top), Int32(width), Int32(height))
+    }
+  }
+
+  /// The part of that size in which most is to be seen. The pixels must be in memory.
+  func cropped(
+    to size: ThumbnailGeometry.Size, by interest: VipsInteresting
+  ) throws(VipsError) -> Image {
+    try unsafe Self.result(of: "crop") {
+      unsafe img_vips_smartcrop(pointer, &$0, Int32(size.width), Int32(size.height), interest)
     }
   }
 
@@ -137,16 +149,25 @@ import ImgModel
     if let resampled = try image.resampled(to: size) { return resampled }
     let horizontal = Double(size.width) / Double(image.width)
     let vertical = Double(size.height) / Double(image.height)
-    guard image.hasAlpha else { return try image.resized(horizontal, vertical) }
-    let format = image.sampleFormat
+    return try image.weighingTransparency { (image) throws(VipsError) in
+      try image.resized(horizontal, vertical)
+    }
+  }
+
+  /// Does what mixes the colours of pixels that may differ in transparency: each counts as much as it
+  /// is seen.
+  consuming func weighingTransparency(
+    _ mix: (borrowing Image) throws(VipsError) -> Image
+  ) throws(VipsError) -> Image {
+    guard hasAlpha else { return try mix(self) }
+    let format = sampleFormat
     let premultiplied = try unsafe Self.result(of: "premultiply") {
-      unsafe img_vips_premultiply(image.pointer, &$0)
+      unsafe img_vips_premultiply(pointer, &$0)
     }
-    let resized = try premultiplied.resized(horizontal, vertical)
-    let plain = try unsafe Self.result(of: "unpremultiply") {
-      unsafe img_vips_unpremultiply(resized.pointer, &$0)
-    }
-    return try plain.cast(to: format)
+    let mixed = try mix(premultiplied)
+    return try unsafe Self.result(of: "unpremultiply") {
+      unsafe img_vips_unpremultiply(mixed.pointer, &$0)
+    }.cast(to: format)
   }
 
   private func resized(_ horizontal: Double, _ vertical: Double) throws(VipsError) -> Image {
@@ -171,6 +192,12 @@ import ImgModel
     guard let copy = unsafe img_vips_copy_memory(pointer) else {
       throw VipsError(operation: "decode")
     }
+    return unsafe Image(owning: copy)
+  }
+
+  /// A copy whose pixels are in memory of their own. Those of the image must be in memory.
+  func duplicate() throws(VipsError) -> Image {
+    guard let copy = unsafe img_vips_duplicate(pointer) else { throw VipsError(operation: "copy") }
     return unsafe Image(owning: copy)
   }
 

@@ -52,12 +52,28 @@ final class VipsPicture: OpenPicture {
     return try decoding { () throws(VipsError) in
       switch format {
       case .webp, .svg: return try scaledWhileLoading(to: size)
-      case .heif: return preview(for: size) ?? image.retained()
-      case .avif: return try inFullRange(preview(for: size) ?? image.retained())
-      case .jpeg, .png, .gif, .tiff, .jxl, .jp2, .bmp, .ico: return image.retained()
+      case .avif: return try inFullRange(image.retained())
+      case .jpeg, .png, .gif, .heif, .tiff, .jxl, .jp2, .bmp, .ico: return image.retained()
       }
     }
   }
+
+  /// The preview that cameras put into the file.
+  func embeddedPicture() -> (any OpenPicture)? {
+    guard trustsEmbeddedPicture, extent == .whole,
+      let preview = try? Image.loading(input, as: format, isPreview: true),
+      preview.width < header.stored.width, preview.size.hasShape(of: header.stored)
+    else { return nil }
+    // Its colours are those of the picture, whose profile it does not repeat.
+    preview.setProfile(of: image)
+    guard format == .avif else { return FramePicture(preview) }
+    guard let shown = try? inFullRange(preview) else { return nil }
+    return FramePicture(shown)
+  }
+
+  var trustsEmbeddedPicture: Bool { [.heif, .avif].contains(format) }
+
+  func metadataImage() throws(VipsError) -> Image? { image.retained() }
 
   func reason(for error: VipsError) -> DecodeError {
     Self.reason(for: error, of: input, in: format)
@@ -81,22 +97,6 @@ final class VipsPicture: OpenPicture {
       Double(size.width) / Double(header.stored.width),
       Double(size.height) / Double(header.stored.height))
     return scale < 1 ? try Image.loading(input, as: format, scale: scale) : image.retained()
-  }
-
-  /// The preview that cameras put into the file, if it is large enough and shows the whole picture.
-  /// One that cannot be decoded does not matter.
-  private func preview(for size: ThumbnailGeometry.Size) -> Image? {
-    do throws(VipsError) {
-      let preview = try Image.loading(input, as: format, isPreview: true)
-      guard preview.width >= size.width, preview.height >= size.height,
-        preview.width < header.stored.width, preview.size.hasShape(of: header.stored)
-      else { return nil }
-      // Its colours are those of the picture, whose profile it does not repeat.
-      preview.setProfile(of: image)
-      return try preview.inMemory()
-    } catch {
-      return nil
-    }
   }
 
   private func inFullRange(_ frame: consuming Image) throws(VipsError) -> Image {

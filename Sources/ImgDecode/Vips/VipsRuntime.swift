@@ -1,4 +1,5 @@
 import CVips
+import Glibc
 package import ImgModel
 
 /// The proof that libvips is ready, which a decode requires.
@@ -8,6 +9,8 @@ package import ImgModel
 package struct VipsRuntime: Sendable {
   /// Evaluated once, however many threads ask.
   private static let started = Result<VipsRuntime, VipsError> { () throws(VipsError) in
+    // Orc would compile loops of libvips at run time, which needs executable memory.
+    unsafe setenv("ORC_CODE", "emulate", 1)
     let modules = VipsModules()
     let start = { unsafe vips_init("imgctl") }
     guard (modules?.withheld(from: start) ?? start()) == 0 else {

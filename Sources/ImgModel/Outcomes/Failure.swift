@@ -28,6 +28,8 @@ package struct Failure: Error, Hashable, Sendable {
     case unsupportedFormat = "unsupported_format"
     case tooManyPixels = "too_many_pixels"
     case tooManyFrames = "too_many_frames"
+    case frameOutOfRange = "frame_out_of_range"
+    case unsupportedAnimation = "unsupported_animation"
     case corruptImage = "corrupt_image"
     case decodeTimeout = "decode_timeout"
     case decodeCrash = "decode_crash"
@@ -105,8 +107,8 @@ extension Failure.Code {
       httpStatus.map { [408, 425, 429].contains($0) || (500...599).contains($0) } ?? false
     case .invalidURL, .unsupportedScheme, .blockedAddress, .tlsFailure, .tooManyRedirects,
       .tooLarge, .optedOut, .blockedPath, .unreadableFile, .notAnImage, .unsupportedFormat,
-      .tooManyPixels, .tooManyFrames, .corruptImage, .decodeTimeout, .decodeCrash, .notCached,
-      .cancelled:
+      .tooManyPixels, .tooManyFrames, .frameOutOfRange, .unsupportedAnimation, .corruptImage,
+      .decodeTimeout, .decodeCrash, .notCached, .cancelled:
       false
     }
   }

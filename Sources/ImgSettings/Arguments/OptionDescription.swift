@@ -7,17 +7,21 @@ package struct OptionDescription: Hashable, Sendable {
   /// The placeholder for the value in the help; `nil` for an option without a value.
   package let placeholder: String?
   package let help: String
+  /// The value of an option that is given without one. Such an option has its value in the same
+  /// argument, as in `--crop=attention`; a separate argument is not its value.
+  package let impliedValue: String?
   /// Whether all values count if the option is repeated, instead of the last one.
   package let isRepeatable: Bool
 
   package init(
     _ flag: String, short shortFlag: String? = nil, _ placeholder: String? = nil,
-    help: String, isRepeatable: Bool = false
+    help: String, impliedValue: String? = nil, isRepeatable: Bool = false
   ) {
     self.flag = flag
     self.shortFlag = shortFlag
     self.placeholder = placeholder
     self.help = help
+    self.impliedValue = impliedValue
     self.isRepeatable = isRepeatable
   }
 
@@ -30,7 +34,8 @@ package struct OptionDescription: Hashable, Sendable {
 
   /// The flags and the placeholder in the help.
   package var usage: String {
-    [shortFlag.map { "\($0), \(flag)" } ?? flag, placeholder].compactMap(\.self)
-      .joined(separator: " ")
+    let flags = shortFlag.map { "\($0), \(flag)" } ?? flag
+    guard let placeholder else { return flags }
+    return impliedValue == nil ? "\(flags) \(placeholder)" : "\(flags)[=\(placeholder)]"
   }
 }

@@ -1,6 +1,7 @@
 /// Reads the options of a command line and their values.
 ///
-/// `--name value` and `--name=value` are equal, as are `-o value`, `-ovalue` and `-o=value`.
+/// `--name value` and `--name=value` are equal, as are `-o value`, `-ovalue` and `-o=value`; but an
+/// option with an ``OptionDescription/impliedValue`` has its value in the same argument.
 /// Letters without a value may be combined (POSIX, Utility Syntax Guidelines 5 and 6). A separate
 /// value must not begin with `--`, so that a missing value is noticed.
 package struct OptionGrammar: Sendable {
@@ -70,7 +71,7 @@ package struct OptionGrammar: Sendable {
       guard attached == nil else { throw UsageError("\(name) takes no value") }
       return Given(option: option, value: "")
     }
-    if let attached { return Given(option: option, value: attached) }
+    if let value = attached ?? option.impliedValue { return Given(option: option, value: value) }
     guard let next = rest.first, !next.hasPrefix("--") else {
       throw UsageError("\(name) needs a value: \(name) \(placeholder)")
     }

@@ -25,7 +25,7 @@ import ImgModel
 /// | 80 | 8 | stale-while-revalidate until (signed) |
 /// | 88 | 8 | stale-if-error until (signed) |
 /// | 96 | 4 | bytes of header fields, F |
-/// | 100 | 1 | the sum of 1 if the picture is damaged, see `Thumbnail.isDamaged`, and 2 if its decode path was `planar` |
+/// | 100 | 1 | the sum of 1 if the picture is damaged, see `Thumbnail.isDamaged`, and of 2 or 4 if its decode path was `planar` or `embedded` |
 /// | 101 | U | URL, UTF-8 |
 /// | 101 + U | F | header fields, see `ReuseTerms.fields` |
 /// | 101 + U + F | P | encoded picture |
@@ -41,6 +41,7 @@ enum ThumbnailRecord {
   private static let flagsOffset = 100
   private static let damageFlag: UInt8 = 1
   private static let planarFlag: UInt8 = 2
+  private static let embeddedFlag: UInt8 = 4
   private static let version: UInt16 = 5
 
   static func byteCount(of thumbnail: NewThumbnail) -> Int {
@@ -75,7 +76,7 @@ enum ThumbnailRecord {
     record.write(littleEndian: UInt32(fields.count), at: termsOffset + 24)
     record.write(
       littleEndian: (new.thumbnail.isDamaged ? damageFlag : 0)
-        | (new.decodePath == .planar ? planarFlag : 0), at: flagsOffset)
+        | flag(of: new.decodePath), at: flagsOffset)
     record.write(url.span, at: headerByteCount)
     record.write(fields.span, at: headerByteCount + url.count)
     record.write(new.bytes.span, at: headerByteCount + url.count + fields.count)
@@ -122,9 +123,21 @@ enum ThumbnailRecord {
       sourceFormat: sourceFormat,
       sourceWidth: Int(record.littleEndian(at: 32, as: UInt32.self)),
       sourceHeight: Int(record.littleEndian(at: 36, as: UInt32.self)),
-      decodePath: record[flagsOffset] & planarFlag != 0 ? .planar : .general,
+      decodePath: decodePath(in: record[flagsOffset]),
       sourceByteCount: record.littleEndian(at: 40, as: Int64.self),
       terms: terms(of: record, fields: parts.fields))
+  }
+
+  private static func flag(of path: DecodePath) -> UInt8 {
+    switch path {
+    case .general: 0
+    case .planar: planarFlag
+    case .embedded: embeddedFlag
+    }
+  }
+
+  private static func decodePath(in flags: UInt8) -> DecodePath {
+    DecodePath.allCases.first { flag(of: $0) != 0 && flags & flag(of: $0) != 0 } ?? .general
   }
 
   private static func terms(of record: Span<UInt8>, fields: Range<Int>) -> ReuseTerms {

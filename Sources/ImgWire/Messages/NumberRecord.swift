@@ -33,6 +33,17 @@ enum NumberRecord {
   }
 }
 
+extension Bool {
+  /// The number of a Boolean in a record.
+  var recordNumber: UInt64 { self ? 1 : 0 }
+
+  /// - Returns: `nil` for a number other than 0 and 1.
+  init?(recordNumber: UInt64) {
+    guard recordNumber <= 1 else { return nil }
+    self = recordNumber == 1
+  }
+}
+
 extension CaseIterable where Self: Equatable {
   /// The number of a case in a record.
   var recordNumber: UInt64 {

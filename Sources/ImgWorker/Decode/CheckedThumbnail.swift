@@ -54,14 +54,14 @@ extension Variant {
   fileprivate func admits(_ encoding: ImageFormat) -> Bool {
     switch format {
     case .auto: encoding == .jpeg || encoding == .webp
-    case .jpeg, .png, .webp, .avif: Format(encoding) == format
+    case .jpeg, .png, .webp, .avif, .gif: Format(encoding) == format
     }
   }
 
   /// The sizes that a thumbnail of this variant can have. One that fills the box and is not cropped
   /// is larger than the box.
   fileprivate var thumbnailSides: (widths: ClosedRange<Int>, heights: ClosedRange<Int>) {
-    mode == .fill && !isCropped ? (Self.sideRange, Self.sideRange) : (1...width, 1...height)
+    mode == .fill && crop == nil ? (Self.sideRange, Self.sideRange) : (1...width, 1...height)
   }
 }
 
@@ -71,8 +71,8 @@ extension Failure {
   /// - Throws: a ``DecoderFault`` if no decoder says that.
   init(reportedByDecoder failure: Failure) throws(DecoderFault) {
     switch failure.code {
-    case .notAnImage, .unsupportedFormat, .tooManyPixels, .tooManyFrames, .corruptImage,
-      .outOfMemory, .tooLarge, .internal:
+    case .notAnImage, .unsupportedFormat, .tooManyPixels, .tooManyFrames, .frameOutOfRange,
+      .unsupportedAnimation, .corruptImage, .outOfMemory, .tooLarge, .internal:
       self.init(
         stage: .decode, code: failure.code,
         // Which failures pass is for the worker to say; more memory there will not be.

@@ -26,11 +26,11 @@ import Testing
   /// The mean squared error between the thumbnails of both paths.
   private func difference(
     _ picture: [UInt8], width: Int, height: Int, mode: Variant.Mode = .fit,
-    isCropped: Bool = false, quality: Int = 100
+    crop: Crop? = nil, quality: Int = 100
   ) throws -> Double {
     let raster = { (format: Variant.Format) in
       let variant = try Variant(
-        width: width, height: height, mode: mode, isCropped: isCropped, format: format,
+        width: width, height: height, mode: mode, crop: crop, format: format,
         quality: quality)
       return try fixture.reader.raster(
         of: fixture.thumbnailer.thumbnail(of: picture, as: variant).bytes)
@@ -85,10 +85,10 @@ import Testing
     let jpeg = fixture.maker.jpeg(
       of: picture(width: 333, height: 251), sampling: .yuv420,
       orientation: orientation)
-    for isCropped in [false, true] {
+    for crop in [nil, Crop.centre, .point(x: .zero, y: Thousandths(count: 900))] {
       #expect(
         try difference(
-          jpeg, width: 101, height: 67, mode: isCropped ? .fill : .fit, isCropped: isCropped)
+          jpeg, width: 101, height: 67, mode: crop == nil ? .fit : .fill, crop: crop)
           < 2 * Raster.fortyDecibels)
     }
   }

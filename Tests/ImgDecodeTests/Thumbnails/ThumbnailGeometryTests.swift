@@ -54,15 +54,61 @@ import Testing
     let whole = try Variant(width: box.width, height: box.height, mode: .fill)
     #expect(ThumbnailGeometry(source: source, variant: whole).scaled == scaled)
     #expect(ThumbnailGeometry(source: source, variant: whole).kept == scaled)
-    let crop = try Variant(width: box.width, height: box.height, mode: .fill, isCropped: true)
+    let crop = try Variant(width: box.width, height: box.height, mode: .fill, crop: .centre)
     #expect(ThumbnailGeometry(source: source, variant: crop).scaled == scaled)
     #expect(ThumbnailGeometry(source: source, variant: crop).kept == cropped)
   }
 
   @Test func `a crop keeps the middle`() throws {
-    let variant = try Variant(width: 400, height: 400, mode: .fill, isCropped: true)
+    let variant = try Variant(width: 400, height: 400, mode: .fill, crop: .centre)
     let geometry = ThumbnailGeometry(source: Size(width: 640, height: 480), variant: variant)
-    #expect(geometry.keptOrigin == (left: 66, top: 0))
+    #expect(geometry.keptOrigin == .init(left: 66, top: 0))
+  }
+
+  @Test(arguments: [
+    // across, from the left
+    (0, 0), (374, 0), (376, 0), (400, 13), (500, 66), (625, 133), (1_000, 133),
+  ])
+  func `a crop around a point keeps it in the middle as far as the picture goes`(
+    across: Int, left: Int
+  ) throws {
+    let point = Crop.point(x: Thousandths(count: across), y: .one)
+    let variant = try Variant(width: 400, height: 400, mode: .fill, crop: point)
+    let geometry = ThumbnailGeometry(source: Size(width: 640, height: 480), variant: variant)
+    #expect(geometry.keptOrigin == .init(left: left, top: 0))
+  }
+
+  @Test func `the pixels decide where a crop by interest begins, unless nothing is cut off`() throws
+  {
+    for crop in [Crop.attention, .entropy] {
+      let variant = try Variant(width: 400, height: 400, mode: .fill, crop: crop)
+      let geometry = ThumbnailGeometry(source: Size(width: 640, height: 480), variant: variant)
+      #expect(geometry.keptOrigin == nil)
+      #expect(geometry.kept == Size(width: 400, height: 400))
+      let square = ThumbnailGeometry(source: Size(width: 640, height: 640), variant: variant)
+      #expect(square.keptOrigin == .init(left: 0, top: 0))
+    }
+  }
+
+  @Test(arguments: [
+    (Variant.Mode.fit, Size(width: 400, height: 300), Size(width: 400, height: 300)),
+    (.fill, Size(width: 533, height: 400), Size(width: 400, height: 400)),
+    (.stretch, Size(width: 400, height: 400), Size(width: 400, height: 400)),
+  ])
+  func `a small picture is enlarged if that is wanted`(
+    mode: Variant.Mode, scaled: Size, kept: Size
+  ) throws {
+    let variant = try Variant(
+      width: 400, height: 400, mode: mode, crop: mode == .fill ? .centre : nil, enlarges: true)
+    let geometry = ThumbnailGeometry(source: Size(width: 64, height: 48), variant: variant)
+    #expect(geometry.scaled == scaled)
+    #expect(geometry.kept == kept)
+  }
+
+  @Test func `an enlarged side is never longer than an encoder can hold`() throws {
+    let variant = try Variant(width: 16_383, height: 16_383, mode: .fill, enlarges: true)
+    let geometry = ThumbnailGeometry(source: Size(width: 100, height: 1), variant: variant)
+    #expect(geometry.scaled == Size(width: 16_383, height: 164))
   }
 
   @Test(arguments: [

@@ -61,7 +61,7 @@ import Testing
   func `a crop is taken from the upright picture`(orientation: Int) throws {
     let picture = try fixture.maker.card(
       index: 5, width: 400, height: 100, format: .jpeg, orientation: orientation)
-    let variant = try Variant(width: 90, height: 90, mode: .fill, isCropped: true, format: .png)
+    let variant = try Variant(width: 90, height: 90, mode: .fill, crop: .centre, format: .png)
     let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
     let raster = try fixture.reader.raster(of: rendered.bytes)
     #expect((raster.width, raster.height) == (90, 90))

@@ -20,7 +20,7 @@ extension RenderedFacts {
     ]
     return [thumbnail.format.recordNumber, source.format.recordNumber]
       + numbers.map { UInt64(truncatingIfNeeded: $0) } + [
-        thumbnail.isDamaged ? 1 : 0, source.decodePath == .planar ? 1 : 0,
+        thumbnail.isDamaged.recordNumber, source.decodePath.recordNumber,
       ]
   }
 
@@ -28,7 +28,8 @@ extension RenderedFacts {
   ///
   /// - Returns: `nil` if these are not the numbers of a thumbnail.
   init?(numbers: [UInt64]) {
-    guard numbers.count == 10, numbers[8] <= 1, numbers[9] <= 1,
+    guard numbers.count == 10, let isDamaged = Bool(recordNumber: numbers[8]),
+      let decodePath = DecodePath(recordNumber: numbers[9]),
       let format = ImageFormat(recordNumber: numbers[0]),
       let sourceFormat = ImageFormat(recordNumber: numbers[1])
     else { return nil }
@@ -36,9 +37,9 @@ extension RenderedFacts {
     self.init(
       thumbnail: Thumbnail(
         format: format, width: values[2], height: values[3], byteCount: values[4],
-        isDamaged: values[8] == 1),
+        isDamaged: isDamaged),
       source: SourceFacts(
         format: sourceFormat, width: values[5], height: values[6], frames: values[7],
-        decodePath: values[9] == 1 ? .planar : .general))
+        decodePath: decodePath))
   }
 }

@@ -1,0 +1,75 @@
+import ImgModel
+import ImgSettings
+
+/// The options that say what the store keeps of a picture and for how long, and when it is fetched.
+enum StorageOptions {
+  private static let expiry = OptionDescription(
+    "--expire-after", "DURATION",
+    help: "Keep the thumbnail this long after its download. Also accepts \"never\", or a date like "
+      + "--expires-at. Default: the coordinator's --default-expiry.")
+  private static let expiryDate = OptionDescription(
+    "--expires-at", "DATE",
+    help: "Keep the thumbnail until this date: 2027-01-01 (midnight UTC) or "
+      + "2027-01-01T12:00:00+02:00.")
+  private static let sliding = OptionDescription(
+    "--expire-on-access", help: "Restart the duration at each access to the thumbnail.")
+  private static let keep = OptionDescription(
+    "--keep", "WHAT",
+    help: "What to store: none, thumbnail, original (the picture as received) or all. With an "
+      + "original, other sizes need no further fetch. Default: thumbnail.")
+  private static let delay = OptionDescription(
+    "--delay", "DURATION",
+    help: "Wait this long before the first look-up or fetch. Default: 0s.")
+
+  /// The options of the variant and of its storage.
+  static let storeOptions = VariantOptions.options + [keep, expiry, expiryDate, sliding]
+  static let options = storeOptions + [delay]
+
+  /// - Parameters:
+  ///   - arguments: the arguments of a command that lists ``options`` or only ``storeOptions``.
+  ///   - priority: the priority among jobs.
+  ///   - fetch: how imgctl requests pictures from origins.
+  static func request(
+    in arguments: ArgumentReader, priority: Int = 0, fetch: FetchOptions = .standard
+  ) throws(UsageError) -> RequestOptions {
+    RequestOptions(
+      variant: try VariantOptions.variant(in: arguments),
+      isLenient: VariantOptions.isLenient(in: arguments),
+      expiry: try expiry(in: arguments), priority: priority,
+      delay: try arguments.lists(delay) ? delay(in: arguments) : .zero,
+      keep: try arguments.value(of: keep, Keep.init(parsing:)) ?? .thumbnail, fetch: fetch)
+  }
+
+  private static func delay(in arguments: ArgumentReader) throws(UsageError) -> Duration {
+    try arguments.value(of: delay) { (text) throws(InvalidValue) in
+      try Duration(parsing: text, in: RequestOptions.delayRange)
+    } ?? .zero
+  }
+
+  private static func expiry(in arguments: ArgumentReader) throws(UsageError) -> Expiry {
+    let after = try arguments.value(of: expiry, Expiry.Moment.init(parsing:))
+    let date = try arguments.value(of: expiryDate, WallTime.init(parsing:))
+    guard after == nil || date == nil else {
+      throw UsageError("--expire-after and --expires-at exclude each other")
+    }
+    let moment = after ?? date.map { .at($0) } ?? .standard
+    let isSliding = arguments.contains(sliding)
+    if isSliding, case .at = moment {
+      throw UsageError("--expire-on-access needs a duration, not a date")
+    }
+    return Expiry(moment, isSliding: isSliding)
+  }
+
+  /// Refuses an expiry in the past or too far ahead.
+  ///
+  /// - Parameter command: the command that read it.
+  static func check(
+    _ expiry: Expiry, at now: WallTime, of command: CommandDescription
+  ) throws(UsageError) {
+    do throws(InvalidValue) {
+      try expiry.check(at: now)
+    } catch {
+      throw UsageError(command.name, error)
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import ImgModel
+
+/// Refuses by the header, before memory is taken for a single pixel.
+struct DecodeLimits {
+  private let limits: Limits
+
+  init(_ limits: Limits) {
+    self.limits = limits
+  }
+
+  /// - Throws: `too_many_pixels` or `too_many_frames`.
+  func check(_ header: PictureHeader, becoming geometry: ThumbnailGeometry) throws(Failure) {
+    // Only the pixels of the first frame count, as no other is decoded.
+    try check(
+      header.stored.pixelCount, "\(header.stored.width) × \(header.stored.height) pixels")
+    guard header.frames <= limits.maxFrames else {
+      throw Failure(
+        stage: .decode, code: .tooManyFrames,
+        detail: "\(header.frames) frames; the limit is \(limits.maxFrames)")
+    }
+    try check(
+      header.embeddedPixelCount, "\(header.embeddedPixelCount) pixels in the pictures inside it")
+    // A picture that is enlarged.
+    let scaled = geometry.scaled
+    try check(scaled.pixelCount, "a thumbnail of \(scaled.width) × \(scaled.height) pixels")
+  }
+
+  private func check(_ pixelCount: Int64, _ what: String) throws(Failure) {
+    guard pixelCount <= limits.maxPixels else {
+      throw Failure(
+        stage: .decode, code: .tooManyPixels, detail: "\(what); the limit is \(limits.maxPixels)")
+    }
+  }
+}

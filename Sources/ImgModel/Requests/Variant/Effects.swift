@@ -1,0 +1,46 @@
+/// What is done to the pixels of a thumbnail after they have their size, in the order of the
+/// properties.
+package struct Effects: Hashable, Sendable {
+  package let isGrayscale: Bool
+  /// The standard deviation of a Gaussian blur, in pixels of the thumbnail; 0 for none.
+  package let blur: Thousandths
+  /// The standard deviation of an unsharp mask, in pixels of the thumbnail; 0 for none.
+  package let sharpen: Thousandths
+  /// The radius of the corners, in pixels of the thumbnail; 0 for none, and at most half of the
+  /// shorter side counts.
+  package let radius: Int
+  /// What is behind transparent pixels; `nil` leaves them transparent where the format can.
+  package let background: RGBColour?
+
+  package static let sigmaRange = Thousandths.zero...Thousandths(count: 100_000)
+  package static let radiusRange = 0...Variant.sideRange.upperBound
+
+  package static let none = Effects()
+
+  package init(
+    isGrayscale: Bool = false, blur: Thousandths = .zero, sharpen: Thousandths = .zero,
+    radius: Int = 0, background: RGBColour? = nil
+  ) {
+    self.isGrayscale = isGrayscale
+    self.blur = blur
+    self.sharpen = sharpen
+    self.radius = radius
+    self.background = background
+  }
+
+  var isInRange: Bool {
+    Self.sigmaRange.contains(blur) && Self.sigmaRange.contains(sharpen)
+      && Self.radiusRange.contains(radius)
+  }
+
+  /// See ``Variant/canonicalText``; what is not the default.
+  var canonicalTexts: [String] {
+    [
+      isGrayscale ? "grayscale" : nil,
+      blur == .zero ? nil : "blur=\(blur)",
+      sharpen == .zero ? nil : "sharpen=\(sharpen)",
+      radius == 0 ? nil : "radius=\(radius)",
+      background.map { "background=\($0)" },
+    ].compactMap(\.self)
+  }
+}

@@ -1,0 +1,125 @@
+/// What a thumbnail shows of its picture, and how it is encoded. The picture's name and the variant
+/// together are the key of a stored thumbnail: equal variants share it, unequal variants never do.
+package struct Variant: Hashable, Sendable {
+  /// How the picture is scaled to the box.
+  package enum Mode: String, CaseIterable, Sendable, Codable {
+    /// Keeps the aspect ratio and scales to the largest size inside the box.
+    case fit
+    /// Keeps the aspect ratio and scales to the smallest size that covers the box. With a ``crop``,
+    /// a part of it is cropped to the box.
+    case fill
+    /// Scales to the box and ignores the aspect ratio.
+    case stretch
+  }
+
+  /// The encoding of the thumbnail.
+  package enum Format: String, CaseIterable, Sendable, Codable {
+    /// WebP for animations and for pictures with transparency, JPEG for all others.
+    case auto
+    case jpeg, png, webp, avif, gif
+
+    /// The thumbnail encoding of an image format; `nil` if thumbnails cannot have that format.
+    package init?(_ format: ImageFormat) {
+      self.init(rawValue: format.rawValue)
+    }
+
+    /// Whether a thumbnail in it can have several frames.
+    package var holdsAnimation: Bool {
+      switch self {
+      case .auto, .webp, .gif: true
+      case .jpeg, .png, .avif: false
+      }
+    }
+  }
+
+  /// The box, in pixels, each in ``sideRange``.
+  package let width: Int
+  package let height: Int
+  package let mode: Mode
+  /// What `fill` crops to the box; `nil` if the thumbnail shows the whole picture.
+  package let crop: Crop?
+  /// Whether a picture that is smaller than the box becomes larger.
+  package let enlarges: Bool
+  package let format: Format
+  /// The encoder's quality, 1…100. PNG and GIF are lossless and ignore it.
+  package let quality: Int
+  package let frames: FrameSelection
+  package let embeddedUse: EmbeddedUse
+  package let effects: Effects
+  package let keptData: KeptData
+
+  /// The range of `width` and `height`. 16,383 is the maximum of WebP (RFC 9649 section 3.4), so
+  /// every format can encode every box.
+  package static let sideRange = 1...16_383
+  package static let qualityRange = 1...100
+
+  /// The default: fit 256 × 256, automatic format, quality 80.
+  package static let standard = Variant(
+    uncheckedWidth: 256, height: 256, mode: .fit, crop: nil, enlarges: false, format: .auto,
+    quality: 80, frames: .first, embeddedUse: .auto, effects: .none, keptData: .none)
+
+  /// - Throws: ``VariantError`` if a number is out of range, if there is a `crop` in a mode other
+  ///   than `fill`, which has nothing to crop, or if the format cannot hold all frames.
+  package init(
+    width: Int, height: Int, mode: Mode = .fit, crop: Crop? = nil, enlarges: Bool = false,
+    format: Format = .auto, quality: Int = 80, frames: FrameSelection = .first,
+    embeddedUse: EmbeddedUse = .auto, effects: Effects = .none, keptData: KeptData = .none
+  ) throws(VariantError) {
+    guard Self.sideRange.contains(width), Self.sideRange.contains(height) else {
+      throw .sideOutOfRange
+    }
+    guard Self.qualityRange.contains(quality) else { throw .qualityOutOfRange }
+    guard crop == nil || mode == .fill else { throw .cropWithoutFill }
+    guard frames != .all || format.holdsAnimation else { throw .stillFormat(format) }
+    guard frames.isInRange else { throw .frameOutOfRange }
+    guard effects.isInRange else { throw .effectOutOfRange }
+    self.init(
+      uncheckedWidth: width, height: height, mode: mode, crop: crop, enlarges: enlarges,
+      format: format, quality: quality, frames: frames, embeddedUse: embeddedUse,
+      effects: effects, keptData: keptData)
+  }
+
+  private init(
+    uncheckedWidth width: Int, height: Int, mode: Mode, crop: Crop?, enlarges: Bool,
+    format: Format, quality: Int, frames: FrameSelection, embeddedUse: EmbeddedUse,
+    effects: Effects, keptData: KeptData
+  ) {
+    self.width = width
+    self.height = height
+    self.mode = mode
+    self.crop = crop
+    self.enlarges = enlarges
+    self.format = format
+    self.quality = quality
+    self.frames = frames
+    self.embeddedUse = embeddedUse
+    self.effects = effects
+    self.keptData = keptData
+  }
+
+  /// The variant in another encoding; `nil` if that cannot hold its frames.
+  package func encoded(as format: Format) -> Variant? {
+    guard frames != .all || format.holdsAnimation else { return nil }
+    return Variant(
+      uncheckedWidth: width, height: height, mode: mode, crop: crop, enlarges: enlarges,
+      format: format, quality: quality, frames: frames, embeddedUse: embeddedUse,
+      effects: effects, keptData: keptData)
+  }
+
+  /// The text of a variant that is hashed into the store key. Changing it makes stored thumbnails
+  /// unreachable, so what is not the default is appended, and the default is not mentioned.
+  package var canonicalText: String {
+    let shown =
+      switch crop {
+      case nil: "whole"
+      case .centre: "crop"
+      case let crop?: "crop=\(crop)"
+      }
+    let others =
+      [enlarges ? "enlarge" : nil, frames.canonicalText, embeddedUse.canonicalText].compactMap(
+        \.self)
+      + effects.canonicalTexts + keptData.canonicalTexts
+    return (["\(width)x\(height)", mode.rawValue, shown, format.rawValue, "q\(quality)"] + others)
+      .joined(separator: ",")
+  }
+}

@@ -1,0 +1,111 @@
+import ImgModel
+
+/// A variant as a part of a ``NumberRecord``.
+extension Variant {
+  /// How many ``numbers`` there are.
+  static let numberCount = 17
+
+  /// The box and the mode, the crop, the encoding, the frames, the effects, what is kept.
+  var numbers: [UInt64] {
+    [
+      UInt64(width), UInt64(height), mode.recordNumber, enlarges.recordNumber,
+      format.recordNumber, UInt64(quality), embeddedUse.recordNumber,
+    ] + Self.numbers(of: crop) + Self.numbers(of: frames) + [
+      effects.isGrayscale.recordNumber, UInt64(effects.blur.count), UInt64(effects.sharpen.count),
+      UInt64(effects.radius), effects.background.map { UInt64($0.number) + 1 } ?? 0,
+      keptData.profile.recordNumber | keptData.metadata.recordNumber << 1,
+    ]
+  }
+
+  /// - Returns: `nil` if these are not the numbers of a variant.
+  init?(numbers: ArraySlice<UInt64>) {
+    let numbers = Array(numbers)
+    guard numbers.count == Self.numberCount, numbers[16] <= 3,
+      let mode = Mode(recordNumber: numbers[2]), let enlarges = Bool(recordNumber: numbers[3]),
+      let format = Format(recordNumber: numbers[4]),
+      let embeddedUse = EmbeddedUse(recordNumber: numbers[6]),
+      let crop = Self.crop(kind: numbers[7], point: numbers[8]),
+      let frames = Self.frames(kind: numbers[9], value: numbers[10]),
+      let effects = Self.effects(numbers[11..<16]),
+      let variant = try? Variant(
+        width: Int(truncatingIfNeeded: numbers[0]), height: Int(truncatingIfNeeded: numbers[1]),
+        mode: mode, crop: crop, enlarges: enlarges, format: format,
+        quality: Int(truncatingIfNeeded: numbers[5]), frames: frames, embeddedUse: embeddedUse,
+        effects: effects,
+        keptData: KeptData(profile: numbers[16] & 1 != 0, metadata: numbers[16] & 2 != 0))
+    else { return nil }
+    self = variant
+  }
+
+  // MARK: - The crop: its kind, and a point as two numbers of 32 bits
+
+  private static func numbers(of crop: Crop?) -> [UInt64] {
+    switch crop {
+    case nil: [0, 0]
+    case .centre: [1, 0]
+    case .attention: [2, 0]
+    case .entropy: [3, 0]
+    case .point(let x, let y): [4, UInt64(x.count) << 32 | UInt64(y.count)]
+    }
+  }
+
+  /// - Returns: `nil` if these are not the numbers of a crop or of none.
+  private static func crop(kind: UInt64, point: UInt64) -> Crop?? {
+    switch (kind, point) {
+    case (0, 0): return .some(nil)
+    case (1, 0): return .centre
+    case (2, 0): return .attention
+    case (3, 0): return .entropy
+    case (4, _):
+      let x = Thousandths(count: Int(point >> 32))
+      let y = Thousandths(count: Int(point & 0xFFFF_FFFF))
+      guard Crop.coordinateRange.contains(x), Crop.coordinateRange.contains(y) else { return nil }
+      return .point(x: x, y: y)
+    default: return nil
+    }
+  }
+
+  // MARK: - The frames: their kind, and a number or a time
+
+  private static func numbers(of frames: FrameSelection) -> [UInt64] {
+    switch frames {
+    case .first: [0, 0]
+    case .number(let number): [1, UInt64(number)]
+    case .time(let milliseconds): [2, UInt64(milliseconds)]
+    case .poster: [3, 0]
+    case .all: [4, 0]
+    }
+  }
+
+  private static func frames(kind: UInt64, value: UInt64) -> FrameSelection? {
+    switch (kind, value) {
+    case (0, 0): .first
+    case (1, _): .number(Int(truncatingIfNeeded: value))
+    case (2, _): .time(Int(truncatingIfNeeded: value))
+    case (3, 0): .poster
+    case (4, 0): .all
+    default: nil
+    }
+  }
+
+  // MARK: - The effects
+
+  private static func effects(_ numbers: ArraySlice<UInt64>) -> Effects? {
+    let numbers = Array(numbers)
+    guard let isGrayscale = Bool(recordNumber: numbers[0]),
+      let blur = Int(exactly: numbers[1]), let sharpen = Int(exactly: numbers[2]),
+      let radius = Int(exactly: numbers[3]),
+      let background = background(numbers[4])
+    else { return nil }
+    return Effects(
+      isGrayscale: isGrayscale, blur: Thousandths(count: blur),
+      sharpen: Thousandths(count: sharpen), radius: radius, background: background)
+  }
+
+  /// - Returns: `nil` if the number is neither that of a colour nor that of none.
+  private static func background(_ number: UInt64) -> RGBColour?? {
+    if number == 0 { return .some(nil) }
+    guard let colour = RGBColour(number: number - 1) else { return nil }
+    return colour
+  }
+}

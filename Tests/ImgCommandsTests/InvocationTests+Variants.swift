@@ -1,0 +1,55 @@
+import ImgCommands
+import ImgModel
+import ImgSettings
+import Testing
+
+/// The options that select a variant.
+extension InvocationTests {
+  private func variant(_ options: String) throws -> Variant {
+    try command("get http://h/ \(options)", as: GetCommand.self).options.variant
+  }
+
+  @Test(arguments: [
+    ("--crop", Crop.centre), ("--crop=attention", .attention), ("--crop=entropy", .entropy),
+    ("--crop=0,0.5", .point(x: .zero, y: Thousandths(count: 500))),
+  ])
+  func `--crop names the part that is kept`(option: String, crop: Crop) throws {
+    #expect(try variant(option) == Variant(width: 256, height: 256, mode: .fill, crop: crop))
+  }
+
+  @Test func `effects and what is kept are part of the variant`() throws {
+    let effects = Effects(
+      isGrayscale: true, blur: Thousandths(count: 2_500), sharpen: Thousandths(count: 500),
+      radius: 12, background: RGBColour(red: 255, green: 136, blue: 0))
+    #expect(
+      try variant(
+        "--enlarge --grayscale --blur 2.5 --sharpen .5 --radius 12 --background ff8800 "
+          + "--thumb never --keep-profile --keep-metadata")
+        == Variant(
+          width: 256, height: 256, enlarges: true, embeddedUse: .never, effects: effects,
+          keptData: KeptData(profile: true, metadata: true)))
+  }
+
+  @Test func `--dpr multiplies all lengths`() throws {
+    #expect(
+      try variant("--size 100x75 --dpr 1.5 --blur 2 --sharpen 1 --radius 3")
+        == Variant(
+          width: 150, height: 113,
+          effects: Effects(
+            blur: Thousandths(count: 3_000), sharpen: Thousandths(count: 1_500), radius: 5)))
+    #expect(try variant("--size 1 --dpr 0.1").width == 1)
+    #expect(try variant("--dpr 1") == .standard)
+  }
+
+  @Test(arguments: [
+    ("--crop=left", "--crop"), ("--blur -1", "--blur"), ("--blur 100.5", "--blur"),
+    ("--sharpen 1.2345", "--sharpen"), ("--radius 1.5", "--radius"),
+    ("--background sky", "--background"), ("--dpr 0", "--dpr"), ("--dpr 11", "--dpr"),
+    ("--thumb perhaps", "--thumb"), ("--size 16383 --dpr 2", "width and height"),
+    ("--blur 60 --dpr 2", "blur and sharpen"),
+  ])
+  func `a wrong value is named`(options: String, name: String) throws {
+    let error = #expect(throws: UsageError.self) { try variant(options) }
+    #expect(try #require(error).description.contains(name))
+  }
+}

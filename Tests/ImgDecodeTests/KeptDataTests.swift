@@ -1,0 +1,85 @@
+import ImgDecode
+import ImgFacts
+import ImgModel
+import TestPictures
+import Testing
+
+/// What a thumbnail keeps of its file beside the pixels.
+@Suite(.timeLimit(.minutes(20))) struct KeptDataTests {
+  private let fixture: ThumbnailFixture
+
+  init() throws {
+    fixture = try ThumbnailFixture()
+  }
+
+  private static let xmp = """
+    <x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF \
+    xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" \
+    xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmp:Rating="4"/></rdf:RDF></x:xmpmeta>
+    """
+
+  /// A JPEG that stands on its side, with a profile of Display P3 and XMP.
+  private func file() throws -> [UInt8] {
+    let card = try fixture.maker.card(
+      index: 1, format: .jpeg, profile: ColourProfile.rgb(primaries: .displayP3, curve: .sRGB))
+    let xmp = Array("http://ns.adobe.com/xap/1.0/\0".utf8) + Array(Self.xmp.utf8)
+    let labelled = JPEGSegments.insert(xmp, marker: 0xE1, into: card)
+    return EXIFSegment.insert(orientation: 6, into: labelled)
+  }
+
+  private func facts(
+    _ format: Variant.Format, _ kept: KeptData, of file: [UInt8]? = nil
+  ) throws -> PictureFacts {
+    let variant = try Variant(width: 100, height: 100, format: format, keptData: kept)
+    let made = try fixture.thumbnailer.thumbnail(of: file ?? self.file(), as: variant)
+    return try PictureFacts.reading(WholeBytes(made.bytes), .all)
+  }
+
+  @Test(arguments: [Variant.Format.jpeg, .png, .webp, .avif])
+  func `a thumbnail tells nothing of its file by default`(format: Variant.Format) throws {
+    let facts = try facts(format, .none)
+    #expect(facts.profileDescription == nil)
+    #expect(facts.xmp == nil && facts.exif == nil && facts.iptc == nil)
+  }
+
+  @Test(arguments: [Variant.Format.jpeg, .png, .webp, .avif])
+  func `the profile stays with its colours`(format: Variant.Format) throws {
+    let thumbnail = { (kept: KeptData) in
+      let variant = try Variant(width: 100, height: 100, format: format, keptData: kept)
+      return try fixture.thumbnailer.thumbnail(of: file(), as: variant).bytes
+    }
+    let (kept, converted) = try (thumbnail(KeptData(profile: true)), thumbnail(.none))
+    #expect(try PictureFacts.reading(WholeBytes(kept), .all).xmp == nil)
+    // The numbers differ, and a reader that obeys the profile sees the same colour.
+    let (x, y) = (65, 10)
+    let numbers = try fixture.reader.raster(of: kept)[x, y]
+    #expect(!numbers.resembles(try fixture.reader.raster(of: converted)[x, y], tolerance: 12))
+    #expect(
+      try fixture.raster(of: kept)[x, y].resembles(
+        fixture.raster(of: converted)[x, y], tolerance: 8))
+  }
+
+  @Test(arguments: [Variant.Format.jpeg, .png, .webp, .avif])
+  func `metadata is copied, and says that the pixels are upright`(format: Variant.Format) throws {
+    let facts = try facts(format, KeptData(metadata: true))
+    #expect(facts.xmp?.rating == 4)
+    #expect(facts.orientation == 1)
+    #expect(facts.width == 75 && facts.height == 100)
+    #expect(facts.profileDescription == nil)
+  }
+
+  @Test func `the thumbnail in the metadata of a file is not copied`() throws {
+    let picture = try fixture.maker.card(index: 1, width: 400, height: 300, format: .jpeg)
+    let thumbnail = try fixture.maker.card(index: 2, width: 160, height: 120, format: .jpeg)
+    let file = EXIFSegment.insert(thumbnail: thumbnail, into: picture)
+    #expect(try PictureFacts.reading(WholeBytes(file), .all).thumbnail != nil)
+    #expect(try facts(.jpeg, KeptData(metadata: true), of: file).thumbnail == nil)
+  }
+
+  @Test func `colours of ink become sRGB, whatever is kept`() throws {
+    let file = try fixture.maker.card(index: 1, format: .cmykJPEG)
+    let facts = try facts(.jpeg, KeptData(profile: true), of: file)
+    #expect(facts.colourModel == .ycbcr)
+    #expect(facts.profileDescription == nil)
+  }
+}
