@@ -53,7 +53,8 @@ extension InvocationTests {
   @Test(
     arguments: [
       ("-o a.png", .png), ("-oa.JPG", .jpeg), ("-o a.webp", .webp), ("--output=b.d/a.avif", .avif),
-      ("-o a.txt", .auto), ("-o a", .auto), ("-o a.gif", .gif), ("-o a.tif", .auto), ("-o -", .auto), ("", .auto),
+      ("-o a.txt", .auto), ("-o a", .auto), ("-o a.gif", .gif), ("-o a.tif", .auto),
+      ("-o -", .auto), ("", .auto),
       ("-o a.jpg --format webp", .webp), ("-o a.jpg --format auto", .auto),
     ] as [(String, Variant.Format)])
   func `the extension of the output file selects the format unless an option does`(
