@@ -74,6 +74,9 @@ struct img_vips_load_options {
   /// formats with frames or pages support them.
   int page;
   int page_count;
+  /// Four letters, the first uppermost, that the loader sees as the major brand of an ISO base media file;
+  /// 0 for the file's own.
+  uint32_t major_brand;
 };
 
 /// Calls a loader of pictures in memory.
@@ -99,12 +102,29 @@ static inline int img_vips_load(
       loader, input, out, "access", VIPS_ACCESS_SEQUENTIAL, "fail_on", options.fail_on, NULL);
 }
 
-/// Opens the first frame of the picture in `buffer` with the loader of this nickname and no other.
-/// `buffer` must outlive `out`. Reads the header now and the pixels on demand. Returns 0 on success.
+enum { img_major_brand_offset = 8, img_major_brand_byte_count = 4 };
+
+/// A copy of a file with another major brand. Returns NULL if there is no memory.
+static inline VipsBlob *_Nullable img_vips_blob_with_brand(
+    const void *_Nonnull buffer, size_t byte_count, uint32_t brand) {
+  VipsBlob *blob = vips_blob_copy(buffer, byte_count);
+  if (blob == NULL || byte_count < img_major_brand_offset + img_major_brand_byte_count) return blob;
+  uint8_t *letters = (uint8_t *) VIPS_AREA(blob)->data + img_major_brand_offset;
+  for (int index = 0; index < img_major_brand_byte_count; index += 1) {
+    letters[index] = (uint8_t) (brand >> (24 - 8 * index));
+  }
+  return blob;
+}
+
+/// Opens frames of the picture in `buffer` with the loader of this nickname and no other. `buffer` must
+/// outlive `out`. Reads the header now and the pixels on demand. Returns 0 on success.
 static inline int img_vips_load_buffer(
     const char *_Nonnull loader, const void *_Nonnull buffer, size_t byte_count,
     struct img_vips_load_options options, VipsImage *_Nullable *_Nonnull out) {
-  VipsBlob *blob = vips_blob_new(NULL, buffer, byte_count);
+  VipsBlob *blob = options.major_brand == 0
+      ? vips_blob_new(NULL, buffer, byte_count)
+      : img_vips_blob_with_brand(buffer, byte_count, options.major_brand);
+  if (blob == NULL) return -1;
   int status = img_vips_load(loader, blob, options, out);
   vips_area_unref(VIPS_AREA(blob));
   return status;

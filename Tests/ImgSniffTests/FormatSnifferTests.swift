@@ -7,7 +7,8 @@ import Testing
     ("\0\0\0\u{1C}ftypmif1\0\0\0\0mif1heicmiaf", FormatSniffer.Finding.picture(.heif)),
     ("\0\0\0\u{1C}ftypmif1\0\0\0\0mif1avifmiaf", .picture(.avif)),
     ("\0\0\0\u{18}ftypmif1\0\0\0\0avismiaf", .picture(.avif)),
-    ("\0\0\0\u{18}ftypavis\0\0\0\0avifmiaf", .unsupported("avif sequence")),
+    ("\0\0\0\u{18}ftypavis\0\0\0\0avifmiaf", .picture(.avif)),
+    ("\0\0\0\u{18}ftypavis\0\0\0\0msf1miaf", .unsupportedAnimation(.avif)),
     ("\0\0\0\u{18}ftypisom\0\0\0\0isommp41", .notAnImage),
     ("\0\0\0\u{18}ftypcrx \0\0\0\u{1}crx isom", .unsupported("cr3")),
     ("\0\0\0\u{08}ftypavif\0\0\0\0avif", .notAnImage),
@@ -127,7 +128,7 @@ import Testing
   @Test(arguments: ["msf1", "hevc"])
   func `a sequence without a still is named so`(brand: String) {
     let head = "\0\0\0\u{18}ftyp\(brand)\0\0\0\0\(brand)iso8"
-    #expect(FormatSniffer.sniff(Array(head.utf8)) == .unsupported("heif sequence"))
+    #expect(FormatSniffer.sniff(Array(head.utf8)) == .unsupportedAnimation(.heif))
   }
 
   @Test func `bytes after the examined ones do not count`() {

@@ -54,7 +54,8 @@ import ImgModel
   ) throws(VipsError) -> Image {
     let options = img_vips_load_options(
       fail_on: format.strictness(for: extent), scale: scale, thumbnail: isPreview ? 1 : 0,
-      page: pages.first, page_count: pages.count)
+      page: pages.first, page_count: pages.count,
+      major_brand: SequenceBrand.replacement(in: input, as: format) ?? 0)
     guard let loader = format.loader, let start = unsafe input.buffer.baseAddress else {
       throw VipsError(operation: "header")
     }

@@ -41,9 +41,8 @@ extension PictureFacts {
       let head = try window.bytes(at: 0, upTo: byteCount)
       switch FormatSniffer.sniff(head) {
       case .picture(let format): return format
-      // The decoder takes no sequences; their facts are those of a film.
-      case .unsupported("avif sequence"): return .avif
-      case .unsupported("heif sequence"): return .heif
+      // The facts are those of a film.
+      case .unsupportedAnimation(let format): return format
       case .unsupported(let name): throw .unsupported("\(name) is not read")
       case .notAnImage:
         guard head.count >= minimumByteCount else { throw .truncated }
