@@ -1,4 +1,5 @@
 import ImgFacts
+import ImgModel
 import ImgSniff
 
 /// The chunks of an animated PNG, sorted by the frames they belong to (PNG Specification, third
@@ -20,7 +21,8 @@ struct APNGFile {
 
   /// Frames that a PNG declares; `nil` if it is not animated. An acTL chunk behind the pixels or
   /// without frames does not count.
-  static func frameCount(in source: any ByteSource) -> Int? {
+  static func frameCount(in source: any ByteSource, as format: ImageFormat = .png) -> Int? {
+    guard format == .png else { return nil }
     var chunks = PNGChunks(ByteWindow(source))
     for _ in 0..<maximumChunkCount {
       guard let chunk = try? chunks.next(), chunk.name != "IDAT" else { return nil }

@@ -4,6 +4,11 @@ import ImgModel
 enum AnimationEncoding {
   case webp, gif
 
+  /// - Parameter format: one that holds animations.
+  init(_ format: Variant.Format) {
+    self = format == .gif ? .gif : .webp
+  }
+
   var format: ImageFormat {
     switch self {
     case .webp: .webp

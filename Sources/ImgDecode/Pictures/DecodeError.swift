@@ -6,6 +6,10 @@ enum DecodeError: Error {
   case corrupt(String)
   /// No damage was found, and a feature of it is not decoded.
   case unsupported(String)
+  /// It is an animation of which one frame at most can be decoded.
+  case unsupportedAnimation(String)
+  /// It has no frame of that number.
+  case noFrame(Int, count: Int)
   /// It needs more memory than the process may have.
   case outOfMemory
   /// It was decoded, and its thumbnail cannot be encoded.
@@ -17,6 +21,14 @@ enum DecodeError: Error {
       Failure(stage: .decode, code: .corruptImage, detail: detail)
     case .unsupported(let feature):
       Failure(stage: .decode, code: .unsupportedFormat, detail: "\(feature) is not decoded")
+    case .unsupportedAnimation(let feature):
+      Failure(
+        stage: .decode, code: .unsupportedAnimation,
+        detail: "\(feature) is not decoded")
+    case .noFrame(let number, let count):
+      Failure(
+        stage: .decode, code: .frameOutOfRange,
+        detail: "no frame \(number); it has \(count), counted from 0")
     case .outOfMemory:
       .outOfMemory(decoderMemory: limits.decoderMemoryByteCount)
     case .unencodable(let detail):

@@ -25,6 +25,15 @@ struct DecodeLimits {
     try check(scaled.pixelCount, "a thumbnail of \(scaled.width) × \(scaled.height) pixels")
   }
 
+  /// - Throws: `too_many_pixels` if a thumbnail of all frames has too many.
+  func check(frameCount: Int, of geometry: ThumbnailGeometry) throws(Failure) {
+    let size = geometry.kept
+    // Both factors are within limits, so that the product is, too.
+    try check(
+      size.pixelCount * Int64(frameCount),
+      "a thumbnail of \(frameCount) frames of \(size.width) × \(size.height) pixels")
+  }
+
   private func check(_ pixelCount: Int64, _ what: String) throws(Failure) {
     guard pixelCount <= limits.maxPixels else {
       throw Failure(

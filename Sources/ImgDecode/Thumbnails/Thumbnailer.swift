@@ -22,8 +22,8 @@ package struct Thumbnailer: Sendable {
   ///     possible. The caller's limits of time and memory are for both decodes together.
   ///   - onHeader: called whenever the header has been read and is within the limits.
   /// - Throws: a ``Failure`` of stage `decode`: `not_an_image`, `unsupported_format`,
-  ///   `too_many_pixels`, `too_many_frames`, `corrupt_image` (also when pixels are missing),
-  ///   `out_of_memory`, or `internal` when a decoded picture cannot be encoded.
+  ///   `too_many_pixels`, `too_many_frames`, `frame_out_of_range`, `unsupported_animation`,
+  ///   `corrupt_image` (also when pixels are missing), `out_of_memory`, or `internal` when a decoded picture cannot be encoded.
   package func thumbnail(
     of picture: Span<UInt8>, as variant: Variant, isLenient: Bool = false,
     onHeader: () -> Void = {}
@@ -54,18 +54,51 @@ package struct Thumbnailer: Sendable {
   ) throws(Failure) -> RenderedThumbnail {
     VipsError.forgetEarlier()
     let opened = try open(input, in: format, extent)
-    let decoder = FrameDecoder(
-      picture: opened, variant: variant, isDamaged: extent == .readablePart)
-    try DecodeLimits(limits).check(opened.header, becoming: decoder.geometry)
+    let header = opened.header
+    try DecodeLimits(limits).check(
+      header, becoming: ThumbnailGeometry(source: header.upright, variant: variant))
     onHeader()
+    let frames = PictureFrames(
+      input: input, format: format, extent: extent, count: header.frames)
+    let made = try thumbnail(of: frames, in: opened, as: variant)
+    return RenderedThumbnail(
+      thumbnail: made.thumbnail, bytes: made.bytes,
+      source: SourceFacts(
+        format: format, width: header.upright.width, height: header.upright.height,
+        frames: header.frames, decodePath: made.path))
+  }
+
+  private func thumbnail(
+    of frames: PictureFrames, in opened: any OpenPicture, as variant: Variant
+  ) throws(Failure) -> FrameDecoder.Made {
+    let isDamaged = frames.extent == .readablePart
+    switch try failing({ () throws(DecodeError) in try frames.choice(variant.frames) }) {
+    case .still:
+      let decoder = FrameDecoder(picture: opened, variant: variant, isDamaged: isDamaged)
+      return try failing { () throws(DecodeError) in try decoder.thumbnail() }
+    case .frame(let number):
+      let picture = try failing { () throws(DecodeError) in
+        try frames.picture(number, of: opened)
+      }
+      let decoder = FrameDecoder(picture: picture, variant: variant, isDamaged: isDamaged)
+      // The pages of a document differ in size.
+      try DecodeLimits(limits).check(picture.header, becoming: decoder.geometry)
+      return try failing { () throws(DecodeError) in try decoder.thumbnail() }
+    case .poster:
+      let decoder = AnimationDecoder(frames: frames, picture: opened, variant: variant)
+      return try failing { () throws(DecodeError) in try decoder.poster() }
+    case .animation:
+      let decoder = AnimationDecoder(frames: frames, picture: opened, variant: variant.ofAnimation)
+      try DecodeLimits(limits).check(frameCount: frames.count, of: decoder.geometry)
+      return try failing { () throws(DecodeError) in try decoder.animation() }
+    }
+  }
+
+  private func failing<Result>(
+    _ body: () throws(DecodeError) -> Result
+  ) throws(Failure) -> Result {
     do throws(DecodeError) {
-      let made = try decoder.thumbnail()
-      let header = opened.header
-      return RenderedThumbnail(
-        thumbnail: made.thumbnail, bytes: made.bytes,
-        source: SourceFacts(
-          format: format, width: header.upright.width, height: header.upright.height,
-          frames: header.frames, decodePath: made.path))
+      return try body()
     } catch {
       throw error.failure(within: limits)
     }
@@ -74,15 +107,13 @@ package struct Thumbnailer: Sendable {
   private func open(
     _ input: PictureInput, in format: ImageFormat, _ extent: DecodeExtent
   ) throws(Failure) -> any OpenPicture {
-    do throws(DecodeError) {
-      return switch format {
+    try failing { () throws(DecodeError) in
+      switch format {
       case .jpeg: try JPEGPicture(input, extent)
       case .bmp: try BitmapPicture(input, extent)
       case .ico: try IconPicture(input, extent)
       default: try VipsPicture(input, in: format, extent)
       }
-    } catch {
-      throw error.failure(within: limits)
     }
   }
 }

@@ -8,15 +8,18 @@ final class VipsPicture: OpenPicture {
   private let input: PictureInput
   private let format: ImageFormat
   private let extent: DecodeExtent
+  /// The frame or page, counted from 0.
+  private let page: Int
   private let image: Image
   /// The document of an SVG.
   private let drawing: SVGDocument?
 
   /// Reads the header.
   init(
-    _ input: PictureInput, in format: ImageFormat, _ extent: DecodeExtent
+    _ input: PictureInput, in format: ImageFormat, _ extent: DecodeExtent, page: Int = 0
   ) throws(DecodeError) {
     self.input = input
+    self.page = page
     self.format = format
     self.extent = extent
     if format == .tiff, let interpretation = TIFFFeatures(of: input)?.unknownInterpretation {
@@ -27,13 +30,14 @@ final class VipsPicture: OpenPicture {
     }
     drawing = format == .svg ? try SVGDocument(input) : nil
     do throws(VipsError) {
-      image = try Image.loading(input, as: format, extent)
+      image = try Image.loading(input, as: format, extent, pages: .page(page))
     } catch {
       throw Self.reason(for: error, of: input, in: format)
     }
     header = PictureHeader(
       stored: .init(width: image.width, height: image.height), orientation: image.orientation,
-      frames: image.pageCount, embeddedPixelCount: drawing?.embeddedPixelCount ?? 0)
+      frames: APNGFile.frameCount(in: input, as: format) ?? image.pageCount,
+      embeddedPixelCount: drawing?.embeddedPixelCount ?? 0)
     guard format != .tiff || image.hasUnsignedSamples else {
       throw .unsupported("TIFF with signed, 32-bit or floating-point samples")
     }
@@ -51,16 +55,16 @@ final class VipsPicture: OpenPicture {
     if format == .gif { return try onWholeCanvas(image) }
     return try decoding { () throws(VipsError) in
       switch format {
-      case .webp, .svg: return try scaledWhileLoading(to: size)
+      case .webp where page == 0, .svg: return try scaledWhileLoading(to: size)
       case .avif: return try inFullRange(image.retained())
-      case .jpeg, .png, .gif, .heif, .tiff, .jxl, .jp2, .bmp, .ico: return image.retained()
+      case .jpeg, .png, .gif, .webp, .heif, .tiff, .jxl, .jp2, .bmp, .ico: return image.retained()
       }
     }
   }
 
   /// The preview that cameras put into the file.
   func embeddedPicture() -> (any OpenPicture)? {
-    guard trustsEmbeddedPicture, extent == .whole,
+    guard trustsEmbeddedPicture, extent == .whole, page == 0,
       let preview = try? Image.loading(input, as: format, isPreview: true),
       preview.width < header.stored.width, preview.size.hasShape(of: header.stored)
     else { return nil }
@@ -104,11 +108,11 @@ final class VipsPicture: OpenPicture {
     return AV1Gray.isLimited(in: head) ? try frame.inEightBits().withRangeWidened() : frame
   }
 
-  /// What the first frame leaves free of the canvas is transparent.
+  /// What the frames leave free of the canvas is transparent.
   private func onWholeCanvas(_ frame: borrowing Image) throws(DecodeError) -> Image {
     guard !frame.hasAlpha else { return frame.retained() }
     var coverage = GIFCoverage(of: input, on: header.stored)
-    coverage.advance()
+    for _ in 0...page { coverage.advance() }
     return try coverage.applied(to: frame)
   }
 
@@ -130,7 +134,7 @@ final class VipsPicture: OpenPicture {
     guard count > 0 else { throw .corrupt(Image.noRowText) }
     // A loader decodes each row once.
     return try decoding { () throws(VipsError) in
-      try Image.loading(input, as: format, extent).withRows(count)
+      try Image.loading(input, as: format, extent, pages: .page(page)).withRows(count)
     }
   }
 

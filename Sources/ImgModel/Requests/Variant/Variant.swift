@@ -106,6 +106,20 @@ package struct Variant: Hashable, Sendable {
       effects: effects, keptData: keptData)
   }
 
+  /// The variant as it is used for all frames of an animation: cropped at one place, which is its
+  /// centre where each frame would have its own, and without data of the file.
+  package var ofAnimation: Variant {
+    let crop: Crop? =
+      switch crop {
+      case .attention, .entropy: .centre
+      case nil, .centre, .point: crop
+      }
+    return Variant(
+      uncheckedWidth: width, height: height, mode: mode, crop: crop, enlarges: enlarges,
+      format: format, quality: quality, frames: frames, embeddedUse: embeddedUse,
+      effects: effects, keptData: .none)
+  }
+
   /// The text of a variant that is hashed into the store key. Changing it makes stored thumbnails
   /// unreachable, so what is not the default is appended, and the default is not mentioned.
   package var canonicalText: String {

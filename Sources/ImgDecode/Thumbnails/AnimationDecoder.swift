@@ -1,0 +1,98 @@
+import ImgModel
+
+/// The way of an animation to its thumbnail, frame after frame.
+struct AnimationDecoder {
+  let frames: PictureFrames
+  /// The opened file.
+  let picture: any OpenPicture
+  let variant: Variant
+  let geometry: ThumbnailGeometry
+  private let renderer: FrameRenderer
+
+  init(frames: PictureFrames, picture: any OpenPicture, variant: Variant) {
+    self.frames = frames
+    self.picture = picture
+    self.variant = variant
+    geometry = ThumbnailGeometry(source: picture.header.upright, variant: variant)
+    renderer = FrameRenderer(of: picture.header, to: geometry, as: variant)
+  }
+
+  /// All frames, in WebP or GIF.
+  func animation() throws(DecodeError) -> FrameDecoder.Made {
+    let timeline = try frames.timeline()
+    let sequence = try frames.sequence()
+    var strip = try decoding { () throws(VipsError) in
+      try FrameStrip(geometry.kept, capacity: frames.count)
+    }
+    for number in 0..<frames.count {
+      guard let frame = try renderedFrame(of: sequence) else {
+        throw .corrupt("\(number) of \(frames.count) frames can be decoded")
+      }
+      try decoding { () throws(VipsError) in try strip.append(frame) }
+    }
+    return try encoded(strip, timeline)
+  }
+
+  private func encoded(
+    _ strip: consuming FrameStrip, _ timeline: Timeline
+  ) throws(DecodeError) -> FrameDecoder.Made {
+    let encoding = AnimationEncoding(variant.format)
+    let bytes: [UInt8]
+    do throws(VipsError) {
+      bytes = try encoding.encode(strip, timeline, quality: variant.quality)
+    } catch {
+      throw error.isOutOfMemory ? .outOfMemory : .unencodable(error.description)
+    }
+    let thumbnail = Thumbnail(
+      format: encoding.format, width: geometry.kept.width, height: geometry.kept.height,
+      byteCount: bytes.count)
+    return FrameDecoder.Made(thumbnail: thumbnail, bytes: bytes, path: .general)
+  }
+
+  /// The first frame that is not blank, or else the first frame. Frames are judged as they are shown.
+  func poster() throws(DecodeError) -> FrameDecoder.Made {
+    let sequence = try frames.sequence()
+    let first = try renderedFrame(of: sequence)
+    guard let first else { throw .corrupt("it has no frame") }
+    guard first.isBlank else { return try encoded(first) }
+    while let frame = try renderedFrame(of: sequence) {
+      if !frame.isBlank { return try encoded(frame) }
+    }
+    return try encoded(first)
+  }
+
+  private func encoded(_ frame: consuming Image) throws(DecodeError) -> FrameDecoder.Made {
+    let encoder = ThumbnailEncoder(variant: variant, isDamaged: false)
+    let (thumbnail, bytes) = try encoder.encode(frame, from: picture)
+    return FrameDecoder.Made(thumbnail: thumbnail, bytes: bytes, path: .general)
+  }
+
+  private func renderedFrame(of sequence: any FrameSequence) throws(DecodeError) -> Image? {
+    guard let frame = try sequence.next() else { return nil }
+    let size = picture.header.oriented(geometry.scaled)
+    do throws(VipsError) {
+      return try renderer.rendered(frame, scaledTo: size)
+    } catch {
+      throw picture.reason(for: error)
+    }
+  }
+
+  private func decoding<Result: ~Copyable>(
+    _ body: () throws(VipsError) -> Result
+  ) throws(DecodeError) -> Result {
+    do throws(VipsError) {
+      return try body()
+    } catch {
+      throw picture.reason(for: error)
+    }
+  }
+}
+
+extension Image {
+  /// See ``BlankFrame``. The pixels are those of a thumbnail, in memory.
+  fileprivate var isBlank: Bool {
+    var isBlank = false
+    withSamples { isBlank = BlankFrame.isBlank($0, bandCount: Int(bandCount)) }
+    return isBlank
+  }
+}

@@ -1,0 +1,175 @@
+import ImgDecode
+import ImgFacts
+import ImgModel
+import TestPictures
+import Testing
+
+/// Thumbnails of frames, and of whole animations.
+@Suite(.timeLimit(.minutes(20))) struct FrameChoiceTests {
+  private static let animated: [PictureFormat] = [.gif, .losslessWebP, .png]
+
+  private let fixture: ThumbnailFixture
+
+  init() throws {
+    fixture = try ThumbnailFixture()
+  }
+
+  private func card(_ index: Int) -> Raster { Card(index: index, width: 64, height: 48).raster }
+
+  /// Four cards of 64 × 48 pixels, 100 ms each.
+  private func animation(_ format: PictureFormat) throws -> [UInt8] {
+    guard format == .png else {
+      return try fixture.maker.animation(index: 0, frameCount: 4, format: format)
+    }
+    return APNGWriter.file(
+      try (0..<4).map { .init(try fixture.maker.encode(card($0), as: .png)) }, loopCount: 2)
+  }
+
+  private func thumbnail(
+    of file: [UInt8], _ frames: FrameSelection, format: Variant.Format = .png
+  ) throws -> RenderedThumbnail {
+    let variant = try Variant(width: 64, height: 64, format: format, frames: frames)
+    return try fixture.thumbnailer.thumbnail(of: file, as: variant)
+  }
+
+  private func shows(_ frames: FrameSelection, of file: [UInt8], _ index: Int) throws -> Bool {
+    let shown = try fixture.reader.raster(of: thumbnail(of: file, frames).bytes)
+    let errors = (0..<5).map { shown.meanSquaredError(against: card($0)) }
+    return errors[index] < 300 && errors.min() == errors[index]
+  }
+
+  private func failureCode(
+    of file: [UInt8], _ frames: FrameSelection, format: Variant.Format = .auto
+  ) throws -> Failure.Code? {
+    fixture.failureCode(
+      of: file, as: try Variant(width: 64, height: 64, format: format, frames: frames))
+  }
+
+  // MARK: - One frame
+
+  @Test(arguments: animated, 0..<4)
+  func `a frame is chosen by its number`(format: PictureFormat, number: Int) throws {
+    #expect(try shows(.number(number), of: animation(format), number))
+  }
+
+  @Test(arguments: animated)
+  func `there is no frame behind the last`(format: PictureFormat) throws {
+    #expect(try failureCode(of: animation(format), .number(4)) == .frameOutOfRange)
+  }
+
+  @Test func `a picture has one frame`() throws {
+    let picture = try fixture.maker.card(index: 1, width: 64, height: 48)
+    #expect(try shows(.number(0), of: picture, 1))
+    #expect(try failureCode(of: picture, .number(1)) == .frameOutOfRange)
+  }
+
+  @Test(arguments: animated)
+  func `a frame is chosen by the time at which it is shown`(format: PictureFormat) throws {
+    let file = try animation(format)
+    #expect(try shows(.time(0), of: file, 0))
+    #expect(try shows(.time(199), of: file, 1))
+    #expect(try shows(.time(200), of: file, 2))
+    #expect(try shows(.time(60_000), of: file, 3))
+  }
+
+  @Test func `the pages of a document are chosen by their number`() throws {
+    let file = try fixture.maker.animation(index: 0, frameCount: 3, format: .tiff)
+    #expect(try shows(.number(2), of: file, 2))
+    #expect(try shows(.time(1_000), of: file, 0))
+    #expect(try thumbnail(of: file, .all, format: .auto).thumbnail.format == .jpeg)
+  }
+
+  @Test func `the picture for other readers is shown first, and is no frame`() throws {
+    let pngs = try (0..<3).map { try fixture.maker.encode(card($0), as: .png) }
+    let file = APNGWriter.file([.init(pngs[1]), .init(pngs[2])], defaultImage: pngs[0])
+    #expect(try shows(.first, of: file, 0))
+    #expect(try shows(.number(0), of: file, 1))
+    #expect(try thumbnail(of: file, .first).source.frames == 2)
+  }
+
+  // MARK: - A frame that shows something
+
+  private func poster(_ pictures: Raster...) throws -> Raster {
+    let frames = try pictures.map { APNGWriter.Frame(try fixture.maker.encode($0, as: .png)) }
+    return try fixture.reader.raster(of: thumbnail(of: APNGWriter.file(frames), .poster).bytes)
+  }
+
+  private func blank(_ level: UInt8) -> Raster {
+    Raster(width: 64, height: 48) { _, _ in .init(level, level, level) }
+  }
+
+  @Test func `the poster is the first frame that is not blank`() throws {
+    let shown = try poster(blank(0), blank(255), card(2), card(3))
+    #expect(shown.meanSquaredError(against: card(2)) < 1)
+  }
+
+  @Test func `if all frames are blank, the poster is the first`() throws {
+    let shown = try poster(blank(40), blank(90))
+    #expect(shown.meanSquaredError(against: blank(40)) < 1)
+  }
+
+  @Test func `the poster of a picture is the picture`() throws {
+    let picture = try fixture.maker.card(index: 3, width: 64, height: 48, format: .png)
+    #expect(try shows(.poster, of: picture, 3))
+  }
+
+  // MARK: - All frames
+
+  @Test(arguments: animated, [Variant.Format.auto, .webp, .gif])
+  func `an animation keeps its frames, delays and loops`(
+    format: PictureFormat, output: Variant.Format
+  ) throws {
+    let file = try animation(format)
+    let rendered = try thumbnail(of: file, .all, format: output)
+    let wanted = try PictureFacts.reading(WholeBytes(file), .all)
+    let facts = try PictureFacts.reading(WholeBytes(rendered.bytes), .all)
+    #expect(facts.format == (output == .gif ? .gif : .webp))
+    #expect(rendered.thumbnail.format == facts.format)
+    #expect(facts.frameDelays == [100, 100, 100, 100])
+    #expect(facts.loopCount == wanted.loopCount)
+    #expect((facts.width, facts.height) == (64, 48))
+    for number in 0..<4 { #expect(try shows(.number(number), of: rendered.bytes, number)) }
+  }
+
+  @Test func `every frame is scaled, cropped and changed alike`() throws {
+    let variant = try Variant(
+      width: 20, height: 20, mode: .fill, crop: .attention, format: .webp, frames: .all,
+      effects: Effects(isGrayscale: true, radius: 10))
+    let rendered = try fixture.thumbnailer.thumbnail(of: animation(.gif), as: variant)
+    #expect((rendered.thumbnail.width, rendered.thumbnail.height) == (20, 20))
+    for number in 0..<4 {
+      let frame = try fixture.reader.raster(
+        of: thumbnail(of: rendered.bytes, .number(number)).bytes)
+      #expect(frame[0, 0].alpha == 0 && frame[10, 10].alpha == 255)
+      let centre = frame[10, 10]
+      #expect(abs(Int(centre.red) - Int(centre.blue)) < 12)
+    }
+  }
+
+  @Test(arguments: [PictureFormat.jpeg, .png, .avif])
+  func `a still stays one`(format: PictureFormat) throws {
+    let picture = try fixture.maker.card(index: 1, format: format)
+    #expect(try thumbnail(of: picture, .all, format: .auto).thumbnail.format == .jpeg)
+    #expect(try thumbnail(of: picture, .all, format: .gif).thumbnail.format == .gif)
+  }
+
+  @Test func `the pixels of all frames count`() throws {
+    var limits = Limits()
+    limits.maxPixels = 64 * 48 * 4 - 1
+    let narrow = try ThumbnailFixture(limits: limits)
+    let file = try animation(.gif)
+    let variants = try [FrameSelection.all, .first].map {
+      try Variant(width: 64, height: 64, frames: $0)
+    }
+    #expect(narrow.failureCode(of: file, as: variants[0]) == .tooManyPixels)
+    #expect(narrow.failureCode(of: file, as: variants[1]) == nil)
+  }
+
+  @Test(arguments: animated)
+  func `an animation that is cut in a later frame is damaged`(format: PictureFormat) throws {
+    let file = try animation(format)
+    let cut = Array(file[..<(file.count * 9 / 10)])
+    #expect(try failureCode(of: cut, .all) == .corruptImage)
+    #expect(try failureCode(of: cut, .time(300)) == .corruptImage)
+  }
+}
