@@ -186,6 +186,13 @@ import Testing
                                 JPEG. Default: auto.
       --quality Q               The quality of the encoder, from 1 to 100; PNG and
                                 GIF ignore it. Default: 80.
+      --frame N                 The frame of an animation or the page of a document,
+                                counted from 0.
+      --at TIME                 The frame that an animation shows at this time, such
+                                as 1.25s or 500ms; after its end, the last one.
+      --poster                  The first frame that is not blank.
+      --animated                All frames: the thumbnail of an animation is one, in
+                                WebP or GIF. Default: the first frame.
       --grayscale               Without colours.
       --blur SIGMA              Blur, with this standard deviation in pixels of the
                                 thumbnail.

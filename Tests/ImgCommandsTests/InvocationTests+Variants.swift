@@ -30,6 +30,22 @@ extension InvocationTests {
           keptData: KeptData(profile: true, metadata: true)))
   }
 
+  @Test(arguments: [
+    ("--frame 3", FrameSelection.number(3)), ("--at 1.25s", .time(1_250)), ("--at 2", .time(2_000)),
+    ("--at 70ms", .time(70)), ("--poster", .poster), ("--animated", .all), ("", .first),
+  ])
+  func `frames are selected in one way`(options: String, frames: FrameSelection) throws {
+    #expect(try variant(options).frames == frames)
+    for other in ["--poster --frame 1", "--animated --at 1s", "--at 1s --poster"] {
+      #expect(throws: UsageError.self) { try variant(other) }
+    }
+  }
+
+  @Test func `a format without animations takes no --animated`() throws {
+    let error = #expect(throws: UsageError.self) { try variant("--animated --format jpeg") }
+    #expect(try #require(error).description.contains("webp or gif"))
+  }
+
   @Test func `--dpr multiplies all lengths`() throws {
     #expect(
       try variant("--size 100x75 --dpr 1.5 --blur 2 --sharpen 1 --radius 3")
@@ -45,6 +61,8 @@ extension InvocationTests {
     ("--crop=left", "--crop"), ("--blur -1", "--blur"), ("--blur 100.5", "--blur"),
     ("--sharpen 1.2345", "--sharpen"), ("--radius 1.5", "--radius"),
     ("--background sky", "--background"), ("--dpr 0", "--dpr"), ("--dpr 11", "--dpr"),
+    ("--frame -1", "--frame"), ("--frame 1000000", "--frame"), ("--at 1.5ms", "--at"),
+    ("--at -1s", "--at"), ("--at 86401s", "--at"), ("--at soon", "--at"), ("--at ms", "--at"),
     ("--thumb perhaps", "--thumb"), ("--size 16383 --dpr 2", "width and height"),
     ("--blur 60 --dpr 2", "blur and sharpen"),
   ])

@@ -39,7 +39,8 @@ enum VariantOptions {
 
   /// The options that select a thumbnail.
   static let options =
-    [size, PixelRatio.option, mode, crop, enlarge, format, quality] + EffectOptions.options
+    [size, PixelRatio.option, mode, crop, enlarge, format, quality] + FrameOptions.options
+    + EffectOptions.options
     + [embeddedUse, keepProfile, keepMetadata, lenient]
 
   /// - Parameters:
@@ -77,7 +78,7 @@ enum VariantOptions {
         width: ratio.scaling(box.0), height: ratio.scaling(box.1),
         mode: mode ?? (crop == nil ? standard.mode : .fill), crop: crop,
         enlarges: arguments.contains(enlarge), format: format ?? promised ?? standard.format,
-        quality: quality ?? standard.quality,
+        quality: quality ?? standard.quality, frames: try FrameOptions.selection(in: arguments),
         embeddedUse: try arguments.value(of: embeddedUse, EmbeddedUse.init(parsing:)) ?? .auto,
         effects: try EffectOptions.effects(in: arguments, ratio),
         keptData: KeptData(
