@@ -32,6 +32,30 @@ import Testing
     }
   }
 
+  /// Locked, it may neither open files nor load code.
+  @Test(arguments: [PictureFormat.gif, .webp, .png])
+  func `frames are decoded, and animations are encoded`(format: PictureFormat) throws {
+    let decoder = try RunningDecoder.ready()
+    let frames = try (0..<3).map {
+      APNGWriter.Frame(try maker.card(index: $0, width: 64, height: 48, format: .png))
+    }
+    let animation =
+      format == .png
+      ? APNGWriter.file(frames) : try maker.animation(index: 0, frameCount: 3, format: format)
+    let variants: [(FrameSelection, Variant.Format, ImageFormat)] = [
+      (.number(2), .auto, .jpeg), (.time(150), .gif, .gif), (.poster, .png, .png),
+      (.all, .auto, .webp), (.all, .gif, .gif),
+    ]
+    for (selection, output, wanted) in variants {
+      let variant = try Variant(width: 32, height: 32, format: output, frames: selection)
+      guard case .decoded(let facts, _) = try decoder.report(on: animation, as: variant) else {
+        Issue.record("\(selection) was not decoded")
+        continue
+      }
+      #expect(facts.thumbnail.format == wanted && facts.source.frames == 3)
+    }
+  }
+
   @Test func `a picture without a thumbnail fails, and the next one is decoded`() throws {
     let decoder = try RunningDecoder.ready()
     guard case .failed(let failure, _) = try decoder.report(on: Array("words".utf8)) else {

@@ -87,6 +87,19 @@ import Testing
     #expect(try thumbnail(of: file, .first).source.frames == 2)
   }
 
+  @Test(arguments: [(PictureFormat.avif, "avis"), (.heif, "hevc")])
+  func `of a sequence only the still is decoded`(format: PictureFormat, brand: String) throws {
+    let still = try fixture.maker.card(index: 2, width: 64, height: 48, format: format)
+    var file = still
+    file.replaceSubrange(8..<12, with: brand.utf8)
+    #expect(try thumbnail(of: file, .first).bytes == thumbnail(of: still, .first).bytes)
+    #expect(try thumbnail(of: file, .poster).bytes == thumbnail(of: still, .first).bytes)
+    #expect(try thumbnail(of: file, .number(0)).bytes == thumbnail(of: still, .first).bytes)
+    for frames in [FrameSelection.all, .number(1), .time(0)] {
+      #expect(try failureCode(of: file, frames) == .unsupportedAnimation)
+    }
+  }
+
   // MARK: - A frame that shows something
 
   private func poster(_ pictures: Raster...) throws -> Raster {
