@@ -10,6 +10,8 @@ final class VipsFrames: FrameSequence {
   private let size: ThumbnailGeometry.Size
   private let count: Int
   private var index = 0
+  /// Of a GIF.
+  private var check: GIFFrameCheck?
   /// Of a GIF without an alpha channel.
   private var coverage: GIFCoverage?
 
@@ -22,11 +24,14 @@ final class VipsFrames: FrameSequence {
     }
     size = .init(width: strip.width, height: strip.pageHeight)
     count = strip.height / size.height
-    if format == .gif, !strip.hasAlpha { coverage = GIFCoverage(of: input, on: size) }
+    guard format == .gif else { return }
+    check = GIFFrameCheck(of: input)
+    if !strip.hasAlpha { coverage = GIFCoverage(of: input, on: size) }
   }
 
   func next() throws(DecodeError) -> Image? {
     guard index < count else { return nil }
+    try check?.advance()
     let frame = try nextFrame()
     index += 1
     guard coverage != nil else { return frame }

@@ -52,7 +52,10 @@ final class VipsPicture: OpenPicture {
 
   private func wholeFrame(for size: ThumbnailGeometry.Size) throws(DecodeError) -> Image {
     try drawing?.checkPictures()
-    if format == .gif { return try onWholeCanvas(image) }
+    if format == .gif {
+      try requireWholePage()
+      return try onWholeCanvas(image)
+    }
     return try decoding { () throws(VipsError) in
       switch format {
       case .webp where page == 0, .svg: return try scaledWhileLoading(to: size)
@@ -106,6 +109,12 @@ final class VipsPicture: OpenPicture {
   private func inFullRange(_ frame: consuming Image) throws(VipsError) -> Image {
     let head = input.bytes(at: 0, upTo: AV1Gray.examinedByteCount)
     return AV1Gray.isLimited(in: head) ? try frame.inEightBits().withRangeWidened() : frame
+  }
+
+  private func requireWholePage() throws(DecodeError) {
+    guard page > 0 else { return }
+    var check = GIFFrameCheck(of: input)
+    for _ in 0...page { try check.advance() }
   }
 
   /// What the frames leave free of the canvas is transparent.

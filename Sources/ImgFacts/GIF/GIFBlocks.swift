@@ -78,6 +78,9 @@ package struct GIFBlocks {
     }
   }
 
+  /// Where the pixels end of the frame that was read last.
+  package func endOfFrame() throws(FactsError) -> Int { try endOfSubBlocks(from: offset) }
+
   /// The only sub-block of that extension.
   private func graphicControl() throws(FactsError) -> GraphicControl {
     let fields = try window.fields(at: offset, count: 5, order: .littleEndian)

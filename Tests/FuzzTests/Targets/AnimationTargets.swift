@@ -9,9 +9,11 @@ extension FuzzTarget {
     // Checksums would hide what is behind them.
     FuzzTarget("apng", seeds: [apng]) { run(apng: withChecksums($0)) },
     FuzzTarget("apng-chunks", seeds: [apng]) { run(apng: $0) },
-    FuzzTarget("gif-coverage", seeds: [gif(disposal: 8), gif(disposal: 12)]) { file in
+    FuzzTarget("gif-frames", seeds: [gif(disposal: 8), gif(disposal: 12)]) { file in
       precondition(canDecode, "libvips does not start")
       let size = ThumbnailGeometry.Size(width: 4, height: 3)
+      var check = GIFFrameCheck(of: WholeBytes(file))
+      for _ in 0..<3 { try? check.advance() }
       var coverage = GIFCoverage(of: WholeBytes(file), on: size)
       for _ in 0..<3 { coverage.advance() }
       guard let frame = try? FrameCanvas(size).image().withoutAlpha(),

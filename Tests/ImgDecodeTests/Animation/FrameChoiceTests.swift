@@ -185,4 +185,12 @@ import Testing
     #expect(try failureCode(of: cut, .all) == .corruptImage)
     #expect(try failureCode(of: cut, .time(300)) == .corruptImage)
   }
+
+  @Test func `a frame of a GIF is damaged if its own pixels are cut`() throws {
+    let file = try animation(.gif)
+    // In the third frame.
+    let cut = Array(file[..<(file.count * 7 / 10)])
+    let codes = try (0..<3).map { try failureCode(of: cut, .number($0)) }
+    #expect(codes == [nil, nil, .corruptImage])
+  }
 }
