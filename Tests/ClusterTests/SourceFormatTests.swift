@@ -30,4 +30,39 @@ struct SourceFormatTests {
     let formats = Set(reports.map(\.source_format))
     #expect(formats == Set(ImageFormat.allCases.filter { ![.svg, .jp2].contains($0) }))
   }
+
+  @Test func `each selection of frames is a thumbnail of its own`() throws {
+    struct Report: Decodable {
+      let format: ImageFormat
+      let from_cache: Bool
+    }
+    let origin = try TestOrigin()
+    let maker = try PictureMaker.start()
+    origin.serve("/a", .body(try maker.animation(index: 1, frameCount: 3, format: .gif)))
+    let url = "\(origin.baseURL)/a"
+    let cluster = try Cluster()
+    let selections: [([String], ImageFormat)] = [
+      ([], .jpeg), (["--frame", "2"], .jpeg), (["--at", "150ms"], .jpeg), (["--poster"], .jpeg),
+      (["--animated"], .webp), (["--animated", "--format", "gif"], .gif),
+    ]
+    for isCached in [false, true] {
+      for (options, format) in selections {
+        let report = try cluster.begin(["get", url, "--json"] + options).wait()
+          .decoded(Report.self)
+        #expect(report.format == format && report.from_cache == isCached, "\(options)")
+      }
+    }
+  }
+
+  @Test func `a job makes animations, and names pictures without that frame`() throws {
+    let origin = try TestOrigin()
+    let maker = try PictureMaker.start()
+    origin.serve("/a", .body(try maker.animation(index: 1, frameCount: 3, format: .gif)))
+    origin.serve("/b", .body(try maker.card(index: 1)))
+    let urls = ["\(origin.baseURL)/a", "\(origin.baseURL)/b"]
+    let cluster = try Cluster()
+    #expect(try cluster.finished(cluster.submit(urls, "--animated")).done == 2)
+    let status = try cluster.finished(cluster.submit(urls, "--frame", "2"))
+    #expect(status.done == 1 && status.failed == 1)
+  }
 }
