@@ -68,7 +68,7 @@ import Testing
 
   @Test func `what is no picture is told from what is not whole`() {
     #expect(
-      error(of: ascii("<html><body></body>")) == .invalid("the first bytes match no image format"))
+      error(of: ascii("<html><body></body>")) == .notAnImage("the body is an HTML page"))
     #expect(error(of: ascii("%PDF-1.7")) == .unsupported("pdf is not read"))
     #expect(error(of: []) == .truncated)
     #expect(Fetch(zeros(100_000), .all).ranges == [0..<4_096])

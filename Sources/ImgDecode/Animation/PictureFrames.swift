@@ -56,7 +56,7 @@ struct PictureFrames {
     } catch {
       switch error {
       case .needsBytes, .truncated: throw .corrupt("the file ends before its last frame does")
-      case .invalid(let reason): throw .corrupt(reason)
+      case .invalid(let reason), .notAnImage(let reason): throw .corrupt(reason)
       case .unsupported(let feature): throw .unsupported(feature)
       }
     }

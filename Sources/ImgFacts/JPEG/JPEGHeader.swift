@@ -43,7 +43,7 @@ struct JPEGHeader {
     } catch {
       switch error {
       case .needsBytes, .truncated: throw error
-      case .invalid, .unsupported: return nil
+      case .invalid, .notAnImage, .unsupported: return nil
       }
     }
   }

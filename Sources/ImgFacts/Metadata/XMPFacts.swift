@@ -1,7 +1,8 @@
 /// Metadata as XML (ISO 16684-1).
 package struct XMPFacts: Hashable, Sendable, Codable {
-  /// The packet as it stands in the file.
-  package let packet: String
+  /// The packet as it stands in the file. It may tell where the picture was taken; a caller can leave
+  /// it out.
+  package var packet: String?
   package var title: String?
   package var creators: [String]?
   package var description: String?

@@ -5,6 +5,8 @@ package enum FactsError: Error, Hashable, Sendable {
   case needsBytes(Range<Int>)
   /// The file ends before the facts do.
   case truncated
+  /// No image format begins like the file. The text is for people.
+  case notAnImage(String)
   /// The file breaks the rules of its format. The text is for people.
   case invalid(String)
   /// A format, or a kind of it, that is not read. The text is for people.

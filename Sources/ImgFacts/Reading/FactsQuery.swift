@@ -21,13 +21,17 @@ package struct FactsQuery: Sendable {
   package private(set) var bytes: PartialBytes
   /// Ranges asked for.
   package private(set) var rangeCount = 0
+  /// Why the facts are of a smaller extent than was asked for; `nil` if they are not.
+  package private(set) var shortfall: FactsError?
   private var extent: FactsExtent
   private let maximumByteCount: Int
   private var step = firstStep
+  private var mayFetch = true
 
   /// - Parameters:
   ///   - byteCount: of the whole file, if that is known.
-  ///   - maximumByteCount: no range is asked for when so many bytes are at hand.
+  ///   - maximumByteCount: no range is asked for when so many bytes are at hand, and none that
+  ///     has to be longer.
   package init(_ extent: FactsExtent, byteCount: Int? = nil, maximumByteCount: Int = 16 << 20) {
     self.extent = extent
     self.maximumByteCount = maximumByteCount
@@ -42,6 +46,11 @@ package struct FactsQuery: Sendable {
     bytes.insert(found, at: offset)
   }
 
+  /// No more ranges are asked for: the facts are those of what is at hand.
+  package mutating func endFetching() {
+    mayFetch = false
+  }
+
   package mutating func next() -> Step {
     while true {
       do throws(FactsError) {
@@ -54,13 +63,14 @@ package struct FactsQuery: Sendable {
           return .failed(error)
         }
         extent = smaller
+        if shortfall == nil { shortfall = error }
       }
     }
   }
 
   private mutating func rangeToFetch(for needed: Range<Int>) -> Range<Int>? {
-    guard rangeCount < Self.maximumRangeCount, bytes.heldByteCount < maximumByteCount,
-      let missing = bytes.missing(in: needed)
+    guard mayFetch, rangeCount < Self.maximumRangeCount, bytes.heldByteCount < maximumByteCount,
+      let missing = bytes.missing(in: needed), missing.count <= maximumByteCount
     else { return nil }
     let end = max(missing.upperBound, missing.lowerBound + step)
     rangeCount += 1

@@ -46,13 +46,13 @@ extension PictureFacts {
       case .unsupported(let name): throw .unsupported("\(name) is not read")
       case .notAnImage:
         guard head.count >= minimumByteCount else { throw .truncated }
-        guard FormatSniffer.rejection(of: head) == nil else {
-          throw .invalid("the first bytes match no image format")
+        if let rejection = FormatSniffer.rejection(of: head) {
+          throw .notAnImage(rejection.detail)
         }
         // The bytes end where more of them may make a picture.
         guard head.count == byteCount else { throw .truncated }
       }
     }
-    throw .invalid("the first bytes match no image format")
+    throw .notAnImage("the first bytes match no image format")
   }
 }

@@ -43,7 +43,7 @@ import Testing
     #expect(error(of: file) == .invalid("a picture without pixels"))
     file[26] = 0
     file.replaceSubrange(14..<18, with: little(41, 4))
-    #expect(error(of: file) == .invalid("the first bytes match no image format"))
+    #expect(error(of: file) == .notAnImage("the first bytes match no image format"))
   }
 }
 
@@ -75,6 +75,12 @@ import Testing
     let found = try facts(of: IconWriter(parts).bytes)
     #expect(found.width == 512 && found.bands == 4 && found.encoding == "png")
     #expect(found.format == .ico && found.pictureCount == 2)
+  }
+
+  @Test func `a directory that declares another size than the picture has does not count`() throws {
+    let small = part(side: 16, .blueGreenRed)
+    let parts = [IconWriter.Part(width: 0, height: 0, small.bytes), part(side: 24, .blueGreenRed)]
+    #expect(try facts(of: IconWriter(parts).bytes).width == 24)
   }
 
   @Test func `only the directory and one header are fetched`() throws {
