@@ -200,32 +200,6 @@ let package = Package(
       path: "Tests/CrashTestTool",
       swiftSettings: settings),
 
-    // MARK: - ImgFetch: libcurl
-
-    .target(
-      name: "ImgFetch",
-      dependencies: [
-        "CCurl",
-        "ImgModel",
-        "ImgSystem",
-      ],
-      swiftSettings: settings),
-    .testTarget(
-      name: "ImgFetchTests",
-      dependencies: [
-        "CCurl",
-        "ImgFetch",
-        "ImgModel",
-        "ImgSystem",
-        "SeededRandom",
-        "TestOrigin",
-      ],
-      swiftSettings: settings,
-      // libcurl then calls the getaddrinfo of FakeResolver.swift.
-      linkerSettings: [
-        .unsafeFlags(["-Xlinker", "--export-dynamic-symbol=getaddrinfo"])
-      ]),
-
     // MARK: - ImgSniff: formats by their first bytes
 
     .target(
@@ -261,6 +235,34 @@ let package = Package(
         "TestPictures",
       ],
       swiftSettings: settings),
+
+    // MARK: - ImgFetch: libcurl
+
+    .target(
+      name: "ImgFetch",
+      dependencies: [
+        "CCurl",
+        "ImgFacts",
+        "ImgModel",
+        "ImgSystem",
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "ImgFetchTests",
+      dependencies: [
+        "CCurl",
+        "ImgFacts",
+        "ImgFetch",
+        "ImgModel",
+        "ImgSystem",
+        "SeededRandom",
+        "TestOrigin",
+      ],
+      swiftSettings: settings,
+      // libcurl then calls the getaddrinfo of FakeResolver.swift.
+      linkerSettings: [
+        .unsafeFlags(["-Xlinker", "--export-dynamic-symbol=getaddrinfo"])
+      ]),
 
     // MARK: - ImgDecode: libvips, libjpeg-turbo
 
@@ -407,6 +409,7 @@ let package = Package(
     .target(
       name: "ImgWorker",
       dependencies: [
+        "ImgFacts",
         "ImgFetch",
         "ImgModel",
         "ImgSandbox",

@@ -174,7 +174,7 @@ final class Worker {
     records.writePuts(amongLeases: machine.leaseCount, at: .now)
     try report(
       HostUpdates(
-        cooldowns: pool.takeCooldowns(), extraRequests: pool.takeSameHostRedirects()),
+        cooldowns: pool.takeCooldowns(), extraRequests: pool.takeExtraRequests()),
       at: .now)
     try channel.flush()
     try poller.update(
@@ -221,7 +221,7 @@ final class Worker {
       let input = inputs.removeFirst()
       if case .decoded(let lease, _, _) = input.event { decodeThread.finished(lease) }
       for effect in machine.handle(input.event, at: .now) {
-        for event in try perform(effect, with: input.payload) { inputs.append(Input(event)) }
+        inputs += try perform(effect, with: input.payload)
       }
     }
   }
@@ -230,20 +230,20 @@ final class Worker {
   /// - Returns: the answers that are known at once.
   private func perform(
     _ effect: WorkerMachine.Effect, with payload: Input.Payload
-  ) throws(ChannelError) -> [WorkerMachine.Event] {
+  ) throws(ChannelError) -> [Input] {
     switch effect {
     case .send(let message): try channel.post(message)
-    case .sendUncached: return try uncached.send(over: channel)
+    case .sendUncached: return try uncached.send(over: channel).map { Input($0) }
     case .deliver(let result): uncached.add(result, bytes: payload.thumbnail)
 
-    case .lookUp(let batch): return records.lookUp(batch)
+    case .lookUp(let batch): return records.lookUp(batch).map { Input($0) }
     case .findOriginal(let order):
-      return [.originalFound(order.lease, records.hasOriginal(for: order))]
+      return [Input(.originalFound(order.lease, records.hasOriginal(for: order)))]
     case .findStale(let order):
-      return [.staleFound(order.lease, records.staleThumbnail(for: order))]
+      return [Input(.staleFound(order.lease, records.staleThumbnail(for: order)))]
     case .renew(let order):
       let finding = records.renew(order, confirmedBy: payload.notModified)
-      return [.renewalFound(order.lease, finding)]
+      return [Input(.renewalFound(order.lease, finding))]
     case .put(let request): return put(request, payload)
     case .extendOriginal(let order): records.extendOriginal(of: order)
     case .storePartial(let transfer, let name):
@@ -251,7 +251,8 @@ final class Worker {
     case .removePartial(let name): records.removePartial(of: name)
     case .sweep(let moment): records.sweep(at: moment)
 
-    case .readRobots(let url): return [.robotsRead(of: url, records.robots(of: url.origin))]
+    case .readRobots(let url):
+      return [Input(.robotsRead(of: url, records.robots(of: url.origin)))]
     case .fetchRobots(let url): transfers.fetchRobots(of: url)
     case .storeRobots(let robots, let origin): records.put(robots, of: origin)
 
@@ -270,7 +271,7 @@ final class Worker {
   /// - Returns: the end, if the body cannot be read.
   private func put(
     _ request: StoreRequest, _ payload: Input.Payload
-  ) -> [WorkerMachine.Event] {
+  ) -> [Input] {
     do throws(SystemError) {
       let original =
         if let body = request.body { try transfers.content(of: body).bytes() } else {
@@ -281,14 +282,17 @@ final class Worker {
     } catch {
       let failure = Failure(
         stage: .store, code: .internal, detail: "the body cannot be read: \(error)")
-      return [.stored(request.order.lease, .failed(failure))]
+      return [Input(.stored(request.order.lease, .failed(failure)))]
     }
   }
 
   /// - Returns: the end, if there is nothing to decode.
   private func decode(
     _ order: FetchOrder, from source: DecodeSource, _ payload: Input.Payload
-  ) -> [WorkerMachine.Event] {
+  ) -> [Input] {
+    if case .body(let transfer) = source, let record = transfers.facts(of: transfer) {
+      return [Input(order.lease, factsOf: FactsReader.Reading(record: record))]
+    }
     do throws(Failure) {
       let picture: PictureSource? =
         switch source {
@@ -300,14 +304,17 @@ final class Worker {
             MemoryFile(payload.file), byteCount: byteCount,
             isStored: order.request.keep.includesOriginal)
         }
-      guard let picture else { return [.decoded(order.lease, .sourceMissing, time: nil)] }
+      guard let picture else {
+        return [Input(.decoded(order.lease, .sourceMissing, time: nil))]
+      }
       decodeThread.submit(
         DecodeJob(
           lease: order.lease, source: picture, variant: order.request.variant,
+          facts: order.request.keep.part.factsExtent,
           isLenient: order.request.isLenient, isUrgent: order.isUrgent))
       return []
     } catch {
-      return [.decoded(order.lease, .failed(error), time: nil)]
+      return [Input(.decoded(order.lease, .failed(error), time: nil))]
     }
   }
 }

@@ -16,7 +16,7 @@ extension WorkerMachine {
   mutating func attachAll(of batch: Batch) {
     for order in orders(of: batch) {
       tasks.add(FetchTask(order, stage: .waitingForRobots))
-      if transfers.hasTransfer(of: order.name) {
+      if transfers.hasTransfer(for: order.transferKey) {
         checkRobots(for: order, then: .attach(order.lease))
       } else {
         // What is already on this machine needs no permission.
@@ -40,7 +40,7 @@ extension WorkerMachine {
   /// Attaches a lease that robots.txt permits.
   mutating func attach(_ lease: LeaseID) {
     let order = tasks[lease].order
-    switch transfers.attach(lease, name: order.name) {
+    switch transfers.attach(lease, key: order.transferKey) {
     case .receiving: tasks.update(lease) { $0.stage = .transferring }
     case .received(let share): decode(share)
     case .none:

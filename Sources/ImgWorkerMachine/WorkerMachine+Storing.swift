@@ -20,7 +20,7 @@ extension WorkerMachine {
     let maker = RecordMaker(task.order, body: task.sourceBody, picture: picture)
     let thumbnail = maker.thumbnailRecord(at: now.wall)
     guard maker.isStored else { return deliver(thumbnail, for: lease, refused: nil) }
-    var records = task.order.request.keep.includesThumbnail ? [thumbnail] : []
+    var records = task.order.request.keep.includesResult ? [thumbnail] : []
     let body = transfers.bodyToStore(of: lease)
     if task.order.request.keep.includesOriginal {
       if body != nil || task.order.isUpload {

@@ -250,10 +250,11 @@ extension ClusterModel {
     guard fleet == nil else { return }
     let asked = options.expiry.retentionOfStored(
       defaultExpiry: RequestOptions.expiryRange.lowerBound)
-    let key = StoreModel.Key(url: url, variant: options.variant)
+    let key = StoreModel.Key(
+      url: url, variant: options.variant, part: options.keep.part)
     let isEvicted = store.evicted.contains(key)
     let kept = [
-      options.keep.includesThumbnail && !isEvicted ? store.thumbnails[key] : nil,
+      options.keep.includesResult && !isEvicted ? store.thumbnails[key] : nil,
       options.keep.includesOriginal ? store.originals[url] : nil,
     ]
     for kept in kept.compactMap(\.self) where !kept.covers(asked) {

@@ -63,12 +63,17 @@ extension ClusterModel {
   }
 
   private func fetch(_ item: Assignment, of batch: Batch, by id: WorkerID) {
-    if workers.values.contains(where: { $0.receiving.contains { $0.url == item.url } }) {
+    let part = batch.request.keep.part
+    let isReceived = { (transfer: WorkerModel.Transfer) in
+      transfer.url == item.url && transfer.part == part
+    }
+    if workers.values.contains(where: { $0.receiving.contains(where: isReceived) }) {
       fail("\(item.url) is fetched twice at a time")
     }
     let host = host(of: item.url)
     workers[id]?.transfers.append(
-      WorkerModel.Transfer(id: item.lease, url: item.url, host: host))
+      WorkerModel.Transfer(
+        id: item.lease, url: item.url, part: part, host: host))
     workers[id]?.fetches.append(lease(item, of: batch, transfer: item.lease))
     if let host { checkLimits(of: host) }
   }
@@ -83,7 +88,7 @@ extension ClusterModel {
   }
 
   private func attach(_ item: Assignment, of batch: Batch, at id: WorkerID) {
-    if let transfer = workers[id]?.joinableTransfer(of: item.url) {
+    if let transfer = workers[id]?.joinableTransfer(of: item.url, batch.request.keep.part) {
       workers[id]?.fetches.append(lease(item, of: batch, transfer: transfer.id))
     } else {
       decode(item, of: batch, by: id)

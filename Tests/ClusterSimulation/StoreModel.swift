@@ -6,6 +6,7 @@ struct StoreModel {
   struct Key: Hashable {
     let url: String
     let variant: Variant
+    var part = PicturePart.whole
   }
 
   var thumbnails: [Key: Retention] = [:]
@@ -42,17 +43,18 @@ struct StoreModel {
   func holds(_ fetch: WorkerModel.Fetch) -> Bool {
     guard fetch.policy == .byProtocol, !fetch.bypassesStore else { return false }
     return switch fetch.keep {
-    case .none, .thumbnail: thumbnails[Self.key(fetch)] != nil
+    case .none, .thumbnail, .facts, .allFacts: thumbnails[Self.key(fetch)] != nil
     case .original: originals[fetch.url] != nil
     case .all: thumbnails[Self.key(fetch)] != nil && originals[fetch.url] != nil
     }
   }
 
   private func content(of url: String, in batch: Batch) -> Finding {
-    let hasThumbnail = thumbnails[Key(url: url, variant: batch.request.variant)] != nil
+    let hasThumbnail = thumbnails[Self.key(url, batch)] != nil
     let hasOriginal = originals[url] != nil
     switch batch.request.keep {
-    case .none, .thumbnail: return hasThumbnail ? .hit : hasOriginal ? .original : .miss
+    case .none, .thumbnail, .facts, .allFacts:
+      return hasThumbnail ? .hit : hasOriginal ? .original : .miss
     case .original: return hasOriginal ? .hit : .miss
     case .all: return !hasOriginal ? .miss : hasThumbnail ? .hit : .original
     }
@@ -60,14 +62,14 @@ struct StoreModel {
 
   /// What a look-up has found is kept for as long as it asks for, and no shorter than before.
   mutating func extend(_ url: String, as batch: Batch) {
-    thumbnails[Key(url: url, variant: batch.request.variant)]?.formUnion(batch.retention)
+    thumbnails[Self.key(url, batch)]?.formUnion(batch.retention)
     if batch.request.keep.includesOriginal { originals[url]?.formUnion(batch.retention) }
   }
 
   /// A fetch has succeeded.
   mutating func keep(_ fetch: WorkerModel.Fetch) {
     stale[fetch.url] = nil
-    if fetch.keep.includesThumbnail {
+    if fetch.keep.includesResult {
       thumbnails[Self.key(fetch), default: fetch.retention].formUnion(fetch.retention)
     }
     if fetch.keep.includesOriginal {
@@ -82,6 +84,10 @@ struct StoreModel {
   }
 
   private static func key(_ fetch: WorkerModel.Fetch) -> Key {
-    Key(url: fetch.url, variant: fetch.variant)
+    Key(url: fetch.url, variant: fetch.variant, part: fetch.keep.part)
+  }
+
+  private static func key(_ url: String, _ batch: Batch) -> Key {
+    Key(url: url, variant: batch.request.variant, part: batch.request.keep.part)
   }
 }

@@ -27,6 +27,7 @@ struct WorkerModel {
     /// The lease that began it.
     let id: LeaseID
     let url: String
+    var part = PicturePart.whole
     /// The host that is asked, or waited for; `nil` where none is.
     var host: String?
     var isOriginal = false
@@ -56,8 +57,8 @@ struct WorkerModel {
   func transfer(_ id: LeaseID) -> Transfer? { transfers.first { $0.id == id } }
 
   /// The newest transfer of the URL whose body is on its way or held.
-  func joinableTransfer(of url: String) -> Transfer? {
-    transfers.last { $0.url == url && $0.state != .gone }
+  func joinableTransfer(of url: String, _ part: PicturePart) -> Transfer? {
+    transfers.last { $0.url == url && $0.part == part && $0.state != .gone }
   }
 
   mutating func setState(_ state: Transfer.State, of id: LeaseID) {

@@ -54,12 +54,31 @@ import Testing
 
   @Test func `requests that keep different things share a transfer`() {
     let cluster = ClusterModel.started()
-    let jobs = Keep.allCases.map { cluster.submit([url(1)], keep: $0) }
+    let jobs = Keep.allCases.filter { !$0.isFacts }.map { cluster.submit([url(1)], keep: $0) }
     cluster.finishEverything()
     #expect(cluster.fetchStarts == [url(1)])
     #expect(jobs.allSatisfy { cluster.counts($0)?.done == 1 })
     #expect(cluster.isStored(url(1)))
     #expect(Array(cluster.store.originals.keys) == [url(1)])
+  }
+
+  @Test func `facts are fetched apart from the whole picture, and once for equal requests`() {
+    let cluster = ClusterModel.started()
+    let jobs = [Keep.facts, .facts, .allFacts, .thumbnail].map {
+      cluster.submit([url(1)], keep: $0)
+    }
+    cluster.finishEverything()
+    #expect(cluster.fetchStarts == [url(1), url(1), url(1)])
+    #expect(jobs.allSatisfy { cluster.counts($0)?.done == 1 })
+  }
+
+  @Test func `facts are read from the original in the store`() {
+    let cluster = ClusterModel.started()
+    cluster.store.originals = [url(1): Retention()]
+    let job = cluster.submit([url(1)], keep: .facts)
+    cluster.finishEverything()
+    #expect(cluster.fetchStarts.isEmpty)
+    #expect(cluster.counts(job)?.done == 1)
   }
 
   @Test func `an original whose decode kills workers is given up`() {

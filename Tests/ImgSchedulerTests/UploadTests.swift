@@ -113,8 +113,8 @@ import Testing
     let jobs = Keep.allCases.map { cluster.submit([Self.dataURL], keep: $0) }
     cluster.answerLookups()
     #expect(cluster.fetchStarts == [url(1)])
-    // One keeps a thumbnail, the other nothing.
-    #expect(cluster.decodeStarts == [Self.dataURL, Self.dataURL])
+    // One keeps a thumbnail, one nothing, and two keep facts.
+    #expect(cluster.decodeStarts == [String](repeating: Self.dataURL, count: 4))
     cluster.finishEverything()
     #expect(jobs.allSatisfy { cluster.counts($0)?.done == 1 })
     #expect(cluster.isStored(Self.dataURL))

@@ -6,7 +6,9 @@ import Testing
 
 /// Which lease is attached to which transfer, and what becomes of transfers and bodies.
 struct SharedTransfersTests {
-  private static let name = PictureName(text: TestDriver.url)
+  private static let key = TransferKey(
+    name: PictureName(text: TestDriver.url), part: .whole)
+  private static let other = TransferKey(name: PictureName(text: "other"), part: .whole)
   private static let body = SharedTransfer.Body(
     facts: .sample, freshByteCount: 30, timings: Timings(), wasRedirected: false)
 
@@ -23,8 +25,8 @@ struct SharedTransfersTests {
 
   @Test mutating func `every lease of a transfer gets a share of its one body`() throws {
     try start(1)
-    #expect(transfers.attach(2, name: Self.name).isReceiving)
-    #expect(transfers.attach(3, name: Self.name).isReceiving)
+    #expect(transfers.attach(2, key: Self.key).isReceiving)
+    #expect(transfers.attach(3, key: Self.key).isReceiving)
     let shares = transfers.receive(Self.body, by: 1)
     #expect(shares.map(\.lease) == [1, 2, 3])
     #expect(shares.map(\.bytesFetched) == [30, 0, 0])
@@ -33,7 +35,7 @@ struct SharedTransfersTests {
   @Test mutating func `a lease that attaches to a held body gets its share at once`() throws {
     try start(1)
     _ = transfers.receive(Self.body, by: 1)
-    let share = transfers.attach(2, name: Self.name).share
+    let share = transfers.attach(2, key: Self.key).share
     #expect(share?.lease == 2)
     #expect(share?.bytesFetched == 0)
     #expect(transfers.transfer(of: 2) == 1)
@@ -41,7 +43,7 @@ struct SharedTransfersTests {
 
   @Test mutating func `the first of the leases that stay counts the bytes`() throws {
     try start(1)
-    _ = transfers.attach(2, name: Self.name)
+    _ = transfers.attach(2, key: Self.key)
     #expect(transfers.leave(1) == nil)
     #expect(transfers.receive(Self.body, by: 1).map(\.bytesFetched) == [30])
   }
@@ -60,14 +62,21 @@ struct SharedTransfersTests {
 
   @Test mutating func `a lease without a transfer of its name attaches to none`() throws {
     try start(1)
-    #expect(transfers.attach(2, name: PictureName(text: "other")).isNone)
-    #expect(!transfers.hasTransfer(of: PictureName(text: "other")))
+    #expect(transfers.attach(2, key: Self.other).isNone)
+    #expect(!transfers.hasTransfer(for: Self.other))
+  }
+
+  @Test mutating func `a lease that needs another part of the picture attaches to none`() throws {
+    try start(1, .sample(keep: .facts))
+    #expect(transfers.attach(2, key: Self.key).isNone)
+    let facts = TransferKey(name: PictureName(text: TestDriver.url), part: .facts)
+    #expect(transfers.attach(3, key: facts).isReceiving)
   }
 
   @Test mutating func `a lease attaches to the newest transfer of its name`() throws {
     try start(1)
     try start(2)
-    #expect(transfers.attach(3, name: Self.name).isReceiving)
+    #expect(transfers.attach(3, key: Self.key).isReceiving)
     #expect(transfers.receive(Self.body, by: 1).map(\.lease) == [1])
     #expect(transfers.receive(Self.body, by: 2).map(\.lease) == [2, 3])
   }
@@ -76,7 +85,7 @@ struct SharedTransfersTests {
     try start(1)
     try start(2)
     #expect(transfers.end(2) == [2])
-    #expect(transfers.attach(3, name: Self.name).isReceiving)
+    #expect(transfers.attach(3, key: Self.key).isReceiving)
     #expect(transfers.receive(Self.body, by: 1).map(\.lease) == [1, 3])
   }
 
@@ -84,15 +93,15 @@ struct SharedTransfersTests {
 
   @Test mutating func `a body is free once, after its last lease`() throws {
     try start(1)
-    _ = transfers.attach(2, name: Self.name)
+    _ = transfers.attach(2, key: Self.key)
     _ = transfers.receive(Self.body, by: 1)
     #expect(transfers.detach(1) == nil)
-    _ = transfers.attach(3, name: Self.name)
+    _ = transfers.attach(3, key: Self.key)
     #expect(transfers.detach(2) == nil)
     #expect(transfers.detach(3) == 1)
     #expect(transfers.detach(3) == nil)
     #expect(!transfers.contains(1))
-    #expect(transfers.attach(4, name: Self.name).isNone)
+    #expect(transfers.attach(4, key: Self.key).isNone)
   }
 
   @Test mutating func `each of two transfers of a name frees its own body`() throws {
@@ -101,7 +110,7 @@ struct SharedTransfersTests {
     _ = transfers.receive(Self.body, by: 1)
     _ = transfers.receive(Self.body, by: 2)
     #expect(transfers.detach(1) == 1)
-    #expect(transfers.attach(3, name: Self.name).share != nil)
+    #expect(transfers.attach(3, key: Self.key).share != nil)
     #expect(transfers.detach(2) == nil)
     #expect(transfers.detach(3) == 2)
   }
@@ -120,17 +129,17 @@ struct SharedTransfersTests {
 
   @Test mutating func `a transfer's failure ends every lease of it that has not left`() throws {
     try start(1)
-    _ = transfers.attach(2, name: Self.name)
-    _ = transfers.attach(3, name: Self.name)
+    _ = transfers.attach(2, key: Self.key)
+    _ = transfers.attach(3, key: Self.key)
     #expect(transfers.leave(1) == nil)
     #expect(transfers.end(1) == [2, 3])
-    #expect(transfers.attach(4, name: Self.name).isNone)
+    #expect(transfers.attach(4, key: Self.key).isNone)
     #expect(transfers.detach(2) == nil)
   }
 
   @Test mutating func `a transfer is over when its last lease leaves, whichever it is`() throws {
     try start(1)
-    _ = transfers.attach(2, name: Self.name)
+    _ = transfers.attach(2, key: Self.key)
     #expect(transfers.leave(1) == nil)
     #expect(transfers.leave(2) == 1)
     #expect(!transfers.contains(1))

@@ -20,7 +20,7 @@ struct LayeringTests {
     "ImgSettings": platform.union(["ImgModel", "ImgSystem"]),
     "ImgTransport": platform.union(["ImgModel", "ImgSystem", "ImgWire"]),
     "ImgStore": platform.union(["CLMDB", "CSodium", "CXXHash", "ImgModel", "ImgSystem"]),
-    "ImgFetch": platform.union(["CCurl", "ImgModel", "ImgSystem"]),
+    "ImgFetch": platform.union(["CCurl", "ImgFacts", "ImgModel", "ImgSystem"]),
     "ImgSniff": ["CZlib", "ImgModel"],
     "ImgFacts": ["ImgModel", "ImgSniff"],
     "ImgDecode": platform.union([
@@ -34,8 +34,8 @@ struct LayeringTests {
       "ImgTransport", "ImgWire",
     ]),
     "ImgWorker": platform.union([
-      "ImgFetch", "ImgModel", "ImgSandbox", "ImgSniff", "ImgStore", "ImgSystem", "ImgTransport",
-      "ImgWire", "ImgWorkerMachine",
+      "ImgFacts", "ImgFetch", "ImgModel", "ImgSandbox", "ImgSniff", "ImgStore", "ImgSystem",
+      "ImgTransport", "ImgWire", "ImgWorkerMachine",
     ]),
     "ImgClient": platform.union(["ImgModel", "ImgStore", "ImgSystem", "ImgTransport", "ImgWire"]),
     "ImgCommands": platform.union([

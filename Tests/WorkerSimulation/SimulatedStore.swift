@@ -9,6 +9,7 @@ package final class SimulatedStore {
     let name: PictureName
     /// `nil` of an original.
     let variant: Variant?
+    let part: PicturePart
   }
 
   /// The oldest first.
@@ -28,7 +29,9 @@ package final class SimulatedStore {
   func put(_ request: StoreRequest) {
     for new in request.records {
       let variant = new.kind == .thumbnail ? request.order.request.variant : nil
-      let record = Record(name: request.order.name, variant: variant)
+      let record = Record(
+        name: request.order.name, variant: variant,
+        part: new.kind == .thumbnail ? request.order.request.keep.part : .whole)
       if !records.contains(record) { records.append(record) }
     }
   }
@@ -54,13 +57,14 @@ package final class SimulatedStore {
   }
 
   func hasOriginal(of name: PictureName) -> Bool {
-    records.contains(Record(name: name, variant: nil))
+    records.contains(Record(name: name, variant: nil, part: .whole))
   }
 
   /// Whether all that the order asks for is there.
   func answers(_ order: FetchOrder) -> Bool {
     let request = order.request
-    let hasThumbnail = records.contains(Record(name: order.name, variant: request.variant))
+    let hasThumbnail = records.contains(
+      Record(name: order.name, variant: request.variant, part: request.keep.part))
     return (!request.keep.includesOriginal || hasOriginal(of: order.name))
       && (request.keep == .original || hasThumbnail)
   }

@@ -3,8 +3,9 @@ import ImgModel
 /// A line of a head with a field that this program reads.
 struct HeadField {
   enum Name: CaseIterable {
-    case acceptRanges, age, cacheControl, contentEncoding, contentLength, contentRange, date
-    case entityTag, expires, lastModified, location, retryAfter, robotsTag, transferEncoding, vary
+    case acceptRanges, age, cacheControl, contentEncoding, contentLength, contentRange
+    case contentType, date, entityTag, expires, lastModified, location, retryAfter, robotsTag,
+      transferEncoding, vary
 
     /// In lower case.
     var text: String {
@@ -15,6 +16,7 @@ struct HeadField {
       case .contentEncoding: "content-encoding"
       case .contentLength: "content-length"
       case .contentRange: "content-range"
+      case .contentType: "content-type"
       case .date: "date"
       case .entityTag: "etag"
       case .expires: "expires"

@@ -12,6 +12,9 @@ struct ResponseHead: Equatable {
   let framing: BodyFraming
   /// What the body is compressed with, as the origin writes it; `nil` when the field is missing.
   let contentEncoding: String?
+  /// The media type that the origin declares, in lower case and without parameters (RFC 9110 section
+  /// 8.3.1); `nil` without one, and for what is none.
+  let mediaType: String?
   /// The reference in `Location`, whatever the status.
   let location: String?
   let retryAfter: RetryAfter?
@@ -30,6 +33,7 @@ struct ResponseHead: Equatable {
       contentLengths: fields.members(of: .contentLength),
       transferCodings: fields.members(of: .transferEncoding))
     contentEncoding = fields[.contentEncoding]
+    mediaType = fields[.contentType].flatMap(Self.mediaType)
     location = fields.values(of: .location).first { !$0.isEmpty }
     retryAfter = fields.values(of: .retryAfter).last
       .flatMap { RetryAfter($0, receivedAt: receivedAt) }
@@ -37,6 +41,12 @@ struct ResponseHead: Equatable {
     acceptsByteRanges = fields.members(of: .acceptRanges).contains { $0.lowercased() == "bytes" }
     contentRange = fields[.contentRange].flatMap(ContentRange.init)
     caching = CachingFields(fields)
+  }
+
+  private static func mediaType(_ text: String) -> String? {
+    let type = text.prefix { $0 != ";" && !$0.isWhitespace }.lowercased()
+    let isToken = type.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+    return type.contains("/") && isToken && type.utf8.count <= 127 ? type : nil
   }
 
   /// The declared length of the body, see ``BodyFraming/contentLength``.

@@ -1,8 +1,9 @@
+package import ImgFacts
 package import ImgModel
 
 /// A body that came in whole or, of a text, as far as it is read.
 package struct FetchedBody: Sendable {
-  /// Of a picture never empty.
+  /// Of a picture never empty, of its facts always.
   package let content: BodyContent
   /// What the body counts against the pool's budgets, until it is given to
   /// ``TransferPool/releaseBody(_:)``.
@@ -11,6 +12,8 @@ package struct FetchedBody: Sendable {
   /// use.
   package let optOut: Failure?
   package let reuse: AnswerReuse
+  /// Of a request for facts, whose content is empty; else `nil`.
+  package let facts: FactsRecord?
 }
 
 /// How a transfer ended.

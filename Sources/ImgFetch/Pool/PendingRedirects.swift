@@ -15,7 +15,7 @@ package struct PendingRedirect {
 struct PendingRedirects {
   private var requests: [UInt64: (url: ParsedURL, request: TransferRequest)] = [:]
   private var unreported: [PendingRedirect] = []
-  private var unreportedSameHosts: [String] = []
+  private var unreportedExtraHosts: [String] = []
 
   func contains(_ id: UInt64) -> Bool { requests[id] != nil }
 
@@ -28,9 +28,9 @@ struct PendingRedirects {
     unreported.append(PendingRedirect(id: id, url: target.url, leavesHost: leavesHost))
   }
 
-  /// A redirect within a host was followed at once.
-  mutating func recordSameHost(_ host: String) {
-    unreportedSameHosts.append(host)
+  /// A host gets another request at once, after a redirect within it or for a further part of a file.
+  mutating func recordExtraRequest(to host: String) {
+    unreportedExtraHosts.append(host)
   }
 
   /// - Returns: the request that follows the redirect; `nil` when none waits.
@@ -49,10 +49,9 @@ struct PendingRedirects {
     return unreported
   }
 
-  /// The hosts that have redirected requests to themselves since the last call, once for each
-  /// request.
-  mutating func takeSameHosts() -> [String] {
-    defer { unreportedSameHosts = [] }
-    return unreportedSameHosts
+  /// The hosts that got more requests since the last call, once for each request.
+  mutating func takeExtraRequests() -> [String] {
+    defer { unreportedExtraHosts = [] }
+    return unreportedExtraHosts
   }
 }

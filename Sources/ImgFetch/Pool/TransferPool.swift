@@ -1,4 +1,5 @@
 internal import CCurl
+package import ImgFacts
 package import ImgModel
 package import ImgSystem
 
@@ -101,6 +102,19 @@ package final class TransferPool {
         history: TransferHistory(begunAt: begunAt)))
   }
 
+  /// The same for the facts of a picture, which take as few bytes as its format allows. They come out
+  /// as ``FetchedBody/facts``.
+  package func startFacts(
+    _ extent: FactsExtent, _ id: UInt64, url: ImageURL, as options: FetchOptions = .standard,
+    unlessMatching validators: Validators? = nil, begunAt: ContinuousClock.Instant = .now
+  ) {
+    start(
+      id, url: url,
+      TransferRequest(
+        host: url.host, content: .facts(FactsFetch(extent)), options: options,
+        start: .whole(unlessMatching: validators), history: TransferHistory(begunAt: begunAt)))
+  }
+
   /// The same for the robots.txt of the URL's origin, for which a picture's limit of size does not
   /// count.
   package func startRobots(_ id: UInt64, of url: ImageURL) {
@@ -171,9 +185,9 @@ package final class TransferPool {
   /// Call it before ``takeFinished()``.
   package func takeRedirects() -> [PendingRedirect] { redirects.takeUnreported() }
 
-  /// The hosts that have redirected requests to themselves since the last call, once for each
-  /// request that followed.
-  package func takeSameHostRedirects() -> [String] { redirects.takeSameHosts() }
+  /// The hosts that got more than one request for a transfer since the last call, after a redirect
+  /// within the host or for a further part of a file: once for each further request.
+  package func takeExtraRequests() -> [String] { redirects.takeExtraRequests() }
 
   /// The cooldowns that hosts have asked for since the last call.
   package func takeCooldowns() -> [HostCooldown] { context.cooldowns.takeUnreported() }
@@ -270,12 +284,15 @@ package final class TransferPool {
     case .finished(let outcome): finished.append(outcome)
     case .deferred(let request): finished.append(.deferred(id, request))
     case .repeated(let request): send(request, id, to: transfer.url)
+    case .continued(let request):
+      redirects.recordExtraRequest(to: request.host)
+      send(request, id, to: transfer.url)
     case .redirected(let target, let request):
       let leavesHost = request.host != transfer.request.host
       if awaitsDecision(request, leavesHost: leavesHost) {
         redirects.hold(id, to: target, request, leavesHost: leavesHost)
       } else {
-        redirects.recordSameHost(request.host)
+        redirects.recordExtraRequest(to: request.host)
         send(request, id, to: target.parsedURL)
       }
     }
@@ -284,7 +301,7 @@ package final class TransferPool {
   /// Whether a request that a redirect has led to waits for ``follow(_:excluding:)``: robots.txt
   /// has to allow it, or it needs a slot of another host. A robots.txt itself needs neither.
   private func awaitsDecision(_ request: TransferRequest, leavesHost: Bool) -> Bool {
-    request.content.isPicture && (request.options.respectsRobots || leavesHost)
+    !request.content.isText && (request.options.respectsRobots || leavesHost)
   }
 
   // MARK: - The next transfer of a request

@@ -26,7 +26,7 @@ extension EasyHandle {
     // address guard would check the proxy's address.
     try set(CURLOPT_PROXY, "")
     try set(CURLOPT_NOSIGNAL, 1)
-    if !request.content.isPicture { try set(CURLOPT_ACCEPT_ENCODING, "gzip") }
+    if request.content.isText { try set(CURLOPT_ACCEPT_ENCODING, "gzip") }
     try set(CURLOPT_FRESH_CONNECT, request.usesFreshConnection ? 1 : 0)
     // In HTTP/2 libcurl 7.88 reads frames without content, such as empty DATA frames, in a loop
     // that ends only when nothing more comes (cf_h2_recv in its http2.c), not even at the

@@ -39,7 +39,7 @@ struct LibcurlEnd {
 
   /// The head of a text, if enough of the text is in.
   private var wholeText: ResponseHead? {
-    guard !content.isPicture, let head = reader.head, head.isSuccess else { return nil }
+    guard content.isText, let head = reader.head, head.isSuccess else { return nil }
     return isBodyTooLong || code == CURLE_OK ? head : nil
   }
 
@@ -116,7 +116,8 @@ struct LibcurlEnd {
     _ head: ResponseHead, _ reuse: (ResponseHead) -> AnswerReuse
   ) -> FetchedBody {
     FetchedBody(
-      content: body.bytes, charge: body.charge, optOut: head.optOutFailure, reuse: reuse(head))
+      content: body.bytes, charge: body.charge, optOut: head.optOutFailure, reuse: reuse(head),
+      facts: nil)
   }
 
   private func statusFailure(_ status: Int, _ detail: String) -> Failure {

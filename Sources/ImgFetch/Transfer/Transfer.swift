@@ -14,6 +14,8 @@ final class Transfer {
     case deferred(TransferRequest)
     /// Another transfer for the same request, at the same URL.
     case repeated(TransferRequest)
+    /// The same, for a further part of the file.
+    case continued(TransferRequest)
     case redirected(RedirectTarget, TransferRequest)
     case finished(FinishedTransfer)
 
@@ -40,6 +42,9 @@ final class Transfer {
   private var reader: HeadReader
   private var body: BodySink
   private var resumption: Resumption
+  /// Of a request for facts.
+  private var facts: FactsFetch?
+  private var factsCharge = BodyCharge(byteCount: 0)
   private var stopReason: StopReason?
   private var turns: TurnShare
 
@@ -60,9 +65,10 @@ final class Transfer {
     reader = HeadReader(byteCount: request.history.headByteCount)
     body = BodySink(id, for: request.content, from: start, in: context)
     resumption = Resumption(start)
+    facts = request.content.facts
     // libcurl decodes the compression of a text, and would have to keep what a paused transfer does
     // not take. A text is short.
-    turns = TurnShare(of: id, in: context.turns, isLimited: request.content.isPicture)
+    turns = TurnShare(of: id, in: context.turns, isLimited: !request.content.isText)
     try easy.configure(request, to: url, headers, in: context)
     try easy.installCallbacks(of: self)
   }
@@ -145,6 +151,7 @@ final class Transfer {
       body.skip(byteCount: chunk.count)
       return body.receivedByteCount <= UnusedBodies.maximumByteCount ? chunk.count : 0
     }
+    if facts != nil { return unsafe receiveFacts(chunk, of: head) }
     guard beginBody(of: head) else {
       body.skip(byteCount: chunk.count)
       return 0
@@ -157,6 +164,20 @@ final class Transfer {
       stop(because: reason)
       return 0
     }
+  }
+
+  /// - Returns: as ``receiveBody(_:)`` does.
+  private func receiveFacts(_ chunk: UnsafeBufferPointer<UInt8>, of head: ResponseHead) -> Int {
+    let charge = BodyCharge(byteCount: (facts?.heldByteCount ?? 0) + chunk.count)
+    guard context.budgets.grow(id, to: charge) else { return Int(CURL_WRITEFUNC_PAUSE) }
+    factsCharge = charge
+    body.skip(byteCount: chunk.count)
+    guard facts?.beginBody(of: head) == true, unsafe facts?.take(chunk) == true else {
+      stop(because: .enough)
+      return 0
+    }
+    if body.receivedByteCount >= body.maximumByteCount { facts?.endFetching() }
+    return chunk.count
   }
 
   /// Finds out, with the first bytes of a body, whether they are those of the rest or of all.
@@ -205,6 +226,7 @@ final class Transfer {
     } catch {
       stopReason = .rejected(error)
     }
+    if let step = nextFactsStep(after: code) { return step }
     guard !resumption.requiresRestart(status: reader.status, isComplete: code == CURLE_OK) else {
       // Once only: a restarted request resumes nothing.
       return .repeated(
@@ -216,6 +238,28 @@ final class Transfer {
       return .repeated(request.unconditional(after: history))
     }
     return .finished(finish(with: code))
+  }
+
+  /// What follows a response that is about the facts of a picture; `nil` for any other.
+  private func nextFactsStep(after code: CURLcode) -> NextStep? {
+    var isComplete = code == CURLE_OK
+    switch stopReason {
+    case nil: break
+    case .enough: isComplete = true
+    default: return nil
+    }
+    var fetch = facts
+    switch fetch?.step(after: reader.head, isComplete: isComplete) {
+    case nil: return nil
+    case .request(let next):
+      return .continued(request.continued(with: next, after: history))
+    case .found(let record, let head):
+      let body = FetchedBody(
+        content: .memory([]), charge: factsCharge, optOut: head.optOutFailure, reuse: reuse(head),
+        facts: record)
+      return .finished(finished(.success(body)))
+    case .failed(let failure): return .finished(finished(.failure(failure)))
+    }
   }
 
   /// The request's history with this transfer.
@@ -259,12 +303,20 @@ final class Transfer {
     if code == CURLE_OK, let head = reader.head, head.isSuccess { _ = beginBody(of: head) }
     do throws(SystemError) { try body.flush() } catch { stop(because: .spoolFailed(error)) }
     let result = ending(with: code).result(reuse: reuse)
+    return finished(
+      result, leftover: leftover(after: result), notModified: notModified(after: code))
+  }
+
+  private func finished(
+    _ result: Result<FetchedBody, Failure>, leftover: Leftover = .unchanged,
+    notModified: NotModified? = nil
+  ) -> FinishedTransfer {
     let history = history
     return FinishedTransfer(
       id: id, result: result, bytesReceived: start.earlierByteCount + history.bodyByteCount,
       freshByteCount: history.bodyByteCount - history.resumedByteCount,
-      wasRedirected: history.isRedirected, timings: history.timings,
-      leftover: leftover(after: result), notModified: notModified(after: code))
+      wasRedirected: history.isRedirected, timings: history.timings, leftover: leftover,
+      notModified: notModified)
   }
 
   private func ending(with code: CURLcode) -> LibcurlEnd {

@@ -3,6 +3,8 @@ internal import ImgModel
 /// What a transfer fetches.
 enum TransferContent {
   case picture
+  /// The facts of a picture, from as few bytes as they take.
+  case facts(FactsFetch)
   /// A short text such as a robots.txt, which is read up to a limit.
   case text(maximumByteCount: Int)
 
@@ -10,9 +12,17 @@ enum TransferContent {
     if case .picture = self { true } else { false }
   }
 
+  var isText: Bool {
+    if case .text = self { true } else { false }
+  }
+
+  var facts: FactsFetch? {
+    if case .facts(let fetch) = self { fetch } else { nil }
+  }
+
   func maximumByteCount(_ limits: Limits) -> Int {
     switch self {
-    case .picture: Int(limits.maxBodyByteCount)
+    case .picture, .facts: Int(limits.maxBodyByteCount)
     case .text(let maximumByteCount): maximumByteCount
     }
   }
@@ -20,7 +30,7 @@ enum TransferContent {
   /// A picture waits for a text, so a text has half a minute at most. Five redirects are followed
   /// to a robots.txt (RFC 9309 section 2.3.1.2).
   func limits(_ given: Limits) -> Limits {
-    guard !isPicture else { return given }
+    guard isText else { return given }
     var limits = given
     limits.transferTimeout = min(given.transferTimeout, .seconds(30))
     limits.maxRedirects = 5

@@ -25,7 +25,7 @@ struct TransferRequest {
   func headers(with start: TransferStart) throws(CurlError) -> RequestHeaders? {
     // Caches on the way ask the origin, too (RFC 9111 section 5.2.1.4).
     let directives = options.cachePolicy == .reload ? ["Cache-Control: no-cache"] : []
-    let lines = start.requestFields + directives
+    let lines = start.requestFields + (content.facts?.requestFields ?? []) + directives
     guard !options.headers.isEmpty || !lines.isEmpty else { return nil }
     return try RequestHeaders(options.headers, conditions: lines)
   }
@@ -37,7 +37,7 @@ struct TransferRequest {
         stage: .fetch, code: .invalidResponse, httpStatus: head.status,
         isRetryable: !problem.isLasting, detail: problem.detail)
     }
-    if !content.isPicture, let coding = head.unsupportedTextCoding {
+    if content.isText, let coding = head.unsupportedTextCoding {
       return Failure(
         stage: .fetch, code: .invalidResponse, httpStatus: head.status,
         detail: "Content-Encoding: \(coding) was not asked for; only gzip is taken")
@@ -78,6 +78,16 @@ struct TransferRequest {
     next.history = history
     next.history.bodyByteCount += resumedByteCount
     next.history.resumedByteCount += resumedByteCount
+    return next
+  }
+
+  /// The request for the next part of a file whose facts are read.
+  func continued(with fetch: FactsFetch, after history: TransferHistory) -> TransferRequest {
+    var next = self
+    next.content = .facts(fetch)
+    next.start = .whole()
+    next.history = history
+    next.usesFreshConnection = false
     return next
   }
 

@@ -8,10 +8,34 @@ package enum Keep: String, CaseIterable, Hashable, Sendable, Codable {
   case original
   /// The thumbnail and the original.
   case all
+  /// The facts of the picture, such as its size and its metadata, as JSON. They are read from as few
+  /// bytes as they take, and are the result in place of a thumbnail.
+  case facts
+  /// The same with the facts for which the whole file is walked through.
+  case allFacts = "all-facts"
 
+  /// Whether the result is the facts of the picture.
+  package var isFacts: Bool { self == .facts || self == .allFacts }
   package var includesThumbnail: Bool { self == .thumbnail || self == .all }
+  /// Whether what is made from the picture is stored.
+  package var includesResult: Bool { includesThumbnail || isFacts }
   package var includesOriginal: Bool { self == .original || self == .all }
 
   /// The policy without the original.
-  package var withoutOriginal: Keep { includesThumbnail ? .thumbnail : .none }
+  package var withoutOriginal: Keep {
+    switch self {
+    case .none, .original: .none
+    case .thumbnail, .all: .thumbnail
+    case .facts, .allFacts: self
+    }
+  }
+
+  /// How much of the picture is needed.
+  package var part: PicturePart {
+    switch self {
+    case .none, .thumbnail, .original, .all: .whole
+    case .facts: .facts
+    case .allFacts: .allFacts
+    }
+  }
 }

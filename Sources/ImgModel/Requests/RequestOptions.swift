@@ -47,6 +47,11 @@ package struct RequestOptions: Hashable, Sendable, Codable {
       fetch: fetch)
   }
 
+  /// What it asks to be made from a URL.
+  package var request: ThumbnailRequest {
+    ThumbnailRequest(variant: variant, isLenient: isLenient, keep: keep, fetch: fetch)
+  }
+
   package var expiry: Expiry {
     let moment =
       expireAfter.map { .after($0) } ?? expireAt.map { .at($0) } ?? Expiry.Moment.standard

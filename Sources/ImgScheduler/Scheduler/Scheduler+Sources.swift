@@ -74,7 +74,7 @@ extension Scheduler {
 
   /// Whether there is a transfer that it may join.
   func isJoinable(_ item: WorkItem) -> Bool {
-    sources.source(for: Source.Key(name: item.key.name, host: item.host))?.joinable != nil
+    sources.source(for: Source.Key(item))?.joinable != nil
   }
 
   // MARK: - Sources

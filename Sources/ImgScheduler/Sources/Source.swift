@@ -7,13 +7,20 @@ package struct SourceID: Hashable, Comparable {
   package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// A picture that has to be fetched: what its variants share, so that it is fetched once for all of
+/// A picture, or its facts, that has to be fetched: what its variants share, so that it is fetched once for all of
 /// them. Lives as long as one of its items.
 package struct Source {
   /// One name may stand for URLs at several hosts, each with its own limits.
   package struct Key: Hashable {
     package let name: PictureName
     package let host: String
+    package let part: PicturePart
+
+    init(_ item: WorkItem) {
+      name = item.key.name
+      host = item.host
+      part = item.key.request.keep.part
+    }
   }
 
   package let id: SourceID

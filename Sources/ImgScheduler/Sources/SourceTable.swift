@@ -37,7 +37,7 @@ package struct SourceTable {
 
   /// Makes an item share the source of its picture, which the first one begins.
   mutating func add(_ item: WorkItem) -> SourceID {
-    let key = Source.Key(name: item.key.name, host: item.host)
+    let key = Source.Key(item)
     let id = ids[key] ?? SourceID(rawValue: item.id.rawValue)
     ids[key] = id
     sources[id, default: Source(id: id, key: key)].members.append(item.id)

@@ -21,6 +21,8 @@ package struct ContentKey: Hashable, Sendable {
     static let original = "imgctl original 1:"
     static let partial = "imgctl partial 1:"
     static let headers = "imgctl headers 1:"
+    static let facts = "imgctl facts 1:"
+    static let allFacts = "imgctl all facts 1:"
     static let robots = "imgctl robots 1:"
   }
 
@@ -32,6 +34,25 @@ package struct ContentKey: Hashable, Sendable {
     // URLs contain no NUL, so different pairs of name and variant have different texts.
     self.init(
       hashing: "\(Domain.thumbnail)\(name.recordText)\0\(variant.canonicalText)")
+  }
+
+  /// The key of what a request wants to be made: its thumbnail, or the facts of the picture.
+  package init(_ name: PictureName, _ request: ThumbnailRequest) {
+    if request.keep.isFacts {
+      self.init(factsOf: name, request.keep.part)
+    } else {
+      self.init(name, variant: request.variant)
+    }
+  }
+
+  /// The key of the facts of a picture.
+  package init(factsOf name: PictureName, _ part: PicturePart) {
+    self.init(factsOfRecord: name.recordText, part)
+  }
+
+  /// - Parameter text: see `PictureName.recordText`.
+  init(factsOfRecord text: String, _ part: PicturePart) {
+    self.init(hashing: "\(part == .allFacts ? Domain.allFacts : Domain.facts)\(text)")
   }
 
   /// The key of an original.

@@ -1,6 +1,7 @@
 package import ImgModel
 
-/// The facts of a record, without its bytes. The record is a thumbnail, or an original as received.
+/// The facts of a record, without its bytes. The record is a thumbnail, an original as received,
+/// or the facts of a picture as JSON.
 package struct StoredThumbnail: Hashable, Sendable {
   package let key: ContentKey
   package let url: String
@@ -21,6 +22,10 @@ package struct StoredThumbnail: Hashable, Sendable {
   package let terms: ReuseTerms
 
   package var isOriginal: Bool { key == ContentKey(originalOfRecord: url) }
+  /// Whether the record is the facts of a picture. Their format and size are those of the picture.
+  package var isFacts: Bool {
+    [PicturePart.facts, .allFacts].contains { key == ContentKey(factsOfRecord: url, $0) }
+  }
 
   func isExpired(at now: WallTime) -> Bool {
     expiresAt <= now

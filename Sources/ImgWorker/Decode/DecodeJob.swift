@@ -1,3 +1,4 @@
+import ImgFacts
 import ImgModel
 
 /// A picture on its way to the decoder, for one lease.
@@ -5,6 +6,8 @@ struct DecodeJob: Sendable {
   let lease: LeaseID
   let source: PictureSource
   let variant: Variant
+  /// What is read of its facts, if they are the result; no decoder is asked then.
+  let facts: FactsExtent?
   /// Whether a damaged picture is decoded as far as possible.
   let isLenient: Bool
   /// Whether a client waits for it.

@@ -35,7 +35,11 @@ final class DecodeThread {
       let decoders = DecoderPool(
         limits: limits, requiresSandbox: requiresSandbox, commands: commands, exits: exits)
       let decoder = PictureDecoder(
-        reader: reader, decoders: decoders, limits: limits, heartbeat: heartbeat)
+        reader: reader,
+        factsReader: FactsReader(
+          store: reader.store, files: reader.files,
+          maximumByteCount: Int(limits.maxBodyByteCount)),
+        decoders: decoders, limits: limits, heartbeat: heartbeat)
       // Before the first picture comes.
       guard decoders.refill() else { return }
       while var jobs = queue.take(upTo: 1, until: .now + Self.upkeepInterval) {

@@ -12,9 +12,42 @@ struct LocalFiles: Sendable {
   ///
   /// - Parameter path: absolute.
   /// - Returns: how many they are.
-  /// - Throws: a ``Failure`` of stage `fetch` with code `blocked_path`, `unreadable_file` or
-  ///   `too_large`.
+  /// - Throws: as ``withFile(_:upTo:_:)`` does.
   func put(_ path: String, into memory: PictureMemory) throws(Failure) -> Int {
+    let limit = memory.maximumByteCount
+    return try withFile(path, upTo: limit) { (file, _) throws(Failure) in
+      do throws(SystemError) {
+        return try memory.put(contentsOf: file, upTo: limit)
+      } catch {
+        throw Self.failure(error, path, upTo: limit)
+      }
+    }
+  }
+
+  /// Opens a file while `body` runs.
+  ///
+  /// - Parameters:
+  ///   - path: absolute.
+  ///   - maximumByteCount: the most that the file may have.
+  ///   - body: gets the open file and its size.
+  /// - Throws: a ``Failure`` of stage `fetch` with code `blocked_path`, `unreadable_file` or
+  ///   `too_large`, and what `body` throws.
+  func withFile<Result>(
+    _ path: String, upTo maximumByteCount: Int, _ body: (CInt, Int) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let file = try open(path, upTo: maximumByteCount)
+    let byteCount: Int
+    do throws(SystemError) {
+      byteCount = try FileStatus(of: file.rawValue).byteCount
+    } catch {
+      throw Self.failure(error, path, upTo: maximumByteCount)
+    }
+    return try body(file.rawValue, byteCount)
+  }
+
+  private func open(
+    _ path: String, upTo maximumByteCount: Int
+  ) throws(Failure) -> OwnedDescriptor {
     // Of nested directories the outermost: links of the inner ones may lead to anywhere below it.
     let roots = directories.filter { path.hasPrefix($0 == "/" ? $0 : "\($0)/") }
     guard let root = roots.min(by: { $0.utf8.count < $1.utf8.count }) else {
@@ -25,16 +58,21 @@ struct LocalFiles: Sendable {
     }
     do throws(SystemError) {
       let rest = path.dropFirst(root.count).drop { $0 == "/" }
-      let file = try OpenDirectory(root).openFile(String(rest), upTo: memory.maximumByteCount)
-      return try memory.put(contentsOf: file.rawValue, upTo: memory.maximumByteCount)
+      return try OpenDirectory(root).openFile(String(rest), upTo: maximumByteCount)
     } catch {
-      switch error.code {
-      case EXDEV: throw Self.failure(.blockedPath, "\(path) is a link that leads out of \(root)")
-      case EFBIG:
-        throw Self.failure(.tooLarge, "\(path) is longer than \(memory.maximumByteCount) bytes")
-      default: throw Self.failure(.unreadableFile, error.description)
+      guard error.code != EXDEV else {
+        throw Self.failure(.blockedPath, "\(path) is a link that leads out of \(root)")
       }
+      throw Self.failure(error, path, upTo: maximumByteCount)
     }
+  }
+
+  private static func failure(
+    _ error: SystemError, _ path: String, upTo maximumByteCount: Int
+  ) -> Failure {
+    error.code == EFBIG
+      ? failure(.tooLarge, "\(path) is longer than \(maximumByteCount) bytes")
+      : failure(.unreadableFile, error.description)
   }
 
   private static func failure(_ code: Failure.Code, _ detail: String) -> Failure {

@@ -1,3 +1,4 @@
+import ImgFacts
 import ImgModel
 import ImgStore
 import ImgSystem
@@ -8,12 +9,14 @@ import ImgWorkerMachine
 /// The work of the decode thread: from a job to its `decoded` event, by way of a decoder process.
 struct PictureDecoder {
   let reader: PictureReader
+  let factsReader: FactsReader
   let decoders: DecoderPool
   let limits: Limits
   let heartbeat: WorkerHeartbeat
 
   /// - Returns: the event; `nil` if no decoder can be started.
   func result(of job: DecodeJob) -> Input? {
+    if let extent = job.facts { return facts(of: job, extent) }
     var attempts = DecodeAttempts()
     let began = ContinuousClock.now
     while !job.cancellation.isSet {
@@ -28,6 +31,20 @@ struct PictureDecoder {
       }
     }
     return ended(job, .cancelled)
+  }
+
+  private func facts(of job: DecodeJob, _ extent: FactsExtent) -> Input {
+    guard !job.cancellation.isSet else { return ended(job, .cancelled) }
+    let reading = heartbeat.withReading(of: job.lease) {
+      Result { () throws(Failure) in try factsReader.reading(of: job.source, extent) }
+    }
+    switch reading {
+    case .success(let reading?): return Input(job.lease, factsOf: reading)
+    case .success(nil):
+      removeOriginal(of: job, ifStaleAt: .now)
+      return ended(job, .sourceMissing)
+    case .failure(let failure): return ended(job, .failed(failure))
+    }
   }
 
   /// - Throws: a ``DecoderFault`` if the attempt ended with its decoder.

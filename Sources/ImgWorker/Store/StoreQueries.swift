@@ -59,7 +59,7 @@ struct StoreQueries {
     guard request.keep != .original, request.fetch.cachePolicy != .reload else {
       return (names.map { _ in nil }, [])
     }
-    let keys = names.map { ContentKey($0, variant: request.variant) }
+    let keys = names.map { ContentKey($0, request) }
     let found = (try? store.current().lookup(keys, at: now)) ?? keys.map { _ in .miss }
     var staleKeys: [ContentKey] = []
     let thumbnails = zip(keys, found).map { key, found -> StoredThumbnail? in
@@ -108,7 +108,7 @@ struct StoreQueries {
   private func answer(to order: FetchOrder, at now: WallTime) -> StoredAnswer? {
     guard order.mayUseStale else { return nil }
     let keys = [
-      ContentKey(order.name, variant: order.request.variant),
+      ContentKey(order.name, order.request),
       ContentKey(originalOf: order.name),
     ]
     guard let found = try? store.current().facts(of: keys, at: now) else { return nil }

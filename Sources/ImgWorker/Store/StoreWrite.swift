@@ -60,7 +60,7 @@ extension StoreRefusal {
 
 extension NewThumbnail {
   init(_ record: NewRecord, of order: FetchOrder, bytes: [UInt8]) {
-    let thumbnailKey = ContentKey(order.name, variant: order.request.variant)
+    let thumbnailKey = ContentKey(order.name, order.request)
     let originalKey = ContentKey(originalOf: order.name)
     let (key, other) =
       switch record.kind {

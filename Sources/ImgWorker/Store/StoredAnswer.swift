@@ -19,9 +19,10 @@ struct StoredAnswer {
     case (.original, _, let original?): self.init(original.thumbnail, [original])
     case (.all, let thumbnail?, let original?):
       self.init(thumbnail.thumbnail, [thumbnail, original])
-    case (.thumbnail, let thumbnail?, _), (.none, let thumbnail?, _):
+    case (.thumbnail, let thumbnail?, _), (.none, let thumbnail?, _), (.facts, let thumbnail?, _),
+      (.allFacts, let thumbnail?, _):
       self.init(thumbnail.thumbnail, [thumbnail])
-    case (.all, nil, let original?), (.thumbnail, nil, let original?), (.none, nil, let original?):
+    case (_, nil, let original?):
       self.init(nil, [original])
     case (_, _, nil): return nil
     }

@@ -1,3 +1,4 @@
+import ImgFacts
 import ImgFetch
 
 /// What a transfer left: a body, or a part of one. It counts against the budgets of the transfer pool
@@ -6,12 +7,16 @@ final class HeldBody {
   private(set) var content: BodyContent
   /// What is known of a partial body; `nil` of a whole one.
   let resumeState: ResumeState?
+  /// The facts of a picture, of which there are no bytes then.
+  let facts: FactsRecord?
   private let charge: BodyCharge
   private let pool: TransferPool
 
   private init(
-    _ content: BodyContent, resumeState: ResumeState?, charge: BodyCharge, pool: TransferPool
+    _ content: BodyContent, resumeState: ResumeState?, facts: FactsRecord?, charge: BodyCharge,
+    pool: TransferPool
   ) {
+    self.facts = facts
     self.content = content
     self.resumeState = resumeState
     self.charge = charge
@@ -19,7 +24,7 @@ final class HeldBody {
   }
 
   convenience init(_ body: FetchedBody, of pool: TransferPool) {
-    self.init(body.content, resumeState: nil, charge: body.charge, pool: pool)
+    self.init(body.content, resumeState: nil, facts: body.facts, charge: body.charge, pool: pool)
   }
 
   /// - Returns: `nil` if the transfer left nothing.
@@ -27,7 +32,8 @@ final class HeldBody {
     switch (transfer.result, transfer.leftover) {
     case (.success(let body), _): self.init(body, of: pool)
     case (.failure, .partial(let partial, let charge)):
-      self.init(partial.content, resumeState: partial.resumeState, charge: charge, pool: pool)
+      self.init(
+        partial.content, resumeState: partial.resumeState, facts: nil, charge: charge, pool: pool)
     case (.failure, .unchanged), (.failure, .obsolete): return nil
     }
   }

@@ -1,3 +1,4 @@
+import ImgFacts
 import ImgFetch
 import ImgModel
 import ImgSystem
@@ -22,6 +23,11 @@ struct TransferDriver {
   /// Starts a transfer. It continues what an earlier one left, or asks whether the records of the
   /// store still match.
   func start(_ order: FetchOrder, reading store: StoreDriver) {
+    if let extent = order.request.keep.part.factsExtent {
+      return pool.startFacts(
+        extent, order.lease.rawValue, url: order.url, as: order.options,
+        unlessMatching: store.validators(for: order), begunAt: order.assignedAt)
+    }
     pool.start(
       order.lease.rawValue, url: order.url, as: order.options,
       resuming: store.partial(for: order, copiedBy: pool),
@@ -55,6 +61,9 @@ struct TransferDriver {
     }
     return body.content
   }
+
+  /// The facts that a transfer has read; `nil` if it brought the picture itself.
+  func facts(of transfer: TransferID) -> FactsRecord? { bodies[transfer]?.facts }
 
   /// - Precondition: the transfer left a partial body that is not released.
   func partial(of transfer: TransferID) -> PartialBody {

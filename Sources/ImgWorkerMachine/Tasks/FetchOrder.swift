@@ -46,10 +46,14 @@ package struct FetchOrder: Hashable, Sendable {
 
   package var options: FetchOptions { request.fetch }
 
+  /// Orders with equal keys share a transfer.
+  package var transferKey: TransferKey { TransferKey(name: name, part: request.keep.part) }
+
   /// Whether a part of its body may be stored, and continued from. A picture that is known by a
   /// cache key may have another URL's body.
   package var mayLeavePartial: Bool {
-    request.keep != .none && !request.bypassesStore && options.cacheKey == nil
+    request.keep != .none && request.keep.part == .whole && !request.bypassesStore
+      && options.cacheKey == nil
   }
 
   /// Whether stale records of the store may answer it, on the terms of HTTP.

@@ -1,7 +1,7 @@
 import ImgModel
 
 /// The transfers whose bodies this worker receives or holds, and which lease is attached to which:
-/// single flight by name.
+/// single flight by key.
 ///
 /// A transfer is named by the lease that started it, also after that lease has left.
 struct SharedTransfers {
@@ -11,14 +11,14 @@ struct SharedTransfers {
     case receiving
     /// The body is held: the lease can be decoded.
     case received(SharedTransfer.Share)
-    /// The name has no transfer.
+    /// The key has no transfer.
     case none
   }
 
   private var transfers: [TransferID: SharedTransfer] = [:]
   private var transferOfLease: [LeaseID: TransferID] = [:]
   /// The newest last.
-  private var transfersOfName: [PictureName: [TransferID]] = [:]
+  private var transfersOfKey: [TransferKey: [TransferID]] = [:]
 
   // MARK: - Leases come and go
 
@@ -27,16 +27,16 @@ struct SharedTransfers {
     let id = TransferID(startedBy: order.lease)
     transfers[id] = SharedTransfer(startedBy: order)
     transferOfLease[order.lease] = id
-    transfersOfName[order.name, default: []].append(id)
+    transfersOfKey[order.transferKey, default: []].append(id)
     return id
   }
 
-  /// Whether a lease may attach for the name.
-  func hasTransfer(of name: PictureName) -> Bool { transfersOfName[name] != nil }
+  /// Whether a lease may attach for the key.
+  func hasTransfer(for key: TransferKey) -> Bool { transfersOfKey[key] != nil }
 
-  /// Attaches a lease to the newest transfer of the name.
-  mutating func attach(_ lease: LeaseID, name: PictureName) -> AttachResult {
-    guard let id = transfersOfName[name]?.last else { return .none }
+  /// Attaches a lease to the newest transfer of the key.
+  mutating func attach(_ lease: LeaseID, key: TransferKey) -> AttachResult {
+    guard let id = transfersOfKey[key]?.last else { return .none }
     transferOfLease[lease] = id
     return update(id) { $0.attach(lease) }.map(AttachResult.received) ?? .receiving
   }
@@ -147,15 +147,15 @@ struct SharedTransfers {
     return change(&transfers.values[index])
   }
 
-  /// From now on no lease attaches to it; older ones of its name stay.
+  /// From now on no lease attaches to it; older ones of its key stay.
   @discardableResult
   private mutating func remove(_ id: TransferID) -> SharedTransfer {
     guard let transfer = transfers.removeValue(forKey: id) else {
       preconditionFailure("transfer \(id.rawValue) is over")
     }
-    let name = transfer.order.name
-    let others = transfersOfName[name, default: []].filter { $0 != id }
-    transfersOfName[name] = others.isEmpty ? nil : others
+    let key = transfer.order.transferKey
+    let others = transfersOfKey[key, default: []].filter { $0 != id }
+    transfersOfKey[key] = others.isEmpty ? nil : others
     return transfer
   }
 }

@@ -32,9 +32,9 @@ import Testing
 
   @Test func `each redirect within a host is reported once`() {
     var redirects = PendingRedirects()
-    redirects.recordSameHost("a")
-    redirects.recordSameHost("a")
-    #expect(redirects.takeSameHosts() == ["a", "a"])
-    #expect(redirects.takeSameHosts().isEmpty)
+    redirects.recordExtraRequest(to: "a")
+    redirects.recordExtraRequest(to: "a")
+    #expect(redirects.takeExtraRequests() == ["a", "a"])
+    #expect(redirects.takeExtraRequests().isEmpty)
   }
 }

@@ -61,6 +61,13 @@ final class Fetcher {
       of: try start(url, as: options, resuming: partial, unlessMatching: validators), turn: turn)
   }
 
+  /// Has a transfer started under the next number.
+  func start(_ url: String, _ start: (UInt64, ImageURL) -> Void) throws -> UInt64 {
+    defer { nextID += 1 }
+    start(nextID, try ImageURL(line: url))
+    return nextID
+  }
+
   /// Fetches the robots.txt of the URL's origin.
   func fetchRobots(of url: String) throws -> FinishedTransfer {
     defer { nextID += 1 }
@@ -68,7 +75,7 @@ final class Fetcher {
     return try end(of: nextID)
   }
 
-  private func end(of id: UInt64, turn: () -> Void = {}) throws -> FinishedTransfer {
+  func end(of id: UInt64, turn: () -> Void = {}) throws -> FinishedTransfer {
     try run {
       turn()
       return finished[id] != nil

@@ -54,7 +54,8 @@ final class RunningDecodeThread {
   func submit(_ picture: [UInt8], lease: LeaseID = 1) {
     thread.submit(
       DecodeJob(
-        lease: lease, source: .bytes(picture), variant: .standard, isLenient: false,
+        lease: lease, source: .bytes(picture), variant: .standard, facts: nil,
+        isLenient: false,
         isUrgent: false))
   }
 

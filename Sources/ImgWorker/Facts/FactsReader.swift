@@ -1,0 +1,76 @@
+import ImgFacts
+import ImgFetch
+import ImgModel
+import ImgStore
+import ImgSystem
+import ImgWorkerMachine
+
+/// Reads the facts of pictures that are at hand: no decoder is asked, and only the parts that the facts
+/// need are read.
+struct FactsReader: Sendable {
+  let store: SharedStore
+  let files: LocalFiles
+  let maximumByteCount: Int
+
+  /// What was read.
+  struct Reading {
+    let record: FactsRecord
+    /// The original of the store, if it was read.
+    var original: OriginalFacts?
+    /// Bytes of the picture, if it comes from a file, from its URL or from a client.
+    var localByteCount: Int?
+  }
+
+  /// - Returns: `nil` if the original is not in the store.
+  /// - Throws: a ``Failure`` if the picture cannot be read, or has no facts.
+  func reading(
+    of source: PictureSource, _ extent: FactsExtent
+  ) throws(Failure) -> Reading? {
+    switch source {
+    case .original(let key): return try reading(ofOriginal: key, extent)
+    case .body(.memory(let bytes)), .bytes(let bytes):
+      let record = try FactsQuery.record(extent, byteCount: bytes.count) { Array(bytes[$0]) }
+      return Reading(record: record, localByteCount: bytes.count)
+    case .body(.file(let file, let byteCount)):
+      return try reading(of: file.descriptor, byteCount: byteCount, "the body", extent)
+    case .upload(let file, let byteCount, _):
+      let descriptor = file.file.descriptor
+      return try reading(of: descriptor, byteCount: byteCount, "the uploaded picture", extent)
+    case .file(let path):
+      return try files.withFile(path, upTo: maximumByteCount) { (file, byteCount) throws(Failure) in
+        try reading(of: file, byteCount: byteCount, path, extent)
+      }
+    }
+  }
+
+  private func reading(
+    of descriptor: CInt, byteCount: Int, _ name: String, _ extent: FactsExtent
+  ) throws(Failure) -> Reading {
+    let record = try FactsQuery.record(extent, byteCount: byteCount) { (range) throws(Failure) in
+      do throws(SystemError) {
+        return try FileIO.contents(of: descriptor, in: range)
+      } catch {
+        throw Failure(
+          stage: .fetch, code: .unreadableFile, detail: "\(name) cannot be read: \(error)")
+      }
+    }
+    return Reading(record: record, localByteCount: byteCount)
+  }
+
+  private func reading(
+    ofOriginal key: ContentKey, _ extent: FactsExtent
+  ) throws(Failure) -> Reading? {
+    let found = try? store.current().withThumbnail(
+      key, at: .now, recordingAccess: .none
+    ) { stored, bytes in
+      Result { () throws(Failure) in
+        let record = try FactsQuery.record(extent, byteCount: bytes.count) { range in
+          let part = bytes.extracting(range)
+          return unsafe part.withUnsafeBufferPointer { unsafe Array($0) }
+        }
+        return Reading(record: record, original: OriginalFacts(stored))
+      }
+    }
+    return try (found ?? nil)?.get()
+  }
+}

@@ -1,0 +1,40 @@
+import FoundationEssentials
+import ImgFacts
+import ImgModel
+import ImgWorkerMachine
+
+extension Input {
+  /// The end of a decode whose result is the facts of the picture: they are the bytes in place of those
+  /// of a thumbnail.
+  init(_ lease: LeaseID, factsOf reading: FactsReader.Reading) {
+    let facts = reading.record.facts
+    do {
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+      let bytes = Array(try encoder.encode(reading.record))
+      let picture = DecodedPicture(
+        thumbnail: Thumbnail(
+          format: facts.format, width: facts.width, height: facts.height, byteCount: bytes.count),
+        source: SourceFacts(
+          format: facts.format, width: facts.width, height: facts.height,
+          frames: facts.frameCount ?? 1),
+        original: reading.original, localByteCount: reading.localByteCount)
+      self.init(.decoded(lease, .picture(picture), time: nil), with: .thumbnail(bytes, upload: nil))
+    } catch {
+      let failure = Failure(
+        stage: .decode, code: .internal, detail: "the facts cannot be written: \(error)")
+      self.init(.decoded(lease, .failed(failure), time: nil))
+    }
+  }
+}
+
+extension PicturePart {
+  /// What is read of a picture whose facts are wanted; `nil` if the picture itself is.
+  var factsExtent: FactsExtent? {
+    switch self {
+    case .whole: nil
+    case .facts: .metadata
+    case .allFacts: .all
+    }
+  }
+}
