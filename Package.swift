@@ -473,6 +473,7 @@ let package = Package(
       name: "ImgCommands",
       dependencies: [
         "ImgClient",
+        "ImgFacts",
         "ImgModel",
         "ImgSettings",
         "ImgStore",

@@ -107,18 +107,28 @@ extension Client {
     }
   }
 
+  /// A page of the job's lines, or of those that failed.
+  ///
+  /// - Parameter start: the index of the first line.
+  package func results(
+    of job: JobID, from start: Int, isFailedOnly: Bool = false
+  ) throws(ClientError) -> ResultsPage {
+    let id = connection.newRequest()
+    try connection.send(
+      .results(ResultsRequest(id: id, job: job, from: start, isFailedOnly: isFailedOnly)))
+    guard case .results(let page) = try connection.promptReply(to: id) else {
+      throw .unexpectedReply
+    }
+    return page
+  }
+
   /// Calls `body` with each of the job's lines, or each that failed, in their order.
   package func results(
     of job: JobID, isFailedOnly: Bool, _ body: (ResultsPage.Entry) throws -> Void
   ) throws {
     var from: Int? = 0
     while let start = from {
-      let id = connection.newRequest()
-      try connection.send(
-        .results(ResultsRequest(id: id, job: job, from: start, isFailedOnly: isFailedOnly)))
-      guard case .results(let page) = try connection.promptReply(to: id) else {
-        throw ClientError.unexpectedReply
-      }
+      let page = try results(of: job, from: start, isFailedOnly: isFailedOnly)
       try page.entries.forEach(body)
       from = page.next
     }

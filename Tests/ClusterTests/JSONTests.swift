@@ -40,7 +40,8 @@ struct JSONTests {
       ("failures", ["2"]), ("retry", ["2", "--all", "--wait"]), ("pause", ["3"]),
       ("resume", ["3"]), ("priority", ["3", "1"]), ("cancel", ["3"]), ("remove", ["3"]),
       ("get", [origin.url("/p/5")]), ("get", [origin.url("/p/5"), "--no-cache"]),
-      ("get", [origin.url("/missing/2")]), ("get", [file]), ("export", ["2", out]),
+      ("get", [origin.url("/missing/2")]), ("get", [file]), ("info", [origin.url("/p/5")]),
+      ("info", [file, "--full", "--gps"]), ("info", ["--list", list]), ("export", ["2", out]),
       ("cache put", Array(put.dropFirst())), ("cache put", ["http://127.0.0.1/put", list]),
       ("cache get", ["http://127.0.0.1/put"]), ("cache ls", []), ("cache stat", []),
       ("cache rm", ["http://127.0.0.1/put"]), ("cache clean", []), ("cache verify", []),
@@ -80,7 +81,7 @@ struct JSONTests {
   @Test func `every documented key is in a source`() throws {
     let root = URL(filePath: #filePath).deletingLastPathComponent().path + "/../../Sources"
     var words: Set<Substring> = []
-    for directory in ["ImgCommands", "ImgModel", "ImgStore/Thumbnails", "ImgWire"] {
+    for directory in ["ImgCommands", "ImgFacts", "ImgModel", "ImgStore/Thumbnails", "ImgWire"] {
       let files = try FileManager.default.subpathsOfDirectory(atPath: "\(root)/\(directory)")
       for file in files where file.hasSuffix(".swift") {
         let text = try String(contentsOfFile: "\(root)/\(directory)/\(file)", encoding: .utf8)

@@ -41,7 +41,8 @@ import Testing
           recover        extract the intact jobs of a damaged journal
           list           list the jobs, newest first
           get            fetch one URL before all jobs and write its thumbnail
-          export         write a job's thumbnails as files, with a manifest
+          info           tell the type, size and metadata of pictures; fetch no pixels
+          export         write a job's thumbnails or facts as files, with a manifest
           cache stat     show the size of the store and its hit rate
           cache ls       list the thumbnails in the store
           cache get      write a stored thumbnail; fetch nothing
@@ -135,7 +136,7 @@ import Testing
 
   @Test(arguments: [
     "submit", "status", "wait", "failures", "retry", "pause", "resume", "cancel", "priority",
-    "remove", "list", "get", "export", "cache stat", "cache ls", "cache get", "cache rm",
+    "remove", "list", "get", "info", "export", "cache stat", "cache ls", "cache get", "cache rm",
     "cache clean",
     "cache reset", "cache verify", "limits", "start", "stop",
     "version",
@@ -251,6 +252,9 @@ import Testing
       --respect-robots          Obey each origin's robots.txt, which is kept for a
                                 day. URLs that it disallows for imgctl end as
                                 opted_out.
+      --info-only               Store the facts of each picture, as imgctl info
+                                prints them, in place of a thumbnail. A few KiB of
+                                each picture are fetched.
       --priority P              From -2 (lowest) to 2 (highest). Default: 0.
       --order ORDER             fifo: the first line first; lifo: the last line
                                 first. Transfers start in this order, but a line
@@ -278,6 +282,8 @@ import Testing
           Thumbnails that fit into 256x256.
       imgctl submit - --size 640x480 --crop --wait < urls.txt
           Thumbnails of exactly 640x480, cropped; returns when the job has ended.
+      imgctl submit urls.txt --info-only
+          Facts only; imgctl export writes them.
 
     """
 }

@@ -39,7 +39,7 @@ struct LayeringTests {
     ]),
     "ImgClient": platform.union(["ImgModel", "ImgStore", "ImgSystem", "ImgTransport", "ImgWire"]),
     "ImgCommands": platform.union([
-      "ImgClient", "ImgModel", "ImgSettings", "ImgStore", "ImgSystem", "ImgWire",
+      "ImgClient", "ImgFacts", "ImgModel", "ImgSettings", "ImgStore", "ImgSystem", "ImgWire",
     ]),
 
     "imgctl": platform.union(["ImgCommands"]),

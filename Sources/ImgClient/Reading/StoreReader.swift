@@ -31,6 +31,17 @@ package struct StoreReader: Sendable {
       recordingAccess: recordingAccess)
   }
 
+  /// What a request has made: the thumbnail in its variant, or the facts of the picture as JSON; `nil`
+  /// when it is not there, or expired.
+  package func result(
+    of name: PictureName, for request: ThumbnailRequest, at moment: WallTime? = nil,
+    recordingAccess: AccessRecording = .hitsAndMisses
+  ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
+    try record(
+      ContentKey(name, request), isLenient: request.isLenient, at: moment ?? now,
+      recordingAccess: recordingAccess)
+  }
+
   /// What is known of the thumbnails of one picture in some variants, without their bytes; `nil` in
   /// place of one that is not there, or expired.
   package func facts(

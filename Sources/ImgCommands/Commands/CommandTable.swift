@@ -16,6 +16,7 @@ package enum CommandTable {
     RecoverCommand.self,
     ListCommand.self,
     GetCommand.self,
+    InfoCommand.self,
     ExportCommand.self,
     CacheStatCommand.self,
     CacheLsCommand.self,

@@ -12,7 +12,7 @@ package struct ExportCommand: Command {
     "DIR", help: "The directory for the files; created if missing.")
 
   package static let description = CommandDescription(
-    name: "imgctl export", summary: "write a job's thumbnails as files, with a manifest",
+    name: "imgctl export", summary: "write a job's thumbnails or facts as files, with a manifest",
     operands: [.job, directoryOperand],
     options: [.json] + OptionDescription.startingPlaces,
     notes: [
@@ -50,7 +50,7 @@ package struct ExportCommand: Command {
   }
 
   private func text(of export: JobExport) -> String {
-    let exported = HumanText.count(export.exportedCount, of: "thumbnail")
+    let exported = HumanText.count(export.exportedCount, of: export.noun)
     let missing = HumanText.count(export.missingCount, of: "URL")
     let summary =
       "exported \(exported) to \(directory), none for \(missing); "
@@ -58,7 +58,7 @@ package struct ExportCommand: Command {
     if export.keep == .none { return summary + "the job stored nothing (--keep none)\n" }
     guard export.goneCount > 0 else { return summary }
     return summary
-      + HumanText.count(export.goneCount, of: "thumbnail")
+      + HumanText.count(export.goneCount, of: export.noun)
       + " expired or evicted since; submit the list again to make them again\n"
   }
 

@@ -20,6 +20,10 @@ package struct SubmitCommand: Command {
       + "with # are ignored. A URL without a scheme, such as example.org/a.jpg, is https.")
   private static let name = OptionDescription(
     "--name", "TEXT", help: "The name of the job in lists.")
+  private static let infoOnly = OptionDescription(
+    "--info-only",
+    help: "Store the facts of each picture, as imgctl info prints them, in place of a thumbnail. A "
+      + "few KiB of each picture are fetched.")
   private static let priority = OptionDescription(
     "--priority", "P", help: "\(RequestOptions.priorityHelp) Default: 0.")
   private static let order = OptionDescription(
@@ -32,7 +36,7 @@ package struct SubmitCommand: Command {
     summary: "fetch a list of URLs and store their thumbnails",
     operands: [list],
     options: StorageOptions.options + FetchArguments.listOptions
-      + [priority, order, name, .wait, .json]
+      + [infoOnly, priority, order, name, .wait, .json]
       + OptionDescription.startingPlaces,
     notes: ["Prints the number of the job, which other commands take as JOB."],
     examples: [
@@ -40,6 +44,7 @@ package struct SubmitCommand: Command {
       .init(
         "imgctl submit - --size 640x480 --crop --wait < urls.txt",
         "Thumbnails of exactly 640x480, cropped; returns when the job has ended."),
+      .init("imgctl submit urls.txt --info-only", "Facts only; imgctl export writes them."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
@@ -47,6 +52,7 @@ package struct SubmitCommand: Command {
     options = try StorageOptions.request(
       in: arguments,
       priority: try arguments.value(of: Self.priority, RequestOptions.priority(parsing:)) ?? 0,
+      facts: arguments.contains(Self.infoOnly) ? .facts : nil,
       fetch: try FetchArguments.fetchOptions(in: arguments, respectsOptOut: true))
     order = try arguments.value(of: Self.order, LineOrder.init(parsing:)) ?? .firstInFirstOut
     name = arguments.texts(of: Self.name)?.last
@@ -56,17 +62,9 @@ package struct SubmitCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     try StorageOptions.check(options.expiry, at: context.now, of: Self.description)
-    var list = try ListFile(path: listPath)
-    // First, because an unreadable or empty list makes no job and needs no coordinator.
-    var batches = try firstBatches(of: &list)
+    var list = try ListSubmission(path: listPath, of: Self.description)
     let client = try context.coordinator()
-    let submitted = try client.submit(name: name, options: options, order: order) {
-      while batches.isEmpty {
-        guard let more = try list.next() else { return nil }
-        batches = more
-      }
-      return batches.removeFirst()
-    }
+    let submitted = try list.submit(to: client, name: name, options: options, order: order)
     guard isWaiting else {
       try isJSON
         ? context.output.write(json: submitted.report)
@@ -78,14 +76,6 @@ package struct SubmitCommand: Command {
       try context.output.flush()
     }
     return try JobFollower(in: context, isJSON: isJSON).follow(submitted.job, client: client)
-  }
-
-  private func firstBatches(of list: inout ListFile) throws -> [[String]] {
-    while let batches = try list.next() {
-      if !batches.isEmpty { return batches }
-    }
-    let name = listPath == "-" ? "standard input" : listPath
-    throw UsageError("imgctl submit: \(name) contains no URL; a list has one URL a line")
   }
 }
 

@@ -47,8 +47,8 @@ struct StoredReport: Encodable {
     sourceFormat = stored.sourceFormat
     sourceWidth = stored.sourceWidth
     sourceHeight = stored.sourceHeight
-    // An original was not decoded.
-    decodePath = stored.isOriginal ? nil : stored.decodePath
+    // Originals and facts were not decoded.
+    decodePath = stored.isOriginal || stored.isFacts ? nil : stored.decodePath
     sourceByteCount = stored.sourceByteCount
     storedAt = stored.storedAt
     expiresAt = stored.expiresAt
@@ -82,5 +82,5 @@ struct StoredReport: Encodable {
 
 extension StoredThumbnail {
   /// The kind of the record, for people.
-  var kind: String { isOriginal ? "original" : "thumbnail" }
+  var kind: String { isOriginal ? "original" : isFacts ? "facts" : "thumbnail" }
 }

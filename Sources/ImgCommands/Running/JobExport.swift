@@ -5,7 +5,8 @@ import ImgStore
 import ImgSystem
 import ImgWire
 
-/// Writes a job's thumbnails as files, or its originals if it stored nothing else, with a manifest.
+/// Writes a job's thumbnails as files, or its originals or facts if it stored nothing else, with a
+/// manifest.
 ///
 /// The manifest has one JSON object for each line of the list, in order: the file, or the reason
 /// why there is none.
@@ -13,10 +14,7 @@ final class JobExport {
   static let manifestName = "manifest.jsonl"
 
   private let directory: String
-  private let variant: Variant
-  private let isLenient: Bool
-  let keep: Keep
-  private let fetch: FetchOptions
+  private let request: ThumbnailRequest
   private let reader: StoreReader?
   private let manifestFile: OwnedDescriptor
   private let manifest: Output
@@ -29,15 +27,17 @@ final class JobExport {
   /// - Parameter reader: `nil` if there is no store; every file is then missing.
   init(of job: JobStatus, to directory: String, reader: StoreReader?) throws {
     self.directory = directory
-    variant = job.variant
-    isLenient = job.isLenient
-    keep = job.keep
-    fetch = job.fetch
+    request = ThumbnailRequest(
+      variant: job.variant, isLenient: job.isLenient, keep: job.keep, fetch: job.fetch)
     self.reader = reader
     try Directory.create(directory)
     manifestFile = try FileIO.create("\(directory)/\(Self.manifestName)")
     manifest = Output(descriptor: manifestFile.rawValue)
   }
+
+  var keep: Keep { request.keep }
+  /// What a file is, for people.
+  var noun: String { keep.isFacts ? "fact file" : "thumbnail" }
 
   func add(_ entry: ResultsPage.Entry) throws {
     let isDone = if case .done = entry.outcome { true } else { false }
@@ -47,7 +47,7 @@ final class JobExport {
       return try manifest.write(
         json: Line(entry, file: nil, thumbnail: nil, isKept: keep != .none))
     }
-    let file = Self.fileName(of: entry.index, found.facts.thumbnail.format)
+    let file = fileName(of: entry.index, found.facts.thumbnail.format)
     try FileIO.replace(path: "\(directory)/\(file)", with: found.bytes)
     exportedCount += 1
     try manifest.write(
@@ -62,18 +62,17 @@ final class JobExport {
   private func stored(
     _ entry: ResultsPage.Entry
   ) throws -> (facts: StoredThumbnail, bytes: [UInt8])? {
-    let name = fetch.name(of: try ImageURL(line: entry.url))
+    let name = request.fetch.name(of: try ImageURL(line: entry.url))
     return keep == .original
-      ? try reader?.original(of: name, isLenient: isLenient)
-      : try reader?.thumbnail(
-        for: name, variant: variant, isLenient: isLenient, recordingAccess: .none)
+      ? try reader?.original(of: name, isLenient: request.isLenient)
+      : try reader?.result(of: name, for: request, recordingAccess: .none)
   }
 
   /// The line's number: a unique name that sorts like the list and needs no escaping.
-  private static func fileName(of index: Int, _ format: ImageFormat) -> String {
+  private func fileName(of index: Int, _ format: ImageFormat) -> String {
     let digits = String(index)
     return String(repeating: "0", count: max(0, 7 - digits.count)) + digits
-      + ".\(format.fileExtension)"
+      + ".\(keep.isFacts ? "json" : format.fileExtension)"
   }
 
   private struct Line: Encodable {

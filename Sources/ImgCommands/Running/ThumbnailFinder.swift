@@ -11,7 +11,7 @@ enum FoundThumbnail {
   case nothing(Failure, Timings?)
 }
 
-/// Finds the thumbnail of a URL for `imgctl get`: in the store, else through the coordinator.
+/// Finds the thumbnail of a URL for `imgctl get`, or its facts for `imgctl info`: in the store, else through the coordinator.
 struct ThumbnailFinder {
   let choice: VariantChoice
   /// Names the place that shows the picture; `nil` for a request by itself.
@@ -52,9 +52,8 @@ struct ThumbnailFinder {
     let reader = try context.storeReader()
     // As of the request, so that a very short expiry does not hide the new thumbnail.
     guard
-      let made = try reader?.thumbnail(
-        for: options.fetch.name(of: url), variant: options.variant,
-        isLenient: options.isLenient, at: asked, recordingAccess: .none)
+      let made = try reader?.result(
+        of: options.fetch.name(of: url), for: options.request, at: asked, recordingAccess: .none)
     else {
       throw Failure.isGone
     }
@@ -97,9 +96,7 @@ struct ThumbnailFinder {
         else { return nil }
       }
       guard
-        let found = try reader.thumbnail(
-          for: name, variant: options.variant, isLenient: options.isLenient,
-          recordingAccess: .hits),
+        let found = try reader.result(of: name, for: options.request, recordingAccess: .hits),
         policy.accepts(found.facts.terms, at: context.now),
         found.facts.extended(by: Self.minimumRetention(of: options), at: context.now) == nil
       else { return nil }

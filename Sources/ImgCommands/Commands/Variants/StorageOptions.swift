@@ -28,16 +28,30 @@ enum StorageOptions {
   /// - Parameters:
   ///   - arguments: the arguments of a command that lists ``options`` or only ``storeOptions``.
   ///   - priority: the priority among jobs.
+  ///   - facts: what is kept in place of a thumbnail, for a request of facts.
   ///   - fetch: how imgctl requests pictures from origins.
   static func request(
-    in arguments: ArgumentReader, priority: Int = 0, fetch: FetchOptions = .standard
+    in arguments: ArgumentReader, priority: Int = 0, facts: Keep? = nil,
+    fetch: FetchOptions = .standard
   ) throws(UsageError) -> RequestOptions {
-    RequestOptions(
+    guard facts == nil || !arguments.contains(keep) else {
+      throw UsageError("--keep: the facts are what is kept")
+    }
+    return RequestOptions(
       variant: try VariantOptions.variant(in: arguments),
       isLenient: VariantOptions.isLenient(in: arguments),
       expiry: try expiry(in: arguments), priority: priority,
       delay: try arguments.lists(delay) ? delay(in: arguments) : .zero,
-      keep: try arguments.value(of: keep, Keep.init(parsing:)) ?? .thumbnail, fetch: fetch)
+      keep: try arguments.value(of: keep, keep(parsing:)) ?? facts ?? .thumbnail, fetch: fetch)
+  }
+
+  /// Facts are asked for by commands and flags of their own.
+  private static func keep(parsing text: String) throws(InvalidValue) -> Keep {
+    let keep = try Keep(parsing: text)
+    guard !keep.isFacts else {
+      throw InvalidValue("facts are kept by imgctl info, and by imgctl submit --info-only")
+    }
+    return keep
   }
 
   private static func delay(in arguments: ArgumentReader) throws(UsageError) -> Duration {

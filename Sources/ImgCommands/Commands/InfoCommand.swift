@@ -1,0 +1,143 @@
+import Glibc
+import ImgClient
+import ImgFacts
+package import ImgModel
+package import ImgSettings
+import ImgSystem
+
+/// `imgctl info`: tells facts of pictures without fetching them whole.
+package struct InfoCommand: Command {
+  /// What the command reads.
+  package enum Subject: Hashable, Sendable {
+    /// A URL, a file, or `-` for standard input.
+    case picture(String)
+    /// The path of a list of URLs; `-` for standard input.
+    case list(String)
+  }
+
+  package let subject: Subject
+  package let options: RequestOptions
+  package let isJSON: Bool
+  private let showsPlace: Bool
+
+  private static let source = OperandDescription(
+    "URL|FILE|-", .optional,
+    help: "The picture: an http, https or data URL, a file, or - for standard input. imgctl reads "
+      + "files itself.")
+  private static let list = OptionDescription(
+    "--list", "FILE|-",
+    help:
+      "Read a list of URLs, one a line, in place of one picture; - reads standard input. Prints "
+      + "one JSON object a line as the results come, in any order.")
+  private static let place = OptionDescription(
+    "--gps", help: "Tell where the picture was taken, and print the whole XMP packet.")
+  static let full = OptionDescription(
+    "--full",
+    help:
+      "Also read what only a walk through the whole file finds: each frame's delay, and metadata "
+      + "behind the pixels.")
+
+  package static let storeCrashHandling = StoreCrashHandling.restart
+
+  package static let description = CommandDescription(
+    name: "imgctl info", summary: "tell the type, size and metadata of pictures; fetch no pixels",
+    operands: [source],
+    options: [list, full, place] + FetchArguments.options + [.json]
+      + OptionDescription.startingPlaces,
+    notes: [
+      "A URL is fetched by ranges of 4 KiB and more until the facts are known. They are stored like "
+        + "a thumbnail, for --default-expiry.",
+      "status: complete, truncated (the file ends before its metadata), damaged, or limited (the rest "
+        + "would take too many bytes).",
+      "declared_type: what the origin or the file name claims, if the bytes say otherwise.",
+    ],
+    examples: [
+      .init("imgctl info https://example.org/a.jpg", "Type, size, colours, camera."),
+      .init("imgctl info holiday.heic --gps --json", "All facts of a file, with its place."),
+      .init("imgctl info --list urls.txt", "One line for each URL."),
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    let picture = arguments.texts(of: Self.source).first
+    let list = arguments.texts(of: Self.list)?.last
+    switch (picture, list) {
+    case (let picture?, nil): subject = .picture(picture)
+    case (nil, let list?): subject = .list(list)
+    default:
+      throw UsageError("\(Self.description.name): name a picture, or a list with \(Self.list.flag)")
+    }
+    options = RequestOptions(
+      variant: .standard, keep: arguments.contains(Self.full) ? .allFacts : .facts,
+      fetch: try FetchArguments.fetchOptions(in: arguments, respectsOptOut: list != nil))
+    guard list == nil || options.fetch.cacheKey == nil else {
+      throw UsageError("--cache-key: the lines of a list cannot share a name")
+    }
+    showsPlace = arguments.contains(Self.place)
+    isJSON = arguments.contains(.json)
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    switch subject {
+    case .list(let path):
+      return try FactsList(path: path, options: options, showsPlace: showsPlace, context: context)
+        .run()
+    case .picture(let source):
+      do {
+        try write(try report(of: source, in: context), to: context)
+        return .success
+      } catch let failure as Failure {
+        if isJSON {
+          try context.output.write(json: FailureReport(RequestedURL(source), failure))
+        }
+        context.report(error: "\(HumanText.source(source)): \(failure)")
+        return .someFailed
+      }
+    }
+  }
+
+  private func write(_ report: FactsReport, to context: CommandContext) throws {
+    if isJSON {
+      try context.output.write(json: report)
+    } else {
+      try context.output.write(FactsText(report).text)
+    }
+  }
+
+  private func report(of source: String, in context: CommandContext) throws -> FactsReport {
+    switch try PictureSource(source, isFile: FileIO.isFile) {
+    case .file(let path):
+      guard options.fetch == .standard else {
+        throw UsageError(
+          "\(Self.description.name): --cache-policy and request options are for URLs, not for files"
+        )
+      }
+      let record = try FactsFile(path: path).record(options.keep.part.factsExtent)
+      return FactsReport(
+        record, of: RequestedURL(verbatim: source), named: path, showsPlace: showsPlace)
+    case .url(let text): return try report(ofURL: ImageURL(line: text), source, in: context)
+    }
+  }
+
+  private func report(
+    ofURL url: ImageURL, _ source: String, in context: CommandContext
+  ) throws -> FactsReport {
+    let choice = VariantChoice(variant: options.variant, isLenient: false, formatSource: .option)
+    let finder = ThumbnailFinder(choice: choice, viewer: nil, bypassesStore: false)
+    let requested = RequestedURL(source)
+    switch try finder.thumbnail(of: url, options, in: context) {
+    case .stored(let facts, let bytes, let isFromCache, _):
+      return try FactsReport(
+        json: bytes, of: requested, url, fetch: .stored(facts, isFromCache: isFromCache),
+        showsPlace: showsPlace)
+    case .uncached(let made):
+      return try FactsReport(
+        json: made.bytes, of: requested, url, fetch: .uncached(made.facts), showsPlace: showsPlace)
+    case .nothing(let failure, _): throw failure
+    }
+  }
+}
+
+extension PicturePart {
+  /// What is read of a picture whose facts are wanted.
+  var factsExtent: FactsExtent { self == .allFacts ? .all : .metadata }
+}

@@ -1,0 +1,94 @@
+import ImgFacts
+import ImgModel
+
+/// The facts of a picture for people: aligned lines, the unknown ones left out.
+struct FactsText {
+  private let report: FactsReport
+  private var facts: PictureFacts { report.facts }
+
+  init(_ report: FactsReport) {
+    self.report = report
+  }
+
+  /// All lines, each with a line feed.
+  var text: String {
+    let lines = lines.compactMap { name, value in value.map { (name, $0) } }
+    let width = lines.map(\.0.count).max() ?? 0
+    return lines.map { name, value in
+      let space = String(repeating: " ", count: width - name.count)
+      return "\(name)\(space)  \(HumanText.printable(value))\n"
+    }.joined()
+  }
+
+  private var lines: [(String, String?)] {
+    [
+      ("type", [facts.mediaType, facts.encoding].compactMap(\.self).joined(separator: ", ")),
+      ("declared", report.declaredType.map { "\($0), which is wrong" }),
+      ("size", size), ("pictures", facts.pictureCount.map(String.init)), ("frames", frames),
+      ("colour", colour), ("interlaced", facts.isInterlaced == true ? "yes" : nil),
+      ("profile", facts.profileDescription), ("title", facts.xmp?.title),
+      ("camera", camera), ("taken", facts.exif?.exif["DateTimeOriginal"]?.text),
+      ("rights", facts.xmp?.rights ?? facts.exif?.ifd0["Copyright"]?.text), ("place", place),
+      ("thumbnail", facts.thumbnail.map { "\($0.width)x\($0.height) \($0.format.rawValue)" }),
+      ("status", status), ("bytes", bytes),
+    ]
+  }
+
+  private var size: String {
+    let shown = "\(facts.width)x\(facts.height)"
+    guard facts.orientation != 1 else { return shown }
+    return shown
+      + ", stored as \(facts.storedWidth)x\(facts.storedHeight) with orientation \(facts.orientation)"
+  }
+
+  private var frames: String? {
+    guard let count = facts.frameCount, count > 1 || facts.isAnimated == true else { return nil }
+    var parts = ["\(count)"]
+    if let duration = facts.duration {
+      parts.append(HumanText.duration(.milliseconds(duration)))
+    }
+    if let loops = facts.loopCount {
+      parts.append(loops == 0 ? "plays forever" : "plays " + HumanText.count(loops, of: "time"))
+    }
+    return parts.joined(separator: ", ")
+  }
+
+  private var colour: String? {
+    var parts = [facts.colourModel?.rawValue].compactMap(\.self)
+    if let bits = facts.bitsPerSample {
+      parts.append("\(bits) bits" + (facts.bands.map { " x \($0)" } ?? ""))
+    }
+    if facts.hasAlpha == true { parts.append("alpha") }
+    return parts.isEmpty ? nil : parts.joined(separator: ", ")
+  }
+
+  private var camera: String? {
+    let names = ["Make", "Model"].compactMap { facts.exif?.ifd0[$0]?.text }
+    return names.isEmpty ? nil : names.joined(separator: " ")
+  }
+
+  private var place: String? {
+    guard let latitude = facts.gps?.latitude, let longitude = facts.gps?.longitude else {
+      return nil
+    }
+    return "\(latitude), \(longitude)"
+  }
+
+  private var status: String? {
+    switch report.record.status {
+    case .complete: nil
+    case .truncated: "truncated: the file ends before its metadata"
+    case .damaged: "damaged: its metadata cannot be read to the end"
+    case .limited: "limited: more bytes would be necessary for the rest"
+    }
+  }
+
+  private var bytes: String? {
+    let whole = report.record.byteCount.map { HumanText.size(Int64($0)) }
+    guard let fetched = report.bytesFetched, report.isFromCache == false else {
+      return [whole, report.isFromCache == true ? "from the store" : nil].compactMap(\.self)
+        .joined(separator: ", ")
+    }
+    return [whole, "\(HumanText.size(fetched)) fetched"].compactMap(\.self).joined(separator: ", ")
+  }
+}

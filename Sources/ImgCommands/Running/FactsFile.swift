@@ -1,0 +1,65 @@
+import Glibc
+import ImgFacts
+import ImgModel
+import ImgSettings
+import ImgSystem
+
+/// A local picture whose facts are read in place: a file of which only some parts are read, or a
+/// stream that is read as far as necessary.
+final class FactsFile {
+  private static let chunkByteCount = 64 << 10
+
+  /// Closes a file at the end; `nil` for standard input, which stays open.
+  private let file: OwnedDescriptor?
+  private let descriptor: CInt
+  private let name: String
+  /// `nil` for a stream.
+  private let byteCount: Int?
+  /// What has come of a stream.
+  private var stream: [UInt8] = []
+
+  /// - Parameter path: `-` for standard input.
+  /// - Throws: a ``UsageError`` for a file that does not exist.
+  init(path: String) throws {
+    if path == "-" {
+      file = nil
+      descriptor = STDIN_FILENO
+      name = "standard input"
+      byteCount = nil
+      return
+    }
+    do throws(SystemError) {
+      let opened = try FileIO.open(readingFrom: path)
+      let status = try FileStatus(of: opened.rawValue)
+      descriptor = opened.rawValue
+      file = consume opened
+      byteCount = status.isRegularFile ? status.byteCount : nil
+      name = path
+    } catch {
+      guard error.code == ENOENT else { throw error }
+      throw UsageError(
+        "imgctl info: no such file: \(Spelling.quoted(path)); a URL begins with https:// or http://"
+      )
+    }
+  }
+
+  /// - Throws: a ``Failure`` if the file cannot be read, or has no facts.
+  func record(_ extent: FactsExtent) throws(Failure) -> FactsRecord {
+    try FactsQuery.record(extent, byteCount: byteCount) { (range) throws(Failure) in
+      do throws(SystemError) {
+        return try byteCount == nil
+          ? streamed(range) : FileIO.contents(of: descriptor, in: range)
+      } catch {
+        throw Failure(
+          stage: .fetch, code: .unreadableFile, detail: "\(name) cannot be read: \(error)")
+      }
+    }
+  }
+
+  private func streamed(_ range: Range<Int>) throws(SystemError) -> [UInt8] {
+    while stream.count < range.upperBound,
+      try FileIO.read(descriptor, into: &stream, upTo: Self.chunkByteCount) > 0
+    {}
+    return Array(stream[range.clamped(to: 0..<stream.count)])
+  }
+}
