@@ -85,6 +85,8 @@ struct InfoTests {
     #expect(report.width == 640 && report.declared_type == "image/png" && report.url == path)
     let text = try cluster.imgctl("info", "-", inputPath: path)
     #expect(text.exitCode == 0 && text.output.contains("640x480"), "\(text.messages)")
+    // How long a stream is shows only at its end.
+    #expect(!text.output.contains("bytes"))
     #expect(try cluster.imgctl("status").exitCode == 3)
     let junk = try cluster.directory.write(Array("this is not a picture at all".utf8), to: "junk")
     let failed = try cluster.imgctl("info", junk)

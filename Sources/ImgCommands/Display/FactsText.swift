@@ -85,10 +85,13 @@ struct FactsText {
 
   private var bytes: String? {
     let whole = report.record.byteCount.map { HumanText.size(Int64($0)) }
-    guard let fetched = report.bytesFetched, report.isFromCache == false else {
-      return [whole, report.isFromCache == true ? "from the store" : nil].compactMap(\.self)
-        .joined(separator: ", ")
-    }
-    return [whole, "\(HumanText.size(fetched)) fetched"].compactMap(\.self).joined(separator: ", ")
+    let course: String? =
+      switch report.isFromCache {
+      case nil: nil
+      case true?: "from the store"
+      case false?: report.bytesFetched.map { "\(HumanText.size($0)) fetched" }
+      }
+    let parts = [whole, course].compactMap(\.self)
+    return parts.isEmpty ? nil : parts.joined(separator: ", ")
   }
 }
