@@ -80,7 +80,12 @@ struct FrameCanvas {
   private static func copy(
     _ source: Span<UInt8>, to canvas: inout MutableSpan<UInt8>, at offset: Int
   ) {
-    for index in source.indices { canvas[offset + index] = source[index] }
+    let range = offset..<offset + source.count
+    unsafe source.withUnsafeBufferPointer { source in
+      unsafe canvas.withUnsafeMutableBufferPointer { canvas in
+        _ = unsafe UnsafeMutableBufferPointer(rebasing: canvas[range]).update(from: source)
+      }
+    }
   }
 
   /// Composites a row (PNG Specification, third edition, section 13.16).
@@ -89,8 +94,12 @@ struct FrameCanvas {
   ) {
     for pixel in stride(from: 0, to: source.count, by: bandCount) {
       let opacity = Int(source[pixel + 3])
-      guard opacity > 0 else { continue }
       let place = offset + pixel
+      guard opacity > 0 else { continue }
+      guard opacity < 255 else {
+        for band in 0..<bandCount { canvas[place + band] = source[pixel + band] }
+        continue
+      }
       // Both in units of 1 / (255 × 255).
       let front = opacity * 255
       let back = (255 - opacity) * Int(canvas[place + 3])

@@ -92,6 +92,15 @@ import Testing
     #expect(try rows(of: file)[1] == Array(repeating: .init(204, 0, 51), count: 4))
   }
 
+  @Test func `opaque pixels hide what is under them, and clear ones hide nothing`() throws {
+    let mixed = Raster(width: 4, height: 2) { x, _ in
+      Raster.Pixel(0, 255, 0, alpha: x < 2 ? 255 : 0)
+    }
+    let frame = try fixture.maker.encode(mixed, as: .png, hasAlpha: true)
+    let file = APNGWriter.file([.init(try png(Self.red)), .init(frame, blending: .over)])
+    #expect(try rows(of: file)[1] == [Self.green, Self.green, Self.red, Self.red])
+  }
+
   @Test func `two frames that are half transparent show more together`() throws {
     let (lower, upper) = (Raster.Pixel(200, 0, 0, alpha: 128), Raster.Pixel(0, 100, 0, alpha: 128))
     let file = APNGWriter.file([
