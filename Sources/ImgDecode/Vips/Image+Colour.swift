@@ -5,9 +5,22 @@ extension Image {
   /// In 8-bit samples, as wide apart as the eye sees them: of 16 bits the upper half is kept, and
   /// linear light in floating point, as JPEG XL may have it, is brought into sRGB.
   consuming func inEightBits() throws(VipsError) -> Image {
-    guard hasUnsignedSamples else { return try standardColours().cast(to: VIPS_FORMAT_UCHAR) }
+    guard hasUnsignedSamples else { return try fromFloatingPoint() }
     return hasWideSamples
       ? try unsafe Self.result(of: "cast") { unsafe img_vips_upper_byte(pointer, &$0) } : self
+  }
+
+  /// Transparency in floating point goes from 0 to 1 (vips_premultiply), which the conversion of colours
+  /// leaves as it is.
+  private consuming func fromFloatingPoint() throws(VipsError) -> Image {
+    guard hasAlpha else { return try standardColours().cast(to: VIPS_FORMAT_UCHAR) }
+    let colourCount = bandCount - 1
+    let alpha = try bands(from: colourCount, count: 1)
+    let opacity = try unsafe Self.result(of: "alpha") {
+      unsafe img_vips_linear(alpha.pointer, &$0, 255, 0)
+    }.cast(to: VIPS_FORMAT_UCHAR)
+    return try bands(from: 0, count: colourCount).standardColours().cast(to: VIPS_FORMAT_UCHAR)
+      .joined(withAlpha: opacity)
   }
 
   /// In the colours of a thumbnail: sRGB or, if the file's profile is kept and is one for pixels of
