@@ -58,16 +58,10 @@ struct PictureServer {
             stage: .decode, code: .corruptImage,
             detail: "a part of it would take more memory than any picture within the limits"))
       }
-      guard rendered.bytes.count <= thumbnail.maximumByteCount else {
-        throw Failure(
-          stage: .decode, code: .tooLarge,
-          detail: "the thumbnail has \(rendered.bytes.count) bytes; "
-            + "\(thumbnail.maximumByteCount) are the most")
-      }
-      thumbnail.put(rendered.bytes.span)
-      return .decoded(
-        RenderedFacts(thumbnail: rendered.thumbnail, source: rendered.source),
-        picture: request.picture)
+      try put(rendered.thumbnails)
+      let facts = RenderedFacts(
+        thumbnails: rendered.thumbnails.map(\.thumbnail), source: rendered.source)
+      return .decoded(facts, picture: request.picture)
     } catch {
       return .failed(reason(for: error), picture: request.picture)
     }
@@ -75,14 +69,30 @@ struct PictureServer {
 
   private func decode(
     _ bytes: Span<UInt8>, for request: DecodeRequest
-  ) throws(Failure) -> RenderedThumbnail {
+  ) throws(Failure) -> RenderedThumbnails {
     let deadline = ContinuousClock.now + limits.decodeTimeout
     ThisProcess.setTimers(limits.headerTimeout)
-    return try thumbnailer.thumbnail(
-      of: bytes, as: request.variant, isLenient: request.isLenient
+    return try thumbnailer.thumbnails(
+      of: bytes, as: request.variants, isLenient: request.isLenient
     ) {
       thumbnail.beginPixels()
       ThisProcess.setTimers(deadline - .now)
+    }
+  }
+
+  /// Puts thumbnails into the output memory, one behind the other.
+  private func put(_ thumbnails: [EncodedThumbnail]) throws(Failure) {
+    let byteCount = thumbnails.map(\.bytes.count).reduce(0, +)
+    guard byteCount <= thumbnail.maximumByteCount else {
+      throw Failure(
+        stage: .decode, code: .tooLarge,
+        detail: "\(thumbnails.count == 1 ? "the thumbnail has" : "the thumbnails have") "
+          + "\(byteCount) bytes; \(thumbnail.maximumByteCount) are the most")
+    }
+    var offset = 0
+    for made in thumbnails {
+      thumbnail.put(made.bytes.span, at: offset)
+      offset += made.bytes.count
     }
   }
 

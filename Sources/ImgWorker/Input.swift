@@ -8,10 +8,10 @@ struct Input: Sendable {
     case none
     /// The file beside an upload.
     case file(PassedFile)
-    /// The bytes of a thumbnail that was made.
+    /// The bytes of the thumbnails that were made, in the order of the request's variants.
     ///
     /// - upload: those of the picture, if it was uploaded and its original is kept.
-    case thumbnail([UInt8], upload: [UInt8]?)
+    case thumbnails([[UInt8]], upload: [UInt8]?)
     /// What the origin confirmed.
     case notModified(NotModified)
   }
@@ -34,16 +34,16 @@ extension Input.Payload {
     return file
   }
 
-  var thumbnail: [UInt8] {
-    guard case .thumbnail(let bytes, _) = self else {
-      preconditionFailure("a thumbnail comes with its bytes")
+  var thumbnails: [[UInt8]] {
+    guard case .thumbnails(let bytes, _) = self else {
+      preconditionFailure("thumbnails come with their bytes")
     }
     return bytes
   }
 
   /// `nil` if the picture was not uploaded.
   var upload: [UInt8]? {
-    if case .thumbnail(_, let upload) = self { upload } else { nil }
+    if case .thumbnails(_, let upload) = self { upload } else { nil }
   }
 
   var notModified: NotModified {

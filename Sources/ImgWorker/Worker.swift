@@ -234,7 +234,7 @@ final class Worker {
     switch effect {
     case .send(let message): try channel.post(message)
     case .sendUncached: return try uncached.send(over: channel).map { Input($0) }
-    case .deliver(let result): uncached.add(result, bytes: payload.thumbnail)
+    case .deliver(let result): uncached.add(result, bytes: payload.thumbnails[0])
 
     case .lookUp(let batch): return records.lookUp(batch).map { Input($0) }
     case .findOriginal(let order):
@@ -277,7 +277,7 @@ final class Worker {
         if let body = request.body { try transfers.content(of: body).bytes() } else {
           payload.upload
         }
-      records.put(request, thumbnail: payload.thumbnail, original: original)
+      records.put(request, thumbnails: payload.thumbnails, original: original)
       return []
     } catch {
       let failure = Failure(
@@ -309,7 +309,7 @@ final class Worker {
       }
       decodeThread.submit(
         DecodeJob(
-          lease: order.lease, source: picture, variant: order.request.variant,
+          lease: order.lease, source: picture, variants: order.request.variants,
           facts: order.request.keep.part.factsExtent,
           isLenient: order.request.isLenient, isUrgent: order.isUrgent))
       return []

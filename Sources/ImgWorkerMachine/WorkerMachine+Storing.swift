@@ -18,9 +18,9 @@ extension WorkerMachine {
     let task = tasks[lease]
     guard !task.isCancelled else { return finish(lease, with: .cancelled) }
     let maker = RecordMaker(task.order, body: task.sourceBody, picture: picture)
-    let thumbnail = maker.thumbnailRecord(at: now.wall)
-    guard maker.isStored else { return deliver(thumbnail, for: lease, refused: nil) }
-    var records = task.order.request.keep.includesResult ? [thumbnail] : []
+    let thumbnails = maker.thumbnailRecords(at: now.wall)
+    guard maker.isStored else { return deliver(thumbnails[0], for: lease, refused: nil) }
+    var records = task.order.request.keep.includesResult ? thumbnails : []
     let body = transfers.bodyToStore(of: lease)
     if task.order.request.keep.includesOriginal {
       if body != nil || task.order.isUpload {
@@ -33,7 +33,7 @@ extension WorkerMachine {
     guard !records.isEmpty else { return finish(lease, with: outcome) }
     let storedBody = task.order.request.keep.includesOriginal ? body : nil
     let storing = FetchTask.Storing(
-      outcome: outcome, thumbnail: thumbnail, storesBody: storedBody != nil, since: now.instant)
+      outcome: outcome, thumbnail: thumbnails[0], storesBody: storedBody != nil, since: now.instant)
     tasks.update(lease) { $0.stage = .storing(storing) }
     if storedBody == nil { detach(lease) }
     effects.append(.put(StoreRequest(order: task.order, records: records, body: storedBody)))

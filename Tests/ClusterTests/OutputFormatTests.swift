@@ -65,8 +65,8 @@ struct OutputFormatTests {
     let quiet = try write(["get", opaque, "--format", "webp", "-q"], to: "b.jpg")
     #expect(quiet.format == .webp)
     #expect(quiet.messages.isEmpty)
-    let unwritable = try write(["get", opaque], to: "a.gif").messages
-    #expect(unwritable.hasSuffix("a.gif contains jpeg, not gif\n"))
+    let unwritable = try write(["get", opaque], to: "a.tif").messages
+    #expect(unwritable.hasSuffix("a.tif contains jpeg, not tiff\n"))
   }
 
   @Test func `a local file is converted to the format of the output's extension`() throws {

@@ -170,7 +170,9 @@ import Testing
               example.org/a.jpg, is https.
 
     Options:
-      --size WxH                The box in pixels; N means NxN. Default: 256x256.
+      --size WxH                The box in pixels; N means NxN. Repeatable: each
+                                size is a thumbnail of its own, from one fetch and
+                                one decode. Default: 256x256.
       --dpr RATIO               Multiply --size, --blur, --sharpen and --radius, for
                                 screens with that many pixels for each of a page.
                                 Default: 1.

@@ -70,4 +70,22 @@ extension InvocationTests {
     let error = #expect(throws: UsageError.self) { try variant(options) }
     #expect(try #require(error).description.contains(name))
   }
+
+  @Test func `submit makes several sizes, each once`() throws {
+    let options = try command(
+      "submit a --size 64 --size 640x480 --size=64 --size 16 --dpr 2 --crop", as: SubmitCommand.self
+    ).options
+    let boxes = ([options.variant] + options.otherVariants).map { [$0.width, $0.height] }
+    #expect(boxes == [[128, 128], [1_280, 960], [32, 32]])
+    #expect(options.otherVariants.allSatisfy { $0.crop == .centre })
+  }
+
+  @Test func `a thumbnail that is written has one size`() throws {
+    #expect(try variant("--size 64 --size 32").width == 32)
+    let nine = (1...9).map { "--size \($0)" }.joined(separator: " ")
+    #expect(throws: UsageError.self) { try command("submit a \(nine)", as: SubmitCommand.self) }
+    #expect(throws: UsageError.self) {
+      try command("submit a --size 1 --size 16383 --dpr 2", as: SubmitCommand.self)
+    }
+  }
 }

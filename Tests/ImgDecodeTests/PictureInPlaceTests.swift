@@ -48,10 +48,10 @@ import Testing
     let narrow = Thumbnailer(runtime: try VipsRuntime.start(), limits: limits)
     let picture = try fixture.maker.card(index: 1, width: 10, height: 10, format: .png)
     var count = 0
-    _ = try fixture.thumbnailer.thumbnail(of: picture.span, as: .standard) { count += 1 }
+    _ = try fixture.thumbnailer.thumbnails(of: picture.span, as: [.standard]) { count += 1 }
     #expect(count == 1)
     #expect(throws: Failure.self) {
-      try narrow.thumbnail(of: picture.span, as: .standard) { count += 1 }
+      try narrow.thumbnails(of: picture.span, as: [.standard]) { count += 1 }
     }
     #expect(count == 1)
   }

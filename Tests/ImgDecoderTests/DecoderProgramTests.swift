@@ -26,8 +26,8 @@ import Testing
       }
       #expect(number == decoder.pictureCount)
       #expect((facts.source.width, facts.source.height) == (320, 240))
-      #expect((facts.thumbnail.width, facts.thumbnail.height) == (256, 192))
-      let bytes = decoder.thumbnail.thumbnail(byteCount: facts.thumbnail.byteCount)
+      #expect((facts.thumbnails[0].width, facts.thumbnails[0].height) == (256, 192))
+      let bytes = decoder.thumbnail.thumbnail(byteCount: facts.thumbnails[0].byteCount)
       #expect(bytes.map(FormatSniffer.sniff) == .picture(.jpeg))
     }
   }
@@ -48,11 +48,11 @@ import Testing
     ]
     for (selection, output, wanted) in variants {
       let variant = try Variant(width: 32, height: 32, format: output, frames: selection)
-      guard case .decoded(let facts, _) = try decoder.report(on: animation, as: variant) else {
+      guard case .decoded(let facts, _) = try decoder.report(on: animation, as: [variant]) else {
         Issue.record("\(selection) was not decoded")
         continue
       }
-      #expect(facts.thumbnail.format == wanted && facts.source.frames == 3)
+      #expect(facts.thumbnails[0].format == wanted && facts.source.frames == 3)
     }
   }
 
@@ -69,6 +69,23 @@ import Testing
     }
   }
 
+  @Test func `thumbnails of several sizes lie one behind the other`() throws {
+    let decoder = try RunningDecoder.ready()
+    let variants = try [64, 200, 16].map { try Variant(width: $0, height: $0, format: .png) }
+    guard case .decoded(let facts, _) = try decoder.report(on: maker.card(index: 1), as: variants)
+    else {
+      Issue.record("the picture was not decoded")
+      return
+    }
+    #expect(facts.thumbnails.map(\.width) == [64, 200, 16])
+    var offset = 0
+    for thumbnail in facts.thumbnails {
+      let bytes = decoder.thumbnail.thumbnail(byteCount: thumbnail.byteCount, at: offset)
+      #expect(bytes.map(FormatSniffer.sniff) == .picture(.png))
+      offset += thumbnail.byteCount
+    }
+  }
+
   @Test func `a damaged picture fails, and has a thumbnail if damage is accepted`() throws {
     let decoder = try RunningDecoder.ready()
     let picture = try maker.scene(width: 320, height: 240, format: .png)
@@ -82,12 +99,12 @@ import Testing
       Issue.record("it was not decoded")
       return
     }
-    #expect(facts.thumbnail.isDamaged)
+    #expect(facts.thumbnails[0].isDamaged)
     guard case .decoded(let whole, _) = try decoder.report(on: picture, isLenient: true) else {
       Issue.record("the whole picture was not decoded")
       return
     }
-    #expect(!whole.thumbnail.isDamaged)
+    #expect(!whole.thumbnails[0].isDamaged)
   }
 
   @Test func `a thumbnail that does not fit is too_large`() throws {
@@ -150,7 +167,7 @@ import Testing
     try decoder.channel.send(
       .decode(
         DecodeRequest(
-          picture: 1, variant: .standard, isLenient: false, byteCount: picture.count)))
+          picture: 1, variants: [.standard], isLenient: false, byteCount: picture.count)))
     guard case .decoded = try decoder.nextReport() else {
       Issue.record("the picture was not found")
       return
@@ -187,14 +204,14 @@ import Testing
     let decoder = try RunningDecoder.ready()
     try decoder.channel.send(
       .decode(
-        DecodeRequest(picture: 1, variant: .standard, isLenient: false, byteCount: byteCount)))
+        DecodeRequest(picture: 1, variants: [.standard], isLenient: false, byteCount: byteCount)))
     #expect(decoder.exit() == .exited(1))
   }
 
   @Test func `a picture before the limits ends the decoder`() throws {
     let decoder = try RunningDecoder()
     try decoder.channel.send(
-      .decode(DecodeRequest(picture: 1, variant: .standard, isLenient: false, byteCount: 1)))
+      .decode(DecodeRequest(picture: 1, variants: [.standard], isLenient: false, byteCount: 1)))
     #expect(decoder.exit() == .exited(1))
   }
 

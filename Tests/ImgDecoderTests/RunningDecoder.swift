@@ -48,7 +48,7 @@ final class RunningDecoder {
 
   /// The decoder's answer to a picture.
   func report(
-    on picture: [UInt8], as variant: Variant = .standard, isLenient: Bool = false
+    on picture: [UInt8], as variants: [Variant] = [.standard], isLenient: Bool = false
   ) throws -> DecoderReport {
     thumbnail.beginPicture()
     self.picture.put(picture.span)
@@ -56,7 +56,7 @@ final class RunningDecoder {
     try channel.send(
       .decode(
         DecodeRequest(
-          picture: pictureCount, variant: variant, isLenient: isLenient,
+          picture: pictureCount, variants: variants, isLenient: isLenient,
           byteCount: picture.count)))
     return try nextReport()
   }

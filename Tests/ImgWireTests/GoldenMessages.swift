@@ -144,7 +144,7 @@ enum GoldenMessages {
       "start": .start(DecoderStart(limits: Limits(), requiresSandbox: true)),
       "input": .input,
       "decode": .decode(
-        DecodeRequest(picture: 7, variant: try variant, isLenient: true, byteCount: 81_920)),
+        DecodeRequest(picture: 7, variants: [try variant], isLenient: true, byteCount: 81_920)),
     ]
   }
 
@@ -155,7 +155,7 @@ enum GoldenMessages {
         DecoderRefusal(reason: "libvips cannot be started", isLasting: false)),
       "decoded": .decoded(
         RenderedFacts(
-          thumbnail: thumbnail,
+          thumbnails: [thumbnail],
           source: SourceFacts(format: .jpeg, width: 4_000, height: 3_000, frames: 1)),
         picture: 7),
       "failed": .failed(

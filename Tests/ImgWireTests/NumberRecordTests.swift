@@ -10,8 +10,9 @@ import Testing
   }
 
   private static let facts = RenderedFacts(
-    thumbnail: Thumbnail(
-      format: .webp, width: 256, height: 171, byteCount: 9_182, isDamaged: true),
+    thumbnails: [
+      Thumbnail(format: .webp, width: 256, height: 171, byteCount: 9_182, isDamaged: true)
+    ],
     source: SourceFacts(format: .jp2, width: 4_000, height: 3_000, frames: 330, decodePath: .planar)
   )
 
@@ -29,7 +30,7 @@ import Testing
       quality: 100)
     let order = DecoderOrder.decode(
       DecodeRequest(
-        picture: .max, variant: variant, isLenient: mode == .fit, byteCount: 81_920))
+        picture: .max, variants: [variant], isLenient: mode == .fit, byteCount: 81_920))
     #expect(try WireCoding.message(DecoderOrder.self, from: payload(order)) == order)
   }
 
@@ -48,7 +49,7 @@ import Testing
           background: index == 3 ? nil : RGBColour(red: 1, green: 2, blue: UInt8(index))),
         keptData: KeptData(profile: index % 2 == 0, metadata: index > 2))
       let order = DecoderOrder.decode(
-        DecodeRequest(picture: 1, variant: variant, isLenient: false, byteCount: 3))
+        DecodeRequest(picture: 1, variants: [variant], isLenient: false, byteCount: 3))
       #expect(try WireCoding.message(DecoderOrder.self, from: payload(order)) == order)
     }
   }
@@ -57,8 +58,22 @@ import Testing
     let report = DecoderReport.decoded(Self.facts, picture: 7)
     #expect(
       try payload(report)
-        == NumberRecord.encode([7, 2, 9, 256, 171, 9_182, 4_000, 3_000, 330, 1, 0])[...])
+        == NumberRecord.encode([7, 9, 0, 4_000, 3_000, 330, 2, 1, 256, 171, 9_182])[...])
     #expect(try WireCoding.message(DecoderReport.self, from: payload(report)) == report)
+  }
+
+  @Test func `requests and reports have as many thumbnails as variants, one to eight`() throws {
+    let thumbnail = Self.facts.thumbnails[0]
+    for count in 0...9 {
+      let variants = try (0..<count).map { try Variant(width: 10 + $0, height: 10) }
+      let request = DecodeRequest(
+        picture: 1, variants: variants, isLenient: false, byteCount: 3)
+      let facts = RenderedFacts(
+        thumbnails: Array(repeating: thumbnail, count: count), source: Self.facts.source)
+      let isValid = (1...8).contains(count)
+      #expect((DecoderOrder(numbers: request.numbers) == .decode(request)) == isValid)
+      #expect((RenderedFacts(numbers: facts.numbers) == facts) == isValid)
+    }
   }
 
   /// Sizes are checked by the receiver, which knows the limits: a picture may control its decoder.
@@ -69,10 +84,10 @@ import Testing
     var report = [7] + Self.facts.numbers
     if index < report.count {
       report[index] = number
-      #expect((DecoderReport(numbers: report) != nil) == ![1, 2, 9, 10].contains(index))
+      #expect((DecoderReport(numbers: report) != nil) == ![1, 2, 6, 7].contains(index))
     }
     var request = DecodeRequest(
-      picture: 7, variant: .standard, isLenient: false, byteCount: 10
+      picture: 7, variants: [.standard], isLenient: false, byteCount: 10
     ).numbers
     request[index] = number
     #expect((DecoderOrder(numbers: request) != nil) == (index < 2))
@@ -80,7 +95,7 @@ import Testing
 
   @Test func `sizes below 0 stay below 0`() throws {
     let order = DecoderOrder.decode(
-      DecodeRequest(picture: 1, variant: .standard, isLenient: false, byteCount: -5))
+      DecodeRequest(picture: 1, variants: [.standard], isLenient: false, byteCount: -5))
     #expect(try WireCoding.message(DecoderOrder.self, from: payload(order)) == order)
   }
 

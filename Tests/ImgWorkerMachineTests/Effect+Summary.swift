@@ -16,7 +16,7 @@ extension WorkerMachine.Effect {
     case .renew(let order): "renew \(order.lease.rawValue)"
     case .put(let request):
       "put \(request.order.lease.rawValue) "
-        + "[\(request.records.map { "\($0.kind)" }.joined(separator: ", "))]"
+        + "[\(request.records.map(\.kind.summary).joined(separator: ", "))]"
         + (request.body.map { " of body \($0.rawValue)" } ?? "")
     case .extendOriginal(let order): "extend original \(order.lease.rawValue)"
     case .storePartial(let transfer, _): "store partial \(transfer.rawValue)"
@@ -72,6 +72,16 @@ extension Outcome {
     case .done(_, fromCache: false, _): "done"
     case .failed(let failure, _): failure.code.rawValue
     case .cancelled: "cancelled"
+    }
+  }
+}
+
+extension NewRecord.Kind {
+  fileprivate var summary: String {
+    switch self {
+    case .thumbnail(0): "thumbnail"
+    case .thumbnail(let index): "thumbnail \(index)"
+    case .original: "original"
     }
   }
 }

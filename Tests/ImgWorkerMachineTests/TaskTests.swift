@@ -130,7 +130,7 @@ struct RecordMakerTests {
   }
 
   @Test func `a thumbnail from a stored original does not outlive it for that reason`() throws {
-    let record = try maker(original: Self.original).thumbnailRecord(at: Self.now)
+    let record = try maker(original: Self.original).thumbnailRecords(at: Self.now)[0]
     // A minute from the download is over, one from now is longer than the original stays.
     #expect(record.retention.expiresAt(storedAt: Self.now) == Self.original.expiresAt)
     #expect(record.terms == Self.original.terms)
@@ -139,7 +139,7 @@ struct RecordMakerTests {
 
   @Test func `a confirmed original counts as a download`() throws {
     let body = SourceBody(reuse: AnswerReuse(terms: .none, isStorable: true))
-    let record = try maker(body: body, original: Self.original).thumbnailRecord(at: Self.now)
+    let record = try maker(body: body, original: Self.original).thumbnailRecords(at: Self.now)[0]
     #expect(record.retention == Retention(after: .seconds(60)))
     #expect(record.terms == .none)
   }
@@ -157,7 +157,7 @@ struct RecordMakerTests {
   }
 
   @Test func `a picture that was read from a file has its length`() throws {
-    let record = try maker(localByteCount: 12).thumbnailRecord(at: Self.now)
+    let record = try maker(localByteCount: 12).thumbnailRecords(at: Self.now)[0]
     #expect(record.sourceByteCount == 12)
   }
 }

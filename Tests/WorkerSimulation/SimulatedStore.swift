@@ -28,10 +28,15 @@ package final class SimulatedStore {
 
   func put(_ request: StoreRequest) {
     for new in request.records {
-      let variant = new.kind == .thumbnail ? request.order.request.variant : nil
-      let record = Record(
-        name: request.order.name, variant: variant,
-        part: new.kind == .thumbnail ? request.order.request.keep.part : .whole)
+      let order = request.order
+      let record =
+        switch new.kind {
+        case .thumbnail(let index):
+          Record(
+            name: order.name, variant: order.request.variants[index],
+            part: order.request.keep.part)
+        case .original: Record(name: order.name, variant: nil, part: .whole)
+        }
       if !records.contains(record) { records.append(record) }
     }
   }

@@ -31,7 +31,7 @@ package struct StoreReader: Sendable {
       recordingAccess: recordingAccess)
   }
 
-  /// What a request has made: the thumbnail in its variant, or the facts of the picture as JSON; `nil`
+  /// What a request has made: the thumbnail in its first variant, or the facts of the picture as JSON; `nil`
   /// when it is not there, or expired.
   package func result(
     of name: PictureName, for request: ThumbnailRequest, at moment: WallTime? = nil,
@@ -40,6 +40,20 @@ package struct StoreReader: Sendable {
     try record(
       ContentKey(name, request), isLenient: request.isLenient, at: moment ?? now,
       recordingAccess: recordingAccess)
+  }
+
+  /// All that a request has made: the thumbnails in its variants, in their order, or the facts of the
+  /// picture; without those that are not there, or expired.
+  package func results(
+    of name: PictureName, for request: ThumbnailRequest, recordingAccess: AccessRecording
+  ) throws(StoreError) -> [(facts: StoredThumbnail, bytes: [UInt8])] {
+    var found: [(facts: StoredThumbnail, bytes: [UInt8])] = []
+    for key in ContentKey.results(of: name, for: request) {
+      let record = try record(
+        key, isLenient: request.isLenient, at: now, recordingAccess: recordingAccess)
+      if let record { found.append(record) }
+    }
+    return found
   }
 
   /// What is known of the thumbnails of one picture in some variants, without their bytes; `nil` in

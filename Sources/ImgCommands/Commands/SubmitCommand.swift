@@ -35,7 +35,7 @@ package struct SubmitCommand: Command {
     name: "imgctl submit",
     summary: "fetch a list of URLs and store their thumbnails",
     operands: [list],
-    options: StorageOptions.options + FetchArguments.listOptions
+    options: StorageOptions.jobOptions + FetchArguments.listOptions
       + [infoOnly, priority, order, name, .wait, .json]
       + OptionDescription.startingPlaces,
     notes: ["Prints the number of the job, which other commands take as JOB."],

@@ -9,7 +9,7 @@ import ImgWire
 /// manifest.
 ///
 /// The manifest has one JSON object for each line of the list, in order: the file, or the reason
-/// why there is none.
+/// why there is none. A line has a file for each size of the job.
 final class JobExport {
   static let manifestName = "manifest.jsonl"
 
@@ -28,7 +28,8 @@ final class JobExport {
   init(of job: JobStatus, to directory: String, reader: StoreReader?) throws {
     self.directory = directory
     request = ThumbnailRequest(
-      variant: job.variant, isLenient: job.isLenient, keep: job.keep, fetch: job.fetch)
+      variant: job.variant, otherVariants: job.otherVariants ?? [], isLenient: job.isLenient,
+      keep: job.keep, fetch: job.fetch)
     self.reader = reader
     try Directory.create(directory)
     manifestFile = try FileIO.create("\(directory)/\(Self.manifestName)")
@@ -41,59 +42,70 @@ final class JobExport {
 
   func add(_ entry: ResultsPage.Entry) throws {
     let isDone = if case .done = entry.outcome { true } else { false }
-    guard isDone, let found = try stored(entry) else {
+    let found = isDone ? try stored(entry) : []
+    if found.isEmpty {
       missingCount += 1
       if isDone, keep != .none { goneCount += 1 }
-      return try manifest.write(
-        json: Line(entry, file: nil, thumbnail: nil, isKept: keep != .none))
     }
-    let file = fileName(of: entry.index, found.facts.thumbnail.format)
-    try FileIO.replace(path: "\(directory)/\(file)", with: found.bytes)
-    exportedCount += 1
-    try manifest.write(
-      json: Line(entry, file: file, thumbnail: found.facts.thumbnail, isKept: true))
+    var files: [Line.File] = []
+    for (facts, bytes) in found {
+      let name = fileName(of: entry.index, facts.thumbnail)
+      try FileIO.replace(path: "\(directory)/\(name)", with: bytes)
+      files.append(Line.File(file: name, thumbnail: facts.thumbnail))
+    }
+    exportedCount += files.count
+    try manifest.write(json: Line(entry, files, isKept: keep != .none))
   }
 
   func finish() throws {
     try manifest.flush()
   }
 
-  /// `nil` if it has expired or was evicted since the job ended.
+  /// Without those that have expired or were evicted since the job ended.
   private func stored(
     _ entry: ResultsPage.Entry
-  ) throws -> (facts: StoredThumbnail, bytes: [UInt8])? {
+  ) throws -> [(facts: StoredThumbnail, bytes: [UInt8])] {
+    guard let reader else { return [] }
     let name = request.fetch.name(of: try ImageURL(line: entry.url))
-    return keep == .original
-      ? try reader?.original(of: name, isLenient: request.isLenient)
-      : try reader?.result(of: name, for: request, recordingAccess: .none)
+    guard keep == .original else {
+      return try reader.results(of: name, for: request, recordingAccess: .none)
+    }
+    return try reader.original(of: name, isLenient: request.isLenient).map { [$0] } ?? []
   }
 
-  /// The line's number: a unique name that sorts like the list and needs no escaping.
-  private func fileName(of index: Int, _ format: ImageFormat) -> String {
+  /// The line's number: a unique name that sorts like the list and needs no escaping. Of a job with
+  /// several sizes also the size, which differs from file to file unless the pictures are equal.
+  private func fileName(of index: Int, _ thumbnail: Thumbnail) -> String {
     let digits = String(index)
-    return String(repeating: "0", count: max(0, 7 - digits.count)) + digits
-      + ".\(keep.isFacts ? "json" : format.fileExtension)"
+    let size = request.otherVariants.isEmpty ? "" : "-\(thumbnail.width)x\(thumbnail.height)"
+    return String(repeating: "0", count: max(0, 7 - digits.count)) + digits + size
+      + ".\(keep.isFacts ? "json" : thumbnail.format.fileExtension)"
   }
 
   private struct Line: Encodable {
+    struct File: Encodable {
+      let file: String
+      let thumbnail: Thumbnail
+    }
+
     private let index: Int
     private let url: RequestedURL
-    private let file: String?
-    private let thumbnail: Thumbnail?
+    private let files: [File]
     private let reason: String?
 
     private enum CodingKeys: String, CodingKey {
-      case index, file, thumbnail, reason
+      case index, reason
+      case otherFiles = "other_files"
     }
 
-    init(_ entry: ResultsPage.Entry, file: String?, thumbnail: Thumbnail?, isKept: Bool) {
+    /// - Parameter isKept: whether the job stored anything.
+    init(_ entry: ResultsPage.Entry, _ files: [File], isKept: Bool) {
       index = entry.index
       url = RequestedURL(entry.url)
-      self.file = file
-      self.thumbnail = thumbnail
+      self.files = files
       reason =
         switch entry.outcome {
-        case .done: file == nil ? (isKept ? "not_in_store" : "not_kept") : nil
+        case .done: files.isEmpty ? (isKept ? "not_in_store" : "not_kept") : nil
         case .failed(let failure, _): failure.code.rawValue
         case .cancelled: "cancelled"
         case nil: "not_finished"
@@ -104,8 +116,8 @@ final class JobExport {
       var container = encoder.container(keyedBy: CodingKeys.self)
       try container.encode(index, forKey: .index)
       try url.encode(to: encoder)
-      try container.encodeIfPresent(file, forKey: .file)
-      try container.encodeIfPresent(thumbnail, forKey: .thumbnail)
+      try files.first?.encode(to: encoder)
+      if files.count > 1 { try container.encode(Array(files.dropFirst()), forKey: .otherFiles) }
       try container.encodeIfPresent(reason, forKey: .reason)
     }
   }

@@ -16,8 +16,12 @@ extension JPEGPicture {
   }
 
   /// Whether the planes can be resized at once to a thumbnail of that size as stored.
-  func canResamplePlanes(to size: ThumbnailGeometry.Size) -> Bool {
-    let scale = 8.0 / Double(eighths(for: size))
+  ///
+  /// - Parameter largest: what they are decoded for.
+  func canResamplePlanes(
+    to size: ThumbnailGeometry.Size, decodedFor largest: ThumbnailGeometry.Size
+  ) -> Bool {
+    let scale = 8.0 / Double(eighths(for: largest))
     let factors = [
       Double(header.stored.width) / Double(size.width),
       Double(header.stored.height) / Double(size.height),

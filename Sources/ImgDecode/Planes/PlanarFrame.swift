@@ -3,6 +3,23 @@ struct PlanarFrame {
   /// Luma first.
   let planes: [Plane]
 
+  /// The whole frame in another size, with as many samples of chroma for those of luma.
+  ///
+  /// - Throws: ``DecodeError/outOfMemory``.
+  func resampled(to size: ThumbnailGeometry.Size) throws(DecodeError) -> PlanarFrame {
+    var resampled: [Plane] = []
+    for plane in planes {
+      let isHalved = plane.columns.sampleCount < planes[0].columns.sampleCount
+      let side = { (length: Int) in
+        SampledSide(length: length, showing: 0..<length, pixelsPerSample: isHalved ? 2 : 1)
+      }
+      resampled.append(
+        try plane.resampled(
+          columns: side(size.width), rows: side(size.height), for: Orientation(1), blockSide: 1))
+    }
+    return PlanarFrame(planes: resampled)
+  }
+
   /// The frame as the thumbnail shows it, upright.
   ///
   /// - Parameters:

@@ -18,7 +18,7 @@ struct AnimationDecoder {
   }
 
   /// All frames, in WebP or GIF.
-  func animation() throws(DecodeError) -> FrameDecoder.Made {
+  func animation() throws(DecodeError) -> EncodedThumbnail {
     let timeline = try frames.timeline()
     let sequence = try frames.sequence()
     var strip = try decoding { () throws(VipsError) in
@@ -35,7 +35,7 @@ struct AnimationDecoder {
 
   private func encoded(
     _ strip: consuming FrameStrip, _ timeline: Timeline
-  ) throws(DecodeError) -> FrameDecoder.Made {
+  ) throws(DecodeError) -> EncodedThumbnail {
     let encoding = AnimationEncoding(variant.format)
     let bytes: [UInt8]
     do throws(VipsError) {
@@ -46,11 +46,11 @@ struct AnimationDecoder {
     let thumbnail = Thumbnail(
       format: encoding.format, width: geometry.kept.width, height: geometry.kept.height,
       byteCount: bytes.count)
-    return FrameDecoder.Made(thumbnail: thumbnail, bytes: bytes, path: .general)
+    return EncodedThumbnail(thumbnail: thumbnail, bytes: bytes)
   }
 
   /// The first frame that is not blank, or else the first frame. Frames are judged as they are shown.
-  func poster() throws(DecodeError) -> FrameDecoder.Made {
+  func poster() throws(DecodeError) -> EncodedThumbnail {
     let sequence = try frames.sequence()
     let first = try renderedFrame(of: sequence)
     guard let first else { throw .corrupt("it has no frame") }
@@ -61,10 +61,9 @@ struct AnimationDecoder {
     return try encoded(first)
   }
 
-  private func encoded(_ frame: consuming Image) throws(DecodeError) -> FrameDecoder.Made {
+  private func encoded(_ frame: consuming Image) throws(DecodeError) -> EncodedThumbnail {
     let encoder = ThumbnailEncoder(variant: variant, isDamaged: false)
-    let (thumbnail, bytes) = try encoder.encode(frame, from: picture)
-    return FrameDecoder.Made(thumbnail: thumbnail, bytes: bytes, path: .general)
+    return try encoder.encode(frame, from: picture)
   }
 
   private func renderedFrame(of sequence: any FrameSequence) throws(DecodeError) -> Image? {

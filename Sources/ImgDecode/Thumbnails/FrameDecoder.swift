@@ -1,91 +1,130 @@
 import ImgModel
 
-/// The way of one open picture to its thumbnail.
+/// The way of one open picture to its thumbnails. Its frame is decoded once, for the largest of them.
 struct FrameDecoder {
-  /// A thumbnail, and how the picture became it.
+  /// Thumbnails, and how the picture became them.
   struct Made {
-    let thumbnail: Thumbnail
-    let bytes: [UInt8]
+    let thumbnails: [EncodedThumbnail]
     var path: DecodePath
   }
 
   let picture: any OpenPicture
-  let variant: Variant
+  let variants: [Variant]
   /// Whether only the readable part of a damaged picture is decoded.
   let isDamaged: Bool
-  let geometry: ThumbnailGeometry
+  /// Of each variant.
+  let geometries: [ThumbnailGeometry]
 
-  init(picture: any OpenPicture, variant: Variant, isDamaged: Bool) {
+  init(picture: any OpenPicture, variants: [Variant], isDamaged: Bool) {
+    self.init(
+      picture: picture, variants: variants, isDamaged: isDamaged,
+      geometries: variants.map { ThumbnailGeometry(source: picture.header.upright, variant: $0) })
+  }
+
+  private init(
+    picture: any OpenPicture, variants: [Variant], isDamaged: Bool,
+    geometries: [ThumbnailGeometry]
+  ) {
     self.picture = picture
-    self.variant = variant
+    self.variants = variants
     self.isDamaged = isDamaged
-    geometry = ThumbnailGeometry(source: picture.header.upright, variant: variant)
+    self.geometries = geometries
   }
 
-  private init(_ other: FrameDecoder, of embedded: any OpenPicture, to geometry: ThumbnailGeometry)
-  {
-    picture = embedded
-    variant = other.variant
-    isDamaged = other.isDamaged
-    self.geometry = geometry
+  /// A size that covers what each thumbnail is scaled to, upright.
+  private var largest: ThumbnailGeometry.Size {
+    .init(
+      width: geometries.map(\.scaled.width).max() ?? 1,
+      height: geometries.map(\.scaled.height).max() ?? 1)
   }
 
-  /// From the smaller picture in the file if the variant wants that, or from the picture itself.
-  func thumbnail() throws(DecodeError) -> Made {
+  /// From the smaller picture in the file if the variants want that, or from the picture itself.
+  func thumbnails() throws(DecodeError) -> Made {
     // An embedded picture that cannot be decoded does not matter.
-    if let smaller = ofEmbeddedPicture(), var made = try? smaller.ownThumbnail() {
+    if let smaller = ofEmbeddedPicture(), var made = try? smaller.ownThumbnails() {
       made.path = .embedded
       return made
     }
-    return try ownThumbnail()
+    return try ownThumbnails()
   }
 
   private func ofEmbeddedPicture() -> FrameDecoder? {
-    guard variant.embeddedUse != .never,
-      variant.embeddedUse == .always || picture.trustsEmbeddedPicture,
+    let use = variants[0].embeddedUse
+    guard use != .never, use == .always || picture.trustsEmbeddedPicture,
       let embedded = picture.embeddedPicture()
     else { return nil }
     let size = embedded.header.upright
-    if size.width >= geometry.scaled.width, size.height >= geometry.scaled.height {
-      return FrameDecoder(self, of: embedded, to: geometry)
+    if size.width >= largest.width, size.height >= largest.height {
+      return FrameDecoder(
+        picture: embedded, variants: variants, isDamaged: isDamaged, geometries: geometries)
     }
-    guard variant.embeddedUse == .always else { return nil }
-    return FrameDecoder(
-      self, of: embedded, to: ThumbnailGeometry(source: size, variant: variant))
+    guard use == .always else { return nil }
+    return FrameDecoder(picture: embedded, variants: variants, isDamaged: isDamaged)
   }
 
-  private func ownThumbnail() throws(DecodeError) -> Made {
-    switch DecodePlan(for: picture, to: geometry, as: variant) {
-    case .planar(let jpeg, let origin): try planarThumbnail(of: jpeg, at: origin)
-    case .general(let picture): try generalThumbnail(of: picture)
+  private func ownThumbnails() throws(DecodeError) -> Made {
+    let size = picture.header.oriented(largest)
+    let plan = DecodePlan(for: picture, decodedFor: size, to: geometries, as: variants)
+    switch plan {
+    case .planar(let jpeg, let origins):
+      var source = try PlanarSource(jpeg, decodedFor: size)
+      var thumbnails: [EncodedThumbnail] = []
+      for index in variants.indices {
+        let frame = try source.frame(for: jpeg.header.oriented(geometries[index].scaled))
+        thumbnails.append(
+          try thumbnail(index, of: frame, at: origins[index], header: jpeg.header))
+      }
+      return Made(thumbnails: thumbnails, path: .planar)
+    case .general:
+      return Made(thumbnails: try generalThumbnails(decodedFor: size), path: .general)
     }
   }
 
-  private func planarThumbnail(
-    of jpeg: JPEGPicture, at origin: ThumbnailGeometry.Point
-  ) throws(DecodeError) -> Made {
-    let frame = try jpeg.planarFrame(for: jpeg.header.oriented(geometry.scaled))
+  private func thumbnail(
+    _ index: Int, of frame: PlanarFrame, at origin: ThumbnailGeometry.Point,
+    header: PictureHeader
+  ) throws(DecodeError) -> EncodedThumbnail {
+    let geometry = geometries[index]
     let bytes = try frame.thumbnail(
-      to: geometry, at: origin, from: Orientation(jpeg.header.orientation),
-      quality: variant.quality)
+      to: geometry, at: origin, from: Orientation(header.orientation),
+      quality: variants[index].quality)
     let thumbnail = Thumbnail(
       format: .jpeg, width: geometry.kept.width, height: geometry.kept.height,
       byteCount: bytes.count)
-    return Made(thumbnail: thumbnail, bytes: bytes, path: .planar)
+    return EncodedThumbnail(thumbnail: thumbnail, bytes: bytes)
   }
 
-  private func generalThumbnail(of picture: any OpenPicture) throws(DecodeError) -> Made {
-    let size = picture.header.oriented(geometry.scaled)
+  private func generalThumbnails(
+    decodedFor size: ThumbnailGeometry.Size
+  ) throws(DecodeError) -> [EncodedThumbnail] {
+    let frame = try frame(for: size)
+    var thumbnails: [EncodedThumbnail] = []
+    for (variant, geometry) in zip(variants, geometries) {
+      let renderer = FrameRenderer(of: picture.header, to: geometry, as: variant)
+      let image: Image
+      do throws(VipsError) {
+        image = try renderer.rendered(
+          frame.retained(), scaledTo: picture.header.oriented(geometry.scaled))
+      } catch {
+        throw picture.reason(for: error)
+      }
+      let encoder = ThumbnailEncoder(variant: variant, isDamaged: isDamaged)
+      thumbnails.append(try encoder.encode(image, from: picture))
+    }
+    return thumbnails
+  }
+
+  /// One that several thumbnails are made from is decoded into memory: a loader decodes it once. A
+  /// large one is scaled to the largest thumbnail on the way.
+  private func frame(for size: ThumbnailGeometry.Size) throws(DecodeError) -> Image {
     let frame = try picture.firstFrame(for: size)
-    let renderer = FrameRenderer(of: picture.header, to: geometry, as: variant)
-    let image: Image
+    guard variants.count > 1 else { return frame }
     do throws(VipsError) {
-      image = try renderer.rendered(frame, scaledTo: size)
+      let reduced = try frame.inEightBits()
+      guard reduced.isSmallEnoughForMemory else { return try reduced.scaled(to: size).inMemory() }
+      return try reduced.inMemory()
     } catch {
       throw picture.reason(for: error)
     }
-    let encoder = ThumbnailEncoder(variant: variant, isDamaged: isDamaged)
-    let (thumbnail, bytes) = try encoder.encode(image, from: picture)
-    return Made(thumbnail: thumbnail, bytes: bytes, path: .general)
   }
 }

@@ -11,7 +11,7 @@ struct ThumbnailEncoder {
   /// - Throws: ``DecodeError/unencodable(_:)`` or ``DecodeError/outOfMemory``.
   func encode(
     _ image: consuming Image, from picture: any OpenPicture
-  ) throws(DecodeError) -> (Thumbnail, [UInt8]) {
+  ) throws(DecodeError) -> EncodedThumbnail {
     do throws(VipsError) {
       let isTransparent = image.hasAlpha && !image.isOpaque
       let encoding = ThumbnailEncoding(variant.format, isTransparent: isTransparent)
@@ -28,7 +28,7 @@ struct ThumbnailEncoder {
       let thumbnail = Thumbnail(
         format: encoding.format, width: width, height: height, byteCount: bytes.count,
         isDamaged: isDamaged)
-      return (thumbnail, bytes)
+      return EncodedThumbnail(thumbnail: thumbnail, bytes: bytes)
     } catch {
       throw error.isOutOfMemory ? .outOfMemory : .unencodable(error.description)
     }

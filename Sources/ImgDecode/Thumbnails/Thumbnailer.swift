@@ -14,31 +14,44 @@ package struct Thumbnailer: Sendable {
     self.limits = limits
   }
 
-  /// The steps from a body to a thumbnail.
+  /// The steps from a body to its thumbnails. The picture is decoded once for all of them, except that
+  /// frames of animations are decoded once for each.
   ///
   /// - Parameters:
   ///   - picture: decoded in place.
+  ///   - variants: at least one; they differ in their boxes alone.
   ///   - isLenient: whether a picture that turns out to be damaged is decoded once more, as far as
   ///     possible. The caller's limits of time and memory are for both decodes together.
   ///   - onHeader: called whenever the header has been read and is within the limits.
   /// - Throws: a ``Failure`` of stage `decode`: `not_an_image`, `unsupported_format`,
   ///   `too_many_pixels`, `too_many_frames`, `frame_out_of_range`, `unsupported_animation`,
-  ///   `corrupt_image` (also when pixels are missing), `out_of_memory`, or `internal` when a decoded picture cannot be encoded.
-  package func thumbnail(
-    of picture: Span<UInt8>, as variant: Variant, isLenient: Bool = false,
+  ///   `corrupt_image` (also when pixels are missing), `out_of_memory`, or `internal` when a decoded
+  ///   picture cannot be encoded.
+  package func thumbnails(
+    of picture: Span<UInt8>, as variants: [Variant], isLenient: Bool = false,
     onHeader: () -> Void = {}
-  ) throws(Failure) -> RenderedThumbnail {
+  ) throws(Failure) -> RenderedThumbnails {
     try unsafe picture.withUnsafeBufferPointer { (buffer) throws(Failure) in
       let input = unsafe PictureInput(buffer)
       let head = input.bytes(at: 0, upTo: FormatSniffer.examinedByteCount)
       let format = try FormatSniffer.format(of: head, allowing: limits.allowedFormats)
       do throws(Failure) {
-        return try thumbnail(of: input, in: format, as: variant, .whole, onHeader)
+        return try thumbnails(of: input, in: format, as: variants, .whole, onHeader)
       } catch {
         guard isLenient, error.code == .corruptImage, format.isDecodedInPart else { throw error }
       }
-      return try thumbnail(of: input, in: format, as: variant, .readablePart, onHeader)
+      return try thumbnails(of: input, in: format, as: variants, .readablePart, onHeader)
     }
+  }
+
+  /// The same for one variant.
+  package func thumbnail(
+    of picture: Span<UInt8>, as variant: Variant, isLenient: Bool = false
+  ) throws(Failure) -> RenderedThumbnail {
+    let made = try thumbnails(of: picture, as: [variant], isLenient: isLenient)
+    return RenderedThumbnail(
+      thumbnail: made.thumbnails[0].thumbnail, bytes: made.thumbnails[0].bytes,
+      source: made.source)
   }
 
   /// The same for the bytes of an array.
@@ -48,50 +61,67 @@ package struct Thumbnailer: Sendable {
     try thumbnail(of: picture.span, as: variant, isLenient: isLenient)
   }
 
-  private func thumbnail(
-    of input: PictureInput, in format: ImageFormat, as variant: Variant, _ extent: DecodeExtent,
-    _ onHeader: () -> Void
-  ) throws(Failure) -> RenderedThumbnail {
+  private func thumbnails(
+    of input: PictureInput, in format: ImageFormat, as variants: [Variant],
+    _ extent: DecodeExtent, _ onHeader: () -> Void
+  ) throws(Failure) -> RenderedThumbnails {
     VipsError.forgetEarlier()
     let opened = try open(input, in: format, extent)
     let header = opened.header
-    try DecodeLimits(limits).check(
-      header, becoming: ThumbnailGeometry(source: header.upright, variant: variant))
+    for variant in variants {
+      try DecodeLimits(limits).check(
+        header, becoming: ThumbnailGeometry(source: header.upright, variant: variant))
+    }
     onHeader()
     let frames = PictureFrames(
       input: input, format: format, extent: extent, count: header.frames)
-    let made = try thumbnail(of: frames, in: opened, as: variant)
-    return RenderedThumbnail(
-      thumbnail: made.thumbnail, bytes: made.bytes,
+    let made = try thumbnails(of: frames, in: opened, as: variants)
+    return RenderedThumbnails(
+      thumbnails: made.thumbnails,
       source: SourceFacts(
         format: format, width: header.upright.width, height: header.upright.height,
         frames: header.frames, decodePath: made.path))
   }
 
-  private func thumbnail(
-    of frames: PictureFrames, in opened: any OpenPicture, as variant: Variant
+  private func thumbnails(
+    of frames: PictureFrames, in opened: any OpenPicture, as variants: [Variant]
   ) throws(Failure) -> FrameDecoder.Made {
     let isDamaged = frames.extent == .readablePart
-    switch try failing({ () throws(DecodeError) in try frames.choice(variant.frames) }) {
+    switch try failing({ () throws(DecodeError) in try frames.choice(variants[0].frames) }) {
     case .still:
-      let decoder = FrameDecoder(picture: opened, variant: variant, isDamaged: isDamaged)
-      return try failing { () throws(DecodeError) in try decoder.thumbnail() }
+      let decoder = FrameDecoder(picture: opened, variants: variants, isDamaged: isDamaged)
+      return try failing { () throws(DecodeError) in try decoder.thumbnails() }
     case .frame(let number):
       let picture = try failing { () throws(DecodeError) in
         try frames.picture(number, of: opened)
       }
-      let decoder = FrameDecoder(picture: picture, variant: variant, isDamaged: isDamaged)
+      let decoder = FrameDecoder(picture: picture, variants: variants, isDamaged: isDamaged)
       // The pages of a document differ in size.
-      try DecodeLimits(limits).check(picture.header, becoming: decoder.geometry)
-      return try failing { () throws(DecodeError) in try decoder.thumbnail() }
+      for geometry in decoder.geometries {
+        try DecodeLimits(limits).check(picture.header, becoming: geometry)
+      }
+      return try failing { () throws(DecodeError) in try decoder.thumbnails() }
     case .poster:
-      let decoder = AnimationDecoder(frames: frames, picture: opened, variant: variant)
-      return try failing { () throws(DecodeError) in try decoder.poster() }
+      return try gathered(variants) { (variant) throws(Failure) in
+        let decoder = AnimationDecoder(frames: frames, picture: opened, variant: variant)
+        return try failing { () throws(DecodeError) in try decoder.poster() }
+      }
     case .animation:
-      let decoder = AnimationDecoder(frames: frames, picture: opened, variant: variant.ofAnimation)
-      try DecodeLimits(limits).check(frameCount: frames.count, of: decoder.geometry)
-      return try failing { () throws(DecodeError) in try decoder.animation() }
+      return try gathered(variants) { (variant) throws(Failure) in
+        let decoder = AnimationDecoder(
+          frames: frames, picture: opened, variant: variant.ofAnimation)
+        try DecodeLimits(limits).check(frameCount: frames.count, of: decoder.geometry)
+        return try failing { () throws(DecodeError) in try decoder.animation() }
+      }
     }
+  }
+
+  private func gathered(
+    _ variants: [Variant], _ make: (Variant) throws(Failure) -> EncodedThumbnail
+  ) throws(Failure) -> FrameDecoder.Made {
+    var thumbnails: [EncodedThumbnail] = []
+    for variant in variants { thumbnails.append(try make(variant)) }
+    return FrameDecoder.Made(thumbnails: thumbnails, path: .general)
   }
 
   private func failing<Result>(

@@ -20,6 +20,8 @@ package struct JobStatus: Hashable, Sendable, Codable {
   package let name: String?
   package let state: State
   package let variant: Variant
+  /// Further thumbnails of each picture; `nil` if there are none.
+  package let otherVariants: [Variant]?
   package let isLenient: Bool
   package let keep: Keep
   package let fetch: FetchOptions
@@ -60,6 +62,8 @@ package struct JobStatus: Hashable, Sendable, Codable {
     job = record.id
     name = record.name
     variant = record.options.variant
+    let others = record.options.otherVariants
+    otherVariants = others.isEmpty ? nil : others
     isLenient = record.options.isLenient
     keep = record.options.keep
     fetch = record.options.fetch
@@ -107,6 +111,7 @@ package struct JobStatus: Hashable, Sendable, Codable {
   private enum CodingKeys: String, CodingKey {
     case job, name, state, variant, keep, fetch, priority, order, total, done, damaged, failed
     case retryable, cancelled, queued, running, wait
+    case otherVariants = "other_variants"
     case isLenient = "lenient"
     case notBefore = "not_before"
     case fromCache = "from_cache"

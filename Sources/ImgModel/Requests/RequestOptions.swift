@@ -1,6 +1,8 @@
 /// The options of one job or one `get`.
 package struct RequestOptions: Hashable, Sendable, Codable {
   package var variant: Variant
+  /// See ``ThumbnailRequest/otherVariants``; fewer than ``Variant/maximumCount``.
+  package let otherVariants: [Variant]
   /// Whether a damaged picture has a thumbnail, too, as far as the decoder can read it.
   package let isLenient: Bool
   /// ``expiry`` in its JSON form: a duration, a date, or neither for the coordinator's default.
@@ -22,12 +24,15 @@ package struct RequestOptions: Hashable, Sendable, Codable {
 
   /// - Precondition: `priority` and `delay` are in their ranges.
   package init(
-    variant: Variant, isLenient: Bool = false, expiry: Expiry = .standard, priority: Int = 0,
-    delay: Duration = .zero, keep: Keep = .thumbnail, fetch: FetchOptions = .standard
+    variant: Variant, otherVariants: [Variant] = [], isLenient: Bool = false,
+    expiry: Expiry = .standard, priority: Int = 0, delay: Duration = .zero,
+    keep: Keep = .thumbnail, fetch: FetchOptions = .standard
   ) {
     precondition(Self.priorityRange.contains(priority), "the priority must be from -2 to 2")
     precondition(Self.delayRange.contains(delay), "the delay must be at most one day")
+    precondition(otherVariants.count < Variant.maximumCount, "a request has few variants")
     self.variant = variant
+    self.otherVariants = otherVariants
     self.isLenient = isLenient
     expireAfter = if case .after(let duration) = expiry.moment { duration } else { nil }
     expireAt = if case .at(let date) = expiry.moment { date } else { nil }
@@ -43,13 +48,15 @@ package struct RequestOptions: Hashable, Sendable, Codable {
   /// - Parameter fetch: the fetch options of that request.
   package func withoutDelay(fetch: FetchOptions) -> RequestOptions {
     RequestOptions(
-      variant: variant, isLenient: isLenient, expiry: expiry, priority: priority, keep: keep,
-      fetch: fetch)
+      variant: variant, otherVariants: otherVariants, isLenient: isLenient, expiry: expiry,
+      priority: priority, keep: keep, fetch: fetch)
   }
 
   /// What it asks to be made from a URL.
   package var request: ThumbnailRequest {
-    ThumbnailRequest(variant: variant, isLenient: isLenient, keep: keep, fetch: fetch)
+    ThumbnailRequest(
+      variant: variant, otherVariants: otherVariants, isLenient: isLenient, keep: keep, fetch: fetch
+    )
   }
 
   package var expiry: Expiry {
@@ -60,6 +67,7 @@ package struct RequestOptions: Hashable, Sendable, Codable {
 
   private enum CodingKeys: String, CodingKey {
     case variant
+    case otherVariants = "other_variants"
     case isLenient = "lenient"
     case expireAfter = "expire_after_ms"
     case expireAt = "expire_at"
@@ -67,6 +75,20 @@ package struct RequestOptions: Hashable, Sendable, Codable {
     case priority
     case delay = "delay_ms"
     case keep, fetch
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(variant, forKey: .variant)
+    try container.encode(otherVariants: otherVariants, forKey: .otherVariants)
+    try container.encode(isLenient, forKey: .isLenient)
+    try container.encode(_expireAfter, forKey: .expireAfter)
+    try container.encodeIfPresent(expireAt, forKey: .expireAt)
+    try container.encode(isExpirySliding, forKey: .isExpirySliding)
+    try container.encode(priority, forKey: .priority)
+    try container.encode(_delay, forKey: .delay)
+    try container.encode(keep, forKey: .keep)
+    try container.encode(fetch, forKey: .fetch)
   }
 
   /// Decodes and validates. Throws where the initialiser has a precondition.
@@ -84,6 +106,7 @@ package struct RequestOptions: Hashable, Sendable, Codable {
     }
     self.init(
       variant: try container.decode(Variant.self, forKey: .variant),
+      otherVariants: try container.otherVariants(forKey: .otherVariants),
       isLenient: try container.decode(Bool.self, forKey: .isLenient),
       expiry: try Self.expiry(in: container), priority: priority, delay: delay,
       keep: try container.decode(Keep.self, forKey: .keep),

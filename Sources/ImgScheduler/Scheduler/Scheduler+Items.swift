@@ -12,7 +12,8 @@ extension Scheduler {
     let key = WorkItem.Key(
       name: options.fetch.name(of: url),
       request: ThumbnailRequest(
-        variant: options.variant, isLenient: options.isLenient,
+        variant: options.variant, otherVariants: options.otherVariants,
+        isLenient: options.isLenient,
         // A client that has a local URL has the picture already.
         keep: url.isLocal ? options.keep.withoutOriginal : options.keep, fetch: options.fetch,
         bypassesStore: bypassesStore))

@@ -45,6 +45,15 @@ package struct ContentKey: Hashable, Sendable {
     }
   }
 
+  /// The keys of all that a request wants to be made: its thumbnails, in the order of its variants, or
+  /// the facts of the picture.
+  package static func results(
+    of name: PictureName, for request: ThumbnailRequest
+  ) -> [ContentKey] {
+    guard !request.keep.isFacts else { return [ContentKey(factsOf: name, request.keep.part)] }
+    return request.variants.map { ContentKey(name, variant: $0) }
+  }
+
   /// The key of the facts of a picture.
   package init(factsOf name: PictureName, _ part: PicturePart) {
     self.init(factsOfRecord: name.recordText, part)

@@ -73,19 +73,23 @@ package struct ThumbnailMemory: Sendable {
     memory.setWord(Word.stage.rawValue, to: Stage.pixels.rawValue)
   }
 
+  /// - Parameter offset: the bytes of the thumbnails before it.
   /// - Precondition: there is room.
-  package func put(_ thumbnail: borrowing Span<UInt8>) {
-    memory.write(thumbnail, at: Self.thumbnailOffset)
+  package func put(_ thumbnail: borrowing Span<UInt8>, at offset: Int = 0) {
+    memory.write(thumbnail, at: Self.thumbnailOffset + offset)
   }
 
   // MARK: - The worker's side
 
   package var isInHeader: Bool { memory.word(Word.stage.rawValue) == Stage.header.rawValue }
 
-  /// A copy of the thumbnail; `nil` if it cannot have that size.
-  package func thumbnail(byteCount: Int) -> [UInt8]? {
-    guard (1...maximumByteCount).contains(byteCount) else { return nil }
-    return memory.bytes(in: Self.thumbnailOffset..<(Self.thumbnailOffset + byteCount))
+  /// A copy of a thumbnail; `nil` if it cannot have that size.
+  ///
+  /// - Parameter offset: the bytes of the thumbnails before it.
+  package func thumbnail(byteCount: Int, at offset: Int = 0) -> [UInt8]? {
+    guard byteCount > 0, byteCount <= maximumByteCount - offset else { return nil }
+    let start = Self.thumbnailOffset + offset
+    return memory.bytes(in: start..<(start + byteCount))
   }
 
   /// Gives the memory of a thumbnail back to the machine.

@@ -5,7 +5,7 @@ import ImgModel
 struct DecodeJob: Sendable {
   let lease: LeaseID
   let source: PictureSource
-  let variant: Variant
+  let variants: [Variant]
   /// What is read of its facts, if they are the result; no decoder is asked then.
   let facts: FactsExtent?
   /// Whether a damaged picture is decoded as far as possible.

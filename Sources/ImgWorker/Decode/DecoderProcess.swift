@@ -84,8 +84,8 @@ final class DecoderProcess {
   /// - Parameter isLenient: whether a damaged picture is decoded as far as possible.
   /// - Throws: a ``DecoderFault`` if this decoder can no longer be used.
   func decode(
-    byteCount: Int, as variant: Variant, isLenient: Bool
-  ) throws(DecoderFault) -> Result<CheckedThumbnail, Failure> {
+    byteCount: Int, as variants: [Variant], isLenient: Bool
+  ) throws(DecoderFault) -> Result<CheckedThumbnails, Failure> {
     thumbnail.beginPicture()
     pictureCount += 1
     let began = ContinuousClock.now
@@ -93,16 +93,18 @@ final class DecoderProcess {
       try channel.send(
         .decode(
           DecodeRequest(
-            picture: pictureCount, variant: variant, isLenient: isLenient, byteCount: byteCount)))
+            picture: pictureCount, variants: variants, isLenient: isLenient,
+            byteCount: byteCount)))
     } catch {
       throw Self.fault(error, "the decoder took no picture")
     }
     switch try report(since: began) {
     case .decoded(let facts, pictureCount):
-      let checked = try CheckedThumbnail(
-        facts, of: pictureFormat(byteCount: byteCount), as: variant, isLenient: isLenient,
+      let checked = try CheckedThumbnails(
+        facts, of: pictureFormat(byteCount: byteCount), as: variants, isLenient: isLenient,
         in: thumbnail, within: limits)
-      releaseMemory(pictureByteCount: byteCount, thumbnailByteCount: checked.bytes.count)
+      releaseMemory(
+        pictureByteCount: byteCount, thumbnailByteCount: checked.bytes.map(\.count).reduce(0, +))
       return .success(checked)
     case .failed(let failure, pictureCount):
       let checked = try Failure(reportedByDecoder: failure)

@@ -76,16 +76,16 @@ struct PictureDecoder {
   ) throws(DecoderFault) -> Input {
     let began = ContinuousClock.now
     let answer = try decoder.decode(
-      byteCount: picture.byteCount, as: job.variant, isLenient: job.isLenient)
+      byteCount: picture.byteCount, as: job.variants, isLenient: job.isLenient)
     let time = ContinuousClock.now - began
     switch answer {
     case .success(let made):
       let decoded = DecodedPicture(
-        thumbnail: made.thumbnail, source: made.source, original: picture.original,
-        localByteCount: picture.localByteCount)
+        thumbnail: made.thumbnails[0], otherThumbnails: Array(made.thumbnails.dropFirst()),
+        source: made.source, original: picture.original, localByteCount: picture.localByteCount)
       return Input(
         .decoded(job.lease, .picture(decoded), time: time),
-        with: .thumbnail(made.bytes, upload: picture.upload))
+        with: .thumbnails(made.bytes, upload: picture.upload))
     case .failure(let failure):
       // It was an image when it was stored. The next fetch will show what it is.
       if picture.original != nil, failure.isOfContent {

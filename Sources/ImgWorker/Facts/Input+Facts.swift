@@ -19,7 +19,8 @@ extension Input {
           format: facts.format, width: facts.width, height: facts.height,
           frames: facts.frameCount ?? 1),
         original: reading.original, localByteCount: reading.localByteCount)
-      self.init(.decoded(lease, .picture(picture), time: nil), with: .thumbnail(bytes, upload: nil))
+      self.init(
+        .decoded(lease, .picture(picture), time: nil), with: .thumbnails([bytes], upload: nil))
     } catch {
       let failure = Failure(
         stage: .decode, code: .internal, detail: "the facts cannot be written: \(error)")

@@ -97,17 +97,18 @@ struct StoreDriver {
   /// The put is written with others, see ``writePuts(amongLeases:at:)``.
   ///
   /// - Parameters:
-  ///   - thumbnail: the bytes of the thumbnail.
+  ///   - thumbnails: the bytes of the thumbnails, in the order of the request's variants.
   ///   - original: those of the picture, if that is among the records.
-  mutating func put(_ request: StoreRequest, thumbnail: [UInt8], original: [UInt8]?) {
+  mutating func put(_ request: StoreRequest, thumbnails: [[UInt8]], original: [UInt8]?) {
     let records = request.records.map { record in
       switch record.kind {
-      case .thumbnail: NewThumbnail(record, of: request.order, bytes: thumbnail)
+      case .thumbnail(let index):
+        NewThumbnail(record, of: request.order, bytes: thumbnails[index])
       case .original: NewThumbnail(record, of: request.order, bytes: original ?? [])
       }
     }
     puts.add(
-      StorePut(lease: request.order.lease, records: records, thumbnail: thumbnail),
+      StorePut(lease: request.order.lease, records: records, thumbnail: thumbnails[0]),
       isUrgent: request.order.isUrgent, at: .now)
   }
 

@@ -40,7 +40,7 @@ struct StoreQueries {
     var findings = Findings()
     for (index, (lease, _)) in wanted.enumerated() {
       let answer = StoredAnswer(
-        to: batch, thumbnail: thumbnails[index], original: originals[index], at: now)
+        to: batch, thumbnails: thumbnails[index], original: originals[index], at: now)
       findings.add(lease, answer, of: batch, at: now)
       if let answer, answer.thumbnail != nil {
         accesses += answer.accesses(keeping: batch.retention, at: now)
@@ -52,14 +52,15 @@ struct StoreQueries {
     return Lookup(results: results, accesses: accesses, staleKeys: staleKeys)
   }
 
-  /// The thumbnails in the variant, from one snapshot; `nil` where there is none.
+  /// The thumbnails in all variants, from one snapshot; `nil` where one is missing.
   private func thumbnails(
     of names: [PictureName], _ request: ThumbnailRequest, at now: WallTime
-  ) -> (found: [StoredThumbnail?], staleKeys: [ContentKey]) {
+  ) -> (found: [[StoredThumbnail]?], staleKeys: [ContentKey]) {
     guard request.keep != .original, request.fetch.cachePolicy != .reload else {
       return (names.map { _ in nil }, [])
     }
-    let keys = names.map { ContentKey($0, request) }
+    let keysByName = names.map { ContentKey.results(of: $0, for: request) }
+    let keys = keysByName.flatMap(\.self)
     let found = (try? store.current().lookup(keys, at: now)) ?? keys.map { _ in .miss }
     var staleKeys: [ContentKey] = []
     let thumbnails = zip(keys, found).map { key, found -> StoredThumbnail? in
@@ -71,18 +72,23 @@ struct StoreQueries {
       case .miss: return nil
       }
     }
-    return (thumbnails, staleKeys)
+    var rest = thumbnails[...]
+    let complete = keysByName.map { keys in
+      defer { rest = rest.dropFirst(keys.count) }
+      return rest.prefix(keys.count).complete
+    }
+    return (complete, staleKeys)
   }
 
   /// The originals of those for which they matter; `nil` where there is none.
   private func originals(
-    of names: [PictureName], found thumbnails: [StoredThumbnail?], _ request: ThumbnailRequest,
-    at now: WallTime
+    of names: [PictureName], found thumbnails: [[StoredThumbnail]?],
+    _ request: ThumbnailRequest, at now: WallTime
   ) -> [StoredThumbnail?] {
     let policy = request.fetch.cachePolicy
     let asked = names.indices.filter { index in
       request.keep.includesOriginal
-        || !(thumbnails[index].map { policy.accepts($0.terms, at: now) } ?? false)
+        || thumbnails[index]?.allSatisfy { policy.accepts($0.terms, at: now) } != true
     }
     var originals: [StoredThumbnail?] = names.map { _ in nil }
     guard !asked.isEmpty, policy != .reload else { return originals }
@@ -107,14 +113,13 @@ struct StoreQueries {
   /// What the store has for an order that follows HTTP, fresh or not.
   private func answer(to order: FetchOrder, at now: WallTime) -> StoredAnswer? {
     guard order.mayUseStale else { return nil }
-    let keys = [
-      ContentKey(order.name, order.request),
-      ContentKey(originalOf: order.name),
-    ]
-    guard let found = try? store.current().facts(of: keys, at: now) else { return nil }
+    let keys = ContentKey.results(of: order.name, for: order.request)
+    let original = ContentKey(originalOf: order.name)
+    guard let found = try? store.current().facts(of: keys + [original], at: now) else { return nil }
+    let accepted = found.map(order.request.accepted)
     return StoredAnswer(
-      order.request.keep, thumbnail: order.request.accepted(found[0]),
-      original: order.request.accepted(found[1]))
+      order.request.keep, thumbnails: accepted.prefix(keys.count).complete,
+      original: accepted[keys.count])
   }
 
   /// What the origin is asked about; `nil` if it is to send the picture in any case.
@@ -179,6 +184,14 @@ private struct Findings {
     // An origin that fails is not asked.
     guard !batch.takesStale else { return }
     if !answer.isAccepted(by: batch.request.fetch.cachePolicy, at: now) { stale.append(lease) }
+  }
+}
+
+extension Collection where Element == StoredThumbnail? {
+  /// All of them; `nil` if one is missing.
+  fileprivate var complete: [StoredThumbnail]? {
+    let found = compactMap(\.self)
+    return found.count == count ? found : nil
   }
 }
 

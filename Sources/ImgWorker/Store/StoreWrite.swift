@@ -27,9 +27,9 @@ enum StoreWrite: Sendable {
 /// The records that a lease stores.
 struct StorePut: Sendable {
   let lease: LeaseID
-  /// The thumbnail, the original, or both: all of them are stored, or none.
+  /// The thumbnails, the original, or both: all of them are stored, or none.
   let records: [NewThumbnail]
-  /// The bytes of the thumbnail, which the client gets if the store refuses the records.
+  /// The bytes of the first thumbnail, which the client gets if the store refuses the records.
   let thumbnail: [UInt8]
 }
 
@@ -60,12 +60,12 @@ extension StoreRefusal {
 
 extension NewThumbnail {
   init(_ record: NewRecord, of order: FetchOrder, bytes: [UInt8]) {
-    let thumbnailKey = ContentKey(order.name, order.request)
+    let resultKeys = ContentKey.results(of: order.name, for: order.request)
     let originalKey = ContentKey(originalOf: order.name)
     let (key, other) =
       switch record.kind {
-      case .thumbnail: (thumbnailKey, originalKey)
-      case .original: (originalKey, thumbnailKey)
+      case .thumbnail(let index): (resultKeys[index], originalKey)
+      case .original: (originalKey, resultKeys[0])
       }
     self.init(
       key: key, url: order.name.recordText, thumbnail: record.picture,

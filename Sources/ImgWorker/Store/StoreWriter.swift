@@ -114,7 +114,7 @@ struct StoreWriter: Sendable {
       inbox.post(
         Input(
           .stored(put.lease, .refused(StoreRefusal(error))),
-          with: .thumbnail(put.thumbnail, upload: nil)))
+          with: .thumbnails([put.thumbnail], upload: nil)))
     }
   }
 

@@ -5,23 +5,23 @@ import ImgWire
 
 /// The records of the store that answer a lease, if it has all that the request keeps.
 struct StoredAnswer {
-  /// What is reported; `nil` if the thumbnail has to be made from the original.
+  /// What is reported; `nil` if the thumbnails have to be made from the original.
   let thumbnail: Thumbnail?
   /// The records that it depends on.
   let records: [StoredThumbnail]
 
   /// - Parameters:
-  ///   - thumbnail: in the variant.
+  ///   - thumbnails: in each of the variants, not empty; `nil` if one is missing.
   ///   - original: of the picture.
   /// - Returns: `nil` for a miss.
-  init?(_ keep: Keep, thumbnail: StoredThumbnail?, original: StoredThumbnail?) {
-    switch (keep, thumbnail, original) {
+  init?(_ keep: Keep, thumbnails: [StoredThumbnail]?, original: StoredThumbnail?) {
+    switch (keep, thumbnails, original) {
     case (.original, _, let original?): self.init(original.thumbnail, [original])
-    case (.all, let thumbnail?, let original?):
-      self.init(thumbnail.thumbnail, [thumbnail, original])
-    case (.thumbnail, let thumbnail?, _), (.none, let thumbnail?, _), (.facts, let thumbnail?, _),
-      (.allFacts, let thumbnail?, _):
-      self.init(thumbnail.thumbnail, [thumbnail])
+    case (.all, let thumbnails?, let original?):
+      self.init(thumbnails[0].thumbnail, thumbnails + [original])
+    case (.thumbnail, let thumbnails?, _), (.none, let thumbnails?, _),
+      (.facts, let thumbnails?, _), (.allFacts, let thumbnails?, _):
+      self.init(thumbnails[0].thumbnail, thumbnails)
     case (_, nil, let original?):
       self.init(nil, [original])
     case (_, _, nil): return nil
@@ -32,11 +32,11 @@ struct StoredAnswer {
   ///
   /// - Returns: `nil` for a miss.
   init?(
-    to batch: Batch, thumbnail: StoredThumbnail?, original: StoredThumbnail?, at now: WallTime
+    to batch: Batch, thumbnails: [StoredThumbnail]?, original: StoredThumbnail?, at now: WallTime
   ) {
-    // If the thumbnail is stale, the original may be fresh: it may have been fetched since.
-    let answers = [thumbnail, nil].compactMap {
-      StoredAnswer(batch.request.keep, thumbnail: $0, original: original)
+    // If a thumbnail is stale, the original may be fresh: it may have been fetched since.
+    let answers = [thumbnails, nil].compactMap {
+      StoredAnswer(batch.request.keep, thumbnails: $0, original: original)
     }
     let policy = batch.request.fetch.cachePolicy
     let accepted = answers.first { $0.isAccepted(by: policy, at: now) }

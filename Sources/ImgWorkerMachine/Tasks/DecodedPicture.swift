@@ -11,9 +11,12 @@ package enum DecodeEnd: Hashable, Sendable {
   case sourceMissing
 }
 
-/// What is known of a thumbnail and of the picture that it was made from.
+/// What is known of thumbnails and of the picture that they were made from.
 package struct DecodedPicture: Hashable, Sendable {
+  /// The one that is reported.
   package let thumbnail: Thumbnail
+  /// Those of the request's other variants, in their order.
+  package let otherThumbnails: [Thumbnail]
   package let source: SourceFacts
   /// The original of the store, if it was made from that.
   package let original: OriginalFacts?
@@ -21,10 +24,11 @@ package struct DecodedPicture: Hashable, Sendable {
   package let localByteCount: Int?
 
   package init(
-    thumbnail: Thumbnail, source: SourceFacts, original: OriginalFacts? = nil,
-    localByteCount: Int? = nil
+    thumbnail: Thumbnail, otherThumbnails: [Thumbnail] = [], source: SourceFacts,
+    original: OriginalFacts? = nil, localByteCount: Int? = nil
   ) {
     self.thumbnail = thumbnail
+    self.otherThumbnails = otherThumbnails
     self.source = source
     self.original = original
     self.localByteCount = localByteCount

@@ -12,7 +12,9 @@ package struct StoreRequest: Hashable, Sendable {
 /// A record on its way into the store. The driver has its bytes.
 package struct NewRecord: Hashable, Sendable {
   package enum Kind: Hashable, Sendable {
-    case thumbnail, original
+    /// Of the request's variant with this index.
+    case thumbnail(Int)
+    case original
   }
 
   package let kind: Kind
@@ -55,13 +57,20 @@ struct RecordMaker {
     return .done(reported, fromCache: picture.original != nil, bytesFetched: bytesFetched)
   }
 
-  func thumbnailRecord(at now: WallTime) -> NewRecord {
+  /// The one that is reported first.
+  func thumbnailRecords(at now: WallTime) -> [NewRecord] {
+    ([picture.thumbnail] + picture.otherThumbnails).enumerated().map { index, thumbnail in
+      record(of: thumbnail, index, at: now)
+    }
+  }
+
+  private func record(of thumbnail: Thumbnail, _ index: Int, at now: WallTime) -> NewRecord {
     NewRecord(
-      kind: .thumbnail, picture: picture.thumbnail, source: picture.source,
+      kind: .thumbnail(index), picture: thumbnail, source: picture.source,
       sourceByteCount: picture.original?.sourceByteCount ?? Int64(body.receivedByteCount),
       retention: thumbnailRetention(at: now),
       terms: body.reuse?.terms ?? picture.original?.terms ?? .none,
-      replacesOther: replacesOther(if: .thumbnail))
+      replacesOther: index == 0 && replacesOther(if: .thumbnail))
   }
 
   var originalRecord: NewRecord {

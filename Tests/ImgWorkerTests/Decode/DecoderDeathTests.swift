@@ -60,14 +60,17 @@ import Testing
   }
 
   private func decoded(
-    format: ImageFormat = .jpeg, width: Int = 32, byteCount: Int? = nil, sourceWidth: Int = 320,
+    count: Int = 1, format: ImageFormat = .jpeg, width: Int = 32, byteCount: Int? = nil,
+    sourceWidth: Int = 320,
     sourceFormat: ImageFormat = .jpeg, isDamaged: Bool = false, picture: UInt64 = 1
   ) -> DecoderReport {
     .decoded(
       RenderedFacts(
-        thumbnail: Thumbnail(
-          format: format, width: width, height: 24, byteCount: byteCount ?? thumbnail.count,
-          isDamaged: isDamaged),
+        thumbnails: Array(
+          repeating: Thumbnail(
+            format: format, width: width, height: 24, byteCount: byteCount ?? thumbnail.count,
+            isDamaged: isDamaged),
+          count: count),
         source: SourceFacts(format: sourceFormat, width: sourceWidth, height: 240, frames: 1)),
       picture: picture)
   }
@@ -206,6 +209,7 @@ import Testing
     let reports: [DecoderReport] = [
       decoded(byteCount: 0), decoded(byteCount: -1), decoded(byteCount: .max),
       decoded(byteCount: (64 << 20) + 1), decoded(format: .png), decoded(width: 0),
+      decoded(count: 2),
       decoded(width: 1 << 30), decoded(sourceWidth: 0), decoded(sourceWidth: .max),
       decoded(picture: 0), decoded(picture: 2), decoded(isDamaged: true),
       .failed(Failure(stage: .decode, code: .corruptImage, detail: ""), picture: 2),

@@ -54,8 +54,7 @@ final class RunningDecodeThread {
   func submit(_ picture: [UInt8], lease: LeaseID = 1) {
     thread.submit(
       DecodeJob(
-        lease: lease, source: .bytes(picture), variant: .standard, facts: nil,
-        isLenient: false,
+        lease: lease, source: .bytes(picture), variants: [.standard], facts: nil, isLenient: false,
         isUrgent: false))
   }
 
@@ -76,7 +75,7 @@ final class RunningDecodeThread {
         guard case .decoded(let lease, let end, _) = input.event else { continue }
         thread.finished(lease)
         let bytes: [UInt8]? =
-          if case .thumbnail(let bytes, _) = input.payload { bytes } else { nil }
+          if case .thumbnails(let bytes, _) = input.payload { bytes[0] } else { nil }
         results.append((lease, end, bytes))
       }
     }

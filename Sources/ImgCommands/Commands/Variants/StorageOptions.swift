@@ -22,11 +22,16 @@ enum StorageOptions {
     help: "Wait this long before the first look-up or fetch. Default: 0s.")
 
   /// The options of the variant and of its storage.
-  static let storeOptions = VariantOptions.options + [keep, expiry, expiryDate, sliding]
+  static let storeOptions = VariantOptions.options + expiryOptions
   static let options = storeOptions + [delay]
+  /// ``options`` with several variants.
+  static let jobOptions = VariantOptions.optionsOfSeveral + expiryOptions + [delay]
+
+  private static let expiryOptions = [keep, expiry, expiryDate, sliding]
 
   /// - Parameters:
-  ///   - arguments: the arguments of a command that lists ``options`` or only ``storeOptions``.
+  ///   - arguments: the arguments of a command that lists ``jobOptions``, ``options`` or only
+  ///     ``storeOptions``.
   ///   - priority: the priority among jobs.
   ///   - facts: what is kept in place of a thumbnail, for a request of facts.
   ///   - fetch: how imgctl requests pictures from origins.
@@ -37,8 +42,10 @@ enum StorageOptions {
     guard facts == nil || !arguments.contains(keep) else {
       throw UsageError("--keep: the facts are what is kept")
     }
+    let variant = try VariantOptions.variant(in: arguments)
     return RequestOptions(
-      variant: try VariantOptions.variant(in: arguments),
+      variant: variant,
+      otherVariants: try VariantOptions.otherVariants(in: arguments, besides: variant),
       isLenient: VariantOptions.isLenient(in: arguments),
       expiry: try expiry(in: arguments), priority: priority,
       delay: try arguments.lists(delay) ? delay(in: arguments) : .zero,

@@ -5,6 +5,12 @@ import ImgSettings
 enum VariantOptions {
   private static let size = OptionDescription(
     "--size", "WxH", help: "The box in pixels; N means NxN. Default: 256x256.")
+  private static let sizes = OptionDescription(
+    "--size", "WxH",
+    help:
+      "The box in pixels; N means NxN. Repeatable: each size is a thumbnail of its own, from one "
+      + "fetch and one decode. Default: 256x256.",
+    isRepeatable: true)
   private static let mode = OptionDescription(
     "--mode", "MODE",
     help: "fit: inside the box; fill: cover it; stretch: exactly the box. Default: fit.")
@@ -38,8 +44,12 @@ enum VariantOptions {
       + "decoded, and is marked as damaged. Default: it fails with corrupt_image.")
 
   /// The options that select a thumbnail.
-  static let options =
-    [size, PixelRatio.option, mode, crop, enlarge, format, quality] + FrameOptions.options
+  static let options = [size] + othersThanSize
+  /// The options that select thumbnails of several sizes.
+  static let optionsOfSeveral = [sizes] + othersThanSize
+
+  private static let othersThanSize =
+    [PixelRatio.option, mode, crop, enlarge, format, quality] + FrameOptions.options
     + EffectOptions.options
     + [embeddedUse, keepProfile, keepMetadata, lenient]
 
@@ -66,7 +76,7 @@ enum VariantOptions {
   ) throws(UsageError) -> Variant {
     let standard = Variant.standard
     let ratio = try PixelRatio(in: arguments)
-    let box = try arguments.value(of: size, box) ?? (standard.width, standard.height)
+    let box = try boxes(in: arguments).first ?? (standard.width, standard.height)
     let crop = try arguments.value(of: crop, Crop.init(parsing:))
     let mode = try arguments.value(of: mode, Variant.Mode.init(parsing:))
     let format = try arguments.value(of: format, Variant.Format.init(parsing:))
@@ -90,8 +100,46 @@ enum VariantOptions {
     }
   }
 
+  /// The variants of the sizes behind the first, each once.
+  ///
+  /// - Parameters:
+  ///   - arguments: the arguments of a command that lists ``optionsOfSeveral``, or only ``options``.
+  ///   - variant: that of the first size.
+  static func otherVariants(
+    in arguments: ArgumentReader, besides variant: Variant
+  ) throws(UsageError) -> [Variant] {
+    let ratio = try PixelRatio(in: arguments)
+    var variants = [variant]
+    for box in try boxes(in: arguments).dropFirst() {
+      do throws(VariantError) {
+        let other = try variant.inBox(
+          width: ratio.scaling(box.width), height: ratio.scaling(box.height))
+        if !variants.contains(other) { variants.append(other) }
+      } catch {
+        throw UsageError("\(error)")
+      }
+    }
+    guard variants.count <= Variant.maximumCount else {
+      throw UsageError("--size: at most \(Variant.maximumCount) sizes")
+    }
+    return Array(variants.dropFirst())
+  }
+
+  private static func boxes(
+    in arguments: ArgumentReader
+  ) throws(UsageError) -> [(width: Int, height: Int)] {
+    let option = arguments.lists(sizes) ? sizes : size
+    do throws(InvalidValue) {
+      return try (arguments.texts(of: option) ?? []).map { (text) throws(InvalidValue) in
+        try box(text)
+      }
+    } catch {
+      throw UsageError(option.flag, error)
+    }
+  }
+
   /// Reads `640x480`, or `256` for a square.
-  private static func box(_ text: String) throws(InvalidValue) -> (Int, Int) {
+  private static func box(_ text: String) throws(InvalidValue) -> (width: Int, height: Int) {
     let sides = text.split(separator: "x", omittingEmptySubsequences: false).map(String.init)
     guard sides.count <= 2, !sides.contains("") else {
       throw InvalidValue("\(Spelling.quoted(text)) is not a box; write WxH, such as 640x480")

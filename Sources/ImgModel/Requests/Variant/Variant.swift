@@ -97,6 +97,16 @@ package struct Variant: Hashable, Sendable {
     self.keptData = keptData
   }
 
+  /// The variant in another box.
+  ///
+  /// - Throws: ``VariantError/sideOutOfRange``.
+  package func inBox(width: Int, height: Int) throws(VariantError) -> Variant {
+    try Variant(
+      width: width, height: height, mode: mode, crop: crop, enlarges: enlarges, format: format,
+      quality: quality, frames: frames, embeddedUse: embeddedUse, effects: effects,
+      keptData: keptData)
+  }
+
   /// The variant in another encoding; `nil` if that cannot hold its frames.
   package func encoded(as format: Format) -> Variant? {
     guard frames != .all || format.holdsAnimation else { return nil }

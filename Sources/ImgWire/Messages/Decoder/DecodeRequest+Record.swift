@@ -1,24 +1,32 @@
 import ImgModel
 
 extension DecodeRequest {
-  /// Numbers in front of those of the variant.
+  /// Numbers in front of those of the variants.
   private static let ownNumberCount = 3
 
-  /// Of a ``NumberRecord``: the picture's number and size, whether it is lenient, and the variant.
+  /// Of a ``NumberRecord``: the picture's number and size, whether it is lenient, and the variants.
   var numbers: [UInt64] {
-    [picture, UInt64(truncatingIfNeeded: byteCount), isLenient.recordNumber] + variant.numbers
+    [picture, UInt64(truncatingIfNeeded: byteCount), isLenient.recordNumber]
+      + variants.flatMap(\.numbers)
   }
 
   /// The receiver checks the size of the picture.
   ///
   /// - Returns: `nil` if these are not the numbers of a request.
   init?(numbers: [UInt64]) {
-    guard numbers.count == Self.ownNumberCount + Variant.numberCount,
-      let isLenient = Bool(recordNumber: numbers[2]),
-      let variant = Variant(numbers: numbers[Self.ownNumberCount...])
+    let (count, rest) = (numbers.count - Self.ownNumberCount).quotientAndRemainder(
+      dividingBy: Variant.numberCount)
+    guard (1...Variant.maximumCount).contains(count), rest == 0,
+      let isLenient = Bool(recordNumber: numbers[2])
     else { return nil }
+    let variants = (0..<count).compactMap { index in
+      Variant(
+        numbers: numbers[(Self.ownNumberCount + index * Variant.numberCount)...]
+          .prefix(Variant.numberCount))
+    }
+    guard variants.count == count else { return nil }
     self.init(
-      picture: numbers[0], variant: variant, isLenient: isLenient,
+      picture: numbers[0], variants: variants, isLenient: isLenient,
       byteCount: Int(truncatingIfNeeded: numbers[1]))
   }
 }

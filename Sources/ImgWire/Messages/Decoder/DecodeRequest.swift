@@ -5,15 +5,16 @@ package struct DecodeRequest: Hashable, Sendable {
   /// Counts the pictures of this decoder from 1. The answer repeats it, so that no answer is taken for
   /// that to another picture.
   package let picture: UInt64
-  package let variant: Variant
+  /// One to ``Variant/maximumCount``.
+  package let variants: [Variant]
   /// Whether a damaged picture is decoded as far as possible.
   package let isLenient: Bool
   /// The size of the picture, which begins at the start of the input memory.
   package let byteCount: Int
 
-  package init(picture: UInt64, variant: Variant, isLenient: Bool, byteCount: Int) {
+  package init(picture: UInt64, variants: [Variant], isLenient: Bool, byteCount: Int) {
     self.picture = picture
-    self.variant = variant
+    self.variants = variants
     self.isLenient = isLenient
     self.byteCount = byteCount
   }

@@ -3,36 +3,32 @@ import ImgSniff
 import ImgTransport
 import ImgWire
 
-/// A thumbnail that a decoder made, and its source. The picture may control the decoder, so the bytes
-/// are copied out of its memory first, and then all that is said of them is checked.
-struct CheckedThumbnail {
-  let thumbnail: Thumbnail
+/// The thumbnails that a decoder made, and their source. The picture may control the decoder, so the
+/// bytes are copied out of its memory first, and then all that is said of them is checked.
+struct CheckedThumbnails {
+  /// In the order of the variants.
+  let thumbnails: [Thumbnail]
   let source: SourceFacts
-  let bytes: [UInt8]
+  /// Of each thumbnail.
+  let bytes: [[UInt8]]
 
   /// - Parameters:
   ///   - sourceFormat: what the worker itself takes the picture for.
   ///   - isLenient: whether the decoder was asked to accept damage.
   /// - Throws: a ``DecoderFault`` if no decoder says that.
   init(
-    _ facts: RenderedFacts, of sourceFormat: ImageFormat?, as variant: Variant, isLenient: Bool,
-    in memory: ThumbnailMemory, within limits: Limits
+    _ facts: RenderedFacts, of sourceFormat: ImageFormat?, as variants: [Variant],
+    isLenient: Bool, in memory: ThumbnailMemory, within limits: Limits
   ) throws(DecoderFault) {
-    guard variant.admits(facts.thumbnail.format) else {
-      throw .misbehaved("made a thumbnail of another format than was requested")
+    guard facts.thumbnails.count == variants.count else {
+      throw .misbehaved("made another number of thumbnails than was requested")
     }
-    guard let bytes = memory.thumbnail(byteCount: facts.thumbnail.byteCount) else {
-      throw .misbehaved("announced a thumbnail of \(facts.thumbnail.byteCount) bytes")
-    }
-    guard FormatSniffer.sniff(bytes) == .picture(facts.thumbnail.format) else {
-      throw .misbehaved("made a thumbnail that is not a picture of the announced format")
-    }
-    let (widths, heights) = variant.thumbnailSides
-    guard widths.contains(facts.thumbnail.width), heights.contains(facts.thumbnail.height) else {
-      throw .misbehaved("announced a thumbnail of impossible size")
-    }
-    guard facts.thumbnail.answers(isLenient: isLenient) else {
-      throw .misbehaved("made a thumbnail of a damaged picture unasked")
+    var bytes: [[UInt8]] = []
+    var offset = 0
+    for (thumbnail, variant) in zip(facts.thumbnails, variants) {
+      bytes.append(
+        try Self.bytes(of: thumbnail, as: variant, isLenient: isLenient, in: memory, at: offset))
+      offset += thumbnail.byteCount
     }
     let source = facts.source
     guard source.format == sourceFormat else {
@@ -43,9 +39,32 @@ struct CheckedThumbnail {
     guard source.width > 0, source.height > 0, source.frames > 0, !isOverflow,
       pixels <= limits.maxPixels, source.frames <= limits.maxFrames
     else { throw .misbehaved("announced a picture of impossible size") }
-    thumbnail = facts.thumbnail
+    thumbnails = facts.thumbnails
     self.source = source
     self.bytes = bytes
+  }
+
+  private static func bytes(
+    of thumbnail: Thumbnail, as variant: Variant, isLenient: Bool, in memory: ThumbnailMemory,
+    at offset: Int
+  ) throws(DecoderFault) -> [UInt8] {
+    guard variant.admits(thumbnail.format) else {
+      throw .misbehaved("made a thumbnail of another format than was requested")
+    }
+    guard let bytes = memory.thumbnail(byteCount: thumbnail.byteCount, at: offset) else {
+      throw .misbehaved("announced a thumbnail of \(thumbnail.byteCount) bytes")
+    }
+    guard FormatSniffer.sniff(bytes) == .picture(thumbnail.format) else {
+      throw .misbehaved("made a thumbnail that is not a picture of the announced format")
+    }
+    let (widths, heights) = variant.thumbnailSides
+    guard widths.contains(thumbnail.width), heights.contains(thumbnail.height) else {
+      throw .misbehaved("announced a thumbnail of impossible size")
+    }
+    guard thumbnail.answers(isLenient: isLenient) else {
+      throw .misbehaved("made a thumbnail of a damaged picture unasked")
+    }
+    return bytes
   }
 }
 
