@@ -89,11 +89,20 @@ package struct PictureMaker: Sendable {
     let cards = (0..<frameCount).map {
       Card(index: index + $0, width: width, height: height).raster
     }
-    let strip = Raster(width: width, height: height * frameCount) { x, y in
-      cards[y / height][x, y % height]
+    return try animation(of: cards, as: format)
+  }
+
+  /// An animation of frames of one size, 100 ms each.
+  /// - Parameter format: `gif` or one of WebP.
+  package func animation(
+    of frames: [Raster], as format: PictureFormat
+  ) throws(PictureError) -> [UInt8] {
+    let (width, height) = (frames[0].width, frames[0].height)
+    let strip = Raster(width: width, height: height * frames.count) { x, y in
+      frames[y / height][x, y % height]
     }
     let image = try VipsRaster(strip, as: format, hasAlpha: false)
-    image.setFrames(height: height, count: frameCount)
+    image.setFrames(height: height, count: frames.count)
     return try image.encoded(as: format)
   }
 
