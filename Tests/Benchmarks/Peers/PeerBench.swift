@@ -42,6 +42,9 @@ struct PeerBench {
     case .latency: try latencyFigures()
     case .quality: try qualityFigures()
     case .transfers: try transferFigures()
+    case .facts: try factsFigures()
+    case .sizes: try sizesFigures()
+    case .animations: try animationFigures()
     }
   }
 

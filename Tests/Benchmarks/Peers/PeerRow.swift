@@ -1,6 +1,6 @@
 /// A row of the table that shows imgctl beside its peers and limits.
 enum PeerRow: String, CaseIterable, Encodable {
-  case small, large, formats, costs, hits, latency, quality, transfers
+  case small, large, formats, costs, hits, latency, quality, transfers, facts, sizes, animations
 
   var title: String {
     switch self {
@@ -12,6 +12,9 @@ enum PeerRow: String, CaseIterable, Encodable {
     case .latency: "latency under load"
     case .quality: "quality"
     case .transfers: "transfers and scale"
+    case .facts: "facts of a list"
+    case .sizes: "several sizes"
+    case .animations: "animations"
     }
   }
 

@@ -50,6 +50,14 @@ struct PhotographCuts: Sendable {
     }
   }
 
+  /// A GIF of frames that each begin a little further to the right: every pixel changes, as in a film.
+  func animation(frameCount: Int, width: Int, height: Int) throws -> [UInt8] {
+    let frames = (0..<frameCount).map { number in
+      cut(left: number * 2, top: number, (width, height))
+    }
+    return try maker.animation(of: frames, as: .gif)
+  }
+
   /// Fills `directory` with a few files of 16 × 12 pixels, for which nothing counts but their number.
   static func writeTiny(to directory: String) throws {
     try FileManager.default.createDirectory(
@@ -80,8 +88,11 @@ struct PhotographCuts: Sendable {
 
   /// Each number begins at another point.
   private func cut(_ number: Int, _ size: (width: Int, height: Int)) -> Raster {
-    let (left, top) = (number * 37, number * 53)
-    return Raster(width: size.width, height: size.height) { x, y in
+    cut(left: number * 37, top: number * 53, size)
+  }
+
+  private func cut(left: Int, top: Int, _ size: (width: Int, height: Int)) -> Raster {
+    Raster(width: size.width, height: size.height) { x, y in
       whole[
         Self.mirrored(x + left, below: whole.width), Self.mirrored(y + top, below: whole.height)]
     }
