@@ -56,6 +56,15 @@ import Testing
     if format == .auto { #expect(rendered.thumbnail.format == .jpeg) }
   }
 
+  @Test func `transparency in floating point is kept`() throws {
+    let picture = Raster(width: 64, height: 48) { x, _ in
+      Raster.Pixel(200, 100, 50, alpha: x < 32 ? 255 : 100)
+    }
+    let raster = try fixture.raster(of: fixture.maker.linearJPEGXL(picture))
+    #expect(raster[10, 10].resembles(Raster.Pixel(200, 100, 50), tolerance: 3))
+    #expect(raster[50, 10].resembles(Raster.Pixel(200, 100, 50, alpha: 100), tolerance: 3))
+  }
+
   @Test func `a transparent pixel lends no colour to its neighbours`() throws {
     // Red that shows, and green that does not, in columns of one pixel.
     let stripes = Raster(width: 256, height: 64) { x, _ in

@@ -37,6 +37,11 @@ package struct PictureMaker: Sendable {
     return try image.encoded(as: format)
   }
 
+  /// A JPEG XL with transparency whose samples are floating-point numbers in linear light.
+  package func linearJPEGXL(_ raster: Raster) throws(PictureError) -> [UInt8] {
+    try VipsRaster(inLinearLight: raster).encoded(suffix: ".jxl[lossless]")
+  }
+
   /// A picture somewhat like a photograph: soft light, edges and some grain, so that no part of it is
   /// like another and an encoder has something to do everywhere.
   package func scene(

@@ -1,4 +1,5 @@
 import CVips
+import Glibc
 
 /// The owner of a libvips image made of a raster's pixels in the colours of one format.
 @safe struct VipsRaster: ~Copyable {
@@ -24,6 +25,24 @@ import CVips
     }
     guard let made = unsafe made else { throw PictureError(operation: "raster") }
     unsafe made.pointee.Type = interpretation
+    unsafe image = made
+  }
+
+  /// With transparency, in linear light: floating-point samples from 0 to 1.
+  init(inLinearLight raster: Raster) throws(PictureError) {
+    let samples = raster.bytes.enumerated().map { index, byte in
+      let value = Float(byte) / 255
+      if index % 4 == 3 { return value }
+      // IEC 61966-2-1 section 5.2.
+      return value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)
+    }
+    let made = unsafe samples.withUnsafeBytes { bytes in
+      unsafe vips_image_new_from_memory_copy(
+        bytes.baseAddress, bytes.count, Int32(raster.width), Int32(raster.height), 4,
+        VIPS_FORMAT_FLOAT)
+    }
+    guard let made = unsafe made else { throw PictureError(operation: "raster") }
+    unsafe made.pointee.Type = VIPS_INTERPRETATION_scRGB
     unsafe image = made
   }
 

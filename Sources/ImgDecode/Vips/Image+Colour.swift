@@ -10,9 +10,17 @@ extension Image {
       ? try unsafe Self.result(of: "cast") { unsafe img_vips_upper_byte(pointer, &$0) } : self
   }
 
+  /// From linear light in floating point. The profile says that it is linear, and is not obeyed a second
+  /// time.
+  private consuming func fromFloatingPoint() throws(VipsError) -> Image {
+    let image = try inStandardBytes().withOwnMetadata()
+    image.removeProfile()
+    return image
+  }
+
   /// Transparency in floating point goes from 0 to 1 (vips_premultiply), which the conversion of colours
   /// leaves as it is.
-  private consuming func fromFloatingPoint() throws(VipsError) -> Image {
+  private consuming func inStandardBytes() throws(VipsError) -> Image {
     guard hasAlpha else { return try standardColours().cast(to: VIPS_FORMAT_UCHAR) }
     let colourCount = bandCount - 1
     let alpha = try bands(from: colourCount, count: 1)
