@@ -61,7 +61,8 @@ import Testing
 
   @Test(arguments: [
     (12, 1, 1, 1, "12-bit"), (32, 1, 1, 3, "floating-point"), (8, 1, 1, 2, "signed"),
-    (8, 32_803, 1, 1, "32803"), (8, 1, 34_712, 1, "34712"),
+    (8, 32_803, 1, 1, "32803"), (8, 1, 34_712, 1, "34712"), (8, 6, 1, 1, "YCbCr"),
+    (8, 6, 5, 1, "YCbCr"),
   ])
   func `a TIFF of a kind that is not decoded is named so`(
     bits: Int, photometric: Int, compression: Int, sampleFormat: Int, word: String

@@ -16,6 +16,9 @@ struct TIFFFeatures {
   /// PackBits.
   private static let compressions = [1, 2, 3, 4, 5, 6, 7, 8, 32_773, 32_946]
 
+  private static let jpegCompressions = [6, 7]
+  private static let lumaAndChroma = 6
+
   private let directory: TIFFDirectory
 
   /// - Returns: `nil` when there is no directory to read. BigTIFF is not looked into.
@@ -28,13 +31,16 @@ struct TIFFFeatures {
 
   private func value(_ tag: Int) -> Int? { try? directory.firstNumber(tag) }
 
-  /// What the samples mean, where that is neither gray nor colours: the loader would show them as
-  /// gray, whatever they are. `nil` where it is.
+  /// What the samples mean, where the loader would show them in wrong colours, or as gray; `nil` where
+  /// it would not.
   var unknownInterpretation: String? {
-    value(Tag.photometricInterpretation).flatMap { interpretation in
-      Self.interpretations.contains(interpretation)
-        ? nil : "TIFF of photometric interpretation \(interpretation)"
+    guard let interpretation = value(Tag.photometricInterpretation) else { return nil }
+    guard Self.interpretations.contains(interpretation) else {
+      return "TIFF of photometric interpretation \(interpretation)"
     }
+    // The decoder of JPEG converts the colours. The loader takes those of other compressions for RGB.
+    let isJPEG = Self.jpegCompressions.contains(value(Tag.compression) ?? 1)
+    return interpretation == Self.lumaAndChroma && !isJPEG ? "TIFF in YCbCr without JPEG" : nil
   }
 
   /// The first feature for which a file cannot be decoded, in words for people; `nil` when it has
