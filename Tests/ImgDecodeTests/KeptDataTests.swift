@@ -68,6 +68,18 @@ import Testing
     #expect(facts.profileDescription == nil)
   }
 
+  @Test func `a PNG has its metadata once`() throws {
+    let variant = try Variant(
+      width: 100, height: 100, format: .png, keptData: KeptData(metadata: true))
+    let made = try fixture.thumbnailer.thumbnail(of: file(), as: variant)
+    var chunks = PNGChunks(ByteWindow(WholeBytes(made.bytes)))
+    var names: [String] = []
+    while let chunk = try? chunks.next(), chunk.name != "IEND" { names.append(chunk.name) }
+    #expect(names.count { $0 == "eXIf" } == 1)
+    #expect(names.count { $0 == "IDAT" } > 0)
+    #expect(try fixture.reader.raster(of: made.bytes).width == 75)
+  }
+
   @Test func `the thumbnail in the metadata of a file is not copied`() throws {
     let picture = try fixture.maker.card(index: 1, width: 400, height: 300, format: .jpeg)
     let thumbnail = try fixture.maker.card(index: 2, width: 160, height: 120, format: .jpeg)

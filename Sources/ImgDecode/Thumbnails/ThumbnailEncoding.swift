@@ -46,7 +46,8 @@ enum ThumbnailEncoding {
 
   /// With the profile and the metadata that the image carries, as far as the format holds them.
   func encodeWithMetadata(_ image: borrowing Image, quality: Int) throws(VipsError) -> [UInt8] {
-    try image.encoded(suffix: suffix(quality: quality))
+    let file = try image.encoded(suffix: suffix(quality: quality))
+    return self == .png ? PNGContainer.withoutRepeatedEXIF(file) : file
   }
 
   /// The encoders' options, chosen on thumbnails of 256 pixels of forty photographs:
