@@ -40,6 +40,8 @@ let package = Package(
     .systemLibrary(
       name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CJPEG", pkgConfig: "libjpeg", providers: [.apt(["libjpeg-dev"])]),
+    // Without pkgConfig: Swift Package Manager would warn of a flag that libjxl.pc asks for.
+    .systemLibrary(name: "CJXL"),
     .systemLibrary(
       name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
@@ -264,12 +266,13 @@ let package = Package(
         .unsafeFlags(["-Xlinker", "--export-dynamic-symbol=getaddrinfo"])
       ]),
 
-    // MARK: - ImgDecode: libvips, libjpeg-turbo
+    // MARK: - ImgDecode: libvips, libjpeg-turbo, libjxl
 
     .target(
       name: "ImgDecode",
       dependencies: [
         "CJPEG",
+        "CJXL",
         "CResample",
         "CVips",
         "CXML",
@@ -513,6 +516,7 @@ let package = Package(
       name: "TestPictures",
       dependencies: [
         "CJPEG",
+        "CJXL",
         "CVips",
         "ImgDecode",
         "ImgSniff",

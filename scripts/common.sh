@@ -13,8 +13,8 @@ programs=(imgctl imgcoordinator imgworker imgdecoder)
 # The Debian packages that building and running need.
 build_packages=(
   ca-certificates g++ git libc6-dev pkg-config
-  libcurl4-openssl-dev libidn2-dev libjpeg-dev liblmdb-dev libseccomp-dev libsodium-dev
-  libvips-dev libxml2-dev libxxhash-dev zlib1g-dev
+  libcurl4-openssl-dev libidn2-dev libjpeg-dev libjxl-dev liblmdb-dev libseccomp-dev
+  libsodium-dev libvips-dev libxml2-dev libxxhash-dev zlib1g-dev
 )
 
 # The shared libraries that the Swift toolchain needs.
@@ -102,6 +102,7 @@ is_present() {
     libcurl4-openssl-dev) has_library libcurl || compgen -G '/usr/include/*/curl/curl.h' >/dev/null ;;
     libidn2-dev) has_library libidn2 ;;
     libjpeg-dev) has_library libjpeg ;;
+    libjxl-dev) has_library libjxl ;;
     liblmdb-dev) has_library lmdb ;;
     libmicrohttpd-dev) has_library libmicrohttpd ;;
     libseccomp-dev) has_library libseccomp ;;

@@ -33,15 +33,20 @@ import Testing
   }
 
   /// Locked, it may neither open files nor load code.
-  @Test(arguments: [PictureFormat.gif, .webp, .png])
+  @Test(arguments: [PictureFormat.gif, .webp, .png, .jxl])
   func `frames are decoded, and animations are encoded`(format: PictureFormat) throws {
     let decoder = try RunningDecoder.ready()
-    let frames = try (0..<3).map {
-      APNGWriter.Frame(try maker.card(index: $0, width: 64, height: 48, format: .png))
-    }
     let animation =
-      format == .png
-      ? APNGWriter.file(frames) : try maker.animation(index: 0, frameCount: 3, format: format)
+      switch format {
+      case .png:
+        APNGWriter.file(
+          try (0..<3).map {
+            .init(try maker.card(index: $0, width: 64, height: 48, format: .png))
+          })
+      case .jxl:
+        JXLWriter.file((0..<3).map { .init(Card(index: $0, width: 64, height: 48).raster) })
+      default: try maker.animation(index: 0, frameCount: 3, format: format)
+      }
     let variants: [(FrameSelection, Variant.Format, ImageFormat)] = [
       (.number(2), .auto, .jpeg), (.time(150), .gif, .gif), (.poster, .png, .png),
       (.all, .auto, .webp), (.all, .gif, .gif),

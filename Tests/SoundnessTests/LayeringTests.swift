@@ -24,7 +24,7 @@ struct LayeringTests {
     "ImgSniff": ["CZlib", "ImgModel"],
     "ImgFacts": ["ImgModel", "ImgSniff"],
     "ImgDecode": platform.union([
-      "CJPEG", "CResample", "CVips", "CXML", "ImgFacts", "ImgModel", "ImgSniff",
+      "CJPEG", "CJXL", "CResample", "CVips", "CXML", "ImgFacts", "ImgModel", "ImgSniff",
     ]),
     "ImgDecoder": platform.union([
       "CAllocation", "ImgDecode", "ImgModel", "ImgSandbox", "ImgSystem", "ImgTransport", "ImgWire",

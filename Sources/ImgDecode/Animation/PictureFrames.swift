@@ -9,11 +9,11 @@ struct PictureFrames {
   let count: Int
 
   /// Whether they follow each other in time.
-  var isAnimation: Bool { count > 1 && [.png, .gif, .webp].contains(format) }
+  var isAnimation: Bool { count > 1 && [.png, .gif, .webp, .jxl].contains(format) }
 
   /// What the file has more of, and what is not decoded; `nil` for nothing.
   private var undecodedAnimation: String? {
-    guard [.jxl, .avif, .heif].contains(format),
+    guard [.avif, .heif].contains(format),
       (try? PictureFacts.reading(input, .header))?.isAnimated == true
     else { return nil }
     return "any frame but the still of the \(format.rawValue) sequence"
@@ -50,6 +50,7 @@ struct PictureFrames {
   /// When the frames are shown. Reads the whole file, so that one that is cut shows itself: libvips
   /// does not notice that a GIF ends in a later frame.
   func timeline() throws(DecodeError) -> Timeline {
+    guard format != .jxl else { return try JXLDecoder(input, .headers).timeline() }
     let facts: PictureFacts
     do throws(FactsError) {
       facts = try PictureFacts.reading(input, .all)
@@ -68,7 +69,19 @@ struct PictureFrames {
 
   /// All frames of an animation.
   func sequence() throws(DecodeError) -> any FrameSequence {
-    format == .png ? try APNGFrames(input) : try VipsFrames(input, in: format)
+    guard let sequence = try sequence(startingAt: 0) else {
+      return try VipsFrames(input, in: format)
+    }
+    return sequence
+  }
+
+  /// - Returns: `nil` for a format whose loader finds a frame by itself.
+  private func sequence(startingAt first: Int) throws(DecodeError) -> (any FrameSequence)? {
+    switch format {
+    case .png: try APNGFrames(input, startingAt: first)
+    case .jxl: try JXLFrames(input, startingAt: first)
+    default: nil
+    }
   }
 
   /// One frame as a picture of its own, opened.
@@ -77,10 +90,10 @@ struct PictureFrames {
   func picture(
     _ number: Int, of picture: any OpenPicture
   ) throws(DecodeError) -> any OpenPicture {
-    guard format == .png else { return try VipsPicture(input, in: format, extent, page: number) }
-    guard let frame = try APNGFrames(input, startingAt: number).next() else {
-      throw .noFrame(number, count: count)
+    guard let sequence = try sequence(startingAt: number) else {
+      return try VipsPicture(input, in: format, extent, page: number)
     }
+    guard let frame = try sequence.next() else { throw .noFrame(number, count: count) }
     return FramePicture(frame, of: picture)
   }
 }

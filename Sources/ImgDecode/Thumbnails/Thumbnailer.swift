@@ -139,11 +139,14 @@ package struct Thumbnailer: Sendable {
   ) throws(Failure) -> any OpenPicture {
     try failing { () throws(DecodeError) in
       switch format {
-      case .jpeg: try JPEGPicture(input, extent)
-      case .bmp: try BitmapPicture(input, extent)
-      case .ico: try IconPicture(input, extent)
-      default: try VipsPicture(input, in: format, extent)
+      case .jpeg: return try JPEGPicture(input, extent)
+      case .bmp: return try BitmapPicture(input, extent)
+      case .ico: return try IconPicture(input, extent)
+      case .jxl:
+        if let animation = try JXLPicture(input, maxPixels: limits.maxPixels) { return animation }
+      default: break
       }
+      return try VipsPicture(input, in: format, extent)
     }
   }
 }

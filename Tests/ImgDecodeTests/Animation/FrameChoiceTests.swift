@@ -6,7 +6,7 @@ import Testing
 
 /// Thumbnails of frames, and of whole animations.
 @Suite(.timeLimit(.minutes(20))) struct FrameChoiceTests {
-  private static let animated: [PictureFormat] = [.gif, .losslessWebP, .png]
+  private static let animated: [PictureFormat] = [.gif, .losslessWebP, .png, .jxl]
 
   private let fixture: ThumbnailFixture
 
@@ -18,11 +18,13 @@ import Testing
 
   /// Four cards of 64 × 48 pixels, 100 ms each.
   private func animation(_ format: PictureFormat) throws -> [UInt8] {
-    guard format == .png else {
-      return try fixture.maker.animation(index: 0, frameCount: 4, format: format)
+    switch format {
+    case .png:
+      APNGWriter.file(
+        try (0..<4).map { .init(try fixture.maker.encode(card($0), as: .png)) }, loopCount: 2)
+    case .jxl: JXLWriter.file((0..<4).map { .init(card($0)) })
+    default: try fixture.maker.animation(index: 0, frameCount: 4, format: format)
     }
-    return APNGWriter.file(
-      try (0..<4).map { .init(try fixture.maker.encode(card($0), as: .png)) }, loopCount: 2)
   }
 
   private func thumbnail(
@@ -159,7 +161,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [PictureFormat.jpeg, .png, .avif])
+  @Test(arguments: [PictureFormat.jpeg, .png, .avif, .jxl])
   func `a still stays one`(format: PictureFormat) throws {
     let picture = try fixture.maker.card(index: 1, format: format)
     #expect(try thumbnail(of: picture, .all, format: .auto).thumbnail.format == .jpeg)

@@ -1,0 +1,28 @@
+import CJXL
+
+extension JXLDecoder {
+  /// A frame takes a byte or more, so that a hostile file may hold millions.
+  private static let maximumFrameCount = 1 << 16
+  /// About 25 days: the sum of all delays fits an `Int`.
+  private static let longestDelay = Double(Int32.max)
+
+  /// Reads the headers of all frames, so that a file that ends before the last one shows itself. No
+  /// pixel is decoded.
+  func timeline() throws(DecodeError) -> Timeline {
+    guard let animation else { return Timeline(delays: [0], loopCount: 1) }
+    var delays: [Int] = []
+    while let frame = try nextFrame() {
+      guard delays.count < Self.maximumFrameCount else {
+        throw .unsupported("JPEG XL of more than \(Self.maximumFrameCount) frames")
+      }
+      delays.append(Self.milliseconds(ofTicks: frame.duration, animation))
+    }
+    return Timeline(delays: delays, loopCount: Int(animation.num_loops))
+  }
+
+  /// The file says how many ticks a second has, as a fraction.
+  private static func milliseconds(ofTicks ticks: UInt32, _ animation: JxlAnimationHeader) -> Int {
+    let tick = 1_000 * Double(animation.tps_denominator) / Double(max(1, animation.tps_numerator))
+    return Int(min(Double(ticks) * tick, longestDelay).rounded())
+  }
+}

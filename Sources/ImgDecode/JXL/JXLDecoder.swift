@@ -1,0 +1,143 @@
+import CJXL
+import CVips
+
+/// libjxl's decoder over one file. Used by one thread; it starts none.
+///
+/// It turns pictures upright, and blends each frame with those before it (ISO/IEC 18181-1 annex F).
+@safe final class JXLDecoder {
+  /// What to read of a file.
+  enum Extent {
+    case headers, pixels
+  }
+
+  private let decoder: OpaquePointer
+  private var info = JxlBasicInfo()
+  /// Of the pixels that come out.
+  private var profile: [UInt8]?
+
+  var size: ThumbnailGeometry.Size {
+    .init(width: Int(info.xsize), height: Int(info.ysize))
+  }
+  /// `nil` for a still.
+  var animation: JxlAnimationHeader? { info.have_animation != 0 ? info.animation : nil }
+
+  private var hasAlpha: Bool { info.alpha_bits > 0 }
+  private var isGray: Bool { info.num_color_channels == 1 }
+
+  /// Reads the header.
+  ///
+  /// - Parameter input: its bytes outlive the decoder.
+  init(_ input: PictureInput, _ extent: Extent) throws(DecodeError) {
+    guard let decoder = unsafe JxlDecoderCreate(nil) else { throw .outOfMemory }
+    unsafe self.decoder = decoder
+    var events = [JXL_DEC_BASIC_INFO, JXL_DEC_FRAME]
+    if extent == .pixels { events += [JXL_DEC_COLOR_ENCODING, JXL_DEC_FULL_IMAGE] }
+    let wanted = events.reduce(0) { $0 | Int32($1.rawValue) }
+    try unsafe require(JxlDecoderSubscribeEvents(decoder, wanted))
+    try unsafe require(JxlDecoderSetUnpremultiplyAlpha(decoder, JXL_TRUE))
+    // The end of the input stays open, so that a cut file is told from a damaged one.
+    try unsafe require(
+      JxlDecoderSetInput(decoder, input.buffer.baseAddress, input.byteCount))
+    try advance(to: JXL_DEC_BASIC_INFO)
+    try unsafe require(JxlDecoderGetBasicInfo(decoder, &info))
+    if extent == .pixels {
+      try advance(to: JXL_DEC_COLOR_ENCODING)
+      chooseColours()
+    }
+  }
+
+  deinit {
+    unsafe JxlDecoderDestroy(decoder)
+  }
+
+  // MARK: - Frames
+
+  /// Leaves out the next frames.
+  func skip(_ count: Int) {
+    unsafe JxlDecoderSkipFrames(decoder, count)
+  }
+
+  /// Goes on to the next frame that is shown. The pixels of the last one must have been decoded, if
+  /// they are read.
+  ///
+  /// - Returns: `nil` behind the last.
+  func nextFrame() throws(DecodeError) -> JxlFrameHeader? {
+    guard let event = try nextEvent() else { return nil }
+    guard event == JXL_DEC_FRAME else { throw .corrupt("its frames are out of order") }
+    var header = JxlFrameHeader()
+    try unsafe require(JxlDecoderGetFrameHeader(decoder, &header))
+    return header
+  }
+
+  /// Decodes the pixels of the frame that ``nextFrame()`` came to.
+  func pixels() throws(DecodeError) -> Image {
+    let bandCount = info.num_color_channels + (hasAlpha ? 1 : 0)
+    let image = try unsafe Image.filled(
+      width: info.xsize, height: info.ysize, bandCount: Int32(bandCount),
+      interpretation: isGray ? VIPS_INTERPRETATION_B_W : VIPS_INTERPRETATION_sRGB
+    ) { (start) throws(DecodeError) in
+      try unsafe decode(to: start, bandCount: bandCount)
+    }
+    if let profile { image.setProfile(profile) }
+    return image
+  }
+
+  private func decode(
+    to start: UnsafeMutablePointer<UInt8>, bandCount: UInt32
+  ) throws(DecodeError) {
+    var format = JxlPixelFormat(
+      num_channels: bandCount, data_type: JXL_TYPE_UINT8, endianness: JXL_NATIVE_ENDIAN, align: 0)
+    // Within the limits, as the picture was checked against them before its pixels are decoded.
+    let byteCount = size.width * size.height * Int(bandCount)
+    try unsafe require(JxlDecoderSetImageOutBuffer(decoder, &format, start, byteCount))
+    try advance(to: JXL_DEC_FULL_IMAGE)
+  }
+
+  // MARK: - Colours
+
+  /// Colours that were stored in a space of JPEG XL's own come out as sRGB. All others stay what they
+  /// are, with a profile.
+  private func chooseColours() {
+    if info.uses_original_profile == 0 {
+      var standard = JxlColorEncoding()
+      unsafe JxlColorEncodingSetToSRGB(&standard, isGray ? JXL_TRUE : JXL_FALSE)
+      // It is a wish only: the profile tells what the decoder does.
+      _ = unsafe JxlDecoderSetPreferredColorProfile(decoder, &standard)
+    }
+    var byteCount = 0
+    guard
+      unsafe JxlDecoderGetICCProfileSize(
+        decoder, nil, JXL_COLOR_PROFILE_TARGET_DATA, &byteCount) == JXL_DEC_SUCCESS
+    else { return }
+    var bytes = [UInt8](repeating: 0, count: byteCount)
+    guard
+      unsafe JxlDecoderGetColorAsICCProfile(
+        decoder, nil, JXL_COLOR_PROFILE_TARGET_DATA, &bytes, byteCount) == JXL_DEC_SUCCESS
+    else { return }
+    profile = bytes
+  }
+
+  // MARK: - Events
+
+  private func advance(to wanted: JxlDecoderStatus) throws(DecodeError) {
+    guard try nextEvent() == wanted else { throw .corrupt("a part of it is missing") }
+  }
+
+  /// - Returns: `nil` at the end of the file.
+  private func nextEvent() throws(DecodeError) -> JxlDecoderStatus? {
+    let status = unsafe JxlDecoderProcessInput(decoder)
+    guard status != JXL_DEC_NEED_MORE_INPUT else {
+      throw .corrupt("the file ends before its last frame does")
+    }
+    guard status != JXL_DEC_ERROR else { throw .corrupt("libjxl finds it damaged") }
+    return status == JXL_DEC_SUCCESS ? nil : status
+  }
+
+  /// libjxl does not tell a lack of memory from damage.
+  private func require(_ status: JxlDecoderStatus) throws(DecodeError) {
+    guard status == JXL_DEC_SUCCESS else { throw .corrupt("libjxl refuses it") }
+  }
+}
+
+@available(*, unavailable)
+extension JXLDecoder: Sendable {}
