@@ -4,8 +4,8 @@ import ImgModel
 import ImgSettings
 import ImgSystem
 
-/// A local picture whose facts are read in place: a file of which only some parts are read, or a
-/// stream that is read as far as necessary.
+/// Reads the facts of a local picture in place. Of a file it reads some parts, and a stream as far as
+/// necessary.
 final class FactsFile {
   private static let chunkByteCount = 64 << 10
 

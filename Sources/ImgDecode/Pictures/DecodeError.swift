@@ -6,7 +6,7 @@ enum DecodeError: Error {
   case corrupt(String)
   /// No damage was found, and a feature of it is not decoded.
   case unsupported(String)
-  /// It is an animation of which one frame at most can be decoded.
+  /// It is an animation, and at most one of its frames can be decoded.
   case unsupportedAnimation(String)
   /// It has no frame of that number.
   case noFrame(Int, count: Int)

@@ -134,7 +134,7 @@ import ImgModel
     }
   }
 
-  /// The part of that size in which most is to be seen. The pixels must be in memory.
+  /// The part of that size that shows the most. The pixels must be in memory.
   func cropped(
     to size: ThumbnailGeometry.Size, by interest: VipsInteresting
   ) throws(VipsError) -> Image {

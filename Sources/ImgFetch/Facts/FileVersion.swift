@@ -1,4 +1,4 @@
-/// The state of a file of which parts are fetched one after the other.
+/// The state of a file whose parts are fetched one after the other.
 struct FileVersion {
   /// Of the response with the first part.
   let head: ResponseHead

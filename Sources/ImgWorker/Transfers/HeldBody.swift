@@ -7,7 +7,7 @@ final class HeldBody {
   private(set) var content: BodyContent
   /// What is known of a partial body; `nil` of a whole one.
   let resumeState: ResumeState?
-  /// The facts of a picture, of which there are no bytes then.
+  /// The facts of a picture, whose bytes are not held; `nil` for a body.
   let facts: FactsRecord?
   private let charge: BodyCharge
   private let pool: TransferPool
