@@ -60,7 +60,8 @@ struct PictureServer {
       }
       try put(rendered.thumbnails)
       let facts = RenderedFacts(
-        thumbnails: rendered.thumbnails.map(\.thumbnail), source: rendered.source)
+        thumbnails: rendered.thumbnails.map(\.thumbnail), source: rendered.source,
+        thumbHash: rendered.thumbHash)
       return .decoded(facts, picture: request.picture)
     } catch {
       return .failed(reason(for: error), picture: request.picture)

@@ -88,7 +88,8 @@ extension WorkerMachine {
     let made = UncachedThumbnail(
       thumbnail: thumbnail.picture, sourceFormat: thumbnail.source.format,
       sourceWidth: thumbnail.source.width, sourceHeight: thumbnail.source.height,
-      decodePath: thumbnail.source.decodePath, sourceByteCount: thumbnail.sourceByteCount,
+      decodePath: thumbnail.source.decodePath, thumbHash: thumbnail.thumbHash,
+      sourceByteCount: thumbnail.sourceByteCount,
       failure: refusal?.failure,
       timings: task.timings)
     effects.append(

@@ -39,7 +39,7 @@ struct AccessRecorderTests {
       key: keys[1], url: "https://example.org/2.jpg",
       thumbnail: Thumbnail(format: .jpeg, width: 4, height: 3, byteCount: 9), storedAt: .now,
       expiresAt: .now(plusSeconds: 60), lifetime: .zero, sourceFormat: .png, sourceWidth: 40,
-      sourceHeight: 30, decodePath: .general, sourceByteCount: 900, terms: .none)
+      sourceHeight: 30, decodePath: .general, thumbHash: nil, sourceByteCount: 900, terms: .none)
     recorder.record(keys, [.miss, .hit(found), .stale(.expired)])
     #expect(counted() == [1, 2])
     #expect(keys.map { bits.isSet(for: $0) } == [false, true, false])

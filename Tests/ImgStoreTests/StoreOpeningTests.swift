@@ -77,7 +77,7 @@ struct StoreOpeningTests {
       let store = try ThumbnailStore(directory)
       try store.environment.write { transaction throws(StoreError) in
         let meta = try transaction.openDatabase("meta", isCreated: false)
-        try transaction.put([6, 0, 0, 0], for: Array("schema".utf8), in: meta)
+        try transaction.put([7, 0, 0, 0], for: Array("schema".utf8), in: meta)
       }
     }
     for access in [ThumbnailStore.Access.readOnly, .readWrite(budgetByteCount: 1 << 20)] {
@@ -89,7 +89,7 @@ struct StoreOpeningTests {
     }
   }
 
-  @Test(arguments: [1, 2, 3, 4] as [UInt8])
+  @Test(arguments: [1, 2, 3, 4, 5] as [UInt8])
   func `a store of an older release is absent to readers, and replaced by a writer`(
     schema: UInt8
   ) throws {

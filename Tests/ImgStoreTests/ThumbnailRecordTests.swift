@@ -15,7 +15,7 @@ struct ThumbnailRecordTests {
           key: new.key, url: new.url, thumbnail: new.thumbnail, storedAt: .now,
           expiresAt: new.expiresAt, lifetime: .milliseconds(5), sourceFormat: .jpeg,
           sourceWidth: 4_000, sourceHeight: 2_667, decodePath: .general,
-          sourceByteCount: 3_141_592, terms: new.terms))
+          thumbHash: nil, sourceByteCount: 3_141_592, terms: new.terms))
     #expect(Array(record.suffix(new.bytes.count)) == new.bytes)
     #expect(record.count == ThumbnailRecord.byteCount(of: new))
   }
@@ -39,6 +39,33 @@ struct ThumbnailRecordTests {
       let facts = try #require(verifiedFacts(of: record(of: new), key: new.key))
       #expect(facts.decodePath == decodePath)
       #expect(!facts.thumbnail.isDamaged)
+    }
+  }
+
+  @Test(arguments: [24, 25])
+  func `a record has the ThumbHash, or none`(hashByteCount: Int) throws {
+    let head: [UInt8] = hashByteCount == 24 ? [32, 8, 2, 7, 0] : [32, 8, 0x82, 5, 0, 1]
+    let bytes = head + (head.count..<hashByteCount).map { UInt8($0 % 16) }
+    let hash = try #require(ThumbHash(bytes: bytes))
+    let plain = try NewThumbnail(picture: 7)
+    let new = NewThumbnail(
+      key: plain.key, url: plain.url, thumbnail: plain.thumbnail, sourceFormat: .jpeg,
+      sourceWidth: 4_000, sourceHeight: 2_667, thumbHash: hash, sourceByteCount: 1,
+      retention: plain.retention, bytes: plain.bytes)
+    let facts = try #require(verifiedFacts(of: record(of: new), key: new.key))
+    #expect(facts.thumbHash == hash)
+    #expect(facts.url == new.url && facts.thumbnail == new.thumbnail)
+    #expect(Array(record(of: new).suffix(new.bytes.count)) == new.bytes)
+  }
+
+  @Test func `a record of an earlier version is not read`() throws {
+    let new = try NewThumbnail(picture: 7)
+    for version in 0...5 as ClosedRange<UInt8> {
+      var older = record(of: new)
+      older[8] = version
+      var bytes = older.mutableSpan
+      RecordChecksum.write(into: &bytes)
+      #expect(verifiedFacts(of: older, key: new.key) == nil)
     }
   }
 

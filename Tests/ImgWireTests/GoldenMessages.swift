@@ -28,9 +28,16 @@ enum GoldenMessages {
     return timings
   }
 
+  /// As of a gray picture.
+  static let thumbHash: ThumbHash = {
+    let bytes: [UInt8] = [32, 8, 2, 7, 0] + Array(repeating: 0, count: 19)
+    guard let hash = ThumbHash(bytes: bytes) else { preconditionFailure("its form is right") }
+    return hash
+  }()
+
   static let uncached = UncachedThumbnail(
     thumbnail: thumbnail, sourceFormat: .jpeg, sourceWidth: 4_000, sourceHeight: 3_000,
-    sourceByteCount: 2_345_678,
+    thumbHash: thumbHash, sourceByteCount: 2_345_678,
     failure: Failure(stage: .store, code: .storeFull, detail: "the store is full"), timings: timings
   )
 
@@ -156,7 +163,8 @@ enum GoldenMessages {
       "decoded": .decoded(
         RenderedFacts(
           thumbnails: [thumbnail],
-          source: SourceFacts(format: .jpeg, width: 4_000, height: 3_000, frames: 1)),
+          source: SourceFacts(format: .jpeg, width: 4_000, height: 3_000, frames: 1),
+          thumbHash: thumbHash),
         picture: 7),
       "failed": .failed(
         Failure(stage: .decode, code: .corruptImage, detail: "header: bad marker"), picture: 7),

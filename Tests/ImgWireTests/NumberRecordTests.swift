@@ -13,8 +13,9 @@ import Testing
     thumbnails: [
       Thumbnail(format: .webp, width: 256, height: 171, byteCount: 9_182, isDamaged: true)
     ],
-    source: SourceFacts(format: .jp2, width: 4_000, height: 3_000, frames: 330, decodePath: .planar)
-  )
+    source: SourceFacts(
+      format: .jp2, width: 4_000, height: 3_000, frames: 330, decodePath: .planar),
+    thumbHash: GoldenMessages.thumbHash)
 
   @Test func `numbers are 8 bytes each, little-endian, behind a byte 0`() {
     let payload = NumberRecord.encode([1, 0x0102_0304_0506_0708])
@@ -58,7 +59,9 @@ import Testing
     let report = DecoderReport.decoded(Self.facts, picture: 7)
     #expect(
       try payload(report)
-        == NumberRecord.encode([7, 9, 0, 4_000, 3_000, 330, 2, 1, 256, 171, 9_182])[...])
+        == NumberRecord.encode([
+          7, 9, 0, 4_000, 3_000, 330, 24, 0x07_0208_20, 0, 0, 0, 2, 1, 256, 171, 9_182,
+        ])[...])
     #expect(try WireCoding.message(DecoderReport.self, from: payload(report)) == report)
   }
 
@@ -69,7 +72,8 @@ import Testing
       let request = DecodeRequest(
         picture: 1, variants: variants, isLenient: false, byteCount: 3)
       let facts = RenderedFacts(
-        thumbnails: Array(repeating: thumbnail, count: count), source: Self.facts.source)
+        thumbnails: Array(repeating: thumbnail, count: count), source: Self.facts.source,
+        thumbHash: Self.facts.thumbHash)
       let isValid = (1...8).contains(count)
       #expect((DecoderOrder(numbers: request.numbers) == .decode(request)) == isValid)
       #expect((RenderedFacts(numbers: facts.numbers) == facts) == isValid)
@@ -84,13 +88,36 @@ import Testing
     var report = [7] + Self.facts.numbers
     if index < report.count {
       report[index] = number
-      #expect((DecoderReport(numbers: report) != nil) == ![1, 2, 6, 7].contains(index))
+      // The last byte of the hash has an unused half.
+      let isValid = index == 9 ? number == 1 << 40 : [0, 3, 4, 5, 8, 13, 14, 15].contains(index)
+      #expect((DecoderReport(numbers: report) != nil) == isValid)
     }
     var request = DecodeRequest(
       picture: 7, variants: [.standard], isLenient: false, byteCount: 10
     ).numbers
     request[index] = number
     #expect((DecoderOrder(numbers: request) != nil) == (index < 2))
+  }
+
+  @Test func `a ThumbHash comes back as it was sent, and none other is taken`() throws {
+    let numbers = [7] + Self.facts.numbers
+    let hash = 6..<11
+    for (index, number) in [
+      // Its length, a shape of no frequencies, bytes behind its end.
+      (hash.lowerBound, 23), (hash.lowerBound, 25), (hash.lowerBound, 0), (hash.lowerBound, 26),
+      (hash.lowerBound + 1, 0x0208_20), (hash.lowerBound + 1, 0x02_0208_20),
+      (hash.upperBound - 1, 1),
+    ] as [(Int, UInt64)] {
+      var report = numbers
+      report[index] = number
+      #expect(DecoderReport(numbers: report) == nil, "\(index) \(number)")
+    }
+    let bytes = Self.facts.thumbHash.bytes.prefix(5) + (5..<24).map { UInt8($0 * 10) }
+    let other = RenderedFacts(
+      thumbnails: Self.facts.thumbnails, source: Self.facts.source,
+      thumbHash: try #require(ThumbHash(bytes: Array(bytes.dropLast() + [7]))))
+    let report = DecoderReport.decoded(other, picture: 7)
+    #expect(try WireCoding.message(DecoderReport.self, from: payload(report)) == report)
   }
 
   @Test func `sizes below 0 stay below 0`() throws {

@@ -120,13 +120,14 @@ struct RecordMakerTests {
 
   private func maker(
     _ request: ThumbnailRequest = .sample, body: SourceBody = SourceBody(),
-    original: OriginalFacts? = nil, localByteCount: Int? = nil
+    thumbHash: ThumbHash? = nil, original: OriginalFacts? = nil, localByteCount: Int? = nil
   ) throws -> RecordMaker {
     RecordMaker(
       try order(1, request), body: body,
       picture: DecodedPicture(
-        thumbnail: DecodedPicture.sample.thumbnail, source: DecodedPicture.sample.source,
-        original: original, localByteCount: localByteCount))
+        thumbnail: DecodedPicture.sample.thumbnail,
+        otherThumbnails: [DecodedPicture.sample.thumbnail], source: DecodedPicture.sample.source,
+        thumbHash: thumbHash, original: original, localByteCount: localByteCount))
   }
 
   @Test func `a thumbnail from a stored original does not outlive it for that reason`() throws {
@@ -135,6 +136,14 @@ struct RecordMakerTests {
     #expect(record.retention.expiresAt(storedAt: Self.now) == Self.original.expiresAt)
     #expect(record.terms == Self.original.terms)
     #expect(record.sourceByteCount == 99)
+  }
+
+  @Test func `each thumbnail is stored with the ThumbHash, an original without`() throws {
+    let hash = try #require(
+      ThumbHash(bytes: [32, 8, 2, 7, 0] + Array(repeating: 0, count: 19)))
+    let maker = try maker(thumbHash: hash)
+    #expect(maker.thumbnailRecords(at: Self.now).map(\.thumbHash) == [hash, hash])
+    #expect(maker.originalRecord.thumbHash == nil)
   }
 
   @Test func `a confirmed original counts as a download`() throws {

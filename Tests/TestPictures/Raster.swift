@@ -43,7 +43,7 @@ package struct Raster: Sendable {
 
   /// The pixels as a camera held in another way stores them: a reader that obeys EXIF
   /// `orientation` (1…8, EXIF 2.3 section 4.6.4 A) sees `self`.
-  func stored(forOrientation orientation: Int) -> Raster {
+  package func stored(forOrientation orientation: Int) -> Raster {
     precondition((1...8).contains(orientation), "EXIF knows the orientations 1 to 8")
     let (right, bottom) = (width - 1, height - 1)
     let isTurned = orientation >= 5

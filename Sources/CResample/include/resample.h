@@ -41,6 +41,16 @@ struct img_samples {
 /// - height: the rows of the image.
 bool img_is_opaque(struct img_samples image, int height, int band_count);
 
+/// A few pixels in place of many: each is the mean of up to 16 pixels of its part of the source, evenly spread.
+/// More pixels may be asked for than there are.
+///
+/// - height: the rows of `source`.
+/// - has_alpha: whether the last sample of a pixel says how much its others count.
+/// - result_height: the rows of `result`.
+void img_sample_means(
+    struct img_samples source, int height, int band_count, bool has_alpha, struct img_samples result,
+    int result_height);
+
 /// Rows become columns.
 ///
 /// - height: the rows of `source`.

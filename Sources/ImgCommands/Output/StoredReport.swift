@@ -11,6 +11,7 @@ struct StoredReport: Encodable {
   private let sourceWidth: Int
   private let sourceHeight: Int
   private let decodePath: DecodePath?
+  private let thumbHash: ThumbHash?
   private let sourceByteCount: Int64
   private let storedAt: WallTime
   private let expiresAt: WallTime
@@ -24,6 +25,7 @@ struct StoredReport: Encodable {
     case sourceWidth = "source_width"
     case sourceHeight = "source_height"
     case decodePath = "decode_path"
+    case thumbHash = "thumbhash"
     case sourceByteCount = "source_bytes"
     case storedAt = "stored_at"
     case expiresAt = "expires_at"
@@ -49,6 +51,7 @@ struct StoredReport: Encodable {
     sourceHeight = stored.sourceHeight
     // Originals and facts were not decoded.
     decodePath = stored.isOriginal || stored.isFacts ? nil : stored.decodePath
+    thumbHash = stored.thumbHash
     sourceByteCount = stored.sourceByteCount
     storedAt = stored.storedAt
     expiresAt = stored.expiresAt
@@ -66,6 +69,7 @@ struct StoredReport: Encodable {
     try container.encode(sourceWidth, forKey: .sourceWidth)
     try container.encode(sourceHeight, forKey: .sourceHeight)
     try container.encodeIfPresent(decodePath, forKey: .decodePath)
+    try container.encodeIfPresent(thumbHash, forKey: .thumbHash)
     try container.encode(sourceByteCount, forKey: .sourceByteCount)
     try container.encode(storedAt, forKey: .storedAt)
     try container.encode(expiresAt, forKey: .expiresAt)

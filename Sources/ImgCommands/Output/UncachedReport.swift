@@ -11,6 +11,7 @@ struct UncachedReport: Encodable {
     case sourceWidth = "source_width"
     case sourceHeight = "source_height"
     case decodePath = "decode_path"
+    case thumbHash = "thumbhash"
     case sourceByteCount = "source_bytes"
     case isFromCache = "from_cache"
     case isStored = "stored"
@@ -30,6 +31,7 @@ struct UncachedReport: Encodable {
     try container.encode(made.sourceWidth, forKey: .sourceWidth)
     try container.encode(made.sourceHeight, forKey: .sourceHeight)
     try container.encode(made.decodePath, forKey: .decodePath)
+    try container.encodeIfPresent(made.thumbHash, forKey: .thumbHash)
     try container.encode(made.sourceByteCount, forKey: .sourceByteCount)
     try container.encode(false, forKey: .isFromCache)
     try container.encode(false, forKey: .isStored)

@@ -54,7 +54,8 @@ final class JobExport {
       files.append(Line.File(file: name, thumbnail: facts.thumbnail))
     }
     exportedCount += files.count
-    try manifest.write(json: Line(entry, files, isKept: keep != .none))
+    try manifest.write(
+      json: Line(entry, files, found.first?.facts.thumbHash, isKept: keep != .none))
   }
 
   func finish() throws {
@@ -91,18 +92,24 @@ final class JobExport {
     private let index: Int
     private let url: RequestedURL
     private let files: [File]
+    /// Of the picture that the files show.
+    private let thumbHash: ThumbHash?
     private let reason: String?
 
     private enum CodingKeys: String, CodingKey {
       case index, reason
+      case thumbHash = "thumbhash"
       case otherFiles = "other_files"
     }
 
     /// - Parameter isKept: whether the job stored anything.
-    init(_ entry: ResultsPage.Entry, _ files: [File], isKept: Bool) {
+    init(
+      _ entry: ResultsPage.Entry, _ files: [File], _ thumbHash: ThumbHash?, isKept: Bool
+    ) {
       index = entry.index
       url = RequestedURL(entry.url)
       self.files = files
+      self.thumbHash = thumbHash
       reason =
         switch entry.outcome {
         case .done: files.isEmpty ? (isKept ? "not_in_store" : "not_kept") : nil
@@ -117,6 +124,7 @@ final class JobExport {
       try container.encode(index, forKey: .index)
       try url.encode(to: encoder)
       try files.first?.encode(to: encoder)
+      try container.encodeIfPresent(thumbHash, forKey: .thumbHash)
       if files.count > 1 { try container.encode(Array(files.dropFirst()), forKey: .otherFiles) }
       try container.encodeIfPresent(reason, forKey: .reason)
     }

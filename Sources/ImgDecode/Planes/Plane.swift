@@ -66,6 +66,19 @@ import Glibc
     return result
   }
 
+  /// A few samples that stand for all; see ``SmallPicture``.
+  func sampleMeans(_ size: ThumbnailGeometry.Size) -> [UInt8] {
+    var means = [UInt8](repeating: 0, count: size.width * size.height)
+    unsafe means.withUnsafeMutableBufferPointer { buffer in
+      guard let first = buffer.baseAddress else { return }
+      let result = unsafe img_samples(
+        samples: first, row_stride: size.width, width: Int32(size.width))
+      unsafe img_sample_means(
+        image, Int32(rows.sampleCount), 1, false, result, Int32(size.height))
+    }
+    return means
+  }
+
   /// With rows in place of columns. Rows and columns in memory stay multiples of `blockSide`.
   ///
   /// - Throws: ``DecodeError/outOfMemory``.

@@ -2,6 +2,18 @@ import ImgModel
 
 /// The way of an animation to its thumbnail, frame after frame.
 struct AnimationDecoder {
+  /// A thumbnail, and the hash of the frame that it shows or begins with.
+  struct Made {
+    let thumbnail: EncodedThumbnail
+    let thumbHash: ThumbHash
+  }
+
+  /// A frame as the thumbnail shows it, and before it was cropped.
+  private struct RenderedFrame: ~Copyable {
+    let image: Image
+    let scaled: Image
+  }
+
   let frames: PictureFrames
   /// The opened file.
   let picture: any OpenPicture
@@ -18,19 +30,22 @@ struct AnimationDecoder {
   }
 
   /// All frames, in WebP or GIF.
-  func animation() throws(DecodeError) -> EncodedThumbnail {
+  func animation() throws(DecodeError) -> Made {
     let timeline = try frames.timeline()
     let sequence = try frames.sequence()
     var strip = try decoding { () throws(VipsError) in
       try FrameStrip(geometry.kept, capacity: frames.count)
     }
+    var thumbHash: ThumbHash?
     for number in 0..<frames.count {
       guard let frame = try renderedFrame(of: sequence) else {
         throw .corrupt("\(number) of \(frames.count) frames can be decoded")
       }
-      try decoding { () throws(VipsError) in try strip.append(frame) }
+      if thumbHash == nil { thumbHash = try self.thumbHash(of: frame) }
+      try decoding { () throws(VipsError) in try strip.append(frame.image) }
     }
-    return try encoded(strip, timeline)
+    guard let thumbHash else { throw .corrupt("it has no frame") }
+    return Made(thumbnail: try encoded(strip, timeline), thumbHash: thumbHash)
   }
 
   private func encoded(
@@ -50,27 +65,38 @@ struct AnimationDecoder {
   }
 
   /// The first frame that is not blank, or else the first frame. Frames are judged as they are shown.
-  func poster() throws(DecodeError) -> EncodedThumbnail {
+  func poster() throws(DecodeError) -> Made {
     let sequence = try frames.sequence()
     let first = try renderedFrame(of: sequence)
     guard let first else { throw .corrupt("it has no frame") }
-    guard first.isBlank else { return try encoded(first) }
+    guard first.image.isBlank else { return try encoded(first) }
     while let frame = try renderedFrame(of: sequence) {
-      if !frame.isBlank { return try encoded(frame) }
+      if !frame.image.isBlank { return try encoded(frame) }
     }
     return try encoded(first)
   }
 
-  private func encoded(_ frame: consuming Image) throws(DecodeError) -> EncodedThumbnail {
+  private func encoded(_ frame: borrowing RenderedFrame) throws(DecodeError) -> Made {
     let encoder = ThumbnailEncoder(variant: variant, isDamaged: false)
-    return try encoder.encode(frame, from: picture)
+    return Made(
+      thumbnail: try encoder.encode(frame.image.retained(), from: picture),
+      thumbHash: try thumbHash(of: frame))
   }
 
-  private func renderedFrame(of sequence: any FrameSequence) throws(DecodeError) -> Image? {
+  private func thumbHash(of frame: borrowing RenderedFrame) throws(DecodeError) -> ThumbHash {
+    do throws(VipsError) {
+      return try renderer.thumbHash(of: frame.scaled)
+    } catch {
+      throw picture.reason(for: error)
+    }
+  }
+
+  private func renderedFrame(of sequence: any FrameSequence) throws(DecodeError) -> RenderedFrame? {
     guard let frame = try sequence.next() else { return nil }
     let size = picture.header.oriented(geometry.scaled)
     do throws(VipsError) {
-      return try renderer.rendered(frame, scaledTo: size)
+      let scaled = try renderer.scaled(frame, to: size)
+      return RenderedFrame(image: try renderer.finished(scaled), scaled: scaled)
     } catch {
       throw picture.reason(for: error)
     }

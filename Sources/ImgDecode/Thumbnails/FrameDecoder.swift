@@ -5,6 +5,7 @@ struct FrameDecoder {
   /// Thumbnails, and how the picture became them.
   struct Made {
     let thumbnails: [EncodedThumbnail]
+    let thumbHash: ThumbHash
     var path: DecodePath
   }
 
@@ -67,17 +68,25 @@ struct FrameDecoder {
     let plan = DecodePlan(for: picture, decodedFor: size, to: geometries, as: variants)
     switch plan {
     case .planar(let jpeg, let origins):
-      var source = try PlanarSource(jpeg, decodedFor: size)
-      var thumbnails: [EncodedThumbnail] = []
-      for index in variants.indices {
-        let frame = try source.frame(for: jpeg.header.oriented(geometries[index].scaled))
-        thumbnails.append(
-          try thumbnail(index, of: frame, at: origins[index], header: jpeg.header))
-      }
-      return Made(thumbnails: thumbnails, path: .planar)
-    case .general:
-      return Made(thumbnails: try generalThumbnails(decodedFor: size), path: .general)
+      return try planarThumbnails(of: jpeg, decodedFor: size, at: origins)
+    case .general: return try generalThumbnails(decodedFor: size)
     }
+  }
+
+  private func planarThumbnails(
+    of jpeg: JPEGPicture, decodedFor size: ThumbnailGeometry.Size,
+    at origins: [ThumbnailGeometry.Point]
+  ) throws(DecodeError) -> Made {
+    let header = jpeg.header
+    var source = try PlanarSource(jpeg, decodedFor: size)
+    var thumbnails: [EncodedThumbnail] = []
+    for index in variants.indices {
+      let frame = try source.frame(for: header.oriented(geometries[index].scaled))
+      thumbnails.append(try thumbnail(index, of: frame, at: origins[index], header: header))
+    }
+    let small = SmallPicture(
+      try source.frame(for: size), showing: header.upright, orientation: header.orientation)
+    return Made(thumbnails: thumbnails, thumbHash: ThumbHash(of: small), path: .planar)
   }
 
   private func thumbnail(
@@ -96,22 +105,30 @@ struct FrameDecoder {
 
   private func generalThumbnails(
     decodedFor size: ThumbnailGeometry.Size
-  ) throws(DecodeError) -> [EncodedThumbnail] {
+  ) throws(DecodeError) -> Made {
     let frame = try frame(for: size)
+    let largest = variants.indices.max { (one, other) in
+      geometries[one].scaled.pixelCount < geometries[other].scaled.pixelCount
+    }
     var thumbnails: [EncodedThumbnail] = []
-    for (variant, geometry) in zip(variants, geometries) {
+    var thumbHash: ThumbHash?
+    for (index, variant) in variants.enumerated() {
+      let geometry = geometries[index]
       let renderer = FrameRenderer(of: picture.header, to: geometry, as: variant)
       let image: Image
       do throws(VipsError) {
-        image = try renderer.rendered(
-          frame.retained(), scaledTo: picture.header.oriented(geometry.scaled))
+        let scaled = try renderer.scaled(
+          frame.retained(), to: picture.header.oriented(geometry.scaled))
+        if index == largest { thumbHash = try renderer.thumbHash(of: scaled) }
+        image = try renderer.finished(scaled)
       } catch {
         throw picture.reason(for: error)
       }
       let encoder = ThumbnailEncoder(variant: variant, isDamaged: isDamaged)
       thumbnails.append(try encoder.encode(image, from: picture))
     }
-    return thumbnails
+    guard let thumbHash else { preconditionFailure("there is at least one variant") }
+    return Made(thumbnails: thumbnails, thumbHash: thumbHash, path: .general)
   }
 
   /// One that several thumbnails are made from is decoded into memory: a loader decodes it once. A

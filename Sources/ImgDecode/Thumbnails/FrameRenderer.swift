@@ -7,25 +7,41 @@ struct FrameRenderer {
   let variant: Variant
   /// Of the stored pixels: 1…8 as in EXIF.
   let orientation: Int
+  /// The size of the picture as seen.
+  private let shape: ThumbnailGeometry.Size
 
   init(of header: PictureHeader, to geometry: ThumbnailGeometry, as variant: Variant) {
     self.geometry = geometry
     self.variant = variant
     orientation = header.orientation
+    shape = header.upright
   }
 
-  /// The frame in its size, upright, cropped and with its effects; 8 bits a sample, in memory.
+  /// The whole frame in its size and in the colours of the thumbnail, as it is stored; 8 bits a sample, in
+  /// memory.
   ///
   /// - Parameters:
   ///   - frame: as it is stored; not yet decoded, perhaps.
   ///   - size: what it is scaled to, as stored.
-  func rendered(
-    _ frame: consuming Image, scaledTo size: ThumbnailGeometry.Size
+  func scaled(
+    _ frame: consuming Image, to size: ThumbnailGeometry.Size
   ) throws(VipsError) -> Image {
-    let scaled = try frame.inEightBits().scaled(to: size)
-    let whole = try scaled.inThumbnailColours(keepingProfile: variant.keptData.profile).inMemory()
-      .upright(from: orientation)
+    try frame.inEightBits().scaled(to: size)
+      .inThumbnailColours(keepingProfile: variant.keptData.profile).inMemory()
+  }
+
+  /// What ``scaled(_:to:)`` gives as the thumbnail shows it: upright, cropped and with its effects.
+  func finished(_ scaled: borrowing Image) throws(VipsError) -> Image {
+    let whole = try scaled.retained().upright(from: orientation)
     return try cropped(whole).with(variant.effects).inMemory()
+  }
+
+  /// Of what ``scaled(_:to:)`` gives.
+  func thumbHash(of scaled: borrowing Image) throws(VipsError) -> ThumbHash {
+    let frame =
+      variant.keptData.profile
+      ? try scaled.retained().inEightBitSRGB().inMemory() : scaled.retained()
+    return ThumbHash(of: SmallPicture(frame, showing: shape, orientation: orientation))
   }
 
   /// Cut only now: a decoder that is asked for the middle alone overlooks that the end is missing.

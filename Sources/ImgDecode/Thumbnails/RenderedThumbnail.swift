@@ -16,6 +16,8 @@ package struct RenderedThumbnails: Hashable, Sendable {
   /// In the order of the variants.
   package let thumbnails: [EncodedThumbnail]
   package let source: SourceFacts
+  /// Of the whole picture that the thumbnails show, or of the first frame of an animation.
+  package let thumbHash: ThumbHash
 }
 
 /// What a decode for one variant gives.
@@ -23,4 +25,5 @@ package struct RenderedThumbnail: Hashable, Sendable {
   package let thumbnail: Thumbnail
   package let bytes: [UInt8]
   package let source: SourceFacts
+  package let thumbHash: ThumbHash
 }

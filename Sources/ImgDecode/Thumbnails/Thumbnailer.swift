@@ -51,7 +51,7 @@ package struct Thumbnailer: Sendable {
     let made = try thumbnails(of: picture, as: [variant], isLenient: isLenient)
     return RenderedThumbnail(
       thumbnail: made.thumbnails[0].thumbnail, bytes: made.thumbnails[0].bytes,
-      source: made.source)
+      source: made.source, thumbHash: made.thumbHash)
   }
 
   /// The same for the bytes of an array.
@@ -80,7 +80,8 @@ package struct Thumbnailer: Sendable {
       thumbnails: made.thumbnails,
       source: SourceFacts(
         format: format, width: header.upright.width, height: header.upright.height,
-        frames: header.frames, decodePath: made.path))
+        frames: header.frames, decodePath: made.path),
+      thumbHash: made.thumbHash)
   }
 
   private func thumbnails(
@@ -117,11 +118,12 @@ package struct Thumbnailer: Sendable {
   }
 
   private func gathered(
-    _ variants: [Variant], _ make: (Variant) throws(Failure) -> EncodedThumbnail
+    _ variants: [Variant], _ make: (Variant) throws(Failure) -> AnimationDecoder.Made
   ) throws(Failure) -> FrameDecoder.Made {
-    var thumbnails: [EncodedThumbnail] = []
-    for variant in variants { thumbnails.append(try make(variant)) }
-    return FrameDecoder.Made(thumbnails: thumbnails, path: .general)
+    var made: [AnimationDecoder.Made] = []
+    for variant in variants { made.append(try make(variant)) }
+    return FrameDecoder.Made(
+      thumbnails: made.map(\.thumbnail), thumbHash: made[0].thumbHash, path: .general)
   }
 
   private func failing<Result>(

@@ -34,6 +34,21 @@ extension Image {
     return image
   }
 
+  /// A few pixels that stand for all, as rows of samples; see ``SmallPicture``. The pixels must be bytes in
+  /// memory, with transparency in the last of two or four bands.
+  func sampleMeans(_ size: ThumbnailGeometry.Size) -> [UInt8] {
+    precondition(unsafe img_vips_has_bytes_in_memory(pointer) != 0, "the samples are not there")
+    var means = [UInt8](repeating: 0, count: size.width * size.height * Int(bandCount))
+    unsafe means.withUnsafeMutableBufferPointer { buffer in
+      guard let first = buffer.baseAddress else { return }
+      let result = unsafe img_samples(
+        samples: first, row_stride: size.width * Int(bandCount), width: Int32(size.width))
+      unsafe img_sample_means(
+        samples, Int32(height), bandCount, hasAlpha, result, Int32(size.height))
+    }
+    return means
+  }
+
   /// Whether no pixel lets the background through, of an image of bytes in memory whose last band is
   /// the alpha channel.
   var isOpaque: Bool { unsafe img_is_opaque(samples, Int32(height), bandCount) }

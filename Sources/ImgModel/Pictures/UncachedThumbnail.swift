@@ -7,6 +7,8 @@ package struct UncachedThumbnail: Hashable, Sendable, Codable {
   package let sourceWidth: Int
   package let sourceHeight: Int
   package let decodePath: DecodePath
+  /// `nil` if the picture was not decoded, but its facts were read.
+  package let thumbHash: ThumbHash?
   /// The size of the response body.
   package let sourceByteCount: Int64
   /// Why the store failed to store it; `nil` if it was not meant to be stored.
@@ -15,7 +17,8 @@ package struct UncachedThumbnail: Hashable, Sendable, Codable {
 
   package init(
     thumbnail: Thumbnail, sourceFormat: ImageFormat, sourceWidth: Int, sourceHeight: Int,
-    decodePath: DecodePath = .general, sourceByteCount: Int64, failure: Failure?,
+    decodePath: DecodePath = .general, thumbHash: ThumbHash? = nil, sourceByteCount: Int64,
+    failure: Failure?,
     timings: Timings? = nil
   ) {
     self.thumbnail = thumbnail
@@ -23,6 +26,7 @@ package struct UncachedThumbnail: Hashable, Sendable, Codable {
     self.sourceWidth = sourceWidth
     self.sourceHeight = sourceHeight
     self.decodePath = decodePath
+    self.thumbHash = thumbHash
     self.sourceByteCount = sourceByteCount
     self.failure = failure
     self.timings = timings
@@ -34,6 +38,7 @@ package struct UncachedThumbnail: Hashable, Sendable, Codable {
     case sourceWidth = "source_width"
     case sourceHeight = "source_height"
     case decodePath = "decode_path"
+    case thumbHash = "thumbhash"
     case sourceByteCount = "source_bytes"
     case failure, timings
   }

@@ -26,7 +26,7 @@ package struct Renewal: Sendable {
       key: record.key, url: record.url, thumbnail: record.thumbnail,
       sourceFormat: record.sourceFormat, sourceWidth: record.sourceWidth,
       sourceHeight: record.sourceHeight, decodePath: record.decodePath,
-      sourceByteCount: record.sourceByteCount,
+      thumbHash: record.thumbHash, sourceByteCount: record.sourceByteCount,
       retention: retention, terms: terms, bytes: bytes)
   }
 }

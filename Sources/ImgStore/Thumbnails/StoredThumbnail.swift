@@ -16,6 +16,8 @@ package struct StoredThumbnail: Hashable, Sendable {
   package let sourceWidth: Int
   package let sourceHeight: Int
   package let decodePath: DecodePath
+  /// Of the picture that a thumbnail was made from; `nil` for any other record.
+  package let thumbHash: ThumbHash?
   /// The length of the body that the origin sent.
   package let sourceByteCount: Int64
   /// The terms of HTTP caching, independent of ``expiresAt``.
@@ -61,6 +63,7 @@ package struct NewThumbnail: Sendable {
   package let sourceWidth: Int
   package let sourceHeight: Int
   package let decodePath: DecodePath
+  package let thumbHash: ThumbHash?
   package let sourceByteCount: Int64
   /// Its durations count from the time of storage.
   package let retention: Retention
@@ -77,7 +80,7 @@ package struct NewThumbnail: Sendable {
   package init(
     key: ContentKey, url: String, thumbnail: Thumbnail, sourceFormat: ImageFormat,
     sourceWidth: Int, sourceHeight: Int, decodePath: DecodePath = .general,
-    sourceByteCount: Int64, retention: Retention,
+    thumbHash: ThumbHash? = nil, sourceByteCount: Int64, retention: Retention,
     terms: ReuseTerms = .none, replaces replaced: ContentKey? = nil, bytes: [UInt8]
   ) {
     precondition(bytes.count == thumbnail.byteCount, "the length differs from the facts")
@@ -88,6 +91,7 @@ package struct NewThumbnail: Sendable {
     self.sourceWidth = sourceWidth
     self.sourceHeight = sourceHeight
     self.decodePath = decodePath
+    self.thumbHash = thumbHash
     self.sourceByteCount = sourceByteCount
     self.retention = retention
     self.terms = terms

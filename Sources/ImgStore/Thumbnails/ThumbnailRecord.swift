@@ -8,7 +8,7 @@ import ImgModel
 /// | offset | bytes | field |
 /// |---|---|---|
 /// | 0 | 8 | XXH3-64 of everything behind it |
-/// | 8 | 2 | version of this layout: 5; 1 and 2 had no lifetime, 3 no terms of reuse, 4 no mark of damage |
+/// | 8 | 2 | version of this layout: 6; 1 and 2 had no lifetime, 3 no terms of reuse, 4 no mark of damage, 5 no ThumbHash |
 /// | 10 | 1 | format of the thumbnail, see `ImageFormat.storedNumber` |
 /// | 11 | 1 | format of the source |
 /// | 12 | 4 | bytes of URL, U |
@@ -26,23 +26,24 @@ import ImgModel
 /// | 88 | 8 | stale-if-error until (signed) |
 /// | 96 | 4 | bytes of header fields, F |
 /// | 100 | 1 | the sum of 1 if the picture is damaged, see `Thumbnail.isDamaged`, and of 2 or 4 if its decode path was `planar` or `embedded` |
-/// | 101 | U | URL, UTF-8 |
-/// | 101 + U | F | header fields, see `ReuseTerms.fields` |
-/// | 101 + U + F | P | encoded picture |
-///
-/// A build without decode paths takes such a flag for damage, and fetches the picture again.
+/// | 101 | 1 | bytes of ThumbHash, H; 0 for a record that is no thumbnail |
+/// | 102 | 25 | ThumbHash, and zeros |
+/// | 127 | U | URL, UTF-8 |
+/// | 127 + U | F | header fields, see `ReuseTerms.fields` |
+/// | 127 + U + F | P | encoded picture |
 ///
 /// See ``RecordChecksum`` for the checksum.
 enum ThumbnailRecord {
-  static let headerByteCount = 101
+  static let headerByteCount = 102 + ThumbHash.maximumByteCount
   /// The offset of the expiry and the lifetime, which can change in a stored record.
   private static let expiryOffset = 56
   private static let termsOffset = 72
   private static let flagsOffset = 100
+  private static let hashOffset = 101
   private static let damageFlag: UInt8 = 1
   private static let planarFlag: UInt8 = 2
   private static let embeddedFlag: UInt8 = 4
-  private static let version: UInt16 = 5
+  private static let version: UInt16 = 6
 
   static func byteCount(of thumbnail: NewThumbnail) -> Int {
     headerByteCount + thumbnail.url.utf8.count + thumbnail.terms.fields.utf8.count
@@ -77,6 +78,7 @@ enum ThumbnailRecord {
     record.write(
       littleEndian: (new.thumbnail.isDamaged ? damageFlag : 0)
         | flag(of: new.decodePath), at: flagsOffset)
+    write(new.thumbHash, into: &record)
     record.write(url.span, at: headerByteCount)
     record.write(fields.span, at: headerByteCount + url.count)
     record.write(new.bytes.span, at: headerByteCount + url.count + fields.count)
@@ -124,8 +126,21 @@ enum ThumbnailRecord {
       sourceWidth: Int(record.littleEndian(at: 32, as: UInt32.self)),
       sourceHeight: Int(record.littleEndian(at: 36, as: UInt32.self)),
       decodePath: decodePath(in: record[flagsOffset]),
+      thumbHash: thumbHash(in: record),
       sourceByteCount: record.littleEndian(at: 40, as: Int64.self),
       terms: terms(of: record, fields: parts.fields))
+  }
+
+  private static func write(_ hash: ThumbHash?, into record: inout MutableSpan<UInt8>) {
+    let bytes = hash?.bytes ?? []
+    let zeros = [UInt8](repeating: 0, count: ThumbHash.maximumByteCount - bytes.count)
+    record.write(littleEndian: UInt8(bytes.count), at: hashOffset)
+    record.write((bytes + zeros).span, at: hashOffset + 1)
+  }
+
+  private static func thumbHash(in record: Span<UInt8>) -> ThumbHash? {
+    let count = min(Int(record[hashOffset]), ThumbHash.maximumByteCount)
+    return ThumbHash(bytes: record.extracting(hashOffset + 1..<hashOffset + 1 + count).copy())
   }
 
   private static func flag(of path: DecodePath) -> UInt8 {

@@ -20,8 +20,8 @@ struct ThumbnailTables: Sendable {
   let replacedSchema: UInt32?
 
   /// 2 added the order of arrival, 3 the lifetime of records, 4 their terms of reuse, 5 the mark of
-  /// damaged pictures.
-  static let version = SchemaVersion(number: 5)
+  /// damaged pictures, 6 the ThumbHash.
+  static let version = SchemaVersion(number: 6)
   private static let budgetKey = Array("budget".utf8)
 
   /// Opens the tables and creates missing ones. Drops records of an older schema, because making

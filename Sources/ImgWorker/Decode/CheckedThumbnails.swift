@@ -9,6 +9,8 @@ struct CheckedThumbnails {
   /// In the order of the variants.
   let thumbnails: [Thumbnail]
   let source: SourceFacts
+  /// Its form was checked when it was received. What it shows is not known.
+  let thumbHash: ThumbHash
   /// Of each thumbnail.
   let bytes: [[UInt8]]
 
@@ -41,6 +43,7 @@ struct CheckedThumbnails {
     else { throw .misbehaved("announced a picture of impossible size") }
     thumbnails = facts.thumbnails
     self.source = source
+    thumbHash = facts.thumbHash
     self.bytes = bytes
   }
 

@@ -82,7 +82,8 @@ struct PictureDecoder {
     case .success(let made):
       let decoded = DecodedPicture(
         thumbnail: made.thumbnails[0], otherThumbnails: Array(made.thumbnails.dropFirst()),
-        source: made.source, original: picture.original, localByteCount: picture.localByteCount)
+        source: made.source, thumbHash: made.thumbHash, original: picture.original,
+        localByteCount: picture.localByteCount)
       return Input(
         .decoded(job.lease, .picture(decoded), time: time),
         with: .thumbnails(made.bytes, upload: picture.upload))

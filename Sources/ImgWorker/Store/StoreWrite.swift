@@ -71,7 +71,7 @@ extension NewThumbnail {
       key: key, url: order.name.recordText, thumbnail: record.picture,
       sourceFormat: record.source.format, sourceWidth: record.source.width,
       sourceHeight: record.source.height, decodePath: record.source.decodePath,
-      sourceByteCount: record.sourceByteCount,
+      thumbHash: record.thumbHash, sourceByteCount: record.sourceByteCount,
       retention: record.retention, terms: record.terms,
       replaces: record.replacesOther ? other : nil, bytes: bytes)
   }

@@ -18,6 +18,8 @@ package struct DecodedPicture: Hashable, Sendable {
   /// Those of the request's other variants, in their order.
   package let otherThumbnails: [Thumbnail]
   package let source: SourceFacts
+  /// `nil` if the picture was not decoded, but its facts were read.
+  package let thumbHash: ThumbHash?
   /// The original of the store, if it was made from that.
   package let original: OriginalFacts?
   /// Bytes of the picture, if they were read from a file or from the URL.
@@ -25,11 +27,12 @@ package struct DecodedPicture: Hashable, Sendable {
 
   package init(
     thumbnail: Thumbnail, otherThumbnails: [Thumbnail] = [], source: SourceFacts,
-    original: OriginalFacts? = nil, localByteCount: Int? = nil
+    thumbHash: ThumbHash? = nil, original: OriginalFacts? = nil, localByteCount: Int? = nil
   ) {
     self.thumbnail = thumbnail
     self.otherThumbnails = otherThumbnails
     self.source = source
+    self.thumbHash = thumbHash
     self.original = original
     self.localByteCount = localByteCount
   }

@@ -21,6 +21,8 @@ package struct NewRecord: Hashable, Sendable {
   package let picture: Thumbnail
   /// The picture that it was made from; an original's own facts.
   package let source: SourceFacts
+  /// Of the picture that a thumbnail was made from; `nil` for any other record.
+  package let thumbHash: ThumbHash?
   /// Bytes of bodies that the origin sent for it.
   package let sourceByteCount: Int64
   package let retention: Retention
@@ -67,6 +69,7 @@ struct RecordMaker {
   private func record(of thumbnail: Thumbnail, _ index: Int, at now: WallTime) -> NewRecord {
     NewRecord(
       kind: .thumbnail(index), picture: thumbnail, source: picture.source,
+      thumbHash: picture.thumbHash,
       sourceByteCount: picture.original?.sourceByteCount ?? Int64(body.receivedByteCount),
       retention: thumbnailRetention(at: now),
       terms: body.reuse?.terms ?? picture.original?.terms ?? .none,
@@ -75,7 +78,7 @@ struct RecordMaker {
 
   var originalRecord: NewRecord {
     NewRecord(
-      kind: .original, picture: original, source: picture.source,
+      kind: .original, picture: original, source: picture.source, thumbHash: nil,
       sourceByteCount: Int64(body.receivedByteCount), retention: order.retention,
       terms: body.reuse?.terms ?? .none, replacesOther: replacesOther(if: .original))
   }

@@ -1,3 +1,4 @@
+import ImgModel
 import Testing
 
 @testable import ImgDecode
@@ -31,7 +32,7 @@ import Testing
   func `a ThumbHash is that of the reference implementation`(
     width: Int, height: Int, hasAlpha: Bool, digits: String
   ) throws {
-    let bytes = ThumbHash.bytes(of: try picture(width, height, hasAlpha: hasAlpha))
+    let bytes = ThumbHash(of: try picture(width, height, hasAlpha: hasAlpha)).bytes
     #expect(bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() == digits)
   }
 
@@ -48,8 +49,17 @@ import Testing
     #expect(BlurHash.text(of: try picture(width, height, hasAlpha: true)) == text)
   }
 
+  @Test func `a ThumbHash of any shape has the form that a worker checks`() throws {
+    for (width, height) in [(1, 100), (100, 1), (3, 100), (100, 64), (64, 100), (99, 100)] {
+      for hasAlpha in [false, true] {
+        let hash = ThumbHash(of: try picture(width, height, hasAlpha: hasAlpha))
+        #expect(ThumbHash(bytes: hash.bytes) == hash, "\(width)x\(height) \(hasAlpha)")
+      }
+    }
+  }
+
   @Test func `a transparent picture has a ThumbHash`() throws {
-    #expect(ThumbHash.bytes(of: try flat([9, 9, 9, 0], 3, 2)).count > 6)
+    #expect(ThumbHash(of: try flat([9, 9, 9, 0], 3, 2)).bytes.count > 6)
   }
 
   @Test func `a picture is small, and each pixel has four samples`() {

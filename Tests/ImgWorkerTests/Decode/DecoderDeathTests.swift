@@ -64,14 +64,17 @@ import Testing
     sourceWidth: Int = 320,
     sourceFormat: ImageFormat = .jpeg, isDamaged: Bool = false, picture: UInt64 = 1
   ) -> DecoderReport {
-    .decoded(
+    let thumbHash = ThumbHash(bytes: [32, 8, 2, 7, 0] + Array(repeating: 0, count: 19))
+    guard let thumbHash else { preconditionFailure("its form is right") }
+    return .decoded(
       RenderedFacts(
         thumbnails: Array(
           repeating: Thumbnail(
             format: format, width: width, height: 24, byteCount: byteCount ?? thumbnail.count,
             isDamaged: isDamaged),
           count: count),
-        source: SourceFacts(format: sourceFormat, width: sourceWidth, height: 240, frames: 1)),
+        source: SourceFacts(format: sourceFormat, width: sourceWidth, height: 240, frames: 1),
+        thumbHash: thumbHash),
       picture: picture)
   }
 
@@ -221,6 +224,29 @@ import Testing
       let running = try RunningDecodeThread(scripts: [Self.says(report, thumbnail)])
       #expect(try running.decode(picture)?.thumbnail?.width == 256, "\(report)")
       #expect(running.endedDecoders == [DecoderID(rawValue: 1)], "\(report)")
+    }
+  }
+
+  @Test func `a decoder that makes up a ThumbHash is ended, and its picture tried again`() throws {
+    guard let numbers = decoded().numbers else { preconditionFailure("it is a record") }
+    // The number of its bytes, and the first eight of them.
+    for (index, number) in [(6, 23), (6, 255), (6, .max), (7, 0)] as [(Int, UInt64)] {
+      var lie = numbers
+      lie[index] = number
+      let payload: [UInt8] =
+        [0]
+        + lie.flatMap { number in (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) } }
+      let script: Script = { [thumbnail] role in
+        _ = try role.takePicture()
+        role.thumbnail.put(thumbnail.span)
+        let length = (0..<4).reversed().map { UInt8(truncatingIfNeeded: payload.count >> ($0 * 8)) }
+        _ = try UnixSocket.send(role.channel.descriptor, (length + payload)[...])
+        role.waitForClose()
+        return .exited(0)
+      }
+      let running = try RunningDecodeThread(scripts: [script])
+      #expect(try running.decode(picture)?.thumbnail?.width == 256, "\(index) \(number)")
+      #expect(running.endedDecoders == [DecoderID(rawValue: 1)], "\(index) \(number)")
     }
   }
 

@@ -1,10 +1,17 @@
 import Glibc
+package import ImgModel
 
-/// A placeholder of some 25 bytes (ThumbHash by Evan Wallace): the lowest frequencies of luminance,
-/// two colour differences and transparency. The bytes are those of the reference implementation, and
-/// so every sum here has the order of the terms that it has there.
-package enum ThumbHash {
-  package static func bytes(of picture: SmallPicture) -> [UInt8] {
+/// The bytes are those of the reference implementation, and so every sum here has the order of the terms
+/// that it has there.
+extension ThumbHash {
+  package init(of picture: SmallPicture) {
+    guard let hash = ThumbHash(bytes: Self.bytes(of: picture)) else {
+      preconditionFailure("what is computed here has the form of a ThumbHash")
+    }
+    self = hash
+  }
+
+  private static func bytes(of picture: SmallPicture) -> [UInt8] {
     let planes = Planes(picture)
     let (width, height) = (picture.width, picture.height)
     // Fewer frequencies of luminance leave room for those of transparency.
@@ -47,31 +54,35 @@ package enum ThumbHash {
 
   /// The picture on its average colour.
   private struct Planes {
-    var luminance: [Double] = []
-    var yellowBlue: [Double] = []
-    var redGreen: [Double] = []
-    var alpha: [Double] = []
+    var luminance: [Double]
+    var yellowBlue: [Double]
+    var redGreen: [Double]
+    var alpha: [Double]
     let hasAlpha: Bool
 
     init(_ picture: SmallPicture) {
-      var average = [0.0, 0, 0]
-      var sum = 0.0
-      for pixel in 0..<picture.pixelCount {
+      let count = picture.pixelCount
+      var (red, green, blue, sum) = (0.0, 0.0, 0.0, 0.0)
+      for pixel in 0..<count {
         let alpha = picture.sample(pixel, 3) / 255
-        for channel in 0..<3 { average[channel] += alpha / 255 * picture.sample(pixel, channel) }
+        red += alpha / 255 * picture.sample(pixel, 0)
+        green += alpha / 255 * picture.sample(pixel, 1)
+        blue += alpha / 255 * picture.sample(pixel, 2)
         sum += alpha
       }
-      if sum > 0 { average = average.map { $0 / sum } }
-      hasAlpha = sum < Double(picture.pixelCount)
-      for pixel in 0..<picture.pixelCount {
+      if sum > 0 { (red, green, blue) = (red / sum, green / sum, blue / sum) }
+      hasAlpha = sum < Double(count)
+      luminance = [Double](repeating: 0, count: count)
+      (yellowBlue, redGreen, alpha) = (luminance, luminance, luminance)
+      for pixel in 0..<count {
         let alpha = picture.sample(pixel, 3) / 255
-        let colour = (0..<3).map { channel in
-          average[channel] * (1 - alpha) + alpha / 255 * picture.sample(pixel, channel)
-        }
-        luminance.append((colour[0] + colour[1] + colour[2]) / 3)
-        yellowBlue.append((colour[0] + colour[1]) / 2 - colour[2])
-        redGreen.append(colour[0] - colour[1])
-        self.alpha.append(alpha)
+        let r = red * (1 - alpha) + alpha / 255 * picture.sample(pixel, 0)
+        let g = green * (1 - alpha) + alpha / 255 * picture.sample(pixel, 1)
+        let b = blue * (1 - alpha) + alpha / 255 * picture.sample(pixel, 2)
+        luminance[pixel] = (r + g + b) / 3
+        yellowBlue[pixel] = (r + g) / 2 - b
+        redGreen[pixel] = r - g
+        self.alpha[pixel] = alpha
       }
     }
   }
@@ -85,9 +96,11 @@ package enum ThumbHash {
     var details: [Double] = []
 
     init(of plane: [Double], width: Int, height: Int, columns: Int, rows: Int) {
+      let across = (0..<columns).map { Self.cosines(of: $0, sampleCount: width) }
+      let down = (0..<rows).map { Self.cosines(of: $0, sampleCount: height) }
       for row in 0..<rows {
         for column in 0..<columns where column * rows < columns * (rows - row) {
-          let value = Self.frequency(column, row, of: plane, width: width, height: height)
+          let value = Self.frequency(across[column], down[row], of: plane)
           if column > 0 || row > 0 {
             details.append(value)
             scale = max(scale, abs(value))
@@ -100,18 +113,24 @@ package enum ThumbHash {
       details = details.map { 0.5 + 0.5 / scale * $0 }
     }
 
+    private static func cosines(of frequency: Int, sampleCount: Int) -> [Double] {
+      (0..<sampleCount).map {
+        cos(Double.pi / Double(sampleCount) * Double(frequency) * (Double($0) + 0.5))
+      }
+    }
+
     private static func frequency(
-      _ column: Int, _ row: Int, of plane: [Double], width: Int, height: Int
+      _ across: [Double], _ down: [Double], of plane: [Double]
     ) -> Double {
-      let factors = (0..<width).map { x in
-        cos(Double.pi / Double(width) * Double(column) * (Double(x) + 0.5))
-      }
       var sum = 0.0
-      for y in 0..<height {
-        let factor = cos(Double.pi / Double(height) * Double(row) * (Double(y) + 0.5))
-        for x in 0..<width { sum += plane[x + y * width] * factors[x] * factor }
+      var index = 0
+      for vertical in down {
+        for horizontal in across {
+          sum += plane[index] * horizontal * vertical
+          index += 1
+        }
       }
-      return sum / Double(width * height)
+      return sum / Double(plane.count)
     }
   }
 }
