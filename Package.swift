@@ -39,6 +39,8 @@ let package = Package(
     .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
     .systemLibrary(
       name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(name: "CDAV1D", pkgConfig: "dav1d", providers: [.apt(["libdav1d-dev"])]),
+    .systemLibrary(name: "CDE265", pkgConfig: "libde265", providers: [.apt(["libde265-dev"])]),
     .systemLibrary(name: "CJPEG", pkgConfig: "libjpeg", providers: [.apt(["libjpeg-dev"])]),
     // Without pkgConfig: Swift Package Manager would warn of a flag that libjxl.pc asks for.
     .systemLibrary(name: "CJXL"),
@@ -266,11 +268,13 @@ let package = Package(
         .unsafeFlags(["-Xlinker", "--export-dynamic-symbol=getaddrinfo"])
       ]),
 
-    // MARK: - ImgDecode: libvips, libjpeg-turbo, libjxl
+    // MARK: - ImgDecode: libvips, libjpeg-turbo, libjxl, libdav1d, libde265
 
     .target(
       name: "ImgDecode",
       dependencies: [
+        "CDAV1D",
+        "CDE265",
         "CJPEG",
         "CJXL",
         "CResample",

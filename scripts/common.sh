@@ -13,8 +13,8 @@ programs=(imgctl imgcoordinator imgworker imgdecoder)
 # The Debian packages that building and running need.
 build_packages=(
   ca-certificates g++ git libc6-dev pkg-config
-  libcurl4-openssl-dev libidn2-dev libjpeg-dev libjxl-dev liblmdb-dev libseccomp-dev
-  libsodium-dev libvips-dev libxml2-dev libxxhash-dev zlib1g-dev
+  libcurl4-openssl-dev libdav1d-dev libde265-dev libidn2-dev libjpeg-dev libjxl-dev liblmdb-dev
+  libseccomp-dev libsodium-dev libvips-dev libxml2-dev libxxhash-dev zlib1g-dev
 )
 
 # The shared libraries that the Swift toolchain needs.
@@ -100,6 +100,8 @@ is_present() {
   case $1 in
     # The header counts too, because pkg-config itself may be missing.
     libcurl4-openssl-dev) has_library libcurl || compgen -G '/usr/include/*/curl/curl.h' >/dev/null ;;
+    libdav1d-dev) has_library dav1d ;;
+    libde265-dev) has_library libde265 ;;
     libidn2-dev) has_library libidn2 ;;
     libjpeg-dev) has_library libjpeg ;;
     libjxl-dev) has_library libjxl ;;

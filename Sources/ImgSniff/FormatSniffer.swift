@@ -8,8 +8,6 @@ package enum FormatSniffer {
     case picture(ImageFormat)
     /// A format of pictures or pages, named for people, that is known and not taken.
     case unsupported(String)
-    /// A sequence of frames without a still, which is not decoded.
-    case unsupportedAnimation(ImageFormat)
     /// No format that is known.
     case notAnImage
   }
@@ -40,8 +38,7 @@ package enum FormatSniffer {
   /// The format of a body that is decoded.
   ///
   /// - Parameter allowed: the optional formats that are decoded.
-  /// - Throws: a ``Failure`` of stage `decode`: `not_an_image`, `unsupported_format` or
-  ///   `unsupported_animation`. The first
+  /// - Throws: a ``Failure`` of stage `decode`: `not_an_image` or `unsupported_format`. The first
   ///   ``examinedByteCount`` bytes of a body give the same answer as all of it.
   package static func format(
     of body: [UInt8], allowing allowed: [ImageFormat] = []
@@ -55,10 +52,6 @@ package enum FormatSniffer {
       return format
     case .unsupported(let name):
       throw Failure(stage: .decode, code: .unsupportedFormat, detail: "\(name) is not decoded")
-    case .unsupportedAnimation(let format):
-      throw Failure(
-        stage: .decode, code: .unsupportedAnimation,
-        detail: "\(format.rawValue) sequence without a still is not decoded")
     case .notAnImage:
       throw Failure(
         stage: .decode, code: .notAnImage, detail: NotAnImage.reason(of: body.prefix(512)))
@@ -158,11 +151,6 @@ package enum FormatSniffer {
     guard box.count >= 12 else { return .notAnImage }
     let offsets = [8] + stride(from: 16, through: box.count - 4, by: 4)
     let brands = Set(offsets.map { String(decoding: box[$0..<$0 + 4], as: UTF8.self) })
-    let stillBrands: Set = ["avif", "mif1", "heic", "heix", "heim", "heis"]
-    let sequenceBrands: Set = ["msf1", "hevc", "hevx", "hevm", "hevs"]
-    if brands.isDisjoint(with: stillBrands), !brands.isDisjoint(with: sequenceBrands) {
-      return .unsupportedAnimation(brands.contains("avis") ? .avif : .heif)
-    }
     if !brands.isDisjoint(with: ["avif", "avis"]) { return .picture(.avif) }
     let heifBrands: Set = [
       "heic", "heix", "heim", "heis", "hevc", "hevx", "hevm", "hevs", "mif1", "msf1",

@@ -23,5 +23,5 @@ struct FuzzTarget: Sendable, CustomStringConvertible {
   var description: String { name }
 
   static let all =
-    wire + heads + texts + sniffing + containers + facts + bitmaps + animations
+    wire + heads + texts + sniffing + containers + facts + bitmaps + animations + sequences
 }

@@ -7,13 +7,17 @@ struct PictureFrames {
   let format: ImageFormat
   let extent: DecodeExtent
   let count: Int
+  /// Of an AVIF or HEIC sequence.
+  let video: PictureSequence?
 
   /// Whether they follow each other in time.
-  var isAnimation: Bool { count > 1 && [.png, .gif, .webp, .jxl].contains(format) }
+  var isAnimation: Bool {
+    count > 1 && (video != nil || [.png, .gif, .webp, .jxl].contains(format))
+  }
 
   /// What the file has more of, and what is not decoded; `nil` for nothing.
   private var undecodedAnimation: String? {
-    guard [.avif, .heif].contains(format),
+    guard [.avif, .heif].contains(format), video == nil,
       (try? PictureFacts.reading(input, .header))?.isAnimated == true
     else { return nil }
     return "any frame but the still of the \(format.rawValue) sequence"
@@ -39,8 +43,8 @@ struct PictureFrames {
   private func choice(number: Int) throws(DecodeError) -> FrameChoice {
     if number > 0 { try requireDecodable() }
     guard number < count else { throw .noFrame(number, count: count) }
-    // The picture for other readers may be none of the frames of a PNG.
-    return number > 0 || isAnimation && format == .png ? .frame(number) : .still
+    // The picture for other readers may be none of the frames.
+    return number > 0 || video != nil || isAnimation && format == .png ? .frame(number) : .still
   }
 
   private func requireDecodable() throws(DecodeError) {
@@ -55,11 +59,7 @@ struct PictureFrames {
     do throws(FactsError) {
       facts = try PictureFacts.reading(input, .all)
     } catch {
-      switch error {
-      case .needsBytes, .truncated: throw .corrupt("the file ends before its last frame does")
-      case .invalid(let reason), .notAnImage(let reason): throw .corrupt(reason)
-      case .unsupported(let feature): throw .unsupported(feature)
-      }
+      throw DecodeError(error)
     }
     guard let delays = facts.frameDelays, delays.count == count else {
       throw .corrupt("\(facts.frameDelays?.count ?? 0) of \(count) frames are there")
@@ -77,7 +77,8 @@ struct PictureFrames {
 
   /// - Returns: `nil` for a format whose loader finds a frame by itself.
   private func sequence(startingAt first: Int) throws(DecodeError) -> (any FrameSequence)? {
-    switch format {
+    if let video { return try SequenceFrames(video, in: input, startingAt: first) }
+    return switch format {
     case .png: try APNGFrames(input, startingAt: first)
     case .jxl: try JXLFrames(input, startingAt: first)
     default: nil

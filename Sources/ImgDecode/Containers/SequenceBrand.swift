@@ -1,3 +1,4 @@
+import ImgFacts
 import ImgModel
 
 /// The major brand (ISO/IEC 14496-12 section 4.3) of a file whose pictures follow each other in time.
@@ -5,14 +6,11 @@ import ImgModel
 /// Many of them hold their first picture once more as a still. libheif 1.15 decodes it, but refuses
 /// the file by its brand.
 enum SequenceBrand {
-  /// Brands of sequences (ISO/IEC 23008-12 annex B, AVIF section 6).
-  private static let brands: Set = ["avis", "msf1", "hevc", "hevx", "hevm", "hevs"]
-
   /// - Returns: a brand of stills, the first letter uppermost, for a file that has one of sequences.
   static func replacement(in input: PictureInput, as format: ImageFormat) -> UInt32? {
     guard [.avif, .heif].contains(format) else { return nil }
     let brand = String(decoding: input.bytes(at: 8, upTo: 4), as: UTF8.self)
-    guard brands.contains(brand) else { return nil }
+    guard HEIFBrand.isSequence(brand) else { return nil }
     let still = format == .avif ? "avif" : "heic"
     return still.utf8.reduce(0) { $0 << 8 | UInt32($1) }
   }

@@ -1,3 +1,4 @@
+import ImgFacts
 import ImgModel
 
 /// Why a picture cannot be decoded, with what the library says of it, for people.
@@ -38,6 +39,15 @@ enum DecodeError: Error {
 }
 
 extension DecodeError {
+  init(_ error: FactsError) {
+    self =
+      switch error {
+      case .needsBytes, .truncated: .corrupt("the file ends before its last frame does")
+      case .invalid(let reason), .notAnImage(let reason): .corrupt(reason)
+      case .unsupported(let feature): .unsupported(feature)
+      }
+  }
+
   init(_ error: VipsError) {
     self = error.isOutOfMemory ? .outOfMemory : .corrupt(error.description)
   }

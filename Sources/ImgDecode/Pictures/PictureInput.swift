@@ -26,6 +26,12 @@ import ImgFacts
       UnsafeBufferPointer(rebasing: buffer[offset..<offset + byteCount]))
   }
 
+  /// Copies all bytes to memory that has room for them.
+  func copy(to start: UnsafeMutablePointer<UInt8>) {
+    guard let first = unsafe buffer.baseAddress else { return }
+    unsafe start.update(from: first, count: buffer.count)
+  }
+
   /// At most so many bytes from an offset on; fewer at the end.
   func bytes(at offset: Int, upTo byteCount: Int) -> [UInt8] {
     guard unsafe offset < buffer.count else { return [] }

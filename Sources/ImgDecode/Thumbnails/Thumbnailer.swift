@@ -1,3 +1,4 @@
+import ImgFacts
 package import ImgModel
 import ImgSniff
 
@@ -66,7 +67,10 @@ package struct Thumbnailer: Sendable {
     _ extent: DecodeExtent, _ onHeader: () -> Void
   ) throws(Failure) -> RenderedThumbnails {
     VipsError.forgetEarlier()
-    let opened = try open(input, in: format, extent)
+    let video = try failing { () throws(DecodeError) in
+      try SequencePicture.sequence(in: input, as: format, variants[0].frames)
+    }
+    let opened = try open(input, in: format, extent, video)
     let header = opened.header
     for variant in variants {
       try DecodeLimits(limits).check(
@@ -74,7 +78,7 @@ package struct Thumbnailer: Sendable {
     }
     onHeader()
     let frames = PictureFrames(
-      input: input, format: format, extent: extent, count: header.frames)
+      input: input, format: format, extent: extent, count: header.frames, video: video)
     let made = try thumbnails(of: frames, in: opened, as: variants)
     return RenderedThumbnails(
       thumbnails: made.thumbnails,
@@ -137,9 +141,11 @@ package struct Thumbnailer: Sendable {
   }
 
   private func open(
-    _ input: PictureInput, in format: ImageFormat, _ extent: DecodeExtent
+    _ input: PictureInput, in format: ImageFormat, _ extent: DecodeExtent,
+    _ video: PictureSequence?
   ) throws(Failure) -> any OpenPicture {
-    try failing { () throws(DecodeError) in
+    if let video { return SequencePicture(video, in: input) }
+    return try failing { () throws(DecodeError) in
       switch format {
       case .jpeg: return try JPEGPicture(input, extent)
       case .bmp: return try BitmapPicture(input, extent)

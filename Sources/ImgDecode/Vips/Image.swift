@@ -161,13 +161,18 @@ import ImgModel
     _ mix: (borrowing Image) throws(VipsError) -> Image
   ) throws(VipsError) -> Image {
     guard hasAlpha else { return try mix(self) }
-    let format = sampleFormat
     let premultiplied = try unsafe Self.result(of: "premultiply") {
       unsafe img_vips_premultiply(pointer, &$0)
     }
-    let mixed = try mix(premultiplied)
-    return try unsafe Self.result(of: "unpremultiply") {
-      unsafe img_vips_unpremultiply(mixed.pointer, &$0)
+    return try mix(premultiplied).withColoursDivided(as: sampleFormat)
+  }
+
+  /// With colours that are no longer multiplied by their opacity.
+  consuming func withColoursDivided(
+    as format: VipsBandFormat = VIPS_FORMAT_UCHAR
+  ) throws(VipsError) -> Image {
+    try unsafe Self.result(of: "unpremultiply") {
+      unsafe img_vips_unpremultiply(pointer, &$0)
     }.cast(to: format)
   }
 

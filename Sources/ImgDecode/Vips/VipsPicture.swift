@@ -36,7 +36,8 @@ final class VipsPicture: OpenPicture {
     }
     header = PictureHeader(
       stored: .init(width: image.width, height: image.height), orientation: image.orientation,
-      frames: APNGFile.frameCount(in: input, as: format) ?? image.pageCount,
+      frames: APNGFile.frameCount(in: input, as: format)
+        ?? SequencePicture.frameCount(in: input, as: format) ?? image.pageCount,
       embeddedPixelCount: drawing?.embeddedPixelCount ?? 0)
     guard format != .tiff || image.hasUnsignedSamples else {
       throw .unsupported("TIFF with signed, 32-bit or floating-point samples")

@@ -2,12 +2,6 @@ import ImgModel
 
 /// Reads a HEIF or AVIF file: its primary item, and the track of a sequence.
 struct HEIFFacts {
-  private static let alphaTypes = [
-    "urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1",
-  ]
-  /// Major brands of sequences (ISO/IEC 23008-12 annex B, AVIF section 6).
-  private static let sequenceBrands = ["avis", "msf1", "hevc", "hevx", "hevm", "hevs"]
-
   private let window: ByteWindow
   private let format: ImageFormat
   private let extent: FactsExtent
@@ -23,7 +17,7 @@ struct HEIFFacts {
   }
 
   private func facts() throws(FactsError) -> PictureFacts {
-    let isSequence = Self.sequenceBrands.contains(try window.fields(at: 8, count: 4).name(0))
+    let isSequence = HEIFBrand.isSequence(try window.fields(at: 8, count: 4).name(0))
     var items: HEIFItems?
     var track: HEIFTrack?
     var boxes = ISOMediaBoxes(window)
@@ -42,6 +36,7 @@ struct HEIFFacts {
       facts = try self.facts(of: items)
     } else if let track {
       facts = PictureFacts(format: format, width: track.width, height: track.height)
+      facts.setOrientation(track.orientation.number)
       facts.encoding = track.codec?.name
       facts.bitsPerSample = track.codec?.bitsPerSample
     } else {
@@ -79,7 +74,7 @@ struct HEIFFacts {
   private func hasAlpha(_ items: HEIFItems) throws(FactsError) -> Bool {
     for item in items.items("auxl", referringTo: items.primary).prefix(16) {
       let type = try HEIFImage(items.properties(of: item)).auxiliaryType
-      if let type, Self.alphaTypes.contains(type) { return true }
+      if let type, HEIFImage.alphaTypes.contains(type) { return true }
     }
     return false
   }

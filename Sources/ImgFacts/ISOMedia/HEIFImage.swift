@@ -2,6 +2,12 @@ import ImgModel
 
 /// What the properties of an item say of its picture (ISO/IEC 23008-12 section 6.5).
 struct HEIFImage {
+  /// What an auxiliary picture says it is, if it is the transparency of another.
+  static let alphaTypes = [
+    "urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1",
+  ]
+  static let longestAuxiliaryType = 128
+
   private(set) var width = 0
   private(set) var height = 0
   /// The part that is shown.
@@ -36,7 +42,8 @@ struct HEIFImage {
       let count = try payload.fields(at: 4, count: 1).u8(0)
       bits = try payload.fields(at: 5, count: count).bytes.map { Int($0) }
     case "colr": try readColour(payload)
-    case "auxC": auxiliaryType = MetadataText.text(try payload.bytes(at: 4, upTo: 128))
+    case "auxC":
+      auxiliaryType = MetadataText.text(try payload.bytes(at: 4, upTo: Self.longestAuxiliaryType))
     default: if codec == nil { codec = try HEIFCodec(property) }
     }
   }

@@ -1,8 +1,12 @@
 /// How stored pixels are turned and mirrored, put together from single steps.
 struct PictureOrientation {
   /// Where the stored directions to the right and down point, as (right, down).
-  private var right = (1, 0)
-  private var down = (0, 1)
+  private var right: (Int, Int)
+  private var down: (Int, Int)
+
+  init(right: (Int, Int) = (1, 0), down: (Int, Int) = (0, 1)) {
+    (self.right, self.down) = (right, down)
+  }
 
   /// - Parameter quarters: of a turn against the clock.
   mutating func turnLeft(_ quarters: Int) {

@@ -41,8 +41,6 @@ extension PictureFacts {
       let head = try window.bytes(at: 0, upTo: byteCount)
       switch FormatSniffer.sniff(head) {
       case .picture(let format): return format
-      // The facts are those of a film.
-      case .unsupportedAnimation(let format): return format
       case .unsupported(let name): throw .unsupported("\(name) is not read")
       case .notAnImage:
         guard head.count >= minimumByteCount else { throw .truncated }

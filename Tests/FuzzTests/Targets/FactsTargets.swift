@@ -61,8 +61,10 @@ extension FuzzTarget {
           box("ipco", box("ispe", [0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 7]) + box("irot", [1]))
             + box("ipma", [0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 2, 1, 0x82])))
 
-  private static func box(_ type: String, _ content: [UInt8]) -> [UInt8] {
-    [0, 0, 0, UInt8(content.count + 8)] + Array(type.utf8) + content
+  /// A box of at most 65,535 bytes.
+  static func box(_ type: String, _ content: [UInt8]) -> [UInt8] {
+    let count = content.count + 8
+    return [0, 0, UInt8(count >> 8), UInt8(count & 0xFF)] + Array(type.utf8) + content
   }
 
   /// Facts of a file that arrives in small ranges.

@@ -90,7 +90,9 @@ import Testing
   }
 
   @Test(arguments: [(PictureFormat.avif, "avis"), (.heif, "hevc")])
-  func `of a sequence only the still is decoded`(format: PictureFormat, brand: String) throws {
+  func `of a sequence without tracks only the still is decoded`(
+    format: PictureFormat, brand: String
+  ) throws {
     let still = try fixture.maker.card(index: 2, width: 64, height: 48, format: format)
     var file = still
     file.replaceSubrange(8..<12, with: brand.utf8)

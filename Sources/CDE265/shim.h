@@ -1,0 +1,2 @@
+#pragma once
+#include <libde265/de265.h>

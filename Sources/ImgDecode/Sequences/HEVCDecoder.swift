@@ -1,0 +1,138 @@
+import CDE265
+import ImgFacts
+
+/// libde265 over the samples of a track.
+@safe final class HEVCDecoder: VideoDecoder {
+  private let decoder: UnsafeMutableRawPointer
+  private var samples: VideoSamples
+  private let lengthByteCount: Int
+  private let codePoints: ColourCodePoints?
+  private var isFlushed = false
+
+  /// - Parameter input: outlives the decoder.
+  init(
+    _ track: SequenceTrack, _ configuration: HEVCConfiguration, in input: PictureInput
+  ) throws(DecodeError) {
+    guard let decoder = unsafe de265_new_decoder() else { throw .outOfMemory }
+    unsafe self.decoder = decoder
+    samples = VideoSamples(track.samples, in: input)
+    lengthByteCount = configuration.lengthByteCount
+    codePoints = track.codePoints
+    for unit in configuration.parameterSets {
+      try require(unsafe de265_push_NAL(decoder, unit, CInt(unit.count), 0, nil))
+    }
+  }
+
+  deinit {
+    _ = unsafe de265_free_decoder(decoder)
+  }
+
+  func next<Result: ~Copyable>(
+    _ body: (VideoPicture) throws(DecodeError) -> Result
+  ) throws(DecodeError) -> Result? {
+    while true {
+      if let picture = unsafe de265_get_next_picture(decoder) {
+        return try body(unsafe videoPicture(picture))
+      }
+      guard try advance() else { return nil }
+    }
+  }
+
+  /// Does one step towards the next picture.
+  ///
+  /// - Returns: `false` when there is none.
+  private func advance() throws(DecodeError) -> Bool {
+    var hasMore: CInt = 0
+    let status = unsafe de265_decode(decoder, &hasMore)
+    try checkWarnings()
+    switch status {
+    case DE265_OK where hasMore != 0: return true
+    case DE265_OK, DE265_ERROR_WAITING_FOR_INPUT_DATA:
+      guard !isFlushed else { return unsafe de265_peek_next_picture(decoder) != nil }
+      try sendMore()
+      return true
+    default: throw error(status)
+    }
+  }
+
+  /// Hands over the units of the next sample, or the end.
+  private func sendMore() throws(DecodeError) {
+    guard let sample = try samples.next() else {
+      isFlushed = true
+      return try require(unsafe de265_flush_data(decoder))
+    }
+    var offset = 0
+    while offset < sample.byteCount {
+      let length = sample.bytes(at: offset, upTo: lengthByteCount).reduce(0) { $0 << 8 | Int($1) }
+      offset += lengthByteCount
+      guard let unit = sample.part(at: offset, byteCount: length) else {
+        throw .corrupt("a unit of a frame ends behind it")
+      }
+      try require(
+        unsafe de265_push_NAL(decoder, unit.buffer.baseAddress, CInt(unit.byteCount), 0, nil))
+      offset += length
+    }
+  }
+
+  private func videoPicture(_ picture: OpaquePointer) throws(DecodeError) -> VideoPicture {
+    let kind = unsafe de265_get_chroma_format(picture)
+    let plane = { (channel: CInt) -> VideoPicture.Plane? in
+      var stride: CInt = 0
+      let start = unsafe de265_get_image_plane(picture, channel, &stride)
+      return unsafe VideoPicture.Plane(start, stride: Int(stride))
+    }
+    let bits = unsafe de265_get_bits_per_pixel(picture, 0)
+    guard let luma = plane(0), (8...16).contains(bits) else {
+      throw .corrupt("a frame has no pixels")
+    }
+    var chroma: (VideoPicture.Plane, VideoPicture.Plane)?
+    if kind != de265_chroma_mono, let blue = plane(1), let red = plane(2) {
+      guard unsafe de265_get_bits_per_pixel(picture, 1) == bits else {
+        throw .unsupported("HEVC whose luma and chroma differ in depth")
+      }
+      chroma = (blue, red)
+    }
+    return VideoPicture(
+      size: .init(
+        width: Int(unsafe de265_get_image_width(picture, 0)),
+        height: Int(unsafe de265_get_image_height(picture, 0))),
+      bitsPerSample: Int(bits), luma: luma, chroma: chroma,
+      halvesColumns: kind != de265_chroma_444, halvesRows: kind == de265_chroma_420,
+      coding: unsafe coding(of: picture))
+  }
+
+  /// What the file says goes before what the stream says (ISO/IEC 14496-12 section 12.1.5).
+  private func coding(of picture: OpaquePointer) -> ColourCoding {
+    ColourCoding(codePoints)
+      ?? ColourCoding(
+        matrix: Int(unsafe de265_get_image_matrix_coefficients(picture)),
+        isFullRange: unsafe de265_get_image_full_range_flag(picture) != 0)
+  }
+
+  // MARK: - Errors
+
+  /// Remarks on how a stream is written, which cost no pixel.
+  private static let harmless = [
+    DE265_WARNING_NO_WPP_CANNOT_USE_MULTITHREADING, DE265_WARNING_WARNING_BUFFER_FULL,
+    DE265_WARNING_NUMBER_OF_THREADS_LIMITED_TO_MAXIMUM, DE265_WARNING_SPS_MISSING_CANNOT_DECODE_SEI,
+  ]
+
+  /// The decoder goes on behind damage, with pixels that it made up.
+  private func checkWarnings() throws(DecodeError) {
+    while case let warning = unsafe de265_get_warning(decoder), warning != DE265_OK {
+      guard Self.harmless.contains(warning) else { throw error(warning) }
+    }
+  }
+
+  private func require(_ status: de265_error) throws(DecodeError) {
+    guard status == DE265_OK else { throw error(status) }
+  }
+
+  private func error(_ status: de265_error) -> DecodeError {
+    if status == DE265_ERROR_OUT_OF_MEMORY { return .outOfMemory }
+    return .corrupt("libde265: \(unsafe String(cString: de265_get_error_text(status)))")
+  }
+}
+
+@available(*, unavailable)
+extension HEVCDecoder: Sendable {}

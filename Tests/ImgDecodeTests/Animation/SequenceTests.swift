@@ -1,0 +1,209 @@
+import ImgFacts
+import ImgModel
+import TestPictures
+import Testing
+
+@testable import ImgDecode
+
+/// The frames of AVIF and HEIC sequences.
+@Suite(.timeLimit(.minutes(20))) struct SequenceTests {
+  private static let formats: [PictureFormat] = [.avif, .heif]
+
+  private let fixture: ThumbnailFixture
+
+  init() throws {
+    fixture = try ThumbnailFixture()
+  }
+
+  private func card(_ index: Int) -> Raster { Card(index: index, width: 64, height: 64).raster }
+
+  /// Five cards of 64 × 64 pixels.
+  private func file(
+    _ format: PictureFormat, alpha: [UInt8] = [], _ options: SequenceWriter.Options = .init()
+  ) throws -> [UInt8] {
+    let frames = try (0..<5).map { try fixture.maker.encode(card($0), as: format) }
+    let levels = try alpha.map { level in
+      let flat = Raster(width: 64, height: 64) { _, _ in .init(level, level, level) }
+      return try fixture.maker.encode(flat, as: format)
+    }
+    let writer = SequenceWriter(format, options)
+    return try #require(writer.file(frames, alpha: levels, size: (64, 64)))
+  }
+
+  private func thumbnail(
+    of file: [UInt8], _ frames: FrameSelection, format: Variant.Format = .png
+  ) throws -> RenderedThumbnail {
+    let variant = try Variant(width: 64, height: 64, format: format, frames: frames)
+    return try fixture.thumbnailer.thumbnail(of: file, as: variant)
+  }
+
+  private func raster(of file: [UInt8], _ frames: FrameSelection) throws -> Raster {
+    try fixture.reader.raster(of: thumbnail(of: file, frames).bytes)
+  }
+
+  private func failureCode(_ file: [UInt8], _ frames: FrameSelection) throws -> Failure.Code? {
+    fixture.failureCode(of: file, as: try Variant(width: 64, height: 64, frames: frames))
+  }
+
+  /// Expects that it looks like a card, and like no other.
+  private func expectCard(_ index: Int, _ shown: Raster) {
+    let errors = (0..<5).map { shown.meanSquaredError(against: card($0)) }
+    #expect(errors[index] < 300)
+    #expect(errors.min() == errors[index])
+  }
+
+  // MARK: - Frames
+
+  @Test(arguments: formats, 0..<5)
+  func `a frame is chosen by its number`(format: PictureFormat, number: Int) throws {
+    expectCard(number, try raster(of: file(format), .number(number)))
+  }
+
+  @Test(arguments: formats)
+  func `a frame is decoded like a still`(format: PictureFormat) throws {
+    let still = try fixture.maker.encode(card(3), as: format)
+    let shown = try raster(of: file(format), .number(3))
+    #expect(shown.meanSquaredError(against: try raster(of: still, .first)) < 3)
+  }
+
+  @Test(arguments: formats)
+  func `a frame is chosen by its time, and there is none behind the last`(
+    format: PictureFormat
+  ) throws {
+    let file = try file(format)
+    expectCard(2, try raster(of: file, .time(250)))
+    expectCard(4, try raster(of: file, .time(60_000)))
+    #expect(try failureCode(file, .number(5)) == .frameOutOfRange)
+  }
+
+  @Test(arguments: formats)
+  func `without a still the first frame is the picture`(format: PictureFormat) throws {
+    let rendered = try thumbnail(of: file(format), .first)
+    expectCard(0, try fixture.reader.raster(of: rendered.bytes))
+    #expect(rendered.source.frames == 5)
+    #expect((rendered.source.width, rendered.source.height) == (64, 64))
+  }
+
+  @Test(arguments: formats)
+  func `a still is the picture, and no frame`(format: PictureFormat) throws {
+    var options = SequenceWriter.Options()
+    options.still = try fixture.maker.encode(card(4), as: format)
+    let file = try file(format, options)
+    expectCard(4, try raster(of: file, .first))
+    expectCard(0, try raster(of: file, .number(0)))
+    #expect(try thumbnail(of: file, .first).source.frames == 5)
+  }
+
+  @Test(arguments: formats, [Variant.Format.webp, .gif])
+  func `a sequence keeps its frames, delays and loops`(
+    format: PictureFormat, output: Variant.Format
+  ) throws {
+    for repeats in [true, false] {
+      var options = SequenceWriter.Options()
+      options.repeats = repeats
+      let rendered = try thumbnail(of: file(format, options), .all, format: output)
+      let facts = try PictureFacts.reading(WholeBytes(rendered.bytes), .all)
+      #expect(facts.frameDelays == [100, 100, 100, 100, 100])
+      #expect(facts.loopCount == (repeats ? 0 : 1))
+      for number in 0..<5 { expectCard(number, try raster(of: rendered.bytes, .number(number))) }
+    }
+  }
+
+  @Test(arguments: formats)
+  func `the poster is the first frame that is not blank`(format: PictureFormat) throws {
+    let blank = Raster(width: 64, height: 64) { _, _ in .init(9, 9, 9) }
+    let frames = try [blank, card(1), card(2)].map { try fixture.maker.encode($0, as: format) }
+    let file = try #require(SequenceWriter(format).file(frames, size: (64, 64)))
+    expectCard(1, try raster(of: file, .poster))
+  }
+
+  // MARK: - Transparency and orientation
+
+  @Test(arguments: formats)
+  func `each frame has its own transparency`(format: PictureFormat) throws {
+    let file = try file(format, alpha: [255, 192, 128, 64, 0])
+    for (number, level) in [255, 192, 128, 64, 0].enumerated() {
+      let shown = try raster(of: file, .number(number))[32, 32]
+      #expect(abs(Int(shown.alpha) - level) <= 2)
+    }
+  }
+
+  @Test func `a sequence without as many frames of transparency is damaged`() throws {
+    let file = try file(.avif, alpha: [255, 128])
+    #expect(try failureCode(file, .number(1)) == .corruptImage)
+  }
+
+  @Test(arguments: [
+    ([1, 0, 0, 1], 1), ([-1, 0, 0, 1], 2), ([-1, 0, 0, -1], 3), ([1, 0, 0, -1], 4),
+    ([0, 1, 1, 0], 5), ([0, 1, -1, 0], 6), ([0, -1, -1, 0], 7), ([0, -1, 1, 0], 8),
+  ])
+  func `frames are turned upright by the matrix of the track`(
+    matrix: [Int32], orientation: Int
+  ) throws {
+    var options = SequenceWriter.Options()
+    options.matrix = matrix
+    let upright = Card(index: 1, width: 128, height: 64).raster
+    let stored = upright.stored(forOrientation: orientation)
+    let frame = try fixture.maker.encode(stored, as: .heif)
+    let size = (width: UInt16(stored.width), height: UInt16(stored.height))
+    let file = try #require(SequenceWriter(.heif, options).file([frame], size: size))
+    let facts = try PictureFacts.reading(WholeBytes(file), .all)
+    #expect((facts.width, facts.height, facts.orientation) == (128, 64, orientation))
+    let variant = try Variant(width: 128, height: 128, format: .png, frames: .number(0))
+    let shown = try fixture.reader.raster(
+      of: fixture.thumbnailer.thumbnail(of: file, as: variant).bytes)
+    #expect((shown.width, shown.height) == (128, 64))
+    #expect(shown.meanSquaredError(against: upright) < 300)
+  }
+
+  // MARK: - What is refused
+
+  @Test(arguments: formats)
+  func `of a sequence in another codec only the still is decoded`(format: PictureFormat) throws {
+    var options = SequenceWriter.Options()
+    options.sampleType = "avc1"
+    #expect(try failureCode(file(format, options), .first) == .unsupportedAnimation)
+    options.still = try fixture.maker.encode(card(2), as: format)
+    let file = try file(format, options)
+    for selection in [FrameSelection.first, .poster, .number(0)] {
+      expectCard(2, try raster(of: file, selection))
+    }
+    for selection in [FrameSelection.all, .number(1), .time(0)] {
+      #expect(try failureCode(file, selection) == .unsupportedAnimation)
+    }
+  }
+
+  @Test(arguments: formats)
+  func `a frame of another size than the track is damage`(format: PictureFormat) throws {
+    let frames = try [card(0), Card(index: 1, width: 128, height: 128).raster].map {
+      try fixture.maker.encode($0, as: format)
+    }
+    let file = try #require(SequenceWriter(format).file(frames, size: (64, 64)))
+    #expect(try failureCode(file, .number(1)) == .corruptImage)
+  }
+
+  @Test(arguments: formats)
+  func `a frame is damaged if its own sample is`(format: PictureFormat) throws {
+    let whole = try file(format)
+    let track = try #require(SequenceFile(WholeBytes(whole), as: format.imageFormat)).sequence()
+    let sample = track.colours.samples[2]
+    var changed = whole
+    for index in sample.prefix(16) { changed[index] = 0xFF }
+    let codes = try (0..<3).map { try failureCode(changed, .number($0)) }
+    #expect(codes == [nil, nil, .corruptImage])
+    #expect(try failureCode(changed, .all) == .corruptImage)
+  }
+
+  @Test(arguments: formats)
+  func `a sequence whose tables are damaged at any byte is refused or decoded`(
+    format: PictureFormat
+  ) throws {
+    let whole = try file(format, alpha: [255, 128, 0, 9, 7])
+    let movie = try #require(whole.indices.last { whole[$0...].starts(with: "moov".utf8) })
+    for index in stride(from: movie, to: whole.count, by: 3) {
+      var changed = whole
+      changed[index] ^= 0x81
+      _ = try failureCode(changed, .number(4))
+    }
+  }
+}

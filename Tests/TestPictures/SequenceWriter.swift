@@ -1,0 +1,162 @@
+/// An AVIF or HEIC sequence (ISO/IEC 23008-12 section 7) whose frames are files of one picture each.
+package struct SequenceWriter {
+  /// What the sequence is like beside its frames.
+  package struct Options {
+    /// Milliseconds that each frame is shown.
+    package var delay: UInt32 = 100
+    /// Whether it plays forever.
+    package var repeats = true
+    /// The rows of the matrix of the track: a, b, c and d.
+    package var matrix: [Int32] = [1, 0, 0, 1]
+    /// The type of the samples; `nil` for that of the format.
+    package var sampleType: String?
+    /// A file of one picture in front of the tracks.
+    package var still: [UInt8]?
+
+    package init() {}
+  }
+
+  private let brand: String
+  private let codec: (sampleType: String, configurationType: String)
+  private let options: Options
+
+  /// - Parameter format: ``PictureFormat/avif`` or ``PictureFormat/heif``.
+  package init(_ format: PictureFormat, _ options: Options = Options()) {
+    codec = format == .avif ? ("av01", "av1C") : ("hvc1", "hvcC")
+    brand = format == .avif ? "avis" : "hevc"
+    self.options = options
+  }
+
+  /// - Parameters:
+  ///   - frames: at least one, of one size.
+  ///   - alpha: the transparency of each; empty for none.
+  ///   - size: of each frame.
+  /// - Returns: `nil` when a frame has another structure than libheif writes.
+  package func file(
+    _ frames: [[UInt8]], alpha: [[UInt8]] = [], size: (width: UInt16, height: UInt16)
+  ) -> [UInt8]? {
+    let pictures = (frames + alpha).compactMap {
+      SinglePicture($0, configurationType: codec.configurationType)
+    }
+    guard pictures.count == frames.count + alpha.count, !frames.isEmpty else {
+      return nil
+    }
+    let data = ISOBox.box("mdat", pictures.flatMap(\.data))
+    let start = UInt32(head.count + ISOBox.headByteCount)
+    let colours = Track(number: 1, handler: "pict", pictures: pictures.prefix(frames.count))
+    let alphaTrack = Track(number: 2, handler: "auxv", pictures: pictures.dropFirst(frames.count))
+    let alphaStart = start + UInt32(colours.pictures.reduce(0) { $0 + $1.data.count })
+    var tracks = box(of: colours, at: start, size)
+    if !alpha.isEmpty { tracks += box(of: alphaTrack, at: alphaStart, size) }
+    return head + data + ISOBox.box("moov", movieHeader + tracks)
+  }
+
+  /// What comes before the frames: the still, or the type of the file.
+  private var head: [UInt8] {
+    guard var still = options.still else {
+      return ISOBox.box(
+        "ftyp", Array(brand.utf8) + ISOBox.long(0) + Array("\(brand)msf1iso8".utf8))
+    }
+    still.replaceSubrange(8..<12, with: brand.utf8)
+    return still
+  }
+
+  // MARK: - Tracks
+
+  private struct Track {
+    let number: UInt32
+    let handler: String
+    let pictures: ArraySlice<SinglePicture>
+  }
+
+  private func duration(of track: Track) -> UInt32 {
+    UInt32(track.pictures.count) * options.delay
+  }
+
+  private var movieHeader: [UInt8] {
+    let times = ISOBox.long(0) + ISOBox.long(0) + ISOBox.long(1_000) + ISOBox.long(0)
+    return ISOBox.full("mvhd", times + [UInt8](repeating: 0, count: 80))
+  }
+
+  private func box(
+    of track: Track, at start: UInt32, _ size: (width: UInt16, height: UInt16)
+  ) -> [UInt8] {
+    let isAlpha = track.handler == "auxv"
+    let reference = ISOBox.box("tref", ISOBox.box("auxl", ISOBox.long(1)))
+    let edit = ISOBox.full(
+      "elst",
+      ISOBox.long(1) + ISOBox.long(duration(of: track)) + ISOBox.long(0) + ISOBox.long(1 << 16),
+      flags: options.repeats ? 1 : 0)
+    return ISOBox.box(
+      "trak",
+      header(of: track, size) + (isAlpha ? reference : []) + ISOBox.box("edts", edit)
+        + media(of: track, at: start, size))
+  }
+
+  private func header(
+    of track: Track, _ size: (width: UInt16, height: UInt16)
+  ) -> [UInt8] {
+    let duration = options.repeats ? UInt32.max : duration(of: track)
+    let times = ISOBox.long(0) + ISOBox.long(0) + ISOBox.long(track.number) + ISOBox.long(0)
+    let numbers = options.matrix.map { ISOBox.long(UInt32(bitPattern: $0 << 16)) }
+    let matrix =
+      numbers[0] + numbers[1] + ISOBox.long(0) + numbers[2] + numbers[3]
+      + [UInt8](repeating: 0, count: 12) + ISOBox.long(1 << 30)
+    let lengths = ISOBox.short(size.width) + ISOBox.short(0) + ISOBox.short(size.height)
+    return ISOBox.full(
+      "tkhd",
+      times + ISOBox.long(duration) + [UInt8](repeating: 0, count: 16) + matrix + lengths
+        + ISOBox.short(0))
+  }
+
+  private func media(
+    of track: Track, at start: UInt32, _ size: (width: UInt16, height: UInt16)
+  ) -> [UInt8] {
+    let header = ISOBox.full(
+      "mdhd",
+      ISOBox.long(0) + ISOBox.long(0) + ISOBox.long(1_000) + ISOBox.long(duration(of: track))
+        + ISOBox.long(0))
+    let handler = ISOBox.full(
+      "hdlr", ISOBox.long(0) + Array(track.handler.utf8) + [UInt8](repeating: 0, count: 13))
+    let table = ISOBox.box(
+      "stbl", descriptions(of: track, size) + places(of: track, at: start))
+    return ISOBox.box("mdia", header + handler + ISOBox.box("minf", table))
+  }
+
+  private func descriptions(
+    of track: Track, _ size: (width: UInt16, height: UInt16)
+  ) -> [UInt8] {
+    let lengths = ISOBox.short(size.width) + ISOBox.short(size.height)
+    let fields =
+      [UInt8](repeating: 0, count: 7) + [1] + [UInt8](repeating: 0, count: 16) + lengths
+      + [UInt8](repeating: 0, count: 50)
+    let kind = ISOBox.full(
+      "auxi", Array("urn:mpeg:mpegB:cicp:systems:auxiliary:alpha".utf8) + [0])
+    let entry = ISOBox.box(
+      options.sampleType ?? codec.sampleType,
+      fields + (track.pictures.first?.configuration ?? []) + (track.handler == "auxv" ? kind : []))
+    return ISOBox.full("stsd", ISOBox.long(1) + entry)
+  }
+
+  /// Chunks of three samples, the last of them with what is left.
+  private func places(of track: Track, at start: UInt32) -> [UInt8] {
+    let sizes = track.pictures.map { UInt32($0.data.count) }
+    let firsts = stride(from: 0, to: sizes.count, by: 3)
+    let offsets = firsts.map { start + sizes[..<$0].reduce(0, +) }
+    let rest = sizes.count - (firsts.map { $0 }.last ?? 0)
+    let runs = [(1, 3), (offsets.count, rest)].suffix(offsets.count)
+    return ISOBox.full(
+      "stts", ISOBox.long(1) + ISOBox.long(UInt32(sizes.count)) + ISOBox.long(options.delay))
+      + ISOBox.full(
+        "stsc",
+        ISOBox.long(UInt32(runs.count))
+          + runs.flatMap { run in
+            ISOBox.long(UInt32(run.0)) + ISOBox.long(UInt32(run.1)) + ISOBox.long(1)
+          })
+      + ISOBox.full(
+        "stsz",
+        ISOBox.long(0) + ISOBox.long(UInt32(sizes.count)) + sizes.flatMap { ISOBox.long($0) })
+      + ISOBox.full(
+        "stco", ISOBox.long(UInt32(offsets.count)) + offsets.flatMap { ISOBox.long($0) })
+  }
+}
