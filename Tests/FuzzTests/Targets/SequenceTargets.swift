@@ -1,4 +1,5 @@
 import ImgFacts
+import ImgModel
 
 /// The tables that say where the samples of AVIF and HEIC sequences lie.
 extension FuzzTarget {
@@ -29,7 +30,7 @@ extension FuzzTarget {
   private static func track(
     _ number: UInt8, _ handler: String, _ references: [UInt8], in codec: String
   ) -> [UInt8] {
-    let targets = references.flatMap { [0, 0, 0, $0] }
+    let targets: [UInt8] = references.flatMap { [0, 0, 0, $0] as [UInt8] }
     let size: [UInt8] = [0, 64, 0, 0, 0, 64, 0, 0]
     return box(
       "trak",
