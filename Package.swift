@@ -637,6 +637,21 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // MARK: - ComparisonTests: pictures and metadata as FFmpeg and ExifTool see them
+
+    .testTarget(
+      name: "ComparisonTests",
+      dependencies: [
+        "ImgDecode",
+        "ImgFacts",
+        "ImgModel",
+        "ImgSystem",
+        "TestCluster",
+        "TestFiles",
+        "TestPictures",
+      ],
+      swiftSettings: settings),
+
     // MARK: - FuzzTests: parsers of bytes from outside
 
     .systemLibrary(name: "CFuzzer", path: "Tests/CFuzzer"),

@@ -116,8 +116,9 @@ is_present() {
     ca-certificates) [[ -e /etc/ssl/certs/ca-certificates.crt ]] ;;
     g++) compgen -G '/usr/include/c++/*/vector' >/dev/null ;;
     libc6-dev) [[ -e /usr/include/stdio.h ]] ;;
+    libimage-exiftool-perl) command -v exiftool >/dev/null ;;
     nginx-light) [[ -x /usr/sbin/nginx ]] ;;
-    curl | git | openssl | pkg-config) command -v "$1" >/dev/null ;;
+    curl | ffmpeg | git | openssl | pkg-config) command -v "$1" >/dev/null ;;
     *) [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]] ;;
   esac
 }
