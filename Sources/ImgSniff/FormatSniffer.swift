@@ -69,7 +69,7 @@ package enum FormatSniffer {
   }
 
   /// An SVG may be compressed as a whole (SVG 1.1 section 3.2: `.svgz`).
-  private static func verdict(onXML head: ArraySlice<UInt8>) -> XMLPrologue.Verdict {
+  static func verdict(onXML head: ArraySlice<UInt8>) -> XMLPrologue.Verdict {
     guard let inflated = GzipHead.inflated(head, upTo: examinedByteCount) else {
       return XMLPrologue.verdict(on: head)
     }
@@ -80,7 +80,7 @@ package enum FormatSniffer {
 
   /// Bytes that begin every file of a format, and a second run of bytes further in where the first
   /// belongs to several formats.
-  private struct Signature: Sendable {
+  struct Signature: Sendable {
     let start: [UInt8]
     var later: (offset: Int, bytes: [UInt8])?
     let finding: Finding
@@ -101,9 +101,16 @@ package enum FormatSniffer {
       guard let later else { return true }
       return head.dropFirst(later.offset).starts(with: later.bytes)
     }
+
+    /// Whether bytes that end before the signature does agree with it.
+    func isBegun(by head: ArraySlice<UInt8>) -> Bool {
+      guard head.count >= start.count else { return start.starts(with: head) }
+      guard head.starts(with: start), let later else { return false }
+      return later.bytes.starts(with: head.dropFirst(later.offset))
+    }
   }
 
-  private static let signatures: [Signature] = [
+  static let signatures: [Signature] = [
     Signature([0xFF, 0xD8, 0xFF], .picture(.jpeg)),
     Signature([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A], .picture(.png)),
     Signature("RIFF", at: 8, later: "WEBP", .picture(.webp)),

@@ -70,6 +70,8 @@ import Testing
     #expect(
       error(of: ascii("<html><body></body>")) == .notAnImage("the body is an HTML page"))
     #expect(error(of: ascii("%PDF-1.7")) == .unsupported("pdf is not read"))
+    #expect(error(of: ascii("Not found")) == .notAnImage("the first bytes match no image format"))
+    #expect(error(of: ascii("{}")) == .notAnImage("the body looks like JSON"))
     #expect(error(of: []) == .truncated)
     #expect(Fetch(zeros(100_000), .all).ranges == [0..<4_096])
   }

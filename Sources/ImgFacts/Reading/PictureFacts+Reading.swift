@@ -43,7 +43,9 @@ extension PictureFacts {
       case .picture(let format): return format
       case .unsupported(let name): throw .unsupported("\(name) is not read")
       case .notAnImage:
-        guard head.count >= minimumByteCount else { throw .truncated }
+        guard head.count >= minimumByteCount || !FormatSniffer.isBeginning(head) else {
+          throw .truncated
+        }
         if let rejection = FormatSniffer.rejection(of: head) {
           throw .notAnImage(rejection.detail)
         }
