@@ -162,34 +162,34 @@ bool img_is_opaque(struct img_samples image, int height, int band_count) {
   return true;
 }
 
-/// Places along one side that stand for a part of it.
+/// Samples along one side that stand for a part of it.
 struct places {
-  size_t first, length, count;
+  size_t offsets[4];
+  size_t count;
 };
 
-enum { places_of_side = 4 };
-
-/// The part `index` of `part_count` equal parts of a side.
-static struct places places_in(size_t length, size_t index, size_t part_count) {
+/// The middle of each of up to four pieces of the part `index` of `part_count` equal parts.
+///
+/// - step: the bytes from one place to the next.
+static struct places places_in(size_t length, size_t step, size_t index, size_t part_count) {
   const size_t start = index * length / part_count, end = (index + 1) * length / part_count;
   const size_t shown = end > start ? end - start : 1;
-  return (struct places){start, shown, shown < places_of_side ? shown : places_of_side};
+  struct places places = {.count = shown < 4 ? shown : 4};
+  for (size_t piece = 0; piece < places.count; piece += 1) {
+    places.offsets[piece] = (start + (2 * piece + 1) * shown / (2 * places.count)) * step;
+  }
+  return places;
 }
 
-/// The middle of each of the pieces that a part is cut into.
-static size_t place(struct places part, size_t index) {
-  return part.first + (2 * index + 1) * part.length / (2 * part.count);
-}
-
-static void mean_of_part(
-    struct img_samples source, struct places rows, struct places columns, size_t band_count, bool has_alpha,
-    uint8_t *_Nonnull result) {
+static inline __attribute__((always_inline)) void mean_of_part(
+    const uint8_t *_Nonnull samples, const struct places *_Nonnull rows,
+    const struct places *_Nonnull columns, size_t band_count, bool has_alpha, uint8_t *_Nonnull result) {
   uint32_t sums[4] = {0}, weight = 0;
   const size_t colour_count = has_alpha ? band_count - 1 : band_count;
-  for (size_t y = 0; y < rows.count; y += 1) {
-    const uint8_t *row = source.samples + place(rows, y) * source.row_stride;
-    for (size_t x = 0; x < columns.count; x += 1) {
-      const uint8_t *pixel = row + place(columns, x) * band_count;
+  for (size_t y = 0; y < rows->count; y += 1) {
+    const uint8_t *row = samples + rows->offsets[y];
+    for (size_t x = 0; x < columns->count; x += 1) {
+      const uint8_t *pixel = row + columns->offsets[x];
       const uint32_t share = has_alpha ? pixel[colour_count] : 1;
       for (size_t band = 0; band < colour_count; band += 1) sums[band] += share * pixel[band];
       weight += share;
@@ -198,7 +198,7 @@ static void mean_of_part(
   for (size_t band = 0; band < colour_count; band += 1) {
     result[band] = (uint8_t)(weight == 0 ? 0 : (sums[band] + weight / 2) / weight);
   }
-  const uint32_t count = (uint32_t)(rows.count * columns.count);
+  const uint32_t count = (uint32_t)(rows->count * columns->count);
   if (has_alpha) result[colour_count] = (uint8_t)((weight + count / 2) / count);
 }
 
@@ -206,12 +206,25 @@ void img_sample_means(
     struct img_samples source, int height, int band_count, bool has_alpha, struct img_samples result,
     int result_height) {
   const size_t bands = (size_t)band_count, width = (size_t)result.width;
+  struct places columns[IMG_MAXIMUM_MEAN_COUNT];
+  for (size_t x = 0; x < width; x += 1) columns[x] = places_in((size_t)source.width, bands, x, width);
   for (size_t y = 0; y < (size_t)result_height; y += 1) {
-    const struct places rows = places_in((size_t)height, y, (size_t)result_height);
+    const struct places rows =
+        places_in((size_t)height, source.row_stride, y, (size_t)result_height);
     uint8_t *row = result.samples + y * result.row_stride;
-    for (size_t x = 0; x < width; x += 1) {
-      const struct places columns = places_in((size_t)source.width, x, width);
-      mean_of_part(source, rows, columns, bands, has_alpha, row + x * bands);
+    // Where the compiler knows the number of bands, that takes a quarter of the time.
+    if (bands == 1) {
+      for (size_t x = 0; x < width; x += 1) {
+        mean_of_part(source.samples, &rows, &columns[x], 1, false, row + x);
+      }
+    } else if (bands == 3) {
+      for (size_t x = 0; x < width; x += 1) {
+        mean_of_part(source.samples, &rows, &columns[x], 3, false, row + x * 3);
+      }
+    } else {
+      for (size_t x = 0; x < width; x += 1) {
+        mean_of_part(source.samples, &rows, &columns[x], bands, has_alpha, row + x * bands);
+      }
     }
   }
 }

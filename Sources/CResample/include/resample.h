@@ -11,6 +11,8 @@ enum {
   IMG_WEIGHT_BITS = 14,
   /// The space between the weights of two samples is a multiple of this, filled with zeros.
   IMG_WEIGHT_ALIGNMENT = 8,
+  /// The most pixels of a row of means.
+  IMG_MAXIMUM_MEAN_COUNT = 100,
 };
 
 /// How the samples along one side of the result are computed.
@@ -45,6 +47,7 @@ bool img_is_opaque(struct img_samples image, int height, int band_count);
 /// More pixels may be asked for than there are.
 ///
 /// - height: the rows of `source`.
+/// - result: at most `IMG_MAXIMUM_MEAN_COUNT` pixels wide.
 /// - has_alpha: whether the last sample of a pixel says how much its others count.
 /// - result_height: the rows of `result`.
 void img_sample_means(

@@ -79,6 +79,7 @@ extension SmallPicture {
     _ shape: ThumbnailGeometry.Size, from frame: ThumbnailGeometry.Size,
     _ orientation: Orientation, side: Int
   ) -> ThumbnailGeometry.Size {
+    precondition(side <= maximumSide, "the pixels are few")
     let longest = min(side, max(frame.width, frame.height))
     let ratio = Double(longest) / Double(max(shape.width, shape.height))
     let count = { (length: Int) in max(1, Int((Double(length) * ratio).rounded())) }
@@ -92,7 +93,8 @@ extension SmallPicture {
     luma: UInt8, blue: UInt8, red: UInt8
   ) -> (UInt8, UInt8, UInt8, UInt8) {
     let (y, cb, cr) = (Double(luma), Double(blue) - 128, Double(red) - 128)
-    let sample = { (value: Double) in UInt8(min(max(value.rounded(), 0), 255)) }
+    // rounded() is a call on x86-64.
+    let sample = { (value: Double) in UInt8(min(max(value, 0), 255) + 0.5) }
     return (
       sample(y + 1.402 * cr), sample(y - 0.344136 * cb - 0.714136 * cr), sample(y + 1.772 * cb), 255
     )
