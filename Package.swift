@@ -433,6 +433,7 @@ let package = Package(
       name: "ImgWorkerTests",
       dependencies: [
         "ImgDecode",
+        "ImgFacts",
         "ImgFetch",
         "ImgModel",
         "ImgSniff",

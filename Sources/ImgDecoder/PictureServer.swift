@@ -23,6 +23,7 @@ struct PictureServer {
       let delivery = try nextDelivery()
       switch delivery.message {
       case .decode(let request): try channel.send(report(on: request))
+      case .describe(let request): try channel.send(report(on: request))
       case .input: picture = try PictureMemory(mapping: delivery.announcedFile)
       case .start: throw MessageError(description: "the worker began twice")
       }
@@ -42,21 +43,11 @@ struct PictureServer {
   }
 
   private func report(on request: DecodeRequest) throws(MessageError) -> DecoderReport {
-    guard (0...picture.maximumByteCount).contains(request.byteCount) else {
-      throw MessageError(description: "the worker announced \(request.byteCount) bytes")
-    }
-    defer { ThisProcess.setTimers(nil) }
+    try check(request.byteCount)
     do throws(Failure) {
-      let rendered = try picture.withPicture(byteCount: request.byteCount) {
-        (bytes) throws(Failure) in
-        try decode(bytes, for: request)
-      }
-      // A library may leave out what it had no memory for, such as a picture inside an SVG.
-      guard !thumbnail.hasRefusedAllocation else {
-        throw reason(
-          for: Failure(
-            stage: .decode, code: .corruptImage,
-            detail: "a part of it would take more memory than any picture within the limits"))
+      let rendered = try limited(request.byteCount) { (bytes, onHeader) throws(Failure) in
+        try thumbnailer.thumbnails(
+          of: bytes, as: request.variants, isLenient: request.isLenient, onHeader: onHeader)
       }
       try put(rendered.thumbnails)
       let facts = RenderedFacts(
@@ -68,17 +59,46 @@ struct PictureServer {
     }
   }
 
-  private func decode(
-    _ bytes: Span<UInt8>, for request: DecodeRequest
-  ) throws(Failure) -> RenderedThumbnails {
+  private func report(on request: DescribeRequest) throws(MessageError) -> DecoderReport {
+    try check(request.byteCount)
+    do throws(Failure) {
+      let facts = try limited(request.byteCount) { (bytes, onHeader) throws(Failure) in
+        try thumbnailer.pixelFacts(of: bytes, onHeader: onHeader)
+      }
+      return .described(facts, picture: request.picture)
+    } catch {
+      return .failed(reason(for: error), picture: request.picture)
+    }
+  }
+
+  private func check(_ byteCount: Int) throws(MessageError) {
+    guard (0...picture.maximumByteCount).contains(byteCount) else {
+      throw MessageError(description: "the worker announced \(byteCount) bytes")
+    }
+  }
+
+  /// Decodes the picture within the limits of time and memory.
+  ///
+  /// - Parameter decode: calls its second argument when the header has been read.
+  private func limited<Result>(
+    _ byteCount: Int, _ decode: (Span<UInt8>, () -> Void) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    defer { ThisProcess.setTimers(nil) }
     let deadline = ContinuousClock.now + limits.decodeTimeout
     ThisProcess.setTimers(limits.headerTimeout)
-    return try thumbnailer.thumbnails(
-      of: bytes, as: request.variants, isLenient: request.isLenient
-    ) {
-      thumbnail.beginPixels()
-      ThisProcess.setTimers(deadline - .now)
+    let result = try picture.withPicture(byteCount: byteCount) { (bytes) throws(Failure) in
+      try decode(bytes) {
+        thumbnail.beginPixels()
+        ThisProcess.setTimers(deadline - .now)
+      }
     }
+    // A library may leave out what it had no memory for, such as a picture inside an SVG.
+    guard !thumbnail.hasRefusedAllocation else {
+      throw Failure(
+        stage: .decode, code: .corruptImage,
+        detail: "a part of it would take more memory than any picture within the limits")
+    }
+    return result
   }
 
   /// Puts thumbnails into the output memory, one behind the other.

@@ -304,6 +304,8 @@ final class Worker {
             MemoryFile(payload.file), byteCount: byteCount,
             isStored: order.request.keep.includesOriginal)
         }
+      let declaredType: String? =
+        if case .body(let transfer) = source { transfers.mediaType(of: transfer) } else { nil }
       guard let picture else {
         return [Input(.decoded(order.lease, .sourceMissing, time: nil))]
       }
@@ -311,6 +313,7 @@ final class Worker {
         DecodeJob(
           lease: order.lease, source: picture, variants: order.request.variants,
           facts: order.request.keep.part.factsExtent,
+          describesPixels: order.request.keep == .pixelFacts, declaredType: declaredType,
           isLenient: order.request.isLenient, isUrgent: order.isUrgent))
       return []
     } catch {

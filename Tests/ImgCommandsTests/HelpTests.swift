@@ -41,7 +41,7 @@ import Testing
           recover        extract the intact jobs of a damaged journal
           list           list the jobs, newest first
           get            fetch one URL before all jobs and write its thumbnail
-          info           tell the type, size and metadata of pictures; fetch no pixels
+          info           tell the type, size and metadata of pictures
           export         write a job's thumbnails or facts as files, with a manifest
           cache stat     show the size of the store and its hit rate
           cache ls       list the thumbnails in the store

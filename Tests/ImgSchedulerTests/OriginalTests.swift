@@ -64,11 +64,11 @@ import Testing
 
   @Test func `facts are fetched apart from the whole picture, and once for equal requests`() {
     let cluster = ClusterModel.started()
-    let jobs = [Keep.facts, .facts, .allFacts, .thumbnail].map {
+    let jobs = [Keep.facts, .facts, .allFacts, .pixelFacts, .thumbnail].map {
       cluster.submit([url(1)], keep: $0)
     }
     cluster.finishEverything()
-    #expect(cluster.fetchStarts == [url(1), url(1), url(1)])
+    #expect(cluster.fetchStarts == [url(1), url(1), url(1), url(1)])
     #expect(jobs.allSatisfy { cluster.counts($0)?.done == 1 })
   }
 

@@ -113,8 +113,8 @@ import Testing
     let jobs = Keep.allCases.map { cluster.submit([Self.dataURL], keep: $0) }
     cluster.answerLookups()
     #expect(cluster.fetchStarts == [url(1)])
-    // One keeps a thumbnail, one nothing, and two keep facts.
-    #expect(cluster.decodeStarts == [String](repeating: Self.dataURL, count: 4))
+    // One keeps a thumbnail, one nothing, and three keep facts.
+    #expect(cluster.decodeStarts == [String](repeating: Self.dataURL, count: 5))
     cluster.finishEverything()
     #expect(jobs.allSatisfy { cluster.counts($0)?.done == 1 })
     #expect(cluster.isStored(Self.dataURL))

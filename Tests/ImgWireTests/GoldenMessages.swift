@@ -152,11 +152,22 @@ enum GoldenMessages {
       "input": .input,
       "decode": .decode(
         DecodeRequest(picture: 7, variants: [try variant], isLenient: true, byteCount: 81_920)),
+      "describe": .describe(DescribeRequest(picture: 7, byteCount: 81_920)),
     ]
+  }
+
+  static var pixelFacts: PixelFacts {
+    let blurHash = BlurHash("LIGY=sU|KJ$*|=JCOD,WR%S#A?E}")
+    let palette = [PixelFacts.Colour(RGBColour(red: 200, green: 30, blue: 9), share: 0.75)]
+    guard let blurHash,
+      let facts = PixelFacts(thumbHash: thumbHash, blurHash: blurHash, palette: palette)
+    else { preconditionFailure("their form is right") }
+    return facts
   }
 
   static func decoderReports() -> [String: DecoderReport] {
     [
+      "described": .described(pixelFacts, picture: 7),
       "ready": .ready(DecoderReady(sandbox: sandbox)),
       "refused": .refused(
         DecoderRefusal(reason: "libvips cannot be started", isLasting: false)),

@@ -36,13 +36,18 @@ package struct InfoCommand: Command {
     help:
       "Also read what only a walk through the whole file finds: each frame's delay, and metadata "
       + "behind the pixels.")
+  static let pixels = OptionDescription(
+    "--pixels",
+    help:
+      "Also fetch the whole picture and decode it, for its ThumbHash, its BlurHash and its colours. "
+      + "Includes --full. A decoder process does it, also for a file.")
 
   package static let storeCrashHandling = StoreCrashHandling.restart
 
   package static let description = CommandDescription(
-    name: "imgctl info", summary: "tell the type, size and metadata of pictures; fetch no pixels",
+    name: "imgctl info", summary: "tell the type, size and metadata of pictures",
     operands: [source],
-    options: [list, full, place] + FetchArguments.options + [.json]
+    options: [list, full, pixels, place] + FetchArguments.options + [.json]
       + OptionDescription.startingPlaces,
     notes: [
       "A URL is fetched by ranges of 4 KiB and more until the facts are known. They are stored like "
@@ -67,13 +72,18 @@ package struct InfoCommand: Command {
       throw UsageError("\(Self.description.name): name a picture, or a list with \(Self.list.flag)")
     }
     options = RequestOptions(
-      variant: .standard, keep: arguments.contains(Self.full) ? .allFacts : .facts,
+      variant: .standard, keep: Self.keep(in: arguments),
       fetch: try FetchArguments.fetchOptions(in: arguments, respectsOptOut: list != nil))
     guard list == nil || options.fetch.cacheKey == nil else {
       throw UsageError("--cache-key: the lines of a list cannot share a name")
     }
     showsPlace = arguments.contains(Self.place)
     isJSON = arguments.contains(.json)
+  }
+
+  private static func keep(in arguments: ArgumentReader) -> Keep {
+    if arguments.contains(pixels) { return .pixelFacts }
+    return arguments.contains(full) ? .allFacts : .facts
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
@@ -111,11 +121,24 @@ package struct InfoCommand: Command {
           "\(Self.description.name): --cache-policy and request options are for URLs, not for files"
         )
       }
-      let record = try FactsFile(path: path).record(options.keep.part.factsExtent)
       return FactsReport(
-        record, of: RequestedURL(verbatim: source), named: path, showsPlace: showsPlace)
+        try record(ofFile: path, in: context), of: RequestedURL(verbatim: source), named: path,
+        showsPlace: showsPlace)
     case .url(let text): return try report(ofURL: ImageURL(line: text), source, in: context)
     }
+  }
+
+  /// Reads the facts of a file in place; to decode it, imgctl uploads it.
+  private func record(ofFile path: String, in context: CommandContext) throws -> FactsRecord {
+    guard options.keep == .pixelFacts else {
+      return try FactsFile(path: path).record(options.keep == .allFacts ? .all : .metadata)
+    }
+    let file = try PictureFile(path: path, of: Self.description)
+    let result = try file.upload(over: context.coordinator(), as: nil, options: options)
+    guard let made = result.uncached else {
+      throw result.outcome.failure() ?? Failure.isGone
+    }
+    return try FactsRecord(json: made.bytes)
   }
 
   private func report(
@@ -135,9 +158,4 @@ package struct InfoCommand: Command {
     case .nothing(let failure, _): throw failure
     }
   }
-}
-
-extension PicturePart {
-  /// What is read of a picture whose facts are wanted.
-  var factsExtent: FactsExtent { self == .allFacts ? .all : .metadata }
 }

@@ -30,6 +30,9 @@ struct FactsText {
       ("camera", camera), ("taken", facts.exif?.exif["DateTimeOriginal"]?.text),
       ("rights", facts.xmp?.rights ?? facts.exif?.ifd0["Copyright"]?.text), ("place", place),
       ("thumbnail", facts.thumbnail.map { "\($0.width)x\($0.height) \($0.format.rawValue)" }),
+      ("thumbhash", report.record.pixels?.thumbHash.text),
+      ("blurhash", report.record.pixels?.blurHash.text), ("colours", colours),
+      ("pixels", report.record.pixelsFailure.map { "not decoded: \($0)" }),
       ("status", status), ("bytes", bytes),
     ]
   }
@@ -72,6 +75,13 @@ struct FactsText {
       return nil
     }
     return "\(latitude), \(longitude)"
+  }
+
+  /// The most frequent first.
+  private var colours: String? {
+    guard let palette = report.record.pixels?.palette, !palette.isEmpty else { return nil }
+    return palette.map { "\($0.colour.cssText) \(Int(($0.share * 100).rounded())) %" }
+      .joined(separator: ", ")
   }
 
   private var status: String? {

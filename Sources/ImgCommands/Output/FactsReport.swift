@@ -37,7 +37,7 @@ struct FactsReport: Encodable {
   init(
     json: [UInt8], of url: RequestedURL, _ imageURL: ImageURL, fetch: Fetch, showsPlace: Bool
   ) throws {
-    let record = try JSONDecoder().decode(FactsRecord.self, from: Data(json))
+    let record = try FactsRecord(json: json)
     let path = imageURL.isLocal ? "" : imageURL.text.prefix { $0 != "?" }
     self.init(
       record, of: url, named: String(path), fetch: fetch, showsPlace: showsPlace)
@@ -81,6 +81,7 @@ struct FactsReport: Encodable {
   private enum CodingKeys: String, CodingKey {
     case index, status
     case declaredType = "declared_type"
+    case pixelsFailure = "pixels_failure"
     case fileByteCount = "file_bytes"
     case bytesFetched = "bytes_fetched"
     case isFromCache = "from_cache"
@@ -102,5 +103,14 @@ struct FactsReport: Encodable {
       try container.encode(stored.expiresAt, forKey: .expiresAt)
     }
     try facts.encode(to: encoder)
+    try record.pixels?.encode(to: encoder)
+    try container.encodeIfPresent(record.pixelsFailure, forKey: .pixelsFailure)
+  }
+}
+
+extension FactsRecord {
+  /// - Parameter json: as a worker writes it.
+  init(json: [UInt8]) throws {
+    self = try JSONDecoder().decode(FactsRecord.self, from: Data(json))
   }
 }

@@ -1,6 +1,7 @@
 import Glibc
 import ImgClient
 import ImgModel
+import ImgSettings
 import ImgSystem
 
 /// A local picture for upload: a file or standard input.
@@ -24,6 +25,20 @@ struct PictureFile: ~Copyable {
     descriptor = opened.rawValue
     file = consume opened
     name = path
+  }
+
+  /// The same for a command that reads no other picture.
+  ///
+  /// - Throws: a ``UsageError`` for a file that does not exist.
+  init(path: String, of command: CommandDescription) throws {
+    do throws(SystemError) {
+      self = try PictureFile(path: path)
+    } catch {
+      guard error.code == ENOENT else { throw error }
+      throw UsageError(
+        "\(command.name): no such file: \(Spelling.quoted(path)); a URL begins with "
+          + "https:// or http://")
+    }
   }
 
   /// Reads the whole picture and uploads it.

@@ -1,3 +1,5 @@
+import ImgModel
+
 /// The colours that make up most of a picture.
 package struct ColourPalette: Hashable, Sendable {
   package struct Colour: Hashable, Sendable {
@@ -7,7 +9,7 @@ package struct ColourPalette: Hashable, Sendable {
     package let share: Double
   }
 
-  package static let maximumColourCount = 6
+  private static let maximumColourCount = PixelFacts.maximumColourCount
   /// Steps of k-means, after which the colours hardly move.
   private static let maximumStepCount = 12
   /// Colours that are nearer to each other look alike.

@@ -34,14 +34,32 @@ package struct Thumbnailer: Sendable {
   ) throws(Failure) -> RenderedThumbnails {
     try unsafe picture.withUnsafeBufferPointer { (buffer) throws(Failure) in
       let input = unsafe PictureInput(buffer)
-      let head = input.bytes(at: 0, upTo: FormatSniffer.examinedByteCount)
-      let format = try FormatSniffer.format(of: head, allowing: limits.allowedFormats)
+      let format = try format(of: input)
       do throws(Failure) {
         return try thumbnails(of: input, in: format, as: variants, .whole, onHeader)
       } catch {
         guard isLenient, error.code == .corruptImage, format.isDecodedInPart else { throw error }
       }
       return try thumbnails(of: input, in: format, as: variants, .readablePart, onHeader)
+    }
+  }
+
+  /// What the pixels tell: placeholders and colours. The first frame counts, or the first page.
+  ///
+  /// - Throws: as ``thumbnails(of:as:isLenient:onHeader:)`` does.
+  package func pixelFacts(
+    of picture: Span<UInt8>, onHeader: () -> Void = {}
+  ) throws(Failure) -> PixelFacts {
+    let side = SmallPicture.maximumSide
+    guard let variant = try? Variant(width: side, height: side) else {
+      preconditionFailure("a thumbnail may have that size")
+    }
+    return try unsafe picture.withUnsafeBufferPointer { (buffer) throws(Failure) in
+      let input = unsafe PictureInput(buffer)
+      let opened = try open(input, in: format(of: input), .whole, as: [variant], onHeader).picture
+      return try failing { () throws(DecodeError) in
+        try PixelReader(opened, as: variant).facts()
+      }
     }
   }
 
@@ -66,17 +84,8 @@ package struct Thumbnailer: Sendable {
     of input: PictureInput, in format: ImageFormat, as variants: [Variant],
     _ extent: DecodeExtent, _ onHeader: () -> Void
   ) throws(Failure) -> RenderedThumbnails {
-    VipsError.forgetEarlier()
-    let video = try failing { () throws(DecodeError) in
-      try SequencePicture.sequence(in: input, as: format, variants[0].frames)
-    }
-    let opened = try open(input, in: format, extent, video)
+    let (opened, video) = try open(input, in: format, extent, as: variants, onHeader)
     let header = opened.header
-    for variant in variants {
-      try DecodeLimits(limits).check(
-        header, becoming: ThumbnailGeometry(source: header.upright, variant: variant))
-    }
-    onHeader()
     let frames = PictureFrames(
       input: input, format: format, extent: extent, count: header.frames, video: video)
     let made = try thumbnails(of: frames, in: opened, as: variants)
@@ -138,6 +147,32 @@ package struct Thumbnailer: Sendable {
     } catch {
       throw error.failure(within: limits)
     }
+  }
+
+  private func format(of input: PictureInput) throws(Failure) -> ImageFormat {
+    let head = input.bytes(at: 0, upTo: FormatSniffer.examinedByteCount)
+    return try FormatSniffer.format(of: head, allowing: limits.allowedFormats)
+  }
+
+  /// Reads the header, and checks it.
+  ///
+  /// - Returns: also the sequence that the variants' frame is from, if it is from one.
+  private func open(
+    _ input: PictureInput, in format: ImageFormat, _ extent: DecodeExtent,
+    as variants: [Variant], _ onHeader: () -> Void
+  ) throws(Failure) -> (picture: any OpenPicture, video: PictureSequence?) {
+    VipsError.forgetEarlier()
+    let video = try failing { () throws(DecodeError) in
+      try SequencePicture.sequence(in: input, as: format, variants[0].frames)
+    }
+    let opened = try open(input, in: format, extent, video)
+    let header = opened.header
+    for variant in variants {
+      try DecodeLimits(limits).check(
+        header, becoming: ThumbnailGeometry(source: header.upright, variant: variant))
+    }
+    onHeader()
+    return (opened, video)
   }
 
   private func open(

@@ -19,10 +19,17 @@ package struct FactsRecord: Hashable, Sendable, Codable {
   package let byteCount: Int?
   /// The media type that the origin declares, in lower case and without parameters.
   package let declaredType: String?
+  /// What was computed from the pixels, if that was asked for.
+  package let pixels: PixelFacts?
+  /// Why the pixels tell nothing, although that was asked for.
+  package let pixelsFailure: Failure?
 
   package init(
-    status: Status, facts: PictureFacts, byteCount: Int?, declaredType: String? = nil
+    status: Status, facts: PictureFacts, byteCount: Int?, declaredType: String? = nil,
+    pixels: PixelFacts? = nil, pixelsFailure: Failure? = nil
   ) {
+    self.pixels = pixels
+    self.pixelsFailure = pixelsFailure
     self.status = status
     self.facts = facts
     self.byteCount = byteCount
@@ -33,6 +40,19 @@ package struct FactsRecord: Hashable, Sendable, Codable {
     case status, facts
     case byteCount = "byte_count"
     case declaredType = "declared_type"
+    case pixels
+    case pixelsFailure = "pixels_failure"
+  }
+
+  /// The same with what the pixels tell.
+  package func with(
+    _ pixels: Result<PixelFacts, Failure>, declaredType: String?
+  ) -> FactsRecord {
+    let reason: Failure? = if case .failure(let failure) = pixels { failure } else { nil }
+    return FactsRecord(
+      status: status, facts: facts, byteCount: byteCount,
+      declaredType: declaredType ?? self.declaredType, pixels: try? pixels.get(),
+      pixelsFailure: reason)
   }
 }
 

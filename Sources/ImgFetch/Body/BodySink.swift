@@ -131,6 +131,7 @@ struct BodySink {
       buffer.byteCount >= earlyReject.byteCount
     else { return nil }
     isExamined = true
-    return earlyReject.failure(of: buffer.bytes, contentEncoding: head.contentEncoding)
+    let failure = earlyReject.failure(of: buffer.bytes, contentEncoding: head.contentEncoding)
+    return failure.flatMap { content.isEnded(by: $0) ? $0 : nil }
   }
 }

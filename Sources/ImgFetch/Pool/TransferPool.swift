@@ -83,6 +83,7 @@ package final class TransferPool {
   /// ``takeRedirects()`` and is not followed before ``follow(_:excluding:)`` is called.
   ///
   /// - Parameters:
+  ///   - isOfAnyFormat: whether a picture that no decoder reads comes in, too.
   ///   - options: what is sent, and which of the origin's rules are respected.
   ///   - partial: what an earlier transfer left; only the rest is requested. The whole body comes in
   ///     where the origin does not send the rest.
@@ -90,14 +91,14 @@ package final class TransferPool {
   ///     beside a partial body.
   ///   - begunAt: since when the limit of the whole transfer counts.
   package func start(
-    _ id: UInt64, url: ImageURL, as options: FetchOptions = .standard,
+    _ id: UInt64, url: ImageURL, isOfAnyFormat: Bool = false, as options: FetchOptions = .standard,
     resuming partial: PartialBody? = nil, unlessMatching validators: Validators? = nil,
     begunAt: ContinuousClock.Instant = .now
   ) {
     start(
       id, url: url,
       TransferRequest(
-        host: url.host, options: options,
+        host: url.host, content: isOfAnyFormat ? .pictureOfAnyFormat : .picture, options: options,
         start: partial.map(TransferStart.partial) ?? .whole(unlessMatching: validators),
         history: TransferHistory(begunAt: begunAt)))
   }

@@ -117,7 +117,7 @@ struct LibcurlEnd {
   ) -> FetchedBody {
     FetchedBody(
       content: body.bytes, charge: body.charge, optOut: head.optOutFailure, reuse: reuse(head),
-      facts: nil)
+      facts: nil, mediaType: head.mediaType)
   }
 
   private func statusFailure(_ status: Int, _ detail: String) -> Failure {

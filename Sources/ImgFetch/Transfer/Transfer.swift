@@ -256,7 +256,7 @@ final class Transfer {
     case .found(let record, let head):
       let body = FetchedBody(
         content: .memory([]), charge: factsCharge, optOut: head.optOutFailure, reuse: reuse(head),
-        facts: record)
+        facts: record, mediaType: head.mediaType)
       return .finished(finished(.success(body)))
     case .failed(let failure): return .finished(finished(.failure(failure)))
     }

@@ -3,13 +3,24 @@ internal import ImgModel
 /// What a transfer fetches.
 enum TransferContent {
   case picture
+  /// The same of any format: its facts may be told even where it cannot be decoded.
+  case pictureOfAnyFormat
   /// The facts of a picture, from as few bytes as they take.
   case facts(FactsFetch)
   /// A short text such as a robots.txt, which is read up to a limit.
   case text(maximumByteCount: Int)
 
   var isPicture: Bool {
-    if case .picture = self { true } else { false }
+    switch self {
+    case .picture, .pictureOfAnyFormat: true
+    case .facts, .text: false
+    }
+  }
+
+  /// Whether a failure by the first bytes ends the transfer.
+  func isEnded(by failure: Failure) -> Bool {
+    guard case .pictureOfAnyFormat = self else { return true }
+    return failure.code == .notAnImage
   }
 
   var isText: Bool {
@@ -22,7 +33,7 @@ enum TransferContent {
 
   func maximumByteCount(_ limits: Limits) -> Int {
     switch self {
-    case .picture, .facts: Int(limits.maxBodyByteCount)
+    case .picture, .pictureOfAnyFormat, .facts: Int(limits.maxBodyByteCount)
     case .text(let maximumByteCount): maximumByteCount
     }
   }

@@ -13,9 +13,11 @@ package enum Keep: String, CaseIterable, Hashable, Sendable, Codable {
   case facts
   /// The same with the facts for which the whole file is walked through.
   case allFacts = "all-facts"
+  /// The same with those for which the pixels are decoded: placeholders and colours.
+  case pixelFacts = "pixel-facts"
 
   /// Whether the result is the facts of the picture.
-  package var isFacts: Bool { self == .facts || self == .allFacts }
+  package var isFacts: Bool { [.facts, .allFacts, .pixelFacts].contains(self) }
   package var includesThumbnail: Bool { self == .thumbnail || self == .all }
   /// Whether what is made from the picture is stored.
   package var includesResult: Bool { includesThumbnail || isFacts }
@@ -26,7 +28,7 @@ package enum Keep: String, CaseIterable, Hashable, Sendable, Codable {
     switch self {
     case .none, .original: .none
     case .thumbnail, .all: .thumbnail
-    case .facts, .allFacts: self
+    case .facts, .allFacts, .pixelFacts: self
     }
   }
 
@@ -36,6 +38,7 @@ package enum Keep: String, CaseIterable, Hashable, Sendable, Codable {
     case .none, .thumbnail, .original, .all: .whole
     case .facts: .facts
     case .allFacts: .allFacts
+    case .pixelFacts: .wholeOfAnyFormat
     }
   }
 }

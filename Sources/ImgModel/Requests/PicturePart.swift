@@ -2,8 +2,13 @@
 package enum PicturePart: Hashable, Sendable {
   /// All bytes.
   case whole
+  /// All bytes, also of a format of which only the facts can be told.
+  case wholeOfAnyFormat
   /// What tells the facts in front of the pixels.
   case facts
   /// What tells all facts.
   case allFacts
+
+  /// Whether it is all bytes.
+  package var isWhole: Bool { self == .whole || self == .wholeOfAnyFormat }
 }

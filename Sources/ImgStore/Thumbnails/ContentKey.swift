@@ -23,6 +23,7 @@ package struct ContentKey: Hashable, Sendable {
     static let headers = "imgctl headers 1:"
     static let facts = "imgctl facts 1:"
     static let allFacts = "imgctl all facts 1:"
+    static let pixelFacts = "imgctl pixel facts 1:"
     static let robots = "imgctl robots 1:"
   }
 
@@ -61,7 +62,13 @@ package struct ContentKey: Hashable, Sendable {
 
   /// - Parameter text: see `PictureName.recordText`.
   init(factsOfRecord text: String, _ part: PicturePart) {
-    self.init(hashing: "\(part == .allFacts ? Domain.allFacts : Domain.facts)\(text)")
+    let domain =
+      switch part {
+      case .whole, .facts: Domain.facts
+      case .allFacts: Domain.allFacts
+      case .wholeOfAnyFormat: Domain.pixelFacts
+      }
+    self.init(hashing: "\(domain)\(text)")
   }
 
   /// The key of an original.

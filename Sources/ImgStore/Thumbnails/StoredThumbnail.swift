@@ -26,7 +26,9 @@ package struct StoredThumbnail: Hashable, Sendable {
   package var isOriginal: Bool { key == ContentKey(originalOfRecord: url) }
   /// Whether the record is the facts of a picture. Their format and size are those of the picture.
   package var isFacts: Bool {
-    [PicturePart.facts, .allFacts].contains { key == ContentKey(factsOfRecord: url, $0) }
+    [PicturePart.facts, .allFacts, .wholeOfAnyFormat].contains {
+      key == ContentKey(factsOfRecord: url, $0)
+    }
   }
 
   func isExpired(at now: WallTime) -> Bool {

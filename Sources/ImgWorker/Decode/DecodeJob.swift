@@ -6,8 +6,12 @@ struct DecodeJob: Sendable {
   let lease: LeaseID
   let source: PictureSource
   let variants: [Variant]
-  /// What is read of its facts, if they are the result; no decoder is asked then.
+  /// What is read of its facts, if they are the result.
   let facts: FactsExtent?
+  /// Whether a decoder adds to the facts what it computes from the pixels.
+  let describesPixels: Bool
+  /// The media type that the origin declares.
+  let declaredType: String?
   /// Whether a damaged picture is decoded as far as possible.
   let isLenient: Bool
   /// Whether a client waits for it.

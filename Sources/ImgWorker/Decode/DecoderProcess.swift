@@ -75,7 +75,7 @@ final class DecoderProcess {
       isReady = true
       return ready.sandbox
     case .refused(let refusal): throw .refused(refusal)
-    case .decoded, .failed: throw .misbehaved("answered before it was asked")
+    case .decoded, .described, .failed: throw .misbehaved("answered before it was asked")
     }
   }
 
@@ -86,19 +86,12 @@ final class DecoderProcess {
   func decode(
     byteCount: Int, as variants: [Variant], isLenient: Bool
   ) throws(DecoderFault) -> Result<CheckedThumbnails, Failure> {
-    thumbnail.beginPicture()
-    pictureCount += 1
-    let began = ContinuousClock.now
-    do throws(ChannelError) {
-      try channel.send(
-        .decode(
-          DecodeRequest(
-            picture: pictureCount, variants: variants, isLenient: isLenient,
-            byteCount: byteCount)))
-    } catch {
-      throw Self.fault(error, "the decoder took no picture")
+    let answer = try answer { picture in
+      .decode(
+        DecodeRequest(
+          picture: picture, variants: variants, isLenient: isLenient, byteCount: byteCount))
     }
-    switch try report(since: began) {
+    switch answer {
     case .decoded(let facts, pictureCount):
       let checked = try CheckedThumbnails(
         facts, of: pictureFormat(byteCount: byteCount), as: variants, isLenient: isLenient,
@@ -106,13 +99,55 @@ final class DecoderProcess {
       releaseMemory(
         pictureByteCount: byteCount, thumbnailByteCount: checked.bytes.map(\.count).reduce(0, +))
       return .success(checked)
+    default: return .failure(try failure(answer, byteCount: byteCount))
+    }
+  }
+
+  /// Has the pixels of the picture in ``picture`` described, and clears that memory.
+  ///
+  /// - Throws: a ``DecoderFault`` if this decoder can no longer be used.
+  func describe(byteCount: Int) throws(DecoderFault) -> Result<PixelFacts, Failure> {
+    let answer = try answer { picture in
+      .describe(DescribeRequest(picture: picture, byteCount: byteCount))
+    }
+    switch answer {
+    case .described(let facts, pictureCount):
+      releaseMemory(pictureByteCount: byteCount, thumbnailByteCount: 0)
+      return .success(facts)
+    default: return .failure(try failure(answer, byteCount: byteCount))
+    }
+  }
+
+  /// Asks for the next picture.
+  ///
+  /// - Parameter order: gets the number of the picture.
+  private func answer(
+    to order: (UInt64) -> DecoderOrder
+  ) throws(DecoderFault) -> DecoderReport {
+    thumbnail.beginPicture()
+    pictureCount += 1
+    let began = ContinuousClock.now
+    do throws(ChannelError) {
+      try channel.send(order(pictureCount))
+    } catch {
+      throw Self.fault(error, "the decoder took no picture")
+    }
+    return try report(since: began)
+  }
+
+  /// What a picture fails with, if it was not made what it should.
+  private func failure(
+    _ answer: DecoderReport, byteCount: Int
+  ) throws(DecoderFault) -> Failure {
+    switch answer {
     case .failed(let failure, pictureCount):
       let checked = try Failure(reportedByDecoder: failure)
       // Pictures before this one may have taken the memory.
       guard checked.code != .outOfMemory else { throw .outOfMemory }
       releaseMemory(pictureByteCount: byteCount, thumbnailByteCount: 0)
-      return .failure(checked)
-    case .decoded, .failed: throw .misbehaved("answered for another picture")
+      return checked
+    case .decoded, .described, .failed:
+      throw .misbehaved("answered for another picture, or not what it was asked")
     case .ready, .refused: throw .misbehaved("said twice whether it is ready")
     }
   }

@@ -17,35 +17,97 @@ struct PictureDecoder {
   /// - Returns: the event; `nil` if no decoder can be started.
   func result(of job: DecodeJob) -> Input? {
     if let extent = job.facts { return facts(of: job, extent) }
+    let end = attempt(job) { (decoder) throws(DecoderFault) in try result(of: job, by: decoder) }
+    switch end {
+    case .made(let input): return input
+    case .failed(let failure): return ended(job, .failed(failure))
+    case .cancelled: return ended(job, .cancelled)
+    case .noDecoder: return nil
+    }
+  }
+
+  /// What came of a picture on which several decoders may have been tried.
+  private enum Attempt<Value> {
+    case made(Value)
+    /// The decoders ended with it.
+    case failed(Failure)
+    case cancelled
+    case noDecoder
+  }
+
+  private func attempt<Value>(
+    _ job: DecodeJob, _ work: (DecoderProcess) throws(DecoderFault) -> Value
+  ) -> Attempt<Value> {
     var attempts = DecodeAttempts()
     let began = ContinuousClock.now
     while !job.cancellation.isSet {
-      guard let decoder = decoders.takeReady() else { return nil }
+      guard let decoder = decoders.takeReady() else { return .noDecoder }
       do throws(DecoderFault) {
-        return try result(of: job, by: decoder)
+        return .made(try work(decoder))
       } catch {
         let end = decoders.end(decoder, after: error)
         if let failure = attempts.failure(after: end, time: .now - began, within: limits) {
-          return ended(job, .failed(failure))
+          return .failed(failure)
         }
       }
     }
-    return ended(job, .cancelled)
+    return .cancelled
   }
 
-  private func facts(of job: DecodeJob, _ extent: FactsExtent) -> Input {
+  // MARK: - Facts
+
+  private func facts(of job: DecodeJob, _ extent: FactsExtent) -> Input? {
     guard !job.cancellation.isSet else { return ended(job, .cancelled) }
     let reading = heartbeat.withReading(of: job.lease) {
       Result { () throws(Failure) in try factsReader.reading(of: job.source, extent) }
     }
     switch reading {
-    case .success(let reading?): return Input(job.lease, factsOf: reading)
+    case .success(let reading?):
+      return job.describesPixels
+        ? pixelFacts(of: job, after: reading) : Input(job.lease, factsOf: reading)
     case .success(nil):
       removeOriginal(of: job, ifStaleAt: .now)
       return ended(job, .sourceMissing)
     case .failure(let failure): return ended(job, .failed(failure))
     }
   }
+
+  /// Adds what the pixels tell, or the reason why they tell nothing. A failure that passes is no fact:
+  /// the request fails with it.
+  private func pixelFacts(of job: DecodeJob, after reading: FactsReader.Reading) -> Input? {
+    let began = ContinuousClock.now
+    let end = attempt(job) { (decoder) throws(DecoderFault) in
+      try description(of: job, by: decoder)
+    }
+    let pixels: Result<PixelFacts, Failure>
+    switch end {
+    case .made(.success(nil)): return ended(job, .sourceMissing)
+    case .made(.success(let facts?)): pixels = .success(facts)
+    case .made(.failure(let failure)), .failed(let failure): pixels = .failure(failure)
+    case .cancelled: return ended(job, .cancelled)
+    case .noDecoder: return nil
+    }
+    if case .failure(let failure) = pixels, failure.isRetryable {
+      return ended(job, .failed(failure))
+    }
+    var reading = reading
+    reading.record = reading.record.with(pixels, declaredType: job.declaredType)
+    return Input(job.lease, factsOf: reading, time: .now - began)
+  }
+
+  /// - Returns: `nil` if the original is not in the store.
+  private func description(
+    of job: DecodeJob, by decoder: DecoderProcess
+  ) throws(DecoderFault) -> Result<PixelFacts?, Failure> {
+    switch read(job, for: decoder) {
+    case .failure(let failure): return .failure(failure)
+    case .success(nil): return .success(nil)
+    case .success(let picture?):
+      return try decoder.describe(byteCount: picture.byteCount).map { $0 }
+    }
+  }
+
+  // MARK: - Thumbnails
 
   /// - Throws: a ``DecoderFault`` if the attempt ended with its decoder.
   private func result(

@@ -14,7 +14,7 @@ struct FactsReader: Sendable {
 
   /// What was read.
   struct Reading {
-    let record: FactsRecord
+    var record: FactsRecord
     /// The original of the store, if it was read.
     var original: OriginalFacts?
     /// Bytes of the picture, if it comes from a file, from its URL or from a client.
@@ -28,11 +28,13 @@ struct FactsReader: Sendable {
   ) throws(Failure) -> Reading? {
     switch source {
     case .original(let key): return try reading(ofOriginal: key, extent)
-    case .body(.memory(let bytes)), .bytes(let bytes):
-      let record = try FactsQuery.record(extent, byteCount: bytes.count) { Array(bytes[$0]) }
-      return Reading(record: record, localByteCount: bytes.count)
+    case .body(.memory(let bytes)): return Reading(record: try record(of: bytes, extent))
+    case .bytes(let bytes):
+      return Reading(record: try record(of: bytes, extent), localByteCount: bytes.count)
     case .body(.file(let file, let byteCount)):
-      return try reading(of: file.descriptor, byteCount: byteCount, "the body", extent)
+      var reading = try reading(of: file.descriptor, byteCount: byteCount, "the body", extent)
+      reading.localByteCount = nil
+      return reading
     case .upload(let file, let byteCount, _):
       let descriptor = file.file.descriptor
       return try reading(of: descriptor, byteCount: byteCount, "the uploaded picture", extent)
@@ -41,6 +43,12 @@ struct FactsReader: Sendable {
         try reading(of: file, byteCount: byteCount, path, extent)
       }
     }
+  }
+
+  private func record(
+    of bytes: [UInt8], _ extent: FactsExtent
+  ) throws(Failure) -> FactsRecord {
+    try FactsQuery.record(extent, byteCount: bytes.count) { Array(bytes[$0]) }
   }
 
   private func reading(

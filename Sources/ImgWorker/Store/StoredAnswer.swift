@@ -20,7 +20,8 @@ struct StoredAnswer {
     case (.all, let thumbnails?, let original?):
       self.init(thumbnails[0].thumbnail, thumbnails + [original])
     case (.thumbnail, let thumbnails?, _), (.none, let thumbnails?, _),
-      (.facts, let thumbnails?, _), (.allFacts, let thumbnails?, _):
+      (.facts, let thumbnails?, _), (.allFacts, let thumbnails?, _),
+      (.pixelFacts, let thumbnails?, _):
       self.init(thumbnails[0].thumbnail, thumbnails)
     case (_, nil, let original?):
       self.init(nil, [original])

@@ -9,14 +9,17 @@ final class HeldBody {
   let resumeState: ResumeState?
   /// The facts of a picture, whose bytes are not held; `nil` for a body.
   let facts: FactsRecord?
+  /// The media type that the origin declares.
+  let mediaType: String?
   private let charge: BodyCharge
   private let pool: TransferPool
 
   private init(
-    _ content: BodyContent, resumeState: ResumeState?, facts: FactsRecord?, charge: BodyCharge,
-    pool: TransferPool
+    _ content: BodyContent, resumeState: ResumeState?, facts: FactsRecord?, mediaType: String?,
+    charge: BodyCharge, pool: TransferPool
   ) {
     self.facts = facts
+    self.mediaType = mediaType
     self.content = content
     self.resumeState = resumeState
     self.charge = charge
@@ -24,7 +27,9 @@ final class HeldBody {
   }
 
   convenience init(_ body: FetchedBody, of pool: TransferPool) {
-    self.init(body.content, resumeState: nil, facts: body.facts, charge: body.charge, pool: pool)
+    self.init(
+      body.content, resumeState: nil, facts: body.facts, mediaType: body.mediaType,
+      charge: body.charge, pool: pool)
   }
 
   /// - Returns: `nil` if the transfer left nothing.
@@ -33,7 +38,8 @@ final class HeldBody {
     case (.success(let body), _): self.init(body, of: pool)
     case (.failure, .partial(let partial, let charge)):
       self.init(
-        partial.content, resumeState: partial.resumeState, facts: nil, charge: charge, pool: pool)
+        partial.content, resumeState: partial.resumeState, facts: nil, mediaType: nil,
+        charge: charge, pool: pool)
     case (.failure, .unchanged), (.failure, .obsolete): return nil
     }
   }

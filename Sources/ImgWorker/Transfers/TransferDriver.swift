@@ -23,14 +23,15 @@ struct TransferDriver {
   /// Starts a transfer. It continues what an earlier one left, or asks whether the records of the
   /// store still match.
   func start(_ order: FetchOrder, reading store: StoreDriver) {
-    if let extent = order.request.keep.part.factsExtent {
+    let part = order.request.keep.part
+    if let extent = part.fetchedFactsExtent {
       return pool.startFacts(
         extent, order.lease.rawValue, url: order.url, as: order.options,
         unlessMatching: store.validators(for: order), begunAt: order.assignedAt)
     }
     pool.start(
-      order.lease.rawValue, url: order.url, as: order.options,
-      resuming: store.partial(for: order, copiedBy: pool),
+      order.lease.rawValue, url: order.url, isOfAnyFormat: part == .wholeOfAnyFormat,
+      as: order.options, resuming: store.partial(for: order, copiedBy: pool),
       unlessMatching: store.validators(for: order), begunAt: order.assignedAt)
   }
 
@@ -64,6 +65,9 @@ struct TransferDriver {
 
   /// The facts that a transfer has read; `nil` if it brought the picture itself.
   func facts(of transfer: TransferID) -> FactsRecord? { bodies[transfer]?.facts }
+
+  /// The media type that the origin declares for a body.
+  func mediaType(of transfer: TransferID) -> String? { bodies[transfer]?.mediaType }
 
   /// - Precondition: the transfer left a partial body that is not released.
   func partial(of transfer: TransferID) -> PartialBody {

@@ -52,7 +52,7 @@ package struct FetchOrder: Hashable, Sendable {
   /// Whether a part of its body may be stored, and continued from. A picture that is known by a
   /// cache key may have another URL's body.
   package var mayLeavePartial: Bool {
-    request.keep != .none && request.keep.part == .whole && !request.bypassesStore
+    request.keep != .none && request.keep.part.isWhole && !request.bypassesStore
       && options.cacheKey == nil
   }
 

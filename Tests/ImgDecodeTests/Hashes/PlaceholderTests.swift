@@ -45,8 +45,8 @@ import Testing
     width: Int, height: Int, text: String
   ) throws {
     // Transparency does not change it.
-    #expect(BlurHash.text(of: try picture(width, height)) == text)
-    #expect(BlurHash.text(of: try picture(width, height, hasAlpha: true)) == text)
+    #expect(BlurHash(of: try picture(width, height)).text == text)
+    #expect(BlurHash(of: try picture(width, height, hasAlpha: true)).text == text)
   }
 
   @Test func `a ThumbHash of any shape has the form that a worker checks`() throws {
@@ -103,7 +103,7 @@ import Testing
   @Test func `a palette has at most six colours, and is the same every time`() throws {
     let picture = try picture(64, 48)
     let palette = ColourPalette(picture)
-    #expect((2...ColourPalette.maximumColourCount).contains(palette.colours.count))
+    #expect((2...PixelFacts.maximumColourCount).contains(palette.colours.count))
     #expect(abs(palette.colours.reduce(0) { $0 + $1.share } - 1) < 1e-9)
     #expect(palette.colours.map(\.share) == palette.colours.map(\.share).sorted(by: >))
     for _ in 0..<3 { #expect(ColourPalette(picture) == palette) }

@@ -1,3 +1,5 @@
+import FoundationEssentials
+import ImgFacts
 import ImgModel
 import ImgStore
 import ImgSystem
@@ -54,8 +56,22 @@ final class RunningDecodeThread {
   func submit(_ picture: [UInt8], lease: LeaseID = 1) {
     thread.submit(
       DecodeJob(
-        lease: lease, source: .bytes(picture), variants: [.standard], facts: nil, isLenient: false,
-        isUrgent: false))
+        lease: lease, source: .bytes(picture), variants: [.standard], facts: nil,
+        describesPixels: false, declaredType: nil, isLenient: false, isUrgent: false))
+  }
+
+  /// Submits a picture for its facts with those of its pixels, and waits for what becomes of it.
+  func pixelFacts(of picture: [UInt8], lease: LeaseID = 1) throws -> DecodeEnd? {
+    thread.submit(
+      DecodeJob(
+        lease: lease, source: .bytes(picture), variants: [.standard], facts: .all,
+        describesPixels: true, declaredType: "image/gif", isLenient: false, isUrgent: false))
+    return try end(of: lease)
+  }
+
+  /// The facts that the last job ended with.
+  func lastRecord() throws -> FactsRecord? {
+    try results.last?.bytes.map { try JSONDecoder().decode(FactsRecord.self, from: Data($0)) }
   }
 
   func end(of lease: LeaseID) throws -> DecodeEnd? {

@@ -34,6 +34,13 @@ final class ScriptedDecoder {
       return try nextPicture()
     }
 
+    /// Says that it is ready, and waits for a picture whose pixels it describes.
+    func takeDescription() throws -> DescribeRequest {
+      try channel.send(.ready(DecoderReady(sandbox: SandboxReport())))
+      guard case .describe(let request) = try channel.next(until: nil) else { throw Unexpected() }
+      return request
+    }
+
     func nextPicture() throws -> DecodeRequest {
       guard case .decode(let request) = try channel.next(until: nil) else { throw Unexpected() }
       return request

@@ -40,6 +40,9 @@ extension RGBColour: LosslessStringConvertible {
     }
   }
 
+  /// As CSS has it: `#` and six hexadecimal digits.
+  package var cssText: String { "#\(description)" }
+
   /// Six hexadecimal digits.
   package var description: String {
     String(String(0x100_0000 | number, radix: 16).dropFirst())

@@ -10,11 +10,14 @@ package enum DecoderOrder: Hashable, WireMessage {
   case input
   /// Decode the picture in the input memory. The decoder answers with `decoded` or `failed`.
   case decode(DecodeRequest)
+  /// Compute the placeholders and the colours of the picture in the input memory. The decoder answers
+  /// with `described` or `failed`.
+  case describe(DescribeRequest)
 
   package var announcesFile: Bool {
     switch self {
     case .start, .input: true
-    case .decode: false
+    case .decode, .describe: false
     }
   }
 }
@@ -32,13 +35,14 @@ extension DecoderOrder {
 
 extension DecoderOrder {
   private enum Kind: String, Codable {
-    case start, input
+    case start, input, describe
   }
 
   package init(from decoder: any Decoder) throws {
     switch try decoder.container(keyedBy: TypeKey.self).decode(Kind.self, forKey: .type) {
     case .start: self = .start(try DecoderStart(from: decoder))
     case .input: self = .input
+    case .describe: self = .describe(try DescribeRequest(from: decoder))
     }
   }
 
@@ -49,6 +53,9 @@ extension DecoderOrder {
       try container.encode(Kind.start, forKey: .type)
       try start.encode(to: encoder)
     case .input: try container.encode(Kind.input, forKey: .type)
+    case .describe(let request):
+      try container.encode(Kind.describe, forKey: .type)
+      try request.encode(to: encoder)
     case .decode: preconditionFailure("a decode order is a record")
     }
   }

@@ -11,6 +11,8 @@ package enum DecoderReport: Hashable, WireMessage {
   case refused(DecoderRefusal)
   /// The thumbnail is in the output memory. The number is that of the request.
   case decoded(RenderedFacts, picture: UInt64)
+  /// What was computed from the pixels of the picture with the number of the request.
+  case described(PixelFacts, picture: UInt64)
   /// The picture with the number of the request has no thumbnail.
   case failed(Failure, picture: UInt64)
 }
@@ -30,7 +32,7 @@ extension DecoderReport {
 
 extension DecoderReport {
   private enum Kind: String, Codable {
-    case ready, refused, failed
+    case ready, refused, described, failed
   }
 
   private enum CodingKeys: String, CodingKey {
@@ -42,6 +44,9 @@ extension DecoderReport {
     switch try container.decode(Kind.self, forKey: .type) {
     case .ready: self = .ready(try DecoderReady(from: decoder))
     case .refused: self = .refused(try DecoderRefusal(from: decoder))
+    case .described:
+      self = .described(
+        try PixelFacts(from: decoder), picture: try container.decode(UInt64.self, forKey: .picture))
     case .failed:
       self = .failed(
         try Failure(from: decoder), picture: try container.decode(UInt64.self, forKey: .picture))
@@ -57,6 +62,10 @@ extension DecoderReport {
     case .refused(let refusal):
       try container.encode(Kind.refused, forKey: .type)
       try refusal.encode(to: encoder)
+    case .described(let facts, let picture):
+      try container.encode(Kind.described, forKey: .type)
+      try container.encode(picture, forKey: .picture)
+      try facts.encode(to: encoder)
     case .failed(let failure, let picture):
       try container.encode(Kind.failed, forKey: .type)
       try container.encode(picture, forKey: .picture)

@@ -1,14 +1,16 @@
 import Glibc
+package import ImgModel
 
-/// A placeholder of 28 characters (BlurHash by Wolt): 4 × 3 frequencies of each colour. Transparency
-/// is ignored.
-package enum BlurHash {
-  private static let columnCount = 4
-  private static let rowCount = 3
-  private static let digits = Array(
-    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz#$%*+,-.:;=?@[]^_{|}~")
+/// Transparency is ignored.
+extension BlurHash {
+  package init(of picture: SmallPicture) {
+    guard let hash = BlurHash(Self.text(of: picture)) else {
+      preconditionFailure("what is computed here has the form of a BlurHash")
+    }
+    self = hash
+  }
 
-  package static func text(of picture: SmallPicture) -> String {
+  private static func text(of picture: SmallPicture) -> String {
     let light = (0..<256).map { Self.light(of: Double($0) / 255) }
     let planes = (0..<3).map { channel in
       (0..<picture.pixelCount).map { light[Int(picture.samples[$0 * 4 + channel])] }
