@@ -44,6 +44,7 @@ let package = Package(
     .systemLibrary(name: "CJPEG", pkgConfig: "libjpeg", providers: [.apt(["libjpeg-dev"])]),
     // Without pkgConfig: Swift Package Manager would warn of a flag that libjxl.pc asks for.
     .systemLibrary(name: "CJXL"),
+    .systemLibrary(name: "CPNG", pkgConfig: "libpng", providers: [.apt(["libpng-dev"])]),
     .systemLibrary(
       name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
@@ -268,7 +269,7 @@ let package = Package(
         .unsafeFlags(["-Xlinker", "--export-dynamic-symbol=getaddrinfo"])
       ]),
 
-    // MARK: - ImgDecode: libvips, libjpeg-turbo, libjxl, libdav1d, libde265
+    // MARK: - ImgDecode: libvips, libjpeg-turbo, libjxl, libdav1d, libde265, libpng
 
     .target(
       name: "ImgDecode",
@@ -277,6 +278,7 @@ let package = Package(
         "CDE265",
         "CJPEG",
         "CJXL",
+        "CPNG",
         "CResample",
         "CVips",
         "CXML",

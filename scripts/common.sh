@@ -14,7 +14,7 @@ programs=(imgctl imgcoordinator imgworker imgdecoder)
 build_packages=(
   ca-certificates g++ git libc6-dev pkg-config
   libcurl4-openssl-dev libdav1d-dev libde265-dev libidn2-dev libjpeg-dev libjxl-dev liblmdb-dev
-  libseccomp-dev libsodium-dev libvips-dev libxml2-dev libxxhash-dev zlib1g-dev
+  libpng-dev libseccomp-dev libsodium-dev libvips-dev libxml2-dev libxxhash-dev zlib1g-dev
 )
 
 # The shared libraries that the Swift toolchain needs.
@@ -107,6 +107,7 @@ is_present() {
     libjxl-dev) has_library libjxl ;;
     liblmdb-dev) has_library lmdb ;;
     libmicrohttpd-dev) has_library libmicrohttpd ;;
+    libpng-dev) has_library libpng ;;
     libseccomp-dev) has_library libseccomp ;;
     libsodium-dev) has_library libsodium ;;
     libvips-dev) has_library vips ;;

@@ -24,8 +24,8 @@ struct LayeringTests {
     "ImgSniff": ["CZlib", "ImgModel"],
     "ImgFacts": ["ImgModel", "ImgSniff"],
     "ImgDecode": platform.union([
-      "CDAV1D", "CDE265", "CJPEG", "CJXL", "CResample", "CVips", "CXML", "ImgFacts", "ImgModel",
-      "ImgSniff",
+      "CDAV1D", "CDE265", "CJPEG", "CJXL", "CPNG", "CResample", "CVips", "CXML", "ImgFacts",
+      "ImgModel", "ImgSniff",
     ]),
     "ImgDecoder": platform.union([
       "CAllocation", "ImgDecode", "ImgModel", "ImgSandbox", "ImgSystem", "ImgTransport", "ImgWire",

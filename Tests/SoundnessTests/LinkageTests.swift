@@ -5,7 +5,9 @@ import Testing
 /// decoders', so that `imgctl` starts in milliseconds and a hostile picture meets neither the network
 /// nor the store.
 struct LinkageTests {
-  private static let imageLibraries = ["libvips", "libjpeg", "libjxl", "libdav1d", "libde265"]
+  private static let imageLibraries = [
+    "libvips", "libjpeg", "libjxl", "libdav1d", "libde265", "libpng",
+  ]
   private static let networkAndStore = ["libcurl", "liblmdb"]
 
   @Test(arguments: ["imgctl", "imgcoordinator"])

@@ -20,6 +20,9 @@ import ImgModel
   /// Whether it carries no colour profile, or one that says nothing new.
   var isInStandardColours: Bool { profile.map { ICCProfile($0)?.isSRGB == true } ?? true }
 
+  /// Whether each of its scans shows the whole picture.
+  var isProgressive: Bool { unsafe decoder.pointee.info.progressive_mode != 0 }
+
   /// How the pixels are to come out.
   private struct Colours {
     let space: J_COLOR_SPACE

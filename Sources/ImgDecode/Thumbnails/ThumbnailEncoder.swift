@@ -4,6 +4,7 @@ import ImgModel
 struct ThumbnailEncoder {
   let variant: Variant
   let isDamaged: Bool
+  var effort = EncodingEffort.usual
 
   /// - Parameters:
   ///   - image: in memory, 8 bits a sample.
@@ -38,7 +39,7 @@ struct ThumbnailEncoder {
     _ image: consuming Image, _ encoding: ThumbnailEncoding, from picture: any OpenPicture
   ) throws(VipsError) -> [UInt8] {
     guard variant.keptData != .none else {
-      return try encoding.encode(image, quality: variant.quality)
+      return try encoding.encode(image, quality: variant.quality, effort)
     }
     let labelled = try image.withOwnMetadata()
     if !variant.keptData.profile { labelled.removeProfile() }
@@ -46,6 +47,6 @@ struct ThumbnailEncoder {
     if variant.keptData.metadata, let file = try picture.metadataImage() {
       labelled.copyMetadata(of: file)
     }
-    return try encoding.encodeWithMetadata(labelled, quality: variant.quality)
+    return try encoding.encodeWithMetadata(labelled, quality: variant.quality, effort)
   }
 }

@@ -11,7 +11,8 @@ package struct GIFBlocks {
   package struct GraphicControl {
     /// In hundredths of a second.
     let delay: Int
-    let hasTransparentColour: Bool
+    /// The index of the colour that is not shown; `nil` if all are.
+    package let transparentIndex: Int?
     /// What becomes of the frame's area before the next frame is drawn: 2, it becomes transparent; 3,
     /// it becomes what it was before; else it stays.
     package let disposal: Int
@@ -23,7 +24,11 @@ package struct GIFBlocks {
     package let top: Int
     package let width: Int
     package let height: Int
-    let isInterlaced: Bool
+    package let isInterlaced: Bool
+    /// Where its own colours lie; `nil` if it has those of the file.
+    package let colourTable: Range<Int>?
+    /// Where its compressed pixels begin.
+    package let dataOffset: Int
   }
 
   private enum Introducer {
@@ -40,16 +45,19 @@ package struct GIFBlocks {
   /// Where the next block begins, or the sub-blocks in front of it.
   private var offset: Int
   private var isAtSubBlocks = false
-  let width: Int
-  let height: Int
+  package let width: Int
+  package let height: Int
   /// Bits of an index into the global colour table; `nil` if there is none.
   let globalIndexBitCount: Int?
+  /// Where the colours lie of frames that have none of their own.
+  package let globalColourTable: Range<Int>?
 
   /// Reads the screen descriptor (section 18).
   package init(_ window: ByteWindow) throws(FactsError) {
     let screen = try window.fields(at: 0, count: Self.screenDescriptorEnd, order: .littleEndian)
     (width, height) = (screen.u16(6), screen.u16(8))
     globalIndexBitCount = Self.indexBitCount(flags: screen.u8(10))
+    globalColourTable = Self.table(at: Self.screenDescriptorEnd, flags: screen.u8(10))
     offset = Self.screenDescriptorEnd + Self.tableByteCount(flags: screen.u8(10))
     self.window = window
   }
@@ -61,13 +69,15 @@ package struct GIFBlocks {
     switch try window.fields(at: offset, count: 1).u8(0) {
     case Introducer.frame:
       let fields = try window.fields(at: offset, count: 10, order: .littleEndian)
+      let colourTable = Self.table(at: offset + 10, flags: fields.u8(9))
+      let dataOffset = offset + 10 + Self.tableByteCount(flags: fields.u8(9))
       // A byte of the compression comes before the sub-blocks.
-      offset += 11 + Self.tableByteCount(flags: fields.u8(9))
+      offset = dataOffset + 1
       isAtSubBlocks = true
       return .frame(
         Frame(
           left: fields.u16(1), top: fields.u16(3), width: fields.u16(5), height: fields.u16(7),
-          isInterlaced: fields.u8(9) & 0x40 != 0))
+          isInterlaced: fields.u8(9) & 0x40 != 0, colourTable: colourTable, dataOffset: dataOffset))
     case Introducer.extension:
       let label = try window.fields(at: offset + 1, count: 1).u8(0)
       offset += 2
@@ -86,7 +96,8 @@ package struct GIFBlocks {
     let fields = try window.fields(at: offset, count: 5, order: .littleEndian)
     let flags = fields.u8(1)
     return GraphicControl(
-      delay: fields.u16(2), hasTransparentColour: flags & 1 != 0, disposal: flags >> 2 & 0x07)
+      delay: fields.u16(2), transparentIndex: flags & 1 != 0 ? fields.u8(4) : nil,
+      disposal: flags >> 2 & 0x07)
   }
 
   /// The contents of sub-blocks, at most so many.
@@ -132,6 +143,10 @@ package struct GIFBlocks {
   /// A flag, and the exponent of the number of colours, less 1 (section 18).
   private static func indexBitCount(flags: Int) -> Int? {
     flags & 0x80 == 0 ? nil : flags & 0x07 + 1
+  }
+
+  private static func table(at offset: Int, flags: Int) -> Range<Int>? {
+    flags & 0x80 == 0 ? nil : offset..<offset + tableByteCount(flags: flags)
   }
 
   private static func tableByteCount(flags: Int) -> Int {

@@ -46,7 +46,7 @@ struct GIFFacts {
       switch block {
       case .control(let control):
         delay = control.delay * 10
-        if delays.isEmpty { facts.hasAlpha = control.hasTransparentColour }
+        if delays.isEmpty { facts.hasAlpha = control.transparentIndex != nil }
       case .extension(Self.application, let offset): try readApplication(at: offset)
       case .extension: break
       case .frame(let frame):

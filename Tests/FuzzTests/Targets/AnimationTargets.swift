@@ -58,13 +58,13 @@ extension FuzzTarget {
       [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 1, 0, 1, 0, 9, 1, 1])
     + chunk("fdAT", [0, 0, 0, 2] + stored([0, 7])) + chunk("IEND", [])
 
-  private static func chunk(_ name: String, _ data: [UInt8]) -> [UInt8] {
+  static func chunk(_ name: String, _ data: [UInt8]) -> [UInt8] {
     let named = Array(name.utf8) + data
     return bigEndian(data.count) + named + checksum(of: named)
   }
 
   /// A zlib stream (RFC 1950) that holds bytes as they are.
-  private static func stored(_ bytes: [UInt8]) -> [UInt8] {
+  static func stored(_ bytes: [UInt8]) -> [UInt8] {
     let count = UInt8(bytes.count)
     let low = bytes.reduce(1) { $0 + Int($1) }
     let high = bytes.reduce((1, 0)) { ($0.0 + Int($1), $0.1 + $0.0 + Int($1)) }.1
@@ -88,7 +88,7 @@ extension FuzzTarget {
   }
 
   /// The file with the checksums that its chunks should have.
-  private static func withChecksums(_ file: [UInt8]) -> [UInt8] {
+  static func withChecksums(_ file: [UInt8]) -> [UInt8] {
     var repaired = file
     var chunks = PNGChunks(ByteWindow(WholeBytes(file)))
     while let chunk = try? chunks.next(), chunk.range.upperBound <= file.count {

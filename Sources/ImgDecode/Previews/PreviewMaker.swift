@@ -1,0 +1,89 @@
+package import ImgModel
+import ImgSniff
+
+/// Makes thumbnails of pictures whose end has not arrived, of those that show the whole picture coarsely
+/// before that: progressive JPEG, interlaced PNG, GIF. It opens no file.
+package struct PreviewMaker: Sendable {
+  private let limits: Limits
+
+  /// - Parameter runtime: the proof that libvips was started.
+  package init(runtime: VipsRuntime, limits: Limits) {
+    self.limits = limits
+  }
+
+  /// Makes a thumbnail of what has arrived. It is encoded as fast as its format allows.
+  ///
+  /// - Parameters:
+  ///   - part: the first bytes of the picture, decoded in place.
+  ///   - variant: its selection of frames does not count: the preview shows the first frame.
+  ///   - onHeader: called when the header has been read and is within the limits.
+  /// - Throws: a ``Failure`` of stage `decode`: `corrupt_image` also if too little has arrived,
+  ///   `unsupported_format` also for a picture that has no previews.
+  package func preview(
+    of part: Span<UInt8>, as variant: Variant, onHeader: () -> Void = {}
+  ) throws(Failure) -> RenderedThumbnails {
+    try unsafe part.withUnsafeBufferPointer { (buffer) throws(Failure) in
+      let input = unsafe PictureInput(buffer)
+      let head = input.bytes(at: 0, upTo: FormatSniffer.examinedByteCount)
+      let format = try FormatSniffer.format(of: head, allowing: limits.allowedFormats)
+      VipsError.forgetEarlier()
+      let picture = try failing { () throws(DecodeError) in try open(input, in: format) }
+      let geometry = ThumbnailGeometry(source: picture.header.upright, variant: variant)
+      try DecodeLimits(limits).check(picture.header, becoming: geometry)
+      onHeader()
+      let made = try failing { () throws(DecodeError) in
+        try thumbnail(of: picture, to: geometry, as: variant)
+      }
+      return RenderedThumbnails(
+        thumbnails: [made.thumbnail],
+        source: SourceFacts(
+          format: format, width: picture.header.upright.width,
+          height: picture.header.upright.height, frames: 1, decodePath: .general),
+        thumbHash: made.thumbHash)
+    }
+  }
+
+  private func open(
+    _ input: PictureInput, in format: ImageFormat
+  ) throws(DecodeError) -> any OpenPicture {
+    switch format {
+    case .jpeg:
+      let picture = try JPEGPicture(input, .readablePart)
+      guard picture.isProgressive else { throw .unsupported("a part of a baseline JPEG") }
+      return picture
+    case .png: return try InterlacedPNG(input)
+    case .gif: return try GIFPart(input)
+    case .webp, .heif, .avif, .tiff, .jxl, .jp2, .svg, .bmp, .ico:
+      throw .unsupported("a part of a picture in \(format.rawValue)")
+    }
+  }
+
+  private func thumbnail(
+    of picture: any OpenPicture, to geometry: ThumbnailGeometry, as variant: Variant
+  ) throws(DecodeError) -> (thumbnail: EncodedThumbnail, thumbHash: ThumbHash) {
+    let size = picture.header.oriented(geometry.scaled)
+    let frame = try picture.firstFrame(for: size)
+    let renderer = FrameRenderer(of: picture.header, to: geometry, as: variant)
+    let image: Image
+    let thumbHash: ThumbHash
+    do throws(VipsError) {
+      let scaled = try renderer.scaled(frame, to: size)
+      thumbHash = try renderer.thumbHash(of: scaled)
+      image = try renderer.finished(scaled)
+    } catch {
+      throw picture.reason(for: error)
+    }
+    let encoder = ThumbnailEncoder(variant: variant, isDamaged: false, effort: .least)
+    return (try encoder.encode(image, from: picture), thumbHash)
+  }
+
+  private func failing<Result>(
+    _ body: () throws(DecodeError) -> Result
+  ) throws(Failure) -> Result {
+    do throws(DecodeError) {
+      return try body()
+    } catch {
+      throw error.failure(within: limits)
+    }
+  }
+}
