@@ -10,6 +10,8 @@ extension Client {
   /// - Parameters:
   ///   - viewer: see ``GetRequest/viewer``; at most ``GetRequest/maximumViewerByteCount`` bytes.
   ///   - bypassesStore: fetches the picture whatever the store has, and does not store it.
+  ///   - onPreview: is given previews while the picture arrives, each nearer to it than the one before; `nil`
+  ///     asks for none. The next one comes when it returns.
   ///   - onWait: is told what the request waits for, once that has taken a while and whenever it
   ///     changes.
   /// - Returns: when the thumbnail is in the store, comes with the answer because it is not, cannot be
@@ -17,14 +19,15 @@ extension Client {
   ///   delay in `options` and the coordinator's limits bound how long that takes.
   package func get(
     _ url: String, viewer: String? = nil, options: RequestOptions, bypassesStore: Bool = false,
-    onWait: (Wait) -> Void = { _ in }
+    onPreview: ((PicturePreview) -> Void)? = nil, onWait: (Wait) -> Void = { _ in }
   ) throws(ClientError) -> GetResult {
     let id = connection.newRequest()
     try connection.send(
       .get(
         GetRequest(
-          id: id, url: url, viewer: viewer, options: options, bypassesStore: bypassesStore)))
-    return try result(of: id, onWait: onWait)
+          id: id, url: url, viewer: viewer, options: options, bypassesStore: bypassesStore,
+          wantsPreviews: onPreview != nil)))
+    return try result(of: id, onPreview: onPreview ?? { _ in }, onWait: onWait)
   }
 
   /// Sends a picture, which is treated as if it had been fetched just now.
@@ -45,25 +48,50 @@ extension Client {
   }
 
   private func result(
-    of id: RequestID, onWait: (Wait) -> Void = { _ in }
+    of id: RequestID, onPreview: (PicturePreview) -> Void = { _ in },
+    onWait: (Wait) -> Void = { _ in }
   ) throws(ClientError) -> GetResult {
     var delivery = try connection.delivery(to: id, until: nil)
-    while case .waiting(let reply) = delivery.message {
-      onWait(reply.wait)
+    while true {
+      switch delivery.message {
+      case .waiting(let reply): onWait(reply.wait)
+      case .preview(let reply): try take(reply, in: delivery.announcedFile, onPreview)
+      default: return try result(in: delivery)
+      }
       delivery = try connection.delivery(to: id, until: nil)
     }
+  }
+
+  /// Hands on a preview, and asks for the next one.
+  private func take(
+    _ reply: PreviewReply, in file: PassedFile, _ onPreview: (PicturePreview) -> Void
+  ) throws(ClientError) {
+    onPreview(
+      PicturePreview(
+        number: reply.number, thumbnail: reply.thumbnail,
+        bytes: try contents(of: file, byteCount: reply.thumbnail.byteCount)))
+    try connection.send(.nextPreview(PlainRequest(id: reply.id)))
+  }
+
+  private func contents(of file: PassedFile, byteCount: Int) throws(ClientError) -> [UInt8] {
+    do throws(SystemError) {
+      return try MemoryFile(file).contents(byteCount: byteCount)
+    } catch {
+      throw .connection(.system(error))
+    }
+  }
+
+  private func result(
+    in delivery: Delivery<CoordinatorReply>
+  ) throws(ClientError) -> GetResult {
     guard case .got(let got) = delivery.message else { throw .unexpectedReply }
     guard let facts = got.uncached, let file = delivery.file else {
       return GetResult(outcome: got.outcome, uncached: nil, timings: got.timings)
     }
-    do throws(SystemError) {
-      let bytes = try MemoryFile(file).contents(byteCount: facts.thumbnail.byteCount)
-      return GetResult(
-        outcome: got.outcome, uncached: UncachedPicture(facts: facts, bytes: bytes),
-        timings: facts.timings)
-    } catch {
-      throw .connection(.system(error))
-    }
+    let bytes = try contents(of: file, byteCount: facts.thumbnail.byteCount)
+    return GetResult(
+      outcome: got.outcome, uncached: UncachedPicture(facts: facts, bytes: bytes),
+      timings: facts.timings)
   }
 
   /// Makes the coordinator fetch pictures again that it remembers as missing.

@@ -228,6 +228,8 @@ final class Coordinator {
       requests.viewers.answer(viewer, outcome, timings)
     case .deliver(let file, let made, let bytesFetched, let viewer):
       requests.viewers.deliver(file, made, bytesFetched: bytesFetched, to: viewer)
+    case .show(let file, let thumbnail, let viewer):
+      requests.viewers.show(file, thumbnail, to: viewer)
     case .release(let file): files.release(file)
     case .jobEnded(let record): requests.jobs.jobEnded(record)
     case .storeErrorBegan(let error):

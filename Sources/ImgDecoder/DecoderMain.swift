@@ -60,13 +60,14 @@ package enum DecoderMain {
         to: ProcessLimits(
           privateByteCount: start.limits.decoderMemoryByteCount,
           sharedByteCount: Int64(picture.maximumByteCount + thumbnail.maximumByteCount)))
-      let thumbnailer = Thumbnailer(
-        runtime: try VipsRuntime.start(allowing: start.limits.allowedFormats), limits: start.limits)
+      let runtime = try VipsRuntime.start(allowing: start.limits.allowedFormats)
+      let thumbnailer = Thumbnailer(runtime: runtime, limits: start.limits)
+      let previewMaker = PreviewMaker(runtime: runtime, limits: start.limits)
       let report = try sandbox.lock(.decoder, isRequired: start.requiresSandbox)
       try channel.send(.ready(DecoderReady(sandbox: report)))
       return PictureServer(
-        channel: channel, thumbnailer: thumbnailer, limits: start.limits, picture: picture,
-        thumbnail: thumbnail)
+        channel: channel, thumbnailer: thumbnailer, previewMaker: previewMaker,
+        limits: start.limits, picture: picture, thumbnail: thumbnail)
     } catch {
       try channel.send(.refused(refusal(for: error)))
       try channel.flush(until: .now + .seconds(1))

@@ -11,6 +11,7 @@ struct PictureServer {
 
   let channel: DecoderMain.WorkerChannel
   let thumbnailer: Thumbnailer
+  let previewMaker: PreviewMaker
   let limits: Limits
   /// Replaced after a large picture, so that its memory goes back to the machine.
   var picture: PictureMemory
@@ -45,8 +46,12 @@ struct PictureServer {
   private func report(on request: DecodeRequest) throws(MessageError) -> DecoderReport {
     try check(request.byteCount)
     do throws(Failure) {
-      let rendered = try limited(request.byteCount) { (bytes, onHeader) throws(Failure) in
-        try thumbnailer.thumbnails(
+      let rendered = try limited(request.byteCount) {
+        (bytes, onHeader) throws(Failure) -> RenderedThumbnails in
+        guard !request.isPreview else {
+          return try previewMaker.preview(of: bytes, as: request.variants[0], onHeader: onHeader)
+        }
+        return try thumbnailer.thumbnails(
           of: bytes, as: request.variants, isLenient: request.isLenient, onHeader: onHeader)
       }
       try put(rendered.thumbnails)

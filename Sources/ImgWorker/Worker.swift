@@ -133,7 +133,9 @@ final class Worker {
   }
 
   private var timeout: Duration {
-    let deadlines = [transfers.pool.deadline, records.deadline, reportDeadline]
+    let deadlines = [
+      transfers.pool.deadline, records.deadline, reportDeadline, machine.previewDeadline,
+    ]
     guard let deadline = deadlines.compactMap(\.self).min() else { return Self.heartbeatInterval }
     return min(max(deadline - .now, .zero), Self.heartbeatInterval)
   }
@@ -171,6 +173,10 @@ final class Worker {
         Input(.redirected(id, Redirect(url: redirect.url, leavesHost: redirect.leavesHost))))
     }
     for transfer in pool.takeFinished() { try feed(transfers.input(of: transfer)) }
+    for id in machine.previewedTransfers {
+      guard let byteCount = transfers.arrivedByteCount(of: id) else { continue }
+      try feed(Input(.bodyGrew(id, to: byteCount)))
+    }
     records.writePuts(amongLeases: machine.leaseCount, at: .now)
     try report(
       HostUpdates(
@@ -263,6 +269,9 @@ final class Worker {
 
     case .decode(let order, let source): return decode(order, from: source, payload)
     case .cancelDecode(let lease): decodeThread.cancel(lease)
+    case .makePreview(let order):
+      if !makePreview(order) { return [Input(.previewed(order, .later))] }
+    case .sendPreview(let preview): try send(preview, payload.thumbnails[0])
     case .stop: isStopped = true
     }
     return []
@@ -284,6 +293,20 @@ final class Worker {
         stage: .store, code: .internal, detail: "the body cannot be read: \(error)")
       return [Input(.stored(request.order.lease, .failed(failure)))]
     }
+  }
+
+  /// - Returns: whether the decode thread has it. It tells the end.
+  private func makePreview(_ order: PreviewOrder) -> Bool {
+    guard let part = transfers.arrivedPart(of: order.transfer, upTo: bodyMaximumByteCount) else {
+      return false
+    }
+    return decodeThread.submit(PreviewJob(order: order, part: part))
+  }
+
+  /// A preview that the coordinator cannot take now is dropped: a later one shows more.
+  private func send(_ preview: MadePreview, _ bytes: [UInt8]) throws(ChannelError) {
+    guard channel.takesFile, let file = try? MemoryFile(containing: bytes).file else { return }
+    try channel.post(.preview(preview), with: file)
   }
 
   /// - Returns: the end, if there is nothing to decode.

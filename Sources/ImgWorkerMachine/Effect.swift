@@ -48,6 +48,13 @@ extension WorkerMachine {
     /// Skip the decode if it has not begun. A `decoded` event follows in any case.
     case cancelDecode(LeaseID)
 
+    /// Make a preview of what has arrived, on a decoder that is idle. A `previewed` event follows in any
+    /// case.
+    case makePreview(PreviewOrder)
+    /// Send the preview, unless the coordinator does not keep up with files. Its bytes came with the
+    /// event.
+    case sendPreview(MadePreview)
+
     /// Everything is done: exit.
     case stop
   }

@@ -40,6 +40,11 @@ extension WorkerMachine {
     /// - time: what the decoder took; `nil` if nothing was decoded.
     case decoded(LeaseID, DecodeEnd, time: Duration?)
 
+    /// So many bytes of a body have arrived, of one of ``previewedTransfers``.
+    case bodyGrew(TransferID, to: Int)
+    /// The end of an ``Effect/makePreview(_:)``.
+    case previewed(PreviewOrder, PreviewEnd)
+
     /// An uncached result was sent.
     case uncachedSent(LeaseID)
     /// An uncached result cannot be sent: there is no file for it.

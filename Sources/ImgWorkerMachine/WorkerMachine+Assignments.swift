@@ -41,7 +41,9 @@ extension WorkerMachine {
   mutating func attach(_ lease: LeaseID) {
     let order = tasks[lease].order
     switch transfers.attach(lease, key: order.transferKey) {
-    case .receiving: tasks.update(lease) { $0.stage = .transferring }
+    case .receiving:
+      tasks.update(lease) { $0.stage = .transferring }
+      planPreviews(of: lease)
     case .received(let share): decode(share)
     case .none:
       tasks.update(lease) { $0.stage = .findingOriginal }

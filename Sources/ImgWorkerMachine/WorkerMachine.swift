@@ -36,6 +36,8 @@ package struct WorkerMachine {
   var robots = RobotsCache()
   var brokenTransfers = BrokenTransfers()
   var report = WorkerReport()
+  /// Whether a preview is being made.
+  var isPreviewUnderWay = false
   private var isDraining = false
 
   /// The moment of the event being handled.
@@ -79,6 +81,9 @@ package struct WorkerMachine {
 
     case .decoded(let lease, let end, let time): decoded(lease, end, after: time)
 
+    case .bodyGrew(let transfer, let byteCount): bodyGrew(transfer, to: byteCount)
+    case .previewed(let order, let end): previewed(order, end)
+
     case .uncachedSent(let lease): remove(lease)
     case .uncachedFailed(let lease, let detail): uncachedFailed(lease, detail)
 
@@ -99,6 +104,7 @@ package struct WorkerMachine {
     case .decode(let batch): decodeAll(of: batch)
     case .decodeUpload(let upload): decodeUpload(upload)
     case .followRedirects(let list): list.transfers.forEach { slotGranted($0) }
+    case .preview(let list): list.leases.forEach { wantPreviews(of: $0) }
     case .cancel(let list): list.leases.forEach { cancel($0) }
     case .sweep(let sweep): effects.append(.sweep(sweep.moment))
     case .drain: isDraining = true

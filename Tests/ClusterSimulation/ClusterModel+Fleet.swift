@@ -24,6 +24,9 @@ extension ClusterModel {
     case .uncached(let result):
       lastFile += 1
       handle(.workerMadeUncached(id, result, MemoryFileID(rawValue: lastFile)))
+    case .preview(let preview):
+      lastFile += 1
+      handle(.workerMadePreview(id, preview, MemoryFileID(rawValue: lastFile)))
     case .startDecoder, .endDecoder, .sandboxed: fail("a machine has no decoders: \(message)")
     }
     return true

@@ -27,6 +27,11 @@ extension ClusterModel {
       for host in list.transfers.compactMap({ scheduler.transfers[$0]?.host }) {
         checkRate(of: host)
       }
+    case .preview(let list):
+      previewLeases += list.leases
+      for lease in list.leases where scheduler.leases[lease] == nil {
+        fail("previews of \(lease), which has ended")
+      }
     case .cancel, .drain: break
     }
   }
@@ -58,7 +63,8 @@ extension ClusterModel {
     case .drain:
       if workers[id]?.isDraining == true { fail("told to drain twice") }
       workers[id]?.isDraining = true
-    case .welcome, .sweep, .decoderExited: break
+    // A model makes no previews; a real machine does.
+    case .welcome, .preview, .sweep, .decoderExited: break
     }
   }
 

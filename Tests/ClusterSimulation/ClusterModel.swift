@@ -63,6 +63,11 @@ final class ClusterModel {
   var waits: [ViewerID: [Wait]] = [:]
   /// Viewers that were answered with a picture that is not in the store.
   var deliveries: [ViewerID: UncachedThumbnail] = [:]
+  /// Viewers that want previews, and how many they were shown.
+  var previewedViewers: Set<ViewerID> = []
+  var previewCounts: [ViewerID: Int] = [:]
+  /// The leases of which workers were asked for previews.
+  var previewLeases: [LeaseID] = []
   /// Memory files that the driver would hold.
   var openFiles: Set<MemoryFileID> = []
   var lastFile: UInt64 = 0
@@ -177,7 +182,8 @@ final class ClusterModel {
   func process(_ event: Event) {
     begunTransfers = []
     switch event {
-    case .workerMadeUncached(_, _, let file): openFiles.insert(file)
+    case .workerMadeUncached(_, _, let file), .workerMadePreview(_, _, let file):
+      openFiles.insert(file)
     case .viewerUploaded(_, let picture, _): openFiles.insert(picture.file)
     default: break
     }
@@ -221,6 +227,11 @@ final class ClusterModel {
       if waitingViewers.remove(viewer) == nil { fail("\(viewer) answered without waiting") }
       answers[viewer] = .done(made.thumbnail, fromCache: false, bytesFetched: bytesFetched)
       deliveries[viewer] = made
+    case .show(let file, _, let viewer):
+      if !openFiles.contains(file) { fail("\(file) is not open") }
+      if !waitingViewers.contains(viewer) { fail("\(viewer) is shown a preview after its answer") }
+      if !previewedViewers.contains(viewer) { fail("\(viewer) wants no previews") }
+      previewCounts[viewer, default: 0] += 1
     case .release(let file):
       if openFiles.remove(file) == nil { fail("\(file) released twice") }
     case .storeErrorBegan: storeErrors.append("began")

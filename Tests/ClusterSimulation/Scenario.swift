@@ -190,7 +190,8 @@ extension Scenario {
     let viewer = cluster.view(
       randomLine(), name: name, variant: randomVariant(), expiry: randomExpiry(),
       delay: randomDelay(), keep: randomKeep(), fetch: randomPoliteness(),
-      bypassesStore: Int.random(in: 0..<5, using: &random) == 0)
+      bypassesStore: Int.random(in: 0..<5, using: &random) == 0,
+      wantsPreviews: Int.random(in: 0..<3, using: &random) == 0)
     expectedViewers.insert(viewer)
   }
 

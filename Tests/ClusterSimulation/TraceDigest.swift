@@ -34,6 +34,8 @@ struct TraceDigest {
       add("answer", viewer.rawValue, outcome, timings)
     case .deliver(let file, let made, let byteCount, let viewer):
       add("deliver", file.rawValue, made, byteCount, viewer.rawValue)
+    case .show(let file, let thumbnail, let viewer):
+      add("show", file.rawValue, thumbnail, viewer.rawValue)
     case .release(let file): add("release", file.rawValue)
     case .jobEnded(let record): add("job ended", record)
     case .storeErrorBegan(let status): add("store error began", status)

@@ -151,7 +151,7 @@ extension CoordinatorMessage {
     case .lookup(let batch), .fetch(let batch), .attach(let batch), .decode(let batch):
       batch.items.map(\.lease)
     case .decodeUpload(let upload): [upload.lease]
-    case .welcome, .followRedirects, .cancel, .sweep, .decoderExited, .drain: []
+    case .welcome, .followRedirects, .preview, .cancel, .sweep, .decoderExited, .drain: []
     }
   }
 }
@@ -165,8 +165,8 @@ extension WorkerMessage {
     case .released(let list): list.leases
     case .finished(let list): list.results.map(\.lease)
     case .uncached(let result): [result.lease]
-    case .hello, .ready, .refused, .hostUpdates, .redirected, .transferred, .startDecoder,
-      .endDecoder, .sandboxed:
+    case .hello, .ready, .refused, .hostUpdates, .redirected, .transferred, .preview,
+      .startDecoder, .endDecoder, .sandboxed:
       []
     }
   }

@@ -93,6 +93,7 @@ enum GoldenMessages {
         Upload(
           lease: lease, url: nil, request: ThumbnailRequest(variant: .standard),
           retention: Retention(after: .milliseconds(1)), byteCount: 0)),
+      "preview": .preview(LeaseList(leases: [lease])),
       "cancel": .cancel(LeaseList(leases: [lease])),
       "follow_redirects": .followRedirects(
         TransferList(transfers: [TransferID(startedBy: lease)])),
@@ -140,6 +141,7 @@ enum GoldenMessages {
       "uncached": .uncached(
         UncachedResult(
           lease: lease, made: uncached, bytesFetched: 81_920, isStoreDegraded: true)),
+      "preview": .preview(MadePreview(lease: lease, thumbnail: thumbnail)),
       "start_decoder": .startDecoder(DecoderReference(decoder: decoder)),
       "end_decoder": .endDecoder(DecoderReference(decoder: decoder)),
       "sandboxed": .sandboxed(WorkerSandbox(worker: SandboxReport(), decoder: sandbox)),
@@ -220,6 +222,11 @@ enum GoldenMessages {
         GetRequest(
           id: request, url: "https://example.com/a.jpg",
           options: RequestOptions(variant: .standard), bypassesStore: true)),
+      "get_incremental": .get(
+        GetRequest(
+          id: request, url: "https://example.com/a.jpg",
+          options: RequestOptions(variant: .standard), wantsPreviews: true)),
+      "next_preview": .nextPreview(PlainRequest(id: request)),
       "upload": .upload(
         UploadRequest(
           id: request, url: "https://example.com/a.jpg", byteCount: 2_345_678, options: options)),
@@ -280,6 +287,7 @@ enum GoldenMessages {
         GotReply(
           id: request, outcome: .done(thumbnail, fromCache: false, bytesFetched: 81_920),
           uncached: uncached)),
+      "preview": .preview(PreviewReply(id: request, number: 2, thumbnail: thumbnail)),
       "waiting": .waiting(WaitReply(id: request, wait: wait)),
       "forgotten": .forgotten(PlainRequest(id: request)),
       "sweeping": .sweeping(PlainRequest(id: request)),

@@ -52,7 +52,8 @@ enum RandomMessages {
     return .get(
       GetRequest(
         id: id, url: text(&random), viewer: Bool.random(using: &random) ? text(&random) : nil,
-        options: options, bypassesStore: .random(using: &random)))
+        options: options, bypassesStore: .random(using: &random),
+        wantsPreviews: .random(using: &random)))
   }
 
   static func reply(_ random: inout SeededGenerator) -> CoordinatorReply {

@@ -32,6 +32,9 @@ extension WorkerMachine.Effect {
     case .releaseBody(let transfer): "release body \(transfer.rawValue)"
     case .decode(let order, let source): "decode \(order.lease.rawValue) from \(source.summary)"
     case .cancelDecode(let lease): "cancel decode \(lease.rawValue)"
+    case .makePreview(let order):
+      "make preview of \(order.transfer.rawValue) for \(order.lease.rawValue)"
+    case .sendPreview(let preview): "send preview \(preview.lease.rawValue)"
     case .stop: "stop"
     }
   }
@@ -60,7 +63,8 @@ extension WorkerMessage {
       "finished "
         + list.results.map { "\($0.lease.rawValue) \($0.outcome.summary)" }
         .joined(separator: ", ")
-    case .hello, .ready, .refused, .uncached, .startDecoder, .endDecoder, .sandboxed: "unexpected"
+    case .hello, .ready, .refused, .uncached, .preview, .startDecoder, .endDecoder, .sandboxed:
+      "unexpected"
     }
   }
 }

@@ -16,6 +16,7 @@ struct TestDriver {
   private(set) var results: [LeaseID: FetchResults.Result] = [:]
   private(set) var uncached: [LeaseID: UncachedResult] = [:]
   private(set) var hostUpdates: [HostUpdates] = []
+  private var previewOrders: [PreviewOrder] = []
 
   static let url = "http://example.com/a.jpg"
   static let origin = "http://example.com"
@@ -43,6 +44,16 @@ struct TestDriver {
   /// - Returns: what the turn tells the coordinator, and other effects of its end.
   mutating func endTurn(_ updates: HostUpdates = HostUpdates()) -> [String] {
     handle(.turnEnded(updates, decodeQueueCount: 3)).filter { $0 != "send uncached" }
+  }
+
+  var previewedTransfers: [TransferID] { machine.previewedTransfers }
+  var previewDeadline: ContinuousClock.Instant? { machine.previewDeadline }
+
+  /// The latest order of a preview for the lease.
+  func previewOrder(_ lease: LeaseID, of transfer: TransferID) -> PreviewOrder {
+    guard let order = previewOrders.last(where: { $0.lease == lease && $0.transfer == transfer })
+    else { preconditionFailure("no preview was ordered") }
+    return order
   }
 
   var hasReport: Bool { machine.hasReport }
@@ -121,6 +132,7 @@ struct TestDriver {
       .findOriginal(let order), .findStale(let order):
       orders[order.lease] = order
     case .put(let request): storeRequests[request.order.lease] = request
+    case .makePreview(let order): previewOrders.append(order)
     case .deliver(let result): uncached[result.lease] = result
     case .send(.finished(let list)):
       for result in list.results { results[result.lease] = result }

@@ -118,6 +118,10 @@ final class RunningWorker {
         said.uncached[result.lease] = result
         said.pictures[result.lease] = try delivery.file.map(MemoryFile.init)?.contents(
           byteCount: result.made.thumbnail.byteCount)
+      case .preview(let preview):
+        said.previews[preview.lease, default: []].append(
+          try delivery.file.map(MemoryFile.init)?.contents(
+            byteCount: preview.thumbnail.byteCount) ?? [])
       case .hello, .ready, .refused, .lookedUp, .startDecoder, .endDecoder, .sandboxed:
         throw Unexpected()
       }
@@ -196,6 +200,14 @@ final class RunningWorker {
     try store.current().put([new], at: now)
   }
 
+  /// The stored thumbnail of a URL; `nil` if there is none.
+  func thumbnail(of url: String, as variant: Variant) throws -> [UInt8]? {
+    let key = ContentKey(PictureName(try ImageURL(parsing: url)), variant: variant)
+    return try store.current().withThumbnail(key, at: now) { _, bytes in
+      unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) }
+    }
+  }
+
   struct Said {
     /// Transfers that went on at another host.
     var redirections: [Redirections.Redirection] = []
@@ -207,6 +219,8 @@ final class RunningWorker {
     /// Pictures that are not in the store, and their bytes.
     var uncached: [LeaseID: UncachedResult] = [:]
     var pictures: [LeaseID: [UInt8]] = [:]
+    /// The bytes of previews, in their order.
+    var previews: [LeaseID: [[UInt8]]] = [:]
   }
 
   struct Unexpected: Error {}

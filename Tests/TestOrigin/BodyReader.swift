@@ -7,16 +7,18 @@ final class BodyReader {
   private let response: Response
   private let exchange: Exchange
   private let connection: Connection
-  private let latch: Latch?
+  /// Those of the steps that are to be released.
+  private let latches: [Latch]
   private let stopping: Latch
 
   init(
-    response: Response, exchange: Exchange, connection: Connection, latch: Latch?, stopping: Latch
+    response: Response, exchange: Exchange, connection: Connection, latches: [Latch],
+    stopping: Latch
   ) {
     self.response = response
     self.exchange = exchange
     self.connection = connection
-    self.latch = latch
+    self.latches = latches
     self.stopping = stopping
   }
 
@@ -31,8 +33,8 @@ final class BodyReader {
     case .sendAfter(let pause, let byteCount):
       guard waited(for: nil, atMost: pause) else { return MHD_READER_END_WITH_ERROR }
       return unsafe copy(byteCount, from: position, to: buffer)
-    case .sendAfterRelease(let byteCount):
-      guard waited(for: latch, atMost: nil) else { return MHD_READER_END_WITH_ERROR }
+    case .sendAfterRelease(let byteCount, let step):
+      guard waited(for: latches[step], atMost: nil) else { return MHD_READER_END_WITH_ERROR }
       return unsafe copy(byteCount, from: position, to: buffer)
     case .end:
       exchange.land()
@@ -54,7 +56,7 @@ final class BodyReader {
     if response.headerDelay > .zero, !waited(for: nil, atMost: response.headerDelay) {
       return false
     }
-    return response.delivery != .hold || waited(for: latch, atMost: nil)
+    return response.delivery != .hold || waited(for: latches[0], atMost: nil)
   }
 
   private func waited(for latch: Latch?, atMost duration: Duration?) -> Bool {

@@ -20,6 +20,10 @@ package enum Delivery: Sendable, Hashable {
   /// rest. The position lies inside the body.
   case stall(after: Int)
 
+  /// Nothing more after each of these many bytes, in ascending order, until that step of the path is
+  /// released. They lie inside the body.
+  case steps([Int])
+
   /// Nothing at all, not even the status line, until the path is released.
   case hold
 
@@ -35,7 +39,7 @@ extension Delivery {
   enum Step: Equatable {
     case send(byteCount: Int)
     case sendAfter(Duration, byteCount: Int)
-    case sendAfterRelease(byteCount: Int)
+    case sendAfterRelease(byteCount: Int, step: Int = 0)
     case end
     case breakOff
     case reset
@@ -58,6 +62,11 @@ extension Delivery {
       return .send(byteCount: min(slice, halt - position))
     case .stall(let halt):
       return position == halt ? .sendAfterRelease(byteCount: slice) : .send(byteCount: slice)
+    case .steps(let halts):
+      let end = halts.first { $0 > position } ?? byteCount
+      let part = min(slice, end - position)
+      guard let step = halts.firstIndex(of: position) else { return .send(byteCount: part) }
+      return .sendAfterRelease(byteCount: part, step: step)
     case .endless:
       return .send(byteCount: room)
     }
@@ -71,11 +80,12 @@ extension Delivery {
     }
   }
 
-  /// Whether a client may have to wait for the path's release.
-  var awaitsRelease: Bool {
+  /// How many releases of the path a client may have to wait for.
+  var releaseCount: Int {
     switch self {
-    case .hold, .stall: true
-    default: false
+    case .hold, .stall: 1
+    case .steps(let halts): halts.count
+    default: 0
     }
   }
 }

@@ -6,15 +6,16 @@ final class OriginServer: Sendable {
 
   private struct Routes {
     var behaviours: [String: Behaviour] = [:]
-    var latches: [String: Latch] = [:]
+    /// Of each path, those of the steps that are to be released.
+    var latches: [String: [Latch]] = [:]
     var answerCounts: [String: Int] = [:]
     var fallback: Fallback
 
-    mutating func latch(of path: String) -> Latch {
-      if let latch = latches[path] { return latch }
-      let latch = Latch()
-      latches[path] = latch
-      return latch
+    mutating func latches(of path: String, count: Int) -> [Latch] {
+      while latches[path, default: []].count < count {
+        latches[path, default: []].append(Latch())
+      }
+      return latches[path, default: []]
     }
   }
 
@@ -36,12 +37,12 @@ final class OriginServer: Sendable {
       routes.behaviours[path] = behaviour
       routes.answerCounts[path] = nil
       // Requests that the old behaviour holds must not wait for ever.
-      routes.latches.removeValue(forKey: path)?.open()
+      routes.latches.removeValue(forKey: path)?.forEach { $0.open() }
     }
   }
 
-  func release(_ path: String) {
-    routes.withLock { $0.latch(of: path) }.open()
+  func release(_ path: String, step: Int) {
+    routes.withLock { $0.latches(of: path, count: step + 1) }[step].open()
   }
 
   /// Ends every wait of every connection, now and from now on.
@@ -56,9 +57,9 @@ final class OriginServer: Sendable {
   /// - Returns: False to close the connection without an answer.
   func answer(_ exchange: Exchange, on connection: Connection) -> Bool {
     guard let request = exchange.request else { return false }
-    let (response, latch) = response(to: request)
+    let (response, latches) = response(to: request)
     let reader = BodyReader(
-      response: response, exchange: exchange, connection: connection, latch: latch,
+      response: response, exchange: exchange, connection: connection, latches: latches,
       stopping: stopping)
     guard reader.waitedForHeader() else { return false }
     // No body will be asked for, so the header is the last that the client gets.
@@ -68,7 +69,7 @@ final class OriginServer: Sendable {
     return connection.start(response, reader: reader)
   }
 
-  private func response(to request: Request) -> (Response, Latch?) {
+  private func response(to request: Request) -> (Response, [Latch]) {
     let (known, fallback) = routes.withLock { ($0.behaviours[request.path], $0.fallback) }
     // Outside the lock: the fallback is foreign code and may call back.
     let behaviour = known ?? fallback(request.path, request.query) ?? .status(404)
@@ -79,8 +80,8 @@ final class OriginServer: Sendable {
         routes.answerCounts[request.path] = ordinal + 1
       }
       let response = behaviour.response(to: request, ordinal: ordinal)
-      let latch = response.delivery.awaitsRelease ? routes.latch(of: request.path) : nil
-      return (response, latch)
+      let count = response.delivery.releaseCount
+      return (response, count > 0 ? routes.latches(of: request.path, count: count) : [])
     }
   }
 }

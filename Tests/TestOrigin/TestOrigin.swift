@@ -58,7 +58,12 @@ package final class TestOrigin: Sendable {
 
   /// Releases the requests that are held or stalled on a path, and holds no further ones.
   package func release(_ path: String) {
-    server.release(path)
+    server.release(path, step: 0)
+  }
+
+  /// The same for one of ``Delivery/steps(_:)``, counted from 0.
+  package func release(_ path: String, step: Int) {
+    server.release(path, step: step)
   }
 
   /// Everything counted so far.

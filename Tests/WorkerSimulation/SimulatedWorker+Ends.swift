@@ -26,6 +26,9 @@ extension SimulatedWorker {
       store.putRobots(of: origin)
       return .robotsStored(origin: origin)
     case .lookup(let results): return .lookedUp(results)
+    case .preview(let order):
+      let ends: [PreviewEnd] = [.made(.simulated, scanCount: 0), .later, .never]
+      return .previewed(order, ends[Int.random(in: ends.indices, using: &random)])
     }
   }
 

@@ -18,6 +18,7 @@ package final class SimulatedWorker {
     case partial(TransferID)
     case robotsRecord(String)
     case lookup(LookupResults)
+    case preview(PreviewOrder)
   }
 
   private var machine: WorkerMachine
@@ -31,6 +32,8 @@ package final class SimulatedWorker {
   var redirected: [TransferID: SimulatedTransfer] = [:]
   var endedTransfers: Set<TransferID> = []
   var bodies: Set<TransferID> = []
+  /// Of transfers of which previews are wanted.
+  private var arrivedByteCounts: [TransferID: Int] = [:]
   var cancelledDecodes: Set<LeaseID> = []
   /// What the transfers have noticed of hosts since the last turn.
   var hostUpdates = HostUpdates()
@@ -60,7 +63,7 @@ package final class SimulatedWorker {
     case .fetch(let batch), .attach(let batch), .decode(let batch):
       leases.formUnion(batch.items.map(\.lease))
     case .decodeUpload(let upload): leases.insert(upload.lease)
-    case .welcome, .followRedirects, .cancel, .sweep, .decoderExited, .drain: break
+    case .welcome, .followRedirects, .preview, .cancel, .sweep, .decoderExited, .drain: break
     }
     feed(.received(message), at: now)
     endTurn(at: now)
@@ -111,8 +114,17 @@ package final class SimulatedWorker {
 
   // MARK: - Time passes
 
+  /// More arrives of the bodies of which previews are wanted.
+  private func growBodies(_ random: inout SeededGenerator, at now: Moment) {
+    for transfer in machine.previewedTransfers.sorted(by: { $0.rawValue < $1.rawValue }) {
+      arrivedByteCounts[transfer, default: 0] += Int.random(in: 0...1_000, using: &random)
+      feed(.bodyGrew(transfer, to: arrivedByteCounts[transfer, default: 0]), at: now)
+    }
+  }
+
   /// Ends one of the operations under way, if there is one.
   package func step(_ random: inout SeededGenerator, at now: Moment) {
+    growBodies(&random, at: now)
     guard !operations.isEmpty else { return endTurn(at: now) }
     let operation = operations.remove(at: Int.random(in: operations.indices, using: &random))
     feed(end(of: operation, &random), at: now)
@@ -183,6 +195,8 @@ package final class SimulatedWorker {
       if case .body(let transfer) = source { checkHeld(transfer) }
       operations.append(.decode(order, source))
     case .cancelDecode(let lease): cancelledDecodes.insert(lease)
+    case .makePreview(let order): operations.append(.preview(order))
+    case .sendPreview(let preview): send(.preview(preview))
     case .stop: isStopped = true
     }
     return []
@@ -259,6 +273,10 @@ package final class SimulatedWorker {
     case .released(let list): list.leases.forEach { end($0) }
     case .finished(let list): list.results.forEach { end($0.lease) }
     case .uncached(let result): end(result.lease)
+    case .preview(let preview):
+      if !leases.contains(preview.lease) {
+        report("a preview for lease \(preview.lease.rawValue), which is over")
+      }
     case .hello, .ready, .refused, .hostUpdates, .startDecoder, .endDecoder, .sandboxed: break
     }
   }

@@ -150,6 +150,7 @@ extension CoordinatorReply {
     case .job(let reply): reply.id
     case .results(let page): page.id
     case .got(let reply): reply.id
+    case .preview(let reply): reply.id
     case .waiting(let reply): reply.id
     case .forgotten(let request): request.id
     case .sweeping(let request): request.id

@@ -62,6 +62,9 @@ struct PendingRequests {
 
   var viewerIDs: [ViewerID] { Array(viewers.values) }
 
+  /// The viewer of a request; `nil` if the request has ended.
+  func viewer(of request: RequestID) -> ViewerID? { viewers[request] }
+
   mutating func addViewer(_ viewer: ViewerID, for request: RequestID) {
     requireNoObstacle(to: request)
     viewers[request] = viewer

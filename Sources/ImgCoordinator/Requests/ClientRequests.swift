@@ -58,6 +58,7 @@ final class ClientRequests {
     case .change(let request): changes.begin(request, for: client)
     case .limit(let request): cluster.changeLimits(request, for: client)
     case .get(let request): viewers.get(request, for: client)
+    case .nextPreview(let request): viewers.sendNextPreview(of: request.id, to: client)
     case .upload(let request): viewers.upload(request, delivery.file, for: client)
     case .forget(let request): cluster.forgetFailures(request, for: client)
     case .sweep(let request): cluster.sweep(request.id, for: client)

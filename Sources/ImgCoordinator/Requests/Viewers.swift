@@ -7,6 +7,8 @@ import ImgWire
 /// The viewers: clients that wait for one thumbnail.
 final class Viewers {
   private var table = RequesterTable()
+  /// Those of viewers that were shown a preview.
+  private var previews: [ViewerID: PreviewMailbox] = [:]
   private let clients: ClientTable
   private let scheduler: SchedulerDriver
   private let files: MemoryFileTable
@@ -15,6 +17,10 @@ final class Viewers {
   /// together may wait for one worker to read them.
   private static let uploadMaximum = Channel<WorkerMessage, CoordinatorMessage>
     .unsentMaximumFileCount
+
+  /// Previews of all clients that may wait at a time. Each keeps a descriptor and its memory. Further ones
+  /// are dropped.
+  private static let previewMaximum = 64
 
   init(clients: ClientTable, scheduler: SchedulerDriver, files: MemoryFileTable) {
     self.clients = clients
@@ -37,7 +43,7 @@ final class Viewers {
     scheduler.handle(
       .viewerArrived(
         viewer, name: request.viewer, url: request.url, request.options,
-        bypassesStore: request.bypassesStore))
+        bypassesStore: request.bypassesStore, wantsPreviews: request.wantsPreviews))
   }
 
   func upload(_ request: UploadRequest, _ file: PassedFile?, for client: ClientConnection) {
@@ -65,6 +71,7 @@ final class Viewers {
   /// The viewers of a client that was closed leave.
   func remove(of client: ClientConnection) {
     for viewer in client.pending.viewerIDs where table.remove(viewer) != nil {
+      previews[viewer] = nil
       scheduler.handle(.viewerLeft(viewer))
     }
   }
@@ -87,6 +94,38 @@ final class Viewers {
       with: files[file], to: client)
   }
 
+  // MARK: - Previews
+
+  /// Passes a preview on to the client, unread, unless the client still has to take an earlier one.
+  func show(_ file: MemoryFileID, _ thumbnail: Thumbnail, to viewer: ViewerID) {
+    guard let client = table[viewer].flatMap({ clients[$0.client] }), client.channel.takesFile
+    else { return }
+    let mailbox = previews[viewer, default: PreviewMailbox()]
+    guard
+      !mailbox.addsFile || previews.values.count(where: \.isAnyWaiting) < Self.previewMaximum
+    else { return }
+    send(previews[viewer, default: mailbox].add(thumbnail, files[file]), to: viewer)
+  }
+
+  /// The client takes the next preview of a request that may have ended.
+  func sendNextPreview(of request: RequestID, to client: ClientConnection) {
+    guard let viewer = client.pending.viewer(of: request) else { return }
+    send(previews[viewer]?.requestNext(), to: viewer)
+  }
+
+  private func send(_ preview: PreviewMailbox.Preview?, to viewer: ViewerID) {
+    guard let preview, let requester = table[viewer], let client = clients[requester.client] else {
+      return
+    }
+    clients.send(
+      .preview(
+        PreviewReply(
+          id: requester.request, number: preview.number, thumbnail: preview.thumbnail)),
+      with: preview.file, to: client)
+  }
+
+  // MARK: - Waits
+
   /// When ``reportWaits(at:)`` has something to do; `nil` while no viewer waits.
   var deadline: ContinuousClock.Instant? { scheduler.state.waitReportDeadline }
 
@@ -105,6 +144,7 @@ final class Viewers {
   private func takeRequester(
     of viewer: ViewerID
   ) -> (client: ClientConnection, request: RequestID)? {
+    previews[viewer] = nil
     guard let requester = table.remove(viewer), let client = clients[requester.client] else {
       return nil
     }

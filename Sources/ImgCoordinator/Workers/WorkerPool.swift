@@ -184,6 +184,8 @@ final class WorkerPool {
     case .finished(let results): scheduler.handle(.workerFinished(id, results))
     case .uncached(let result):
       scheduler.handle(.workerMadeUncached(id, result, files.add(delivery.announcedFile)))
+    case .preview(let preview):
+      scheduler.handle(.workerMadePreview(id, preview, files.add(delivery.announcedFile)))
     case .startDecoder(let reference):
       let answer = decoders.order(
         reference.decoder, for: worker, channel: delivery.announcedFile)

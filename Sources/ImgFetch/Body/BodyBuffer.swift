@@ -45,6 +45,11 @@ struct BodyBuffer {
     spool.map { .file($0.file, byteCount: $0.byteCount) } ?? .memory(bytes)
   }
 
+  /// What can be read of it before ``flush()``.
+  var readableContent: BodyContent {
+    spool.map { .file($0.file, byteCount: $0.writtenByteCount) } ?? .memory(bytes)
+  }
+
   var charge: BodyCharge { BodyCharge(byteCount: capacity, isOfFile: spool != nil) }
 
   func hasRoom(for byteCount: Int) -> Bool {

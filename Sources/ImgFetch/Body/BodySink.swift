@@ -47,6 +47,9 @@ struct BodySink {
   /// All bytes are in it after ``flush()``.
   var bytes: BodyContent { buffer.content }
 
+  /// What can be read of them before ``flush()``.
+  var readableBytes: BodyContent { buffer.readableContent }
+
   /// What the bytes count against the budgets. A text is short and takes nothing: it is never
   /// paused, because libcurl would have to hold all that it inflates meanwhile.
   var charge: BodyCharge { content.isPicture ? buffer.charge : BodyCharge(byteCount: 0) }

@@ -12,6 +12,9 @@ struct SpoolWriter {
 
   static let blockByteCount = EasyHandle.readBufferByteCount
 
+  /// Bytes that are in the file.
+  var writtenByteCount: Int { byteCount - block.count }
+
   /// - Parameter byteCount: of the file, to which more is added.
   init(to file: SpoolFile, byteCount: Int = 0) {
     self.file = file

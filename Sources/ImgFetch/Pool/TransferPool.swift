@@ -159,6 +159,12 @@ package final class TransferPool {
     context.spoolDirectories.content(copying: bytes)
   }
 
+  /// What has arrived of the picture of a transfer under way; `nil` while that is nothing.
+  ///
+  /// The caller drops it before the transfer goes on. Otherwise all bytes would be copied when the next
+  /// ones arrive.
+  package func arrivedPicture(of id: UInt64) -> BodyContent? { running[id]?.arrivedPicture }
+
   /// Ends a transfer at once. Nothing of it comes out of ``takeFinished()`` afterwards. Ignores a
   /// number that is not known any more.
   package func cancel(_ id: UInt64) {

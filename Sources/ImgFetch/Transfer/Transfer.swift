@@ -193,6 +193,14 @@ final class Transfer {
     return true
   }
 
+  /// What has arrived of a picture; `nil` while that is nothing, and for what is no picture.
+  var arrivedPicture: BodyContent? {
+    guard request.content.isPicture, facts == nil, reader.head?.isSuccess == true,
+      body.receivedByteCount > 0
+    else { return nil }
+    return body.readableBytes
+  }
+
   // MARK: - Turns of the loop
 
   /// Pauses the transfer until the next turn of the loop, because libcurl took too long over it.

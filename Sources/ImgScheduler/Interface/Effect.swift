@@ -20,6 +20,8 @@ package enum Effect: Hashable, Sendable {
   case answer(ViewerID, Outcome, Timings?)
   /// The viewer's answer is a thumbnail that is not in the store; the memory file holds it.
   case deliver(MemoryFileID, UncachedThumbnail, bytesFetched: Int, to: ViewerID)
+  /// Show the viewer a preview, which the memory file holds. The viewer still waits for its answer.
+  case show(MemoryFileID, Thumbnail, to: ViewerID)
   /// Close the memory file: it is sent to no further recipient.
   case release(MemoryFileID)
   /// The job has ended, by a finish or a cancel, and its end is durable.

@@ -89,8 +89,10 @@ package enum Event: Hashable, Sendable {
   /// - Parameters:
   ///   - name: a viewer of the same name that still waits is superseded by this one.
   ///   - bypassesStore: see `GetRequest.bypassesStore`.
+  ///   - wantsPreviews: see `GetRequest.wantsPreviews`.
   case viewerArrived(
-    ViewerID, name: String?, url: String, RequestOptions, bypassesStore: Bool = false)
+    ViewerID, name: String?, url: String, RequestOptions, bypassesStore: Bool = false,
+    wantsPreviews: Bool = false)
   case viewerUploaded(ViewerID, UploadedPicture, RequestOptions)
   case viewerLeft(ViewerID)
   /// What is remembered of the failures of these URLs counts no more.
@@ -108,6 +110,8 @@ package enum Event: Hashable, Sendable {
   case workerFinished(WorkerID, FetchResults)
   /// A lease has ended with a thumbnail that only the memory file holds.
   case workerMadeUncached(WorkerID, UncachedResult, MemoryFileID)
+  /// A preview was made for a lease, which goes on. The memory file holds it.
+  case workerMadePreview(WorkerID, MadePreview, MemoryFileID)
   case workerObserved(WorkerID, Observation)
   /// The process is gone, and what it sent before is about to be handled. From now on it is assigned
   /// nothing. `workerExited` follows.

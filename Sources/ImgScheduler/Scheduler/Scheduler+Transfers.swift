@@ -30,6 +30,7 @@ extension Scheduler {
   ) -> Lease.Granted {
     work.change(id) { $0.noteFetch() }
     move(id, to: stage)
+    notePreviews(of: id)
     return Lease.Granted(item: work.item(id), lease: lease, worker: worker)
   }
 

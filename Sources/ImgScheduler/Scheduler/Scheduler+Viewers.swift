@@ -5,7 +5,7 @@ extension Scheduler {
   /// A viewer of the same name that still waits is superseded: one place shows one picture.
   mutating func viewerArrived(
     _ viewer: ViewerID, name: String?, url text: String, options: RequestOptions,
-    bypassesStore: Bool
+    bypassesStore: Bool, wantsPreviews: Bool
   ) {
     guard !isDraining else { return answerStopping(viewer) }
     let earlier = name.flatMap { viewers.viewer(named: $0) }
@@ -13,10 +13,13 @@ extension Scheduler {
       let url = try ImageURL(line: text)
       if options.delay > .zero {
         viewers.delay(
-          viewer, name: name, url: url, options: options, bypassesStore: bypassesStore)
+          viewer, name: name, url: url, options: options, bypassesStore: bypassesStore,
+          wantsPreviews: wantsPreviews)
         delays.set(.viewer(viewer), to: now.instant + options.delay)
       } else {
-        begin(viewer, name: name, to: url, options: options, bypassesStore: bypassesStore)
+        begin(
+          viewer, name: name, to: url, options: options, bypassesStore: bypassesStore,
+          wantsPreviews: wantsPreviews)
       }
     } catch {
       effects.append(.answer(viewer, .failed(error), nil))
@@ -30,9 +33,11 @@ extension Scheduler {
 
   private mutating func begin(
     _ viewer: ViewerID, name: String?, to url: ImageURL, options: RequestOptions,
-    bypassesStore: Bool
+    bypassesStore: Bool, wantsPreviews: Bool
   ) {
-    let waiter = Waiter(who: .viewer(viewer), expiry: options.expiry, command: newCommand())
+    let waiter = Waiter(
+      who: .viewer(viewer), expiry: options.expiry, command: newCommand(),
+      wantsPreviews: wantsPreviews)
     let (id, isNew) = addWaiter(
       waiter, url: url, options: options, bypassesStore: bypassesStore)
     viewers.wait(viewer, name: name, for: id, reportAt: now.instant + Self.stallTime)
@@ -60,9 +65,12 @@ extension Scheduler {
         divideLines()
       case .viewer(let viewer):
         guard
-          case .delayed(let name, let url, let options, let bypassesStore) = viewers[viewer]
+          case .delayed(
+            let name, let url, let options, let bypassesStore, let wantsPreviews) = viewers[viewer]
         else { preconditionFailure("\(viewer) waits for no delay") }
-        begin(viewer, name: name, to: url, options: options, bypassesStore: bypassesStore)
+        begin(
+          viewer, name: name, to: url, options: options, bypassesStore: bypassesStore,
+          wantsPreviews: wantsPreviews)
       }
     }
   }

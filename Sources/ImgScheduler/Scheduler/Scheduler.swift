@@ -35,6 +35,8 @@ package struct Scheduler {
   package internal(set) var leases = LeaseTable()
   package internal(set) var workers: WorkerTable
   var store = StoreHealth()
+  /// The leases of which viewers want previews, and whose workers do not know it yet.
+  var previewLeases: [LeaseID] = []
   /// The viewers and jobs that let a delay pass before anything begins, and until when.
   var delays = PriorityQueue<Delayed, ContinuousClock.Instant>()
   var phase = Phase.working
@@ -84,6 +86,7 @@ package struct Scheduler {
     endRedirectWaits()
     transferQueue.wake(at: now.instant)
     dispatch()
+    requestPreviews()
     defer { effects = [] }
     return effects
   }
@@ -100,8 +103,11 @@ package struct Scheduler {
     case .changeRefused(let job, let change): withdrawChange(change, of: job)
     case .limitsChanged(let change): changeLimits(change)
 
-    case .viewerArrived(let viewer, let name, let url, let options, let bypassesStore):
-      viewerArrived(viewer, name: name, url: url, options: options, bypassesStore: bypassesStore)
+    case .viewerArrived(
+      let viewer, let name, let url, let options, let bypassesStore, let wantsPreviews):
+      viewerArrived(
+        viewer, name: name, url: url, options: options, bypassesStore: bypassesStore,
+        wantsPreviews: wantsPreviews)
     case .viewerUploaded(let viewer, let picture, let options):
       viewerUploaded(viewer, picture, options: options)
     case .viewerLeft(let viewer): viewerLeft(viewer)
@@ -117,6 +123,8 @@ package struct Scheduler {
     case .workerFinished(let worker, let results): finished(results, by: worker)
     case .workerMadeUncached(let worker, let result, let file):
       madeUncached(result, in: file, by: worker)
+    case .workerMadePreview(let worker, let preview, let file):
+      madePreview(preview, in: file, by: worker)
     case .workerObserved(let worker, let observation): observed(observation, of: worker)
     case .workerExiting(let worker): workers.beginExit(of: worker)
     case .workerExited(let worker, let end, let transferring):

@@ -32,10 +32,12 @@ package struct ViewerTable {
   ///
   /// - Precondition: the viewer is a new one.
   mutating func delay(
-    _ id: ViewerID, name: String?, url: ImageURL, options: RequestOptions, bypassesStore: Bool
+    _ id: ViewerID, name: String?, url: ImageURL, options: RequestOptions, bypassesStore: Bool,
+    wantsPreviews: Bool
   ) {
     precondition(viewers[id] == nil, "\(id) arrives twice")
-    viewers[id] = .delayed(name: name, url: url, options, bypassesStore: bypassesStore)
+    viewers[id] = .delayed(
+      name: name, url: url, options, bypassesStore: bypassesStore, wantsPreviews: wantsPreviews)
     if let name { names[name] = id }
   }
 

@@ -24,6 +24,8 @@ package struct Waiter {
   /// The explicit command that it is part of: a `get`, or a `retry` of its job; `nil` of any other
   /// line.
   var command: CommandID?
+  /// Whether it is a viewer that wants previews while the picture arrives.
+  var wantsPreviews = false
   /// Whether it came when the item's lease had begun, and wants the thumbnail kept for longer than
   /// the worker was told.
   var isLate = false

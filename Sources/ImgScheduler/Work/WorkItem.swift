@@ -108,6 +108,9 @@ package struct WorkItem {
     urgency = min(urgency, Urgency(of: waiter, item: id))
   }
 
+  /// Whether a viewer wants previews of it.
+  var wantsPreviews: Bool { waiters.contains(where: \.wantsPreviews) }
+
   /// Whether only lines wait for it.
   package var isOfLines: Bool { waiters.allSatisfy { $0.job != nil } }
 

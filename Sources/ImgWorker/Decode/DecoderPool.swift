@@ -17,6 +17,8 @@ final class DecoderPool {
   private let exits: BlockingQueue<DecoderExit>
   /// The first is in use.
   private var decoders: [DecoderProcess] = []
+  /// The spare, while it makes a preview.
+  private var reserved: DecoderProcess?
   private var lastID: UInt64 = 0
   private var backoff = StartBackoff()
   private var nextStart = ContinuousClock.now
@@ -73,6 +75,35 @@ final class DecoderPool {
     return end
   }
 
+  // MARK: - The spare
+
+  /// Reserves the spare for the caller, who ends that by ``release(_:)`` or ``dropReserved()``. It takes
+  /// over from no other decoder meanwhile, and has no replacement.
+  ///
+  /// - Returns: `nil` if none is ready.
+  func reserveSpare() -> DecoderProcess? {
+    guard reserved == nil else { return nil }
+    if decoders.count > 1, !decoders[1].isReady { waitUntilReady(decoders[1], until: .now) }
+    guard decoders.count > 1, decoders[1].isReady else { return nil }
+    reserved = decoders.remove(at: 1)
+    return reserved
+  }
+
+  /// Ends a reservation. The decoder is in use from now on if the other one has ended.
+  func release(_ decoder: DecoderProcess) {
+    precondition(reserved === decoder, "the decoder is reserved")
+    reserved = nil
+    decoders.insert(decoder, at: decoders.first?.isReady == true ? 1 : 0)
+  }
+
+  /// Gives up the reserved decoder, and has another spare started. How it ended does not matter.
+  func dropReserved() {
+    guard let decoder = reserved else { return }
+    reserved = nil
+    commands.post(.end(decoder.id))
+    startMissing()
+  }
+
   /// Keeps two decoders: replaces those that have exited and one that has had its pictures.
   private func replaceLost() {
     removeExited()
@@ -89,7 +120,7 @@ final class DecoderPool {
 
   private func startMissing() {
     // Two at once would only delay each other.
-    let count = decoders.first?.isReady == true ? 2 : 1
+    let count = decoders.first?.isReady == true && reserved == nil ? 2 : 1
     while !hasFailed, decoders.count < count, nextStart <= .now {
       lastID += 1
       do {

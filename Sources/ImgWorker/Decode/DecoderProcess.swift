@@ -1,3 +1,4 @@
+import ImgFacts
 import ImgModel
 import ImgSniff
 import ImgSystem
@@ -30,6 +31,7 @@ final class DecoderProcess {
   private let limits: Limits
   /// The number of the last picture.
   private var pictureCount: UInt64 = 0
+  private var previewBegan = ContinuousClock.now
   private let startDeadline = ContinuousClock.now + startTime
 
   /// Asks for a process. It finds its first messages when it starts.
@@ -91,6 +93,12 @@ final class DecoderProcess {
         DecodeRequest(
           picture: picture, variants: variants, isLenient: isLenient, byteCount: byteCount))
     }
+    return try thumbnails(answer, byteCount: byteCount, as: variants, isLenient: isLenient)
+  }
+
+  private func thumbnails(
+    _ answer: DecoderReport, byteCount: Int, as variants: [Variant], isLenient: Bool
+  ) throws(DecoderFault) -> Result<CheckedThumbnails, Failure> {
     switch answer {
     case .decoded(let facts, pictureCount):
       let checked = try CheckedThumbnails(
@@ -124,15 +132,19 @@ final class DecoderProcess {
   private func answer(
     to order: (UInt64) -> DecoderOrder
   ) throws(DecoderFault) -> DecoderReport {
+    let began = ContinuousClock.now
+    try send(order)
+    return try report(since: began)
+  }
+
+  private func send(_ order: (UInt64) -> DecoderOrder) throws(DecoderFault) {
     thumbnail.beginPicture()
     pictureCount += 1
-    let began = ContinuousClock.now
     do throws(ChannelError) {
       try channel.send(order(pictureCount))
     } catch {
       throw Self.fault(error, "the decoder took no picture")
     }
-    return try report(since: began)
   }
 
   /// What a picture fails with, if it was not made what it should.
@@ -150,6 +162,66 @@ final class DecoderProcess {
       throw .misbehaved("answered for another picture, or not what it was asked")
     case .ready, .refused: throw .misbehaved("said twice whether it is ready")
     }
+  }
+
+  // MARK: - Previews
+
+  /// Takes the part of a picture that has arrived.
+  ///
+  /// - Returns: its size; `nil` if it does not fit, or cannot be read.
+  /// - Throws: a ``DecoderFault`` if this decoder can no longer be used.
+  func take(_ part: ArrivedPart) throws(DecoderFault) -> Int? {
+    switch part {
+    case .file(let file, let byteCount):
+      guard byteCount <= picture.maximumByteCount else { return nil }
+      return try? picture.put(contentsOf: file.descriptor, upTo: byteCount)
+    case .memory(let memory, let byteCount):
+      do throws(ChannelError) {
+        try channel.send(.input, with: memory.file)
+      } catch {
+        throw Self.fault(error, "the decoder took no picture")
+      }
+      picture = memory
+      return byteCount
+    }
+  }
+
+  /// Whether the picture can be shown.
+  func prospect(byteCount: Int) -> PreviewProspect {
+    picture.withPicture(byteCount: byteCount) { PreviewProspect(of: $0) }
+  }
+
+  /// Clears the memory of a picture that is not decoded.
+  func drop(byteCount: Int) {
+    releaseMemory(pictureByteCount: byteCount, thumbnailByteCount: 0)
+  }
+
+  /// Asks for a preview of the first bytes; ``previewAnswer(byteCount:as:)`` has the answer.
+  func startPreview(byteCount: Int, as variant: Variant) throws(DecoderFault) {
+    previewBegan = .now
+    try send { picture in
+      .decode(
+        DecodeRequest(
+          picture: picture, variants: [variant], isLenient: false, isPreview: true,
+          byteCount: byteCount))
+    }
+  }
+
+  /// - Parameter byteCount: of all that was taken.
+  /// - Returns: `nil` if the decoder has not answered.
+  /// - Throws: a ``DecoderFault`` if this decoder can no longer be used.
+  func previewAnswer(
+    byteCount: Int, as variant: Variant
+  ) throws(DecoderFault) -> Result<CheckedThumbnails, Failure>? {
+    let report: DecoderReport
+    do throws(DecoderFault) {
+      report = try nextReport(until: .now, "the preview took too long")
+    } catch {
+      let time = thumbnail.isInHeader ? limits.headerTimeout : limits.decodeTimeout
+      guard case .timedOut = error, .now < previewBegan + time + Self.grace else { throw error }
+      return nil
+    }
+    return try thumbnails(report, byteCount: byteCount, as: [variant], isLenient: false)
   }
 
   private func pictureFormat(byteCount: Int) -> ImageFormat? {

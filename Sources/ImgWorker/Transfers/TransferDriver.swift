@@ -2,6 +2,7 @@ import ImgFacts
 import ImgFetch
 import ImgModel
 import ImgSystem
+import ImgTransport
 import ImgWorkerMachine
 
 /// Performs the machine's effects on transfers, and holds what they leave until the machine releases
@@ -51,6 +52,31 @@ struct TransferDriver {
 
   mutating func release(_ transfer: TransferID) {
     bodies[transfer] = nil
+  }
+
+  // MARK: - What has arrived
+
+  /// - Returns: `nil` while nothing of the picture has arrived.
+  func arrivedByteCount(of transfer: TransferID) -> Int? {
+    pool.arrivedPicture(of: transfer.rawValue)?.byteCount
+  }
+
+  /// What has arrived of a picture, for a decoder. Bytes in memory are copied into memory that a decoder
+  /// can read.
+  ///
+  /// - Parameter maximumByteCount: the most that a picture may have.
+  /// - Returns: `nil` if nothing has arrived, or there is no memory for it.
+  func arrivedPart(of transfer: TransferID, upTo maximumByteCount: Int) -> ArrivedPart? {
+    switch pool.arrivedPicture(of: transfer.rawValue) {
+    case .file(let file, let byteCount): return .file(file, byteCount: byteCount)
+    case .memory(let bytes):
+      guard let memory = try? PictureMemory(maximumByteCount: maximumByteCount),
+        bytes.count <= memory.maximumByteCount
+      else { return nil }
+      memory.put(bytes.span)
+      return .memory(memory, byteCount: bytes.count)
+    case nil: return nil
+    }
   }
 
   // MARK: - What transfers left

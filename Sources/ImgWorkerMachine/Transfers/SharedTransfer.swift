@@ -45,6 +45,8 @@ struct SharedTransfer {
   /// Those whose decode is not over, in the order they attached; never empty before the end.
   private(set) var leases: [LeaseID]
   private var phase = Phase.receiving
+  /// The previews that some of the leases want; `nil` if none does, or the body is in.
+  private(set) var previews: PreviewPlan?
 
   init(startedBy order: FetchOrder) {
     self.order = order
@@ -75,6 +77,7 @@ struct SharedTransfer {
   /// - Returns: whether no lease is left.
   mutating func remove(_ lease: LeaseID) -> Bool {
     leases.removeAll { $0 == lease }
+    previews?.remove(lease)
     return leases.isEmpty
   }
 
@@ -82,6 +85,7 @@ struct SharedTransfer {
   ///   transfer or, if that has left, the one that attached first.
   mutating func receive(_ body: Body) -> [Share] {
     phase = .received(body, isStored: false)
+    previews = nil
     return leases.enumerated().map { index, lease in
       share(body, for: lease, bytesFetched: index == 0 ? body.freshByteCount : 0)
     }
@@ -94,6 +98,24 @@ struct SharedTransfer {
     }
     phase = .received(body, isStored: true)
   }
+
+  // MARK: - Previews
+
+  /// The lease wants previews while the body is on its way.
+  mutating func planPreviews(for lease: LeaseID, at now: ContinuousClock.Instant) {
+    guard !isReceived else { return }
+    var plan = previews ?? PreviewPlan(at: now)
+    plan.add(lease)
+    previews = plan
+  }
+
+  mutating func updatePreviews(_ change: (inout PreviewPlan) -> Void) {
+    guard var plan = previews else { return }
+    change(&plan)
+    previews = plan
+  }
+
+  // MARK: - Redirects
 
   mutating func waitForSlot(_ wait: SlotWait) {
     phase = .waitingForSlot(wait)

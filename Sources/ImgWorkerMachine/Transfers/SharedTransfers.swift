@@ -19,6 +19,8 @@ struct SharedTransfers {
   private var transferOfLease: [LeaseID: TransferID] = [:]
   /// The newest last.
   private var transfersOfKey: [TransferKey: [TransferID]] = [:]
+  /// Those on their way of which previews are wanted.
+  private var previewedIDs: Set<TransferID> = []
 
   // MARK: - Leases come and go
 
@@ -98,7 +100,8 @@ struct SharedTransfers {
   /// - Precondition: the transfer is not over.
   /// - Returns: a share for each lease.
   mutating func receive(_ body: SharedTransfer.Body, by id: TransferID) -> [SharedTransfer.Share] {
-    update(id) { $0.receive(body) }
+    previewedIDs.remove(id)
+    return update(id) { $0.receive(body) }
   }
 
   /// The transfer is over without a body.
@@ -109,6 +112,63 @@ struct SharedTransfers {
     let leases = remove(id).leases
     for lease in leases { transferOfLease[lease] = nil }
     return leases
+  }
+
+  // MARK: - Previews
+
+  /// The transfers on their way of which previews are wanted.
+  var previewed: [TransferID] { Array(previewedIDs) }
+
+  /// The lease wants previews of its transfer while the body is on its way.
+  ///
+  /// - Precondition: the transfer is not over.
+  mutating func planPreviews(
+    for lease: LeaseID, of id: TransferID, at now: ContinuousClock.Instant
+  ) {
+    previewedIDs.insert(id)
+    update(id) { $0.planPreviews(for: lease, at: now) }
+  }
+
+  mutating func bodyGrew(_ id: TransferID, to byteCount: Int) {
+    updatePreviews(of: id) { $0.bodyGrew(to: byteCount) }
+  }
+
+  /// The transfer whose preview is due first, and when.
+  var nextPreview: (id: TransferID, deadline: ContinuousClock.Instant)? {
+    previewedIDs.compactMap { id in
+      transfers[id]?.previews?.deadline.map { (id: id, deadline: $0) }
+    }.min { ($0.deadline, $0.id.rawValue) < ($1.deadline, $1.id.rawValue) }
+  }
+
+  /// A preview is being made.
+  ///
+  /// - Returns: the lease that it is for, and the scans that the last preview shows; `nil` if none is
+  ///   wanted.
+  mutating func beginPreview(
+    of id: TransferID, at now: ContinuousClock.Instant
+  ) -> (lease: LeaseID, shownScanCount: Int)? {
+    guard let plan = transfers[id]?.previews, !plan.leases.isEmpty else { return nil }
+    var lease = plan.leases[0]
+    updatePreviews(of: id) { lease = $0.begin(at: now) }
+    return (lease, plan.shownScanCount)
+  }
+
+  /// The transfer may be over.
+  mutating func endPreview(of id: TransferID, _ end: PreviewEnd) {
+    switch end {
+    case .made(_, let scanCount): updatePreviews(of: id) { $0.made(scanCount: scanCount) }
+    case .later: break
+    case .never:
+      previewedIDs.remove(id)
+      updatePreviews(of: id) { $0.end() }
+    }
+  }
+
+  private mutating func updatePreviews(
+    of id: TransferID, _ change: (inout PreviewPlan) -> Void
+  ) {
+    guard let index = transfers.index(forKey: id) else { return }
+    transfers.values[index].updatePreviews(change)
   }
 
   // MARK: - The body as the original
@@ -153,6 +213,7 @@ struct SharedTransfers {
     guard let transfer = transfers.removeValue(forKey: id) else {
       preconditionFailure("transfer \(id.rawValue) is over")
     }
+    previewedIDs.remove(id)
     let key = transfer.order.transferKey
     let others = transfersOfKey[key, default: []].filter { $0 != id }
     transfersOfKey[key] = others.isEmpty ? nil : others

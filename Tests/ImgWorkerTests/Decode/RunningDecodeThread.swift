@@ -24,6 +24,7 @@ final class RunningDecodeThread {
   private(set) var endedDecoders: [DecoderID] = []
   private(set) var isReady = false
   private(set) var failure: String?
+  private(set) var previews: [PreviewEnd] = []
   private(set) var results: [(lease: LeaseID, end: DecodeEnd, bytes: [UInt8]?)] = []
   private let poller: Poller
   private let commands: Mailbox<DecoderCommand>
@@ -74,6 +75,28 @@ final class RunningDecodeThread {
     try results.last?.bytes.map { try JSONDecoder().decode(FactsRecord.self, from: Data($0)) }
   }
 
+  /// Submits a part of a picture.
+  ///
+  /// - Returns: whether the thread takes it.
+  func submit(part: [UInt8], shownScanCount: Int = 0) throws -> Bool {
+    let memory = try PictureMemory(maximumByteCount: 10 << 20)
+    memory.put(part.span)
+    return thread.submit(
+      PreviewJob(
+        order: PreviewOrder(
+          transfer: TransferID(rawValue: 1), lease: 1, variant: .standard,
+          shownScanCount: shownScanCount),
+        part: .memory(memory, byteCount: part.count)))
+  }
+
+  /// Makes a preview of a part of a picture.
+  func preview(_ part: [UInt8], shownScanCount: Int = 0) throws -> PreviewEnd? {
+    let count = previews.count
+    guard try submit(part: part, shownScanCount: shownScanCount) else { return nil }
+    try run { previews.count > count }
+    return previews.last
+  }
+
   func end(of lease: LeaseID) throws -> DecodeEnd? {
     try run { results.contains { $0.lease == lease } }
     return results.first { $0.lease == lease }?.end
@@ -88,6 +111,7 @@ final class RunningDecodeThread {
       _ = try poller.wait(timeout: deadline - .now)
       for command in commands.takeAll() { try perform(command) }
       for input in inbox.takeAll() {
+        if case .previewed(_, let end) = input.event { previews.append(end) }
         guard case .decoded(let lease, let end, _) = input.event else { continue }
         thread.finished(lease)
         let bytes: [UInt8]? =

@@ -52,6 +52,8 @@ extension GetRequest {
     try json.object { json in
       json.member("id")
       json.number(id.rawValue)
+      json.member("incremental")
+      json.bool(wantsPreviews)
       json.member("no_cache")
       json.bool(bypassesStore)
       json.member("options")
@@ -71,6 +73,8 @@ extension GetRequest {
   fileprivate static func read(
     _ json: inout JSONReader, id: RequestID
   ) throws(JSONReader.NotCanonical) -> GetRequest {
+    try json.member("incremental")
+    let wantsPreviews = try json.bool()
     try json.member("no_cache")
     let bypassesStore = try json.bool()
     try json.member("options")
@@ -81,6 +85,7 @@ extension GetRequest {
     let url = try json.string()
     let viewer = json.hasMember("viewer") ? try json.string() : nil
     return GetRequest(
-      id: id, url: url, viewer: viewer, options: options, bypassesStore: bypassesStore)
+      id: id, url: url, viewer: viewer, options: options, bypassesStore: bypassesStore,
+      wantsPreviews: wantsPreviews)
   }
 }

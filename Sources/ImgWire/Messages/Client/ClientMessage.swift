@@ -24,8 +24,12 @@ package enum ClientMessage: Hashable, WireMessage {
   case change(ChangeRequest)
   /// Changes limits of the running coordinator. The reply is `status`.
   case limit(LimitRequest)
-  /// Requests one thumbnail, before all jobs. The reply is `got`.
+  /// Requests one thumbnail, before all jobs. The reply is `got`, after `preview` replies if the client
+  /// wants them.
   case get(GetRequest)
+  /// The client has taken a preview, and takes the next one. There is no reply if the request has ended
+  /// or wants no previews.
+  case nextPreview(PlainRequest)
   /// Requests a thumbnail of the picture in the file beside this message. The reply is `got`.
   case upload(UploadRequest)
   /// Deletes the remembered failures of URLs. The reply is `forgotten`.
@@ -47,6 +51,7 @@ extension ClientMessage {
     case submitLines = "submit_lines"
     case submitEnd = "submit_end"
     case status, jobs, job, results, change, limit, get
+    case nextPreview = "next_preview"
     case upload
     case forget, sweep, stop
   }
@@ -64,6 +69,7 @@ extension ClientMessage {
     case .change: self = .change(try ChangeRequest(from: decoder))
     case .limit: self = .limit(try LimitRequest(from: decoder))
     case .get: self = .get(try GetRequest(from: decoder))
+    case .nextPreview: self = .nextPreview(try PlainRequest(from: decoder))
     case .upload: self = .upload(try UploadRequest(from: decoder))
     case .forget: self = .forget(try ForgetRequest(from: decoder))
     case .sweep: self = .sweep(try PlainRequest(from: decoder))
@@ -86,6 +92,7 @@ extension ClientMessage {
       case .change(let request): (.change, request)
       case .limit(let request): (.limit, request)
       case .get(let request): (.get, request)
+      case .nextPreview(let request): (.nextPreview, request)
       case .upload(let request): (.upload, request)
       case .forget(let request): (.forget, request)
       case .sweep(let request): (.sweep, request)

@@ -11,22 +11,26 @@ package struct GetRequest: Hashable, Sendable, Codable {
   package let options: RequestOptions
   /// Whether the worker skips the look-up and does not store the result.
   package let bypassesStore: Bool
+  /// Whether the client wants previews while the picture arrives.
+  package let wantsPreviews: Bool
 
   package static let maximumViewerByteCount = 200
 
   package init(
     id: RequestID, url: String, viewer: String? = nil, options: RequestOptions,
-    bypassesStore: Bool = false
+    bypassesStore: Bool = false, wantsPreviews: Bool = false
   ) {
     self.id = id
     self.url = url
     self.viewer = viewer
     self.options = options
     self.bypassesStore = bypassesStore
+    self.wantsPreviews = wantsPreviews
   }
 
   private enum CodingKeys: String, CodingKey {
     case id, url, viewer, options
     case bypassesStore = "no_cache"
+    case wantsPreviews = "incremental"
   }
 }

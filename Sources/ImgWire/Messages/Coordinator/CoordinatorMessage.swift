@@ -22,6 +22,9 @@ package enum CoordinatorMessage: Hashable, WireMessage {
   case decodeUpload(Upload)
   /// Continue these redirected transfers: they have slots at their new hosts.
   case followRedirects(TransferList)
+  /// Clients want previews of the pictures of these leases while they arrive. The worker sends some as
+  /// `preview`. It ignores leases whose body has arrived, or that have none to wait for.
+  case preview(LeaseList)
   /// No client and no job waits for these leases. The worker may stop their work. Each lease still
   /// ends with a result; the coordinator ignores it.
   case cancel(LeaseList)
@@ -42,7 +45,7 @@ extension CoordinatorMessage {
     case welcome, lookup, fetch, attach, decode
     case decodeUpload = "decode_upload"
     case followRedirects = "follow_redirects"
-    case cancel, sweep
+    case preview, cancel, sweep
     case decoderExited = "decoder_exited"
     case drain
   }
@@ -56,6 +59,7 @@ extension CoordinatorMessage {
     case .decode: self = .decode(try Batch(from: decoder))
     case .decodeUpload: self = .decodeUpload(try Upload(from: decoder))
     case .followRedirects: self = .followRedirects(try TransferList(from: decoder))
+    case .preview: self = .preview(try LeaseList(from: decoder))
     case .cancel: self = .cancel(try LeaseList(from: decoder))
     case .sweep: self = .sweep(try Sweep(from: decoder))
     case .decoderExited: self = .decoderExited(try DecoderExit(from: decoder))
@@ -74,6 +78,7 @@ extension CoordinatorMessage {
       case .decode(let batch): (.decode, batch)
       case .decodeUpload(let upload): (.decodeUpload, upload)
       case .followRedirects(let list): (.followRedirects, list)
+      case .preview(let list): (.preview, list)
       case .cancel(let list): (.cancel, list)
       case .sweep(let sweep): (.sweep, sweep)
       case .decoderExited(let exit): (.decoderExited, exit)

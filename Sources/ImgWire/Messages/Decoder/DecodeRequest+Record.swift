@@ -2,12 +2,15 @@ import ImgModel
 
 extension DecodeRequest {
   /// Numbers in front of those of the variants.
-  private static let ownNumberCount = 3
+  private static let ownNumberCount = 4
 
-  /// Of a ``NumberRecord``: the picture's number and size, whether it is lenient, and the variants.
+  /// Of a ``NumberRecord``: the picture's number and size, whether it is lenient, whether it is a
+  /// preview, and the variants.
   var numbers: [UInt64] {
-    [picture, UInt64(truncatingIfNeeded: byteCount), isLenient.recordNumber]
-      + variants.flatMap(\.numbers)
+    [
+      picture, UInt64(truncatingIfNeeded: byteCount), isLenient.recordNumber,
+      isPreview.recordNumber,
+    ] + variants.flatMap(\.numbers)
   }
 
   /// The receiver checks the size of the picture.
@@ -17,7 +20,8 @@ extension DecodeRequest {
     let (count, rest) = (numbers.count - Self.ownNumberCount).quotientAndRemainder(
       dividingBy: Variant.numberCount)
     guard (1...Variant.maximumCount).contains(count), rest == 0,
-      let isLenient = Bool(recordNumber: numbers[2])
+      let isLenient = Bool(recordNumber: numbers[2]),
+      let isPreview = Bool(recordNumber: numbers[3])
     else { return nil }
     let variants = (0..<count).compactMap { index in
       Variant(
@@ -26,7 +30,7 @@ extension DecodeRequest {
     }
     guard variants.count == count else { return nil }
     self.init(
-      picture: numbers[0], variants: variants, isLenient: isLenient,
+      picture: numbers[0], variants: variants, isLenient: isLenient, isPreview: isPreview,
       byteCount: Int(truncatingIfNeeded: numbers[1]))
   }
 }

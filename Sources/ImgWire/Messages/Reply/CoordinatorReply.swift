@@ -13,6 +13,9 @@ package enum CoordinatorReply: Hashable, WireMessage {
   case job(JobReply)
   case results(ResultsPage)
   case got(GotReply)
+  /// A preview of the picture that a `get` waits for. The file beside this message has its bytes. The next
+  /// one follows after a `next_preview`.
+  case preview(PreviewReply)
   /// Why a `get` has waited for a while. Sent again when the reason changes, until the `got`.
   case waiting(WaitReply)
   /// The remembered failures are deleted.
@@ -22,14 +25,18 @@ package enum CoordinatorReply: Hashable, WireMessage {
   case stopping(PlainRequest)
 
   package var announcesFile: Bool {
-    if case .got(let got) = self { got.uncached != nil } else { false }
+    switch self {
+    case .got(let got): got.uncached != nil
+    case .preview: true
+    default: false
+    }
   }
 }
 
 extension CoordinatorReply {
   enum Kind: String, Codable {
-    case hello, refused, submitted, status, jobs, job, results, got, waiting, forgotten, sweeping
-    case stopping
+    case hello, refused, submitted, status, jobs, job, results, got, preview, waiting, forgotten
+    case sweeping, stopping
   }
 
   package init(from decoder: any Decoder) throws {
@@ -42,6 +49,7 @@ extension CoordinatorReply {
     case .job: self = .job(try JobReply(from: decoder))
     case .results: self = .results(try ResultsPage(from: decoder))
     case .got: self = .got(try GotReply(from: decoder))
+    case .preview: self = .preview(try PreviewReply(from: decoder))
     case .waiting: self = .waiting(try WaitReply(from: decoder))
     case .forgotten: self = .forgotten(try PlainRequest(from: decoder))
     case .sweeping: self = .sweeping(try PlainRequest(from: decoder))
@@ -61,6 +69,7 @@ extension CoordinatorReply {
       case .job(let reply): (.job, reply)
       case .results(let page): (.results, page)
       case .got(let reply): (.got, reply)
+      case .preview(let reply): (.preview, reply)
       case .waiting(let reply): (.waiting, reply)
       case .forgotten(let request): (.forgotten, request)
       case .sweeping(let request): (.sweeping, request)

@@ -26,6 +26,8 @@ package enum WorkerMessage: Hashable, WireMessage {
   /// The result of one such lease whose thumbnail is not in the store. The file beside this message
   /// has its bytes.
   case uncached(UncachedResult)
+  /// A preview for a lease, which goes on. The file beside this message has its bytes.
+  case preview(MadePreview)
   /// Start a decoder. The file beside this message is its end of a socket pair, which it gets as
   /// `DecoderDescriptor.channel`. Each decoder ends with one `decoder_exited`.
   case startDecoder(DecoderReference)
@@ -36,7 +38,7 @@ package enum WorkerMessage: Hashable, WireMessage {
 
   package var announcesFile: Bool {
     switch self {
-    case .uncached, .startDecoder: true
+    case .uncached, .preview, .startDecoder: true
     default: false
     }
   }
@@ -47,7 +49,7 @@ extension WorkerMessage {
     case hello, ready, refused
     case lookedUp = "looked_up"
     case hostUpdates = "host_updates"
-    case redirected, transferred, released, finished, uncached
+    case redirected, transferred, released, finished, uncached, preview
     case startDecoder = "start_decoder"
     case endDecoder = "end_decoder"
     case sandboxed
@@ -65,6 +67,7 @@ extension WorkerMessage {
     case .released: self = .released(try LeaseList(from: decoder))
     case .finished: self = .finished(try FetchResults(from: decoder))
     case .uncached: self = .uncached(try UncachedResult(from: decoder))
+    case .preview: self = .preview(try MadePreview(from: decoder))
     case .startDecoder: self = .startDecoder(try DecoderReference(from: decoder))
     case .endDecoder: self = .endDecoder(try DecoderReference(from: decoder))
     case .sandboxed: self = .sandboxed(try WorkerSandbox(from: decoder))
@@ -85,6 +88,7 @@ extension WorkerMessage {
       case .released(let list): (.released, list)
       case .finished(let results): (.finished, results)
       case .uncached(let result): (.uncached, result)
+      case .preview(let preview): (.preview, preview)
       case .startDecoder(let reference): (.startDecoder, reference)
       case .endDecoder(let reference): (.endDecoder, reference)
       case .sandboxed(let sandbox): (.sandboxed, sandbox)

@@ -1,0 +1,83 @@
+package import ImgModel
+import ImgWire
+
+/// Previews of pictures while their bodies arrive.
+///
+/// The coordinator says which leases want some. One preview at a time is made in a worker. It is not stored
+/// and changes nothing of its lease: one that cannot be made, or comes after the body, is dropped.
+extension WorkerMachine {
+  /// The transfers of which previews are wanted. The driver reports how far their bodies are.
+  package var previewedTransfers: [TransferID] { transfers.previewed }
+
+  /// When the next preview may be made; `nil` if nothing is to be shown, or one is being made.
+  package var previewDeadline: ContinuousClock.Instant? {
+    isPreviewUnderWay ? nil : transfers.nextPreview?.deadline
+  }
+
+  /// Clients want previews of the picture of a lease.
+  mutating func wantPreviews(of lease: LeaseID) {
+    guard tasks.contains(lease) else { return }
+    tasks.update(lease) { $0.wantsPreviews = true }
+    planPreviews(of: lease)
+  }
+
+  /// Has previews made for the lease, if clients want some and it is attached to a transfer whose body is
+  /// arriving.
+  mutating func planPreviews(of lease: LeaseID) {
+    let task = tasks[lease]
+    guard task.wantsPreviews, case .transferring = task.stage else { return }
+    let id = transfers.transfer(of: lease)
+    guard task.order.mayHavePreviews(from: transfers[id].order) else { return }
+    transfers.planPreviews(for: lease, of: id, at: now.instant)
+  }
+
+  mutating func bodyGrew(_ id: TransferID, to byteCount: Int) {
+    transfers.bodyGrew(id, to: byteCount)
+    startPreview()
+  }
+
+  /// Makes the preview that has been due for longest, if one is.
+  private mutating func startPreview() {
+    guard !isPreviewUnderWay, let (id, deadline) = transfers.nextPreview, deadline <= now.instant,
+      let (lease, shownScanCount) = transfers.beginPreview(of: id, at: now.instant)
+    else { return }
+    isPreviewUnderWay = true
+    effects.append(
+      .makePreview(
+        PreviewOrder(
+          transfer: id, lease: lease, variant: tasks[lease].order.request.variant,
+          shownScanCount: shownScanCount)))
+  }
+
+  mutating func previewed(_ order: PreviewOrder, _ end: PreviewEnd) {
+    isPreviewUnderWay = false
+    transfers.endPreview(of: order.transfer, end)
+    if case .made(let thumbnail, _) = end, isAwaited(order) {
+      effects.append(.sendPreview(MadePreview(lease: order.lease, thumbnail: thumbnail)))
+    }
+    startPreview()
+  }
+
+  /// Whether the lease still waits for the body.
+  private func isAwaited(_ order: PreviewOrder) -> Bool {
+    guard tasks.contains(order.lease), case .transferring = tasks[order.lease].stage else {
+      return false
+    }
+    return transfers.transfer(of: order.lease) == order.transfer
+  }
+}
+
+extension FetchOrder {
+  /// Whether a part of a body may be shown for this order. Previews show the first frame. Whether an
+  /// origin permits the use of a body that is arriving is known to the transfer only as far as the order
+  /// that started it asked.
+  ///
+  /// - Parameter starter: the order that started the transfer.
+  fileprivate func mayHavePreviews(from starter: FetchOrder) -> Bool {
+    let isPermissionKnown =
+      (starter.options.respectsOptOut || !options.respectsOptOut)
+      && (starter.options.respectsRobots || !options.respectsRobots)
+    return isPermissionKnown && request.keep.part == .whole
+      && [.first, .all].contains(request.variant.frames)
+  }
+}

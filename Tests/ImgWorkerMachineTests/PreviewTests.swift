@@ -1,0 +1,177 @@
+import ImgModel
+import ImgWire
+import ImgWorkerMachine
+import Testing
+
+/// Previews while a body arrives.
+struct PreviewTests {
+  private static let preview = Thumbnail(format: .jpeg, width: 10, height: 10, byteCount: 100)
+  private static let interval = Duration.milliseconds(500)
+
+  private var driver = TestDriver()
+
+  private mutating func want(_ leases: [LeaseID]) {
+    driver.handle(.received(.preview(LeaseList(leases: leases))))
+  }
+
+  private mutating func grow(_ byteCount: Int, _ transfer: TransferID = 1) -> [String] {
+    driver.handle(.bodyGrew(transfer, to: byteCount))
+  }
+
+  /// - Returns: the effects of the end of the preview.
+  private mutating func end(
+    _ end: PreviewEnd = .made(preview, scanCount: 0), lease: LeaseID = 1,
+    of transfer: TransferID = 1
+  ) -> [String] {
+    driver.handle(.previewed(driver.previewOrder(lease, of: transfer), end))
+  }
+
+  /// A fetch whose viewer wants previews, and whose first one may be made.
+  private static func started() -> PreviewTests {
+    var test = PreviewTests()
+    test.driver.fetch([1])
+    test.want([1])
+    test.driver.advance(by: interval)
+    return test
+  }
+
+  @Test func `a preview is made for a lease that wants some, and sent`() {
+    var test = Self.started()
+    #expect(test.grow(1_000) == ["make preview of 1 for 1"])
+    #expect(test.end() == ["send preview 1"])
+  }
+
+  @Test mutating func `nothing is made unless it is wanted`() {
+    driver.fetch([1])
+    driver.advance(by: .seconds(10))
+    #expect(grow(1_000) == [])
+    #expect(driver.previewedTransfers == [])
+    #expect(driver.previewDeadline == nil)
+  }
+
+  @Test mutating func `a body has no preview in its first half second, and one each half second`() {
+    driver.fetch([1])
+    want([1])
+    #expect(driver.previewDeadline == nil, "nothing has arrived")
+    #expect(grow(1_000) == [])
+    #expect(driver.previewDeadline == driver.now.instant + Self.interval)
+    driver.advance(by: .milliseconds(499))
+    #expect(grow(1_000) == [])
+    driver.advance(by: .milliseconds(1))
+    #expect(grow(1_000) == ["make preview of 1 for 1"])
+    #expect(driver.previewDeadline == nil, "one is being made")
+    driver.advance(by: .milliseconds(100))
+    #expect(end() == ["send preview 1"])
+    #expect(grow(5_000) == [])
+    driver.advance(by: .milliseconds(399))
+    #expect(grow(5_000) == [])
+    driver.advance(by: .milliseconds(1))
+    #expect(grow(5_000) == ["make preview of 1 for 1"])
+  }
+
+  @Test func `a further preview needs an eighth more of the body`() {
+    var test = Self.started()
+    _ = test.grow(8_000)
+    _ = test.end()
+    test.driver.advance(by: .seconds(10))
+    #expect(test.grow(8_999) == [])
+    #expect(test.grow(9_000) == ["make preview of 1 for 1"])
+  }
+
+  @Test func `an attempt that showed nothing is repeated when any more has arrived`() {
+    var test = Self.started()
+    _ = test.grow(8_000)
+    #expect(test.end(.later) == [])
+    test.driver.advance(by: Self.interval)
+    #expect(test.grow(8_000) == [])
+    #expect(test.grow(8_001) == ["make preview of 1 for 1"])
+  }
+
+  @Test func `a picture that has no previews is not tried again`() {
+    var test = Self.started()
+    _ = test.grow(8_000)
+    #expect(test.end(.never) == [])
+    test.driver.advance(by: .seconds(10))
+    #expect(test.grow(80_000) == [])
+    #expect(test.driver.previewedTransfers == [])
+  }
+
+  @Test func `the next preview of a JPEG needs more scans than the last one shows`() {
+    var test = Self.started()
+    _ = test.grow(1_000)
+    _ = test.end(.made(Self.preview, scanCount: 3))
+    test.driver.advance(by: Self.interval)
+    _ = test.grow(9_000)
+    #expect(test.driver.previewOrder(1, of: 1).shownScanCount == 3)
+  }
+
+  @Test func `leases of several variants take turns`() {
+    var test = Self.started()
+    test.driver.attach([2], TestDriver.url, .sample(keep: .all))
+    test.want([2])
+    #expect(test.grow(1_000) == ["make preview of 1 for 1"])
+    #expect(test.end() == ["send preview 1"])
+    test.driver.advance(by: Self.interval)
+    #expect(test.grow(2_000) == ["make preview of 1 for 2"])
+    #expect(test.end(lease: 2) == ["send preview 2"])
+    test.driver.advance(by: Self.interval)
+    #expect(test.grow(4_000) == ["make preview of 1 for 1"])
+  }
+
+  @Test func `one preview at a time is made, the one that is due first`() {
+    var test = Self.started()
+    test.driver.fetch([2], "http://example.com/b.jpg")
+    test.want([2])
+    #expect(test.grow(1_000) == ["make preview of 1 for 1"])
+    test.driver.advance(by: Self.interval)
+    #expect(test.grow(1_000, 2) == [])
+    #expect(test.end() == ["send preview 1", "make preview of 2 for 2"])
+  }
+
+  @Test func `a preview that is done after the body is dropped`() {
+    var test = Self.started()
+    _ = test.grow(1_000)
+    test.driver.receiveBody(of: 1)
+    #expect(test.end() == [])
+    #expect(test.driver.previewedTransfers == [])
+  }
+
+  @Test func `a preview of a cancelled lease is dropped`() {
+    var test = Self.started()
+    _ = test.grow(1_000)
+    test.driver.cancel([1])
+    #expect(test.end() == [])
+  }
+
+  @Test func `a failed transfer has no further previews`() {
+    var test = Self.started()
+    _ = test.grow(1_000)
+    test.driver.fail(1)
+    #expect(test.end() == [])
+    #expect(test.driver.previewedTransfers == [])
+  }
+
+  @Test(arguments: [FrameSelection.number(2), .time(100), .poster])
+  mutating func `a request for another frame has no previews`(frames: FrameSelection) throws {
+    let variant = try Variant(width: 64, height: 64, frames: frames)
+    driver.fetch([1], TestDriver.url, ThumbnailRequest(variant: variant))
+    want([1])
+    #expect(driver.previewedTransfers == [])
+  }
+
+  @Test mutating func `a request for facts has no previews`() {
+    driver.fetch([1], TestDriver.url, .sample(keep: .facts))
+    want([1])
+    #expect(driver.previewedTransfers == [])
+  }
+
+  @Test
+  mutating func
+    `a lease that respects an opt-out has no previews of a transfer that does not ask`()
+  {
+    driver.fetch([1])
+    driver.attach([2], TestDriver.url, .sample(respectsOptOut: true))
+    want([2])
+    #expect(driver.previewedTransfers == [])
+  }
+}
