@@ -20,6 +20,24 @@ extension InvocationTests {
     }
   }
 
+  @Test func `get takes --incremental, with a file or JSON for the previews`() throws {
+    #expect(try !command("get http://h/", as: GetCommand.self).isIncremental)
+    for options in ["-o a.png", "--json", "--json -o a.png"] {
+      let text = "get http://h/ --incremental \(options)"
+      #expect(try command(text, as: GetCommand.self).isIncremental)
+    }
+    for options in ["", " -o -"] {
+      #expect(
+        throws: UsageError(
+          "imgctl get: --incremental: standard output takes one picture; use -o FILE for "
+            + "previews, or --json")
+      ) { try invocation("get http://h/ --incremental\(options)") }
+    }
+    #expect(
+      throws: UsageError("imgctl submit: unknown option \"--incremental\"")
+    ) { try invocation("submit - --incremental") }
+  }
+
   @Test func `get takes --no-cache`() throws {
     #expect(try !command("get http://h/", as: GetCommand.self).bypassesStore)
     #expect(try command("get http://h/ --no-cache", as: GetCommand.self).bypassesStore)

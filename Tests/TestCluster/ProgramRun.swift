@@ -61,6 +61,13 @@ package final class ProgramRun {
       status: status, outputBytes: try Self.bytes(of: outputPath), messages: try messages())
   }
 
+  /// The whole lines that it has written to standard output until now.
+  package func lines() throws -> [String] {
+    let output = String(decoding: try Self.bytes(of: outputPath), as: UTF8.self)
+    return output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+      .map(String.init)
+  }
+
   /// What it has said on standard error until now.
   package func messages() throws -> String {
     String(decoding: try Self.bytes(of: messagesPath), as: UTF8.self)

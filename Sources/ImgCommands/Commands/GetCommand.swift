@@ -17,6 +17,8 @@ package struct GetCommand: Command {
   package let viewer: String?
   /// Whether the picture is fetched in any case and not stored.
   package let bypassesStore: Bool
+  /// Whether previews are written while the picture arrives.
+  package let isIncremental: Bool
   private let destination: PictureOutput
   private let choice: VariantChoice
 
@@ -37,6 +39,12 @@ package struct GetCommand: Command {
   private static let noCache = OptionDescription(
     "--no-cache", help: "Fetch the picture even if it is stored, and do not store it.")
 
+  private static let incremental = OptionDescription(
+    "--incremental",
+    help: "While the picture arrives, replace the file of --output by previews, each nearer to the "
+      + "thumbnail; with --json, print a line for each. For progressive JPEG, interlaced PNG and GIF."
+  )
+
   private static let fallback = OptionDescription(
     "--fallback", "URL",
     help: "Try this URL if the previous one fails. Repeatable; tried in order.",
@@ -47,13 +55,17 @@ package struct GetCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl get", summary: "fetch one URL before all jobs and write its thumbnail",
     operands: [source],
-    options: StorageOptions.options + FetchArguments.options + [viewer, noCache, fallback]
+    options: StorageOptions.options + FetchArguments.options + [
+      viewer, noCache, incremental, fallback,
+    ]
       + PictureOutput.options + OptionDescription.startingPlaces,
     notes: [
       PictureOutput.note,
       "If a later get of the same viewer replaces this one, it ends with exit code 1.",
       "With --fallback, --json prints the URL that succeeded. Failures before it go to standard "
         + "error.",
+      "With --incremental, a file is as before if the picture fails. Previews are not stored, and other "
+        + "formats have none.",
       "If the store is full, the thumbnail is written but not stored, and a note says so.",
     ],
     examples: [
@@ -80,6 +92,11 @@ package struct GetCommand: Command {
     }
     viewer = try arguments.value(of: Self.viewer, Self.viewerName)
     bypassesStore = arguments.contains(Self.noCache)
+    isIncremental = arguments.contains(Self.incremental)
+    guard !isIncremental || destination.path != nil || destination.isJSON else {
+      throw UsageError(
+        "--incremental: standard output takes one picture; use -o FILE for previews, or --json")
+    }
     guard !bypassesStore || options.fetch.cachePolicy == .cacheElseLoad else {
       throw UsageError("--no-cache and --cache-policy exclude each other")
     }
@@ -96,15 +113,31 @@ package struct GetCommand: Command {
   package func run(in context: CommandContext) throws -> ExitCode {
     try destination.check(for: Self.description.name)
     try StorageOptions.check(options.expiry, at: context.now, of: Self.description)
+    guard isIncremental else { return try run(in: context, previews: nil) }
+    let previews = PreviewOutput(destination, in: context)
+    do {
+      let code = try run(in: context, previews: previews)
+      if code == .success { previews.finish() } else { try previews.undo() }
+      return code
+    } catch {
+      try previews.undo()
+      throw error
+    }
+  }
+
+  private func run(
+    in context: CommandContext, previews: PreviewOutput?
+  ) throws -> ExitCode {
     var source = picture
     var rest = fallbacks[...]
-    var found = try find(source, options, in: context)
+    var found = try find(source, options, in: context, previews)
     while case .nothing(let failure, _) = found, failure.code != .cancelled,
       let next = rest.popFirst()
     {
       context.note("imgctl: \(HumanText.source(source)): \(failure); trying \(next)\n")
       source = next
-      found = try find(source, options.withoutDelay(fetch: fetchOptions(of: next)), in: context)
+      found = try find(
+        source, options.withoutDelay(fetch: fetchOptions(of: next)), in: context, previews)
     }
     return try deliver(found, of: source, in: context)
   }
@@ -149,12 +182,15 @@ package struct GetCommand: Command {
   }
 
   private func find(
-    _ source: String, _ options: RequestOptions, in context: CommandContext
+    _ source: String, _ options: RequestOptions, in context: CommandContext,
+    _ previews: PreviewOutput?
   ) throws -> FoundThumbnail {
     do {
       switch try PictureSource(source, isFile: FileIO.isFile) {
       case .url(let text):
-        let finder = ThumbnailFinder(choice: choice, viewer: viewer, bypassesStore: bypassesStore)
+        let finder = ThumbnailFinder(
+          choice: choice, viewer: viewer, bypassesStore: bypassesStore,
+          onPreview: previews.map { previews in { previews.show($0) } })
         return try finder.thumbnail(of: ImageURL(line: text), options, in: context)
       case .file(let path) where source == picture:
         try checkOptionsOfFile()
@@ -167,10 +203,10 @@ package struct GetCommand: Command {
   }
 
   private func checkOptionsOfFile() throws(UsageError) {
-    guard viewer == nil, options.delay == .zero, options.fetch == .standard else {
+    guard viewer == nil, !isIncremental, options.delay == .zero, options.fetch == .standard else {
       throw UsageError(
-        "\(Self.description.name): --viewer, --delay, --cache-policy and request options are for "
-          + "URLs, not for files")
+        "\(Self.description.name): --viewer, --delay, --incremental, --cache-policy and request "
+          + "options are for URLs, not for files")
     }
   }
 

@@ -18,6 +18,8 @@ struct ThumbnailFinder {
   let viewer: String?
   /// Whether the picture is fetched in any case and not stored.
   let bypassesStore: Bool
+  /// Is given previews while the picture arrives; `nil` asks for none.
+  var onPreview: ((PicturePreview) -> Void)?
 
   /// Reads a hit from the store without the coordinator; else the coordinator makes the thumbnail.
   /// The coordinator also handles a hit with a delay, with a viewer, with `--no-cache`, or with a
@@ -36,9 +38,18 @@ struct ThumbnailFinder {
     let asked = context.now
     let client = try context.coordinatorOfStore()
     var notes = WaitNotes()
+    var isShown = false
+    let show = onPreview.map { onPreview in
+      { (preview: PicturePreview) in
+        isShown = true
+        onPreview(preview)
+      }
+    }
     let result = try client.get(
-      url.text, viewer: viewer, options: options, bypassesStore: bypassesStore
+      url.text, viewer: viewer, options: options, bypassesStore: bypassesStore, onPreview: show
     ) { wait in
+      // A preview says more.
+      guard !isShown else { return }
       if let note = notes.note(on: wait, at: context.now) { context.note(note) }
     }
     if let picture = result.uncached {
