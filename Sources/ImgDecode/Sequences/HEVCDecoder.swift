@@ -8,6 +8,9 @@ import ImgFacts
   private let lengthByteCount: Int
   private let codePoints: ColourCodePoints?
   private var isFlushed = false
+  /// Why the next sample cannot be decoded. The pictures before it come first: one is complete when
+  /// the decoder sees what follows it.
+  private var damage: DecodeError?
 
   /// - Parameter input: outlives the decoder.
   init(
@@ -48,30 +51,52 @@ import ImgFacts
     switch status {
     case DE265_OK where hasMore != 0: return true
     case DE265_OK, DE265_ERROR_WAITING_FOR_INPUT_DATA:
-      guard !isFlushed else { return unsafe de265_peek_next_picture(decoder) != nil }
-      try sendMore()
-      return true
+      guard isFlushed else {
+        try sendMore()
+        return true
+      }
+      if unsafe de265_peek_next_picture(decoder) != nil { return true }
+      if let damage { throw damage }
+      return false
     default: throw error(status)
     }
   }
 
   /// Hands over the units of the next sample, or the end.
   private func sendMore() throws(DecodeError) {
-    guard let sample = try samples.next() else {
-      isFlushed = true
-      return try require(unsafe de265_flush_data(decoder))
+    do throws(DecodeError) {
+      guard let units = try nextUnits() else { return try flush() }
+      for unit in units {
+        try require(
+          unsafe de265_push_NAL(decoder, unit.buffer.baseAddress, CInt(unit.byteCount), 0, nil))
+      }
+    } catch {
+      damage = error
+      try flush()
     }
-    var offset = 0
+  }
+
+  private func flush() throws(DecodeError) {
+    isFlushed = true
+    try require(unsafe de265_flush_data(decoder))
+  }
+
+  /// The units of the next sample, each behind its length.
+  ///
+  /// - Returns: `nil` behind the last sample.
+  private func nextUnits() throws(DecodeError) -> [PictureInput]? {
+    guard let sample = try samples.next() else { return nil }
+    var (units, offset) = ([PictureInput](), 0)
     while offset < sample.byteCount {
       let length = sample.bytes(at: offset, upTo: lengthByteCount).reduce(0) { $0 << 8 | Int($1) }
       offset += lengthByteCount
       guard let unit = sample.part(at: offset, byteCount: length) else {
         throw .corrupt("a unit of a frame ends behind it")
       }
-      try require(
-        unsafe de265_push_NAL(decoder, unit.buffer.baseAddress, CInt(unit.byteCount), 0, nil))
+      units.append(unit)
       offset += length
     }
+    return units
   }
 
   private func videoPicture(_ picture: OpaquePointer) throws(DecodeError) -> VideoPicture {
