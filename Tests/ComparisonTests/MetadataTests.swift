@@ -42,4 +42,18 @@ import Testing
     let isTurned = orientation > 4
     #expect((facts.width, facts.height) == (isTurned ? 40 : 60, isTurned ? 60 : 40))
   }
+
+  @Test func `frames that are decoded in another order have the delays in which they are shown`()
+    throws
+  {
+    let picture = try FFmpegPicture(
+      "testsrc2=s=64x64:r=10", frameCount: 8,
+      options: [
+        "-vf", "settb=1/1000,setpts=N*N*50", "-vsync", "vfr", "-enc_time_base", "1/1000", "-c:v",
+        "libx265",
+        "-x265-params", "log-level=0:bframes=3", "-tag:v", "hvc1", "-f", "mp4", "-brand", "hevc",
+      ], named: "uneven.heic")
+    let facts = try PictureFacts.reading(WholeBytes(picture.bytes), .all)
+    #expect(facts.frameDelays?.prefix(7) == [50, 150, 250, 350, 450, 550, 650])
+  }
 }

@@ -8,6 +8,7 @@ import ImgFacts
   private var samples: VideoSamples
   /// What the decoder has not taken yet of a sample.
   private var pending = unsafe Dav1dData()
+  private var isDrained = false
   private let codePoints: ColourCodePoints?
 
   /// - Parameters:
@@ -42,7 +43,10 @@ import ImgFacts
         return try body(unsafe videoPicture(picture))
       }
       guard status == -EAGAIN else { throw error(status) }
-      guard try sendMore() else { return nil }
+      if try sendMore() { continue }
+      // The first call behind the last sample makes the decoder give what it keeps.
+      guard !isDrained else { return nil }
+      isDrained = true
     }
   }
 

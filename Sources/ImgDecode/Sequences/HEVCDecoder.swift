@@ -155,6 +155,9 @@ import ImgFacts
 
   private func error(_ status: de265_error) -> DecodeError {
     if status == DE265_ERROR_OUT_OF_MEMORY { return .outOfMemory }
+    if status == DE265_ERROR_NOT_IMPLEMENTED_YET {
+      return .unsupported("a tool of this HEVC stream")
+    }
     return .corrupt("libde265: \(unsafe String(cString: de265_get_error_text(status)))")
   }
 }

@@ -7,6 +7,8 @@ final class SequenceFrames: FrameSequence {
   private let alpha: (any VideoDecoder)?
   private let isPremultiplied: Bool
   private let profile: [UInt8]?
+  /// A sample of AV1 may show several frames, which the file does not count.
+  private var remaining: Int
 
   /// - Parameters:
   ///   - sequence: one whose size is within the limits.
@@ -21,9 +23,10 @@ final class SequenceFrames: FrameSequence {
     }
     isPremultiplied = sequence.isPremultiplied
     profile = sequence.colours.profile
+    remaining = sequence.frameCount - first
     for _ in 0..<first {
-      _ = try colours.next { _ in () }
-      _ = try alpha?.next { _ in () }
+      _ = try colours.next { (picture) throws(DecodeError) in try checkSize(of: picture) }
+      _ = try alpha?.next { (picture) throws(DecodeError) in try checkSize(of: picture) }
     }
   }
 
@@ -37,6 +40,8 @@ final class SequenceFrames: FrameSequence {
   }
 
   func next() throws(DecodeError) -> Image? {
+    guard remaining > 0 else { return nil }
+    remaining -= 1
     let transparency = try alpha?.next { (picture) throws(DecodeError) in
       try checkSize(of: picture)
       return picture.lumaValues()

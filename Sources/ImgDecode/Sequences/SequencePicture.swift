@@ -19,6 +19,7 @@ final class SequencePicture: OpenPicture {
     do throws(FactsError) {
       return try file.sequence()
     } catch {
+      if file.hasStill, selection == .poster { return nil }
       guard case .unsupported(let feature) = error else { throw DecodeError(error) }
       if file.hasStill { return nil }
       throw .unsupportedAnimation(feature)

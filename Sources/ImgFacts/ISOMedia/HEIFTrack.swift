@@ -1,7 +1,5 @@
 /// The frames of a sequence as its first track of pictures tells them (ISO/IEC 14496-12 section 8).
 struct HEIFTrack {
-  private static let maximumRunCount = 65_536
-
   let width: Int
   let height: Int
   let orientation: PictureOrientation
@@ -18,31 +16,25 @@ struct HEIFTrack {
       let times = try track.table("stts")
     else { return nil }
     let head = try track.head()
-    (width, height, orientation) = (head.width, head.height, head.orientation)
+    orientation = head.orientation
+    if let box = try track.firstSampleEntry() {
+      let entry = try VisualSampleEntry(box)
+      (width, height) = (entry.width, entry.height)
+      codec = try entry.image().codec
+    } else {
+      (width, height) = (head.width, head.height)
+    }
     guard width > 0, height > 0 else { return nil }
     let scale = try track.timescale()
     guard scale > 0 else { return nil }
-    try readTimes(times, scale: scale)
-    if let entry = try track.firstSampleEntry() {
-      codec = try VisualSampleEntry(entry).image().codec
-    }
+    try readTimes(SampleTimes(decoding: times, offsets: track.table("ctts")), scale: scale)
     loopCount = try Self.loopCount(of: track.box, trackDuration: head.duration)
   }
 
-  /// Runs of frames of equal length (section 8.6.1.2).
-  private mutating func readTimes(_ box: ISOMediaBox, scale: Int) throws(FactsError) {
-    let runCount = min(try box.content.fields(at: 0, count: 4).u32(0), Self.maximumRunCount)
-    let runs = try box.content.fields(at: 4, count: runCount * 8)
-    var ticks = 0
-    for run in 0..<runCount {
-      let (count, delta) = (runs.u32(run * 8), runs.u32(run * 8 + 4))
-      guard delays.count + count <= FactsLimits.maximumFrameCount else {
-        throw FactsLimits.tooManyFrames
-      }
-      delays += Array(repeating: (delta * 1_000 + scale / 2) / scale, count: count)
-      ticks += count * delta
-    }
-    duration = (ticks * 1_000 + scale / 2) / scale
+  private mutating func readTimes(_ times: SampleTimes, scale: Int) {
+    let milliseconds = { (ticks: Int) in (ticks * 1_000 + scale / 2) / scale }
+    delays = times.durations.map(milliseconds)
+    duration = milliseconds(times.durations.reduce(0, +))
   }
 
   /// An edit list that repeats does so until the track ends (section 8.6.6).

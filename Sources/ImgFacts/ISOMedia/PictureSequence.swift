@@ -20,6 +20,9 @@ package struct PictureSequence {
     }
     self.alpha = alpha.track
     isPremultiplied = try pictures.references("prem").contains(alpha.number)
+    guard (alpha.track.width, alpha.track.height) == (colours.width, colours.height) else {
+      throw .invalid("the transparency has another size than the colours")
+    }
     guard alpha.track.samples.count == frameCount else {
       throw .invalid("\(frameCount) pictures have \(alpha.track.samples.count) of transparency")
     }

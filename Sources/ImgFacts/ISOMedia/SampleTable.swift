@@ -13,7 +13,8 @@ struct SampleTable {
       while run + 1 < runs.count, runs[run + 1].firstChunk <= index + 1 { run += 1 }
       guard run < runs.count else { break }
       var start = offset
-      for _ in 0..<runs[run].sampleCount where sample < sizes.count {
+      // A chunk may declare more samples than the track has.
+      for _ in 0..<min(runs[run].sampleCount, sizes.count - sample) {
         guard start <= ByteWindow.maximumFileByteCount else {
           throw .invalid("a sample lies behind the end of the file")
         }
@@ -33,8 +34,11 @@ struct SampleTable {
     return count
   }
 
-  /// - Returns: `nil` if there are none, or are in the form of 4 bits that no file has.
+  /// - Returns: `nil` if there are none.
   private static func sizes(of track: ISOMediaTrack) throws(FactsError) -> [Int]? {
+    guard try track.table("stz2") == nil else {
+      throw .unsupported("a sequence with compact sample sizes")
+    }
     guard let box = try track.table("stsz") else { return nil }
     let head = try box.content.fields(at: 0, count: 8)
     let count = try checked(head.u32(4))

@@ -16,8 +16,8 @@ package struct SequenceFile {
     var (boxes, hasStill, movie) = (ISOMediaBoxes(window), false, ISOMediaBox?.none)
     while !hasStill || movie == nil, let box = try? boxes.next() {
       switch box.type {
-      case "meta": hasStill = (try? HEIFItems(meta: box, in: window)) != nil
-      case "moov": movie = box
+      case "meta" where !hasStill: hasStill = (try? HEIFItems(meta: box, in: window)) != nil
+      case "moov" where movie == nil: movie = box
       default: break
       }
     }

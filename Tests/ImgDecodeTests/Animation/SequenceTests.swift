@@ -159,6 +159,27 @@ import Testing
   // MARK: - What is refused
 
   @Test(arguments: formats)
+  func `a chunk that declares billions of samples costs nothing`(format: PictureFormat) throws {
+    var file = try file(format)
+    let table = try #require(file.indices.last { file[$0...].starts(with: "stsc".utf8) })
+    let count = table + 4 + 4 + 4 + 4
+    file.replaceSubrange(count..<count + 4, with: [0xFF, 0xFF, 0xFF, 0xFF])
+    let sequence = try #require(SequenceFile(WholeBytes(file), as: format.imageFormat))
+    #expect(try sequence.sequence().frameCount == 5)
+  }
+
+  @Test func `the still is the poster of a sequence whose tables are damaged`() throws {
+    var options = SequenceWriter.Options()
+    options.still = try fixture.maker.encode(card(4), as: .avif)
+    var file = try file(.avif, options)
+    let table = try #require(file.indices.last { file[$0...].starts(with: "stsc".utf8) })
+    file[table] = 0
+    expectCard(4, try raster(of: file, .poster))
+    expectCard(4, try raster(of: file, .first))
+    #expect(try failureCode(file, .number(1)) == .corruptImage)
+  }
+
+  @Test(arguments: formats)
   func `of a sequence in another codec only the still is decoded`(format: PictureFormat) throws {
     var options = SequenceWriter.Options()
     options.sampleType = "avc1"

@@ -120,7 +120,8 @@ struct ISOMaker {
     }
     let times = full(
       "stts", big(runs.count, 4) + runs.flatMap { big($0.count, 4) + big($0.ticks, 4) })
-    let description = full("stsd", big(1, 4) + box("av01", zeros(78) + av1(deep: true)))
+    let fields = zeros(24) + big(64, 2) + big(48, 2) + zeros(50)
+    let description = full("stsd", big(1, 4) + box("av01", fields + av1(deep: true)))
     let media =
       full("mdhd", zeros(8) + big(600, 4) + big(ticks, 4) + zeros(4))
       + full("hdlr", zeros(4) + ascii("pict") + zeros(13))
