@@ -4,7 +4,7 @@ import TestFiles
 import Testing
 
 /// Metadata that ExifTool has written.
-@Suite(.timeLimit(.minutes(5))) struct MetadataTests {
+@Suite(.timeLimit(.minutes(20))) struct MetadataTests {
   private func facts(_ name: String, _ tags: [String]) throws -> PictureFacts {
     let picture = try FFmpegPicture("mandelbrot=s=60x40", frameCount: 1, named: name)
     let directory = try TestDirectory()
