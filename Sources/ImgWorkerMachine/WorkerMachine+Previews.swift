@@ -6,10 +6,10 @@ import ImgWire
 /// The coordinator says which leases want some. One preview at a time is made in a worker. It is not stored
 /// and changes nothing of its lease: one that cannot be made, or comes after the body, is dropped.
 extension WorkerMachine {
-  /// The transfers of which previews are wanted. The driver reports how far their bodies are.
+  /// The transfers whose bodies clients want previews of. The driver reports how far these bodies are.
   package var previewedTransfers: [TransferID] { transfers.previewed }
 
-  /// When the next preview may be made; `nil` if nothing is to be shown, or one is being made.
+  /// When the next preview may begin; `nil` if no client wants one, or one is being made.
   package var previewDeadline: ContinuousClock.Instant? {
     isPreviewUnderWay ? nil : transfers.nextPreview?.deadline
   }

@@ -21,7 +21,7 @@ struct PreviewMailbox {
   /// Whether a further one would wait, and replace none.
   var addsFile: Bool { !isRequested && newest == nil }
 
-  /// - Returns: what is to be sent now; `nil` for nothing.
+  /// - Returns: the preview to send now; `nil` if none is due.
   mutating func add(_ thumbnail: Thumbnail, _ file: PassedFile) -> Preview? {
     newest = (thumbnail, file)
     return takeRequested()
@@ -29,7 +29,7 @@ struct PreviewMailbox {
 
   /// The client has taken a preview, and takes the next one.
   ///
-  /// - Returns: what is to be sent now; `nil` for nothing.
+  /// - Returns: the preview to send now; `nil` if none is due.
   mutating func requestNext() -> Preview? {
     isRequested = true
     return takeRequested()

@@ -2,7 +2,7 @@
 package enum PicturePart: Hashable, Sendable {
   /// All bytes.
   case whole
-  /// All bytes, also of a format of which only the facts can be told.
+  /// All bytes, also where the format is not decoded and only has facts.
   case wholeOfAnyFormat
   /// What tells the facts in front of the pixels.
   case facts

@@ -15,7 +15,7 @@ extension Scheduler {
     }
   }
 
-  /// Tells workers of which leases previews are wanted, after the messages that grant the leases.
+  /// Asks workers for previews, after the messages that grant the leases.
   mutating func requestPreviews() {
     guard !previewLeases.isEmpty else { return }
     for lease in previewLeases {

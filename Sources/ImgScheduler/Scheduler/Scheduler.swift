@@ -35,7 +35,7 @@ package struct Scheduler {
   package internal(set) var leases = LeaseTable()
   package internal(set) var workers: WorkerTable
   var store = StoreHealth()
-  /// The leases of which viewers want previews, and whose workers do not know it yet.
+  /// Viewers want previews of these leases. The workers do not know it yet.
   var previewLeases: [LeaseID] = []
   /// The viewers and jobs that let a delay pass before anything begins, and until when.
   var delays = PriorityQueue<Delayed, ContinuousClock.Instant>()

@@ -1,6 +1,6 @@
 package import ImgModel
 
-/// A preview that is to be made of a body that is arriving.
+/// Asks for a preview of a body that is arriving.
 package struct PreviewOrder: Hashable, Sendable {
   package let transfer: TransferID
   package let lease: LeaseID

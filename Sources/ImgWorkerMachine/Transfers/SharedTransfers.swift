@@ -19,7 +19,7 @@ struct SharedTransfers {
   private var transferOfLease: [LeaseID: TransferID] = [:]
   /// The newest last.
   private var transfersOfKey: [TransferKey: [TransferID]] = [:]
-  /// Those on their way of which previews are wanted.
+  /// Running transfers. Clients want previews of their bodies.
   private var previewedIDs: Set<TransferID> = []
 
   // MARK: - Leases come and go
@@ -116,7 +116,7 @@ struct SharedTransfers {
 
   // MARK: - Previews
 
-  /// The transfers on their way of which previews are wanted.
+  /// The running transfers whose bodies clients want previews of.
   var previewed: [TransferID] { Array(previewedIDs) }
 
   /// The lease wants previews of its transfer while the body is on its way.
