@@ -39,21 +39,23 @@ extension WorkerMachine {
   /// Makes the preview that has been due for longest, if one is.
   private mutating func startPreview() {
     guard !isPreviewUnderWay, let (id, deadline) = transfers.nextPreview, deadline <= now.instant,
-      let (lease, shownScanCount) = transfers.beginPreview(of: id, at: now.instant)
+      let (lease, shownByteCount) = transfers.beginPreview(of: id, at: now.instant)
     else { return }
     isPreviewUnderWay = true
     effects.append(
       .makePreview(
         PreviewOrder(
           transfer: id, lease: lease, variant: tasks[lease].order.request.variant,
-          shownScanCount: shownScanCount)))
+          shownByteCount: shownByteCount)))
   }
 
   mutating func previewed(_ order: PreviewOrder, _ end: PreviewEnd) {
     isPreviewUnderWay = false
     transfers.endPreview(of: order.transfer, end)
-    if case .made(let thumbnail, _) = end, isAwaited(order) {
-      effects.append(.sendPreview(MadePreview(lease: order.lease, thumbnail: thumbnail)))
+    if case .made(let thumbnail, let byteCount) = end, isAwaited(order) {
+      effects.append(
+        .sendPreview(
+          MadePreview(lease: order.lease, thumbnail: thumbnail, shownByteCount: byteCount)))
     }
     startPreview()
   }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import ImgDecode
 import ImgModel
 import ImgSystem
@@ -26,6 +27,7 @@ struct IncrementalTests {
   /// What `--json` says, as far as it is checked here.
   private struct Line: Decodable {
     let preview: Int?
+    let url: String
     let width: Int
     let height: Int
     let bytes: Int
@@ -86,6 +88,7 @@ struct IncrementalTests {
     let said = try lines(of: run)
     #expect(said.dropLast().map(\.preview) == (1..<said.count).map { $0 })
     #expect(said.allSatisfy { [$0.width, $0.height] == [320, 240] })
+    #expect(said.allSatisfy { $0.url == origin.baseURL + "/a" })
     #expect(said.last?.preview == nil)
     #expect(said.last?.stored == true)
     #expect(said.last?.bytes == bytes.count)
@@ -136,20 +139,56 @@ struct IncrementalTests {
     #expect(try entryCount() == 0)
   }
 
+  @Test(arguments: [SIGINT, SIGTERM, SIGHUP], [false, true])
+  func `a signal that ends the command puts the file back`(signal: CInt, isThere: Bool) throws {
+    if isThere { try FileIO.replace(path: file, with: Array("before".utf8)) }
+    serve(try ArrivingPicture(.progressiveJPEG))
+    let run = try begin("/a", "--incremental")
+    try #require(try eventually { try run.lines().count > 0 })
+    #expect(try raster().width == 320)
+    run.signal(signal)
+    #expect(try run.wait().status == .signalled(signal))
+    #expect(FileIO.isFile(file) == isThere)
+    if isThere { #expect(try contents() == Array("before".utf8)) }
+    #expect(try leftovers() == [])
+  }
+
+  @Test func `a symbolic link to the file stays, and the file keeps its rights`() throws {
+    let target = cluster.directory.file("target.png")
+    try FileIO.replace(path: target, with: Array("before".utf8))
+    unsafe chmod(target, 0o640)
+    unsafe symlink("target.png", file)
+    let picture = try ArrivingPicture(.interlacedPNG)
+    serve(picture)
+    let run = try begin("/a", "--incremental")
+    for step in picture.steps.indices {
+      try #require(try eventually { try run.lines().count > step })
+      #expect(try FileStatus(at: target).permissions == 0o640)
+      origin.release("/a", step: step)
+    }
+    #expect(try run.wait().exitCode == 0)
+    #expect(try FileStatus(at: target).permissions == 0o640)
+    #expect(try contents() == FileIO.contents(of: target, upTo: 64 << 20))
+    #expect(try raster().width == 320)
+    #expect(try FileStatus(at: file).isRegularFile == false, "the link is still one")
+    #expect(try leftovers() == [])
+  }
+
   @Test func `previews go on with higher numbers when the fetch is repeated`() throws {
     let picture = try ArrivingPicture(.interlacedPNG)
     let first = picture.steps[0]
+    let rest = Array(picture.steps.dropFirst())
     // The connection breaks at the first step, and the second one brings all.
     origin.serve(
       "/a",
       .sequence([
         .body(picture.bytes, delivery: .steps([first])),
-        .body(picture.bytes, delivery: .steps(picture.steps)),
+        .body(picture.bytes, delivery: .steps(rest)),
       ]))
     let run = try begin("/a", "--incremental")
     try #require(try eventually { try run.lines().count == 1 })
     try cluster.readyWorkers().forEach { $0.signal(9) }
-    for step in picture.steps.indices {
+    for step in rest.indices {
       try #require(try eventually { try run.lines().count > step + 1 })
       origin.release("/a", step: step)
     }

@@ -10,15 +10,20 @@ import Testing
   private static let preview = Thumbnail(format: .jpeg, width: 10, height: 10, byteCount: 100)
 
   /// The worker has made a preview for the fetch of a URL.
+  ///
+  /// - Parameter byteCount: bytes of the body that it shows.
   private func show(
-    _ url: String, _ variant: Variant = .standard, in cluster: ClusterModel
+    _ url: String, _ variant: Variant = .standard, byteCount: Int = 1_000, in cluster: ClusterModel
   ) throws -> LeaseID {
     let (worker, fetch) = try #require(cluster.fetch(of: url, variant: variant))
-    cluster.handle(
-      .workerMadePreview(
-        worker, MadePreview(lease: fetch.lease, thumbnail: Self.preview), MemoryFileID(rawValue: 7))
-    )
+    cluster.handle(made(fetch.lease, showing: byteCount, by: worker))
     return fetch.lease
+  }
+
+  private func made(_ lease: LeaseID, showing byteCount: Int, by worker: WorkerID) -> Event {
+    .workerMadePreview(
+      worker, MadePreview(lease: lease, thumbnail: Self.preview, shownByteCount: byteCount),
+      MemoryFileID(rawValue: 7))
   }
 
   @Test func `a worker is asked for previews, and its viewer is shown each`() throws {
@@ -27,7 +32,7 @@ import Testing
     cluster.answerLookups()
     let lease = try show(url(1), in: cluster)
     #expect(cluster.previewLeases == [lease])
-    _ = try show(url(1), in: cluster)
+    _ = try show(url(1), byteCount: 2_000, in: cluster)
     #expect(cluster.previewCounts == [viewer: 2])
     #expect(cluster.answers.isEmpty, "a preview is no answer")
     cluster.finish(url(1))
@@ -97,10 +102,7 @@ import Testing
     cluster.answerLookups()
     let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
     cluster.finish(url(1))
-    cluster.handle(
-      .workerMadePreview(
-        worker, MadePreview(lease: fetch.lease, thumbnail: Self.preview), MemoryFileID(rawValue: 7))
-    )
+    cluster.handle(made(fetch.lease, showing: 1_000, by: worker))
     #expect(cluster.openFiles.isEmpty)
   }
 
@@ -112,5 +114,23 @@ import Testing
     cluster.advance(by: .seconds(60))
     #expect(cluster.fetchStarts == [url(1), url(1)])
     #expect(cluster.previewLeases.count == 2)
+  }
+
+  @Test func `a fetch that is repeated shows nothing coarser than before`() throws {
+    let cluster = ClusterModel.started(attempts: 2)
+    let viewer = cluster.view(url(1), wantsPreviews: true)
+    cluster.answerLookups()
+    _ = try show(url(1), byteCount: 2_000, in: cluster)
+    cluster.finish(url(1), .failure(.timeout))
+    cluster.advance(by: .seconds(60))
+    _ = try show(url(1), byteCount: 1_000, in: cluster)
+    _ = try show(url(1), byteCount: 2_000, in: cluster)
+    #expect(cluster.previewCounts == [viewer: 1])
+    #expect(cluster.openFiles.isEmpty)
+    let late = cluster.view(url(1), wantsPreviews: true)
+    _ = try show(url(1), byteCount: 1_500, in: cluster)
+    #expect(cluster.previewCounts == [viewer: 1, late: 1])
+    _ = try show(url(1), byteCount: 3_000, in: cluster)
+    #expect(cluster.previewCounts == [viewer: 2, late: 2])
   }
 }

@@ -141,7 +141,7 @@ enum GoldenMessages {
       "uncached": .uncached(
         UncachedResult(
           lease: lease, made: uncached, bytesFetched: 81_920, isStoreDegraded: true)),
-      "preview": .preview(MadePreview(lease: lease, thumbnail: thumbnail)),
+      "preview": .preview(MadePreview(lease: lease, thumbnail: thumbnail, shownByteCount: 16_384)),
       "start_decoder": .startDecoder(DecoderReference(decoder: decoder)),
       "end_decoder": .endDecoder(DecoderReference(decoder: decoder)),
       "sandboxed": .sandboxed(WorkerSandbox(worker: SandboxReport(), decoder: sandbox)),

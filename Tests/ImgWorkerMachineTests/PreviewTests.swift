@@ -20,7 +20,7 @@ struct PreviewTests {
 
   /// - Returns: the effects of the end of the preview.
   private mutating func end(
-    _ end: PreviewEnd = .made(preview, scanCount: 0), lease: LeaseID = 1,
+    _ end: PreviewEnd = .made(preview, shownByteCount: 1_000), lease: LeaseID = 1,
     of transfer: TransferID = 1
   ) -> [String] {
     driver.handle(.previewed(driver.previewOrder(lease, of: transfer), end))
@@ -72,7 +72,7 @@ struct PreviewTests {
   @Test func `a further preview needs an eighth more of the body`() {
     var test = Self.started()
     _ = test.grow(8_000)
-    _ = test.end()
+    _ = test.end(.made(Self.preview, shownByteCount: 8_000))
     test.driver.advance(by: .seconds(10))
     #expect(test.grow(8_999) == [])
     #expect(test.grow(9_000) == ["make preview of 1 for 1"])
@@ -96,13 +96,13 @@ struct PreviewTests {
     #expect(test.driver.previewedTransfers == [])
   }
 
-  @Test func `the next preview of a JPEG needs more scans than the last one shows`() {
+  @Test func `the next preview needs to show more of the body than the last one`() {
     var test = Self.started()
     _ = test.grow(1_000)
-    _ = test.end(.made(Self.preview, scanCount: 3))
+    _ = test.end(.made(Self.preview, shownByteCount: 900))
     test.driver.advance(by: Self.interval)
     _ = test.grow(9_000)
-    #expect(test.driver.previewOrder(1, of: 1).shownScanCount == 3)
+    #expect(test.driver.previewOrder(1, of: 1).shownByteCount == 900)
   }
 
   @Test func `leases of several variants take turns`() {

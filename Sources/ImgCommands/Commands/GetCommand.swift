@@ -190,7 +190,7 @@ package struct GetCommand: Command {
       case .url(let text):
         let finder = ThumbnailFinder(
           choice: choice, viewer: viewer, bypassesStore: bypassesStore,
-          onPreview: previews.map { previews in { previews.show($0) } })
+          onPreview: previews.map { previews in { previews.show($0, of: requested(source)) } })
         return try finder.thumbnail(of: ImageURL(line: text), options, in: context)
       case .file(let path) where source == picture:
         try checkOptionsOfFile()
@@ -203,9 +203,9 @@ package struct GetCommand: Command {
   }
 
   private func checkOptionsOfFile() throws(UsageError) {
-    guard viewer == nil, !isIncremental, options.delay == .zero, options.fetch == .standard else {
+    guard viewer == nil, options.delay == .zero, options.fetch == .standard else {
       throw UsageError(
-        "\(Self.description.name): --viewer, --delay, --incremental, --cache-policy and request "
+        "\(Self.description.name): --viewer, --delay, --cache-policy and request "
           + "options are for URLs, not for files")
     }
   }

@@ -27,6 +27,14 @@ struct PictureOutput: Hashable, Sendable {
     }
   }
 
+  /// The file to write; `nil` for standard output. If the path is a symbolic link, the file that it names,
+  /// as other programs write to that. A device or a pipe keeps its path.
+  var file: String? {
+    guard let path, (try? FileStatus(following: path))?.isRegularFile != false else { return path }
+    // The attempt to write reports links that form a circle.
+    return (try? FileIO.resolvingLinks(path)) ?? path
+  }
+
   /// The format of the file's extension; `nil` for other extensions.
   var format: ImageFormat? { path.flatMap(ImageFormat.init(extensionOf:)) }
 
@@ -48,8 +56,8 @@ struct PictureOutput: Hashable, Sendable {
       context.note("imgctl: the picture is damaged; which parts of it were decoded is unknown\n")
     }
     let format = thumbnail.format
-    if let path {
-      try FileIO.replace(path: path, with: bytes)
+    if let path, let file {
+      try FileIO.replace(path: file, with: bytes)
       if let promised = self.format, promised != format {
         context.note("imgctl: \(path) contains \(format.rawValue), not \(promised.rawValue)\n")
       }

@@ -16,16 +16,14 @@ struct JPEGScans {
   private var isProgressive: Bool?
   private var isInScan = false
   private var hasEnded = false
-  private var completeCount = 0
-  /// Bytes up to the end of the last complete scan.
+  /// Bytes up to the end of the last complete scan. What comes behind it may end within a segment.
   private var completeByteCount = 0
 
   /// Each complete scan of a progressive JPEG shows the whole picture.
   var prospect: PreviewProspect {
     guard let isProgressive else { return hasEnded ? .none : .later }
     guard isProgressive else { return .none }
-    return completeCount > 0
-      ? .now(scanCount: completeCount, byteCount: completeByteCount) : .later
+    return completeByteCount > 0 ? .now(byteCount: completeByteCount) : .later
   }
 
   /// - Parameter part: the first bytes of the file.
@@ -34,7 +32,6 @@ struct JPEGScans {
     while let marker = Self.marker(in: part, from: &offset) {
       if isInScan {
         isInScan = false
-        completeCount += 1
         completeByteCount = offset - 2
       }
       switch marker {

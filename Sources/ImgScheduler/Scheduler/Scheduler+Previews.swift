@@ -26,13 +26,21 @@ extension Scheduler {
     previewLeases = []
   }
 
-  /// Shows a preview to the viewers that want some. Its lease goes on.
+  /// Shows a preview to the viewers that want some, and have not seen more of the picture: a fetch that is
+  /// repeated begins with less. Its lease goes on.
   mutating func madePreview(_ preview: MadePreview, in file: MemoryFileID, by worker: WorkerID) {
     defer { effects.append(.release(file)) }
     guard let lease = leases[preview.lease], lease.worker == worker else { return }
-    for waiter in work.item(lease.item).waiters where waiter.wantsPreviews {
-      guard let viewer = waiter.viewer else { continue }
-      effects.append(.show(file, preview.thumbnail, to: viewer))
+    var viewers: [ViewerID] = []
+    work.change(lease.item) { item in
+      item.changeWaiters { waiter in
+        guard waiter.wantsPreviews, waiter.shownByteCount < preview.shownByteCount,
+          let viewer = waiter.viewer
+        else { return }
+        waiter.shownByteCount = preview.shownByteCount
+        viewers.append(viewer)
+      }
     }
+    effects += viewers.map { .show(file, preview.thumbnail, to: $0) }
   }
 }

@@ -26,6 +26,8 @@ package struct Waiter {
   var command: CommandID?
   /// Whether it is a viewer that wants previews while the picture arrives.
   var wantsPreviews = false
+  /// The first bytes of the picture that the viewer was shown.
+  var shownByteCount = 0
   /// Whether it came when the item's lease had begun, and wants the thumbnail kept for longer than
   /// the worker was told.
   var isLate = false

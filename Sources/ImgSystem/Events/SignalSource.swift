@@ -5,7 +5,7 @@ import Glibc
 ///
 /// The creating thread blocks the signals, and threads that start afterwards inherit that. The
 /// signals stay blocked when the source ends.
-package final class SignalSource {
+package final class SignalSource: Sendable {
   private let source: OwnedDescriptor
 
   /// Create the source before any other thread starts. A signal would end the process through a

@@ -9,7 +9,7 @@ package struct FileBackup: ~Copyable {
 
   /// - Throws: EPERM if the file system has no hard links.
   package init(of path: String) throws(SystemError) {
-    let directory = path.lastIndex(of: "/").map { path[...$0] } ?? ""
+    let directory = FileIO.directory(of: path)
     let suffix = String(UInt64.random(in: 0...UInt64.max), radix: 36)
     let backupPath = "\(directory).imgctl-\(suffix).tmp"
     do {

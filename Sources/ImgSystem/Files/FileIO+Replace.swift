@@ -2,7 +2,8 @@ import Glibc
 
 extension FileIO {
   /// Replaces the content of the file at `path` atomically: readers see the old or the new content.
-  /// A symbolic link is replaced, not followed.
+  /// A symbolic link is replaced, not followed; see ``resolvingLinks(_:)``. The new file has the rights of
+  /// the file that it replaces.
   ///
   /// Writes to a file that is not regular, such as /dev/stdout or a pipe. The content survives a
   /// crash of this process, but possibly not a power cut.
@@ -16,7 +17,7 @@ extension FileIO {
     }
     // In the same directory, because a rename does not cross file systems. The name does not
     // include the target's, which may have the maximum length.
-    let directory = path.lastIndex(of: "/").map { path[...$0] } ?? ""
+    let directory = directory(of: path)
     let suffix = String(UInt64.random(in: 0...UInt64.max), radix: 36)
     let temporary = "\(directory).imgctl-\(suffix).tmp"
     let file: OwnedDescriptor
@@ -27,6 +28,12 @@ extension FileIO {
       throw SystemError(operation: "write \(path)", code: error.code)
     }
     do {
+      if let replaced = try? FileStatus(at: path), replaced.isRegularFile {
+        let descriptor = file.rawValue
+        _ = try pathCall("change the mode of", temporary) {
+          fchmod(descriptor, replaced.permissions & 0o777)
+        }
+      }
       try writeAll(file.rawValue, bytes)
       _ = try pathCall("rename to", path) { unsafe rename(temporary, path) }
     } catch {
@@ -38,5 +45,25 @@ extension FileIO {
   /// Replaces the content of the file at `path` atomically.
   package static func replace(path: String, with bytes: [UInt8]) throws(SystemError) {
     try replace(path: path, with: bytes.span)
+  }
+
+  /// The path that a path stands for if it names a symbolic link. There need not be a file.
+  ///
+  /// - Throws: ELOOP after 40 links, the limit of Linux (path_resolution(7)).
+  package static func resolvingLinks(_ path: String) throws(SystemError) -> String {
+    var resolved = path
+    for _ in 0..<40 {
+      guard let status = try? FileStatus(at: resolved), status.isSymbolicLink else {
+        return resolved
+      }
+      let target = try target(ofLink: resolved)
+      resolved = target.hasPrefix("/") ? target : directory(of: resolved) + target
+    }
+    throw SystemError(operation: "open \(path)", code: ELOOP)
+  }
+
+  /// The part of a path before the name, with its last slash; empty for the current directory.
+  static func directory(of path: String) -> Substring {
+    path.lastIndex(of: "/").map { path[...$0] } ?? ""
   }
 }

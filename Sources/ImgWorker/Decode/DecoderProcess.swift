@@ -187,8 +187,12 @@ final class DecoderProcess {
   }
 
   /// Whether the picture can be shown.
-  func prospect(byteCount: Int) -> PreviewProspect {
-    picture.withPicture(byteCount: byteCount) { PreviewProspect(of: $0) }
+  ///
+  /// - Parameter shownByteCount: the first bytes that the previous preview shows.
+  func prospect(byteCount: Int, shownByteCount: Int) -> PreviewProspect {
+    picture.withPicture(byteCount: byteCount) {
+      PreviewProspect(of: $0, shownByteCount: shownByteCount)
+    }
   }
 
   /// Clears the memory of a picture that is not decoded.

@@ -10,7 +10,7 @@ final class PreviewDecoder {
     let decoder: DecoderProcess
     /// Bytes in the decoder's memory.
     let byteCount: Int
-    let scanCount: Int
+    let shownByteCount: Int
   }
 
   private let decoders: DecoderPool
@@ -33,14 +33,13 @@ final class PreviewDecoder {
       guard let byteCount = try decoder.take(job.part) else {
         return ended(job.order, .later, releasing: decoder)
       }
-      switch decoder.prospect(byteCount: byteCount) {
-      case .now(let scanCount, let shownByteCount)
-      where scanCount == 0 || scanCount > job.order.shownScanCount:
+      switch decoder.prospect(byteCount: byteCount, shownByteCount: job.order.shownByteCount) {
+      case .now(let shownByteCount):
         try decoder.startPreview(byteCount: shownByteCount, as: job.order.variant)
         running = Running(
-          order: job.order, decoder: decoder, byteCount: byteCount, scanCount: scanCount)
+          order: job.order, decoder: decoder, byteCount: byteCount, shownByteCount: shownByteCount)
         return nil
-      case .now, .later:
+      case .later:
         decoder.drop(byteCount: byteCount)
         return ended(job.order, .later, releasing: decoder)
       case .none:
@@ -66,7 +65,7 @@ final class PreviewDecoder {
       case .success(let made):
         decoders.release(decoder)
         return Input(
-          .previewed(order, .made(made.thumbnails[0], scanCount: running.scanCount)),
+          .previewed(order, .made(made.thumbnails[0], shownByteCount: running.shownByteCount)),
           with: .thumbnails(made.bytes, upload: nil))
       case .failure(let failure):
         // More bytes may make it whole enough. They change no other reason.

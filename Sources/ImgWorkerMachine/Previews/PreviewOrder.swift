@@ -5,14 +5,14 @@ package struct PreviewOrder: Hashable, Sendable {
   package let transfer: TransferID
   package let lease: LeaseID
   package let variant: Variant
-  /// The scans of a progressive JPEG that the previous preview shows. One that shows no more is not made.
-  package let shownScanCount: Int
+  /// The first bytes of the body that the previous preview shows. One that shows no more is not made.
+  package let shownByteCount: Int
 
-  package init(transfer: TransferID, lease: LeaseID, variant: Variant, shownScanCount: Int) {
+  package init(transfer: TransferID, lease: LeaseID, variant: Variant, shownByteCount: Int) {
     self.transfer = transfer
     self.lease = lease
     self.variant = variant
-    self.shownScanCount = shownScanCount
+    self.shownByteCount = shownByteCount
   }
 }
 
@@ -20,10 +20,10 @@ package struct PreviewOrder: Hashable, Sendable {
 package enum PreviewEnd: Hashable, Sendable {
   /// The driver holds the bytes of the preview while this event is handled.
   ///
-  /// - scanCount: the scans of a progressive JPEG that it shows; 0 for other formats.
-  case made(Thumbnail, scanCount: Int)
+  /// - shownByteCount: the first bytes of the body that it shows.
+  case made(Thumbnail, shownByteCount: Int)
   /// What has arrived shows nothing new, or no decoder was idle.
   case later
-  /// The picture has no previews, or a decoder died of one.
+  /// The picture has no previews, none that would show more than the last one, or a decoder died of one.
   case never
 }

@@ -11,13 +11,12 @@ struct PreviewPlan {
 
   /// The one whose turn it is comes first.
   private(set) var leases: [LeaseID] = []
-  /// The scans of a progressive JPEG that the last preview shows.
-  private(set) var shownScanCount = 0
+  /// The first bytes of the body that the last preview shows.
+  private(set) var shownByteCount = 0
   private var dueAt: ContinuousClock.Instant
   private var byteCount = 0
-  /// Bytes that were there at the last attempt, and at the last one that made a preview.
+  /// Bytes that were there at the last attempt.
   private var triedByteCount = 0
-  private var shownByteCount = 0
 
   init(at now: ContinuousClock.Instant) {
     dueAt = now + Self.interval
@@ -56,9 +55,8 @@ struct PreviewPlan {
   }
 
   /// The preview is made.
-  mutating func made(scanCount: Int) {
-    shownByteCount = triedByteCount
-    shownScanCount = scanCount
+  mutating func made(showing byteCount: Int) {
+    shownByteCount = byteCount
   }
 
   /// The body will never have one.

@@ -142,21 +142,21 @@ struct SharedTransfers {
 
   /// A preview is being made.
   ///
-  /// - Returns: the lease that it is for, and the scans that the last preview shows; `nil` if none is
+  /// - Returns: the lease that it is for, and the bytes that the last preview shows; `nil` if none is
   ///   wanted.
   mutating func beginPreview(
     of id: TransferID, at now: ContinuousClock.Instant
-  ) -> (lease: LeaseID, shownScanCount: Int)? {
+  ) -> (lease: LeaseID, shownByteCount: Int)? {
     guard let plan = transfers[id]?.previews, !plan.leases.isEmpty else { return nil }
     var lease = plan.leases[0]
     updatePreviews(of: id) { lease = $0.begin(at: now) }
-    return (lease, plan.shownScanCount)
+    return (lease, plan.shownByteCount)
   }
 
   /// The transfer may be over.
   mutating func endPreview(of id: TransferID, _ end: PreviewEnd) {
     switch end {
-    case .made(_, let scanCount): updatePreviews(of: id) { $0.made(scanCount: scanCount) }
+    case .made(_, let byteCount): updatePreviews(of: id) { $0.made(showing: byteCount) }
     case .later: break
     case .never:
       previewedIDs.remove(id)

@@ -25,7 +25,7 @@ import Testing
 
   /// What a worker has shown of a part.
   private func shown(_ part: [UInt8]) -> [UInt8] {
-    guard case .now(_, let byteCount) = PreviewProspect(of: part.span) else { return [] }
+    guard case .now(let byteCount) = PreviewProspect(of: part.span) else { return [] }
     return Array(part[..<byteCount])
   }
 

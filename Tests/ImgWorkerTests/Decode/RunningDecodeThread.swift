@@ -78,21 +78,21 @@ final class RunningDecodeThread {
   /// Submits a part of a picture.
   ///
   /// - Returns: whether the thread takes it.
-  func submit(part: [UInt8], shownScanCount: Int = 0) throws -> Bool {
+  func submit(part: [UInt8], shownByteCount: Int = 0) throws -> Bool {
     let memory = try PictureMemory(maximumByteCount: 10 << 20)
     memory.put(part.span)
     return thread.submit(
       PreviewJob(
         order: PreviewOrder(
           transfer: TransferID(rawValue: 1), lease: 1, variant: .standard,
-          shownScanCount: shownScanCount),
+          shownByteCount: shownByteCount),
         part: .memory(memory, byteCount: part.count)))
   }
 
   /// Makes a preview of a part of a picture.
-  func preview(_ part: [UInt8], shownScanCount: Int = 0) throws -> PreviewEnd? {
+  func preview(_ part: [UInt8], shownByteCount: Int = 0) throws -> PreviewEnd? {
     let count = previews.count
-    guard try submit(part: part, shownScanCount: shownScanCount) else { return nil }
+    guard try submit(part: part, shownByteCount: shownByteCount) else { return nil }
     try run { previews.count > count }
     return previews.last
   }

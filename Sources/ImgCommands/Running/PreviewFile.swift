@@ -1,0 +1,46 @@
+import ImgSystem
+import Synchronization
+
+/// The file of a thumbnail, in which previews replace each other until the thumbnail is there. Without a
+/// thumbnail the file becomes what it was before, also if a signal ends the program.
+final class PreviewFile: Sendable {
+  private struct State: ~Copyable {
+    /// The file as it was before the first preview.
+    var backup: FileBackup?
+    /// `false` once the file is as it was, or has the thumbnail.
+    var takesPreviews = true
+  }
+
+  private let path: String
+  private let state = Mutex(State())
+
+  /// From now on, a signal that ends the program puts the file back.
+  init(_ path: String) throws(SystemError) {
+    self.path = path
+    try Termination.prepare { [self] in try? undo() }
+  }
+
+  func replace(with preview: [UInt8]) throws(SystemError) {
+    try state.withLock { state throws(SystemError) in
+      guard state.takesPreviews else { return }
+      if state.backup == nil { state.backup = try FileBackup(of: path) }
+      try FileIO.replace(path: path, with: preview)
+    }
+  }
+
+  /// The thumbnail has replaced the previews.
+  func finish() {
+    state.withLock { state in
+      state.takesPreviews = false
+      state.backup.take()?.discard()
+    }
+  }
+
+  /// There is no thumbnail.
+  func undo() throws(SystemError) {
+    try state.withLock { state throws(SystemError) in
+      state.takesPreviews = false
+      try state.backup.take()?.restore()
+    }
+  }
+}

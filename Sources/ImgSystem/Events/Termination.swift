@@ -1,0 +1,45 @@
+import CLinux
+import Glibc
+
+/// The signals that ask a process to end.
+package enum Termination {
+  private static let signals = [SIGHUP, SIGINT, SIGTERM]
+
+  /// Runs an action before SIGHUP, SIGINT or SIGTERM ends the process, for as long as the process runs.
+  /// Call it once, before any other thread starts, see ``SignalSource``.
+  ///
+  /// - Parameter action: runs on a thread of its own, so it may take locks and call the system as it
+  ///   likes. The signal ends the process when it returns.
+  package static func prepare(
+    _ action: @escaping @Sendable () -> Void
+  ) throws(SystemError) {
+    // nohup(1) ignores SIGHUP, a shell SIGINT for programs in the background. A blocked signal would
+    // become readable although it is ignored.
+    let source = try SignalSource(signals.filter { !isIgnored($0) })
+    let thread = try startThread(name: "signals", stackByteCount: 1 << 20) {
+      while let isReadable = try? waitForEvents(POLLIN, on: source.descriptor, until: nil) {
+        guard isReadable, let signal = source.take().first else { continue }
+        action()
+        end(by: signal)
+      }
+    }
+    pthread_detach(thread)
+  }
+
+  private static func isIgnored(_ signal: CInt) -> Bool {
+    var action = sigaction()
+    guard unsafe sigaction(signal, nil, &action) == 0 else { return false }
+    let handler = unsafe unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+    let ignoring = unsafe unsafeBitCast(SIG_IGN, to: Int.self)
+    return handler == ignoring
+  }
+
+  /// Ends the process by the signal itself, so that its parent sees why: a shell leaves a loop.
+  private static func end(by signal: CInt) {
+    var set = sigset_t()
+    unsafe sigemptyset(&set)
+    unsafe sigaddset(&set, signal)
+    unsafe pthread_sigmask(SIG_UNBLOCK, &set, nil)
+    pthread_kill(pthread_self(), signal)
+  }
+}
