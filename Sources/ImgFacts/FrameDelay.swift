@@ -11,4 +11,23 @@ package enum FrameDelay {
   package static func played(_ milliseconds: Int) -> Int {
     milliseconds <= longestIgnored ? replacement : milliseconds
   }
+
+  /// Delays in whole units. What one delay loses by that, the next one gains: all together last as
+  /// long as before, to half a unit. None becomes so short that it is ignored, see ``played(_:)``.
+  ///
+  /// - Parameters:
+  ///   - delays: in milliseconds, as the file says them. One that is ignored is rounded by itself.
+  ///   - unit: in milliseconds; the result is in milliseconds, too.
+  package static func rounded(_ delays: [Double], toMultiplesOf unit: Int) -> [Int] {
+    let shortest = (longestIgnored / unit + 1) * unit
+    let nearest = { (milliseconds: Double) in Int((milliseconds / Double(unit)).rounded()) * unit }
+    var (end, roundedEnd) = (0.0, 0)
+    return delays.map { delay in
+      guard delay > Double(longestIgnored) else { return nearest(delay) }
+      end += delay
+      let rounded = max(shortest, nearest(end) - roundedEnd)
+      roundedEnd += rounded
+      return rounded
+    }
+  }
 }

@@ -43,7 +43,7 @@ package struct PictureFacts: Hashable, Sendable, Codable {
   package var frameCount: Int?
   package var isAnimated: Bool?
   /// How long each frame is shown, in milliseconds, as the file says it; ``FrameDelay`` tells how it
-  /// is played.
+  /// is rounded and played.
   package var frameDelays: [Int]?
   /// How often an animation plays; 0 means forever.
   package var loopCount: Int?
@@ -79,11 +79,12 @@ package struct PictureFacts: Hashable, Sendable, Codable {
 
   /// Records frames and what follows from their delays.
   ///
-  /// - Parameter duration: in milliseconds; `nil` for the sum of the delays as they are played.
-  mutating func setFrames(delays: [Int], duration: Int? = nil) {
+  /// - Parameter delays: in milliseconds, as the file says them.
+  mutating func setFrames(delays: [Double]) {
+    let rounded = FrameDelay.rounded(delays, toMultiplesOf: 1)
     frameCount = delays.count
-    frameDelays = delays
-    self.duration = duration ?? delays.reduce(0) { $0 + FrameDelay.played($1) }
+    frameDelays = rounded
+    duration = rounded.reduce(0) { $0 + FrameDelay.played($1) }
   }
 
   private enum CodingKeys: String, CodingKey {

@@ -2,7 +2,9 @@
 package struct SequenceWriter {
   /// What the sequence is like beside its frames.
   package struct Options {
-    /// Milliseconds that each frame is shown.
+    /// Ticks in a second.
+    package var timescale: UInt32 = 1_000
+    /// Ticks that each frame is shown.
     package var delay: UInt32 = 100
     /// Whether it plays forever.
     package var repeats = true
@@ -74,7 +76,8 @@ package struct SequenceWriter {
   }
 
   private var movieHeader: [UInt8] {
-    let times = ISOBox.long(0) + ISOBox.long(0) + ISOBox.long(1_000) + ISOBox.long(0)
+    let times =
+      ISOBox.long(0) + ISOBox.long(0) + ISOBox.long(options.timescale) + ISOBox.long(0)
     return ISOBox.full("mvhd", times + [UInt8](repeating: 0, count: 80))
   }
 
@@ -114,8 +117,8 @@ package struct SequenceWriter {
   ) -> [UInt8] {
     let header = ISOBox.full(
       "mdhd",
-      ISOBox.long(0) + ISOBox.long(0) + ISOBox.long(1_000) + ISOBox.long(duration(of: track))
-        + ISOBox.long(0))
+      ISOBox.long(0) + ISOBox.long(0) + ISOBox.long(options.timescale)
+        + ISOBox.long(duration(of: track)) + ISOBox.long(0))
     let handler = ISOBox.full(
       "hdlr", ISOBox.long(0) + Array(track.handler.utf8) + [UInt8](repeating: 0, count: 13))
     let table = ISOBox.box(

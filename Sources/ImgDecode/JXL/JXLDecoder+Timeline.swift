@@ -1,4 +1,5 @@
 import CJXL
+import ImgFacts
 
 extension JXLDecoder {
   /// A frame takes a byte or more, so that a hostile file may hold millions.
@@ -10,19 +11,22 @@ extension JXLDecoder {
   /// pixel is decoded.
   func timeline() throws(DecodeError) -> Timeline {
     guard let animation else { return Timeline(delays: [0], loopCount: 1) }
-    var delays: [Int] = []
+    var delays: [Double] = []
     while let frame = try nextFrame() {
       guard delays.count < Self.maximumFrameCount else {
         throw .unsupported("JPEG XL of more than \(Self.maximumFrameCount) frames")
       }
       delays.append(Self.milliseconds(ofTicks: frame.duration, animation))
     }
-    return Timeline(delays: delays, loopCount: Int(animation.num_loops))
+    return Timeline(
+      delays: FrameDelay.rounded(delays, toMultiplesOf: 1), loopCount: Int(animation.num_loops))
   }
 
   /// The file says how many ticks a second has, as a fraction.
-  private static func milliseconds(ofTicks ticks: UInt32, _ animation: JxlAnimationHeader) -> Int {
-    let tick = 1_000 * Double(animation.tps_denominator) / Double(max(1, animation.tps_numerator))
-    return Int(min(Double(ticks) * tick, longestDelay).rounded())
+  private static func milliseconds(
+    ofTicks ticks: UInt32, _ animation: JxlAnimationHeader
+  ) -> Double {
+    let thousandths = Double(ticks) * 1_000 * Double(animation.tps_denominator)
+    return min(thousandths / Double(max(1, animation.tps_numerator)), longestDelay)
   }
 }

@@ -16,7 +16,7 @@ struct GIFFacts {
   private let extent: FactsExtent
   private var blocks: GIFBlocks
   private var facts: PictureFacts
-  private var delays: [Int] = []
+  private var delays: [Double] = []
   /// Of the next frame, in milliseconds.
   private var delay = 0
   private var loopCount: Int?
@@ -56,7 +56,7 @@ struct GIFFacts {
           return
         }
         guard delays.count < FactsLimits.maximumFrameCount else { throw FactsLimits.tooManyFrames }
-        delays.append(delay)
+        delays.append(Double(delay))
         delay = 0
       }
     }

@@ -45,7 +45,7 @@ struct HEIFFacts {
     facts.isAnimated = isSequence
     if !isSequence { facts.frameCount = 1 }
     if extent > .header, isSequence, let track {
-      facts.setFrames(delays: track.delays, duration: track.duration)
+      facts.setFrames(delays: track.delays)
       facts.loopCount = track.loopCount
     }
     return facts

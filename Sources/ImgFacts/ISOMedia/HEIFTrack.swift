@@ -3,12 +3,11 @@ struct HEIFTrack {
   let width: Int
   let height: Int
   let orientation: PictureOrientation
-  private(set) var codec: HEIFCodec?
+  let codec: HEIFCodec?
   /// In milliseconds.
-  private(set) var delays: [Int] = []
-  private(set) var duration = 0
+  let delays: [Double]
   /// 0 means forever; `nil` when the file does not say it.
-  private(set) var loopCount: Int?
+  let loopCount: Int?
 
   /// - Returns: `nil` when no track has pictures.
   init?(movie: ISOMediaBox) throws(FactsError) {
@@ -23,18 +22,14 @@ struct HEIFTrack {
       codec = try entry.image().codec
     } else {
       (width, height) = (head.width, head.height)
+      codec = nil
     }
     guard width > 0, height > 0 else { return nil }
     let scale = try track.timescale()
     guard scale > 0 else { return nil }
-    try readTimes(SampleTimes(decoding: times, offsets: track.table("ctts")), scale: scale)
+    let ticks = try SampleTimes(decoding: times, offsets: track.table("ctts")).durations
+    delays = ticks.map { Double($0) * 1_000 / Double(scale) }
     loopCount = try Self.loopCount(of: track.box, trackDuration: head.duration)
-  }
-
-  private mutating func readTimes(_ times: SampleTimes, scale: Int) {
-    let milliseconds = { (ticks: Int) in (ticks * 1_000 + scale / 2) / scale }
-    delays = times.durations.map(milliseconds)
-    duration = milliseconds(times.durations.reduce(0, +))
   }
 
   /// An edit list that repeats does so until the track ends (section 8.6.6).

@@ -11,7 +11,7 @@ struct PNGFacts {
 
   private let extent: FactsExtent
   private var facts: PictureFacts
-  private var delays: [Int] = []
+  private var delays: [Double] = []
   private var declaredFrameCount: Int?
 
   static func facts(
@@ -108,7 +108,7 @@ struct PNGFacts {
     guard extent == .all, let fields = try data.fieldsIfInside(at: 20, count: 4) else { return }
     guard delays.count < FactsLimits.maximumFrameCount else { throw FactsLimits.tooManyFrames }
     let denominator = fields.u16(2) == 0 ? 100 : fields.u16(2)
-    delays.append((fields.u16(0) * 1_000 + denominator / 2) / denominator)
+    delays.append(Double(fields.u16(0) * 1_000) / Double(denominator))
   }
 
   // MARK: - Compressed and plain text

@@ -17,7 +17,7 @@ struct WebPFacts {
   /// Of the extended header; 0 in a file without one.
   private var flags = 0
   private var hasBitstream = false
-  private var delays: [Int] = []
+  private var delays: [Double] = []
 
   static func facts(
     in window: ByteWindow, _ extent: FactsExtent
@@ -136,7 +136,7 @@ struct WebPFacts {
     let header = try payload.fields(
       at: 0, count: Self.frameHeaderByteCount, order: .littleEndian)
     guard delays.count < FactsLimits.maximumFrameCount else { throw FactsLimits.tooManyFrames }
-    delays.append(header.u24(12))
+    delays.append(Double(header.u24(12)))
     guard !hasBitstream else { return }
     var chunks = WebPChunks(
       payload, from: Self.frameHeaderByteCount, end: payload.byteCount)

@@ -121,7 +121,7 @@ import Testing
       settings.ticksPerSecond = 16
       settings.loopCount = 3
     }
-    #expect(try timeline(of: file) == Timeline(delays: [63, 188, 1_563], loopCount: 3))
+    #expect(try timeline(of: file) == Timeline(delays: [63, 187, 1_563], loopCount: 3))
   }
 
   @Test func `a delay has an end`() throws {

@@ -109,6 +109,33 @@ import Testing
     }
   }
 
+  @Test(arguments: [
+    (Variant.Format.webp, [33, 34, 33, 33, 34]), (.gif, [30, 40, 30, 30, 40]),
+  ])
+  func `delays that are no whole units do not drift`(
+    output: Variant.Format, delays: [Int]
+  ) throws {
+    var options = SequenceWriter.Options()
+    // 166.8 ms for the five frames.
+    (options.timescale, options.delay) = (30_000, 1_001)
+    let rendered = try thumbnail(of: file(.avif, options), .all, format: output)
+    let facts = try PictureFacts.reading(WholeBytes(rendered.bytes), .all)
+    #expect(facts.frameDelays == delays)
+  }
+
+  @Test(arguments: [(Variant.Format.webp, [200, 300]), (.gif, [100, 100, 100, 100, 100])])
+  func `WebP has one frame for several that look alike, shown as long as they are`(
+    output: Variant.Format, delays: [Int]
+  ) throws {
+    let cards = try [0, 0, 1, 1, 1].map { try fixture.maker.encode(card($0), as: .avif) }
+    let file = try #require(SequenceWriter(.avif).file(cards, size: (64, 64)))
+    let rendered = try thumbnail(of: file, .all, format: output)
+    let facts = try PictureFacts.reading(WholeBytes(rendered.bytes), .all)
+    #expect(facts.frameDelays == delays)
+    expectCard(0, try raster(of: rendered.bytes, .time(199)))
+    expectCard(1, try raster(of: rendered.bytes, .time(200)))
+  }
+
   @Test(arguments: formats)
   func `the poster is the first frame that is not blank`(format: PictureFormat) throws {
     let blank = Raster(width: 64, height: 64) { _, _ in .init(9, 9, 9) }

@@ -21,14 +21,4 @@ struct TimelineTests {
     #expect(timeline.delays == [100, 100, 11, 20])
     #expect(timeline.frame(at: 99) == 0 && timeline.frame(at: 100) == 1)
   }
-
-  @Test func `delays of a GIF do not drift`() {
-    // Films at 30 frames a second.
-    #expect(
-      AnimationEncoding.wholeHundredths([33, 33, 34, 33, 33, 34]) == [30, 40, 30, 30, 40, 30])
-  }
-
-  @Test func `no delay of a GIF is so short that it is played slowly`() {
-    #expect(AnimationEncoding.wholeHundredths([11, 11]) == [20, 20])
-  }
 }

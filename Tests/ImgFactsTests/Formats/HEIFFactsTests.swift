@@ -98,6 +98,8 @@ import Testing
     let unknown = ISOMaker.fileType("msf1", "hevc") + ISOMaker.movie(runs: [(2, 6)], repeats: nil)
     let heif = try facts(of: unknown)
     #expect(heif.loopCount == nil && heif.format == .heif && heif.frameDelays == [10, 10])
+    // As browsers play it.
+    #expect(heif.duration == 200)
     let many = ISOMaker.fileType("avis") + ISOMaker.movie(runs: [(70_000, 6)], repeats: 0)
     #expect(error(of: many) == .unsupported("more than 65536 frames"))
   }
