@@ -165,8 +165,8 @@ final class TestClient {
     return RequestID(rawValue: lastRequest)
   }
 
-  func send(_ message: ClientMessage) throws {
-    try channel.send(message)
+  func send(_ message: ClientMessage, with file: PassedFile? = nil) throws {
+    try channel.send(message, with: file)
   }
 
   /// The next reply; `nil` when the coordinator has closed the connection.

@@ -233,6 +233,7 @@ enum GoldenMessages {
       "upload_unnamed": .upload(
         UploadRequest(
           id: request, url: nil, byteCount: 0, options: RequestOptions(variant: .standard))),
+      "detach": .detach(PlainRequest(id: request)),
       "forget": .forget(ForgetRequest(id: request, urls: ["https://example.com/a.jpg"])),
       "sweep": .sweep(PlainRequest(id: request)),
       "stop": .stop(PlainRequest(id: request)),

@@ -68,6 +68,13 @@ final class Viewers {
     return viewer
   }
 
+  /// The client no longer waits for a request, which ends as cancelled. One that has ended stays as it is.
+  func detach(_ request: RequestID, of client: ClientConnection) {
+    guard let viewer = client.pending.viewer(of: request) else { return }
+    scheduler.handle(.viewerLeft(viewer))
+    answer(viewer, .cancelled, nil)
+  }
+
   /// The viewers of a client that was closed leave.
   func remove(of client: ClientConnection) {
     for viewer in client.pending.viewerIDs where table.remove(viewer) != nil {

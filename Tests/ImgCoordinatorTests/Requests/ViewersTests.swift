@@ -1,5 +1,6 @@
 import ImgModel
 import ImgScheduler
+import ImgSystem
 import ImgWire
 import Testing
 
@@ -72,6 +73,85 @@ struct ViewersTests {
       return reply.id
     }
     #expect(Set(waiting) == [RequestID(rawValue: 1), RequestID(rawValue: 2)])
+  }
+
+  // MARK: - Detaching
+
+  private static let picture = Thumbnail(format: .jpeg, width: 10, height: 10, byteCount: 1)
+
+  private func detach(_ number: UInt64) throws {
+    try client.send(.detach(PlainRequest(id: RequestID(rawValue: number))))
+  }
+
+  private func arrive(_ requests: ClientMessage...) throws {
+    let count = parts.scheduler.state.viewerCount + requests.count
+    for request in requests { try client.send(request) }
+    while parts.scheduler.state.viewerCount < count { try parts.round() }
+  }
+
+  private func nextEnd() throws -> GotReply? {
+    if case .got(let reply) = try client.next() { reply } else { nil }
+  }
+
+  @Test func `a request that its client detaches from ends as cancelled, and no other`() throws {
+    try arrive(get("http://h/1"), get("http://h/1"))
+    try detach(1)
+    let end = try nextEnd()
+    #expect(end?.id.rawValue == 1)
+    #expect(end?.outcome == .cancelled)
+    #expect(parts.scheduler.state.viewerCount == 1)
+  }
+
+  @Test func `detaching from a request that has ended, or never was, has no answer`() throws {
+    try arrive(get("http://h/1"))
+    #expect(try client.ask(get("no URL")) != nil)
+    try detach(2)
+    try detach(99)
+    #expect(try client.ask(get("no URL either")) != nil)
+    #expect(parts.scheduler.state.viewerCount == 1)
+    try detach(1)
+    try detach(1)
+    #expect(try nextEnd()?.outcome == .cancelled)
+    try client.send(get("not a URL"))
+    #expect(try nextEnd()?.id.rawValue == 4, "the second detach is not answered")
+  }
+
+  @Test func `an upload that its client detaches from is released`() throws {
+    let upload = UploadRequest(
+      id: client.newRequest(), url: nil, byteCount: 1, options: RequestOptions(variant: .standard))
+    try client.send(.upload(upload), with: MemoryFile(containing: [1]).file)
+    while parts.scheduler.state.viewerCount == 0 { try parts.round() }
+    #expect(parts.files.count == 1)
+    try detach(1)
+    #expect(try nextEnd()?.outcome == .cancelled)
+    #expect(parts.files.count == 0)
+  }
+
+  @Test func `a preview that waits is dropped when the client detaches`() throws {
+    try arrive(get("http://h/1"))
+    show(try MemoryFile(containing: [1]).file)
+    weak var waiting: PassedFile?
+    do {
+      let file = try MemoryFile(containing: [2]).file
+      show(file)
+      waiting = file
+    }
+    #expect(waiting != nil)
+    try detach(1)
+    guard case .preview = try client.next() else {
+      Issue.record("the first preview was not sent")
+      return
+    }
+    #expect(try nextEnd()?.outcome == .cancelled)
+    #expect(waiting == nil)
+  }
+
+  /// Shows the only viewer a preview.
+  private func show(_ file: PassedFile) {
+    let id = parts.files.add(file)
+    parts.requests.viewers.show(id, Self.picture, to: ViewerID(rawValue: 1))
+    parts.files.release(id)
+    parts.performEffects()
   }
 
   @Test func `a viewer's name has at most 200 bytes`() throws {

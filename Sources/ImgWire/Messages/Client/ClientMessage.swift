@@ -32,6 +32,9 @@ package enum ClientMessage: Hashable, WireMessage {
   case nextPreview(PlainRequest)
   /// Requests a thumbnail of the picture in the file beside this message. The reply is `got`.
   case upload(UploadRequest)
+  /// The client no longer waits for the `get` or `upload` of this number. The reply is the `got` of that
+  /// request, as cancelled. There is none if the request has ended.
+  case detach(PlainRequest)
   /// Deletes the remembered failures of URLs. The reply is `forgotten`.
   case forget(ForgetRequest)
   /// Removes expired thumbnails in the background. The reply is `sweeping`.
@@ -52,7 +55,7 @@ extension ClientMessage {
     case submitEnd = "submit_end"
     case status, jobs, job, results, change, limit, get
     case nextPreview = "next_preview"
-    case upload
+    case upload, detach
     case forget, sweep, stop
   }
 
@@ -71,6 +74,7 @@ extension ClientMessage {
     case .get: self = .get(try GetRequest(from: decoder))
     case .nextPreview: self = .nextPreview(try PlainRequest(from: decoder))
     case .upload: self = .upload(try UploadRequest(from: decoder))
+    case .detach: self = .detach(try PlainRequest(from: decoder))
     case .forget: self = .forget(try ForgetRequest(from: decoder))
     case .sweep: self = .sweep(try PlainRequest(from: decoder))
     case .stop: self = .stop(try PlainRequest(from: decoder))
@@ -94,6 +98,7 @@ extension ClientMessage {
       case .get(let request): (.get, request)
       case .nextPreview(let request): (.nextPreview, request)
       case .upload(let request): (.upload, request)
+      case .detach(let request): (.detach, request)
       case .forget(let request): (.forget, request)
       case .sweep(let request): (.sweep, request)
       case .stop(let request): (.stop, request)
