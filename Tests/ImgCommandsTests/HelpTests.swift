@@ -192,7 +192,8 @@ import Testing
       --frame N                 The frame of an animation or the page of a document,
                                 counted from 0.
       --at TIME                 The frame that an animation shows at this time, such
-                                as 1.25s or 500ms; after its end, the last one.
+                                as 1.25s, 500ms or 2m, at most 1d; after its end,
+                                the last one.
       --poster                  The first frame that is not blank.
       --animated                All frames: the thumbnail of an animation is one, in
                                 WebP or GIF. Default: the first frame.

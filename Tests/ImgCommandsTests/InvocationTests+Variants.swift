@@ -32,13 +32,29 @@ extension InvocationTests {
 
   @Test(arguments: [
     ("--frame 3", FrameSelection.number(3)), ("--at 1.25s", .time(1_250)), ("--at 2", .time(2_000)),
-    ("--at 70ms", .time(70)), ("--poster", .poster), ("--animated", .all), ("", .first),
+    ("--at 70ms", .time(70)), ("--at 1m", .time(60_000)), ("--at 0.5h", .time(1_800_000)),
+    ("--at 1h", .time(3_600_000)), ("--at 1d", .time(86_400_000)), ("--poster", .poster),
+    ("--animated", .all), ("", .first),
   ])
   func `frames are selected in one way`(options: String, frames: FrameSelection) throws {
     #expect(try variant(options).frames == frames)
     for other in ["--poster --frame 1", "--animated --at 1s", "--at 1s --poster"] {
       #expect(throws: UsageError.self) { try variant(other) }
     }
+  }
+
+  @Test(arguments: [
+    ("86401s", "is not from 0s to 1d"), ("25h", "is not from 0s to 1d"),
+    ("1.2345s", "is not a multiple of 1ms"),
+    (
+      "soon",
+      "is not a duration; write a number of seconds, or one with ms, s, m, h or d, such as 0.25, "
+        + "500ms or 10m"
+    ),
+  ])
+  func `--at takes a duration of at most a day`(time: String, reason: String) throws {
+    let error = #expect(throws: UsageError.self) { try variant("--at \(time)") }
+    #expect(try #require(error).description.hasSuffix("--at: \"\(time)\" \(reason)"))
   }
 
   @Test func `a format without animations takes no --animated`() throws {

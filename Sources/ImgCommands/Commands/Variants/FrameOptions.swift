@@ -8,8 +8,8 @@ enum FrameOptions {
     help: "The frame of an animation or the page of a document, counted from 0.")
   private static let time = OptionDescription(
     "--at", "TIME",
-    help: "The frame that an animation shows at this time, such as 1.25s or 500ms; after its end, "
-      + "the last one.")
+    help: "The frame that an animation shows at this time, such as 1.25s, 500ms or 2m, at most "
+      + "1d; after its end, the last one.")
   private static let poster = OptionDescription(
     "--poster", help: "The first frame that is not blank.")
   private static let animated = OptionDescription(
@@ -35,19 +35,10 @@ enum FrameOptions {
     return found.first ?? .first
   }
 
-  /// Reads seconds with up to three decimals, such as `1.25s`, or whole milliseconds.
   private static func milliseconds(_ text: String) throws(InvalidValue) -> Int {
-    let milliseconds =
-      if text.hasSuffix("ms") {
-        Int(text.dropLast(2))
-      } else {
-        Thousandths(text.hasSuffix("s") ? String(text.dropLast()) : text)?.count
-      }
-    guard let milliseconds, FrameSelection.timeRange.contains(milliseconds) else {
-      throw InvalidValue(
-        "\(Spelling.quoted(text)) is not a time of at most a day; write seconds such as 1.25s, or "
-          + "500ms")
-    }
-    return milliseconds
+    let range = FrameSelection.timeRange
+    let milliseconds = try UnitScale.duration.value(
+      parsing: text, in: Int64(range.lowerBound)...Int64(range.upperBound))
+    return Int(milliseconds)
   }
 }
