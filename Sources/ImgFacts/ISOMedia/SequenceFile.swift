@@ -25,9 +25,11 @@ package struct SequenceFile {
   }
 
   /// - Throws: ``FactsError/unsupported(_:)`` for a codec that is not decoded, or another error for a
-  ///   damaged file.
+  ///   damaged file. The brand promises a movie, so that a file without one was cut before it.
   package func sequence() throws(FactsError) -> PictureSequence {
-    guard let movie else { throw .unsupported("a sequence without a track of pictures") }
+    guard let movie else {
+      throw .invalid("a sequence without its moov box; its end may be missing")
+    }
     return try PictureSequence(movie: movie)
   }
 }

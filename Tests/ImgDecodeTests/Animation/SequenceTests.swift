@@ -195,6 +195,25 @@ import Testing
     #expect(try sequence.sequence().frameCount == 5)
   }
 
+  @Test(arguments: formats)
+  func `a sequence that is cut before its tables is damaged`(format: PictureFormat) throws {
+    var options = SequenceWriter.Options()
+    for still in [nil, try fixture.maker.encode(card(4), as: format)] {
+      options.still = still
+      let whole = try file(format, options)
+      let movie = try #require(whole.indices.last { whole[$0...].starts(with: "moov".utf8) })
+      for end in [movie - 4, movie] {
+        let cut = Array(whole[..<end])
+        for selection in [FrameSelection.number(0), .number(1), .time(0), .all] {
+          #expect(try failureCode(cut, selection) == .corruptImage)
+        }
+        for selection in [FrameSelection.first, .poster] {
+          #expect(try failureCode(cut, selection) == (still == nil ? .corruptImage : nil))
+        }
+      }
+    }
+  }
+
   @Test func `the still is the poster of a sequence whose tables are damaged`() throws {
     var options = SequenceWriter.Options()
     options.still = try fixture.maker.encode(card(4), as: .avif)
