@@ -45,6 +45,10 @@ import Testing
       "a transfer from example.org is running, for 0:12"
     ),
     (
+      Wait(.decoding, host: "example.org", since: now.advanced(by: .milliseconds(-1_990))),
+      "a picture of example.org is being decoded, for 0:01"
+    ),
+    (
       Wait(.noWorker, detail: "imgworker cannot be started", until: later(5)),
       "no worker is ready: imgworker cannot be started, next start in 0:05"
     ),

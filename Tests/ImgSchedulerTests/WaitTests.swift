@@ -290,6 +290,18 @@ import Testing
     #expect(!cluster.scheduler.viewers.isAnyReportPending)
   }
 
+  @Test func `a get is told of a decode when that has lasted a second`() {
+    let cluster = ClusterModel.started()
+    let viewer = cluster.view(url(1))
+    cluster.answerLookups()
+    cluster.advance(by: .milliseconds(1_995))
+    cluster.transferred(url(1))
+    cluster.advance(by: .milliseconds(5))
+    #expect(cluster.waits[viewer] == nil)
+    cluster.advance(by: .seconds(1))
+    #expect(cluster.waits[viewer]?.map(\.kind) == [.decoding])
+  }
+
   @Test func `a get without a worker is told why`() {
     let cluster = ClusterModel(workers: 1)
     cluster.areWorkersReadyAtOnce = false

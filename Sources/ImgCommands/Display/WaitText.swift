@@ -55,10 +55,11 @@ package struct WaitText: Sendable {
 
   /// The time of the next attempt, or the duration so far.
   private var end: String {
-    if let until = wait.until { return ", \(next) in \(stopwatch(now.duration(to: until)))" }
+    if let until = wait.until { return ", \(next) in \(countdown(now.duration(to: until)))" }
     if wait.kind == .hostFailing { return ", and a transfer is probing it" }
     guard let since = wait.since else { return "" }
-    return ", for \(stopwatch(since.duration(to: now)))"
+    let passed = since.duration(to: now).components.seconds
+    return ", for \(HumanText.stopwatch(seconds: max(passed, 0)))"
   }
 
   private var next: String {
@@ -72,7 +73,7 @@ package struct WaitText: Sendable {
   }
 
   /// Rounds the remaining time up, so that it does not show 0:00 too early.
-  private func stopwatch(_ duration: Duration) -> String {
+  private func countdown(_ duration: Duration) -> String {
     HumanText.stopwatch(seconds: max(duration.secondsRoundedUp, 0))
   }
 

@@ -5,6 +5,8 @@ package import ImgModel
 extension Scheduler {
   /// A job that has had no outcome for so long says what it waits for.
   static let stallTime = Duration.seconds(2)
+  /// A fetch or a decode that has begun later is not reported to viewers: most are over in a moment.
+  private static let briefTime = Duration.seconds(1)
   /// Hosts that the status of the cluster names, those that most URLs wait for.
   static let waitingHostMaximum = 20
   /// How many of the next retries are looked at for one of a job.
@@ -157,9 +159,15 @@ extension Scheduler {
     while let (viewer, id) = viewers.takeDueReport(at: now) {
       guard let item = work[id] else { preconditionFailure("\(viewer) waits for nothing") }
       let wait = itemWait(item, at: now)
-      if viewers.report(wait, to: viewer) { reports.append((viewer, wait)) }
+      if !isBrief(wait, at: now), viewers.report(wait, to: viewer) {
+        reports.append((viewer, wait))
+      }
     }
     return reports
+  }
+
+  private func isBrief(_ wait: Wait, at now: ContinuousClock.Instant) -> Bool {
+    wait.since.map { $0.duration(to: timeline.wall(now)) < Self.briefTime } ?? false
   }
 
   private func itemWait(_ item: WorkItem, at now: ContinuousClock.Instant) -> Wait {
