@@ -67,10 +67,10 @@ struct PictureServer {
   private func report(on request: DescribeRequest) throws(MessageError) -> DecoderReport {
     try check(request.byteCount)
     do throws(Failure) {
-      let facts = try limited(request.byteCount) { (bytes, onHeader) throws(Failure) in
-        try thumbnailer.pixelFacts(of: bytes, onHeader: onHeader)
+      let description = try limited(request.byteCount) { (bytes, onHeader) throws(Failure) in
+        try thumbnailer.description(of: bytes, onHeader: onHeader)
       }
-      return .described(facts, picture: request.picture)
+      return .described(description, picture: request.picture)
     } catch {
       return .failed(reason(for: error), picture: request.picture)
     }

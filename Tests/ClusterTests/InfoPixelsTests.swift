@@ -18,6 +18,8 @@ struct InfoPixelsTests {
     let declared_type: String?
     let from_cache: Bool?
     let frame_count: Int?
+    let frame_delays_ms: [Int]?
+    let duration_ms: Int?
     let thumbhash: ThumbHash?
     let blurhash: BlurHash?
     let dominant_colour: String?
@@ -83,6 +85,21 @@ struct InfoPixelsTests {
     let failed = try cluster.imgctl("info", "--pixels", junk)
     #expect(failed.exitCode == 1 && failed.messages.contains(": not_an_image: "))
     try cluster.expectRefused("info", "--pixels", "/no/such/file", because: "no such file")
+  }
+
+  @Test func `the decoder counts the frames of a JPEG XL animation`() throws {
+    let frames = (0..<3).map {
+      JXLWriter.Frame(Card(index: $0, width: 16, height: 12).raster, ticks: 1_320)
+    }
+    let path = try cluster.directory.write(JXLWriter.file(frames), to: "a.jxl")
+    let report = try info(path)
+    #expect(report.frame_delays_ms == [1_320, 1_320, 1_320])
+    #expect(report.frame_count == 3 && report.duration_ms == 3_960)
+    let text = try cluster.imgctl("info", "--pixels", path).output
+    #expect(text.contains(" 3, 3.96s, plays forever\n"), "\(text)")
+    let plain = try cluster.imgctl("info", "--full", path).output
+    #expect(
+      plain.contains(" animated, not counted, plays forever; --pixels counts them\n"), "\(plain)")
   }
 
   @Test func `what the store has of a picture, an original too, is not fetched again`() throws {

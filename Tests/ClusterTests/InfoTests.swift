@@ -97,6 +97,32 @@ struct InfoTests {
     try cluster.expectRefused("info", because: "name a picture, or a list")
   }
 
+  @Test(arguments: [PictureFormat.gif, .losslessWebP])
+  func `the frames of a local animation are counted, those of a URL with --full`(
+    format: PictureFormat
+  ) throws {
+    let file = try PictureMaker.start().animation(index: 0, frameCount: 4, format: format)
+    let path = try cluster.directory.write(file, to: "a")
+    #expect(try info(path).frame_delays_ms == [100, 100, 100, 100])
+    let text = try cluster.imgctl("info", path).output
+    #expect(text.contains(" 4, 400ms, plays "), "\(text)")
+    origin.serve("/b", .body(file))
+    let url = origin.baseURL + "/b"
+    let plain = try cluster.imgctl("info", url).output
+    #expect(plain.contains("not counted, plays "), "\(plain)")
+    #expect(plain.contains("; --full counts them\n"), "\(plain)")
+    #expect(try info(url, "--full").frame_delays_ms?.count == 4)
+  }
+
+  @Test func `a local animation that is cut is told as such`() throws {
+    let file = try PictureMaker.start().animation(index: 0, frameCount: 4, format: .gif)
+    let path = try cluster.directory.write(Array(file.dropLast(20)), to: "cut.gif")
+    let report = try info(path)
+    #expect(report.status == "truncated" && report.width == 64 && report.frame_delays_ms == nil)
+    let text = try cluster.imgctl("info", path).output
+    #expect(text.contains("truncated: ") && !text.contains("--full"), "\(text)")
+  }
+
   @Test func `a picture in its URL has facts`() throws {
     let url = "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' width='40' height='30'/>"
     let report = try info(url)

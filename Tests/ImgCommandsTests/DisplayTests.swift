@@ -68,6 +68,15 @@ import Testing
     #expect(HumanText.duration(.milliseconds(milliseconds)) == text)
   }
 
+  @Test(
+    arguments: [
+      (0, "0ms"), (40, "40ms"), (3_960, "3.96s"), (2_000, "2s"), (63_500, "1m 3.5s"),
+      (60_000, "1m"), (3_600_001, "1h 0.001s"), (90_061_250, "25h 1m 1.25s"), (-1, "0ms"),
+    ])
+  func `the duration of an animation is exact`(milliseconds: Int, text: String) {
+    #expect(HumanText.exactDuration(milliseconds: milliseconds) == text)
+  }
+
   @Test func `an age is relative to now`() {
     let age = HumanText.age(of: WallTime(rawValue: 1_000), at: WallTime(rawValue: 61_000))
     #expect(age == "1m ago")

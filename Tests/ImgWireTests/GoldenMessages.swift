@@ -167,9 +167,17 @@ enum GoldenMessages {
     return facts
   }
 
+  static func description(frameDelays: [Int]? = nil) -> PictureDescription {
+    guard let description = PictureDescription(pixels: pixelFacts, frameDelays: frameDelays) else {
+      preconditionFailure("their form is right")
+    }
+    return description
+  }
+
   static func decoderReports() -> [String: DecoderReport] {
     [
-      "described": .described(pixelFacts, picture: 7),
+      "described": .described(description(), picture: 7),
+      "described_animation": .described(description(frameDelays: [40, 1_320]), picture: 7),
       "ready": .ready(DecoderReady(sandbox: sandbox)),
       "refused": .refused(
         DecoderRefusal(reason: "libvips cannot be started", isLasting: false)),

@@ -34,13 +34,15 @@ package struct InfoCommand: Command {
   static let full = OptionDescription(
     "--full",
     help:
-      "Also read what only a walk through the whole file finds: each frame's delay, and metadata "
-      + "behind the pixels.")
+      "Also read what only a walk through the whole file finds: the number of frames, their delays, "
+      + "and metadata behind the pixels. The frames of a local GIF, WebP or PNG are counted without it."
+  )
   static let pixels = OptionDescription(
     "--pixels",
     help:
       "Also fetch the whole picture and decode it, for its ThumbHash, its BlurHash and its colours. "
-      + "Includes --full. A decoder process does it, also for a file.")
+      + "Includes --full, and counts the frames of a JPEG XL animation. A decoder process does it, also for a file."
+  )
 
   package static let storeCrashHandling = StoreCrashHandling.restart
 
@@ -52,8 +54,8 @@ package struct InfoCommand: Command {
     notes: [
       "A URL is fetched by ranges of 4 KiB and more until the facts are known. They are stored like "
         + "a thumbnail, for --default-expiry.",
-      "status: complete, truncated (the file ends before its metadata), damaged, or limited (the rest "
-        + "would take too many bytes).",
+      "status: complete, truncated (the file ends before its metadata or its last frame), damaged, or "
+        + "limited (the rest would take too many bytes).",
       "declared_type: what the origin or the file name claims, if the bytes say otherwise.",
     ],
     examples: [
@@ -131,7 +133,8 @@ package struct InfoCommand: Command {
   /// Reads the facts of a file in place; to decode it, imgctl uploads it.
   private func record(ofFile path: String, in context: CommandContext) throws -> FactsRecord {
     guard options.keep == .pixelFacts else {
-      return try FactsFile(path: path).record(options.keep == .allFacts ? .all : .metadata)
+      let file = try FactsFile(path: path)
+      return try options.keep == .allFacts ? file.record(.all) : file.record()
     }
     let file = try PictureFile(path: path, of: Self.description)
     let result = try file.upload(over: context.coordinator(), as: nil, options: options)

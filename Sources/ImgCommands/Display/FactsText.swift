@@ -1,5 +1,6 @@
 import ImgFacts
 import ImgModel
+import ImgSettings
 
 /// The facts of a picture for people: aligned lines, the unknown ones left out.
 struct FactsText {
@@ -45,15 +46,34 @@ struct FactsText {
   }
 
   private var frames: String? {
-    guard let count = facts.frameCount, count > 1 || facts.isAnimated == true else { return nil }
+    guard let count = facts.frameCount else { return uncountedFrames }
+    guard count > 1 || facts.isAnimated == true else { return nil }
     var parts = ["\(count)"]
     if let duration = facts.duration {
-      parts.append(HumanText.duration(.milliseconds(duration)))
+      parts.append(HumanText.exactDuration(milliseconds: duration))
     }
-    if let loops = facts.loopCount {
-      parts.append(loops == 0 ? "plays forever" : "plays " + HumanText.count(loops, of: "time"))
+    return (parts + [loops].compactMap(\.self)).joined(separator: ", ")
+  }
+
+  private var loops: String? {
+    facts.loopCount.map { $0 == 0 ? "plays forever" : "plays " + HumanText.count($0, of: "time") }
+  }
+
+  /// An animation whose frames were not counted, with the option that counts them.
+  private var uncountedFrames: String? {
+    guard facts.isAnimated == true || counter != nil else { return nil }
+    let state = facts.isAnimated == true ? "animated, not counted" : "not counted"
+    let text = [state, loops].compactMap(\.self).joined(separator: ", ")
+    return text + (counter.map { "; \($0) counts them" } ?? "")
+  }
+
+  private var counter: String? {
+    switch facts.format {
+    case .gif, .webp: report.record.status == .complete ? InfoCommand.full.flag : nil
+    case .jxl where facts.isAnimated == true:
+      report.record.pixelsFailure == nil ? InfoCommand.pixels.flag : nil
+    default: nil
     }
-    return parts.joined(separator: ", ")
   }
 
   private var colour: String? {
@@ -87,7 +107,7 @@ struct FactsText {
   private var status: String? {
     switch report.record.status {
     case .complete: nil
-    case .truncated: "truncated: the file ends before its metadata"
+    case .truncated: "truncated: the file ends before its metadata or its last frame"
     case .damaged: "damaged: its metadata cannot be read to the end"
     case .limited: "limited: more bytes would be necessary for the rest"
     }

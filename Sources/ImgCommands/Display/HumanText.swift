@@ -40,6 +40,16 @@ package enum HumanText {
       .joined(separator: " ")
   }
 
+  /// A duration to the millisecond, such as `40ms`, `3.96s` or `1m 3.5s`.
+  package static func exactDuration(milliseconds: Int) -> String {
+    guard milliseconds >= 1_000 else { return "\(max(milliseconds, 0))ms" }
+    let (minutes, rest) = milliseconds.quotientAndRemainder(dividingBy: 60_000)
+    var parts = [(minutes / 60, "h"), (minutes % 60, "m")].filter { $0.0 > 0 }
+      .map { "\($0)\($1)" }
+    if rest > 0 { parts.append("\(Thousandths(count: rest))s") }
+    return parts.joined(separator: " ")
+  }
+
   /// The age of `moment`, such as `3m 12s ago`.
   package static func age(of moment: WallTime, at now: WallTime) -> String {
     duration(moment.duration(to: now)) + " ago"

@@ -43,6 +43,18 @@ final class FactsFile {
     }
   }
 
+  /// The metadata, and the frames of a GIF, WebP or PNG: counting them takes a walk through the file,
+  /// which costs no fetch. Those of a stream are not counted, because it would be read to its end.
+  ///
+  /// - Throws: as ``record(_:)`` does.
+  func record() throws(Failure) -> FactsRecord {
+    let record = try record(.metadata)
+    let facts = record.facts
+    guard byteCount != nil, [.gif, .webp, .png].contains(facts.format), facts.isAnimated != false
+    else { return record }
+    return try self.record(.all)
+  }
+
   /// - Throws: a ``Failure`` if the file cannot be read, or has no facts.
   func record(_ extent: FactsExtent) throws(Failure) -> FactsRecord {
     try FactsQuery.record(extent, byteCount: byteCount) { (range) throws(Failure) in

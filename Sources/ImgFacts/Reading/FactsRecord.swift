@@ -44,14 +44,19 @@ package struct FactsRecord: Hashable, Sendable, Codable {
     case pixelsFailure = "pixels_failure"
   }
 
-  /// The same with what the pixels tell.
+  /// The same with what a decoder tells. Frames that the file tells without one stay.
   package func with(
-    _ pixels: Result<PixelFacts, Failure>, declaredType: String?
+    _ described: Result<PictureDescription, Failure>, declaredType: String?
   ) -> FactsRecord {
-    let reason: Failure? = if case .failure(let failure) = pixels { failure } else { nil }
+    let description = try? described.get()
+    let reason: Failure? = if case .failure(let failure) = described { failure } else { nil }
+    var facts = facts
+    if let delays = description?.frameDelays, facts.isAnimated == true, facts.frameDelays == nil {
+      facts.setFrames(delays: delays.map(Double.init))
+    }
     return FactsRecord(
       status: status, facts: facts, byteCount: byteCount,
-      declaredType: declaredType ?? self.declaredType, pixels: try? pixels.get(),
+      declaredType: declaredType ?? self.declaredType, pixels: description?.pixels,
       pixelsFailure: reason)
   }
 }

@@ -114,14 +114,14 @@ final class DecoderProcess {
   /// Has the pixels of the picture in ``picture`` described, and clears that memory.
   ///
   /// - Throws: a ``DecoderFault`` if this decoder can no longer be used.
-  func describe(byteCount: Int) throws(DecoderFault) -> Result<PixelFacts, Failure> {
+  func describe(byteCount: Int) throws(DecoderFault) -> Result<PictureDescription, Failure> {
     let answer = try answer { picture in
       .describe(DescribeRequest(picture: picture, byteCount: byteCount))
     }
     switch answer {
-    case .described(let facts, pictureCount):
+    case .described(let description, pictureCount):
       releaseMemory(pictureByteCount: byteCount, thumbnailByteCount: 0)
-      return .success(facts)
+      return .success(description)
     default: return .failure(try failure(answer, byteCount: byteCount))
     }
   }

@@ -79,26 +79,26 @@ struct PictureDecoder {
     let end = attempt(job) { (decoder) throws(DecoderFault) in
       try description(of: job, by: decoder)
     }
-    let pixels: Result<PixelFacts, Failure>
+    let described: Result<PictureDescription, Failure>
     switch end {
     case .made(.success(nil)): return ended(job, .sourceMissing)
-    case .made(.success(let facts?)): pixels = .success(facts)
-    case .made(.failure(let failure)), .failed(let failure): pixels = .failure(failure)
+    case .made(.success(let description?)): described = .success(description)
+    case .made(.failure(let failure)), .failed(let failure): described = .failure(failure)
     case .cancelled: return ended(job, .cancelled)
     case .noDecoder: return nil
     }
-    if case .failure(let failure) = pixels, failure.isRetryable {
+    if case .failure(let failure) = described, failure.isRetryable {
       return ended(job, .failed(failure))
     }
     var reading = reading
-    reading.record = reading.record.with(pixels, declaredType: job.declaredType)
+    reading.record = reading.record.with(described, declaredType: job.declaredType)
     return Input(job.lease, factsOf: reading, time: .now - began)
   }
 
   /// - Returns: `nil` if the original is not in the store.
   private func description(
     of job: DecodeJob, by decoder: DecoderProcess
-  ) throws(DecoderFault) -> Result<PixelFacts?, Failure> {
+  ) throws(DecoderFault) -> Result<PictureDescription?, Failure> {
     switch read(job, for: decoder) {
     case .failure(let failure): return .failure(failure)
     case .success(nil): return .success(nil)

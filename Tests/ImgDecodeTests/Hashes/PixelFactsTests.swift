@@ -57,6 +57,26 @@ import Testing
     #expect(try facts(of: file).dominant?.cssText == "#0ac80a")
   }
 
+  private func frameDelays(of file: [UInt8]) throws(Failure) -> [Int]? {
+    try fixture.thumbnailer.description(of: file.span).frameDelays
+  }
+
+  @Test func `of an animated JPEG XL the frames are told, as the file says them`() throws {
+    let frames = [1, 40, 1_320].map { ticks in
+      JXLWriter.Frame(Card(index: 1, width: 16, height: 12).raster, ticks: ticks)
+    }
+    #expect(try frameDelays(of: JXLWriter.file(frames)) == [1, 40, 1_320])
+    #expect(try frameDelays(of: JXLWriter.file([frames[1]])) == [40])
+  }
+
+  @Test func `frames that are counted without a decoder are not told`() throws {
+    for format in [PictureFormat.gif, .losslessWebP] {
+      let file = try fixture.maker.animation(index: 0, frameCount: 3, format: format)
+      #expect(try frameDelays(of: file) == nil)
+    }
+    #expect(try frameDelays(of: fixture.maker.card(index: 1, format: .jxl)) == nil)
+  }
+
   @Test func `what is damaged or beyond a limit is not described`() throws {
     let file = try fixture.maker.card(index: 1, format: .png)
     let cut = Array(file.prefix(file.count / 2))

@@ -38,10 +38,11 @@ import Testing
 
   private static func described(
     picture: Int = 1, thumbHash: String = thumbHash, blurHash: String = blurHash,
-    colour: String = "#0000ff", share: String = "1"
+    colour: String = "#0000ff", share: String = "1", frames: String? = nil
   ) -> String {
     #"{"type":"described","picture":\#(picture),"thumbhash":"\#(thumbHash)","blurhash":"\#(blurHash)""#
-      + #","palette":[{"colour":"\#(colour)","share":\#(share)}]}"#
+      + #","palette":[{"colour":"\#(colour)","share":\#(share)}]"#
+      + (frames.map { #","frame_delays_ms":\#($0)"# } ?? "") + "}"
   }
 
   @Test func `a decoder describes the pixels, and the rest is read without it`() throws {
@@ -61,6 +62,21 @@ import Testing
     #expect(try running.lastRecord()?.pixels?.dominant?.cssText == "#0000ff")
   }
 
+  @Test func `a decoder tells the frames of an animated JPEG XL, and of no other picture`() throws {
+    let card = Card(index: 1, width: 16, height: 12).raster
+    let animation = JXLWriter.file([JXLWriter.Frame(card), JXLWriter.Frame(card)])
+    for (picture, count) in [(animation, 3), (self.picture, 1)] {
+      let running = try RunningDecodeThread(
+        scripts: [Self.says(Self.described(frames: "[40,0,1320]"))])
+      _ = try running.pixelFacts(of: picture)
+      let facts = try #require(try running.lastRecord()).facts
+      #expect(facts.frameCount == count)
+      #expect(facts.frameDelays == (count == 3 ? [40, 0, 1_320] : nil))
+      // As browsers play it.
+      #expect(facts.duration == (count == 3 ? 1_460 : nil))
+    }
+  }
+
   @Test func `a decoder that makes up a hash or a colour is ended, and its picture tried again`()
     throws
   {
@@ -68,6 +84,8 @@ import Testing
       Self.described(thumbHash: "IAgCBwAA"), Self.described(thumbHash: "<b>"),
       Self.described(blurHash: "LIGY"), Self.described(blurHash: Self.blurHash + "0"),
       Self.described(colour: "<script>"), Self.described(share: "2"),
+      Self.described(frames: "[]"), Self.described(frames: "[-1]"),
+      Self.described(frames: "[2147483648]"), Self.described(frames: "true"),
       Self.described(picture: 2), Self.described(picture: 0), #"{"type":"described","picture":1}"#,
     ]
     for lie in lies {

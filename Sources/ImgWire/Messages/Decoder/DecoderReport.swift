@@ -11,8 +11,8 @@ package enum DecoderReport: Hashable, WireMessage {
   case refused(DecoderRefusal)
   /// The thumbnail is in the output memory. The number is that of the request.
   case decoded(RenderedFacts, picture: UInt64)
-  /// What was computed from the pixels of the picture with the number of the request.
-  case described(PixelFacts, picture: UInt64)
+  /// What the pixels and the frames of the picture with the number of the request tell.
+  case described(PictureDescription, picture: UInt64)
   /// The picture with the number of the request has no thumbnail.
   case failed(Failure, picture: UInt64)
 }
@@ -46,7 +46,8 @@ extension DecoderReport {
     case .refused: self = .refused(try DecoderRefusal(from: decoder))
     case .described:
       self = .described(
-        try PixelFacts(from: decoder), picture: try container.decode(UInt64.self, forKey: .picture))
+        try PictureDescription(from: decoder),
+        picture: try container.decode(UInt64.self, forKey: .picture))
     case .failed:
       self = .failed(
         try Failure(from: decoder), picture: try container.decode(UInt64.self, forKey: .picture))
@@ -62,10 +63,10 @@ extension DecoderReport {
     case .refused(let refusal):
       try container.encode(Kind.refused, forKey: .type)
       try refusal.encode(to: encoder)
-    case .described(let facts, let picture):
+    case .described(let description, let picture):
       try container.encode(Kind.described, forKey: .type)
       try container.encode(picture, forKey: .picture)
-      try facts.encode(to: encoder)
+      try description.encode(to: encoder)
     case .failed(let failure, let picture):
       try container.encode(Kind.failed, forKey: .type)
       try container.encode(picture, forKey: .picture)
