@@ -29,7 +29,8 @@ enum DecodeError: Error {
     case .noFrame(let number, let count):
       Failure(
         stage: .decode, code: .frameOutOfRange,
-        detail: "no frame \(number); it has \(count), counted from 0")
+        detail: "frame \(number) does not exist: the picture has "
+          + (count == 1 ? "1 frame, numbered 0" : "\(count) frames, numbered 0 to \(count - 1)"))
     case .outOfMemory:
       .outOfMemory(decoderMemory: limits.decoderMemoryByteCount)
     case .unencodable(let detail):

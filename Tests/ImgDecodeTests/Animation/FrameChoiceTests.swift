@@ -56,7 +56,16 @@ import Testing
 
   @Test(arguments: animated)
   func `there is no frame behind the last`(format: PictureFormat) throws {
-    #expect(try failureCode(of: animation(format), .number(4)) == .frameOutOfRange)
+    let file = try animation(format)
+    let failure = #expect(throws: Failure.self) { try thumbnail(of: file, .number(4)) }
+    #expect(failure?.code == .frameOutOfRange)
+    #expect(failure?.detail == "frame 4 does not exist: the picture has 4 frames, numbered 0 to 3")
+  }
+
+  @Test func `a still has one frame`() throws {
+    let file = try fixture.maker.encode(card(1), as: .png)
+    let failure = #expect(throws: Failure.self) { try thumbnail(of: file, .number(1)) }
+    #expect(failure?.detail == "frame 1 does not exist: the picture has 1 frame, numbered 0")
   }
 
   @Test func `a picture has one frame`() throws {
