@@ -10,7 +10,8 @@ package struct CacheStatCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl cache stat", summary: "show the size of the store and its hit rate",
     options: [.json] + OptionDescription.places,
-    examples: [.init("imgctl cache stat", "Thumbnails, bytes, budget, and the share of hits.")])
+    notes: ["A record is a thumbnail, an original or the facts of a picture."],
+    examples: [.init("imgctl cache stat", "Records, bytes, budget, and the share of hits.")])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     isJSON = arguments.contains(.json)
@@ -30,8 +31,8 @@ package struct CacheStatCommand: Command {
 
   private func text(of statistics: StoreStatistics, at now: WallTime) -> String {
     let summary = statistics.summary
-    var table = Table([.text("thumbnails"), .number("\(summary.entryCount)")])
-    table.addRow(["thumbnail bytes", HumanText.size(statistics.thumbnailByteCount)])
+    var table = Table([.text("records"), .number("\(summary.entryCount)")])
+    table.addRow(["record bytes", HumanText.size(statistics.thumbnailByteCount)])
     table.addRow(["expired, not yet removed", "\(statistics.expiredCount)"])
     table.addRow(["unfinished downloads", "\(statistics.partialCount)"])
     table.addRow(["their size", HumanText.size(statistics.partialByteCount)])

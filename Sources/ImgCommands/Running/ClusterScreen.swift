@@ -130,7 +130,7 @@ struct ClusterScreen {
   }
 
   private static func text(of store: StoreSummary) -> String {
-    HumanText.count(store.entryCount, of: "thumbnail")
+    HumanText.count(store.entryCount, of: "record")
       + ", \(HumanText.size(store.occupiedByteCount)) of "
       + HumanText.size(store.effectiveBudgetByteCount)
       + (store.diskByteCount == nil
