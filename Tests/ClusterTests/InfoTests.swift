@@ -157,6 +157,10 @@ struct InfoTests {
     let file = try String(contentsOfFile: directory + "/0000000.json", encoding: .utf8)
     #expect(file.contains("\"width\":640"))
     try cluster.expectRefused(
-      "submit", "-", "--info-only", "--keep", "all", because: "the facts are what is kept")
+      "submit", "-", "--info-only", "--keep", "all", because: "--info-only stores facts alone")
+    let lines = try String(contentsOfFile: directory + "/manifest.jsonl", encoding: .utf8)
+      .split(separator: "\n")
+    #expect(lines.count == 2 && !lines[0].contains("\"thumbnail\""))
+    #expect(lines[0].contains("\"facts\":{\"bytes\":\(file.utf8.count),\"format\":\"jpeg\""))
   }
 }

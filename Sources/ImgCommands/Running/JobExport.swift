@@ -51,7 +51,7 @@ final class JobExport {
     for (facts, bytes) in found {
       let name = fileName(of: entry.index, facts.thumbnail)
       try FileIO.replace(path: "\(directory)/\(name)", with: bytes)
-      files.append(Line.File(file: name, thumbnail: facts.thumbnail))
+      files.append(Line.File(file: name, content: facts.thumbnail, isFacts: keep.isFacts))
     }
     exportedCount += files.count
     try manifest.write(
@@ -86,7 +86,19 @@ final class JobExport {
   private struct Line: Encodable {
     struct File: Encodable {
       let file: String
-      let thumbnail: Thumbnail
+      /// The thumbnail; of a file of facts, the picture and the length of the file.
+      let content: Thumbnail
+      let isFacts: Bool
+
+      private enum CodingKeys: String, CodingKey {
+        case file, thumbnail, facts
+      }
+
+      func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(file, forKey: .file)
+        try container.encode(content, forKey: isFacts ? .facts : .thumbnail)
+      }
     }
 
     private let index: Int
