@@ -14,8 +14,9 @@ enum FrameOptions {
     "--poster", help: "The first frame that is not blank.")
   private static let animated = OptionDescription(
     "--animated",
-    help: "All frames: the thumbnail of an animation is one, in WebP or GIF. Default: the first "
-      + "frame.")
+    help: "All frames: the thumbnail of an animation is one, in WebP or GIF. It keeps neither "
+      + "metadata nor profile, and its centre with --crop=attention and --crop=entropy. Default: "
+      + "the first frame.")
 
   static let options = [frame, time, poster, animated]
 

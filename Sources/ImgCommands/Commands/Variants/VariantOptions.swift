@@ -4,7 +4,9 @@ import ImgSettings
 /// The options that select the variant of a picture.
 enum VariantOptions {
   private static let size = OptionDescription(
-    "--size", "WxH", help: "The box in pixels; N means NxN. Default: 256x256.")
+    "--size", "WxH",
+    help: "The box in pixels; N means NxN. Several sizes of a picture are for imgctl submit only. "
+      + "Default: 256x256.")
   private static let sizes = OptionDescription(
     "--size", "WxH",
     help:
