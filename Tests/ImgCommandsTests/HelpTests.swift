@@ -259,7 +259,8 @@ import Testing
                                 opted_out.
       --info-only               Store the facts of each picture, as imgctl info
                                 prints them, in place of a thumbnail. A few KiB of
-                                each picture are fetched.
+                                each picture are fetched. No option of thumbnails
+                                goes with it.
       --priority P              From -2 (lowest) to 2 (highest). Default: 0.
       --order ORDER             fifo: the first line first; lifo: the last line
                                 first. Transfers start in this order, but a line

@@ -301,6 +301,25 @@ import Testing
       "limits --default-expiry 0s",
       "imgctl limits: --default-expiry: \"0s\" is not from 1ms to 36500d"
     ),
+    ("info", "imgctl info: name a picture, or a list with --list"),
+    ("info a.jpg --list b", "imgctl info: give a picture or --list, not both"),
+    (
+      "get a.jpg --keep thumbnial",
+      "imgctl get: --keep: \"thumbnial\" is not one of none, thumbnail, original, all; "
+        + "did you mean thumbnail?"
+    ),
+    (
+      "get a.jpg --keep pixel-facts",
+      "imgctl get: --keep: facts are kept by imgctl info, and by imgctl submit --info-only"
+    ),
+    (
+      "get a.jpg --crop attention",
+      "imgctl get: --crop takes its value behind =: write --crop=attention, or ./attention for a "
+        + "file"
+    ),
+    ("submit a --info-only --size 64", "imgctl submit: --size: --info-only makes no thumbnails"),
+    ("submit a --info-only --lenient", "imgctl submit: --lenient: --info-only makes no thumbnails"),
+    ("submit a --info-only --keep all", "imgctl submit: --keep: --info-only stores facts alone"),
     ("wait seven", "imgctl wait: JOB: \"seven\" is not a job number; see imgctl list"),
     ("cancel 0", "imgctl cancel: JOB: \"0\" is not a job number; see imgctl list"),
     ("export 7", "imgctl export: DIR is missing: imgctl export JOB DIR [options]"),

@@ -70,8 +70,8 @@ package struct InfoCommand: Command {
     switch (picture, list) {
     case (let picture?, nil): subject = .picture(picture)
     case (nil, let list?): subject = .list(list)
-    default:
-      throw UsageError("\(Self.description.name): name a picture, or a list with \(Self.list.flag)")
+    case (nil, nil): throw UsageError("name a picture, or a list with \(Self.list.flag)")
+    case (_?, _?): throw UsageError("give a picture or \(Self.list.flag), not both")
     }
     options = RequestOptions(
       variant: .standard, keep: Self.keep(in: arguments),

@@ -23,7 +23,7 @@ package struct SubmitCommand: Command {
   private static let infoOnly = OptionDescription(
     "--info-only",
     help: "Store the facts of each picture, as imgctl info prints them, in place of a thumbnail. A "
-      + "few KiB of each picture are fetched.")
+      + "few KiB of each picture are fetched. No option of thumbnails goes with it.")
   private static let priority = OptionDescription(
     "--priority", "P", help: "\(RequestOptions.priorityHelp) Default: 0.")
   private static let order = OptionDescription(
@@ -49,10 +49,14 @@ package struct SubmitCommand: Command {
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     listPath = arguments.text(of: Self.list)
+    let isInfoOnly = arguments.contains(Self.infoOnly)
+    if isInfoOnly {
+      try StorageOptions.refuseThumbnailOptions(in: arguments, with: Self.infoOnly)
+    }
     options = try StorageOptions.request(
       in: arguments,
       priority: try arguments.value(of: Self.priority, RequestOptions.priority(parsing:)) ?? 0,
-      facts: arguments.contains(Self.infoOnly) ? .facts : nil,
+      facts: isInfoOnly ? .facts : nil,
       fetch: try FetchArguments.fetchOptions(in: arguments, respectsOptOut: true))
     order = try arguments.value(of: Self.order, LineOrder.init(parsing:)) ?? .firstInFirstOut
     name = arguments.texts(of: Self.name)?.last

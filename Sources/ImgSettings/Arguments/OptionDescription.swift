@@ -10,18 +10,23 @@ package struct OptionDescription: Hashable, Sendable {
   /// The value of an option that is given without one. Such an option has its value in the same
   /// argument, as in `--crop=attention`; a separate argument is not its value.
   package let impliedValue: String?
+  /// Words that are values of such an option. As a separate argument they are refused, because people
+  /// write them so.
+  package let attachedWords: [String]
   /// Whether all values count if the option is repeated, instead of the last one.
   package let isRepeatable: Bool
 
   package init(
     _ flag: String, short shortFlag: String? = nil, _ placeholder: String? = nil,
-    help: String, impliedValue: String? = nil, isRepeatable: Bool = false
+    help: String, impliedValue: String? = nil, attachedWords: [String] = [],
+    isRepeatable: Bool = false
   ) {
     self.flag = flag
     self.shortFlag = shortFlag
     self.placeholder = placeholder
     self.help = help
     self.impliedValue = impliedValue
+    self.attachedWords = attachedWords
     self.isRepeatable = isRepeatable
   }
 

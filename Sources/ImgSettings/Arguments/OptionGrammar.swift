@@ -71,6 +71,10 @@ package struct OptionGrammar: Sendable {
       guard attached == nil else { throw UsageError("\(name) takes no value") }
       return Given(option: option, value: "")
     }
+    if attached == nil, let word = rest.first, option.attachedWords.contains(word) {
+      throw UsageError(
+        "\(name) takes its value behind =: write \(name)=\(word), or ./\(word) for a file")
+    }
     if let value = attached ?? option.impliedValue { return Given(option: option, value: value) }
     guard let next = rest.first, !next.hasPrefix("--") else {
       throw UsageError("\(name) needs a value: \(name) \(placeholder)")

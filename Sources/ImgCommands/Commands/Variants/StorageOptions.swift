@@ -39,9 +39,6 @@ enum StorageOptions {
     in arguments: ArgumentReader, priority: Int = 0, facts: Keep? = nil,
     fetch: FetchOptions = .standard
   ) throws(UsageError) -> RequestOptions {
-    guard facts == nil || !arguments.contains(keep) else {
-      throw UsageError("--keep: the facts are what is kept")
-    }
     let variant = try VariantOptions.variant(in: arguments)
     return RequestOptions(
       variant: variant,
@@ -52,13 +49,28 @@ enum StorageOptions {
       keep: try arguments.value(of: keep, keep(parsing:)) ?? facts ?? .thumbnail, fetch: fetch)
   }
 
+  /// Refuses the options that say how thumbnails are made and kept, for a request of facts.
+  ///
+  /// - Parameters:
+  ///   - arguments: the arguments of a command that lists ``jobOptions``.
+  ///   - option: asks for facts.
+  static func refuseThumbnailOptions(
+    in arguments: ArgumentReader, with option: OptionDescription
+  ) throws(UsageError) {
+    if let given = VariantOptions.optionsOfSeveral.first(where: arguments.contains) {
+      throw UsageError("\(given.flag): \(option.flag) makes no thumbnails")
+    }
+    guard !arguments.contains(keep) else {
+      throw UsageError("\(keep.flag): \(option.flag) stores facts alone")
+    }
+  }
+
   /// Facts are asked for by commands and flags of their own.
   private static func keep(parsing text: String) throws(InvalidValue) -> Keep {
-    let keep = try Keep(parsing: text)
-    guard !keep.isFacts else {
+    guard Keep(rawValue: text)?.isFacts != true else {
       throw InvalidValue("facts are kept by imgctl info, and by imgctl submit --info-only")
     }
-    return keep
+    return try Keep(parsing: text, among: Keep.allCases.filter { !$0.isFacts })
   }
 
   private static func delay(in arguments: ArgumentReader) throws(UsageError) -> Duration {

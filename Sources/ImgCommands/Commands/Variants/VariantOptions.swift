@@ -21,7 +21,8 @@ enum VariantOptions {
     help: "Crop to the box; implies --mode fill. The part that is kept: centre, attention (what "
       + "people look at), entropy (the most detail), or a point X,Y from 0,0 (upper left) to 1,1. "
       + "--crop alone keeps the centre.",
-    impliedValue: "\(Crop.centre)")
+    impliedValue: "\(Crop.centre)",
+    attachedWords: [Crop.centre, .attention, .entropy].map(\.description))
   private static let enlarge = OptionDescription(
     "--enlarge", help: "Enlarge pictures that are smaller than the box. Default: they stay small.")
   private static let format = OptionDescription(
