@@ -77,4 +77,17 @@ import Testing
     // The dominant colour is the first of the palette, whatever else is said.
     #expect(throws: DecodingError.self) { try decoded(changed) }
   }
+
+  // MARK: - Frames
+
+  @Test func `delays are those of at most 65,536 frames, up to 25 days each`() throws {
+    let pixels = try #require(try facts([]))
+    let most = Array(repeating: Int(Int32.max), count: 65_536)
+    for delays in [nil, [0], most] {
+      #expect(PictureDescription(pixels: pixels, frameDelays: delays)?.frameDelays == delays)
+    }
+    for delays in [[], [-1], [Int(Int32.max) + 1], most + [1]] {
+      #expect(PictureDescription(pixels: pixels, frameDelays: delays) == nil)
+    }
+  }
 }
