@@ -10,6 +10,11 @@ package struct SequenceWriter {
     package var repeats = true
     /// The rows of the matrix of the track: a, b, c and d.
     package var matrix: [Int32] = [1, 0, 0, 1]
+    /// What the description of the samples says of how the pixels are shown: types of boxes, and what
+    /// is in them.
+    package var transformations: [(type: String, content: [UInt8])] = []
+    /// The number of the description that all samples have, counted from 1.
+    package var descriptionNumber: UInt32 = 1
     /// The type of the samples; `nil` for that of the format.
     package var sampleType: String?
     /// A file of one picture in front of the tracks.
@@ -137,7 +142,9 @@ package struct SequenceWriter {
       "auxi", Array("urn:mpeg:mpegB:cicp:systems:auxiliary:alpha".utf8) + [0])
     let entry = ISOBox.box(
       options.sampleType ?? codec.sampleType,
-      fields + (track.pictures.first?.configuration ?? []) + (track.handler == "auxv" ? kind : []))
+      fields + (track.pictures.first?.configuration ?? [])
+        + options.transformations.flatMap { ISOBox.box($0.type, $0.content) }
+        + (track.handler == "auxv" ? kind : []))
     return ISOBox.full("stsd", ISOBox.long(1) + entry)
   }
 
@@ -154,7 +161,8 @@ package struct SequenceWriter {
         "stsc",
         ISOBox.long(UInt32(runs.count))
           + runs.flatMap { run in
-            ISOBox.long(UInt32(run.0)) + ISOBox.long(UInt32(run.1)) + ISOBox.long(1)
+            ISOBox.long(UInt32(run.0)) + ISOBox.long(UInt32(run.1))
+              + ISOBox.long(options.descriptionNumber)
           })
       + ISOBox.full(
         "stsz",

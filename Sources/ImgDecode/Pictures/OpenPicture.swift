@@ -38,6 +38,8 @@ struct PictureHeader {
   let orientation: Int
   /// Frames or pages in the file.
   let frames: Int
+  /// The size that is decoded, if ``stored`` is a part of it.
+  var uncropped: ThumbnailGeometry.Size?
   /// Pixels of all pictures inside an SVG.
   var embeddedPixelCount: Int64 = 0
 

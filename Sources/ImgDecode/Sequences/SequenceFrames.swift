@@ -6,6 +6,8 @@ final class SequenceFrames: FrameSequence {
   private let colours: any VideoDecoder
   private let alpha: (any VideoDecoder)?
   private let isPremultiplied: Bool
+  /// The part of each frame that is shown; `nil` for all.
+  private let shownArea: PixelArea?
   private let profile: [UInt8]?
   /// A sample of AV1 may show several frames, which the file does not count.
   private var remaining: Int
@@ -22,6 +24,7 @@ final class SequenceFrames: FrameSequence {
       try Self.decoder(of: track, in: input)
     }
     isPremultiplied = sequence.isPremultiplied
+    shownArea = sequence.colours.shownArea
     profile = sequence.colours.profile
     remaining = sequence.frameCount - first
     for _ in 0..<first {
@@ -60,12 +63,20 @@ final class SequenceFrames: FrameSequence {
   ) throws(DecodeError) -> Image {
     let image = try picture.image(alpha: transparency)
     if image.bandCount > 2, let profile { image.setProfile(profile) }
-    guard isPremultiplied else { return image }
     do throws(VipsError) {
-      return try image.withColoursDivided().inMemory()
+      let shown = try cropped(image)
+      guard isPremultiplied else { return shown }
+      return try shown.withColoursDivided().inMemory()
     } catch {
       throw DecodeError(error)
     }
+  }
+
+  private func cropped(_ image: consuming Image) throws(VipsError) -> Image {
+    guard let area = shownArea else { return image }
+    return try image.cropped(
+      left: area.left, top: area.top, width: area.width, height: area.height
+    ).inMemory()
   }
 
   /// A stream may change its size in between.

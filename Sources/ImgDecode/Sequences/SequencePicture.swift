@@ -33,9 +33,11 @@ final class SequencePicture: OpenPicture {
 
   init(_ sequence: PictureSequence, in input: PictureInput) {
     let track = sequence.colours
+    let decoded = ThumbnailGeometry.Size(width: track.width, height: track.height)
+    let shown = track.shownArea.map { ThumbnailGeometry.Size(width: $0.width, height: $0.height) }
     header = PictureHeader(
-      stored: .init(width: track.width, height: track.height), orientation: track.orientation,
-      frames: track.samples.count)
+      stored: shown ?? decoded, orientation: track.orientation, frames: track.samples.count,
+      uncropped: decoded)
     self.sequence = sequence
     self.input = input
   }

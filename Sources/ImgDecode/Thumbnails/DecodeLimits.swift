@@ -11,8 +11,8 @@ struct DecodeLimits {
   /// - Throws: `too_many_pixels` or `too_many_frames`.
   func check(_ header: PictureHeader, becoming geometry: ThumbnailGeometry) throws(Failure) {
     // Only the pixels of the first frame count, as no other is decoded.
-    try check(
-      header.stored.pixelCount, "\(header.stored.width) × \(header.stored.height) pixels")
+    let decoded = header.uncropped ?? header.stored
+    try check(decoded.pixelCount, "\(decoded.width) × \(decoded.height) pixels")
     guard header.frames <= limits.maxFrames else {
       throw Failure(
         stage: .decode, code: .tooManyFrames,

@@ -36,7 +36,8 @@ struct HEIFFacts {
       facts = try self.facts(of: items)
     } else if let track {
       facts = PictureFacts(format: format, width: track.width, height: track.height)
-      facts.setOrientation(track.orientation.number)
+      facts.setOrientation(
+        track.orientation.number, of: track.shownArea.map { ($0.width, $0.height) })
       facts.encoding = track.codec?.name
       facts.bitsPerSample = track.codec?.bitsPerSample
     } else {
@@ -57,7 +58,7 @@ struct HEIFFacts {
     let image = try HEIFImage(items.properties(of: items.primary))
     guard image.width > 0, image.height > 0 else { throw .invalid("the picture has no size") }
     var facts = PictureFacts(format: format, width: image.width, height: image.height)
-    facts.setOrientation(image.orientation.number, of: image.aperture)
+    facts.setOrientation(image.orientation.number, of: image.aperture.map { ($0.width, $0.height) })
     facts.codePoints = image.codePoints
     facts.hasAlpha = try hasAlpha(items)
     try addSamples(of: image, items, to: &facts)

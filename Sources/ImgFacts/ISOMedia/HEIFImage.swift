@@ -11,7 +11,7 @@ struct HEIFImage {
   private(set) var width = 0
   private(set) var height = 0
   /// The part that is shown.
-  private(set) var aperture: (width: Int, height: Int)?
+  private(set) var aperture: CleanAperture?
   private(set) var orientation = PictureOrientation()
   private(set) var bits: [Int] = []
   private(set) var codec: HEIFCodec?
@@ -29,7 +29,7 @@ struct HEIFImage {
     case "ispe":
       let fields = try payload.fields(at: 4, count: 8)
       (width, height) = (fields.u32(0), fields.u32(4))
-    case "clap": aperture = try Self.aperture(payload)
+    case "clap": aperture = try CleanAperture(payload)
     case "irot": orientation.turnLeft(try payload.fields(at: 0, count: 1).u8(0) & 3)
     case "imir":
       // 0 exchanges top and bottom, 1 left and right.
@@ -48,15 +48,7 @@ struct HEIFImage {
     }
   }
 
-  /// ISO/IEC 14496-12 section 12.1.4: fractions of width, height and two offsets.
-  private static func aperture(_ payload: ByteWindow) throws(FactsError) -> (Int, Int)? {
-    let fields = try payload.fields(at: 0, count: 16)
-    guard fields.u32(4) > 0, fields.u32(12) > 0 else { return nil }
-    let (width, height) = (fields.u32(0) / fields.u32(4), fields.u32(8) / fields.u32(12))
-    return width > 0 && height > 0 ? (width, height) : nil
-  }
-
-  /// Section 12.1.5.
+  /// ISO/IEC 14496-12 section 12.1.5.
   private mutating func readColour(_ payload: ByteWindow) throws(FactsError) {
     let type = try payload.fields(at: 0, count: 4).name(0)
     if type == "nclx", codePoints == nil {

@@ -2,6 +2,8 @@
 struct HEIFTrack {
   let width: Int
   let height: Int
+  /// The part of the pictures that is shown; `nil` for all.
+  let shownArea: PixelArea?
   let orientation: PictureOrientation
   let codec: HEIFCodec?
   /// In milliseconds.
@@ -15,14 +17,16 @@ struct HEIFTrack {
       let times = try track.table("stts")
     else { return nil }
     let head = try track.head()
-    orientation = head.orientation
     if let box = try track.firstSampleEntry() {
       let entry = try VisualSampleEntry(box)
       (width, height) = (entry.width, entry.height)
-      codec = try entry.image().codec
+      let image = try entry.image()
+      codec = image.codec
+      shownArea = image.aperture?.area(inWidth: width, height: height)
+      orientation = image.orientation.followed(by: head.orientation)
     } else {
       (width, height) = (head.width, head.height)
-      codec = nil
+      (codec, shownArea, orientation) = (nil, nil, head.orientation)
     }
     guard width > 0, height > 0 else { return nil }
     let scale = try track.timescale()

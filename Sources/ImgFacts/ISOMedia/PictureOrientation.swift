@@ -26,6 +26,17 @@ struct PictureOrientation {
     down.0 = -down.0
   }
 
+  /// Both, one after the other.
+  func followed(by next: PictureOrientation) -> PictureOrientation {
+    let turned = { (direction: (Int, Int)) in
+      (
+        direction.0 * next.right.0 + direction.1 * next.down.0,
+        direction.0 * next.right.1 + direction.1 * next.down.1
+      )
+    }
+    return PictureOrientation(right: turned(right), down: turned(down))
+  }
+
   /// By the numbers of CIPA DC-008, "Orientation".
   var number: Int {
     switch (right, down) {

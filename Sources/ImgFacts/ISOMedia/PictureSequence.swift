@@ -39,7 +39,7 @@ package struct PictureSequence {
       guard let type = try entry.auxiliaryType(), HEIFImage.alphaTypes.contains(type) else {
         continue
       }
-      return (try SequenceTrack(track, entry), try track.head().number)
+      return (try SequenceTrack(track, entry, isTransparency: true), try track.head().number)
     }
     return nil
   }

@@ -67,6 +67,10 @@ struct SampleTable {
   private static func runs(in box: ISOMediaBox) throws(FactsError) -> [Run] {
     let count = try checked(box.content.fields(at: 0, count: 4).u32(0))
     let fields = try box.content.fields(at: 4, count: count * 12)
+    // Counted from 1. The other numbers of the track are those of the first description.
+    guard (0..<count).allSatisfy({ fields.u32($0 * 12 + 8) <= 1 }) else {
+      throw .unsupported("a sequence with several sample descriptions")
+    }
     return (0..<count).map {
       Run(firstChunk: fields.u32($0 * 12), sampleCount: fields.u32($0 * 12 + 4))
     }

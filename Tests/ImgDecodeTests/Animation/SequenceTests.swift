@@ -169,6 +169,35 @@ import Testing
   ) throws {
     var options = SequenceWriter.Options()
     options.matrix = matrix
+    try expectUpright(options, orientation: orientation)
+  }
+
+  @Test(
+    arguments: [
+      (1, nil, 8), (2, nil, 3), (3, nil, 6), (0, 1, 2), (0, 0, 4), (1, 1, 7), (1, 0, 5),
+    ] as [(UInt8, UInt8?, Int)])
+  func `frames are turned upright by the description of the samples`(
+    quarters: UInt8, axis: UInt8?, orientation: Int
+  ) throws {
+    var options = SequenceWriter.Options()
+    options.transformations = [("irot", [quarters])]
+    if let axis { options.transformations.append(("imir", [axis])) }
+    try expectUpright(options, orientation: orientation)
+  }
+
+  @Test func `the matrix turns what the description of the samples has turned`() throws {
+    var options = SequenceWriter.Options()
+    // Against the clock and with it; mirrored, and then turned with the clock.
+    (options.transformations, options.matrix) = ([("irot", [1])], [0, 1, -1, 0])
+    try expectUpright(options, orientation: 1)
+    options.transformations = [("imir", [1])]
+    try expectUpright(options, orientation: 7)
+  }
+
+  /// Expects that a frame that is stored in that orientation is shown upright.
+  private func expectUpright(
+    _ options: SequenceWriter.Options, orientation: Int
+  ) throws {
     let upright = Card(index: 1, width: 128, height: 64).raster
     let stored = upright.stored(forOrientation: orientation)
     let frame = try fixture.maker.encode(stored, as: .heif)
@@ -183,7 +212,70 @@ import Testing
     #expect(shown.meanSquaredError(against: upright) < 300)
   }
 
+  @Test(arguments: formats)
+  func `only the clean aperture is shown`(format: PictureFormat) throws {
+    var options = SequenceWriter.Options()
+    // 32 × 16 pixels, 16 to the left of the centre and 8 above it.
+    options.transformations = [("clap", fractions(32, 16, -16, -8)), ("irot", [1])]
+    let file = try file(format, options)
+    let facts = try PictureFacts.reading(WholeBytes(file), .all)
+    #expect((facts.width, facts.height, facts.orientation) == (16, 32, 8))
+    #expect((facts.storedWidth, facts.storedHeight) == (64, 64))
+    let rendered = try thumbnail(of: file, .number(2))
+    #expect((rendered.source.width, rendered.source.height) == (16, 32))
+    let card = card(2)
+    let part = Raster(width: 16, height: 32) { x, y in card[31 - y, 16 + x] }
+    let shown = try fixture.reader.raster(of: rendered.bytes)
+    #expect((shown.width, shown.height) == (16, 32))
+    #expect(shown.meanSquaredError(against: part) < 300)
+  }
+
+  @Test func `a clean aperture that leaves the picture is ignored`() throws {
+    var options = SequenceWriter.Options()
+    options.transformations = [("clap", fractions(32, 16, -17, -8))]
+    expectCard(2, try raster(of: file(.avif, options), .number(2)))
+  }
+
+  @Test func `pixels outside the clean aperture count for the limit`() throws {
+    var options = SequenceWriter.Options()
+    options.transformations = [("clap", fractions(8, 8, 0, 0))]
+    var limits = Limits()
+    limits.maxPixels = 64 * 64 - 1
+    let limited = try ThumbnailFixture(limits: limits)
+    let code = limited.failureCode(
+      of: try file(.avif, options), as: try Variant(width: 8, height: 8))
+    #expect(code == .tooManyPixels)
+  }
+
+  /// Whole numbers as fractions of 1.
+  private func fractions(_ numbers: Int32...) -> [UInt8] {
+    numbers.flatMap { number in
+      [number, 1].flatMap { value in
+        stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: value >> $0) }
+      }
+    }
+  }
+
+  @Test func `transparency in HEVC takes all values of a sample`() throws {
+    let file = try file(.heif, alpha: [255, 192, 128, 64, 0])
+    let sequence = try #require(SequenceFile(WholeBytes(file), as: .heif)).sequence()
+    #expect(sequence.alpha?.codePoints?.isFullRange == true)
+    #expect(sequence.colours.codePoints == nil)
+  }
+
   // MARK: - What is refused
+
+  @Test(arguments: formats)
+  func `of a sequence with several sample descriptions only the still is decoded`(
+    format: PictureFormat
+  ) throws {
+    var options = SequenceWriter.Options()
+    options.descriptionNumber = 2
+    #expect(try failureCode(file(format, options), .first) == .unsupportedAnimation)
+    options.still = try fixture.maker.encode(card(2), as: format)
+    expectCard(2, try raster(of: file(format, options), .first))
+    #expect(try failureCode(file(format, options), .all) == .unsupportedAnimation)
+  }
 
   @Test(arguments: formats)
   func `a chunk that declares billions of samples costs nothing`(format: PictureFormat) throws {
