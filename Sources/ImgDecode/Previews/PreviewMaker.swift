@@ -1,14 +1,13 @@
 package import ImgModel
-import ImgSniff
 
 /// Makes thumbnails of pictures whose end has not arrived, of those that show the whole picture coarsely
 /// before that: progressive JPEG, interlaced PNG, GIF. It opens no file.
 package struct PreviewMaker: Sendable {
-  private let limits: Limits
+  private let limits: DecodeLimits
 
   /// - Parameter runtime: the proof that libvips was started.
   package init(runtime: VipsRuntime, limits: Limits) {
-    self.limits = limits
+    self.limits = DecodeLimits(limits)
   }
 
   /// Makes a thumbnail of what has arrived. It is encoded as fast as its format allows.
@@ -24,15 +23,12 @@ package struct PreviewMaker: Sendable {
   ) throws(Failure) -> RenderedThumbnails {
     try unsafe part.withUnsafeBufferPointer { (buffer) throws(Failure) in
       let input = unsafe PictureInput(buffer)
-      let head = input.bytes(at: 0, upTo: FormatSniffer.examinedByteCount)
-      let format = try FormatSniffer.format(of: head, allowing: limits.allowedFormats)
-      VipsError.forgetEarlier()
-      let picture = try failing { () throws(DecodeError) in try open(input, in: format) }
-      let geometry = ThumbnailGeometry(source: picture.header.upright, variant: variant)
-      try DecodeLimits(limits).check(picture.header, becoming: geometry)
-      onHeader()
-      let made = try failing { () throws(DecodeError) in
-        try thumbnail(of: picture, to: geometry, as: variant)
+      let format = try limits.format(of: input)
+      let picture = try limits.opened(as: [variant], onHeader) { () throws(DecodeError) in
+        try open(input, in: format)
+      }
+      let made = try limits.failing { () throws(DecodeError) in
+        try thumbnail(of: picture, as: variant)
       }
       return RenderedThumbnails(
         thumbnails: [made.thumbnail],
@@ -59,8 +55,9 @@ package struct PreviewMaker: Sendable {
   }
 
   private func thumbnail(
-    of picture: any OpenPicture, to geometry: ThumbnailGeometry, as variant: Variant
+    of picture: any OpenPicture, as variant: Variant
   ) throws(DecodeError) -> (thumbnail: EncodedThumbnail, thumbHash: ThumbHash) {
+    let geometry = ThumbnailGeometry(source: picture.header.upright, variant: variant)
     let size = picture.header.oriented(geometry.scaled)
     let frame = try picture.firstFrame(for: size)
     let renderer = FrameRenderer(of: picture.header, to: geometry, as: variant)
@@ -75,15 +72,5 @@ package struct PreviewMaker: Sendable {
     }
     let encoder = ThumbnailEncoder(variant: variant, isDamaged: false, effort: .least)
     return (try encoder.encode(image, from: picture), thumbHash)
-  }
-
-  private func failing<Result>(
-    _ body: () throws(DecodeError) -> Result
-  ) throws(Failure) -> Result {
-    do throws(DecodeError) {
-      return try body()
-    } catch {
-      throw error.failure(within: limits)
-    }
   }
 }

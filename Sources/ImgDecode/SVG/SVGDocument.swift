@@ -16,7 +16,18 @@ struct SVGDocument {
 
   /// - Throws: if the document has more than it may have.
   init(_ input: PictureInput) throws(DecodeError) {
-    try examine(input.bytes(at: 0, upTo: Self.maximumByteCount + 1), depth: 1)
+    var documents = [(bytes: input.bytes(at: 0, upTo: Self.maximumByteCount + 1), depth: 1)]
+    while let document = documents.popLast() {
+      guard document.depth <= Self.maximumDepth else {
+        throw .unsupported("SVG with more than \(Self.maximumDepth) SVGs inside each other")
+      }
+      for picture in try Self.pictures(in: document.bytes) {
+        switch try Self.format(of: picture) {
+        case .svg: documents.append((picture, document.depth + 1))
+        case let format: pictures.append(try EmbeddedPicture(picture, in: format))
+        }
+      }
+    }
   }
 
   /// Pixels of all pictures inside.
@@ -34,25 +45,36 @@ struct SVGDocument {
     for picture in pictures { try picture.check() }
   }
 
-  private mutating func examine(_ bytes: [UInt8], depth: Int) throws(DecodeError) {
-    guard depth <= Self.maximumDepth else {
-      throw .unsupported("SVG with more than \(Self.maximumDepth) SVGs inside each other")
-    }
-    let found = SVGReader(
-      try Self.text(of: bytes), maximumElementCount: Self.maximumElementCount)
-    guard found.elementCount <= Self.maximumElementCount else {
-      throw .unsupported("SVG with more than \(Self.maximumElementCount) elements")
+  /// The pictures that a document shows, without those of SVGs inside. Nothing is shown of a picture
+  /// without bytes, and nothing of it is missing.
+  private static func pictures(in document: [UInt8]) throws(DecodeError) -> [[UInt8]] {
+    let found = SVGReader(try text(of: document), maximumElementCount: maximumElementCount)
+    guard found.elementCount <= maximumElementCount else {
+      throw .unsupported("SVG with more than \(maximumElementCount) elements")
     }
     guard !found.hasLongEntities else {
       throw .unsupported("SVG with entities that are more than short text")
     }
+    var pictures: [[UInt8]] = []
     for location in found.pictureLocations {
-      guard let url = Self.dataURL(location) else { continue }
+      guard let url = dataURL(location) else { continue }
       guard let picture = DataURL.contents(ofText: url) else {
         throw .corrupt("a picture inside it has no valid data")
       }
-      try add(picture, depth: depth)
+      if !picture.isEmpty { pictures.append(picture) }
     }
+    return pictures
+  }
+
+  private static func format(of picture: [UInt8]) throws(DecodeError) -> ImageFormat {
+    guard case .picture(let format) = FormatSniffer.sniff(picture) else {
+      throw .corrupt("a picture inside it is of no known format")
+    }
+    // For other formats librsvg would load code, which a locked decoder does not.
+    guard [.svg, .jpeg, .png].contains(format) else {
+      throw .unsupported("SVG with a picture of the format \(format.rawValue) inside")
+    }
+    return format
   }
 
   private static func text(of bytes: [UInt8]) throws(DecodeError) -> [UInt8] {
@@ -69,19 +91,5 @@ struct SVGDocument {
     let url = location.drop { $0 <= 0x20 }.filter { !"\t\n\r".utf8.contains($0) }
     let scheme = String(decoding: url.prefix(5), as: UTF8.self).lowercased()
     return scheme == "data:" ? Array(scheme.utf8) + url.dropFirst(5) : nil
-  }
-
-  private mutating func add(_ picture: [UInt8], depth: Int) throws(DecodeError) {
-    // Nothing is shown of a picture without bytes, and nothing of it is missing.
-    guard !picture.isEmpty else { return }
-    guard case .picture(let format) = FormatSniffer.sniff(picture) else {
-      throw .corrupt("a picture inside it is of no known format")
-    }
-    switch format {
-    case .svg: try examine(picture, depth: depth + 1)
-    case .jpeg, .png: pictures.append(try EmbeddedPicture(picture, in: format))
-    // For other formats librsvg would load code, which a locked decoder does not.
-    default: throw .unsupported("SVG with a picture of the format \(format.rawValue) inside")
-    }
   }
 }

@@ -1,11 +1,47 @@
 import ImgModel
+import ImgSniff
 
-/// Refuses by the header, before memory is taken for a single pixel.
+/// Refuses by the first bytes and the header, before memory is taken for a single pixel.
 struct DecodeLimits {
   private let limits: Limits
 
   init(_ limits: Limits) {
     self.limits = limits
+  }
+
+  var maxPixels: Int64 { limits.maxPixels }
+
+  /// - Throws: `not_an_image` or `unsupported_format`.
+  func format(of input: PictureInput) throws(Failure) -> ImageFormat {
+    let head = input.bytes(at: 0, upTo: FormatSniffer.examinedByteCount)
+    return try FormatSniffer.format(of: head, allowing: limits.allowedFormats)
+  }
+
+  /// Opens a picture, and checks its header for all its thumbnails.
+  ///
+  /// - Parameter onHeader: called when the header is within the limits.
+  func opened(
+    as variants: [Variant], _ onHeader: () -> Void,
+    _ open: () throws(DecodeError) -> any OpenPicture
+  ) throws(Failure) -> any OpenPicture {
+    VipsError.forgetEarlier()
+    let picture = try failing(open)
+    for variant in variants {
+      try check(
+        picture.header,
+        becoming: ThumbnailGeometry(source: picture.header.upright, variant: variant))
+    }
+    onHeader()
+    return picture
+  }
+
+  /// Turns an error into a failure, which may tell of the limits.
+  func failing<Result>(_ body: () throws(DecodeError) -> Result) throws(Failure) -> Result {
+    do throws(DecodeError) {
+      return try body()
+    } catch {
+      throw error.failure(within: limits)
+    }
   }
 
   /// - Throws: `too_many_pixels` or `too_many_frames`.

@@ -1,6 +1,5 @@
 import ImgFacts
 package import ImgModel
-import ImgSniff
 
 /// Makes thumbnails: bytes of a picture in, bytes of a thumbnail out, within limits. It opens no
 /// file.
@@ -8,11 +7,11 @@ import ImgSniff
 /// A call takes as long as the picture does. A caller with a time limit runs it on a thread or in a
 /// process that it can abandon.
 package struct Thumbnailer: Sendable {
-  private let limits: Limits
+  private let limits: DecodeLimits
 
   /// - Parameter runtime: the proof that libvips was started.
   package init(runtime: VipsRuntime, limits: Limits) {
-    self.limits = limits
+    self.limits = DecodeLimits(limits)
   }
 
   /// The steps from a body to its thumbnails. The picture is decoded once for all of them, except that
@@ -34,7 +33,7 @@ package struct Thumbnailer: Sendable {
   ) throws(Failure) -> RenderedThumbnails {
     try unsafe picture.withUnsafeBufferPointer { (buffer) throws(Failure) in
       let input = unsafe PictureInput(buffer)
-      let format = try format(of: input)
+      let format = try limits.format(of: input)
       do throws(Failure) {
         return try thumbnails(of: input, in: format, as: variants, .whole, onHeader)
       } catch {
@@ -56,8 +55,9 @@ package struct Thumbnailer: Sendable {
     }
     return try unsafe picture.withUnsafeBufferPointer { (buffer) throws(Failure) in
       let input = unsafe PictureInput(buffer)
-      let opened = try open(input, in: format(of: input), .whole, as: [variant], onHeader).picture
-      return try failing { () throws(DecodeError) in
+      let opened = try open(input, in: limits.format(of: input), .whole, as: [variant], onHeader)
+        .picture
+      return try limits.failing { () throws(DecodeError) in
         try PixelReader(opened, as: variant).facts()
       }
     }
@@ -101,31 +101,31 @@ package struct Thumbnailer: Sendable {
     of frames: PictureFrames, in opened: any OpenPicture, as variants: [Variant]
   ) throws(Failure) -> FrameDecoder.Made {
     let isDamaged = frames.extent == .readablePart
-    switch try failing({ () throws(DecodeError) in try frames.choice(variants[0].frames) }) {
+    switch try limits.failing({ () throws(DecodeError) in try frames.choice(variants[0].frames) }) {
     case .still:
       let decoder = FrameDecoder(picture: opened, variants: variants, isDamaged: isDamaged)
-      return try failing { () throws(DecodeError) in try decoder.thumbnails() }
+      return try limits.failing { () throws(DecodeError) in try decoder.thumbnails() }
     case .frame(let number):
-      let picture = try failing { () throws(DecodeError) in
+      let picture = try limits.failing { () throws(DecodeError) in
         try frames.picture(number, of: opened)
       }
       let decoder = FrameDecoder(picture: picture, variants: variants, isDamaged: isDamaged)
       // The pages of a document differ in size.
       for geometry in decoder.geometries {
-        try DecodeLimits(limits).check(picture.header, becoming: geometry)
+        try limits.check(picture.header, becoming: geometry)
       }
-      return try failing { () throws(DecodeError) in try decoder.thumbnails() }
+      return try limits.failing { () throws(DecodeError) in try decoder.thumbnails() }
     case .poster:
       return try gathered(variants) { (variant) throws(Failure) in
         let decoder = AnimationDecoder(frames: frames, picture: opened, variant: variant)
-        return try failing { () throws(DecodeError) in try decoder.poster() }
+        return try limits.failing { () throws(DecodeError) in try decoder.poster() }
       }
     case .animation:
       return try gathered(variants) { (variant) throws(Failure) in
         let decoder = AnimationDecoder(
           frames: frames, picture: opened, variant: variant.ofAnimation)
-        try DecodeLimits(limits).check(frameCount: frames.count, of: decoder.geometry)
-        return try failing { () throws(DecodeError) in try decoder.animation() }
+        try limits.check(frameCount: frames.count, of: decoder.geometry)
+        return try limits.failing { () throws(DecodeError) in try decoder.animation() }
       }
     }
   }
@@ -139,21 +139,6 @@ package struct Thumbnailer: Sendable {
       thumbnails: made.map(\.thumbnail), thumbHash: made[0].thumbHash, path: .general)
   }
 
-  private func failing<Result>(
-    _ body: () throws(DecodeError) -> Result
-  ) throws(Failure) -> Result {
-    do throws(DecodeError) {
-      return try body()
-    } catch {
-      throw error.failure(within: limits)
-    }
-  }
-
-  private func format(of input: PictureInput) throws(Failure) -> ImageFormat {
-    let head = input.bytes(at: 0, upTo: FormatSniffer.examinedByteCount)
-    return try FormatSniffer.format(of: head, allowing: limits.allowedFormats)
-  }
-
   /// Reads the header, and checks it.
   ///
   /// - Returns: also the sequence that the variants' frame is from, if it is from one.
@@ -161,35 +146,27 @@ package struct Thumbnailer: Sendable {
     _ input: PictureInput, in format: ImageFormat, _ extent: DecodeExtent,
     as variants: [Variant], _ onHeader: () -> Void
   ) throws(Failure) -> (picture: any OpenPicture, video: PictureSequence?) {
-    VipsError.forgetEarlier()
-    let video = try failing { () throws(DecodeError) in
-      try SequencePicture.sequence(in: input, as: format, variants[0].frames)
+    var video: PictureSequence?
+    let opened = try limits.opened(as: variants, onHeader) { () throws(DecodeError) in
+      video = try SequencePicture.sequence(in: input, as: format, variants[0].frames)
+      return try open(input, in: format, extent, video)
     }
-    let opened = try open(input, in: format, extent, video)
-    let header = opened.header
-    for variant in variants {
-      try DecodeLimits(limits).check(
-        header, becoming: ThumbnailGeometry(source: header.upright, variant: variant))
-    }
-    onHeader()
     return (opened, video)
   }
 
   private func open(
     _ input: PictureInput, in format: ImageFormat, _ extent: DecodeExtent,
     _ video: PictureSequence?
-  ) throws(Failure) -> any OpenPicture {
+  ) throws(DecodeError) -> any OpenPicture {
     if let video { return SequencePicture(video, in: input) }
-    return try failing { () throws(DecodeError) in
-      switch format {
-      case .jpeg: return try JPEGPicture(input, extent)
-      case .bmp: return try BitmapPicture(input, extent)
-      case .ico: return try IconPicture(input, extent)
-      case .jxl:
-        if let animation = try JXLPicture(input, maxPixels: limits.maxPixels) { return animation }
-      default: break
-      }
-      return try VipsPicture(input, in: format, extent)
+    switch format {
+    case .jpeg: return try JPEGPicture(input, extent)
+    case .bmp: return try BitmapPicture(input, extent)
+    case .ico: return try IconPicture(input, extent)
+    case .jxl:
+      if let animation = try JXLPicture(input, maxPixels: limits.maxPixels) { return animation }
+    default: break
     }
+    return try VipsPicture(input, in: format, extent)
   }
 }
