@@ -2,7 +2,7 @@
 package struct RequestOptions: Hashable, Sendable, Codable {
   package var variant: Variant
   /// See ``ThumbnailRequest/otherVariants``; fewer than ``Variant/maximumCount``.
-  package let otherVariants: [Variant]
+  @OtherVariants package private(set) var otherVariants: [Variant]
   /// Whether a damaged picture has a thumbnail, too, as far as the decoder can read it.
   package let isLenient: Bool
   /// ``expiry`` in its JSON form: a duration, a date, or neither for the coordinator's default.
@@ -77,20 +77,6 @@ package struct RequestOptions: Hashable, Sendable, Codable {
     case keep, fetch
   }
 
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(variant, forKey: .variant)
-    try container.encode(otherVariants: otherVariants, forKey: .otherVariants)
-    try container.encode(isLenient, forKey: .isLenient)
-    try container.encode(_expireAfter, forKey: .expireAfter)
-    try container.encodeIfPresent(expireAt, forKey: .expireAt)
-    try container.encode(isExpirySliding, forKey: .isExpirySliding)
-    try container.encode(priority, forKey: .priority)
-    try container.encode(_delay, forKey: .delay)
-    try container.encode(keep, forKey: .keep)
-    try container.encode(fetch, forKey: .fetch)
-  }
-
   /// Decodes and validates. Throws where the initialiser has a precondition.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -106,7 +92,7 @@ package struct RequestOptions: Hashable, Sendable, Codable {
     }
     self.init(
       variant: try container.decode(Variant.self, forKey: .variant),
-      otherVariants: try container.otherVariants(forKey: .otherVariants),
+      otherVariants: try container.decode(OtherVariants.self, forKey: .otherVariants).wrappedValue,
       isLenient: try container.decode(Bool.self, forKey: .isLenient),
       expiry: try Self.expiry(in: container), priority: priority, delay: delay,
       keep: try container.decode(Keep.self, forKey: .keep),

@@ -1,23 +1,46 @@
-/// The variants beside the first that a request has, in JSON: left out where there are none.
+/// The variants beside the first that a request has. In JSON they are left out where there are none.
+@propertyWrapper
+package struct OtherVariants: Hashable, Sendable {
+  package var wrappedValue: [Variant]
+
+  package init(wrappedValue: [Variant]) {
+    self.wrappedValue = wrappedValue
+  }
+}
+
 extension Variant {
   /// All variants of a request together.
   package static let maximumCount = 8
 }
 
-extension KeyedDecodingContainer {
-  func otherVariants(forKey key: Key) throws -> [Variant] {
-    let variants = try decodeIfPresent([Variant].self, forKey: key) ?? []
-    guard variants.count < Variant.maximumCount else {
+extension OtherVariants: Codable {
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    self.init(wrappedValue: try container.decode([Variant].self))
+    guard wrappedValue.count < Variant.maximumCount else {
       throw DecodingError.dataCorruptedError(
-        forKey: key, in: self,
+        in: container,
         debugDescription: "a request has at most \(Variant.maximumCount) variants")
     }
-    return variants
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(wrappedValue)
+  }
+}
+
+// Synthesised coding calls these instead of the generic methods, which would require the key and
+// write an empty list.
+
+extension KeyedDecodingContainer {
+  package func decode(_ type: OtherVariants.Type, forKey key: Key) throws -> OtherVariants {
+    try decodeIfPresent(OtherVariants.self, forKey: key) ?? OtherVariants(wrappedValue: [])
   }
 }
 
 extension KeyedEncodingContainer {
-  mutating func encode(otherVariants: [Variant], forKey key: Key) throws {
-    if !otherVariants.isEmpty { try encode(otherVariants, forKey: key) }
+  package mutating func encode(_ value: OtherVariants, forKey key: Key) throws {
+    try encodeIfPresent(value.wrappedValue.isEmpty ? nil : value, forKey: key)
   }
 }
