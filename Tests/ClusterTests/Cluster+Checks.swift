@@ -91,6 +91,11 @@ extension ProgramResult {
   func decoded<Value: Decodable>(_ type: Value.Type) throws -> Value {
     try JSONDecoder().decode(type, from: Data(try #require(lines.last).utf8))
   }
+
+  /// All objects that were printed, one a line.
+  func decodedLines<Value: Decodable>(_ type: Value.Type) throws -> [Value] {
+    try lines.map { try JSONDecoder().decode(type, from: Data($0.utf8)) }
+  }
 }
 
 /// Polls a condition until it is true.

@@ -28,8 +28,7 @@ struct ExpiryTests {
   }
 
   private func listed(_ path: String = "/p/1") throws -> Listed {
-    let lines = try cluster.imgctl("cache", "ls", "--json").lines
-    let all = try lines.map { try JSONDecoder().decode(Listed.self, from: Data($0.utf8)) }
+    let all = try cluster.imgctl("cache", "ls", "--json").decodedLines(Listed.self)
     return try #require(all.first { $0.url == origin.url(path) })
   }
 
@@ -128,8 +127,7 @@ struct ExpiryTests {
       return asking
     }
     #expect(try asking.wait().exitCode == 0)
-    let listed = try cluster.imgctl("cache", "ls", "--json").lines
-      .map { try JSONDecoder().decode(Listed.self, from: Data($0.utf8)) }
+    let listed = try cluster.imgctl("cache", "ls", "--json").decodedLines(Listed.self)
     #expect(Set(listed.map(\.life)) == [.seconds(604_800), .seconds(2_592_000)])
   }
 

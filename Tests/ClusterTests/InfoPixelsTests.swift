@@ -1,4 +1,3 @@
-import FoundationEssentials
 import ImgModel
 import TestCluster
 import TestFiles
@@ -148,9 +147,7 @@ struct InfoPixelsTests {
     let path = try cluster.directory.write(Array(urls.joined(separator: "\n").utf8), to: "list")
     let result = try cluster.imgctl("info", "--pixels", "--list", path)
     #expect(result.exitCode == 1, "\(result.messages)")
-    let reports = try result.lines.map {
-      try JSONDecoder().decode(Report.self, from: Data($0.utf8))
-    }
+    let reports = try result.decodedLines(Report.self)
     #expect(reports.compactMap(\.code) == ["http_status"])
     for report in reports where report.code == nil { check(report) }
     #expect(reports.count == 2)

@@ -135,9 +135,7 @@ struct InfoTests {
     let path = try cluster.directory.write(Array(urls.joined(separator: "\n").utf8), to: "list")
     let result = try cluster.imgctl("info", "--list", path)
     #expect(result.exitCode == 1, "\(result.messages)")
-    let reports = try result.lines.map {
-      try JSONDecoder().decode(Report.self, from: Data($0.utf8))
-    }
+    let reports = try result.decodedLines(Report.self)
     #expect(reports.map(\.url).sorted() == urls.sorted())
     #expect(reports.compactMap(\.width) == [640, 640])
     #expect(reports.compactMap(\.code).sorted() == ["http_status", "invalid_url"])

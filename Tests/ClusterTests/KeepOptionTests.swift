@@ -32,8 +32,7 @@ struct KeepOptionTests {
   }
 
   private func listed() throws -> [Listed] {
-    try cluster.imgctl("cache", "ls", "--json").lines
-      .map { try JSONDecoder().decode(Listed.self, from: Data($0.utf8)) }
+    try cluster.imgctl("cache", "ls", "--json").decodedLines(Listed.self)
       .sorted { ($0.kind, $0.width) < ($1.kind, $1.width) }
   }
 

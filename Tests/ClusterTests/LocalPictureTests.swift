@@ -31,9 +31,8 @@ struct LocalPictureTests {
     struct Listed: Decodable {
       let kind: String
     }
-    return try cluster.imgctl("cache", "ls", "--json").lines
-      .map { try JSONDecoder().decode(Listed.self, from: Data($0.utf8)).kind }
-      .sorted()
+    return try cluster.imgctl("cache", "ls", "--json").decodedLines(Listed.self)
+      .map(\.kind).sorted()
   }
 
   private func write(_ bytes: [UInt8], _ name: String = "a.jpg") throws -> String {

@@ -69,8 +69,7 @@ struct URLTests {
     let job = try cluster.submit(lines)
     #expect(try cluster.finished(job).done == 3)
 
-    let failures = try cluster.imgctl("failures", "\(job)", "--json").lines
-      .map { try JSONDecoder().decode(Report.self, from: Data($0.utf8)) }
+    let failures = try cluster.imgctl("failures", "\(job)", "--json").decodedLines(Report.self)
     #expect(failures.map(\.url) == Array(lines.suffix(2)))
     #expect(failures.map(\.normalized_url) == ["https://\(place)/p/2", nil])
     #expect(failures.last?.code == "invalid_url")
