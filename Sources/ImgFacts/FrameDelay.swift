@@ -13,20 +13,25 @@ package enum FrameDelay {
   }
 
   /// Delays in whole units. What one delay loses by that, the next one gains: all together last as
-  /// long as before, to half a unit. None becomes so short that it is ignored, see ``played(_:)``.
+  /// long as before, to half a unit. None becomes so short that it is ignored, see ``played(_:)``, and
+  /// none longer than when it is rounded up by itself.
   ///
   /// - Parameters:
   ///   - delays: in milliseconds, as the file says them. One that is ignored is rounded by itself.
   ///   - unit: in milliseconds; the result is in milliseconds, too.
   package static func rounded(_ delays: [Double], toMultiplesOf unit: Int) -> [Int] {
     let shortest = (longestIgnored / unit + 1) * unit
-    let nearest = { (milliseconds: Double) in Int((milliseconds / Double(unit)).rounded()) * unit }
-    var (end, roundedEnd) = (0.0, 0)
+    let whole = { (milliseconds: Double, rule: FloatingPointRoundingRule) in
+      Int((milliseconds / Double(unit)).rounded(rule)) * unit
+    }
+    var lost = 0.0
     return delays.map { delay in
-      guard delay > Double(longestIgnored) else { return nearest(delay) }
-      end += delay
-      let rounded = max(shortest, nearest(end) - roundedEnd)
-      roundedEnd += rounded
+      guard delay > Double(longestIgnored) else { return whole(delay, .toNearestOrAwayFromZero) }
+      lost += delay
+      // The sum of a long and a short number is not exact.
+      let nearest = min(whole(lost, .toNearestOrAwayFromZero), whole(delay, .up))
+      let rounded = max(shortest, nearest)
+      lost -= Double(rounded)
       return rounded
     }
   }

@@ -32,6 +32,12 @@ struct FrameDelayTests {
     #expect(FrameDelay.rounded([11, 11, 100], toMultiplesOf: 10) == [20, 20, 80])
   }
 
+  @Test func `no delay becomes longer than when it is rounded up by itself`() {
+    let longest = Double(Int32.max)
+    #expect(
+      FrameDelay.rounded([33.499_999_99, longest], toMultiplesOf: 1) == [33, Int(Int32.max)])
+  }
+
   @Test func `a delay that is ignored stays one, and changes no other`() {
     #expect(FrameDelay.rounded([33.4, 9.6, 33.4, 0], toMultiplesOf: 1) == [33, 10, 34, 0])
   }

@@ -3,9 +3,6 @@ import ImgModel
 
 /// How animations are written. Metadata is left out, as in stills.
 enum AnimationEncoding {
-  /// Delays are whole hundredths of a second (GIF89a section 23).
-  private static let gifDelayUnit = 10
-
   case webp, gif
 
   /// - Parameter format: one that holds animations.
@@ -20,6 +17,23 @@ enum AnimationEncoding {
     }
   }
 
+  /// What a delay is a multiple of, in milliseconds: GIF counts hundredths of a second (GIF89a section
+  /// 23).
+  private var delayUnit: Int {
+    switch self {
+    case .webp: 1
+    case .gif: 10
+    }
+  }
+
+  /// In milliseconds: WebP has 24 bits for a delay, GIF has 16.
+  private var longestDelay: Int {
+    switch self {
+    case .webp: 0xFF_FFFF
+    case .gif: 0xFFFF * delayUnit
+    }
+  }
+
   /// Encodes frames.
   ///
   /// WebP: effort 2, as for stills. libwebp makes one frame of neighbours that look alike, and adds
@@ -27,17 +41,14 @@ enum AnimationEncoding {
   func encode(
     _ frames: consuming FrameStrip, _ timeline: Timeline, quality: Int
   ) throws(VipsError) -> [UInt8] {
+    let delays = timeline.delays.map { Double(min($0, longestDelay)) }
+    let animation = try frames.animation(
+      delays: FrameDelay.rounded(delays, toMultiplesOf: delayUnit), loopCount: timeline.loopCount)
     switch self {
     case .webp:
-      let animation = try frames.animation(
-        delays: timeline.delays, loopCount: timeline.loopCount)
       return WebPContainer.strippingMetadata(
         try animation.encoded(suffix: ".webp[Q=\(quality),effort=2,strip]"))
     case .gif:
-      let animation = try frames.animation(
-        delays: FrameDelay.rounded(
-          timeline.delays.map { Double($0) }, toMultiplesOf: Self.gifDelayUnit),
-        loopCount: timeline.loopCount)
       return try animation.encoded(suffix: ".gif[effort=3,strip]")
     }
   }

@@ -15,7 +15,8 @@ import Testing
 
   /// Cards of 64 × 48 pixels, 50 ms and 200 ms long, and so on.
   private func animation(
-    _ encoding: AnimationEncoding, hasAlpha: Bool = false, loopCount: Int = 3
+    _ encoding: AnimationEncoding, hasAlpha: Bool = false, delays: [Int] = [50, 200, 0],
+    loopCount: Int = 3
   ) throws -> [UInt8] {
     var strip = try FrameStrip(.init(width: 64, height: 48), capacity: 3)
     for index in 0..<3 {
@@ -26,7 +27,7 @@ import Testing
         try strip.append(try picture.firstFrame(for: picture.header.stored).inMemory())
       }
     }
-    let timeline = Timeline(delays: [50, 200, 0], loopCount: loopCount)
+    let timeline = Timeline(delays: delays, loopCount: loopCount)
     return try encoding.encode(strip, timeline, quality: 80)
   }
 
@@ -38,6 +39,15 @@ import Testing
     #expect(facts.frameDelays == [50, 200, 100])
     #expect(facts.loopCount == loopCount)
     #expect((facts.width, facts.height) == (64, 48))
+  }
+
+  @Test(arguments: [(AnimationEncoding.webp, 16_777_215), (.gif, 655_350)])
+  func `a delay is at most as long as the format can tell`(
+    encoding: AnimationEncoding, longest: Int
+  ) throws {
+    let file = try animation(encoding, delays: [200, 65_535_000, 100])
+    let facts = try PictureFacts.reading(WholeBytes(file), .all)
+    #expect(facts.frameDelays == [200, longest, 100])
   }
 
   @Test(arguments: [AnimationEncoding.webp, .gif])
