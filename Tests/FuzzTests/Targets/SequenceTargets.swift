@@ -10,6 +10,13 @@ extension FuzzTarget {
       }
       precondition(sequence.frameCount > 0, "a sequence has no frame")
       precondition((1...8).contains(sequence.colours.orientation), "no such orientation")
+      let colours = sequence.colours
+      if let area = colours.shownArea {
+        let isInside =
+          area.left >= 0 && area.width > 0 && area.left <= colours.width - area.width
+          && area.top >= 0 && area.height > 0 && area.top <= colours.height - area.height
+        precondition(isInside, "pixels behind the edge are shown")
+      }
       let alphaCount = sequence.alpha?.samples.count ?? sequence.frameCount
       precondition(alphaCount == sequence.frameCount, "a frame lacks its transparency")
     }
@@ -47,7 +54,11 @@ extension FuzzTarget {
     let unit: [UInt8] = [0x21, 0, 1, 0, 2, 0x42, 1]
     let configuration = box("hvcC", zeros(21) + [3, 1] + unit)
     let kind = full("auxi", Array("urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0".utf8))
-    let entry = box(codec, zeros(24) + [0, 64, 0, 64] + zeros(50) + configuration + kind)
+    let numbers: [UInt8] = [32, 16, 8, 4]
+    let aperture = box("clap", numbers.flatMap { [0, 0, 0, $0, 0, 0, 0, 1] as [UInt8] })
+    let turn = box("irot", [1]) + box("imir", [0])
+    let entry = box(
+      codec, zeros(24) + [0, 64, 0, 64] + zeros(50) + configuration + aperture + turn + kind)
     return full("stsd", [0, 0, 0, 1] + entry)
       + full("stts", [0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 100])
       + full("stsc", [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 1])
