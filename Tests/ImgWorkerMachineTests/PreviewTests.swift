@@ -87,6 +87,15 @@ struct PreviewTests {
     #expect(test.grow(8_001) == ["make preview of 1 for 1"])
   }
 
+  @Test func `an attempt without an idle decoder is repeated although no more has arrived`() {
+    var test = Self.started()
+    _ = test.grow(8_000)
+    #expect(test.end(.busy) == [])
+    #expect(test.driver.previewDeadline == test.driver.now.instant + Self.interval)
+    test.driver.advance(by: Self.interval)
+    #expect(test.grow(8_000) == ["make preview of 1 for 1"])
+  }
+
   @Test func `a picture that has no previews is not tried again`() {
     var test = Self.started()
     _ = test.grow(8_000)

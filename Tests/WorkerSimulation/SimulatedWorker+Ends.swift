@@ -27,7 +27,7 @@ extension SimulatedWorker {
       return .robotsStored(origin: origin)
     case .lookup(let results): return .lookedUp(results)
     case .preview(let order):
-      let ends: [PreviewEnd] = [.made(.simulated, shownByteCount: 1), .later, .never]
+      let ends: [PreviewEnd] = [.made(.simulated, shownByteCount: 1), .later, .busy, .never]
       return .previewed(order, ends[Int.random(in: ends.indices, using: &random)])
     }
   }

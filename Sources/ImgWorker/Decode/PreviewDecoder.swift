@@ -27,7 +27,7 @@ final class PreviewDecoder {
   /// - Returns: the end, if nothing was started; else it comes from ``takeEnd()``.
   func start(_ job: PreviewJob) -> Input? {
     guard running == nil, let decoder = decoders.reserveSpare() else {
-      return Input(.previewed(job.order, .later))
+      return Input(.previewed(job.order, .busy))
     }
     do throws(DecoderFault) {
       guard let byteCount = try decoder.take(job.part) else {

@@ -22,8 +22,10 @@ package enum PreviewEnd: Hashable, Sendable {
   ///
   /// - shownByteCount: the first bytes of the body that it shows.
   case made(Thumbnail, shownByteCount: Int)
-  /// What has arrived shows nothing new, or no decoder was idle.
+  /// What has arrived shows nothing new.
   case later
+  /// No decoder was idle.
+  case busy
   /// The picture has no previews, none that would show more than the last one, or a decoder died of one.
   case never
 }

@@ -59,6 +59,11 @@ struct PreviewPlan {
     shownByteCount = byteCount
   }
 
+  /// No preview was tried. What has arrived is worth another attempt.
+  mutating func postpone() {
+    triedByteCount = 0
+  }
+
   /// The body will never have one.
   mutating func end() {
     leases = []

@@ -158,6 +158,7 @@ struct SharedTransfers {
     switch end {
     case .made(_, let byteCount): updatePreviews(of: id) { $0.made(showing: byteCount) }
     case .later: break
+    case .busy: updatePreviews(of: id) { $0.postpone() }
     case .never:
       previewedIDs.remove(id)
       updatePreviews(of: id) { $0.end() }

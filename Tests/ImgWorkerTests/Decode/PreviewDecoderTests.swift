@@ -25,7 +25,7 @@ import Testing
 
   /// The thread looks for the spare's readiness from time to time.
   private func waitForSpare() throws {
-    while case .later = try running.preview(arriving.part(0)) {}
+    while case .busy = try running.preview(arriving.part(0)) {}
   }
 
   private func isMade(_ end: PreviewEnd?) -> Bool {
@@ -68,7 +68,7 @@ import Testing
     #expect(try running.submit(part: arriving.part(1)))
     // The thread may not have seen the first one: then it takes no other.
     let second = try running.preview(arriving.part(1))
-    #expect(second == nil || second == .later)
+    #expect(second == nil || second == .busy)
     let count = running.previews.count
     running.host.signal(spare, SIGCONT)
     try running.run { running.previews.count > count }
