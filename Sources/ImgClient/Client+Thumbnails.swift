@@ -12,6 +12,8 @@ extension Client {
   ///   - bypassesStore: fetches the picture whatever the store has, and does not store it.
   ///   - onPreview: is given previews while the picture arrives, each nearer to it than the one before; `nil`
   ///     asks for none. The next one comes when it returns.
+  ///   - onProgress: is told how much of the picture has arrived, whenever that has grown; `nil` asks for
+  ///     nothing.
   ///   - onWait: is told what the request waits for, once that has taken a while and whenever it
   ///     changes.
   /// - Returns: when the thumbnail is in the store, comes with the answer because it is not, cannot be
@@ -19,15 +21,17 @@ extension Client {
   ///   delay in `options` and the coordinator's limits bound how long that takes.
   package func get(
     _ url: String, viewer: String? = nil, options: RequestOptions, bypassesStore: Bool = false,
-    onPreview: ((PicturePreview) -> Void)? = nil, onWait: (Wait) -> Void = { _ in }
+    onPreview: ((PicturePreview) -> Void)? = nil, onProgress: ((BodyProgress) -> Void)? = nil,
+    onWait: (Wait) -> Void = { _ in }
   ) throws(ClientError) -> GetResult {
     let id = connection.newRequest()
     try connection.send(
       .get(
         GetRequest(
           id: id, url: url, viewer: viewer, options: options, bypassesStore: bypassesStore,
-          wantsPreviews: onPreview != nil)))
-    return try result(of: id, onPreview: onPreview ?? { _ in }, onWait: onWait)
+          wantsPreviews: onPreview != nil, wantsProgress: onProgress != nil)))
+    return try result(
+      of: id, onPreview: onPreview ?? { _ in }, onProgress: onProgress ?? { _ in }, onWait: onWait)
   }
 
   /// Sends a picture, which is treated as if it had been fetched just now.
@@ -49,12 +53,13 @@ extension Client {
 
   private func result(
     of id: RequestID, onPreview: (PicturePreview) -> Void = { _ in },
-    onWait: (Wait) -> Void = { _ in }
+    onProgress: (BodyProgress) -> Void = { _ in }, onWait: (Wait) -> Void = { _ in }
   ) throws(ClientError) -> GetResult {
     var delivery = try connection.delivery(to: id, until: nil)
     while true {
       switch delivery.message {
       case .waiting(let reply): onWait(reply.wait)
+      case .progress(let reply): onProgress(reply.progress)
       case .preview(let reply): try take(reply, in: delivery.announcedFile, onPreview)
       default: return try result(in: delivery)
       }

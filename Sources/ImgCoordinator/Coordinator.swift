@@ -230,6 +230,8 @@ final class Coordinator {
       requests.viewers.deliver(file, made, bytesFetched: bytesFetched, to: viewer)
     case .show(let file, let thumbnail, let viewer):
       requests.viewers.show(file, thumbnail, to: viewer)
+    case .reportProgress(let progress, let viewer):
+      requests.viewers.report(progress, to: viewer)
     case .release(let file): files.release(file)
     case .jobEnded(let record): requests.jobs.jobEnded(record)
     case .storeErrorBegan(let error):

@@ -135,6 +135,7 @@ final class Worker {
   private var timeout: Duration {
     let deadlines = [
       transfers.pool.deadline, records.deadline, reportDeadline, machine.previewDeadline,
+      machine.progressDeadline,
     ]
     guard let deadline = deadlines.compactMap(\.self).min() else { return Self.heartbeatInterval }
     return min(max(deadline - .now, .zero), Self.heartbeatInterval)
@@ -173,9 +174,9 @@ final class Worker {
         Input(.redirected(id, Redirect(url: redirect.url, leavesHost: redirect.leavesHost))))
     }
     for transfer in pool.takeFinished() { try feed(transfers.input(of: transfer)) }
-    for id in machine.previewedTransfers {
-      guard let byteCount = transfers.arrivedByteCount(of: id) else { continue }
-      try feed(Input(.bodyGrew(id, to: byteCount)))
+    for id in machine.watchedTransfers {
+      guard let progress = transfers.progress(of: id) else { continue }
+      try feed(Input(.bodyGrew(id, to: progress)))
     }
     records.writePuts(amongLeases: machine.leaseCount, at: .now)
     try report(

@@ -40,8 +40,8 @@ extension WorkerMachine {
     /// - time: what the decoder took; `nil` if nothing was decoded.
     case decoded(LeaseID, DecodeEnd, time: Duration?)
 
-    /// So many bytes of a body have arrived, of one of ``previewedTransfers``.
-    case bodyGrew(TransferID, to: Int)
+    /// So much of a body has arrived, of one of ``watchedTransfers``.
+    case bodyGrew(TransferID, to: BodyProgress)
     /// The end of an ``Effect/makePreview(_:)``.
     case previewed(PreviewOrder, PreviewEnd)
 

@@ -43,7 +43,7 @@ extension WorkerMachine {
     switch transfers.attach(lease, key: order.transferKey) {
     case .receiving:
       tasks.update(lease) { $0.stage = .transferring }
-      planPreviews(of: lease)
+      planUpdates(of: lease)
     case .received(let share): decode(share)
     case .none:
       tasks.update(lease) { $0.stage = .findingOriginal }

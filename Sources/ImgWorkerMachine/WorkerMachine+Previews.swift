@@ -1,43 +1,25 @@
-package import ImgModel
+import ImgModel
 import ImgWire
 
 /// Previews of pictures while their bodies arrive.
 ///
-/// The coordinator says which leases want some. One preview at a time is made in a worker. It is not stored
-/// and changes nothing of its lease: one that cannot be made, or comes after the body, is dropped.
+/// One preview at a time is made in a worker. It is not stored: one that cannot be made, or comes after the
+/// body, is dropped.
 extension WorkerMachine {
-  /// The transfers whose bodies clients want previews of. The driver reports how far these bodies are.
-  package var previewedTransfers: [TransferID] { transfers.previewed }
-
   /// When the next preview may begin; `nil` if no client wants one, or one is being made.
   package var previewDeadline: ContinuousClock.Instant? {
     isPreviewUnderWay ? nil : transfers.nextPreview?.deadline
   }
 
-  /// Clients want previews of the picture of a lease.
-  mutating func wantPreviews(of lease: LeaseID) {
-    guard tasks.contains(lease) else { return }
-    tasks.update(lease) { $0.wantsPreviews = true }
-    planPreviews(of: lease)
-  }
-
-  /// Has previews made for the lease, if clients want some and it is attached to a transfer whose body is
-  /// arriving.
-  mutating func planPreviews(of lease: LeaseID) {
-    let task = tasks[lease]
-    guard task.wantsPreviews, case .transferring = task.stage else { return }
-    let id = transfers.transfer(of: lease)
-    guard task.order.mayHavePreviews(from: transfers[id].order) else { return }
-    transfers.planPreviews(for: lease, of: id, at: now.instant)
-  }
-
-  mutating func bodyGrew(_ id: TransferID, to byteCount: Int) {
-    transfers.bodyGrew(id, to: byteCount)
-    startPreview()
+  /// Has previews of the order's body made.
+  mutating func planPreviews(of order: FetchOrder) {
+    let id = transfers.transfer(of: order.lease)
+    guard order.mayHavePreviews(from: transfers[id].order) else { return }
+    transfers.planPreviews(for: order.lease, of: id, at: now.instant)
   }
 
   /// Makes the preview that has been due for longest, if one is.
-  private mutating func startPreview() {
+  mutating func startPreview() {
     guard !isPreviewUnderWay, let (id, deadline) = transfers.nextPreview, deadline <= now.instant,
       let (lease, shownByteCount) = transfers.beginPreview(of: id, at: now.instant)
     else { return }

@@ -12,6 +12,7 @@ extension WorkerMachine {
       if case .obsolete = end.leftover {
         effects.append(.removePartial(of: transfers[id].order.name))
       }
+      reportWhole(facts, of: id)
       let body = SharedTransfer.Body(
         facts: facts, freshByteCount: end.freshByteCount, timings: end.timings,
         wasRedirected: end.wasRedirected)

@@ -38,6 +38,8 @@ package struct WorkerMachine {
   var report = WorkerReport()
   /// Whether a preview is being made.
   var isPreviewUnderWay = false
+  /// When a turn reports the progress of bodies; `nil` while nothing is new.
+  package internal(set) var progressDeadline: ContinuousClock.Instant?
   private var isDraining = false
 
   /// The moment of the event being handled.
@@ -57,7 +59,9 @@ package struct WorkerMachine {
 
   /// Whether the next `turnEnded` may be left out, for a few milliseconds: what it would tell the
   /// coordinator are results for lists only, while others are on their way. They share a message.
-  package var mayReportLater: Bool { report.mayWait && !tasks.isEmpty && !isDraining }
+  package var mayReportLater: Bool {
+    report.mayWait && !isProgressDue && !tasks.isEmpty && !isDraining
+  }
 
   /// Takes in what happened and says what to do about it.
   package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
@@ -81,13 +85,14 @@ package struct WorkerMachine {
 
     case .decoded(let lease, let end, let time): decoded(lease, end, after: time)
 
-    case .bodyGrew(let transfer, let byteCount): bodyGrew(transfer, to: byteCount)
+    case .bodyGrew(let transfer, let progress): bodyGrew(transfer, to: progress)
     case .previewed(let order, let end): previewed(order, end)
 
     case .uncachedSent(let lease): remove(lease)
     case .uncachedFailed(let lease, let detail): uncachedFailed(lease, detail)
 
     case .turnEnded(let updates, let decodeQueueCount):
+      reportProgress()
       effects += report.take(adding: updates, decodeQueueCount: decodeQueueCount)
     }
     if isDraining, tasks.isEmpty, report.isEmpty { effects.append(.stop) }
@@ -104,7 +109,8 @@ package struct WorkerMachine {
     case .decode(let batch): decodeAll(of: batch)
     case .decodeUpload(let upload): decodeUpload(upload)
     case .followRedirects(let list): list.transfers.forEach { slotGranted($0) }
-    case .preview(let list): list.leases.forEach { wantPreviews(of: $0) }
+    case .preview(let list): list.leases.forEach { want(.previews, of: $0) }
+    case .progress(let list): list.leases.forEach { want(.progress, of: $0) }
     case .cancel(let list): list.leases.forEach { cancel($0) }
     case .sweep(let sweep): effects.append(.sweep(sweep.moment))
     case .drain: isDraining = true

@@ -7,19 +7,21 @@ struct WorkerReport {
   var extraRequests: [String] = []
   var robotsKnown: [LeaseID] = []
   var redirections: [Redirections.Redirection] = []
+  var progress: [ProgressReport.Entry] = []
   var transferred: [LeaseID] = []
   var released: [LeaseID] = []
   var finished: [FetchResults.Result] = []
 
   var isEmpty: Bool {
-    extraRequests.isEmpty && robotsKnown.isEmpty && redirections.isEmpty && transferred.isEmpty
-      && released.isEmpty && finished.isEmpty
+    extraRequests.isEmpty && robotsKnown.isEmpty && redirections.isEmpty && progress.isEmpty
+      && transferred.isEmpty && released.isEmpty && finished.isEmpty
   }
 
   /// Whether it says only what may wait a little: results that no client waits for.
   var mayWait: Bool {
-    extraRequests.isEmpty && robotsKnown.isEmpty && redirections.isEmpty && transferred.isEmpty
-      && released.isEmpty && !hasUrgentResult && finished.count < Self.resultsPerFrame
+    extraRequests.isEmpty && robotsKnown.isEmpty && redirections.isEmpty && progress.isEmpty
+      && transferred.isEmpty && released.isEmpty && !hasUrgentResult
+      && finished.count < Self.resultsPerFrame
   }
 
   /// Whether a client waits for one of the results.
@@ -43,6 +45,7 @@ struct WorkerReport {
     if !redirections.isEmpty {
       effects.append(.send(.redirected(Redirections(redirections: redirections))))
     }
+    if !progress.isEmpty { effects.append(.send(.progress(ProgressReport(entries: progress)))) }
     if !transferred.isEmpty { effects.append(.send(.transferred(LeaseList(leases: transferred)))) }
     effects.append(.sendUncached)
     if !released.isEmpty { effects.append(.send(.released(LeaseList(leases: released)))) }

@@ -75,7 +75,7 @@ extension ClusterModel {
   func view(
     _ url: String, name: String? = nil, variant: Variant = .standard, isLenient: Bool = false,
     expiry: Expiry = .standard, delay: Duration = .zero, keep: Keep = .thumbnail,
-    fetch: FetchOptions = .standard, bypassesStore: Bool = false, wantsPreviews: Bool = false
+    fetch: FetchOptions = .standard, bypassesStore: Bool = false, updates: ArrivalUpdates = []
   ) -> ViewerID {
     lastViewer += 1
     let viewer = ViewerID(rawValue: lastViewer)
@@ -84,11 +84,11 @@ extension ClusterModel {
       fetch: fetch)
     waitingViewers.insert(viewer)
     requests[viewer] = (url, options)
-    if wantsPreviews { previewedViewers.insert(viewer) }
+    self.updates[viewer] = updates
     handle(
       .viewerArrived(
         viewer, name: name, url: url, options, bypassesStore: bypassesStore,
-        wantsPreviews: wantsPreviews))
+        updates: updates))
     return viewer
   }
 

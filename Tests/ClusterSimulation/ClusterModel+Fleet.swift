@@ -27,6 +27,7 @@ extension ClusterModel {
     case .preview(let preview):
       lastFile += 1
       handle(.workerMadePreview(id, preview, MemoryFileID(rawValue: lastFile)))
+    case .progress(let list): handle(.workerReportedProgress(id, list.entries))
     case .startDecoder, .endDecoder, .sandboxed: fail("a machine has no decoders: \(message)")
     }
     return true

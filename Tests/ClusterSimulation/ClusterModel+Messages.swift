@@ -29,10 +29,18 @@ extension ClusterModel {
       }
     case .preview(let list):
       previewLeases += list.leases
-      for lease in list.leases where scheduler.leases[lease] == nil {
-        fail("previews of \(lease), which has ended")
-      }
+      checkLeases(of: list)
+    case .progress(let list):
+      progressLeases += list.leases
+      checkLeases(of: list)
     case .cancel, .drain: break
+    }
+  }
+
+  /// Nothing is wanted of what has ended.
+  private func checkLeases(of list: LeaseList) {
+    for lease in list.leases where scheduler.leases[lease] == nil {
+      fail("previews or progress of \(lease), which has ended")
     }
   }
 
@@ -63,8 +71,8 @@ extension ClusterModel {
     case .drain:
       if workers[id]?.isDraining == true { fail("told to drain twice") }
       workers[id]?.isDraining = true
-    // A model makes no previews; a real machine does.
-    case .welcome, .preview, .sweep, .decoderExited: break
+    // A model makes no previews and reports no progress; a real machine does.
+    case .welcome, .preview, .progress, .sweep, .decoderExited: break
     }
   }
 

@@ -63,11 +63,16 @@ final class ClusterModel {
   var waits: [ViewerID: [Wait]] = [:]
   /// Viewers that were answered with a picture that is not in the store.
   var deliveries: [ViewerID: UncachedThumbnail] = [:]
-  /// Viewers that want previews, and how many they were shown.
-  var previewedViewers: Set<ViewerID> = []
+  /// What viewers are told while their pictures arrive.
+  var updates: [ViewerID: ArrivalUpdates] = [:]
+  /// How many previews viewers were shown.
   var previewCounts: [ViewerID: Int] = [:]
   /// The leases of which workers were asked for previews.
   var previewLeases: [LeaseID] = []
+  /// The bytes that viewers were told have arrived.
+  var progress: [ViewerID: [Int]] = [:]
+  /// The leases of which workers were asked for progress.
+  var progressLeases: [LeaseID] = []
   /// Memory files that the driver would hold.
   var openFiles: Set<MemoryFileID> = []
   var lastFile: UInt64 = 0
@@ -230,8 +235,15 @@ final class ClusterModel {
     case .show(let file, _, let viewer):
       if !openFiles.contains(file) { fail("\(file) is not open") }
       if !waitingViewers.contains(viewer) { fail("\(viewer) is shown a preview after its answer") }
-      if !previewedViewers.contains(viewer) { fail("\(viewer) wants no previews") }
+      if updates[viewer]?.contains(.previews) != true { fail("\(viewer) wants no previews") }
       previewCounts[viewer, default: 0] += 1
+    case .reportProgress(let news, let viewer):
+      if !waitingViewers.contains(viewer) { fail("\(viewer) is told progress after its answer") }
+      if updates[viewer]?.contains(.progress) != true { fail("\(viewer) wants no progress") }
+      if news.receivedByteCount <= progress[viewer]?.last ?? 0 {
+        fail("\(viewer) is told twice that \(news.receivedByteCount) bytes have arrived")
+      }
+      progress[viewer, default: []].append(news.receivedByteCount)
     case .release(let file):
       if openFiles.remove(file) == nil { fail("\(file) released twice") }
     case .storeErrorBegan: storeErrors.append("began")

@@ -191,7 +191,7 @@ extension Scenario {
       randomLine(), name: name, variant: randomVariant(), expiry: randomExpiry(),
       delay: randomDelay(), keep: randomKeep(), fetch: randomPoliteness(),
       bypassesStore: Int.random(in: 0..<5, using: &random) == 0,
-      wantsPreviews: Int.random(in: 0..<3, using: &random) == 0)
+      updates: ArrivalUpdates(rawValue: Int.random(in: 0..<4, using: &random)))
     expectedViewers.insert(viewer)
   }
 

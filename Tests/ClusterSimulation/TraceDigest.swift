@@ -36,6 +36,7 @@ struct TraceDigest {
       add("deliver", file.rawValue, made, byteCount, viewer.rawValue)
     case .show(let file, let thumbnail, let viewer):
       add("show", file.rawValue, thumbnail, viewer.rawValue)
+    case .reportProgress(let progress, let viewer): add("progress", progress, viewer.rawValue)
     case .release(let file): add("release", file.rawValue)
     case .jobEnded(let record): add("job ended", record)
     case .storeErrorBegan(let status): add("store error began", status)

@@ -151,7 +151,8 @@ extension CoordinatorMessage {
     case .lookup(let batch), .fetch(let batch), .attach(let batch), .decode(let batch):
       batch.items.map(\.lease)
     case .decodeUpload(let upload): [upload.lease]
-    case .welcome, .followRedirects, .preview, .cancel, .sweep, .decoderExited, .drain: []
+    case .welcome, .followRedirects, .preview, .progress, .cancel, .sweep, .decoderExited, .drain:
+      []
     }
   }
 }
@@ -166,7 +167,7 @@ extension WorkerMessage {
     case .finished(let list): list.results.map(\.lease)
     case .uncached(let result): [result.lease]
     case .hello, .ready, .refused, .hostUpdates, .redirected, .transferred, .preview,
-      .startDecoder, .endDecoder, .sandboxed:
+      .progress, .startDecoder, .endDecoder, .sandboxed:
       []
     }
   }

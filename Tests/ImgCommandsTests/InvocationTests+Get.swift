@@ -20,6 +20,14 @@ extension InvocationTests {
     }
   }
 
+  @Test func `get takes --progress, and submit does not`() throws {
+    #expect(try !command("get http://h/", as: GetCommand.self).showsProgress)
+    #expect(try command("get http://h/ --progress", as: GetCommand.self).showsProgress)
+    #expect(
+      throws: UsageError("imgctl submit: unknown option \"--progress\"")
+    ) { try invocation("submit - --progress") }
+  }
+
   @Test func `get takes --incremental, with a file or JSON for the previews`() throws {
     #expect(try !command("get http://h/", as: GetCommand.self).isIncremental)
     for options in ["-o a.png", "--json", "--json -o a.png"] {

@@ -28,7 +28,7 @@ import Testing
 
   @Test func `a worker is asked for previews, and its viewer is shown each`() throws {
     let cluster = ClusterModel.started()
-    let viewer = cluster.view(url(1), wantsPreviews: true)
+    let viewer = cluster.view(url(1), updates: .previews)
     cluster.answerLookups()
     let lease = try show(url(1), in: cluster)
     #expect(cluster.previewLeases == [lease])
@@ -52,7 +52,7 @@ import Testing
   @Test func `only viewers that want previews are shown some, of one fetch`() throws {
     let cluster = ClusterModel.started()
     let other = cluster.view(url(1))
-    let viewer = cluster.view(url(1), wantsPreviews: true)
+    let viewer = cluster.view(url(1), updates: .previews)
     cluster.submit([url(1)])
     cluster.answerLookups()
     _ = try show(url(1), in: cluster)
@@ -67,7 +67,7 @@ import Testing
     _ = cluster.view(url(1))
     cluster.answerLookups()
     #expect(cluster.previewLeases.isEmpty)
-    let late = cluster.view(url(1), wantsPreviews: true)
+    let late = cluster.view(url(1), updates: .previews)
     let lease = try show(url(1), in: cluster)
     #expect(cluster.previewLeases == [lease])
     #expect(cluster.previewCounts == [late: 1])
@@ -76,7 +76,7 @@ import Testing
   @Test func `another variant is shown previews of its own`() throws {
     let cluster = ClusterModel.started()
     _ = cluster.view(url(1))
-    let viewer = cluster.view(url(1), variant: .small, wantsPreviews: true)
+    let viewer = cluster.view(url(1), variant: .small, updates: .previews)
     cluster.answerLookups()
     _ = try show(url(1), in: cluster)
     #expect(cluster.previewCounts.isEmpty)
@@ -87,7 +87,7 @@ import Testing
 
   @Test func `a preview for a viewer that has left is dropped`() throws {
     let cluster = ClusterModel.started()
-    let viewer = cluster.view(url(1), wantsPreviews: true)
+    let viewer = cluster.view(url(1), updates: .previews)
     _ = cluster.view(url(1))
     cluster.answerLookups()
     cluster.leave(viewer)
@@ -98,7 +98,7 @@ import Testing
 
   @Test func `a preview of a lease that has ended is dropped`() throws {
     let cluster = ClusterModel.started()
-    _ = cluster.view(url(1), wantsPreviews: true)
+    _ = cluster.view(url(1), updates: .previews)
     cluster.answerLookups()
     let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
     cluster.finish(url(1))
@@ -108,7 +108,7 @@ import Testing
 
   @Test func `the worker that fetches again after a failure is asked, too`() throws {
     let cluster = ClusterModel.started(attempts: 2)
-    _ = cluster.view(url(1), wantsPreviews: true)
+    _ = cluster.view(url(1), updates: .previews)
     cluster.answerLookups()
     cluster.finish(url(1), .failure(.timeout))
     cluster.advance(by: .seconds(60))
@@ -118,7 +118,7 @@ import Testing
 
   @Test func `a fetch that is repeated shows nothing coarser than before`() throws {
     let cluster = ClusterModel.started(attempts: 2)
-    let viewer = cluster.view(url(1), wantsPreviews: true)
+    let viewer = cluster.view(url(1), updates: .previews)
     cluster.answerLookups()
     _ = try show(url(1), byteCount: 2_000, in: cluster)
     cluster.finish(url(1), .failure(.timeout))
@@ -127,7 +127,7 @@ import Testing
     _ = try show(url(1), byteCount: 2_000, in: cluster)
     #expect(cluster.previewCounts == [viewer: 1])
     #expect(cluster.openFiles.isEmpty)
-    let late = cluster.view(url(1), wantsPreviews: true)
+    let late = cluster.view(url(1), updates: .previews)
     _ = try show(url(1), byteCount: 1_500, in: cluster)
     #expect(cluster.previewCounts == [viewer: 1, late: 1])
     _ = try show(url(1), byteCount: 3_000, in: cluster)

@@ -94,6 +94,7 @@ enum GoldenMessages {
           lease: lease, url: nil, request: ThumbnailRequest(variant: .standard),
           retention: Retention(after: .milliseconds(1)), byteCount: 0)),
       "preview": .preview(LeaseList(leases: [lease])),
+      "progress": .progress(LeaseList(leases: [lease])),
       "cancel": .cancel(LeaseList(leases: [lease])),
       "follow_redirects": .followRedirects(
         TransferList(transfers: [TransferID(startedBy: lease)])),
@@ -142,6 +143,14 @@ enum GoldenMessages {
         UncachedResult(
           lease: lease, made: uncached, bytesFetched: 81_920, isStoreDegraded: true)),
       "preview": .preview(MadePreview(lease: lease, thumbnail: thumbnail, shownByteCount: 16_384)),
+      "progress": .progress(
+        ProgressReport(entries: [
+          .init(
+            lease: lease,
+            progress: BodyProgress(receivedByteCount: 16_384, expectedByteCount: 81_920)),
+          .init(
+            lease: LeaseID(rawValue: 18), progress: BodyProgress(receivedByteCount: 1_460)),
+        ])),
       "start_decoder": .startDecoder(DecoderReference(decoder: decoder)),
       "end_decoder": .endDecoder(DecoderReference(decoder: decoder)),
       "sandboxed": .sandboxed(WorkerSandbox(worker: SandboxReport(), decoder: sandbox)),
@@ -234,6 +243,10 @@ enum GoldenMessages {
         GetRequest(
           id: request, url: "https://example.com/a.jpg",
           options: RequestOptions(variant: .standard), wantsPreviews: true)),
+      "get_progress": .get(
+        GetRequest(
+          id: request, url: "https://example.com/a.jpg",
+          options: RequestOptions(variant: .standard), wantsProgress: true)),
       "next_preview": .nextPreview(PlainRequest(id: request)),
       "upload": .upload(
         UploadRequest(
@@ -297,6 +310,12 @@ enum GoldenMessages {
           id: request, outcome: .done(thumbnail, fromCache: false, bytesFetched: 81_920),
           uncached: uncached)),
       "preview": .preview(PreviewReply(id: request, number: 2, thumbnail: thumbnail)),
+      "progress": .progress(
+        ProgressReply(
+          id: request,
+          progress: BodyProgress(receivedByteCount: 16_384, expectedByteCount: 81_920))),
+      "progress_unknown_length": .progress(
+        ProgressReply(id: request, progress: BodyProgress(receivedByteCount: 16_384))),
       "waiting": .waiting(WaitReply(id: request, wait: wait)),
       "forgotten": .forgotten(PlainRequest(id: request)),
       "sweeping": .sweeping(PlainRequest(id: request)),

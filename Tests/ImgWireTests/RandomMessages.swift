@@ -53,7 +53,7 @@ enum RandomMessages {
       GetRequest(
         id: id, url: text(&random), viewer: Bool.random(using: &random) ? text(&random) : nil,
         options: options, bypassesStore: .random(using: &random),
-        wantsPreviews: .random(using: &random)))
+        wantsPreviews: .random(using: &random), wantsProgress: .random(using: &random)))
   }
 
   static func reply(_ random: inout SeededGenerator) -> CoordinatorReply {

@@ -20,7 +20,7 @@ import Testing
   }
 
   private func get(_ members: String, isSliding: Bool = false) -> String {
-    #"{"type":"get","id":1,"url":"http://a/","incremental":false,"no_cache":false,"options":"#
+    #"{"type":"get","id":1,"url":"http://a/","incremental":false,"no_cache":false,"progress":false,"options":"#
       + #"{"priority":0,\#(members)"#
       + #""expire_on_access":\#(isSliding),"lenient":false,"keep":"thumbnail","#
       + #""fetch":{"headers":[],"ignore_query":[],"cache_policy":"reload","respect_opt_out":false,"#

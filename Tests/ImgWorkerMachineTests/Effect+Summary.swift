@@ -63,9 +63,18 @@ extension WorkerMessage {
       "finished "
         + list.results.map { "\($0.lease.rawValue) \($0.outcome.summary)" }
         .joined(separator: ", ")
+    case .progress(let list):
+      "progress " + list.entries.map(\.summary).joined(separator: ", ")
     case .hello, .ready, .refused, .uncached, .preview, .startDecoder, .endDecoder, .sandboxed:
       "unexpected"
     }
+  }
+}
+
+extension ProgressReport.Entry {
+  fileprivate var summary: String {
+    let length = progress.expectedByteCount.map { " of \($0)" } ?? ""
+    return "\(lease.rawValue) \(progress.receivedByteCount)\(length)"
   }
 }
 

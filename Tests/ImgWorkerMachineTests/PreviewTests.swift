@@ -15,7 +15,7 @@ struct PreviewTests {
   }
 
   private mutating func grow(_ byteCount: Int, _ transfer: TransferID = 1) -> [String] {
-    driver.handle(.bodyGrew(transfer, to: byteCount))
+    driver.handle(.bodyGrew(transfer, to: BodyProgress(receivedByteCount: byteCount)))
   }
 
   /// - Returns: the effects of the end of the preview.
@@ -45,7 +45,7 @@ struct PreviewTests {
     driver.fetch([1])
     driver.advance(by: .seconds(10))
     #expect(grow(1_000) == [])
-    #expect(driver.previewedTransfers == [])
+    #expect(driver.watchedTransfers == [])
     #expect(driver.previewDeadline == nil)
   }
 
@@ -102,7 +102,7 @@ struct PreviewTests {
     #expect(test.end(.never) == [])
     test.driver.advance(by: .seconds(10))
     #expect(test.grow(80_000) == [])
-    #expect(test.driver.previewedTransfers == [])
+    #expect(test.driver.watchedTransfers == [])
   }
 
   @Test func `the next preview needs to show more of the body than the last one`() {
@@ -142,7 +142,7 @@ struct PreviewTests {
     _ = test.grow(1_000)
     test.driver.receiveBody(of: 1)
     #expect(test.end() == [])
-    #expect(test.driver.previewedTransfers == [])
+    #expect(test.driver.watchedTransfers == [])
   }
 
   @Test func `a preview of a cancelled lease is dropped`() {
@@ -157,7 +157,7 @@ struct PreviewTests {
     _ = test.grow(1_000)
     test.driver.fail(1)
     #expect(test.end() == [])
-    #expect(test.driver.previewedTransfers == [])
+    #expect(test.driver.watchedTransfers == [])
   }
 
   @Test(arguments: [FrameSelection.number(2), .time(100), .poster])
@@ -165,13 +165,13 @@ struct PreviewTests {
     let variant = try Variant(width: 64, height: 64, frames: frames)
     driver.fetch([1], TestDriver.url, ThumbnailRequest(variant: variant))
     want([1])
-    #expect(driver.previewedTransfers == [])
+    #expect(driver.watchedTransfers == [])
   }
 
   @Test mutating func `a request for facts has no previews`() {
     driver.fetch([1], TestDriver.url, .sample(keep: .facts))
     want([1])
-    #expect(driver.previewedTransfers == [])
+    #expect(driver.watchedTransfers == [])
   }
 
   @Test
@@ -181,6 +181,6 @@ struct PreviewTests {
     driver.fetch([1])
     driver.attach([2], TestDriver.url, .sample(respectsOptOut: true))
     want([2])
-    #expect(driver.previewedTransfers == [])
+    #expect(driver.watchedTransfers == [])
   }
 }

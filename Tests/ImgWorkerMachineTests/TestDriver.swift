@@ -46,8 +46,9 @@ struct TestDriver {
     handle(.turnEnded(updates, decodeQueueCount: 3)).filter { $0 != "send uncached" }
   }
 
-  var previewedTransfers: [TransferID] { machine.previewedTransfers }
+  var watchedTransfers: Set<TransferID> { machine.watchedTransfers }
   var previewDeadline: ContinuousClock.Instant? { machine.previewDeadline }
+  var progressDeadline: ContinuousClock.Instant? { machine.progressDeadline }
 
   /// The latest order of a preview for the lease.
   func previewOrder(_ lease: LeaseID, of transfer: TransferID) -> PreviewOrder {

@@ -122,6 +122,10 @@ final class RunningWorker {
         said.previews[preview.lease, default: []].append(
           try delivery.file.map(MemoryFile.init)?.contents(
             byteCount: preview.thumbnail.byteCount) ?? [])
+      case .progress(let report):
+        for entry in report.entries {
+          said.progress[entry.lease, default: []].append(entry.progress)
+        }
       case .hello, .ready, .refused, .lookedUp, .startDecoder, .endDecoder, .sandboxed:
         throw Unexpected()
       }
@@ -221,6 +225,7 @@ final class RunningWorker {
     var pictures: [LeaseID: [UInt8]] = [:]
     /// The bytes of previews, in their order.
     var previews: [LeaseID: [[UInt8]]] = [:]
+    var progress: [LeaseID: [BodyProgress]] = [:]
   }
 
   struct Unexpected: Error {}

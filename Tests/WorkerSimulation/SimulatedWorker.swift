@@ -32,7 +32,7 @@ package final class SimulatedWorker {
   var redirected: [TransferID: SimulatedTransfer] = [:]
   var endedTransfers: Set<TransferID> = []
   var bodies: Set<TransferID> = []
-  /// Of transfers of which previews are wanted.
+  /// Of transfers of which previews or progress are wanted.
   private var arrivedByteCounts: [TransferID: Int] = [:]
   var cancelledDecodes: Set<LeaseID> = []
   /// What the transfers have noticed of hosts since the last turn.
@@ -63,7 +63,8 @@ package final class SimulatedWorker {
     case .fetch(let batch), .attach(let batch), .decode(let batch):
       leases.formUnion(batch.items.map(\.lease))
     case .decodeUpload(let upload): leases.insert(upload.lease)
-    case .welcome, .followRedirects, .preview, .cancel, .sweep, .decoderExited, .drain: break
+    case .welcome, .followRedirects, .preview, .progress, .cancel, .sweep, .decoderExited, .drain:
+      break
     }
     feed(.received(message), at: now)
     endTurn(at: now)
@@ -114,11 +115,12 @@ package final class SimulatedWorker {
 
   // MARK: - Time passes
 
-  /// More arrives of the bodies of which previews are wanted.
+  /// More arrives of the bodies of which previews or progress are wanted.
   private func growBodies(_ random: inout SeededGenerator, at now: Moment) {
-    for transfer in machine.previewedTransfers.sorted(by: { $0.rawValue < $1.rawValue }) {
+    for transfer in machine.watchedTransfers.sorted(by: { $0.rawValue < $1.rawValue }) {
       arrivedByteCounts[transfer, default: 0] += Int.random(in: 0...1_000, using: &random)
-      feed(.bodyGrew(transfer, to: arrivedByteCounts[transfer, default: 0]), at: now)
+      let progress = BodyProgress(receivedByteCount: arrivedByteCounts[transfer, default: 0])
+      feed(.bodyGrew(transfer, to: progress), at: now)
     }
   }
 
@@ -276,6 +278,10 @@ package final class SimulatedWorker {
     case .preview(let preview):
       if !leases.contains(preview.lease) {
         report("a preview for lease \(preview.lease.rawValue), which is over")
+      }
+    case .progress(let list):
+      for lease in list.entries.map(\.lease) where !leases.contains(lease) {
+        report("progress of lease \(lease.rawValue), which is over")
       }
     case .hello, .ready, .refused, .hostUpdates, .startDecoder, .endDecoder, .sandboxed: break
     }

@@ -151,6 +151,7 @@ extension CoordinatorReply {
     case .results(let page): page.id
     case .got(let reply): reply.id
     case .preview(let reply): reply.id
+    case .progress(let reply): reply.id
     case .waiting(let reply): reply.id
     case .forgotten(let request): request.id
     case .sweeping(let request): request.id

@@ -19,6 +19,8 @@ package struct GetCommand: Command {
   package let bypassesStore: Bool
   /// Whether previews are written while the picture arrives.
   package let isIncremental: Bool
+  /// Whether the user learns how much of the picture has arrived.
+  package let showsProgress: Bool
   private let destination: PictureOutput
   private let choice: VariantChoice
 
@@ -45,6 +47,11 @@ package struct GetCommand: Command {
       + "thumbnail; with --json, print a line for each. For progressive JPEG, interlaced PNG and GIF."
   )
 
+  private static let progress = OptionDescription(
+    "--progress",
+    help: "Show how much of the picture has arrived: a line on standard error, which a terminal "
+      + "redraws; with --json, a line of JSON for each change.")
+
   private static let fallback = OptionDescription(
     "--fallback", "URL",
     help: "Try this URL if the previous one fails. Repeatable; tried in order.",
@@ -56,7 +63,7 @@ package struct GetCommand: Command {
     name: "imgctl get", summary: "fetch one URL before all jobs and write its thumbnail",
     operands: [source],
     options: StorageOptions.options + FetchArguments.options + [
-      viewer, noCache, incremental, fallback,
+      viewer, noCache, incremental, progress, fallback,
     ]
       + PictureOutput.options + OptionDescription.startingPlaces,
     notes: [
@@ -93,6 +100,7 @@ package struct GetCommand: Command {
     viewer = try arguments.value(of: Self.viewer, Self.viewerName)
     bypassesStore = arguments.contains(Self.noCache)
     isIncremental = arguments.contains(Self.incremental)
+    showsProgress = arguments.contains(Self.progress)
     guard !isIncremental || destination.path != nil || destination.isJSON else {
       throw UsageError(
         "--incremental: standard output takes one picture; use -o FILE for previews, or --json")
@@ -190,7 +198,9 @@ package struct GetCommand: Command {
       case .url(let text):
         let finder = ThumbnailFinder(
           choice: choice, viewer: viewer, bypassesStore: bypassesStore,
-          onPreview: previews.map { previews in { previews.show($0, of: requested(source)) } })
+          onPreview: previews.map { previews in { previews.show($0, of: requested(source)) } },
+          progress: showsProgress
+            ? ProgressOutput(of: requested(source), isJSON: isJSON, in: context) : nil)
         return try finder.thumbnail(of: ImageURL(line: text), options, in: context)
       case .file(let path) where source == picture:
         try checkOptionsOfFile()

@@ -20,6 +20,8 @@ struct ThumbnailFinder {
   let bypassesStore: Bool
   /// Is given previews while the picture arrives; `nil` asks for none.
   var onPreview: ((PicturePreview) -> Void)?
+  /// Is given how much of the picture has arrived; `nil` asks for nothing.
+  var progress: ProgressOutput?
 
   /// Reads a hit from the store without the coordinator; else the coordinator makes the thumbnail.
   /// The coordinator also handles a hit with a delay, with a viewer, with `--no-cache`, or with a
@@ -37,21 +39,7 @@ struct ThumbnailFinder {
     }
     let asked = context.now
     let client = try context.coordinatorOfStore()
-    var notes = WaitNotes()
-    var isShown = false
-    let show = onPreview.map { onPreview in
-      { (preview: PicturePreview) in
-        isShown = true
-        onPreview(preview)
-      }
-    }
-    let result = try client.get(
-      url.text, viewer: viewer, options: options, bypassesStore: bypassesStore, onPreview: show
-    ) { wait in
-      // A preview says more.
-      guard !isShown else { return }
-      if let note = notes.note(on: wait, at: context.now) { context.note(note) }
-    }
+    let result = try result(of: url, options, from: client, in: context)
     if let picture = result.uncached {
       if let failure = picture.facts.failure { context.note("not stored: \(failure.detail)\n") }
       return .uncached(picture)
@@ -69,6 +57,35 @@ struct ThumbnailFinder {
       throw Failure.isGone
     }
     return .stored(made.facts, bytes: made.bytes, isFromCache: isFromCache, result.timings)
+  }
+
+  /// The coordinator's answer. Until it comes, the user learns what the request waits for.
+  private func result(
+    of url: ImageURL, _ options: RequestOptions, from client: Client, in context: CommandContext
+  ) throws(ClientError) -> GetResult {
+    defer { progress?.end() }
+    var notes = WaitNotes()
+    var hasArrivals = false
+    let onPreview = onPreview.map { show in
+      { (preview: PicturePreview) in
+        hasArrivals = true
+        show(preview)
+      }
+    }
+    let onProgress = progress.map { output in
+      { (progress: BodyProgress) in
+        hasArrivals = true
+        output.show(progress)
+      }
+    }
+    return try client.get(
+      url.text, viewer: viewer, options: options, bypassesStore: bypassesStore,
+      onPreview: onPreview, onProgress: onProgress
+    ) { wait in
+      // A preview or progress says more.
+      guard !hasArrivals else { return }
+      if let note = notes.note(on: wait, at: context.now) { context.note(note) }
+    }
   }
 
   /// The options with the variant that the store has.

@@ -43,7 +43,7 @@ final class Viewers {
     scheduler.handle(
       .viewerArrived(
         viewer, name: request.viewer, url: request.url, request.options,
-        bypassesStore: request.bypassesStore, wantsPreviews: request.wantsPreviews))
+        bypassesStore: request.bypassesStore, updates: request.updates))
   }
 
   func upload(_ request: UploadRequest, _ file: PassedFile?, for client: ClientConnection) {
@@ -131,6 +131,14 @@ final class Viewers {
       with: preview.file, to: client)
   }
 
+  // MARK: - Progress
+
+  /// Tells a client how much of its picture has arrived. A client that does not read is sent a later value.
+  func report(_ progress: BodyProgress, to viewer: ViewerID) {
+    guard let (client, request) = readingRequester(of: viewer) else { return }
+    clients.send(.progress(ProgressReply(id: request, progress: progress)), to: client)
+  }
+
   // MARK: - Waits
 
   /// When ``reportWaits(at:)`` has something to do; `nil` while no viewer waits.
@@ -140,11 +148,19 @@ final class Viewers {
   /// sent its answer alone.
   func reportWaits(at now: ContinuousClock.Instant) {
     for (viewer, wait) in scheduler.takeWaitReports(at: now) {
-      guard let requester = table[viewer], let client = clients[requester.client],
-        !clients.isBehind(client)
-      else { continue }
-      clients.send(.waiting(WaitReply(id: requester.request, wait: wait)), to: client)
+      guard let (client, request) = readingRequester(of: viewer) else { continue }
+      clients.send(.waiting(WaitReply(id: request, wait: wait)), to: client)
     }
+  }
+
+  /// - Returns: the viewer's client and request; `nil` if the client was closed, or leaves replies unread.
+  private func readingRequester(
+    of viewer: ViewerID
+  ) -> (client: ClientConnection, request: RequestID)? {
+    guard let requester = table[viewer], let client = clients[requester.client],
+      !clients.isBehind(client)
+    else { return nil }
+    return (client, requester.request)
   }
 
   /// - Returns: the viewer's client and request; `nil` when the client was closed.
@@ -157,5 +173,15 @@ final class Viewers {
     }
     client.pending.removeViewer(for: requester.request)
     return (client, requester.request)
+  }
+}
+
+extension GetRequest {
+  /// What the client is told while the picture arrives.
+  fileprivate var updates: ArrivalUpdates {
+    var updates: ArrivalUpdates = []
+    if wantsPreviews { updates.insert(.previews) }
+    if wantsProgress { updates.insert(.progress) }
+    return updates
   }
 }

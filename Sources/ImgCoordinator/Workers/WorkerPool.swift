@@ -186,6 +186,8 @@ final class WorkerPool {
       scheduler.handle(.workerMadeUncached(id, result, files.add(delivery.announcedFile)))
     case .preview(let preview):
       scheduler.handle(.workerMadePreview(id, preview, files.add(delivery.announcedFile)))
+    case .progress(let report):
+      scheduler.handle(.workerReportedProgress(id, report.entries))
     case .startDecoder(let reference):
       let answer = decoders.order(
         reference.decoder, for: worker, channel: delivery.announcedFile)

@@ -43,6 +43,8 @@ struct BodySink {
 
   var byteCount: Int { buffer.byteCount }
   var maximumByteCount: Int { buffer.maximumByteCount }
+  /// The length of the whole body, if it is known.
+  var declaredByteCount: Int? { buffer.declaredByteCount }
 
   /// All bytes are in it after ``flush()``.
   var bytes: BodyContent { buffer.content }

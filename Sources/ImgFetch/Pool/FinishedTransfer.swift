@@ -14,6 +14,8 @@ package struct FetchedBody: Sendable {
   package let reuse: AnswerReuse
   /// Of a request for facts, whose content is empty; else `nil`.
   package let facts: FactsRecord?
+  /// The length that the origin declared for the body; `nil` if it declared none.
+  package let declaredByteCount: Int?
   /// The media type that the origin declares, in lower case and without parameters.
   package let mediaType: String?
 }

@@ -165,6 +165,9 @@ package final class TransferPool {
   /// ones arrive.
   package func arrivedPicture(of id: UInt64) -> BodyContent? { running[id]?.arrivedPicture }
 
+  /// How much has arrived of the picture of a transfer under way; `nil` while that is nothing.
+  package func progress(of id: UInt64) -> BodyProgress? { running[id]?.progress }
+
   /// Ends a transfer at once. Nothing of it comes out of ``takeFinished()`` afterwards. Ignores a
   /// number that is not known any more.
   package func cancel(_ id: UInt64) {

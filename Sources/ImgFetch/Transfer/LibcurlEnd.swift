@@ -117,7 +117,7 @@ struct LibcurlEnd {
   ) -> FetchedBody {
     FetchedBody(
       content: body.bytes, charge: body.charge, optOut: head.optOutFailure, reuse: reuse(head),
-      facts: nil, mediaType: head.mediaType)
+      facts: nil, declaredByteCount: body.declaredByteCount, mediaType: head.mediaType)
   }
 
   private func statusFailure(_ status: Int, _ detail: String) -> Failure {

@@ -201,6 +201,14 @@ final class Transfer {
     return body.readableBytes
   }
 
+  /// How much has arrived of a picture; `nil` while that is nothing, and for what is no picture.
+  var progress: BodyProgress? {
+    arrivedPicture.map {
+      BodyProgress(
+        receivedByteCount: $0.byteCount, expectedByteCount: body.declaredByteCount)
+    }
+  }
+
   // MARK: - Turns of the loop
 
   /// Pauses the transfer until the next turn of the loop, because libcurl took too long over it.
@@ -264,7 +272,7 @@ final class Transfer {
     case .found(let record, let head):
       let body = FetchedBody(
         content: .memory([]), charge: factsCharge, optOut: head.optOutFailure, reuse: reuse(head),
-        facts: record, mediaType: head.mediaType)
+        facts: record, declaredByteCount: nil, mediaType: head.mediaType)
       return .finished(finished(.success(body)))
     case .failed(let failure): return .finished(finished(.failure(failure)))
     }

@@ -22,6 +22,8 @@ package enum Effect: Hashable, Sendable {
   case deliver(MemoryFileID, UncachedThumbnail, bytesFetched: Int, to: ViewerID)
   /// Show the viewer a preview, which the memory file holds. The viewer still waits for its answer.
   case show(MemoryFileID, Thumbnail, to: ViewerID)
+  /// Tell the viewer how much of its picture has arrived. The viewer still waits for its answer.
+  case reportProgress(BodyProgress, to: ViewerID)
   /// Close the memory file: it is sent to no further recipient.
   case release(MemoryFileID)
   /// The job has ended, by a finish or a cancel, and its end is durable.

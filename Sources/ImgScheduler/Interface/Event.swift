@@ -89,10 +89,10 @@ package enum Event: Hashable, Sendable {
   /// - Parameters:
   ///   - name: a viewer of the same name that still waits is superseded by this one.
   ///   - bypassesStore: see `GetRequest.bypassesStore`.
-  ///   - wantsPreviews: see `GetRequest.wantsPreviews`.
+  ///   - updates: what the viewer is told while the picture arrives.
   case viewerArrived(
     ViewerID, name: String?, url: String, RequestOptions, bypassesStore: Bool = false,
-    wantsPreviews: Bool = false)
+    updates: ArrivalUpdates = [])
   case viewerUploaded(ViewerID, UploadedPicture, RequestOptions)
   case viewerLeft(ViewerID)
   /// What is remembered of the failures of these URLs counts no more.
@@ -112,6 +112,8 @@ package enum Event: Hashable, Sendable {
   case workerMadeUncached(WorkerID, UncachedResult, MemoryFileID)
   /// A preview was made for a lease, which goes on. The memory file holds it.
   case workerMadePreview(WorkerID, MadePreview, MemoryFileID)
+  /// So much of the bodies of leases has arrived. The leases go on.
+  case workerReportedProgress(WorkerID, [ProgressReport.Entry])
   case workerObserved(WorkerID, Observation)
   /// The process is gone, and what it sent before is about to be handled. From now on it is assigned
   /// nothing. `workerExited` follows.

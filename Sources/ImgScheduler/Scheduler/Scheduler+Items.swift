@@ -33,7 +33,7 @@ extension Scheduler {
     if needsStartTag { jobs.assignStartTag(to: &waiter) }
     count([waiter], at: id, host: host, by: numbers)
     let isMoreUrgent = work.join(waiter, id, defaultExpiry: limits.defaultExpiry)
-    if waiter.wantsPreviews { notePreviews(of: id) }
+    noteUpdates(waiter.updates, of: id)
     if isMoreUrgent { enqueue(id) }
   }
 

@@ -30,8 +30,9 @@ extension Scheduler {
   ) -> Lease.Granted {
     work.change(id) { $0.noteFetch() }
     move(id, to: stage)
-    notePreviews(of: id)
-    return Lease.Granted(item: work.item(id), lease: lease, worker: worker)
+    let item = work.item(id)
+    noteUpdates(item.updates, of: id)
+    return Lease.Granted(item: item, lease: lease, worker: worker)
   }
 
   /// The item is attached to a transfer, without a slot of its own, if its worker takes one more

@@ -5,7 +5,7 @@ extension Scheduler {
   /// A viewer of the same name that still waits is superseded: one place shows one picture.
   mutating func viewerArrived(
     _ viewer: ViewerID, name: String?, url text: String, options: RequestOptions,
-    bypassesStore: Bool, wantsPreviews: Bool
+    bypassesStore: Bool, updates: ArrivalUpdates
   ) {
     guard !isDraining else { return answerStopping(viewer) }
     let earlier = name.flatMap { viewers.viewer(named: $0) }
@@ -14,12 +14,12 @@ extension Scheduler {
       if options.delay > .zero {
         viewers.delay(
           viewer, name: name, url: url, options: options, bypassesStore: bypassesStore,
-          wantsPreviews: wantsPreviews)
+          updates: updates)
         delays.set(.viewer(viewer), to: now.instant + options.delay)
       } else {
         begin(
           viewer, name: name, to: url, options: options, bypassesStore: bypassesStore,
-          wantsPreviews: wantsPreviews)
+          updates: updates)
       }
     } catch {
       effects.append(.answer(viewer, .failed(error), nil))
@@ -33,11 +33,11 @@ extension Scheduler {
 
   private mutating func begin(
     _ viewer: ViewerID, name: String?, to url: ImageURL, options: RequestOptions,
-    bypassesStore: Bool, wantsPreviews: Bool
+    bypassesStore: Bool, updates: ArrivalUpdates
   ) {
     let waiter = Waiter(
       who: .viewer(viewer), expiry: options.expiry, command: newCommand(),
-      wantsPreviews: wantsPreviews)
+      updates: updates)
     let (id, isNew) = addWaiter(
       waiter, url: url, options: options, bypassesStore: bypassesStore)
     viewers.wait(viewer, name: name, for: id, reportAt: now.instant + Self.stallTime)
@@ -66,11 +66,11 @@ extension Scheduler {
       case .viewer(let viewer):
         guard
           case .delayed(
-            let name, let url, let options, let bypassesStore, let wantsPreviews) = viewers[viewer]
+            let name, let url, let options, let bypassesStore, let updates) = viewers[viewer]
         else { preconditionFailure("\(viewer) waits for no delay") }
         begin(
           viewer, name: name, to: url, options: options, bypassesStore: bypassesStore,
-          wantsPreviews: wantsPreviews)
+          updates: updates)
       }
     }
   }

@@ -35,8 +35,8 @@ package struct Scheduler {
   package internal(set) var leases = LeaseTable()
   package internal(set) var workers: WorkerTable
   var store = StoreHealth()
-  /// Viewers want previews of these leases. The workers do not know it yet.
-  var previewLeases: [LeaseID] = []
+  /// Leases of which viewers want to be told while the picture arrives. The workers do not know it yet.
+  var wantedUpdates: [(lease: LeaseID, updates: ArrivalUpdates)] = []
   /// The viewers and jobs that let a delay pass before anything begins, and until when.
   var delays = PriorityQueue<Delayed, ContinuousClock.Instant>()
   var phase = Phase.working
@@ -86,7 +86,7 @@ package struct Scheduler {
     endRedirectWaits()
     transferQueue.wake(at: now.instant)
     dispatch()
-    requestPreviews()
+    requestUpdates()
     defer { effects = [] }
     return effects
   }
@@ -104,10 +104,10 @@ package struct Scheduler {
     case .limitsChanged(let change): changeLimits(change)
 
     case .viewerArrived(
-      let viewer, let name, let url, let options, let bypassesStore, let wantsPreviews):
+      let viewer, let name, let url, let options, let bypassesStore, let updates):
       viewerArrived(
         viewer, name: name, url: url, options: options, bypassesStore: bypassesStore,
-        wantsPreviews: wantsPreviews)
+        updates: updates)
     case .viewerUploaded(let viewer, let picture, let options):
       viewerUploaded(viewer, picture, options: options)
     case .viewerLeft(let viewer): viewerLeft(viewer)
@@ -125,6 +125,7 @@ package struct Scheduler {
       madeUncached(result, in: file, by: worker)
     case .workerMadePreview(let worker, let preview, let file):
       madePreview(preview, in: file, by: worker)
+    case .workerReportedProgress(let worker, let entries): reportProgress(entries, by: worker)
     case .workerObserved(let worker, let observation): observed(observation, of: worker)
     case .workerExiting(let worker): workers.beginExit(of: worker)
     case .workerExited(let worker, let end, let transferring):

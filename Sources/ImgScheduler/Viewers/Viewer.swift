@@ -4,7 +4,7 @@ package import ImgModel
 package enum Viewer {
   /// Nothing begins for it before its delay is over.
   case delayed(
-    name: String?, url: ImageURL, RequestOptions, bypassesStore: Bool, wantsPreviews: Bool)
+    name: String?, url: ImageURL, RequestOptions, bypassesStore: Bool, ArrivalUpdates)
   case waiting(name: String?, WorkID)
 
   package var name: String? {

@@ -33,11 +33,11 @@ package struct ViewerTable {
   /// - Precondition: the viewer is a new one.
   mutating func delay(
     _ id: ViewerID, name: String?, url: ImageURL, options: RequestOptions, bypassesStore: Bool,
-    wantsPreviews: Bool
+    updates: ArrivalUpdates
   ) {
     precondition(viewers[id] == nil, "\(id) arrives twice")
     viewers[id] = .delayed(
-      name: name, url: url, options, bypassesStore: bypassesStore, wantsPreviews: wantsPreviews)
+      name: name, url: url, options, bypassesStore: bypassesStore, updates)
     if let name { names[name] = id }
   }
 

@@ -24,10 +24,12 @@ package struct Waiter {
   /// The explicit command that it is part of: a `get`, or a `retry` of its job; `nil` of any other
   /// line.
   var command: CommandID?
-  /// Whether it is a viewer that wants previews while the picture arrives.
-  var wantsPreviews = false
+  /// What a viewer is told while the picture arrives.
+  var updates: ArrivalUpdates = []
   /// The first bytes of the picture that the viewer was shown.
   var shownByteCount = 0
+  /// The bytes of the picture that the viewer was told have arrived.
+  var reportedByteCount = 0
   /// Whether it came when the item's lease had begun, and wants the thumbnail kept for longer than
   /// the worker was told.
   var isLate = false

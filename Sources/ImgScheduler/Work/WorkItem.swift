@@ -108,8 +108,8 @@ package struct WorkItem {
     urgency = min(urgency, Urgency(of: waiter, item: id))
   }
 
-  /// Whether a viewer wants previews of it.
-  var wantsPreviews: Bool { waiters.contains(where: \.wantsPreviews) }
+  /// What viewers are told while it arrives.
+  var updates: ArrivalUpdates { waiters.reduce(into: []) { $0.formUnion($1.updates) } }
 
   /// Whether only lines wait for it.
   package var isOfLines: Bool { waiters.allSatisfy { $0.job != nil } }

@@ -57,8 +57,8 @@ struct TransferDriver {
   // MARK: - What has arrived
 
   /// - Returns: `nil` while nothing of the picture has arrived.
-  func arrivedByteCount(of transfer: TransferID) -> Int? {
-    pool.arrivedPicture(of: transfer.rawValue)?.byteCount
+  func progress(of transfer: TransferID) -> BodyProgress? {
+    pool.progress(of: transfer.rawValue)
   }
 
   /// What has arrived of a picture, for a decoder. Bytes in memory are copied into memory that a decoder
@@ -143,8 +143,8 @@ extension TransferEnd.Result {
       case .success(let body):
         self = .body(
           BodyFacts(
-            byteCount: body.content.byteCount, receivedByteCount: transfer.bytesReceived,
-            reuse: body.reuse, optOut: body.optOut))
+            byteCount: body.content.byteCount, declaredByteCount: body.declaredByteCount,
+            receivedByteCount: transfer.bytesReceived, reuse: body.reuse, optOut: body.optOut))
       case .failure(let failure): self = .failed(failure)
       }
     }

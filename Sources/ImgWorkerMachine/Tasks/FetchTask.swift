@@ -45,8 +45,8 @@ struct FetchTask {
   var stage: Stage
   /// Whether the request was cancelled too late to end it at once. Its result may be any.
   var isCancelled = false
-  /// Whether clients want previews of its picture.
-  var wantsPreviews = false
+  /// What clients are told of its picture while that arrives.
+  var updates: ArrivalUpdates = []
   /// What its result reports as fetched.
   var bytesFetched = 0
   /// How long each part took so far.

@@ -1,4 +1,5 @@
 import ImgModel
+import ImgWire
 
 /// One transfer of a picture and the leases that it serves. Its body comes in once; each lease gets a
 /// decode of its own from it.
@@ -47,6 +48,9 @@ struct SharedTransfer {
   private var phase = Phase.receiving
   /// The previews that some of the leases want; `nil` if none does, or the body is in.
   private(set) var previews: PreviewPlan?
+  /// What some of the leases are told of the progress of the body; `nil` if none wants it, or the body is
+  /// in.
+  private(set) var progress: ProgressPlan?
 
   init(startedBy order: FetchOrder) {
     self.order = order
@@ -78,6 +82,7 @@ struct SharedTransfer {
   mutating func remove(_ lease: LeaseID) -> Bool {
     leases.removeAll { $0 == lease }
     previews?.remove(lease)
+    progress?.remove(lease)
     return leases.isEmpty
   }
 
@@ -86,6 +91,7 @@ struct SharedTransfer {
   mutating func receive(_ body: Body) -> [Share] {
     phase = .received(body, isStored: false)
     previews = nil
+    progress = nil
     return leases.enumerated().map { index, lease in
       share(body, for: lease, bytesFetched: index == 0 ? body.freshByteCount : 0)
     }
@@ -113,6 +119,26 @@ struct SharedTransfer {
     guard var plan = previews else { return }
     change(&plan)
     previews = plan
+  }
+
+  // MARK: - Progress
+
+  /// The lease wants to know how much of the body has arrived.
+  mutating func planProgress(for lease: LeaseID) {
+    guard !isReceived else { return }
+    var plan = progress ?? ProgressPlan()
+    plan.add(lease)
+    progress = plan
+  }
+
+  mutating func bodyGrew(to progress: BodyProgress) {
+    previews?.bodyGrew(to: progress.receivedByteCount)
+    self.progress?.bodyGrew(to: progress)
+  }
+
+  /// - Returns: what leases are to be told of the progress of the body.
+  mutating func takeProgress() -> [ProgressReport.Entry] {
+    progress?.takeNews() ?? []
   }
 
   // MARK: - Redirects

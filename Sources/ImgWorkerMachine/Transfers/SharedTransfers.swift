@@ -1,4 +1,5 @@
 import ImgModel
+import ImgWire
 
 /// The transfers whose bodies this worker receives or holds, and which lease is attached to which:
 /// single flight by key.
@@ -21,6 +22,8 @@ struct SharedTransfers {
   private var transfersOfKey: [TransferKey: [TransferID]] = [:]
   /// Running transfers. Clients want previews of their bodies.
   private var previewedIDs: Set<TransferID> = []
+  /// Running transfers. Clients want to know how much of their bodies has arrived.
+  private var progressIDs: Set<TransferID> = []
 
   // MARK: - Leases come and go
 
@@ -101,6 +104,7 @@ struct SharedTransfers {
   /// - Returns: a share for each lease.
   mutating func receive(_ body: SharedTransfer.Body, by id: TransferID) -> [SharedTransfer.Share] {
     previewedIDs.remove(id)
+    progressIDs.remove(id)
     return update(id) { $0.receive(body) }
   }
 
@@ -114,10 +118,40 @@ struct SharedTransfers {
     return leases
   }
 
-  // MARK: - Previews
+  // MARK: - While the body arrives
 
-  /// The running transfers whose bodies clients want previews of.
-  var previewed: [TransferID] { Array(previewedIDs) }
+  /// The running transfers of whose bodies clients want previews or progress.
+  var watched: Set<TransferID> { previewedIDs.union(progressIDs) }
+
+  mutating func bodyGrew(_ id: TransferID, to progress: BodyProgress) {
+    guard let index = transfers.index(forKey: id) else { return }
+    transfers.values[index].bodyGrew(to: progress)
+  }
+
+  // MARK: - Progress
+
+  /// The lease wants to know how much of the body of its transfer has arrived.
+  ///
+  /// - Precondition: the transfer is not over.
+  mutating func planProgress(for lease: LeaseID, of id: TransferID) {
+    progressIDs.insert(id)
+    update(id) { $0.planProgress(for: lease) }
+  }
+
+  /// Whether more has arrived of a body than its leases were told.
+  var hasProgress: Bool { progressIDs.contains { transfers[$0]?.progress?.hasNews == true } }
+
+  /// - Returns: what leases are to be told of the progress of their bodies.
+  mutating func takeProgress() -> [ProgressReport.Entry] {
+    progressIDs.sorted { $0.rawValue < $1.rawValue }.flatMap { takeProgress(of: $0) }
+  }
+
+  /// - Precondition: the transfer is not over.
+  mutating func takeProgress(of id: TransferID) -> [ProgressReport.Entry] {
+    update(id) { $0.takeProgress() }
+  }
+
+  // MARK: - Previews
 
   /// The lease wants previews of its transfer while the body is on its way.
   ///
@@ -127,10 +161,6 @@ struct SharedTransfers {
   ) {
     previewedIDs.insert(id)
     update(id) { $0.planPreviews(for: lease, at: now) }
-  }
-
-  mutating func bodyGrew(_ id: TransferID, to byteCount: Int) {
-    updatePreviews(of: id) { $0.bodyGrew(to: byteCount) }
   }
 
   /// The transfer whose preview is due first, and when.
@@ -215,6 +245,7 @@ struct SharedTransfers {
       preconditionFailure("transfer \(id.rawValue) is over")
     }
     previewedIDs.remove(id)
+    progressIDs.remove(id)
     let key = transfer.order.transferKey
     let others = transfersOfKey[key, default: []].filter { $0 != id }
     transfersOfKey[key] = others.isEmpty ? nil : others

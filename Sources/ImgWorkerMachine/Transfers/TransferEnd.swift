@@ -43,6 +43,8 @@ package struct TransferEnd: Hashable, Sendable {
 /// What is known of a whole body.
 package struct BodyFacts: Hashable, Sendable {
   package let byteCount: Int
+  /// The length that the origin declared for it; `nil` if it declared none.
+  package let declaredByteCount: Int?
   /// Bytes of bodies that the origin sent for it, those of redirects and of earlier transfers
   /// included.
   package let receivedByteCount: Int
@@ -51,9 +53,11 @@ package struct BodyFacts: Hashable, Sendable {
   package let optOut: Failure?
 
   package init(
-    byteCount: Int, receivedByteCount: Int, reuse: AnswerReuse, optOut: Failure? = nil
+    byteCount: Int, declaredByteCount: Int? = nil, receivedByteCount: Int, reuse: AnswerReuse,
+    optOut: Failure? = nil
   ) {
     self.byteCount = byteCount
+    self.declaredByteCount = declaredByteCount
     self.receivedByteCount = receivedByteCount
     self.reuse = reuse
     self.optOut = optOut

@@ -34,7 +34,7 @@ import Testing
     let url = try ImageURL(line: url(1))
     viewers.delay(
       viewer(1), name: "a", url: url, options: RequestOptions(variant: .standard),
-      bypassesStore: false, wantsPreviews: false)
+      bypassesStore: false, updates: [])
     guard case .delayed = viewers[viewer(1)] else {
       Issue.record("it is not delayed")
       return

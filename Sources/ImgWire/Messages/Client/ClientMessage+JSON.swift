@@ -58,6 +58,8 @@ extension GetRequest {
       json.bool(bypassesStore)
       json.member("options")
       try json.options(options)
+      json.member("progress")
+      json.bool(wantsProgress)
       json.member("type")
       json.string(kind.rawValue)
       json.member("url")
@@ -79,6 +81,8 @@ extension GetRequest {
     let bypassesStore = try json.bool()
     try json.member("options")
     let options = try json.options()
+    try json.member("progress")
+    let wantsProgress = try json.bool()
     try json.member("type")
     try json.literal(ClientMessage.Kind.get.rawValue)
     try json.member("url")
@@ -86,6 +90,6 @@ extension GetRequest {
     let viewer = json.hasMember("viewer") ? try json.string() : nil
     return GetRequest(
       id: id, url: url, viewer: viewer, options: options, bypassesStore: bypassesStore,
-      wantsPreviews: wantsPreviews)
+      wantsPreviews: wantsPreviews, wantsProgress: wantsProgress)
   }
 }

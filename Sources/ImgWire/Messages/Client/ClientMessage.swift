@@ -24,8 +24,8 @@ package enum ClientMessage: Hashable, WireMessage {
   case change(ChangeRequest)
   /// Changes limits of the running coordinator. The reply is `status`.
   case limit(LimitRequest)
-  /// Requests one thumbnail, before all jobs. The reply is `got`, after `preview` replies if the client
-  /// wants them.
+  /// Requests one thumbnail, before all jobs. The reply is `got`, after `preview` and `progress` replies if
+  /// the client wants them.
   case get(GetRequest)
   /// The client has taken a preview, and takes the next one. There is no reply if the request has ended
   /// or wants no previews.

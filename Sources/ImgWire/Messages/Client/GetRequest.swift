@@ -13,12 +13,14 @@ package struct GetRequest: Hashable, Sendable, Codable {
   package let bypassesStore: Bool
   /// Whether the client wants previews while the picture arrives.
   package let wantsPreviews: Bool
+  /// Whether the client wants to know how much of the picture has arrived.
+  package let wantsProgress: Bool
 
   package static let maximumViewerByteCount = 200
 
   package init(
     id: RequestID, url: String, viewer: String? = nil, options: RequestOptions,
-    bypassesStore: Bool = false, wantsPreviews: Bool = false
+    bypassesStore: Bool = false, wantsPreviews: Bool = false, wantsProgress: Bool = false
   ) {
     self.id = id
     self.url = url
@@ -26,11 +28,13 @@ package struct GetRequest: Hashable, Sendable, Codable {
     self.options = options
     self.bypassesStore = bypassesStore
     self.wantsPreviews = wantsPreviews
+    self.wantsProgress = wantsProgress
   }
 
   private enum CodingKeys: String, CodingKey {
     case id, url, viewer, options
     case bypassesStore = "no_cache"
     case wantsPreviews = "incremental"
+    case wantsProgress = "progress"
   }
 }

@@ -25,6 +25,9 @@ package enum CoordinatorMessage: Hashable, WireMessage {
   /// Clients want previews of the pictures of these leases while they arrive. The worker sends some as
   /// `preview`. It ignores leases whose body has arrived, or that have none to wait for.
   case preview(LeaseList)
+  /// Clients want to know how much of the bodies of these leases has arrived. The worker sends it as
+  /// `progress`. It ignores leases whose body has arrived, or that have none to wait for.
+  case progress(LeaseList)
   /// No client and no job waits for these leases. The worker may stop their work. Each lease still
   /// ends with a result; the coordinator ignores it.
   case cancel(LeaseList)
@@ -45,7 +48,7 @@ extension CoordinatorMessage {
     case welcome, lookup, fetch, attach, decode
     case decodeUpload = "decode_upload"
     case followRedirects = "follow_redirects"
-    case preview, cancel, sweep
+    case preview, progress, cancel, sweep
     case decoderExited = "decoder_exited"
     case drain
   }
@@ -60,6 +63,7 @@ extension CoordinatorMessage {
     case .decodeUpload: self = .decodeUpload(try Upload(from: decoder))
     case .followRedirects: self = .followRedirects(try TransferList(from: decoder))
     case .preview: self = .preview(try LeaseList(from: decoder))
+    case .progress: self = .progress(try LeaseList(from: decoder))
     case .cancel: self = .cancel(try LeaseList(from: decoder))
     case .sweep: self = .sweep(try Sweep(from: decoder))
     case .decoderExited: self = .decoderExited(try DecoderExit(from: decoder))
@@ -79,6 +83,7 @@ extension CoordinatorMessage {
       case .decodeUpload(let upload): (.decodeUpload, upload)
       case .followRedirects(let list): (.followRedirects, list)
       case .preview(let list): (.preview, list)
+      case .progress(let list): (.progress, list)
       case .cancel(let list): (.cancel, list)
       case .sweep(let sweep): (.sweep, sweep)
       case .decoderExited(let exit): (.decoderExited, exit)

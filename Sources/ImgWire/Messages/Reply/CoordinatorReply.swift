@@ -16,6 +16,9 @@ package enum CoordinatorReply: Hashable, WireMessage {
   /// A preview of the picture that a `get` waits for. The file beside this message has its bytes. The next
   /// one follows after a `next_preview`.
   case preview(PreviewReply)
+  /// How much has arrived of the picture that a `get` waits for. A client that is behind with reading is
+  /// sent fewer.
+  case progress(ProgressReply)
   /// Why a `get` has waited for a while. Sent again when the reason changes, until the `got`.
   case waiting(WaitReply)
   /// The remembered failures are deleted.
@@ -35,8 +38,8 @@ package enum CoordinatorReply: Hashable, WireMessage {
 
 extension CoordinatorReply {
   enum Kind: String, Codable {
-    case hello, refused, submitted, status, jobs, job, results, got, preview, waiting, forgotten
-    case sweeping, stopping
+    case hello, refused, submitted, status, jobs, job, results, got, preview, progress, waiting
+    case forgotten, sweeping, stopping
   }
 
   package init(from decoder: any Decoder) throws {
@@ -50,6 +53,7 @@ extension CoordinatorReply {
     case .results: self = .results(try ResultsPage(from: decoder))
     case .got: self = .got(try GotReply(from: decoder))
     case .preview: self = .preview(try PreviewReply(from: decoder))
+    case .progress: self = .progress(try ProgressReply(from: decoder))
     case .waiting: self = .waiting(try WaitReply(from: decoder))
     case .forgotten: self = .forgotten(try PlainRequest(from: decoder))
     case .sweeping: self = .sweeping(try PlainRequest(from: decoder))
@@ -70,6 +74,7 @@ extension CoordinatorReply {
       case .results(let page): (.results, page)
       case .got(let reply): (.got, reply)
       case .preview(let reply): (.preview, reply)
+      case .progress(let reply): (.progress, reply)
       case .waiting(let reply): (.waiting, reply)
       case .forgotten(let request): (.forgotten, request)
       case .sweeping(let request): (.sweeping, request)

@@ -28,6 +28,9 @@ package enum WorkerMessage: Hashable, WireMessage {
   case uncached(UncachedResult)
   /// A preview for a lease, which goes on. The file beside this message has its bytes.
   case preview(MadePreview)
+  /// How much of the bodies of leases has arrived. The worker sends it before the messages that end these
+  /// leases.
+  case progress(ProgressReport)
   /// Start a decoder. The file beside this message is its end of a socket pair, which it gets as
   /// `DecoderDescriptor.channel`. Each decoder ends with one `decoder_exited`.
   case startDecoder(DecoderReference)
@@ -49,7 +52,7 @@ extension WorkerMessage {
     case hello, ready, refused
     case lookedUp = "looked_up"
     case hostUpdates = "host_updates"
-    case redirected, transferred, released, finished, uncached, preview
+    case redirected, transferred, released, finished, uncached, preview, progress
     case startDecoder = "start_decoder"
     case endDecoder = "end_decoder"
     case sandboxed
@@ -68,6 +71,7 @@ extension WorkerMessage {
     case .finished: self = .finished(try FetchResults(from: decoder))
     case .uncached: self = .uncached(try UncachedResult(from: decoder))
     case .preview: self = .preview(try MadePreview(from: decoder))
+    case .progress: self = .progress(try ProgressReport(from: decoder))
     case .startDecoder: self = .startDecoder(try DecoderReference(from: decoder))
     case .endDecoder: self = .endDecoder(try DecoderReference(from: decoder))
     case .sandboxed: self = .sandboxed(try WorkerSandbox(from: decoder))
@@ -89,6 +93,7 @@ extension WorkerMessage {
       case .finished(let results): (.finished, results)
       case .uncached(let result): (.uncached, result)
       case .preview(let preview): (.preview, preview)
+      case .progress(let report): (.progress, report)
       case .startDecoder(let reference): (.startDecoder, reference)
       case .endDecoder(let reference): (.endDecoder, reference)
       case .sandboxed(let sandbox): (.sandboxed, sandbox)
