@@ -139,7 +139,7 @@ struct IncrementalTests {
     #expect(try entryCount() == 0)
   }
 
-  @Test(arguments: [SIGINT, SIGTERM, SIGHUP], [false, true])
+  @Test(arguments: [SIGINT, SIGTERM, SIGHUP, SIGQUIT], [false, true])
   func `a signal that ends the command puts the file back`(signal: CInt, isThere: Bool) throws {
     if isThere { try FileIO.replace(path: file, with: Array("before".utf8)) }
     serve(try ArrivingPicture(.progressiveJPEG))
@@ -150,6 +150,25 @@ struct IncrementalTests {
     #expect(try run.wait().status == .signalled(signal))
     #expect(FileIO.isFile(file) == isThere)
     if isThere { #expect(try contents() == Array("before".utf8)) }
+    #expect(try leftovers() == [])
+  }
+
+  @Test func `a second command leaves the file to the first, and may finish it`() throws {
+    try FileIO.replace(path: file, with: Array("before".utf8))
+    let picture = try ArrivingPicture(.progressiveJPEG)
+    serve(picture, at: "/a")
+    serve(picture, at: "/b")
+    let first = try begin("/a", "--incremental")
+    try #require(try eventually { try first.lines().count > 0 })
+    let second = try begin("/b", "--incremental")
+    try #require(try eventually { try second.lines().count > 0 })
+    #expect(try second.messages().contains("no previews in \(file)"))
+    for step in picture.steps.indices { origin.release("/b", step: step) }
+    #expect(try second.wait().exitCode == 0)
+    let finished = try contents()
+    first.signal(SIGTERM)
+    #expect(try first.wait().status == .signalled(SIGTERM))
+    #expect(try contents() == finished)
     #expect(try leftovers() == [])
   }
 

@@ -5,8 +5,8 @@ import Synchronization
 /// thumbnail the file becomes what it was before, also if a signal ends the program.
 final class PreviewFile: Sendable {
   private struct State: ~Copyable {
-    /// The file as it was before the first preview.
-    var backup: FileBackup?
+    /// `nil` before the first preview.
+    var file: ProvisionalFile?
     /// `false` once the file is as it was, or has the thumbnail.
     var takesPreviews = true
   }
@@ -23,8 +23,8 @@ final class PreviewFile: Sendable {
   func replace(with preview: [UInt8]) throws(SystemError) {
     try state.withLock { state throws(SystemError) in
       guard state.takesPreviews else { return }
-      if state.backup == nil { state.backup = try FileBackup(of: path) }
-      try FileIO.replace(path: path, with: preview)
+      if state.file == nil { state.file = try ProvisionalFile(path: path) }
+      try state.file?.replace(with: preview)
     }
   }
 
@@ -32,7 +32,7 @@ final class PreviewFile: Sendable {
   func finish() {
     state.withLock { state in
       state.takesPreviews = false
-      state.backup.take()?.discard()
+      state.file.take()?.discard()
     }
   }
 
@@ -40,7 +40,7 @@ final class PreviewFile: Sendable {
   func undo() throws(SystemError) {
     try state.withLock { state throws(SystemError) in
       state.takesPreviews = false
-      try state.backup.take()?.restore()
+      try state.file.take()?.restore()
     }
   }
 }

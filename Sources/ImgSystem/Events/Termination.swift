@@ -3,9 +3,9 @@ import Glibc
 
 /// The signals that ask a process to end.
 package enum Termination {
-  private static let signals = [SIGHUP, SIGINT, SIGTERM]
+  private static let signals = [SIGHUP, SIGINT, SIGQUIT, SIGTERM]
 
-  /// Runs an action before SIGHUP, SIGINT or SIGTERM ends the process, for as long as the process runs.
+  /// Runs an action before SIGHUP, SIGINT, SIGQUIT or SIGTERM ends the process, for as long as the process runs.
   /// Call it once, before any other thread starts, see ``SignalSource``.
   ///
   /// - Parameter action: runs on a thread of its own, so it may take locks and call the system as it

@@ -15,6 +15,22 @@ extension FileIO {
       let special = try open(path, O_WRONLY)
       return try writeAll(special.rawValue, bytes)
     }
+    _ = try replaceRegular(path: path, with: bytes, isLocked: false)
+  }
+
+  /// Replaces the content of a regular file, see ``replace(path:with:)``. The new file is locked as
+  /// ``FileLock`` does it.
+  ///
+  /// - Returns: the new file, which is locked until it closes.
+  static func replaceLocked(
+    path: String, with bytes: borrowing Span<UInt8>
+  ) throws(SystemError) -> OwnedDescriptor {
+    try replaceRegular(path: path, with: bytes, isLocked: true)
+  }
+
+  private static func replaceRegular(
+    path: String, with bytes: borrowing Span<UInt8>, isLocked: Bool
+  ) throws(SystemError) -> OwnedDescriptor {
     // In the same directory, because a rename does not cross file systems. The name does not
     // include the target's, which may have the maximum length.
     let directory = directory(of: path)
@@ -28,6 +44,7 @@ extension FileIO {
       throw SystemError(operation: "write \(path)", code: error.code)
     }
     do {
+      if isLocked { try FileLock.lock(file, named: temporary) }
       if let replaced = try? FileStatus(at: path), replaced.isRegularFile {
         let descriptor = file.rawValue
         _ = try pathCall("change the mode of", temporary) {
@@ -40,6 +57,7 @@ extension FileIO {
       unsafe unlink(temporary)
       throw error
     }
+    return file
   }
 
   /// Replaces the content of the file at `path` atomically.

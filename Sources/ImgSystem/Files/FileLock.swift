@@ -68,6 +68,18 @@ package enum FileLock {
     return held.isSameFile(as: named)
   }
 
+  /// Locks an open file, whose content stays.
+  static func lock(_ file: borrowing OwnedDescriptor, named name: String) throws(SystemError) {
+    let descriptor = file.rawValue
+    _ = try systemCall("lock \(name)") { img_lock_file(descriptor) }
+  }
+
+  /// Whether another process has the file open and locked.
+  static func isLocked(path: String) -> Bool {
+    guard let file = try? FileIO.open(path, O_RDONLY | O_NOFOLLOW) else { return false }
+    return img_is_file_locked(file.rawValue) == 1
+  }
+
   /// The process that holds the lock; `nil` if none does. The holder may change at any time, so use
   /// this only for messages and as a hint.
   package static func holder(path: String) -> Holder? {
