@@ -18,9 +18,12 @@ struct Bench {
   func run() throws {
     guard options.peers.rows.isEmpty else { return try runPeers() }
     var report = Report()
-    let isAll = !options.isOnlyLists && !options.isOnlyStore && !options.isOnlyTransfers
+    let isAll =
+      !options.isOnlyLists && !options.isOnlyStore && !options.isOnlyTransfers
+      && !options.isOnlyClient
     if isAll { try measureCluster(into: &report) }
     if isAll || options.isOnlyTransfers { try measureTransfers(into: &report) }
+    if isAll || options.isOnlyClient { try measureClient(into: &report) }
     if isAll || options.isOnlyStore { try measureStore(into: &report) }
     if isAll || options.isOnlyLists { try measureLists(into: &report) }
     try report.write(to: Output(descriptor: 1), isJSON: options.isJSON)

@@ -15,7 +15,7 @@ enum BenchInvocation {
            imgbench measure --programs DIR --pictures DIR --list FILE --work DIR
                             --origin-process PID --rounds N --list-lengths N,…
                             --store-sizes N,… [--only-lists] [--only-store]
-                            [--only-transfers] [--quick] [--json]
+                            [--only-transfers] [--only-client] [--quick] [--json]
                             [--peers ROW,…|all] [--peer-programs DIR]
                             [--peer-scripts DIR] [--large-pictures DIR]
     """
@@ -62,6 +62,8 @@ struct BenchOptions {
   private(set) var isOnlyStore = false
   /// Whether nothing but transfers is measured.
   private(set) var isOnlyTransfers = false
+  /// Whether nothing but the library is measured.
+  private(set) var isOnlyClient = false
   /// If a row is named, nothing but the table of peers is measured.
   private(set) var peers = PeerOptions()
   /// Whether everything is done on a tenth of the scale, to try the measuring out.
@@ -75,6 +77,7 @@ struct BenchOptions {
       case "--only-lists": isOnlyLists = true
       case "--only-store": isOnlyStore = true
       case "--only-transfers": isOnlyTransfers = true
+      case "--only-client": isOnlyClient = true
       case "--quick": isQuick = true
       case "--json": isJSON = true
       default: try set(flag, to: rest.popFirst())
