@@ -24,6 +24,7 @@ let optimized: [SwiftSetting] = settings + [.unsafeFlags(["-O"])]
 let package = Package(
   name: "imgctl",
   products: [
+    .library(name: "ImgClient", targets: ["ImgClient"]),
     .executable(name: "imgctl", targets: ["imgctl"]),
     .executable(name: "imgcoordinator", targets: ["imgcoordinator"]),
     .executable(name: "imgworker", targets: ["imgworker"]),
@@ -458,6 +459,7 @@ let package = Package(
       name: "ImgClient",
       dependencies: [
         "ImgModel",
+        "ImgSettings",
         "ImgStore",
         "ImgSystem",
         "ImgTransport",
@@ -472,8 +474,11 @@ let package = Package(
         "ImgStore",
         "ImgSystem",
         "ImgWire",
+        "SeededRandom",
         "TestCluster",
         "TestFiles",
+        "TestOrigin",
+        "TestPictures",
       ],
       swiftSettings: settings),
 

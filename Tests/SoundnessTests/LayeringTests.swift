@@ -38,7 +38,9 @@ struct LayeringTests {
       "ImgFacts", "ImgFetch", "ImgModel", "ImgSandbox", "ImgSniff", "ImgStore", "ImgSystem",
       "ImgTransport", "ImgWire", "ImgWorkerMachine",
     ]),
-    "ImgClient": platform.union(["ImgModel", "ImgStore", "ImgSystem", "ImgTransport", "ImgWire"]),
+    "ImgClient": platform.union([
+      "ImgModel", "ImgSettings", "ImgStore", "ImgSystem", "ImgTransport", "ImgWire",
+    ]),
     "ImgCommands": platform.union([
       "ImgClient", "ImgFacts", "ImgModel", "ImgSettings", "ImgStore", "ImgSystem", "ImgWire",
     ]),

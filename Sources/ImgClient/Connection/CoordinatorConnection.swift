@@ -8,7 +8,8 @@ import ImgWire
 final class CoordinatorConnection {
   /// What the coordinator said first.
   let hello: Hello
-  private let channel: Channel<CoordinatorReply, ClientMessage>
+  /// For a loop; others use ``send(_:with:)`` and the replies.
+  let channel: Channel<CoordinatorReply, ClientMessage>
   private var lastRequest: UInt64 = 0
 
   /// How long the coordinator may take for an answer that it has at hand.
@@ -140,7 +141,7 @@ final class CoordinatorConnection {
 
 extension CoordinatorReply {
   /// The request that this answers; `nil` for a hello.
-  fileprivate var request: RequestID? {
+  var request: RequestID? {
     switch self {
     case .hello: nil
     case .refused(let refusal): refusal.id

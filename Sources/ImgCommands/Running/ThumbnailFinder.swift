@@ -104,40 +104,15 @@ struct ThumbnailFinder {
     return resolved
   }
 
-  /// A picture that comes from no origin has no original.
-  private func keepsOriginal(of url: ImageURL, _ options: RequestOptions) -> Bool {
-    options.keep.includesOriginal && !url.isLocal
-  }
-
-  /// The stored thumbnail, unless the request extends its expiry. A damaged store counts as empty,
-  /// because a worker will recreate it.
+  /// The stored result. A damaged store counts as empty, because a worker will recreate it.
   private func stored(
     _ url: ImageURL, _ options: RequestOptions, in context: CommandContext
   ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
     do throws(StoreError) {
-      guard let reader = try context.storeReader() else { return nil }
-      let name = options.fetch.name(of: url)
-      let policy = options.fetch.cachePolicy
-      if keepsOriginal(of: url, options) {
-        guard let original = try reader.originalFacts(of: name, isLenient: options.isLenient),
-          policy.accepts(original.terms, at: context.now)
-        else { return nil }
-      }
-      guard
-        let found = try reader.result(of: name, for: options.request, recordingAccess: .hits),
-        policy.accepts(found.facts.terms, at: context.now),
-        found.facts.extended(by: Self.minimumRetention(of: options), at: context.now) == nil
-      else { return nil }
-      return found
+      return try context.storeReader()?.hit(for: url, options, at: context.now)
     } catch  where error.reason == .damaged {
       return nil
     }
-  }
-
-  /// The retention that the request asks for at least. Only the coordinator knows the default
-  /// expiry, so this assumes the shortest.
-  private static func minimumRetention(of options: RequestOptions) -> Retention {
-    options.expiry.retentionOfStored(defaultExpiry: RequestOptions.expiryRange.lowerBound)
   }
 
   private var reasonOfCancel: String {

@@ -1,10 +1,10 @@
-import ImgModel
+package import ImgModel
 
 extension Outcome {
   /// Why there is no thumbnail; `nil` if there is one.
   ///
   /// - Parameter reason: why the request was cancelled.
-  func failure(cancelledBecause reason: String = "the request was cancelled") -> Failure? {
+  package func failure(cancelledBecause reason: String = "the request was cancelled") -> Failure? {
     switch self {
     case .done: nil
     case .failed(let failure, _): failure
@@ -15,7 +15,7 @@ extension Outcome {
 
 extension Failure {
   /// The coordinator reported a thumbnail that is no longer in the store.
-  static var isGone: Failure {
+  package static var isGone: Failure {
     Failure(
       stage: .store, code: .internal, detail: "the thumbnail was removed before it was read")
   }

@@ -1,0 +1,49 @@
+import ImgModel
+import ImgStore
+import ImgWire
+
+extension ImageError {
+  init(invalidRequest message: String) {
+    self.init(code: .invalidRequest, message: message)
+  }
+
+  static func cancelled(_ url: String?) -> ImageError {
+    ImageError(code: .cancelled, url: url, message: "the request was cancelled")
+  }
+
+  init(_ failure: Failure, url: String?) {
+    self.init(
+      code: Code(rawValue: failure.code.rawValue), url: url, isRetryable: failure.isRetryable,
+      httpStatus: failure.httpStatus, message: failure.detail)
+  }
+
+  init(_ error: StoreError, url: String?) {
+    self.init(code: .storeFailure, url: url, isRetryable: true, message: "\(error)")
+  }
+
+  init(_ error: ClientError, url: String?) {
+    let (code, isRetryable): (Code, Bool) =
+      switch error {
+      case .unreachable, .notListening, .notAutostarted, .notStarted: (.unreachable, true)
+      case .denied, .untrusted, .listensElsewhere, .otherStore: (.unreachable, false)
+      case .otherVersion: (.versionMismatch, false)
+      case .refused(let code, _): (.refused, code == .unavailable)
+      case .connection, .submission: (.disconnected, true)
+      }
+    self.init(code: code, url: url, isRetryable: isRetryable, message: "\(error)")
+  }
+
+  init(_ error: SessionError, url: String?) {
+    switch error {
+    case .cancelled: self = .cancelled(url)
+    case .client(let error): self.init(error, url: url)
+    }
+  }
+
+  /// The same error about a URL.
+  func about(_ url: String) -> ImageError {
+    ImageError(
+      code: code, url: self.url ?? url, isRetryable: isRetryable, httpStatus: httpStatus,
+      message: message)
+  }
+}

@@ -1,0 +1,127 @@
+/// Why there is no thumbnail.
+public struct ImageError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The reason. Later versions may add codes, so a `switch` over them needs a `default`; a code never
+  /// changes its meaning. The guide "Failure codes" of `imgctl` explains those of pictures and origins.
+  public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The code in `imgctl`'s JSON, such as `http_status`.
+    public let rawValue: String
+
+    /// A code by its name.
+    public init(rawValue: String) {
+      self.rawValue = rawValue
+    }
+
+    /// The name, see ``rawValue``.
+    public var description: String { rawValue }
+  }
+
+  /// Which kind of error it is.
+  public let code: Code
+  /// The URL as it was requested; `nil` if the error is not about one.
+  public let url: String?
+  /// Whether the same request may succeed later.
+  public let isRetryable: Bool
+  /// The status of the origin's response, if that is the reason.
+  public let httpStatus: Int?
+  /// What went wrong and, where something can be done about it, what to do. For people.
+  public let message: String
+
+  /// An error, such as one for a test.
+  public init(
+    code: Code, url: String? = nil, isRetryable: Bool = false, httpStatus: Int? = nil,
+    message: String
+  ) {
+    self.code = code
+    self.url = url
+    self.isRetryable = isRetryable
+    self.httpStatus = httpStatus
+    self.message = message
+  }
+
+  /// The code and the message.
+  public var description: String { "\(code): \(message)" }
+}
+
+extension ImageError.Code {
+  // MARK: - The request and the client
+
+  /// The task was cancelled, or the request was replaced by a later one of its viewer.
+  public static let cancelled = Self(rawValue: "cancelled")
+  /// A value of the request is out of range.
+  public static let invalidRequest = Self(rawValue: "invalid_request")
+  /// The text is no URL.
+  public static let invalidURL = Self(rawValue: "invalid_url")
+  /// The URL is not `http`, `https`, `data` or `file`.
+  public static let unsupportedScheme = Self(rawValue: "unsupported_scheme")
+  /// The load took longer than ``ImageRequest/timeout``, or the origin longer than the cluster permits.
+  public static let timeout = Self(rawValue: "timeout")
+  /// The store has no thumbnail, and ``ImageRequest/CachePolicy/cacheOnly`` forbids to make one.
+  public static let notCached = Self(rawValue: "not_cached")
+
+  // MARK: - The cluster
+
+  /// No coordinator answers, and none could be started.
+  public static let unreachable = Self(rawValue: "unreachable")
+  /// The coordinator is of another version than this library.
+  public static let versionMismatch = Self(rawValue: "version_mismatch")
+  /// The connection to the coordinator broke, and could not be made again.
+  public static let disconnected = Self(rawValue: "disconnected")
+  /// The coordinator does not do what was asked.
+  public static let refused = Self(rawValue: "refused")
+  /// The store cannot be read.
+  public static let storeFailure = Self(rawValue: "store_failure")
+  /// A fault of the cluster.
+  public static let `internal` = Self(rawValue: "internal")
+
+  // MARK: - The origin
+
+  /// The address of the host is private or reserved, and the cluster does not permit it.
+  public static let blockedAddress = Self(rawValue: "blocked_address")
+  /// The name of the host has no address.
+  public static let dnsFailure = Self(rawValue: "dns_failure")
+  /// The origin does not accept connections.
+  public static let connectFailure = Self(rawValue: "connect_failure")
+  /// The origin has no valid certificate, or does not speak TLS.
+  public static let tlsFailure = Self(rawValue: "tls_failure")
+  /// The origin redirects too often.
+  public static let tooManyRedirects = Self(rawValue: "too_many_redirects")
+  /// See ``ImageError/httpStatus``.
+  public static let httpStatus = Self(rawValue: "http_status")
+  /// The response is not HTTP.
+  public static let invalidResponse = Self(rawValue: "invalid_response")
+  /// The picture has more bytes than the cluster permits.
+  public static let tooLarge = Self(rawValue: "too_large")
+  /// The connection ended before the picture did.
+  public static let truncatedBody = Self(rawValue: "truncated_body")
+  /// The origin opts out in an `X-Robots-Tag`.
+  public static let optedOut = Self(rawValue: "opted_out")
+  /// The origin's robots.txt disallows the path.
+  public static let blockedPath = Self(rawValue: "blocked_path")
+  /// The file cannot be read, or its directory is not permitted.
+  public static let unreadableFile = Self(rawValue: "unreadable_file")
+
+  // MARK: - The picture
+
+  /// The bytes are those of no known format.
+  public static let notAnImage = Self(rawValue: "not_an_image")
+  /// The format, or a part of it, is not decoded.
+  public static let unsupportedFormat = Self(rawValue: "unsupported_format")
+  /// The picture has more pixels than the cluster permits.
+  public static let tooManyPixels = Self(rawValue: "too_many_pixels")
+  /// The animation has more frames than the cluster permits.
+  public static let tooManyFrames = Self(rawValue: "too_many_frames")
+  /// The picture has no such frame.
+  public static let frameOutOfRange = Self(rawValue: "frame_out_of_range")
+  /// The frames cannot be decoded; the still can.
+  public static let unsupportedAnimation = Self(rawValue: "unsupported_animation")
+  /// The picture is damaged.
+  public static let corruptImage = Self(rawValue: "corrupt_image")
+  /// The decoder took too long.
+  public static let decodeTimeout = Self(rawValue: "decode_timeout")
+  /// The decoder ended.
+  public static let decodeCrash = Self(rawValue: "decode_crash")
+  /// The decoder needs more memory than it may have.
+  public static let outOfMemory = Self(rawValue: "out_of_memory")
+  /// The store has no room.
+  public static let storeFull = Self(rawValue: "store_full")
+}

@@ -1,0 +1,94 @@
+/// Asks for thumbnails by URL, and watches how they load.
+///
+/// A thumbnail comes from the memory of this process, else from the store that all processes of the machine
+/// share, else the cluster makes it. One client serves any number of tasks; what they ask for at the same
+/// time shares one connection, and equal requests share one fetch.
+///
+/// ```swift
+/// let client = try ImageClient()
+/// let image = try await client.image(for: "https://example.org/a.jpg", size: 256)
+/// ```
+public final class ImageClient: Sendable {
+  /// The images in the memory of this process; `nil` if there is no such cache.
+  public let memoryCache: ImageMemoryCache?
+  private let transport: any ImageTransport
+
+  /// Uses the cluster of this machine.
+  ///
+  /// - Throws: ``ImageError/Code/internal`` if the process has no descriptors or threads left,
+  ///   ``ImageError/Code/invalidRequest`` for settings in the environment that make no sense. Whether the
+  ///   cluster answers is known with the first load.
+  public convenience init(_ configuration: ClusterConfiguration = .standard) throws(ImageError) {
+    self.init(transport: try ClusterTransport(configuration))
+  }
+
+  /// Uses another source of thumbnails.
+  ///
+  /// - Parameter memoryCache: `nil` for none. Clients may share one.
+  public init(
+    transport: any ImageTransport, memoryCache: ImageMemoryCache? = ImageMemoryCache()
+  ) {
+    self.transport = transport
+    self.memoryCache = memoryCache
+  }
+
+  /// A thumbnail.
+  ///
+  /// The cancellation of the task ends the load, and the fetch if nobody else waits for it.
+  public func image(for request: ImageRequest) async throws(ImageError) -> LoadedImage {
+    guard !Task.isCancelled else { throw .cancelled(request.url) }
+    if let image = try storedImage(for: request) { return image }
+    return try await load(request) { _ in }
+  }
+
+  /// A thumbnail of a picture that fits a square box, with the other properties of
+  /// ``ImageVariant/standard``.
+  ///
+  /// - Parameter size: the side of the box in pixels.
+  public func image(for url: String, size: Int) async throws(ImageError) -> LoadedImage {
+    try await image(for: ImageRequest(url: url, size: size))
+  }
+
+  /// A thumbnail that is at hand: in memory or in the store. Does not wait, and asks no other process.
+  ///
+  /// - Returns: `nil` if it is not, or the request wants another answer than a hit.
+  public func storedImage(for request: ImageRequest) throws(ImageError) -> LoadedImage? {
+    if let image = memoryCache?.image(for: request) { return image }
+    guard let image = try transport.storedImage(for: request) else { return nil }
+    memoryCache?.insert(image, for: request)
+    return image
+  }
+
+  /// The phases of a load, for `for await`.
+  public func phases(for request: ImageRequest) -> ImagePhases {
+    ImagePhases { [self] in
+      do throws(ImageError) {
+        if let image = try storedImage(for: request) { return PhaseLoad(ended: .success(image)) }
+      } catch {
+        return PhaseLoad(ended: .failure(error))
+      }
+      return PhaseLoad { [self] onUpdate in
+        do throws(ImageError) {
+          return .success(try await load(request, onUpdate))
+        } catch {
+          return .failure(error)
+        }
+      }
+    }
+  }
+
+  /// The phases of a load of a thumbnail that fits a square box.
+  ///
+  /// - Parameter size: the side of the box in pixels.
+  public func phases(for url: String, size: Int = 256) -> ImagePhases {
+    phases(for: ImageRequest(url: url, size: size))
+  }
+
+  private func load(
+    _ request: ImageRequest, _ onUpdate: @escaping @Sendable (ImageUpdate) -> Void
+  ) async throws(ImageError) -> LoadedImage {
+    let image = try await transport.loadImage(for: request, onUpdate: onUpdate)
+    memoryCache?.insert(image, for: request)
+    return image
+  }
+}

@@ -1,0 +1,85 @@
+import ImgModel
+
+/// A request as the cluster knows it: normalized and in range.
+struct ClusterRequest: Hashable, Sendable {
+  let url: ImageURL
+  let options: RequestOptions
+  /// Whether the store is neither read nor written.
+  let bypassesStore: Bool
+  let isIncremental: Bool
+
+  /// - Throws: ``ImageError/Code/invalidURL``, ``ImageError/Code/unsupportedScheme``,
+  ///   ``ImageError/Code/invalidRequest``.
+  init(_ request: ImageRequest) throws(ImageError) {
+    do throws(Failure) {
+      url = try ImageURL(line: request.url)
+    } catch {
+      throw ImageError(error, url: request.url)
+    }
+    do throws(ImageError) {
+      options = try Self.options(of: request)
+    } catch {
+      throw error.about(request.url)
+    }
+    bypassesStore = request.cachePolicy == .bypass
+    isIncremental = request.isIncremental
+  }
+
+  private static func options(of request: ImageRequest) throws(ImageError) -> RequestOptions {
+    guard RequestOptions.delayRange.contains(request.delay) else {
+      throw ImageError(invalidRequest: "a delay is at most a day")
+    }
+    return RequestOptions(
+      variant: try request.variant.model(), isLenient: request.acceptsDamage,
+      expiry: try request.expiry.model(), delay: request.delay,
+      fetch: FetchOptions(
+        cachePolicy: CachePolicy(request.cachePolicy), headers: try fields(request.headers)))
+  }
+
+  private static func fields(
+    _ headers: [ImageRequest.HeaderField]
+  ) throws(ImageError) -> HeaderFields {
+    do throws(InvalidFetchOption) {
+      var fields: [HeaderField] = []
+      for header in headers {
+        fields.append(try HeaderField(name: header.name, value: header.value))
+      }
+      return try HeaderFields(fields)
+    } catch {
+      throw ImageError(invalidRequest: "\(error)")
+    }
+  }
+
+  var name: PictureName { options.fetch.name(of: url) }
+}
+
+extension CachePolicy {
+  fileprivate init(_ policy: ImageRequest.CachePolicy) {
+    self =
+      switch policy {
+      // The store is not asked at all.
+      case .cacheElseLoad, .bypass: .cacheElseLoad
+      case .byProtocol: .byProtocol
+      case .reload: .reload
+      case .cacheOnly: .cacheOnly
+      }
+  }
+}
+
+extension ImageRequest.Expiry {
+  fileprivate func model() throws(ImageError) -> Expiry {
+    switch self {
+    case .standard: return .standard
+    case .after(let duration): return Expiry(.after(try Self.checked(duration)))
+    case .afterAccess(let duration):
+      return Expiry(.after(try Self.checked(duration)), isSliding: true)
+    }
+  }
+
+  private static func checked(_ duration: Duration) throws(ImageError) -> Duration {
+    guard RequestOptions.expiryRange.contains(duration) else {
+      throw ImageError(invalidRequest: "an expiry is from 1 ms to 100 years")
+    }
+    return duration
+  }
+}

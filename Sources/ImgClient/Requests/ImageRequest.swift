@@ -1,0 +1,78 @@
+/// A request for one thumbnail: a value that can be compared, stored and changed.
+public struct ImageRequest: Hashable, Sendable, ExpressibleByStringLiteral {
+  /// Decides when the store answers and when the origin does.
+  public enum CachePolicy: String, Hashable, Sendable, CaseIterable {
+    /// A thumbnail that has not expired is a hit. Otherwise fetches from the origin.
+    case cacheElseLoad = "cache-else-load"
+    /// Follows HTTP (RFC 9111): a fresh thumbnail is a hit, a stale one is revalidated.
+    case byProtocol = "protocol"
+    /// Fetches from the origin, and replaces what the store has.
+    case reload
+    /// A thumbnail that has not expired is a hit. Never asks the origin: otherwise fails with
+    /// ``ImageError/Code/notCached``.
+    case cacheOnly = "cache-only"
+    /// Fetches from the origin, and neither reads nor writes the store.
+    case bypass
+  }
+
+  /// When a thumbnail that is made for the request expires.
+  public enum Expiry: Hashable, Sendable {
+    /// After the cluster's default, 7 days if it was not changed.
+    case standard
+    /// So long after the download, from 1 ms to 100 years.
+    case after(Duration)
+    /// So long after the last access.
+    case afterAccess(Duration)
+  }
+
+  /// A header field that is added to requests to the picture's origin, and not sent to other origins.
+  public struct HeaderField: Hashable, Sendable {
+    /// Its name, in any case.
+    public let name: String
+    /// Its value. Logs do not show it.
+    public let value: String
+
+    /// A field from its name and its value.
+    public init(_ name: String, _ value: String) {
+      self.name = name
+      self.value = value
+    }
+  }
+
+  /// An `http`, `https`, `data` or `file` URL. The cluster normalizes it: spaces and letters outside
+  /// ASCII may be there as they are. Files need a cluster that permits their directory.
+  public var url: String
+  /// What the thumbnail shows, and how it is encoded.
+  public var variant: ImageVariant
+  /// Who answers: the store or the origin.
+  public var cachePolicy = CachePolicy.cacheElseLoad
+  /// When the thumbnail expires.
+  public var expiry = Expiry.standard
+  /// How long the request waits before it looks for the thumbnail anywhere, at most a day. A load that
+  /// is cancelled meanwhile costs nothing.
+  public var delay = Duration.zero
+  /// Fields that are added to requests to the origin. Pictures with other fields are stored apart.
+  public var headers: [HeaderField] = []
+  /// How long the load may take, without ``delay``; `nil` for no limit but those of the cluster.
+  public var timeout: Duration?
+  /// Whether the load has previews while the picture arrives. It has no progress then.
+  public var isIncremental = false
+  /// Whether a damaged picture has a thumbnail, too, as far as it can be decoded.
+  public var acceptsDamage = false
+
+  /// A request for a variant.
+  public init(url: String, variant: ImageVariant = .standard) {
+    self.url = url
+    self.variant = variant
+  }
+
+  /// A request for a thumbnail that fits a square box.
+  public init(url: String, size: Int) {
+    self.init(url: url, variant: ImageVariant(size: size))
+  }
+
+  /// A request for ``ImageVariant/standard``.
+  public init(stringLiteral url: String) {
+    self.init(url: url)
+  }
+}

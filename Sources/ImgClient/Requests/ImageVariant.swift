@@ -1,0 +1,117 @@
+/// What a thumbnail shows of its picture, and how it is encoded. Equal variants of one URL share a
+/// thumbnail in the store.
+///
+/// A value may be out of range; then a load fails with ``ImageError/Code/invalidRequest`` and says what
+/// the range is.
+public struct ImageVariant: Hashable, Sendable {
+  /// How the picture is scaled to the box.
+  public enum Mode: String, Hashable, Sendable, CaseIterable {
+    /// The largest size inside the box, in the picture's proportions.
+    case fit
+    /// The smallest size that covers the box, in the picture's proportions, see ``ImageVariant/crop``.
+    case fill
+    /// The size of the box.
+    case stretch
+  }
+
+  /// Which part of a picture stays where it covers more than the box.
+  public enum Crop: Hashable, Sendable {
+    case centre
+    /// The part that people look at first.
+    case attention
+    /// The part with the most detail.
+    case entropy
+    /// The part around a point: from 0, the left or upper edge, to 1, the right or lower edge. Three
+    /// decimals count.
+    case point(x: Double, y: Double)
+  }
+
+  /// The encoding of a thumbnail.
+  public enum Format: String, Hashable, Sendable, CaseIterable {
+    /// WebP for animations and for pictures with transparency, JPEG for all others.
+    case auto
+    case jpeg, png, webp, avif, gif
+  }
+
+  /// Which frames of an animation, or pages of a document, a thumbnail shows.
+  public enum Frames: Hashable, Sendable {
+    case first
+    /// One frame, counted from 0.
+    case number(Int)
+    /// The frame that is shown so long after the start, up to a day; whole milliseconds count.
+    case time(Duration)
+    /// The first frame that does not have one colour only.
+    case poster
+    /// All: the thumbnail is an animation, see ``Format/auto``.
+    case all
+  }
+
+  /// A colour in sRGB.
+  public struct Colour: Hashable, Sendable {
+    /// The share of red, 0 to 255.
+    public let red: UInt8
+    /// The share of green, 0 to 255.
+    public let green: UInt8
+    /// The share of blue, 0 to 255.
+    public let blue: UInt8
+
+    /// A colour from its components.
+    public init(red: UInt8, green: UInt8, blue: UInt8) {
+      self.red = red
+      self.green = green
+      self.blue = blue
+    }
+  }
+
+  /// The width of the box in pixels, from 1 to 16,383.
+  public var width: Int
+  /// The height of the box in pixels, from 1 to 16,383.
+  public var height: Int
+  /// How the picture is scaled to the box.
+  public var mode: Mode
+  /// What ``Mode/fill`` crops to the box; `nil` crops nothing.
+  public var crop: Crop?
+  /// Whether a picture that is smaller than the box becomes larger.
+  public var enlarges = false
+  /// The encoding.
+  public var format: Format
+  /// The encoder's quality, 1 to 100. PNG and GIF have none.
+  public var quality = 80
+  /// Which frames of an animation the thumbnail shows.
+  public var frames = Frames.first
+  /// Whether it has no colours.
+  public var isGrayscale = false
+  /// The standard deviation of a Gaussian blur in pixels of the thumbnail, 0 to 100; three decimals
+  /// count.
+  public var blur = 0.0
+  /// The standard deviation of an unsharp mask in pixels of the thumbnail, 0 to 100; three decimals
+  /// count.
+  public var sharpen = 0.0
+  /// The radius of the corners in pixels of the thumbnail.
+  public var cornerRadius = 0
+  /// What is behind transparent pixels; `nil` leaves them transparent where the format can.
+  public var background: Colour?
+  /// Whether the colours stay those of the picture, with its profile; otherwise they become sRGB.
+  public var keepsProfile = false
+  /// Whether EXIF, XMP and IPTC data are copied. They may tell where a photograph was taken.
+  public var keepsMetadata = false
+
+  /// A box of given sides.
+  public init(
+    width: Int, height: Int, mode: Mode = .fit, crop: Crop? = nil, format: Format = .auto
+  ) {
+    self.width = width
+    self.height = height
+    self.mode = mode
+    self.crop = crop
+    self.format = format
+  }
+
+  /// A square box.
+  public init(size: Int, mode: Mode = .fit, crop: Crop? = nil, format: Format = .auto) {
+    self.init(width: size, height: size, mode: mode, crop: crop, format: format)
+  }
+
+  /// Fits 256 × 256 pixels, as `imgctl` does without options.
+  public static let standard = ImageVariant(size: 256)
+}

@@ -1,0 +1,62 @@
+import ImgSettings
+import ImgSystem
+
+/// The places of a cluster, and the way to its coordinator.
+struct ClusterPlaces: Sendable {
+  private let settings: Settings
+  private let executable: String
+
+  private static let settings = [Setting.socket, .dataDirectory, .autostart]
+
+  /// - Throws: ``ImageError/Code/invalidRequest`` for settings in the environment that make no sense.
+  init(_ configuration: ClusterConfiguration) throws(ImageError) {
+    let environment = ThisProcess.environment
+    let description = CommandDescription(
+      name: "ImgClient", summary: "", options: Self.settings.map(\.option))
+    var settings: Settings
+    do throws(UsageError) {
+      settings = try Settings(
+        ArgumentReader(Self.arguments(configuration), for: description), environment: environment,
+        userID: ThisProcess.userID, startedBy: .command)
+    } catch {
+      throw ImageError(invalidRequest: "\(error)")
+    }
+    self.settings = settings.resolved(in: ThisProcess.currentDirectory ?? "/")
+    executable =
+      configuration.coordinatorExecutable
+      ?? Self.coordinatorExecutable(path: environment["PATH"] ?? "")
+  }
+
+  var storeDirectory: String { settings.storeDirectory }
+
+  /// Connects to the coordinator, and starts one if none answers and that is permitted.
+  func connect() throws(ClientError) -> CoordinatorConnection {
+    let client: Client
+    if settings.startsCoordinator {
+      client = try CoordinatorLauncher(
+        executable: executable, arguments: settings.arguments, socketPath: settings.socketPath,
+        dataDirectory: settings.dataDirectory, logPath: settings.logPath
+      ).connect().client
+    } else {
+      client = try Client(socketPath: settings.socketPath)
+    }
+    try client.requireStore(in: settings.storeDirectory)
+    return client.connection
+  }
+
+  private static func arguments(_ configuration: ClusterConfiguration) -> [String] {
+    let values = [
+      ("--socket", configuration.socketPath), ("--data-dir", configuration.dataDirectory),
+      ("--autostart", configuration.startsCoordinator.map { $0 ? "yes" : "no" }),
+    ]
+    return values.flatMap { name, value in value.map { ["\(name)=\($0)"] } ?? [] }
+  }
+
+  /// The program beside this one, else the first of that name in the directories of a `PATH`.
+  private static func coordinatorExecutable(path: String) -> String {
+    let name = "imgcoordinator"
+    let beside = "\(ThisProcess.executableDirectory ?? ".")/\(name)"
+    let others = path.split(separator: ":").map { "\($0)/\(name)" }
+    return ([beside] + others).first(where: FileIO.isFile) ?? beside
+  }
+}

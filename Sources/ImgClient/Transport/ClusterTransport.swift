@@ -1,0 +1,119 @@
+import ImgModel
+import ImgSettings
+import ImgStore
+import ImgSystem
+import ImgTransport
+import ImgWire
+import Synchronization
+
+/// Loads thumbnails by the cluster of this machine.
+///
+/// A hit is read from the memory-mapped store of the cluster, without its coordinator. Everything else goes
+/// over one connection to the coordinator, which all loads share. It is made when the first load needs it,
+/// and again when it is lost.
+public final class ClusterTransport: ImageTransport {
+  private let places: ClusterPlaces
+  private let session: CoordinatorSession
+  /// `nil` until the store exists.
+  private let openReader = Mutex<StoreReader?>(nil)
+
+  /// Uses the cluster at some places. It is not asked before the first load.
+  ///
+  /// - Throws: ``ImageError/Code/internal`` if the process has no descriptors or threads left.
+  public init(_ configuration: ClusterConfiguration = .standard) throws(ImageError) {
+    let places = try ClusterPlaces(configuration)
+    self.places = places
+    do throws(SystemError) {
+      session = try CoordinatorSession { () throws(ClientError) in try places.connect() }
+    } catch {
+      throw ImageError(code: .internal, isRetryable: true, message: "\(error)")
+    }
+  }
+
+  /// Reads a hit from the store. A request with a delay has to wait, so it has none.
+  public func storedImage(for request: ImageRequest) throws(ImageError) -> LoadedImage? {
+    guard request.delay == .zero, request.cachePolicy != .bypass else { return nil }
+    let asked = try ClusterRequest(request)
+    return try reading(about: request) { (reader) throws(StoreError) in
+      try reader.hit(for: asked.url, asked.options, at: .now).map { hit in
+        LoadedImage(hit.facts, bytes: hit.bytes, origin: .store)
+      }
+    }
+  }
+
+  /// Loads a thumbnail by a worker of the cluster.
+  public func loadImage(
+    for request: ImageRequest, onUpdate: @escaping @Sendable (ImageUpdate) -> Void
+  ) async throws(ImageError) -> LoadedImage {
+    let asked = try ClusterRequest(request)
+    let limit = request.timeout.map { request.delay + $0 }
+    return try await Deadline.load(request.url, within: limit) { () throws(ImageError) in
+      try await self.load(asked, as: request, onUpdate)
+    }
+  }
+
+  private func load(
+    _ asked: ClusterRequest, as request: ImageRequest,
+    _ onUpdate: @escaping @Sendable (ImageUpdate) -> Void
+  ) async throws(ImageError) -> LoadedImage {
+    let askedAt = WallTime.now
+    let answer: SessionCall.Answer
+    do throws(SessionError) {
+      answer = try await session.answer(to: LoadCall(asked, onUpdate).call)
+    } catch {
+      throw ImageError(error, url: request.url)
+    }
+    guard case .got(let got) = answer.message else {
+      throw ImageError(ClientError.unexpectedReply, url: request.url)
+    }
+    switch got.outcome {
+    case .cancelled: throw .cancelled(request.url)
+    case .failed(let failure, _): throw ImageError(failure, url: request.url)
+    case .done(_, let isFromCache, _):
+      if let made = got.uncached {
+        return LoadedImage(made, bytes: try Self.contents(of: answer, made, request))
+      }
+      return try stored(asked, as: request, at: askedAt, from: isFromCache ? .store : .network)
+    }
+  }
+
+  private static func contents(
+    of answer: SessionCall.Answer, _ made: UncachedThumbnail, _ request: ImageRequest
+  ) throws(ImageError) -> [UInt8] {
+    do throws(SystemError) {
+      return try MemoryFile(answer.announcedFile).contents(byteCount: made.thumbnail.byteCount)
+    } catch {
+      throw ImageError(ClientError.connection(.system(error)), url: request.url)
+    }
+  }
+
+  /// The thumbnail that the cluster has just stored.
+  ///
+  /// - Parameter moment: that of the request, so that a very short expiry does not hide the thumbnail.
+  private func stored(
+    _ asked: ClusterRequest, as request: ImageRequest, at moment: WallTime,
+    from origin: LoadedImage.Origin
+  ) throws(ImageError) -> LoadedImage {
+    let found = try reading(about: request) { (reader) throws(StoreError) in
+      try reader.result(
+        of: asked.name, for: asked.options.request, at: moment, recordingAccess: .none)
+    }
+    guard let found else { throw ImageError(Failure.isGone, url: request.url) }
+    return LoadedImage(found.facts, bytes: found.bytes, origin: origin)
+  }
+
+  /// - Returns: `nil` also if there is no store yet.
+  private func reading<Result>(
+    about request: ImageRequest, _ body: (StoreReader) throws(StoreError) -> Result?
+  ) throws(ImageError) -> Result? {
+    do throws(StoreError) {
+      let reader = try openReader.withLock { reader throws(StoreError) in
+        if reader == nil { reader = try StoreReader(directory: places.storeDirectory) }
+        return reader
+      }
+      return try reader.map(body) ?? nil
+    } catch {
+      throw ImageError(error, url: request.url)
+    }
+  }
+}

@@ -1,0 +1,23 @@
+/// Where an ``ImageClient`` has its thumbnails from. ``ClusterTransport`` asks the cluster of this
+/// machine; ``InMemoryCluster`` serves tests, previews and examples.
+public protocol ImageTransport: Sendable {
+  /// A thumbnail that is at hand without waiting, such as a hit in the store.
+  ///
+  /// - Returns: `nil` if the request has to wait for ``loadImage(for:onUpdate:)``.
+  func storedImage(for request: ImageRequest) throws(ImageError) -> LoadedImage?
+
+  /// Loads a thumbnail. The cancellation of the task ends the load.
+  ///
+  /// - Parameters:
+  ///   - request: its ``ImageRequest/delay`` and ``ImageRequest/timeout`` are the transport's to keep.
+  ///   - onUpdate: is called in order, from any thread, and not after the function has returned.
+  func loadImage(
+    for request: ImageRequest, onUpdate: @escaping @Sendable (ImageUpdate) -> Void
+  ) async throws(ImageError) -> LoadedImage
+}
+
+/// What is known of a picture before its thumbnail is there.
+public enum ImageUpdate: Hashable, Sendable {
+  case progress(ImageProgress)
+  case preview(ImagePreview)
+}

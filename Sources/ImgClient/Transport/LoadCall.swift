@@ -1,0 +1,50 @@
+import ImgModel
+import ImgSystem
+import ImgTransport
+import ImgWire
+
+/// The call of one load.
+struct LoadCall: Sendable {
+  let call: SessionCall
+
+  /// - Parameter onUpdate: is called on the session's thread.
+  init(_ asked: ClusterRequest, _ onUpdate: @escaping @Sendable (ImageUpdate) -> Void) {
+    call = SessionCall(
+      request: { id in
+        .get(
+          GetRequest(
+            id: id, url: asked.url.text, options: asked.options,
+            bypassesStore: asked.bypassesStore, wantsPreviews: asked.isIncremental,
+            wantsProgress: !asked.isIncremental))
+      },
+      detachment: { id in .detach(PlainRequest(id: id)) },
+      step: { reply in Self.step(reply, onUpdate) })
+  }
+
+  private static func step(
+    _ reply: SessionCall.Answer, _ onUpdate: @Sendable (ImageUpdate) -> Void
+  ) -> SessionCall.Step {
+    switch reply.message {
+    case .waiting: return .more(nil)
+    case .progress(let reply):
+      onUpdate(
+        .progress(
+          ImageProgress(
+            receivedByteCount: reply.progress.receivedByteCount,
+            expectedByteCount: reply.progress.expectedByteCount)))
+      return .more(nil)
+    case .preview(let preview):
+      let thumbnail = preview.thumbnail
+      // A preview that cannot be read is as good as none: the thumbnail follows.
+      if let bytes = try? MemoryFile(reply.announcedFile).contents(byteCount: thumbnail.byteCount) {
+        onUpdate(
+          .preview(
+            ImagePreview(
+              number: preview.number, bytes: bytes, type: ImageType(thumbnail.format),
+              width: thumbnail.width, height: thumbnail.height)))
+      }
+      return .more(.nextPreview(PlainRequest(id: preview.id)))
+    default: return .answer
+    }
+  }
+}

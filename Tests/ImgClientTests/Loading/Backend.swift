@@ -1,0 +1,122 @@
+import ImgClient
+import TestCluster
+import TestOrigin
+import TestPictures
+
+/// What serves the loads of a test. Users test against the cluster in memory, so both have to behave alike.
+enum Backend: CaseIterable, Sendable {
+  case cluster, inMemory
+
+  func make() throws -> any ServingBackend {
+    switch self {
+    case .cluster: try RealBackend()
+    case .inMemory: InMemoryBackend()
+    }
+  }
+}
+
+/// A source of pictures of 320 × 240 pixels.
+protocol ServingBackend: AnyObject, Sendable {
+  /// A transport that shares nothing with others in this process.
+  func makeTransport() throws -> any ImageTransport
+  func url(_ name: String) -> String
+  /// Serves a picture from now on.
+  func serve(_ name: String) throws
+  /// Serves a picture that arrives in parts; each but the first waits for ``release(_:step:)``.
+  func serveInParts(_ name: String) throws
+  /// Lets the part behind a step arrive, counted from 0.
+  func release(_ name: String, step: Int)
+  func fetchCount(of name: String) -> Int
+  /// Fetches that are under way.
+  var activeFetchCount: Int { get }
+}
+
+extension ServingBackend {
+  /// A client with a memory of its own.
+  func makeClient() throws -> ImageClient {
+    ImageClient(transport: try makeTransport())
+  }
+}
+
+/// A real cluster and a real origin.
+final class RealBackend: ServingBackend {
+  /// Parts of a picture that arrives slowly.
+  static let stepCount = 3
+
+  // Only its places are used after it has started.
+  nonisolated(unsafe) let cluster: Cluster
+  let origin: TestOrigin
+
+  init() throws {
+    unsafe cluster = try Cluster()
+    origin = try TestOrigin()
+  }
+
+  func makeTransport() throws -> any ImageTransport {
+    try ClusterTransport(unsafe cluster.configuration)
+  }
+
+  func url(_ name: String) -> String { "\(origin.baseURL)/\(name)" }
+
+  func serve(_ name: String) throws {
+    origin.serve("/\(name)", .body(try PictureMaker.start().card(index: 1)))
+  }
+
+  func serveInParts(_ name: String) throws {
+    let picture = try ArrivingPicture(.progressiveJPEG)
+    origin.serve("/\(name)", .body(picture.bytes, delivery: .steps(picture.steps)))
+  }
+
+  func release(_ name: String, step: Int) { origin.release("/\(name)", step: step) }
+
+  func fetchCount(of name: String) -> Int { origin.counters("/\(name)").requests }
+
+  var activeFetchCount: Int { origin.totals().inFlight }
+}
+
+extension Cluster {
+  /// The places of the cluster. No load starts a coordinator.
+  var configuration: ClusterConfiguration {
+    ClusterConfiguration(
+      socketPath: socketPath, dataDirectory: dataDirectory, startsCoordinator: false)
+  }
+}
+
+final class InMemoryBackend: ServingBackend {
+  private let cluster = InMemoryCluster()
+
+  func makeTransport() -> any ImageTransport { cluster }
+
+  func url(_ name: String) -> String { "https://example.org/\(name)" }
+
+  func serve(_ name: String) {
+    cluster.serve(url(name), .sample)
+  }
+
+  func serveInParts(_ name: String) {
+    let parts = (1...RealBackend.stepCount).flatMap { part -> [InMemoryCluster.Step] in
+      [
+        .update(
+          .progress(ImageProgress(receivedByteCount: part * 100, expectedByteCount: 500))),
+        .update(
+          .preview(
+            ImagePreview(number: part, bytes: [UInt8(part)], type: .jpeg, width: 256, height: 192))),
+        .hold,
+      ]
+    }
+    let end = ImageProgress(receivedByteCount: 500, expectedByteCount: 500)
+    cluster.serve(url(name), .sample, after: parts + [.update(.progress(end))])
+  }
+
+  func release(_ name: String, step: Int) { cluster.resume(url(name)) }
+
+  func fetchCount(of name: String) -> Int { cluster.fetchCount(of: url(name)) }
+
+  var activeFetchCount: Int { cluster.activeFetchCount }
+}
+
+extension LoadedImage {
+  static let sample = LoadedImage(
+    bytes: [1, 2, 3], type: .jpeg, width: 256, height: 192,
+    source: Source(type: .jpeg, width: 320, height: 240, byteCount: 500), origin: .network)
+}

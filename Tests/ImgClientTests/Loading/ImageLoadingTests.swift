@@ -1,0 +1,200 @@
+import ImgClient
+import Testing
+
+/// Loads as users of the library see them.
+@Suite(.timeLimit(.minutes(20)))
+struct ImageLoadingTests {
+  /// How a load fails; `nil` if it does not.
+  private func code(of request: ImageRequest, by client: ImageClient) async -> ImageError.Code? {
+    do throws(ImageError) {
+      _ = try await client.image(for: request)
+      return nil
+    } catch {
+      return error.code
+    }
+  }
+
+  @Test(arguments: Backend.allCases)
+  func `a thumbnail comes from the network, then from memory, and for other clients from the store`(
+    backend: Backend
+  ) async throws {
+    let backend = try backend.make()
+    try backend.serve("a")
+    let client = try backend.makeClient()
+    let first = try await client.image(for: backend.url("a"), size: 256)
+    #expect(first.origin == .network)
+    #expect([first.width, first.height] == [256, 192])
+    #expect([first.source.width, first.source.height] == [320, 240])
+    #expect(first.type == .jpeg)
+    #expect(first.source.type == .jpeg)
+    #expect(first.source.byteCount > 0)
+    let second = try await client.image(for: backend.url("a"), size: 256)
+    #expect(second.origin == .memory)
+    #expect(second.bytes == first.bytes)
+    let other = try await backend.makeClient().image(for: backend.url("a"), size: 256)
+    #expect(other.origin == .store)
+    #expect(other.bytes == first.bytes)
+    #expect(backend.fetchCount(of: "a") == 1)
+  }
+
+  @Test(arguments: Backend.allCases)
+  func `what is at hand is there without waiting`(backend: Backend) async throws {
+    let backend = try backend.make()
+    try backend.serve("a")
+    let request = ImageRequest(url: backend.url("a"))
+    let client = try backend.makeClient()
+    #expect(try client.storedImage(for: request) == nil)
+    let image = try await client.image(for: request)
+    #expect(try client.storedImage(for: request)?.bytes == image.bytes)
+    #expect(try backend.makeClient().storedImage(for: request)?.origin == .store)
+  }
+
+  @Test(arguments: Backend.allCases)
+  func `a URL without a picture fails with its status`(backend: Backend) async throws {
+    let backend = try backend.make()
+    let client = try backend.makeClient()
+    let url = backend.url("missing")
+    let error = await #expect(throws: ImageError.self) {
+      try await client.image(for: url, size: 64)
+    }
+    #expect(error?.code == .httpStatus)
+    #expect(error?.httpStatus == 404)
+    #expect(error?.url == url)
+    #expect(error?.isRetryable == false)
+  }
+
+  @Test(arguments: Backend.allCases)
+  func `a request that makes no sense says why, and asks nobody`(backend: Backend) async throws {
+    let backend = try backend.make()
+    let client = try backend.makeClient()
+    #expect(await code(of: "ftp://example.org/a", by: client) == .unsupportedScheme)
+    var request = ImageRequest(url: backend.url("a"), size: 0)
+    #expect(await code(of: request, by: client) == .invalidRequest)
+    request.variant = ImageVariant(size: 64, mode: .fit, crop: .centre)
+    let error = await #expect(throws: ImageError.self) { try await client.image(for: request) }
+    #expect(error?.message == "a crop needs the mode fill: other modes have nothing to crop")
+    #expect(error?.url == request.url)
+    request.variant = .standard
+    request.headers = [.init("a b", "c")]
+    #expect(await code(of: request, by: client) == .invalidRequest)
+    #expect(backend.fetchCount(of: "a") == 0)
+  }
+
+  @Test(arguments: Backend.allCases)
+  func `tasks that load the same at the same time share one fetch`(backend: Backend) async throws {
+    let backend = try backend.make()
+    try backend.serveInParts("a")
+    let client = try backend.makeClient()
+    let url = backend.url("a")
+    let loads = (0..<50).map { _ in Task { try await client.image(for: url, size: 256) } }
+    #expect(try await eventually { backend.fetchCount(of: "a") == 1 })
+    for step in 0..<RealBackend.stepCount { backend.release("a", step: step) }
+    for load in loads { #expect(try await load.value.width == 256) }
+    #expect(backend.fetchCount(of: "a") == 1)
+  }
+
+  @Test(arguments: Backend.allCases)
+  func `a task that is cancelled ends its own load alone`(backend: Backend) async throws {
+    let backend = try backend.make()
+    try backend.serveInParts("a")
+    let client = try backend.makeClient()
+    let url = backend.url("a")
+    let cancelled = Task { try await client.image(for: url, size: 256) }
+    let other = Task { try await client.image(for: url, size: 256) }
+    #expect(try await eventually { backend.fetchCount(of: "a") == 1 })
+    cancelled.cancel()
+    let error = await #expect(throws: ImageError.self) { try await cancelled.value }
+    #expect(error?.code == .cancelled)
+    for step in 0..<RealBackend.stepCount { backend.release("a", step: step) }
+    #expect(try await other.value.width == 256)
+    #expect(backend.fetchCount(of: "a") == 1)
+  }
+
+  @Test(arguments: Backend.allCases)
+  func `a fetch ends when the last task that waits for it is cancelled`(
+    backend: Backend
+  ) async throws {
+    let backend = try backend.make()
+    try backend.serveInParts("a")
+    let client = try backend.makeClient()
+    let url = backend.url("a")
+    let loads = (0..<3).map { _ in Task { try await client.image(for: url, size: 256) } }
+    #expect(try await eventually { backend.activeFetchCount == 1 })
+    for load in loads { load.cancel() }
+    for load in loads {
+      await #expect(throws: ImageError.self) { try await load.value }
+    }
+    #expect(try await eventually { backend.activeFetchCount == 0 })
+    #expect(try client.storedImage(for: ImageRequest(url: url)) == nil)
+  }
+
+  @Test(arguments: Backend.allCases)
+  func `a task that was cancelled before asks nobody`(backend: Backend) async throws {
+    let backend = try backend.make()
+    try backend.serve("a")
+    let client = try backend.makeClient()
+    let url = backend.url("a")
+    let load = Task {
+      // Until the cancellation.
+      try? await Task.sleep(for: .seconds(3_600))
+      return try await client.image(for: url, size: 256)
+    }
+    load.cancel()
+    let error = await #expect(throws: ImageError.self) { try await load.value }
+    #expect(error?.code == .cancelled)
+    #expect(backend.fetchCount(of: "a") == 0)
+  }
+
+  @Test(arguments: Backend.allCases)
+  func `a load that is cancelled in its delay costs nothing`(backend: Backend) async throws {
+    let backend = try backend.make()
+    try backend.serve("a")
+    let client = try backend.makeClient()
+    var request = ImageRequest(url: backend.url("a"))
+    request.delay = .seconds(3_600)
+    let load = Task { [request] in try await client.image(for: request) }
+    // A load without a delay on the same connection comes after it.
+    try backend.serve("b")
+    _ = try await client.image(for: backend.url("b"), size: 256)
+    load.cancel()
+    await #expect(throws: ImageError.self) { try await load.value }
+    #expect(backend.fetchCount(of: "a") == 0)
+  }
+
+  @Test(arguments: Backend.allCases)
+  func `a load that takes longer than its timeout fails`(backend: Backend) async throws {
+    let backend = try backend.make()
+    try backend.serveInParts("a")
+    let client = try backend.makeClient()
+    var request = ImageRequest(url: backend.url("a"))
+    request.timeout = .milliseconds(100)
+    let error = await #expect(throws: ImageError.self) { try await client.image(for: request) }
+    #expect(error?.code == .timeout)
+    #expect(error?.isRetryable == true)
+    #expect(try await eventually { backend.activeFetchCount == 0 })
+  }
+
+  @Test(arguments: Backend.allCases)
+  func `the cache policy decides who answers`(backend: Backend) async throws {
+    let backend = try backend.make()
+    try backend.serve("a")
+    let client = try backend.makeClient()
+    var request = ImageRequest(url: backend.url("a"))
+    request.cachePolicy = .cacheOnly
+    #expect(await code(of: request, by: client) == .notCached)
+    #expect(backend.fetchCount(of: "a") == 0)
+    request.cachePolicy = .bypass
+    #expect(try await client.image(for: request).origin == .network)
+    #expect(try await client.image(for: request).origin == .network)
+    #expect(backend.fetchCount(of: "a") == 2)
+    request.cachePolicy = .cacheOnly
+    #expect(await code(of: request, by: client) == .notCached)
+    request.cachePolicy = .cacheElseLoad
+    #expect(try await client.image(for: request).origin == .network)
+    request.cachePolicy = .reload
+    #expect(try await client.image(for: request).origin == .network)
+    #expect(backend.fetchCount(of: "a") == 4)
+    request.cachePolicy = .cacheOnly
+    #expect(try await client.image(for: request).origin == .memory)
+  }
+}

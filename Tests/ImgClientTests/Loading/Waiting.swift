@@ -1,0 +1,11 @@
+/// Waits until a condition holds, without keeping a thread of the tasks.
+///
+/// - Returns: whether it did before a long time was over.
+func eventually(_ condition: () throws -> Bool) async throws -> Bool {
+  let end = ContinuousClock.now + .seconds(240)
+  while ContinuousClock.now < end {
+    if try condition() { return true }
+    try await Task.sleep(for: .milliseconds(2))
+  }
+  return false
+}

@@ -1,0 +1,85 @@
+import ImgModel
+import ImgWire
+import Testing
+
+@testable import ImgClient
+
+struct CallTableTests {
+  private var table = CallTable()
+  private var lastNumber: UInt64 = 0
+
+  private static func call() -> SessionCall {
+    SessionCall(request: { .status(PlainRequest(id: $0)) })
+  }
+
+  /// Sends what may be sent.
+  private mutating func sendAll() -> [SessionCall] {
+    var sent: [SessionCall] = []
+    var number = lastNumber
+    while let next = table.takeNext(as: {
+      number += 1
+      return RequestID(rawValue: number)
+    }) {
+      sent.append(next.call)
+      #expect(table.call(of: next.number) === next.call)
+      #expect(table.number(of: next.call) == next.number)
+    }
+    lastNumber = number
+    return sent
+  }
+
+  private func isSame(_ left: [SessionCall], _ right: [SessionCall]) -> Bool {
+    left.map(ObjectIdentifier.init) == right.map(ObjectIdentifier.init)
+  }
+
+  @Test mutating func `calls are sent in their order, a thousand at a time`() {
+    let calls = (0..<2_500).map { _ in Self.call() }
+    calls.forEach { table.add($0) }
+    #expect(isSame(sendAll(), Array(calls[..<1_000])))
+    #expect(sendAll().isEmpty)
+    for number in 1...700 { table.remove(RequestID(rawValue: UInt64(number))) }
+    #expect(isSame(sendAll(), Array(calls[1_000..<1_700])))
+    for number in 701...1_700 { table.remove(RequestID(rawValue: UInt64(number))) }
+    #expect(isSame(sendAll(), Array(calls[1_700...])))
+    #expect(!table.isAnyWaiting)
+  }
+
+  @Test mutating func `a call that has ended is not sent`() {
+    let calls = (0..<3).map { _ in Self.call() }
+    calls.forEach { table.add($0) }
+    calls[1].end(.failure(.cancelled))
+    #expect(isSame(sendAll(), [calls[0], calls[2]]))
+  }
+
+  @Test mutating func `after a lost connection, calls without an answer come before the others`() {
+    let calls = (0..<1_002).map { _ in Self.call() }
+    calls.forEach { table.add($0) }
+    _ = sendAll()
+    table.remove(RequestID(rawValue: 2))
+    calls[2].end(.failure(.cancelled))
+    #expect(table.rewind().isEmpty)
+    #expect(table.number(of: calls[0]) == nil)
+    #expect(isSame(sendAll(), [calls[0]] + calls[3...]))
+  }
+
+  @Test mutating func `a call is sent three times at most`() {
+    let call = Self.call()
+    table.add(call)
+    for _ in 0..<2 {
+      _ = sendAll()
+      #expect(table.rewind().isEmpty)
+    }
+    _ = sendAll()
+    #expect(isSame(table.rewind(), [call]))
+    #expect(!table.isAnyWaiting)
+  }
+
+  @Test mutating func `all calls are found at the end`() {
+    let calls = (0..<1_200).map { _ in Self.call() }
+    calls.forEach { table.add($0) }
+    _ = sendAll()
+    let removed = Set(table.removeAll().map(ObjectIdentifier.init))
+    #expect(removed == Set(calls.map(ObjectIdentifier.init)))
+    #expect(table.removeAll().isEmpty)
+  }
+}

@@ -1,0 +1,150 @@
+import Glibc
+import ImgModel
+import ImgWire
+import SeededRandom
+import TestCluster
+import TestFiles
+import TestOrigin
+import TestPictures
+import Testing
+
+@testable import ImgClient
+
+/// Clients of coordinators that are missing, come back, or are of another version.
+@Suite(.timeLimit(.minutes(20)))
+struct ReconnectionTests {
+  private func error(of client: ImageClient, _ url: String) async -> ImageError? {
+    do throws(ImageError) {
+      _ = try await client.image(for: url, size: 256)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test func `a load goes on when the coordinator was killed and is started again`() async throws {
+    let backend = try RealBackend()
+    try backend.serveInParts("a")
+    let client = try backend.makeClient()
+    let url = backend.url("a")
+    let load = Task { try await client.image(for: url, size: 256) }
+    #expect(try await eventually { backend.fetchCount(of: "a") == 1 })
+    unsafe try backend.cluster.killCoordinator()
+    unsafe try backend.cluster.start()
+    #expect(try await eventually { backend.fetchCount(of: "a") == 2 })
+    for step in 0..<RealBackend.stepCount { backend.release("a", step: step) }
+    #expect(try await load.value.width == 256)
+  }
+
+  @Test func `a client that lost its coordinator finds the next one`() async throws {
+    let backend = try RealBackend()
+    try backend.serve("a")
+    try backend.serve("b")
+    let client = try backend.makeClient()
+    _ = try await client.image(for: backend.url("a"), size: 256)
+    unsafe try backend.cluster.killCoordinator()
+    unsafe try backend.cluster.start()
+    #expect(try await client.image(for: backend.url("b"), size: 256).origin == .network)
+  }
+
+  @Test func `no coordinator is an error that says how to start one`() async throws {
+    let cluster = try Cluster(isStarted: false)
+    let client = try ImageClient(cluster.configuration)
+    let error = await error(of: client, "https://example.org/a")
+    #expect(error?.code == .unreachable)
+    #expect(error?.isRetryable == true)
+    #expect(error?.url == "https://example.org/a")
+    #expect(error?.message.contains("imgctl start") == true)
+  }
+
+  @Test func `a client that may starts a coordinator`() async throws {
+    let cluster = try Cluster(isStarted: false)
+    var configuration = cluster.configuration
+    configuration.startsCoordinator = true
+    configuration.coordinatorExecutable = try Programs.path(of: "imgcoordinator")
+    let client = try ImageClient(configuration)
+    let picture = try PictureMaker.start().card(index: 1, width: 8, height: 8, format: .png)
+    let hexadecimal = picture.map { byte in
+      "%" + String(0x100 | Int(byte), radix: 16).dropFirst()
+    }
+    let image = try await client.image(
+      for: "data:image/png,\(hexadecimal.joined())", size: 4)
+    #expect([image.width, image.height] == [4, 4])
+  }
+
+  @Test func `a coordinator of another version is an error that says what to do`() async throws {
+    let directory = try TestDirectory()
+    let hello = Hello(protocolVersion: 1, version: "0.0.1", processID: 9, storeDirectory: "/s")
+    let coordinator = try ScriptedCoordinator(
+      socketPath: directory.file("socket"), hello: .hello(hello))
+    let client = try ImageClient(
+      ClusterConfiguration(
+        socketPath: directory.file("socket"), dataDirectory: directory.file("data"),
+        startsCoordinator: false))
+    let error = await error(of: client, "https://example.org/a")
+    #expect(error?.code == .versionMismatch)
+    #expect(error?.isRetryable == false)
+    #expect(error?.message.contains("imgctl 0.0.1 (protocol 1)") == true)
+    #expect(error?.message.contains("kill 9") == true)
+    _ = coordinator.requests()
+  }
+
+  @Test func `thousands of loads at the same time share a connection`() async throws {
+    let backend = try RealBackend()
+    let client = try backend.makeClient()
+    let codes = await withTaskGroup { group in
+      for number in 0..<3_000 {
+        var request = ImageRequest(url: "https://example.org/\(number)")
+        request.cachePolicy = .cacheOnly
+        group.addTask { [request] () -> ImageError.Code? in
+          do throws(ImageError) {
+            _ = try await client.image(for: request)
+            return nil
+          } catch {
+            return error.code
+          }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(codes == Array(repeating: .notCached, count: 3_000))
+  }
+
+  @Test func `random cancellations leave no fetch and no call behind`() async throws {
+    let backend = try RealBackend()
+    for number in 0..<20 { try backend.serveInParts("held/\(number)") }
+    try backend.serve("a")
+    let client = try backend.makeClient()
+    var random = SeededGenerator(seed: 7)
+    var loads: [Task<LoadedImage, any Error>] = []
+    for _ in 0..<1_000 {
+      let url = backend.url("held/\(Int.random(in: 0..<20, using: &random))")
+      loads.append(Task { try await client.image(for: url, size: 256) })
+      for _ in 0..<Int.random(in: 0...3, using: &random) { await Task.yield() }
+      if let load = loads.randomElement(using: &random) { load.cancel() }
+    }
+    loads.forEach { $0.cancel() }
+    for load in loads {
+      let error = await #expect(throws: ImageError.self) { try await load.value }
+      #expect(error?.code == .cancelled)
+    }
+    #expect(try await eventually { backend.activeFetchCount == 0 })
+    #expect(try await client.image(for: backend.url("a"), size: 256).width == 256)
+    let status = unsafe try backend.cluster.client().status()
+    #expect(status.viewers == 0)
+  }
+
+  @Test func `a transport ends with its last user`() async throws {
+    let backend = try RealBackend()
+    try backend.serve("a")
+    weak var transport: ClusterTransport?
+    do {
+      let made = try ClusterTransport(unsafe backend.cluster.configuration)
+      transport = made
+      let client = ImageClient(transport: made)
+      _ = try await client.image(for: backend.url("a"), size: 256)
+      for await phase in client.phases(for: backend.url("a")) { #expect(phase.isTerminal) }
+    }
+    #expect(transport == nil)
+  }
+}
