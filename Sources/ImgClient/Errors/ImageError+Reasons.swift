@@ -27,7 +27,7 @@ extension ImageError {
       case .unreachable, .notListening, .notAutostarted, .notStarted: (.unreachable, true)
       case .denied, .untrusted, .listensElsewhere, .otherStore: (.unreachable, false)
       case .otherVersion: (.versionMismatch, false)
-      case .refused(let code, _): (.refused, code == .unavailable)
+      case .refused(let code, _): (.refused, [.unavailable, .stopping].contains(code))
       case .connection, .submission: (.disconnected, true)
       }
     self.init(code: code, url: url, isRetryable: isRetryable, message: "\(error)")

@@ -102,6 +102,8 @@ public final class ClusterTransport: ImageTransport {
     return LoadedImage(found.facts, bytes: found.bytes, origin: origin)
   }
 
+  /// A damaged store counts as empty, because a worker will recreate it.
+  ///
   /// - Returns: `nil` also if there is no store yet.
   private func reading<Result>(
     about request: ImageRequest, _ body: (StoreReader) throws(StoreError) -> Result?
@@ -112,6 +114,8 @@ public final class ClusterTransport: ImageTransport {
         return reader
       }
       return try reader.map(body) ?? nil
+    } catch  where error.reason == .damaged {
+      return nil
     } catch {
       throw ImageError(error, url: request.url)
     }

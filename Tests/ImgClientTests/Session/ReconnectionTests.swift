@@ -10,7 +10,7 @@ import Testing
 
 @testable import ImgClient
 
-/// Clients of coordinators that are missing, come back, or are of another version.
+/// Clients of coordinators that are missing, come back, or are of another version, and of a damaged store.
 @Suite(.timeLimit(.minutes(20)))
 struct ReconnectionTests {
   private func error(of client: ImageClient, _ url: String) async -> ImageError? {
@@ -132,6 +132,19 @@ struct ReconnectionTests {
     #expect(try await client.image(for: backend.url("a"), size: 256).width == 256)
     let status = unsafe try backend.cluster.client().status()
     #expect(status.viewers == 0)
+  }
+
+  @Test func `a picture of a damaged store is fetched again`() async throws {
+    let backend = try RealBackend()
+    try backend.serve("a")
+    let client = ImageClient(transport: try backend.makeTransport(), memoryCache: nil)
+    let first = try await client.image(for: backend.url("a"), size: 256)
+    let path = unsafe "\(backend.cluster.storeDirectory)/data.mdb"
+    #expect(unsafe truncate(path, 8_192) == 0)
+    let second = try await client.image(for: backend.url("a"), size: 256)
+    #expect(second.origin == .network)
+    #expect(second.bytes == first.bytes)
+    #expect(backend.fetchCount(of: "a") == 2)
   }
 
   @Test func `a transport ends with its last user`() async throws {
