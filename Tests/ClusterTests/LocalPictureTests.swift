@@ -89,7 +89,10 @@ struct LocalPictureTests {
     #expect(result.messages.hasPrefix("imgctl: \(junk): not_an_image: "))
     let empty = try cluster.imgctl("get", "-")
     #expect(empty.messages.hasPrefix("imgctl: standard input: not_an_image: "))
-    try cluster.expectRefused("get", "/no/such/file", because: "no such file")
+    let missing = "/no/such/directory/with/a/very/long/name/picture.jpg"
+    for command in ["get", "info"] {
+      try cluster.expectRefused(command, missing, because: "no such file: \"\(missing)\"")
+    }
     try cluster.expectRefused("get", junk, "--viewer", "left", because: "are for URLs")
     let other = try cluster.imgctl("get", "file://elsewhere/a.jpg")
     #expect(other.messages.hasPrefix("imgctl: file://elsewhere/a.jpg: invalid_url: "))

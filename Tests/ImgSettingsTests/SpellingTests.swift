@@ -22,6 +22,11 @@ import Testing
     #expect(Spelling.nearest(to: word, among: [word + "y"]) == nil)
   }
 
+  @Test func `a quoted path is whole and has no control characters`() {
+    let path = "/srv/" + String(repeating: "x", count: 60)
+    #expect(Spelling.quotedWhole(path + "\n.jpg") == "\"\(path)\u{FFFD}.jpg\"")
+  }
+
   @Test func `a quoted text is truncated and has no control characters`() {
     #expect(Spelling.quoted("a\u{1B}[2Jb\u{9B}c") == "\"a\u{FFFD}[2Jb\u{FFFD}c\"")
     #expect(

@@ -241,7 +241,7 @@ package struct GetCommand: Command {
       }
       guard error.code == ENOENT else { throw error }
       throw UsageError(
-        "\(Self.description.name): no such file: \(Spelling.quoted(path)); a URL begins with "
+        "\(Self.description.name): no such file: \(Spelling.quotedWhole(path)); a URL begins with "
           + "https:// or http://")
     }
   }

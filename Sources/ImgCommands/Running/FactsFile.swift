@@ -38,7 +38,7 @@ final class FactsFile {
     } catch {
       guard error.code == ENOENT else { throw error }
       throw UsageError(
-        "imgctl info: no such file: \(Spelling.quoted(path)); a URL begins with https:// or http://"
+        "imgctl info: no such file: \(Spelling.quotedWhole(path)); a URL begins with https:// or http://"
       )
     }
   }

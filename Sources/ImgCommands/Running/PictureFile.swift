@@ -36,7 +36,7 @@ struct PictureFile: ~Copyable {
     } catch {
       guard error.code == ENOENT else { throw error }
       throw UsageError(
-        "\(command.name): no such file: \(Spelling.quoted(path)); a URL begins with "
+        "\(command.name): no such file: \(Spelling.quotedWhole(path)); a URL begins with "
           + "https:// or http://")
     }
   }

@@ -23,13 +23,20 @@ package enum Spelling {
   /// `text` for a sentence: in quotes, truncated, and without control characters, which could
   /// control a terminal.
   package static func quoted(_ text: String) -> String {
-    let shown = String(
-      String.UnicodeScalarView(
-        text.unicodeScalars.prefix(maximumLength).map {
-          $0.properties.generalCategory == .control ? "\u{FFFD}" : $0
-        }))
+    let shown = printable(text.unicodeScalars.prefix(maximumLength))
     let isShortened = text.unicodeScalars.count > maximumLength
     return "\"\(shown)\(isShortened ? "…" : "")\""
+  }
+
+  /// The same for a text whose end matters, such as the path of a file: it is not truncated.
+  package static func quotedWhole(_ text: String) -> String {
+    "\"\(printable(text.unicodeScalars[...]))\""
+  }
+
+  private static func printable(_ text: Substring.UnicodeScalarView) -> String {
+    String(
+      String.UnicodeScalarView(
+        text.map { $0.properties.generalCategory == .control ? "\u{FFFD}" : $0 }))
   }
 
   /// The number of insertions, deletions, replacements and swaps of neighbours between two words
