@@ -26,7 +26,7 @@ import Testing
   }
 
   private func contents(of path: String, upTo limit: Int = 100) throws(SystemError) -> [UInt8] {
-    let file = try OpenDirectory(root).openFile(path, upTo: limit)
+    let file = try OpenDirectory(root).openFile(path, named: path, upTo: limit)
     return try FileIO.contents(of: file.rawValue, named: path, upTo: limit)
   }
 
@@ -50,7 +50,7 @@ import Testing
 
   @Test func `a device is refused`() {
     let error = #expect(throws: SystemError.self) {
-      _ = try OpenDirectory("/dev").openFile("zero", upTo: 100)
+      _ = try OpenDirectory("/dev").openFile("zero", named: "zero", upTo: 100)
     }
     #expect(error?.code == EINVAL)
   }

@@ -54,6 +54,12 @@ import Testing
     let worker = try RunningWorker(allowedDirectories: [directory.path])
     #expect(try decode(url("junk"), worker)?.failureCode == .notAnImage)
     #expect(try decode(url("none"), worker)?.failureCode == .unreadableFile)
+    let missing = try decode("file:///etc/none", RunningWorker(allowedDirectories: ["/"]))
+    guard case .failed(let failure, _) = missing else {
+      Issue.record("\(String(describing: missing))")
+      return
+    }
+    #expect(failure.detail.hasPrefix("open /etc/none: No such file"), "\(failure.detail)")
     #expect(try decode("file:///dev/zero", worker)?.failureCode == .blockedPath)
     // A name that begins like that of the directory is another.
     #expect(try decode("file://\(directory.path)2/a.jpg", worker)?.failureCode == .blockedPath)

@@ -58,7 +58,8 @@ struct LocalFiles: Sendable {
     }
     do throws(SystemError) {
       let rest = path.dropFirst(root.count).drop { $0 == "/" }
-      return try OpenDirectory(root).openFile(String(rest), upTo: maximumByteCount)
+      return try OpenDirectory(root).openFile(
+        String(rest), named: path, upTo: maximumByteCount)
     } catch {
       guard error.code != EXDEV else {
         throw Self.failure(.blockedPath, "\(path) is a link that leads out of \(root)")
