@@ -21,9 +21,14 @@ extension TIFFDirectory {
       guard entry.count <= 8, let bytes = try bytes(of: entry) else { return nil }
       return FactValue(bytes.prefix(entry.count).map { .integer(Int($0)) })
     case .angle:
-      return try sexagesimal(entry).flatMap { FactValue($0[0] + $0[1] / 60 + $0[2] / 3_600) }
+      return try sexagesimal(entry).flatMap { FactValue(Self.degrees($0)) }
     case .time: return try sexagesimal(entry).map { .text(Self.time($0)) }
     }
+  }
+
+  /// To seven decimals, which is about a centimetre: more of them are errors of the division.
+  private static func degrees(_ parts: [Double]) -> Double {
+    ((parts[0] + parts[1] / 60 + parts[2] / 3_600) * 1e7).rounded() / 1e7
   }
 
   private func bytes(of entry: TIFFEntry) throws(FactsError) -> [UInt8]? {

@@ -40,6 +40,19 @@ import Testing
       gps.tags["GPSVersionID"] == .list([.integer(2), .integer(3), .integer(0), .integer(0)]))
   }
 
+  @Test func `the place has at most seven decimals`() throws {
+    let file = TIFFMaker.file([
+      [.long(0x8825, 1)],
+      [
+        .rational(0x02, (37, 1), (46, 1), (294_599_999, 10_000_000)), .text(0x03, "W"),
+        .rational(0x04, (122, 1), (25, 1), (984, 100)),
+      ],
+    ])
+    let gps = try #require(try exif(file).gps)
+    #expect(gps.latitude == 37.7748500 && gps.longitude == -122.4194)
+    #expect(gps.tags["GPSLongitude"] == .number(122.4194))
+  }
+
   @Test func `angles that do not exist give no place`() throws {
     let file = TIFFMaker.file([
       [.long(0x8825, 1)],
