@@ -56,7 +56,10 @@ struct FactsText {
   }
 
   private var loops: String? {
-    facts.loopCount.map { $0 == 0 ? "plays forever" : "plays " + HumanText.count($0, of: "time") }
+    guard facts.isAnimated == true else { return nil }
+    return facts.loopCount.map {
+      $0 == 0 ? "plays forever" : "plays " + HumanText.count($0, of: "time")
+    }
   }
 
   /// An animation whose frames were not counted, with the option that counts them.

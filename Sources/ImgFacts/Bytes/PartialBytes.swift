@@ -67,13 +67,13 @@ package struct PartialBytes: ByteSource, Sendable {
     return Array(part.bytes[range.lowerBound - part.offset..<range.upperBound - part.offset])
   }
 
-  /// The first missing byte of a range up to its last missing byte; `nil` when none is missing.
+  /// The first bytes of a range that are missing, up to where some are at hand or the range ends; `nil`
+  /// when none is missing.
   package func missing(in range: Range<Int>) -> Range<Int>? {
-    var (start, end) = (range.lowerBound, range.upperBound)
-    if let part = part(holding: start) { start = part.end }
-    guard start < end else { return nil }
-    if let part = part(holding: end - 1) { end = part.offset }
-    return start..<end
+    let start = part(holding: range.lowerBound)?.end ?? range.lowerBound
+    guard start < range.upperBound else { return nil }
+    let next = parts.first { $0.offset > start }
+    return start..<min(range.upperBound, next?.offset ?? range.upperBound)
   }
 
   private func part(holding offset: Int) -> Part? {

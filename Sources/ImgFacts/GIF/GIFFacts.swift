@@ -22,10 +22,16 @@ struct GIFFacts {
   private var loopCount: Int?
 
   static func facts(
-    in window: ByteWindow, _ extent: FactsExtent
+    in window: ByteWindow, _ extent: FactsExtent, _ toleratesCut: Bool
   ) throws(FactsError) -> PictureFacts {
     var reader = try GIFFacts(window, extent)
-    if extent > .header { try reader.readBlocks() }
+    guard extent > .header else { return reader.facts }
+    do throws(FactsError) {
+      try reader.readBlocks()
+    } catch {
+      guard toleratesCut, error == .truncated else { throw error }
+      reader.finishCut()
+    }
     return reader.facts
   }
 
@@ -65,8 +71,19 @@ struct GIFFacts {
 
   private mutating func finish() throws(FactsError) {
     guard !delays.isEmpty else { throw .invalid("no frame") }
-    facts.frameCount = delays.count
     facts.isAnimated = delays.count > 1
+    setFrames()
+  }
+
+  /// Whether frames follow a single one that is before the cut is unknown.
+  private mutating func finishCut() {
+    guard !delays.isEmpty else { return }
+    facts.isAnimated = delays.count > 1 ? true : nil
+    setFrames()
+  }
+
+  private mutating func setFrames() {
+    facts.frameCount = delays.count
     guard delays.count > 1 else { return }
     facts.setFrames(delays: delays)
     // Without a count the frames are shown once.

@@ -11,17 +11,18 @@ extension PictureFacts {
   /// The function is pure. On ``FactsError/needsBytes(_:)`` the caller adds the range to the source
   /// and calls again; ``FactsQuery`` does that, and bounds how often.
   ///
+  /// - Parameter toleratesCut: whether a GIF or WebP that ends early has the facts before its end.
   /// - Returns: what the extent asks for. The same bytes always give the same facts.
   package static func reading(
-    _ source: any ByteSource, _ extent: FactsExtent
+    _ source: any ByteSource, _ extent: FactsExtent, toleratesCut: Bool = false
   ) throws(FactsError) -> PictureFacts {
     let window = ByteWindow(source)
     let format = try format(in: window)
     switch format {
     case .jpeg: return try JPEGFacts.facts(in: window, extent)
     case .png: return try PNGFacts.facts(in: window, extent)
-    case .gif: return try GIFFacts.facts(in: window, extent)
-    case .webp: return try WebPFacts.facts(in: window, extent)
+    case .gif: return try GIFFacts.facts(in: window, extent, toleratesCut)
+    case .webp: return try WebPFacts.facts(in: window, extent, toleratesCut)
     case .tiff: return try TIFFFacts.facts(in: window, extent)
     case .heif: return try HEIFFacts.facts(in: window, as: .heif, extent)
     case .avif: return try HEIFFacts.facts(in: window, as: .avif, extent)

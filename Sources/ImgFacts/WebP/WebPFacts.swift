@@ -20,17 +20,24 @@ struct WebPFacts {
   private var delays: [Double] = []
 
   static func facts(
-    in window: ByteWindow, _ extent: FactsExtent
+    in window: ByteWindow, _ extent: FactsExtent, _ toleratesCut: Bool
   ) throws(FactsError) -> PictureFacts {
-    var chunks = try WebPChunks(file: window)
     var reader = WebPFacts(extent: extent)
-    for _ in 0..<maximumChunkCount {
-      guard !reader.isFinished, let chunk = try chunks.next() else {
-        return try reader.finished()
-      }
-      try reader.read(chunk)
+    do throws(FactsError) {
+      try reader.readChunks(WebPChunks(file: window))
+    } catch {
+      guard toleratesCut, error == .truncated, reader.facts != nil else { throw error }
     }
-    throw .unsupported("WebP of more than \(maximumChunkCount) chunks")
+    return try reader.finished()
+  }
+
+  private mutating func readChunks(_ chunks: WebPChunks) throws(FactsError) {
+    var chunks = chunks
+    for _ in 0..<Self.maximumChunkCount {
+      guard !isFinished, let chunk = try chunks.next() else { return }
+      try read(chunk)
+    }
+    throw .unsupported("WebP of more than \(Self.maximumChunkCount) chunks")
   }
 
   private init(extent: FactsExtent) {

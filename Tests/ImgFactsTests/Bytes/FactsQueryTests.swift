@@ -31,6 +31,38 @@ import Testing
     #expect(facts.width == 64)
   }
 
+  @Test(arguments: [["Exif", "mime"], ["mime", "Exif"]])
+  func `bytes that are at hand are not asked for again`(order: [String]) {
+    // In one of the two orders the second item that is read lies before the first one.
+    let metadata = [
+      "Exif": ISOMaker.Item(id: 2, type: "Exif", data: big(0, 4) + Samples.exif),
+      "mime": ISOMaker.Item(
+        id: 3, type: "mime", data: ascii(Samples.xmp), mediaType: "application/rdf+xml"),
+    ]
+    let file = ISOMaker.file(
+      items: [.init(id: 1, type: "av01", properties: [1, 2], data: zeros(10))]
+        + order.compactMap { metadata[$0] },
+      properties: [ISOMaker.size(64, 48), ISOMaker.av1()],
+      references: [
+        ISOMaker.reference("cdsc", from: 2, to: 1), ISOMaker.reference("cdsc", from: 3, to: 1),
+      ], padding: 8_000)
+    let fetch = Fetch(file, .metadata)
+    #expect(fetch.facts?.exif != nil && fetch.facts?.xmp != nil)
+    for (index, range) in fetch.ranges.enumerated() {
+      let isRepeated = fetch.ranges[..<index].contains { $0.overlaps(range) }
+      #expect(!isRepeated, "\(fetch.ranges)")
+    }
+  }
+
+  @Test func `a file that is at hand as a whole is read to its end`() {
+    let small = Fetch(Samples.gif, .metadata)
+    #expect(small.facts?.frameCount == 3 && small.ranges.count == 1)
+    // A defect behind the metadata does not matter to it.
+    let cut = Fetch(Array(Samples.gif.dropLast()), .metadata)
+    #expect(cut.facts?.frameCount == nil && cut.facts?.loopCount == 6)
+    #expect(Fetch(Samples.gif, .header).facts?.frameCount == nil)
+  }
+
   @Test func `a query ends even if nothing arrives`() {
     var query = FactsQuery(.all)
     var count = 0

@@ -53,6 +53,21 @@ import Testing
     #expect(fetch.facts?.frameCount == 50 && fetch.ranges.count <= 7)
   }
 
+  @Test func `the frames of a cut animation are counted up to the cut`() throws {
+    // In the last frame, behind its descriptor.
+    let cut = try Fetch.record(Array(Samples.gif.dropLast(10)), .all)
+    #expect(cut.status == .truncated && cut.facts.isAnimated == true)
+    #expect(cut.facts.frameDelays == [100, 10, 0] && cut.facts.loopCount == 6)
+    let trailerless = try Fetch.record(Array(Samples.gif.dropLast()), .all)
+    #expect(trailerless.status == .truncated && trailerless.facts.frameCount == 3)
+    // Whether more frames follow the first one is unknown.
+    let still = try Fetch.record(Array(GIFMaker.file(GIFMaker.frame(data: 600)).dropLast(9)), .all)
+    #expect(still.status == .truncated && still.facts.frameCount == 1)
+    #expect(still.facts.isAnimated == nil)
+    let frameless = try Fetch.record(Array(GIFMaker.file(GIFMaker.loop(0)).dropLast(3)), .all)
+    #expect(frameless.status == .truncated && frameless.facts.frameCount == nil)
+  }
+
   @Test func `files without a canvas, without frames and with too many are refused`() {
     #expect(error(of: GIFMaker.file(width: 0)) == .invalid("a canvas without pixels"))
     #expect(error(of: GIFMaker.file()) == .invalid("no frame"))

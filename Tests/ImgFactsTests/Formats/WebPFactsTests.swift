@@ -55,6 +55,25 @@ import Testing
     #expect(all.facts?.frameCount == 5 && all.ranges.count == 5 && all.byteCount < 1_400_000)
   }
 
+  @Test(arguments: [FactsExtent.header, .metadata, .all])
+  func `a file that is cut has the facts before the cut, and says so`(extent: FactsExtent) throws {
+    let whole = Samples.webp
+    for count in [40, whole.count / 2, whole.count - 1] {
+      let record = try Fetch.record(Array(whole.prefix(count)), extent)
+      #expect(record.status == .truncated, "\(count)")
+      #expect(record.facts.storedWidth == 20 && record.facts.storedHeight == 10)
+    }
+    let record = try Fetch.record(Array(whole.dropLast()), extent)
+    #expect(record.facts.encoding == "lossy" && record.facts.orientation == 6)
+    #expect(throws: Failure.self) { try Fetch.record(Array(whole.prefix(29)), extent) }
+  }
+
+  @Test func `the frames of a cut animation are counted up to the cut`() throws {
+    let record = try Fetch.record(Array(Samples.animatedWebP.dropLast(60)), .all)
+    #expect(record.status == .truncated && record.facts.isAnimated == true)
+    #expect(record.facts.frameDelays == [40, 0] && record.facts.loopCount == 2)
+  }
+
   @Test func `a file of very many chunks is unsupported`() {
     let chunks = [[UInt8]](repeating: WebPMaker.chunk("abcd", []), count: 131_073)
     #expect(

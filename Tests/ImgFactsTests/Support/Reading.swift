@@ -40,6 +40,13 @@ struct Fetch {
     }
   }
 
+  /// What is reported of a file that is at hand.
+  static func record(_ file: [UInt8], _ extent: FactsExtent) throws -> FactsRecord {
+    try FactsQuery.record(extent, byteCount: file.count) { range in
+      Array(file[range.clamped(to: 0..<file.count)])
+    }
+  }
+
   var facts: PictureFacts? {
     guard case .facts(let facts, _) = result else { return nil }
     return facts
