@@ -61,18 +61,20 @@ public final class ImageClient: Sendable {
 
   /// The phases of a load, for `for await`.
   public func phases(for request: ImageRequest) -> ImagePhases {
-    ImagePhases { [self] in
+    ImagePhases { [self] in startLoad(request) }
+  }
+
+  func startLoad(_ request: ImageRequest) -> PhaseLoad {
+    do throws(ImageError) {
+      if let image = try storedImage(for: request) { return PhaseLoad(ended: .success(image)) }
+    } catch {
+      return PhaseLoad(ended: .failure(error))
+    }
+    return PhaseLoad { [self] onUpdate in
       do throws(ImageError) {
-        if let image = try storedImage(for: request) { return PhaseLoad(ended: .success(image)) }
+        return .success(try await load(request, onUpdate))
       } catch {
-        return PhaseLoad(ended: .failure(error))
-      }
-      return PhaseLoad { [self] onUpdate in
-        do throws(ImageError) {
-          return .success(try await load(request, onUpdate))
-        } catch {
-          return .failure(error)
-        }
+        return .failure(error)
       }
     }
   }
@@ -82,6 +84,12 @@ public final class ImageClient: Sendable {
   /// - Parameter size: the side of the box in pixels.
   public func phases(for url: String, size: Int = 256) -> ImagePhases {
     phases(for: ImageRequest(url: url, size: size))
+  }
+
+  /// Makes sure that a thumbnail is in the store.
+  func prefetch(_ request: ImageRequest) async throws(ImageError) {
+    guard try transport.storedImage(for: request) == nil else { return }
+    _ = try await transport.loadImage(for: request) { _ in }
   }
 
   private func load(

@@ -12,7 +12,7 @@ struct AvailableMemoryTests {
   }
 
   @Test func `this machine has memory`() throws {
-    let memory = try #require(AvailableMemory.now)
+    let memory = try #require(AvailableMemory.now.first)
     #expect(memory.availableByteCount > 0)
     #expect(memory.totalByteCount >= memory.availableByteCount)
   }

@@ -11,7 +11,12 @@ extension ImageError {
     ImageError(code: .cancelled, url: url, message: "the request was cancelled")
   }
 
+  /// A failure that is retryable although the request was cancelled is that of a coordinator that stops.
   init(_ failure: Failure, url: String?) {
+    guard failure.code != .cancelled || !failure.isRetryable else {
+      self.init(code: .disconnected, url: url, isRetryable: true, message: failure.detail)
+      return
+    }
     self.init(
       code: Code(rawValue: failure.code.rawValue), url: url, isRetryable: failure.isRetryable,
       httpStatus: failure.httpStatus, message: failure.detail)

@@ -64,7 +64,7 @@ extension ImageError.Code {
   public static let unreachable = Self(rawValue: "unreachable")
   /// The coordinator is of another version than this library.
   public static let versionMismatch = Self(rawValue: "version_mismatch")
-  /// The connection to the coordinator broke, and could not be made again.
+  /// The coordinator is stopping, or the connection to it broke too often.
   public static let disconnected = Self(rawValue: "disconnected")
   /// The coordinator does not do what was asked.
   public static let refused = Self(rawValue: "refused")

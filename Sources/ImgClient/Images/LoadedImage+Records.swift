@@ -12,6 +12,7 @@ extension LoadedImage {
         type: ImageType(stored.sourceFormat), width: stored.sourceWidth,
         height: stored.sourceHeight, byteCount: Int(stored.sourceByteCount)),
       thumbHash: stored.thumbHash.map { Array($0.bytes) }, expiresAt: Date(stored.expiresAt),
+      isExpirySliding: stored.lifetime > .zero,
       origin: origin)
   }
 

@@ -49,11 +49,22 @@ public struct LoadedImage: Hashable, Sendable {
   public let expiresAt: Date?
   /// Where this result came from.
   public let origin: Origin
+  /// Whether each access in the store moves the expiry.
+  let isExpirySliding: Bool
 
   /// A thumbnail, such as one for a test.
   public init(
     bytes: [UInt8], type: ImageType, width: Int, height: Int, source: Source,
     thumbHash: [UInt8]? = nil, expiresAt: Date? = nil, origin: Origin
+  ) {
+    self.init(
+      bytes: bytes, type: type, width: width, height: height, source: source,
+      thumbHash: thumbHash, expiresAt: expiresAt, isExpirySliding: false, origin: origin)
+  }
+
+  init(
+    bytes: [UInt8], type: ImageType, width: Int, height: Int, source: Source,
+    thumbHash: [UInt8]?, expiresAt: Date?, isExpirySliding: Bool, origin: Origin
   ) {
     self.bytes = bytes
     self.type = type
@@ -62,6 +73,7 @@ public struct LoadedImage: Hashable, Sendable {
     self.source = source
     self.thumbHash = thumbHash
     self.expiresAt = expiresAt
+    self.isExpirySliding = isExpirySliding
     self.origin = origin
   }
 
@@ -69,13 +81,14 @@ public struct LoadedImage: Hashable, Sendable {
   func from(_ origin: Origin) -> LoadedImage {
     LoadedImage(
       bytes: bytes, type: type, width: width, height: height, source: source,
-      thumbHash: thumbHash, expiresAt: expiresAt, origin: origin)
+      thumbHash: thumbHash, expiresAt: expiresAt, isExpirySliding: isExpirySliding,
+      origin: origin)
   }
 
   /// The same thumbnail with another expiry.
   func expiring(at date: Date?) -> LoadedImage {
     LoadedImage(
       bytes: bytes, type: type, width: width, height: height, source: source,
-      thumbHash: thumbHash, expiresAt: date, origin: origin)
+      thumbHash: thumbHash, expiresAt: date, isExpirySliding: isExpirySliding, origin: origin)
   }
 }

@@ -13,9 +13,9 @@ public final class ImageMemoryCache: Sendable {
     /// The size of the images, with what the cache needs for each.
     public internal(set) var byteCount = 0
     /// How often the cache had what was asked for.
-    public internal(set) var hits = 0
+    public internal(set) var hitCount = 0
     /// How often it did not.
-    public internal(set) var misses = 0
+    public internal(set) var missCount = 0
   }
 
   private struct State {
@@ -57,7 +57,8 @@ public final class ImageMemoryCache: Sendable {
   /// The image of a request; `nil` if the cache does not have it, or the request wants another answer
   /// than a hit.
   public func image(for request: ImageRequest) -> LoadedImage? {
-    guard let key = MemoryKey(request) else { return nil }
+    guard request.takesHitsFromMemory else { return nil }
+    let key = MemoryKey(request)
     let now = WallTime.now
     let image = state.withLock { state -> LoadedImage? in
       if let entry = state.images.value(of: key), entry.expiresAt <= now {
@@ -70,20 +71,26 @@ public final class ImageMemoryCache: Sendable {
     return image?.from(.memory)
   }
 
-  /// Remembers the image of a request, unless it is larger than the cache or must not be remembered.
+  /// Remembers the image of a request in place of the one before. One that is larger than the cache, is not
+  /// stored, or has an expiry that each access moves is not remembered.
   public func insert(_ image: LoadedImage, for request: ImageRequest) {
-    guard let key = MemoryKey(request), let expiresAt = image.expiresAt else { return }
-    let cost = image.bytes.count + Self.overhead
+    guard request.cachePolicy != .bypass else { return }
+    let key = MemoryKey(request)
+    let cost = image.bytes.count + key.byteCount + Self.overhead
     let limit = pressure.isHigh() ? capacity / 8 : capacity
     state.withLock { state in
-      state.images.insert(Entry(image: image, expiresAt: WallTime(expiresAt)), as: key, cost: cost)
+      state.images.remove(key)
+      if let expiresAt = image.expiresAt, !image.isExpirySliding, cost <= limit {
+        let entry = Entry(image: image, expiresAt: WallTime(expiresAt))
+        state.images.insert(entry, as: key, cost: cost)
+      }
       state.images.trim(toCost: limit)
     }
   }
 
   /// Forgets the image of a request.
   public func removeImage(for request: ImageRequest) {
-    guard let key = MemoryKey(request) else { return }
+    let key = MemoryKey(request)
     state.withLock { state in _ = state.images.remove(key) }
   }
 
@@ -101,8 +108,8 @@ public final class ImageMemoryCache: Sendable {
   public var statistics: Statistics {
     state.withLock { state in
       Statistics(
-        count: state.images.count, byteCount: state.images.cost, hits: state.hits,
-        misses: state.misses)
+        count: state.images.count, byteCount: state.images.cost, hitCount: state.hits,
+        missCount: state.misses)
     }
   }
 }

@@ -5,21 +5,22 @@ struct MemoryKey: Hashable, Sendable {
   private let headers: [ImageRequest.HeaderField]
   private let acceptsDamage: Bool
 
-  /// - Returns: `nil` for a request that memory does not answer: one that has to ask the origin, or has to
-  ///   extend the expiry in the store.
-  init?(_ request: ImageRequest) {
-    guard [.cacheElseLoad, .cacheOnly].contains(request.cachePolicy), request.delay == .zero else {
-      return nil
-    }
-    if case .afterAccess = request.expiry { return nil }
-    self.init(identityOf: request)
-  }
-
-  /// Whatever the request wants of its cache.
-  init(identityOf request: ImageRequest) {
+  init(_ request: ImageRequest) {
     url = request.url
     variant = request.variant
     headers = request.headers
     acceptsDamage = request.acceptsDamage
+  }
+
+  /// What a cache needs for the key, in bytes.
+  var byteCount: Int {
+    headers.reduce(url.utf8.count) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+  }
+}
+
+extension ImageRequest {
+  /// Whether memory may answer. It cannot ask the origin, and cannot extend an expiry in the store.
+  var takesHitsFromMemory: Bool {
+    [.cacheElseLoad, .cacheOnly].contains(cachePolicy) && delay == .zero && expiry == .standard
   }
 }

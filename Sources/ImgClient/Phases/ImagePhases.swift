@@ -68,6 +68,14 @@ final class PhaseLoad: Sendable {
     task?.cancel()
   }
 
+  /// Ends the load. Its reader gets no result of it.
+  ///
+  /// - Returns: whether the reader had not read the last phase.
+  func discard(_ error: ImageError) -> Bool {
+    task?.cancel()
+    return relay.discard(error)
+  }
+
   func next() async -> ImagePhase? {
     await withTaskCancellationHandler {
       await relay.next()

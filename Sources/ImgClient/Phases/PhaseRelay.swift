@@ -52,6 +52,22 @@ final class PhaseRelay: Sendable {
     }
   }
 
+  /// Ends the load for its reader, also if its result is there and was not read.
+  ///
+  /// - Returns: whether the reader had not read the last phase.
+  func discard(_ error: ImageError) -> Bool {
+    let (isUnread, reader) = state.withLock {
+      state -> (Bool, CheckedContinuation<ImagePhase?, Never>?) in
+      guard !state.hasEnded || state.waiting != nil else { return (false, nil) }
+      state.hasEnded = true
+      let reader = state.reader.take()
+      state.waiting = reader == nil ? .failure(error) : nil
+      return (true, reader)
+    }
+    reader?.resume(returning: .failure(error))
+    return isUnread
+  }
+
   private func publish(_ phase: ImagePhase, _ isNews: (inout State) -> Bool) {
     let reader = state.withLock { state -> CheckedContinuation<ImagePhase?, Never>? in
       guard !state.hasEnded, isNews(&state) else { return nil }

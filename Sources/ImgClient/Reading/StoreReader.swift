@@ -6,7 +6,11 @@ package import ImgStore
 ///
 /// A request that is not lenient does not find what was made of a damaged picture.
 package struct StoreReader: Sendable {
-  private let store: SharedStore
+  let store: SharedStore
+
+  init(_ store: SharedStore) {
+    self.store = store
+  }
 
   /// - Returns: `nil` when there is no store yet.
   package init?(directory: String) throws(StoreError) {

@@ -29,6 +29,11 @@ struct ClusterRequest: Hashable, Sendable {
     guard RequestOptions.delayRange.contains(request.delay) else {
       throw ImageError(invalidRequest: "a delay is at most a day")
     }
+    if let timeout = request.timeout {
+      guard timeout > .zero, timeout <= RequestOptions.delayRange.upperBound else {
+        throw ImageError(invalidRequest: "a timeout is more than nothing, and at most a day")
+      }
+    }
     return RequestOptions(
       variant: try request.variant.model(), isLenient: request.acceptsDamage,
       expiry: try request.expiry.model(), delay: request.delay,

@@ -53,7 +53,8 @@ public struct ImageRequest: Hashable, Sendable, ExpressibleByStringLiteral {
   public var delay = Duration.zero
   /// Fields that are added to requests to the origin. Pictures with other fields are stored apart.
   public var headers: [HeaderField] = []
-  /// How long the load may take, without ``delay``; `nil` for no limit but those of the cluster.
+  /// How long the load may take, without ``delay``, at most a day; `nil` for no limit but those of the
+  /// cluster.
   public var timeout: Duration?
   /// Whether the load has previews while the picture arrives. It has no progress then.
   public var isIncremental = false

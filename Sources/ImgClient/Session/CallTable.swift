@@ -22,8 +22,10 @@ struct CallTable {
   /// In the order in which they are sent, from ``waitingStart`` on.
   private var waiting: [Waiting] = []
   private var waitingStart = 0
+  /// Calls among ``waiting`` that have ended since, at most.
+  private var endedCount = 0
 
-  /// Whether a call waits to be sent. It may have ended since.
+  /// Whether a call waits to be sent.
   var isAnyWaiting: Bool { waitingStart < waiting.count }
 
   mutating func add(_ call: SessionCall) {
@@ -48,6 +50,15 @@ struct CallTable {
     return nil
   }
 
+  /// A call ended before it was sent. Such calls are removed once they may be half of those that wait.
+  mutating func callEnded() {
+    endedCount += 1
+    guard endedCount >= (waiting.count - waitingStart) / 2 else { return }
+    waiting = waiting[waitingStart...].filter { !$0.call.hasEnded }
+    waitingStart = 0
+    endedCount = 0
+  }
+
   /// The call that a reply is for; `nil` if there is none any more.
   func call(of number: RequestID) -> SessionCall? { sent[number]?.call }
 
@@ -63,7 +74,7 @@ struct CallTable {
   /// The connection is lost: what has no answer is to be sent again, before the others.
   ///
   /// - Returns: the calls that were sent too often.
-  mutating func rewind() -> [SessionCall] {
+  mutating func requeueSent() -> [SessionCall] {
     let unanswered = sent.sorted { $0.key.rawValue < $1.key.rawValue }.map(\.value)
       .filter { !$0.call.hasEnded }
     sent = [:]

@@ -1,5 +1,5 @@
 import ImgSystem
-import ImgWire
+import ImgTransport
 
 /// The coordinator as many tasks use it at the same time: over one connection, which a thread of its own
 /// makes when the first call needs it, and again when it is lost.
@@ -20,8 +20,24 @@ final class CoordinatorSession: Sendable {
       do throws(SystemError) {
         try SessionLoop(commands: commands, connect: connect).run()
       } catch {
-        preconditionFailure("a session cannot wait for events: \(error)")
+        Self.refuse(commands, because: error)
       }
+    }
+  }
+
+  /// Answers for a thread that cannot wait for a connection: the process has no descriptors left.
+  private static func refuse(
+    _ commands: Mailbox<SessionCommand>, because error: SystemError
+  ) {
+    while true {
+      for command in commands.takeAll() {
+        switch command {
+        case .start(let call): call.end(.failure(.client(.connection(.system(error)))))
+        case .detach: break
+        case .stop: return
+        }
+      }
+      _ = try? UnixSocket.waitReadable(commands.descriptor, until: nil)
     }
   }
 

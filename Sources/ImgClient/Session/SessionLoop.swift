@@ -23,9 +23,15 @@ final class SessionLoop {
   private let poller: Poller
   private var connection: CoordinatorConnection?
   private var calls = CallTable()
-  /// `nil` unless a connection was lost.
+  /// Why the connection is no longer of use; `nil` while it is.
+  private var loss: ClientError?
+  /// `nil` unless a connection was lost, and no call has waited for the next one or had a reply from it.
   private var reconnection: ReconnectionPlan?
+  private var hasLostConnection = false
   private var isStopped = false
+
+  /// Further calls wait while so many bytes have not been sent: the coordinator is slow.
+  private static let unsentMaximumByteCount = 256 << 10
 
   /// - Parameter connect: makes a connection; blocks.
   init(
@@ -39,20 +45,26 @@ final class SessionLoop {
   }
 
   /// Returns when the session has ended.
-  func run() {
+  ///
+  /// - Throws: if the thread cannot wait for events. All calls have ended then.
+  func run() throws(SystemError) {
     while true {
       commands.takeAll().forEach(handle)
       guard !isStopped else { return endAll(.connection(.closed)) }
       connectIfNeeded()
-      exchange()
+      sendCalls()
+      flush()
+      if let loss { handleLoss(loss) }
       do throws(SystemError) {
         for event in try poller.wait(timeout: timeout)
         where event.token == Token.connection.rawValue && (event.isReadable || event.isHungUp) {
           receive()
         }
       } catch {
-        return endAll(.connection(.system(error)))
+        endAll(.connection(.system(error)))
+        throw error
       }
+      if let loss { handleLoss(loss) }
     }
   }
 
@@ -60,27 +72,25 @@ final class SessionLoop {
     switch command {
     case .start(let call): calls.add(call)
     case .detach(let call):
-      // It keeps its place among the sent calls until its answer: the coordinator counts it, too.
-      guard let number = calls.number(of: call), let message = call.detachment?(number) else {
-        return
-      }
-      post(message)
+      // A sent call keeps its place until its answer: the coordinator counts it, too.
+      guard let number = calls.number(of: call) else { return calls.callEnded() }
+      if let message = call.detachment?(number) { post(message) }
     case .stop: isStopped = true
     }
   }
 
   /// `nil` waits for the next event.
   private var timeout: Duration? {
-    guard connection == nil, calls.isAnyWaiting, let reconnection else { return nil }
-    return max(.zero, ContinuousClock.now.duration(to: reconnection.nextAttempt))
+    guard connection == nil, calls.isAnyWaiting else { return nil }
+    return max(.zero, ContinuousClock.now.duration(to: reconnection?.nextAttempt ?? .now))
   }
 
   // MARK: - The connection
 
   private func connectIfNeeded() {
-    guard connection == nil, calls.isAnyWaiting,
-      (reconnection?.nextAttempt ?? .now) <= .now
-    else { return }
+    guard connection == nil, calls.isAnyWaiting else { return }
+    if hasLostConnection, reconnection == nil { reconnection = ReconnectionPlan(at: .now) }
+    guard (reconnection?.nextAttempt ?? .now) <= .now else { return }
     do throws(ClientError) {
       let new = try connect()
       do throws(SystemError) {
@@ -89,23 +99,32 @@ final class SessionLoop {
         throw .connection(.system(error))
       }
       connection = new
-      reconnection = nil
     } catch {
-      let hasFurtherAttempt =
-        error.mayPass && reconnection?.attemptFailed(at: .now) ?? false
-      if !hasFurtherAttempt {
-        reconnection = nil
-        endAll(error)
-      }
+      attemptFailed(error)
     }
   }
 
-  private func lose(_ error: ClientError) {
+  /// There is another attempt, or all calls end.
+  private func attemptFailed(_ error: ClientError) {
+    guard error.mayPass, reconnection?.attemptFailed(at: .now) == true else {
+      reconnection = nil
+      return endAll(error)
+    }
+  }
+
+  /// What has arrived counts. What has no answer is sent again over the next connection.
+  private func handleLoss(_ error: ClientError) {
+    loss = nil
     guard let lost = connection else { return }
     poller.unregister(lost.channel.descriptor)
     connection = nil
-    reconnection = ReconnectionPlan(at: .now)
-    for call in calls.rewind() { call.end(.failure(.client(error))) }
+    while let rest = try? lost.channel.receive(), !rest.deliveries.isEmpty {
+      rest.deliveries.forEach(receive)
+    }
+    hasLostConnection = true
+    for call in calls.requeueSent() { call.end(.failure(.client(error))) }
+    // A connection without a reply was no success.
+    if reconnection != nil { attemptFailed(error) }
   }
 
   private func endAll(_ error: ClientError) {
@@ -114,31 +133,32 @@ final class SessionLoop {
 
   // MARK: - Messages
 
-  /// Sends what may be sent, and hands the kernel what it takes.
-  private func exchange() {
+  private func sendCalls() {
     guard let connection else { return }
-    while self.connection != nil, let next = calls.takeNext(as: connection.newRequest) {
+    while loss == nil, connection.channel.heldByteCount < Self.unsentMaximumByteCount,
+      let next = calls.takeNext(as: connection.newRequest)
+    {
       post(next.call.request(next.number))
     }
-    flush()
   }
 
   private func post(_ message: ClientMessage) {
-    guard let channel = connection?.channel else { return }
+    guard loss == nil, let channel = connection?.channel else { return }
     do throws(ChannelError) {
       try channel.post(message)
     } catch {
-      lose(.connection(error))
+      loss = .connection(error)
     }
   }
 
+  /// Hands the kernel what it takes.
   private func flush() {
-    guard let channel = connection?.channel else { return }
+    guard loss == nil, let channel = connection?.channel else { return }
     do throws(ChannelError) {
       try channel.flush()
       try watch(channel.descriptor, channel.hasUnsent ? [.read, .write] : .read)
     } catch {
-      lose(.connection(error))
+      loss = .connection(error)
     }
   }
 
@@ -157,24 +177,26 @@ final class SessionLoop {
     do throws(ChannelError) {
       let received = try channel.receive()
       received.deliveries.forEach(receive)
-      if received.isClosed { lose(.connection(.closed)) }
+      if received.isClosed { loss = loss ?? .connection(.closed) }
     } catch {
-      lose(.connection(error))
+      loss = .connection(error)
     }
   }
 
   private func receive(_ reply: SessionCall.Answer) {
-    if case .refused(let refusal) = reply.message {
-      return refused(refusal)
-    }
+    if case .refused(let refusal) = reply.message { return refused(refusal) }
     guard let number = reply.message.request, let call = calls.call(of: number) else { return }
+    reconnection = nil
     if let message = call.receive(reply) { post(message) }
     if call.hasEnded, reply.message.endsRequest { calls.remove(number) }
   }
 
   private func refused(_ refusal: RequestRefusal) {
     let error = ClientError.refused(refusal.code, message: refusal.message)
-    guard refusal.id != RequestRefusal.wholeConnection else { return lose(error) }
+    guard refusal.id != RequestRefusal.wholeConnection else {
+      loss = error
+      return
+    }
     guard let call = calls.call(of: refusal.id) else { return }
     calls.remove(refusal.id)
     call.end(.failure(.client(error)))

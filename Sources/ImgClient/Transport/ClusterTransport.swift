@@ -34,20 +34,22 @@ public final class ClusterTransport: ImageTransport {
   public func storedImage(for request: ImageRequest) throws(ImageError) -> LoadedImage? {
     guard request.delay == .zero, request.cachePolicy != .bypass else { return nil }
     let asked = try ClusterRequest(request)
-    return try reading(about: request) { (reader) throws(StoreError) in
-      try reader.hit(for: asked.url, asked.options, at: .now).map { hit in
-        LoadedImage(hit.facts, bytes: hit.bytes, origin: .store)
-      }
-    }
+    // Whatever is wrong with the store, the cluster may be able to answer.
+    let hit = try? openedReader()?.hit(for: asked.url, asked.options, at: .now)
+    return hit.map { LoadedImage($0.facts, bytes: $0.bytes, origin: .store) }
   }
 
   /// Loads a thumbnail by a worker of the cluster.
   public func loadImage(
     for request: ImageRequest, onUpdate: @escaping @Sendable (ImageUpdate) -> Void
   ) async throws(ImageError) -> LoadedImage {
-    let asked = try ClusterRequest(request)
-    let limit = request.timeout.map { request.delay + $0 }
-    return try await Deadline.load(request.url, within: limit) { () throws(ImageError) in
+    var undelayed = request
+    undelayed.delay = .zero
+    // Checks the request before it waits. The delay is over in this process, so that it takes none of the
+    // places of requests that wait for the coordinator.
+    _ = try ClusterRequest(request)
+    let asked = try ClusterRequest(undelayed)
+    return try await Deadline.load(request) { () throws(ImageError) in
       try await self.load(asked, as: request, onUpdate)
     }
   }
@@ -94,30 +96,22 @@ public final class ClusterTransport: ImageTransport {
     _ asked: ClusterRequest, as request: ImageRequest, at moment: WallTime,
     from origin: LoadedImage.Origin
   ) throws(ImageError) -> LoadedImage {
-    let found = try reading(about: request) { (reader) throws(StoreError) in
-      try reader.result(
+    let found: (facts: StoredThumbnail, bytes: [UInt8])?
+    do throws(StoreError) {
+      found = try openedReader()?.result(
         of: asked.name, for: asked.options.request, at: moment, recordingAccess: .none)
+    } catch {
+      throw ImageError(error, url: request.url)
     }
     guard let found else { throw ImageError(Failure.isGone, url: request.url) }
     return LoadedImage(found.facts, bytes: found.bytes, origin: origin)
   }
 
-  /// A damaged store counts as empty, because a worker will recreate it.
-  ///
-  /// - Returns: `nil` also if there is no store yet.
-  private func reading<Result>(
-    about request: ImageRequest, _ body: (StoreReader) throws(StoreError) -> Result?
-  ) throws(ImageError) -> Result? {
-    do throws(StoreError) {
-      let reader = try openReader.withLock { reader throws(StoreError) in
-        if reader == nil { reader = try StoreReader(directory: places.storeDirectory) }
-        return reader
-      }
-      return try reader.map(body) ?? nil
-    } catch  where error.reason == .damaged {
-      return nil
-    } catch {
-      throw ImageError(error, url: request.url)
+  /// - Returns: `nil` if there is no store yet.
+  private func openedReader() throws(StoreError) -> StoreReader? {
+    try openReader.withLock { reader throws(StoreError) in
+      if reader == nil { reader = try OpenStores.reader(of: places.storeDirectory) }
+      return reader
     }
   }
 }

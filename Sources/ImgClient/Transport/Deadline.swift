@@ -1,14 +1,21 @@
 /// A limit of the time that a load may take.
 enum Deadline {
-  /// Runs a load, and cancels it at the end of its time.
+  /// Runs a load after the delay of its request, and cancels it at the end of its time.
   ///
-  /// - Parameter limit: `nil` for none.
   /// - Throws: ``ImageError/Code/timeout``, and what the load throws.
   static func load(
-    _ url: String, within limit: Duration?,
+    _ request: ImageRequest,
     _ body: @escaping @Sendable () async throws(ImageError) -> LoadedImage
   ) async throws(ImageError) -> LoadedImage {
-    guard let limit else { return try await body() }
+    let url = request.url
+    if request.delay > .zero {
+      do {
+        try await Task.sleep(for: request.delay)
+      } catch {
+        throw .cancelled(url)
+      }
+    }
+    guard let limit = request.timeout else { return try await body() }
     let result = await withTaskGroup(of: Result<LoadedImage, ImageError>?.self) { group in
       group.addTask {
         do throws(ImageError) {

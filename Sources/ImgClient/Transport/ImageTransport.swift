@@ -10,7 +10,8 @@ public protocol ImageTransport: Sendable {
   ///
   /// - Parameters:
   ///   - request: its ``ImageRequest/delay`` and ``ImageRequest/timeout`` are the transport's to keep.
-  ///   - onUpdate: is called in order, from any thread, and not after the function has returned.
+  ///   - onUpdate: is called in order, from any thread, and must not block. A last call may come while the
+  ///     function returns.
   func loadImage(
     for request: ImageRequest, onUpdate: @escaping @Sendable (ImageUpdate) -> Void
   ) async throws(ImageError) -> LoadedImage

@@ -17,7 +17,7 @@ public final class InMemoryCluster: ImageTransport {
   public enum Step: Hashable, Sendable {
     /// The fetch tells everyone who waits for it, and wants to know.
     case update(ImageUpdate)
-    /// The fetch waits for ``InMemoryCluster/resume(_:)``.
+    /// The fetch waits for an ``InMemoryCluster/resume(_:)`` of its own.
     case hold
   }
 
@@ -31,6 +31,8 @@ public final class InMemoryCluster: ImageTransport {
     var stored: [MemoryKey: LoadedImage] = [:]
     var fetches: [ImageRequest: InMemoryFetch] = [:]
     var fetchCounts: [String: Int] = [:]
+    /// Holds that fetches of a URL may pass.
+    var permits: [String: Int] = [:]
   }
 
   private let state = Mutex(State())
@@ -52,15 +54,21 @@ public final class InMemoryCluster: ImageTransport {
     state.withLock { $0.answers[url] = Answer(steps: steps, result: .failure(failure)) }
   }
 
-  /// Lets all fetches of a URL go on that hold, each up to its next ``Step/hold``.
-  ///
-  /// - Returns: how many held.
-  @discardableResult
-  public func resume(_ url: String) -> Int {
+  /// Lets a fetch of a URL pass one ``Step/hold``: where it holds now, or the next one it comes to.
+  public func resume(_ url: String) {
     let fetches = state.withLock { state in
-      state.fetches.filter { $0.key.url == url }.map(\.value)
+      state.permits[url, default: 0] += 1
+      return state.fetches.filter { $0.key.url == url }.map(\.value)
     }
-    return fetches.count { $0.resume() }
+    for fetch in fetches { fetch.resume() }
+  }
+
+  private func takePermit(for url: String) -> Bool {
+    state.withLock { state in
+      guard let count = state.permits[url], count > 0 else { return false }
+      state.permits[url] = count - 1
+      return true
+    }
   }
 
   /// How many fetches of a URL have begun.
@@ -83,7 +91,7 @@ public final class InMemoryCluster: ImageTransport {
       return nil
     }
     return state.withLock { state in
-      let image = state.stored[MemoryKey(identityOf: request)]
+      let image = state.stored[MemoryKey(request)]
       guard let image, let expiry = image.expiresAt, expiry > .now else { return nil }
       return image.from(.store)
     }
@@ -94,46 +102,54 @@ public final class InMemoryCluster: ImageTransport {
     for request: ImageRequest, onUpdate: @escaping @Sendable (ImageUpdate) -> Void
   ) async throws(ImageError) -> LoadedImage {
     _ = try ClusterRequest(request)
-    let limit = request.timeout.map { request.delay + $0 }
-    return try await Deadline.load(request.url, within: limit) { () throws(ImageError) in
-      do {
-        try await Task.sleep(for: request.delay)
-      } catch {
-        throw .cancelled(request.url)
+    var undelayed = request
+    undelayed.delay = .zero
+    undelayed.timeout = nil
+    return try await Deadline.load(request) { [undelayed] () throws(ImageError) in
+      if let image = try self.storedImage(for: undelayed) { return image }
+      guard undelayed.cachePolicy != .cacheOnly else {
+        throw ImageError(
+          code: .notCached, url: undelayed.url, message: "the store does not have it")
       }
-      var request = request
-      request.delay = .zero
-      request.timeout = nil
-      if let image = try self.storedImage(for: request) { return image }
-      guard request.cachePolicy != .cacheOnly else {
-        throw ImageError(code: .notCached, url: request.url, message: "the store does not have it")
-      }
-      return try await self.fetch(request, onUpdate)
+      return try await self.fetch(undelayed, onUpdate)
     }
   }
 
   private func fetch(
     _ request: ImageRequest, _ onUpdate: @escaping @Sendable (ImageUpdate) -> Void
   ) async throws(ImageError) -> LoadedImage {
-    let fetch = state.withLock { state in
-      if let fetch = state.fetches[request] { return fetch }
-      let answer = state.answers[request.url] ?? Self.missing(request.url)
-      let result = answer.result.map { image in
-        image.expiring(at: request.cachePolicy == .bypass ? nil : .now + Self.expiry)
+    let (fetch, reader) = state.withLock { state in
+      if let fetch = state.fetches[request], let reader = fetch.reserveReader() {
+        return (fetch, reader)
       }
-      let fetch = InMemoryFetch(answer.steps, result) { [weak self] isComplete in
-        self?.fetchEnded(of: request, isComplete ? result : nil)
+      let fetch = makeFetch(of: request, &state)
+      guard let reader = fetch.reserveReader() else {
+        preconditionFailure("a new fetch has not ended")
       }
-      state.fetches[request] = fetch
-      state.fetchCounts[request.url, default: 0] += 1
-      return fetch
+      return (fetch, reader)
     }
     let isWanted: @Sendable (ImageUpdate) -> Void = { update in
       if case .preview = update, !request.isIncremental { return }
       if case .progress = update, request.isIncremental { return }
       onUpdate(update)
     }
-    return try await fetch.image(about: request.url, isWanted)
+    return try await fetch.image(for: reader, about: request.url, isWanted)
+  }
+
+  private func makeFetch(of request: ImageRequest, _ state: inout State) -> InMemoryFetch {
+    let answer = state.answers[request.url] ?? Self.missing(request.url)
+    let result = answer.result.map { image in
+      image.expiring(at: request.cachePolicy == .bypass ? nil : .now + Self.expiry)
+    }
+    let fetch = InMemoryFetch(
+      answer.steps, result,
+      takesPermit: { [weak self] in self?.takePermit(for: request.url) ?? true },
+      onEnd: { [weak self] fetch, isComplete in
+        self?.fetchEnded(fetch, of: request, isComplete ? result : nil)
+      })
+    state.fetches[request] = fetch
+    state.fetchCounts[request.url, default: 0] += 1
+    return fetch
   }
 
   private static func missing(_ url: String) -> Answer {
@@ -145,11 +161,14 @@ public final class InMemoryCluster: ImageTransport {
   }
 
   /// - Parameter result: `nil` if nobody waited for it any more.
-  private func fetchEnded(of request: ImageRequest, _ result: Result<LoadedImage, ImageError>?) {
+  private func fetchEnded(
+    _ fetch: InMemoryFetch, of request: ImageRequest, _ result: Result<LoadedImage, ImageError>?
+  ) {
     state.withLock { state in
-      state.fetches[request] = nil
+      // An equal request may have begun another one.
+      if state.fetches[request] === fetch { state.fetches[request] = nil }
       guard case .success(let image) = result, request.cachePolicy != .bypass else { return }
-      state.stored[MemoryKey(identityOf: request)] = image
+      state.stored[MemoryKey(request)] = image
     }
   }
 

@@ -16,33 +16,46 @@ final class InMemoryFetch: Sendable {
     var nextStep = 0
     var readers: [Int: Reader] = [:]
     var lastReader = 0
-    /// Readers that left before they waited.
-    var departed: Set<Int> = []
+    /// Readers that have not left, whether or not they wait already.
+    var present: Set<Int> = []
   }
 
-  let result: Result<LoadedImage, ImageError>
+  private let result: Result<LoadedImage, ImageError>
   private let steps: [InMemoryCluster.Step]
-  private let onEnd: @Sendable (_ isComplete: Bool) -> Void
+  private let takesPermit: @Sendable () -> Bool
+  private let onEnd: @Sendable (_ fetch: InMemoryFetch, _ isComplete: Bool) -> Void
   private let state = Mutex(State())
 
-  /// - Parameter onEnd: is told whether the fetch has its result, or nobody waits for it any more.
+  /// - Parameters:
+  ///   - takesPermit: whether the fetch may pass a hold; asked again by ``resume()``.
+  ///   - onEnd: is told whether the fetch has its result, or no reader is left.
   init(
     _ steps: [InMemoryCluster.Step], _ result: Result<LoadedImage, ImageError>,
-    onEnd: @escaping @Sendable (_ isComplete: Bool) -> Void
+    takesPermit: @escaping @Sendable () -> Bool,
+    onEnd: @escaping @Sendable (_ fetch: InMemoryFetch, _ isComplete: Bool) -> Void
   ) {
     self.steps = steps
     self.result = result
+    self.takesPermit = takesPermit
     self.onEnd = onEnd
   }
 
-  /// Waits for the result. The first reader starts the fetch, the last one that leaves ends it.
-  func image(
-    about url: String, _ onUpdate: @escaping @Sendable (ImageUpdate) -> Void
-  ) async throws(ImageError) -> LoadedImage {
-    let number = state.withLock { state in
+  /// Promises a reader. The last one that leaves ends the fetch.
+  ///
+  /// - Returns: its number for ``image(for:about:_:)``; `nil` if the fetch has ended.
+  func reserveReader() -> Int? {
+    state.withLock { state in
+      guard state.stage != .ended else { return nil }
       state.lastReader += 1
+      state.present.insert(state.lastReader)
       return state.lastReader
     }
+  }
+
+  /// Waits for the result. The first reader that waits starts the fetch.
+  func image(
+    for number: Int, about url: String, _ onUpdate: @escaping @Sendable (ImageUpdate) -> Void
+  ) async throws(ImageError) -> LoadedImage {
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         join(Reader(onUpdate: onUpdate, continuation: continuation), as: number, about: url)
@@ -53,52 +66,65 @@ final class InMemoryFetch: Sendable {
     return try result.get()
   }
 
+  private enum Joined {
+    case first, later
+    /// It has left, or the fetch has its result.
+    case not(Result<LoadedImage, ImageError>)
+  }
+
   private func join(_ reader: Reader, as number: Int, about url: String) {
-    let isFirst: Bool? = state.withLock { state in
-      guard state.stage != .ended, !state.departed.contains(number) else { return nil }
+    let joined: Joined = state.withLock { state in
+      guard state.present.contains(number) else { return .not(.failure(.cancelled(url))) }
+      guard state.stage != .ended else { return .not(result) }
       state.readers[number] = reader
-      defer { if state.stage == .created { state.stage = .running } }
-      return state.stage == .created
+      guard state.stage == .created else { return .later }
+      state.stage = .running
+      return .first
     }
-    switch isFirst {
-    case nil:
-      reader.continuation.resume(returning: Task.isCancelled ? .failure(.cancelled(url)) : result)
-    case true?: run()
-    case false?: break
+    switch joined {
+    case .first: run()
+    case .later: break
+    case .not(let result): reader.continuation.resume(returning: result)
     }
   }
 
   private func leave(_ number: Int, about url: String) {
     let (reader, isAbandoned) = state.withLock { state in
-      state.departed.insert(number)
-      let reader = state.readers.removeValue(forKey: number)
-      let isAbandoned = reader != nil && state.readers.isEmpty && state.stage != .ended
+      state.present.remove(number)
+      let isAbandoned = state.present.isEmpty && state.stage != .ended
       if isAbandoned { state.stage = .ended }
-      return (reader, isAbandoned)
+      return (state.readers.removeValue(forKey: number), isAbandoned)
     }
-    if isAbandoned { onEnd(false) }
+    if isAbandoned { onEnd(self, false) }
     reader?.continuation.resume(returning: .failure(.cancelled(url)))
   }
 
-  /// Goes on if it holds.
-  ///
-  /// - Returns: whether it held.
-  func resume() -> Bool {
+  /// Goes on if it holds and has a permit.
+  func resume() {
+    let isHolding = state.withLock { $0.stage == .holding }
+    if isHolding, takesPermit() { goOn() }
+  }
+
+  private func goOn() {
     let wasHolding = state.withLock { state in
       guard state.stage == .holding else { return false }
       state.stage = .running
       return true
     }
     if wasHolding { run() }
-    return wasHolding
   }
 
   /// Runs the steps up to the next one that holds.
   private func run() {
     while let step = takeStep() {
-      guard case .update(let update) = step else { return }
-      let readers = state.withLock { Array($0.readers.values) }
-      for reader in readers { reader.onUpdate(update) }
+      switch step {
+      case .update(let update):
+        let readers = state.withLock { Array($0.readers.values) }
+        for reader in readers { reader.onUpdate(update) }
+      case .hold:
+        // It holds already, so that a permit that comes now is seen by either side.
+        return resume()
+      }
     }
   }
 
@@ -117,7 +143,7 @@ final class InMemoryFetch: Sendable {
       return (step, nil)
     }
     if let readers {
-      onEnd(true)
+      onEnd(self, true)
       for reader in readers { reader.continuation.resume(returning: result) }
     }
     return step

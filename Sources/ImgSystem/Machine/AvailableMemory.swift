@@ -8,14 +8,10 @@ package struct AvailableMemory: Hashable, Sendable {
     self.totalByteCount = totalByteCount
   }
 
-  /// The machine's, or that of the process's control group where it has less; `nil` without /proc.
-  package static var now: AvailableMemory? {
-    guard let machine = text("/proc/meminfo").flatMap(AvailableMemory.init(memoryInformation:))
-    else {
-      return nil
-    }
-    guard let group = ofControlGroup else { return machine }
-    return group.availableByteCount < machine.availableByteCount ? group : machine
+  /// The machine's, and that of the process's control group if it is limited; none without /proc.
+  package static var now: [AvailableMemory] {
+    let machine = text("/proc/meminfo").flatMap(AvailableMemory.init(memoryInformation:))
+    return [machine, ofControlGroup].compactMap(\.self)
   }
 
   /// - Parameter text: the content of /proc/meminfo (proc_meminfo(5)).
@@ -33,7 +29,7 @@ package struct AvailableMemory: Hashable, Sendable {
   }
 
   /// `nil` unless it is limited (cgroups(7), version 2). Pages of files count as available, because the
-  /// kernel takes them back.
+  /// kernel takes them back; shared memory does not.
   private static var ofControlGroup: AvailableMemory? {
     guard
       let line = text("/proc/self/cgroup")?.split(separator: "\n").first(where: {
@@ -45,10 +41,14 @@ package struct AvailableMemory: Hashable, Sendable {
       let used = number("\(directory)/memory.current")
     else { return nil }
     let statistics = text("\(directory)/memory.stat") ?? ""
-    let files = statistics.split(separator: "\n").first { $0.hasPrefix("file ") }
-      .flatMap { Int($0.dropFirst(5)) }
+    func byteCount(_ name: String) -> Int {
+      statistics.split(separator: "\n").first { $0.hasPrefix(name + " ") }
+        .flatMap { Int($0.dropFirst(name.utf8.count + 1)) } ?? 0
+    }
+    // The files are read one after the other.
+    let available = maximum - used + byteCount("file") - byteCount("shmem")
     return AvailableMemory(
-      availableByteCount: max(0, maximum - used + (files ?? 0)), totalByteCount: maximum)
+      availableByteCount: min(max(0, available), maximum), totalByteCount: maximum)
   }
 
   private static func number(_ path: String) -> Int? {

@@ -22,6 +22,8 @@ protocol ServingBackend: AnyObject, Sendable {
   func url(_ name: String) -> String
   /// Serves a picture from now on.
   func serve(_ name: String) throws
+  /// Serves another picture from now on.
+  func serveAnother(_ name: String) throws
   /// Serves a picture that arrives in parts; each but the first waits for ``release(_:step:)``.
   func serveInParts(_ name: String) throws
   /// Lets the part behind a step arrive, counted from 0.
@@ -62,6 +64,10 @@ final class RealBackend: ServingBackend {
     origin.serve("/\(name)", .body(try PictureMaker.start().card(index: 1)))
   }
 
+  func serveAnother(_ name: String) throws {
+    origin.serve("/\(name)", .body(try PictureMaker.start().card(index: 2)))
+  }
+
   func serveInParts(_ name: String) throws {
     let picture = try ArrivingPicture(.progressiveJPEG)
     origin.serve("/\(name)", .body(picture.bytes, delivery: .steps(picture.steps)))
@@ -91,6 +97,14 @@ final class InMemoryBackend: ServingBackend {
 
   func serve(_ name: String) {
     cluster.serve(url(name), .sample)
+  }
+
+  func serveAnother(_ name: String) {
+    cluster.serve(
+      url(name),
+      LoadedImage(
+        bytes: [4], type: .jpeg, width: 256, height: 192, source: LoadedImage.sample.source,
+        origin: .network))
   }
 
   func serveInParts(_ name: String) {

@@ -99,9 +99,9 @@ struct ImageLoadingTests {
     try backend.serveInParts("a")
     let client = try backend.makeClient()
     let url = backend.url("a")
-    let cancelled = Task { try await client.image(for: url, size: 256) }
     let other = Task { try await client.image(for: url, size: 256) }
     #expect(try await eventually { backend.fetchCount(of: "a") == 1 })
+    let cancelled = Task { try await client.image(for: url, size: 256) }
     cancelled.cancel()
     let error = await #expect(throws: ImageError.self) { try await cancelled.value }
     #expect(error?.code == .cancelled)
@@ -196,5 +196,22 @@ struct ImageLoadingTests {
     #expect(backend.fetchCount(of: "a") == 4)
     request.cachePolicy = .cacheOnly
     #expect(try await client.image(for: request).origin == .memory)
+  }
+
+  @Test(arguments: Backend.allCases)
+  func `what is fetched again takes the place of what memory had`(backend: Backend) async throws {
+    let backend = try backend.make()
+    try backend.serve("a")
+    let client = try backend.makeClient()
+    var request = ImageRequest(url: backend.url("a"))
+    let first = try await client.image(for: request)
+    try backend.serveAnother("a")
+    request.cachePolicy = .reload
+    let second = try await client.image(for: request)
+    #expect(second.bytes != first.bytes)
+    request.cachePolicy = .cacheElseLoad
+    let third = try await client.image(for: request)
+    #expect(third.origin == .memory)
+    #expect(third.bytes == second.bytes)
   }
 }

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import ImgSystem
+import Synchronization
 import Testing
 
 @testable import ImgClient
@@ -28,8 +29,8 @@ struct ImageMemoryCacheTests {
     #expect(cache.statistics.count == 104)
     #expect(cache.image(for: request(299)) != nil)
     #expect(cache.image(for: request(0)) == nil)
-    #expect(cache.statistics.hits == 1)
-    #expect(cache.statistics.misses == 1)
+    #expect(cache.statistics.hitCount == 1)
+    #expect(cache.statistics.missCount == 1)
   }
 
   @Test func `an image is from memory when it comes from here`() {
@@ -92,22 +93,60 @@ struct ImageMemoryCacheTests {
 
   @Test func `little memory of the machine leaves an eighth of the capacity`() {
     let memory = AvailableMemory(availableByteCount: 4, totalByteCount: 100)
-    let cache = ImageMemoryCache(capacity: 16 << 20, pressure: MemoryPressure { memory })
+    let cache = ImageMemoryCache(capacity: 16 << 20, pressure: MemoryPressure { [memory] })
     for number in 0..<40 { cache.insert(image(100_000), for: request(number)) }
     #expect(cache.statistics.byteCount <= 2 << 20)
     #expect(cache.image(for: request(39)) != nil)
   }
 
-  @Test func `memory is little below a twentieth, and is looked at once a second`() {
-    let now = ContinuousClock.now
-    var isLow = false
-    func pressure() -> MemoryPressure {
-      let available = isLow ? 4 : 5
-      return MemoryPressure { AvailableMemory(availableByteCount: available, totalByteCount: 100) }
+  @Test func `an image that is too large removes no other`() {
+    let cache = ImageMemoryCache(capacity: 10 << 20)
+    cache.insert(image(10), for: request(1))
+    cache.insert(image(11 << 20), for: request(2))
+    #expect(cache.image(for: request(1)) != nil)
+    #expect(cache.image(for: request(2)) == nil)
+  }
+
+  @Test func `a request for a longer expiry is not answered from memory`() {
+    let cache = ImageMemoryCache()
+    cache.insert(image(10), for: request(1))
+    var other = request(1)
+    other.expiry = .after(.seconds(3_600))
+    #expect(cache.image(for: other) == nil)
+  }
+
+  @Test func `an image that a reload has replaced is not served`() {
+    let cache = ImageMemoryCache()
+    cache.insert(image(10), for: request(1))
+    var reload = request(1)
+    reload.cachePolicy = .reload
+    cache.insert(image(20), for: reload)
+    #expect(cache.image(for: request(1))?.bytes.count == 20)
+    cache.insert(.sample, for: reload)
+    #expect(cache.image(for: request(1)) == nil, "what is not stored is not remembered")
+  }
+
+  @Test func `memory is little where less than a twentieth of any limit is left`() {
+    func isHigh(_ available: [Int]) -> Bool {
+      let limits = available.map { AvailableMemory(availableByteCount: $0, totalByteCount: 100) }
+      return MemoryPressure { limits }.isHigh(at: .now)
     }
-    #expect(!pressure().isHigh(at: now))
-    isLow = true
-    #expect(pressure().isHigh(at: now))
-    #expect(!MemoryPressure { nil }.isHigh(at: now))
+    #expect(!isHigh([5, 50]))
+    #expect(isHigh([4, 50]))
+    #expect(isHigh([50, 4]))
+    #expect(!isHigh([]))
+  }
+
+  @Test func `memory is looked at once a second`() {
+    let reads = Mutex(0)
+    let pressure = MemoryPressure {
+      reads.withLock { $0 += 1 }
+      return []
+    }
+    let now = ContinuousClock.now
+    for milliseconds in [0, 500, 999, 1_000, 1_500] {
+      _ = pressure.isHigh(at: now + .milliseconds(milliseconds))
+    }
+    #expect(reads.withLock { $0 } == 2)
   }
 }

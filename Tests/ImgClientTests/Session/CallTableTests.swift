@@ -51,13 +51,32 @@ struct CallTableTests {
     #expect(isSame(sendAll(), [calls[0], calls[2]]))
   }
 
+  @Test mutating func `calls that ended do not wait, nor keep their memory`() {
+    let calls = (0..<1_000).map { _ in Self.call() }
+    calls.forEach { table.add($0) }
+    weak var ended: SessionCall?
+    do {
+      let call = Self.call()
+      ended = call
+      table.add(call)
+      call.end(.failure(.cancelled))
+      table.callEnded()
+    }
+    for call in calls {
+      call.end(.failure(.cancelled))
+      table.callEnded()
+    }
+    #expect(!table.isAnyWaiting)
+    #expect(ended == nil)
+  }
+
   @Test mutating func `after a lost connection, calls without an answer come before the others`() {
     let calls = (0..<1_002).map { _ in Self.call() }
     calls.forEach { table.add($0) }
     _ = sendAll()
     table.remove(RequestID(rawValue: 2))
     calls[2].end(.failure(.cancelled))
-    #expect(table.rewind().isEmpty)
+    #expect(table.requeueSent().isEmpty)
     #expect(table.number(of: calls[0]) == nil)
     #expect(isSame(sendAll(), [calls[0]] + calls[3...]))
   }
@@ -67,10 +86,10 @@ struct CallTableTests {
     table.add(call)
     for _ in 0..<2 {
       _ = sendAll()
-      #expect(table.rewind().isEmpty)
+      #expect(table.requeueSent().isEmpty)
     }
     _ = sendAll()
-    #expect(isSame(table.rewind(), [call]))
+    #expect(isSame(table.requeueSent(), [call]))
     #expect(!table.isAnyWaiting)
   }
 

@@ -147,6 +147,16 @@ struct ReconnectionTests {
     #expect(backend.fetchCount(of: "a") == 2)
   }
 
+  @Test func `the clients of a process share one opening of the store`() async throws {
+    let backend = try RealBackend()
+    try backend.serve("a")
+    _ = try await backend.makeClient().image(for: backend.url("a"), size: 256)
+    let directory = unsafe backend.cluster.storeDirectory
+    let first = try #require(try OpenStores.reader(of: directory))
+    let second = try #require(try OpenStores.reader(of: directory))
+    #expect(first.store === second.store)
+  }
+
   @Test func `a transport ends with its last user`() async throws {
     let backend = try RealBackend()
     try backend.serve("a")
