@@ -34,7 +34,7 @@ public final class ImageClient: Sendable {
 
   /// A thumbnail.
   ///
-  /// The cancellation of the task ends the load, and the fetch if nobody else waits for it.
+  /// Cancelling the task ends the load. The fetch ends if no other load waits for it.
   public func image(for request: ImageRequest) async throws(ImageError) -> LoadedImage {
     guard !Task.isCancelled else { throw .cancelled(request.url) }
     if let image = try storedImage(for: request) { return image }

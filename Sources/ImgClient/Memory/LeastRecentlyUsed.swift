@@ -1,5 +1,4 @@
-/// Values by key, of which those that were not used for longest leave first. Each operation takes the same
-/// time, however many there are.
+/// Values by key. The least recently used ones leave first. Each operation takes constant time.
 struct LeastRecentlyUsed<Key: Hashable, Value> {
   private struct Node {
     let key: Key

@@ -2,7 +2,7 @@
 /// phase that is asked for.
 ///
 /// A reader that is slow sees the newest phase, not all of them. The load ends when its reader's task is
-/// cancelled, with the phase `failure` and the code `cancelled`, and when nobody can read it any more.
+/// cancelled, with the phase `failure` and the code `cancelled`, and when its iterator is released.
 public struct ImagePhases: AsyncSequence, Sendable {
   private let start: @Sendable () -> PhaseLoad
 

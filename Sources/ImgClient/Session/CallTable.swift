@@ -71,7 +71,7 @@ struct CallTable {
     numbers[ObjectIdentifier(removed.call)] = nil
   }
 
-  /// The connection is lost: what has no answer is to be sent again, before the others.
+  /// The connection is lost. Calls without an answer wait again, before the others.
   ///
   /// - Returns: the calls that were sent too often.
   mutating func requeueSent() -> [SessionCall] {

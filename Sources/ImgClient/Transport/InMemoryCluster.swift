@@ -160,7 +160,7 @@ public final class InMemoryCluster: ImageTransport {
           code: .httpStatus, url: url, httpStatus: 404, message: "the origin answered 404")))
   }
 
-  /// - Parameter result: `nil` if nobody waited for it any more.
+  /// - Parameter result: `nil` if all loads that waited for it were cancelled.
   private func fetchEnded(
     _ fetch: InMemoryFetch, of request: ImageRequest, _ result: Result<LoadedImage, ImageError>?
   ) {

@@ -16,6 +16,8 @@ final class InMemoryFetch: Sendable {
     var nextStep = 0
     var readers: [Int: Reader] = [:]
     var lastReader = 0
+    /// A permit may have come since one was asked for.
+    var mayHavePermit = false
     /// Readers that have not left, whether or not they wait already.
     var present: Set<Int> = []
   }
@@ -99,19 +101,35 @@ final class InMemoryFetch: Sendable {
     reader?.continuation.resume(returning: .failure(.cancelled(url)))
   }
 
-  /// Goes on if it holds and has a permit.
+  /// Continues if it holds and a permit is there.
   func resume() {
-    let isHolding = state.withLock { $0.stage == .holding }
-    if isHolding, takesPermit() { goOn() }
+    if passesHold() { run() }
   }
 
-  private func goOn() {
-    let wasHolding = state.withLock { state in
-      guard state.stage == .holding else { return false }
+  /// One caller at a time claims the hold and asks for a permit, so that no permit is taken twice.
+  private func passesHold() -> Bool {
+    while claimHold() {
+      if takesPermit() { return true }
+      let mayHavePermit = state.withLock { state in
+        guard state.stage == .running else { return false }
+        state.stage = .holding
+        return state.mayHavePermit
+      }
+      guard mayHavePermit else { return false }
+    }
+    return false
+  }
+
+  private func claimHold() -> Bool {
+    state.withLock { state in
+      guard state.stage == .holding else {
+        state.mayHavePermit = true
+        return false
+      }
       state.stage = .running
+      state.mayHavePermit = false
       return true
     }
-    if wasHolding { run() }
   }
 
   /// Runs the steps up to the next one that holds.
@@ -122,8 +140,7 @@ final class InMemoryFetch: Sendable {
         let readers = state.withLock { Array($0.readers.values) }
         for reader in readers { reader.onUpdate(update) }
       case .hold:
-        // It holds already, so that a permit that comes now is seen by either side.
-        return resume()
+        guard passesHold() else { return }
       }
     }
   }

@@ -2,8 +2,8 @@ import Synchronization
 
 /// A place that shows one picture at a time, such as a cell of a list that is scrolled.
 ///
-/// When another picture is to be shown, the load of the former one ends, and its result is dropped even if it
-/// has arrived: a picture never appears in the place of another one.
+/// Showing another picture ends the load of the former one. The place drops the former result even if it has
+/// arrived, so a picture never appears in the place of another one.
 public final class ImageViewer: Sendable {
   private struct State {
     var generation = 0
