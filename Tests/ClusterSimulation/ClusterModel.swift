@@ -67,11 +67,11 @@ final class ClusterModel {
   var updates: [ViewerID: ArrivalUpdates] = [:]
   /// How many previews viewers were shown.
   var previewCounts: [ViewerID: Int] = [:]
-  /// The leases of which workers were asked for previews.
+  /// The leases whose workers were asked for previews.
   var previewLeases: [LeaseID] = []
   /// The bytes that viewers were told have arrived.
   var progress: [ViewerID: [Int]] = [:]
-  /// The leases of which workers were asked for progress.
+  /// The leases whose workers were asked for progress.
   var progressLeases: [LeaseID] = []
   /// Memory files that the driver would hold.
   var openFiles: Set<MemoryFileID> = []

@@ -35,7 +35,7 @@ package struct Scheduler {
   package internal(set) var leases = LeaseTable()
   package internal(set) var workers: WorkerTable
   var store = StoreHealth()
-  /// Leases of which viewers want to be told while the picture arrives. The workers do not know it yet.
+  /// Leases whose viewers want updates while the picture arrives. Their workers have not been asked yet.
   var wantedUpdates: [(lease: LeaseID, updates: ArrivalUpdates)] = []
   /// The viewers and jobs that let a delay pass before anything begins, and until when.
   var delays = PriorityQueue<Delayed, ContinuousClock.Instant>()
