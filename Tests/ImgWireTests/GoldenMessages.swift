@@ -318,6 +318,7 @@ enum GoldenMessages {
         ProgressReply(id: request, progress: BodyProgress(receivedByteCount: 16_384))),
       "waiting": .waiting(WaitReply(id: request, wait: wait)),
       "forgotten": .forgotten(PlainRequest(id: request)),
+      "detached": .detached(PlainRequest(id: request)),
       "sweeping": .sweeping(PlainRequest(id: request)),
       "stopping": .stopping(PlainRequest(id: request)),
     ]

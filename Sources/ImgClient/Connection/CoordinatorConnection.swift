@@ -154,6 +154,7 @@ extension CoordinatorReply {
     case .preview(let reply): reply.id
     case .progress(let reply): reply.id
     case .waiting(let reply): reply.id
+    case .detached(let request): request.id
     case .forgotten(let request): request.id
     case .sweeping(let request): request.id
     case .stopping(let request): request.id

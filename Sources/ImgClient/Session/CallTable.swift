@@ -9,7 +9,10 @@ struct CallTable {
 
   private struct Sent {
     let call: SessionCall
-    let sendCount: Int
+    var sendCount: Int
+
+    /// Whether it is sent again if the connection is lost.
+    var isSentAgain: Bool { call.isRepeatable && sendCount < CallTable.maximumSendCount }
   }
 
   private struct Waiting {
@@ -65,6 +68,11 @@ struct CallTable {
   /// The number under which a call was sent and has no answer; `nil` otherwise.
   func number(of call: SessionCall) -> RequestID? { numbers[ObjectIdentifier(call)] }
 
+  /// A reply has come that is not the answer, so the request did not end the coordinator.
+  mutating func forgiveSends(of number: RequestID) {
+    sent[number]?.sendCount = 0
+  }
+
   /// The request has its answer, or the coordinator will send none.
   mutating func remove(_ number: RequestID) {
     guard let removed = sent.removeValue(forKey: number) else { return }
@@ -73,17 +81,18 @@ struct CallTable {
 
   /// The connection is lost. Calls without an answer wait again, before the others.
   ///
-  /// - Returns: the calls that were sent too often.
+  /// - Returns: the calls that are not sent again: those that may not be repeated, and those that were sent
+  ///   too often.
   mutating func requeueSent() -> [SessionCall] {
     let unanswered = sent.sorted { $0.key.rawValue < $1.key.rawValue }.map(\.value)
       .filter { !$0.call.hasEnded }
     sent = [:]
     numbers = [:]
-    let again = unanswered.filter { $0.sendCount < Self.maximumSendCount }
+    let again = unanswered.filter(\.isSentAgain)
       .map { Waiting(call: $0.call, sendCount: $0.sendCount) }
     waiting = again + waiting[waitingStart...]
     waitingStart = 0
-    return unanswered.filter { $0.sendCount >= Self.maximumSendCount }.map(\.call)
+    return unanswered.filter { !$0.isSentAgain }.map(\.call)
   }
 
   /// - Returns: all calls, in no order.

@@ -4,7 +4,7 @@ import ImgTransport
 /// The coordinator as many tasks use it at the same time: over one connection, which a thread of its own
 /// makes when the first call needs it, and again when it is lost.
 ///
-/// A call whose connection is lost is sent again, so calls ask for what may be asked twice. At most
+/// A call whose connection is lost is sent again, unless it may not be repeated. At most
 /// ``CallTable/maximumSentCount`` calls are under way; further ones wait in order.
 final class CoordinatorSession: Sendable {
   private let commands: Mailbox<SessionCommand>

@@ -21,19 +21,23 @@ final class SessionCall: Sendable {
     case ended
   }
 
+  /// Whether the request may be sent again over the next connection when its own is lost.
+  let isRepeatable: Bool
   /// The request, under a number of the connection that it is sent over.
   let request: @Sendable (RequestID) -> ClientMessage
-  /// Tells the coordinator that the task no longer waits; `nil` if there is nothing to tell.
+  /// Tells the coordinator that the task no longer waits; `nil` if there is nothing to tell, because the
+  /// request has one reply.
   let detachment: (@Sendable (RequestID) -> ClientMessage)?
   private let step: @Sendable (Answer) -> Step
   private let state = Mutex(State.created)
 
   /// - Parameter step: runs on the session's thread, so it is quick.
   init(
-    request: @escaping @Sendable (RequestID) -> ClientMessage,
+    isRepeatable: Bool = true, request: @escaping @Sendable (RequestID) -> ClientMessage,
     detachment: (@Sendable (RequestID) -> ClientMessage)? = nil,
     step: @escaping @Sendable (Answer) -> Step = { _ in .answer }
   ) {
+    self.isRepeatable = isRepeatable
     self.request = request
     self.detachment = detachment
     self.step = step

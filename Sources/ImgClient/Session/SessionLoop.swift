@@ -188,7 +188,11 @@ final class SessionLoop {
     guard let number = reply.message.request, let call = calls.call(of: number) else { return }
     reconnection = nil
     if let message = call.receive(reply) { post(message) }
-    if call.hasEnded, reply.message.endsRequest { calls.remove(number) }
+    if call.hasEnded, call.detachment == nil || reply.message.endsRequest {
+      calls.remove(number)
+    } else if case .job = reply.message {
+      calls.forgiveSends(of: number)
+    }
   }
 
   private func refused(_ refusal: RequestRefusal) {
@@ -217,7 +221,7 @@ extension ClientError {
 }
 
 extension CoordinatorReply {
-  /// Whether no other reply to its request follows.
+  /// Whether no other reply to its request follows, if the request may have several.
   fileprivate var endsRequest: Bool {
     switch self {
     case .preview, .progress, .waiting: false

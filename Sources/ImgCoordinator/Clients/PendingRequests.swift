@@ -49,6 +49,13 @@ struct PendingRequests {
     watched[request] = status
   }
 
+  /// Ends a watch.
+  ///
+  /// - Returns: whether there was one.
+  mutating func removeWatch(_ request: RequestID) -> Bool {
+    watched.removeValue(forKey: request) != nil
+  }
+
   /// Ends the watches of a job.
   ///
   /// - Returns: their requests.

@@ -60,7 +60,9 @@ final class ClientRequests {
     case .get(let request): viewers.get(request, for: client)
     case .nextPreview(let request): viewers.sendNextPreview(of: request.id, to: client)
     case .upload(let request): viewers.upload(request, delivery.file, for: client)
-    case .detach(let request): viewers.detach(request.id, of: client)
+    case .detach(let request):
+      viewers.detach(request.id, of: client)
+      jobs.detach(request.id, of: client)
     case .forget(let request): cluster.forgetFailures(request, for: client)
     case .sweep(let request): cluster.sweep(request.id, for: client)
     case .stop(let request): cluster.stop(request, for: client)

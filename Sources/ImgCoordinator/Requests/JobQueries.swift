@@ -91,6 +91,12 @@ final class JobQueries {
   /// Whether a client watches a job.
   var hasWatches: Bool { clients.all.contains { $0.pending.hasWatches } }
 
+  /// The client no longer watches a job by this request. One that has ended stays as it is.
+  func detach(_ request: RequestID, of client: ClientConnection) {
+    guard client.pending.removeWatch(request) else { return }
+    clients.send(.detached(PlainRequest(id: request)), to: client)
+  }
+
   /// Sends each watching client the statuses that have changed since its last. A client that has not
   /// read that one yet is sent the newest once it has.
   func updateWatches() {

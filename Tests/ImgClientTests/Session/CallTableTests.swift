@@ -8,8 +8,8 @@ struct CallTableTests {
   private var table = CallTable()
   private var lastNumber: UInt64 = 0
 
-  private static func call() -> SessionCall {
-    SessionCall(request: { .status(PlainRequest(id: $0)) })
+  private static func call(isRepeatable: Bool = true) -> SessionCall {
+    SessionCall(isRepeatable: isRepeatable, request: { .status(PlainRequest(id: $0)) })
   }
 
   /// Sends what may be sent.
@@ -91,6 +91,25 @@ struct CallTableTests {
     _ = sendAll()
     #expect(isSame(table.requeueSent(), [call]))
     #expect(!table.isAnyWaiting)
+  }
+
+  @Test mutating func `a call that is answered in part is sent again after each lost connection`() {
+    let call = Self.call()
+    table.add(call)
+    for _ in 0..<10 {
+      #expect(isSame(sendAll(), [call]))
+      table.forgiveSends(of: RequestID(rawValue: lastNumber))
+      #expect(table.requeueSent().isEmpty)
+    }
+  }
+
+  @Test mutating func `a call that may not be repeated is not sent again`() {
+    let calls = [Self.call(isRepeatable: false), Self.call(isRepeatable: false)]
+    table.add(calls[0])
+    _ = sendAll()
+    table.add(calls[1])
+    #expect(isSame(table.requeueSent(), [calls[0]]))
+    #expect(isSame(sendAll(), [calls[1]]))
   }
 
   @Test mutating func `all calls are found at the end`() {

@@ -63,6 +63,15 @@ import Testing
     #expect(pending.hasWatches)
   }
 
+  @Test mutating func `a watch ends once`() {
+    pending.addWatch(request(1), sent: status(1))
+    let ended = [pending.removeWatch(request(2)), pending.removeWatch(request(1))]
+    #expect(ended == [false, true])
+    #expect(!pending.hasWatches)
+    let again = pending.removeWatch(request(1))
+    #expect(!again)
+  }
+
   @Test func `a number that is pending already is a bug of the caller`() async {
     await #expect(processExitsWith: .failure) {
       var pending = PendingRequests()

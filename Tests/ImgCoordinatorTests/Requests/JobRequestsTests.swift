@@ -77,6 +77,22 @@ struct JobRequestsTests {
     #expect(!parts.requests.jobs.hasWatches)
   }
 
+  @Test func `a client that detaches from a watch is sent no more of the job`() throws {
+    let job = try #require(try client.submit(["http://h/1"]))
+    let watcher = try parts.greetedClient()
+    let id = watcher.newRequest()
+    _ = try watcher.ask(.job(JobRequest(id: id, job: job, isWatching: true)))
+    let reply = try watcher.ask(.detach(PlainRequest(id: id)))
+    #expect(reply == .detached(PlainRequest(id: id)))
+    #expect(!parts.requests.jobs.hasWatches)
+    // Neither a second detach nor the change of the job is told.
+    try watcher.send(.detach(PlainRequest(id: id)))
+    #expect(try change(job, .cancel)?.job?.state == .cancelled)
+    let other = watcher.newRequest()
+    let status = try watcher.ask(.job(JobRequest(id: other, job: job)))
+    #expect(status?.job?.state == .cancelled)
+  }
+
   /// As the loop does it.
   private func updateWatches() {
     parts.requests.jobs.updateWatches()

@@ -32,8 +32,8 @@ package enum ClientMessage: Hashable, WireMessage {
   case nextPreview(PlainRequest)
   /// Requests a thumbnail of the picture in the file beside this message. The reply is `got`.
   case upload(UploadRequest)
-  /// The client no longer waits for the `get` or `upload` of this number. The reply is the `got` of that
-  /// request, as cancelled. There is none if the request has ended.
+  /// The client no longer waits for the `get`, `upload` or watched `job` of this number. The reply is the
+  /// `got` of that request, as cancelled, or `detached` for a job. There is none if the request has ended.
   case detach(PlainRequest)
   /// Deletes the remembered failures of URLs. The reply is `forgotten`.
   case forget(ForgetRequest)

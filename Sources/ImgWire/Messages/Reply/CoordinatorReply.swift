@@ -21,6 +21,8 @@ package enum CoordinatorReply: Hashable, WireMessage {
   case progress(ProgressReply)
   /// Why a `get` has waited for a while. Sent again when the reason changes, until the `got`.
   case waiting(WaitReply)
+  /// The client that detached from a watched job is sent no more of it.
+  case detached(PlainRequest)
   /// The remembered failures are deleted.
   case forgotten(PlainRequest)
   /// A worker removes expired thumbnails. If no worker is ready, the next one to start does.
@@ -39,7 +41,7 @@ package enum CoordinatorReply: Hashable, WireMessage {
 extension CoordinatorReply {
   enum Kind: String, Codable {
     case hello, refused, submitted, status, jobs, job, results, got, preview, progress, waiting
-    case forgotten, sweeping, stopping
+    case detached, forgotten, sweeping, stopping
   }
 
   package init(from decoder: any Decoder) throws {
@@ -55,6 +57,7 @@ extension CoordinatorReply {
     case .preview: self = .preview(try PreviewReply(from: decoder))
     case .progress: self = .progress(try ProgressReply(from: decoder))
     case .waiting: self = .waiting(try WaitReply(from: decoder))
+    case .detached: self = .detached(try PlainRequest(from: decoder))
     case .forgotten: self = .forgotten(try PlainRequest(from: decoder))
     case .sweeping: self = .sweeping(try PlainRequest(from: decoder))
     case .stopping: self = .stopping(try PlainRequest(from: decoder))
@@ -76,6 +79,7 @@ extension CoordinatorReply {
       case .preview(let reply): (.preview, reply)
       case .progress(let reply): (.progress, reply)
       case .waiting(let reply): (.waiting, reply)
+      case .detached(let request): (.detached, request)
       case .forgotten(let request): (.forgotten, request)
       case .sweeping(let request): (.sweeping, request)
       case .stopping(let request): (.stopping, request)
