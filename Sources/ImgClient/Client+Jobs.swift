@@ -124,7 +124,7 @@ extension Client {
 
   /// Calls `body` with each of the job's lines, or each that failed, in their order.
   package func results(
-    of job: JobID, isFailedOnly: Bool, _ body: (ResultsPage.Entry) throws -> Void
+    of job: JobID, isFailedOnly: Bool, _ body: (LineResult) throws -> Void
   ) throws {
     var from: Int? = 0
     while let start = from {

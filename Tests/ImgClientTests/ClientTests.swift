@@ -179,7 +179,7 @@ struct ClientTests {
               hasMore: first))
         ]
       case .results(let request):
-        let entry = ResultsPage.Entry(index: request.from, url: "u", outcome: .cancelled)
+        let entry = LineResult(index: request.from, url: "u", outcome: .cancelled)
         return [
           .results(
             ResultsPage(id: request.id, entries: [entry], next: request.from == 0 ? 5 : nil))

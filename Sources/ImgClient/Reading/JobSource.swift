@@ -1,6 +1,6 @@
 package import ImgModel
 package import ImgStore
-package import ImgWire
+import ImgWire
 
 /// Where a command that only reads finds jobs: from the running coordinator, or in the journal when
 /// none runs.
@@ -51,7 +51,7 @@ package enum JobSource {
 
   /// Calls `body` with each of the job's lines, or each that failed, in their order.
   package func results(
-    of job: JobID, isFailedOnly: Bool, _ body: (ResultsPage.Entry) throws -> Void
+    of job: JobID, isFailedOnly: Bool, _ body: (LineResult) throws -> Void
   ) throws {
     switch self {
     case .coordinator(let client):
@@ -64,7 +64,7 @@ package enum JobSource {
           of: job, from: start, limit: ResultsPage.maximumCount, isFailedOnly: isFailedOnly)
         for entry in page.entries {
           try body(
-            ResultsPage.Entry(
+            LineResult(
               index: entry.index, url: entry.url, outcome: entry.outcome ?? missing))
         }
         from = page.next

@@ -80,7 +80,7 @@ final class JobQueries {
         isFailedOnly: request.isFailedOnly)
       let missing: Outcome? = status.state == .cancelled ? .cancelled : nil
       let entries = page.entries.map {
-        ResultsPage.Entry(index: $0.index, url: $0.url, outcome: $0.outcome ?? missing)
+        LineResult(index: $0.index, url: $0.url, outcome: $0.outcome ?? missing)
       }
       return .results(ResultsPage(fitting: entries, next: page.next, request: request.id))
     }
@@ -151,7 +151,7 @@ extension CoordinatorReply {
 
 extension ResultsPage {
   /// As many of the entries as fit a frame, whatever their lines are.
-  init(fitting entries: [Entry], next: Int?, request: RequestID) {
+  init(fitting entries: [LineResult], next: Int?, request: RequestID) {
     var byteCount = 0
     let fitting = entries.prefix { entry in
       byteCount += entry.url.utf8.count + Failure.maximumDetailByteCount
