@@ -9,6 +9,11 @@ extension Client {
     return try clusterReply(to: id)
   }
 
+  /// The newest jobs that have not ended.
+  package func activeJobs(atMost count: Int) throws(ClientError) -> [JobStatus] {
+    Array(try jobs(isActiveOnly: true).jobs.prefix(count))
+  }
+
   /// Changes limits of the coordinator until it ends.
   ///
   /// - Returns: the cluster with the limits that hold from now on.

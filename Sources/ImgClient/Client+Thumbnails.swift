@@ -5,10 +5,13 @@ import ImgWire
 
 /// One thumbnail at once.
 extension Client {
+  /// The maximum length of a viewer's name in a request.
+  package static let maximumViewerByteCount = GetRequest.maximumViewerByteCount
+
   /// Requests a thumbnail, before all batches.
   ///
   /// - Parameters:
-  ///   - viewer: see ``GetRequest/viewer``; at most ``GetRequest/maximumViewerByteCount`` bytes.
+  ///   - viewer: see ``GetRequest/viewer``; at most ``maximumViewerByteCount`` bytes.
   ///   - bypassesStore: fetches the picture whatever the store has, and does not store it.
   ///   - onPreview: is given previews while the picture arrives, each nearer to it than the one before; `nil`
   ///     asks for none. The next one comes when it returns.

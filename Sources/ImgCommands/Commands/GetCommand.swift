@@ -1,10 +1,7 @@
-import Glibc
 import ImgClient
 package import ImgModel
 package import ImgSettings
 import ImgStore
-import ImgSystem
-import ImgWire
 
 /// `imgctl get`: returns one thumbnail at once.
 package struct GetCommand: Command {
@@ -111,7 +108,7 @@ package struct GetCommand: Command {
   }
 
   private static func viewerName(_ text: String) throws(InvalidValue) -> String {
-    let limit = GetRequest.maximumViewerByteCount
+    let limit = Client.maximumViewerByteCount
     guard (1...limit).contains(text.utf8.count) else {
       throw InvalidValue("a viewer's name has 1 to \(limit) bytes")
     }
@@ -183,7 +180,7 @@ package struct GetCommand: Command {
   }
 
   private func requested(_ source: String) -> RequestedURL {
-    if case .file = try? PictureSource(source, isFile: FileIO.isFile) {
+    if case .file = try? PictureSource(source) {
       return RequestedURL(verbatim: source)
     }
     return RequestedURL(source)
@@ -194,7 +191,7 @@ package struct GetCommand: Command {
     _ previews: PreviewOutput?
   ) throws -> FoundThumbnail {
     do {
-      switch try PictureSource(source, isFile: FileIO.isFile) {
+      switch try PictureSource(source) {
       case .url(let text):
         let finder = ThumbnailFinder(
           choice: choice, viewer: viewer, bypassesStore: bypassesStore,
@@ -233,16 +230,7 @@ package struct GetCommand: Command {
 
   /// - Throws: a ``Failure`` if the command has fallbacks.
   private func open(_ path: String) throws -> PictureFile {
-    do throws(SystemError) {
-      return try PictureFile(path: path)
-    } catch {
-      guard fallbacks.isEmpty else {
-        throw Failure(stage: .fetch, code: .unreadableFile, detail: error.description)
-      }
-      guard error.code == ENOENT else { throw error }
-      throw UsageError(
-        "\(Self.description.name): no such file: \(Spelling.quotedWhole(path)); a URL begins with "
-          + "https:// or http://")
-    }
+    guard fallbacks.isEmpty else { return try PictureFile(attempting: path) }
+    return try PictureFile(path: path, of: Self.description)
   }
 }

@@ -3,7 +3,6 @@ import ImgClient
 import ImgFacts
 package import ImgModel
 package import ImgSettings
-import ImgSystem
 
 /// `imgctl info`: tells facts of pictures without fetching them whole.
 package struct InfoCommand: Command {
@@ -116,7 +115,7 @@ package struct InfoCommand: Command {
   }
 
   private func report(of source: String, in context: CommandContext) throws -> FactsReport {
-    switch try PictureSource(source, isFile: FileIO.isFile) {
+    switch try PictureSource(source) {
     case .file(let path):
       guard options.fetch == .standard else {
         throw UsageError(

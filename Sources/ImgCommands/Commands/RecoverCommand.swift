@@ -2,7 +2,6 @@ import ImgModel
 package import ImgSettings
 import ImgStore
 import ImgSystem
-import ImgWire
 
 /// `imgctl recover`: extracts the intact records of a damaged journal.
 package struct RecoverCommand: Command {
@@ -65,7 +64,7 @@ package struct RecoverCommand: Command {
       report.count(url, outcome)
       if let url { try list.write(url + "\n") }
       try outcomes.write(
-        json: ResultsPage.Entry(
+        json: LineResult(
           index: index, url: url?.withoutPasswords ?? "", outcome: outcome))
     }
     try list.flush()

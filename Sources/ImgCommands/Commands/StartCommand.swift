@@ -1,7 +1,6 @@
 import ImgClient
 import ImgModel
 package import ImgSettings
-import ImgSystem
 
 /// `imgctl start`: starts the coordinator with the settings of the command line.
 package struct StartCommand: Command {
@@ -44,12 +43,12 @@ package struct StartCommand: Command {
   package func run(in context: CommandContext) throws -> ExitCode {
     if let remark = context.settings.remark { context.note("imgctl: \(remark)\n") }
     if isInForeground {
-      try ThisProcess.replace(
-        with: context.coordinatorExecutable, arguments: context.settings.arguments)
+      try context.becomeCoordinator()
     }
     let (client, wasStarted) = try context.startCoordinator()
     let isReady = try hasReadyWorker(client, wasStarted: wasStarted, in: context)
-    let differences = wasStarted ? [] : try differences(from: client.status(), in: context)
+    let differences =
+      wasStarted ? [] : try context.differences(givenBy: arguments, from: client.status())
     let report = StartReport(
       processID: client.coordinatorProcessID, wasStarted: wasStarted, isReady: isReady,
       logPath: context.settings.logPath, differences: differences)
@@ -76,13 +75,5 @@ package struct StartCommand: Command {
       throw ClientError.notStarted(
         reason: "no worker can be started: \(reason); its log is \(context.settings.logPath)")
     }
-  }
-
-  private func differences(
-    from cluster: ClusterStatus, in context: CommandContext
-  ) throws -> [Setting.Difference] {
-    Setting.differences(
-      between: context.settings, givenBy: arguments, environment: ThisProcess.environment,
-      and: try Settings(runningAs: cluster), coreCount: ThisProcess.coreCount)
   }
 }

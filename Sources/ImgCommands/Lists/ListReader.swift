@@ -1,5 +1,5 @@
+import ImgClient
 import ImgModel
-import ImgWire
 
 /// Splits the bytes of a list into entries, one a line, and collects them into batches that fit a
 /// frame. Pure: bytes in, batches out.
@@ -29,8 +29,7 @@ package struct ListReader: Sendable {
   private var pending: [UInt8] = []
   /// Whether the truncated part contains more than white space.
   private var isPendingOverlong = false
-  private var batch: [String] = []
-  private var batchByteCount = 0
+  private var batcher = SubmissionBatcher()
 
   package init(name: String) {
     self.name = name
@@ -38,7 +37,7 @@ package struct ListReader: Sendable {
 
   /// Reads the next bytes of the list.
   ///
-  /// - Returns: the completed batches in order, each within the limits of ``SubmissionLines``.
+  /// - Returns: the completed batches in order, see ``SubmissionBatcher``.
   /// - Throws: ``ListError/notText(name:)``; the reader must not be used afterwards.
   package mutating func feed(_ chunk: [UInt8]) throws(ListError) -> [[String]] {
     try inspect(chunk)
@@ -52,9 +51,7 @@ package struct ListReader: Sendable {
     var batches: [[String]] = []
     if !isOpened { cut(opening[...], &batches) }
     endLine(with: [], &batches)
-    if !batch.isEmpty { batches.append(batch) }
-    batch = []
-    batchByteCount = 0
+    if let last = batcher.finish() { batches.append(last) }
     return batches
   }
 
@@ -116,17 +113,7 @@ package struct ListReader: Sendable {
     }
     guard let first = text.first, first != UInt8(ascii: "#") else { return }
     let entry = String(decoding: text.prefix(Self.maximumEntryByteCount), as: UTF8.self)
-    let byteCount = entry.utf8.count
-    if batch.count == SubmissionLines.maximumCount
-      || batchByteCount + byteCount > SubmissionLines.maximumByteCount
-    {
-      batches.append(batch)
-      batch = []
-      batch.reserveCapacity(SubmissionLines.maximumCount)
-      batchByteCount = 0
-    }
-    batch.append(entry)
-    batchByteCount += byteCount
+    if let full = batcher.add(entry) { batches.append(full) }
   }
 
   /// The white space of ASCII. It includes CR, which ends lines on some systems.

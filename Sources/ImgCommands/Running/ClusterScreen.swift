@@ -4,7 +4,6 @@ import ImgModel
 import ImgSettings
 import ImgStore
 import ImgSystem
-import ImgWire
 
 /// Shows the whole cluster for `imgctl status`, once or every second.
 struct ClusterScreen {
@@ -173,7 +172,7 @@ struct ClusterScreen {
   }
 
   private func jobs() throws -> String {
-    let active = try client.jobs(isActiveOnly: true).jobs.prefix(Self.jobMaximum)
+    let active = try client.activeJobs(atMost: Self.jobMaximum)
     guard !active.isEmpty else { return "" }
     var table = JobListing(at: context.now)
     for status in active { table.add(status) }

@@ -108,15 +108,6 @@ package struct CommandContext {
     return client
   }
 
-  /// Starts a coordinator with these settings if none answers.
-  package func startCoordinator() throws(ClientError) -> (client: Client, wasStarted: Bool) {
-    try CoordinatorLauncher(
-      executable: coordinatorExecutable, arguments: settings.arguments,
-      socketPath: settings.socketPath, dataDirectory: settings.dataDirectory,
-      logPath: settings.logPath
-    ).connect()
-  }
-
   /// The jobs, for a command that only reads them. It starts no coordinator, because that would
   /// start their downloads.
   func jobs() throws -> JobSource {
@@ -166,11 +157,6 @@ package struct CommandContext {
       environment: ThisProcess.environment, userID: ThisProcess.userID)
     guard settings.dataDirectory != defaultDirectory else { return }
     try client.requireStore(in: settings.storeDirectory)
-  }
-
-  /// The coordinator's program, in the directory of this one.
-  package var coordinatorExecutable: String {
-    "\(ThisProcess.executableDirectory ?? ".")/imgcoordinator"
   }
 
   /// Reads the store without a coordinator; `nil` if there is none yet.

@@ -37,7 +37,7 @@ struct FactsList {
     return results.hasFailures ? .someFailed : status.exitCode
   }
 
-  private func print(_ entry: ResultsPage.Entry) throws -> Bool {
+  private func print(_ entry: LineResult) throws -> Bool {
     let requested = RequestedURL(entry.url)
     guard let outcome = entry.outcome else { return false }
     if let failure = outcome.failure() {
@@ -54,7 +54,7 @@ struct FactsList {
 
   /// - Returns: `nil` if the facts are no longer in the store, or never came there.
   private func report(
-    of entry: ResultsPage.Entry, _ outcome: Outcome, _ requested: RequestedURL
+    of entry: LineResult, _ outcome: Outcome, _ requested: RequestedURL
   ) throws -> FactsReport? {
     let url = try ImageURL(line: entry.url)
     guard case .done(_, let isFromCache, _) = outcome,

@@ -3,7 +3,6 @@ import ImgModel
 import ImgSettings
 import ImgStore
 import ImgSystem
-import ImgWire
 
 /// Writes a job's thumbnails as files, or its originals or facts if it stored nothing else, with a
 /// manifest.
@@ -40,7 +39,7 @@ final class JobExport {
   /// What a file is, for people.
   var noun: String { keep.isFacts ? "fact file" : "thumbnail" }
 
-  func add(_ entry: ResultsPage.Entry) throws {
+  func add(_ entry: LineResult) throws {
     let isDone = if case .done = entry.outcome { true } else { false }
     let found = isDone ? try stored(entry) : []
     if found.isEmpty {
@@ -64,7 +63,7 @@ final class JobExport {
 
   /// Without those that have expired or were evicted since the job ended.
   private func stored(
-    _ entry: ResultsPage.Entry
+    _ entry: LineResult
   ) throws -> [(facts: StoredThumbnail, bytes: [UInt8])] {
     guard let reader else { return [] }
     let name = request.fetch.name(of: try ImageURL(line: entry.url))
@@ -116,7 +115,7 @@ final class JobExport {
 
     /// - Parameter isKept: whether the job stored anything.
     init(
-      _ entry: ResultsPage.Entry, _ files: [File], _ thumbHash: ThumbHash?, isKept: Bool
+      _ entry: LineResult, _ files: [File], _ thumbHash: ThumbHash?, isKept: Bool
     ) {
       index = entry.index
       url = RequestedURL(entry.url)

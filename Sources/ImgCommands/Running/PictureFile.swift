@@ -41,6 +41,17 @@ struct PictureFile: ~Copyable {
     }
   }
 
+  /// The same for a command that has another picture to try.
+  ///
+  /// - Throws: a ``Failure`` with code `unreadable_file`.
+  init(attempting path: String) throws(Failure) {
+    do throws(SystemError) {
+      self = try PictureFile(path: path)
+    } catch {
+      throw Failure(stage: .fetch, code: .unreadableFile, detail: error.description)
+    }
+  }
+
   /// Reads the whole picture and uploads it.
   ///
   /// - Parameter url: the URL to store it under; `nil` to store nothing.

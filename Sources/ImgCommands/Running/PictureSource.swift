@@ -1,10 +1,18 @@
 package import ImgModel
+import ImgSystem
 
 /// The source of a picture on a command line.
 package enum PictureSource: Hashable, Sendable {
   case url(String)
   /// A path for this process to open; `-` for standard input.
   case file(String)
+
+  /// The source that a text names on this machine.
+  ///
+  /// - Throws: as ``init(_:isFile:)`` does.
+  init(_ text: String) throws(Failure) {
+    try self.init(text, isFile: FileIO.isFile)
+  }
 
   /// A text with a scheme is a URL. So is a text that begins with a host name, unless a file of
   /// that name exists. A path whose first part contains a colon is written `./a:b`.

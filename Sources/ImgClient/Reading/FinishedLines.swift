@@ -1,9 +1,8 @@
-import ImgClient
-import ImgModel
+package import ImgModel
 import ImgWire
 
 /// The lines of a running job that have an outcome, each once, in about the order in which they end.
-final class FinishedLines {
+package final class FinishedLines {
   private let job: JobID
   private let client: Client
   /// All lines before it were seen.
@@ -13,13 +12,13 @@ final class FinishedLines {
   /// Where the next look begins.
   private var cursor = 0
   /// Whether `body` has returned `false` for one.
-  private(set) var hasFailures = false
+  package private(set) var hasFailures = false
 
   /// How much of a long list one look goes through, so that the caller can do other things.
   private static let pageMaximum = 16
 
   /// - Parameter client: a connection that nothing else uses.
-  init(of job: JobID, from client: Client) {
+  package init(of job: JobID, from client: Client) {
     self.job = job
     self.client = client
   }
@@ -27,8 +26,8 @@ final class FinishedLines {
   /// Calls `body` with lines that ended since the last call; with all of them once the job has ended.
   ///
   /// - Parameter body: returns whether the line has a result.
-  func forEachNew(
-    hasEnded: Bool, _ body: (ResultsPage.Entry) throws -> Bool
+  package func forEachNew(
+    hasEnded: Bool, _ body: (LineResult) throws -> Bool
   ) throws {
     if hasEnded { cursor = firstUnseen }
     var pageCount = 0
