@@ -16,13 +16,13 @@ import ImgModel
 
 /// How urgent a URL is among all that wait; the least is next.
 ///
-/// Viewers go before jobs; among viewers, the newest first; among jobs, by priority and then by
-/// start tag.
+/// Viewers go before jobs; among viewers, by priority and then the newest first; among jobs, by priority
+/// and then by start tag.
 /// Of all that wait for one URL, the most urgent counts.
 package struct Urgency: Hashable, Comparable {
   /// The newest viewer's number; 0 when only jobs wait.
   package let viewer: UInt64
-  /// The job's priority; below all of them where no request waits.
+  /// The request's priority; below all of them where no request waits.
   let priority: Int
   /// The line's start tag among the jobs of its priority, by start-time fair queueing (Goyal, Vin
   /// and Cheng 1996). The tags of a job's lines count up. The first line of a job that comes later
@@ -47,9 +47,12 @@ package struct Urgency: Hashable, Comparable {
     sequence = item.rawValue
   }
 
+  private var isOfViewer: Bool { viewer > 0 }
+
   package static func < (left: Self, right: Self) -> Bool {
-    if left.viewer != right.viewer { return left.viewer > right.viewer }
+    if left.isOfViewer != right.isOfViewer { return left.isOfViewer }
     if left.priority != right.priority { return left.priority > right.priority }
+    if left.viewer != right.viewer { return left.viewer > right.viewer }
     if left.startTag != right.startTag { return left.startTag < right.startTag }
     return left.sequence < right.sequence
   }

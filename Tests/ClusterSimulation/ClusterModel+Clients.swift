@@ -74,14 +74,15 @@ extension ClusterModel {
   @discardableResult
   func view(
     _ url: String, name: String? = nil, variant: Variant = .standard, isLenient: Bool = false,
-    expiry: Expiry = .standard, delay: Duration = .zero, keep: Keep = .thumbnail,
-    fetch: FetchOptions = .standard, bypassesStore: Bool = false, updates: ArrivalUpdates = []
+    expiry: Expiry = .standard, priority: Int = 0, delay: Duration = .zero,
+    keep: Keep = .thumbnail, fetch: FetchOptions = .standard, bypassesStore: Bool = false,
+    updates: ArrivalUpdates = []
   ) -> ViewerID {
     lastViewer += 1
     let viewer = ViewerID(rawValue: lastViewer)
     let options = RequestOptions(
-      variant: variant, isLenient: isLenient, expiry: expiry, delay: delay, keep: keep,
-      fetch: fetch)
+      variant: variant, isLenient: isLenient, expiry: expiry, priority: priority, delay: delay,
+      keep: keep, fetch: fetch)
     waitingViewers.insert(viewer)
     requests[viewer] = (url, options)
     self.updates[viewer] = updates

@@ -189,7 +189,8 @@ extension Scenario {
     let name = ["a", "b", nil, nil].randomElement(using: &random) ?? nil
     let viewer = cluster.view(
       randomLine(), name: name, variant: randomVariant(), expiry: randomExpiry(),
-      delay: randomDelay(), keep: randomKeep(), fetch: randomPoliteness(),
+      priority: Int.random(in: RequestOptions.priorityRange, using: &random), delay: randomDelay(),
+      keep: randomKeep(), fetch: randomPoliteness(),
       bypassesStore: Int.random(in: 0..<5, using: &random) == 0,
       updates: ArrivalUpdates(rawValue: Int.random(in: 0..<4, using: &random)))
     expectedViewers.insert(viewer)

@@ -35,6 +35,23 @@ import Testing
     #expect(cluster.startsUntilIdle() == [11, 10, 3, 4, 5])
   }
 
+  @Test func `viewers of a higher priority go first, and all before the most urgent list`() {
+    let cluster = busyCluster()
+    cluster.submit([url(6)], priority: 2)
+    for (number, priority) in [(10, 0), (11, -2), (12, 2), (13, 0)] {
+      cluster.view(url(number), priority: priority)
+    }
+    #expect(cluster.startsUntilIdle() == [12, 13, 10, 11, 6, 3, 4, 5])
+  }
+
+  @Test func `the most urgent of those that wait for a URL counts`() {
+    let cluster = busyCluster()
+    cluster.view(url(10), priority: -1)
+    cluster.view(url(11), priority: 1)
+    cluster.view(url(10), priority: 2)
+    #expect(cluster.startsUntilIdle() == [10, 11, 3, 4, 5])
+  }
+
   @Test func `views of 99 and then of 3 start as 3, 99, 4, 5, and 3 is fetched once`() {
     let cluster = busyCluster()
     #expect(cluster.fetchStarts == [url(1), url(2)])

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Loads thumbnails before they are needed, a few at a time, in the order in which they were asked for. They
-/// are stored, and do not fill the memory of this process.
+/// are stored, and do not fill the memory of this process. They are less urgent than what is looked at.
 ///
 /// For a list of many thousands, a job of `imgctl` is better: it survives this process.
 public final class ImagePrefetcher: Sendable {
@@ -53,15 +53,20 @@ public final class ImagePrefetcher: Sendable {
 
   /// The loads that are under way at the same time, at most.
   public let limit: Int
+  /// How urgent the requests are, whatever ``ImageRequest/priority`` they have.
+  public let priority: ImageRequest.Priority
   private let client: ImageClient
   private let state = Mutex(State())
 
   /// A prefetcher without requests.
   ///
   /// - Parameter limit: the loads that may be under way at the same time; at least 1.
-  public init(client: ImageClient, limit: Int = 4) {
+  public init(
+    client: ImageClient, limit: Int = 4, priority: ImageRequest.Priority = .low
+  ) {
     self.client = client
     self.limit = max(1, limit)
+    self.priority = priority
   }
 
   deinit {
@@ -130,10 +135,12 @@ public final class ImagePrefetcher: Sendable {
       while !state.isPaused, state.loading.count < limit, let next = state.takeNext() {
         state.loading.insert(next)
         let client = client
-        state.tasks[next] = Task { [weak self] in
+        var request = next
+        request.priority = priority
+        state.tasks[next] = Task { [weak self, request] in
           let result: Result<Void, ImageError>
           do throws(ImageError) {
-            result = .success(try await client.prefetch(next))
+            result = .success(try await client.prefetch(request))
           } catch {
             result = .failure(error)
           }

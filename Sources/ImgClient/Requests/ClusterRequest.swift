@@ -36,7 +36,8 @@ struct ClusterRequest: Hashable, Sendable {
     }
     return RequestOptions(
       variant: try request.variant.model(), isLenient: request.acceptsDamage,
-      expiry: try request.expiry.model(), delay: request.delay,
+      expiry: try request.expiry.model(), priority: request.priority.rawValue,
+      delay: request.delay,
       fetch: FetchOptions(
         cachePolicy: CachePolicy(request.cachePolicy), headers: try fields(request.headers)))
   }

@@ -25,6 +25,16 @@ public struct ImageRequest: Hashable, Sendable, ExpressibleByStringLiteral {
     case afterAccess(Duration)
   }
 
+  /// How urgent a request is among the requests that wait. All of them go before jobs; of two that are equally
+  /// urgent, the newer one goes first.
+  public enum Priority: Int, Hashable, Sendable, CaseIterable, Comparable {
+    case veryLow = -2
+    case low, normal, high, veryHigh
+
+    /// Whether a priority is less urgent than another.
+    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+  }
+
   /// A header field that is added to requests to the picture's origin, and not sent to other origins.
   public struct HeaderField: Hashable, Sendable {
     /// Its name, in any case.
@@ -48,6 +58,8 @@ public struct ImageRequest: Hashable, Sendable, ExpressibleByStringLiteral {
   public var cachePolicy = CachePolicy.cacheElseLoad
   /// When the thumbnail expires.
   public var expiry = Expiry.standard
+  /// How urgent the request is.
+  public var priority = Priority.normal
   /// How long the request waits before it looks for the thumbnail anywhere, at most a day. A load that
   /// is cancelled meanwhile costs nothing.
   public var delay = Duration.zero

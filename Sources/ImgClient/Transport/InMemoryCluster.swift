@@ -102,16 +102,24 @@ public final class InMemoryCluster: ImageTransport {
     for request: ImageRequest, onUpdate: @escaping @Sendable (ImageUpdate) -> Void
   ) async throws(ImageError) -> LoadedImage {
     _ = try ClusterRequest(request)
-    var undelayed = request
-    undelayed.delay = .zero
-    undelayed.timeout = nil
-    return try await Deadline.load(request) { [undelayed] () throws(ImageError) in
-      if let image = try self.storedImage(for: undelayed) { return image }
-      guard undelayed.cachePolicy != .cacheOnly else {
-        throw ImageError(
-          code: .notCached, url: undelayed.url, message: "the store does not have it")
+    // What differs in nothing else shares a fetch.
+    var shared = request
+    shared.delay = .zero
+    shared.timeout = nil
+    shared.priority = .normal
+    shared.isIncremental = false
+    let isWanted: @Sendable (ImageUpdate) -> Void = { update in
+      switch update {
+      case .progress: if !request.isIncremental { onUpdate(update) }
+      case .preview: if request.isIncremental { onUpdate(update) }
       }
-      return try await self.fetch(undelayed, onUpdate)
+    }
+    return try await Deadline.load(request) { [shared] () throws(ImageError) in
+      if let image = try self.storedImage(for: shared) { return image }
+      guard shared.cachePolicy != .cacheOnly else {
+        throw ImageError(code: .notCached, url: shared.url, message: "the store does not have it")
+      }
+      return try await self.fetch(shared, isWanted)
     }
   }
 
@@ -128,12 +136,7 @@ public final class InMemoryCluster: ImageTransport {
       }
       return (fetch, reader)
     }
-    let isWanted: @Sendable (ImageUpdate) -> Void = { update in
-      if case .preview = update, !request.isIncremental { return }
-      if case .progress = update, request.isIncremental { return }
-      onUpdate(update)
-    }
-    return try await fetch.image(for: reader, about: request.url, isWanted)
+    return try await fetch.image(for: reader, about: request.url, onUpdate)
   }
 
   private func makeFetch(of request: ImageRequest, _ state: inout State) -> InMemoryFetch {

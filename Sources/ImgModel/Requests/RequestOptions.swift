@@ -9,7 +9,8 @@ package struct RequestOptions: Hashable, Sendable, Codable {
   @OptionalMilliseconds private var expireAfter: Duration?
   private let expireAt: WallTime?
   private let isExpirySliding: Bool
-  /// The priority among jobs, −2 (least urgent) to 2 (most urgent). Always in ``priorityRange``.
+  /// The priority among jobs, or of a `get` among those, −2 (least urgent) to 2 (most urgent). Always in
+  /// ``priorityRange``.
   package var priority: Int
   /// How long after the submission the first URL may start.
   @Milliseconds package private(set) var delay: Duration

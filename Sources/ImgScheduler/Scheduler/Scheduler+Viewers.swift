@@ -36,8 +36,8 @@ extension Scheduler {
     bypassesStore: Bool, updates: ArrivalUpdates
   ) {
     let waiter = Waiter(
-      who: .viewer(viewer), expiry: options.expiry, command: newCommand(),
-      updates: updates)
+      who: .viewer(viewer), expiry: options.expiry, priority: options.priority,
+      command: newCommand(), updates: updates)
     let (id, isNew) = addWaiter(
       waiter, url: url, options: options, bypassesStore: bypassesStore)
     viewers.wait(viewer, name: name, for: id, reportAt: now.instant + Self.stallTime)
