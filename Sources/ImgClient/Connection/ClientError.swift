@@ -38,48 +38,86 @@ package enum ClientError: Error, CustomStringConvertible {
     .connection(.message(MessageError(description: "an answer to another question")))
   }
 
-  package var description: String {
+  /// For users of the command line.
+  package var description: String { "\(reason)\(remedy.map { "; \($0.command)" } ?? "")" }
+
+  /// For programs that use the library.
+  var libraryDescription: String { "\(reason)\(remedy.map { "; \($0.library)" } ?? "")" }
+
+  /// What is wrong.
+  private var reason: String {
     switch self {
     case .unreachable(let socketPath, let reason):
-      "no coordinator answers at \(socketPath) (\(reason)); start one with: imgctl start"
+      "no coordinator answers at \(socketPath) (\(reason))"
     case .denied(let socketPath, let ownerID, let reason):
       "the control socket \(socketPath) belongs to user \(ownerID), and no other user may connect "
-        + "(\(reason)); run the command as that user, such as with sudo -u '#\(ownerID)', or name a "
-        + "socket of your own with --socket"
+        + "(\(reason))"
     case .untrusted(let socketPath, let reason):
-      "the control socket \(socketPath) is not safe, and nothing was sent (\(reason)); name one in a "
-        + "directory of your own with --socket, or set XDG_RUNTIME_DIR to such a directory"
+      "the control socket \(socketPath) is not safe, and nothing was sent (\(reason))"
     case .notListening(let socketPath, let dataDirectory, let processID, let reason):
       "no coordinator answers at \(socketPath) (\(reason)), but process \(processID) owns the data "
-        + "directory \(dataDirectory); try again in a second, or end it with: imgctl stop"
+        + "directory \(dataDirectory)"
     case .listensElsewhere(let processID, let socketPath, let dataDirectory):
       "the data directory \(dataDirectory) belongs to a coordinator (process \(processID)) that "
-        + "listens at \(socketPath); name that with --socket"
+        + "listens at \(socketPath)"
     case .notAutostarted(let socketPath, let reason):
-      "no coordinator answers at \(socketPath) (\(reason)), and commands start none there; start its "
-        + "service, such as with systemctl start imgcoordinator, or give --autostart yes"
+      "no coordinator answers at \(socketPath) (\(reason)), and commands start none there"
     case .otherStore(let socketPath, let theirs, let ours):
-      "the coordinator at \(socketPath) keeps \(theirs), not \(ours); give its --data-dir, or name "
-        + "another coordinator's --socket"
-    case .notStarted(let reason):
-      "the coordinator did not start: \(reason)"
+      "the coordinator at \(socketPath) keeps \(theirs), not \(ours)"
+    case .notStarted(let reason): "the coordinator did not start: \(reason)"
     case .otherVersion(let theirs):
       "the running coordinator is imgctl \(theirs.version) (protocol \(theirs.protocolVersion)), "
-        + "this is \(Build.version) (protocol \(Build.protocolVersion)); "
-        + "end it with: kill \(theirs.processID)"
-    case .refused(_, let message):
-      message
-    case .connection(let error) where error.meansPeerGone:
-      "the coordinator has gone; accepted jobs go on when it is started again (imgctl start)"
-    case .connection(let error):
-      Self.broken(error)
-    case .submission(let isComplete, let error):
-      (error.meansPeerGone ? "the coordinator has gone" : Self.broken(error))
-        + (isComplete
-          ? "; whether it accepted the list is not known: imgctl list tells"
-          : "; the list had not arrived whole and was not accepted")
+        + "this is \(Build.version) (protocol \(Build.protocolVersion))"
+    case .refused(_, let message): message
+    case .connection(let error) where error.meansPeerGone: "the coordinator has gone"
+    case .connection(let error): Self.broken(error)
+    case .submission(_, let error):
+      error.meansPeerGone ? "the coordinator has gone" : Self.broken(error)
     }
   }
+
+  /// What to do about it, or what follows from it; `nil` if nothing can be said.
+  private var remedy: (command: String, library: String)? {
+    switch self {
+    case .unreachable:
+      ("start one with: imgctl start", "start one with imgctl start, or set startsCoordinator")
+    case .denied(_, let ownerID, _):
+      (
+        "run the command as that user, such as with sudo -u '#\(ownerID)', or name a socket of your own "
+          + "with --socket",
+        "run the program as that user, or set socketPath to a socket of your own"
+      )
+    case .untrusted:
+      (
+        "name one in a directory of your own with --socket, or set XDG_RUNTIME_DIR to such a directory",
+        "set socketPath to one in a directory of your own, or XDG_RUNTIME_DIR to such a directory"
+      )
+    case .notListening:
+      ("try again in a second, or end it with: imgctl stop", "try again in a second")
+    case .listensElsewhere: ("name that with --socket", "set socketPath to that")
+    case .notAutostarted:
+      (
+        "start its service, such as with systemctl start imgcoordinator, or give --autostart yes",
+        "start its service, such as with systemctl start imgcoordinator, or set startsCoordinator"
+      )
+    case .otherStore:
+      (
+        "give its --data-dir, or name another coordinator's --socket",
+        "set dataDirectory to its directory, or socketPath to the socket of another coordinator"
+      )
+    case .otherVersion(let theirs): Self.both("end it with: kill \(theirs.processID)")
+    case .connection(let error) where error.meansPeerGone:
+      Self.both("accepted jobs go on when it is started again (imgctl start)")
+    case .submission(let isComplete, _):
+      Self.both(
+        isComplete
+          ? "whether it accepted the list is not known: imgctl list tells"
+          : "the list had not arrived whole and was not accepted")
+    case .notStarted, .refused, .connection: nil
+    }
+  }
+
+  private static func both(_ text: String) -> (command: String, library: String) { (text, text) }
 
   private static func broken(_ error: ChannelError) -> String {
     "the connection to the coordinator broke: \(error)"

@@ -35,7 +35,7 @@ extension ImageError {
       case .refused(let code, _): (.refused, [.unavailable, .stopping].contains(code))
       case .connection, .submission: (.disconnected, true)
       }
-    self.init(code: code, url: url, isRetryable: isRetryable, message: "\(error)")
+    self.init(code: code, url: url, isRetryable: isRetryable, message: error.libraryDescription)
   }
 
   init(_ error: SessionError, url: String?) {

@@ -77,6 +77,7 @@ package struct CoordinatorLauncher: Sendable {
   ///
   /// - Returns: its readiness message, or why there is none.
   private func startProcess() -> String {
+    StartedCoordinators.reap()
     do throws(SystemError) {
       try Directory.createPrivate(dataDirectory)
     } catch {
@@ -87,8 +88,12 @@ package struct CoordinatorLauncher: Sendable {
       let ours = pair.takeFirst()
       let child = try spawn(readyEnd: pair.takeSecond())
       let message = try readMessage(ours)
-      // A coordinator that cannot start ends at once. The wait reaps it.
-      if message != ReadinessMessage.ready { _ = child.waitForExit(until: .now + .seconds(1)) }
+      if message == ReadinessMessage.ready {
+        StartedCoordinators.keep(child)
+      } else {
+        // A coordinator that cannot start ends at once. The wait reaps it.
+        _ = child.waitForExit(until: .now + .seconds(1))
+      }
       return message.isEmpty ? "it ended before it was ready; see \(logPath)" : message
     } catch {
       return error.description

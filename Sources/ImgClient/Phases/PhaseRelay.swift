@@ -24,9 +24,7 @@ final class PhaseRelay: Sendable {
     switch update {
     case .progress(let progress):
       publish(.loading(progress)) { state in
-        guard progress.receivedByteCount > state.progress?.receivedByteCount ?? 0 else {
-          return false
-        }
+        guard progress.isNews(after: state.progress) else { return false }
         state.progress = progress
         return true
       }
@@ -92,5 +90,14 @@ final class PhaseRelay: Sendable {
       }
       if case .some(let phase) = ready { continuation.resume(returning: phase) }
     }
+  }
+}
+
+extension ImageProgress {
+  /// Whether more has arrived, or the length is known now.
+  fileprivate func isNews(after earlier: ImageProgress?) -> Bool {
+    let earlierCount = earlier?.receivedByteCount ?? 0
+    guard receivedByteCount == earlierCount else { return receivedByteCount > earlierCount }
+    return receivedByteCount > 0 && expectedByteCount != nil && earlier?.expectedByteCount == nil
   }
 }

@@ -15,11 +15,25 @@ package enum UnixSocket {
 
   /// Connects to the listener at `path`. The socket is blocking.
   ///
+  /// - Parameter deadline: how long to wait while the backlog of the listener is full.
   /// - Throws: ENOENT or ECONNREFUSED without a listener, ENAMETOOLONG for a path that does not fit
-  ///   a socket address (107 bytes, unix(7)).
-  package static func connect(path: String) throws(SystemError) -> OwnedDescriptor {
+  ///   a socket address (107 bytes, unix(7)), EAGAIN at the deadline.
+  package static func connect(
+    path: String, until deadline: ContinuousClock.Instant = .now + .seconds(30)
+  ) throws(SystemError) -> OwnedDescriptor {
     let socket = OwnedDescriptor(adopting: try systemCall("socket") { img_unix_socket() })
-    _ = try pathCall("connect", path) { unsafe img_unix_connect(socket.rawValue, path) }
+    // A blocking connect(2) would wait for a full backlog without a limit.
+    try setNonBlocking(socket.rawValue, true)
+    while true {
+      do throws(SystemError) {
+        _ = try pathCall("connect", path) { unsafe img_unix_connect(socket.rawValue, path) }
+        break
+      } catch  where error.code == EAGAIN && ContinuousClock.now < deadline {
+        // No event tells when the backlog has room.
+        ThisProcess.pause(for: .milliseconds(10))
+      }
+    }
+    try setNonBlocking(socket.rawValue, false)
     return socket
   }
 
