@@ -491,7 +491,6 @@ let package = Package(
         "ImgFacts",
         "ImgModel",
         "ImgSettings",
-        "ImgStore",
         "ImgSystem",
         "ImgWire",
       ],

@@ -42,7 +42,7 @@ struct LayeringTests {
       "ImgModel", "ImgSettings", "ImgStore", "ImgSystem", "ImgTransport", "ImgWire",
     ]),
     "ImgCommands": platform.union([
-      "ImgClient", "ImgFacts", "ImgModel", "ImgSettings", "ImgStore", "ImgSystem", "ImgWire",
+      "ImgClient", "ImgFacts", "ImgModel", "ImgSettings", "ImgSystem", "ImgWire",
     ]),
 
     "imgctl": platform.union(["ImgCommands"]),
@@ -65,6 +65,13 @@ struct LayeringTests {
     for source in try Repository.swiftSources(below: "Sources/\(module)") {
       let forbidden = source.imports.subtracting(allowed).sorted()
       #expect(forbidden.isEmpty, "\(source.path)")
+    }
+  }
+
+  /// A command reads its arguments, calls the library, and prints.
+  @Test func `no command makes a system call`() throws {
+    for source in try Repository.swiftSources(below: "Sources/ImgCommands/Commands") {
+      #expect(!source.imports.contains("ImgSystem"), "\(source.path)")
     }
   }
 

@@ -1,5 +1,5 @@
-import FoundationEssentials
-import ImgModel
+package import FoundationEssentials
+package import ImgModel
 
 extension Date {
   init(_ time: WallTime) {
@@ -9,7 +9,7 @@ extension Date {
 
 extension WallTime {
   /// Clamped to what a date of the store can be.
-  init(_ date: Date) {
+  package init(_ date: Date) {
     let milliseconds = (date.timeIntervalSince1970 * 1_000).rounded()
     self.init(rawValue: Int64(min(max(milliseconds, -9e18), 9e18)))
   }

@@ -22,4 +22,16 @@ enum OpenStores {
       return reader
     }
   }
+
+  /// Runs `body` while this process does not have the store open. Readers wait meanwhile.
+  ///
+  /// - Parameter body: may open the store, and must not ask for a reader.
+  static func whileClosed<Result: Sendable>(
+    _ directory: String, _ body: () throws -> Result
+  ) throws -> Result {
+    try entries.withLock { entries in
+      guard let store = entries[directory]?.store else { return try body() }
+      return try store.whileClosed(body)
+    }
+  }
 }

@@ -1,7 +1,6 @@
 import ImgClient
 import ImgModel
 package import ImgSettings
-import ImgStore
 
 /// `imgctl cache clean`: removes expired thumbnails.
 package struct CacheCleanCommand: Command {
@@ -33,9 +32,9 @@ package struct CacheCleanCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let now = context.now
-    let expiredCount = try context.storeReader()?.expiredCount(at: now) ?? 0
+    let expiredCount = try context.store.expiredCount(at: now)
     let isInBackground = expiredCount > 0 && !isWaiting && context.sweepsInBackground()
-    let removedCount = isInBackground ? 0 : try removeExpired(at: now, in: context)
+    let removedCount = isInBackground ? 0 : try context.store.removeExpired(at: now)
     if isJSON {
       try context.output.write(
         json: Report(
@@ -47,22 +46,6 @@ package struct CacheCleanCommand: Command {
       context.note("removed \(HumanText.count(removedCount, of: "expired thumbnail"))\n")
     }
     return .success
-  }
-
-  /// - Returns: how many this process removed. Workers may remove some at the same time.
-  private func removeExpired(
-    at now: WallTime, in context: CommandContext
-  ) throws(StoreError) -> Int {
-    guard let store = try context.storeWriter() else { return 0 }
-    let limit = ThumbnailStore.expiredBatchCount
-    var total = 0
-    while true {
-      let removed = try store.change { store throws(StoreError) in
-        try store.removeExpired(at: now, limit: limit)
-      }
-      total += removed
-      if removed < limit { return total }
-    }
   }
 
   private struct Report: Encodable {

@@ -1,5 +1,5 @@
+import ImgClient
 package import ImgSettings
-import ImgStore
 
 /// `imgctl cache compact`: returns the unused space of the store's file to the disk.
 package struct CacheCompactCommand: Command {
@@ -20,11 +20,11 @@ package struct CacheCompactCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let compaction = try context.storeWriter()?.compact()
+    let compaction = try context.store.compact()
     if isJSON {
       try context.output.write(json: Report(compaction))
     } else if let compaction {
-      let sizes = [compaction.byteCountBefore, compaction.byteCountAfter].map(HumanText.size)
+      let sizes = [compaction.before, compaction.after].map(HumanText.size)
       context.note("the store's file: \(sizes[0]) → \(sizes[1])\n")
     } else {
       context.noteAbsentStore()
@@ -42,9 +42,9 @@ package struct CacheCompactCommand: Command {
       case after = "file_bytes_after"
     }
 
-    init(_ compaction: StoreCompaction?) {
-      before = compaction?.byteCountBefore ?? 0
-      after = compaction?.byteCountAfter ?? 0
+    init(_ compaction: (before: Int64, after: Int64)?) {
+      before = compaction?.before ?? 0
+      after = compaction?.after ?? 0
     }
   }
 }

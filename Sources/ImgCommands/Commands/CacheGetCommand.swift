@@ -1,7 +1,6 @@
 import ImgClient
 package import ImgModel
 package import ImgSettings
-import ImgStore
 
 /// `imgctl cache get`: returns one thumbnail if it is stored.
 package struct CacheGetCommand: Command {
@@ -43,35 +42,28 @@ package struct CacheGetCommand: Command {
     try picture.check(for: Self.description.name)
     let url = try ImageURL(argument: self.url)
     let name = fetch.name(of: url)
-    let reader = try context.storeReader()
-    let stored = try reader.map { (reader) throws(StoreError) in
-      try choice.stored(of: name, in: reader)
+    switch try context.store.thumbnail(of: name, choice) {
+    case .found(let found):
+      try picture.deliver(
+        found.bytes, found.record.thumbnail,
+        StoredReport(found.record, of: RequestedURL(self.url)), in: context)
+      return .success
+    case .damaged:
+      return absent(
+        url, "is stored, but the picture is damaged; --lenient accepts that", in: context)
+    case .absent(let otherFormats):
+      let others = otherFormats.first.map {
+        " as \(variant.format.rawValue), only as \($0.rawValue)"
+      }
+      return absent(
+        url, "is not stored in this size\(others ?? ""); imgctl get fetches it", in: context)
     }
-    guard
-      let found = try reader?.thumbnail(
-        for: name, variant: stored?.variant ?? variant, isLenient: isLenient)
-    else {
-      let reason = try reasonOfAbsence(of: name, otherFormats: stored?.formats ?? [], in: reader)
-      context.report(error: "\(HumanText.printable(url.text)) \(reason)")
-      return .someFailed
-    }
-    try picture.deliver(
-      found.bytes, found.facts.thumbnail,
-      StoredReport(found.facts, of: RequestedURL(self.url)), in: context)
-    return .success
   }
 
-  private func reasonOfAbsence(
-    of name: PictureName, otherFormats: [ImageFormat], in reader: StoreReader?
-  ) throws(StoreError) -> String {
-    let damaged = try reader?.thumbnail(
-      for: name, variant: variant, isLenient: true, recordingAccess: .none)
-    guard damaged == nil else {
-      return "is stored, but the picture is damaged; --lenient accepts that"
-    }
-    let others = otherFormats.first.map {
-      " as \(variant.format.rawValue), only as \($0.rawValue)"
-    }
-    return "is not stored in this size\(others ?? ""); imgctl get fetches it"
+  private func absent(
+    _ url: ImageURL, _ reason: String, in context: CommandContext
+  ) -> ExitCode {
+    context.report(error: "\(HumanText.printable(url.text)) \(reason)")
+    return .someFailed
   }
 }

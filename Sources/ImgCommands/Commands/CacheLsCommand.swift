@@ -1,7 +1,6 @@
 import ImgClient
 import ImgModel
 package import ImgSettings
-import ImgStore
 
 /// `imgctl cache ls`: lists the thumbnails in the store.
 package struct CacheLsCommand: Command {
@@ -25,12 +24,12 @@ package struct CacheLsCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let now = context.now
-    try context.storeReader()?.forEach { stored in
-      guard filter.admits(stored, at: now) else { return true }
+    try context.store.forEachRecord { record in
+      guard filter.admits(record, at: now) else { return true }
       if isJSON {
-        try context.output.write(json: StoredReport(stored))
+        try context.output.write(json: StoredReport(record))
       } else {
-        try context.output.write(line(of: stored))
+        try context.output.write(line(of: record))
       }
       return true
     }
@@ -39,11 +38,11 @@ package struct CacheLsCommand: Command {
 
   /// Kind (with `,damaged`), format, size in pixels, bytes, expiry and URL, separated by tabs. Columns are not
   /// aligned, so a list of any length streams.
-  private func line(of stored: StoredThumbnail) -> String {
-    let thumbnail = stored.thumbnail
+  private func line(of record: StoredRecord) -> String {
+    let thumbnail = record.thumbnail
     let damage = thumbnail.isDamaged ? ",damaged" : ""
-    return "\(stored.kind)\(damage)\t\(thumbnail.format.rawValue)\t"
+    return "\(record.kind.rawValue)\(damage)\t\(thumbnail.format.rawValue)\t"
       + "\(thumbnail.width)x\(thumbnail.height)\t"
-      + "\(thumbnail.byteCount)\t\(stored.expiresAt)\t\(HumanText.printable(stored.url))\n"
+      + "\(thumbnail.byteCount)\t\(record.expiresAt)\t\(HumanText.printable(record.name))\n"
   }
 }

@@ -1,6 +1,6 @@
+import ImgClient
 package import ImgModel
 import ImgSettings
-import ImgStore
 
 /// Selects the thumbnails that `imgctl cache ls` lists: those that match every given option.
 package struct CacheLsFilter: Hashable, Sendable {
@@ -44,10 +44,10 @@ package struct CacheLsFilter: Hashable, Sendable {
     isExpired = wantsExpired ? true : wantsFresh ? false : nil
   }
 
-  func admits(_ stored: StoredThumbnail, at now: WallTime) -> Bool {
+  func admits(_ record: StoredRecord, at now: WallTime) -> Bool {
     admits(
-      url: stored.url, byteCount: Int64(stored.thumbnail.byteCount), storedAt: stored.storedAt,
-      expiresAt: stored.expiresAt, at: now)
+      url: record.url, byteCount: Int64(record.thumbnail.byteCount), storedAt: record.storedAt,
+      expiresAt: record.expiresAt, at: now)
   }
 
   package func admits(
@@ -57,8 +57,8 @@ package struct CacheLsFilter: Hashable, Sendable {
       byteCounts.contains(byteCount), isExpired == nil || isExpired == (expiresAt <= now)
     else { return false }
     guard let host else { return true }
-    // A name that is not a URL has no host: a `--cache-key`, or a damaged record.
-    return (try? ImageURL(parsing: PictureName.text(ofRecord: url)))?.host == host
+    // A text that is not a URL has no host: a `--cache-key`, or that of a damaged record.
+    return (try? ImageURL(parsing: url))?.host == host
   }
 
   /// Reads a host as a URL does, so that both have one spelling.

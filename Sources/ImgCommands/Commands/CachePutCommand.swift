@@ -1,7 +1,6 @@
 import ImgClient
 package import ImgModel
 package import ImgSettings
-import ImgStore
 
 /// `imgctl cache put`: stores a local picture as if it had been fetched from a URL.
 package struct CachePutCommand: Command {
@@ -64,20 +63,10 @@ package struct CachePutCommand: Command {
     }
   }
 
-  private func store(_ url: ImageURL, in context: CommandContext) throws -> StoredThumbnail {
+  private func store(_ url: ImageURL, in context: CommandContext) throws -> StoredRecord {
     let file = try PictureFile(path: path)
-    let asked = context.now
     let client = try context.coordinatorOfStore()
-    let result = try file.upload(over: client, as: url.text, options: options)
-    if let failure = result.uncached?.facts.failure { throw failure }
-    if let failure = result.outcome.failure() { throw failure }
-    let reader = try context.storeReader()
-    let stored =
-      options.keep == .original
-      ? try reader?.original(of: PictureName(url), isLenient: options.isLenient)
-      : try reader?.thumbnail(
-        for: PictureName(url), variant: options.variant, isLenient: options.isLenient, at: asked)
-    guard let stored else { throw Failure.isGone }
-    return stored.facts
+    return try client.put(
+      try file.contents(for: client), as: url, options: options, in: context.store)
   }
 }

@@ -1,5 +1,5 @@
+import ImgClient
 package import ImgSettings
-import ImgStore
 
 /// `imgctl cache reset`: empties the store.
 package struct CacheResetCommand: Command {
@@ -19,12 +19,12 @@ package struct CacheResetCommand: Command {
   package func run(in context: CommandContext) throws -> ExitCode {
     if StoreCrash.hasHappened {
       // Reading the damaged files would end this process, so it removes them without opening them.
-      let directory = context.settings.storeDirectory
-      guard try SharedStore.remove(directory) else {
+      guard try context.store.removeFiles() else {
+        let directory = context.settings.storeDirectory
         throw UsageError("imgctl cache reset: another process is replacing \(directory); try again")
       }
     } else {
-      try context.storeWriter()?.reset()
+      try context.store.reset()
     }
     if isJSON {
       try context.output.write(json: Report(store: context.settings.storeDirectory))

@@ -1,7 +1,6 @@
 import ImgClient
 package import ImgModel
 package import ImgSettings
-import ImgStore
 
 /// `imgctl cache rm`: removes all records of some URLs from the store.
 package struct CacheRmCommand: Command {
@@ -35,25 +34,15 @@ package struct CacheRmCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let names = try urls.map { fetch.name(of: try ImageURL(argument: $0)) }
-    let wanted = Set(names.map(\.text))
-    var keys: [ContentKey] = []
-    try context.storeReader()?.forEach { stored in
-      if wanted.contains(PictureName.text(ofRecord: stored.url)) { keys.append(stored.key) }
-      return true
-    }
-    let found = keys
-    let removedCount = try context.storeWriter()?.change { store throws(StoreError) in
-      try store.removePartials(of: names)
-      return try store.remove(found)
-    }
+    let removedCount = try context.store.removeRecords(of: names)
     // Last, so that a request that follows finds neither a record nor a remembered failure.
     context.requestIfRunning { (client) throws(ClientError) in
-      try client.forgetFailures(of: wanted.sorted())
+      try client.forgetFailures(of: Set(names.map(\.text)).sorted())
     }
     if isJSON {
-      try context.output.write(json: Report(removed: removedCount ?? 0))
+      try context.output.write(json: Report(removed: removedCount))
     } else {
-      context.note("removed \(HumanText.count(removedCount ?? 0, of: "thumbnail"))\n")
+      context.note("removed \(HumanText.count(removedCount, of: "thumbnail"))\n")
     }
     return .success
   }

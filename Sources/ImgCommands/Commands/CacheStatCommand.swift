@@ -1,7 +1,6 @@
 import ImgClient
 import ImgModel
 package import ImgSettings
-import ImgStore
 
 /// `imgctl cache stat`: shows the size and the use of the store.
 package struct CacheStatCommand: Command {
@@ -18,7 +17,7 @@ package struct CacheStatCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let statistics = try context.storeReader()?.statistics()
+    let statistics = try context.store.statistics()
     if isJSON {
       try context.output.write(json: StoreReport(statistics))
     } else if let statistics {
@@ -29,20 +28,19 @@ package struct CacheStatCommand: Command {
     return .success
   }
 
-  private func text(of statistics: StoreStatistics, at now: WallTime) -> String {
-    let summary = statistics.summary
-    var table = Table([.text("records"), .number("\(summary.entryCount)")])
-    table.addRow(["record bytes", HumanText.size(statistics.thumbnailByteCount)])
+  private func text(of statistics: CacheStatistics, at now: WallTime) -> String {
+    var table = Table([.text("records"), .number("\(statistics.recordCount)")])
+    table.addRow(["record bytes", HumanText.size(statistics.byteCount)])
     table.addRow(["expired, not yet removed", "\(statistics.expiredCount)"])
     table.addRow(["unfinished downloads", "\(statistics.partialCount)"])
     table.addRow(["their size", HumanText.size(statistics.partialByteCount)])
-    table.addRow(["occupied", HumanText.size(summary.occupiedByteCount)])
-    table.addRow(["budget", HumanText.size(summary.budgetByteCount)])
-    if let disk = summary.diskByteCount {
+    table.addRow(["occupied", HumanText.size(statistics.occupiedByteCount)])
+    table.addRow(["budget", HumanText.size(statistics.budgetByteCount ?? 0)])
+    if let disk = statistics.diskByteCount {
       table.addRow(["limit of the disk", HumanText.size(disk)])
     }
     if let oldest = statistics.oldestStoredAt {
-      table.addRow(["oldest", HumanText.age(of: oldest, at: now)])
+      table.addRow(["oldest", HumanText.age(of: WallTime(oldest), at: now)])
     }
     if let counters = statistics.counters {
       table.addRow(["hits", "\(counters.hits)"])

@@ -1,5 +1,5 @@
+import ImgClient
 package import ImgSettings
-import ImgStore
 
 /// `imgctl cache verify`: checks every record of the store.
 package struct CacheVerifyCommand: Command {
@@ -23,23 +23,22 @@ package struct CacheVerifyCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let store = try store(in: context)
     var report = Report()
-    report.checked =
-      try store?.verify(isRepairing: isRepairing) { defect in
-        report.defects += 1
-        if isJSON {
-          try context.output.write(json: defect)
-        } else {
-          try context.output.write("\(defect)\n")
-        }
-        // Reading the next record may end this process, see ``StoreCrash``.
-        try context.output.flush()
-      } ?? 0
+    let checkedCount = try context.store.verify(isRepairing: isRepairing) { defect in
+      report.defects += 1
+      if isJSON {
+        try context.output.write(json: defect)
+      } else {
+        try context.output.write("\(defect)\n")
+      }
+      // Reading the next record may end this process, see ``StoreCrash``.
+      try context.output.flush()
+    }
+    report.checked = checkedCount ?? 0
     report.removed = isRepairing ? report.defects : 0
     if isJSON {
       try context.output.write(json: report)
-    } else if store == nil {
+    } else if checkedCount == nil {
       context.noteAbsentStore()
     } else {
       context.note(report.text)
@@ -57,15 +56,6 @@ package struct CacheVerifyCommand: Command {
       let verdict = defects == 0 ? "no defects" : HumanText.count(defects, of: "defect")
       return "checked \(HumanText.count(checked, of: "thumbnail")): \(verdict)"
         + (removed > 0 ? ", removed\n" : "\n")
-    }
-  }
-
-  private func store(in context: CommandContext) throws(StoreError) -> SharedStore? {
-    if isRepairing { return try context.storeWriter() }
-    do throws(StoreError) {
-      return try SharedStore(directory: context.settings.storeDirectory, access: .readOnly)
-    } catch  where error.reason == .absent {
-      return nil
     }
   }
 }

@@ -37,8 +37,7 @@ package struct ExportCommand: Command {
       try client.requireStore(in: context.settings.storeDirectory)
     }
     let export = try JobExport(
-      of: try jobs.status(of: job), to: directory,
-      reader: try context.storeReader())
+      of: try jobs.status(of: job), to: directory, from: context.store)
     try jobs.results(of: job, isFailedOnly: false) { try export.add($0) }
     try export.finish()
     if isJSON {

@@ -1,7 +1,6 @@
 import ImgClient
 package import ImgModel
 package import ImgSettings
-import ImgStore
 
 /// `imgctl get`: returns one thumbnail at once.
 package struct GetCommand: Command {
@@ -161,10 +160,10 @@ package struct GetCommand: Command {
     _ found: FoundThumbnail, of source: String, in context: CommandContext
   ) throws -> ExitCode {
     switch found {
-    case .stored(let facts, let bytes, let isFromCache, let timings):
+    case .stored(let found, let isFromCache, let timings):
       let report = StoredReport(
-        facts, of: RequestedURL(source), isFromCache: isFromCache, timings: timings)
-      try destination.deliver(bytes, facts.thumbnail, report, in: context)
+        found.record, of: RequestedURL(source), isFromCache: isFromCache, timings: timings)
+      try destination.deliver(found.bytes, found.record.thumbnail, report, in: context)
     case .uncached(let made):
       try destination.deliver(
         made.bytes, made.facts.thumbnail, UncachedReport(requested(source), made.facts),
@@ -193,12 +192,12 @@ package struct GetCommand: Command {
     do {
       switch try PictureSource(source) {
       case .url(let text):
-        let finder = ThumbnailFinder(
+        let search = ThumbnailSearch(
           choice: choice, viewer: viewer, bypassesStore: bypassesStore,
           onPreview: previews.map { previews in { previews.show($0, of: requested(source)) } },
           progress: showsProgress
             ? ProgressOutput(of: requested(source), isJSON: isJSON, in: context) : nil)
-        return try finder.thumbnail(of: ImageURL(line: text), options, in: context)
+        return try search.thumbnail(of: ImageURL(line: text), options, in: context)
       case .file(let path) where source == picture:
         try checkOptionsOfFile()
         return try find(file: path, in: context)

@@ -147,12 +147,13 @@ package struct InfoCommand: Command {
     ofURL url: ImageURL, _ source: String, in context: CommandContext
   ) throws -> FactsReport {
     let choice = VariantChoice(variant: options.variant, isLenient: false, formatSource: .option)
-    let finder = ThumbnailFinder(choice: choice, viewer: nil, bypassesStore: false)
+    let search = ThumbnailSearch(choice: choice, viewer: nil, bypassesStore: false)
     let requested = RequestedURL(source)
-    switch try finder.thumbnail(of: url, options, in: context) {
-    case .stored(let facts, let bytes, let isFromCache, _):
+    switch try search.thumbnail(of: url, options, in: context) {
+    case .stored(let found, let isFromCache, _):
       return try FactsReport(
-        json: bytes, of: requested, url, fetch: .stored(facts, isFromCache: isFromCache),
+        json: found.bytes, of: requested, url,
+        fetch: .stored(found.record, isFromCache: isFromCache),
         showsPlace: showsPlace)
     case .uncached(let made):
       return try FactsReport(

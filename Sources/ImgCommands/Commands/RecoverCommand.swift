@@ -1,7 +1,6 @@
+import ImgClient
 import ImgModel
 package import ImgSettings
-import ImgStore
-import ImgSystem
 
 /// `imgctl recover`: extracts the intact records of a damaged journal.
 package struct RecoverCommand: Command {
@@ -39,36 +38,18 @@ package struct RecoverCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let extract = try JournalExtract(directory: journal)
-    try Directory.create(directory)
+    let recovery = try JournalRecovery(directory: journal)
+    let files = try RecoveredFiles(in: directory)
     var isComplete = true
-    for id in extract.jobIDs {
-      var report = Report(id, extract.job(id))
-      try write(id, of: extract, &report)
+    for job in recovery.jobs {
+      var report = Report(job, recovery.record(of: job))
+      try files.write(job, of: recovery) { report.count($0, $1) }
       if isJSON { try context.output.write(json: report) } else { context.note(report.text) }
       isComplete = isComplete && report.isComplete
     }
     context.note(
-      "extracted \(HumanText.count(extract.jobIDs.count, of: "job")) to \(directory)\n")
+      "extracted \(HumanText.count(recovery.jobs.count, of: "job")) to \(directory)\n")
     return isComplete ? .success : .someFailed
-  }
-
-  private func write(
-    _ id: JobID, of extract: JournalExtract, _ report: inout Report
-  ) throws {
-    let listFile = try FileIO.createPrivate("\(directory)/job-\(id).txt")
-    let outcomeFile = try FileIO.createPrivate("\(directory)/job-\(id).jsonl")
-    let list = Output(descriptor: listFile.rawValue)
-    let outcomes = Output(descriptor: outcomeFile.rawValue)
-    try extract.forEachLine(of: id) { index, url, outcome in
-      report.count(url, outcome)
-      if let url { try list.write(url + "\n") }
-      try outcomes.write(
-        json: LineResult(
-          index: index, url: url?.withoutPasswords ?? "", outcome: outcome))
-    }
-    try list.flush()
-    try outcomes.flush()
   }
 
   private struct Report: Encodable {

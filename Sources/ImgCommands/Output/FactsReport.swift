@@ -1,13 +1,13 @@
 import FoundationEssentials
+import ImgClient
 import ImgFacts
 import ImgModel
-import ImgStore
 
 /// What `imgctl info --json` prints for a picture: its facts, and how they were read.
 struct FactsReport: Encodable {
   /// How facts came from a URL.
   enum Fetch {
-    case stored(StoredThumbnail, isFromCache: Bool)
+    case stored(StoredRecord, isFromCache: Bool)
     case uncached(UncachedThumbnail)
   }
 

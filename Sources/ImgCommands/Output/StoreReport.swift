@@ -1,5 +1,6 @@
+import FoundationEssentials
+import ImgClient
 import ImgModel
-import ImgStore
 
 /// What `imgctl cache stat --json` prints.
 struct StoreReport: Encodable {
@@ -40,15 +41,15 @@ struct StoreReport: Encodable {
   }
 
   /// - Parameter statistics: `nil` if there is no store; it then counts as empty and has no budget.
-  init(_ statistics: StoreStatistics?) {
-    entries = statistics?.summary.entryCount ?? 0
+  init(_ statistics: CacheStatistics?) {
+    entries = statistics?.recordCount ?? 0
     expired = statistics?.expiredCount ?? 0
-    thumbnailBytes = statistics?.thumbnailByteCount ?? 0
+    thumbnailBytes = statistics?.byteCount ?? 0
     partials = statistics?.partialCount ?? 0
     partialBytes = statistics?.partialByteCount ?? 0
-    occupiedBytes = statistics?.summary.occupiedByteCount ?? 0
-    budgetBytes = statistics?.summary.budgetByteCount
-    oldestStoredAt = statistics?.oldestStoredAt
+    occupiedBytes = statistics?.occupiedByteCount ?? 0
+    budgetBytes = statistics?.budgetByteCount
+    oldestStoredAt = statistics?.oldestStoredAt.map { WallTime($0) }
     let counters = statistics?.counters
     hits = counters?.hits
     misses = counters?.misses

@@ -1,4 +1,4 @@
-import ImgStore
+import ImgClient
 
 /// What `imgctl status --json` prints about the store.
 struct StoreSummaryReport: Encodable, Equatable {
@@ -14,10 +14,10 @@ struct StoreSummaryReport: Encodable, Equatable {
     case effectiveBudgetBytes = "effective_budget_bytes"
   }
 
-  init(_ summary: StoreSummary) {
-    entries = summary.entryCount
-    occupiedBytes = summary.occupiedByteCount
-    budgetBytes = summary.budgetByteCount
-    effectiveBudgetBytes = summary.effectiveBudgetByteCount
+  init(_ size: CacheSize) {
+    entries = size.recordCount
+    occupiedBytes = size.occupiedByteCount
+    budgetBytes = size.budgetByteCount
+    effectiveBudgetBytes = size.effectiveBudgetByteCount
   }
 }

@@ -1,5 +1,5 @@
+import ImgClient
 import ImgModel
-import ImgStore
 
 /// What `--json` prints for a stored thumbnail or original.
 struct StoredReport: Encodable {
@@ -39,23 +39,22 @@ struct StoredReport: Encodable {
   ///   - url: the URL as requested; `nil` in a list, which uses the name of the record.
   ///   - isFromCache: whether the store had it before the request; `nil` without a request.
   init(
-    _ stored: StoredThumbnail, of url: RequestedURL? = nil, isFromCache: Bool? = nil,
+    _ record: StoredRecord, of url: RequestedURL? = nil, isFromCache: Bool? = nil,
     timings: Timings? = nil
   ) {
-    key = stored.key.description
-    kind = stored.kind
-    self.url = url ?? RequestedURL(verbatim: stored.url)
-    thumbnail = stored.thumbnail
-    sourceFormat = stored.sourceFormat
-    sourceWidth = stored.sourceWidth
-    sourceHeight = stored.sourceHeight
-    // Originals and facts were not decoded.
-    decodePath = stored.isOriginal || stored.isFacts ? nil : stored.decodePath
-    thumbHash = stored.thumbHash
-    sourceByteCount = stored.sourceByteCount
-    storedAt = stored.storedAt
-    expiresAt = stored.expiresAt
-    lifetime = stored.lifetime > .zero ? stored.lifetime : nil
+    key = record.key
+    kind = record.kind.rawValue
+    self.url = url ?? RequestedURL(verbatim: record.name)
+    thumbnail = record.thumbnail
+    sourceFormat = record.sourceFormat
+    sourceWidth = record.sourceWidth
+    sourceHeight = record.sourceHeight
+    decodePath = record.decodePath
+    thumbHash = record.thumbHash
+    sourceByteCount = record.sourceByteCount
+    storedAt = record.storedAt
+    expiresAt = record.expiresAt
+    lifetime = record.lifetime > .zero ? record.lifetime : nil
     self.isFromCache = isFromCache
     self.timings = timings
   }
@@ -82,9 +81,4 @@ struct StoredReport: Encodable {
     try container.encodeIfPresent(timings, forKey: .timings)
     try thumbnail.encode(to: encoder)
   }
-}
-
-extension StoredThumbnail {
-  /// The kind of the record, for people.
-  var kind: String { isOriginal ? "original" : isFacts ? "facts" : "thumbnail" }
 }

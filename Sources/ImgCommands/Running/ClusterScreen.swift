@@ -2,7 +2,6 @@ import Glibc
 import ImgClient
 import ImgModel
 import ImgSettings
-import ImgStore
 import ImgSystem
 
 /// Shows the whole cluster for `imgctl status`, once or every second.
@@ -25,9 +24,9 @@ struct ClusterScreen {
 
   func show() throws {
     let status = try client.status()
-    let store = try storeView(status)
+    let store = try storeView()
     if isJSON {
-      try context.output.write(json: Report(status, store.summary))
+      try context.output.write(json: Report(status, store))
     } else {
       try context.output.write(try text(of: status, store))
     }
@@ -37,40 +36,17 @@ struct ClusterScreen {
   /// Prints an object unless it equals the previous one.
   private func showChange(since last: inout Report?) throws {
     let status = try client.status()
-    let report = Report(status, try storeView(status).summary)
+    let report = Report(status, try storeView())
     guard report != last else { return }
     last = report
     try context.output.write(json: report)
     try context.output.flush()
   }
 
-  /// The store as this process sees it.
-  private enum StoreView {
-    case summary(StoreSummary)
-    /// No store yet, or a damaged one, which a worker will recreate.
-    case empty
-    /// The reason why this process does not read it.
-    case unread(String)
-
-    var summary: StoreSummary? {
-      if case .summary(let summary) = self { summary } else { nil }
-    }
-  }
-
-  private func storeView(_ status: ClusterStatus) throws(StoreError) -> StoreView {
-    guard (try? client.requireStore(in: context.settings.storeDirectory)) != nil else {
-      return .unread("use --data-dir \(status.dataDirectory)")
-    }
-    do throws(StoreError) {
-      guard let reader = try context.storeReader() else { return .empty }
-      return .summary(try reader.summary())
-    } catch {
-      switch error.reason {
-      case .damaged: return .empty
-      case .notPermitted: return .unread(error.description)
-      default: throw error
-      }
-    }
+  /// - Returns: `nil` if the coordinator keeps another store than that of these settings.
+  private func storeView() throws -> LocalStore.View? {
+    guard (try? client.requireStore(in: context.settings.storeDirectory)) != nil else { return nil }
+    return try context.store.view()
   }
 
   /// Shows the cluster until Ctrl-C, or until the coordinator ends.
@@ -90,13 +66,13 @@ struct ClusterScreen {
 
   // MARK: - Text
 
-  private func text(of status: ClusterStatus, _ store: StoreView) throws -> String {
+  private func text(of status: ClusterStatus, _ store: LocalStore.View?) throws -> String {
     var facts = Table([.text("coordinator"), .text(status.state.rawValue)])
     let age = HumanText.duration(status.startedAt.duration(to: context.now))
     facts.addRow(["process", "\(status.processID), version \(status.version), up \(age)"])
     facts.addRow(["socket", status.socketPath])
     facts.addRow(["data", status.dataDirectory])
-    facts.addRow(["store", Self.text(of: store)])
+    facts.addRow(["store", Self.text(of: store, in: status)])
     facts.addRow(["transfers", "\(status.transfers) of \(status.limits.transfers)"])
     facts.addRow(["active", "jobs: \(status.activeJobs), viewers: \(status.viewers)"])
     facts.addRow([
@@ -120,21 +96,22 @@ struct ClusterScreen {
     return all.compactMap { processes, sandbox in sandbox.map { (processes, $0) } }
   }
 
-  private static func text(of store: StoreView) -> String {
+  private static func text(of store: LocalStore.View?, in status: ClusterStatus) -> String {
     switch store {
     case .empty: "empty"
-    case .unread(let reason): "not read: \(reason)"
-    case .summary(let summary): text(of: summary)
+    case .notPermitted(let reason): "not read: \(reason)"
+    case nil: "not read: use --data-dir \(status.dataDirectory)"
+    case .size(let size): text(of: size)
     }
   }
 
-  private static func text(of store: StoreSummary) -> String {
-    HumanText.count(store.entryCount, of: "record")
-      + ", \(HumanText.size(store.occupiedByteCount)) of "
-      + HumanText.size(store.effectiveBudgetByteCount)
-      + (store.diskByteCount == nil
+  private static func text(of size: CacheSize) -> String {
+    HumanText.count(size.recordCount, of: "record")
+      + ", \(HumanText.size(size.occupiedByteCount)) of "
+      + HumanText.size(size.effectiveBudgetByteCount)
+      + (size.diskByteCount == nil
         ? ""
-        : "; the budget is \(HumanText.size(store.budgetByteCount)), but the disk has no space")
+        : "; the budget is \(HumanText.size(size.budgetByteCount)), but the disk has no space")
   }
 
   private func text(of error: StoreErrorStatus) -> String {
@@ -189,9 +166,10 @@ struct ClusterScreen {
       case store
     }
 
-    init(_ cluster: ClusterStatus, _ store: StoreSummary?) {
+    init(_ cluster: ClusterStatus, _ store: LocalStore.View?) {
       self.cluster = cluster
-      self.store = store.map(StoreSummaryReport.init)
+      self.store =
+        if case .size(let size) = store { StoreSummaryReport(size) } else { nil }
     }
 
     func encode(to encoder: any Encoder) throws {

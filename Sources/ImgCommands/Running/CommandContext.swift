@@ -1,7 +1,6 @@
 package import ImgClient
 package import ImgModel
 package import ImgSettings
-package import ImgStore
 import ImgSystem
 
 /// The environment of a command: its settings, its output, and access to the coordinator and the
@@ -119,13 +118,13 @@ package struct CommandContext {
         throw ClientError.notAutostarted(socketPath: socketPath, reason: reason)
       }
       try requireNoCoordinator()
-      do throws(StoreError) {
-        let jobs = try journalJobs()
-        note("no coordinator runs; reading the journal\n")
-        return jobs
-      } catch  where error.reason == .notPermitted {
+      prepareForJournal()
+      let directory = settings.journalDirectory
+      guard let jobs = try JobSource.journal(ifPermittedIn: directory) else {
         throw ClientError.unreachable(socketPath: socketPath, reason: reason)
       }
+      note("no coordinator runs; reading the journal\n")
+      return jobs
     }
   }
 
@@ -139,12 +138,16 @@ package struct CommandContext {
   }
 
   /// The jobs in the journal, if no coordinator runs.
-  func journalJobs() throws(StoreError) -> JobSource {
-    StoreCrash.prepareForJournal(settings: settings, isJSON: isJSON)
+  func journalJobs() throws -> JobSource {
+    prepareForJournal()
     return try JobSource(journalIn: settings.journalDirectory)
   }
 
-  /// ``coordinator()``, if it uses the same store as ``storeReader()``.
+  private func prepareForJournal() {
+    StoreCrash.prepareForJournal(settings: settings, isJSON: isJSON)
+  }
+
+  /// ``coordinator()``, if it uses the same store as ``store``.
   func coordinatorOfStore() throws -> Client {
     let client = try coordinator()
     try client.requireStore(in: settings.storeDirectory)
@@ -159,28 +162,13 @@ package struct CommandContext {
     try client.requireStore(in: settings.storeDirectory)
   }
 
-  /// Reads the store without a coordinator; `nil` if there is none yet.
-  package func storeReader() throws(StoreError) -> StoreReader? {
-    try StoreReader(directory: settings.storeDirectory)
-  }
-
-  /// Opens the store for writing; `nil` if there is none yet. It keeps its budget. A damaged store
-  /// is recreated with the budget of these settings.
-  package func storeWriter() throws(StoreError) -> SharedStore? {
-    guard let budgetByteCount = try storeBudgetByteCount() else { return nil }
-    return try SharedStore(
-      directory: settings.storeDirectory, access: .readWrite(budgetByteCount: budgetByteCount)
-    ) { event in
+  /// The store, without a coordinator.
+  package var store: LocalStore {
+    LocalStore(
+      directory: settings.storeDirectory, budgetByteCount: settings.limits.storeBudgetByteCount
+    ) { sentence in
       // A closed standard error does not matter here.
-      try? FileIO.writeAll(2, "imgctl: \(event)\n")
-    }
-  }
-
-  private func storeBudgetByteCount() throws(StoreError) -> Int64? {
-    do throws(StoreError) {
-      return try storeReader()?.summary().budgetByteCount
-    } catch  where error.reason == .damaged {
-      return settings.limits.storeBudgetByteCount
+      try? FileIO.writeAll(2, "imgctl: \(sentence)\n")
     }
   }
 

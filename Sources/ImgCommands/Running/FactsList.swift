@@ -1,20 +1,28 @@
 import Glibc
 import ImgClient
 import ImgModel
-import ImgStore
 import ImgSystem
 import ImgWire
 
 /// `imgctl info --list`: submits the list as a job, and prints the facts of its lines as they come, one
 /// JSON object a line. Ctrl-C ends the output, not the job.
 struct FactsList {
-  let path: String
-  let options: RequestOptions
-  let showsPlace: Bool
-  let context: CommandContext
+  private let path: String
+  private let options: RequestOptions
+  private let showsPlace: Bool
+  private let context: CommandContext
+  private let facts: LineResults
 
   /// How often the results are looked at, at least.
   private static let interval = Duration.milliseconds(200)
+
+  init(path: String, options: RequestOptions, showsPlace: Bool, context: CommandContext) {
+    self.path = path
+    self.options = options
+    self.showsPlace = showsPlace
+    self.context = context
+    facts = LineResults(of: options.request, in: context.store)
+  }
 
   func run() throws -> ExitCode {
     var list = try ListSubmission(path: path, of: InfoCommand.description)
@@ -58,12 +66,11 @@ struct FactsList {
   ) throws -> FactsReport? {
     let url = try ImageURL(line: entry.url)
     guard case .done(_, let isFromCache, _) = outcome,
-      let found = try context.storeReader()?.result(
-        of: options.fetch.name(of: url), for: options.request, recordingAccess: .none)
+      let found = try facts.results(of: entry).first
     else { return nil }
     var report = try FactsReport(
       json: found.bytes, of: requested, url,
-      fetch: .stored(found.facts, isFromCache: isFromCache), showsPlace: showsPlace)
+      fetch: .stored(found.record, isFromCache: isFromCache), showsPlace: showsPlace)
     report.index = entry.index
     return report
   }

@@ -1,7 +1,5 @@
 import ImgClient
 import ImgModel
-import ImgSettings
-import ImgStore
 import ImgSystem
 
 /// Writes a job's thumbnails as files, or its originals or facts if it stored nothing else, with a
@@ -14,7 +12,7 @@ final class JobExport {
 
   private let directory: String
   private let request: ThumbnailRequest
-  private let reader: StoreReader?
+  private let results: LineResults
   private let manifestFile: OwnedDescriptor
   private let manifest: Output
 
@@ -23,13 +21,13 @@ final class JobExport {
   /// The missing files whose thumbnail was made but has expired or was evicted since.
   private(set) var goneCount = 0
 
-  /// - Parameter reader: `nil` if there is no store; every file is then missing.
-  init(of job: JobStatus, to directory: String, reader: StoreReader?) throws {
+  /// - Parameter store: without a store, every file is missing.
+  init(of job: JobStatus, to directory: String, from store: LocalStore) throws {
     self.directory = directory
     request = ThumbnailRequest(
       variant: job.variant, otherVariants: job.otherVariants ?? [], isLenient: job.isLenient,
       keep: job.keep, fetch: job.fetch)
-    self.reader = reader
+    results = LineResults(of: request, in: store)
     try Directory.create(directory)
     manifestFile = try FileIO.create("\(directory)/\(Self.manifestName)")
     manifest = Output(descriptor: manifestFile.rawValue)
@@ -41,36 +39,25 @@ final class JobExport {
 
   func add(_ entry: LineResult) throws {
     let isDone = if case .done = entry.outcome { true } else { false }
-    let found = isDone ? try stored(entry) : []
+    let found = isDone ? try results.results(of: entry) : []
     if found.isEmpty {
       missingCount += 1
       if isDone, keep != .none { goneCount += 1 }
     }
     var files: [Line.File] = []
-    for (facts, bytes) in found {
-      let name = fileName(of: entry.index, facts.thumbnail)
-      try FileIO.replace(path: "\(directory)/\(name)", with: bytes)
-      files.append(Line.File(file: name, content: facts.thumbnail, isFacts: keep.isFacts))
+    for result in found {
+      let thumbnail = result.record.thumbnail
+      let name = fileName(of: entry.index, thumbnail)
+      try FileIO.replace(path: "\(directory)/\(name)", with: result.bytes)
+      files.append(Line.File(file: name, content: thumbnail, isFacts: keep.isFacts))
     }
     exportedCount += files.count
     try manifest.write(
-      json: Line(entry, files, found.first?.facts.thumbHash, isKept: keep != .none))
+      json: Line(entry, files, found.first?.record.thumbHash, isKept: keep != .none))
   }
 
   func finish() throws {
     try manifest.flush()
-  }
-
-  /// Without those that have expired or were evicted since the job ended.
-  private func stored(
-    _ entry: LineResult
-  ) throws -> [(facts: StoredThumbnail, bytes: [UInt8])] {
-    guard let reader else { return [] }
-    let name = request.fetch.name(of: try ImageURL(line: entry.url))
-    guard keep == .original else {
-      return try reader.results(of: name, for: request, recordingAccess: .none)
-    }
-    return try reader.original(of: name, isLenient: request.isLenient).map { [$0] } ?? []
   }
 
   /// The line's number: a unique name that sorts like the list and needs no escaping. Of a job with

@@ -55,15 +55,16 @@ struct PictureFile: ~Copyable {
   /// Reads the whole picture and uploads it.
   ///
   /// - Parameter url: the URL to store it under; `nil` to store nothing.
-  /// - Throws: a ``Failure`` with code `too_large` beyond the coordinator's limit.
+  /// - Throws: as ``contents(for:)`` does.
   func upload(over client: Client, as url: String?, options: RequestOptions) throws -> GetResult {
-    let limit = Int(try client.status().limits.maxBodyByteCount)
-    let picture = try contents(upTo: limit)
-    return try client.upload(
-      MemoryFile(containing: picture), byteCount: picture.count, as: url, options: options)
+    try client.upload(try contents(for: client), as: url, options: options)
   }
 
-  private func contents(upTo limit: Int) throws -> [UInt8] {
+  /// Reads the whole picture for a coordinator.
+  ///
+  /// - Throws: a ``Failure`` with code `too_large` beyond the coordinator's limit.
+  func contents(for client: Client) throws -> [UInt8] {
+    let limit = try client.maximumUploadByteCount()
     do throws(SystemError) {
       return try FileIO.contents(of: descriptor, named: name, upTo: limit)
     } catch {

@@ -1,3 +1,4 @@
+import ImgSystem
 import Synchronization
 
 /// The thumbnail store in a directory that other processes may remove or replace at any time. The
@@ -21,6 +22,13 @@ package final class SharedStore: Sendable {
     /// An unusable store that a thread still uses, with the same lock file as the next one. LMDB
     /// forbids opening the environment again until then (`lmdb.h`, Caveats).
     weak var retired: ThumbnailStore?
+
+    /// Whether a thread uses the store or the last one.
+    var isInUse: Bool {
+      mutating get {
+        retired != nil || (store != nil && !isKnownUniquelyReferenced(&store))
+      }
+    }
   }
 
   /// Opens the store, see ``ThumbnailStore/init(directory:access:)``. For writing, recreates a
@@ -116,6 +124,19 @@ package final class SharedStore: Sendable {
       guard let store = held.store, store.isDetached else { return }
       if store.environment.isLockFileNamed { held.retired = store }
       held.store = nil
+    }
+  }
+
+  /// Closes the store while `body` runs, so that `body` may open it for another access: LMDB forbids
+  /// two openings in one process (`lmdb.h`, Caveats). Threads that use the store finish first, and all
+  /// others wait.
+  ///
+  /// - Precondition: the calling thread does not use the store.
+  package func whileClosed<Result: Sendable>(_ body: () throws -> Result) throws -> Result {
+    try held.withLock { held in
+      while held.isInUse { ThisProcess.pause(for: .milliseconds(1)) }
+      held.store = nil
+      return try body()
     }
   }
 

@@ -1,3 +1,4 @@
+import ImgClient
 import ImgModel
 import ImgSettings
 

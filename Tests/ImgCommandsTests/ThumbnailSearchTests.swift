@@ -10,7 +10,7 @@ import Testing
 
 /// Where `imgctl get` finds a thumbnail. No coordinator runs, and none may be started.
 @Suite(.timeLimit(.minutes(20)))
-struct ThumbnailFinderTests {
+struct ThumbnailSearchTests {
   private let directory: TestDirectory
   private let context: CommandContext
   private let url: ImageURL
@@ -47,11 +47,11 @@ struct ThumbnailFinderTests {
   private func find(
     _ options: RequestOptions, viewer: String? = nil, bypassesStore: Bool = false
   ) throws -> FoundThumbnail {
-    let finder = ThumbnailFinder(
+    let search = ThumbnailSearch(
       choice: VariantChoice(
         variant: options.variant, isLenient: options.isLenient, formatSource: .nothing),
       viewer: viewer, bypassesStore: bypassesStore)
-    return try finder.thumbnail(of: url, options, in: context)
+    return try search.thumbnail(of: url, options, in: context)
   }
 
   /// Whether the coordinator, which is not there, was asked.
@@ -68,13 +68,13 @@ struct ThumbnailFinderTests {
 
   @Test func `a stored thumbnail is read without the coordinator`() throws {
     try store()
-    guard case .stored(let facts, let bytes, let isFromCache, let timings) = try find(options)
+    guard case .stored(let found, let isFromCache, let timings) = try find(options)
     else {
       Issue.record("nothing is found")
       return
     }
-    #expect(facts.thumbnail.width == 4)
-    #expect(bytes == Self.bytes)
+    #expect(found.record.thumbnail.width == 4)
+    #expect(found.bytes == Self.bytes)
     #expect(isFromCache)
     #expect(timings == nil)
   }

@@ -1,11 +1,10 @@
-import ImgClient
-import ImgModel
+package import ImgModel
 import ImgStore
 
 /// The variant that a command delivers, and the variants under which the store may have it.
-struct VariantChoice: Hashable, Sendable {
+package struct VariantChoice: Hashable, Sendable {
   /// The source of the requested format.
-  enum FormatSource {
+  package enum FormatSource: Sendable {
     case option
     /// A thumbnail whose format was chosen by transparency also serves if it has this format,
     /// because its bytes are the same.
@@ -13,10 +12,16 @@ struct VariantChoice: Hashable, Sendable {
     case nothing
   }
 
-  let variant: Variant
+  package let variant: Variant
   /// Whether the thumbnail of a damaged picture serves.
-  let isLenient: Bool
-  let formatSource: FormatSource
+  package let isLenient: Bool
+  private let formatSource: FormatSource
+
+  package init(variant: Variant, isLenient: Bool, formatSource: FormatSource) {
+    self.variant = variant
+    self.isLenient = isLenient
+    self.formatSource = formatSource
+  }
 
   /// The variant to request; a stored one if possible.
   ///
