@@ -10,15 +10,18 @@ final class CoordinatorSession: Sendable {
   private let commands: Mailbox<SessionCommand>
   private let thread: ServiceThread<Never>
 
-  /// - Parameter connect: makes a connection, on the session's thread, and may block.
+  /// - Parameters:
+  ///   - patience: how long the coordinator may say nothing while calls wait for it, see ``SilenceWatch``.
+  ///   - connect: makes a connection, on the session's thread, and may block.
   init(
+    patience: Duration = SilenceWatch.standardPatience,
     connect: @escaping @Sendable () throws(ClientError) -> CoordinatorConnection
   ) throws(SystemError) {
     let commands = try Mailbox<SessionCommand>()
     self.commands = commands
     thread = try ServiceThread(name: "imgclient", capacity: 1) { _ in
       do throws(SystemError) {
-        try SessionLoop(commands: commands, connect: connect).run()
+        try SessionLoop(commands: commands, patience: patience, connect: connect).run()
       } catch {
         Self.refuse(commands, because: error)
       }
@@ -46,7 +49,7 @@ final class CoordinatorSession: Sendable {
   }
 
   /// Sends a call, and waits for its answer or the cancellation of the task.
-  func answer(to call: SessionCall) async throws(SessionError) -> SessionCall.Answer {
+  func answer(to call: SessionCall) async throws(SessionError) -> SessionReply {
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         guard call.wait(continuation) else {

@@ -1,23 +1,30 @@
 import ImgModel
-import ImgTransport
 import ImgWire
 import Synchronization
 
 /// One request to the coordinator, and the task that waits for its answer. It ends exactly once.
 final class SessionCall: Sendable {
-  typealias Answer = Delivery<CoordinatorReply>
-
   /// What a reply is to the call.
   enum Step: Sendable {
     /// Others follow. The message is sent in return.
     case more(ClientMessage?)
+    /// The coordinator is leaving. The next one is asked.
+    case again
     /// The answer.
     case answer
   }
 
+  /// What decides when the call is sent, among those that wait.
+  enum Turn: Sendable {
+    /// A question that the coordinator answers by itself: before all loads.
+    case first
+    /// A load from a host.
+    case load(host: String, priority: Int)
+  }
+
   private enum State {
     case created
-    case waiting(CheckedContinuation<Result<Answer, SessionError>, Never>)
+    case waiting(CheckedContinuation<Result<SessionReply, SessionError>, Never>)
     case ended
   }
 
@@ -28,18 +35,20 @@ final class SessionCall: Sendable {
   /// Tells the coordinator that the task no longer waits; `nil` if there is nothing to tell, because the
   /// request has one reply.
   let detachment: (@Sendable (RequestID) -> ClientMessage)?
-  private let step: @Sendable (Answer) -> Step
+  let turn: Turn
+  private let step: @Sendable (SessionReply) -> Step
   private let state = Mutex(State.created)
 
   /// - Parameter step: runs on the session's thread, so it is quick.
   init(
     isRepeatable: Bool = true, request: @escaping @Sendable (RequestID) -> ClientMessage,
-    detachment: (@Sendable (RequestID) -> ClientMessage)? = nil,
-    step: @escaping @Sendable (Answer) -> Step = { _ in .answer }
+    detachment: (@Sendable (RequestID) -> ClientMessage)? = nil, turn: Turn = .first,
+    step: @escaping @Sendable (SessionReply) -> Step = { _ in .answer }
   ) {
     self.isRepeatable = isRepeatable
     self.request = request
     self.detachment = detachment
+    self.turn = turn
     self.step = step
   }
 
@@ -50,7 +59,8 @@ final class SessionCall: Sendable {
   /// The task waits from now on.
   ///
   /// - Returns: whether it does: a call that was cancelled before has ended.
-  func wait(_ continuation: CheckedContinuation<Result<Answer, SessionError>, Never>) -> Bool {
+  func wait(_ continuation: CheckedContinuation<Result<SessionReply, SessionError>, Never>) -> Bool
+  {
     state.withLock { state in
       guard case .created = state else { return false }
       state = .waiting(continuation)
@@ -60,19 +70,16 @@ final class SessionCall: Sendable {
 
   /// Handles a reply. One that comes after the end changes nothing.
   ///
-  /// - Returns: what to send in return.
-  func receive(_ reply: Answer) -> ClientMessage? {
+  /// - Returns: what the reply is to the call; `nil` if the call has ended before.
+  func receive(_ reply: SessionReply) -> Step? {
     guard !hasEnded else { return nil }
-    switch step(reply) {
-    case .more(let message): return message
-    case .answer:
-      end(.success(reply))
-      return nil
-    }
+    let step = step(reply)
+    if case .answer = step { end(.success(reply)) }
+    return step
   }
 
   /// Ends the call. Only the first end counts.
-  func end(_ result: Result<Answer, SessionError>) {
+  func end(_ result: Result<SessionReply, SessionError>) {
     let ended = state.withLock { state in
       defer { state = .ended }
       return state

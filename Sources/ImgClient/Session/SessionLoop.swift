@@ -28,18 +28,24 @@ final class SessionLoop {
   /// `nil` unless a connection was lost, and no call has waited for the next one or had a reply from it.
   private var reconnection: ReconnectionPlan?
   private var hasLostConnection = false
+  /// The coordinator has said that it stops. Calls wait for the next connection.
+  private var isCoordinatorLeaving = false
+  private var silence: SilenceWatch
   private var isStopped = false
 
   /// Further calls wait while so many bytes have not been sent: the coordinator is slow.
   private static let unsentMaximumByteCount = 256 << 10
 
-  /// - Parameter connect: makes a connection; blocks.
+  /// - Parameters:
+  ///   - patience: how long the coordinator may say nothing while calls wait for it, see ``SilenceWatch``.
+  ///   - connect: makes a connection; blocks.
   init(
-    commands: Mailbox<SessionCommand>,
+    commands: Mailbox<SessionCommand>, patience: Duration,
     connect: @escaping () throws(ClientError) -> CoordinatorConnection
   ) throws(SystemError) {
     self.commands = commands
     self.connect = connect
+    silence = SilenceWatch(at: .now, patience: patience)
     poller = try Poller()
     try poller.register(commands.descriptor, .read, token: Token.commands.rawValue)
   }
@@ -64,6 +70,7 @@ final class SessionLoop {
         endAll(.connection(.system(error)))
         throw error
       }
+      endSilence()
       if let loss { handleLoss(loss) }
     }
   }
@@ -81,8 +88,13 @@ final class SessionLoop {
 
   /// `nil` waits for the next event.
   private var timeout: Duration? {
-    guard connection == nil, calls.isAnyWaiting else { return nil }
-    return max(.zero, ContinuousClock.now.duration(to: reconnection?.nextAttempt ?? .now))
+    let next: ContinuousClock.Instant?
+    if connection == nil {
+      next = calls.isAnyWaiting ? reconnection?.nextAttempt ?? .now : nil
+    } else {
+      next = calls.isAnySent ? silence.deadline : nil
+    }
+    return next.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
   }
 
   // MARK: - The connection
@@ -99,6 +111,8 @@ final class SessionLoop {
         throw .connection(.system(error))
       }
       connection = new
+      isCoordinatorLeaving = false
+      silence.heard(at: .now)
     } catch {
       attemptFailed(error)
     }
@@ -134,7 +148,8 @@ final class SessionLoop {
   // MARK: - Messages
 
   private func sendCalls() {
-    guard let connection else { return }
+    guard let connection, !isCoordinatorLeaving else { return }
+    if !calls.isAnySent { silence.heard(at: .now) }
     while loss == nil, connection.channel.heldByteCount < Self.unsentMaximumByteCount,
       let next = calls.takeNext(as: connection.newRequest)
     {
@@ -183,15 +198,35 @@ final class SessionLoop {
     }
   }
 
-  private func receive(_ reply: SessionCall.Answer) {
+  private func receive(_ delivery: Delivery<CoordinatorReply>) {
+    silence.heard(at: .now)
+    let reply = SessionReply(delivery)
     if case .refused(let refusal) = reply.message { return refused(refusal) }
     guard let number = reply.message.request, let call = calls.call(of: number) else { return }
     reconnection = nil
-    if let message = call.receive(reply) { post(message) }
-    if call.hasEnded, call.detachment == nil || reply.message.endsRequest {
-      calls.remove(number)
-    } else if case .job = reply.message {
-      calls.forgiveSends(of: number)
+    switch call.receive(reply) {
+    case .more(let message):
+      if case .job = reply.message { calls.forgiveSends(of: number) }
+      if let message { post(message) }
+    case .again: askAgain(number, call, otherwise: .connection(.closed))
+    case .answer: calls.remove(number)
+    case nil: if call.detachment == nil || reply.message.endsRequest { calls.remove(number) }
+    }
+  }
+
+  /// The coordinator stops. The next one is asked.
+  private func askAgain(_ number: RequestID, _ call: SessionCall, otherwise error: ClientError) {
+    isCoordinatorLeaving = true
+    if !calls.requeue(number) { call.end(.failure(.client(error))) }
+  }
+
+  /// Asks a coordinator that says nothing, and gives up one that does not answer that either.
+  private func endSilence() {
+    guard let connection, loss == nil, calls.isAnySent else { return }
+    switch silence.look(at: .now) {
+    case .nothing: break
+    case .isSilent: post(.status(PlainRequest(id: connection.newRequest())))
+    case .isLost: loss = .connection(.timedOut)
     }
   }
 
@@ -202,6 +237,7 @@ final class SessionLoop {
       return
     }
     guard let call = calls.call(of: refusal.id) else { return }
+    guard refusal.code != .stopping else { return askAgain(refusal.id, call, otherwise: error) }
     calls.remove(refusal.id)
     call.end(.failure(.client(error)))
   }
@@ -226,7 +262,10 @@ extension CoordinatorReply {
     switch self {
     case .preview, .progress, .waiting: false
     case .job(let reply): reply.status.hasEnded
-    default: true
+    case .hello, .refused, .submitted, .status, .jobs, .results, .got, .forgotten, .detached,
+      .sweeping,
+      .stopping:
+      true
     }
   }
 }

@@ -50,16 +50,26 @@ public final class ClusterTransport: ImageTransport {
     _ = try ClusterRequest(request)
     let asked = try ClusterRequest(undelayed)
     return try await Deadline.load(request) { () throws(ImageError) in
-      try await self.load(asked, as: request, onUpdate)
+      for _ in 1..<Self.maximumReadCount {
+        if let image = try await self.load(asked, as: request, onUpdate) { return image }
+      }
+      guard let image = try await self.load(asked, as: request, onUpdate) else {
+        throw ImageError(Failure.isGone, url: request.url)
+      }
+      return image
     }
   }
 
+  /// A load asks so often. What a worker has stored may be evicted before it is read.
+  private static let maximumReadCount = 3
+
+  /// - Returns: `nil` if the thumbnail was removed from the store before it was read.
   private func load(
     _ asked: ClusterRequest, as request: ImageRequest,
     _ onUpdate: @escaping @Sendable (ImageUpdate) -> Void
-  ) async throws(ImageError) -> LoadedImage {
+  ) async throws(ImageError) -> LoadedImage? {
     let askedAt = WallTime.now
-    let answer: SessionCall.Answer
+    let answer: SessionReply
     do throws(SessionError) {
       answer = try await session.answer(to: LoadCall(asked, onUpdate).call)
     } catch {
@@ -73,17 +83,17 @@ public final class ClusterTransport: ImageTransport {
     case .failed(let failure, _): throw ImageError(failure, url: request.url)
     case .done(_, let isFromCache, _):
       if let made = got.uncached {
-        return LoadedImage(made, bytes: try Self.contents(of: answer, made, request))
+        return LoadedImage(made, bytes: try Self.contents(of: answer, request))
       }
       return try stored(asked, as: request, at: askedAt, from: isFromCache ? .store : .network)
     }
   }
 
   private static func contents(
-    of answer: SessionCall.Answer, _ made: UncachedThumbnail, _ request: ImageRequest
+    of answer: SessionReply, _ request: ImageRequest
   ) throws(ImageError) -> [UInt8] {
     do throws(SystemError) {
-      return try MemoryFile(answer.announcedFile).contents(byteCount: made.thumbnail.byteCount)
+      return try answer.contents?.get() ?? []
     } catch {
       throw ImageError(ClientError.connection(.system(error)), url: request.url)
     }
@@ -92,10 +102,11 @@ public final class ClusterTransport: ImageTransport {
   /// The thumbnail that the cluster has just stored.
   ///
   /// - Parameter moment: that of the request, so that a very short expiry does not hide the thumbnail.
+  /// - Returns: `nil` if it was removed since.
   private func stored(
     _ asked: ClusterRequest, as request: ImageRequest, at moment: WallTime,
     from origin: LoadedImage.Origin
-  ) throws(ImageError) -> LoadedImage {
+  ) throws(ImageError) -> LoadedImage? {
     let found: (facts: StoredThumbnail, bytes: [UInt8])?
     do throws(StoreError) {
       found = try openedReader()?.result(
@@ -103,8 +114,7 @@ public final class ClusterTransport: ImageTransport {
     } catch {
       throw ImageError(error, url: request.url)
     }
-    guard let found else { throw ImageError(Failure.isGone, url: request.url) }
-    return LoadedImage(found.facts, bytes: found.bytes, origin: origin)
+    return found.map { LoadedImage($0.facts, bytes: $0.bytes, origin: origin) }
   }
 
   /// - Returns: `nil` if there is no store yet.

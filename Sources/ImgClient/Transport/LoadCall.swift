@@ -1,6 +1,4 @@
 import ImgModel
-import ImgSystem
-import ImgTransport
 import ImgWire
 
 /// The call of one load.
@@ -18,11 +16,12 @@ struct LoadCall: Sendable {
             wantsProgress: !asked.isIncremental))
       },
       detachment: { id in .detach(PlainRequest(id: id)) },
+      turn: .load(host: asked.url.host, priority: asked.options.priority),
       step: { reply in Self.step(reply, onUpdate) })
   }
 
   private static func step(
-    _ reply: SessionCall.Answer, _ onUpdate: @Sendable (ImageUpdate) -> Void
+    _ reply: SessionReply, _ onUpdate: @Sendable (ImageUpdate) -> Void
   ) -> SessionCall.Step {
     switch reply.message {
     case .waiting: return .more(nil)
@@ -36,7 +35,7 @@ struct LoadCall: Sendable {
     case .preview(let preview):
       let thumbnail = preview.thumbnail
       // A preview that cannot be read is as good as none: the thumbnail follows.
-      if let bytes = try? MemoryFile(reply.announcedFile).contents(byteCount: thumbnail.byteCount) {
+      if let bytes = try? reply.contents?.get() {
         onUpdate(
           .preview(
             ImagePreview(
@@ -44,7 +43,22 @@ struct LoadCall: Sendable {
               width: thumbnail.width, height: thumbnail.height)))
       }
       return .more(.nextPreview(PlainRequest(id: preview.id)))
-    default: return .answer
+    case .got(let got): return got.outcome.isOfLeavingCoordinator ? .again : .answer
+    case .hello, .refused, .submitted, .status, .jobs, .job, .results, .forgotten, .detached,
+      .sweeping,
+      .stopping:
+      return .answer
+    }
+  }
+}
+
+extension Outcome {
+  /// Whether the coordinator stops, so that it no longer makes the thumbnail.
+  fileprivate var isOfLeavingCoordinator: Bool {
+    if case .failed(let failure, _) = self {
+      failure.code == .cancelled && failure.isRetryable
+    } else {
+      false
     }
   }
 }

@@ -49,8 +49,9 @@ final class RealBackend: ServingBackend {
   nonisolated(unsafe) let cluster: Cluster
   let origin: TestOrigin
 
-  init() throws {
-    unsafe cluster = try Cluster()
+  /// - Parameter settings: see `Cluster`.
+  init(_ settings: [String: String] = [:]) throws {
+    unsafe cluster = try Cluster(settings)
     origin = try TestOrigin()
   }
 

@@ -12,6 +12,11 @@ struct CallTableTests {
     SessionCall(isRepeatable: isRepeatable, request: { .status(PlainRequest(id: $0)) })
   }
 
+  private static func load(from host: String, priority: Int = 0) -> SessionCall {
+    SessionCall(
+      request: { .status(PlainRequest(id: $0)) }, turn: .load(host: host, priority: priority))
+  }
+
   /// Sends what may be sent.
   private mutating func sendAll() -> [SessionCall] {
     var sent: [SessionCall] = []
@@ -110,6 +115,59 @@ struct CallTableTests {
     table.add(calls[1])
     #expect(isSame(table.requeueSent(), [calls[0]]))
     #expect(isSame(sendAll(), [calls[1]]))
+  }
+
+  @Test mutating func `a host takes so many places at most, and the loads of others go on`() {
+    let slow = (0..<300).map { _ in Self.load(from: "slow") }
+    let fast = (0..<3).map { _ in Self.load(from: "fast") }
+    (slow + fast).forEach { table.add($0) }
+    let first = sendAll()
+    #expect(first.count == CallTable.maximumCountPerHost + 3)
+    #expect(fast.allSatisfy { call in first.contains { $0 === call } })
+    #expect(sendAll().isEmpty)
+    table.remove(RequestID(rawValue: 1))
+    #expect(isSame(sendAll(), [slow[CallTable.maximumCountPerHost]]))
+  }
+
+  @Test mutating func `hosts take turns, and the loads of one go in their order`() {
+    let loads = ["a", "a", "a", "b", "c", "c"].map { Self.load(from: $0) }
+    loads.forEach { table.add($0) }
+    #expect(isSame(sendAll(), [0, 3, 4, 1, 5, 2].map { loads[$0] }))
+  }
+
+  @Test mutating func `loads of a higher priority are sent first`() {
+    let loads = [0, -1, 2, 0, 1].map { Self.load(from: "a", priority: $0) }
+    loads.forEach { table.add($0) }
+    #expect(isSame(sendAll(), [2, 4, 0, 3, 1].map { loads[$0] }))
+  }
+
+  @Test mutating func `loads leave places for questions, which are sent first`() {
+    let loads = (0..<1_000).map { Self.load(from: "\($0)") }
+    loads.forEach { table.add($0) }
+    #expect(sendAll().count == CallTable.maximumLoadCount)
+    let questions = (0..<200).map { _ in Self.call() }
+    questions.forEach { table.add($0) }
+    let places = CallTable.maximumSentCount - CallTable.maximumLoadCount
+    #expect(isSame(sendAll(), Array(questions[..<places])))
+  }
+
+  @Test mutating func `an answer makes room for the next load, also after a lost connection`() {
+    let loads = (0..<2 * CallTable.maximumCountPerHost).map { _ in Self.load(from: "a") }
+    loads.forEach { table.add($0) }
+    _ = sendAll()
+    #expect(table.requeueSent().isEmpty)
+    #expect(isSame(sendAll(), Array(loads[..<CallTable.maximumCountPerHost])))
+  }
+
+  @Test mutating func `a call whose coordinator leaves is sent again, three times at most`() {
+    let call = Self.call()
+    table.add(call)
+    for time in 1...CallTable.maximumSendCount {
+      _ = sendAll()
+      #expect(table.requeue(RequestID(rawValue: lastNumber)) == (time < CallTable.maximumSendCount))
+    }
+    #expect(!table.isAnyWaiting)
+    #expect(!table.isAnySent)
   }
 
   @Test mutating func `all calls are found at the end`() {

@@ -36,6 +36,27 @@ struct ReconnectionTests {
     #expect(try await load.value.width == 256)
   }
 
+  @Test func `a load that waits when the coordinator is stopped goes on with the next one`()
+    async throws
+  {
+    let backend = try RealBackend(["TRANSFERS_PER_HOST": "1"])
+    try backend.serveInParts("held")
+    try backend.serve("waiting")
+    let client = try backend.makeClient()
+    let heldURL = backend.url("held")
+    let held = Task { try await client.image(for: heldURL, size: 256) }
+    #expect(try await eventually { backend.fetchCount(of: "held") == 1 })
+    let waitingURL = backend.url("waiting")
+    let waiting = Task { try await client.image(for: waitingURL, size: 256) }
+    #expect(try await eventually { unsafe try backend.cluster.client().status().viewers == 2 })
+    let stop = unsafe try backend.cluster.begin(["stop"])
+    for step in 0..<RealBackend.stepCount { backend.release("held", step: step) }
+    #expect(try await held.value.width == 256)
+    #expect(try await eventually { !stop.isRunning })
+    unsafe try backend.cluster.start()
+    #expect(try await waiting.value.width == 256)
+  }
+
   @Test func `a client that lost its coordinator finds the next one`() async throws {
     let backend = try RealBackend()
     try backend.serve("a")
