@@ -48,11 +48,15 @@ struct PictureServer {
     do throws(Failure) {
       let rendered = try limited(request.byteCount) {
         (bytes, onHeader) throws(Failure) -> RenderedThumbnails in
-        guard !request.isPreview else {
+        switch request.output {
+        case .preview:
           return try previewMaker.preview(of: bytes, as: request.variants[0], onHeader: onHeader)
+        case .pixels:
+          return try thumbnailer.pixels(of: bytes, as: request.variants[0], onHeader: onHeader)
+        case .thumbnails:
+          return try thumbnailer.thumbnails(
+            of: bytes, as: request.variants, isLenient: request.isLenient, onHeader: onHeader)
         }
-        return try thumbnailer.thumbnails(
-          of: bytes, as: request.variants, isLenient: request.isLenient, onHeader: onHeader)
       }
       try put(rendered.thumbnails)
       let facts = RenderedFacts(

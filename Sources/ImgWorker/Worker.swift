@@ -338,7 +338,8 @@ final class Worker {
           lease: order.lease, source: picture, variants: order.request.variants,
           facts: order.request.keep.part.factsExtent,
           describesPixels: order.request.keep == .pixelFacts, declaredType: declaredType,
-          isLenient: order.request.isLenient, isUrgent: order.isUrgent))
+          isLenient: order.request.isLenient, isUrgent: order.isUrgent,
+          wantsPixels: order.wantsPixels))
       return []
     } catch {
       return [Input(.decoded(order.lease, .failed(error), time: nil))]

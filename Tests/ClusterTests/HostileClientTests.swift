@@ -120,6 +120,15 @@ struct HostileClientTests {
     #expect(origin.origin.counters("/held").requests == 1)
   }
 
+  @Test func `pixels of a picture with a URL are refused, as they are never stored`() throws {
+    let channel = try cluster.greetedChannel()
+    let request = UploadRequest(
+      id: RequestID(rawValue: 1), url: origin.url("/a"), byteCount: 1,
+      options: RequestOptions(variant: .standard), wantsPixels: true)
+    try channel.send(.upload(request), with: MemoryFile(containing: [7]).file)
+    try expectRefusal(on: channel, containing: "upload the picture without a URL")
+  }
+
   // MARK: - Answers
 
   private func expectRefusal(on channel: ClientChannel, containing reason: String) throws {

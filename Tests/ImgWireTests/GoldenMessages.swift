@@ -92,7 +92,7 @@ enum GoldenMessages {
       "decode_upload_unnamed": .decodeUpload(
         Upload(
           lease: lease, url: nil, request: ThumbnailRequest(variant: .standard),
-          retention: Retention(after: .milliseconds(1)), byteCount: 0)),
+          retention: Retention(after: .milliseconds(1)), byteCount: 0, wantsPixels: true)),
       "preview": .preview(LeaseList(leases: [lease])),
       "progress": .progress(LeaseList(leases: [lease])),
       "cancel": .cancel(LeaseList(leases: [lease])),
@@ -253,7 +253,8 @@ enum GoldenMessages {
           id: request, url: "https://example.com/a.jpg", byteCount: 2_345_678, options: options)),
       "upload_unnamed": .upload(
         UploadRequest(
-          id: request, url: nil, byteCount: 0, options: RequestOptions(variant: .standard))),
+          id: request, url: nil, byteCount: 0, options: RequestOptions(variant: .standard),
+          wantsPixels: true)),
       "detach": .detach(PlainRequest(id: request)),
       "forget": .forget(ForgetRequest(id: request, urls: ["https://example.com/a.jpg"])),
       "sweep": .sweep(PlainRequest(id: request)),

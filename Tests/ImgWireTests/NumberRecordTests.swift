@@ -24,6 +24,14 @@ import Testing
     #expect(NumberRecord.decode(payload.dropLast()) == nil)
   }
 
+  @Test(arguments: DecodeRequest.Output.allCases)
+  func `a request says what becomes of its picture`(output: DecodeRequest.Output) throws {
+    let order = DecoderOrder.decode(
+      DecodeRequest(
+        picture: 1, variants: [.standard], isLenient: false, output: output, byteCount: 9))
+    #expect(try WireCoding.message(DecoderOrder.self, from: payload(order)) == order)
+  }
+
   @Test(arguments: Variant.Mode.allCases, Variant.Format.allCases)
   func `a request comes back as it was sent`(mode: Variant.Mode, format: Variant.Format) throws {
     let variant = try Variant(

@@ -59,11 +59,12 @@ import Testing
 
   private func upload(
     _ bytes: [UInt8], as url: String?, keep: Keep = .thumbnail, byteCount: Int? = nil,
-    to worker: RunningWorker
+    wantsPixels: Bool = false, to worker: RunningWorker
   ) throws -> RunningWorker.Said {
     let message = Upload(
       lease: 1, url: url, request: ThumbnailRequest(variant: .standard, keep: keep),
-      retention: Retention(after: .seconds(60)), byteCount: byteCount ?? bytes.count)
+      retention: Retention(after: .seconds(60)), byteCount: byteCount ?? bytes.count,
+      wantsPixels: wantsPixels)
     try worker.send(.decodeUpload(message), with: MemoryFile(containing: bytes).file)
     return try worker.messages(untilEnded: 1)
   }
@@ -79,6 +80,17 @@ import Testing
     #expect(said.uncached[1]?.made.sourceByteCount == Int64(picture.count))
     #expect(said.uncached[1]?.bytesFetched == 0)
     #expect(said.pictures[1]?.isEmpty == false)
+    #expect(try entryCount(worker) == 0)
+  }
+
+  @Test(arguments: [nil, url])
+  func `an upload for its pixels is sent as those and never stored`(url: String?) throws {
+    let worker = try RunningWorker()
+    let said = try upload(picture, as: url, keep: .all, wantsPixels: true, to: worker)
+    let made = try #require(said.uncached[1]?.made)
+    #expect([made.thumbnail.width, made.thumbnail.height] == [256, 192])
+    #expect(made.thumbnail.byteCount == 256 * 192 * 4)
+    #expect(said.pictures[1]?.count == 256 * 192 * 4)
     #expect(try entryCount(worker) == 0)
   }
 

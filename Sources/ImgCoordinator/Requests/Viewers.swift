@@ -48,6 +48,11 @@ final class Viewers {
 
   func upload(_ request: UploadRequest, _ file: PassedFile?, for client: ClientConnection) {
     guard let file else { preconditionFailure("a channel delivers the file of an upload") }
+    guard request.url == nil || !request.wantsPixels else {
+      return clients.refuse(
+        request.id, of: client, .invalidRequest,
+        "pixels are not stored; upload the picture without a URL to have its pixels")
+    }
     if let refusal = client.refusalToWait(request.id) {
       return clients.send(refusal, to: client)
     }
@@ -58,7 +63,8 @@ final class Viewers {
         "\(Self.uploadMaximum) uploads wait already; try again")
     }
     let picture = UploadedPicture(
-      file: files.add(file), byteCount: request.byteCount, url: request.url)
+      file: files.add(file), byteCount: request.byteCount, url: request.url,
+      wantsPixels: request.wantsPixels)
     scheduler.handle(.viewerUploaded(add(request.id, of: client), picture, request.options))
   }
 

@@ -70,6 +70,18 @@ struct DecodeLimits {
       "a thumbnail of \(frameCount) frames of \(size.width) × \(size.height) pixels")
   }
 
+  /// - Throws: `too_large` if the pixels take more bytes than a thumbnail may have.
+  func check(pixelsOf geometry: ThumbnailGeometry) throws(Failure) {
+    let size = geometry.kept
+    let byteCount = size.pixelCount * 4
+    guard byteCount <= limits.maxThumbnailByteCount else {
+      throw Failure(
+        stage: .decode, code: .tooLarge,
+        detail: "\(size.width) × \(size.height) pixels take \(byteCount) bytes; "
+          + "\(limits.maxThumbnailByteCount) are the most")
+    }
+  }
+
   private func check(_ pixelCount: Int64, _ what: String) throws(Failure) {
     guard pixelCount <= limits.maxPixels else {
       throw Failure(

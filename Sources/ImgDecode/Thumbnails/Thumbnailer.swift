@@ -63,6 +63,43 @@ package struct Thumbnailer: Sendable {
     }
   }
 
+  /// The pixels of one frame, as a thumbnail shows them: RGBA in sRGB, 8 bits a sample, unassociated
+  /// alpha, rows from the top without gaps. They are given as a thumbnail with the format of the picture.
+  ///
+  /// - Parameter variant: its encoding does not count.
+  /// - Throws: as ``thumbnails(of:as:isLenient:onHeader:)`` does, and `too_large`.
+  package func pixels(
+    of picture: Span<UInt8>, as variant: Variant, onHeader: () -> Void = {}
+  ) throws(Failure) -> RenderedThumbnails {
+    try unsafe picture.withUnsafeBufferPointer { (buffer) throws(Failure) in
+      let input = unsafe PictureInput(buffer)
+      let format = try limits.format(of: input)
+      let (opened, video) = try open(input, in: format, .whole, as: [variant], onHeader)
+      let frames = PictureFrames(
+        input: input, format: format, extent: .whole, count: opened.header.frames, video: video)
+      let picture = try limits.failing { () throws(DecodeError) in
+        switch try frames.choice(variant.frames) {
+        case .still: return opened
+        case .frame(let number): return try frames.picture(number, of: opened)
+        case .poster, .animation: throw .unsupportedAnimation("more than one frame")
+        }
+      }
+      let renderer = PixelRenderer(picture, as: variant)
+      try limits.check(picture.header, becoming: renderer.geometry)
+      try limits.check(pixelsOf: renderer.geometry)
+      let (pixels, thumbHash) = try limits.failing { () throws(DecodeError) in
+        try renderer.pixels(of: format)
+      }
+      let header = opened.header
+      return RenderedThumbnails(
+        thumbnails: [pixels],
+        source: SourceFacts(
+          format: format, width: header.upright.width, height: header.upright.height,
+          frames: header.frames),
+        thumbHash: thumbHash)
+    }
+  }
+
   /// The same for one variant.
   package func thumbnail(
     of picture: Span<UInt8>, as variant: Variant, isLenient: Bool = false

@@ -27,11 +27,14 @@ package struct UploadedPicture: Hashable, Sendable {
   package let byteCount: Int
   /// The name to store it under; `nil` when it is not stored.
   package let url: String?
+  /// Whether the result is pixels in place of a thumbnail.
+  package let wantsPixels: Bool
 
-  package init(file: MemoryFileID, byteCount: Int, url: String?) {
+  package init(file: MemoryFileID, byteCount: Int, url: String?, wantsPixels: Bool = false) {
     self.file = file
     self.byteCount = byteCount
     self.url = url
+    self.wantsPixels = wantsPixels
   }
 }
 

@@ -111,7 +111,7 @@ extension Lease.Granted {
         .decodeUpload(
           Upload(
             lease: lease, url: picture.url, request: item.key.request, retention: item.granted,
-            byteCount: picture.byteCount)),
+            byteCount: picture.byteCount, wantsPixels: picture.wantsPixels)),
         to: worker)
     }
   }

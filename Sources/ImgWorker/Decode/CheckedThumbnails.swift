@@ -17,10 +17,12 @@ struct CheckedThumbnails {
   /// - Parameters:
   ///   - sourceFormat: what the worker itself takes the picture for.
   ///   - isLenient: whether the decoder was asked to accept damage.
+  ///   - output: what the decoder was asked for.
   /// - Throws: a ``DecoderFault`` if no decoder says that.
   init(
     _ facts: RenderedFacts, of sourceFormat: ImageFormat?, as variants: [Variant],
-    isLenient: Bool, in memory: ThumbnailMemory, within limits: Limits
+    isLenient: Bool, _ output: DecodeRequest.Output, in memory: ThumbnailMemory,
+    within limits: Limits
   ) throws(DecoderFault) {
     guard facts.thumbnails.count == variants.count else {
       throw .misbehaved("made another number of thumbnails than was requested")
@@ -28,8 +30,14 @@ struct CheckedThumbnails {
     var bytes: [[UInt8]] = []
     var offset = 0
     for (thumbnail, variant) in zip(facts.thumbnails, variants) {
-      bytes.append(
-        try Self.bytes(of: thumbnail, as: variant, isLenient: isLenient, in: memory, at: offset))
+      let made = try Self.bytes(
+        of: thumbnail, as: variant, isLenient: isLenient, in: memory, at: offset)
+      if output == .pixels {
+        try Self.checkPixels(thumbnail, of: facts.source)
+      } else {
+        try Self.checkEncoding(thumbnail, made, as: variant)
+      }
+      bytes.append(made)
       offset += thumbnail.byteCount
     }
     let source = facts.source
@@ -51,14 +59,8 @@ struct CheckedThumbnails {
     of thumbnail: Thumbnail, as variant: Variant, isLenient: Bool, in memory: ThumbnailMemory,
     at offset: Int
   ) throws(DecoderFault) -> [UInt8] {
-    guard variant.admits(thumbnail.format) else {
-      throw .misbehaved("made a thumbnail of another format than was requested")
-    }
     guard let bytes = memory.thumbnail(byteCount: thumbnail.byteCount, at: offset) else {
       throw .misbehaved("announced a thumbnail of \(thumbnail.byteCount) bytes")
-    }
-    guard FormatSniffer.sniff(bytes) == .picture(thumbnail.format) else {
-      throw .misbehaved("made a thumbnail that is not a picture of the announced format")
     }
     let (widths, heights) = variant.thumbnailSides
     guard widths.contains(thumbnail.width), heights.contains(thumbnail.height) else {
@@ -68,6 +70,28 @@ struct CheckedThumbnails {
       throw .misbehaved("made a thumbnail of a damaged picture unasked")
     }
     return bytes
+  }
+
+  private static func checkEncoding(
+    _ thumbnail: Thumbnail, _ bytes: [UInt8], as variant: Variant
+  ) throws(DecoderFault) {
+    guard variant.admits(thumbnail.format) else {
+      throw .misbehaved("made a thumbnail of another format than was requested")
+    }
+    guard FormatSniffer.sniff(bytes) == .picture(thumbnail.format) else {
+      throw .misbehaved("made a thumbnail that is not a picture of the announced format")
+    }
+  }
+
+  /// The sides were checked: their product is no overflow.
+  private static func checkPixels(
+    _ pixels: Thumbnail, of source: SourceFacts
+  ) throws(DecoderFault) {
+    guard pixels.format == source.format else {
+      throw .misbehaved("announced pixels of another format than the picture's")
+    }
+    guard pixels.byteCount == DecodeRequest.byteCount(width: pixels.width, height: pixels.height)
+    else { throw .misbehaved("announced pixels of impossible size") }
   }
 }
 

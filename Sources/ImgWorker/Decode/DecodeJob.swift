@@ -16,6 +16,8 @@ struct DecodeJob: Sendable {
   let isLenient: Bool
   /// Whether a client waits for it.
   let isUrgent: Bool
+  /// Whether the result is pixels in place of a thumbnail.
+  var wantsPixels = false
   /// A job that is cancelled before its turn is not decoded.
   let cancellation = Cancellation()
 }

@@ -86,24 +86,28 @@ final class DecoderProcess {
   /// - Parameter isLenient: whether a damaged picture is decoded as far as possible.
   /// - Throws: a ``DecoderFault`` if this decoder can no longer be used.
   func decode(
-    byteCount: Int, as variants: [Variant], isLenient: Bool
+    byteCount: Int, as variants: [Variant], isLenient: Bool,
+    output: DecodeRequest.Output = .thumbnails
   ) throws(DecoderFault) -> Result<CheckedThumbnails, Failure> {
     let answer = try answer { picture in
       .decode(
         DecodeRequest(
-          picture: picture, variants: variants, isLenient: isLenient, byteCount: byteCount))
+          picture: picture, variants: variants, isLenient: isLenient, output: output,
+          byteCount: byteCount))
     }
-    return try thumbnails(answer, byteCount: byteCount, as: variants, isLenient: isLenient)
+    return try thumbnails(
+      answer, byteCount: byteCount, as: variants, isLenient: isLenient, output)
   }
 
   private func thumbnails(
-    _ answer: DecoderReport, byteCount: Int, as variants: [Variant], isLenient: Bool
+    _ answer: DecoderReport, byteCount: Int, as variants: [Variant], isLenient: Bool,
+    _ output: DecodeRequest.Output
   ) throws(DecoderFault) -> Result<CheckedThumbnails, Failure> {
     switch answer {
     case .decoded(let facts, pictureCount):
       let checked = try CheckedThumbnails(
         facts, of: pictureFormat(byteCount: byteCount), as: variants, isLenient: isLenient,
-        in: thumbnail, within: limits)
+        output, in: thumbnail, within: limits)
       releaseMemory(
         pictureByteCount: byteCount, thumbnailByteCount: checked.bytes.map(\.count).reduce(0, +))
       return .success(checked)
@@ -206,7 +210,7 @@ final class DecoderProcess {
     try send { picture in
       .decode(
         DecodeRequest(
-          picture: picture, variants: [variant], isLenient: false, isPreview: true,
+          picture: picture, variants: [variant], isLenient: false, output: .preview,
           byteCount: byteCount))
     }
   }
@@ -225,7 +229,8 @@ final class DecoderProcess {
       guard case .timedOut = error, .now < previewBegan + time + Self.grace else { throw error }
       return nil
     }
-    return try thumbnails(report, byteCount: byteCount, as: [variant], isLenient: false)
+    return try thumbnails(
+      report, byteCount: byteCount, as: [variant], isLenient: false, .preview)
   }
 
   private func pictureFormat(byteCount: Int) -> ImageFormat? {

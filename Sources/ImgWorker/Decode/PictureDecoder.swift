@@ -138,7 +138,8 @@ struct PictureDecoder {
   ) throws(DecoderFault) -> Input {
     let began = ContinuousClock.now
     let answer = try decoder.decode(
-      byteCount: picture.byteCount, as: job.variants, isLenient: job.isLenient)
+      byteCount: picture.byteCount, as: job.variants, isLenient: job.isLenient,
+      output: job.wantsPixels ? .pixels : .thumbnails)
     let time = ContinuousClock.now - began
     switch answer {
     case .success(let made):

@@ -11,6 +11,8 @@ package struct FetchOrder: Hashable, Sendable {
   package let isUrgent: Bool
   /// Whether a client uploaded the picture, which then replaces what the store has of its URL.
   package let isUpload: Bool
+  /// Whether the result is pixels in place of a thumbnail. It is never stored.
+  package let wantsPixels: Bool
   /// When it was assigned. All transfers for it, one after the other, share the time limit of one.
   package let assignedAt: ContinuousClock.Instant
 
@@ -25,6 +27,7 @@ package struct FetchOrder: Hashable, Sendable {
     retention = batch.retention
     isUrgent = batch.isUrgent
     isUpload = false
+    wantsPixels = false
     assignedAt = now
   }
 
@@ -37,10 +40,11 @@ package struct FetchOrder: Hashable, Sendable {
     name = PictureName(url)
     request = ThumbnailRequest(
       variant: upload.request.variant, isLenient: upload.request.isLenient,
-      keep: upload.request.keep, bypassesStore: upload.url == nil)
+      keep: upload.request.keep, bypassesStore: upload.url == nil || upload.wantsPixels)
     retention = upload.retention
     isUrgent = true
     isUpload = true
+    wantsPixels = upload.wantsPixels
     assignedAt = now
   }
 

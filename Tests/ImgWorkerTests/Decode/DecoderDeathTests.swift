@@ -188,6 +188,24 @@ import Testing
     }
   }
 
+  @Test func `a decoder cannot announce pixels of another size or another picture`() throws {
+    let pixels = [UInt8](repeating: 7, count: 32 * 24 * 4)
+    let lies = [
+      decoded(byteCount: pixels.count - 1), decoded(byteCount: pixels.count + 1),
+      decoded(width: 31, byteCount: pixels.count), decoded(width: 257, byteCount: 257 * 24 * 4),
+      decoded(format: .png, byteCount: pixels.count), decoded(),
+    ]
+    for report in lies {
+      let running = try RunningDecodeThread(scripts: [Self.says(report, pixels)])
+      #expect(try running.pixels(of: picture)?.thumbnail?.byteCount == 256 * 192 * 4, "\(report)")
+      #expect(running.endedDecoders == [DecoderID(rawValue: 1)], "\(report)")
+    }
+    let truth = decoded(byteCount: pixels.count)
+    let running = try RunningDecodeThread(scripts: [Self.says(truth, pixels)])
+    #expect(try running.pixels(of: picture)?.thumbnail?.width == 32)
+    #expect(running.results.first?.bytes == pixels)
+  }
+
   @Test func `a decoder does not say which failures pass`() throws {
     let report = DecoderReport.failed(
       Failure(stage: .decode, code: .corruptImage, isRetryable: true, detail: ""), picture: 1)

@@ -61,6 +61,16 @@ final class RunningDecodeThread {
         describesPixels: false, declaredType: nil, isLenient: false, isUrgent: false))
   }
 
+  /// Submits a picture for the pixels of its thumbnail, and waits for what becomes of it.
+  func pixels(of picture: [UInt8], lease: LeaseID = 1) throws -> DecodeEnd? {
+    thread.submit(
+      DecodeJob(
+        lease: lease, source: .bytes(picture), variants: [.standard], facts: nil,
+        describesPixels: false, declaredType: nil, isLenient: false, isUrgent: false,
+        wantsPixels: true))
+    return try end(of: lease)
+  }
+
   /// Submits a picture for its facts with those of its pixels, and waits for what becomes of it.
   func pixelFacts(of picture: [UInt8], lease: LeaseID = 1) throws -> DecodeEnd? {
     thread.submit(

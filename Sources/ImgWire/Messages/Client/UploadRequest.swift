@@ -11,17 +11,25 @@ package struct UploadRequest: Hashable, Sendable, Codable {
   package let byteCount: Int
   /// The options, without a delay.
   package let options: RequestOptions
+  /// Whether the result is the pixels of one frame in place of an encoded thumbnail: RGBA in sRGB, 8 bits a
+  /// sample, unassociated alpha, rows from the top without gaps. Such a result is never stored, so there
+  /// is no ``url`` then.
+  package let wantsPixels: Bool
 
-  package init(id: RequestID, url: String?, byteCount: Int, options: RequestOptions) {
+  package init(
+    id: RequestID, url: String?, byteCount: Int, options: RequestOptions, wantsPixels: Bool = false
+  ) {
     self.id = id
     self.url = url
     self.byteCount = byteCount
     self.options = options
+    self.wantsPixels = wantsPixels
   }
 
   private enum CodingKeys: String, CodingKey {
     case id, url
     case byteCount = "bytes"
     case options
+    case wantsPixels = "pixels"
   }
 }

@@ -9,19 +9,24 @@ package struct Upload: Hashable, Sendable, Codable {
   package let retention: Retention
   /// The size of the file beside the message.
   package let byteCount: Int
+  /// See ``UploadRequest/wantsPixels``.
+  package let wantsPixels: Bool
 
   package init(
-    lease: LeaseID, url: String?, request: ThumbnailRequest, retention: Retention, byteCount: Int
+    lease: LeaseID, url: String?, request: ThumbnailRequest, retention: Retention, byteCount: Int,
+    wantsPixels: Bool = false
   ) {
     self.lease = lease
     self.url = url
     self.request = request
     self.retention = retention
     self.byteCount = byteCount
+    self.wantsPixels = wantsPixels
   }
 
   private enum CodingKeys: String, CodingKey {
     case lease, url, request, retention
     case byteCount = "bytes"
+    case wantsPixels = "pixels"
   }
 }

@@ -4,12 +4,12 @@ extension DecodeRequest {
   /// Numbers in front of those of the variants.
   private static let ownNumberCount = 4
 
-  /// Of a ``NumberRecord``: the picture's number and size, whether it is lenient, whether it is a
-  /// preview, and the variants.
+  /// Of a ``NumberRecord``: the picture's number and size, whether it is lenient, what becomes
+  /// of it, and the variants.
   var numbers: [UInt64] {
     [
       picture, UInt64(truncatingIfNeeded: byteCount), isLenient.recordNumber,
-      isPreview.recordNumber,
+      output.recordNumber,
     ] + variants.flatMap(\.numbers)
   }
 
@@ -21,7 +21,7 @@ extension DecodeRequest {
       dividingBy: Variant.numberCount)
     guard (1...Variant.maximumCount).contains(count), rest == 0,
       let isLenient = Bool(recordNumber: numbers[2]),
-      let isPreview = Bool(recordNumber: numbers[3])
+      let output = Output(recordNumber: numbers[3])
     else { return nil }
     let variants = (0..<count).compactMap { index in
       Variant(
@@ -30,7 +30,7 @@ extension DecodeRequest {
     }
     guard variants.count == count else { return nil }
     self.init(
-      picture: numbers[0], variants: variants, isLenient: isLenient, isPreview: isPreview,
+      picture: numbers[0], variants: variants, isLenient: isLenient, output: output,
       byteCount: Int(truncatingIfNeeded: numbers[1]))
   }
 }
