@@ -458,6 +458,7 @@ let package = Package(
     .target(
       name: "ImgClient",
       dependencies: [
+        "ImgFacts",
         "ImgModel",
         "ImgSettings",
         "ImgStore",

@@ -39,7 +39,7 @@ struct LayeringTests {
       "ImgTransport", "ImgWire", "ImgWorkerMachine",
     ]),
     "ImgClient": platform.union([
-      "ImgModel", "ImgSettings", "ImgStore", "ImgSystem", "ImgTransport", "ImgWire",
+      "ImgFacts", "ImgModel", "ImgSettings", "ImgStore", "ImgSystem", "ImgTransport", "ImgWire",
     ]),
     "ImgCommands": platform.union([
       "ImgClient", "ImgFacts", "ImgModel", "ImgSettings", "ImgSystem", "ImgWire",

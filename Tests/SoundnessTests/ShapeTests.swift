@@ -61,11 +61,12 @@ struct ShapeTests {
     }
   }
 
-  /// A test that sleeps is slow on a fast machine and fails on a slow one.
+  /// A test that sleeps is slow on a fast machine and fails on a slow one. A test's own clock defines how it
+  /// waits.
   @Test func `no test sleeps`() throws {
     let testTargets = try Manifest.ours().targets.filter { $0.directory.hasSuffix("Tests") }
     for source in try testTargets.flatMap({ try Repository.swiftSources(below: $0.directory) }) {
-      let code = source.code.joined(separator: "\n")
+      let code = source.code.filter { !$0.contains("func sleep(until") }.joined(separator: "\n")
       #expect(!code.contains(/\b(?:u|nano)?sleep\(/), "\(source.path)")
     }
   }
