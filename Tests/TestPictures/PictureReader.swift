@@ -6,6 +6,10 @@ package import ImgDecode
 package struct PictureReader: Sendable {
   package init(runtime: VipsRuntime) {}
 
+  package static func start() throws(VipsError) -> PictureReader {
+    PictureReader(runtime: try VipsRuntime.start())
+  }
+
   /// The pixels of the first frame in 8-bit colours.
   package func raster(of bytes: [UInt8]) throws(PictureError) -> Raster {
     try unsafe bytes.withVipsImage { (image) throws(PictureError) in
