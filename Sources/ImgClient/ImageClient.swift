@@ -11,7 +11,7 @@
 public final class ImageClient: Sendable {
   /// The images in the memory of this process; `nil` if there is no such cache.
   public let memoryCache: ImageMemoryCache?
-  private let transport: any ImageTransport
+  let transport: any ImageTransport
 
   /// Uses the cluster of this machine.
   ///

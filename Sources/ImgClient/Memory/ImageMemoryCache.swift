@@ -1,31 +1,42 @@
 import ImgModel
 import Synchronization
 
-/// Thumbnails in the memory of this process: the ones that were used last, up to a number of bytes.
+/// Thumbnails in the memory of this process, and their pixels where those were asked for: the ones that were
+/// used last, up to a number of bytes.
 ///
 /// An image leaves when it expires, when others need its place, or when the machine runs out of memory. An
 /// image that was removed from the store may stay until then, see ``removeAll()``.
 public final class ImageMemoryCache: Sendable {
   /// What the cache holds, and how often it had what was asked for.
   public struct Statistics: Hashable, Sendable {
-    /// The number of images.
+    /// The number of images. One whose pixels are there, too, counts twice.
     public internal(set) var count = 0
     /// The size of the images, with what the cache needs for each.
     public internal(set) var byteCount = 0
     /// How often the cache had what was asked for.
     public internal(set) var hitCount = 0
-    /// How often it did not.
+    /// How often it did not. Pixels that are not there do not count: their image is looked up next.
     public internal(set) var missCount = 0
   }
 
   private struct State {
-    var images = LeastRecentlyUsed<MemoryKey, Entry>()
+    var entries = LeastRecentlyUsed<Key, Entry>()
     var hits = 0
     var misses = 0
   }
 
+  private enum Key: Hashable {
+    case image(MemoryKey)
+    case pixels(MemoryKey)
+  }
+
   private struct Entry {
-    let image: LoadedImage
+    enum Value {
+      case image(LoadedImage)
+      case pixels(ImagePixels)
+    }
+
+    let value: Value
     let expiresAt: WallTime
   }
 
@@ -34,7 +45,7 @@ public final class ImageMemoryCache: Sendable {
   /// 10 MiB. A smaller capacity is raised to it.
   public static let minimumCapacity = 10 << 20
 
-  /// The largest size of all images together, in bytes.
+  /// The largest size of all images and pixels together, in bytes.
   public let capacity: Int
   private let pressure: MemoryPressure
   private let state = Mutex(State())
@@ -58,40 +69,72 @@ public final class ImageMemoryCache: Sendable {
   /// than a hit.
   public func image(for request: ImageRequest) -> LoadedImage? {
     guard request.takesHitsFromMemory else { return nil }
-    let key = MemoryKey(request)
-    let now = WallTime.now
-    let image = state.withLock { state -> LoadedImage? in
-      if let entry = state.images.value(of: key), entry.expiresAt <= now {
-        state.images.remove(key)
-      }
-      let image = state.images.use(key)?.image
-      if image == nil { state.misses += 1 } else { state.hits += 1 }
-      return image
-    }
-    return image?.from(.memory)
+    let value = value(of: .image(MemoryKey(request)), countsMiss: true)
+    guard case .image(let image) = value else { return nil }
+    return image.from(.memory)
   }
 
-  /// Remembers the image of a request in place of the one before. One that is larger than the cache, is not
-  /// stored, or has an expiry that each access moves is not remembered.
+  /// The decoded image of a request; `nil` if the cache does not have its pixels, or the request wants
+  /// another answer than a hit.
+  public func pixels(for request: ImageRequest) -> ImagePixels? {
+    guard request.takesHitsFromMemory else { return nil }
+    let value = value(of: .pixels(MemoryKey(request)), countsMiss: false)
+    guard case .pixels(let pixels) = value else { return nil }
+    return pixels
+  }
+
+  private func value(of key: Key, countsMiss: Bool) -> Entry.Value? {
+    let now = WallTime.now
+    return state.withLock { state in
+      if let entry = state.entries.value(of: key), entry.expiresAt <= now {
+        state.entries.remove(key)
+      }
+      let entry = state.entries.use(key)
+      if entry != nil { state.hits += 1 } else if countsMiss { state.misses += 1 }
+      return entry?.value
+    }
+  }
+
+  /// Remembers the image of a request in place of the one before, whose pixels are forgotten. One that is
+  /// larger than the cache, is not stored, or has an expiry that each access moves is not remembered.
   public func insert(_ image: LoadedImage, for request: ImageRequest) {
+    insert(
+      .image(image), byteCount: image.bytes.count, of: image, for: request,
+      replacing: [.image(MemoryKey(request)), .pixels(MemoryKey(request))])
+  }
+
+  /// Remembers the pixels of a request's image, on the same terms.
+  func insert(_ pixels: ImagePixels, of image: LoadedImage, for request: ImageRequest) {
+    insert(
+      .pixels(pixels), byteCount: pixels.bytes.count, of: image, for: request,
+      replacing: [.pixels(MemoryKey(request))])
+  }
+
+  /// - Parameter keys: what is forgotten; the value has the first of them.
+  private func insert(
+    _ value: Entry.Value, byteCount: Int, of image: LoadedImage, for request: ImageRequest,
+    replacing keys: [Key]
+  ) {
     guard request.cachePolicy != .bypass else { return }
-    let key = MemoryKey(request)
-    let cost = image.bytes.count + key.byteCount + Self.overhead
+    let cost = byteCount + MemoryKey(request).byteCount + Self.overhead
     let limit = pressure.isHigh() ? capacity / 8 : capacity
     state.withLock { state in
-      state.images.remove(key)
+      for key in keys { state.entries.remove(key) }
       if let expiresAt = image.expiresAt, !image.isExpirySliding, cost <= limit {
-        let entry = Entry(image: image, expiresAt: WallTime(expiresAt))
-        state.images.insert(entry, as: key, cost: cost)
+        state.entries.insert(
+          Entry(value: value, expiresAt: WallTime(expiresAt)), as: keys[0], cost: cost)
       }
-      state.images.trim(toCost: limit)
+      state.entries.trim(toCost: limit)
     }
   }
 
-  /// Forgets the image of a request.
+  /// Forgets the image of a request, and its pixels.
   public func removeImage(for request: ImageRequest) {
     let key = MemoryKey(request)
-    state.withLock { state in _ = state.images.remove(key) }
+    state.withLock { state in
+      _ = state.entries.remove(.image(key))
+      _ = state.entries.remove(.pixels(key))
+    }
   }
 
   /// Forgets all images.
@@ -101,14 +144,14 @@ public final class ImageMemoryCache: Sendable {
 
   /// Forgets the images that were not used for longest, until the others have so many bytes at most.
   public func trim(toByteCount byteCount: Int) {
-    state.withLock { $0.images.trim(toCost: max(0, byteCount)) }
+    state.withLock { $0.entries.trim(toCost: max(0, byteCount)) }
   }
 
   /// What the cache holds now.
   public var statistics: Statistics {
     state.withLock { state in
       Statistics(
-        count: state.images.count, byteCount: state.images.cost, hitCount: state.hits,
+        count: state.entries.count, byteCount: state.entries.cost, hitCount: state.hits,
         missCount: state.misses)
     }
   }

@@ -1,4 +1,5 @@
 import ImgModel
+import ImgSystem
 import ImgWire
 import Synchronization
 
@@ -32,6 +33,8 @@ final class SessionCall: Sendable {
   let isRepeatable: Bool
   /// The request, under a number of the connection that it is sent over.
   let request: @Sendable (RequestID) -> ClientMessage
+  /// The file beside the request; `nil` if that announces none.
+  let file: PassedFile?
   /// Tells the coordinator that the task no longer waits; `nil` if there is nothing to tell, because the
   /// request has one reply.
   let detachment: (@Sendable (RequestID) -> ClientMessage)?
@@ -42,11 +45,13 @@ final class SessionCall: Sendable {
   /// - Parameter step: runs on the session's thread, so it is quick.
   init(
     isRepeatable: Bool = true, request: @escaping @Sendable (RequestID) -> ClientMessage,
+    file: PassedFile? = nil,
     detachment: (@Sendable (RequestID) -> ClientMessage)? = nil, turn: Turn = .first,
     step: @escaping @Sendable (SessionReply) -> Step = { _ in .answer }
   ) {
     self.isRepeatable = isRepeatable
     self.request = request
+    self.file = file
     self.detachment = detachment
     self.turn = turn
     self.step = step

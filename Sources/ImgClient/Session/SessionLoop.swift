@@ -153,14 +153,14 @@ final class SessionLoop {
     while loss == nil, connection.channel.heldByteCount < Self.unsentMaximumByteCount,
       let next = calls.takeNext(as: connection.newRequest)
     {
-      post(next.call.request(next.number))
+      post(next.call.request(next.number), with: next.call.file)
     }
   }
 
-  private func post(_ message: ClientMessage) {
+  private func post(_ message: ClientMessage, with file: PassedFile? = nil) {
     guard loss == nil, let channel = connection?.channel else { return }
     do throws(ChannelError) {
-      try channel.post(message)
+      try channel.post(message, with: file)
     } catch {
       loss = .connection(error)
     }

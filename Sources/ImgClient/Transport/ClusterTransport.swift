@@ -13,7 +13,9 @@ import Synchronization
 /// and again when it is lost.
 public final class ClusterTransport: ImageTransport {
   private let places: ClusterPlaces
-  private let session: CoordinatorSession
+  let session: CoordinatorSession
+  /// Further decodes of this process wait. The coordinator refuses more than a few from all processes.
+  let decodes = ConcurrencyLimit(8)
   /// `nil` until the store exists.
   private let openReader = Mutex<StoreReader?>(nil)
 

@@ -15,6 +15,21 @@ public protocol ImageTransport: Sendable {
   func loadImage(
     for request: ImageRequest, onUpdate: @escaping @Sendable (ImageUpdate) -> Void
   ) async throws(ImageError) -> LoadedImage
+
+  /// Decodes a thumbnail. A transport that does not implement this fails.
+  ///
+  /// - Parameter frame: of an animation, counted from 0.
+  func pixels(of image: LoadedImage, frame: Int) async throws(ImageError) -> ImagePixels
+}
+
+extension ImageTransport {
+  /// Fails with ``ImageError/Code/refused``.
+  public func pixels(
+    of image: LoadedImage, frame: Int
+  ) async throws(ImageError) -> ImagePixels {
+    throw ImageError(
+      code: .refused, message: "\(Self.self) decodes no images; use a transport that does")
+  }
 }
 
 /// What is known of a picture before its thumbnail is there.

@@ -29,6 +29,8 @@ public final class InMemoryCluster: ImageTransport {
   private struct State {
     var answers: [String: Answer] = [:]
     var stored: [MemoryKey: LoadedImage] = [:]
+    /// By the encoded bytes.
+    var pixels: [[UInt8]: ImagePixels] = [:]
     var fetches: [ImageRequest: InMemoryFetch] = [:]
     var fetchCounts: [String: Int] = [:]
     /// Holds that fetches of a URL may pass.
@@ -42,9 +44,16 @@ public final class InMemoryCluster: ImageTransport {
 
   /// Answers for a URL from now on.
   ///
-  /// - Parameter steps: what happens in each fetch before its end.
-  public func serve(_ url: String, _ image: LoadedImage, after steps: [Step] = []) {
-    state.withLock { $0.answers[url] = Answer(steps: steps, result: .success(image)) }
+  /// - Parameters:
+  ///   - pixels: what the image's bytes decode to, see ``pixels(of:frame:)``.
+  ///   - steps: what happens in each fetch before its end.
+  public func serve(
+    _ url: String, _ image: LoadedImage, pixels: ImagePixels? = nil, after steps: [Step] = []
+  ) {
+    state.withLock { state in
+      state.answers[url] = Answer(steps: steps, result: .success(image))
+      if let pixels { state.pixels[image.bytes] = pixels }
+    }
   }
 
   /// Fails for a URL from now on.
@@ -52,6 +61,10 @@ public final class InMemoryCluster: ImageTransport {
   /// - Parameter steps: what happens in each fetch before its end.
   public func serve(_ url: String, failure: ImageError, after steps: [Step] = []) {
     state.withLock { $0.answers[url] = Answer(steps: steps, result: .failure(failure)) }
+  }
+
+  func servedPixels(of image: LoadedImage) -> ImagePixels? {
+    state.withLock { $0.pixels[image.bytes] }
   }
 
   /// Lets a fetch of a URL pass one ``Step/hold``: where it holds now, or the next one it comes to.

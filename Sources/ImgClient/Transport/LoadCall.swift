@@ -54,7 +54,7 @@ struct LoadCall: Sendable {
 
 extension Outcome {
   /// Whether the coordinator stops, so that it no longer makes the thumbnail.
-  fileprivate var isOfLeavingCoordinator: Bool {
+  var isOfLeavingCoordinator: Bool {
     if case .failed(let failure, _) = self {
       failure.code == .cancelled && failure.isRetryable
     } else {

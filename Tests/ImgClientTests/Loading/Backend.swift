@@ -97,7 +97,8 @@ final class InMemoryBackend: ServingBackend {
   func url(_ name: String) -> String { "https://example.org/\(name)" }
 
   func serve(_ name: String) {
-    cluster.serve(url(name), .sample)
+    cluster.serve(
+      url(name), .sample, pixels: ImagePixels(Card(index: 1, width: 256, height: 192).raster))
   }
 
   func serveAnother(_ name: String) {

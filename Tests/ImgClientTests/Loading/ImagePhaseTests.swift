@@ -21,6 +21,22 @@ struct ImagePhaseTests {
     }
   }
 
+  @Test func `phases become what a program shows by map`() async {
+    let cluster = InMemoryCluster()
+    cluster.serve("https://example.org/a", .sample)
+    let client = ImageClient(transport: cluster)
+    var shown: [String] = []
+    let views = client.phases(for: "https://example.org/a").map { phase in
+      switch phase {
+      case .empty, .loading, .preview: "placeholder"
+      case .success(let image): "\(image.width) × \(image.height)"
+      case .failure(let error): "\(error.code)"
+      }
+    }
+    for await view in views { shown.append(view) }
+    #expect(shown == ["placeholder", "256 × 192"])
+  }
+
   @Test(arguments: Backend.allCases)
   func `a load is empty, then loading with more and more bytes, then there`(
     backend: Backend

@@ -48,6 +48,52 @@ struct ImageMemoryCacheTests {
     #expect(cache.image(for: request(2)) == nil)
   }
 
+  private func pixels(_ side: Int, filledWith sample: UInt8 = 7) throws -> ImagePixels {
+    let pixel = ImagePixels.Pixel(red: sample, green: sample, blue: sample, alpha: sample)
+    return try #require(ImagePixels(width: side, height: side, filledWith: pixel))
+  }
+
+  @Test func `pixels cost their bytes, and leave by use like images`() throws {
+    let cache = ImageMemoryCache(capacity: 10 << 20)
+    let drawn = try pixels(256)
+    for number in 0..<60 {
+      cache.insert(drawn, of: image(10), for: request(number))
+      cache.insert(image(10), for: request(1_000 + number))
+    }
+    #expect(cache.statistics.byteCount <= 10 << 20)
+    // 39 pixels, and the image that came after those that left last.
+    #expect(cache.statistics.count == 39 + 40)
+    #expect(cache.pixels(for: request(59)) == drawn)
+    #expect(cache.pixels(for: request(0)) == nil)
+    #expect(cache.image(for: request(1_059)) != nil)
+    #expect(cache.statistics.hitCount == 2)
+    #expect(cache.statistics.missCount == 0)
+    cache.insert(try pixels(1_620), of: image(10), for: request(2_000))
+    #expect(cache.pixels(for: request(2_000)) == nil)
+  }
+
+  @Test func `pixels stay as long as their image may, and go with it`() throws {
+    let cache = ImageMemoryCache()
+    cache.insert(try pixels(1), of: image(10, expiresIn: -1), for: request(1))
+    cache.insert(try pixels(1), of: .sample, for: request(2))
+    #expect(cache.statistics.count == 1)
+    #expect(cache.pixels(for: request(1)) == nil)
+    #expect(cache.statistics.count == 0)
+    cache.insert(image(10), for: request(3))
+    cache.insert(try pixels(1), of: image(10), for: request(3))
+    cache.insert(image(11), for: request(3))
+    #expect(cache.pixels(for: request(3)) == nil)
+    cache.insert(try pixels(1), of: image(11), for: request(3))
+    cache.removeImage(for: request(3))
+    #expect(cache.statistics.count == 0)
+    cache.insert(try pixels(1), of: image(11), for: request(3))
+    var reload = request(3)
+    reload.cachePolicy = .reload
+    #expect(cache.pixels(for: reload) == nil)
+    cache.removeAll()
+    #expect(cache.statistics.byteCount == 0)
+  }
+
   @Test func `variants, headers and leniency tell images apart`() {
     let cache = ImageMemoryCache()
     cache.insert(image(10), for: request(1))
