@@ -12,4 +12,6 @@ let package = Package(
       name: "one-picture", dependencies: [.product(name: "ImgClient", package: "imgctl")]),
     .executableTarget(
       name: "list-progress", dependencies: [.product(name: "ImgClient", package: "imgctl")]),
+    .executableTarget(
+      name: "terminal-gallery", dependencies: [.product(name: "ImgClient", package: "imgctl")]),
   ])
