@@ -493,7 +493,6 @@ let package = Package(
         "ImgModel",
         "ImgSettings",
         "ImgSystem",
-        "ImgWire",
       ],
       swiftSettings: settings),
     .executableTarget(name: "imgctl", dependencies: ["ImgCommands"], swiftSettings: settings),

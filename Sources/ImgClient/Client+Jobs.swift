@@ -10,13 +10,13 @@ extension Client {
   ///   - order: in which the lines are fetched.
   ///   - nextLines: the list's next lines, within ``SubmissionLines/maximumCount`` and
   ///     ``SubmissionLines/maximumByteCount``; `nil` at its end.
-  /// - Returns: once the job is durable.
+  /// - Returns: the job and the number of its lines, once it is durable.
   /// - Throws: ``ClientError/submission(isComplete:_:)`` where the connection ends first, unless
   ///   the coordinator said why before.
   package func submit(
     name: String?, options: RequestOptions, order: LineOrder = .firstInFirstOut,
     nextLines: () throws -> [String]?
-  ) throws -> Submitted {
+  ) throws -> (job: JobID, total: Int) {
     let id = connection.newRequest()
     try sendPart(.submit(Submission(id: id, name: name, options: options, order: order)))
     while let lines = try nextLines() {
@@ -27,7 +27,7 @@ extension Client {
       guard case .submitted(let submitted) = try connection.reply(to: id, until: nil) else {
         throw .unexpectedReply
       }
-      return submitted
+      return (submitted.job, submitted.total)
     } catch .connection(let error) {
       throw ClientError.submission(isComplete: true, error)
     }

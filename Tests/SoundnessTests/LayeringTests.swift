@@ -42,7 +42,7 @@ struct LayeringTests {
       "ImgFacts", "ImgModel", "ImgSettings", "ImgStore", "ImgSystem", "ImgTransport", "ImgWire",
     ]),
     "ImgCommands": platform.union([
-      "ImgClient", "ImgFacts", "ImgModel", "ImgSettings", "ImgSystem", "ImgWire",
+      "ImgClient", "ImgFacts", "ImgModel", "ImgSettings", "ImgSystem",
     ]),
 
     "imgctl": platform.union(["ImgCommands"]),

@@ -1,7 +1,6 @@
 import ImgClient
 package import ImgModel
 package import ImgSettings
-import ImgWire
 
 /// `imgctl failures`: lists the URLs of a job that failed, with the reason.
 package struct FailuresCommand: Command {

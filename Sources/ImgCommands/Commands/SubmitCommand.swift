@@ -1,7 +1,6 @@
 import ImgClient
 package import ImgModel
 package import ImgSettings
-import ImgWire
 
 /// `imgctl submit`: submits a list of URLs as a job.
 package struct SubmitCommand: Command {
@@ -71,7 +70,7 @@ package struct SubmitCommand: Command {
     let submitted = try list.submit(to: client, name: name, options: options, order: order)
     guard isWaiting else {
       try isJSON
-        ? context.output.write(json: submitted.report)
+        ? context.output.write(json: Report(job: submitted.job, total: submitted.total))
         : context.output.write("\(submitted.job)\n")
       return .success
     }
@@ -81,14 +80,10 @@ package struct SubmitCommand: Command {
     }
     return try JobFollower(in: context, isJSON: isJSON).follow(submitted.job, client: client)
   }
-}
 
-extension Submitted {
   /// What `--json` prints for an accepted job.
-  fileprivate struct Report: Encodable {
+  private struct Report: Encodable {
     let job: JobID
     let total: Int
   }
-
-  fileprivate var report: Report { Report(job: job, total: total) }
 }

@@ -1,7 +1,6 @@
 import ImgClient
 import ImgModel
 import ImgSettings
-import ImgWire
 
 /// A list that is read and submitted as one job.
 struct ListSubmission: ~Copyable {
@@ -31,7 +30,7 @@ struct ListSubmission: ~Copyable {
   mutating func submit(
     to client: Client, name: String? = nil, options: RequestOptions,
     order: LineOrder = .firstInFirstOut
-  ) throws -> Submitted {
+  ) throws -> (job: JobID, total: Int) {
     try client.submit(name: name, options: options, order: order) {
       while batches.isEmpty {
         guard let more = try list.next() else { return nil }

@@ -2,7 +2,6 @@ import Glibc
 import ImgClient
 import ImgModel
 import ImgSystem
-import ImgWire
 
 /// `imgctl info --list`: submits the list as a job, and prints the facts of its lines as they come, one
 /// JSON object a line. Ctrl-C ends the output, not the job.
