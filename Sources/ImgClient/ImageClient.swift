@@ -13,6 +13,9 @@ public final class ImageClient: Sendable {
   public let memoryCache: ImageMemoryCache?
   let transport: any ImageTransport
 
+  /// The store that all processes of the machine share.
+  public var cache: ImageCache { ImageCache(transport, memory: memoryCache) }
+
   /// Uses the cluster of this machine.
   ///
   /// - Throws: ``ImageError/Code/internal`` if the process has no descriptors or threads left,

@@ -27,6 +27,17 @@ struct ContentKeyTests {
     #expect(ContentKey(PictureName(url), variant: .standard) == key)
   }
 
+  @Test func `a key is read from its text, and from no other text`() {
+    let key = ContentKey(PictureName(url), variant: .standard)
+    let text = key.description
+    #expect(ContentKey(text) == key)
+    for other in [
+      "", String(text.dropLast()), text + "0", text.uppercased(), "+f" + text.dropFirst(2),
+    ] {
+      #expect(ContentKey(other) == nil, "\(other)")
+    }
+  }
+
   @Test func `a key can be converted to bytes and back`() {
     let key = ContentKey(PictureName(url), variant: .standard)
     let bytes = key.bytes

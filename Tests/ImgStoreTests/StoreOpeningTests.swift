@@ -55,6 +55,37 @@ struct StoreOpeningTests {
     #expect(try store.statistics(at: .now).mapByteCount == 1 << 30)
   }
 
+  @Test func `a store is written while its readers wait, and is read afterwards`() async throws {
+    let path = directory.path + "/store"
+    do { try ThumbnailStore(directory).put([NewThumbnail(picture: 1)], at: .now) }
+    let reader = try SharedStore(directory: path, access: .readOnly)
+    let second = try NewThumbnail(picture: 2)
+    let isDone = Atomic(false)
+    let inUse = try reader.current()
+    async let reads = onThread {
+      var count = 0
+      while !isDone.load(ordering: .relaxed) {
+        if try reader.current().bytes(ofPicture: 1) != nil { count += 1 }
+      }
+      return count
+    }
+    async let written: Void = onThread {
+      try reader.whileClosed {
+        let writer = try SharedStore(
+          directory: path, access: .readWrite(budgetByteCount: 64 << 20))
+        try writer.change { store throws(StoreError) in
+          _ = try store.put([second], at: .now)
+        }
+      }
+    }
+    #expect(try inUse.bytes(ofPicture: 1) != nil)
+    _ = consume inUse
+    try await written
+    isDone.store(true, ordering: .relaxed)
+    _ = try await reads
+    #expect(try reader.current().bytes(ofPicture: 2) != nil)
+  }
+
   @Test func `a store opened for reading refuses every change`() throws {
     do { _ = try ThumbnailStore(directory) }
     let store = try ThumbnailStore(directory: directory.path + "/store", access: .readOnly)

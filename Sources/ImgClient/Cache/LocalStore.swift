@@ -82,6 +82,23 @@ package struct LocalStore: Sendable {
     try reader()?.expiredCount(at: moment) ?? 0
   }
 
+  /// The records behind one, in the order of their keys.
+  ///
+  /// - Parameters:
+  ///   - key: that of a record, which may be gone; `nil` for the first records.
+  ///   - limit: the maximum number. Fewer mean the end of the list.
+  /// - Throws: a ``Failure`` if the key is not that of a record.
+  func records(after key: String?, limit: Int) throws -> [StoredRecord] {
+    let last = try key.map { text in
+      guard let key = ContentKey(text) else {
+        throw ImageError(invalidRequest: "\(text) is not the id of a record")
+      }
+      return key
+    }
+    return try reader()?.store.current().thumbnails(after: last, limit: limit)
+      .map(StoredRecord.init) ?? []
+  }
+
   /// Calls `body` with every record, also expired ones, until it returns `false`.
   package func forEachRecord(_ body: (StoredRecord) throws -> Bool) throws {
     try reader()?.forEach { try body(StoredRecord($0)) }

@@ -45,6 +45,16 @@ extension ImageError {
     }
   }
 
+  /// The reason why the store was not read or changed.
+  init(cause error: any Error, url: String?) {
+    switch error {
+    case let error as ImageError: self = error
+    case let error as StoreError: self.init(error, url: url)
+    case let failure as Failure: self.init(failure, url: url)
+    default: self.init(code: .internal, url: url, isRetryable: true, message: "\(error)")
+    }
+  }
+
   /// The same error about a URL.
   func about(_ url: String) -> ImageError {
     ImageError(

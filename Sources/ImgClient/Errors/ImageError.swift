@@ -55,6 +55,8 @@ extension ImageError.Code {
   public static let unsupportedScheme = Self(rawValue: "unsupported_scheme")
   /// The load took longer than ``ImageRequest/timeout``, or the origin longer than the cluster permits.
   public static let timeout = Self(rawValue: "timeout")
+  /// The transport of the client cannot do that, see ``CacheTransport``.
+  public static let unsupportedOperation = Self(rawValue: "unsupported_operation")
   /// The store has no thumbnail, and ``ImageRequest/CachePolicy/cacheOnly`` forbids to make one.
   public static let notCached = Self(rawValue: "not_cached")
 

@@ -28,6 +28,12 @@ public final class ImageMemoryCache: Sendable {
   private enum Key: Hashable {
     case image(MemoryKey)
     case pixels(MemoryKey)
+
+    var request: MemoryKey {
+      switch self {
+      case .image(let request), .pixels(let request): request
+      }
+    }
   }
 
   private struct Entry {
@@ -134,6 +140,15 @@ public final class ImageMemoryCache: Sendable {
     state.withLock { state in
       _ = state.entries.remove(.image(key))
       _ = state.entries.remove(.pixels(key))
+    }
+  }
+
+  /// Forgets all images of a URL and their pixels: in every variant, and for every spelling of the URL.
+  public func removeImages(of url: String) {
+    guard let url = try? ImageURL(line: url) else { return }
+    state.withLock { state in
+      let unwanted = state.entries.keys.filter { $0.request.isOf(url) }
+      for key in unwanted { state.entries.remove(key) }
     }
   }
 

@@ -19,6 +19,8 @@ struct LeastRecentlyUsed<Key: Hashable, Value> {
 
   var count: Int { indexes.count }
 
+  var keys: some Sequence<Key> { indexes.keys }
+
   /// A value, which does not count as used.
   func value(of key: Key) -> Value? {
     indexes[key].flatMap { nodes[$0]?.value }

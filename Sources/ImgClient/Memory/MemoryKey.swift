@@ -1,6 +1,8 @@
+import ImgModel
+
 /// What tells images apart in memory.
 struct MemoryKey: Hashable, Sendable {
-  private let url: String
+  let url: String
   private let variant: ImageVariant
   private let headers: [ImageRequest.HeaderField]
   private let acceptsDamage: Bool
@@ -10,6 +12,11 @@ struct MemoryKey: Hashable, Sendable {
     variant = request.variant
     headers = request.headers
     acceptsDamage = request.acceptsDamage
+  }
+
+  /// Whether the image is one of a URL, in whatever spelling.
+  func isOf(_ other: ImageURL) -> Bool {
+    url == other.text || (try? ImageURL(line: url))?.text == other.text
   }
 
   /// What a cache needs for the key, in bytes.

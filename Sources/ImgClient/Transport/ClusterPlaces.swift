@@ -1,3 +1,4 @@
+import ImgModel
 import ImgSettings
 import ImgSystem
 
@@ -28,6 +29,24 @@ struct ClusterPlaces: Sendable {
   }
 
   var storeDirectory: String { settings.storeDirectory }
+
+  var store: LocalStore {
+    LocalStore(
+      directory: settings.storeDirectory, budgetByteCount: settings.limits.storeBudgetByteCount)
+  }
+
+  /// Makes the coordinator fetch pictures again that it remembers as missing, if one runs.
+  ///
+  /// - Parameter urls: in the spelling of ``ImageURL/text``.
+  func forgetFailures(of urls: [String]) {
+    do throws(ClientError) {
+      let client = try Client(socketPath: settings.socketPath)
+      try client.requireStore(in: settings.storeDirectory)
+      try client.forgetFailures(of: urls)
+    } catch {
+      // One that does not answer remembers nothing, or forgets in ten minutes.
+    }
+  }
 
   /// Connects to the coordinator, and starts one if none answers and that is permitted.
   func connect() throws(ClientError) -> CoordinatorConnection {

@@ -12,7 +12,7 @@ import Synchronization
 /// over one connection to the coordinator, which all loads share. It is made when the first load needs it,
 /// and again when it is lost.
 public final class ClusterTransport: ImageTransport {
-  private let places: ClusterPlaces
+  let places: ClusterPlaces
   let session: CoordinatorSession
   /// Further decodes of this process wait. The coordinator refuses more than a few from all processes.
   let decodes = ConcurrencyLimit(8)
@@ -105,7 +105,7 @@ public final class ClusterTransport: ImageTransport {
   ///
   /// - Parameter moment: that of the request, so that a very short expiry does not hide the thumbnail.
   /// - Returns: `nil` if it was removed since.
-  private func stored(
+  func stored(
     _ asked: ClusterRequest, as request: ImageRequest, at moment: WallTime,
     from origin: LoadedImage.Origin
   ) throws(ImageError) -> LoadedImage? {
@@ -120,7 +120,7 @@ public final class ClusterTransport: ImageTransport {
   }
 
   /// - Returns: `nil` if there is no store yet.
-  private func openedReader() throws(StoreError) -> StoreReader? {
+  func openedReader() throws(StoreError) -> StoreReader? {
     try openReader.withLock { reader throws(StoreError) in
       if reader == nil { reader = try OpenStores.reader(of: places.storeDirectory) }
       return reader

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// It answers with the images that it was given, whatever the variant, and decodes nothing. As in a real
 /// cluster, equal requests share a fetch, a fetch ends when nobody waits for it any more, and what was
-/// fetched is stored for 7 days.
+/// fetched is stored for 7 days, or as long as the request says.
 ///
 /// ```swift
 /// let cluster = InMemoryCluster()
@@ -28,7 +28,9 @@ public final class InMemoryCluster: ImageTransport {
 
   private struct State {
     var answers: [String: Answer] = [:]
-    var stored: [MemoryKey: LoadedImage] = [:]
+    var store = InMemoryStore()
+    /// What pictures that are put are decoded to.
+    var uploads: [[UInt8]: LoadedImage] = [:]
     /// By the encoded bytes.
     var pixels: [[UInt8]: ImagePixels] = [:]
     var fetches: [ImageRequest: InMemoryFetch] = [:]
@@ -67,6 +69,12 @@ public final class InMemoryCluster: ImageTransport {
     state.withLock { $0.pixels[image.bytes] }
   }
 
+  /// Makes an image of an uploaded picture from now on, see ``ImageCache/put(_:for:)``. All other bytes are
+  /// refused as no picture.
+  public func serve(upload picture: [UInt8], _ image: LoadedImage) {
+    state.withLock { $0.uploads[picture] = image }
+  }
+
   /// Lets a fetch of a URL pass one ``Step/hold``: where it holds now, or the next one it comes to.
   public func resume(_ url: String) {
     let fetches = state.withLock { state in
@@ -94,7 +102,29 @@ public final class InMemoryCluster: ImageTransport {
 
   /// Removes everything from the store.
   public func removeStoredImages() {
-    state.withLock { $0.stored = [:] }
+    withStore { $0.removeAll() }
+  }
+
+  func withStore<Result: Sendable>(_ body: (inout InMemoryStore) -> Result) -> Result {
+    state.withLock { body(&$0.store) }
+  }
+
+  func store(
+    uploadOf picture: [UInt8], for request: ImageRequest
+  ) throws(ImageError) -> LoadedImage {
+    let image = state.withLock { state -> LoadedImage? in
+      guard let image = state.uploads[picture]?.expiring(at: Self.expiry(of: request)) else {
+        return nil
+      }
+      state.store.insert(image, for: MemoryKey(request), at: .now)
+      return image.from(.network)
+    }
+    guard let image else {
+      throw ImageError(
+        code: .notAnImage, url: request.url,
+        message: "the cluster was given no image for these bytes; see serve(upload:_:)")
+    }
+    return image
   }
 
   /// An image that was fetched before and has not expired.
@@ -103,11 +133,7 @@ public final class InMemoryCluster: ImageTransport {
     guard ![.reload, .bypass].contains(request.cachePolicy), request.delay == .zero else {
       return nil
     }
-    return state.withLock { state in
-      let image = state.stored[MemoryKey(request)]
-      guard let image, let expiry = image.expiresAt, expiry > .now else { return nil }
-      return image.from(.store)
-    }
+    return withStore { $0.image(for: MemoryKey(request), at: .now) }
   }
 
   /// Runs the steps of the URL's fetch, or joins the one that runs.
@@ -155,7 +181,7 @@ public final class InMemoryCluster: ImageTransport {
   private func makeFetch(of request: ImageRequest, _ state: inout State) -> InMemoryFetch {
     let answer = state.answers[request.url] ?? Self.missing(request.url)
     let result = answer.result.map { image in
-      image.expiring(at: request.cachePolicy == .bypass ? nil : .now + Self.expiry)
+      image.expiring(at: request.cachePolicy == .bypass ? nil : Self.expiry(of: request))
     }
     let fetch = InMemoryFetch(
       answer.steps, result,
@@ -164,6 +190,7 @@ public final class InMemoryCluster: ImageTransport {
         self?.fetchEnded(fetch, of: request, isComplete ? result : nil)
       })
     state.fetches[request] = fetch
+    if request.cachePolicy != .bypass { state.store.countMiss() }
     state.fetchCounts[request.url, default: 0] += 1
     return fetch
   }
@@ -184,10 +211,14 @@ public final class InMemoryCluster: ImageTransport {
       // An equal request may have begun another one.
       if state.fetches[request] === fetch { state.fetches[request] = nil }
       guard case .success(let image) = result, request.cachePolicy != .bypass else { return }
-      state.stored[MemoryKey(request)] = image
+      state.store.insert(image, for: MemoryKey(request), at: .now)
     }
   }
 
-  /// In seconds.
-  private static let expiry = 7.0 * 86_400
+  private static func expiry(of request: ImageRequest) -> Date {
+    switch request.expiry {
+    case .standard: .now + 7 * 86_400
+    case .after(let duration), .afterAccess(let duration): .now + duration / .seconds(1)
+    }
+  }
 }

@@ -20,7 +20,7 @@ struct LoadCall: Sendable {
       step: { reply in Self.step(reply, onUpdate) })
   }
 
-  private static func step(
+  static func step(
     _ reply: SessionReply, _ onUpdate: @Sendable (ImageUpdate) -> Void
   ) -> SessionCall.Step {
     switch reply.message {

@@ -152,7 +152,24 @@ extension PictureName {
   }
 }
 
+extension ContentKey: LosslessStringConvertible {
+  /// - Returns: `nil` for another text than a ``description``.
+  package init?(_ description: String) {
+    let digits = Array(description.utf8)
+    guard digits.count == 2 * Self.byteCount else { return nil }
+    var bytes: [UInt8] = []
+    for index in stride(from: 0, to: digits.count, by: 2) {
+      let pair = String(decoding: digits[index..<index + 2], as: UTF8.self)
+      guard let byte = UInt8(pair, radix: 16) else { return nil }
+      bytes.append(byte)
+    }
+    self.init(bytes.span)
+    guard self.description == description else { return nil }
+  }
+}
+
 extension ContentKey: CustomStringConvertible {
+
   /// 64 lower-case hexadecimal digits.
   package var description: String {
     let digits = Array("0123456789abcdef")

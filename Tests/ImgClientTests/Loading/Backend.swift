@@ -24,6 +24,8 @@ protocol ServingBackend: AnyObject, Sendable {
   func serve(_ name: String) throws
   /// Serves another picture from now on.
   func serveAnother(_ name: String) throws
+  /// A picture to put, which ``serve(_:)`` does not serve.
+  func upload() throws -> [UInt8]
   /// Serves a picture that arrives in parts; each but the first waits for ``release(_:step:)``.
   func serveInParts(_ name: String) throws
   /// Lets the part behind a step arrive, counted from 0.
@@ -69,6 +71,8 @@ final class RealBackend: ServingBackend {
     origin.serve("/\(name)", .body(try PictureMaker.start().card(index: 2)))
   }
 
+  func upload() throws -> [UInt8] { try PictureMaker.start().card(index: 3) }
+
   func serveInParts(_ name: String) throws {
     let picture = try ArrivingPicture(.progressiveJPEG)
     origin.serve("/\(name)", .body(picture.bytes, delivery: .steps(picture.steps)))
@@ -107,6 +111,15 @@ final class InMemoryBackend: ServingBackend {
       LoadedImage(
         bytes: [4], type: .jpeg, width: 256, height: 192, source: LoadedImage.sample.source,
         origin: .network))
+  }
+
+  func upload() -> [UInt8] {
+    cluster.serve(
+      upload: [9],
+      LoadedImage(
+        bytes: [5, 6], type: .jpeg, width: 256, height: 192, source: LoadedImage.sample.source,
+        origin: .network))
+    return [9]
   }
 
   func serveInParts(_ name: String) {

@@ -137,6 +137,17 @@ struct ImageMemoryCacheTests {
     #expect(cache.statistics.byteCount == 0)
   }
 
+  @Test func `the images of a URL can be forgotten, however it is spelled`() {
+    let cache = ImageMemoryCache()
+    let others = ["https://example.org/b", "https://example.org/a/"]
+    let spellings = ["https://example.org/a", "HTTPS://Example.org/a#top", "example.org/a"]
+    for url in spellings + others { cache.insert(image(10), for: ImageRequest(url: url, size: 8)) }
+    cache.insert(image(10), for: ImageRequest(url: spellings[0], size: 9))
+    cache.removeImages(of: "https://example.org/a")
+    #expect(cache.statistics.count == others.count)
+    for url in others { #expect(cache.image(for: ImageRequest(url: url, size: 8)) != nil) }
+  }
+
   @Test func `little memory of the machine leaves an eighth of the capacity`() {
     let memory = AvailableMemory(availableByteCount: 4, totalByteCount: 100)
     let cache = ImageMemoryCache(capacity: 16 << 20, pressure: MemoryPressure { [memory] })

@@ -1,0 +1,93 @@
+import ImgModel
+import ImgStore
+import ImgWire
+
+/// A put goes to a worker like a load. The other changes happen in this process, which opens the store
+/// for writing as long as one takes.
+extension ClusterTransport: CacheTransport {
+  /// Has a worker decode and store a picture.
+  public func put(
+    _ bytes: [UInt8], for request: ImageRequest
+  ) async throws(ImageError) -> LoadedImage {
+    var undelayed = request
+    undelayed.delay = .zero
+    let asked = try ClusterRequest(undelayed)
+    return try await Deadline.load(undelayed) { () throws(ImageError) in
+      try await self.upload(bytes, asked, as: request)
+    }
+  }
+
+  private func upload(
+    _ bytes: [UInt8], _ asked: ClusterRequest, as request: ImageRequest
+  ) async throws(ImageError) -> LoadedImage {
+    guard await decodes.enter() else { throw .cancelled(request.url) }
+    defer { decodes.leave() }
+    let askedAt = WallTime.now
+    let call = try UploadCall(bytes, asked).call
+    let answer: SessionReply
+    do throws(SessionError) {
+      answer = try await session.answer(to: call)
+    } catch {
+      throw ImageError(error, url: request.url)
+    }
+    guard case .got(let got) = answer.message else {
+      throw ImageError(ClientError.unexpectedReply, url: request.url)
+    }
+    if let failure = got.uncached?.failure ?? got.outcome.failure() {
+      throw ImageError(failure, url: request.url)
+    }
+    guard let image = try stored(asked, as: request, at: askedAt, from: .network) else {
+      throw ImageError(Failure.isGone, url: request.url)
+    }
+    return image
+  }
+
+  /// Removes the thumbnail from the store.
+  public func removeImage(for request: ImageRequest) async throws(ImageError) -> Bool {
+    let asked = try ClusterRequest(request)
+    let store = openedStore
+    return try await BlockingCall.run(about: request.url) {
+      try store.removeResult(of: asked.name, for: asked.options.request)
+    }
+  }
+
+  /// Removes the records from the store. A coordinator that runs forgets that the picture was missing.
+  public func removeImages(of url: String) async throws(ImageError) -> Int {
+    let name = PictureName(try ClusterRequest(ImageRequest(url: url)).url)
+    return try await BlockingCall.run(about: url) { [places, store = openedStore] in
+      let removedCount = try store.removeRecords(of: [name])
+      // Last, so that a request that follows finds neither a record nor a remembered failure.
+      places.forgetFailures(of: [name.text])
+      return removedCount
+    }
+  }
+
+  /// Removes expired records from the store.
+  public func removeExpired() async throws(ImageError) -> Int {
+    let store = openedStore
+    return try await BlockingCall.run { try store.removeExpired(at: .now) }
+  }
+
+  /// Reads the store. Without one, all numbers are 0.
+  public func statistics() async throws(ImageError) -> CacheStatistics {
+    let store = openedStore
+    return try await BlockingCall.run { try store.statistics() ?? CacheStatistics() }
+  }
+
+  /// Reads a part of the store.
+  public func records(
+    after id: CacheRecord.ID?, limit: Int
+  ) async throws(ImageError) -> [CacheRecord] {
+    let store = openedStore
+    return try await BlockingCall.run {
+      try store.records(after: id, limit: limit).map(CacheRecord.init)
+    }
+  }
+
+  /// The store, which the transport keeps open between the calls once it exists.
+  private var openedStore: LocalStore {
+    // Each call finds out what is wrong with the store.
+    _ = try? openedReader()
+    return places.store
+  }
+}

@@ -1,0 +1,118 @@
+/// The store that all processes of the machine share, see ``ImageClient/cache``: what it has, and how to
+/// change it.
+///
+/// ```swift
+/// try await client.cache.put(bytes, for: "https://example.org/a.jpg")
+/// try await client.cache.remove("https://example.org/b.jpg")
+/// print(try await client.cache.statistics().recordCount)
+/// ```
+///
+/// Everything but ``image(for:)`` needs a ``CacheTransport`` and fails with
+/// ``ImageError/Code/unsupportedOperation`` without one. Asynchronous functions keep no thread of the
+/// tasks. While this process changes the store, its other reads of the store wait for some milliseconds.
+public struct ImageCache: Sendable {
+  private let transport: any ImageTransport
+  private let memory: ImageMemoryCache?
+
+  init(_ transport: any ImageTransport, memory: ImageMemoryCache?) {
+    self.transport = transport
+    self.memory = memory
+  }
+
+  /// The thumbnail that the store has, whatever the request's policy, expiry and delay are. Does not look
+  /// into the memory of this process, and asks no other process.
+  ///
+  /// - Returns: `nil` if there is none, or it has expired.
+  public func image(for request: ImageRequest) throws(ImageError) -> LoadedImage? {
+    var stored = request
+    stored.cachePolicy = .cacheOnly
+    stored.expiry = .standard
+    stored.delay = .zero
+    return try transport.storedImage(for: stored)
+  }
+
+  /// Stores a picture as if it had been fetched for the request just now: a worker decodes it, and the
+  /// store and the memory of this process have its thumbnail from then on. Other sizes stay as they are.
+  ///
+  /// The cancellation of the task ends the call, but the picture may be stored nevertheless.
+  ///
+  /// - Parameters:
+  ///   - bytes: an encoded picture, no longer than the cluster permits for a fetch.
+  ///   - request: its delay does not count.
+  /// - Returns: the thumbnail.
+  /// - Throws: ``ImageError/Code/notAnImage`` and the other codes of pictures, with the store as before;
+  ///   ``ImageError/Code/invalidRequest`` for a request that bypasses the store.
+  @discardableResult
+  public func put(
+    _ bytes: [UInt8], for request: ImageRequest
+  ) async throws(ImageError) -> LoadedImage {
+    guard request.cachePolicy != .bypass else {
+      throw ImageError(
+        invalidRequest: "a picture cannot be put for a request that bypasses the store"
+      )
+      .about(request.url)
+    }
+    guard !Task.isCancelled else { throw .cancelled(request.url) }
+    let image = try await cacheTransport.put(bytes, for: request)
+    memory?.insert(image, for: request)
+    return image
+  }
+
+  /// Removes the thumbnail of a request from the store and from the memory of this process. Thumbnails in
+  /// other sizes and the original stay, so the next load may need no fetch.
+  ///
+  /// - Returns: whether the store had it.
+  @discardableResult
+  public func remove(for request: ImageRequest) async throws(ImageError) -> Bool {
+    let wasStored = try await cacheTransport.removeImage(for: request)
+    memory?.removeImage(for: request)
+    return wasStored
+  }
+
+  /// Removes everything of a URL from the store and from the memory of this process: thumbnails in every
+  /// size, the original, facts and unfinished downloads, whatever header fields requested them. The
+  /// cluster also forgets that the origin did not have the picture. The next load fetches it again.
+  ///
+  /// - Returns: how many records the store had, without the downloads.
+  @discardableResult
+  public func remove(_ url: String) async throws(ImageError) -> Int {
+    let removedCount = try await cacheTransport.removeImages(of: url)
+    memory?.removeImages(of: url)
+    return removedCount
+  }
+
+  /// Removes what has expired. The cluster does that by itself, too, about once a minute.
+  ///
+  /// - Returns: how many records this call removed.
+  @discardableResult
+  public func removeExpired() async throws(ImageError) -> Int {
+    try await cacheTransport.removeExpired()
+  }
+
+  /// What the store holds, and how often it had what was asked for. Reads an entry for each record, so it
+  /// takes the longer the more there are.
+  public func statistics() async throws(ImageError) -> CacheStatistics {
+    try await cacheTransport.statistics()
+  }
+
+  /// The records of the store, also expired ones, for `for try await`.
+  public var records: CacheRecords {
+    CacheRecords(transport)
+  }
+
+  private var cacheTransport: any CacheTransport {
+    get throws(ImageError) { try transport.requireCache() }
+  }
+}
+
+extension ImageTransport {
+  /// - Throws: ``ImageError/Code/unsupportedOperation`` if the transport has no store.
+  func requireCache() throws(ImageError) -> any CacheTransport {
+    guard let cache = self as? any CacheTransport else {
+      throw ImageError(
+        code: .unsupportedOperation,
+        message: "\(type(of: self)) has no store to change or list; use a CacheTransport")
+    }
+    return cache
+  }
+}
