@@ -38,7 +38,7 @@ import Testing
   @Test func `a directory is not a list`() throws {
     try withDirectory { directory in
       #expect(
-        throws: ListError.unreadable(SystemError(operation: "open \(directory)", code: EISDIR))
+        throws: ListError.unreadable(reason: "open \(directory): Is a directory (EISDIR)")
       ) { _ = try ListFile(path: directory) }
     }
   }

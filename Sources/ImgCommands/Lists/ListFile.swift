@@ -1,13 +1,8 @@
-import Glibc
-import ImgSystem
-
 /// Reads a list from a file or standard input.
 package struct ListFile: ~Copyable {
   private static let chunkByteCount = 64 << 10
 
-  /// Closes a file at the end; `nil` for standard input, which stays open.
-  private let file: OwnedDescriptor?
-  private let descriptor: CInt
+  private let file: InputFile
   private var reader: ListReader
   private var chunk: [UInt8] = []
   private var hasEnded = false
@@ -15,20 +10,12 @@ package struct ListFile: ~Copyable {
   /// Opens the list.
   /// - Parameter path: `-` for standard input.
   package init(path: String) throws(ListError) {
-    if path == "-" {
-      file = nil
-      descriptor = STDIN_FILENO
-      reader = ListReader(name: "standard input")
-      return
-    }
     do {
-      let opened = try FileIO.open(readingFrom: path)
-      descriptor = opened.rawValue
-      file = consume opened
+      file = try InputFile(path: path)
     } catch {
-      throw .unreadable(error)
+      throw .unreadable(reason: "\(error)")
     }
-    reader = ListReader(name: path)
+    reader = ListReader(name: file.name)
   }
 
   /// Waits for more of the list.
@@ -38,9 +25,9 @@ package struct ListFile: ~Copyable {
     guard !hasEnded else { return nil }
     chunk.removeAll(keepingCapacity: true)
     do {
-      hasEnded = try FileIO.read(descriptor, into: &chunk, upTo: Self.chunkByteCount) == 0
+      hasEnded = try file.read(into: &chunk, upTo: Self.chunkByteCount) == 0
     } catch {
-      throw .unreadable(error)
+      throw .unreadable(reason: "\(error)")
     }
     return hasEnded ? reader.finish() : try reader.feed(chunk)
   }

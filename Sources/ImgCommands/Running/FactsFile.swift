@@ -9,10 +9,7 @@ import ImgSystem
 final class FactsFile {
   private static let chunkByteCount = 64 << 10
 
-  /// Closes a file at the end; `nil` for standard input, which stays open.
-  private let file: OwnedDescriptor?
-  private let descriptor: CInt
-  private let name: String
+  private let file: InputFile
   /// `nil` for a stream.
   private let byteCount: Int?
   /// What has come of a stream.
@@ -21,20 +18,11 @@ final class FactsFile {
   /// - Parameter path: `-` for standard input.
   /// - Throws: a ``UsageError`` for a file that does not exist.
   init(path: String) throws {
-    if path == "-" {
-      file = nil
-      descriptor = STDIN_FILENO
-      name = "standard input"
-      byteCount = nil
-      return
-    }
     do throws(SystemError) {
-      let opened = try FileIO.open(readingFrom: path)
-      let status = try FileStatus(of: opened.rawValue)
-      descriptor = opened.rawValue
-      file = consume opened
-      byteCount = status.isRegularFile ? status.byteCount : nil
-      name = path
+      let file = try InputFile(path: path)
+      let status = try path == "-" ? nil : FileStatus(of: file.descriptor)
+      byteCount = status?.isRegularFile == true ? status?.byteCount : nil
+      self.file = file
     } catch {
       guard error.code == ENOENT else { throw error }
       throw UsageError(
@@ -60,17 +48,17 @@ final class FactsFile {
     try FactsQuery.record(extent, byteCount: byteCount) { (range) throws(Failure) in
       do throws(SystemError) {
         return try byteCount == nil
-          ? streamed(range) : FileIO.contents(of: descriptor, in: range)
+          ? streamed(range) : FileIO.contents(of: file.descriptor, in: range)
       } catch {
         throw Failure(
-          stage: .fetch, code: .unreadableFile, detail: "\(name) cannot be read: \(error)")
+          stage: .fetch, code: .unreadableFile, detail: "\(file.name) cannot be read: \(error)")
       }
     }
   }
 
   private func streamed(_ range: Range<Int>) throws(SystemError) -> [UInt8] {
     while stream.count < range.upperBound,
-      try FileIO.read(descriptor, into: &stream, upTo: Self.chunkByteCount) > 0
+      try file.read(into: &stream, upTo: Self.chunkByteCount) > 0
     {}
     return Array(stream[range.clamped(to: 0..<stream.count)])
   }

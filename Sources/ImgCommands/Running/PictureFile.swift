@@ -6,25 +6,13 @@ import ImgSystem
 
 /// A local picture for upload: a file or standard input.
 struct PictureFile: ~Copyable {
-  /// Closes a file at the end; `nil` for standard input, which stays open.
-  private let file: OwnedDescriptor?
-  private let descriptor: CInt
-  private let name: String
+  private let file: InputFile
 
   /// Opens the file with the rights of this process.
   ///
   /// - Parameter path: `-` for standard input.
   init(path: String) throws(SystemError) {
-    if path == "-" {
-      file = nil
-      descriptor = STDIN_FILENO
-      name = "standard input"
-      return
-    }
-    let opened = try FileIO.open(readingFrom: path)
-    descriptor = opened.rawValue
-    file = consume opened
-    name = path
+    file = try InputFile(path: path)
   }
 
   /// The same for a command that reads no other picture.
@@ -66,11 +54,11 @@ struct PictureFile: ~Copyable {
   func contents(for client: Client) throws -> [UInt8] {
     let limit = try client.maximumUploadByteCount()
     do throws(SystemError) {
-      return try FileIO.contents(of: descriptor, named: name, upTo: limit)
+      return try FileIO.contents(of: file.descriptor, named: file.name, upTo: limit)
     } catch {
       guard error.code == EFBIG else { throw error }
       throw Failure(
-        stage: .fetch, code: .tooLarge, detail: "\(name) has more than \(limit) bytes")
+        stage: .fetch, code: .tooLarge, detail: "\(file.name) has more than \(limit) bytes")
     }
   }
 }

@@ -1,23 +1,22 @@
-import ImgClient
 import ImgModel
 import ImgSystem
 
 /// How the first worker of a new coordinator started.
-enum WorkerStart {
+package enum WorkerStart: Sendable {
   case ready
   /// No worker was ready in time.
   case starting
   /// No worker can be started.
   case failed(reason: String)
 
-  /// How long the command waits for the first worker.
+  /// How long it waits for the first worker.
   private static let startTime = Duration.seconds(10)
   private static let pause = Duration.milliseconds(20)
   /// Failed starts of each worker after which the start counts as failed.
   private static let failureMaximum = 2
 
   /// Waits until a worker is ready or cannot be started.
-  static func outcome(client: Client) throws -> WorkerStart {
+  package static func outcome(client: Client) throws -> WorkerStart {
     do {
       return try firstOutcome(client)
     } catch ClientError.refused(_, let message) {
