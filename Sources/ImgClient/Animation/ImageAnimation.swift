@@ -1,4 +1,5 @@
 import ImgFacts
+import ImgModel
 
 /// When the frames of an animated thumbnail are shown.
 public struct ImageAnimation: Hashable, Sendable {
@@ -10,11 +11,17 @@ public struct ImageAnimation: Hashable, Sendable {
   /// An animation, such as one for a test.
   ///
   /// - Parameters:
-  ///   - delays: one for each frame.
+  ///   - delays: one for each frame, as the file says it; see ``delays``.
   ///   - loopCount: at least 1; `nil` for ever.
   public init(delays: [Duration], loopCount: Int? = nil) {
-    self.delays = delays
+    self.delays = delays.map(Self.played)
     self.loopCount = loopCount.map { max(1, $0) }
+  }
+
+  private static func played(_ delay: Duration) -> Duration {
+    let milliseconds = Int(clamping: delay.milliseconds)
+    let played = FrameDelay.played(milliseconds)
+    return played == milliseconds ? delay : .milliseconds(played)
   }
 
   /// The number of frames.
@@ -36,7 +43,7 @@ extension LoadedImage {
       delays.count > 1
     else { return nil }
     return ImageAnimation(
-      delays: delays.map { .milliseconds(FrameDelay.played($0)) },
+      delays: delays.map { .milliseconds($0) },
       loopCount: facts.loopCount == 0 ? nil : facts.loopCount ?? 1)
   }
 }

@@ -2,7 +2,8 @@ extension ImageClient {
   /// The decoded pixels of a thumbnail; of an animation, those of its first frame.
   ///
   /// This process decodes nothing: a sandboxed decoder of the cluster does. The pixels are kept in
-  /// ``memoryCache`` as the thumbnail is, so that the next call has them at once.
+  /// ``memoryCache`` as the thumbnail is, so that the next call has them at once. The request's
+  /// ``ImageRequest/timeout`` is that of its load; the cluster limits the time of the decode.
   ///
   /// - Throws: what ``image(for:)`` throws, and what ``pixels(of:frame:)`` does.
   public func pixels(for request: ImageRequest) async throws(ImageError) -> ImagePixels {

@@ -51,7 +51,12 @@ struct ImageAnimationTests {
     #expect(animation?.delays.allSatisfy { $0 == .milliseconds(100) } == true)
   }
 
-  @Test func `an animation made by hand plays at least once`() {
+  @Test func `an animation made by hand plays at least once, and no frame in no time`() {
+    let delays = [Duration.zero, .seconds(-1), .milliseconds(10), .microseconds(12_500)]
+    #expect(
+      ImageAnimation(delays: delays).delays == [
+        .milliseconds(100), .milliseconds(100), .milliseconds(100), .microseconds(12_500),
+      ])
     #expect(ImageAnimation(delays: [.seconds(1)], loopCount: 0).loopCount == 1)
     #expect(ImageAnimation(delays: [.seconds(1)]).loopCount == nil)
   }

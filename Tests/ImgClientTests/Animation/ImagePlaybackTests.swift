@@ -52,13 +52,13 @@ struct ImagePlaybackTests {
   }
 
   @Test func `an animation without end goes on until its reader is cancelled`() async throws {
-    let playback = animation([10], loopCount: nil).playback(on: clock)
+    let playback = animation([20], loopCount: nil).playback(on: clock)
     let reader = Task {
       var count = 0
       for await _ in playback { count += 1 }
       return count
     }
-    for _ in 0..<99 { try await pass(10) }
+    for _ in 0..<99 { try await pass(20) }
     #expect(try await eventually { clock.sleeperCount == 1 })
     reader.cancel()
     let count = await reader.value
@@ -72,7 +72,7 @@ struct ImagePlaybackTests {
   }
 
   @Test func `each iteration plays from the start, by the clock of the machine as well`() async {
-    let playback = animation([1, 1]).playback()
+    let playback = animation([11, 11]).playback()
     for _ in 0..<2 {
       var frames: Set<Int> = []
       for await frame in playback { frames.insert(frame) }
