@@ -3,8 +3,8 @@ import ImgSystem
 import ImgTransport
 import ImgWire
 
-/// The call that has an image decoded. Its bytes go to the cluster in a sealed memory file, and the pixels
-/// come back in another one.
+/// The call that has an image decoded. It is uploaded without a URL, and the pixels come back in a sealed memory
+/// file.
 struct PixelCall: Sendable {
   let call: SessionCall
 
@@ -13,30 +13,7 @@ struct PixelCall: Sendable {
   ///   memory or descriptors left.
   init(_ image: LoadedImage, frame: Int) throws(ImageError) {
     let options = RequestOptions(variant: try Self.variant(showing: frame), keep: .none)
-    let file: PassedFile
-    do throws(SystemError) {
-      file = try MemoryFile(containing: image.bytes).file
-    } catch {
-      throw ImageError(code: .internal, isRetryable: true, message: "\(error)")
-    }
-    let byteCount = image.bytes.count
-    call = SessionCall(
-      request: { id in
-        .upload(
-          UploadRequest(
-            id: id, url: nil, byteCount: byteCount, options: options, wantsPixels: true))
-      },
-      file: file,
-      detachment: { id in .detach(PlainRequest(id: id)) },
-      step: { reply in
-        switch reply.message {
-        case .waiting, .progress, .preview: .more(nil)
-        case .got(let got): got.outcome.isOfLeavingCoordinator ? .again : .answer
-        case .hello, .refused, .submitted, .status, .jobs, .job, .results, .forgotten, .detached,
-          .sweeping, .stopping:
-          .answer
-        }
-      })
+    call = try UploadCall(image.bytes, as: nil, options, wantsPixels: true).call
   }
 
   /// The whole frame in its own size.

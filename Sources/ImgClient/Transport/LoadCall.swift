@@ -54,7 +54,7 @@ struct LoadCall: Sendable {
 
 extension Outcome {
   /// Whether the coordinator stops, so that it no longer makes the thumbnail.
-  var isOfLeavingCoordinator: Bool {
+  fileprivate var isOfLeavingCoordinator: Bool {
     if case .failed(let failure, _) = self {
       failure.code == .cancelled && failure.isRetryable
     } else {
