@@ -1,3 +1,4 @@
+import ImgTransport
 import ImgWire
 
 /// The coordinator as a program uses it: one request at a time, each call waits for its answer.
@@ -6,9 +7,9 @@ import ImgWire
 /// thread.
 package final class Client {
   let connection: CoordinatorConnection
-  private let socketPath: String
+  let socketPath: String
   /// Where the coordinator says that its workers keep thumbnails. Only compared, never opened.
-  private let storeDirectory: String
+  let storeDirectory: String
 
   /// Connects, provided that the socket and its listener are safe, and greets.
   package init(socketPath: String) throws(ClientError) {
@@ -17,6 +18,9 @@ package final class Client {
     self.storeDirectory = storeDirectory
     self.socketPath = socketPath
   }
+
+  /// The socket.
+  var descriptor: CInt { connection.channel.descriptor }
 
   /// The coordinator's process.
   package var coordinatorProcessID: Int32 { connection.hello.processID }

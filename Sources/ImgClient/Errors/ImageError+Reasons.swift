@@ -32,8 +32,13 @@ extension ImageError {
       case .unreachable, .notListening, .notAutostarted, .notStarted: (.unreachable, true)
       case .denied, .untrusted, .listensElsewhere, .otherStore: (.unreachable, false)
       case .otherVersion: (.versionMismatch, false)
+      case .refused(.unknownJob, _): (.unknownJob, false)
+      case .refused(.wrongState, _): (.wrongState, false)
+      case .refused(.invalidRequest, _): (.invalidRequest, false)
       case .refused(let code, _): (.refused, [.unavailable, .stopping].contains(code))
-      case .connection, .submission: (.disconnected, true)
+      case .connection: (.disconnected, true)
+      // The same list may be a job already.
+      case .submission(let isComplete, _): (.disconnected, !isComplete)
       }
     self.init(code: code, url: url, isRetryable: isRetryable, message: error.libraryDescription)
   }

@@ -66,8 +66,13 @@ extension ImageError.Code {
   public static let unreachable = Self(rawValue: "unreachable")
   /// The coordinator is of another version than this library.
   public static let versionMismatch = Self(rawValue: "version_mismatch")
-  /// The coordinator is stopping, or the connection to it broke too often.
+  /// The coordinator is stopping, or the connection to it broke and the request was not sent again: because
+  /// that happened too often, or because it changes something.
   public static let disconnected = Self(rawValue: "disconnected")
+  /// No job has that number.
+  public static let unknownJob = Self(rawValue: "unknown_job")
+  /// The state of the job does not permit the change.
+  public static let wrongState = Self(rawValue: "wrong_state")
   /// The coordinator does not do what was asked.
   public static let refused = Self(rawValue: "refused")
   /// The store cannot be read.

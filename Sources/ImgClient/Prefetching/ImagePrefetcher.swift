@@ -3,7 +3,7 @@ import Synchronization
 /// Loads thumbnails before they are needed, a few at a time, in the order in which they were asked for. They
 /// are stored, and do not fill the memory of this process. They are less urgent than what is looked at.
 ///
-/// For a list of many thousands, a job of `imgctl` is better: it survives this process.
+/// For a list of many thousands, a job is better, because it survives this process: see ``ImageJobs``.
 public final class ImagePrefetcher: Sendable {
   /// How many requests there are of each kind. A request is counted once.
   public struct Counts: Hashable, Sendable {

@@ -25,7 +25,7 @@ struct ClusterRequest: Hashable, Sendable {
     isIncremental = request.isIncremental
   }
 
-  private static func options(of request: ImageRequest) throws(ImageError) -> RequestOptions {
+  static func options(of request: ImageRequest) throws(ImageError) -> RequestOptions {
     guard RequestOptions.delayRange.contains(request.delay) else {
       throw ImageError(invalidRequest: "a delay is at most a day")
     }

@@ -49,7 +49,7 @@ struct ClusterPlaces: Sendable {
   }
 
   /// Connects to the coordinator, and starts one if none answers and that is permitted.
-  func connect() throws(ClientError) -> CoordinatorConnection {
+  func connect() throws(ClientError) -> Client {
     let client: Client
     if settings.startsCoordinator {
       client = try CoordinatorLauncher(
@@ -60,7 +60,7 @@ struct ClusterPlaces: Sendable {
       client = try Client(socketPath: settings.socketPath)
     }
     try client.requireStore(in: settings.storeDirectory)
-    return client.connection
+    return client
   }
 
   private static func arguments(_ configuration: ClusterConfiguration) -> [String] {

@@ -13,20 +13,33 @@ import Synchronization
 /// and again when it is lost.
 public final class ClusterTransport: ImageTransport {
   let places: ClusterPlaces
+  /// Makes a connection; blocks.
+  let connect: @Sendable () throws(ClientError) -> Client
+  /// The connection that loads and requests about jobs share.
   let session: CoordinatorSession
   /// Further decodes of this process wait. The coordinator refuses more than a few from all processes.
   let decodes = ConcurrencyLimit(8)
+  /// Further lists of this process wait. Each takes a thread and a connection.
+  let submissions = ConcurrencyLimit(8)
   /// `nil` until the store exists.
   private let openReader = Mutex<StoreReader?>(nil)
 
   /// Uses the cluster at some places. It is not asked before the first load.
   ///
   /// - Throws: ``ImageError/Code/internal`` if the process has no descriptors or threads left.
-  public init(_ configuration: ClusterConfiguration = .standard) throws(ImageError) {
+  public convenience init(_ configuration: ClusterConfiguration = .standard) throws(ImageError) {
     let places = try ClusterPlaces(configuration)
+    try self.init(places) { () throws(ClientError) in try places.connect() }
+  }
+
+  /// - Parameter connect: makes a connection to the coordinator; may block.
+  init(
+    _ places: ClusterPlaces, connect: @escaping @Sendable () throws(ClientError) -> Client
+  ) throws(ImageError) {
     self.places = places
+    self.connect = connect
     do throws(SystemError) {
-      session = try CoordinatorSession { () throws(ClientError) in try places.connect() }
+      session = try CoordinatorSession { () throws(ClientError) in try connect().connection }
     } catch {
       throw ImageError(code: .internal, isRetryable: true, message: "\(error)")
     }

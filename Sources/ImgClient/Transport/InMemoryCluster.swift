@@ -5,7 +5,8 @@ import Synchronization
 ///
 /// It answers with the images that it was given, whatever the variant, and decodes nothing. As in a real
 /// cluster, equal requests share a fetch, a fetch ends when nobody waits for it any more, and what was
-/// fetched is stored for 7 days, or as long as the request says.
+/// fetched is stored for 7 days, or as long as the request says. Its jobs load their URLs a few at a time,
+/// and end with the cluster.
 ///
 /// ```swift
 /// let cluster = InMemoryCluster()
@@ -40,6 +41,7 @@ public final class InMemoryCluster: ImageTransport {
   }
 
   private let state = Mutex(State())
+  let jobs = InMemoryJobs()
 
   /// A cluster that knows no URL. A fetch of one fails with the status 404.
   public init() {}

@@ -24,7 +24,7 @@ package struct JobStatus: Hashable, Sendable, Codable {
   package let otherVariants: [Variant]?
   package let isLenient: Bool
   package let keep: Keep
-  package let fetch: FetchOptions
+  package private(set) var fetch: FetchOptions
   package let priority: Int
   package let order: LineOrder
   /// The end of its delay; `nil` for a job without a delay.
@@ -101,6 +101,13 @@ package struct JobStatus: Hashable, Sendable, Codable {
           record.startedAt == nil ? .queued : .running
         }
       }
+  }
+
+  /// The status without the values of header fields, which may be secrets.
+  package var withoutHeaderValues: JobStatus {
+    var status = self
+    status.fetch.headers = fetch.headers.withoutValues
+    return status
   }
 
   /// The lines that have an outcome.

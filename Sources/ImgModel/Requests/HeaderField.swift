@@ -6,6 +6,8 @@ package struct HeaderField: Hashable, Sendable {
   package let name: String
   /// Without surrounding white space, which is not part of a value (RFC 9110 section 5.5).
   package let value: String
+  /// Whether the value was removed, see ``withoutValue``.
+  private let lacksValue: Bool
 
   /// - Throws: ``InvalidFetchOption`` for an invalid name or value, and for a field that users may
   ///   not set. The error text does not contain the value.
@@ -24,7 +26,17 @@ package struct HeaderField: Hashable, Sendable {
     }
     self.name = name
     self.value = String(decoding: bytes, as: UTF8.self)
+    lacksValue = false
   }
+
+  private init(name: String) {
+    self.name = name
+    value = ""
+    lacksValue = true
+  }
+
+  /// The field for a use that must not know the value.
+  package var withoutValue: HeaderField { HeaderField(name: name) }
 
   /// RFC 9110 section 5.6.2.
   private static func isTokenByte(_ byte: UInt8) -> Bool {
@@ -77,11 +89,12 @@ extension HeaderField: Codable {
     self = try decoder.checked { try HeaderField(name: name, value: value) }
   }
 
-  /// Omits the value if the output is for people, see ``CodingUserInfoKey/isForPeople``.
+  /// Omits the value if it was removed, or if the output is for people, see
+  /// ``CodingUserInfoKey/isForPeople``.
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(name, forKey: .name)
-    guard encoder.userInfo[.isForPeople] == nil else { return }
+    guard encoder.userInfo[.isForPeople] == nil, !lacksValue else { return }
     try container.encode(value, forKey: .value)
   }
 }

@@ -7,11 +7,14 @@ package struct HeaderFields: Hashable, Sendable {
   /// The total size of the fields on the wire.
   package static let maximumByteCount = 8 << 10
 
-  package static let none = HeaderFields()
+  package static let none = HeaderFields(sorted: [])
 
-  private init() {
-    fields = []
+  private init(sorted fields: [HeaderField]) {
+    self.fields = fields
   }
+
+  /// The fields without their values.
+  package var withoutValues: HeaderFields { HeaderFields(sorted: fields.map(\.withoutValue)) }
 
   /// - Throws: ``InvalidFetchOption`` if the fields exceed a limit.
   package init(_ fields: [HeaderField]) throws(InvalidFetchOption) {

@@ -1,0 +1,110 @@
+public import FoundationEssentials
+package import ImgModel
+
+/// A job at one moment: a list of URLs whose thumbnails the cluster makes in the background.
+///
+/// It encodes as `imgctl status JOB --json` prints it. The values of its header fields are not part of it.
+public struct ImageJob: Identifiable, Hashable, Sendable {
+  /// How far a job is.
+  ///
+  /// Later versions may add states, so a `switch` over them needs a `default`.
+  public struct State: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The name that `imgctl` uses, such as `running`.
+    public let rawValue: String
+
+    /// A state by its name.
+    public init(rawValue: String) {
+      self.rawValue = rawValue
+    }
+
+    /// The name, see ``rawValue``.
+    public var description: String { rawValue }
+
+    /// Its delay is not over.
+    public static let scheduled = State(rawValue: JobStatus.State.scheduled.rawValue)
+    /// No URL has started.
+    public static let queued = State(rawValue: JobStatus.State.queued.rawValue)
+    /// Its thumbnails are being made.
+    public static let running = State(rawValue: JobStatus.State.running.rawValue)
+    /// No URL starts until the job is resumed.
+    public static let paused = State(rawValue: JobStatus.State.paused.rawValue)
+    /// The job was cancelled, and that is not on disk yet.
+    public static let cancelling = State(rawValue: JobStatus.State.cancelling.rawValue)
+    /// Each URL has a result.
+    public static let finished = State(rawValue: JobStatus.State.finished.rawValue)
+    /// The job was cancelled.
+    public static let cancelled = State(rawValue: JobStatus.State.cancelled.rawValue)
+    /// The record of the job is damaged. The job can only be removed.
+    public static let damaged = State(rawValue: JobStatus.State.damaged.rawValue)
+  }
+
+  /// Which of several jobs comes first.
+  public enum Priority: Int, Hashable, Sendable, CaseIterable {
+    case veryLow = -2
+    case low, normal, high, veryHigh
+  }
+
+  /// What the coordinator tells of the job.
+  package let status: JobStatus
+
+  package init(_ status: JobStatus) {
+    self.status = status.withoutHeaderValues
+  }
+
+  /// The number that `imgctl` takes as JOB. The jobs of a cluster are numbered from 1.
+  public var id: UInt64 { status.job.rawValue }
+  /// The name that lists show; `nil` if it has none.
+  public var name: String? { status.name }
+  /// How far it is.
+  public var state: State { State(rawValue: status.state.rawValue) }
+  /// Which of several jobs comes first.
+  public var priority: Priority { Priority(rawValue: status.priority) ?? .normal }
+
+  /// The URLs of the list. Always the sum of ``queued``, ``running``, ``done``, ``failed`` and
+  /// ``cancelled``.
+  public var total: Int { status.total }
+  /// URLs that have not started.
+  public var queued: Int { status.queued }
+  /// URLs that are looked up, fetched or decoded.
+  public var running: Int { status.running }
+  /// URLs with a thumbnail.
+  public var done: Int { status.done }
+  /// URLs without a thumbnail.
+  public var failed: Int { status.failed }
+  /// URLs that the cancellation of the job ended.
+  public var cancelled: Int { status.cancelled }
+  /// URLs with a result.
+  public var finished: Int { status.finished }
+  /// Those of ``done`` whose thumbnails the store had.
+  public var fromCache: Int { status.fromCache }
+  /// Those of ``done`` whose pictures are damaged, see ``ImageJobRequest/acceptsDamage``.
+  public var damaged: Int { status.damaged }
+  /// Those of ``failed`` that may succeed later, see ``ImageJobs/retry(_:includesFinal:)``.
+  public var retryable: Int { status.retryable }
+
+  /// Bytes of the responses of origins.
+  public var fetchedByteCount: Int { Int(status.bytesFetched) }
+  /// Bytes of the thumbnails that were stored.
+  public var storedByteCount: Int { Int(status.bytesStored) }
+
+  /// When it was accepted.
+  public var submittedAt: Date { Date(status.submittedAt) }
+  /// When its first URL started; `nil` before that.
+  public var startedAt: Date? { status.startedAt.map { Date($0) } }
+  /// When it ended; `nil` before that.
+  public var finishedAt: Date? { status.finishedAt.map { Date($0) } }
+
+  /// Whether nothing changes any more, unless the job is retried.
+  public var hasEnded: Bool { status.hasEnded }
+  /// How much of the list has a result, from 0 to 1.
+  public var fraction: Double {
+    total > 0 ? Double(finished) / Double(total) : hasEnded ? 1 : 0
+  }
+}
+
+extension ImageJob: Encodable {
+  /// Writes the keys of `imgctl status JOB --json`, without `schema`.
+  public func encode(to encoder: any Encoder) throws {
+    try status.encode(to: encoder)
+  }
+}

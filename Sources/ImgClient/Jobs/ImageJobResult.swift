@@ -1,0 +1,59 @@
+/// One URL of a job.
+public struct ImageJobResult: Hashable, Sendable {
+  /// What came of a URL.
+  public enum Outcome: Hashable, Sendable {
+    /// The thumbnail was stored. A load of the same variant has it, unless it has expired since.
+    case done(Thumbnail)
+    case failed(ImageError)
+    /// The job was cancelled before.
+    case cancelled
+  }
+
+  /// What a job tells of a thumbnail.
+  public struct Thumbnail: Hashable, Sendable {
+    /// Its encoding.
+    public let type: ImageType
+    /// Its width in pixels.
+    public let width: Int
+    /// Its height in pixels.
+    public let height: Int
+    /// Its size in bytes.
+    public let byteCount: Int
+    /// Whether its picture is damaged, see ``ImageJobRequest/acceptsDamage``.
+    public let isDamaged: Bool
+    /// Whether the store had it.
+    public let isFromCache: Bool
+
+    /// The facts of a thumbnail.
+    public init(
+      type: ImageType, width: Int, height: Int, byteCount: Int, isDamaged: Bool = false,
+      isFromCache: Bool
+    ) {
+      self.type = type
+      self.width = width
+      self.height = height
+      self.byteCount = byteCount
+      self.isDamaged = isDamaged
+      self.isFromCache = isFromCache
+    }
+  }
+
+  /// The position in the list, from 0.
+  public let index: Int
+  /// The URL as it was submitted.
+  public let url: String
+  /// What came of it; `nil` if it has no result yet.
+  public let outcome: Outcome?
+
+  /// A result, such as one for a test.
+  public init(index: Int, url: String, outcome: Outcome?) {
+    self.index = index
+    self.url = url
+    self.outcome = outcome
+  }
+
+  /// Why there is no thumbnail, if the URL has failed.
+  public var error: ImageError? {
+    if case .failed(let error) = outcome { error } else { nil }
+  }
+}

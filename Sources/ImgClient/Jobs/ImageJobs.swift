@@ -1,0 +1,122 @@
+/// The jobs of a cluster: lists of URLs whose thumbnails it makes in the background. A job outlives the
+/// process that submitted it.
+///
+/// ```swift
+/// let id = try await client.jobs.submit(urls, as: ImageJobRequest(size: 256))
+/// for try await job in client.jobs.updates(of: id) { show(job.fraction) }
+/// for try await result in client.jobs.results(of: id, failedOnly: true) { report(result) }
+/// ```
+///
+/// It is the sequence of all jobs, newest first. Its functions fail with ``ImageError/Code/unsupportedOperation`` if
+/// the transport of the client is no ``JobTransport``.
+///
+/// A submission or a change whose connection is lost is not sent again, because it may have been carried
+/// out: the error says so. All other requests are sent again.
+public struct ImageJobs: Sendable {
+  private let transport: (any JobTransport)?
+
+  package init(_ transport: any ImageTransport) {
+    self.transport = transport as? any JobTransport
+  }
+
+  func served() throws(ImageError) -> any JobTransport {
+    guard let transport else {
+      throw ImageError(
+        code: .unsupportedOperation,
+        message: "the transport of this client has no jobs; use a ClusterTransport")
+    }
+    return transport
+  }
+
+  // MARK: - Submitting
+
+  /// Submits a list as one job. A task that is cancelled before the whole list was sent leaves no job.
+  ///
+  /// - Parameters:
+  ///   - urls: are read while the list is sent, so that a long list may be lazy. Spaces and letters outside
+  ///     ASCII may be there as they are. A text that is no URL fails alone.
+  ///   - request: what is done with them.
+  /// - Returns: the number of the job, once the job is durable.
+  /// - Throws: ``ImageError/Code/disconnected`` if the connection was lost. The error is retryable if no job
+  ///   came of the list; otherwise that is not known.
+  public func submit(
+    _ urls: some Sequence<String> & Sendable, as request: ImageJobRequest = ImageJobRequest()
+  ) async throws(ImageError) -> ImageJob.ID {
+    try await served().submitJob(request, urls: urls)
+  }
+
+  // MARK: - Reading
+
+  /// A job as it stands now.
+  ///
+  /// - Throws: ``ImageError/Code/unknownJob``.
+  public func job(_ id: ImageJob.ID) async throws(ImageError) -> ImageJob {
+    try await served().job(id)
+  }
+
+  /// The job at once and after each change, up to ten times a second, until it has ended.
+  ///
+  /// A reader that is slow sees the newest update, not all of them. The sequence goes on when the
+  /// coordinator ends and is started again. It fails if none can be reached for ten seconds.
+  public func updates(of id: ImageJob.ID) -> ImageJobUpdates {
+    ImageJobUpdates(of: id, in: self)
+  }
+
+  /// The URLs of a job with their results, in the order of the list. They are read page by page.
+  ///
+  /// - Parameter failedOnly: whether only those that failed are there.
+  public func results(of id: ImageJob.ID, failedOnly: Bool = false) -> ImageJobResults {
+    ImageJobResults(of: id, failedOnly: failedOnly, in: self)
+  }
+
+  // MARK: - Changing
+
+  /// Starts no more URLs of a job. Those that run finish.
+  @discardableResult
+  public func pause(_ id: ImageJob.ID) async throws(ImageError) -> ImageJob {
+    try await served().changeJob(id, .pause)
+  }
+
+  /// Continues a paused job.
+  @discardableResult
+  public func resume(_ id: ImageJob.ID) async throws(ImageError) -> ImageJob {
+    try await served().changeJob(id, .resume)
+  }
+
+  /// Ends a job. Thumbnails that are stored stay.
+  @discardableResult
+  public func cancel(_ id: ImageJob.ID) async throws(ImageError) -> ImageJob {
+    try await served().changeJob(id, .cancel)
+  }
+
+  /// Repeats failures of a job that has ended, and continues with URLs that were cancelled.
+  ///
+  /// - Parameter includesFinal: whether failures that are not retryable are repeated, too.
+  @discardableResult
+  public func retry(
+    _ id: ImageJob.ID, includesFinal: Bool = false
+  ) async throws(ImageError) -> ImageJob {
+    try await served().changeJob(id, .retry(includesFinal: includesFinal))
+  }
+
+  /// Sets the priority of a job, for URLs that have not started.
+  @discardableResult
+  public func setPriority(
+    _ priority: ImageJob.Priority, of id: ImageJob.ID
+  ) async throws(ImageError) -> ImageJob {
+    try await served().changeJob(id, .setPriority(priority))
+  }
+
+  /// Removes a job that has ended, with its list and its results. Its thumbnails stay in the store.
+  ///
+  /// - Returns: the job as it was.
+  @discardableResult
+  public func remove(_ id: ImageJob.ID) async throws(ImageError) -> ImageJob {
+    try await served().changeJob(id, .remove)
+  }
+}
+
+extension ImageClient {
+  /// The jobs of the cluster.
+  public var jobs: ImageJobs { ImageJobs(transport) }
+}
