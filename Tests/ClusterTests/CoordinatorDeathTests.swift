@@ -67,6 +67,43 @@ struct CoordinatorDeathTests {
     #expect(origin.origin.totals().requests == held.count + 50)
   }
 
+  @Test(arguments: [["wait"], ["watch"], ["watch", "--json"]])
+  func `a command that follows a job goes on with the next coordinator`(
+    command: [String]
+  ) throws {
+    try origin.hold("/held")
+    let job = try cluster.submit([origin.url("/held"), origin.url("/missing")])
+    try #require(origin.origin.waitUntil { $0.totals.inFlight == 1 })
+    let run = try cluster.begin(command + ["\(job)"])
+    try #require(try eventually { try !run.messages().isEmpty || !run.lines().isEmpty })
+    try cluster.killCoordinator()
+    try cluster.start()
+    origin.origin.release("/held")
+    let result = try run.wait()
+    #expect(result.exitCode == (command == ["wait"] ? 1 : 0))
+    if command.last == "--json" {
+      let last = try #require(result.lines.last)
+      let status = try JSONDecoder().decode(JobStatus.self, from: Data(last.utf8))
+      #expect([status.done, status.failed] == [1, 1])
+      #expect(status.hasEnded)
+    } else {
+      #expect(result.messages.contains("job \(job) finished: 1 of 2 done, 1 failed"))
+    }
+  }
+
+  @Test func `a command that follows a job says that no coordinator comes back`() throws {
+    try origin.hold("/held")
+    let job = try cluster.submit([origin.url("/held")])
+    let run = try cluster.begin(["wait", "\(job)", "--json"])
+    try #require(try eventually { try !run.lines().isEmpty })
+    try cluster.killCoordinator()
+    let result = try run.wait()
+    #expect(result.exitCode == 3)
+    #expect(result.messages.contains(#""code":"no_coordinator""#))
+    #expect(result.messages.contains("imgctl start"))
+    try cluster.start()
+  }
+
   @Test func `stop returns when the coordinator has ended, and reports if none runs`() throws {
     let coordinator = try cluster.runningCoordinator()
     #expect(try cluster.imgctl("stop").exitCode == 0)

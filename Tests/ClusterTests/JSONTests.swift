@@ -35,7 +35,7 @@ struct JSONTests {
     let put = ["put", "http://127.0.0.1/put", file]
     let commands: [(String, [String])] = [
       ("submit", [list, "--name", "first"]), ("submit", [list, "--wait"]),
-      ("submit", [list, "--delay", "1h"]), ("wait", ["1"]),
+      ("submit", [list, "--delay", "1h"]), ("wait", ["1"]), ("watch", ["1"]),
       ("status", []), ("status", ["--limits"]), ("status", ["2"]), ("list", []),
       ("failures", ["2"]), ("retry", ["2", "--all", "--wait"]), ("pause", ["3"]),
       ("resume", ["3"]), ("priority", ["3", "1"]), ("cancel", ["3"]), ("remove", ["3"]),

@@ -48,8 +48,8 @@ import Testing
     }
   }
 
-  @Test func `remove prints a refusal as JSON and removes the other jobs`() throws {
-    let result = try ScriptedCoordinator().run(["remove", "1", "2", "--json"]) { request in
+  @Test func `remove prints a refusal as JSON and removes the other jobs`() async throws {
+    let result = try await ScriptedCoordinator().run(["remove", "1", "2", "--json"]) { request in
       guard case .change(let change) = request else { return [nil] }
       return change.job.rawValue == 1
         ? [.refused(RequestRefusal(id: change.id, code: .wrongState, message: "job 1 is queued"))]

@@ -31,6 +31,7 @@ import Testing
           submit         fetch a list of URLs and store their thumbnails
           status         show the status of the cluster or of one job
           wait           show the progress of a job until it has ended
+          watch          show every update of a job, for programs and people
           failures       list the failed URLs of a job: code, status, URL, reason
           retry          repeat the temporary failures of a job
           pause          start no more URLs of a job; running ones finish

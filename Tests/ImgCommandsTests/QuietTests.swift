@@ -5,8 +5,8 @@ import Testing
 
 /// What `--quiet` leaves.
 @Suite(.timeLimit(.minutes(20))) struct QuietTests {
-  private func run(_ commandLine: String...) throws -> ScriptedCoordinator.Result {
-    try ScriptedCoordinator().run(commandLine) { request in
+  private func run(_ commandLine: String...) async throws -> ScriptedCoordinator.Result {
+    try await ScriptedCoordinator().run(commandLine) { request in
       switch request {
       case .job(let job): [.job(JobReply(id: job.id, status: .sample(7, .damaged)))]
       case .change(let change) where change.job.rawValue == 1:
@@ -18,27 +18,27 @@ import Testing
   }
 
   @Test(arguments: ["-q", "--quiet"])
-  func `--quiet omits notes`(option: String) throws {
-    #expect(try run("pause", "7").messages.hasPrefix("job 7 paused"))
-    let quiet = try run("pause", "7", option)
+  func `--quiet omits notes`(option: String) async throws {
+    #expect(try await run("pause", "7").messages.hasPrefix("job 7 paused"))
+    let quiet = try await run("pause", "7", option)
     #expect(quiet.exitCode == .success)
     #expect(quiet.messages.isEmpty)
   }
 
-  @Test func `--quiet omits progress and keeps the exit code`() throws {
-    #expect(try run("wait", "7").messages.contains("job 7"))
-    let quiet = try run("-q", "wait", "7")
+  @Test func `--quiet omits progress and keeps the exit code`() async throws {
+    #expect(try await run("wait", "7").messages.contains("job 7"))
+    let quiet = try await run("-q", "wait", "7")
     #expect(quiet.exitCode == .someFailed)
     #expect(quiet.messages.isEmpty)
   }
 
-  @Test func `--quiet keeps results`() throws {
-    let quiet = try run("-q", "wait", "7", "--json")
+  @Test func `--quiet keeps results`() async throws {
+    let quiet = try await run("-q", "wait", "7", "--json")
     #expect(try quiet.decodedLines(JobStatus.self) == [.sample(7, .damaged)])
   }
 
-  @Test func `--quiet keeps errors`() throws {
-    let quiet = try run("-q", "remove", "1", "2")
+  @Test func `--quiet keeps errors`() async throws {
+    let quiet = try await run("-q", "remove", "1", "2")
     #expect(quiet.exitCode == .wrongUse)
     #expect(quiet.messages == "imgctl: job 1 runs\n")
   }

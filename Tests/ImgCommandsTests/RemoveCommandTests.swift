@@ -9,8 +9,8 @@ import Testing
   private func run(
     _ commandLine: [String], refusing refused: [UInt64] = [],
     _ code: RequestRefusal.Code = .wrongState
-  ) throws -> ScriptedCoordinator.Result {
-    try ScriptedCoordinator().run(commandLine) { request in
+  ) async throws -> ScriptedCoordinator.Result {
+    try await ScriptedCoordinator().run(commandLine) { request in
       switch request {
       case .jobs(let jobs):
         [.jobs(JobsPage(id: jobs.id, jobs: [3, 2, 1].map { .sample($0) }, hasMore: false))]
@@ -38,22 +38,24 @@ import Testing
     (["1"], "removed 1 job\n"), (["1", "2"], "removed 2 jobs\n"),
     (["--older-than", "0"], "removed 3 jobs\n"), (["--older-than", "36500d"], "removed 0 jobs\n"),
   ])
-  func `remove prints the number of removed jobs`(arguments: [String], sentence: String) throws {
-    let result = try run(["remove"] + arguments)
+  func `remove prints the number of removed jobs`(arguments: [String], sentence: String)
+    async throws
+  {
+    let result = try await run(["remove"] + arguments)
     #expect(result.exitCode == .success)
     #expect(result.messages == sentence)
   }
 
   @Test(arguments: [RequestRefusal.Code.wrongState, .unknownJob])
-  func `remove by age skips refused jobs`(code: RequestRefusal.Code) throws {
-    let result = try run(["remove", "--older-than", "1d"], refusing: [2], code)
+  func `remove by age skips refused jobs`(code: RequestRefusal.Code) async throws {
+    let result = try await run(["remove", "--older-than", "1d"], refusing: [2], code)
     #expect(result.exitCode == .success)
     #expect(asked(result) == [3, 2, 1])
     #expect(result.messages == "removed 2 jobs\n")
   }
 
-  @Test func `remove by number reports each refusal and removes the others`() throws {
-    let result = try run(["remove", "1", "2", "3", "4"], refusing: [1, 3])
+  @Test func `remove by number reports each refusal and removes the others`() async throws {
+    let result = try await run(["remove", "1", "2", "3", "4"], refusing: [1, 3])
     #expect(result.exitCode == .wrongUse)
     #expect(asked(result) == [1, 2, 3, 4])
     #expect(
@@ -65,8 +67,8 @@ import Testing
         """)
   }
 
-  @Test func `remove prints no count if every job is refused`() throws {
-    let result = try run(["remove", "1"], refusing: [1])
+  @Test func `remove prints no count if every job is refused`() async throws {
+    let result = try await run(["remove", "1"], refusing: [1])
     #expect(result.exitCode == .wrongUse)
     #expect(result.messages == "imgctl: job 1 is refused\n")
   }
@@ -74,16 +76,16 @@ import Testing
   @Test(arguments: [(UInt64(3), ""), (2, "removed 1 job\n")])
   func `remove ends with a count if the coordinator stops`(
     refused: UInt64, messages: String
-  ) throws {
-    let result = try run(["remove", "--older-than", "0s"], refusing: [refused], .stopping)
+  ) async throws {
+    let result = try await run(["remove", "--older-than", "0s"], refusing: [refused], .stopping)
     #expect(result.exitCode == nil)
     #expect(result.error == "job \(refused) is refused")
     #expect(asked(result).last == refused)
     #expect(result.messages == messages)
   }
 
-  @Test func `remove --json prints the last status of each removed job`() throws {
-    let result = try run(["remove", "1", "2", "3", "--json"], refusing: [2])
+  @Test func `remove --json prints the last status of each removed job`() async throws {
+    let result = try await run(["remove", "1", "2", "3", "--json"], refusing: [2])
     #expect(result.exitCode == .wrongUse)
     #expect(try result.decodedLines(JobStatus.self) == [.sample(1), .sample(3)])
     #expect(result.messages.contains(#""message":"imgctl: job 2 is refused""#))

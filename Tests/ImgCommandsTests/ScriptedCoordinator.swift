@@ -1,4 +1,5 @@
 import FoundationEssentials
+import ImgClient
 import ImgCommands
 import ImgModel
 import ImgSettings
@@ -10,7 +11,7 @@ import TestFiles
 import Testing
 
 /// A coordinator that answers one command as a test says, in a directory of its own.
-final class ScriptedCoordinator {
+final class ScriptedCoordinator: Sendable {
   /// How a command ended, and what it wrote.
   struct Result: Sendable {
     /// `nil` where it threw.
@@ -46,11 +47,29 @@ final class ScriptedCoordinator {
     testDirectory = try TestDirectory()
   }
 
-  /// Runs a command against this coordinator.
+  /// Runs a command against this coordinator. Neither blocks a thread of the tasks, which the library needs.
   ///
   /// - Parameter replies: to a request; the connection closes after them where `nil` ends them.
   func run(
-    _ commandLine: [String], replies: (ClientMessage) -> [CoordinatorReply?]
+    _ commandLine: [String],
+    replies: @escaping @Sendable (ClientMessage) -> [CoordinatorReply?]
+  ) async throws -> Result {
+    let (results, result) = AsyncThrowingStream.makeStream(of: Result.self)
+    let thread = try ServiceThread<Never>(name: "coordinator", capacity: 1) { [self] _ in
+      do {
+        result.yield(try runBlocking(commandLine, replies))
+        result.finish()
+      } catch {
+        result.finish(throwing: error)
+      }
+    }
+    defer { thread.join() }
+    var iterator = results.makeAsyncIterator()
+    return try #require(try await iterator.next())
+  }
+
+  private func runBlocking(
+    _ commandLine: [String], _ replies: (ClientMessage) -> [CoordinatorReply?]
   ) throws -> Result {
     let listener = try ScriptedListener(socketPath: directory + "/socket")
     let ending = Ending()
@@ -72,7 +91,7 @@ final class ScriptedCoordinator {
     do {
       return Result(exitCode: try exitCode(of: commandLine, in: directory))
     } catch {
-      return Result(error: "\(error)")
+      return Result(error: (error as? ImageError)?.message ?? "\(error)")
     }
   }
 

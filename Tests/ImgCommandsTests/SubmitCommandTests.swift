@@ -8,17 +8,17 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct SubmitCommandTests {
   /// Submits a list that is longer than what a socket holds unread.
   private func submit(
-    _ replies: (ClientMessage) -> [CoordinatorReply?]
-  ) throws -> ScriptedCoordinator.Result {
+    _ replies: @escaping @Sendable (ClientMessage) -> [CoordinatorReply?]
+  ) async throws -> ScriptedCoordinator.Result {
     let coordinator = try ScriptedCoordinator()
     let path = coordinator.directory + "/urls.txt"
     let lines = (0..<100_000).map { "https://example.org/\($0).jpg" }
     try FileIO.replace(path: path, with: Array(lines.joined(separator: "\n").utf8))
-    return try coordinator.run(["submit", path], replies: replies)
+    return try await coordinator.run(["submit", path], replies: replies)
   }
 
-  @Test func `a list is not accepted if the coordinator ends in the middle`() throws {
-    let result = try submit { request in
+  @Test func `a list is not accepted if the coordinator ends in the middle`() async throws {
+    let result = try await submit { request in
       if case .submitLines = request { [nil] } else { [] }
     }
     #expect(
@@ -27,9 +27,10 @@ import Testing
     #expect(result.output.isEmpty)
   }
 
-  @Test func `if the reply to a complete list is missing, the error points to imgctl list`() throws
+  @Test func `if the reply to a complete list is missing, the error points to imgctl list`()
+    async throws
   {
-    let result = try submit { request in
+    let result = try await submit { request in
       if case .submitEnd = request { [nil] } else { [] }
     }
     #expect(
@@ -38,8 +39,8 @@ import Testing
     #expect(result.output.isEmpty)
   }
 
-  @Test func `the coordinator's last reason is reported`() throws {
-    let result = try submit { request in
+  @Test func `the coordinator's last reason is reported`() async throws {
+    let result = try await submit { request in
       guard case .submitLines(let lines) = request else { return [] }
       let refusal = RequestRefusal(id: lines.id, code: .journal, message: "the disk is full")
       return [.refused(refusal), nil]
@@ -47,8 +48,8 @@ import Testing
     #expect(result.error == "the disk is full")
   }
 
-  @Test func `a list that is accepted prints the job's number`() throws {
-    let result = try submit { request in
+  @Test func `a list that is accepted prints the job's number`() async throws {
+    let result = try await submit { request in
       guard case .submitEnd(let end) = request else { return [] }
       return [.submitted(Submitted(id: end.id, job: JobID(rawValue: 7), total: 100_000))]
     }

@@ -8,7 +8,8 @@ package struct ErrorSummary: Hashable, Sendable {
   /// Whether no coordinator could be reached or started, or none that can serve requests.
   package let meansNoCoordinator: Bool
 
-  /// - Returns: `nil` for an error of another kind than the coordinator's and the store's.
+  /// - Returns: `nil` for an error of another kind than the coordinator's, the store's and
+  ///   ``ImageError``.
   package init?(_ error: any Error) {
     switch error {
     case let error as ClientError:
@@ -17,7 +18,26 @@ package struct ErrorSummary: Hashable, Sendable {
     case let error as StoreError:
       code = error.scriptCode
       meansNoCoordinator = false
+    case let error as ImageError:
+      code = error.scriptCode
+      meansNoCoordinator = error.meansNoCoordinator
     default: return nil
+    }
+  }
+}
+
+extension ImageError {
+  fileprivate var meansNoCoordinator: Bool {
+    [.unreachable, .versionMismatch, .disconnected, .refused].contains(code)
+  }
+
+  fileprivate var scriptCode: String {
+    switch code {
+    case .unreachable: "no_coordinator"
+    case .disconnected: "connection_lost"
+    case .versionMismatch: "other_version"
+    case .refused: "unavailable"
+    default: code.rawValue
     }
   }
 }

@@ -55,7 +55,7 @@ extension ImageError.Code {
   public static let unsupportedScheme = Self(rawValue: "unsupported_scheme")
   /// The load took longer than ``ImageRequest/timeout``, or the origin longer than the cluster permits.
   public static let timeout = Self(rawValue: "timeout")
-  /// The transport of the client cannot do that, see ``CacheTransport``.
+  /// The transport of the client cannot do that, see ``CacheTransport`` and ``JobTransport``.
   public static let unsupportedOperation = Self(rawValue: "unsupported_operation")
   /// The store has no thumbnail, and ``ImageRequest/CachePolicy/cacheOnly`` forbids to make one.
   public static let notCached = Self(rawValue: "not_cached")

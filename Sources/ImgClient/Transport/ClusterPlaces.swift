@@ -28,6 +28,12 @@ struct ClusterPlaces: Sendable {
       ?? Self.coordinatorExecutable(path: environment["PATH"] ?? "")
   }
 
+  /// The places of a program that has its own settings, with a coordinator beside it.
+  init(_ settings: Settings) {
+    self.settings = settings
+    executable = Self.coordinatorExecutable(path: "")
+  }
+
   var storeDirectory: String { settings.storeDirectory }
 
   var store: LocalStore {

@@ -6,6 +6,7 @@ package enum CommandTable {
     SubmitCommand.self,
     StatusCommand.self,
     WaitCommand.self,
+    WatchCommand.self,
     FailuresCommand.self,
     RetryCommand.self,
     PauseCommand.self,

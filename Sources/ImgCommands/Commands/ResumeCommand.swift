@@ -26,6 +26,6 @@ package struct ResumeCommand: Command {
     let sentence = "job \(job) continues after \(status.finished) of \(status.total)"
     guard isWaiting else { return try context.show(status, isJSON: isJSON, orSay: sentence) }
     if !isJSON { context.note(sentence + "\n") }
-    return try JobFollower(in: context, isJSON: isJSON).follow(job, client: client)
+    return try JobFollower(in: context, isJSON: isJSON).follow(job, continuing: client)
   }
 }

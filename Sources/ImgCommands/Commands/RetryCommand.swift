@@ -41,7 +41,7 @@ package struct RetryCommand: Command {
     let after = try client.change(job, .retry(includesFinal: includesFinal))
     if !isJSON { context.note(RetryReport(from: before, to: after).text) }
     guard !isWaiting else {
-      return try JobFollower(in: context, isJSON: isJSON).follow(job, client: client)
+      return try JobFollower(in: context, isJSON: isJSON).follow(job, continuing: client)
     }
     if isJSON { try context.output.write(json: after) }
     return .success

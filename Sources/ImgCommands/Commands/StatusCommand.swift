@@ -62,7 +62,7 @@ package struct StatusCommand: Command {
       return .success
     }
     return try JobFollower(in: context, isJSON: isJSON).follow(
-      job, client: try context.runningCoordinator())
+      job, continuing: try context.runningCoordinator())
   }
 
   private func show(_ status: JobStatus, in context: CommandContext) throws {

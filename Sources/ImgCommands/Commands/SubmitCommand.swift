@@ -78,7 +78,7 @@ package struct SubmitCommand: Command {
       try context.output.write("\(submitted.job)\n")
       try context.output.flush()
     }
-    return try JobFollower(in: context, isJSON: isJSON).follow(submitted.job, client: client)
+    return try JobFollower(in: context, isJSON: isJSON).follow(submitted.job, continuing: client)
   }
 
   /// What `--json` prints for an accepted job.

@@ -13,7 +13,9 @@ package struct WaitCommand: Command {
     notes: [
       "On a terminal, a bar shows the progress. Elsewhere, each change prints a line, at most one "
         + "a second, and one a minute without changes. --json prints an object for each change. "
-        + "The command waits for a paused job, too."
+        + "The command waits for a paused job, too.",
+      "If the coordinator is restarted meanwhile, the command goes on. If none answers for 10s, the "
+        + "exit code is 3, and accepted jobs continue when it is started again.",
     ],
     examples: [.init("imgctl wait 7", "The exit code is 1 if some images failed.")])
 
@@ -23,6 +25,7 @@ package struct WaitCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    try JobFollower(in: context, isJSON: isJSON).follow(job, client: try context.coordinator())
+    try JobFollower(in: context, isJSON: isJSON).follow(
+      job, continuing: try context.coordinator())
   }
 }

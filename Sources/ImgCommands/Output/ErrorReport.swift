@@ -33,7 +33,7 @@ package struct ErrorReport: Encodable {
 
   /// - Returns: `nil` if the reader closed the output. That ends the command and is no failure.
   package init?(_ error: any Error) {
-    let text = "imgctl: \(error)"
+    let text = "imgctl: \((error as? ImageError)?.message ?? "\(error)")"
     switch error {
     case OutputError.readerLeft: return nil
     case OutputError.failed(let error):

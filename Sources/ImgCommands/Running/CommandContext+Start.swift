@@ -11,7 +11,11 @@ extension CommandContext {
   }
 
   /// Starts a coordinator with these settings if none answers.
-  package func startCoordinator() throws(ClientError) -> (client: Client, wasStarted: Bool) {
+  package func startCoordinator() throws(ClientError)
+    -> sending (
+      client: Client, wasStarted: Bool
+    )
+  {
     try CoordinatorLauncher(
       executable: coordinatorExecutable, arguments: settings.arguments,
       socketPath: settings.socketPath, dataDirectory: settings.dataDirectory,

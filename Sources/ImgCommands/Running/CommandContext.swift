@@ -65,10 +65,10 @@ package struct CommandContext {
   package var now: WallTime { .now }
 
   /// The running coordinator.
-  package func runningCoordinator() throws -> Client {
+  package func runningCoordinator() throws -> sending Client {
     do throws(ClientError) {
       let client = try Client(socketPath: settings.socketPath)
-      try check(client)
+      try Self.check(client, settings)
       return client
     } catch .unreachable(let socketPath, let reason) {
       guard let process = try coordinatorProcess() else {
@@ -90,7 +90,7 @@ package struct CommandContext {
   }
 
   /// The running coordinator. If commands may start one, a new one that ends when it is idle.
-  package func coordinator() throws -> Client {
+  package func coordinator() throws -> sending Client {
     guard settings.startsCoordinator else {
       do {
         return try runningCoordinator()
@@ -99,7 +99,7 @@ package struct CommandContext {
       }
     }
     let (client, wasStarted) = try startCoordinator()
-    try check(client)
+    try Self.check(client, settings)
     if wasStarted {
       note(
         "started a coordinator in the background (process \(client.coordinatorProcessID))\n")
@@ -155,7 +155,9 @@ package struct CommandContext {
   }
 
   /// Refuses a coordinator of another data directory than the one that the user named.
-  private func check(_ client: Client) throws(ClientError) {
+  private static func check(
+    _ client: Client, _ settings: Settings
+  ) throws(ClientError) {
     let defaultDirectory = Settings.defaultDataDirectory(
       environment: ThisProcess.environment, userID: ThisProcess.userID)
     guard settings.dataDirectory != defaultDirectory else { return }

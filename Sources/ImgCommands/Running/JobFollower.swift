@@ -5,7 +5,7 @@ import ImgSystem
 
 /// Shows the progress of a job until it has ended: a bar on a terminal, lines elsewhere (see
 /// ``LineCadence``), or an object for each change with `--json`. Ctrl-C ends the display, not the
-/// job.
+/// job. The display goes on when the coordinator ends and is started again.
 struct JobFollower {
   private let context: CommandContext
   private let isJSON: Bool
@@ -20,30 +20,33 @@ struct JobFollower {
   }
 
   /// Follows the job until it has ended or the user presses Ctrl-C, and prints a summary.
-  func follow(_ job: JobID, client: Client) throws -> ExitCode {
-    conclude(try isJSON ? print(job, client: client) : watch(job, client: client))
+  ///
+  /// - Parameter client: its connection is used first.
+  func follow(_ job: JobID, continuing client: sending Client) throws -> ExitCode {
+    // From here on, Ctrl-C is an event and does not end the process. The threads of the library inherit
+    // that.
+    let signals = try SignalSource([SIGINT])
+    let jobs = ImageJobs(try ClusterTransport(context.settings, continuing: client))
+    let updates = try JobUpdateReader(jobs.updates(of: job.rawValue))
+    let last = try isJSON ? print(updates, signals) : show(updates, signals)
+    return conclude(job, last)
   }
 
   /// Prints an object for each change that the coordinator reports, at most ten a second.
   ///
-  /// - Returns: the last printed status; not an end after Ctrl-C.
-  private func print(_ job: JobID, client: Client) throws -> JobStatus {
-    let signals = try SignalSource([SIGINT])
+  /// - Returns: as ``forEachState(_:_:_:)`` does.
+  private func print(_ updates: JobUpdateReader, _ signals: SignalSource) throws -> JobStatus? {
     var printed: JobStatus?
-    return try client.watch(job, every: Self.redrawInterval) { status in
-      if status != printed {
-        printed = status
-        try context.output.write(json: status)
-        try context.output.flush()
-      }
-      return signals.take().isEmpty
+    return try forEachState(updates, signals) { status in
+      guard status != printed else { return }
+      printed = status
+      try context.output.write(json: status)
+      try context.output.flush()
     }
   }
 
-  /// - Returns: the last received status; not an end after Ctrl-C.
-  private func watch(_ job: JobID, client: Client) throws -> JobStatus {
-    // From here on, Ctrl-C is an event and does not end the process.
-    let signals = try SignalSource([SIGINT])
+  /// - Returns: as ``forEachState(_:_:_:)`` does.
+  private func show(_ updates: JobUpdateReader, _ signals: SignalSource) throws -> JobStatus? {
     let start = ContinuousClock.now
     let isOnTerminal = Terminal.isTerminal(2)
     var bar: ProgressBar?
@@ -51,7 +54,7 @@ struct JobFollower {
     var cadence = LineCadence()
     var wasPaused = false
     defer { context.note(line.end()) }
-    return try client.watch(job, every: Self.redrawInterval) { status in
+    return try forEachState(updates, signals) { status in
       let now = ContinuousClock.now
       let wall = context.now
       var current = bar ?? ProgressBar(status, at: now - start, wall: wall)
@@ -59,7 +62,9 @@ struct JobFollower {
       bar = current
       let isPaused = status.state == .paused
       if isPaused, !wasPaused {
-        context.note(line.erase() + "job \(job) is paused; continue with: imgctl resume \(job)\n")
+        context.note(
+          line.erase() + "job \(status.job) is paused; continue with: imgctl resume \(status.job)\n"
+        )
       }
       wasPaused = isPaused
       if isOnTerminal {
@@ -68,17 +73,29 @@ struct JobFollower {
       } else if cadence.takes(status, at: now - start) {
         context.note(current.plainLine + "\n")
       }
-      return signals.take().isEmpty
     }
   }
 
+  /// Calls `body` with each update, and again with the last one while none comes.
+  ///
+  /// - Returns: the last state; not an end after Ctrl-C, and `nil` if that came before the first update.
+  private func forEachState(
+    _ updates: JobUpdateReader, _ signals: SignalSource, _ body: (JobStatus) throws -> Void
+  ) throws -> JobStatus? {
+    var last: JobStatus?
+    repeat {
+      last = try updates.next(until: .now + Self.redrawInterval) ?? last
+      if let last { try body(last) }
+    } while last?.hasEnded != true && signals.take().isEmpty
+    return last
+  }
+
   /// Prints the summary, with the commands to type next.
-  private func conclude(_ status: JobStatus) -> ExitCode {
-    guard status.hasEnded else {
+  private func conclude(_ job: JobID, _ status: JobStatus?) -> ExitCode {
+    guard let status, status.hasEnded else {
       if !isJSON {
-        let course = status.state == .paused ? "stays paused" : "continues"
-        context.note(
-          "job \(status.job) \(course); to follow it again: imgctl wait \(status.job)\n")
+        let course = status?.state == .paused ? "stays paused" : "continues"
+        context.note("job \(job) \(course); to follow it again: imgctl wait \(job)\n")
       }
       return .interrupted
     }
