@@ -55,6 +55,15 @@ struct StoreOpeningTests {
     #expect(try store.statistics(at: .now).mapByteCount == 1 << 30)
   }
 
+  @Test func `a store is closed while it may be opened for another access`() throws {
+    do { try ThumbnailStore(directory).put([NewThumbnail(picture: 1)], at: .now) }
+    let reader = try SharedStore(directory: directory.path + "/store", access: .readOnly)
+    weak let opened = try reader.current()
+    #expect(opened != nil)
+    try reader.whileClosed { #expect(opened == nil) }
+    #expect(try reader.current().bytes(ofPicture: 1) != nil)
+  }
+
   @Test func `a store is written while its readers wait, and is read afterwards`() async throws {
     let path = directory.path + "/store"
     do { try ThumbnailStore(directory).put([NewThumbnail(picture: 1)], at: .now) }
