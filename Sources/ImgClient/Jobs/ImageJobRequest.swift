@@ -2,6 +2,7 @@
 public struct ImageJobRequest: Hashable, Sendable {
   /// The order in which URLs start. One whose host has to wait does not delay later ones.
   public enum Order: Hashable, Sendable, CaseIterable {
+    /// The order of the list.
     case firstInFirstOut
     /// The last URL starts first: for a list that grows at its end.
     case lastInFirstOut

@@ -4,6 +4,7 @@ public struct ImageJobResult: Hashable, Sendable {
   public enum Outcome: Hashable, Sendable {
     /// The thumbnail was stored. A load of the same variant has it, unless it has expired since.
     case done(Thumbnail)
+    /// There is no thumbnail.
     case failed(ImageError)
     /// The job was cancelled before.
     case cancelled

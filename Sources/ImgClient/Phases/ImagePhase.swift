@@ -10,7 +10,9 @@ public enum ImagePhase: Hashable, Sendable {
   /// What the picture looks like until now, for a request with ``ImageRequest/isIncremental``. Each
   /// preview is nearer to the image than the one before.
   case preview(ImagePreview)
+  /// The image is there. Nothing follows.
   case success(LoadedImage)
+  /// There is no image, also because the load was cancelled. Nothing follows.
   case failure(ImageError)
 
   /// The image, if the load has succeeded.

@@ -28,8 +28,16 @@ public struct ImageRequest: Hashable, Sendable, ExpressibleByStringLiteral {
   /// How urgent a request is among the requests that wait. All of them go before jobs; of two that are equally
   /// urgent, the newer one goes first.
   public enum Priority: Int, Hashable, Sendable, CaseIterable, Comparable {
+    /// After all others.
     case veryLow = -2
-    case low, normal, high, veryHigh
+    /// After ``normal``.
+    case low
+    /// What a request has by default.
+    case normal
+    /// Before ``normal``.
+    case high
+    /// Before all others.
+    case veryHigh
 
     /// Whether a priority is less urgent than another.
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }

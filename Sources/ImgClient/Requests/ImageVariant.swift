@@ -16,6 +16,7 @@ public struct ImageVariant: Hashable, Sendable {
 
   /// Which part of a picture stays where it covers more than the box.
   public enum Crop: Hashable, Sendable {
+    /// The middle.
     case centre
     /// The part that people look at first.
     case attention
@@ -30,11 +31,21 @@ public struct ImageVariant: Hashable, Sendable {
   public enum Format: String, Hashable, Sendable, CaseIterable {
     /// WebP for animations and for pictures with transparency, JPEG for all others.
     case auto
-    case jpeg, png, webp, avif, gif
+    /// JPEG. Transparent pixels become white, or ``ImageVariant/background``.
+    case jpeg
+    /// PNG, without loss.
+    case png
+    /// WebP, still or animated.
+    case webp
+    /// AVIF.
+    case avif
+    /// GIF, still or animated.
+    case gif
   }
 
   /// Which frames of an animation, or pages of a document, a thumbnail shows.
   public enum Frames: Hashable, Sendable {
+    /// The first one.
     case first
     /// One frame, counted from 0.
     case number(Int)

@@ -34,6 +34,8 @@ extension ImageTransport {
 
 /// What is known of a picture before its thumbnail is there.
 public enum ImageUpdate: Hashable, Sendable {
+  /// More of the picture has arrived.
   case progress(ImageProgress)
+  /// What the picture looks like until now.
   case preview(ImagePreview)
 }
