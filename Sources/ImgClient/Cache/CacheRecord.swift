@@ -4,6 +4,9 @@ import ImgModel
 /// The facts of a record of the store, without its content.
 public struct CacheRecord: Hashable, Sendable, Identifiable {
   /// What a record contains.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
   public enum Kind: String, Hashable, Sendable, CaseIterable {
     /// A thumbnail.
     case thumbnail

@@ -3,6 +3,9 @@ public import FoundationEssentials
 /// A thumbnail: encoded bytes, what is known of them, and of the picture that they were made from.
 public struct LoadedImage: Hashable, Sendable {
   /// Where a thumbnail came from.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
   public enum Origin: String, Hashable, Sendable {
     /// The memory cache of this process, see ``ImageMemoryCache``.
     case memory

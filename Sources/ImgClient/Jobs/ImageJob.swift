@@ -39,6 +39,8 @@ public struct ImageJob: Identifiable, Hashable, Sendable {
   }
 
   /// Which of several jobs comes first.
+  ///
+  /// The enumeration is closed: no version adds a case.
   public enum Priority: Int, Hashable, Sendable, CaseIterable {
     /// After all others.
     case veryLow = -2

@@ -1,4 +1,7 @@
 /// A change of an accepted job, see the functions of ``ImageJobs``.
+///
+/// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+@nonexhaustive
 public enum ImageJobChange: Hashable, Sendable {
   /// Starts no more URLs, see ``ImageJobs/pause(_:)``.
   case pause

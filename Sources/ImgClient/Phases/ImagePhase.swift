@@ -2,6 +2,8 @@
 ///
 /// The order is always: ``empty``, unless the image is at hand; then ``loading(_:)`` or ``preview(_:)``, any
 /// number of times; at last exactly one of ``success(_:)`` and ``failure(_:)``.
+///
+/// The enumeration is closed: no version adds a case.
 public enum ImagePhase: Hashable, Sendable {
   /// Nothing of the picture has arrived.
   case empty

@@ -5,6 +5,9 @@
 /// the range is.
 public struct ImageVariant: Hashable, Sendable {
   /// How the picture is scaled to the box.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
   public enum Mode: String, Hashable, Sendable, CaseIterable {
     /// The largest size inside the box, in the picture's proportions.
     case fit
@@ -15,6 +18,9 @@ public struct ImageVariant: Hashable, Sendable {
   }
 
   /// Which part of a picture stays where it covers more than the box.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
   public enum Crop: Hashable, Sendable {
     /// The middle.
     case centre
@@ -28,6 +34,9 @@ public struct ImageVariant: Hashable, Sendable {
   }
 
   /// The encoding of a thumbnail.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
   public enum Format: String, Hashable, Sendable, CaseIterable {
     /// WebP for animations and for pictures with transparency, JPEG for all others.
     case auto
@@ -44,6 +53,9 @@ public struct ImageVariant: Hashable, Sendable {
   }
 
   /// Which frames of an animation, or pages of a document, a thumbnail shows.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
   public enum Frames: Hashable, Sendable {
     /// The first one.
     case first

@@ -15,6 +15,9 @@ import Synchronization
 /// ```
 public final class InMemoryCluster: ImageTransport {
   /// A part of a fetch.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
   public enum Step: Hashable, Sendable {
     /// The fetch tells everyone who waits for it, and wants to know.
     case update(ImageUpdate)

@@ -247,10 +247,8 @@ struct ImageCacheTests {
 
   // MARK: - Other transports
 
-  /// A transport without a store.
+  /// A transport without a store, which implements the least that it may.
   private struct Nothing: ImageTransport {
-    func storedImage(for request: ImageRequest) throws(ImageError) -> LoadedImage? { nil }
-
     func loadImage(
       for request: ImageRequest, onUpdate: @escaping @Sendable (ImageUpdate) -> Void
     ) async throws(ImageError) -> LoadedImage { .sample }

@@ -304,8 +304,6 @@ extension ImageJobRequest {
 }
 
 private struct TransportWithoutJobs: ImageTransport {
-  func storedImage(for request: ImageRequest) throws(ImageError) -> LoadedImage? { nil }
-
   func loadImage(
     for request: ImageRequest, onUpdate: @escaping @Sendable (ImageUpdate) -> Void
   ) async throws(ImageError) -> LoadedImage {
