@@ -25,7 +25,7 @@ package struct APIComparison: Sendable {
     addPairs(&removed, &added, where: { $0.isVersion(of: $1) }) { old, new in
       (
         "\(old.path) was changed from `\(old.declaration)` to `\(new.declaration)`",
-        old.serves(as: new)
+        old.isServed(by: new)
       )
     }
     addPairs(&removed, &added, where: { $0.isRenamed($1) }) { old, new in
@@ -118,17 +118,32 @@ extension PublicAPI.Entry {
         == other.declaration.replacing(other.baseName, with: "_", maxReplacements: 1)
   }
 
-  /// Whether programs that use the declaration may use another one of the same name.
-  fileprivate func serves(as other: Self) -> Bool {
+  /// Whether programs that use the declaration may use another one of the same name: one that differs in
+  /// values of arguments that a call leaves out, or permits more.
+  fileprivate func isServed(by other: Self) -> Bool {
     let isReadOnly = declaration.hasPrefix("let ") || declaration.hasSuffix(Self.getter)
-    let replacement = other.declaration.replacing("@discardableResult ", with: "")
-    return declaration == replacement || isReadOnly && readForm == other.readForm
+    return callForm == other.callForm && defaultCount <= other.defaultCount
+      || isReadOnly && readForm == other.readForm
       || declaration
-        == replacement.replacing(
+        == other.declaration.replacing(
           PublicAPI.requirementWithDefault, with: PublicAPI.requirement)
   }
 
   private static let getter = " { get }"
+  private static let discardableResult = "@discardableResult "
+
+  /// What a call has to state.
+  private var callForm: String {
+    declaration.replacing(Self.discardableResult, with: "").replacing(Self.defaultValue, with: "")
+  }
+
+  /// How many parts of a call may be left out: arguments, and the use of the result.
+  private var defaultCount: Int {
+    declaration.matches(of: Self.defaultValue).count
+      + (declaration.contains(Self.discardableResult) ? 1 : 0)
+  }
+
+  private static var defaultValue: Regex<Substring> { /\ = [\w.]+(?:\(\))?/ }
 
   /// What a program needs to read a property.
   private var readForm: String {

@@ -135,6 +135,12 @@ struct APIComparisonTests {
           + "`@discardableResult func put(_ image: Image)`"
       ),
       (
+        "Client.put(_:) | func put(_ image: Image)",
+        "Client.put(_:) | func put(_ image: Image = .empty)",
+        "Client.put(_:) was changed from `func put(_ image: Image)` to "
+          + "`func put(_ image: Image = .empty)`"
+      ),
+      (
         "Source.load() | requirement: func load() -> Image",
         "Source.load() | requirement with a default: func load() -> Image",
         "Source.load() was changed from `requirement: func load() -> Image` to "

@@ -135,6 +135,8 @@ public struct ImageVariant: Hashable, Sendable {
     self.init(width: size, height: size, mode: mode, crop: crop, format: format)
   }
 
+  /// The side of the box of ``standard``: 256 pixels.
+  public static let standardSize = 256
   /// Fits 256 × 256 pixels, as `imgctl` does without options.
-  public static let standard = ImageVariant(size: 256)
+  public static let standard = ImageVariant(size: standardSize)
 }

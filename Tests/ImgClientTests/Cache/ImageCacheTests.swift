@@ -161,7 +161,7 @@ struct ImageCacheTests {
     #expect(wasStored)
     let isStored = try await client.cache.remove(for: large)
     #expect(!isStored)
-    let gone = try client.storedImage(for: large)
+    let gone = try client.cachedImage(for: large)
     #expect(gone == nil)
     let other = try client.cache.image(for: small)
     #expect(other != nil)

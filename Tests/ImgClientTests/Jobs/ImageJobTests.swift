@@ -63,7 +63,7 @@ struct ImageJobTests {
       return
     }
     #expect(thumbnail.isFromCache == false)
-    let image = try client.storedImage(for: ImageRequest(url: urls[2], size: 64))
+    let image = try client.cachedImage(for: ImageRequest(url: urls[2], size: 64))
     #expect(image?.width == thumbnail.width)
     #expect(image?.bytes.count == thumbnail.byteCount)
   }
