@@ -26,6 +26,11 @@ public protocol CacheTransport: ImageTransport {
   /// What the store holds.
   func statistics() async throws(ImageError) -> CacheStatistics
 
+  /// The thumbnail of a record.
+  ///
+  /// - Returns: `nil` if it was removed, has expired, or is no thumbnail.
+  func image(of id: CacheRecord.ID) async throws(ImageError) -> LoadedImage?
+
   /// A part of the records, in an order that does not change.
   ///
   /// - Parameters:

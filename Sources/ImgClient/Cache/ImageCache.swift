@@ -31,6 +31,14 @@ public struct ImageCache: Sendable {
     return try transport.storedImage(for: stored)
   }
 
+  /// The thumbnail of one of the ``records``, also of a damaged picture. Does not count as an access.
+  ///
+  /// - Parameter id: see ``CacheRecord/id``.
+  /// - Returns: `nil` if no record has this id any more, if it has expired, and for originals and facts.
+  public func image(of id: CacheRecord.ID) async throws(ImageError) -> LoadedImage? {
+    try await cacheTransport.image(of: id)
+  }
+
   /// Stores a picture as if it had been fetched for the request just now: a worker decodes it, and the
   /// store and the memory of this process have its thumbnail from then on. Other sizes stay as they are.
   ///
