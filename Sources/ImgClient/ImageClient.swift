@@ -52,7 +52,7 @@ public final class ImageClient: Sendable {
   /// the store is copied on the thread of the caller.
   ///
   /// - Returns: `nil` if it is not, or the request wants another answer than a hit.
-  /// - Throws: ``ImageError/Code/invalidRequest`` and ``ImageError/Code/invalidURL``.
+  /// - Throws: what is wrong with the request, such as ``ImageError/Code/invalidURL``.
   public func cachedImage(for request: ImageRequest) throws(ImageError) -> LoadedImage? {
     if let image = memoryCache?.image(for: request) { return image }
     guard let image = try transport.storedImage(for: request) else { return nil }

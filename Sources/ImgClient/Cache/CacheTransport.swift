@@ -1,4 +1,6 @@
 /// A source of thumbnails whose store a program may change and list, see ``ImageCache``.
+///
+/// No function blocks a thread of the tasks. Each may go on to its end when its task is cancelled.
 public protocol CacheTransport: ImageTransport {
   /// Stores a picture as if it had been fetched for the request just now.
   ///

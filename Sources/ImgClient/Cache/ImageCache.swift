@@ -9,7 +9,10 @@
 ///
 /// Everything but ``image(for:)`` needs a ``CacheTransport`` and fails with
 /// ``ImageError/Code/unsupportedOperation`` without one. Asynchronous functions keep no thread of the
-/// tasks. While this process changes the store, its other reads of the store wait for some milliseconds.
+/// tasks, and fail with ``ImageError/Code/cancelled`` if the task is cancelled before they begin. Removals
+/// that have begun run to their end. A store that cannot be read or changed is a
+/// ``ImageError/Code/storeFailure``. While this process changes the store, its other reads of the store wait
+/// for some milliseconds.
 public struct ImageCache: Sendable {
   private let transport: any ImageTransport
   private let memory: ImageMemoryCache?
@@ -20,9 +23,11 @@ public struct ImageCache: Sendable {
   }
 
   /// The thumbnail that the store has, whatever the request's policy, expiry and delay are. Does not look
-  /// into the memory of this process, and asks no other process.
+  /// into the memory of this process, and asks no other process. The bytes are copied on the thread of the
+  /// caller.
   ///
   /// - Returns: `nil` if there is none, or it has expired.
+  /// - Throws: what is wrong with the request, such as ``ImageError/Code/invalidURL``.
   public func image(for request: ImageRequest) throws(ImageError) -> LoadedImage? {
     var stored = request
     stored.cachePolicy = .cacheOnly

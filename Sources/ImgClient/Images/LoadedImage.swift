@@ -39,7 +39,7 @@ public struct LoadedImage: Hashable, Sendable {
   public let bytes: [UInt8]
   /// Its encoding.
   public let type: ImageType
-  /// Its width in pixels.
+  /// Its width in pixels, upright.
   public let width: Int
   /// Its height in pixels, upright.
   public let height: Int
