@@ -466,6 +466,7 @@ let package = Package(
         "ImgTransport",
         "ImgWire",
       ],
+      exclude: ["ImgClient.api"],
       swiftSettings: settings),
     .testTarget(
       name: "ImgClientTests",
@@ -678,9 +679,19 @@ let package = Package(
       path: "Tests/FuzzTests",
       swiftSettings: settings),
 
+    // MARK: - APIComparison: the public declarations of a library, and what changes break programs
+
+    .target(name: "APIComparison", path: "Tests/APIComparison", swiftSettings: settings),
+    .executableTarget(
+      name: "imgapi",
+      dependencies: ["APIComparison"],
+      path: "Tests/APITool",
+      swiftSettings: settings),
+
     // MARK: - SoundnessTests: the repository as text and as programs
 
-    .testTarget(name: "SoundnessTests", swiftSettings: settings),
+    .testTarget(
+      name: "SoundnessTests", dependencies: ["APIComparison"], swiftSettings: settings),
   ]
 )
 

@@ -219,3 +219,33 @@ build_programs() {
   done
   mv "$stamp.new" "$stamp"
 }
+
+# Writes the symbol graph of the module $1 to the empty directory $2: its public declarations. Further
+# arguments are options of swift-symbolgraph-extract. Builds the module for debugging, unless it is built.
+extract_public_symbols() {
+  local module=$1 directory=$2 log=$state_directory/symbols.log options
+  shift 2
+  mkdir -p "$state_directory"
+  if ! swift build --package-path "$root_directory" --target "$module" >"$log" 2>&1; then
+    cat "$log" >&2
+    die "The build failed. Its output is above and in $log."
+  fi
+  mapfile -t options < <(module_options)
+  swift-symbolgraph-extract -module-name "$module" "${options[@]}" -target "$(swift_target)" \
+    -minimum-access-level public -output-dir "$directory" "$@"
+}
+
+# Prints the options with which the compiler finds the modules of the debug build, and the C libraries
+# that they use. One a line.
+module_options() {
+  local map
+  printf '%s\n' -I "$root_directory/.build/debug/Modules"
+  for map in "$root_directory"/Sources/*/module.modulemap; do
+    printf '%s\n' -I "$(dirname "$map")"
+  done
+}
+
+# Prints the platform that the toolchain builds for, such as x86_64-unknown-linux-gnu.
+swift_target() {
+  swiftc -print-target-info | sed -n 's/^ *"unversionedTriple": "\(.*\)",$/\1/p'
+}

@@ -64,7 +64,10 @@ extension Client {
       case .waiting(let reply): onWait(reply.wait)
       case .progress(let reply): onProgress(reply.progress)
       case .preview(let reply): try take(reply, in: delivery.announcedFile, onPreview)
-      default: return try result(in: delivery)
+      case .got, .hello, .refused, .submitted, .status, .jobs, .job, .results, .forgotten,
+        .detached,
+        .sweeping, .stopping:
+        return try result(in: delivery)
       }
       delivery = try connection.delivery(to: id, until: nil)
     }

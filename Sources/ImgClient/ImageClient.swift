@@ -35,41 +35,39 @@ public final class ImageClient: Sendable {
     self.memoryCache = memoryCache
   }
 
-  /// A thumbnail.
+  /// A thumbnail: from memory, from the store, or made by the cluster.
   ///
-  /// Cancelling the task ends the load. The fetch ends if no other load waits for it.
+  /// Cancelling the task ends the load at once with ``ImageError/Code/cancelled``. The fetch ends if no other
+  /// load waits for it.
+  ///
+  /// - Throws: why there is no thumbnail. ``ImageError/isRetryable`` says whether the same request may
+  ///   succeed later.
   public func image(for request: ImageRequest) async throws(ImageError) -> LoadedImage {
     guard !Task.isCancelled else { throw .cancelled(request.url) }
-    if let image = try storedImage(for: request) { return image }
+    if let image = try cachedImage(for: request) { return image }
     return try await load(request) { _ in }
   }
 
-  /// A thumbnail of a picture that fits a square box, with the other properties of
-  /// ``ImageVariant/standard``.
-  ///
-  /// - Parameter size: the side of the box in pixels.
-  public func image(for url: String, size: Int) async throws(ImageError) -> LoadedImage {
-    try await image(for: ImageRequest(url: url, size: size))
-  }
-
-  /// A thumbnail that is at hand: in memory or in the store. Does not wait, and asks no other process.
+  /// A thumbnail that is at hand: in memory or in the store. Does not wait for another process. A hit in
+  /// the store is copied on the thread of the caller.
   ///
   /// - Returns: `nil` if it is not, or the request wants another answer than a hit.
-  public func storedImage(for request: ImageRequest) throws(ImageError) -> LoadedImage? {
+  /// - Throws: what is wrong with the request, such as ``ImageError/Code/invalidURL``.
+  public func cachedImage(for request: ImageRequest) throws(ImageError) -> LoadedImage? {
     if let image = memoryCache?.image(for: request) { return image }
     guard let image = try transport.storedImage(for: request) else { return nil }
     memoryCache?.insert(image, for: request)
     return image
   }
 
-  /// The phases of a load, for `for await`.
+  /// The phases of a load, for `for await`. The load begins when the first one is asked for.
   public func phases(for request: ImageRequest) -> ImagePhases {
     ImagePhases { [self] in startLoad(request) }
   }
 
   func startLoad(_ request: ImageRequest) -> PhaseLoad {
     do throws(ImageError) {
-      if let image = try storedImage(for: request) { return PhaseLoad(ended: .success(image)) }
+      if let image = try cachedImage(for: request) { return PhaseLoad(ended: .success(image)) }
     } catch {
       return PhaseLoad(ended: .failure(error))
     }
@@ -80,13 +78,6 @@ public final class ImageClient: Sendable {
         return .failure(error)
       }
     }
-  }
-
-  /// The phases of a load of a thumbnail that fits a square box.
-  ///
-  /// - Parameter size: the side of the box in pixels.
-  public func phases(for url: String, size: Int = 256) -> ImagePhases {
-    phases(for: ImageRequest(url: url, size: size))
   }
 
   /// Makes sure that a thumbnail is in the store.

@@ -13,5 +13,7 @@ let package = Package(
     .executableTarget(
       name: "list-progress", dependencies: [.product(name: "ImgClient", package: "imgctl")]),
     .executableTarget(
+      name: "list-job", dependencies: [.product(name: "ImgClient", package: "imgctl")]),
+    .executableTarget(
       name: "terminal-gallery", dependencies: [.product(name: "ImgClient", package: "imgctl")]),
   ])

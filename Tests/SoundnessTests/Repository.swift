@@ -20,8 +20,9 @@ enum Repository {
       .sorted()
   }
 
+  /// The code of tutorials is part of their catalog, not of the module beside it.
   static func swiftSources(below directory: String) throws -> [SwiftSource] {
-    try files(below: directory, suffix: ".swift").map { path in
+    try files(below: directory, suffix: ".swift").filter { !$0.contains(".docc/") }.map { path in
       SwiftSource(path: path, text: try text(path))
     }
   }

@@ -16,7 +16,7 @@ struct VocabularyTests {
 
   @Test(arguments: ["Sources", "Tests"])
   func `no file uses a retired word`(directory: String) throws {
-    let paths = try [".swift", ".md", ".h"].flatMap {
+    let paths = try [".swift", ".md", ".tutorial", ".h"].flatMap {
       try Repository.files(below: directory, suffix: $0)
     }
     for path in paths where !path.hasSuffix("/VocabularyTests.swift") {

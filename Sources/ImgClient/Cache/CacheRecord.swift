@@ -4,6 +4,9 @@ import ImgModel
 /// The facts of a record of the store, without its content.
 public struct CacheRecord: Hashable, Sendable, Identifiable {
   /// What a record contains.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
   public enum Kind: String, Hashable, Sendable, CaseIterable {
     /// A thumbnail.
     case thumbnail
@@ -27,6 +30,9 @@ public struct CacheRecord: Hashable, Sendable, Identifiable {
   public let height: Int
   /// The size of what the record contains, in bytes.
   public let byteCount: Int
+  /// The ThumbHash of the picture that a thumbnail was made from, see ``LoadedImage/thumbHash``; `nil` for
+  /// other records, and if the cluster could not make one.
+  public let thumbHash: [UInt8]?
   /// When it was stored.
   public let storedAt: Date
   /// The record is not served from this time on.
@@ -35,7 +41,7 @@ public struct CacheRecord: Hashable, Sendable, Identifiable {
   /// A record, such as that of another transport.
   public init(
     id: String, url: String, kind: Kind, type: ImageType, width: Int, height: Int, byteCount: Int,
-    storedAt: Date, expiresAt: Date
+    thumbHash: [UInt8]? = nil, storedAt: Date, expiresAt: Date
   ) {
     self.id = id
     self.url = url
@@ -44,6 +50,7 @@ public struct CacheRecord: Hashable, Sendable, Identifiable {
     self.width = width
     self.height = height
     self.byteCount = byteCount
+    self.thumbHash = thumbHash
     self.storedAt = storedAt
     self.expiresAt = expiresAt
   }
@@ -52,7 +59,7 @@ public struct CacheRecord: Hashable, Sendable, Identifiable {
     self.init(
       id: record.key, url: record.url, kind: record.kind, type: ImageType(record.thumbnail.format),
       width: record.thumbnail.width, height: record.thumbnail.height,
-      byteCount: record.thumbnail.byteCount, storedAt: Date(record.storedAt),
-      expiresAt: Date(record.expiresAt))
+      byteCount: record.thumbnail.byteCount, thumbHash: record.thumbHash.map { Array($0.bytes) },
+      storedAt: Date(record.storedAt), expiresAt: Date(record.expiresAt))
   }
 }

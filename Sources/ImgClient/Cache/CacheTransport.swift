@@ -1,4 +1,6 @@
 /// A source of thumbnails whose store a program may change and list, see ``ImageCache``.
+///
+/// No function blocks a thread of the tasks. Each may go on to its end when its task is cancelled.
 public protocol CacheTransport: ImageTransport {
   /// Stores a picture as if it had been fetched for the request just now.
   ///
@@ -25,6 +27,11 @@ public protocol CacheTransport: ImageTransport {
 
   /// What the store holds.
   func statistics() async throws(ImageError) -> CacheStatistics
+
+  /// The thumbnail of a record.
+  ///
+  /// - Returns: `nil` if it was removed, has expired, or is no thumbnail.
+  func image(of id: CacheRecord.ID) async throws(ImageError) -> LoadedImage?
 
   /// A part of the records, in an order that does not change.
   ///

@@ -74,6 +74,16 @@ extension ClusterTransport: CacheTransport {
     return try await BlockingCall.run { try store.statistics() ?? CacheStatistics() }
   }
 
+  /// Reads the thumbnail of a record.
+  public func image(of id: CacheRecord.ID) async throws(ImageError) -> LoadedImage? {
+    let store = openedStore
+    return try await BlockingCall.run {
+      try store.thumbnail(ofRecord: id).map { found in
+        LoadedImage(found.record.stored, bytes: found.bytes, origin: .store)
+      }
+    }
+  }
+
   /// Reads a part of the store.
   public func records(
     after id: CacheRecord.ID?, limit: Int

@@ -9,7 +9,10 @@
 ///
 /// Everything but ``image(for:)`` needs a ``CacheTransport`` and fails with
 /// ``ImageError/Code/unsupportedOperation`` without one. Asynchronous functions keep no thread of the
-/// tasks. While this process changes the store, its other reads of the store wait for some milliseconds.
+/// tasks, and fail with ``ImageError/Code/cancelled`` if the task is cancelled before they begin. Removals
+/// that have begun run to their end. A store that cannot be read or changed is a
+/// ``ImageError/Code/storeFailure``. While this process changes the store, its other reads of the store wait
+/// for some milliseconds.
 public struct ImageCache: Sendable {
   private let transport: any ImageTransport
   private let memory: ImageMemoryCache?
@@ -20,15 +23,25 @@ public struct ImageCache: Sendable {
   }
 
   /// The thumbnail that the store has, whatever the request's policy, expiry and delay are. Does not look
-  /// into the memory of this process, and asks no other process.
+  /// into the memory of this process, and asks no other process. The bytes are copied on the thread of the
+  /// caller.
   ///
   /// - Returns: `nil` if there is none, or it has expired.
+  /// - Throws: what is wrong with the request, such as ``ImageError/Code/invalidURL``.
   public func image(for request: ImageRequest) throws(ImageError) -> LoadedImage? {
     var stored = request
     stored.cachePolicy = .cacheOnly
     stored.expiry = .standard
     stored.delay = .zero
     return try transport.storedImage(for: stored)
+  }
+
+  /// The thumbnail of one of the ``records``, also of a damaged picture. Does not count as an access.
+  ///
+  /// - Parameter id: see ``CacheRecord/id``.
+  /// - Returns: `nil` if no record has this id any more, if it has expired, and for originals and facts.
+  public func image(of id: CacheRecord.ID) async throws(ImageError) -> LoadedImage? {
+    try await cacheTransport.image(of: id)
   }
 
   /// Stores a picture as if it had been fetched for the request just now: a worker decodes it, and the

@@ -33,6 +33,11 @@ extension InMemoryCluster: CacheTransport {
     withStore { $0.statistics(at: .now) }
   }
 
+  /// The image of a record, if it has not expired.
+  public func image(of id: CacheRecord.ID) async throws(ImageError) -> LoadedImage? {
+    withStore { $0.image(of: id, at: .now) }
+  }
+
   /// The stored images, in the order in which they were stored.
   public func records(
     after id: CacheRecord.ID?, limit: Int

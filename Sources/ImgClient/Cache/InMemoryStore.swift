@@ -19,20 +19,27 @@ struct InMemoryStore {
     return entry.image.from(.store)
   }
 
+  /// The image of a record that has not expired.
+  func image(of id: CacheRecord.ID, at now: Date) -> LoadedImage? {
+    let entry = entries.values.first { $0.record.id == id && $0.record.expiresAt > now }
+    return entry?.image.from(.store)
+  }
+
   mutating func countMiss() {
     counters.misses += 1
   }
 
-  /// - Parameter image: has an expiry.
-  mutating func insert(_ image: LoadedImage, for key: MemoryKey, at now: Date) {
-    guard let expiresAt = image.expiresAt else { return }
+  /// - Parameter image: has a time at which it was stored, and an expiry.
+  mutating func insert(_ image: LoadedImage, for key: MemoryKey) {
+    guard let storedAt = image.storedAt, let expiresAt = image.expiresAt else { return }
     lastNumber += 1
     let digits = String(lastNumber)
     let record = CacheRecord(
       // Sorts like the number.
       id: String(repeating: "0", count: max(0, 16 - digits.count)) + digits, url: key.url,
       kind: .thumbnail, type: image.type, width: image.width, height: image.height,
-      byteCount: image.bytes.count, storedAt: now, expiresAt: expiresAt)
+      byteCount: image.bytes.count, thumbHash: image.thumbHash, storedAt: storedAt,
+      expiresAt: expiresAt)
     entries[key] = Entry(record: record, image: image)
     counters.stores += 1
   }

@@ -87,7 +87,7 @@ package struct LocalStore: Sendable {
   /// - Parameters:
   ///   - key: that of a record, which may be gone; `nil` for the first records.
   ///   - limit: the maximum number. Fewer mean the end of the list.
-  /// - Throws: a ``Failure`` if the key is not that of a record.
+  /// - Throws: an ``ImageError`` if the key cannot be that of a record.
   func records(after key: String?, limit: Int) throws -> [StoredRecord] {
     let last = try key.map { text in
       guard let key = ContentKey(text) else {
@@ -97,6 +97,12 @@ package struct LocalStore: Sendable {
     }
     return try reader()?.store.current().thumbnails(after: last, limit: limit)
       .map(StoredRecord.init) ?? []
+  }
+
+  /// The thumbnail that a record is; `nil` if it is not there, has expired, or is no thumbnail.
+  func thumbnail(ofRecord key: String) throws -> StoredResult? {
+    guard let key = ContentKey(key) else { return nil }
+    return try reader()?.thumbnail(key).map(StoredResult.init)
   }
 
   /// Calls `body` with every record, also expired ones, until it returns `false`.

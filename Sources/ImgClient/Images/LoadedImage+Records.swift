@@ -11,9 +11,8 @@ extension LoadedImage {
       source: Source(
         type: ImageType(stored.sourceFormat), width: stored.sourceWidth,
         height: stored.sourceHeight, byteCount: Int(stored.sourceByteCount)),
-      thumbHash: stored.thumbHash.map { Array($0.bytes) }, expiresAt: Date(stored.expiresAt),
-      isExpirySliding: stored.lifetime > .zero,
-      origin: origin)
+      thumbHash: stored.thumbHash.map { Array($0.bytes) }, storedAt: Date(stored.storedAt),
+      expiresAt: Date(stored.expiresAt), isExpirySliding: stored.lifetime > .zero, origin: origin)
   }
 
   /// A thumbnail that was made and not stored.

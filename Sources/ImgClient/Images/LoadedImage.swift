@@ -3,6 +3,9 @@ public import FoundationEssentials
 /// A thumbnail: encoded bytes, what is known of them, and of the picture that they were made from.
 public struct LoadedImage: Hashable, Sendable {
   /// Where a thumbnail came from.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
   public enum Origin: String, Hashable, Sendable {
     /// The memory cache of this process, see ``ImageMemoryCache``.
     case memory
@@ -36,7 +39,7 @@ public struct LoadedImage: Hashable, Sendable {
   public let bytes: [UInt8]
   /// Its encoding.
   public let type: ImageType
-  /// Its width in pixels.
+  /// Its width in pixels, upright.
   public let width: Int
   /// Its height in pixels, upright.
   public let height: Int
@@ -45,26 +48,29 @@ public struct LoadedImage: Hashable, Sendable {
   /// A placeholder of some 25 bytes for the picture, in the format of ThumbHash; `nil` if the cluster
   /// could not make one.
   public let thumbHash: [UInt8]?
+  /// When the store took it; `nil` if it is not stored.
+  public internal(set) var storedAt: Date?
   /// The image is not served from this time on; `nil` if it is not stored, so that nothing may keep it.
-  public let expiresAt: Date?
+  public internal(set) var expiresAt: Date?
   /// Where this result came from.
-  public let origin: Origin
+  public internal(set) var origin: Origin
   /// Whether each access in the store moves the expiry.
   let isExpirySliding: Bool
 
   /// A thumbnail, such as one for a test.
   public init(
     bytes: [UInt8], type: ImageType, width: Int, height: Int, source: Source,
-    thumbHash: [UInt8]? = nil, expiresAt: Date? = nil, origin: Origin
+    thumbHash: [UInt8]? = nil, storedAt: Date? = nil, expiresAt: Date? = nil, origin: Origin
   ) {
     self.init(
       bytes: bytes, type: type, width: width, height: height, source: source,
-      thumbHash: thumbHash, expiresAt: expiresAt, isExpirySliding: false, origin: origin)
+      thumbHash: thumbHash, storedAt: storedAt, expiresAt: expiresAt, isExpirySliding: false,
+      origin: origin)
   }
 
   init(
     bytes: [UInt8], type: ImageType, width: Int, height: Int, source: Source,
-    thumbHash: [UInt8]?, expiresAt: Date?, isExpirySliding: Bool, origin: Origin
+    thumbHash: [UInt8]?, storedAt: Date?, expiresAt: Date?, isExpirySliding: Bool, origin: Origin
   ) {
     self.bytes = bytes
     self.type = type
@@ -72,6 +78,7 @@ public struct LoadedImage: Hashable, Sendable {
     self.height = height
     self.source = source
     self.thumbHash = thumbHash
+    self.storedAt = storedAt
     self.expiresAt = expiresAt
     self.isExpirySliding = isExpirySliding
     self.origin = origin
@@ -79,16 +86,16 @@ public struct LoadedImage: Hashable, Sendable {
 
   /// The same thumbnail, from elsewhere.
   func from(_ origin: Origin) -> LoadedImage {
-    LoadedImage(
-      bytes: bytes, type: type, width: width, height: height, source: source,
-      thumbHash: thumbHash, expiresAt: expiresAt, isExpirySliding: isExpirySliding,
-      origin: origin)
+    var image = self
+    image.origin = origin
+    return image
   }
 
-  /// The same thumbnail with another expiry.
-  func expiring(at date: Date?) -> LoadedImage {
-    LoadedImage(
-      bytes: bytes, type: type, width: width, height: height, source: source,
-      thumbHash: thumbHash, expiresAt: date, isExpirySliding: isExpirySliding, origin: origin)
+  /// The same thumbnail, as it is stored; `nil` for one that is not.
+  func stored(at storedAt: Date?, until expiresAt: Date?) -> LoadedImage {
+    var image = self
+    image.storedAt = storedAt
+    image.expiresAt = expiresAt
+    return image
   }
 }

@@ -39,9 +39,19 @@ public struct ImageJob: Identifiable, Hashable, Sendable {
   }
 
   /// Which of several jobs comes first.
+  ///
+  /// The enumeration is closed: no version adds a case.
   public enum Priority: Int, Hashable, Sendable, CaseIterable {
+    /// After all others.
     case veryLow = -2
-    case low, normal, high, veryHigh
+    /// After ``normal``.
+    case low
+    /// What a job has by default.
+    case normal
+    /// Before ``normal``.
+    case high
+    /// Before all others.
+    case veryHigh
   }
 
   /// What the coordinator tells of the job.

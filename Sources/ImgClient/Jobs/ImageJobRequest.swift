@@ -1,7 +1,11 @@
 /// What is done with the URLs of a job.
 public struct ImageJobRequest: Hashable, Sendable {
   /// The order in which URLs start. One whose host has to wait does not delay later ones.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
   public enum Order: Hashable, Sendable, CaseIterable {
+    /// The order of the list.
     case firstInFirstOut
     /// The last URL starts first: for a list that grows at its end.
     case lastInFirstOut

@@ -1,9 +1,12 @@
 /// One URL of a job.
 public struct ImageJobResult: Hashable, Sendable {
   /// What came of a URL.
+  ///
+  /// The enumeration is closed: no version adds a case.
   public enum Outcome: Hashable, Sendable {
     /// The thumbnail was stored. A load of the same variant has it, unless it has expired since.
     case done(Thumbnail)
+    /// There is no thumbnail.
     case failed(ImageError)
     /// The job was cancelled before.
     case cancelled

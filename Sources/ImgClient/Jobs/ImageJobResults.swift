@@ -25,7 +25,7 @@ public struct ImageJobResults: AsyncSequence, Sendable {
       self.results = results
     }
 
-    /// The next URL.
+    /// The next URL; `nil` after the last one.
     public mutating func next(
       isolation actor: isolated (any Actor)?
     ) async throws(ImageError) -> ImageJobResult? {

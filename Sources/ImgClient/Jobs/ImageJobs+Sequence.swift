@@ -16,7 +16,7 @@ extension ImageJobs: AsyncSequence {
       self.jobs = jobs
     }
 
-    /// The next older job.
+    /// The next older job; `nil` after the oldest one. Asks the coordinator for some hundred at a time.
     public mutating func next(
       isolation actor: isolated (any Actor)?
     ) async throws(ImageError) -> ImageJob? {

@@ -11,7 +11,12 @@
 /// the transport of the client is no ``JobTransport``.
 ///
 /// A submission or a change whose connection is lost is not sent again, because it may have been carried
-/// out: the error says so. All other requests are sent again.
+/// out: the error says so. All other requests are sent again. The cancellation of the task ends a function
+/// at once with ``ImageError/Code/cancelled``; a change may be carried out nevertheless.
+///
+/// A function that names a job fails with ``ImageError/Code/unknownJob`` if there is none of that number. One
+/// that changes it fails with ``ImageError/Code/wrongState`` if its ``ImageJob/state`` does not permit that.
+/// Changes are durable when the function returns.
 public struct ImageJobs: Sendable {
   private let transport: (any JobTransport)?
 
@@ -48,8 +53,6 @@ public struct ImageJobs: Sendable {
   // MARK: - Reading
 
   /// A job as it stands now.
-  ///
-  /// - Throws: ``ImageError/Code/unknownJob``.
   public func job(_ id: ImageJob.ID) async throws(ImageError) -> ImageJob {
     try await served().job(id)
   }

@@ -11,7 +11,7 @@ public final class ImageMemoryCache: Sendable {
   public struct Statistics: Hashable, Sendable {
     /// The number of images. One whose pixels are there, too, counts twice.
     public internal(set) var count = 0
-    /// The size of the images, with what the cache needs for each.
+    /// The size of the images in bytes, with what the cache needs for each.
     public internal(set) var byteCount = 0
     /// How often the cache had what was asked for.
     public internal(set) var hitCount = 0

@@ -2,6 +2,8 @@
 ///
 /// The order is always: ``empty``, unless the image is at hand; then ``loading(_:)`` or ``preview(_:)``, any
 /// number of times; at last exactly one of ``success(_:)`` and ``failure(_:)``.
+///
+/// The enumeration is closed: no version adds a case.
 public enum ImagePhase: Hashable, Sendable {
   /// Nothing of the picture has arrived.
   case empty
@@ -10,7 +12,9 @@ public enum ImagePhase: Hashable, Sendable {
   /// What the picture looks like until now, for a request with ``ImageRequest/isIncremental``. Each
   /// preview is nearer to the image than the one before.
   case preview(ImagePreview)
+  /// The image is there. Nothing follows.
   case success(LoadedImage)
+  /// There is no image, also because the load was cancelled. Nothing follows.
   case failure(ImageError)
 
   /// The image, if the load has succeeded.

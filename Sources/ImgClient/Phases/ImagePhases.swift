@@ -24,7 +24,7 @@ public struct ImagePhases: AsyncSequence, Sendable {
       self.start = start
     }
 
-    /// The next phase; `nil` after the last one.
+    /// The next phase; `nil` after the last one. An error is a phase, too. One task at a time waits.
     public mutating func next(
       isolation actor: isolated (any Actor)?
     ) async throws(Never) -> ImagePhase? {

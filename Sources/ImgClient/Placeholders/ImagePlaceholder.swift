@@ -6,8 +6,14 @@ import ImgModel
 /// let placeholder = ImagePlaceholder.symbol(.photo)
 /// let body = placeholder.svg(width: 256, height: 256)  // of the type image/svg+xml
 /// ```
+///
+/// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+@nonexhaustive
 public enum ImagePlaceholder: Hashable, Sendable {
   /// A drawing that is built in: grey, on a transparent ground.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
   public enum Symbol: String, Hashable, Sendable, CaseIterable {
     /// A landscape in a frame.
     case photo

@@ -60,6 +60,14 @@ package struct StoreReader: Sendable {
     return found
   }
 
+  /// The thumbnail of a record, also of a damaged picture, and its bytes; `nil` when it is not there, has
+  /// expired, or is no thumbnail. Is not counted as an access.
+  func thumbnail(
+    _ key: ContentKey
+  ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
+    try record(key, at: now, recordingAccess: .none) { !$0.isOriginal && !$0.isFacts }
+  }
+
   /// What is known of the thumbnails of one picture in some variants, without their bytes; `nil` in
   /// place of one that is not there, or expired.
   package func facts(
@@ -95,11 +103,20 @@ package struct StoreReader: Sendable {
   private func record(
     _ key: ContentKey, isLenient: Bool, at moment: WallTime, recordingAccess: AccessRecording
   ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
+    try record(key, at: moment, recordingAccess: recordingAccess) {
+      $0.thumbnail.answers(isLenient: isLenient)
+    }
+  }
+
+  private func record(
+    _ key: ContentKey, at moment: WallTime, recordingAccess: AccessRecording,
+    where isWanted: (StoredThumbnail) -> Bool
+  ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
     do throws(StoreError) {
       return try store.current().withThumbnail(
         key, at: moment, recordingAccess: recordingAccess
       ) { facts, bytes -> (facts: StoredThumbnail, bytes: [UInt8])? in
-        guard facts.thumbnail.answers(isLenient: isLenient) else { return nil }
+        guard isWanted(facts) else { return nil }
         return (facts, unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) })
       } ?? nil
     } catch  where error.reason == .absent {

@@ -13,12 +13,3 @@ extension ImageRequest {
     self.init(url: url.absoluteString, size: size)
   }
 }
-
-extension ImageClient {
-  /// A thumbnail of the picture at a URL of Foundation.
-  ///
-  /// - Parameter size: the side of the box in pixels.
-  public func image(for url: URL, size: Int) async throws(ImageError) -> LoadedImage {
-    try await image(for: ImageRequest(url: url, size: size))
-  }
-}

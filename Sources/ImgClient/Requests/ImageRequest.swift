@@ -1,6 +1,9 @@
 /// A request for one thumbnail: a value that can be compared, stored and changed.
 public struct ImageRequest: Hashable, Sendable, ExpressibleByStringLiteral {
   /// Decides when the store answers and when the origin does.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
   public enum CachePolicy: String, Hashable, Sendable, CaseIterable {
     /// A thumbnail that has not expired is a hit. Otherwise fetches from the origin.
     case cacheElseLoad = "cache-else-load"
@@ -16,6 +19,9 @@ public struct ImageRequest: Hashable, Sendable, ExpressibleByStringLiteral {
   }
 
   /// When a thumbnail that is made for the request expires.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
   public enum Expiry: Hashable, Sendable {
     /// After the cluster's default, 7 days if it was not changed.
     case standard
@@ -27,9 +33,19 @@ public struct ImageRequest: Hashable, Sendable, ExpressibleByStringLiteral {
 
   /// How urgent a request is among the requests that wait. All of them go before jobs; of two that are equally
   /// urgent, the newer one goes first.
+  ///
+  /// The enumeration is closed: no version adds a case.
   public enum Priority: Int, Hashable, Sendable, CaseIterable, Comparable {
+    /// After all others.
     case veryLow = -2
-    case low, normal, high, veryHigh
+    /// After ``normal``.
+    case low
+    /// What a request has by default.
+    case normal
+    /// Before ``normal``.
+    case high
+    /// Before all others.
+    case veryHigh
 
     /// Whether a priority is less urgent than another.
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }

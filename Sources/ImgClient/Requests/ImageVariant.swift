@@ -5,6 +5,9 @@
 /// the range is.
 public struct ImageVariant: Hashable, Sendable {
   /// How the picture is scaled to the box.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
   public enum Mode: String, Hashable, Sendable, CaseIterable {
     /// The largest size inside the box, in the picture's proportions.
     case fit
@@ -15,7 +18,11 @@ public struct ImageVariant: Hashable, Sendable {
   }
 
   /// Which part of a picture stays where it covers more than the box.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
   public enum Crop: Hashable, Sendable {
+    /// The middle.
     case centre
     /// The part that people look at first.
     case attention
@@ -27,14 +34,30 @@ public struct ImageVariant: Hashable, Sendable {
   }
 
   /// The encoding of a thumbnail.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
   public enum Format: String, Hashable, Sendable, CaseIterable {
     /// WebP for animations and for pictures with transparency, JPEG for all others.
     case auto
-    case jpeg, png, webp, avif, gif
+    /// JPEG. Transparent pixels become white, or ``ImageVariant/background``.
+    case jpeg
+    /// PNG, without loss.
+    case png
+    /// WebP, still or animated.
+    case webp
+    /// AVIF.
+    case avif
+    /// GIF, still or animated.
+    case gif
   }
 
   /// Which frames of an animation, or pages of a document, a thumbnail shows.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
   public enum Frames: Hashable, Sendable {
+    /// The first one.
     case first
     /// One frame, counted from 0.
     case number(Int)
@@ -112,6 +135,8 @@ public struct ImageVariant: Hashable, Sendable {
     self.init(width: size, height: size, mode: mode, crop: crop, format: format)
   }
 
+  /// The side of the box of ``standard``: 256 pixels.
+  public static let standardSize = 256
   /// Fits 256 × 256 pixels, as `imgctl` does without options.
-  public static let standard = ImageVariant(size: 256)
+  public static let standard = ImageVariant(size: standardSize)
 }

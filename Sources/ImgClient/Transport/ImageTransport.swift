@@ -1,7 +1,11 @@
 /// Where an ``ImageClient`` has its thumbnails from. ``ClusterTransport`` asks the cluster of this
 /// machine; ``InMemoryCluster`` serves tests, previews and examples.
+///
+/// A type implements ``loadImage(for:onUpdate:)`` at least. Every other requirement has a default
+/// implementation, also those that later versions add.
 public protocol ImageTransport: Sendable {
-  /// A thumbnail that is at hand without waiting, such as a hit in the store.
+  /// A thumbnail that is at hand without waiting, such as a hit in the store. A transport that does not
+  /// implement this has none.
   ///
   /// - Returns: `nil` if the request has to wait for ``loadImage(for:onUpdate:)``.
   func storedImage(for request: ImageRequest) throws(ImageError) -> LoadedImage?
@@ -23,17 +27,26 @@ public protocol ImageTransport: Sendable {
 }
 
 extension ImageTransport {
-  /// Fails with ``ImageError/Code/refused``.
+  /// Finds nothing.
+  public func storedImage(for request: ImageRequest) throws(ImageError) -> LoadedImage? { nil }
+
+  /// Fails with ``ImageError/Code/unsupportedOperation``.
   public func pixels(
     of image: LoadedImage, frame: Int
   ) async throws(ImageError) -> ImagePixels {
     throw ImageError(
-      code: .refused, message: "\(Self.self) decodes no images; use a transport that does")
+      code: .unsupportedOperation,
+      message: "\(Self.self) decodes no images; use a transport that does")
   }
 }
 
 /// What is known of a picture before its thumbnail is there.
+///
+/// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+@nonexhaustive
 public enum ImageUpdate: Hashable, Sendable {
+  /// More of the picture has arrived.
   case progress(ImageProgress)
+  /// What the picture looks like until now.
   case preview(ImagePreview)
 }

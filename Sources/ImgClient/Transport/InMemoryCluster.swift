@@ -15,6 +15,9 @@ import Synchronization
 /// ```
 public final class InMemoryCluster: ImageTransport {
   /// A part of a fetch.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
   public enum Step: Hashable, Sendable {
     /// The fetch tells everyone who waits for it, and wants to know.
     case update(ImageUpdate)
@@ -115,10 +118,9 @@ public final class InMemoryCluster: ImageTransport {
     uploadOf picture: [UInt8], for request: ImageRequest
   ) throws(ImageError) -> LoadedImage {
     let image = state.withLock { state -> LoadedImage? in
-      guard let image = state.uploads[picture]?.expiring(at: Self.expiry(of: request)) else {
-        return nil
-      }
-      state.store.insert(image, for: MemoryKey(request), at: .now)
+      guard let upload = state.uploads[picture] else { return nil }
+      let image = Self.stored(upload, for: request)
+      state.store.insert(image, for: MemoryKey(request))
       return image.from(.network)
     }
     guard let image else {
@@ -183,7 +185,8 @@ public final class InMemoryCluster: ImageTransport {
   private func makeFetch(of request: ImageRequest, _ state: inout State) -> InMemoryFetch {
     let answer = state.answers[request.url] ?? Self.missing(request.url)
     let result = answer.result.map { image in
-      image.expiring(at: request.cachePolicy == .bypass ? nil : Self.expiry(of: request))
+      request.cachePolicy == .bypass
+        ? image.stored(at: nil, until: nil) : Self.stored(image, for: request)
     }
     let fetch = InMemoryFetch(
       answer.steps, result,
@@ -213,14 +216,17 @@ public final class InMemoryCluster: ImageTransport {
       // An equal request may have begun another one.
       if state.fetches[request] === fetch { state.fetches[request] = nil }
       guard case .success(let image) = result, request.cachePolicy != .bypass else { return }
-      state.store.insert(image, for: MemoryKey(request), at: .now)
+      state.store.insert(image, for: MemoryKey(request))
     }
   }
 
-  private static func expiry(of request: ImageRequest) -> Date {
-    switch request.expiry {
-    case .standard: .now + 7 * 86_400
-    case .after(let duration), .afterAccess(let duration): .now + duration / .seconds(1)
-    }
+  private static func stored(_ image: LoadedImage, for request: ImageRequest) -> LoadedImage {
+    let now = Date.now
+    let expiresAt =
+      switch request.expiry {
+      case .standard: now + 7 * 86_400
+      case .after(let duration), .afterAccess(let duration): now + duration / .seconds(1)
+      }
+    return image.stored(at: now, until: expiresAt)
   }
 }

@@ -1,5 +1,7 @@
 import FoundationEssentials
 import ImgClient
+import ImgModel
+import TestCluster
 import Testing
 
 /// The shared store as users of the library see it.
@@ -72,6 +74,84 @@ struct ImageCacheTests {
     #expect(record.byteCount == image.bytes.count)
     #expect(record.expiresAt == image.expiresAt)
     #expect(record.storedAt == statistics.oldestStoredAt)
+    #expect(record.storedAt == image.storedAt)
+    #expect(record.thumbHash == image.thumbHash)
+    #expect(record.thumbHash != nil)
+  }
+
+  @Test(arguments: Backend.allCases)
+  func `a thumbnail has the time at which it was stored, wherever it comes from`(
+    backend: Backend
+  ) async throws {
+    let backend = try backend.make()
+    try backend.serve("a")
+    let client = try backend.makeClient()
+    var request = ImageRequest(url: backend.url("a"))
+    request.cachePolicy = .bypass
+    let uncached = try await client.image(for: request)
+    #expect(uncached.storedAt == nil)
+    #expect(uncached.expiresAt == nil)
+    request.cachePolicy = .cacheElseLoad
+    let made = try await client.image(for: request)
+    let remembered = try await client.image(for: request)
+    let stored = try await backend.makeClient().image(for: request)
+    #expect([made.origin, remembered.origin, stored.origin] == [.network, .memory, .store])
+    let storedAt = try #require(made.storedAt)
+    let expiresAt = try #require(made.expiresAt)
+    #expect(storedAt < expiresAt)
+    #expect([remembered.storedAt, stored.storedAt] == [storedAt, storedAt])
+  }
+
+  @Test(arguments: Backend.allCases)
+  func `a record leads to its thumbnail until it is removed`(backend: Backend) async throws {
+    let backend = try backend.make()
+    try backend.serve("a")
+    let client = try backend.makeClient()
+    let image = try await client.image(for: backend.url("a"))
+    _ = try await client.image(for: backend.url("a"), size: 64)
+    let records = try await records(of: client)
+    #expect(records.count == 2)
+    let id = try #require(records.first { $0.width == image.width }).id
+    let hits = try await client.cache.statistics().counters?.hits
+    let found = try await client.cache.image(of: id)
+    #expect(found?.bytes == image.bytes)
+    #expect(found?.origin == .store)
+    #expect(found?.storedAt == image.storedAt)
+    #expect(try await client.cache.statistics().counters?.hits == hits)
+    try await client.cache.remove(backend.url("a"))
+    #expect(try await client.cache.image(of: id) == nil)
+    #expect(try await client.cache.image(of: "no id") == nil)
+  }
+
+  @Test(arguments: Backend.allCases)
+  func `a record that has expired leads to nothing`(backend: Backend) async throws {
+    let backend = try backend.make()
+    try backend.serve("a")
+    let client = try backend.makeClient()
+    var request = ImageRequest(url: backend.url("a"))
+    request.expiry = .after(.milliseconds(1))
+    _ = try await client.image(for: request)
+    var expiredCount = 0
+    while expiredCount == 0 { expiredCount = try await client.cache.statistics().expiredCount }
+    let record = try #require(try await records(of: client).first)
+    #expect(try await client.cache.image(of: record.id) == nil)
+  }
+
+  @Test func `a record of an original or of facts leads to no thumbnail`() async throws {
+    let backend = try RealBackend()
+    try backend.serve("a")
+    let connection = try (unsafe backend.cluster).client()
+    for keep in [Keep.original, .facts] {
+      _ = try connection.get(
+        backend.url("a"), options: RequestOptions(variant: .standard, keep: keep))
+    }
+    let client = try backend.makeClient()
+    let records = try await records(of: client)
+    #expect(Set(records.map(\.kind)).isSuperset(of: [.original, .facts]))
+    for record in records where record.kind != .thumbnail {
+      #expect(record.thumbHash == nil)
+      #expect(try await client.cache.image(of: record.id) == nil)
+    }
   }
 
   @Test func `a long list is read in parts, each record once`() async throws {
@@ -161,7 +241,7 @@ struct ImageCacheTests {
     #expect(wasStored)
     let isStored = try await client.cache.remove(for: large)
     #expect(!isStored)
-    let gone = try client.storedImage(for: large)
+    let gone = try client.cachedImage(for: large)
     #expect(gone == nil)
     let other = try client.cache.image(for: small)
     #expect(other != nil)
@@ -247,10 +327,8 @@ struct ImageCacheTests {
 
   // MARK: - Other transports
 
-  /// A transport without a store.
+  /// A transport without a store, which implements the least that it may.
   private struct Nothing: ImageTransport {
-    func storedImage(for request: ImageRequest) throws(ImageError) -> LoadedImage? { nil }
-
     func loadImage(
       for request: ImageRequest, onUpdate: @escaping @Sendable (ImageUpdate) -> Void
     ) async throws(ImageError) -> LoadedImage { .sample }

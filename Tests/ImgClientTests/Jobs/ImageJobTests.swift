@@ -63,7 +63,7 @@ struct ImageJobTests {
       return
     }
     #expect(thumbnail.isFromCache == false)
-    let image = try client.storedImage(for: ImageRequest(url: urls[2], size: 64))
+    let image = try client.cachedImage(for: ImageRequest(url: urls[2], size: 64))
     #expect(image?.width == thumbnail.width)
     #expect(image?.bytes.count == thumbnail.byteCount)
   }
@@ -304,8 +304,6 @@ extension ImageJobRequest {
 }
 
 private struct TransportWithoutJobs: ImageTransport {
-  func storedImage(for request: ImageRequest) throws(ImageError) -> LoadedImage? { nil }
-
   func loadImage(
     for request: ImageRequest, onUpdate: @escaping @Sendable (ImageUpdate) -> Void
   ) async throws(ImageError) -> LoadedImage {

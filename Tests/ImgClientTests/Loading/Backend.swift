@@ -102,7 +102,11 @@ final class InMemoryBackend: ServingBackend {
 
   func serve(_ name: String) {
     cluster.serve(
-      url(name), .sample, pixels: ImagePixels(Card(index: 1, width: 256, height: 192).raster))
+      url(name),
+      LoadedImage(
+        bytes: [1, 2, 3], type: .jpeg, width: 256, height: 192, source: LoadedImage.sample.source,
+        thumbHash: [1, 2, 3, 4, 5], origin: .network),
+      pixels: ImagePixels(Card(index: 1, width: 256, height: 192).raster))
   }
 
   func serveAnother(_ name: String) {

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ImgClient
 import Testing
 
@@ -43,10 +44,35 @@ struct ImageLoadingTests {
     try backend.serve("a")
     let request = ImageRequest(url: backend.url("a"))
     let client = try backend.makeClient()
-    #expect(try client.storedImage(for: request) == nil)
+    #expect(try client.cachedImage(for: request) == nil)
     let image = try await client.image(for: request)
-    #expect(try client.storedImage(for: request)?.bytes == image.bytes)
-    #expect(try backend.makeClient().storedImage(for: request)?.origin == .store)
+    #expect(try client.cachedImage(for: request)?.bytes == image.bytes)
+    #expect(try backend.makeClient().cachedImage(for: request)?.origin == .store)
+  }
+
+  @Test(arguments: Backend.allCases)
+  func `a URL, as text or of Foundation, stands for a request of the standard size`(
+    backend: Backend
+  ) async throws {
+    let backend = try backend.make()
+    try backend.serve("a")
+    let client = try backend.makeClient()
+    let text = backend.url("a")
+    let url = try #require(URL(string: text))
+    let image = try await client.image(for: text)
+    #expect([image.width, image.height] == [256, 192])
+    let kept = try client.cachedImage(for: ImageRequest(url: text))
+    #expect(kept?.bytes == image.bytes)
+    #expect(try await client.image(for: url) == kept)
+    for phases in [client.phases(for: text), client.phases(for: url)] {
+      var last: ImagePhase?
+      for await phase in phases { last = phase }
+      #expect(last?.image == kept)
+    }
+    let pixels = try await client.pixels(for: text)
+    #expect([pixels.width, pixels.height] == [256, 192])
+    #expect(try await client.pixels(for: url) == pixels)
+    #expect(backend.fetchCount(of: "a") == 1)
   }
 
   @Test(arguments: Backend.allCases)
@@ -125,7 +151,7 @@ struct ImageLoadingTests {
       await #expect(throws: ImageError.self) { try await load.value }
     }
     #expect(try await eventually { backend.activeFetchCount == 0 })
-    #expect(try client.storedImage(for: ImageRequest(url: url)) == nil)
+    #expect(try client.cachedImage(for: ImageRequest(url: url)) == nil)
   }
 
   @Test(arguments: Backend.allCases)

@@ -98,7 +98,7 @@ struct PixelLoadingTests {
     let error = await #expect(throws: ImageError.self) {
       try await client.pixels(for: "https://example.org/a")
     }
-    #expect(error?.code == .refused)
+    #expect(error?.code == .unsupportedOperation)
     #expect(error?.url == "https://example.org/a")
     #expect(error?.message == "Undecoding decodes no images; use a transport that does")
   }

@@ -40,7 +40,7 @@ struct ImagePrefetcherTests {
     #expect(counts(of: prefetcher) == counts(loaded: 30, failed: 1))
     #expect(client.memoryCache?.statistics.count == 0)
     for request in requests.dropLast() {
-      #expect(try client.storedImage(for: request)?.origin == .store)
+      #expect(try client.cachedImage(for: request)?.origin == .store)
     }
     for name in names { #expect(backend.fetchCount(of: name) == 1) }
   }

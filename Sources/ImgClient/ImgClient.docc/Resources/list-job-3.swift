@@ -1,0 +1,1 @@
+../../../../Tests/Examples/Sources/list-job/main.swift

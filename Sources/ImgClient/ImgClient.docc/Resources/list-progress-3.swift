@@ -1,0 +1,1 @@
+../../../../Tests/Examples/Sources/list-progress/main.swift

@@ -1,0 +1,1 @@
+../../../../Tests/Examples/Sources/one-picture/main.swift
