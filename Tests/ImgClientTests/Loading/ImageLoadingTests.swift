@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ImgClient
 import Testing
 
@@ -61,6 +62,21 @@ struct ImageLoadingTests {
     #expect(error?.httpStatus == 404)
     #expect(error?.url == url)
     #expect(error?.isRetryable == false)
+  }
+
+  @Test(arguments: Backend.allCases)
+  func `a URL of Foundation and a size are a request`(backend: Backend) async throws {
+    let backend = try backend.make()
+    try backend.serve("a")
+    let client = try backend.makeClient()
+    let url = try #require(URL(string: backend.url("a")))
+    #expect(try await client.image(for: url, size: 256).width == 256)
+    #expect(ImageRequest(url: url, size: 256) == ImageRequest(url: backend.url("a"), size: 256))
+    let missing = url.appending(path: "missing")
+    let error = await #expect(throws: ImageError.self) {
+      try await client.image(for: missing, size: 256)
+    }
+    #expect(error?.url == missing.absoluteString)
   }
 
   @Test(arguments: Backend.allCases)

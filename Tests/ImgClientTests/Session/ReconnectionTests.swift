@@ -78,6 +78,22 @@ struct ReconnectionTests {
     #expect(error?.message.contains("imgctl start") == true)
   }
 
+  @Test func `the data directory decides what is a hit, and a hit needs no coordinator`()
+    async throws
+  {
+    let backend = try RealBackend()
+    try backend.serve("a")
+    let url = backend.url("a")
+    _ = try await backend.makeClient().image(for: url, size: 256)
+    var configuration = unsafe backend.cluster.configuration
+    unsafe try backend.cluster.killCoordinator()
+    let hit = try await ImageClient(configuration).image(for: url, size: 256)
+    #expect(hit.origin == .store)
+    let directory = try TestDirectory()
+    configuration.dataDirectory = directory.path
+    #expect(await error(of: try ImageClient(configuration), url)?.code == .unreachable)
+  }
+
   @Test func `a client that may starts a coordinator`() async throws {
     let cluster = try Cluster(isStarted: false)
     var configuration = cluster.configuration
