@@ -19,9 +19,9 @@ struct DescriptorShortageTests {
     return before
   }
 
-  private static func error(of client: ImageClient, _ url: String) async -> ImageError? {
+  private static func error(of client: ImageClient, _ request: ImageRequest) async -> ImageError? {
     do throws(ImageError) {
-      _ = try await client.image(for: url, size: 256)
+      _ = try await client.image(for: request)
       return nil
     } catch {
       return error
@@ -45,12 +45,13 @@ struct DescriptorShortageTests {
       ] in
       let configuration = ClusterConfiguration(
         socketPath: socketPath, dataDirectory: dataDirectory, startsCoordinator: false)
+      #expect(try await eventually { ProcessUse().timerCount == ProcessUse.fullTimerCount })
       let client = ImageClient(
         transport: try ClusterTransport(configuration), memoryCache: nil)
       #expect(try await client.image(for: "\(baseURL)/stored", size: 256).origin == .store)
       let limit = try Self.setLimit(nil)
       for _ in 1...2 {
-        let error = await Self.error(of: client, "\(baseURL)/a")
+        let error = await Self.error(of: client, ImageRequest(url: "\(baseURL)/a"))
         #expect(error?.code == .disconnected)
         #expect(error?.isRetryable == true)
         #expect(error?.message.contains("open") == true, "\(String(describing: error))")
@@ -81,6 +82,7 @@ struct DescriptorShortageTests {
       ] in
       let configuration = ClusterConfiguration(
         socketPath: socketPath, dataDirectory: dataDirectory, startsCoordinator: false)
+      #expect(try await eventually { ProcessUse().timerCount == ProcessUse.fullTimerCount })
       var codes: [ImageError.Code?] = []
       for count in 0...6 {
         let limit = try Self.setLimit(64)
@@ -88,7 +90,9 @@ struct DescriptorShortageTests {
         while case let copy = dup(0), copy >= 0 { taken.append(copy) }
         for descriptor in taken.suffix(count) { close(descriptor) }
         let client = try? ImageClient(configuration)
-        if let client { codes.append(await Self.error(of: client, "\(baseURL)/\(count)")?.code) }
+        if let client {
+          codes.append(await Self.error(of: client, ImageRequest(url: "\(baseURL)/\(count)"))?.code)
+        }
         for descriptor in taken.dropLast(count) { close(descriptor) }
         _ = try Self.setLimit(limit)
         guard let client else { continue }

@@ -6,10 +6,16 @@ import TestCluster
 struct ProcessUse {
   private let processID = ThisProcess.processID
 
-  /// What is open, but for the timers, which the threads of tasks make when they need them.
-  var descriptorCount: Int {
-    openFilePaths(of: processID).count { $0 != "anon_inode:[timerfd]" }
-  }
+  /// What is open, but for the timers.
+  var descriptorCount: Int { openFilePaths(of: processID).count { $0 != Self.timer } }
+
+  /// The timers of tasks. libdispatch opens one for each clock when a task sleeps, and ends a process that has
+  /// no descriptors for them.
+  var timerCount: Int { openFilePaths(of: processID).count { $0 == Self.timer } }
+
+  /// The clocks of libdispatch.
+  static let fullTimerCount = 2
+  private static let timer = "anon_inode:[timerfd]"
 
   /// The most memory that the process had until now.
   var peakByteCount: Int { TestCluster.peakByteCount(of: processID) ?? 0 }
