@@ -569,9 +569,11 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
     .executableTarget(
       name: "imgbench",
       dependencies: [
+        "CAllocationCount",
         "CLMDB",
         "ImgClient",
         "ImgCommands",
