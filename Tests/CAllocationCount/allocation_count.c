@@ -26,6 +26,9 @@ uint64_t img_stop_counting_allocations(void) {
   return atomic_load(&allocation_count);
 }
 
+// The address sanitiser has its own functions. Nothing is counted under it.
+#if !__has_feature(address_sanitizer)
+
 static void count(void) {
   if (!atomic_load_explicit(&is_counting, memory_order_relaxed)) return;
   atomic_fetch_add_explicit(&allocation_count, 1, memory_order_relaxed);
@@ -61,3 +64,5 @@ int posix_memalign(void **memory, size_t alignment, size_t byte_count) {
   *memory = aligned;
   return 0;
 }
+
+#endif
