@@ -570,9 +570,11 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
     .executableTarget(
       name: "imgbench",
       dependencies: [
+        "CAllocationCount",
         "CLMDB",
         "ImgClient",
         "ImgCommands",

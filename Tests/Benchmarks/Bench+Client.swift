@@ -8,13 +8,16 @@ extension Bench {
   private static let readCount = 100_000
   private static let missCount = 2_000
 
-  /// Hits by tasks, beside a loop that reads the map; misses by tasks, beside calls that block.
+  /// Hits by tasks, beside a loop that reads the map; misses by tasks, and what a worker found, beside calls
+  /// that block.
   func measureClient(into report: inout Report) throws {
     let cluster = try start("client")
     let urls = try hitURLs()
     try fillStore(of: cluster, urls)
     try measureClientHits(urls, on: cluster, into: &report)
+    try measureClientAllocations(urls, on: cluster, into: &report)
     try measureClientMisses(on: cluster, into: &report)
+    try measureClientSuccesses(urls, on: cluster, into: &report)
     try cluster.stop()
   }
 
@@ -91,7 +94,7 @@ extension Bench {
     }
   }
 
-  private func transport(of cluster: Cluster) throws -> ClusterTransport {
+  func transport(of cluster: Cluster) throws -> ClusterTransport {
     try ClusterTransport(
       ClusterConfiguration(
         socketPath: imgctl.socketPath, dataDirectory: cluster.dataDirectory,
@@ -104,7 +107,7 @@ extension Bench {
     return Double(count) / start.duration(to: .now).inSeconds
   }
 
-  private static func load(
+  static func load(
     _ requests: [ImageRequest], _ count: Int, by client: ImageClient, taskCount: Int
   ) throws {
     try blocking {
@@ -122,7 +125,7 @@ extension Bench {
   }
 
   /// Waits for a task on this thread.
-  private static func blocking<Value: Sendable>(
+  static func blocking<Value: Sendable>(
     _ body: @escaping @Sendable () async throws -> Value
   ) throws -> Value {
     let end = TaskEnd<Value>(wakeup: try Wakeup())

@@ -1,5 +1,6 @@
 import Glibc
 import ImgSystem
+import ImgTransport
 
 /// The control socket as a client finds it. The listener is sent URLs, headers and pictures, so the
 /// client checks the place and the listener before it sends a byte.
@@ -12,7 +13,8 @@ enum CoordinatorSocket {
   ///
   /// - Throws: ``ClientError/unreachable(socketPath:reason:)`` when no process listens,
   ///   ``ClientError/untrusted(socketPath:reason:)`` when the place or the listener is not safe,
-  ///   ``ClientError/denied(socketPath:ownerID:reason:)`` when this user may not connect.
+  ///   ``ClientError/denied(socketPath:ownerID:reason:)`` when this user may not connect,
+  ///   ``ClientError/connection(_:)`` when this process can open no socket.
   static func connect(path: String) throws(ClientError) -> OwnedDescriptor {
     let owner = try ownerOfDirectory(of: path)
     do throws(SystemError) {
@@ -40,6 +42,8 @@ enum CoordinatorSocket {
   private static func error(_ error: SystemError, at path: String) -> ClientError {
     let reason = error.description
     switch error.code {
+    // This process can open nothing. The coordinator may run.
+    case EMFILE, ENFILE: return .connection(.system(error))
     case EPERM: return .untrusted(socketPath: path, reason: reason)
     case EACCES: return .denied(socketPath: path, ownerID: owner(nearest: path), reason: reason)
     default: return .unreachable(socketPath: path, reason: reason)

@@ -67,7 +67,8 @@ extension ImageError.Code {
   /// The coordinator is of another version than this library.
   public static let versionMismatch = Self(rawValue: "version_mismatch")
   /// The coordinator is stopping, or the connection to it broke and the request was not sent again: because
-  /// that happened too often, or because it changes something.
+  /// that happened too often, or because it changes something. Or this process has no descriptors left for a
+  /// connection.
   public static let disconnected = Self(rawValue: "disconnected")
   /// No job has that number.
   public static let unknownJob = Self(rawValue: "unknown_job")

@@ -77,7 +77,6 @@ package struct CoordinatorLauncher: Sendable {
   ///
   /// - Returns: its readiness message, or why there is none.
   private func startProcess() -> String {
-    StartedCoordinators.reap()
     do throws(SystemError) {
       try Directory.createPrivate(dataDirectory)
     } catch {
@@ -86,14 +85,8 @@ package struct CoordinatorLauncher: Sendable {
     do throws(SystemError) {
       var pair = try UnixSocket.pair()
       let ours = pair.takeFirst()
-      let child = try spawn(readyEnd: pair.takeSecond())
+      StartedCoordinators.keep(try spawn(readyEnd: pair.takeSecond()))
       let message = try readMessage(ours)
-      if message == ReadinessMessage.ready {
-        StartedCoordinators.keep(child)
-      } else {
-        // A coordinator that cannot start ends at once. The wait reaps it.
-        _ = child.waitForExit(until: .now + .seconds(1))
-      }
       return message.isEmpty ? "it ended before it was ready; see \(logPath)" : message
     } catch {
       return error.description

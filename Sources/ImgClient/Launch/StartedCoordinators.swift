@@ -1,8 +1,7 @@
 import ImgSystem
-import Synchronization
 
-/// The coordinators that this process has started and that have not ended. One that leaves because it is idle
-/// stays a zombie until its parent reaps it, so the next start of one reaps the one before.
+/// The coordinators that this process has started. One that leaves because it is idle would stay a zombie as
+/// long as this process runs, so a thread waits for the end of each, and reaps it.
 enum StartedCoordinators {
   private final class Child: Sendable {
     let process: ChildProcess
@@ -12,16 +11,17 @@ enum StartedCoordinators {
     }
   }
 
-  private static let children = Mutex<[Child]>([])
+  /// The thread only waits.
+  private static let stackByteCount = 256 << 10
 
-  /// A coordinator was started.
+  /// A coordinator was started, whether or not it can begin.
   static func keep(_ process: consuming ChildProcess) {
     let child = Child(process)
-    children.withLock { $0.append(child) }
-  }
-
-  /// Reaps those that have ended.
-  static func reap() {
-    children.withLock { $0.removeAll { $0.process.reap() != nil } }
+    // Without a thread, init reaps the coordinator after this process.
+    _ = try? ServiceThread<Never>(
+      name: "imgreaper", capacity: 1, stackByteCount: stackByteCount
+    ) { _ in
+      _ = child.process.waitForExit(until: nil)
+    }
   }
 }

@@ -20,28 +20,33 @@ final class CoordinatorSession: Sendable {
     let commands = try Mailbox<SessionCommand>()
     self.commands = commands
     thread = try ServiceThread(name: "imgclient", capacity: 1) { _ in
-      do throws(SystemError) {
-        try SessionLoop(commands: commands, patience: patience, connect: connect).run()
-      } catch {
-        Self.refuse(commands, because: error)
+      while true {
+        do throws(SystemError) {
+          return try SessionLoop(commands: commands, patience: patience, connect: connect).run()
+        } catch {
+          guard Self.refuse(commands, because: error) else { return }
+        }
       }
     }
   }
 
   /// Answers for a thread that cannot wait for a connection: the process has no descriptors left.
+  ///
+  /// - Returns: when there is a further call, for which the thread tries again; `false` if the session has
+  ///   ended.
   private static func refuse(
     _ commands: Mailbox<SessionCommand>, because error: SystemError
-  ) {
-    while true {
-      for command in commands.takeAll() {
-        switch command {
-        case .start(let call): call.end(.failure(.client(.connection(.system(error)))))
-        case .detach: break
-        case .stop: return
-        }
+  ) -> Bool {
+    for command in commands.takeAll() {
+      switch command {
+      case .start(let call): call.end(.failure(.client(.connection(.system(error)))))
+      case .detach: break
+      case .stop: return false
       }
-      _ = try? UnixSocket.waitReadable(commands.descriptor, until: nil)
     }
+    // If the wait fails, the thread tries again at once.
+    _ = try? UnixSocket.waitReadable(commands.descriptor, until: nil)
+    return true
   }
 
   deinit {

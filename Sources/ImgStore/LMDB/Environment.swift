@@ -57,6 +57,7 @@ final class Environment: @unchecked Sendable {
   private let handle: OpaquePointer
   /// The open files, even if the directory has others by now.
   private let files: EnvironmentFiles
+  private let paths: EnvironmentFiles.Paths
   private let durability: Durability
   /// Shared by transactions. A change of the map's size holds it exclusively.
   private let mapLock = MapLock()
@@ -68,6 +69,7 @@ final class Environment: @unchecked Sendable {
   /// - Throws: ``StoreError/Reason/damaged`` if the file is truncated or is not an environment.
   init(directory: String, options: Options) throws(StoreError) {
     self.directory = directory
+    paths = EnvironmentFiles.Paths(in: directory)
     content = options.content
     durability = options.durability
     CrashRegion.enter()
@@ -201,7 +203,7 @@ final class Environment: @unchecked Sendable {
   /// Costs two system calls. A check before each group of reads detects a truncated file before a
   /// read ends the process, unless the truncation happens in between.
   var state: State {
-    let named = EnvironmentFiles(in: directory)
+    let named = EnvironmentFiles(at: paths)
     guard named.areSame(as: files) else { return .detached }
     // The two pages with the number of pages must exist to be read.
     guard named.dataByteCount >= 2 * dataFile.pageByteCount,
@@ -212,11 +214,11 @@ final class Environment: @unchecked Sendable {
   }
 
   /// Whether the open files are no longer those in the directory.
-  var isDetached: Bool { !EnvironmentFiles(in: directory).areSame(as: files) }
+  var isDetached: Bool { !EnvironmentFiles(at: paths).areSame(as: files) }
 
   /// Whether the directory has the open lock file, even if the data file was removed.
   var isLockFileNamed: Bool {
-    files.hasLock && EnvironmentFiles(in: directory).isLockSame(as: files)
+    files.hasLock && EnvironmentFiles(at: paths).isLockSame(as: files)
   }
 
   /// Waits until all commits are on the disk, for ``Durability/none``.

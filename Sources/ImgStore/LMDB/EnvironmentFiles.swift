@@ -5,15 +5,30 @@ struct EnvironmentFiles {
   /// The names that LMDB uses.
   static let names = ["data.mdb", "lock.mdb"]
 
+  /// The paths of both in a directory. An open environment keeps them, because it looks before each read.
+  struct Paths {
+    fileprivate let data: String
+    fileprivate let lock: String
+
+    init(in directory: String) {
+      data = directory + "/data.mdb"
+      lock = directory + "/lock.mdb"
+    }
+  }
+
   /// `nil` if there is none.
   private let data: FileStatus?
   /// `nil` also if a reader cannot create it on a read-only file system.
   private let lock: FileStatus?
 
   /// Costs two system calls.
+  init(at paths: Paths) {
+    data = try? FileStatus(following: paths.data)
+    lock = try? FileStatus(following: paths.lock)
+  }
+
   init(in directory: String) {
-    data = try? FileStatus(following: directory + "/data.mdb")
-    lock = try? FileStatus(following: directory + "/lock.mdb")
+    self.init(at: Paths(in: directory))
   }
 
   /// The length of the data file.

@@ -104,12 +104,20 @@ package struct ContentKey: Hashable, Sendable {
 
   private init(hashing text: String) {
     precondition(Self.isLibraryReady, "libsodium could not be initialised")
-    let message = Array(text.utf8)
-    var hash = [UInt8](repeating: 0, count: Self.byteCount)
-    let code = unsafe crypto_generichash(
-      &hash, hash.count, message, UInt64(message.count), nil, 0)
+    var message = text
+    var hash: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+    let code = unsafe withUnsafeMutablePointer(to: &hash) { words in
+      unsafe words.withMemoryRebound(to: UInt8.self, capacity: Self.byteCount) { hash in
+        message.withUTF8 { message in
+          unsafe crypto_generichash(
+            hash, Self.byteCount, message.baseAddress, UInt64(message.count), nil, 0)
+        }
+      }
+    }
     precondition(code == 0, "crypto_generichash refuses only impossible lengths")
-    self.init(hash.span)
+    (first, second, third, fourth) = (
+      hash.0.bigEndian, hash.1.bigEndian, hash.2.bigEndian, hash.3.bigEndian
+    )
   }
 
   /// - Precondition: 32 bytes.

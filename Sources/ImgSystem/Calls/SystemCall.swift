@@ -20,6 +20,8 @@ package func systemCall<Result: FixedWidthInteger & SignedInteger>(
 func pathCall<Result: FixedWidthInteger & SignedInteger>(
   _ operation: String, _ path: String, _ call: () -> Result
 ) throws(SystemError) -> Result {
-  guard !path.utf8.contains(0) else { throw SystemError(operation: operation, code: EINVAL) }
+  guard unsafe path.withCString({ unsafe strlen($0) }) == path.utf8.count else {
+    throw SystemError(operation: operation, code: EINVAL)
+  }
   return try systemCall("\(operation) \(path)", call)
 }

@@ -62,7 +62,9 @@ package struct ChildProcess: ~Copyable, Sendable {
   }
 
   /// Waits for the end; `nil` if `deadline` passes first.
-  package func waitForExit(until deadline: ContinuousClock.Instant) -> ExitStatus? {
+  ///
+  /// - Parameter deadline: `nil` for no limit.
+  package func waitForExit(until deadline: ContinuousClock.Instant?) -> ExitStatus? {
     // If the wait fails, reap still gives the right answer.
     _ = try? waitForEvents(POLLIN, on: pidfd.rawValue, until: deadline)
     return reap()

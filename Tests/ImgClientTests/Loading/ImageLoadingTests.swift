@@ -90,6 +90,21 @@ struct ImageLoadingTests {
   }
 
   @Test(arguments: Backend.allCases)
+  func `a URL of Foundation and a size are a request`(backend: Backend) async throws {
+    let backend = try backend.make()
+    try backend.serve("a")
+    let client = try backend.makeClient()
+    let url = try #require(URL(string: backend.url("a")))
+    #expect(try await client.image(for: url, size: 256).width == 256)
+    #expect(ImageRequest(url: url, size: 256) == ImageRequest(url: backend.url("a"), size: 256))
+    let missing = url.appending(path: "missing")
+    let error = await #expect(throws: ImageError.self) {
+      try await client.image(for: missing, size: 256)
+    }
+    #expect(error?.url == missing.absoluteString)
+  }
+
+  @Test(arguments: Backend.allCases)
   func `a request that makes no sense says why, and asks nobody`(backend: Backend) async throws {
     let backend = try backend.make()
     let client = try backend.makeClient()

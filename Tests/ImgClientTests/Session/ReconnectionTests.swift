@@ -1,7 +1,8 @@
+import FoundationEssentials
 import Glibc
 import ImgModel
 import ImgWire
-import SeededRandom
+import Synchronization
 import TestCluster
 import TestFiles
 import TestOrigin
@@ -57,6 +58,49 @@ struct ReconnectionTests {
     #expect(try await waiting.value.width == 256)
   }
 
+  @Test func `each of many loads goes on when the coordinator is killed in the middle`()
+    async throws
+  {
+    let backend = try RealBackend()
+    let (held, others) = ((0..<4).map { "held/\($0)" }, (0..<80).map { "\($0)" })
+    for name in held { try backend.serveInParts(name) }
+    for name in others { try backend.serve(name) }
+    let client = ImageClient(transport: try backend.makeTransport(), memoryCache: nil)
+    let loads = (held + others).map { name in
+      let phases = client.phases(for: backend.url(name))
+      return Task { await phases.all.filter(\.isTerminal) }
+    }
+    #expect(try await eventually { held.allSatisfy { backend.fetchCount(of: $0) == 1 } })
+    unsafe try backend.cluster.killCoordinator()
+    unsafe try backend.cluster.start()
+    #expect(try await eventually { held.allSatisfy { backend.fetchCount(of: $0) == 2 } })
+    for name in held {
+      for step in 0..<RealBackend.stepCount { backend.release(name, step: step) }
+    }
+    for load in loads { #expect(await load.value.map(\.image?.width) == [256]) }
+  }
+
+  @Test func `a client that may starts the next coordinator, and reaps the one before`()
+    async throws
+  {
+    let cluster = try Cluster(isStarted: false)
+    var configuration = cluster.configuration
+    configuration.startsCoordinator = true
+    configuration.coordinatorExecutable = try Programs.path(of: "imgcoordinator")
+    let client = try ImageClient(configuration)
+    let data = try dataURL(PictureMaker.start().card(index: 1, width: 8, height: 8, format: .png))
+    for size in 2...4 {
+      #expect(try await client.image(for: data, size: size).width == size)
+      let coordinator = try cluster.client().coordinatorProcessID
+      #expect(try cluster.imgctl("stop").exitCode == 0)
+      #expect(try await eventually { WatchedProcess(coordinator) == nil })
+    }
+  }
+
+  private func dataURL(_ picture: [UInt8]) -> String {
+    "data:image/png;base64,\(Data(picture).base64EncodedString())"
+  }
+
   @Test func `a client that lost its coordinator finds the next one`() async throws {
     let backend = try RealBackend()
     try backend.serve("a")
@@ -78,6 +122,22 @@ struct ReconnectionTests {
     #expect(error?.message.contains("imgctl start") == true)
   }
 
+  @Test func `the data directory decides what is a hit, and a hit needs no coordinator`()
+    async throws
+  {
+    let backend = try RealBackend()
+    try backend.serve("a")
+    let url = backend.url("a")
+    _ = try await backend.makeClient().image(for: url, size: 256)
+    var configuration = unsafe backend.cluster.configuration
+    unsafe try backend.cluster.killCoordinator()
+    let hit = try await ImageClient(configuration).image(for: url, size: 256)
+    #expect(hit.origin == .store)
+    let directory = try TestDirectory()
+    configuration.dataDirectory = directory.path
+    #expect(await error(of: try ImageClient(configuration), url)?.code == .unreachable)
+  }
+
   @Test func `a client that may starts a coordinator`() async throws {
     let cluster = try Cluster(isStarted: false)
     var configuration = cluster.configuration
@@ -85,11 +145,7 @@ struct ReconnectionTests {
     configuration.coordinatorExecutable = try Programs.path(of: "imgcoordinator")
     let client = try ImageClient(configuration)
     let picture = try PictureMaker.start().card(index: 1, width: 8, height: 8, format: .png)
-    let hexadecimal = picture.map { byte in
-      "%" + String(0x100 | Int(byte), radix: 16).dropFirst()
-    }
-    let image = try await client.image(
-      for: "data:image/png,\(hexadecimal.joined())", size: 4)
+    let image = try await client.image(for: dataURL(picture), size: 4)
     #expect([image.width, image.height] == [4, 4])
   }
 
@@ -110,9 +166,15 @@ struct ReconnectionTests {
     _ = coordinator.requests()
   }
 
-  @Test func `thousands of loads at the same time share a connection`() async throws {
+  @Test func `thousands of loads at the same time share one connection`() async throws {
     let backend = try RealBackend()
-    let client = try backend.makeClient()
+    let connections = Atomic(0)
+    let places = try ClusterPlaces(unsafe backend.cluster.configuration)
+    let transport = try ClusterTransport(places) { () throws(ClientError) in
+      connections.add(1, ordering: .relaxed)
+      return try places.connect()
+    }
+    let client = ImageClient(transport: transport)
     let codes = await withTaskGroup { group in
       for number in 0..<3_000 {
         var request = ImageRequest(url: "https://example.org/\(number)")
@@ -129,30 +191,7 @@ struct ReconnectionTests {
       return await group.reduce(into: []) { $0.append($1) }
     }
     #expect(codes == Array(repeating: .notCached, count: 3_000))
-  }
-
-  @Test func `random cancellations leave no fetch and no call behind`() async throws {
-    let backend = try RealBackend()
-    for number in 0..<20 { try backend.serveInParts("held/\(number)") }
-    try backend.serve("a")
-    let client = try backend.makeClient()
-    var random = SeededGenerator(seed: 7)
-    var loads: [Task<LoadedImage, any Error>] = []
-    for _ in 0..<1_000 {
-      let url = backend.url("held/\(Int.random(in: 0..<20, using: &random))")
-      loads.append(Task { try await client.image(for: url, size: 256) })
-      for _ in 0..<Int.random(in: 0...3, using: &random) { await Task.yield() }
-      if let load = loads.randomElement(using: &random) { load.cancel() }
-    }
-    loads.forEach { $0.cancel() }
-    for load in loads {
-      let error = await #expect(throws: ImageError.self) { try await load.value }
-      #expect(error?.code == .cancelled)
-    }
-    #expect(try await eventually { backend.activeFetchCount == 0 })
-    #expect(try await client.image(for: backend.url("a"), size: 256).width == 256)
-    let status = unsafe try backend.cluster.client().status()
-    #expect(status.viewers == 0)
+    #expect(connections.load(ordering: .relaxed) == 1)
   }
 
   @Test func `a picture of a damaged store is fetched again`() async throws {

@@ -27,6 +27,27 @@ struct ImageViewerTests {
     #expect(try await eventually { backend.activeFetchCount == 0 })
   }
 
+  @Test(arguments: Backend.allCases)
+  func `a place that shows nothing any more leaves the load of another place alone`(
+    backend: Backend
+  ) async throws {
+    let backend = try backend.make()
+    try backend.serveInParts("a")
+    let client = try backend.makeClient()
+    let viewers = [ImageViewer(client: client), ImageViewer(client: client)]
+    let readers = viewers.map { viewer in
+      let phases = viewer.show(ImageRequest(url: backend.url("a")))
+      return Task { await phases.all }
+    }
+    #expect(try await eventually { backend.fetchCount(of: "a") == 1 })
+    viewers[0].clear()
+    #expect(await readers[0].value.last?.error?.code == .cancelled)
+    for step in 0..<RealBackend.stepCount { backend.release("a", step: step) }
+    #expect(await readers[1].value.last?.image?.width == 256)
+    #expect(viewers.map(\.discardedCount) == [1, 0])
+    #expect(backend.fetchCount(of: "a") == 1)
+  }
+
   @Test func `a picture that has arrived and was not read is dropped`() async throws {
     let cluster = InMemoryCluster()
     cluster.serve("https://example.org/a", .sample, after: [.hold])

@@ -35,7 +35,9 @@ package struct Effects: Hashable, Sendable {
 
   /// See ``Variant/canonicalText``; what is not the default.
   var canonicalTexts: [String] {
-    [
+    // Most variants have none, and each look-up in the store hashes the text.
+    guard self != .none else { return [] }
+    return [
       isGrayscale ? "grayscale" : nil,
       blur == .zero ? nil : "blur=\(blur)",
       sharpen == .zero ? nil : "sharpen=\(sharpen)",

@@ -15,6 +15,7 @@ package struct KeptData: Hashable, Sendable {
 
   /// See ``Variant/canonicalText``; what is not the default.
   var canonicalTexts: [String] {
-    [profile ? "profile" : nil, metadata ? "metadata" : nil].compactMap(\.self)
+    guard self != .none else { return [] }
+    return [profile ? "profile" : nil, metadata ? "metadata" : nil].compactMap(\.self)
   }
 }

@@ -139,11 +139,12 @@ package struct Variant: Hashable, Sendable {
       case .centre: "crop"
       case let crop?: "crop=\(crop)"
       }
-    let others =
-      [enlarges ? "enlarge" : nil, frames.canonicalText, embeddedUse.canonicalText].compactMap(
-        \.self)
-      + effects.canonicalTexts + keptData.canonicalTexts
-    return (["\(width)x\(height)", mode.rawValue, shown, format.rawValue, "q\(quality)"] + others)
-      .joined(separator: ",")
+    var text = "\(width)x\(height),\(mode.rawValue),\(shown),\(format.rawValue),q\(quality)"
+    if enlarges { text += ",enlarge" }
+    if let frames = frames.canonicalText { text += ",\(frames)" }
+    if let embeddedUse = embeddedUse.canonicalText { text += ",\(embeddedUse)" }
+    for effect in effects.canonicalTexts { text += ",\(effect)" }
+    for kept in keptData.canonicalTexts { text += ",\(kept)" }
+    return text
   }
 }
