@@ -29,6 +29,7 @@ let package = Package(
     .executable(name: "imgcoordinator", targets: ["imgcoordinator"]),
     .executable(name: "imgworker", targets: ["imgworker"]),
     .executable(name: "imgdecoder", targets: ["imgdecoder"]),
+    .executable(name: "imggateway", targets: ["imggateway"]),
   ],
   targets: [
     // MARK: - C libraries: module maps and header-only shims
@@ -45,6 +46,8 @@ let package = Package(
     .systemLibrary(name: "CJPEG", pkgConfig: "libjpeg", providers: [.apt(["libjpeg-dev"])]),
     // Without pkgConfig: Swift Package Manager would warn of a flag that libjxl.pc asks for.
     .systemLibrary(name: "CJXL"),
+    .systemLibrary(
+      name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
     .systemLibrary(name: "CPNG", pkgConfig: "libpng", providers: [.apt(["libpng-dev"])]),
     .systemLibrary(
       name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
@@ -162,14 +165,19 @@ let package = Package(
       path: "Tests/SimulationTool",
       swiftSettings: settings),
 
+    // MARK: - ImgCrypto: libsodium
+
+    .target(name: "ImgCrypto", dependencies: ["CSodium"], swiftSettings: settings),
+    .testTarget(name: "ImgCryptoTests", dependencies: ["ImgCrypto"], swiftSettings: settings),
+
     // MARK: - ImgStore: thumbnails and the job journal in LMDB
 
     .target(
       name: "ImgStore",
       dependencies: [
         "CLMDB",
-        "CSodium",
         "CXXHash",
+        "ImgCrypto",
         "ImgModel",
         "ImgSystem",
       ],
@@ -512,11 +520,64 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // MARK: - ImgHTTP: libmicrohttpd
+
+    .target(
+      name: "ImgHTTP",
+      dependencies: [
+        "CLinux",
+        "CMicroHTTPD",
+        "ImgSystem",
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "ImgHTTPTests",
+      dependencies: [
+        "ImgHTTP",
+        "ImgSystem",
+        "TestFiles",
+        "TestHTTP",
+      ],
+      swiftSettings: settings),
+
+    // MARK: - ImgGateway: thumbnails over HTTP
+
+    .target(
+      name: "ImgGateway",
+      dependencies: [
+        "ImgClient",
+        "ImgCrypto",
+        "ImgFacts",
+        "ImgHTTP",
+        "ImgModel",
+        "ImgSettings",
+        "ImgSystem",
+      ],
+      resources: [.embedInCode("Gallery/Assets")],
+      swiftSettings: settings),
+    .executableTarget(name: "imggateway", dependencies: ["ImgGateway"], swiftSettings: settings),
+    .testTarget(
+      name: "ImgGatewayTests",
+      dependencies: [
+        "ImgClient",
+        "ImgGateway",
+        "ImgHTTP",
+        "ImgModel",
+        "ImgSettings",
+        "TestFiles",
+      ],
+      swiftSettings: settings),
+
     // MARK: - Test support
 
-    .systemLibrary(
-      name: "CMicroHTTPD", path: "Tests/CMicroHTTPD", pkgConfig: "libmicrohttpd",
-      providers: [.apt(["libmicrohttpd-dev"])]),
+    .target(
+      name: "TestHTTP",
+      dependencies: [
+        "ImgHTTP",
+        "ImgSystem",
+      ],
+      path: "Tests/TestHTTP",
+      swiftSettings: settings),
     .target(
       name: "TestOrigin",
       dependencies: ["CMicroHTTPD"],
@@ -647,6 +708,36 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // MARK: - GatewayTests: the gateway as a process, over real sockets
+
+    .testTarget(
+      name: "GatewayTests",
+      dependencies: [
+        "ImgCrypto",
+        "ImgHTTP",
+        "ImgSystem",
+        "TestCluster",
+        "TestFiles",
+        "TestHTTP",
+        "TestOrigin",
+        "TestPictures",
+      ],
+      swiftSettings: settings),
+
+    // MARK: - GatewayBrowserTests: the gallery in a browser
+
+    .testTarget(
+      name: "GatewayBrowserTests",
+      dependencies: [
+        "ImgClient",
+        "ImgGateway",
+        "ImgHTTP",
+        "ImgSettings",
+        "ImgSystem",
+        "TestFiles",
+      ],
+      swiftSettings: settings),
+
     // MARK: - ComparisonTests: pictures and metadata as FFmpeg and ExifTool see them
 
     .testTarget(
@@ -669,10 +760,12 @@ let package = Package(
       name: "FuzzTests",
       dependencies: [
         "CFuzzer",
+        "ImgClient",
         "ImgCommands",
         "ImgDecode",
         "ImgFacts",
         "ImgFetch",
+        "ImgGateway",
         "ImgModel",
         "ImgSniff",
         "ImgWire",

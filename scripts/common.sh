@@ -8,13 +8,13 @@ root_directory=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
 # In the build directory, so that removing that directory resets everything.
 state_directory=$root_directory/.build/imgctl-scripts
 
-programs=(imgctl imgcoordinator imgworker imgdecoder)
+programs=(imgctl imgcoordinator imgworker imgdecoder imggateway)
 
 # The Debian packages that building and running need.
 build_packages=(
   ca-certificates g++ git libc6-dev pkg-config
   libcurl4-openssl-dev libdav1d-dev libde265-dev libidn2-dev libjpeg-dev libjxl-dev liblmdb-dev
-  libpng-dev libseccomp-dev libsodium-dev libvips-dev libxml2-dev libxxhash-dev zlib1g-dev
+  libmicrohttpd-dev libpng-dev libseccomp-dev libsodium-dev libvips-dev libxml2-dev libxxhash-dev zlib1g-dev
 )
 
 # The shared libraries that the Swift toolchain needs.
@@ -119,7 +119,7 @@ is_present() {
     libc6-dev) [[ -e /usr/include/stdio.h ]] ;;
     libimage-exiftool-perl) command -v exiftool >/dev/null ;;
     nginx-light) [[ -x /usr/sbin/nginx ]] ;;
-    curl | ffmpeg | git | openssl | pkg-config) command -v "$1" >/dev/null ;;
+    chromium | curl | ffmpeg | git | openssl | pkg-config) command -v "$1" >/dev/null ;;
     *) [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]] ;;
   esac
 }

@@ -19,7 +19,9 @@ struct LayeringTests {
     "ImgSandbox": platform.union(["CLinux", "CSeccomp", "ImgModel", "ImgSystem"]),
     "ImgSettings": platform.union(["ImgModel", "ImgSystem"]),
     "ImgTransport": platform.union(["ImgModel", "ImgSystem", "ImgWire"]),
-    "ImgStore": platform.union(["CLMDB", "CSodium", "CXXHash", "ImgModel", "ImgSystem"]),
+    "ImgCrypto": ["CSodium"],
+    "ImgHTTP": platform.union(["CLinux", "CMicroHTTPD", "ImgSystem"]),
+    "ImgStore": platform.union(["CLMDB", "CXXHash", "ImgCrypto", "ImgModel", "ImgSystem"]),
     "ImgFetch": platform.union(["CCurl", "ImgFacts", "ImgModel", "ImgSystem"]),
     "ImgSniff": ["CZlib", "ImgModel"],
     "ImgFacts": ["ImgModel", "ImgSniff"],
@@ -45,7 +47,12 @@ struct LayeringTests {
       "ImgClient", "ImgFacts", "ImgModel", "ImgSettings", "ImgSystem",
     ]),
 
+    "ImgGateway": platform.union([
+      "ImgClient", "ImgCrypto", "ImgFacts", "ImgHTTP", "ImgModel", "ImgSettings", "ImgSystem",
+    ]),
+
     "imgctl": platform.union(["ImgCommands"]),
+    "imggateway": platform.union(["ImgGateway"]),
     "imgcoordinator": platform.union(["ImgCoordinator"]),
     "imgworker": platform.union(["ImgWorker"]),
     "imgdecoder": platform.union(["ImgDecoder"]),

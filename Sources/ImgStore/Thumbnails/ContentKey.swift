@@ -1,4 +1,4 @@
-import CSodium
+import ImgCrypto
 package import ImgModel
 
 /// The key of a record: 256 bits of BLAKE2b (RFC 7693) over the URL and, for a thumbnail, the
@@ -26,10 +26,6 @@ package struct ContentKey: Hashable, Sendable {
     static let pixelFacts = "imgctl pixel facts 1:"
     static let robots = "imgctl robots 1:"
   }
-
-  /// Initialises libsodium once (`sodium_init` may be called again and from any thread; it returns
-  /// -1 if the machine has no randomness).
-  private static let isLibraryReady = sodium_init() >= 0
 
   package init(_ name: PictureName, variant: Variant) {
     // URLs contain no NUL, so different pairs of name and variant have different texts.
@@ -103,21 +99,7 @@ package struct ContentKey: Hashable, Sendable {
   }
 
   private init(hashing text: String) {
-    precondition(Self.isLibraryReady, "libsodium could not be initialised")
-    var message = text
-    var hash: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
-    let code = unsafe withUnsafeMutablePointer(to: &hash) { words in
-      unsafe words.withMemoryRebound(to: UInt8.self, capacity: Self.byteCount) { hash in
-        message.withUTF8 { message in
-          unsafe crypto_generichash(
-            hash, Self.byteCount, message.baseAddress, UInt64(message.count), nil, 0)
-        }
-      }
-    }
-    precondition(code == 0, "crypto_generichash refuses only impossible lengths")
-    (first, second, third, fourth) = (
-      hash.0.bigEndian, hash.1.bigEndian, hash.2.bigEndian, hash.3.bigEndian
-    )
+    (first, second, third, fourth) = BLAKE2b.words(of: text)
   }
 
   /// - Precondition: 32 bytes.

@@ -2,6 +2,7 @@
 // after its C function.
 #pragma once
 #include <arpa/inet.h>
+#include <limits.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <sys/eventfd.h>
@@ -42,10 +43,48 @@ static inline struct MHD_Daemon *_Nullable MHD_start_daemon_on_loopback(
       MHD_OPTION_END);
 }
 
+/// `MHD_start_daemon` without a thread: the caller waits by epoll(7) for `MHD_get_daemon_epoll_fd`, and calls
+/// `MHD_run`. It does not listen: it gets its connections from `MHD_add_connection`, and callbacks can
+/// suspend them. All callbacks get `context`.
+static inline struct MHD_Daemon *_Nullable MHD_start_daemon_without_thread(
+    void *_Nonnull context,
+    MHD_UriLogCallback _Nonnull on_target,
+    MHD_AccessHandlerCallback _Nonnull on_request,
+    MHD_RequestCompletedCallback _Nonnull on_end,
+    MHD_NotifyConnectionCallback _Nonnull on_connection,
+    unsigned int connection_limit,
+    unsigned int idle_seconds,
+    size_t connection_byte_limit) {
+  return MHD_start_daemon(
+      MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET,
+      0, NULL, NULL, on_request, context,
+      MHD_OPTION_URI_LOG_CALLBACK, on_target, context,
+      MHD_OPTION_NOTIFY_COMPLETED, on_end, context,
+      MHD_OPTION_NOTIFY_CONNECTION, on_connection, context,
+      MHD_OPTION_CONNECTION_LIMIT, connection_limit,
+      MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds,
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, connection_byte_limit,
+      MHD_OPTION_STRICT_FOR_CLIENT, 0,
+      MHD_OPTION_END);
+}
+
 /// `MHD_get_daemon_info(…, MHD_DAEMON_INFO_BIND_PORT)`; 0 if it fails.
 static inline uint16_t MHD_get_daemon_port(struct MHD_Daemon *_Nonnull daemon) {
   const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
   return info == NULL ? 0 : info->port;
+}
+
+/// `MHD_get_daemon_info(…, MHD_DAEMON_INFO_EPOLL_FD)`; -1 if it fails.
+static inline int MHD_get_daemon_epoll_fd(struct MHD_Daemon *_Nonnull daemon) {
+  const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
+  return info == NULL ? -1 : info->epoll_fd;
+}
+
+/// `MHD_get_timeout` in milliseconds, at most INT_MAX; -1 for no timeout.
+static inline int MHD_get_timeout_milliseconds(struct MHD_Daemon *_Nonnull daemon) {
+  MHD_UNSIGNED_LONG_LONG timeout;
+  if (MHD_get_timeout(daemon, &timeout) != MHD_YES) return -1;
+  return timeout > INT_MAX ? INT_MAX : (int)timeout;
 }
 
 /// `MHD_get_connection_info(…, MHD_CONNECTION_INFO_CONNECTION_FD)`; -1 if it fails.
@@ -53,6 +92,21 @@ static inline int MHD_get_connection_fd(struct MHD_Connection *_Nonnull connecti
   const union MHD_ConnectionInfo *info =
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
   return info == NULL ? -1 : info->connect_fd;
+}
+
+/// `MHD_get_connection_info(…, MHD_CONNECTION_INFO_SOCKET_CONTEXT)`; NULL if it fails.
+static inline void *_Nullable MHD_get_connection_context(
+    struct MHD_Connection *_Nonnull connection) {
+  const union MHD_ConnectionInfo *info =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+  return info == NULL ? NULL : info->socket_context;
+}
+
+/// `MHD_get_connection_info(…, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)`; 0 if it fails.
+static inline size_t MHD_get_request_header_size(struct MHD_Connection *_Nonnull connection) {
+  const union MHD_ConnectionInfo *info =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+  return info == NULL ? 0 : info->header_size;
 }
 
 /// `MHD_set_response_options` that lets the caller set `Content-Length`. libmicrohttpd adds none to a body
