@@ -12,6 +12,8 @@ import Testing
     year: Int64, month: Int64, day: Int64, number: Int64
   ) throws {
     #expect(try #require(CivilDate(year: year, month: month, day: day)).daysSince1970 == number)
+    let same = CivilDate(daysSince1970: number)
+    #expect((same.year, same.month, same.day) == (year, month, day))
   }
 
   @Test(

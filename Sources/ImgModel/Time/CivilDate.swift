@@ -18,6 +18,20 @@ package struct CivilDate {
     self.day = day
   }
 
+  /// The day with a number, see ``daysSince1970``.
+  package init(daysSince1970 days: Int64) {
+    let daysSinceMarch0 = days + 719_468
+    let era = (daysSinceMarch0 >= 0 ? daysSinceMarch0 : daysSinceMarch0 - 146_096) / 146_097
+    let dayOfEra = daysSinceMarch0 - era * 146_097
+    // Leap days: one in 4 years, none in 100, one in 400.
+    let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let monthFromMarch = (5 * dayOfYear + 2) / 153
+    day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+    month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+    year = yearOfEra + era * 400 + (month > 2 ? 0 : 1)
+  }
+
   /// Days since 1970-01-01; negative before it.
   ///
   /// Years start in March, so the leap day is the last day of a year. Eras of 400 years all have

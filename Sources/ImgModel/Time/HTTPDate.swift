@@ -1,9 +1,7 @@
-import ImgModel
-
-/// Reads a date of HTTP in any of its three forms (RFC 9110 section 5.6.7). Letters count in either
+/// A date of HTTP. It is read in any of its three forms (RFC 9110 section 5.6.7). Letters count in either
 /// case, and any time zone but GMT makes it no date (RFC 9111 section 4.2). Foundation's Essentials
 /// have no style for these forms.
-struct HTTPDate {
+package struct HTTPDate: Hashable, Sendable {
   private static let days = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
   private static let longDays = [
     "sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
@@ -12,17 +10,43 @@ struct HTTPDate {
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
   ]
 
-  let moment: WallTime
+  /// Whole seconds.
+  package let moment: WallTime
+
+  /// The second of a moment.
+  package init(_ moment: WallTime) {
+    let seconds = Int64((Double(moment.rawValue) / 1000).rounded(.down))
+    self.moment = WallTime(rawValue: seconds * 1000)
+  }
 
   /// - Parameter now: decides the century of a year of two digits.
   /// - Returns: `nil` for text that is no date.
-  init?(_ text: String, now: WallTime) {
+  package init?(_ text: String, now: WallTime) {
     // asctime pads the day with a blank.
     let words = Array(text.lowercased().utf8).split(separator: UInt8(ascii: " "))
     let found =
       Self.fixedDate(words) ?? Self.obsoleteDate(words, now: now) ?? Self.asctimeDate(words)
     guard let found else { return nil }
     moment = found
+  }
+
+  /// The form that is written: `Sun, 06 Nov 1994 08:49:37 GMT`.
+  package var text: String {
+    let seconds = moment.rawValue / 1000
+    let days = seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400
+    let date = CivilDate(daysSince1970: days)
+    let time = seconds - days * 86_400
+    // 1970-01-01 was a Thursday.
+    let weekday = Self.days[Int(((days + 4) % 7 + 7) % 7)].capitalizedWord
+    let month = Self.months[Int(date.month) - 1].capitalizedWord
+    return "\(weekday), \(Self.digits(date.day, 2)) \(month) \(Self.digits(date.year, 4)) "
+      + "\(Self.digits(time / 3600, 2)):\(Self.digits(time / 60 % 60, 2)):"
+      + "\(Self.digits(time % 60, 2)) GMT"
+  }
+
+  private static func digits(_ number: Int64, _ count: Int) -> String {
+    let text = String(number)
+    return String(repeating: "0", count: max(0, count - text.utf8.count)) + text
   }
 
   /// Bytes in lower case. A head has several dates, and texts of letters take long to read.
@@ -103,4 +127,9 @@ struct HTTPDate {
 extension WallTime {
   /// The year, to within the day that leap years shift: enough for two digits of a year.
   fileprivate var year: Int64 { 1970 + rawValue / 31_556_952_000 }
+}
+
+extension String {
+  /// A word with its first letter in upper case.
+  fileprivate var capitalizedWord: String { prefix(1).uppercased() + dropFirst() }
 }

@@ -1,8 +1,6 @@
 import ImgModel
 import Testing
 
-@testable import ImgFetch
-
 /// Dates of HTTP (RFC 9110 section 5.6.7).
 @Suite(.timeLimit(.minutes(20))) struct HTTPDateTests {
   /// 2026-11-21T12:00:00Z.
@@ -52,5 +50,15 @@ import Testing
   @Test func `RFC 9110 5.6.7: a leap second is the first of the next minute`() {
     #expect(
       moment("Sat, 31 Dec 2016 23:59:60 GMT") == moment("Sun, 01 Jan 2017 00:00:00 GMT"))
+  }
+
+  @Test(arguments: [
+    (784_111_777_999, "Sun, 06 Nov 1994 08:49:37 GMT"), (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+    (-1, "Wed, 31 Dec 1969 23:59:59 GMT"), (1_709_164_800_000, "Thu, 29 Feb 2024 00:00:00 GMT"),
+    (253_402_300_799_000, "Fri, 31 Dec 9999 23:59:59 GMT"),
+  ])
+  func `RFC 9110 5.6.7: the form with a fixed length is written`(moment: Int64, text: String) {
+    #expect(HTTPDate(WallTime(rawValue: moment)).text == text)
+    #expect(self.moment(text) == HTTPDate(WallTime(rawValue: moment)).moment.rawValue)
   }
 }
