@@ -1,6 +1,7 @@
 import ImgModel
 import ImgScheduler
 import ImgSettings
+import ImgSystem
 
 /// Where the coordinator is between its start and its end.
 final class Lifecycle {

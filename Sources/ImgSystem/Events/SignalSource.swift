@@ -35,4 +35,19 @@ package final class SignalSource: Sendable {
     }
     return signals
   }
+
+  /// Blocks until there is a signal.
+  ///
+  /// - Returns: at least one.
+  package func waitBlocking() -> [CInt] {
+    while true {
+      let signals = take()
+      if !signals.isEmpty { return signals }
+      do {
+        _ = try waitForEvents(POLLIN, on: source.rawValue, until: nil)
+      } catch {
+        preconditionFailure("waiting for a signal descriptor failed: \(error)")
+      }
+    }
+  }
 }

@@ -1,6 +1,7 @@
 import ImgModel
 import ImgScheduler
 import ImgSettings
+import ImgSystem
 import Testing
 
 @testable import ImgCoordinator

@@ -1,13 +1,11 @@
-import ImgSystem
-
 /// The service manager that runs this process, if one does. It receives the datagrams of a unit of
 /// `Type=notify` (sd_notify(3)).
-struct ServiceManager {
+package struct ServiceManager {
   /// The environment variable that names the manager's socket.
-  static let variable = "NOTIFY_SOCKET"
+  package static let variable = "NOTIFY_SOCKET"
 
   /// What the manager acts on.
-  enum State: String {
+  package enum State: String {
     /// Clients can connect.
     case ready = "READY=1"
     /// What runs is finished, then the process ends.
@@ -17,12 +15,12 @@ struct ServiceManager {
   /// `nil` where no manager waits.
   private let address: String?
 
-  init(environment: [String: String]) {
+  package init(environment: [String: String]) {
     address = environment[Self.variable].flatMap { $0.isEmpty ? nil : $0 }
   }
 
   /// - Parameter status: a line for people, which `systemctl status` shows.
-  func notify(_ state: State, status: String) {
+  package func notify(_ state: State, status: String) {
     guard let address else { return }
     // A manager that misses the message ends the service after its own timeout, and logs that.
     try? UnixDatagram.send("\(state.rawValue)\nSTATUS=\(status)", to: address)
