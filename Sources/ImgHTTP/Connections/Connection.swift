@@ -1,0 +1,57 @@
+import Glibc
+import ImgSystem
+import Synchronization
+
+/// What the server knows of a connection. The thread of its event loop sets the deadline; the accept thread
+/// looks at it to close what is late.
+final class Connection: Sendable {
+  let descriptor: CInt
+  /// `nil` for a client without a limit of its own.
+  let client: ClientAddress?
+  private let idleNanoseconds: UInt64
+  private let requestNanoseconds: UInt64
+  /// On the monotonic clock. Orders no other access: a late look closes the connection a second later.
+  private let deadline = Atomic<UInt64>(.max)
+
+  /// - Parameter descriptor: valid until ``ConnectionTable/remove(_:)``.
+  init(descriptor: CInt, client: ClientAddress?, limits: HTTPServer.Limits) {
+    self.descriptor = descriptor
+    self.client = client
+    idleNanoseconds = (limits.idleTime + limits.requestTime).nanoseconds
+    requestNanoseconds = limits.requestTime.nanoseconds
+  }
+
+  /// The next request must be there in time. Before the first call, the connection has no deadline.
+  func waitForRequest() {
+    setDeadline(after: idleNanoseconds)
+  }
+
+  /// A request line has arrived, and the rest must follow in time.
+  func receiveRequest() {
+    setDeadline(after: requestNanoseconds)
+  }
+
+  /// The request is whole. libmicrohttpd closes a connection whose client does not read the answer.
+  func answerRequest() {
+    deadline.store(.max, ordering: .relaxed)
+  }
+
+  /// Shuts the connection down, so that libmicrohttpd closes it soon. The caller knows that it is open, see
+  /// ``ConnectionTable``.
+  ///
+  /// - Parameter directions: SHUT_RD or SHUT_RDWR of shutdown(2).
+  func close(_ directions: CInt) {
+    deadline.store(.max, ordering: .relaxed)
+    _ = shutdown(descriptor, directions)
+  }
+
+  /// When the client must have sent a request, in nanoseconds of the monotonic clock; `nil` if it need not.
+  var requestDeadline: UInt64? {
+    let value = deadline.load(ordering: .relaxed)
+    return value == .max ? nil : value
+  }
+
+  private func setDeadline(after nanoseconds: UInt64) {
+    deadline.store(MonotonicClock.nanoseconds() &+ nanoseconds, ordering: .relaxed)
+  }
+}

@@ -1,0 +1,94 @@
+import Glibc
+import ImgSystem
+import Synchronization
+
+/// The open connections of a server.
+///
+/// A descriptor in the table is open: the thread that closes it removes it before. So what holds the lock can
+/// shut it down.
+final class ConnectionTable: Sendable {
+  private struct State {
+    var connections: [CInt: Connection] = [:]
+    var countsByClient: [ClientAddress: Int] = [:]
+  }
+
+  private let state = Mutex(State())
+  private let maximumCountPerClient: Int
+
+  init(maximumCountPerClient: Int) {
+    self.maximumCountPerClient = maximumCountPerClient
+  }
+
+  var count: Int {
+    state.withLock { $0.connections.count }
+  }
+
+  /// - Returns: `false` if the client has too many connections. It is not added then.
+  func add(_ connection: Connection) -> Bool {
+    state.withLock { state in
+      if let client = connection.client {
+        let count = state.countsByClient[client, default: 0]
+        guard count < maximumCountPerClient else { return false }
+        state.countsByClient[client] = count + 1
+      }
+      state.connections[connection.descriptor] = connection
+      return true
+    }
+  }
+
+  /// The connection with this descriptor.
+  subscript(descriptor: CInt) -> Connection? {
+    state.withLock { $0.connections[descriptor] }
+  }
+
+  /// - Returns: the number of connections that are left.
+  @discardableResult
+  func remove(_ descriptor: CInt) -> Int {
+    state.withLock { state in
+      if let client = state.connections.removeValue(forKey: descriptor)?.client {
+        let count = state.countsByClient[client, default: 1]
+        state.countsByClient[client] = count > 1 ? count - 1 : nil
+      }
+      return state.connections.count
+    }
+  }
+
+  /// Closes the connections whose request is not there in time. libmicrohttpd notices, and removes them.
+  ///
+  /// - Parameter now: nanoseconds of the monotonic clock.
+  func closeLate(at now: UInt64) {
+    state.withLock { state in
+      for connection in state.connections.values {
+        guard let deadline = connection.requestDeadline, deadline <= now else { continue }
+        connection.close(CInt(SHUT_RDWR))
+      }
+    }
+  }
+
+  /// Closes all connections that have no whole request. An answer that is on its way still arrives.
+  func closeWaiting() {
+    state.withLock { state in
+      for connection in state.connections.values where connection.requestDeadline != nil {
+        connection.close(CInt(SHUT_RD))
+      }
+    }
+  }
+
+  /// Whether a connection waits for a request.
+  var isAnyWaiting: Bool {
+    state.withLock { state in
+      state.connections.values.contains { $0.requestDeadline != nil }
+    }
+  }
+
+  /// Closes the connection that has waited longest for a request, so that another client gets its place.
+  func closeLongestWaiting() {
+    state.withLock { state in
+      let waiting = state.connections.values.lazy.compactMap { connection in
+        connection.requestDeadline.map { (deadline: $0, connection: connection) }
+      }
+      let first = waiting.min { $0.deadline < $1.deadline }
+      first?.connection.close(CInt(SHUT_RDWR))
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import CMicroHTTPD
+import ImgSystem
+import Synchronization
+
+/// A thread that reads the requests of its connections, and sends the responses.
+///
+/// It waits for events itself. The threads of libmicrohttpd 0.9.75 may wait although there is work: when 128
+/// connections, or a multiple, become readable at once, `MHD_epoll` waits for another event before it
+/// handles these.
+final class EventLoop: Sendable {
+  /// What other threads ask for.
+  private enum Command {
+    case add(CInt, SocketAddress)
+    case resume(ConnectionHandle)
+    case stop
+  }
+
+  private static let daemonToken: UInt64 = 0
+  private static let commandsToken: UInt64 = 1
+
+  let core: ServerCore
+  private let events: EventSet
+  /// At most one for each connection that is new or suspended, and one to stop.
+  private let commands: Mailbox<Command>
+  private let thread = Mutex<ServiceThread<Never>?>(nil)
+
+  /// Starts the thread, which runs until ``stop()``.
+  init(core: ServerCore) throws(SystemError) {
+    self.core = core
+    events = try EventSet()
+    commands = try Mailbox()
+    let daemon = try Daemon(loop: self)
+    do throws(SystemError) {
+      try events.addReadable(daemon.descriptor, token: Self.daemonToken)
+      try events.addReadable(commands.descriptor, token: Self.commandsToken)
+      let started = try ServiceThread<Never>(name: "http-loop", capacity: 1) { _ in
+        self.run(daemon)
+      }
+      thread.withLock { $0 = started }
+    } catch {
+      daemon.stop()
+      throw error
+    }
+  }
+
+  /// Takes over a connection, whose socket is in the table of connections. Closes it if that fails.
+  func add(_ descriptor: CInt, from address: SocketAddress) {
+    commands.post(.add(descriptor, address))
+  }
+
+  /// Goes on with a suspended connection.
+  func resume(_ connection: ConnectionHandle) {
+    commands.post(.resume(connection))
+  }
+
+  /// Closes the connections and ends the thread. No connection may be suspended or added from now on, see
+  /// ``Suspensions/close()``. A second call does nothing.
+  func stop() {
+    guard let thread = thread.withLock({ $0.take() }) else { return }
+    commands.post(.stop)
+    thread.join()
+  }
+
+  private func run(_ daemon: Daemon) {
+    var isRunning = true
+    while isRunning {
+      let tokens = events.wait(milliseconds: daemon.timeoutMilliseconds)
+      if tokens.contains(Self.commandsToken) {
+        for command in commands.takeAll() {
+          switch command {
+          case .add(let descriptor, let address): add(descriptor, from: address, to: daemon)
+          case .resume(let connection): unsafe MHD_resume_connection(connection.pointer)
+          case .stop: isRunning = false
+          }
+        }
+      }
+      daemon.run()
+    }
+    daemon.stop()
+  }
+
+  private func add(_ descriptor: CInt, from address: SocketAddress, to daemon: Daemon) {
+    guard !daemon.add(descriptor, from: address) else { return }
+    core.counters.countRefused()
+    core.closeConnection(descriptor)
+  }
+}

@@ -1,0 +1,110 @@
+/// The header of a request that is valid and unambiguous: two programs that read it see the same request.
+///
+/// libmicrohttpd is lenient where RFC 9112 is strict. What it accepts and a proxy in front of it may read
+/// otherwise is refused here, because the two would disagree where the next request starts (section 11.2).
+struct RequestHead {
+  enum Version {
+    case http10
+    case http11
+  }
+
+  let method: HTTPMethod
+  let target: String
+  let fields: HTTPFields
+  /// Whether a body follows.
+  let hasBody: Bool
+
+  /// - Parameters:
+  ///   - target: as sent.
+  ///   - version: as sent, such as `HTTP/1.1`.
+  ///   - fields: names and values as sent, without the white space around values.
+  init(
+    method: String, target: [UInt8], version: String, fields: HTTPFields,
+    limits: HTTPServer.Limits
+  ) throws(RequestRefusal) {
+    guard target.count <= limits.targetBytes else {
+      throw RequestRefusal(.uriTooLong, "the target of the request is too long")
+    }
+    self.method = HTTPMethod(method)
+    self.fields = fields
+    let version = try Self.version(version)
+    for field in fields.fields { try Self.check(field) }
+    let host = try Self.host(in: fields, version: version)
+    self.target = try RequestTarget.originForm(of: target, host: host)
+    let byteCount = try Self.bodyByteCount(in: fields, version: version)
+    hasBody = byteCount != 0
+    guard byteCount ?? 0 <= limits.bodyBytes else { throw .tooLargeBody }
+    if hasBody, self.method == .get || self.method == .head {
+      throw RequestRefusal(.badRequest, "a \(method) request has no body")
+    }
+  }
+
+  private static func version(_ text: String) throws(RequestRefusal) -> Version {
+    switch text {
+    case "HTTP/1.0": .http10
+    case "HTTP/1.1": .http11
+    default: throw RequestRefusal(.badRequest, "the version is neither HTTP/1.0 nor HTTP/1.1")
+    }
+  }
+
+  private static func check(_ field: HTTPFields.Field) throws(RequestRefusal) {
+    guard !field.name.isEmpty, field.name.utf8.allSatisfy(\.isTokenCharacter) else {
+      throw RequestRefusal(.badRequest, "the name of a field is not valid")
+    }
+    guard field.value.utf8.allSatisfy(\.isFieldCharacter) else {
+      throw RequestRefusal(.badRequest, "the value of \(field.name) has a control character")
+    }
+  }
+
+  /// The only Host field; RFC 9112, section 3.2, requires one in HTTP/1.1.
+  private static func host(
+    in fields: HTTPFields, version: Version
+  ) throws(RequestRefusal) -> String? {
+    let hosts = fields.values(of: "Host")
+    guard hosts.count == 1 || (hosts.isEmpty && version == .http10) else {
+      throw RequestRefusal(.badRequest, "the request needs one Host field")
+    }
+    return hosts.first
+  }
+
+  /// The size of the body (RFC 9112, section 6.3); `nil` for one in chunks.
+  private static func bodyByteCount(
+    in fields: HTTPFields, version: Version
+  ) throws(RequestRefusal) -> Int? {
+    let lengths = fields.values(of: "Content-Length")
+    let codings = fields.values(of: "Transfer-Encoding")
+    guard lengths.count + codings.count <= 1 else {
+      throw RequestRefusal(.badRequest, "the request states the size of its body twice")
+    }
+    if let coding = codings.first {
+      guard version == .http11, coding.lowercased() == "chunked" else {
+        throw RequestRefusal(.badRequest, "the transfer coding is not chunked")
+      }
+      return nil
+    }
+    guard let length = lengths.first else { return 0 }
+    guard !length.isEmpty, length.utf8.allSatisfy(\.isDigit) else {
+      throw RequestRefusal(.badRequest, "Content-Length is not a number")
+    }
+    // A number that does not fit is larger than any limit.
+    return Int(length) ?? .max
+  }
+}
+
+/// Characters of RFC 9110, section 5.
+extension UInt8 {
+  fileprivate var isDigit: Bool { (0x30...0x39).contains(self) }
+
+  /// A character of `token`.
+  var isTokenCharacter: Bool {
+    switch self {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+    default: "!#$%&'*+-.^_`|~".utf8.contains(self)
+    }
+  }
+
+  /// A character of `field-value`: no control character but the tab.
+  var isFieldCharacter: Bool {
+    self == 0x09 || (self >= 0x20 && self != 0x7F)
+  }
+}

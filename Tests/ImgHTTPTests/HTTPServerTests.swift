@@ -1,0 +1,181 @@
+import ImgHTTP
+import TestHTTP
+import Testing
+
+/// Requests and responses of a server on loopback.
+@Suite(.timeLimit(.minutes(1)))
+struct HTTPServerTests {
+  @Test func `a request gets the response of the handler`() async throws {
+    try await withServer(respond: echo) { server in
+      var client = try RawClient(to: server.address)
+      try client.send("GET /a?b=c HTTP/1.1\r\nHost: x\r\n\r\n")
+      let response = try await client.receive()
+      #expect(response.status == 200)
+      #expect(response.text == "get /a?b=c ")
+      #expect(response["Content-Length"] == "11")
+      #expect(response["Date"] != nil)
+    }
+  }
+
+  @Test(arguments: ["/%00%2F+%zz?a=%20&b", "/ü", "//a/../b", "/a#b"])
+  func `the target arrives as sent`(target: String) async throws {
+    try await withServer(respond: echo) { server in
+      var client = try RawClient(to: server.address)
+      try client.send("GET \(target) HTTP/1.1\r\nHost: x\r\n\r\n")
+      #expect(try await client.receive().text == "get \(target) ")
+    }
+  }
+
+  @Test(arguments: [
+    ("http://x/a?b", "/a?b"), ("HTTP://X", "/"), ("https://x?b", "/?b"),
+  ])
+  func `an absolute URL is the path of its host`(target: String, path: String) async throws {
+    try await withServer(respond: echo) { server in
+      var client = try RawClient(to: server.address)
+      try client.send("GET \(target) HTTP/1.1\r\nHost: x\r\n\r\n")
+      #expect(try await client.receive().text == "get \(path) ")
+    }
+  }
+
+  @Test func `fields arrive without the white space around their values`() async throws {
+    try await withServer { request in
+      .response(
+        .text(request.fields.fields.map { "\($0.name)=\($0.value)" }.joined(separator: ";")))
+    } _: { server in
+      var client = try RawClient(to: server.address)
+      try client.send("GET / HTTP/1.1\r\nHost:x\r\nA:  b c \t\r\nEmpty:\r\nB: d\r\n\r\n")
+      #expect(try await client.receive().text == "Host=x;A=b c;Empty=;B=d")
+    }
+  }
+
+  @Test func `requests that follow each other closely are answered in their order`() async throws {
+    try await withServer(respond: echo) { server in
+      var client = try RawClient(to: server.address)
+      let requests = (0..<20).map { "GET /\($0) HTTP/1.1\r\nHost: x\r\n\r\n" }
+      try client.send("\r\n" + requests.joined())
+      for index in 0..<20 { #expect(try await client.receive().text == "get /\(index) ") }
+    }
+  }
+
+  @Test func `an answer to HEAD has the fields of GET and no body`() async throws {
+    try await withServer(respond: { _ in .response(.text("hello")) }) { server in
+      var client = try RawClient(to: server.address)
+      try client.send("HEAD / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n")
+      #expect(try await client.receive(toHead: true)["Content-Length"] == "5")
+      #expect(try await client.receive().text == "hello")
+    }
+  }
+
+  @Test func `a 304 has the length of its body and does not send it`() async throws {
+    try await withServer { _ in
+      .response(HTTPResponse(.notModified, body: .bytes(Array("hello".utf8))))
+    } _: { server in
+      var client = try RawClient(to: server.address)
+      try client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n")
+      for _ in 0..<2 {
+        let response = try await client.receive()
+        #expect(response.status == 304)
+        #expect(response["Content-Length"] == "5")
+      }
+    }
+  }
+
+  @Test func `a response without a body states no length`() async throws {
+    try await withServer { _ in
+      .response(HTTPResponse(HTTPStatus(rawValue: 204), fields: ["ETag": "\"a\""]))
+    } _: { server in
+      var client = try RawClient(to: server.address)
+      for _ in 0..<2 {
+        try client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        let response = try await client.receive()
+        #expect(response.status == 204)
+        #expect(response["Content-Length"] == nil)
+        #expect(response["Transfer-Encoding"] == nil)
+        #expect(response["ETag"] == "\"a\"")
+      }
+    }
+  }
+
+  @Test(arguments: [
+    "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "GET / HTTP/1.0\r\n\r\n",
+  ])
+  func `the connection closes as the client asks`(request: String) async throws {
+    try await withServer(respond: echo) { server in
+      var client = try RawClient(to: server.address)
+      try client.send(request)
+      #expect(try await client.receive().text == "get / ")
+      #expect(try await client.receiveRest() == [])
+    }
+  }
+
+  @Test func `a client that has ended sending gets its response`() async throws {
+    try await withServer(respond: echo) { server in
+      var client = try RawClient(to: server.address)
+      try client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+      client.endSending()
+      #expect(try await client.receive().text == "get / ")
+    }
+  }
+
+  @Test(arguments: [
+    "Content-Length: 5\r\n\r\nhello",
+    "Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;a=b\r\nllo\r\n0\r\nX: y\r\n\r\n",
+  ])
+  func `a body arrives whole`(rest: String) async throws {
+    try await withServer(respond: echo) { server in
+      var client = try RawClient(to: server.address)
+      for byte in "POST /a HTTP/1.1\r\nHost: x\r\n\(rest)".utf8 { try client.send([byte]) }
+      #expect(try await client.receive().text == "post /a hello")
+    }
+  }
+
+  @Test func `a client that expects 100 is told to continue`() async throws {
+    try await withServer(respond: echo) { server in
+      var client = try RawClient(to: server.address)
+      try client.send(
+        "POST /a HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
+      #expect(try await client.receive().status == 100)
+      try client.send("hello")
+      #expect(try await client.receive().text == "post /a hello")
+    }
+  }
+
+  @Test func `many responses share one body`() async throws {
+    let body = HTTPBody([UInt8](repeating: 7, count: 300_000))
+    try await withServer { _ in
+      .response(HTTPResponse(.ok, body: .bytes(body)))
+    } _: { server in
+      var client = try RawClient(to: server.address)
+      for _ in 0..<5 {
+        try client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        #expect(try await client.receive().body == body.bytes)
+      }
+    }
+  }
+
+  @Test func `a multiple of 128 requests at the same time is answered`() async throws {
+    try await withServer({ $0.threadCount = 1 }, respond: echo) { server in
+      let clients = try Clients(count: 256, of: server)
+      for _ in 0..<3 {
+        #expect(try await clients.exchange("GET / HTTP/1.1\r\nHost: x\r\n\r\n") == 256)
+      }
+    }
+  }
+
+  @Test func `the statistics count connections, requests, bytes and responses`() async throws {
+    try await withServer { request in
+      .response(request.target == "/" ? .text("hello") : HTTPResponse(.notFound))
+    } _: { server in
+      var client = try RawClient(to: server.address)
+      try client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /a HTTP/1.1\r\nHost: x\r\n\r\n")
+      _ = try await client.receive()
+      _ = try await client.receive()
+      let statistics = server.statistics
+      #expect(statistics.acceptedConnections == 1)
+      #expect(statistics.openConnections == 1)
+      #expect(statistics.requests == 2)
+      #expect(statistics.sentBytes == 5)
+      #expect(statistics.responses == [1: 0, 2: 1, 3: 0, 4: 1, 5: 0])
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import ImgHTTP
+import Synchronization
+import TestHTTP
+import Testing
+
+/// Answers that tasks prepare while their connections wait.
+@Suite(.timeLimit(.minutes(1)))
+struct LaterTests {
+  private static let request = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
+
+  @Test func `an answer that comes later`() async throws {
+    try await withServer { request in
+      .later {
+        await Task.yield()
+        return .text("later \(request.target)")
+      }
+    } _: { server in
+      var client = try RawClient(to: server.address)
+      for index in 0..<3 {
+        try client.send("GET /\(index) HTTP/1.1\r\nHost: x\r\n\r\n")
+        #expect(try await client.receive().text == "later /\(index)")
+      }
+    }
+  }
+
+  @Test func `requests behind one that waits are answered after it`() async throws {
+    let gate = Gate()
+    try await withServer { request in
+      request.target == "/a" ? later(gate) : .response(.text("at once"))
+    } _: { server in
+      var client = try RawClient(to: server.address)
+      try client.send(Self.request + "GET /b HTTP/1.1\r\nHost: x\r\n\r\n")
+      var other = try RawClient(to: server.address)
+      try other.send("GET /b HTTP/1.1\r\nHost: x\r\n\r\n")
+      #expect(try await other.receive().text == "at once")
+      gate.open()
+      #expect(try await client.receive().text == "open")
+      #expect(try await client.receive().text == "at once")
+    }
+  }
+
+  @Test(arguments: [true, false])
+  func `a client that leaves cancels the task`(onlySending: Bool) async throws {
+    let started = Gate()
+    let cancelled = Gate()
+    try await withServer { _ in
+      .later {
+        started.open()
+        await Gate().wait(orCancelled: cancelled)
+        return .text("late")
+      }
+    } _: { server in
+      do {
+        let client = try RawClient(to: server.address)
+        try client.send(Self.request)
+        await started.wait()
+        if onlySending {
+          client.endSending()
+          await cancelled.wait()
+        }
+      }
+      await cancelled.wait()
+    }
+  }
+
+  @Test func `requests above the limit of waiting ones get 503`() async throws {
+    let gate = Gate()
+    try await withServer {
+      $0.limits.waitingRequests = 2
+    } respond: { _ in
+      later(gate)
+    } _: { server in
+      var clients = try (0..<2).map { _ in try Client(to: server.address) }
+      for client in clients { try client.socket.send(Self.request) }
+      try await until { server.statistics.waitingRequests == 2 }
+      var refused = try RawClient(to: server.address)
+      try refused.send(Self.request)
+      let response = try await refused.receive()
+      #expect(response.status == 503)
+      #expect(response["Retry-After"] == "1")
+      gate.open()
+      for client in clients { #expect(try await client.socket.receive().status == 200) }
+      clients = []
+      try refused.send(Self.request)
+      #expect(try await refused.receive().status == 200)
+    }
+  }
+
+  @Test func `a stop lets requests under way finish`() async throws {
+    let gate = Gate()
+    try await withServer { _ in
+      later(gate)
+    } _: { server in
+      var client = try RawClient(to: server.address)
+      var idle = try RawClient(to: server.address)
+      try client.send(Self.request)
+      try await until { server.statistics.waitingRequests == 1 }
+      async let stop: Void = server.stop(drainingFor: .seconds(60))
+      #expect(try await idle.receiveRest() == [])
+      #expect(throws: RawClient.Failure.self) { _ = try RawClient(to: server.address) }
+      gate.open()
+      let response = try await client.receive()
+      #expect(response.text == "open")
+      #expect(response["Connection"] == "close")
+      #expect(try await client.receiveRest() == [])
+      await stop
+    }
+  }
+
+  @Test func `a stop cancels tasks at its deadline`() async throws {
+    let cancelled = Gate()
+    try await withServer { _ in
+      .later {
+        await Gate().wait(orCancelled: cancelled)
+        return .text("late")
+      }
+    } _: { server in
+      var client = try RawClient(to: server.address)
+      try client.send(Self.request)
+      try await until { server.statistics.waitingRequests == 1 }
+      await server.stop()
+      await cancelled.wait()
+      #expect(try await client.receiveRest() == [])
+    }
+  }
+
+  private func later(_ gate: Gate) -> HTTPAnswer {
+    .later {
+      await gate.wait()
+      return .text("open")
+    }
+  }
+}

@@ -1,0 +1,151 @@
+import ImgHTTP
+import TestHTTP
+import Testing
+
+/// Requests that a proxy and the server could read differently (RFC 9112, section 11.2), and requests above a
+/// limit. A request that follows on the connection must not be answered.
+@Suite(.timeLimit(.minutes(1)))
+struct RefusalTests {
+  private static let next = "GET /next HTTP/1.1\r\nHost: x\r\n\r\n"
+
+  /// The statuses of the responses to these bytes and to a valid request behind them.
+  private func statuses(_ bytes: String) async throws -> [Int] {
+    var statuses: [Int] = []
+    try await withServer(respond: echo) { server in
+      var client = try RawClient(to: server.address)
+      try client.send(bytes + Self.next)
+      client.endSending()
+      let text = String(decoding: try await client.receiveRest(), as: UTF8.self)
+      statuses = text.split(separator: "\r\n").compactMap { line in
+        let words = line.split(separator: " ")
+        return words.count > 1 && words[0] == "HTTP/1.1" ? Int(words[1]) : nil
+      }
+      #expect(!text.contains("/next"))
+    }
+    return statuses
+  }
+
+  @Test(arguments: [
+    "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+    "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
+    "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
+    "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+    "Transfer-Encoding: identity\r\n\r\n",
+    "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+    "Transfer-Encoding:\u{B}chunked\r\n\r\n0\r\n\r\n",
+    "Content-Length : 5\r\n\r\nhello",
+    "Content-Length\t: 5\r\n\r\nhello",
+    "Content-Length: 5\0\r\n\r\nhello",
+    "X: a\r\n Content-Length: 5\r\n\r\nhello",
+    "Content-Lengt: 5\r\n h\r\n\r\nhello",
+    "X: a\rContent-Length: 5\r\n\r\nhello",
+    "X: a\nContent-Length: 5\r\n\r\nhello",
+    "X: a\0Content-Length: 5\r\n\r\nhello",
+    "X\0Y: a\r\n\r\n",
+    ": a\r\n\r\n",
+    "nonsense\r\n\r\n",
+    "Host: y\r\n\r\n",
+  ])
+  func `an ambiguous header is refused and the connection closes`(fields: String) async throws {
+    #expect(try await statuses("POST /a HTTP/1.1\r\nHost: x\r\n\(fields)") == [400])
+  }
+
+  /// libmicrohttpd refuses these itself, and sends the header of its response twice.
+  @Test(arguments: ["+5", "-5", "0x5", "5, 5", "", "5 5"])
+  func `a length that is not a number is refused`(length: String) async throws {
+    let statuses = try await statuses(
+      "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: \(length)\r\n\r\nhello")
+    #expect(Set(statuses) == [400])
+  }
+
+  @Test(arguments: [
+    "GET /a\0b HTTP/1.1", "GET /a\rb HTTP/1.1", "GET /a\tb HTTP/1.1", "GET /a b HTTP/1.1",
+    "GET  /a HTTP/1.1", "GET /a  HTTP/1.1", "GET /a HTTP/1.2", "GET /a http/1.1", "GET /a",
+    "GET a HTTP/1.1", "OPTIONS * HTTP/1.1", "CONNECT x:80 HTTP/1.1", "GET http://y/a HTTP/1.1",
+    "GET http:///a HTTP/1.1", "GET ftp://x/a HTTP/1.1",
+  ])
+  func `an ambiguous request line is refused`(line: String) async throws {
+    #expect(try await statuses("\(line)\r\nHost: x\r\n\r\n") == [400])
+  }
+
+  @Test(arguments: ["GET\t/a\tHTTP/1.1", " GET /a HTTP/1.1"])
+  func `a line without a method closes the connection`(line: String) async throws {
+    #expect(try await statuses("\(line)\r\nHost: x\r\n\r\n") == [])
+  }
+
+  @Test(arguments: ["GET /a HTTP/1.1\nHost: x\n\n", "GET /a HTTP/1.1\r\nHost: x\n\r\n"])
+  func `a line that ends without a carriage return is refused`(header: String) async throws {
+    #expect(try await statuses(header) == [400])
+  }
+
+  @Test(arguments: ["zz", "-5", "0x5", "5 ", " 5", "+5"])
+  func `a chunk whose size is not a hexadecimal number is refused`(size: String) async throws {
+    let header = "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    #expect(try await statuses("\(header)\(size)\r\nhello\r\n0\r\n\r\n") == [400])
+  }
+
+  /// What libmicrohttpd is lenient about in a body cannot move the start of the next request.
+  @Test(arguments: [
+    "5\r\nhello\r\n0\r\n\r\n", "5\nhello\n0\n\n", "5;a=b\nhello\r\n0\r\n\r\n",
+    "0\r\nContent-Length: 5\r\n\r\n",
+  ])
+  func `the connection closes after a request with a body`(body: String) async throws {
+    let header = "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    #expect(try await statuses(header + body) == [200])
+  }
+
+  @Test func `the target is not UTF-8`() async throws {
+    try await withServer(respond: echo) { server in
+      var client = try RawClient(to: server.address)
+      try client.send(Array("GET /".utf8) + [0xFF] + Array(" HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+      #expect(try await client.receive().status == 400)
+    }
+  }
+
+  @Test(arguments: [
+    ("GET", "Content-Length: 5\r\n\r\nhello", 400),
+    ("HEAD", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    ("POST", "Content-Length: 65537\r\n\r\n", 413),
+    ("POST", "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n", 413),
+    ("GET", "X: \(String(repeating: "a", count: 17_000))\r\n\r\n", 431),
+    ("GET", "X: \(String(repeating: "a", count: 90_000))\r\n\r\n", 431),
+    ("GET", "\(String(repeating: "a: b\r\n", count: 3000))\r\n", 431),
+  ])
+  func `a request above a limit is refused`(
+    method: String, rest: String, status: Int
+  ) async throws {
+    #expect(try await statuses("\(method) /a HTTP/1.1\r\nHost: x\r\n\(rest)") == [status])
+  }
+
+  @Test(arguments: [8200, 100_000])
+  func `a target that is too long is refused`(count: Int) async throws {
+    let target = "/" + String(repeating: "a", count: count)
+    #expect(try await statuses("GET \(target) HTTP/1.1\r\nHost: x\r\n\r\n") == [414])
+  }
+
+  @Test func `a body in chunks above the limit is refused`() async throws {
+    let chunk = "4000\r\n\(String(repeating: "a", count: 0x4000))\r\n"
+    let body = String(repeating: chunk, count: 5) + "0\r\n\r\n"
+    let header = "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    #expect(try await statuses(header + body) == [413])
+  }
+
+  @Test func `a query with too many arguments closes the connection`() async throws {
+    let query = String(repeating: "&a", count: 3000)
+    #expect(try await statuses("GET /?\(query) HTTP/1.1\r\nHost: x\r\n\r\n") == [])
+  }
+
+  @Test func `a response whose field has a line break is replaced`() async throws {
+    try await withServer { _ in
+      .response(HTTPResponse(.ok, fields: ["X": "a\r\nSet-Cookie: b"]))
+    } _: { server in
+      var client = try RawClient(to: server.address)
+      try client.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
+      let response = try await client.receive()
+      #expect(response.status == 500)
+      #expect(response["Set-Cookie"] == nil)
+    }
+  }
+}
