@@ -24,5 +24,5 @@ struct FuzzTarget: Sendable, CustomStringConvertible {
 
   static let all =
     wire + heads + texts + sniffing + containers + facts + bitmaps + animations + sequences
-    + previews
+    + previews + requests
 }

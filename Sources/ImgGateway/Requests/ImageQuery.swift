@@ -1,0 +1,40 @@
+package import ImgClient
+
+/// What a client of the gateway asks for: a picture as a thumbnail, however it spelled that.
+package struct ImageQuery: Hashable, Sendable {
+  /// The format of the answer.
+  package enum Format: Hashable, Sendable {
+    /// The best format that the client accepts (RFC 9110, section 12.5.1).
+    case negotiated
+    /// That of the request's variant.
+    case fixed
+  }
+
+  /// What is answered where there is no thumbnail.
+  package enum Fallback: Hashable, Sendable {
+    /// The failure as JSON.
+    case failure
+    /// A drawing.
+    case placeholder(ImagePlaceholder)
+    /// Another picture, as a thumbnail of the same variant.
+    case picture(url: String)
+  }
+
+  /// Its URL is normalized, and its variant in range.
+  package var request: ImageRequest
+  package var format = Format.negotiated
+  package var fallback = Fallback.failure
+  /// How long the client and proxies may keep the answer; `nil` for as long as the store does.
+  package var maximumAge: Duration?
+  /// Whether another time would make another query of the same request.
+  package var dependsOnTime = false
+  /// The name in `Content-Disposition`; `nil` for no such field.
+  package var fileName: String?
+  /// Whether browsers save the picture instead of showing it: `Content-Disposition: attachment`, with
+  /// ``fileName`` if there is one.
+  package var isAttachment = false
+
+  package init(_ request: ImageRequest) {
+    self.request = request
+  }
+}

@@ -1,0 +1,82 @@
+package import ImgClient
+
+/// What a client accepts, from its field `Accept` (RFC 9110, section 12.5.1).
+package struct AcceptedFormats: Hashable, Sendable {
+  private struct MediaRange: Hashable, Sendable {
+    /// In lower case, such as `image/webp`, `image/*` or `*/*`.
+    let name: String
+    /// In thousandths, from 0 to 1,000.
+    let quality: Int
+  }
+
+  private let ranges: [MediaRange]
+
+  /// Later ranges do not count. Browsers send about ten.
+  private static let maximumCount = 64
+  private static let fullQuality = 1_000
+
+  /// - Parameter field: the value of `Accept`; `nil` without the field, which accepts everything. Parts that
+  ///   cannot be read do not count.
+  package init(_ field: String?) {
+    ranges = (field ?? "*/*").split(separator: ",", maxSplits: Self.maximumCount)
+      .prefix(Self.maximumCount).compactMap(Self.range)
+  }
+
+  /// The format of an answer whose format is negotiated.
+  ///
+  /// AVIF and WebP count only if the client names them: many clients accept `*/*` and decode neither. Of
+  /// formats that are equally welcome, AVIF goes before WebP, and WebP before JPEG.
+  ///
+  /// - Returns: `nil` for a query whose format is fixed; the format of the variant's own is the answer then.
+  package func format(for query: ImageQuery) -> ImageVariant.Format? {
+    guard query.format == .negotiated else { return nil }
+    let isAnimated = query.request.variant.frames == .all
+    let candidates: [ImageVariant.Format] = isAnimated ? [.webp] : [.avif, .webp]
+    let named = candidates.map { (format: $0, quality: namedQuality("image/\($0.rawValue)")) }
+    let other = isAnimated ? quality("image/gif") : quality("image/jpeg")
+    // The first of the largest ones.
+    let best = named.reduce((format: .auto, quality: 0)) { $1.quality > $0.quality ? $1 : $0 }
+    if best.quality > 0, best.quality >= other { return best.format }
+    // The automatic format is WebP for transparent pictures and for animations.
+    if quality("image/webp") > 0 { return .auto }
+    return isAnimated ? .gif : .jpeg
+  }
+
+  /// The quality of a type by the most specific range that matches it.
+  private func quality(_ type: String) -> Int {
+    for name in [type, "image/*", "*/*"] {
+      if let range = ranges.first(where: { $0.name == name }) { return range.quality }
+    }
+    return 0
+  }
+
+  /// The quality of a type by its own name.
+  private func namedQuality(_ type: String) -> Int {
+    ranges.first { $0.name == type }?.quality ?? 0
+  }
+
+  private static func range(_ text: Substring) -> MediaRange? {
+    var parts = text.split(separator: ";").map {
+      $0.filter { $0 != " " && $0 != "\t" }.lowercased()
+    }
+    guard let name = parts.first, name.contains("/") else { return nil }
+    parts.removeFirst()
+    guard let weight = parts.first(where: { $0.hasPrefix("q=") }) else {
+      return MediaRange(name: name, quality: fullQuality)
+    }
+    return thousandths(weight.dropFirst(2)).map { MediaRange(name: name, quality: $0) }
+  }
+
+  /// Reads a weight (RFC 9110, section 12.4.2): 0 to 1 with at most three decimals.
+  private static func thousandths(_ text: Substring) -> Int? {
+    let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+    let decimals = parts.count == 2 ? parts[1] : ""
+    guard ["0", "1"].contains(parts[0]), decimals.utf8.count <= 3,
+      decimals.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains),
+      let number = Int(
+        parts[0] + decimals + String(repeating: "0", count: 3 - decimals.utf8.count)),
+      number <= fullQuality
+    else { return nil }
+    return number
+  }
+}

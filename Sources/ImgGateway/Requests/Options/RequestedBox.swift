@@ -1,0 +1,38 @@
+import ImgClient
+import ImgModel
+
+/// The box that a picture is scaled to, as weserv, imgproxy and Picsum describe it.
+struct RequestedBox: Hashable {
+  /// In pixels; 0 leaves the side to the proportions of the picture.
+  var width = 0
+  /// In pixels; 0 leaves the side to the proportions of the picture.
+  var height = 0
+  /// Pixels of the thumbnail for a pixel of the box.
+  var density = 1.0
+
+  /// Whether both sides are given.
+  var isWhole: Bool { width > 0 && height > 0 }
+  /// Whether neither side is given: the thumbnail has the size of its picture.
+  var isOpen: Bool { width == 0 && height == 0 }
+
+  /// A variant that fits the box: an open side has the largest size there is.
+  ///
+  /// - Parameter density: the name of the option that ``density`` came from.
+  /// - Throws: 422 if a side is too large with its density.
+  func variant(density name: String) throws(RequestRejection) -> ImageVariant {
+    ImageVariant(
+      width: try scaled(width, density: name), height: try scaled(height, density: name))
+  }
+
+  private func scaled(_ side: Int, density name: String) throws(RequestRejection) -> Int {
+    guard side > 0 else { return Variant.sideRange.upperBound }
+    let scaled = (Double(side) * density).rounded()
+    guard scaled <= Double(Variant.sideRange.upperBound) else {
+      throw .invalidOption(
+        name,
+        "makes a side longer than \(Variant.sideRange.upperBound) pixels; ask for a smaller picture"
+      )
+    }
+    return max(1, Int(scaled))
+  }
+}

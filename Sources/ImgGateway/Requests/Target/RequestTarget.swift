@@ -1,0 +1,52 @@
+import ImgHTTP
+
+/// The target of a request: a path and maybe a query, as the client sent them (RFC 9112, section 3.2.1).
+///
+/// Escapes are decoded once, and only in the parts that a resource is asked for: a slash that is escaped
+/// separates nothing.
+package struct RequestTarget: Hashable, Sendable {
+  /// As sent.
+  package let text: String
+  /// Begins with a slash; with its escapes.
+  package let path: String
+  /// What follows the first question mark, with its escapes; `nil` without one.
+  package let query: String?
+
+  /// The maximum length in bytes, as in other servers of HTTP. libmicrohttpd clears as much memory for each
+  /// request as a header may have, so a longer limit costs time.
+  package static let maximumByteCount = 8_192
+
+  /// - Throws: 400 for a target that is no path, or has other characters than those of URLs, or a fragment;
+  ///   414 for a longer one.
+  package init(_ text: String) throws(RequestRejection) {
+    guard text.utf8.count <= Self.maximumByteCount else {
+      throw RequestRejection(
+        HTTPStatus(rawValue: 414), code: "target_too_long",
+        "the request target has more than \(Self.maximumByteCount) bytes; send a shorter URL")
+    }
+    guard text.utf8.first == UInt8(ascii: "/") else {
+      throw .malformedTarget("the request target must begin with a slash")
+    }
+    guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") }) else {
+      throw .malformedTarget(
+        "the request target contains #, a space, a control character or a letter outside ASCII; "
+          + "escape it: %23 for #, %20 for a space")
+    }
+    self.text = text
+    let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    path = String(parts[0])
+    query = parts.count == 2 ? String(parts[1]) : nil
+  }
+
+  /// The parts of the path between its slashes, with their escapes. The path `/` has one, which is empty.
+  package var segments: [Substring] {
+    path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
+  }
+
+  /// The parameters of the query.
+  ///
+  /// - Throws: see ``QueryParameters/init(_:)``.
+  package func parameters() throws(RequestRejection) -> QueryParameters {
+    try QueryParameters(query ?? "")
+  }
+}

@@ -1,0 +1,28 @@
+/// The options of weserv's query that this server has.
+enum WeservOption: String, CaseIterable {
+  case url, w, h, dpr, fit, we, a, fpx, fpy
+  case output, q, n, page
+  case bg, blur, sharp, filt
+  case fallback = "default"
+  case maxage, filename
+  // How the file is written, not what it shows: progressive scans, zlib's effort, PNG's filters, and how
+  // JPEGs are loaded.
+  case il, l, af, fsol
+
+  /// - Parameter name: as in a query; weserv's synonyms count.
+  init?(name: String) {
+    self.init(rawValue: Self.synonyms[name] ?? name)
+  }
+
+  private static let synonyms = [
+    "width": "w", "height": "h", "align": "a", "quality": "q", "level": "l", "pages": "n",
+    "errorredirect": "default",
+  ]
+
+  /// Options of weserv that this server does not have.
+  static let unsupportedNames: Set<String> = [
+    "crop", "cx", "cy", "cw", "ch", "precrop", "trim", "mask", "mtrim", "mbg", "shape", "strim",
+    "flip", "flop", "ro", "or", "rbg", "cbg", "bri", "con", "gam", "mod", "hue", "sat", "tint",
+    "sharpf", "sharpj", "start", "stop", "encoding", "ll", "lossless", "loop", "delay", "t",
+  ]
+}

@@ -1,0 +1,161 @@
+import ImgClient
+import ImgModel
+
+/// The options of weserv's query as they are read, one after the other.
+///
+/// weserv reads an option without a value as its default. Here the same holds for an empty value.
+struct WeservOptions {
+  /// weserv's `fit`.
+  private enum Fit: String {
+    case inside, outside, cover, fill, contain
+  }
+
+  private var url: ImageURL?
+  private var box = RequestedBox()
+  private var fit = Fit.inside
+  private var enlarges = true
+  private var crop = ImageVariant.Crop.centre
+  private var focus = FocalPoint.centre
+  private var isFocal = false
+  private var format: ImageVariant.Format?
+  private var quality = ImageVariant.standard.quality
+  private var page = 0
+  private var showsAllPages = false
+  private var isGrayscale = false
+  private var blur = 0.0
+  private var sharpen = 0.0
+  private var background: ImageVariant.Colour?
+  private var fallback = ImageQuery.Fallback.failure
+  private var maximumAge: Duration?
+  private var fileName: String?
+
+  /// Reads one option.
+  mutating func apply(
+    _ option: WeservOption, _ value: OptionValue
+  ) throws(RequestRejection) {
+    switch option {
+    case .url: url = try SourceAddress.completed(value.text)
+    case .we: enlarges = try !value.flag(ifEmpty: true)
+    case .il, .af, .fsol: _ = try value.flag(ifEmpty: true)
+    case _ where value.isEmpty: break
+    case .w: box.width = try value.side()
+    case .h: box.height = try value.side()
+    case .dpr: box.density = try value.decimal(in: 1...8)
+    case .fit: fit = try Self.fit(value)
+    case .a: try readAlignment(value)
+    case .fpx: focus = FocalPoint(x: try value.decimal(in: 0...1), y: focus.y)
+    case .fpy: focus = FocalPoint(x: focus.x, y: try value.decimal(in: 0...1))
+    case .output: format = try value.format()
+    case .q: quality = try value.quality()
+    case .n: showsAllPages = try Self.showsAllPages(value)
+    case .page: page = try value.wholeNumber(in: FrameSelection.numberRange)
+    case .bg: background = try ColourText.colour(value)
+    case .blur: blur = try value.sigma()
+    case .sharp: sharpen = try value.sigma()
+    case .filt: isGrayscale = try Self.isGrayscale(value)
+    case .fallback: fallback = try WeservFallback.fallback(value)
+    case .maxage: maximumAge = try WeservAge.duration(value)
+    case .filename: fileName = try value.fileName()
+    case .l: _ = try value.wholeNumber(in: 0...9)
+    }
+  }
+
+  /// - Throws: 400 without an address; 422 for options that do not go together.
+  func query() throws(RequestRejection) -> ImageQuery {
+    guard let url else {
+      throw .invalidURL("the parameter url is missing; write ?url=https://example.org/a.jpg")
+    }
+    var query = ImageQuery(ImageRequest(url: url.text, variant: try variant()))
+    query.format = format == nil ? .negotiated : .fixed
+    query.fallback = fallback
+    query.maximumAge = maximumAge
+    query.fileName = fileName
+    return query
+  }
+
+  private func variant() throws(RequestRejection) -> ImageVariant {
+    var variant = try box.variant(density: WeservOption.dpr.rawValue)
+    (variant.mode, variant.crop) = try scaling()
+    // A picture without a box would become as large as thumbnails can be.
+    variant.enlarges = enlarges && !box.isOpen
+    variant.format = format ?? .auto
+    variant.quality = quality
+    variant.frames = try frames()
+    variant.isGrayscale = isGrayscale
+    variant.blur = blur
+    variant.sharpen = sharpen
+    variant.background = background
+    return variant
+  }
+
+  /// With one side, there is nothing to cover or to crop.
+  private func scaling() throws(RequestRejection) -> (ImageVariant.Mode, ImageVariant.Crop?) {
+    switch fit {
+    case .inside: return (.fit, nil)
+    case .outside: return box.isWhole ? (.fill, nil) : (.fit, nil)
+    case .cover:
+      return box.isWhole ? (.fill, isFocal ? focus.crop : crop) : (.fit, nil)
+    case .fill:
+      guard box.isWhole || box.isOpen else {
+        throw .invalidOption("fit", "is fill, which needs both w and h")
+      }
+      return box.isWhole ? (.stretch, nil) : (.fit, nil)
+    case .contain:
+      guard !box.isWhole else {
+        throw .invalidOption("fit", "is contain, which is not supported; write inside")
+      }
+      return (.fit, nil)
+    }
+  }
+
+  private func frames() throws(RequestRejection) -> ImageVariant.Frames {
+    guard showsAllPages else { return page == 0 ? .first : .number(page) }
+    guard page == 0 else {
+      throw .invalidOption("n", "is -1, which does not go with page; leave one of them out")
+    }
+    if let format, Variant.Format(rawValue: format.rawValue)?.holdsAnimation == false {
+      throw .invalidOption("n", "is -1, which needs the output webp or gif")
+    }
+    return .all
+  }
+
+  // MARK: - Values
+
+  private mutating func readAlignment(_ value: OptionValue) throws(RequestRejection) {
+    isFocal = value.text == "focal"
+    guard !isFocal else { return }
+    switch value.text {
+    case "attention": crop = .attention
+    case "entropy": crop = .entropy
+    default:
+      guard let point = FocalPoint.weservNames[value.text] else {
+        throw value.invalid(
+          "center, top, right, bottom, left, a corner such as top-left, focal, attention or entropy"
+        )
+      }
+      crop = point.crop
+    }
+  }
+
+  private static func fit(_ value: OptionValue) throws(RequestRejection) -> Fit {
+    guard let fit = Fit(rawValue: value.text) else {
+      throw value.invalid("inside, outside, cover or fill")
+    }
+    return fit
+  }
+
+  private static func showsAllPages(_ value: OptionValue) throws(RequestRejection) -> Bool {
+    switch value.text {
+    case "1": return false
+    case "-1": return true
+    default: throw value.invalid("1 for one page, or -1 for all")
+    }
+  }
+
+  private static func isGrayscale(_ value: OptionValue) throws(RequestRejection) -> Bool {
+    guard ["greyscale", "grayscale"].contains(value.text) else {
+      throw value.invalid("greyscale, the only filter that is supported")
+    }
+    return true
+  }
+}

@@ -1,0 +1,23 @@
+/// Reads the query of weserv, `?url=…&w=300&h=200&fit=cover`.
+///
+/// Unlike weserv, it refuses what it does not have, so that no picture differs from what was asked for.
+enum WeservRequest {
+  /// - Throws: 400 for a query that cannot be read and for an address that is no URL; 422 for an option.
+  static func query(_ parameters: QueryParameters) throws(RequestRejection) -> ImageQuery {
+    try parameters.requireUniqueNames()
+    var options = WeservOptions()
+    var seen: Set<WeservOption> = []
+    for parameter in parameters.parameters where parameter.name != RequestSignatures.parameterName {
+      guard let option = WeservOption(name: parameter.name) else {
+        throw WeservOption.unsupportedNames.contains(parameter.name)
+          ? .unsupportedOption(parameter.name)
+          : .unknownOption(parameter.name, among: WeservOption.allCases.map(\.rawValue))
+      }
+      guard seen.insert(option).inserted else {
+        throw .invalidOption(parameter.name, "is there under two names; send one of them")
+      }
+      try options.apply(option, OptionValue(name: parameter.name, text: parameter.value))
+    }
+    return try options.query()
+  }
+}

@@ -1,0 +1,143 @@
+import ImgClient
+import ImgGateway
+import ImgHTTP
+import ImgModel
+import Testing
+
+/// The vectors are those of imgproxy's documentation and of its examples.
+@Suite struct RequestSignaturesTests {
+  private func key(_ key: String, _ salt: String) throws -> SigningKey {
+    try SigningKey(hexadecimalKey: key, hexadecimalSalt: salt)
+  }
+
+  private func secretHello() throws -> SigningKey { try key("736563726574", "68656C6C6F") }
+
+  private func exampleKey() throws -> SigningKey {
+    try key(
+      "943b421c9eb07c830af81030552c86009268de4e532ba2ee2eab8247c6da0881",
+      "520f986b998545b4785e0defbc4f3c1203f22de2374a3d53cb7a7fe9fea309c5")
+  }
+
+  private func imgproxy(
+    _ path: String, _ signatures: RequestSignatures
+  ) throws -> ImageQuery {
+    try ImageQueries(signatures: signatures).imgproxy(
+      RequestTarget(path), now: WallTime(rawValue: 0))
+  }
+
+  private func weserv(_ target: String, _ signatures: RequestSignatures) throws -> ImageQuery {
+    try ImageQueries(signatures: signatures).weserv(RequestTarget(target))
+  }
+
+  @Test func `signatures are those of imgproxy`() throws {
+    let signatures = RequestSignatures()
+    #expect(
+      signatures.signature(
+        of: "/rs:fill:300:400:0/g:sm/aHR0cDovL2V4YW1w/bGUuY29tL2ltYWdl/cy9jdXJpb3NpdHku/anBn.png",
+        by: try secretHello()) == "oKfUtW34Dvo2BGQehJFR4Nr0_rIjOtdtzJ3QFsUcXH8")
+    #expect(
+      signatures.signature(
+        of: "/rs:fit:300:300/plain/http://img.example.com/pretty/image.jpg", by: try exampleKey())
+        == "m3k5QADfcKPDj-SDI2AIogZbC3FlAXszuwhtWXYqavc")
+    #expect(
+      signatures.signature(
+        of: "asd", by: SigningKey(key: Array("test-key".utf8), salt: Array("test-salt".utf8)))
+        == "dtLwhdnPPiu_epMl1LrzheLpvHas-4mwvY6L3Z8WwlY")
+  }
+
+  @Test func `a signed path is accepted`() throws {
+    let path =
+      "/oKfUtW34Dvo2BGQehJFR4Nr0_rIjOtdtzJ3QFsUcXH8"
+      + "/rs:fill:300:400:0/g:sm/aHR0cDovL2V4YW1w/bGUuY29tL2ltYWdl/cy9jdXJpb3NpdHku/anBn.png"
+    let query = try imgproxy(path, RequestSignatures(keys: [secretHello()]))
+    #expect(query.request.url == "http://example.com/images/curiosity.jpg")
+    #expect(
+      query.request.variant
+        == ImageVariant(width: 300, height: 400, mode: .fill, crop: .attention, format: .png))
+  }
+
+  @Test func `any of several keys may have signed`() throws {
+    let path = "/rs:fit:300:300/plain/http://img.example.com/pretty/image.jpg"
+    let signatures = try RequestSignatures(keys: [secretHello(), exampleKey()])
+    for key in signatures.keys {
+      _ = try imgproxy("/\(signatures.signature(of: path, by: key))\(path)", signatures)
+    }
+  }
+
+  @Test func `a signature may be short`() throws {
+    let path = "/w:1/plain/http://h/a"
+    let signatures = try RequestSignatures(keys: [secretHello()], byteCount: 8)
+    let signature = signatures.signature(of: path, by: try secretHello())
+    #expect(signature.utf8.count == 11)
+    _ = try imgproxy("/\(signature)\(path)", signatures)
+    let whole = RequestSignatures().signature(of: path, by: try secretHello())
+    #expect(whole.hasPrefix(signature.dropLast()))
+    #expect(throws: RequestRejection.self) { try imgproxy("/\(whole)\(path)", signatures) }
+  }
+
+  @Test(arguments: [
+    "insecure", "unsafe", "_", "m3k5QADfcKPDj-SDI2AIogZbC3FlAXszuwhtWXYqavd",
+    "m3k5QADfcKPDj-SDI2AIogZbC3FlAXszuwhtWXYqavc=", "m3k5QADfcKPDj+SDI2AIogZbC3FlAXszuwhtWXYqavc",
+    "m3k5QADfcKPDj-SDI2AIogZbC3FlAXszuwhtWXYqav", "m3k5QADfcKPDj-SDI2AIogZbC3FlAXszuwhtWXYqavc%20",
+    "M3K5QADFCKPDJ-SDI2AIOGZBC3FLAXSZUWHTWXYQAVC",
+  ])
+  func `another signature is refused`(signature: String) throws {
+    let path = "/\(signature)/rs:fit:300:300/plain/http://img.example.com/pretty/image.jpg"
+    let signatures = try RequestSignatures(keys: [exampleKey()])
+    let rejection = try #require(throws: RequestRejection.self) { try imgproxy(path, signatures) }
+    #expect(rejection.status == .forbidden)
+    #expect(rejection.code == "invalid_signature")
+    _ = try imgproxy(path, RequestSignatures())
+  }
+
+  @Test(arguments: [
+    "/rs:fit:300:301/plain/http://img.example.com/pretty/image.jpg",
+    "/rs:fit:300:300/plain/http://img.example.com/pretty/image.jp%67",
+    "//rs:fit:300:300/plain/http://img.example.com/pretty/image.jpg",
+    "/rs:fit:300:300/plain/http://img.example.com/pretty/image.jpg@png",
+  ])
+  func `a changed path is refused`(path: String) throws {
+    let signed = "/m3k5QADfcKPDj-SDI2AIogZbC3FlAXszuwhtWXYqavc\(path)"
+    let signatures = try RequestSignatures(keys: [exampleKey()])
+    let rejection = try #require(throws: RequestRejection.self) { try imgproxy(signed, signatures) }
+    #expect(rejection.code == "invalid_signature")
+  }
+
+  @Test(arguments: [
+    "/image?url=h.example%2Fa.jpg&w=300&s=SIGNATURE",
+    "/image?s=SIGNATURE&url=h.example%2Fa.jpg&w=300",
+    "/image?url=h.example%2Fa.jpg&s=SIGNATURE&w=300",
+  ])
+  func `the query form is signed without its signature`(written: String) throws {
+    let signatures = try RequestSignatures(keys: [exampleKey()])
+    let signature = signatures.signature(
+      of: "/image?url=h.example%2Fa.jpg&w=300", by: signatures.keys[0])
+    let target = written.replacing("SIGNATURE", with: signature)
+    #expect(try weserv(target, signatures).request.url == "http://h.example/a.jpg")
+    for changed in [
+      written, target.replacing("w=300", with: "w=301"), target.replacing("%2Fa", with: "/a"),
+      target + "&", target + "&s=\(signature)", target.replacing("/image", with: "/other"),
+      target.replacing("s=", with: "%73="), target.replacing("&w=300", with: ""),
+    ] {
+      #expect(throws: RequestRejection.self) { try weserv(changed, signatures) }
+    }
+  }
+
+  @Test func `a signature that is not required is not checked`() throws {
+    _ = try weserv("/image?url=h.example&s=x", RequestSignatures())
+    #expect(!RequestSignatures().areRequired)
+  }
+
+  @Test(arguments: [
+    ("", ""), ("0", ""), ("zz", ""), ("+1", ""), (" 1", ""), ("00", "0"), ("00", "xy"), ("ü", ""),
+  ])
+  func `a key is hexadecimal digits`(key: String, salt: String) {
+    #expect(throws: (any Error).self) {
+      try SigningKey(hexadecimalKey: key, hexadecimalSalt: salt)
+    }
+  }
+
+  @Test func `a key may have no salt`() throws {
+    #expect(try key("00fF", "") == SigningKey(key: [0, 255], salt: []))
+  }
+}
