@@ -1,0 +1,78 @@
+import ImgClient
+import ImgFacts
+import ImgHTTP
+import ImgModel
+
+/// Answers requests for lists and for the pictures in them.
+struct ListService: Sendable {
+  let lists: PictureLists
+  let pictures: PictureService
+  /// Reads the metadata of files; `nil` for a transport that is no cluster.
+  let cluster: ClusterTransport?
+
+  /// `/v2/list`
+  func list(_ target: RequestTarget) throws(RequestRejection) -> HTTPAnswer {
+    let query = try ListQuery(target.parameters())
+    return answer { () throws(ImageError) in
+      let page = try await lists.page(query, now: .now)
+      var response = HTTPResponse.json(page.entries)
+      if let link = page.link { response.fields.add("Link", link) }
+      return response
+    }
+  }
+
+  /// `/id/…`
+  func picture(
+    _ request: HTTPRequest, _ target: RequestTarget
+  ) throws(RequestRejection) -> HTTPAnswer {
+    switch try PicsumPath(target) {
+    case .info(let id, let hasMetadata):
+      return answer { () throws(ImageError) in
+        guard let info = try await lists.info(of: id, now: .now) else { return .noPicture }
+        guard hasMetadata else { return .json(info) }
+        // A transport without a cluster has no files to read.
+        let facts = try await cluster?.facts(of: info.entry.url)
+        return .json(PictureDetails(info: info, exif: facts?.exif))
+      }
+    case .picture(let query):
+      return answer { () throws(ImageError) in try await picture(query, request) }
+    }
+  }
+
+  private func picture(
+    _ query: PictureQuery, _ request: HTTPRequest
+  ) async throws(ImageError) -> HTTPResponse {
+    if case .record(let id) = query.id, query.isAsListed {
+      guard let image = try await lists.storedImage(of: id) else { return .noPicture }
+      var stored = ImageQuery("")
+      stored.format = .fixed
+      return PreparedImage(image).response(to: request, for: stored, at: .now)
+    }
+    guard let wanted = try await lists.request(for: query) else { return .noPicture }
+    var asked = ImageQuery(wanted)
+    asked.format = .fixed
+    return await pictures.response(to: request, for: asked)
+  }
+
+  private func answer(
+    _ body: @escaping @Sendable () async throws(ImageError) -> HTTPResponse
+  ) -> HTTPAnswer {
+    .later {
+      do throws(ImageError) {
+        return try await body()
+      } catch {
+        return FailureReport(error).response(HTTPStatus(error))
+      }
+    }
+  }
+}
+
+extension HTTPResponse {
+  fileprivate static var noPicture: HTTPResponse {
+    FailureReport(
+      RequestRejection(
+        .notFound, code: "not_found", "there is no such picture, or it is no longer stored")
+    )
+    .response(.notFound)
+  }
+}
