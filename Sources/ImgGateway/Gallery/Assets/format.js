@@ -1,0 +1,80 @@
+// Values as text for people.
+
+const integer = new Intl.NumberFormat("en");
+const decimal = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+const instant = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
+
+/** The longest URL that is shown whole; data: URLs are longer. */
+const longestURL = 400;
+
+const formatNames = new Map([
+  ["image/avif", "AVIF"], ["image/bmp", "BMP"], ["image/gif", "GIF"], ["image/heic", "HEIC"],
+  ["image/heif", "HEIF"], ["image/jp2", "JPEG 2000"], ["image/jpeg", "JPEG"],
+  ["image/jxl", "JPEG XL"], ["image/png", "PNG"], ["image/svg+xml", "SVG"],
+  ["image/tiff", "TIFF"], ["image/vnd.microsoft.icon", "ICO"], ["image/webp", "WebP"],
+]);
+
+/** Such as `1,204`. */
+export function count(number) {
+  return integer.format(number);
+}
+
+/** A number with its noun, such as `1 picture` or `1,204 pictures`. */
+export function counted(number, noun) {
+  return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/** Such as `12.4 KB`; units are powers of 1,000. */
+export function bytes(number) {
+  if (number < 1000) {
+    return counted(number, "byte");
+  }
+  const units = ["KB", "MB", "GB", "TB"];
+  let value = number / 1000;
+  while (value >= 999.95 && units.length > 1) {
+    value /= 1000;
+    units.shift();
+  }
+  return `${decimal.format(value)} ${units[0]}`;
+}
+
+/** Such as `256 × 171`; empty if a side is unknown. */
+export function size(width, height) {
+  return width > 0 && height > 0 ? `${count(width)} × ${count(height)}` : "";
+}
+
+/** A time in RFC 3339 in the zone of the browser; empty without one. */
+export function time(text) {
+  const date = new Date(text ?? NaN);
+  return Number.isNaN(date.getTime()) ? "" : instant.format(date);
+}
+
+/** The name of a media type, such as `WebP`. */
+export function format(type) {
+  return formatNames.get(type) ?? type ?? "";
+}
+
+/** A URL, shortened if it is longer than a page shows. */
+export function shortened(url) {
+  return url.length <= longestURL ? url : `${url.slice(0, longestURL)}…`;
+}
+
+/** What people call a picture: the last part of its URL's path, or the host. */
+export function name(url) {
+  const [path] = url.split(/[?#]/, 1);
+  if (path.startsWith("data:")) {
+    return "data: URL";
+  }
+  const last = path.split("/").filter(Boolean).at(-1) ?? url;
+  try {
+    return shortened(decodeURIComponent(last));
+  } catch {
+    // An escape that is no UTF-8 is shown as it is.
+    return shortened(last);
+  }
+}
+
+/** A failure code as words, such as `http status`. */
+export function code(text) {
+  return text.replaceAll("_", " ");
+}

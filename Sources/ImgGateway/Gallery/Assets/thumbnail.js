@@ -1,0 +1,82 @@
+import { element } from "./elements.js";
+import { failureCard, label, placeholder, thumbnailPath } from "./picture.js";
+import { request } from "./requests.js";
+
+/** As many as are scrolled back to without a delay: the browser has them. */
+const rememberedCount = 5000;
+const shownBefore = new Set();
+
+/**
+ * One thumbnail above its placeholder, in elements of its own: a picture that arrives late has no other
+ * place to appear in.
+ */
+export class Thumbnail {
+  #item;
+  #image = null;
+  #timer;
+  #cancellation = new AbortController();
+
+  /** What to show: it has the size of the element around it. */
+  element = element("span", { class: "thumbnail" });
+
+  /**
+   * @param {object} item
+   * @param {number} delay how long to wait before the request, in milliseconds
+   */
+  constructor(item, delay) {
+    this.#item = item;
+    const blurred = placeholder(item);
+    if (blurred !== null) {
+      this.element.append(blurred);
+    }
+    this.#timer = setTimeout(() => this.#load(), shownBefore.has(item.id) ? 0 : delay);
+  }
+
+  /** Ends it. A request that is under way is cancelled. */
+  close() {
+    clearTimeout(this.#timer);
+    this.#cancellation.abort();
+    this.#image?.removeAttribute("src");
+  }
+
+  async #load() {
+    const image = element("img", { alt: label(this.#item), decoding: "async" });
+    this.#image = image;
+    image.classList.toggle("fades", !shownBefore.has(this.#item.id));
+    image.src = thumbnailPath(this.#item);
+    try {
+      await image.decode();
+      remember(this.#item.id);
+      this.element.append(image);
+    } catch {
+      await this.#explain();
+    }
+  }
+
+  /** Shows why there is no picture. An image element does not tell, so the gateway is asked again. */
+  async #explain() {
+    if (this.#cancellation.signal.aborted) {
+      return;
+    }
+    let failure = { code: "corrupt_image", message: "The browser cannot show this format." };
+    try {
+      const { signal } = this.#cancellation;
+      await (await request(thumbnailPath(this.#item), { signal })).body?.cancel();
+    } catch (error) {
+      if (error.name === "AbortError") {
+        return;
+      }
+      failure = error;
+    }
+    this.element.replaceChildren(failureCard(failure));
+  }
+}
+
+/** Remembers a picture, in the place of the oldest one if there are too many. */
+function remember(id) {
+  shownBefore.delete(id);
+  shownBefore.add(id);
+  if (shownBefore.size > rememberedCount) {
+    shownBefore.delete(shownBefore.values().next().value);
+  }
+}

@@ -1,0 +1,237 @@
+import { byID, button, element } from "./elements.js";
+import * as format from "./format.js";
+import { failureCard, label, placeholder, stateCard, thumbnailPath } from "./picture.js";
+import { requestJSON } from "./requests.js";
+
+/** A small picture is enlarged this many times at most. */
+const maximumEnlargement = 2;
+
+/** One picture in its full size, with its facts. */
+export class Viewer {
+  #dialog = byID("viewer");
+  #stage = byID("viewer-stage");
+  #facts = byID("viewer-facts");
+  #cancellation = new AbortController();
+  #navigation;
+
+  /**
+   * @param {object} navigation
+   * @param {() => void} navigation.close the person wants to leave
+   * @param {(step: number) => void} navigation.move the next (1) or the previous (-1) picture
+   */
+  constructor(navigation) {
+    this.#navigation = navigation;
+    byID("viewer-previous").addEventListener("click", () => navigation.move(-1));
+    byID("viewer-next").addEventListener("click", () => navigation.move(1));
+    byID("viewer-close").addEventListener("click", () => navigation.close());
+    this.#dialog.addEventListener("cancel", (event) => {
+      event.preventDefault();
+      navigation.close();
+    });
+    this.#dialog.addEventListener("close", () => this.#handleClose());
+    this.#dialog.addEventListener("keydown", (event) => this.#handleKey(event));
+    // Beside the dialog.
+    this.#dialog.addEventListener("click", (event) => {
+      if (event.target === this.#dialog) {
+        navigation.close();
+      }
+    });
+  }
+
+  /** The id of the picture that is shown; empty for none. */
+  get id() {
+    return this.#dialog.dataset.id ?? "";
+  }
+
+  /**
+   * Shows a picture. One that is already there gets its neighbours only.
+   *
+   * @param {object} item
+   * @param {object} neighbours
+   * @param {boolean} neighbours.hasPrevious
+   * @param {boolean} neighbours.hasNext
+   */
+  show(item, { hasPrevious, hasNext }) {
+    const isShown = this.id === item.id;
+    byID("viewer-previous").disabled = !hasPrevious;
+    byID("viewer-next").disabled = !hasNext;
+    if (isShown) {
+      return;
+    }
+    this.#start(item.id, format.name(item.url));
+    this.#showPicture(item);
+    this.#showFacts(item, {});
+    this.#loadFacts(item);
+  }
+
+  /** Shows a picture of which the list says nothing yet. */
+  async load(id) {
+    this.#start(id, "");
+    const { signal } = this.#cancellation;
+    byID("viewer-previous").disabled = true;
+    byID("viewer-next").disabled = true;
+    this.#facts.replaceChildren();
+    this.#stage.replaceChildren(element("span", { class: "spinner" }));
+    try {
+      const item = await requestJSON(`${thumbnailPath({ id })}/info`, { signal });
+      byID("viewer-title").textContent = format.name(item.url);
+      this.#showPicture(item);
+      this.#showFacts(item, item);
+    } catch (error) {
+      if (error.name !== "AbortError") {
+        byID("viewer-title").textContent = "No picture";
+        this.#stage.replaceChildren(failureCard(error));
+      }
+    }
+  }
+
+  close() {
+    this.#cancellation.abort();
+    delete this.#dialog.dataset.id;
+    this.#dialog.close();
+  }
+
+  /** The browser also closes a dialog by itself, for example on a second Escape. */
+  #handleClose() {
+    // The event comes later, when the next picture may be open.
+    if (!this.#dialog.open) {
+      this.#stage.replaceChildren();
+      this.#navigation.close();
+    }
+  }
+
+  #start(id, title) {
+    this.#cancellation.abort();
+    this.#cancellation = new AbortController();
+    this.#dialog.dataset.id = id;
+    byID("viewer-title").textContent = title;
+    if (!this.#dialog.open) {
+      this.#dialog.showModal();
+    }
+    this.#facts.scrollTop = 0;
+  }
+
+  #showPicture(item) {
+    if (item.state !== "done") {
+      this.#stage.replaceChildren(item.state === "failed" ? failureCard(item) : stateCard(item));
+      return;
+    }
+    const image = element("img", { alt: label(item), src: thumbnailPath(item) });
+    const frame = element("span", { class: "frame" });
+    if (item.width > 0 && item.height > 0) {
+      frame.style.setProperty("--width", `${item.width * maximumEnlargement}px`);
+      frame.style.setProperty("--ratio", item.width / item.height);
+    }
+    const blurred = placeholder(item);
+    frame.append(...(blurred === null ? [] : [blurred]), image);
+    const { signal } = this.#cancellation;
+    image.addEventListener("load", () => blurred?.remove(), { signal });
+    image.addEventListener("error", () => this.#explain(item), { signal });
+    this.#stage.replaceChildren(frame);
+  }
+
+  /** Shows why the picture did not load. */
+  async #explain(item) {
+    try {
+      await requestJSON(thumbnailPath(item), { signal: this.#cancellation.signal });
+    } catch (error) {
+      if (error.name !== "AbortError") {
+        this.#stage.replaceChildren(failureCard(error));
+      }
+    }
+  }
+
+  async #loadFacts(item) {
+    try {
+      const { signal } = this.#cancellation;
+      this.#showFacts(item, await requestJSON(`${thumbnailPath(item)}/info`, { signal }));
+    } catch {
+      // The facts of the list are shown; the stage tells why a picture is gone.
+    }
+  }
+
+  #showFacts(item, info) {
+    const list = element("dl");
+    for (const [name, value] of facts(item, info)) {
+      if (value) {
+        list.append(element("div", {}, element("dt", {}, name), element("dd", {}, value)));
+      }
+    }
+    this.#facts.replaceChildren(list);
+    if (item.state === "done") {
+      this.#facts.append(button("Show EXIF", (event) => this.#showEXIF(item, event.target)));
+    }
+  }
+
+  /** Replaces the button with the tags of the source picture. */
+  async #showEXIF(item, origin) {
+    origin.disabled = true;
+    try {
+      const { signal } = this.#cancellation;
+      const info = await requestJSON(`${thumbnailPath(item)}/info?exif`, { signal });
+      const tags = tagsOf(info.exif ?? {});
+      const list = element("dl", { class: "exif", tabindex: "-1", "aria-label": "EXIF" });
+      for (const [name, value] of tags) {
+        list.append(element("div", {}, element("dt", {}, name), element("dd", {}, value)));
+      }
+      origin.replaceWith(tags.length > 0 ? list : element("p", { role: "status" }, "No EXIF."));
+      list.focus();
+    } catch (error) {
+      if (error.name !== "AbortError") {
+        origin.disabled = false;
+        origin.textContent = `${error.message} Try again`;
+      }
+    }
+  }
+
+  #handleKey(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey) {
+      return;
+    }
+    if (event.key === "ArrowLeft" && !byID("viewer-previous").disabled) {
+      this.#navigation.move(-1);
+    } else if (event.key === "ArrowRight" && !byID("viewer-next").disabled) {
+      this.#navigation.move(1);
+    }
+  }
+}
+
+/** The names and the values of facts; an empty value is left out. */
+function facts(item, info) {
+  const source = info.source ?? {};
+  const failure = item.state === "failed" ? item : {};
+  return [
+    ["URL", address(item.url)],
+    ["Failure", failure.code ?? ""],
+    ["Reason", failure.message ?? ""],
+    ["Retry", "code" in failure ? (item.retryable ? "may succeed later" : "would fail again") : ""],
+    ["Size", format.size(item.width, item.height)],
+    ["Format", item.state === "done" ? format.format(item.type) : ""],
+    ["Bytes", item.byte_count > 0 ? format.bytes(item.byte_count) : ""],
+    ["Source", [
+      format.format(source.type), format.size(source.width, source.height),
+      source.byte_count > 0 ? format.bytes(source.byte_count) : "",
+    ].filter(Boolean).join(", ")],
+    ["Origin", info.origin ?? item.author ?? ""],
+    ["From", item.state === "done" ? (item.from_cache ? "the store" : "the network") : ""],
+    ["Stored", format.time(item.stored_at)],
+    ["Expires", format.time(item.expires_at)],
+  ];
+}
+
+/** A URL as a link where a browser can open it safely, else as text. */
+function address(url) {
+  if (!/^https?:\/\//i.test(url)) {
+    return format.shortened(url);
+  }
+  return element(
+    "a", { href: url, target: "_blank", rel: "noopener noreferrer" }, format.shortened(url));
+}
+
+/** The tags of all directories by name, with values as text. */
+function tagsOf(exif) {
+  return Object.entries(exif).flatMap(([name, value]) =>
+    value !== null && typeof value === "object" && !Array.isArray(value)
+      ? tagsOf(value)
+      : [[name, Array.isArray(value) ? value.join(", ") : String(value)]]);
+}

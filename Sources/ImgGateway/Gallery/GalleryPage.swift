@@ -1,0 +1,53 @@
+package import ImgHTTP
+
+/// The gallery: a page that shows the pictures of a job or of the store, and the files that it needs.
+///
+/// The page asks for lists and pictures by the paths that other programs use. Its files are at
+/// `/assets/VERSION/NAME`.
+package struct GalleryPage: Sendable {
+  /// The page shows URLs and messages of unknown origins. Should one ever become markup, the browser runs no
+  /// script of it and loads nothing from other hosts.
+  private static let contentSecurityPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    + "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+  private let assets = GalleryAssets()
+
+  package init() {}
+
+  /// Answers GET and HEAD.
+  ///
+  /// - Returns: `nil` if the gallery has nothing at the path of the request.
+  package func response(to request: HTTPRequest) -> HTTPResponse? {
+    let path = request.target.prefix { $0 != "?" }
+    if path == "/" { return page(for: request) }
+    let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 4, parts[1] == "assets", parts[2] == assets.version,
+      let file = assets[String(parts[3])]
+    else { return nil }
+    return response(file, caching: "public, max-age=31536000, immutable")
+  }
+
+  /// The page has one address in all versions, so a browser asks each time whether it has changed.
+  private func page(for request: HTTPRequest) -> HTTPResponse {
+    let tag = "\"\(assets.version)\""
+    var response = response(assets.page, caching: "no-cache")
+    response.fields.add("ETag", tag)
+    if let known = request.fields["If-None-Match"], EntityTags(known).contain(tag) {
+      response.status = .notModified
+      response.body = .none
+    }
+    return response
+  }
+
+  private func response(_ file: GalleryAssets.File, caching: String) -> HTTPResponse {
+    HTTPResponse(
+      .ok,
+      fields: [
+        "Content-Type": file.mediaType, "Cache-Control": caching,
+        "Content-Security-Policy": Self.contentSecurityPolicy,
+        "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
+      ],
+      body: .bytes(file.body))
+  }
+}

@@ -1,0 +1,139 @@
+import FoundationEssentials
+import ImgGateway
+import ImgHTTP
+import ImgModel
+import Testing
+
+/// The files of the gallery as a browser gets them.
+struct GalleryPageTests {
+  private let gallery = GalleryPage()
+
+  /// Where the files are in the checkout that these tests were compiled from.
+  private static let directory =
+    #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
+    + "/Sources/ImgGateway/Gallery/Assets"
+
+  private static func names() throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
+  }
+
+  private static func text(_ name: String) throws -> String {
+    try String(contentsOfFile: "\(directory)/\(name)", encoding: .utf8)
+  }
+
+  private func get(_ target: String, _ fields: HTTPFields = [:]) throws -> HTTPResponse {
+    try #require(gallery.response(to: HTTPRequest(.get, target, fields: fields)))
+  }
+
+  private func page() throws -> String { try text(of: get("/")) }
+
+  private func text(of response: HTTPResponse) throws -> String {
+    guard case .bytes(let body) = response.body else { return "" }
+    return String(decoding: body.bytes, as: UTF8.self)
+  }
+
+  /// The directory of the files, as the page names it.
+  private func directory() throws -> String {
+    String(try #require(page().firstMatch(of: /"(\/assets\/[0-9a-f]{32}\/)gallery\.js"/)).1)
+  }
+
+  @Test func `every file of the directory is served as it is`() throws {
+    let directory = try directory()
+    for name in try Self.names() where name != "index.html" {
+      #expect(try text(of: get(directory + name)) == Self.text(name), "\(name)")
+    }
+  }
+
+  @Test func `the page is the file with the version of the others`() throws {
+    let version = try #require(directory().split(separator: "/").last)
+    #expect(try page() == Self.text("index.html").replacing("{version}", with: version))
+    #expect(try page().contains("data-delay=0.25"))
+  }
+
+  @Test(arguments: [
+    ("gallery.js", "text/javascript; charset=utf-8"),
+    ("gallery.css", "text/css; charset=utf-8"),
+    ("icon.svg", "image/svg+xml"),
+  ])
+  func `a file has its type, and is kept by browsers`(name: String, type: String) throws {
+    let response = try get(directory() + name)
+    #expect(response.status == .ok)
+    #expect(response.fields["Content-Type"] == type)
+    #expect(response.fields["Cache-Control"] == "public, max-age=31536000, immutable")
+  }
+
+  @Test func `the page and its files run only their own scripts and tell no other site`() throws {
+    for target in try ["/", "/?from=bookmark", directory() + "viewer.js"] {
+      let fields = try get(target).fields
+      let policy = try #require(fields["Content-Security-Policy"])
+      #expect(policy.hasPrefix("default-src 'none'; script-src 'self'; style-src 'self'; "))
+      #expect(!policy.contains("unsafe") && !policy.contains("http"))
+      #expect(fields["X-Content-Type-Options"] == "nosniff")
+      #expect(fields["Referrer-Policy"] == "no-referrer")
+    }
+  }
+
+  @Test func `a browser that has the page gets 304 without it`() throws {
+    let first = try get("/")
+    #expect(first.fields["Cache-Control"] == "no-cache")
+    let tag = try #require(first.fields["ETag"])
+    for known in [tag, "W/\(tag)", "\"other\" ,\t\(tag) ", "*"] {
+      let second = try get("/", ["If-None-Match": known])
+      #expect(second.status == .notModified, "\(known)")
+      #expect(try text(of: second).isEmpty)
+      #expect(second.fields["ETag"] == tag)
+    }
+    for known in ["\"other\"", "", " , ", String(tag.dropFirst())] {
+      #expect(try get("/", ["If-None-Match": known]).status == .ok, "\(known)")
+    }
+  }
+
+  @Test(arguments: [
+    "", "/index.html", "/assets", "/assets/", "/assets/gallery.js", "/assets/0/gallery.js",
+    "/assets//gallery.js", "//", "/../assets",
+  ])
+  func `the gallery has nothing at other paths`(target: String) {
+    #expect(gallery.response(to: HTTPRequest(.get, target)) == nil)
+  }
+
+  @Test func `a file of another version, and a path below a file, are not there`() throws {
+    let directory = try directory()
+    for target in [directory, directory + "none.js", directory + "gallery.js/", directory + "../"] {
+      #expect(gallery.response(to: HTTPRequest(.get, target)) == nil, "\(target)")
+    }
+    #expect(gallery.response(to: HTTPRequest(.get, directory + "gallery.js?x")) != nil)
+  }
+
+  /// `Content-Security-Policy` blocks both, and text that becomes markup is how attackers get in.
+  @Test func `no file has inline styles or scripts, or makes markup of text`() throws {
+    let forbidden =
+      /\son\w+=|\sstyle=|<style|javascript:|innerHTML|outerHTML|insertAdjacent|document\.write|\beval\(/
+    for name in try Self.names() {
+      #expect(try Self.text(name).firstMatch(of: forbidden) == nil, "\(name)")
+    }
+    for script in try Self.text("index.html").matches(of: /<script[^>]*>/) {
+      #expect(script.output.contains(" src=\"/assets/"))
+    }
+  }
+
+  @Test func `no file names another host`() throws {
+    for name in try Self.names() {
+      let hosts = try Self.text(name).matches(of: /https?:\/\/[\w.]+/).map { String($0.output) }
+      #expect(Set(hosts).subtracting(["http://www.w3.org"]).isEmpty, "\(name)")
+    }
+  }
+
+  @Test func `modules import only files that are there`() throws {
+    let names = try Set(Self.names())
+    for name in names where name.hasSuffix(".js") {
+      for found in try Self.text(name).matches(of: /from "\.\/([^"]+)"/) {
+        #expect(names.contains(String(found.1)), "\(found.1) in \(name)")
+      }
+    }
+  }
+
+  @Test func `the gallery filters by the failure codes that there are`() throws {
+    let listed = try Self.text("failure-codes.js").matches(of: /"([a-z_]+)"/).map { String($0.1) }
+    #expect(listed.sorted() == Failure.Code.allCases.map(\.rawValue).sorted())
+  }
+}
