@@ -53,6 +53,7 @@ import Testing
           cache reset    remove everything from the store
           cache verify   read every record of the store and list damage
           cache compact  shrink the store's file to the size of its content
+          serve          serve thumbnails and a gallery over HTTP
           limits         show the limits of the running coordinator, or change them
           start          start the coordinator with these settings
           stop           finish running work and stop the coordinator

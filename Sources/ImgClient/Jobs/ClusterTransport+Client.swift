@@ -1,7 +1,14 @@
 package import ImgSettings
+import ImgSystem
 import Synchronization
 
 extension ClusterTransport {
+  /// Uses the cluster of a program that has its own settings, with a coordinator beside it.
+  package convenience init(_ settings: Settings) throws(ImageError) {
+    let places = ClusterPlaces(settings.resolved(in: ThisProcess.currentDirectory ?? "/"))
+    try self.init(places) { () throws(ClientError) in try places.connect() }
+  }
+
   /// Goes on with a connection that was made before. If it is lost, another one is made at the same socket,
   /// to a coordinator of the same store; none is started.
   package convenience init(

@@ -83,14 +83,6 @@ extension ClusterTransport: JobTransport {
     }
   }
 
-  private func reply(to call: SessionCall) async throws(ImageError) -> CoordinatorReply {
-    do throws(SessionError) {
-      return try await session.answer(to: call).message
-    } catch {
-      throw ImageError(error, url: nil)
-    }
-  }
-
   private static func job(in reply: CoordinatorReply) throws(ImageError) -> ImageJob {
     guard case .job(let reply) = reply else { throw .unexpectedReply }
     return ImageJob(reply.status)

@@ -1,5 +1,5 @@
 /// Values by key. The least recently used ones leave first. Each operation takes constant time.
-struct LeastRecentlyUsed<Key: Hashable, Value> {
+package struct LeastRecentlyUsed<Key: Hashable, Value> {
   private struct Node {
     let key: Key
     let value: Value
@@ -15,19 +15,22 @@ struct LeastRecentlyUsed<Key: Hashable, Value> {
   private var newest: Int?
   private var oldest: Int?
   /// The sum of all costs.
-  private(set) var cost = 0
+  package private(set) var cost = 0
 
-  var count: Int { indexes.count }
+  /// No values.
+  package init() {}
 
-  var keys: some Sequence<Key> { indexes.keys }
+  package var count: Int { indexes.count }
+
+  package var keys: some Sequence<Key> { indexes.keys }
 
   /// A value, which does not count as used.
-  func value(of key: Key) -> Value? {
+  package func value(of key: Key) -> Value? {
     indexes[key].flatMap { nodes[$0]?.value }
   }
 
   /// A value, which was used last from now on.
-  mutating func use(_ key: Key) -> Value? {
+  package mutating func use(_ key: Key) -> Value? {
     guard let index = indexes[key], let node = nodes[index] else { return nil }
     if newest != index {
       unlink(node)
@@ -37,7 +40,7 @@ struct LeastRecentlyUsed<Key: Hashable, Value> {
   }
 
   /// Adds or replaces a value, which was used last from now on.
-  mutating func insert(_ value: Value, as key: Key, cost: Int) {
+  package mutating func insert(_ value: Value, as key: Key, cost: Int) {
     remove(key)
     let node = Node(key: key, value: value, cost: cost, newer: nil, older: nil)
     let index: Int
@@ -54,7 +57,7 @@ struct LeastRecentlyUsed<Key: Hashable, Value> {
   }
 
   @discardableResult
-  mutating func remove(_ key: Key) -> Value? {
+  package mutating func remove(_ key: Key) -> Value? {
     guard let index = indexes.removeValue(forKey: key), let node = nodes[index] else { return nil }
     unlink(node)
     nodes[index] = nil
@@ -64,7 +67,7 @@ struct LeastRecentlyUsed<Key: Hashable, Value> {
   }
 
   /// Removes the values that were not used for longest.
-  mutating func trim(toCost limit: Int) {
+  package mutating func trim(toCost limit: Int) {
     while cost > limit, let index = oldest, let node = nodes[index] { remove(node.key) }
   }
 

@@ -25,6 +25,20 @@ struct ClusterRequest: Hashable, Sendable {
     isIncremental = request.isIncremental
   }
 
+  /// A request for the facts of a picture, of which no more is fetched than they need.
+  ///
+  /// - Throws: ``ImageError/Code/invalidURL``, ``ImageError/Code/unsupportedScheme``.
+  init(factsOf url: String) throws(ImageError) {
+    do throws(Failure) {
+      self.url = try ImageURL(line: url)
+    } catch {
+      throw ImageError(error, url: url)
+    }
+    options = RequestOptions(variant: .standard, keep: .facts)
+    bypassesStore = false
+    isIncremental = false
+  }
+
   static func options(of request: ImageRequest) throws(ImageError) -> RequestOptions {
     guard RequestOptions.delayRange.contains(request.delay) else {
       throw ImageError(invalidRequest: "a delay is at most a day")

@@ -79,7 +79,7 @@ public final class ClusterTransport: ImageTransport {
   private static let maximumReadCount = 3
 
   /// - Returns: `nil` if the thumbnail was removed from the store before it was read.
-  private func load(
+  func load(
     _ asked: ClusterRequest, as request: ImageRequest,
     _ onUpdate: @escaping @Sendable (ImageUpdate) -> Void
   ) async throws(ImageError) -> LoadedImage? {

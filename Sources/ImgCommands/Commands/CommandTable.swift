@@ -28,6 +28,7 @@ package enum CommandTable {
     CacheResetCommand.self,
     CacheVerifyCommand.self,
     CacheCompactCommand.self,
+    ServeCommand.self,
     LimitsCommand.self,
     StartCommand.self,
     StopCommand.self,

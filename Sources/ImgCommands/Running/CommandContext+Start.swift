@@ -28,6 +28,12 @@ extension CommandContext {
     try ThisProcess.replace(with: coordinatorExecutable, arguments: settings.arguments)
   }
 
+  /// Replaces this process by a gateway.
+  func becomeGateway(_ arguments: [String]) throws(SystemError) -> Never {
+    try ThisProcess.replace(
+      with: "\(ThisProcess.executableDirectory ?? ".")/imggateway", arguments: arguments)
+  }
+
   /// The given settings that a running coordinator does not have.
   func differences(
     givenBy arguments: ArgumentReader, from cluster: ClusterStatus

@@ -53,6 +53,15 @@ package struct ArgumentReader: Sendable {
     return values[option.flag]
   }
 
+  /// The arguments that give the same values of `options` to another program.
+  package func arguments(of options: [OptionDescription]) -> [String] {
+    options.flatMap { option in
+      (values[option.flag] ?? []).map { value in
+        option.placeholder == nil ? option.flag : "\(option.flag)=\(value)"
+      }
+    }
+  }
+
   /// The value of an option, read by `parse`; `nil` if the option was not given.
   package func value<Value>(
     of option: OptionDescription, _ parse: (String) throws(InvalidValue) -> Value

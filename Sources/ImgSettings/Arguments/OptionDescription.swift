@@ -37,6 +37,11 @@ package struct OptionDescription: Hashable, Sendable {
   package static let version = OptionDescription(
     "--version", short: "-V", help: "Print the version.")
 
+  /// The environment variable of a setting with this flag, such as `IMGCTL_DATA_DIR` for `--data-dir`.
+  package var environmentVariable: String {
+    "IMGCTL_" + flag.dropFirst(2).uppercased().split(separator: "-").joined(separator: "_")
+  }
+
   /// The flags and the placeholder in the help.
   package var usage: String {
     let flags = shortFlag.map { "\($0), \(flag)" } ?? flag

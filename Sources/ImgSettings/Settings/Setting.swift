@@ -53,11 +53,8 @@ package struct Setting: Sendable {
       get: { [YesOrNo.text($0[keyPath: isOn])] })
   }
 
-  /// The environment variable of the setting, such as `IMGCTL_DATA_DIR` for `--data-dir`.
-  package var environmentVariable: String {
-    "IMGCTL_"
-      + option.flag.dropFirst(2).uppercased().split(separator: "-").joined(separator: "_")
-  }
+  /// See ``OptionDescription/environmentVariable``.
+  package var environmentVariable: String { option.environmentVariable }
 
   /// The arguments that set what is set in `settings`.
   func arguments(for settings: Settings) -> [String] {
@@ -77,14 +74,8 @@ package struct Setting: Sendable {
   func read(
     from arguments: ArgumentReader, environment: [String: String], into settings: inout Settings
   ) throws(UsageError) {
-    var source = option.flag
-    var texts = arguments.lists(option) ? arguments.texts(of: option) : nil
-    if texts == nil, let variable = environment[environmentVariable], !variable.isEmpty {
-      source = environmentVariable
-      texts = option.isRepeatable ? variable.split(separator: ",").map(String.init) : [variable]
-    }
-    guard let texts else { return }
-    try put(texts, from: source, into: &settings)
+    guard let given = GivenTexts(of: option, in: arguments, environment) else { return }
+    try put(given.texts, from: given.source, into: &settings)
   }
 
   /// Reads the texts of the flag or variable `source`.

@@ -1,6 +1,6 @@
 /// Whether a setting is on, as text.
-enum YesOrNo {
-  static func value(parsing text: String) throws(InvalidValue) -> Bool {
+package enum YesOrNo {
+  package static func value(parsing text: String) throws(InvalidValue) -> Bool {
     switch text {
     case "yes": return true
     case "no": return false
@@ -8,5 +8,5 @@ enum YesOrNo {
     }
   }
 
-  static func text(_ isOn: Bool) -> String { isOn ? "yes" : "no" }
+  package static func text(_ isOn: Bool) -> String { isOn ? "yes" : "no" }
 }

@@ -1,0 +1,37 @@
+import ImgClient
+import ImgHTTP
+
+extension HTTPStatus {
+  /// The status that tells a client of HTTP why there is no thumbnail.
+  init(_ error: ImageError) {
+    self =
+      switch error.code {
+      case .invalidURL, .unsupportedScheme, .invalidRequest: .badRequest
+      case .blockedAddress, .blockedPath, .optedOut, .unreadableFile: .forbidden
+      case .notCached, .unknownJob: .notFound
+      case .wrongState: .conflict
+      case .httpStatus: Self.forOrigin(error.httpStatus)
+      case .notAnImage, .unsupportedFormat, .unsupportedAnimation: .unsupportedMediaType
+      case .tooLarge, .tooManyPixels, .tooManyFrames, .frameOutOfRange, .corruptImage,
+        .decodeTimeout, .decodeCrash, .outOfMemory:
+        .unprocessableContent
+      case .timeout: .gatewayTimeout
+      case .dnsFailure, .connectFailure, .tlsFailure, .tooManyRedirects, .invalidResponse,
+        .truncatedBody:
+        .badGateway
+      case .unreachable, .versionMismatch, .disconnected, .refused, .storeFailure, .storeFull,
+        .cancelled:
+        .serviceUnavailable
+      default: .internalServerError
+      }
+  }
+
+  /// What is missing at the origin is missing here. Other errors of the origin are none of the client's.
+  private static func forOrigin(_ status: Int?) -> HTTPStatus {
+    switch status {
+    case 404, 410: .notFound
+    case 429: .tooManyRequests
+    default: .badGateway
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import ImgClient
+package import ImgHTTP
+import ImgModel
+package import ImgSettings
+
+/// Answers the requests of the gateway: finds the route of each, and measures how long its answer takes.
+package final class Gateway: HTTPHandler {
+  private let hosts: HostGuard
+  private let servesGallery: Bool
+  private let queries: ImageQueries
+  private let pictures: PictureService
+  private let lists: ListService
+  private let jobs: JobService
+  private let page = GalleryPage()
+  private let measurements: Measurements
+
+  /// - Parameter isLocal: whether only this machine can connect.
+  /// - Throws: ``UsageError`` for keys, presets and patterns of origins that make no sense.
+  package init(
+    _ transport: any PictureLists.Transport, settings: GatewaySettings, isLocal: Bool
+  ) throws(UsageError) {
+    // Without a memory of its own, which would hide changes of the store.
+    let client = ImageClient(transport: transport, memoryCache: nil)
+    hosts = HostGuard(names: settings.hosts, isLocal: isLocal)
+    servesGallery = settings.hasGallery ?? isLocal
+    queries = try ImageQueries(settings)
+    pictures = PictureService(
+      client, maximumLoads: settings.maximumLoads, timeout: settings.requestTimeout)
+    let cluster = transport as? ClusterTransport
+    lists = ListService(
+      lists: PictureLists(transport), pictures: pictures, cluster: cluster)
+    jobs = JobService(client: client)
+    measurements = Measurements(
+      loads: pictures.loads, probe: ClusterProbe(transport: cluster))
+  }
+
+  /// Counts what a server does from now on.
+  package func measure(_ server: HTTPServer) {
+    measurements.measure(server)
+  }
+
+  package func answer(to request: HTTPRequest) -> HTTPAnswer {
+    let start = ContinuousClock.now
+    let route = Route(path: request.target.prefix { $0 != "?" })
+    let name = route?.name ?? .unknown
+    switch answer(to: request, on: route) {
+    case .response(let response):
+      measurements.record(name, response.status, after: .now - start)
+      return .response(response)
+    case .later(let body):
+      return .later { [measurements] in
+        let response = await body()
+        measurements.record(name, response.status, after: .now - start)
+        return response
+      }
+    }
+  }
+
+  private func answer(to request: HTTPRequest, on route: Route?) -> HTTPAnswer {
+    do throws(RequestRejection) {
+      try hosts.check(request)
+      guard let route, servesGallery || !route.belongsToGallery else { throw .nothingThere }
+      guard route.allows(request.method) else { throw .wrongMethod(route) }
+      return try answer(to: request, by: route)
+    } catch {
+      return .response(refusal(error, on: route))
+    }
+  }
+
+  private func refusal(_ error: RequestRejection, on route: Route?) -> HTTPResponse {
+    var response = FailureReport(error).response(error.status)
+    if error.status == .methodNotAllowed, let route {
+      response.fields.add("Allow", route.allowedMethods)
+    }
+    return response
+  }
+
+  private func answer(
+    to request: HTTPRequest, by route: Route
+  ) throws(RequestRejection) -> HTTPAnswer {
+    switch route {
+    case .image:
+      return try pictures.answer(to: request) { () throws(RequestRejection) in
+        try queries.weserv(RequestTarget(request.target))
+      }
+    case .optionsPath:
+      return try pictures.answer(to: request) { () throws(RequestRejection) in
+        try queries.imgproxy(RequestTarget(request.target), now: .now)
+      }
+    case .list: return try lists.list(RequestTarget(request.target))
+    case .picture: return try lists.picture(request, RequestTarget(request.target))
+    case .jobs: return jobs.list()
+    case .job(let id): return jobs.job(id)
+    case .retry(let id): return jobs.retry(id)
+    case .events(let id): return jobs.events(id)
+    case .gallery:
+      guard let response = page.response(to: request) else { throw .nothingThere }
+      return .response(response)
+    case .health: return .response(.text("alive\n"))
+    case .ready: return measurements.readiness()
+    case .metrics: return measurements.text()
+    }
+  }
+}
+
+extension RequestRejection {
+  fileprivate static let nothingThere = RequestRejection(
+    .notFound, code: "not_found", "the gateway has nothing at this path")
+
+  fileprivate static func wrongMethod(_ route: Route) -> RequestRejection {
+    RequestRejection(
+      .methodNotAllowed, code: "method_not_allowed", "use \(route.allowedMethods)")
+  }
+}

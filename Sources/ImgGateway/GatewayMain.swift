@@ -1,0 +1,104 @@
+import Glibc
+import ImgClient
+import ImgHTTP
+import ImgModel
+import ImgSettings
+import ImgSystem
+
+/// The program `imggateway`: from the command line to a server that runs.
+package enum GatewayMain {
+  /// The first of them asks for an end in order, the second for an end at once.
+  private static let endingSignals = [SIGTERM, SIGINT, SIGHUP]
+  /// How long answers that are under way may take after the first signal.
+  private static let drainTime = Duration.seconds(10)
+
+  /// - Returns: the exit status: 0 after a signal, 1 if it cannot start, 2 on wrong use.
+  package static func run(arguments: [String]) -> Int32 {
+    ThisProcess.forbidDumps()
+    ThisProcess.ignoreBrokenPipe()
+    do {
+      // Before any thread starts: every thread has the signals blocked.
+      let signals = try SignalSource(endingSignals)
+      let invocation = try GatewayInvocation(
+        arguments: arguments, environment: ThisProcess.environment, userID: ThisProcess.userID)
+      switch invocation {
+      case .print(let text): try FileIO.writeAll(STDOUT_FILENO, Array(text.utf8))
+      case .run(let settings, let places): try serve(settings, places, until: signals)
+      }
+      return 0
+    } catch {
+      note("imggateway: \(error)")
+      return error is UsageError ? 2 : 1
+    }
+  }
+
+  private static func serve(
+    _ settings: GatewaySettings, _ places: Settings, until signals: SignalSource
+  ) throws {
+    let descriptorCount = ThisProcess.raiseDescriptorLimit()
+    let cluster = try ClusterTransport(places)
+    let configuration = try configuration(settings, descriptorCount: descriptorCount)
+    var gateway: Gateway?
+    let server = try HTTPServer(configuration) { address in
+      try settings.requireSafety(isLocal: address.isLocal)
+      let made = try Gateway(cluster, settings: settings, isLocal: address.isLocal)
+      gateway = made
+      return made
+    }
+    gateway?.measure(server)
+    note("imggateway: serving at \(server.address)/")
+    if settings.isJSON {
+      let report = StartReport(address: "\(server.address)/", pid: ThisProcess.processID)
+      try FileIO.writeAll(STDOUT_FILENO, GatewayJSON.bytes(of: report) + [UInt8(ascii: "\n")])
+    }
+    let manager = ServiceManager(environment: ThisProcess.environment)
+    manager.notify(.ready, status: "serving at \(server.address)/")
+    _ = signals.waitBlocking()
+    manager.notify(.stopping, status: "finishing requests")
+    stop(server, signals)
+  }
+
+  private static func configuration(
+    _ settings: GatewaySettings, descriptorCount: Int
+  ) throws -> HTTPServer.Configuration {
+    let passed = try PassedSockets.descriptors(
+      in: ThisProcess.environment, process: ThisProcess.processID)
+    var configuration = HTTPServer.Configuration(
+      listener: passed.first.map { .descriptor($0) } ?? settings.listen.listener)
+    configuration.limits.targetBytes = RequestTarget.maximumByteCount
+    configuration.limits.headerBytes = 2 * RequestTarget.maximumByteCount
+    configuration.limits.waitingRequests = settings.maximumLoads + reservedRequestCount
+    // Files, the cluster and pictures that pass through need descriptors, too.
+    configuration.limits.connections = max(
+      1, min(settings.maximumConnections, descriptorCount - reservedDescriptorCount))
+    return configuration
+  }
+
+  /// Requests that load no picture: lists, jobs, measurements.
+  private static let reservedRequestCount = 256
+  private static let reservedDescriptorCount = 256
+
+  /// Ends the process when the server has stopped, or returns at a second signal.
+  private static func stop(_ server: HTTPServer, _ signals: SignalSource) {
+    note("imggateway: stopping")
+    Task {
+      await server.stop(drainingFor: drainTime)
+      exit(0)
+    }
+    _ = signals.waitBlocking()
+  }
+
+  private static func note(_ text: String) {
+    // A message that cannot be written must not stop the work, and no other place would be read.
+    try? FileIO.writeAll(STDERR_FILENO, Array("\(text)\n".withoutPasswords.utf8))
+  }
+}
+
+extension ListenAddress {
+  fileprivate var listener: HTTPServer.Listener {
+    switch place {
+    case .internet(let host, let port): .tcp(host: host, port: port)
+    case .unix(let path): .unix(path: path)
+    }
+  }
+}

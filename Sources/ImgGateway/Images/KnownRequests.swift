@@ -1,0 +1,38 @@
+import ImgClient
+import Synchronization
+
+/// What requests ask for that were read before, so that a repeated one is not read again.
+final class KnownRequests: Sendable {
+  /// What decides what a request asks for, as the client sent it.
+  struct Key: Hashable {
+    let target: String
+    /// The field `Accept`.
+    let accept: String?
+  }
+
+  /// A request that was read, and the load in the format for its client.
+  struct Value {
+    let query: ImageQuery
+    let wanted: ImageRequest
+  }
+
+  /// The size of all requests together in bytes.
+  private static let capacity = 8 << 20
+  /// What an entry needs beside its target, about.
+  private static let overhead = 1_024
+
+  private let values = Mutex(LeastRecentlyUsed<Key, Value>())
+
+  /// - Returns: `nil` for a request that was not read before.
+  func value(of key: Key) -> Value? {
+    values.withLock { $0.use(key) }
+  }
+
+  func insert(_ value: Value, as key: Key) {
+    let cost = key.target.utf8.count + (key.accept?.utf8.count ?? 0) + Self.overhead
+    values.withLock { values in
+      values.insert(value, as: key, cost: cost)
+      values.trim(toCost: Self.capacity)
+    }
+  }
+}

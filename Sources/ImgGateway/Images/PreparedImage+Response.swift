@@ -1,0 +1,30 @@
+import ImgClient
+import ImgHTTP
+import ImgModel
+
+extension PreparedImage {
+  /// The answer to a request: the image, or that the client has it.
+  func response(
+    to request: HTTPRequest, for query: ImageQuery, at now: WallTime
+  ) -> HTTPResponse {
+    var fields: HTTPFields = ["ETag": entityTag]
+    if let lifetime = CacheLifetime(of: self, maximumAge: query.maximumAge, at: now) {
+      lifetime.add(to: &fields)
+    } else {
+      fields.add("Cache-Control", "no-store")
+    }
+    if query.format == .negotiated { fields.add("Vary", "Accept") }
+    if let lastModified { fields.add("Last-Modified", lastModified) }
+    guard !Conditions(request.fields).areMet(by: self, at: now) else {
+      // The server tells the length of the body and leaves the body out (RFC 9110, section 8.6).
+      return HTTPResponse(.notModified, fields: fields, body: body)
+    }
+    fields.add("Content-Type", image.type.mediaType)
+    fields.add("X-Content-Type-Options", "nosniff")
+    fields.add("X-Imgctl-From", image.origin.rawValue)
+    if let disposition = ContentDisposition(query, image.type) {
+      fields.add("Content-Disposition", disposition.text)
+    }
+    return HTTPResponse(.ok, fields: fields, body: body)
+  }
+}

@@ -1,0 +1,35 @@
+import FoundationEssentials
+import ImgClient
+
+/// The updates of a job as server-sent events: `job` with the job as JSON, at last `end`, or `failure` with a
+/// message. A browser connects again after a second.
+enum JobEvents {
+  static func stream(of id: ImageJob.ID, in jobs: ImageJobs) -> AsyncStream<[UInt8]> {
+    // A reader that is slow gets the newest event.
+    AsyncStream(bufferingPolicy: .bufferingNewest(2)) { events in
+      events.yield(Array("retry: 1000\n\n".utf8))
+      let task = Task {
+        do throws(ImageError) {
+          for try await job in jobs.updates(of: id) { events.yield(event("job", json(of: job))) }
+          events.yield(event("end", "{}"))
+        } catch {
+          events.yield(event("failure", json(of: FailureReport(error))))
+        }
+        events.finish()
+      }
+      events.onTermination = { _ in task.cancel() }
+    }
+  }
+
+  /// - Parameter data: one line.
+  private static func event(_ name: String, _ data: String) -> [UInt8] {
+    Array("event: \(name)\ndata: \(data)\n\n".utf8)
+  }
+
+  private static func json(of value: some Encodable) -> String {
+    guard let data = try? JSONEncoder().encode(value) else {
+      preconditionFailure("values of events have no numbers that JSON lacks")
+    }
+    return String(decoding: data, as: UTF8.self)
+  }
+}

@@ -1,0 +1,77 @@
+import ImgHTTP
+import Synchronization
+
+/// What the gateway tells of itself and of the cluster: whether it is ready, and its metrics.
+final class Measurements: Sendable {
+  private let answers = GatewayMetrics()
+  private let loads: LoadLimit
+  private let probe: ClusterProbe
+  /// The server has its handler, which has this object.
+  private struct ServerReference {
+    weak var server: HTTPServer?
+  }
+
+  private let reference = Mutex(ServerReference())
+
+  init(loads: LoadLimit, probe: ClusterProbe) {
+    self.loads = loads
+    self.probe = probe
+  }
+
+  func measure(_ server: HTTPServer) {
+    reference.withLock { $0.server = server }
+  }
+
+  func record(_ route: Route.Name, _ status: HTTPStatus, after duration: Duration) {
+    answers.record(route, status, after: duration)
+  }
+
+  /// Whether pictures can be made now.
+  func readiness() -> HTTPAnswer {
+    .later { [probe] in
+      guard let reason = await probe.reasonAgainstReadiness() else { return .text("ready\n") }
+      return .text("\(reason)\n", .serviceUnavailable)
+    }
+  }
+
+  /// All metrics.
+  func text() -> HTTPAnswer {
+    .later { [self] in
+      var text = MetricsText()
+      answers.add(to: &text)
+      addLoads(to: &text)
+      if let statistics = reference.withLock({ $0.server })?.statistics {
+        add(statistics, to: &text)
+      }
+      await probe.add(to: &text)
+      return .text(text.text, type: MetricsText.mediaType)
+    }
+  }
+
+  private func addLoads(to text: inout MetricsText) {
+    text.add(
+      "imgctl_gateway_loads", .gauge, Double(loads.count),
+      help: "Pictures that load for requests.")
+    text.add(
+      "imgctl_gateway_loads_limit", .gauge, Double(loads.maximum),
+      help: "The maximum number of pictures that load for requests.")
+  }
+
+  private func add(_ statistics: HTTPServer.Statistics, to text: inout MetricsText) {
+    text.add(
+      "imgctl_gateway_connections", .gauge, Double(statistics.openConnections),
+      help: "Open connections.")
+    text.add(
+      "imgctl_gateway_connections_total", .counter, Double(statistics.acceptedConnections),
+      help: "Connections that were accepted.")
+    text.add(
+      "imgctl_gateway_refused_connections_total", .counter,
+      Double(statistics.refusedConnections),
+      help: "Connections that were closed because their address had too many.")
+    text.add(
+      "imgctl_gateway_sent_bytes_total", .counter, Double(statistics.sentBytes),
+      help: "Bytes of bodies that were sent.")
+    text.add(
+      "imgctl_gateway_streams", .gauge, Double(statistics.streams), help: "Event streams.")
+  }
+}

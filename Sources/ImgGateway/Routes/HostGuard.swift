@@ -1,0 +1,50 @@
+import ImgHTTP
+
+/// Which host names a gateway answers to.
+///
+/// A page of another site can make a browser send requests to this machine, under a name of its own that
+/// leads here (DNS rebinding). Such requests are refused where only this machine can connect: there, the name
+/// in a request is one of this machine. A request that changes something must also come from a page of the
+/// gateway itself, or from a program (cross-site request forgery).
+struct HostGuard: Sendable {
+  /// In lower case; `nil` for every name.
+  private let names: Set<String>?
+
+  /// - Parameters:
+  ///   - names: further names. A gateway that other machines reach answers to every name if there is none.
+  ///   - isLocal: whether only this machine can connect.
+  init(names: [String], isLocal: Bool) {
+    let given = Set(names.map { $0.lowercased() })
+    let own: Set = ["localhost", "127.0.0.1", "[::1]"]
+    self.names = isLocal ? own.union(given) : given.isEmpty ? nil : given
+  }
+
+  /// - Throws: ``RequestRejection`` with status 403.
+  func check(_ request: HTTPRequest) throws(RequestRejection) {
+    // HTTP/1.0 has no such field, and a browser always sends it.
+    if let names, let host = request.fields["Host"], !names.contains(Self.name(of: host)) {
+      throw RequestRejection(
+        .forbidden, code: "unknown_host",
+        "this gateway does not answer to the host name of the request; give --host NAME to allow it"
+      )
+    }
+    guard request.method == .post else { return }
+    let site = request.fields["Sec-Fetch-Site"]
+    guard site == nil || site == "same-origin" || site == "none",
+      request.fields["X-Requested-With"] == "imgctl"
+    else {
+      throw RequestRejection(
+        .forbidden, code: "foreign_page",
+        "a request that changes something has the field X-Requested-With: imgctl, and no other site "
+          + "may send it")
+    }
+  }
+
+  /// The name in a `Host` field, without its port.
+  private static func name(of host: String) -> String {
+    let lower = host.lowercased()
+    guard let colon = lower.lastIndex(of: ":"), lower[colon...].dropFirst().allSatisfy(\.isNumber)
+    else { return lower }
+    return String(lower[..<colon])
+  }
+}

@@ -1,0 +1,100 @@
+import ImgClient
+import ImgHTTP
+
+/// What a request is about, by its method and its path.
+enum Route: Hashable {
+  /// The kinds of routes, as metrics name them.
+  enum Name: String, CaseIterable {
+    case image, picture, list, jobs, events, gallery, health, ready, metrics, unknown
+  }
+
+  /// `/image?url=…`
+  case image
+  /// `/{signature}/{options}/…`: a path of imgproxy.
+  case optionsPath
+  /// `/id/…`
+  case picture
+  /// `/v2/list`
+  case list
+  case jobs
+  case job(ImageJob.ID)
+  case retry(ImageJob.ID)
+  case events(ImageJob.ID)
+  /// `/` and `/assets/…`
+  case gallery
+  case health
+  case ready
+  case metrics
+
+  var name: Name {
+    switch self {
+    case .image, .optionsPath: .image
+    case .picture: .picture
+    case .list: .list
+    case .jobs, .job, .retry: .jobs
+    case .events: .events
+    case .gallery: .gallery
+    case .health: .health
+    case .ready: .ready
+    case .metrics: .metrics
+    }
+  }
+
+  /// Whether it is part of the gallery, which only some gateways serve.
+  var belongsToGallery: Bool {
+    switch self {
+    case .picture, .list, .jobs, .job, .retry, .events, .gallery: true
+    case .image, .optionsPath, .health, .ready, .metrics: false
+    }
+  }
+
+  /// - Parameter path: that of the target, without the query.
+  /// - Returns: `nil` for a path that nothing has.
+  init?(path: Substring) {
+    let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+    switch (parts.first, parts.count) {
+    case ("", 1), ("assets", 3): self = .gallery
+    case ("image", 1): self = .image
+    case ("health", 1): self = .health
+    case ("ready", 1): self = .ready
+    case ("metrics", 1): self = .metrics
+    case ("v2", 2) where parts.last == "list": self = .list
+    case ("id", 2...): self = .picture
+    case ("api", 2...):
+      guard let route = Route(jobPath: parts.dropFirst()) else { return nil }
+      self = route
+    case (.some, 3...): self = .optionsPath
+    default: return nil
+    }
+  }
+
+  /// - Parameter parts: those after `/api/`.
+  private init?(jobPath parts: ArraySlice<Substring>) {
+    guard parts.first == "jobs" else { return nil }
+    let rest = parts.dropFirst()
+    guard let number = rest.first else {
+      self = .jobs
+      return
+    }
+    guard let id = ImageJob.ID(number), rest.count <= 2 else { return nil }
+    switch rest.dropFirst().first {
+    case nil: self = .job(id)
+    case "retry": self = .retry(id)
+    case "events": self = .events(id)
+    default: return nil
+    }
+  }
+
+  /// The methods of the route, as `Allow` lists them.
+  var allowedMethods: String {
+    if case .retry = self { "POST" } else { "GET, HEAD" }
+  }
+
+  func allows(_ method: HTTPMethod) -> Bool {
+    switch method {
+    case .get, .head: if case .retry = self { false } else { true }
+    case .post: if case .retry = self { true } else { false }
+    case .other: false
+    }
+  }
+}

@@ -1,0 +1,26 @@
+import ImgSettings
+
+extension ImageQueries {
+  /// What the settings permit.
+  init(_ settings: GatewaySettings) throws(UsageError) {
+    let keys = try settings.keyFile.map(KeyFile.keys) ?? []
+    self.init(
+      signatures: RequestSignatures(keys: keys, byteCount: settings.signatureByteCount),
+      presets: try Self.read(GatewayOptions.preset) { () throws(InvalidValue) in
+        try ImgproxyPresets(parsing: settings.presets)
+      },
+      origins: try Self.read(GatewayOptions.allowOrigin) { () throws(InvalidValue) in
+        try OriginList(parsing: settings.allowedOrigins)
+      })
+  }
+
+  private static func read<Value>(
+    _ option: OptionDescription, _ body: () throws(InvalidValue) -> Value
+  ) throws(UsageError) -> Value {
+    do throws(InvalidValue) {
+      return try body()
+    } catch {
+      throw UsageError(option.flag, error)
+    }
+  }
+}

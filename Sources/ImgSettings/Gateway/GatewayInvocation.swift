@@ -1,0 +1,43 @@
+import ImgModel
+
+/// A parsed command line of `imggateway`.
+package enum GatewayInvocation: Sendable {
+  /// Print this text.
+  case print(String)
+  /// The second value says where the cluster is.
+  case run(GatewaySettings, Settings)
+
+  package static let json = OptionDescription(
+    "--json", help: "Print the address as JSON when requests are answered.")
+
+  package static let description = CommandDescription(
+    name: "imggateway",
+    summary: "serve thumbnails over HTTP",
+    options: GatewayOptions.all + GatewayOptions.places + [json, .version],
+    notes: [
+      Setting.note,
+      "Starts a coordinator if none answers. TLS and HTTP/2 are for a reverse proxy in front.",
+    ],
+    examples: [
+      .init("imggateway", "Serves the gallery and pictures at http://127.0.0.1:8080/."),
+      .init(
+        "imggateway --listen 0.0.0.0:8080 --key-file /etc/imgctl/keys",
+        "Serves signed requests of other machines."),
+    ])
+
+  /// - Parameter arguments: without the program's name.
+  package init(
+    arguments: [String], environment: [String: String], userID: UInt32
+  ) throws(UsageError) {
+    let reader = try ArgumentReader(arguments, for: Self.description)
+    if reader.isHelpRequested {
+      self = .print(Self.description.help)
+    } else if reader.contains(.version) {
+      self = .print("imggateway \(Build.version)\n")
+    } else {
+      self = .run(
+        try GatewaySettings(reader, environment: environment),
+        try Settings(reader, environment: environment, userID: userID, startedBy: .command))
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import ImgModel
+
+/// The settings of the gateway. A value of this type is complete and in range.
+package struct GatewaySettings: Sendable {
+  package var listen = ListenAddress.standard
+  /// A file with keys and salts; `nil` for no signatures.
+  package var keyFile: String?
+  /// The bytes of a signature that count.
+  package var signatureByteCount = 32
+  package var allowsUnsigned = false
+  /// The patterns of the origins whose pictures are served; all if there is none.
+  package var allowedOrigins: [String] = []
+  /// `NAME=OPTIONS`.
+  package var presets: [String] = []
+  /// `nil` if the address decides.
+  package var hasGallery: Bool?
+  package var hosts: [String] = []
+  package var maximumLoads = 512
+  package var requestTimeout = Duration.seconds(60)
+  package var maximumConnections = 4_096
+  /// Whether the address is printed as JSON.
+  package var isJSON = false
+
+  package init() {}
+
+  /// The settings of the arguments and the environment.
+  ///
+  /// - Parameter arguments: read with ``GatewayInvocation/description``.
+  /// - Throws: ``UsageError`` that names the flag or variable at fault.
+  package init(
+    _ arguments: ArgumentReader, environment: [String: String]
+  ) throws(UsageError) {
+    func given(_ option: OptionDescription) -> GivenTexts? {
+      GivenTexts(of: option, in: arguments, environment)
+    }
+    typealias Options = GatewayOptions
+    if let texts = given(Options.listen) { listen = try texts.value(ListenAddress.init(parsing:)) }
+    keyFile = given(Options.keyFile)?.texts.last
+    if let texts = given(Options.signatureSize) {
+      signatureByteCount = try texts.value(Self.count(in: 8...32))
+    }
+    if let texts = given(Options.allowUnsigned) { allowsUnsigned = try texts.value(Self.isOn) }
+    allowedOrigins = given(Options.allowOrigin)?.texts ?? []
+    presets = given(Options.preset)?.texts ?? []
+    hasGallery = try given(Options.gallery)?.value(YesOrNo.value(parsing:))
+    hosts = given(Options.host)?.texts ?? []
+    if let texts = given(Options.requests) {
+      maximumLoads = try texts.value(Self.count(in: 1...65_536))
+    }
+    if let texts = given(Options.requestTimeout) {
+      requestTimeout = try texts.value { (text) throws(InvalidValue) in
+        try Duration(parsing: text, in: .milliseconds(1)...(.seconds(86_400)))
+      }
+    }
+    isJSON = arguments.contains(GatewayInvocation.json)
+    if let texts = given(Options.connections) {
+      maximumConnections = try texts.value(Self.count(in: 1...65_536))
+    }
+  }
+
+  /// Refuses to be an open proxy: a gateway that other machines reach, and that needs no signature.
+  ///
+  /// - Parameter isLocal: whether only this machine can connect.
+  package func requireSafety(isLocal: Bool) throws(UsageError) {
+    guard !isLocal, keyFile == nil, !allowsUnsigned else { return }
+    throw UsageError(
+      "--listen: other machines can connect to this address, and could have every picture fetched; "
+        + "give --key-file, or --allow-unsigned if a proxy in front decides")
+  }
+
+  private static func count(
+    in range: ClosedRange<Int64>
+  ) -> (String) throws(InvalidValue) -> Int {
+    { (text) throws(InvalidValue) in Int(try UnitScale.count.value(parsing: text, in: range)) }
+  }
+
+  /// A flag has the empty text, its variable never.
+  private static func isOn(_ text: String) throws(InvalidValue) -> Bool {
+    text.isEmpty ? true : try YesOrNo.value(parsing: text)
+  }
+}

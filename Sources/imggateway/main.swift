@@ -1,0 +1,4 @@
+import Glibc
+import ImgGateway
+
+exit(GatewayMain.run(arguments: Array(CommandLine.arguments.dropFirst())))

@@ -1,0 +1,176 @@
+import ImgClient
+import ImgHTTP
+import ImgSettings
+import Testing
+
+@testable import ImgGateway
+
+@Suite(.timeLimit(.minutes(1))) struct GatewayAnswerTests {
+  @Test func `a picture is loaded once, then a hit at once`() async throws {
+    let fixture = try GatewayFixture()
+    fixture.serve("https://a.example/b.jpg")
+    let target = "/image?url=https://a.example/b.jpg&w=100"
+    let first = await fixture.response(.get, target)
+    #expect(first.status == .ok)
+    #expect(first.bytes == [1, 2, 3])
+    #expect(first.fields["X-Imgctl-From"] == "network")
+    guard case .response(let second) = fixture.gateway.answer(to: HTTPRequest(.get, target)) else {
+      Issue.record("a hit has to wait")
+      return
+    }
+    #expect(second.fields["X-Imgctl-From"] == "store")
+  }
+
+  @Test func `the same picture has paths of imgproxy`() async throws {
+    let fixture = try GatewayFixture()
+    fixture.serve("https://a.example/b.jpg")
+    let response = await fixture.response(
+      .get, "/_/rs:fit:100:100/plain/https://a.example/b.jpg@png")
+    #expect(response.status == .ok)
+    #expect(response.fields["Vary"] == nil)
+  }
+
+  @Test func `the formats that clients accept are kept apart`() async throws {
+    let fixture = try GatewayFixture()
+    fixture.serve("https://a.example/b.jpg")
+    let target = "/image?url=https://a.example/b.jpg"
+    _ = await fixture.response(.get, target, ["Accept": "image/webp"])
+    _ = await fixture.response(.get, target, ["Accept": "image/avif"])
+    let formats = try await fixture.cluster.records(after: nil, limit: 10).count
+    #expect(formats == 2)
+  }
+
+  @Test func `a failure says why, with the status that HTTP has for it`() async throws {
+    let fixture = try GatewayFixture()
+    let response = await fixture.response(.get, "/image?url=https://a.example/none.jpg")
+    #expect(response.status == .notFound)
+    #expect(response.fields["Content-Type"] == "application/json")
+    #expect(response.fields["Cache-Control"] == "no-store")
+    #expect(response.text.contains(#""code":"http_status""#))
+    #expect(response.text.contains(#""http_status":404"#))
+  }
+
+  @Test func `no answer shows the password in a URL`() async throws {
+    let fixture = try GatewayFixture()
+    let response = await fixture.response(.get, "/image?url=https://u:secret@a.example/none.jpg")
+    #expect(response.text.contains("***"))
+    #expect(!response.text.contains("secret"))
+  }
+
+  @Test func `a placeholder stands in for a failure, and nothing keeps it`() async throws {
+    let fixture = try GatewayFixture()
+    let response = await fixture.response(
+      .get, "/image?url=https://a.example/none.jpg&w=30&h=20&default=photo")
+    #expect(response.status == .ok)
+    #expect(response.fields["Content-Type"] == "image/svg+xml")
+    #expect(response.fields["Content-Security-Policy"] == "default-src 'none'; sandbox")
+    #expect(response.fields["Cache-Control"] == "no-store")
+    #expect(response.fields["X-Imgctl-Failure"] == "http_status")
+    #expect(response.text.contains(#"width="30" height="20""#))
+  }
+
+  @Test func `another picture stands in for a failure`() async throws {
+    let fixture = try GatewayFixture()
+    fixture.serve("https://a.example/other.jpg", bytes: [9])
+    let response = await fixture.response(
+      .get, "/image?url=https://a.example/none.jpg&default=https://a.example/other.jpg")
+    #expect(response.status == .ok)
+    #expect(response.bytes == [9])
+    #expect(response.fields["Cache-Control"] == "no-store")
+  }
+
+  @Test func `loads beyond the limit are refused until one ends`() async throws {
+    let fixture = try GatewayFixture { $0.maximumLoads = 1 }
+    fixture.serve("https://a.example/a.jpg")
+    fixture.serve("https://a.example/b.jpg")
+    let first = fixture.gateway.answer(
+      to: HTTPRequest(.get, "/image?url=https://a.example/a.jpg"))
+    let refused = await fixture.response(.get, "/image?url=https://a.example/b.jpg")
+    #expect(refused.status == .serviceUnavailable)
+    #expect(refused.fields["Retry-After"] == "1")
+    guard case .later(let body) = first else {
+      Issue.record("a miss does not wait")
+      return
+    }
+    #expect(await body().status == .ok)
+    #expect(await fixture.response(.get, "/image?url=https://a.example/b.jpg").status == .ok)
+  }
+
+  @Test func `a wrong method is told the right one`() async throws {
+    let fixture = try GatewayFixture()
+    let post = await fixture.response(
+      .post, "/image?url=https://a.example/a.jpg", ["X-Requested-With": "imgctl"])
+    #expect(post.status == .methodNotAllowed)
+    #expect(post.fields["Allow"] == "GET, HEAD")
+    let options = await fixture.response(.other("OPTIONS"), "/api/jobs/1/retry")
+    #expect(options.status == .methodNotAllowed)
+    #expect(options.fields["Allow"] == "POST")
+  }
+
+  @Test func `a gateway for other machines has no gallery unless it is told so`() async throws {
+    let open = try GatewayFixture(isLocal: false)
+    for target in ["/", "/v2/list", "/id/1-0", "/api/jobs"] {
+      #expect(await open.response(.get, target).status == .notFound, "\(target)")
+    }
+    #expect(await open.response(.get, "/health").status == .ok)
+    let told = try GatewayFixture(isLocal: false) { $0.hasGallery = true }
+    #expect(await told.response(.get, "/").status == .ok)
+    let without = try GatewayFixture { $0.hasGallery = false }
+    #expect(await without.response(.get, "/").status == .notFound)
+  }
+
+  @Test func `the lines of a job and the records of the store are pictures`() async throws {
+    let fixture = try GatewayFixture()
+    fixture.serve("https://a.example/a.jpg", bytes: [7])
+    let client = ImageClient(transport: fixture.cluster, memoryCache: nil)
+    let job = try await client.jobs.submit([
+      "https://a.example/a.jpg", "https://a.example/none.jpg",
+    ])
+    for try await _ in client.jobs.updates(of: job) {}
+    let line = await fixture.response(.get, "/id/\(job)-0")
+    #expect(line.status == .ok)
+    #expect(line.bytes == [7])
+    #expect(await fixture.response(.get, "/id/\(job)-1").status == .notFound)
+    #expect(await fixture.response(.get, "/id/\(job)-2").status == .notFound)
+    let list = await fixture.response(.get, "/v2/list?job=\(job)&outcome=failed")
+    #expect(list.text.contains(#""id":"\#(job)-1""#))
+    #expect(!list.text.contains(#""id":"\#(job)-0""#))
+    let record = try #require(try await fixture.cluster.records(after: nil, limit: 1).first)
+    let stored = await fixture.response(.get, "/id/\(record.id)")
+    #expect(stored.bytes == [7])
+    #expect(
+      await fixture.response(.get, "/id/\(record.id)/info").text.contains(#""byte_count":400"#))
+  }
+
+  @Test func `jobs are listed, shown and repeated`() async throws {
+    let fixture = try GatewayFixture()
+    let client = ImageClient(transport: fixture.cluster, memoryCache: nil)
+    let job = try await client.jobs.submit(["https://a.example/none.jpg"])
+    for try await _ in client.jobs.updates(of: job) {}
+    #expect(await fixture.response(.get, "/api/jobs").text.contains(#""job":\#(job)"#))
+    #expect(await fixture.response(.get, "/api/jobs/\(job)").text.contains(#""failed":1"#))
+    #expect(await fixture.response(.get, "/api/jobs/99").status == .notFound)
+    let marked: HTTPFields = ["X-Requested-With": "imgctl"]
+    let retry = await fixture.response(.post, "/api/jobs/\(job)/retry", marked)
+    #expect(retry.status == .conflict || retry.status == .ok)
+    #expect(await fixture.response(.post, "/api/jobs/99/retry", marked).status == .notFound)
+  }
+
+  @Test func `the events of a job end with the job`() async throws {
+    let fixture = try GatewayFixture()
+    fixture.serve("https://a.example/a.jpg")
+    let client = ImageClient(transport: fixture.cluster, memoryCache: nil)
+    let job = try await client.jobs.submit(["https://a.example/a.jpg"])
+    let response = await fixture.response(.get, "/api/jobs/\(job)/events")
+    #expect(response.fields["Content-Type"] == "text/event-stream")
+    guard case .stream(let chunks) = response.body else {
+      Issue.record("the answer is no stream")
+      return
+    }
+    var text = ""
+    for await chunk in chunks { text += String(decoding: chunk, as: UTF8.self) }
+    #expect(text.hasPrefix("retry: 1000\n\n"))
+    #expect(text.contains("event: job\ndata: {"))
+    #expect(text.hasSuffix("event: end\ndata: {}\n\n"))
+  }
+}

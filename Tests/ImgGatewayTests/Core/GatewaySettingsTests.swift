@@ -1,0 +1,67 @@
+import ImgSettings
+import TestFiles
+import Testing
+
+@testable import ImgGateway
+
+struct GatewaySettingsTests {
+  private func settings(
+    _ arguments: [String], _ environment: [String: String] = [:]
+  ) throws -> GatewaySettings {
+    let reader = try ArgumentReader(arguments, for: GatewayInvocation.description)
+    return try GatewaySettings(reader, environment: environment)
+  }
+
+  @Test func `a flag overrides its variable, and a variable the default`() throws {
+    #expect(try settings([]).listen == .standard)
+    let environment = ["IMGCTL_LISTEN": "[::1]:90", "IMGCTL_GALLERY": "no", "IMGCTL_HOST": "a,b"]
+    let fromVariables = try settings([], environment)
+    #expect(fromVariables.listen.place == .internet(host: "::1", port: 90))
+    #expect(fromVariables.hasGallery == false)
+    #expect(fromVariables.hosts == ["a", "b"])
+    let fromFlags = try settings(["--listen", "unix:/run/g", "--gallery=yes"], environment)
+    #expect(fromFlags.listen.place == .unix(path: "/run/g"))
+    #expect(fromFlags.hasGallery == true)
+  }
+
+  @Test(arguments: [
+    ["--listen", "8080"], ["--listen", "::1:8080"], ["--listen", "a:65536"], ["--listen", ":80"],
+    ["--listen", "unix:relative"], ["--signature-size", "7"], ["--requests", "0"],
+    ["--gallery", "maybe"], ["--request-timeout", "0"],
+  ])
+  func `a value that makes no sense is refused with the name of its flag`(
+    arguments: [String]
+  ) throws {
+    let error = #expect(throws: UsageError.self) { try settings(arguments) }
+    #expect(error?.description.hasPrefix(arguments[0]) == true)
+  }
+
+  @Test func `no gateway is an open proxy by accident`() throws {
+    #expect(throws: UsageError.self) { try settings([]).requireSafety(isLocal: false) }
+    try settings([]).requireSafety(isLocal: true)
+    try settings(["--allow-unsigned"]).requireSafety(isLocal: false)
+    try settings(["--key-file", "keys"]).requireSafety(isLocal: false)
+  }
+
+  @Test func `a key file has keys with their salts, and comments`() throws {
+    let directory = try TestDirectory()
+    let path = directory.file("keys")
+    _ = try directory.write(Array("# new\n00ff 0a0b\r\n\n cafe\n".utf8), to: "keys")
+    let keys = try KeyFile.keys(in: path)
+    #expect(
+      keys == [
+        SigningKey(key: [0, 0xFF], salt: [0x0A, 0x0B]), SigningKey(key: [0xCA, 0xFE], salt: []),
+      ])
+  }
+
+  @Test(arguments: ["", "# nothing\n", "xyz\n", "00 11 22\n", "0\n"])
+  func `a key file without a valid key is refused, and its content is not shown`(
+    content: String
+  ) throws {
+    let directory = try TestDirectory()
+    _ = try directory.write(Array(content.utf8), to: "keys")
+    let error = #expect(throws: UsageError.self) { try KeyFile.keys(in: directory.file("keys")) }
+    let secret = content.split(separator: "\n").first.map(String.init) ?? "none"
+    #expect(error?.description.contains(secret) == false)
+  }
+}

@@ -1,0 +1,117 @@
+import FoundationEssentials
+import ImgClient
+import ImgHTTP
+import ImgModel
+import Testing
+
+@testable import ImgGateway
+
+/// What the fields of an answer say of a thumbnail.
+struct PreparedImageTests {
+  /// 2026-11-24T12:00:00Z.
+  private static let stored = Date(timeIntervalSince1970: 1_795_521_600)
+  private static let now = WallTime(rawValue: 1_795_521_700_000)
+
+  private func image(isStored: Bool = true, bytes: [UInt8] = [1, 2, 3]) -> PreparedImage {
+    PreparedImage(
+      LoadedImage(
+        bytes: bytes, type: .webp, width: 1, height: 1,
+        source: LoadedImage.Source(type: .png, width: 1, height: 1, byteCount: 1),
+        storedAt: isStored ? Self.stored : nil, expiresAt: isStored ? Self.stored + 600 : nil,
+        origin: .store))
+  }
+
+  private func response(
+    _ image: PreparedImage, _ fields: HTTPFields = [:],
+    _ change: (inout ImageQuery) -> Void = { _ in }
+  ) -> HTTPResponse {
+    var query = ImageQuery("https://a.example/b")
+    change(&query)
+    return image.response(to: HTTPRequest(.get, "/", fields: fields), for: query, at: Self.now)
+  }
+
+  @Test func `a thumbnail may be kept until it expires in the store`() {
+    let response = response(image())
+    #expect(response.status == .ok)
+    #expect(response.fields["Cache-Control"] == "public, max-age=600")
+    #expect(response.fields["Age"] == "100")
+    #expect(response.fields["Expires"] == "Tue, 24 Nov 2026 12:10:00 GMT")
+    #expect(response.fields["Last-Modified"] == "Tue, 24 Nov 2026 12:00:00 GMT")
+    #expect(response.fields["Content-Type"] == "image/webp")
+    #expect(response.fields["X-Content-Type-Options"] == "nosniff")
+    #expect(response.fields["Vary"] == "Accept")
+    #expect(response.bytes == [1, 2, 3])
+  }
+
+  @Test func `a request may shorten the time, and not lengthen it`() {
+    let short = response(image()) { $0.maximumAge = .seconds(60) }
+    #expect(short.fields["Cache-Control"] == "public, max-age=160")
+    #expect(short.fields["Expires"] == "Tue, 24 Nov 2026 12:02:40 GMT")
+    let long = response(image()) { $0.maximumAge = .seconds(6_000) }
+    #expect(long.fields["Cache-Control"] == "public, max-age=600")
+  }
+
+  @Test func `nothing keeps a thumbnail that is not stored`() {
+    let response = response(image(isStored: false))
+    #expect(response.fields["Cache-Control"] == "no-store")
+    #expect(response.fields["Age"] == nil)
+    #expect(response.fields["Expires"] == nil)
+    #expect(response.fields["Last-Modified"] == nil)
+  }
+
+  @Test func `only a negotiated format depends on what the client accepts`() {
+    #expect(response(image()) { $0.format = .fixed }.fields["Vary"] == nil)
+  }
+
+  @Test func `the validator is that of the bytes`() {
+    #expect(image().entityTag == image(isStored: false).entityTag)
+    #expect(image().entityTag != image(bytes: [1, 2, 4]).entityTag)
+  }
+
+  @Test func `a client that has the bytes gets 304 with the fields that matter to caches`() {
+    let tag = image().entityTag
+    for value in [tag, "W/\(tag)", "\"other\", \(tag)", "*"] {
+      let response = response(image(), ["If-None-Match": value])
+      #expect(response.status == .notModified, "\(value)")
+      #expect(response.fields["ETag"] == tag)
+      #expect(response.fields["Cache-Control"] == "public, max-age=600")
+      #expect(response.fields["Vary"] == "Accept")
+      #expect(response.fields["Content-Type"] == nil)
+    }
+    #expect(response(image(), ["If-None-Match": "\"other\""]).status == .ok)
+  }
+
+  @Test func `a date counts where there is no entity tag`() {
+    let same = "Tue, 24 Nov 2026 12:00:00 GMT"
+    let earlier = "Tue, 24 Nov 2026 11:59:59 GMT"
+    #expect(response(image(), ["If-Modified-Since": same]).status == .notModified)
+    #expect(response(image(), ["If-Modified-Since": earlier]).status == .ok)
+    #expect(response(image(), ["If-Modified-Since": "yesterday"]).status == .ok)
+    #expect(response(image(isStored: false), ["If-Modified-Since": same]).status == .ok)
+    let both: HTTPFields = ["If-None-Match": "\"other\"", "If-Modified-Since": same]
+    #expect(response(image(), both).status == .ok)
+  }
+
+  @Test(
+    arguments: [
+      ("a.jpg", false, "inline; filename=\"a.webp\"; filename*=UTF-8''a.webp"),
+      (
+        "my.photo.png", true,
+        "attachment; filename=\"my.photo.webp\"; filename*=UTF-8''my.photo.webp"
+      ),
+      ("été", false, "inline; filename=\"t.webp\"; filename*=UTF-8''%c3%a9t%c3%a9.webp"),
+      (
+        "a\"b\\c/d\r\n", false,
+        "inline; filename=\"abcd.webp\"; filename*=UTF-8''a%22b%5cc%2fd%0d%0a.webp"
+      ),
+    ])
+  func `a name of a file is part of the answer without what could end it`(
+    name: String, isAttachment: Bool, text: String
+  ) {
+    let response = response(image()) { query in
+      query.fileName = name
+      query.isAttachment = isAttachment
+    }
+    #expect(response.fields["Content-Disposition"] == text)
+  }
+}

@@ -1,0 +1,43 @@
+import ImgHTTP
+import Testing
+
+@testable import ImgGateway
+
+struct RouteTests {
+  @Test(
+    arguments: [
+      ("/", .gallery), ("/assets/v1/gallery.js", .gallery), ("/image", .image),
+      ("/health", .health), ("/ready", .ready), ("/metrics", .metrics), ("/v2/list", .list),
+      ("/id/1-0", .picture), ("/id/1-0/300/200", .picture), ("/id/1-0/info", .picture),
+      ("/api/jobs", .jobs), ("/api/jobs/7", .job(7)), ("/api/jobs/7/retry", .retry(7)),
+      ("/api/jobs/7/events", .events(7)), ("/_/rs:fit:1:1/plain/https://a.example/b", .optionsPath),
+    ] as [(Substring, Route)])
+  func `a path has its route`(path: Substring, route: Route) {
+    #expect(Route(path: path) == route)
+  }
+
+  @Test(arguments: [
+    "", "x", "/images", "/image/", "/v2", "/v2/lists", "/id", "/assets/a", "/api/job",
+    "/api/jobs/x", "/api/jobs/7/stop", "/api/jobs/7/retry/now", "/api/jobs/-1",
+    "/api/jobs/18446744073709551616",
+  ])
+  func `another path has none`(path: Substring) {
+    #expect(Route(path: path) == nil)
+  }
+
+  @Test func `only a retry is a POST, and it is nothing else`() {
+    #expect(Route.retry(1).allows(.post))
+    #expect(!Route.retry(1).allows(.get))
+    for route in [Route.image, .list, .job(1), .gallery] {
+      #expect(route.allows(.get) && route.allows(.head))
+      #expect(!route.allows(.post) && !route.allows(.other("DELETE")))
+    }
+  }
+
+  @Test func `the gallery is what tells of pictures that are there`() {
+    let parts: [Route] = [.gallery, .list, .picture, .jobs, .job(1), .retry(1), .events(1)]
+    #expect(parts.allSatisfy { $0.belongsToGallery })
+    #expect(
+      [Route.image, .optionsPath, .health, .ready, .metrics].allSatisfy { !$0.belongsToGallery })
+  }
+}
