@@ -1,0 +1,187 @@
+import FoundationEssentials
+import ImgGateway
+import ImgHTTP
+import Synchronization
+
+/// A gateway with the real gallery, whose lists and pictures are made up.
+final class CannedGateway: HTTPHandler {
+  private struct State {
+    var pictures: [CannedPicture] = []
+    var job: CannedJob?
+    var jobPictures: [CannedPicture] = []
+    var isCoordinatorGone = false
+    var requests: [String] = []
+    var followers: [AsyncStream<[UInt8]>.Continuation] = []
+  }
+
+  private struct Failure: Encodable {
+    struct Details: Encodable {
+      let code: String
+      let message: String
+    }
+
+    let error: Details
+  }
+
+  private struct Jobs: Encodable { let jobs: [CannedJob] }
+
+  /// Holds back pictures, not lists.
+  let gate = PictureGate()
+  private let gallery = GalleryPage()
+  private let delay: String
+  private let state: Mutex<State>
+
+  /// - Parameters:
+  ///   - pictures: those of the store.
+  ///   - job: the only job.
+  ///   - jobPictures: those of the job.
+  ///   - delay: how long a cell waits before it requests its picture, in seconds.
+  init(
+    _ pictures: [CannedPicture] = [], job: CannedJob? = nil, jobPictures: [CannedPicture] = [],
+    delay: String = "0.25"
+  ) {
+    self.delay = delay
+    state = Mutex(State(pictures: pictures, job: job, jobPictures: jobPictures))
+  }
+
+  /// The targets that were requested, in their order.
+  var requests: [String] { state.withLock { $0.requests } }
+
+  /// Whether lists are answered with 503.
+  var isCoordinatorGone: Bool {
+    get { state.withLock { $0.isCoordinatorGone } }
+    set { state.withLock { $0.isCoordinatorGone = newValue } }
+  }
+
+  /// Removes a picture of the store, which lists have named.
+  func remove(_ id: String) {
+    state.withLock { state in state.pictures.removeAll { $0.id == id } }
+  }
+
+  /// Changes the job, and tells those that follow it.
+  func change(_ job: CannedJob, pictures: [CannedPicture]? = nil, isEnd: Bool = false) {
+    let event = Self.event("job", job) + (isEnd ? Self.event("end", job) : [])
+    state.withLock { state in
+      state.job = job
+      state.jobPictures = pictures ?? state.jobPictures
+      for follower in state.followers {
+        follower.yield(event)
+        if isEnd { follower.finish() }
+      }
+      if isEnd { state.followers = [] }
+    }
+  }
+
+  func answer(to request: HTTPRequest) -> HTTPAnswer {
+    state.withLock { $0.requests.append(request.target) }
+    if let page = gallery.response(to: request) { return .response(withDelay(page)) }
+    guard let address = URLComponents(string: request.target) else {
+      return .response(Self.missing)
+    }
+    let parts = address.path.split(separator: "/")
+    switch (parts.first, parts.count) {
+    case ("v2", _): return .response(list(address.queryItems ?? []))
+    case ("id", 2): return picture(String(parts[1]))
+    case ("id", 3): return .response(facts(of: String(parts[1])))
+    case ("api", 2): return .response(jobs())
+    case ("api", 4) where parts.last == "events": return .response(events())
+    case ("api", 4): return .response(Self.failure(.init(rawValue: 409), "wrong_state", "no retry"))
+    default: return .response(Self.missing)
+    }
+  }
+
+  /// The page with the delay of this gateway instead of its own.
+  private func withDelay(_ page: HTTPResponse) -> HTTPResponse {
+    guard case .bytes(let body) = page.body,
+      page.fields["Content-Type"]?.hasPrefix("text/html") == true
+    else { return page }
+    let text = String(decoding: body.bytes, as: UTF8.self)
+    var changed = page
+    changed.body = .bytes(
+      Array(text.replacing("data-delay=0.25", with: "data-delay=\(delay)").utf8))
+    return changed
+  }
+
+  private func list(_ items: [URLQueryItem]) -> HTTPResponse {
+    let fields = Dictionary(items.map { ($0.name, $0.value ?? "") }) { first, _ in first }
+    let (isGone, all) = state.withLock { state in
+      (state.isCoordinatorGone, fields["job"] == nil ? state.pictures : state.jobPictures)
+    }
+    guard !isGone else {
+      return Self.failure(.serviceUnavailable, "no_coordinator", "no coordinator answers")
+    }
+    let matching = all.filter { picture in
+      picture.url.contains(fields["q"] ?? "")
+        && [nil, picture.state].contains(fields["outcome"])
+        && [nil, picture.code].contains(fields["code"])
+    }
+    let number = fields["page"].flatMap(Int.init) ?? 1
+    let limit = fields["limit"].flatMap(Int.init) ?? 30
+    let page = Array(matching.dropFirst((number - 1) * limit).prefix(limit))
+    var response = Self.json(page)
+    if number * limit < matching.count {
+      var next = URLComponents()
+      next.path = "/v2/list"
+      next.queryItems = items.map {
+        $0.name == "page" ? URLQueryItem(name: "page", value: String(number + 1)) : $0
+      }
+      response.fields.add("Link", "<\(next.string ?? "")>; rel=\"next\"")
+    }
+    return response
+  }
+
+  private func found(_ id: String) -> CannedPicture? {
+    state.withLock { state in (state.pictures + state.jobPictures).first { $0.id == id } }
+  }
+
+  private func picture(_ id: String) -> HTTPAnswer {
+    guard let picture = found(id) else { return .response(Self.missing) }
+    return .later { [gate] in
+      await gate.pass()
+      return HTTPResponse(
+        .ok, fields: ["Content-Type": "image/svg+xml"], body: .bytes(Array(picture.file.utf8)))
+    }
+  }
+
+  private func facts(of id: String) -> HTTPResponse {
+    found(id).map { Self.json($0) } ?? Self.missing
+  }
+
+  private func jobs() -> HTTPResponse {
+    Self.json(Jobs(jobs: state.withLock { $0.job.map { [$0] } ?? [] }))
+  }
+
+  private func events() -> HTTPResponse {
+    let (stream, continuation) = AsyncStream.makeStream(of: [UInt8].self)
+    state.withLock { state in
+      if let job = state.job { continuation.yield(Self.event("job", job)) }
+      state.followers.append(continuation)
+    }
+    return HTTPResponse(.ok, fields: ["Content-Type": "text/event-stream"], body: .stream(stream))
+  }
+
+  private static let missing = failure(.notFound, "not_found", "the gateway has nothing here")
+
+  private static func failure(_ status: HTTPStatus, _ code: String, _ message: String)
+    -> HTTPResponse
+  {
+    json(Failure(error: .init(code: code, message: message)), status)
+  }
+
+  private static func json(_ value: some Encodable, _ status: HTTPStatus = .ok) -> HTTPResponse {
+    HTTPResponse(
+      status, fields: ["Content-Type": "application/json"],
+      body: .bytes(encoded(value)))
+  }
+
+  private static func event(_ name: String, _ value: some Encodable) -> [UInt8] {
+    Array("event: \(name)\ndata: ".utf8) + encoded(value) + Array("\n\n".utf8)
+  }
+
+  private static func encoded(_ value: some Encodable) -> [UInt8] {
+    guard let data = try? JSONEncoder().encode(value) else {
+      preconditionFailure("the values of these tests are JSON")
+    }
+    return Array(data)
+  }
+}

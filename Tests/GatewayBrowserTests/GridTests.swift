@@ -1,0 +1,164 @@
+import Testing
+
+extension GatewayBrowserTests {
+  /// The pictures of a list in rows.
+  struct GridTests {
+    private static let boxes =
+      "JSON.stringify([...document.querySelectorAll('.cell')].map((c) => c.getBoundingClientRect()))"
+
+    private static func pictures(_ count: Int) -> [CannedPicture] {
+      (0..<count).map { CannedPicture(index: $0) }
+    }
+
+    @Test func `the grid fills with pictures, and each has a text`() async throws {
+      let visit = try await Visit(CannedGateway(Self.pictures(20)))
+      try await visit.waitForPictures(20)
+      let summary: String = try await visit.browser.value(
+        of: "document.querySelector('#summary').textContent")
+      #expect(summary == "20 pictures")
+      let texts: [String] = try await visit.browser.value(
+        of: "[...document.querySelectorAll('.thumbnail img')].map((image) => image.alt)")
+      #expect(Set(texts) == Set((0..<20).map { "\($0).jpg from example.org" }))
+      #expect(
+        try await visit.browser.value(of: "document.querySelectorAll('img:not([alt])').length") == 0
+      )
+      #expect(try visit.browser.complaints() == [])
+      #expect(try visit.foreignURLs() == [])
+    }
+
+    @Test func `placeholders show first, and nothing moves when the pictures arrive`() async throws
+    {
+      let gateway = CannedGateway(Self.pictures(20))
+      gateway.gate.close()
+      let visit = try await Visit(gateway)
+      try await visit.browser.wait(
+        until: "document.querySelectorAll('canvas.placeholder').length === 20")
+      #expect(
+        try await visit.browser.value(of: "document.querySelectorAll('.thumbnail img').length") == 0
+      )
+      let before: String = try await visit.browser.value(of: Self.boxes)
+      gateway.gate.open()
+      try await visit.waitForPictures(20)
+      #expect(try await visit.browser.value(of: Self.boxes) == before)
+    }
+
+    @Test func `the next page is requested when the end of the grid is near`() async throws {
+      let visit = try await Visit(CannedGateway(Self.pictures(200)), width: 900)
+      try await visit.waitForPictures(10)
+      let isThirdPage = { (target: String) in target.contains("page=3") }
+      #expect(!visit.gateway.requests.contains(where: isThirdPage))
+      try await visit.scrollDown(toPicture: 60)
+      #expect(visit.gateway.requests.contains(where: isThirdPage))
+    }
+
+    @Test func `a cell that leaves before the delay costs no request`() async throws {
+      let visit = try await Visit(CannedGateway(Self.pictures(300), delay: "3600"))
+      try await visit.scrollDown(toPicture: 250)
+      #expect(!visit.gateway.requests.contains { $0.hasPrefix("/id/") })
+    }
+
+    @Test func `a long list has cells near the window only`() async throws {
+      let visit = try await Visit(CannedGateway(Self.pictures(1500)))
+      try await visit.scrollDown(toPicture: 1499)
+      let count: Int = try await visit.browser.value(
+        of: "document.querySelector('#grid').childElementCount")
+      #expect((10..<200).contains(count))
+      try await visit.browser.wait(
+        until: "document.querySelector('.cell[aria-posinset=\"1500\"] img')")
+    }
+
+    @Test func `a picture that arrives late is not shown in the cell of another`() async throws {
+      let gateway = CannedGateway(Self.pictures(60))
+      gateway.gate.close()
+      let visit = try await Visit(gateway)
+      try await visit.browser.wait(until: "performance.getEntriesByType('resource').length > 0")
+      // The first cells then have the pictures 5, 15, 25 …, while 0, 1, 2 … are under way.
+      try await visit.browser.click("#search")
+      try await visit.browser.type("5.jpg")
+      try await visit.browser.wait(until: "document.querySelectorAll('.cell').length === 6")
+      gateway.gate.open()
+      try await visit.waitForPictures(6)
+      let found: [String] = try await visit.browser.value(
+        of: """
+          [...document.querySelectorAll('.cell')].map((cell) =>
+            `${cell.dataset.id} ${cell.querySelector('img').naturalWidth}`)
+          """)
+      #expect(found == stride(from: 5, to: 60, by: 10).map { "store-\($0) \(120 + $0)" })
+    }
+
+    @Test func `a failure is a generic picture with its code and its reason`() async throws {
+      let failure = CannedPicture.failed(
+        "job", index: 1, code: "http_status", message: "the origin answered 404")
+      let job = CannedJob(state: "finished", total: 2, done: 1, failed: 1, queued: 0)
+      let visit = try await Visit(
+        CannedGateway(job: job, jobPictures: [CannedPicture("job", index: 0), failure]),
+        view: "job=1")
+      try await visit.waitForPictures(1)
+      let text: String = try await visit.browser.value(
+        of: "document.querySelector('[data-state=failed]').innerText")
+      #expect(text.split(separator: "\n") == ["http status", "the origin answered 404", "1.jpg"])
+      let label: String = try await visit.browser.value(
+        of: "document.querySelector('[data-state=failed] a').getAttribute('aria-label')")
+      #expect(label.hasPrefix("1.jpg from example.org: http status"))
+      #expect(try visit.browser.complaints() == [])
+    }
+
+    @Test func `a thumbnail that is gone shows why`() async throws {
+      var pictures = Self.pictures(3)
+      pictures[1] = CannedPicture("none", index: 1)
+      let gateway = CannedGateway(pictures)
+      let visit = try await Visit(gateway)
+      gateway.remove("none-1")
+      try await visit.browser.wait(until: "document.querySelector('.thumbnail .failure')")
+      let text: String = try await visit.browser.value(
+        of: "document.querySelector('.thumbnail .failure').innerText")
+      #expect(text.contains("the gateway has nothing here"))
+    }
+
+    @Test func `a URL is shown as text, whatever it has in it`() async throws {
+      var pictures = Self.pictures(2)
+      pictures[0].url = "https://example.org/<img src=x onerror=\"document.title='no'\">.jpg"
+      pictures[1].url = "javascript:document.title='no'"
+      let visit = try await Visit(CannedGateway(pictures))
+      try await visit.waitForPictures(2)
+      for _ in 0..<2 {
+        try await visit.browser.click(".cell:first-child a")
+        try await visit.browser.wait(until: "document.querySelector('#viewer').open")
+        try await visit.browser.press(.right)
+        try await visit.browser.wait(
+          until: "document.querySelector('#viewer').dataset.id === 'store-1'")
+        let links: Int = try await visit.browser.value(
+          of: "document.querySelectorAll('[href^=\"javascript:\"]').length")
+        #expect(links == 0)
+        try await visit.browser.press(.escape)
+        try await visit.browser.wait(until: "location.hash === ''")
+      }
+      #expect(try await visit.browser.value(of: "document.title") == "imgctl gallery")
+      #expect(
+        try await visit.browser.value(of: "document.querySelectorAll('[onerror]').length") == 0)
+      #expect(try visit.browser.complaints() == [])
+    }
+
+    @Test func `a narrow window needs no horizontal scrolling`() async throws {
+      let job = CannedJob(total: 40, done: 30, failed: 5, queued: 5)
+      let pictures = (0..<40).map { CannedPicture("job", index: $0) }
+      let visit = try await Visit(
+        CannedGateway(job: job, jobPictures: pictures), view: "job=1", width: 400)
+      try await visit.waitForPictures(5)
+      let width: Int = try await visit.browser.value(of: "document.scrollingElement.scrollWidth")
+      #expect(width <= 400)
+    }
+
+    @Test(arguments: [("no-preference", "appear"), ("reduce", "none")])
+    func `pictures fade in unless motion is unwanted`(preference: String, animation: String)
+      async throws
+    {
+      let visit = try await Visit(
+        CannedGateway(Self.pictures(1)), media: ["prefers-reduced-motion": preference])
+      try await visit.waitForPictures(1)
+      let name: String = try await visit.browser.value(
+        of: "getComputedStyle(document.querySelector('.thumbnail img')).animationName")
+      #expect(name == animation)
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import Testing
+
+extension GatewayBrowserTests {
+  /// One picture in its full size.
+  struct ViewerTests {
+    private static func visit(_ view: String = "") async throws -> Visit {
+      let visit = try await Visit(
+        CannedGateway((0..<90).map { CannedPicture(index: $0) }), view: view, width: 800)
+      return visit
+    }
+
+    /// Scrolls to a picture in the middle of the list and clicks on it.
+    ///
+    /// - Returns: the position of the page.
+    private func openPicture(_ index: Int, of visit: Visit) async throws -> Int {
+      let cell = ".cell[aria-posinset='\(index + 1)']"
+      try await visit.browser.run(
+        """
+        while (!document.querySelector("\(cell)")) {
+          scrollBy(0, 300);
+          await new Promise(requestAnimationFrame);
+        }
+        scrollBy(0, document.querySelector("\(cell)").getBoundingClientRect().top - 300);
+        await new Promise(requestAnimationFrame);
+        """)
+      try await visit.browser.wait(until: "document.querySelector(`\(cell) img`)")
+      let position: Int = try await visit.browser.value(of: "Math.round(scrollY)")
+      try await visit.browser.click("\(cell) a")
+      try await visit.browser.wait(until: "document.querySelector('#viewer').open")
+      return position
+    }
+
+    @Test func `a click opens a picture with its facts`() async throws {
+      let visit = try await Self.visit()
+      try await visit.waitForPictures(1)
+      try await visit.browser.click(".cell:first-child a")
+      try await visit.browser.wait(
+        until: "document.querySelector('#viewer-stage img')?.naturalWidth === 120")
+      let facts: String = try await visit.browser.value(
+        of: "document.querySelector('#viewer-facts').innerText")
+      for fact in ["https://example.org/store/0.jpg", "120 × 90", "SVG", "1.2 KB", "the store"] {
+        #expect(facts.contains(fact), "\(fact)")
+      }
+      #expect(try await visit.browser.value(of: "location.hash") == "#picture=store-0")
+      #expect(
+        try await visit.browser.value(of: "document.querySelectorAll('img:not([alt])').length") == 0
+      )
+      #expect(try visit.browser.complaints() == [])
+      #expect(try visit.foreignURLs() == [])
+    }
+
+    @Test(arguments: ["back", "Escape", "close"])
+    func `leaving a picture leads back to the same place`(way: String) async throws {
+      let visit = try await Self.visit()
+      let position = try await openPicture(50, of: visit)
+      #expect(position > 500)
+      switch way {
+      case "back": try await visit.browser.run("history.back()")
+      case "Escape": try await visit.browser.press(.escape)
+      default: try await visit.browser.click("#viewer-close")
+      }
+      try await visit.browser.wait(
+        until: "location.hash === '' && !document.querySelector('#viewer').open")
+      #expect(try await visit.browser.value(of: "Math.round(scrollY)") == position)
+      let focused: String = try await visit.browser.value(
+        of: "document.activeElement.closest('.cell')?.dataset.id ?? 'none'")
+      #expect(focused == "store-50")
+      #expect(try await visit.browser.value(of: "location.hash") == "")
+    }
+
+    @Test func `arrow keys lead to the neighbours, and the focus goes along`() async throws {
+      let visit = try await Self.visit()
+      _ = try await openPicture(28, of: visit)
+      for index in [29, 30, 31] {
+        try await visit.browser.press(.right)
+        try await visit.browser.wait(
+          until: "document.querySelector('#viewer').dataset.id === 'store-\(index)'")
+      }
+      try await visit.browser.press(.left)
+      try await visit.browser.wait(
+        until: "document.querySelector('#viewer').dataset.id === 'store-30'")
+      // One step back leads to the grid, however many pictures were shown.
+      try await visit.browser.run("history.back()")
+      try await visit.browser.wait(until: "!document.querySelector('#viewer').open")
+      let focused: String = try await visit.browser.value(
+        of: "document.activeElement.closest('.cell')?.dataset.id ?? 'none'")
+      #expect(focused == "store-30")
+    }
+
+    @Test func `the address of a picture opens it, and leaving it shows the grid`() async throws {
+      let visit = try await Self.visit("picture=store-3")
+      try await visit.browser.wait(
+        until: "document.querySelector('#viewer-stage img')?.naturalWidth === 123")
+      try await visit.browser.press(.escape)
+      try await visit.browser.wait(until: "!document.querySelector('#viewer').open")
+      try await visit.waitForPictures(4)
+      #expect(try await visit.browser.value(of: "location.pathname") == "/")
+    }
+
+    @Test func `an address of no picture says so`() async throws {
+      let visit = try await Self.visit("picture=none")
+      try await visit.browser.wait(until: "document.querySelector('#viewer-stage .failure')")
+      let text: String = try await visit.browser.value(
+        of: "document.querySelector('#viewer-stage').innerText")
+      #expect(text.contains("the gateway has nothing here"))
+    }
+
+    @Test func `the keyboard moves in the grid and opens a picture`() async throws {
+      let visit = try await Self.visit()
+      try await visit.waitForPictures(10)
+      try await visit.browser.run("document.querySelector('.cell a').focus()")
+      try await visit.browser.press(.right)
+      try await visit.browser.press(.right)
+      try await visit.browser.press(.enter)
+      try await visit.browser.wait(until: "document.querySelector('#viewer').open")
+      #expect(try await visit.browser.value(of: "location.hash") == "#picture=store-2")
+    }
+  }
+}

@@ -1,0 +1,33 @@
+import TestCluster
+import TestHTTP
+import TestOrigin
+import TestPictures
+
+/// A gateway with its cluster and an origin, all for one test.
+struct GatewayFixture {
+  let cluster: Cluster
+  let origin: TestOrigin
+  let gateway: GatewayProcess
+  /// A JPEG of 320 × 240 pixels.
+  let picture: [UInt8]
+
+  /// - Parameters:
+  ///   - arguments: of `imggateway`.
+  ///   - settings: of all programs, as of ``Cluster``. No program starts a coordinator by itself.
+  init(_ arguments: [String] = [], _ settings: [String: String] = [:]) throws {
+    cluster = try Cluster(settings.merging(["AUTOSTART": "no"]) { given, _ in given })
+    origin = try TestOrigin()
+    gateway = try GatewayProcess(cluster, arguments)
+    picture = try PictureMaker.start().card(index: 1)
+  }
+
+  /// The target of a path of the origin.
+  func target(_ path: String, _ options: String = "w=64") -> String {
+    "/image?url=\(origin.baseURL)\(path)&\(options)"
+  }
+
+  /// The response to a request for a path of the origin.
+  func image(_ path: String, _ options: String = "w=64") async throws -> RawResponse {
+    try await gateway.response(target(path, options))
+  }
+}

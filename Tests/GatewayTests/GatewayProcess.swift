@@ -1,0 +1,123 @@
+import ImgHTTP
+import ImgSystem
+import TestCluster
+import TestFiles
+import TestHTTP
+
+/// The program `imggateway` as a process. It ends with this object at the latest.
+final class GatewayProcess {
+  let address: HTTPServer.Address
+  let run: ProgramRun
+  private let manager: DatagramReceiver
+
+  static let terminate: CInt = 15
+  private static let startTime = Duration.seconds(20)
+
+  /// Starts the program and waits until it serves.
+  ///
+  /// - Parameters:
+  ///   - arguments: beside `--listen`.
+  ///   - listen: an address that this process can connect to.
+  ///   - passed: a listening socket that the program gets as a service manager hands it over.
+  init(
+    _ cluster: Cluster, _ arguments: [String] = [], listen: String = "127.0.0.1:0",
+    passed: CInt? = nil
+  ) throws {
+    let path = cluster.directory.file("notify-\(UInt32.random(in: 0...UInt32.max))")
+    manager = try DatagramReceiver(address: path)
+    var environment = cluster.environment
+    environment["NOTIFY_SOCKET"] = path
+    var command = [try Programs.path(of: "imggateway"), "--listen", listen] + arguments
+    var descriptors: [(parent: CInt, child: CInt)] = []
+    if let passed {
+      environment["LISTEN_FDS"] = "1"
+      let script = "export LISTEN_PID=$$; exec \"$@\""
+      command = ["/bin/sh", "-c", script, "sh"] + command
+      // SD_LISTEN_FDS_START (sd_listen_fds(3)).
+      descriptors = [(parent: passed, child: 3)]
+    }
+    run = try ProgramRun(
+      command[0], Array(command.dropFirst()), environment: environment, descriptors: descriptors,
+      in: cluster.directory)
+    let message = try manager.next(until: .now + Self.startTime)
+    guard let message, let address = HTTPServer.Address(readiness: message) else {
+      throw GatewayDidNotStart(description: "\(message ?? "") \(try run.messages())")
+    }
+    self.address = address
+  }
+
+  /// Runs the program to its end, which comes at once.
+  static func result(_ cluster: Cluster, _ arguments: [String]) throws -> ProgramResult {
+    let run = try ProgramRun(
+      Programs.path(of: "imggateway"), arguments, environment: cluster.environment,
+      in: cluster.directory)
+    return try run.wait(atMost: startTime)
+  }
+
+  /// Asks for an end in order, and waits until the program begins it.
+  ///
+  /// - Returns: what it tells the service manager.
+  func beginStop() throws -> String? {
+    run.signal(Self.terminate)
+    return try manager.next(until: .now + Self.startTime)
+  }
+
+  func connect() throws -> RawClient {
+    try RawClient(to: address)
+  }
+
+  /// The response to a request on a connection of its own.
+  func response(
+    _ target: String, _ fields: String..., method: String = "GET"
+  ) async throws -> RawResponse {
+    var client = try connect()
+    try client.request(target, fields, method: method)
+    return try await client.receive(toHead: method == "HEAD")
+  }
+
+  /// The value of a metric without labels; `nil` if there is none.
+  func metric(_ name: String) async throws -> Int? {
+    let lines = try await response("/metrics").text.split(separator: "\n")
+    return lines.first { $0.hasPrefix("\(name) ") }.flatMap { Int($0.dropFirst(name.count + 1)) }
+  }
+
+  /// Asks for a metric until it has a value.
+  func wait(for name: String, toBe value: Int) async throws {
+    let deadline = ContinuousClock.now + RawClient.patience
+    while try await metric(name) != value {
+      guard ContinuousClock.now < deadline else { throw RawClient.Failure.deadline }
+    }
+  }
+}
+
+/// Why there is no gateway, with what it said.
+struct GatewayDidNotStart: Error, CustomStringConvertible {
+  let description: String
+}
+
+extension HTTPServer.Address {
+  /// The address in a notification of readiness.
+  fileprivate init?(readiness message: String) {
+    let prefix = "READY=1\nSTATUS=serving at "
+    guard message.hasPrefix(prefix), message.hasSuffix("/") else { return nil }
+    let text = message.dropFirst(prefix.count).dropLast()
+    if text.hasPrefix("unix:") {
+      self = .unix(path: String(text.dropFirst("unix:".count)))
+      return
+    }
+    guard let colon = text.lastIndex(of: ":"),
+      let port = UInt16(text[text.index(after: colon)...])
+    else { return nil }
+    let host = text[..<colon].dropFirst("http://".count).filter { $0 != "[" && $0 != "]" }
+    self = .tcp(host: host, port: port)
+  }
+}
+
+extension RawClient {
+  /// Sends a request without a body.
+  func request(_ target: String, _ fields: [String] = [], method: String = "GET") throws {
+    let lines = ["\(method) \(target) HTTP/1.1", "Host: localhost"] + fields
+    let length = method == "POST" ? ["Content-Length: 0"] : []
+    try send((lines + length).map { $0 + "\r\n" }.joined() + "\r\n")
+  }
+}

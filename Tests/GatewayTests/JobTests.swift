@@ -1,0 +1,93 @@
+import TestCluster
+import TestHTTP
+import TestOrigin
+import Testing
+
+/// The lines of a job, and its events.
+@Suite(.timeLimit(.minutes(2)))
+struct JobTests {
+  private struct Line: Decodable {
+    enum CodingKeys: String, CodingKey {
+      case id, state, code
+      case address = "download_url"
+    }
+
+    let id: String
+    let state: String
+    let code: String?
+    let address: String
+  }
+
+  private let fixture: GatewayFixture
+
+  init() throws {
+    fixture = try GatewayFixture()
+    fixture.origin.serve("/a", .body(fixture.picture))
+    fixture.origin.serve("/missing", .status(404))
+    fixture.origin.serve("/busy", .status(503))
+  }
+
+  private func submit(_ paths: String...) throws -> String {
+    "\(try fixture.cluster.submit(paths.map { fixture.origin.baseURL + $0 }))"
+  }
+
+  private func lines(of job: String) async throws -> [Line] {
+    try await fixture.gateway.response("/v2/list?job=\(job)").decoded([Line].self)
+  }
+
+  /// Reads the events of a job until they end.
+  private func events(of job: String) async throws -> [UInt8] {
+    try await fixture.gateway.response("/api/jobs/\(job)/events").body
+  }
+
+  @Test func `each line of a job is a picture, or a failure that a retry repeats`() async throws {
+    let job = try submit("/a", "/missing", "/busy", "/a")
+    #expect(String(decoding: try await events(of: job), as: UTF8.self).contains("event: end"))
+    let lines = try await lines(of: job)
+    #expect(lines.map(\.id) == (0..<4).map { "\(job)-\($0)" })
+    #expect(lines.map(\.state) == ["done", "failed", "failed", "done"])
+    #expect(lines.map(\.code) == [nil, "http_status", "http_status", nil])
+    let statuses = try await statuses(of: lines)
+    #expect([statuses[0], statuses[1], statuses[3]] == [200, 404, 200])
+    let cropped = try await fixture.gateway.response("/id/\(job)-0/40/30.webp?grayscale&blur=2")
+    #expect(cropped.status == 200)
+    #expect(cropped["Content-Type"] == "image/webp")
+    #expect(try await fixture.gateway.response("/id/\(job)-9").status == 404)
+
+    fixture.origin.serve("/busy", .body(fixture.picture))
+    let retry = "/api/jobs/\(job)/retry"
+    let foreign = try await fixture.gateway.response(retry, method: "POST")
+    #expect(foreign.status == 403)
+    let repeated = try await fixture.gateway.response(
+      retry, "X-Requested-With: imgctl", method: "POST")
+    #expect(repeated.status == 200)
+    _ = try await events(of: job)
+    #expect(try await self.lines(of: job).map(\.state) == ["done", "failed", "done", "done"])
+  }
+
+  private func statuses(of lines: [Line]) async throws -> [Int] {
+    var statuses: [Int] = []
+    for line in lines { statuses.append(try await fixture.gateway.response(line.address).status) }
+    return statuses
+  }
+
+  @Test func `the events of a job begin with its state and end with the job`() async throws {
+    fixture.origin.serve("/held", .body(fixture.picture, delivery: .hold))
+    let job = try submit("/held")
+    var client = try fixture.gateway.connect()
+    try client.request("/api/jobs/\(job)/events")
+    let head = String(decoding: try await client.receive(through: "\r\n\r\n"), as: UTF8.self)
+    #expect(head.contains("text/event-stream"))
+    var text = ""
+    while !text.contains("event: job") {
+      text += String(decoding: try await client.receiveChunk(), as: UTF8.self)
+    }
+    #expect(!text.contains("event: end"))
+    fixture.origin.release("/held")
+    while case let chunk = try await client.receiveChunk(), !chunk.isEmpty {
+      text += String(decoding: chunk, as: UTF8.self)
+    }
+    #expect(text.contains("\"done\":1"))
+    #expect(text.hasSuffix("event: end\ndata: {}\n\n"))
+  }
+}

@@ -1,0 +1,60 @@
+import ImgHTTP
+import ImgSystem
+import TestCluster
+import TestHTTP
+import TestOrigin
+import Testing
+
+/// More clients than the gateway has room for.
+@Suite(.timeLimit(.minutes(2)))
+struct OverloadTests {
+  /// A connection for an array, which holds no noncopyable values.
+  private final class Connection {
+    var socket: RawClient
+
+    init(to address: HTTPServer.Address) throws {
+      socket = try RawClient(to: address)
+    }
+  }
+
+  @Test func `hits are answered while clients send their requests slowly`() async throws {
+    let fixture = try GatewayFixture()
+    fixture.origin.serve("/a", .body(fixture.picture))
+    let first = try await fixture.image("/a")
+    let slow = try (0..<300).map { _ in try Connection(to: fixture.gateway.address) }
+    for part in ["GET /health", " HTTP/1.1\r\nHo", "st: localhost\r"] {
+      for connection in slow { try connection.socket.send(part) }
+      #expect(try await fixture.image("/a").body == first.body)
+    }
+    for connection in slow { try connection.socket.send("\n\r\n") }
+    for connection in slow { #expect(try await connection.socket.receive().status == 200) }
+  }
+
+  @Test func `loads are limited, and hits go on beyond the limit`() async throws {
+    let fixture = try GatewayFixture(["--requests", "64"])
+    fixture.origin.serve("/a", .body(fixture.picture))
+    let picture = fixture.picture
+    fixture.origin.fallback = { _, _ in .body(picture, delivery: .hold) }
+    let hit = try await fixture.image("/a")
+    #expect(hit.status == 200)
+    let waiting = try (0..<64).map { _ in try Connection(to: fixture.gateway.address) }
+    for (number, connection) in waiting.enumerated() {
+      try connection.socket.request(fixture.target("/held/\(number)"))
+    }
+    try await fixture.gateway.wait(for: "imgctl_gateway_loads", toBe: 64)
+
+    var client = try fixture.gateway.connect()
+    for number in 64..<600 {
+      try client.request(fixture.target("/held/\(number)"))
+      let response = try await client.receive()
+      #expect(response.status == 503)
+      #expect(response["Retry-After"] == "1")
+      #expect(try response.failureCode() == "too_many_requests")
+    }
+    try client.request(fixture.target("/a"))
+    #expect(try await client.receive().body == hit.body)
+    #expect(try await fixture.gateway.metric("imgctl_gateway_loads") == 64)
+    let memory = try #require(ThisProcess.residentByteCount(of: fixture.gateway.run.processID))
+    #expect(memory < 128 << 20)
+  }
+}

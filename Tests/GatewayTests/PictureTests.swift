@@ -1,0 +1,80 @@
+import TestCluster
+import TestHTTP
+import TestOrigin
+import Testing
+
+/// Pictures over the wire: loads, hits, and conditions.
+@Suite(.timeLimit(.minutes(2)))
+struct PictureTests {
+  @Test func `a picture is fetched once, and stays without a coordinator`() async throws {
+    let fixture = try GatewayFixture()
+    fixture.origin.serve("/a", .body(fixture.picture))
+    let first = try await fixture.image("/a")
+    #expect(first.status == 200)
+    #expect(first["Content-Type"]?.hasPrefix("image/") == true)
+    #expect(try await fixture.image("/a").body == first.body)
+    #expect(fixture.origin.counters("/a").requests == 1)
+
+    try fixture.cluster.killCoordinator()
+    #expect(try await fixture.image("/a").body == first.body)
+    let missing = try await fixture.image("/b")
+    #expect(missing.status == 503)
+    #expect(missing["Retry-After"] != nil)
+    #expect(missing["Content-Type"] == "application/json")
+    #expect(try missing.failureCode() == "unreachable")
+    #expect(fixture.origin.counters("/b").requests == 0)
+  }
+
+  @Test func `requests for one picture at the same time cause one fetch`() async throws {
+    let fixture = try GatewayFixture()
+    fixture.origin.serve("/a", .body(fixture.picture, delivery: .hold))
+    var first = try fixture.gateway.connect()
+    var second = try fixture.gateway.connect()
+    try first.request(fixture.target("/a"))
+    try second.request(fixture.target("/a"))
+    try await fixture.gateway.wait(for: "imgctl_gateway_loads", toBe: 2)
+    fixture.origin.release("/a")
+    let bodies = [try await first.receive(), try await second.receive()].map(\.body)
+    #expect(bodies[0] == bodies[1])
+    #expect(fixture.origin.counters("/a").requests == 1)
+  }
+
+  @Test func `a client that leaves ends the transfer from the origin`() async throws {
+    let fixture = try GatewayFixture()
+    fixture.origin.serve("/a", .body(fixture.picture, delivery: .stall(after: 100)))
+    do {
+      let client = try fixture.gateway.connect()
+      try client.request(fixture.target("/a"))
+      try #require(fixture.origin.waitUntil(seconds: 20) { $0["/a"].inFlight == 1 })
+    }
+    #expect(fixture.origin.waitUntil(seconds: 20) { $0["/a"].aborted == 1 })
+    try await fixture.gateway.wait(for: "imgctl_gateway_loads", toBe: 0)
+  }
+
+  @Test func `a client that has the picture gets no body`() async throws {
+    let fixture = try GatewayFixture()
+    fixture.origin.serve("/a", .body(fixture.picture))
+    let target = fixture.target("/a")
+    var client = try fixture.gateway.connect()
+    try client.request(target)
+    let whole = try await client.receive()
+    let tag = try #require(whole["ETag"])
+    let date = try #require(whole["Last-Modified"])
+    for field in ["If-None-Match: \(tag)", "If-None-Match: *", "If-Modified-Since: \(date)"] {
+      try client.request(target, [field])
+      let response = try await client.receive()
+      #expect(response.status == 304, "\(field)")
+      #expect(response["ETag"] == tag)
+    }
+    try client.request(target, method: "HEAD")
+    let head = try await client.receive(toHead: true)
+    #expect(head.status == 200)
+    #expect(head["Content-Length"] == "\(whole.body.count)")
+    // The connection is at the start of a response, so none before had a body.
+    try client.request(target, ["If-None-Match: \"other\""])
+    #expect(try await client.receive().body == whole.body)
+    let old = "If-Modified-Since: Mon, 01 Jan 2001 00:00:00 GMT"
+    try client.request(target, [old])
+    #expect(try await client.receive().status == 200)
+  }
+}
