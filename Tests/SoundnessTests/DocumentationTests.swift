@@ -116,6 +116,17 @@ struct DocumentationTests {
     }
   }
 
+  @Test func `the settings guide names every option of the gateway and its variable`() throws {
+    let flags = try names(
+      in: "Sources/ImgSettings/Gateway/GatewayOptions.swift", /"(--[a-z-]+)",/)
+    #expect(flags.count > 10)
+    let guide = try guide("Settings")
+    for flag in flags {
+      let variable = "IMGCTL_" + flag.dropFirst(2).uppercased().replacing("-", with: "_")
+      #expect(guide.contains("| `\(flag)` | `\(variable)` |"), "\(flag)")
+    }
+  }
+
   @Test func `the guide to failure codes explains every code`() throws {
     let source = try Repository.text("Sources/ImgModel/Outcomes/Failure.swift")
     let end = try #require(source.firstRange(of: "package let stage")).lowerBound

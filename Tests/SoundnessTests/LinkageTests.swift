@@ -29,6 +29,15 @@ struct LinkageTests {
     #expect(libraries.filter(isOneOf: Self.imageLibraries).count == Self.imageLibraries.count)
   }
 
+  @Test func `imggateway links libmicrohttpd and LMDB, and neither libcurl nor an image library`()
+    throws
+  {
+    let libraries = try neededLibraries(of: "imggateway")
+    #expect(libraries.filter(isOneOf: ["libmicrohttpd", "liblmdb"]).count == 2)
+    #expect(libraries.filter(isOneOf: Self.imageLibraries + ["libcurl"]) == [])
+    #expect(libraries.filter(isOneOf: ["libFoundation.so"]) == [])
+  }
+
   @Test func `a file that is not a program is refused`() {
     #expect(throws: ElfImage.Malformed.self) { try ElfImage(bytes: Array("#!/bin/sh".utf8)) }
   }
