@@ -23,8 +23,13 @@ struct JSONTests {
       .map { String($0.dropFirst(2).split(separator: "  ")[0]) }
     #expect(document.objectsOfCommand.keys.sorted() == names.sorted())
     let objects = Set(document.objectsOfCommand.values.joined())
-    #expect(objects == Set(document.keys.keys))
+    #expect(objects.union(Self.objectsOfGateway) == Set(document.keys.keys))
   }
+
+  /// What no command prints, but the gateway answers.
+  private static let objectsOfGateway: Set = ["Entry"]
+  /// It runs until it is stopped, so it has a test of its own.
+  private static let endlessCommand = "serve"
 
   @Test func `every command prints the objects of the JSON guide`() throws {
     let cluster = try Cluster()
@@ -59,7 +64,25 @@ struct JSONTests {
         #expect(fault == nil, "\(line)")
       }
     }
-    #expect(Set(commands.map(\.0)) == Set(document.objectsOfCommand.keys))
+    let named = Set(commands.map(\.0)).union([Self.endlessCommand])
+    #expect(named == Set(document.objectsOfCommand.keys))
+  }
+
+  @Test func `serve prints where it answers`() throws {
+    let cluster = try Cluster()
+    let path = cluster.directory.file("notify")
+    let manager = try DatagramReceiver(address: path)
+    var environment = cluster.environment
+    environment["NOTIFY_SOCKET"] = path
+    let arguments = [Self.endlessCommand, "--listen", "127.0.0.1:0", "--json"]
+    let run = try ProgramRun(
+      Programs.path(of: "imgctl"), arguments, environment: environment, in: cluster.directory)
+    // It is ready after it has printed.
+    #expect(try manager.next(until: .now + .seconds(20)) != nil)
+    run.signal(15)
+    let lines = try run.wait().lines
+    #expect(lines.count == 1)
+    for line in lines { #expect(try document.fault(of: line, by: Self.endlessCommand) == nil) }
   }
 
   @Test func `a missing and a damaged store are reported in JSON`()
@@ -81,7 +104,10 @@ struct JSONTests {
   @Test func `every documented key is in a source`() throws {
     let root = URL(filePath: #filePath).deletingLastPathComponent().path + "/../../Sources"
     var words: Set<Substring> = []
-    for directory in ["ImgCommands", "ImgFacts", "ImgModel", "ImgStore/Thumbnails", "ImgWire"] {
+    let directories = [
+      "ImgCommands", "ImgFacts", "ImgGateway", "ImgModel", "ImgStore/Thumbnails", "ImgWire",
+    ]
+    for directory in directories {
       let files = try FileManager.default.subpathsOfDirectory(atPath: "\(root)/\(directory)")
       for file in files where file.hasSuffix(".swift") {
         let text = try String(contentsOfFile: "\(root)/\(directory)/\(file)", encoding: .utf8)
