@@ -63,6 +63,9 @@ package enum GatewayMain {
   ) throws -> HTTPServer.Configuration {
     let passed = try PassedSockets.descriptors(
       in: ThisProcess.environment, process: ThisProcess.processID)
+    guard passed.count <= 1 else {
+      throw UsageError("LISTEN_FDS is \(passed.count): the gateway listens on one socket")
+    }
     var configuration = HTTPServer.Configuration(
       listener: passed.first.map { .descriptor($0) } ?? settings.listen.listener)
     configuration.limits.targetBytes = RequestTarget.maximumByteCount

@@ -16,7 +16,8 @@ struct ContentDisposition {
     }
     let stem = fileName.lastIndex(of: ".").map { String(fileName[..<$0]) } ?? fileName
     let name = "\(stem.isEmpty ? "image" : stem).\(type.fileExtension)"
-    let plain = String(decoding: name.utf8.filter(Self.isPlain), as: UTF8.self)
+    let plainStem = String(decoding: stem.utf8.filter(Self.isPlain), as: UTF8.self)
+    let plain = "\(plainStem.isEmpty ? "image" : plainStem).\(type.fileExtension)"
     let escaped = name.utf8.map { byte in
       Self.isUnreserved(byte)
         ? String(Unicode.Scalar(byte)) : "%\(byte < 16 ? "0" : "")\(String(byte, radix: 16))"

@@ -38,7 +38,10 @@ struct JobService: Sendable {
       _ = try await client.jobs.job(id)
       return HTTPResponse(
         .ok,
-        fields: ["Content-Type": "text/event-stream", "Cache-Control": "no-store"],
+        fields: [
+          "Content-Type": "text/event-stream", "Cache-Control": "no-store",
+          "X-Content-Type-Options": "nosniff",
+        ],
         body: .stream(JobEvents.stream(of: id, in: client.jobs)))
     }
   }

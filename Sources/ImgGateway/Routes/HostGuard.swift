@@ -9,20 +9,25 @@ import ImgHTTP
 struct HostGuard: Sendable {
   /// In lower case; `nil` for every name.
   private let names: Set<String>?
+  /// Whether the loopback addresses of IPv4 count as well. No name of another site is one.
+  private let permitsLoopback: Bool
 
   /// - Parameters:
   ///   - names: further names. A gateway that other machines reach answers to every name if there is none.
   ///   - isLocal: whether only this machine can connect.
   init(names: [String], isLocal: Bool) {
     let given = Set(names.map { $0.lowercased() })
-    let own: Set = ["localhost", "127.0.0.1", "[::1]"]
+    let own: Set = ["localhost", "[::1]"]
+    permitsLoopback = isLocal
     self.names = isLocal ? own.union(given) : given.isEmpty ? nil : given
   }
 
   /// - Throws: ``RequestRejection`` with status 403.
   func check(_ request: HTTPRequest) throws(RequestRejection) {
     // HTTP/1.0 has no such field, and a browser always sends it.
-    if let names, let host = request.fields["Host"], !names.contains(Self.name(of: host)) {
+    if let names, let host = request.fields["Host"].map(Self.name), !names.contains(host),
+      !(permitsLoopback && Self.isLoopback(host))
+    {
       throw RequestRejection(
         .forbidden, code: "unknown_host",
         "this gateway does not answer to the host name of the request; give --host NAME to allow it"
@@ -38,6 +43,12 @@ struct HostGuard: Sendable {
         "a request that changes something has the field X-Requested-With: imgctl, and no other site "
           + "may send it")
     }
+  }
+
+  /// Whether a name is an address of 127.0.0.0/8 (RFC 6890).
+  private static func isLoopback(_ name: String) -> Bool {
+    let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+    return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
   }
 
   /// The name in a `Host` field, without its port.

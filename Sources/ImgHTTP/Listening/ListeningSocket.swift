@@ -116,7 +116,10 @@ final class ListeningSocket: Sendable {
     let name = try unsafe SocketAddress { address, size throws(SystemError) in
       _ = try systemCall("getsockname") { unsafe getsockname(socket, address, size) }
     }
-    guard let host = IPAddress.text(name.ip) else { return .unix(path: name.path) }
-    return .tcp(host: host, port: name.port)
+    if let host = IPAddress.text(name.ip) { return .tcp(host: host, port: name.port) }
+    guard name.family == AF_UNIX else {
+      throw SystemError(operation: "neither a TCP nor a Unix socket", code: EAFNOSUPPORT)
+    }
+    return .unix(path: name.path)
   }
 }

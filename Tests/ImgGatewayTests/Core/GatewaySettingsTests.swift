@@ -54,7 +54,7 @@ struct GatewaySettingsTests {
       ])
   }
 
-  @Test(arguments: ["", "# nothing\n", "xyz\n", "00 11 22\n", "0\n"])
+  @Test(arguments: ["", "# nothing\n", "not-a-key\n", "0011 2233 4455\n", "abcdef0123456\n"])
   func `a key file without a valid key is refused, and its content is not shown`(
     content: String
   ) throws {

@@ -16,7 +16,7 @@ struct HostGuardTests {
   }
 
   @Test(arguments: [
-    "localhost", "LOCALHOST:8080", "127.0.0.1", "127.0.0.1:80", "[::1]", "[::1]:8080",
+    "localhost", "LOCALHOST:8080", "127.0.0.1", "127.0.0.2:80", "[::1]", "[::1]:8080",
     "pictures.test", "Pictures.Test:8080",
   ])
   func `a local gateway answers to names of this machine and to given ones`(host: String) {
@@ -25,7 +25,7 @@ struct HostGuardTests {
 
   @Test(arguments: [
     "evil.example", "localhost.evil.example", "127.0.0.1.evil.example:8080", "", "[::1",
-    "127.0.0.2",
+    "127.0.0", "128.0.0.1", "127.0.0.256",
   ])
   func `a local gateway does not answer to a name that leads to it from elsewhere`(host: String) {
     #expect(isRefused(HostGuard(names: [], isLocal: true), ["Host": host]))

@@ -99,6 +99,7 @@ struct PreparedImageTests {
         "my.photo.png", true,
         "attachment; filename=\"my.photo.webp\"; filename*=UTF-8''my.photo.webp"
       ),
+      ("日本", false, "inline; filename=\"image.webp\"; filename*=UTF-8''%e6%97%a5%e6%9c%ac.webp"),
       ("été", false, "inline; filename=\"t.webp\"; filename*=UTF-8''%c3%a9t%c3%a9.webp"),
       (
         "a\"b\\c/d\r\n", false,
