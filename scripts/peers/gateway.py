@@ -27,7 +27,7 @@ NGINX = """
 worker_processes auto; pid {work}/nginx.pid; error_log {work}/nginx.log; daemon off;
 events {{ worker_connections 4096; }}
 http {{
-  access_log off; sendfile on; keepalive_requests 100000000; open_file_cache max=4000;
+  access_log off; sendfile on; tcp_nopush on; keepalive_requests 100000000; open_file_cache max=4000;
   client_body_temp_path {work}/body; proxy_temp_path {work}/proxy; fastcgi_temp_path {work}/fastcgi;
   uwsgi_temp_path {work}/uwsgi; scgi_temp_path {work}/scgi;
   default_type image/jpeg; add_header Cache-Control "public, max-age=604800"; add_header Vary Accept;
