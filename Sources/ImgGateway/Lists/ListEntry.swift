@@ -70,7 +70,7 @@ package struct ListEntry: Hashable, Sendable, Encodable {
     try container.encode(thumbHash.map { Data($0).base64EncodedString() }, forKey: .thumbHash)
     try container.encode(state, forKey: .state)
     try container.encode(error?.code.rawValue, forKey: .code)
-    try container.encode(error?.message, forKey: .message)
+    try container.encode(error?.message.withoutPasswords, forKey: .message)
     try container.encode(error?.isRetryable, forKey: .retryable)
     try container.encode(error?.httpStatus, forKey: .httpStatus)
     try container.encode(thumbnail?.type.mediaType, forKey: .type)

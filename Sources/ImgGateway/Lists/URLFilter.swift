@@ -1,4 +1,7 @@
-/// Finds URLs with a text in them. Letters of ASCII are equal in either case.
+import ImgModel
+
+/// Finds URLs with a text in them, as lists show them: without their passwords, which a search would tell letter
+/// by letter. Letters of ASCII are equal in either case.
 struct URLFilter {
   private let text: [UInt8]
 
@@ -9,7 +12,7 @@ struct URLFilter {
 
   func matches(_ url: String) -> Bool {
     guard let first = text.first else { return true }
-    var rest = Self.folded(url)[...]
+    var rest = Self.folded(url.withoutPasswords)[...]
     while let index = rest.firstIndex(of: first) {
       rest = rest[index...]
       if rest.starts(with: text) { return true }
