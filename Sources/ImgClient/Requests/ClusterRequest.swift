@@ -25,7 +25,7 @@ struct ClusterRequest: Hashable, Sendable {
     isIncremental = request.isIncremental
   }
 
-  /// A request for the facts of a picture, of which no more is fetched than they need.
+  /// A request for the facts of a picture. A worker fetches only the bytes that they need.
   ///
   /// - Throws: ``ImageError/Code/invalidURL``, ``ImageError/Code/unsupportedScheme``.
   init(factsOf url: String) throws(ImageError) {
