@@ -76,7 +76,7 @@ extension ClusterModel {
     _ url: String, name: String? = nil, variant: Variant = .standard, isLenient: Bool = false,
     expiry: Expiry = .standard, priority: Int = 0, delay: Duration = .zero,
     keep: Keep = .thumbnail, fetch: FetchOptions = .standard, bypassesStore: Bool = false,
-    updates: ArrivalUpdates = []
+    updates: ArrivalUpdates = [], maximumRetryAfter: Duration? = nil
   ) -> ViewerID {
     lastViewer += 1
     let viewer = ViewerID(rawValue: lastViewer)
@@ -86,10 +86,12 @@ extension ClusterModel {
     waitingViewers.insert(viewer)
     requests[viewer] = (url, options)
     self.updates[viewer] = updates
-    handle(
-      .viewerArrived(
-        viewer, name: name, url: url, options, bypassesStore: bypassesStore,
-        updates: updates))
+    var request = ViewerRequest(url: url, options: options)
+    request.name = name
+    request.bypassesStore = bypassesStore
+    request.updates = updates
+    request.maximumRetryAfter = maximumRetryAfter
+    handle(.viewerArrived(viewer, request))
     return viewer
   }
 

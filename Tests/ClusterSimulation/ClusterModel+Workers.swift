@@ -166,7 +166,8 @@ extension ClusterModel {
     guard let host else { return }
     say(
       .workerReportedHosts(
-        worker, HostUpdates(cooldowns: [HostCooldown(host: host, seconds: seconds)])))
+        worker,
+        HostUpdates(cooldowns: [HostCooldown(host: host, seconds: seconds, httpStatus: 503)])))
   }
 
   /// What the lease was to be made from is gone.

@@ -192,7 +192,8 @@ extension Scenario {
       priority: Int.random(in: RequestOptions.priorityRange, using: &random), delay: randomDelay(),
       keep: randomKeep(), fetch: randomPoliteness(),
       bypassesStore: Int.random(in: 0..<5, using: &random) == 0,
-      updates: ArrivalUpdates(rawValue: Int.random(in: 0..<4, using: &random)))
+      updates: ArrivalUpdates(rawValue: Int.random(in: 0..<4, using: &random)),
+      maximumRetryAfter: [nil, .seconds(2), .seconds(60)].randomElement(using: &random) ?? nil)
     expectedViewers.insert(viewer)
   }
 

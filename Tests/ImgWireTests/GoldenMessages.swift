@@ -118,7 +118,7 @@ enum GoldenMessages {
           originals: [LeaseID(rawValue: 20)], misses: [LeaseID(rawValue: 18)])),
       "host_updates": .hostUpdates(
         HostUpdates(
-          cooldowns: [HostCooldown(host: "example.com", seconds: 120)],
+          cooldowns: [HostCooldown(host: "example.com", seconds: 120, httpStatus: 503)],
           extraRequests: ["example.com"],
           robotsKnown: [lease])),
       "redirected": .redirected(
@@ -247,6 +247,10 @@ enum GoldenMessages {
         GetRequest(
           id: request, url: "https://example.com/a.jpg",
           options: RequestOptions(variant: .standard), wantsProgress: true)),
+      "get_retry_after": .get(
+        GetRequest(
+          id: request, url: "https://example.com/a.jpg",
+          options: RequestOptions(variant: .standard), maximumRetryAfter: .seconds(2))),
       "next_preview": .nextPreview(PlainRequest(id: request)),
       "upload": .upload(
         UploadRequest(

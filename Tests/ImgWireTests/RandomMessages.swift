@@ -53,7 +53,8 @@ enum RandomMessages {
       GetRequest(
         id: id, url: text(&random), viewer: Bool.random(using: &random) ? text(&random) : nil,
         options: options, bypassesStore: .random(using: &random),
-        wantsPreviews: .random(using: &random), wantsProgress: .random(using: &random)))
+        wantsPreviews: .random(using: &random), wantsProgress: .random(using: &random),
+        maximumRetryAfter: Bool.random(using: &random) ? .seconds(2) : nil))
   }
 
   static func reply(_ random: inout SeededGenerator) -> CoordinatorReply {

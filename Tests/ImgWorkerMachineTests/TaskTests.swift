@@ -94,7 +94,7 @@ struct WorkerReportTests {
   @Test func `what the transfers signalled of hosts is told with the machine's own`() {
     var report = WorkerReport()
     report.extraRequests = ["a.example"]
-    let cooldown = HostCooldown(host: "c.example", seconds: 5)
+    let cooldown = HostCooldown(host: "c.example", seconds: 5, httpStatus: 503)
     let effects = report.take(
       adding: HostUpdates(cooldowns: [cooldown], extraRequests: ["b.example"]),
       decodeQueueCount: 0)

@@ -320,7 +320,10 @@ import Testing
     origin.serve("/a", .status(429, retryAfter: "60"))
     try worker.send(.fetch(batch(1, .standard)))
     #expect(try failure(1, in: worker.messages(untilEnded: 1)).httpStatus == 429)
-    #expect(worker.hostUpdates.cooldowns == [HostCooldown(host: "127.0.0.1", seconds: 60)])
+    #expect(
+      worker.hostUpdates.cooldowns == [
+        HostCooldown(host: "127.0.0.1", seconds: 60, httpStatus: 429)
+      ])
     try worker.send(.fetch(batch(2, .standard)))
     try worker.send(.attach(batch(3, .standard)))
     try worker.send(.fetch(batch(4, obedient)))

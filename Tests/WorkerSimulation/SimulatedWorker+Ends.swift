@@ -98,7 +98,7 @@ extension SimulatedWorker {
 
   private func noteCooldown(of host: String, _ seconds: Int64?) {
     guard let seconds else { return }
-    hostUpdates.cooldowns.append(HostCooldown(host: host, seconds: seconds))
+    hostUpdates.cooldowns.append(HostCooldown(host: host, seconds: seconds, httpStatus: 503))
   }
 
   // MARK: - Decodes

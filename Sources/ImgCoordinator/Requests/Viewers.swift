@@ -39,11 +39,7 @@ final class Viewers {
     if let refusal = client.refusalToWait(request.id) {
       return clients.send(refusal, to: client)
     }
-    let viewer = add(request.id, of: client)
-    scheduler.handle(
-      .viewerArrived(
-        viewer, name: request.viewer, url: request.url, request.options,
-        bypassesStore: request.bypassesStore, updates: request.updates))
+    scheduler.handle(.viewerArrived(add(request.id, of: client), ViewerRequest(request)))
   }
 
   func upload(_ request: UploadRequest, _ file: PassedFile?, for client: ClientConnection) {
@@ -182,12 +178,13 @@ final class Viewers {
   }
 }
 
-extension GetRequest {
-  /// What the client is told while the picture arrives.
-  fileprivate var updates: ArrivalUpdates {
-    var updates: ArrivalUpdates = []
-    if wantsPreviews { updates.insert(.previews) }
-    if wantsProgress { updates.insert(.progress) }
-    return updates
+extension ViewerRequest {
+  fileprivate init(_ request: GetRequest) {
+    self.init(url: request.url, options: request.options)
+    name = request.viewer
+    bypassesStore = request.bypassesStore
+    if request.wantsPreviews { updates.insert(.previews) }
+    if request.wantsProgress { updates.insert(.progress) }
+    maximumRetryAfter = request.maximumRetryAfter
   }
 }

@@ -133,7 +133,8 @@ final class Transfer {
   private func recordCooldown(_ head: ResponseHead) {
     guard head.status >= 400, let retryAfter = head.retryAfter else { return }
     context.cooldowns.record(
-      HostCooldown(host: request.host, seconds: retryAfter.seconds), at: .now)
+      HostCooldown(host: request.host, seconds: retryAfter.seconds, httpStatus: head.status),
+      at: .now)
   }
 
   /// - Returns: the count of `chunk` to continue, 0 to end the transfer, or `CURL_WRITEFUNC_PAUSE`

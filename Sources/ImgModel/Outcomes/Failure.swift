@@ -46,6 +46,9 @@ package struct Failure: Error, Hashable, Sendable {
   package let isRetryable: Bool
   /// The status of the response, if there was one.
   package let httpStatus: Int?
+  /// When the origin permits the next request, if it has named a time (Retry-After, RFC 9110 section
+  /// 10.2.3).
+  package var retryAt: WallTime?
   /// A sentence for people. Programs must not interpret it. It has at most
   /// ``maximumDetailByteCount`` bytes and no passwords of URLs.
   package let detail: String
@@ -55,12 +58,14 @@ package struct Failure: Error, Hashable, Sendable {
   /// - Parameter isRetryable: `nil` for the default of the code, see
   ///   ``Code/isRetryable(httpStatus:)``.
   package init(
-    stage: Stage, code: Code, httpStatus: Int? = nil, isRetryable: Bool? = nil, detail: String
+    stage: Stage, code: Code, httpStatus: Int? = nil, isRetryable: Bool? = nil,
+    retryAt: WallTime? = nil, detail: String
   ) {
     self.stage = stage
     self.code = code
     self.httpStatus = httpStatus
     self.isRetryable = isRetryable ?? code.isRetryable(httpStatus: httpStatus)
+    self.retryAt = retryAt
     self.detail = String(
       decoding: detail.withoutPasswords.utf8.prefix(Self.maximumDetailByteCount), as: UTF8.self)
   }
@@ -72,9 +77,14 @@ extension Failure {
   package var permitsStale: Bool {
     switch code {
     case .dnsFailure, .connectFailure, .tlsFailure, .timeout, .invalidResponse, .truncatedBody: true
-    case .httpStatus: [500, 502, 503, 504].contains(httpStatus)
+    case .httpStatus: httpStatus.map(Self.permitsStale(httpStatus:)) ?? false
     default: false
     }
+  }
+
+  /// Whether a stale record may be served instead of a response with the status.
+  package static func permitsStale(httpStatus: Int) -> Bool {
+    [500, 502, 503, 504].contains(httpStatus)
   }
 }
 
@@ -119,6 +129,7 @@ extension Failure: Codable {
     case stage, code
     case isRetryable = "retryable"
     case httpStatus = "http_status"
+    case retryAt = "retry_at"
     case detail
   }
 }

@@ -137,7 +137,7 @@ package struct Host {
   }
 
   /// The host has sent Retry-After: it is not asked before then.
-  mutating func coolDown(until moment: ContinuousClock.Instant) { health.coolDown(until: moment) }
+  mutating func coolDown(_ pause: RetryAfter) { health.coolDown(pause) }
 
   /// The host has answered a transfer.
   mutating func answered() {
@@ -165,6 +165,9 @@ package struct Host {
   /// Whether the host fails, by all that is known: it has a cooldown, or a transfer is about to show
   /// whether it still fails. Its failures are such that stale pictures may be served instead.
   func isFailing(at now: ContinuousClock.Instant) -> Bool {
+    if let pause = health.retryAfter(at: now), Failure.permitsStale(httpStatus: pause.httpStatus) {
+      return true
+    }
     guard health.isTripped, health.lastFailure?.permitsStale == true else { return false }
     return underWay > 0 || health.coolingDownUntil.map { $0 > now } ?? false
   }

@@ -22,7 +22,7 @@ package struct HostHealth: Equatable {
   /// Until when it is not asked, because it failed.
   private var openUntil: ContinuousClock.Instant?
   /// Until when it is not asked, because it said so.
-  private var retryAfter: ContinuousClock.Instant?
+  private var retryAfter: RetryAfter?
   private(set) var lastFailure: Failure?
   private var failedAt: ContinuousClock.Instant?
   /// The newest command that has come, see ``wantProbe(for:isProbing:at:)``.
@@ -77,8 +77,13 @@ package struct HostHealth: Equatable {
   }
 
   /// It has sent Retry-After: it is not asked before then (RFC 9110 section 10.2.3).
-  mutating func coolDown(until moment: ContinuousClock.Instant) {
-    retryAfter = max(retryAfter ?? moment, moment)
+  mutating func coolDown(_ pause: RetryAfter) {
+    if retryAfter.map({ $0.until < pause.until }) ?? true { retryAfter = pause }
+  }
+
+  /// The pause that the host has asked for; `nil` if there is none, or it is over.
+  func retryAfter(at now: ContinuousClock.Instant) -> RetryAfter? {
+    retryAfter.flatMap { $0.until > now ? $0 : nil }
   }
 
   // MARK: - Probes
@@ -103,13 +108,12 @@ package struct HostHealth: Equatable {
 
   /// When the next transfer may start; `nil` or past when it may now.
   package var nextAttempt: ContinuousClock.Instant? {
-    isProbeWanted ? retryAfter : coolingDownUntil
+    isProbeWanted ? retryAfter?.until : coolingDownUntil
   }
 
   /// Whether the next transfer waits for the time that the host has named.
   func isRetryAfter(at now: ContinuousClock.Instant) -> Bool {
-    guard let retryAfter, retryAfter > now else { return false }
-    return nextAttempt == retryAfter
+    retryAfter(at: now).map { $0.until == nextAttempt } ?? false
   }
 
   // MARK: - Memory
@@ -123,7 +127,7 @@ package struct HostHealth: Equatable {
 
   /// Until when it is not asked; `nil` or past when it may be.
   var coolingDownUntil: ContinuousClock.Instant? {
-    [openUntil, retryAfter].compactMap(\.self).max()
+    [openUntil, retryAfter?.until].compactMap(\.self).max()
   }
 
   /// When nothing of it needs to be remembered any more; `nil` when nothing is now.

@@ -189,9 +189,14 @@ package struct TransferQueue {
 
   /// The host has sent Retry-After: it is not asked before then.
   mutating func coolDown(
-    _ host: String, until moment: ContinuousClock.Instant, at now: ContinuousClock.Instant
+    _ host: String, _ pause: RetryAfter, at now: ContinuousClock.Instant
   ) {
-    change(host, at: now) { $0.coolDown(until: moment) }
+    change(host, at: now) { $0.coolDown(pause) }
+  }
+
+  /// See ``HostHealth/retryAfter(at:)``.
+  func retryAfter(of host: String, at now: ContinuousClock.Instant) -> RetryAfter? {
+    hosts[host]?.health.retryAfter(at: now)
   }
 
   /// An explicit command needs the host: see ``Host/wantProbe(for:at:)``.

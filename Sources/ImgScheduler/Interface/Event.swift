@@ -89,13 +89,7 @@ package enum Event: Hashable, Sendable {
   /// From now on these limits hold.
   case limitsChanged(LimitChange)
 
-  /// - Parameters:
-  ///   - name: a viewer of the same name that still waits is superseded by this one.
-  ///   - bypassesStore: see `GetRequest.bypassesStore`.
-  ///   - updates: what the viewer is told while the picture arrives.
-  case viewerArrived(
-    ViewerID, name: String?, url: String, RequestOptions, bypassesStore: Bool = false,
-    updates: ArrivalUpdates = [])
+  case viewerArrived(ViewerID, ViewerRequest)
   case viewerUploaded(ViewerID, UploadedPicture, RequestOptions)
   case viewerLeft(ViewerID)
   /// What is remembered of the failures of these URLs counts no more.

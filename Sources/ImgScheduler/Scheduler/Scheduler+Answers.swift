@@ -11,8 +11,7 @@ extension Scheduler {
   /// What a host says holds for it, however the lease ends whose worker has heard it.
   mutating func updateHosts(_ updates: HostUpdates, by worker: WorkerID) {
     for cooldown in updates.cooldowns {
-      transferQueue.coolDown(
-        cooldown.host, until: now.instant + cooldown.duration, at: now.instant)
+      coolDown(cooldown)
     }
     for host in updates.extraRequests { transferQueue.takeToken(of: host, at: now.instant) }
     for lease in updates.robotsKnown {

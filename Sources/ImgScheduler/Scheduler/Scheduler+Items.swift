@@ -3,12 +3,13 @@ import ImgWire
 
 /// The way of a work item: requests join and leave it, and it waits and ends.
 extension Scheduler {
-  /// Makes `waiter` wait for the URL as the options want it; it joins the item of equal requests.
+  /// Makes `waiter` wait for the URL as the options want it; it joins the item of equal requests. The caller
+  /// puts the item where its urgency belongs.
   ///
-  /// - Returns: the item, and whether it is new.
+  /// - Returns: the item, whether it is new, and whether an older one is more urgent now.
   mutating func addWaiter(
     _ waiter: Waiter, url: ImageURL, options: RequestOptions, bypassesStore: Bool = false
-  ) -> (id: WorkID, isNew: Bool) {
+  ) -> (id: WorkID, isNew: Bool, isMoreUrgent: Bool) {
     let key = WorkItem.Key(
       name: options.fetch.name(of: url),
       request: ThumbnailRequest(
@@ -17,12 +18,12 @@ extension Scheduler {
         // A client that has a local URL has the picture already.
         keep: url.isLocal ? options.keep.withoutOriginal : options.keep, fetch: options.fetch,
         bypassesStore: bypassesStore))
-    guard let id = work.openItem(for: key) else { return (add(key, url, waiter).id, true) }
-    join(waiter, id)
-    return (id, false)
+    guard let id = work.openItem(for: key) else { return (add(key, url, waiter).id, true, false) }
+    return (id, false, join(waiter, id))
   }
 
-  private mutating func join(_ newcomer: Waiter, _ id: WorkID) {
+  /// - Returns: whether the item is more urgent now.
+  private mutating func join(_ newcomer: Waiter, _ id: WorkID) -> Bool {
     var waiter = newcomer
     // No copy of the item is alive when it changes, so that its list of waiters grows in place.
     guard
@@ -34,7 +35,7 @@ extension Scheduler {
     count([waiter], at: id, host: host, by: numbers)
     let isMoreUrgent = work.join(waiter, id, defaultExpiry: limits.defaultExpiry)
     noteUpdates(waiter.updates, of: id)
-    if isMoreUrgent { enqueue(id) }
+    return isMoreUrgent
   }
 
   /// Makes an item for the first that waits.
@@ -53,7 +54,15 @@ extension Scheduler {
   ///
   /// - Precondition: the item has not ended.
   mutating func leave(_ id: WorkID, where isLeaving: (Waiter) -> Bool) {
-    remove(from: id, where: isLeaving)
+    let viewerCount = remove(from: id, where: isLeaving).count { $0.viewer != nil }
+    work.change(id) { $0.departedViewerCount += viewerCount }
+    continueOrEnd(id)
+  }
+
+  /// Some of the waiters of an item are gone. Without any, it ends.
+  ///
+  /// - Precondition: the item has not ended.
+  mutating func continueOrEnd(_ id: WorkID) {
     let item = work.item(id)
     if !item.waiters.isEmpty { return enqueue(id) }
     // Later requests start from the beginning: an item that is being aborted cannot be joined.
@@ -63,18 +72,32 @@ extension Scheduler {
   }
 
   /// Takes waiters off an item. Their lines go back to their lists.
-  private mutating func remove(from id: WorkID, where isLeaving: (Waiter) -> Bool) {
-    let (leaving, host) = work.change(id) { item in
-      let leaving = item.remove(where: isLeaving)
-      item.departedViewerCount += leaving.count { $0.viewer != nil }
-      return (leaving, item.host)
-    }
-    guard !leaving.isEmpty else { return }
+  @discardableResult
+  private mutating func remove(
+    from id: WorkID, where isLeaving: (Waiter) -> Bool
+  ) -> [Waiter] {
+    let (leaving, host) = work.change(id) { ($0.remove(where: isLeaving), $0.host) }
+    guard !leaving.isEmpty else { return [] }
     count(leaving, of: id, by: -1)
     for waiter in leaving {
       guard case .line(let job, let index) = waiter.who else { continue }
       read(jobs.sendBack(index, startTag: waiter.startTag, host: host, of: job))
     }
+    return leaving
+  }
+
+  /// Answers viewers of an item, which stays, also without waiters.
+  ///
+  /// - Returns: whether there were any.
+  @discardableResult
+  mutating func dismissViewers(
+    of id: WorkID, with failure: Failure, where isDismissed: (Waiter) -> Bool
+  ) -> Bool {
+    let dismissed = remove(from: id) { $0.viewer != nil && isDismissed($0) }
+    guard !dismissed.isEmpty else { return false }
+    let byteCount = work.change(id) { $0.takeUnreportedByteCount() }
+    tell(dismissed, .failed(failure, bytesFetched: byteCount), nil)
+    return true
   }
 
   /// Nothing waits for the item, and a worker holds it. The worker's answer ends it.
@@ -122,20 +145,12 @@ extension Scheduler {
   /// - Returns: whether anything still waits for it.
   mutating func wait(_ id: WorkID, in stage: WorkItem.Stage) -> Bool {
     move(id, to: stage)
-    if isDraining { dismissViewers(of: id) }
+    if isDraining { dismissViewers(of: id, with: Self.stopping) { _ in true } }
     let paused = Set(work.item(id).jobs.filter { jobs.isPaused($0) })
     if !paused.isEmpty { remove(from: id) { $0.job.map(paused.contains) ?? false } }
     guard work.item(id).waiters.isEmpty else { return true }
     discard(id)
     return false
-  }
-
-  private mutating func dismissViewers(of id: WorkID) {
-    for viewer in work.item(id).waiters.compactMap(\.viewer) {
-      viewers.remove(viewer)
-      remove(from: id) { $0.viewer == viewer }
-      answerStopping(viewer)
-    }
   }
 
   /// The item goes on to a stage, and the jobs whose lines wait count it there.
@@ -219,7 +234,7 @@ extension Scheduler {
 
   /// Forgets an item that has no lease.
   @discardableResult
-  private mutating func discard(_ id: WorkID) -> WorkItem {
+  mutating func discard(_ id: WorkID) -> WorkItem {
     let item = work.remove(id)
     leaveSource(item)
     if let picture = item.picture { effects.append(.release(picture.file)) }

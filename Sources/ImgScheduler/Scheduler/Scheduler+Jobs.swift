@@ -62,7 +62,8 @@ extension Scheduler {
       let waiter = Waiter(
         who: .line(id, index: line.index), expiry: options.expiry, priority: options.priority,
         arrivalTag: jobs.servedTag(at: options.priority), command: command)
-      let (item, isNew) = addWaiter(waiter, url: url, options: options)
+      let (item, isNew, isMoreUrgent) = addWaiter(waiter, url: url, options: options)
+      if isMoreUrgent { enqueue(item) }
       return isNew ? item : nil
     case .failure(let failure):
       self.record(.failed(failure), job: id, index: line.index)

@@ -23,6 +23,7 @@ extension Scheduler {
         refuse(id, because: downFailure(of: redirection.host, last))
       } else {
         queueRedirected(id)
+        refuseViewers(ofRedirected: id)
       }
     }
   }

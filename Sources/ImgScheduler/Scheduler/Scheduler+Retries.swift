@@ -106,17 +106,23 @@ extension Scheduler {
       }
   }
 
-  /// The failure of a URL that ends with it, with what was done about it.
+  /// The failure of a URL that ends with it, with what was done about it, and what may be.
   func lastFailure(_ failure: Failure, of item: WorkItem) -> Failure {
     let attempts = item.source.flatMap { sources[$0]?.attempts } ?? 0
-    guard attempts > 1 else { return failure }
-    return failure.explained("\(failure.detail), the last of \(attempts) attempts")
+    var last =
+      attempts > 1
+      ? failure.explained("\(failure.detail), the last of \(attempts) attempts") : failure
+    if failure.isOfHost, let pause = transferQueue.retryAfter(of: item.host, at: now.instant) {
+      last.retryAt = timeline.wall(pause.until)
+    }
+    return last
   }
 }
 
 extension Failure {
   func explained(_ detail: String) -> Failure {
     Failure(
-      stage: stage, code: code, httpStatus: httpStatus, isRetryable: isRetryable, detail: detail)
+      stage: stage, code: code, httpStatus: httpStatus, isRetryable: isRetryable, retryAt: retryAt,
+      detail: detail)
   }
 }

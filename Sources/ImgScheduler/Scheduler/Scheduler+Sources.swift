@@ -119,6 +119,9 @@ extension Scheduler {
     if let command = waiting.lazy.flatMap(\.waiters).compactMap(\.command).max() {
       transferQueue.wantProbe(of: source.key.host, for: command, at: now.instant)
     }
+    guard !refuseViewers(of: source, among: waiting) else {
+      return sources.noteChange(of: source.id)
+    }
     if let transfer = source.joinable {
       for item in waiting { attach(item, to: transfer) }
       return

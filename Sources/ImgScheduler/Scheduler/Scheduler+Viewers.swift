@@ -3,23 +3,16 @@ import ImgModel
 /// Viewers: they arrive, wait and leave.
 extension Scheduler {
   /// A viewer of the same name that still waits is superseded: one place shows one picture.
-  mutating func viewerArrived(
-    _ viewer: ViewerID, name: String?, url text: String, options: RequestOptions,
-    bypassesStore: Bool, updates: ArrivalUpdates
-  ) {
+  mutating func viewerArrived(_ viewer: ViewerID, _ request: ViewerRequest) {
     guard !isDraining else { return answerStopping(viewer) }
-    let earlier = name.flatMap { viewers.viewer(named: $0) }
+    let earlier = request.name.flatMap { viewers.viewer(named: $0) }
     do throws(Failure) {
-      let url = try ImageURL(line: text)
-      if options.delay > .zero {
-        viewers.delay(
-          viewer, name: name, url: url, options: options, bypassesStore: bypassesStore,
-          updates: updates)
-        delays.set(.viewer(viewer), to: now.instant + options.delay)
+      let url = try ImageURL(line: request.url)
+      if request.options.delay > .zero {
+        viewers.delay(viewer, request, for: url)
+        delays.set(.viewer(viewer), to: now.instant + request.options.delay)
       } else {
-        begin(
-          viewer, name: name, to: url, options: options, bypassesStore: bypassesStore,
-          updates: updates)
+        begin(viewer, request, for: url)
       }
     } catch {
       effects.append(.answer(viewer, .failed(error), nil))
@@ -31,18 +24,19 @@ extension Scheduler {
     }
   }
 
-  private mutating func begin(
-    _ viewer: ViewerID, name: String?, to url: ImageURL, options: RequestOptions,
-    bypassesStore: Bool, updates: ArrivalUpdates
-  ) {
+  private mutating func begin(_ viewer: ViewerID, _ request: ViewerRequest, for url: ImageURL) {
     let waiter = Waiter(
-      who: .viewer(viewer), expiry: options.expiry, priority: options.priority,
-      command: newCommand(), updates: updates)
-    let (id, isNew) = addWaiter(
-      waiter, url: url, options: options, bypassesStore: bypassesStore)
-    viewers.wait(viewer, name: name, for: id, reportAt: now.instant + Self.stallTime)
-    guard isNew else { return }
-    guard bypassesStore else { return enqueue(id) }
+      who: .viewer(viewer), expiry: request.options.expiry, priority: request.options.priority,
+      command: newCommand(), updates: request.updates,
+      maximumRetryAfter: request.maximumRetryAfter)
+    let (id, isNew, _) = addWaiter(
+      waiter, url: url, options: request.options, bypassesStore: request.bypassesStore)
+    viewers.wait(
+      viewer, name: request.name, for: id, reportAt: now.instant + Self.stallTime)
+    guard isNew, request.bypassesStore else {
+      enqueue(id)
+      return refuseViewersIfRedirected(id)
+    }
     routeMiss(id)
     reviewSources()
   }
@@ -64,13 +58,10 @@ extension Scheduler {
         jobs.endDelay(of: job, at: now.instant)
         divideLines()
       case .viewer(let viewer):
-        guard
-          case .delayed(
-            let name, let url, let options, let bypassesStore, let updates) = viewers[viewer]
-        else { preconditionFailure("\(viewer) waits for no delay") }
-        begin(
-          viewer, name: name, to: url, options: options, bypassesStore: bypassesStore,
-          updates: updates)
+        guard case .delayed(let request, let url) = viewers[viewer] else {
+          preconditionFailure("\(viewer) waits for no delay")
+        }
+        begin(viewer, request, for: url)
       }
     }
   }

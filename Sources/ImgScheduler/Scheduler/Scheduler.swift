@@ -103,11 +103,7 @@ package struct Scheduler {
     case .changeRefused(let job, let change): withdrawChange(change, of: job)
     case .limitsChanged(let change): changeLimits(change)
 
-    case .viewerArrived(
-      let viewer, let name, let url, let options, let bypassesStore, let updates):
-      viewerArrived(
-        viewer, name: name, url: url, options: options, bypassesStore: bypassesStore,
-        updates: updates)
+    case .viewerArrived(let viewer, let request): viewerArrived(viewer, request)
     case .viewerUploaded(let viewer, let picture, let options):
       viewerUploaded(viewer, picture, options: options)
     case .viewerLeft(let viewer): viewerLeft(viewer)

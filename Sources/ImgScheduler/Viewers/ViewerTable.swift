@@ -31,14 +31,10 @@ package struct ViewerTable {
   /// A viewer arrives whose delay is to pass first.
   ///
   /// - Precondition: the viewer is a new one.
-  mutating func delay(
-    _ id: ViewerID, name: String?, url: ImageURL, options: RequestOptions, bypassesStore: Bool,
-    updates: ArrivalUpdates
-  ) {
+  mutating func delay(_ id: ViewerID, _ request: ViewerRequest, for url: ImageURL) {
     precondition(viewers[id] == nil, "\(id) arrives twice")
-    viewers[id] = .delayed(
-      name: name, url: url, options, bypassesStore: bypassesStore, updates)
-    if let name { names[name] = id }
+    viewers[id] = .delayed(request, url)
+    if let name = request.name { names[name] = id }
   }
 
   /// A viewer waits for an item from now on.

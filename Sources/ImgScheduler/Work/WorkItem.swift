@@ -172,6 +172,12 @@ package struct WorkItem {
     updateUrgency()
   }
 
+  /// An outcome reports the bytes of bodies.
+  mutating func takeUnreportedByteCount() -> Int {
+    defer { unreportedByteCount = 0 }
+    return unreportedByteCount
+  }
+
   /// What a thumbnail takes off an item.
   struct Departure {
     /// The waiters that the thumbnail serves: all but the late ones.

@@ -40,7 +40,8 @@ import Testing
     }
     let viewer = ViewerID(rawValue: 1)
     driver.handle(
-      .viewerArrived(viewer, name: nil, url: "no URL", RequestOptions(variant: .standard)))
+      .viewerArrived(
+        viewer, ViewerRequest(url: "no URL", options: RequestOptions(variant: .standard))))
     let rest = effects(of: driver)
     guard case .spawn = rest.first else {
       Issue.record("the second worker is not next")

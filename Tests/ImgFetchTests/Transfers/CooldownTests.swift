@@ -15,14 +15,14 @@ import Testing
     origin.serve("/busy", .status(503, retryAfter: "60"))
   }
 
-  private func cooldown(_ seconds: Int64) -> HostCooldown {
-    HostCooldown(host: "127.0.0.1", seconds: seconds)
+  private func cooldown(_ seconds: Int64, httpStatus: Int = 429) -> HostCooldown {
+    HostCooldown(host: "127.0.0.1", seconds: seconds, httpStatus: httpStatus)
   }
 
   @Test func `a cooldown is reported once`() throws {
     let transfer = try fetcher.fetch(origin.baseURL + "/busy")
     #expect(transfer.failure?.httpStatus == 503)
-    #expect(fetcher.pool.takeCooldowns() == [cooldown(60)])
+    #expect(fetcher.pool.takeCooldowns() == [cooldown(60, httpStatus: 503)])
     #expect(fetcher.pool.takeCooldowns().isEmpty)
   }
 
@@ -35,7 +35,8 @@ import Testing
 
   @Test func `a cooldown is of the host as the URL spells it`() throws {
     _ = try fetcher.fetch("http://0x7F.1:\(origin.port)/busy")
-    #expect(fetcher.pool.takeCooldowns() == [HostCooldown(host: "0x7f.1", seconds: 60)])
+    #expect(
+      fetcher.pool.takeCooldowns() == [HostCooldown(host: "0x7f.1", seconds: 60, httpStatus: 503)])
   }
 
   @Test(arguments: ["0", "-1", "soon"])
@@ -112,7 +113,10 @@ import Testing
     origin.serve("/to", .redirect(to: "\(to)/busy"))
     let transfer = try fetcher.fetch(origin.baseURL + "/to", as: options)
     #expect(transfer.failure?.httpStatus == 503)
-    #expect(fetcher.pool.takeCooldowns() == [HostCooldown(host: "localhost", seconds: 60)])
+    #expect(
+      fetcher.pool.takeCooldowns() == [
+        HostCooldown(host: "localhost", seconds: 60, httpStatus: 503)
+      ])
     #expect(try !fetcher.fetch(origin.baseURL + "/a").isDeferred)
     #expect(try fetcher.fetch("\(to)/a").isDeferred)
   }

@@ -32,9 +32,9 @@ import Testing
 
   @Test mutating func `a viewer with a delay waits for no item until that is over`() throws {
     let url = try ImageURL(line: url(1))
-    viewers.delay(
-      viewer(1), name: "a", url: url, options: RequestOptions(variant: .standard),
-      bypassesStore: false, updates: [])
+    var request = ViewerRequest(url: url.text, options: RequestOptions(variant: .standard))
+    request.name = "a"
+    viewers.delay(viewer(1), request, for: url)
     guard case .delayed = viewers[viewer(1)] else {
       Issue.record("it is not delayed")
       return

@@ -54,6 +54,7 @@ extension GetRequest {
       json.number(id.rawValue)
       json.member("incremental")
       json.bool(wantsPreviews)
+      json.milliseconds("max_retry_after_ms", maximumRetryAfter)
       json.member("no_cache")
       json.bool(bypassesStore)
       json.member("options")
@@ -77,6 +78,7 @@ extension GetRequest {
   ) throws(JSONReader.NotCanonical) -> GetRequest {
     try json.member("incremental")
     let wantsPreviews = try json.bool()
+    let maximumRetryAfter = try json.milliseconds("max_retry_after_ms")
     try json.member("no_cache")
     let bypassesStore = try json.bool()
     try json.member("options")
@@ -90,6 +92,7 @@ extension GetRequest {
     let viewer = json.hasMember("viewer") ? try json.string() : nil
     return GetRequest(
       id: id, url: url, viewer: viewer, options: options, bypassesStore: bypassesStore,
-      wantsPreviews: wantsPreviews, wantsProgress: wantsProgress)
+      wantsPreviews: wantsPreviews, wantsProgress: wantsProgress,
+      maximumRetryAfter: maximumRetryAfter)
   }
 }

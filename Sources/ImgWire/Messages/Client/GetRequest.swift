@@ -15,12 +15,16 @@ package struct GetRequest: Hashable, Sendable, Codable {
   package let wantsPreviews: Bool
   /// Whether the client wants to know how much of the picture has arrived.
   package let wantsProgress: Bool
+  /// The request fails at once if the host has asked, by Retry-After, for a longer pause; `nil` for one that
+  /// waits as long as it takes.
+  @OptionalMilliseconds package private(set) var maximumRetryAfter: Duration?
 
   package static let maximumViewerByteCount = 200
 
   package init(
     id: RequestID, url: String, viewer: String? = nil, options: RequestOptions,
-    bypassesStore: Bool = false, wantsPreviews: Bool = false, wantsProgress: Bool = false
+    bypassesStore: Bool = false, wantsPreviews: Bool = false, wantsProgress: Bool = false,
+    maximumRetryAfter: Duration? = nil
   ) {
     self.id = id
     self.url = url
@@ -29,6 +33,7 @@ package struct GetRequest: Hashable, Sendable, Codable {
     self.bypassesStore = bypassesStore
     self.wantsPreviews = wantsPreviews
     self.wantsProgress = wantsProgress
+    self.maximumRetryAfter = maximumRetryAfter
   }
 
   private enum CodingKeys: String, CodingKey {
@@ -36,5 +41,6 @@ package struct GetRequest: Hashable, Sendable, Codable {
     case bypassesStore = "no_cache"
     case wantsPreviews = "incremental"
     case wantsProgress = "progress"
+    case maximumRetryAfter = "max_retry_after_ms"
   }
 }

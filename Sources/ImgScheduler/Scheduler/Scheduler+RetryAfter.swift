@@ -1,0 +1,74 @@
+import ImgModel
+
+/// Hosts that have asked for a pause by Retry-After (RFC 9110 section 10.2.3). Lines of jobs wait until it
+/// is over. A viewer for whom it is too long fails at once, because it would only hold up others.
+extension Scheduler {
+  mutating func coolDown(_ cooldown: HostCooldown) {
+    let host = cooldown.host
+    let pause = RetryAfter(
+      until: now.instant + cooldown.duration, httpStatus: cooldown.httpStatus)
+    transferQueue.coolDown(host, pause, at: now.instant)
+    guard !viewers.isEmpty else { return }
+    offerStale(of: host)
+    for id in transferQueue.waiting(for: host).sorted() { reviewNow(id) }
+    for id in transferQueue.redirected(to: host).sorted() { refuseViewers(ofRedirected: id) }
+  }
+
+  /// Refuses the viewers of a source for whom the pause that holds it up is too long.
+  ///
+  /// - Parameter waiting: the items that wait for its transfer. One that nothing else waits for ends.
+  /// - Returns: whether there were any.
+  mutating func refuseViewers(of source: Source, among waiting: [WorkItem]) -> Bool {
+    guard let host = hostToWaitFor(source),
+      let pause = transferQueue.retryAfter(of: host, at: now.instant)
+    else { return false }
+    var isAnyRefused = false
+    for item in waiting where refuseViewers(of: item.id, for: pause, of: host) {
+      isAnyRefused = true
+      if work.item(item.id).waiters.isEmpty { discard(item.id) }
+    }
+    return isAnyRefused
+  }
+
+  /// The host whose pause holds up the items of a source that wait; `nil` if they can join a transfer that goes
+  /// on.
+  private func hostToWaitFor(_ source: Source) -> String? {
+    guard let id = source.joinable else { return source.key.host }
+    return transfers[id].flatMap { $0.isWaitingAfterRedirect ? $0.host : nil }
+  }
+
+  /// The same for an item that a viewer has joined, if its transfer was redirected.
+  mutating func refuseViewersIfRedirected(_ id: WorkID) {
+    guard let lease = work[id]?.stage.lease, let transfer = leases[lease]?.transfer else { return }
+    refuseViewers(ofRedirected: transfer)
+  }
+
+  /// The same for a transfer that waits for a slot at the host to which it was redirected.
+  mutating func refuseViewers(ofRedirected id: TransferID) {
+    guard let transfer = transfers[id],
+      let pause = transferQueue.retryAfter(of: transfer.host, at: now.instant)
+    else { return }
+    for item in transfer.leases.compactMap({ leases[$0]?.item })
+    where refuseViewers(of: item, for: pause, of: transfer.host) {
+      continueOrEnd(item)
+    }
+  }
+
+  private mutating func refuseViewers(
+    of item: WorkID, for pause: RetryAfter, of host: String
+  ) -> Bool {
+    let remaining = pause.until - now.instant
+    return dismissViewers(of: item, with: failure(for: pause, of: host)) { waiter in
+      waiter.maximumRetryAfter.map { $0 < remaining } ?? false
+    }
+  }
+
+  private func failure(for pause: RetryAfter, of host: String) -> Failure {
+    let remaining = pause.until - now.instant
+    return Failure(
+      stage: .queue, code: .httpStatus, httpStatus: pause.httpStatus, isRetryable: true,
+      retryAt: timeline.wall(pause.until),
+      detail: "\(host) answered \(pause.httpStatus) with Retry-After, and is not asked for "
+        + "\(remaining.secondsRoundedUp) s")
+  }
+}
