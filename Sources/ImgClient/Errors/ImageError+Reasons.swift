@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ImgModel
 import ImgStore
 import ImgWire
@@ -19,7 +20,8 @@ extension ImageError {
     }
     self.init(
       code: Code(rawValue: failure.code.rawValue), url: url, isRetryable: failure.isRetryable,
-      httpStatus: failure.httpStatus, message: failure.detail)
+      httpStatus: failure.httpStatus, retryAt: failure.retryAt.map { Date($0) },
+      message: failure.detail)
   }
 
   init(_ error: StoreError, url: String?) {
@@ -64,6 +66,6 @@ extension ImageError {
   func about(_ url: String) -> ImageError {
     ImageError(
       code: code, url: self.url ?? url, isRetryable: isRetryable, httpStatus: httpStatus,
-      message: message)
+      retryAt: retryAt, message: message)
   }
 }

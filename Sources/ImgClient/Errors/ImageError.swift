@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// Why there is no thumbnail.
 public struct ImageError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The reason. Later versions may add codes, so a `switch` over them needs a `default`; a code never
@@ -23,18 +25,21 @@ public struct ImageError: Error, Hashable, Sendable, CustomStringConvertible {
   public let isRetryable: Bool
   /// The status of the origin's response, if that is the reason.
   public let httpStatus: Int?
+  /// When the origin permits the next request, if it has named a time by Retry-After.
+  public let retryAt: Date?
   /// What went wrong and, where something can be done about it, what to do. For people.
   public let message: String
 
   /// An error, such as one for a test.
   public init(
     code: Code, url: String? = nil, isRetryable: Bool = false, httpStatus: Int? = nil,
-    message: String
+    retryAt: Date? = nil, message: String
   ) {
     self.code = code
     self.url = url
     self.isRetryable = isRetryable
     self.httpStatus = httpStatus
+    self.retryAt = retryAt
     self.message = message
   }
 

@@ -48,6 +48,11 @@ struct ClusterRequest: Hashable, Sendable {
         throw ImageError(invalidRequest: "a timeout is more than nothing, and at most a day")
       }
     }
+    if let pause = request.maximumRetryAfter {
+      guard RequestOptions.delayRange.contains(pause) else {
+        throw ImageError(invalidRequest: "a maximum of Retry-After is at most a day")
+      }
+    }
     return RequestOptions(
       variant: try request.variant.model(), isLenient: request.acceptsDamage,
       expiry: try request.expiry.model(), priority: request.priority.rawValue,

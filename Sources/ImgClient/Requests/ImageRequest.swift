@@ -84,6 +84,9 @@ public struct ImageRequest: Hashable, Sendable, ExpressibleByStringLiteral {
   /// How long the load may take, without ``delay``, at most a day; `nil` for no limit but those of the
   /// cluster.
   public var timeout: Duration?
+  /// The longest pause of an origin that the load waits for, at most a day: it fails at once if the origin has
+  /// asked for a longer one by Retry-After. `nil` stands for ``timeout``.
+  public var maximumRetryAfter: Duration?
   /// Whether the load has previews while the picture arrives. It has no progress then.
   public var isIncremental = false
   /// Whether a damaged picture has a thumbnail, too, as far as it can be decoded.

@@ -4,9 +4,15 @@ package import ImgFacts
 extension ClusterTransport {
   /// The facts of a picture, without the place where it was taken. The store has them, or a worker fetches as
   /// much of the picture as they need.
-  package func facts(of url: String) async throws(ImageError) -> PictureFacts {
+  ///
+  /// - Parameter maximumRetryAfter: see ``ImageRequest/maximumRetryAfter``.
+  package func facts(
+    of url: String, maximumRetryAfter: Duration? = nil
+  ) async throws(ImageError) -> PictureFacts {
     let asked = try ClusterRequest(factsOf: url)
-    guard let loaded = try await load(asked, as: ImageRequest(url: url), { _ in }),
+    var request = ImageRequest(url: url)
+    request.maximumRetryAfter = maximumRetryAfter
+    guard let loaded = try await load(asked, as: request, { _ in }),
       let record = try? JSONDecoder().decode(FactsRecord.self, from: Data(loaded.bytes))
     else {
       throw ImageError(

@@ -84,9 +84,12 @@ public final class ClusterTransport: ImageTransport {
     _ onUpdate: @escaping @Sendable (ImageUpdate) -> Void
   ) async throws(ImageError) -> LoadedImage? {
     let askedAt = WallTime.now
+    let call = LoadCall(
+      asked, maximumRetryAfter: request.maximumRetryAfter ?? request.timeout, onUpdate
+    ).call
     let answer: SessionReply
     do throws(SessionError) {
-      answer = try await session.answer(to: LoadCall(asked, onUpdate).call)
+      answer = try await session.answer(to: call)
     } catch {
       throw ImageError(error, url: request.url)
     }

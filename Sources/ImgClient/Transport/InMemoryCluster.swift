@@ -149,6 +149,7 @@ public final class InMemoryCluster: ImageTransport {
     var shared = request
     shared.delay = .zero
     shared.timeout = nil
+    shared.maximumRetryAfter = nil
     shared.priority = .normal
     shared.isIncremental = false
     let isWanted: @Sendable (ImageUpdate) -> Void = { update in

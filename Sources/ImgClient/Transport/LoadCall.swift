@@ -5,15 +5,20 @@ import ImgWire
 struct LoadCall: Sendable {
   let call: SessionCall
 
-  /// - Parameter onUpdate: is called on the session's thread.
-  init(_ asked: ClusterRequest, _ onUpdate: @escaping @Sendable (ImageUpdate) -> Void) {
+  /// - Parameters:
+  ///   - maximumRetryAfter: see ``ImageRequest/maximumRetryAfter``.
+  ///   - onUpdate: is called on the session's thread.
+  init(
+    _ asked: ClusterRequest, maximumRetryAfter: Duration?,
+    _ onUpdate: @escaping @Sendable (ImageUpdate) -> Void
+  ) {
     call = SessionCall(
       request: { id in
         .get(
           GetRequest(
             id: id, url: asked.url.text, options: asked.options,
             bypassesStore: asked.bypassesStore, wantsPreviews: asked.isIncremental,
-            wantsProgress: !asked.isIncremental))
+            wantsProgress: !asked.isIncremental, maximumRetryAfter: maximumRetryAfter))
       },
       detachment: { id in .detach(PlainRequest(id: id)) },
       turn: .load(host: asked.url.host, priority: asked.options.priority),
