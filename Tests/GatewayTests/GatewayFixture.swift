@@ -14,16 +14,26 @@ struct GatewayFixture {
   /// - Parameters:
   ///   - arguments: of `imggateway`.
   ///   - settings: of all programs, as of ``Cluster``. No program starts a coordinator by itself.
-  init(_ arguments: [String] = [], _ settings: [String: String] = [:]) throws {
-    cluster = try Cluster(settings.merging(["AUTOSTART": "no"]) { given, _ in given })
+  ///   - coordinatorArguments: of the coordinator alone.
+  init(
+    _ arguments: [String] = [], _ settings: [String: String] = [:],
+    coordinatorArguments: [String] = []
+  ) throws {
+    cluster = try Cluster(
+      settings.merging(["AUTOSTART": "no"]) { given, _ in given }, isStarted: false)
+    try cluster.start(coordinatorArguments)
     origin = try TestOrigin()
     gateway = try GatewayProcess(cluster, arguments)
     picture = try PictureMaker.start().card(index: 1)
   }
 
   /// The target of a path of the origin.
-  func target(_ path: String, _ options: String = "w=64") -> String {
-    "/image?url=\(origin.baseURL)\(path)&\(options)"
+  ///
+  /// - Parameter host: a name of this machine. Each is a host of its own to the cluster.
+  func target(
+    _ path: String, _ options: String = "w=64", of host: String = "127.0.0.1"
+  ) -> String {
+    "/image?url=http://\(host):\(origin.port)\(path)&\(options)"
   }
 
   /// The response to a request for a path of the origin.

@@ -37,11 +37,20 @@ struct OverloadTests {
     fixture.origin.fallback = { _, _ in .body(picture, delivery: .hold) }
     let hit = try await fixture.image("/a")
     #expect(hit.status == 200)
-    let waiting = try (0..<64).map { _ in try Connection(to: fixture.gateway.address) }
-    for (number, connection) in waiting.enumerated() {
-      try connection.socket.request(fixture.target("/held/\(number)"))
+    // Three quarters of the loads are for one host, three quarters of the rest for another, and so on.
+    let counts = [("127.0.0.1", 48), ("localhost", 12), ("127.1", 3), ("0x7f.1", 1)]
+    var waiting: [Connection] = []
+    for (host, count) in counts {
+      for _ in 0..<count {
+        let connection = try Connection(to: fixture.gateway.address)
+        try connection.socket.request(fixture.target("/held/\(waiting.count)", of: host))
+        waiting.append(connection)
+        try await fixture.gateway.wait(for: "imgctl_gateway_loads", toBe: waiting.count)
+      }
+      var client = try fixture.gateway.connect()
+      try client.request(fixture.target("/held/one-more", of: host))
+      #expect(try await client.receive().status == 503, "\(host)")
     }
-    try await fixture.gateway.wait(for: "imgctl_gateway_loads", toBe: 64)
 
     var client = try fixture.gateway.connect()
     for number in 64..<600 {

@@ -10,7 +10,7 @@ extension HTTPStatus {
       case .blockedAddress, .blockedPath, .optedOut, .unreadableFile: .forbidden
       case .notCached, .unknownJob: .notFound
       case .wrongState: .conflict
-      case .httpStatus: Self.forOrigin(error.httpStatus)
+      case .httpStatus: Self.forOrigin(error)
       case .notAnImage, .unsupportedFormat, .unsupportedAnimation: .unsupportedMediaType
       case .tooLarge, .tooManyPixels, .tooManyFrames, .frameOutOfRange, .corruptImage,
         .decodeTimeout, .decodeCrash, .outOfMemory:
@@ -27,11 +27,11 @@ extension HTTPStatus {
   }
 
   /// What is missing at the origin is missing here. Other errors of the origin are none of the client's.
-  private static func forOrigin(_ status: Int?) -> HTTPStatus {
-    switch status {
+  private static func forOrigin(_ error: ImageError) -> HTTPStatus {
+    switch error.httpStatus {
     case 404, 410: .notFound
     case 429: .tooManyRequests
-    default: .badGateway
+    default: error.retryAt == nil ? .badGateway : .serviceUnavailable
     }
   }
 }

@@ -2,28 +2,47 @@ import Synchronization
 
 /// How many loads may be under way at the same time. Further requests are refused, not queued: their clients
 /// are told to come back.
+///
+/// The loads of one host may be at most three times as many as those that are free. So a host that does not
+/// answer takes three quarters at most, a second one three quarters of the rest, and others go on (dynamic
+/// thresholds, Choudhury and Hahne, IEEE/ACM Transactions on Networking 6.2, 1998).
 final class LoadLimit: Sendable {
+  private struct State {
+    var count = 0
+    var counts: [String: Int] = [:]
+  }
+
   let maximum: Int
-  private let current = Atomic<Int>(0)
+  private let state = Mutex(State())
+
+  private static let loadsPerFreeOne = 3
 
   init(_ maximum: Int) {
     self.maximum = maximum
   }
 
   /// The loads that are under way.
-  var count: Int { current.load(ordering: .relaxed) }
+  var count: Int { state.withLock(\.count) }
 
-  /// Begins a load.
+  /// Begins a load from a host.
   ///
-  /// - Returns: `false` if it may not begin. Otherwise ``end()`` follows.
-  func begin() -> Bool {
-    // Only the number itself is shared, so no order with other memory matters.
-    if current.wrappingAdd(1, ordering: .relaxed).oldValue < maximum { return true }
-    end()
-    return false
+  /// - Returns: `false` if it may not begin. Otherwise ``end(_:)`` follows.
+  func begin(_ host: String) -> Bool {
+    state.withLock { state in
+      let free = maximum - state.count
+      let ofHost = state.counts[host, default: 0]
+      guard free > 0, ofHost < Self.loadsPerFreeOne * free else { return false }
+      state.count += 1
+      state.counts[host] = ofHost + 1
+      return true
+    }
   }
 
-  func end() {
-    current.wrappingSubtract(1, ordering: .relaxed)
+  func end(_ host: String) {
+    state.withLock { state in
+      state.count -= 1
+      let ofHost = state.counts[host, default: 0] - 1
+      state.counts[host] = ofHost > 0 ? ofHost : nil
+    }
   }
 }

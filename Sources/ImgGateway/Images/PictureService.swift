@@ -44,11 +44,12 @@ final class PictureService: Sendable {
     to request: HTTPRequest, for query: ImageQuery, wanted: ImageRequest
   ) -> HTTPAnswer {
     if let response = hit(wanted, for: query, request) { return .response(response) }
-    guard loads.begin() else {
+    let host = Self.host(of: wanted.url)
+    guard loads.begin(host) else {
       return .response(FailureReport(.tooManyLoads).response(.serviceUnavailable))
     }
     return .later { [self, wanted] in
-      defer { loads.end() }
+      defer { loads.end(host) }
       return await load(wanted, for: query, request)
     }
   }
@@ -68,7 +69,16 @@ final class PictureService: Sendable {
       wanted.variant.format = format
     }
     wanted.timeout = wanted.timeout ?? timeout
+    wanted.maximumRetryAfter = Self.maximumRetryAfter
     return wanted
+  }
+
+  /// A client that waits longer for an origin's pause holds up others. It is told when to come back instead.
+  static let maximumRetryAfter = Duration.seconds(2)
+
+  /// - Returns: the empty text for what is no URL, which needs no host to fail.
+  private static func host(of url: String) -> String {
+    (try? ImageURL(line: url))?.host ?? ""
   }
 
   /// - Returns: `nil` if the cluster has to be asked.

@@ -31,7 +31,8 @@ struct ListService: Sendable {
         guard let info = try await lists.info(of: id, now: .now) else { return .noPicture }
         guard hasMetadata else { return .json(info) }
         // A transport without a cluster has no files to read.
-        let facts = try await cluster?.facts(of: info.entry.url)
+        let facts = try await cluster?.facts(
+          of: info.entry.url, maximumRetryAfter: PictureService.maximumRetryAfter)
         return .json(PictureDetails(info: info, exif: facts?.exif))
       }
     case .picture(let query):

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ImgClient
 import ImgHTTP
 import Testing
@@ -25,6 +26,19 @@ struct HTTPStatusTests {
   func `what is missing at the origin is missing here`(origin: Int, status: Int) {
     let error = ImageError(code: .httpStatus, httpStatus: origin, message: "")
     #expect(HTTPStatus(error).rawValue == status)
+  }
+
+  @Test(arguments: [(429, 429), (500, 503), (403, 503)])
+  func `an origin that asks for a pause makes the picture unavailable until then`(
+    origin: Int, status: Int
+  ) {
+    let retryAt = Date.now.addingTimeInterval(90)
+    let error = ImageError(
+      code: .httpStatus, isRetryable: true, httpStatus: origin, retryAt: retryAt, message: "")
+    #expect(HTTPStatus(error).rawValue == status)
+    let response = FailureReport(error).response(HTTPStatus(error))
+    let seconds = response.fields["Retry-After"].flatMap { Int($0) } ?? 0
+    #expect((60...91).contains(seconds))
   }
 
   @Test func `a failure for lack of room says when to come back`() {

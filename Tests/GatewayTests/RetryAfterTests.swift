@@ -1,0 +1,40 @@
+import TestCluster
+import TestHTTP
+import TestOrigin
+import Testing
+
+/// Origins that ask for a pause.
+@Suite(.timeLimit(.minutes(2)))
+struct RetryAfterTests {
+  private func seconds(_ response: RawResponse) throws -> Int {
+    try #require(response["Retry-After"].flatMap { Int($0) })
+  }
+
+  @Test(arguments: [(429, 429), (503, 503), (500, 503)])
+  func `a client is told the pause of an origin, and holds up no other`(
+    origin status: Int, expected: Int
+  ) async throws {
+    let fixture = try GatewayFixture(["--requests", "8"], ["ATTEMPTS": "3"])
+    fixture.origin.serve("/busy", .status(status, retryAfter: "120"))
+    fixture.origin.serve("/a", .body(fixture.picture))
+    let first = try await fixture.image("/busy")
+    #expect(first.status == expected)
+    #expect((100...120).contains(try seconds(first)))
+    #expect(try first.failureCode() == "http_status")
+    // More than the gateway has room for, of pictures that were not asked for before.
+    for number in 0..<20 {
+      let response = try await fixture.image("/other/\(number)")
+      #expect(response.status == expected)
+      #expect((100...120).contains(try seconds(response)))
+    }
+    #expect(fixture.origin.startOrder() == ["/busy"])
+    let other = try await fixture.gateway.response(fixture.target("/a", of: "localhost"))
+    #expect(other.status == 200)
+  }
+
+  @Test func `a short pause is waited for`() async throws {
+    let fixture = try GatewayFixture([], ["ATTEMPTS": "3", "BACKOFF": "1ms"])
+    fixture.origin.serve("/a", .statuses([503, 200], body: fixture.picture, retryAfter: "1"))
+    #expect(try await fixture.image("/a").status == 200)
+  }
+}
