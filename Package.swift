@@ -713,8 +713,10 @@ let package = Package(
     .testTarget(
       name: "GatewayTests",
       dependencies: [
+        "ImgClient",
         "ImgCrypto",
         "ImgHTTP",
+        "ImgModel",
         "ImgSystem",
         "TestCluster",
         "TestFiles",

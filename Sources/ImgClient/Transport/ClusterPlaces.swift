@@ -6,6 +6,7 @@ import ImgSystem
 struct ClusterPlaces: Sendable {
   private let settings: Settings
   private let executable: String
+  private let lastCoordinator = LastCoordinator()
 
   private static let settings = [Setting.socket, .dataDirectory, .autostart]
 
@@ -54,14 +55,17 @@ struct ClusterPlaces: Sendable {
     }
   }
 
-  /// Connects to the coordinator, and starts one if none answers and that is permitted.
+  /// Connects to the coordinator, and starts one if none answers and that is permitted. It has the settings of
+  /// the one before, if this process was connected to that, else those of this process.
   func connect() throws(ClientError) -> Client {
     let client: Client
     if settings.startsCoordinator {
       client = try CoordinatorLauncher(
-        executable: executable, arguments: settings.arguments, socketPath: settings.socketPath,
+        executable: executable, arguments: (lastCoordinator.settings ?? settings).arguments,
+        socketPath: settings.socketPath,
         dataDirectory: settings.dataDirectory, logPath: settings.logPath
       ).connect().client
+      lastCoordinator.remember(client)
     } else {
       client = try Client(socketPath: settings.socketPath)
     }

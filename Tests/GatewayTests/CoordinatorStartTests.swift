@@ -1,0 +1,26 @@
+import ImgClient
+import ImgModel
+import TestCluster
+import TestHTTP
+import TestOrigin
+import Testing
+
+/// Coordinators that the gateway starts.
+@Suite(.timeLimit(.minutes(2)))
+struct CoordinatorStartTests {
+  @Test func `a coordinator that is started for one that died has its settings`() async throws {
+    let fixture = try GatewayFixture(
+      [], ["ALLOW_NETWORK": "", "AUTOSTART": "yes"],
+      coordinatorArguments: ["--allow-network", "127.0.0.0/8", "--backoff", "7s"])
+    let picture = fixture.picture
+    fixture.origin.fallback = { _, _ in .body(picture) }
+    #expect(try await fixture.image("/a").status == 200)
+    let first = try fixture.cluster.client().status()
+    try fixture.cluster.killCoordinator()
+    #expect(try await fixture.image("/b").status == 200)
+    let second = try fixture.cluster.client().status()
+    #expect(second.processID != first.processID)
+    #expect(second.settings == first.settings)
+    #expect(second.limits == first.limits)
+  }
+}
