@@ -7,7 +7,7 @@ import ImgModel
 struct FailureReport: Encodable {
   private struct Details: Encodable {
     let code: String
-    let message: String
+    var message: String
     let url: String?
     let httpStatus: Int?
     let retryable: Bool
@@ -21,23 +21,41 @@ struct FailureReport: Encodable {
     }
   }
 
-  private let error: Details
+  private enum CodingKeys: String, CodingKey {
+    case error
+  }
+
+  /// Of the answer.
+  let status: HTTPStatus
+  private var error: Details
+
+  /// A word for programs, such as `http_status`.
+  var code: String { error.code }
 
   init(_ error: ImageError) {
+    status = HTTPStatus(error)
     self.error = Details(
-      code: error.code.rawValue, message: error.message.withoutPasswords,
+      code: error.code.rawValue, message: error.messageForClients.withoutPasswords,
       url: error.url?.withoutPasswords, httpStatus: error.httpStatus, retryable: error.isRetryable,
       retryAt: error.retryAt.map { WallTime($0) })
   }
 
   init(_ rejection: RequestRejection) {
+    status = rejection.status
     error = Details(
       code: rejection.code, message: rejection.message.withoutPasswords, url: nil,
       httpStatus: nil, retryable: rejection.status == .serviceUnavailable, retryAt: nil)
   }
 
-  /// The answer with a status. Nothing keeps it.
-  func response(_ status: HTTPStatus) -> HTTPResponse {
+  /// The same failure, of which a further one is a consequence.
+  func followed(by other: ImageError) -> FailureReport {
+    var report = self
+    report.error.message += "; in its place: \(FailureReport(other).error.message)"
+    return report
+  }
+
+  /// The answer. Nothing keeps it.
+  func response() -> HTTPResponse {
     var response = HTTPResponse.json(self, status)
     if status == .serviceUnavailable || status == .tooManyRequests {
       response.fields.add("Retry-After", "\(retryAfter)")

@@ -1,21 +1,15 @@
-import FoundationEssentials
 import ImgHTTP
 
 extension HTTPResponse {
   /// A value as JSON, which nothing keeps.
   static func json(_ value: some Encodable, _ status: HTTPStatus = .ok) -> HTTPResponse {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    guard let data = try? encoder.encode(value) else {
-      preconditionFailure("values of answers have no numbers that JSON lacks")
-    }
-    return HTTPResponse(
+    HTTPResponse(
       status,
       fields: [
         "Content-Type": "application/json", "Cache-Control": "no-store",
         "X-Content-Type-Options": "nosniff",
       ],
-      body: .bytes(Array(data)))
+      body: .bytes(GatewayJSON.bytes(of: value)))
   }
 
   /// Plain text, which nothing keeps.

@@ -7,6 +7,7 @@ final class PictureService: Sendable {
   private let client: ImageClient
   private let prepared: PreparedImages
   private let known = KnownRequests()
+  private let substitutes: Substitutes
   private let timeout: Duration
   /// The loads by the cluster.
   let loads: LoadLimit
@@ -18,6 +19,7 @@ final class PictureService: Sendable {
     self.client = client
     self.timeout = timeout
     prepared = PreparedImages(client)
+    substitutes = Substitutes(client: client)
     loads = LoadLimit(maximumLoads)
   }
 
@@ -29,8 +31,8 @@ final class PictureService: Sendable {
     to request: HTTPRequest, read: () throws(RequestRejection) -> ImageQuery
   ) throws(RequestRejection) -> HTTPAnswer {
     let key = KnownRequests.Key(target: request.target, accept: request.fields["Accept"])
-    if let known = known.value(of: key) {
-      return answer(to: request, for: known.query, wanted: known.wanted)
+    if let value = known.value(of: key) {
+      return answer(to: request, for: value.query, wanted: value.wanted)
     }
     let query = try read()
     let wanted = wanted(by: query, accept: key.accept)
@@ -43,12 +45,28 @@ final class PictureService: Sendable {
   private func answer(
     to request: HTTPRequest, for query: ImageQuery, wanted: ImageRequest
   ) -> HTTPAnswer {
-    if let response = hit(wanted, for: query, request) { return .response(response) }
+    let now = WallTime.now
+    do throws(ImageError) {
+      if let image = try prepared.image(for: wanted, at: now) {
+        return .response(image.response(to: request, for: query, at: now))
+      }
+    } catch {
+      return .response(
+        substitutes.atHand(for: query, wanted, insteadOf: FailureReport(error)))
+    }
+    return loading(wanted, for: query, request)
+  }
+
+  /// The cluster has to be asked.
+  private func loading(
+    _ wanted: ImageRequest, for query: ImageQuery, _ request: HTTPRequest
+  ) -> HTTPAnswer {
     let host = Self.host(of: wanted.url)
     guard loads.begin(host) else {
-      return .response(FailureReport(.tooManyLoads).response(.serviceUnavailable))
+      return .response(
+        substitutes.atHand(for: query, wanted, insteadOf: FailureReport(.tooManyLoads)))
     }
-    return .later { [self, wanted] in
+    return .later { [self] in
       defer { loads.end(host) }
       return await load(wanted, for: query, request)
     }
@@ -81,80 +99,17 @@ final class PictureService: Sendable {
     (try? ImageURL(line: url))?.host ?? ""
   }
 
-  /// - Returns: `nil` if the cluster has to be asked.
-  private func hit(
-    _ wanted: ImageRequest, for query: ImageQuery, _ request: HTTPRequest
-  ) -> HTTPResponse? {
-    let now = WallTime.now
-    do throws(ImageError) {
-      return try prepared.image(for: wanted, at: now)?.response(to: request, for: query, at: now)
-    } catch {
-      return failure(error, for: query)
-    }
-  }
-
   private func load(
     _ wanted: ImageRequest, for query: ImageQuery, _ request: HTTPRequest
   ) async -> HTTPResponse {
+    let deadline = ContinuousClock.now + (wanted.timeout ?? timeout)
     do throws(ImageError) {
       let image = PreparedImage(try await client.image(for: wanted))
       return image.response(to: request, for: query, at: .now)
     } catch {
-      guard case .picture(let url) = query.fallback else { return failure(error, for: query) }
-      return await loadFallback(url, insteadOf: wanted, after: error)
+      return await substitutes.loaded(
+        for: query, wanted, insteadOf: FailureReport(error), until: deadline)
     }
-  }
-
-  /// Another picture in place of one that failed. Nothing keeps it under the URL of the other one.
-  private func loadFallback(
-    _ url: String, insteadOf wanted: ImageRequest, after error: ImageError
-  ) async -> HTTPResponse {
-    var other = wanted
-    other.url = url
-    do throws(ImageError) {
-      let image = try await client.image(for: other)
-      return .replacement(.bytes(image.bytes), image.type.mediaType, after: error)
-    } catch let fallbackError {
-      return FailureReport(fallbackError).response(HTTPStatus(fallbackError))
-    }
-  }
-
-  private func failure(_ error: ImageError, for query: ImageQuery) -> HTTPResponse {
-    guard case .placeholder(let placeholder) = query.fallback else {
-      return FailureReport(error).response(HTTPStatus(error))
-    }
-    let size = query.request.variant.placeholderSize
-    let drawing = placeholder.svg(width: size.width, height: size.height)
-    var response = HTTPResponse.replacement(
-      .bytes(drawing), ImageType.svg.mediaType, after: error)
-    response.fields.add("Content-Security-Policy", "default-src 'none'; sandbox")
-    return response
-  }
-}
-
-extension ImageVariant {
-  /// The box. A side that is longer than those of screens is one that the request leaves free: it is as long
-  /// as the other one.
-  fileprivate var placeholderSize: (width: Int, height: Int) {
-    let longest = 4_096
-    let shorter = min(width, height)
-    guard shorter <= longest else { return (256, 256) }
-    return (width <= longest ? width : shorter, height <= longest ? height : shorter)
-  }
-}
-
-extension HTTPResponse {
-  /// What is shown in place of a picture that failed.
-  fileprivate static func replacement(
-    _ body: HTTPResponse.Body, _ mediaType: String, after error: ImageError
-  ) -> HTTPResponse {
-    HTTPResponse(
-      .ok,
-      fields: [
-        "Content-Type": mediaType, "Cache-Control": "no-store",
-        "X-Content-Type-Options": "nosniff", "X-Imgctl-Failure": error.code.rawValue,
-      ],
-      body: body)
   }
 }
 

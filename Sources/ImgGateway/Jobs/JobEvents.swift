@@ -1,4 +1,3 @@
-import FoundationEssentials
 import ImgClient
 
 /// The updates of a job as server-sent events: `job` with the job as JSON, at last `end`, or `failure` with a
@@ -10,10 +9,12 @@ enum JobEvents {
       events.yield(Array("retry: 1000\n\n".utf8))
       let task = Task {
         do throws(ImageError) {
-          for try await job in jobs.updates(of: id) { events.yield(event("job", json(of: job))) }
-          events.yield(event("end", "{}"))
+          for try await job in jobs.updates(of: id) {
+            events.yield(event("job", GatewayJSON.bytes(of: job)))
+          }
+          events.yield(event("end", Array("{}".utf8)))
         } catch {
-          events.yield(event("failure", json(of: FailureReport(error))))
+          events.yield(event("failure", GatewayJSON.bytes(of: FailureReport(error))))
         }
         events.finish()
       }
@@ -22,14 +23,7 @@ enum JobEvents {
   }
 
   /// - Parameter data: one line.
-  private static func event(_ name: String, _ data: String) -> [UInt8] {
-    Array("event: \(name)\ndata: \(data)\n\n".utf8)
-  }
-
-  private static func json(of value: some Encodable) -> String {
-    guard let data = try? JSONEncoder().encode(value) else {
-      preconditionFailure("values of events have no numbers that JSON lacks")
-    }
-    return String(decoding: data, as: UTF8.self)
+  private static func event(_ name: String, _ data: [UInt8]) -> [UInt8] {
+    Array("event: \(name)\ndata: ".utf8) + data + Array("\n\n".utf8)
   }
 }

@@ -14,7 +14,4 @@ package struct ListPage: Hashable, Sendable {
     }
     link = links.isEmpty ? nil : links.joined(separator: ", ")
   }
-
-  /// An array of ``ListEntry``.
-  package func json() throws -> [UInt8] { try GatewayJSON.bytes(of: entries) }
 }

@@ -13,7 +13,7 @@ struct ListService: Sendable {
   /// `/v2/list`
   func list(_ target: RequestTarget) throws(RequestRejection) -> HTTPAnswer {
     let query = try ListQuery(target.parameters())
-    return answer { () throws(ImageError) in
+    return .laterOrFailure { () throws(ImageError) in
       let page = try await lists.page(query, now: .now)
       var response = HTTPResponse.json(page.entries)
       if let link = page.link { response.fields.add("Link", link) }
@@ -27,7 +27,7 @@ struct ListService: Sendable {
   ) throws(RequestRejection) -> HTTPAnswer {
     switch try PicsumPath(target) {
     case .info(let id, let hasMetadata):
-      return answer { () throws(ImageError) in
+      return .laterOrFailure { () throws(ImageError) in
         guard let info = try await lists.info(of: id, now: .now) else { return .noPicture }
         guard hasMetadata else { return .json(info) }
         // A transport without a cluster has no files to read.
@@ -36,7 +36,7 @@ struct ListService: Sendable {
         return .json(PictureDetails(info: info, exif: facts?.exif))
       }
     case .picture(let query):
-      return answer { () throws(ImageError) in try await picture(query, request) }
+      return .laterOrFailure { () throws(ImageError) in try await picture(query, request) }
     }
   }
 
@@ -54,26 +54,10 @@ struct ListService: Sendable {
     asked.format = .fixed
     return await pictures.response(to: request, for: asked)
   }
-
-  private func answer(
-    _ body: @escaping @Sendable () async throws(ImageError) -> HTTPResponse
-  ) -> HTTPAnswer {
-    .later {
-      do throws(ImageError) {
-        return try await body()
-      } catch {
-        return FailureReport(error).response(HTTPStatus(error))
-      }
-    }
-  }
 }
 
 extension HTTPResponse {
   fileprivate static var noPicture: HTTPResponse {
-    FailureReport(
-      RequestRejection(
-        .notFound, code: "not_found", "there is no such picture, or it is no longer stored")
-    )
-    .response(.notFound)
+    FailureReport(.notFound("there is no such picture, or it is no longer stored")).response()
   }
 }

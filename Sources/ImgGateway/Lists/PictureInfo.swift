@@ -42,6 +42,4 @@ package struct PictureInfo: Hashable, Sendable, Encodable {
     try nested.encode(source.height, forKey: .height)
     try nested.encode(source.byteCount, forKey: .byteCount)
   }
-
-  package func json() throws -> [UInt8] { try GatewayJSON.bytes(of: self) }
 }

@@ -36,16 +36,23 @@ struct HTTPStatusTests {
     let error = ImageError(
       code: .httpStatus, isRetryable: true, httpStatus: origin, retryAt: retryAt, message: "")
     #expect(HTTPStatus(error).rawValue == status)
-    let response = FailureReport(error).response(HTTPStatus(error))
+    let response = FailureReport(error).response()
     let seconds = response.fields["Retry-After"].flatMap { Int($0) } ?? 0
     #expect((60...91).contains(seconds))
   }
 
+  @Test(arguments: [.blockedAddress, .unreachable, .versionMismatch, .storeFailure, .outOfMemory] as [ImageError.Code])
+  func `clients see neither the command line nor the places of the server`(code: ImageError.Code) {
+    let error = ImageError(code: code, message: "give --data-dir, or see /run/imgctl/control.sock")
+    let text = FailureReport(error).response().text
+    #expect(!text.contains("--"))
+    #expect(!text.contains("/run"))
+  }
+
   @Test func `a failure for lack of room says when to come back`() {
-    let busy = FailureReport(ImageError(code: .unreachable, message: "")).response(
-      .serviceUnavailable)
+    let busy = FailureReport(ImageError(code: .unreachable, message: "")).response()
     #expect(busy.fields["Retry-After"] == "1")
-    let missing = FailureReport(ImageError(code: .notCached, message: "")).response(.notFound)
+    let missing = FailureReport(ImageError(code: .notCached, message: "")).response()
     #expect(missing.fields["Retry-After"] == nil)
   }
 }

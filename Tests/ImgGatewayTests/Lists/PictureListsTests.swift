@@ -229,7 +229,7 @@ import Testing
     let page = try await page("")
     #expect(page.entries == [])
     #expect(page.link == nil)
-    #expect(String(decoding: try page.json(), as: UTF8.self) == "[]")
+    #expect(String(decoding: GatewayJSON.bytes(of: page.entries), as: UTF8.self) == "[]")
   }
 
   // MARK: - Facts
@@ -262,7 +262,8 @@ import Testing
 
   @Test func `a line in JSON has the keys of Picsum and its own`() async throws {
     let id = try await job(of: 3)
-    let json = String(decoding: try await page("job=\(id)&outcome=failed").json(), as: UTF8.self)
+    let json = String(
+      decoding: GatewayJSON.bytes(of: try await page("job=\(id)&outcome=failed").entries), as: UTF8.self)
     #expect(
       json == """
         [{"author":"h2.example","byte_count":null,"code":"http_status",\
@@ -276,7 +277,7 @@ import Testing
   @Test func `facts in JSON have the source and the origin`() async throws {
     let id = try await job(of: 1)
     let info = try #require(try await lists.info(of: .line(job: id, index: 0), now: .now))
-    let json = String(decoding: try info.json(), as: UTF8.self)
+    let json = String(decoding: GatewayJSON.bytes(of: info), as: UTF8.self)
     #expect(
       json.contains(
         "\"source\":{\"byte_count\":5000,\"height\":480,\"type\":\"image/jpeg\",\"width\":640}"))
@@ -289,7 +290,8 @@ import Testing
     let client = ImageClient(transport: cluster)
     let id = try await client.jobs.submit(["https://me:secret@h.example/a"])
     for try await _ in client.jobs.updates(of: id) {}
-    let json = String(decoding: try await page("job=\(id)").json(), as: UTF8.self)
+    let json = String(
+      decoding: GatewayJSON.bytes(of: try await page("job=\(id)").entries), as: UTF8.self)
     #expect(!json.contains("secret"))
     #expect(json.contains("h.example/a"))
   }

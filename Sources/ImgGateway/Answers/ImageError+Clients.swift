@@ -1,0 +1,16 @@
+import ImgClient
+
+extension ImageError {
+  /// The message for clients of the gateway, who see neither its machine nor its command line.
+  /// `/ready` says what is wrong with the cluster.
+  var messageForClients: String {
+    switch code {
+    case .blockedAddress: "the address of the host is not public, and this server does not permit it"
+    case .unreachable, .versionMismatch, .disconnected, .refused:
+      "the server cannot load pictures now; what is stored is served. Ask again later"
+    case .storeFailure, .storeFull: "the server cannot store pictures now; ask again later"
+    case .outOfMemory: "decoding the picture needs more memory than this server permits"
+    default: message
+    }
+  }
+}
