@@ -41,7 +41,7 @@ package final class Gateway: HTTPHandler {
 
   package func answer(to request: HTTPRequest) -> HTTPAnswer {
     let start = ContinuousClock.now
-    let route = Route(path: request.target.prefix { $0 != "?" })
+    let route = Route(target: request.target)
     let name = route?.name ?? .unknown
     switch answer(to: request, on: route) {
     case .response(let response):
@@ -68,7 +68,7 @@ package final class Gateway: HTTPHandler {
   }
 
   private func refusal(_ error: RequestRejection, on route: Route?) -> HTTPResponse {
-    var response = FailureReport(error).response(error.status)
+    var response = FailureReport(error).response()
     if error.status == .methodNotAllowed, let route {
       response.fields.add("Allow", route.allowedMethods)
     }
@@ -104,8 +104,7 @@ package final class Gateway: HTTPHandler {
 }
 
 extension RequestRejection {
-  fileprivate static let nothingThere = RequestRejection(
-    .notFound, code: "not_found", "the gateway has nothing at this path")
+  fileprivate static let nothingThere = notFound("the gateway has nothing at this path")
 
   fileprivate static func wrongMethod(_ route: Route) -> RequestRejection {
     RequestRejection(

@@ -36,7 +36,7 @@ struct InMemoryStore {
     let digits = String(lastNumber)
     let record = CacheRecord(
       // Sorts like the number.
-      id: String(repeating: "0", count: max(0, 16 - digits.count)) + digits, url: key.url,
+      id: String(repeating: "0", count: max(0, 64 - digits.count)) + digits, url: key.url,
       kind: .thumbnail, type: image.type, width: image.width, height: image.height,
       byteCount: image.bytes.count, thumbHash: image.thumbHash, storedAt: storedAt,
       expiresAt: expiresAt)

@@ -5,7 +5,8 @@ extension ImageError {
   /// `/ready` says what is wrong with the cluster.
   var messageForClients: String {
     switch code {
-    case .blockedAddress: "the address of the host is not public, and this server does not permit it"
+    case .blockedAddress:
+      "the address of the host is not public, and this server does not permit it"
     case .unreachable, .versionMismatch, .disconnected, .refused:
       "the server cannot load pictures now; what is stored is served. Ask again later"
     case .storeFailure, .storeFull: "the server cannot store pictures now; ask again later"

@@ -7,6 +7,11 @@ extension RequestRejection {
     RequestRejection(.badRequest, code: "malformed_target", message)
   }
 
+  /// There is nothing of the name.
+  static func notFound(_ message: String) -> RequestRejection {
+    RequestRejection(.notFound, code: "not_found", message)
+  }
+
   /// The address of the picture is missing or is no URL.
   static func invalidURL(_ message: String) -> RequestRejection {
     RequestRejection(.badRequest, code: "invalid_url", message)
@@ -31,7 +36,10 @@ extension RequestRejection {
   ///
   /// - Parameter known: the names of all options.
   static func unknownOption(_ name: String, among known: [String]) -> RequestRejection {
-    RequestRejection(
+    guard !name.isEmpty else {
+      return .malformedTarget("an option has no name; write its name before its value")
+    }
+    return RequestRejection(
       .unprocessableContent, code: "unknown_option",
       "there is no option \(shown(name))\(Spelling.suggestion(for: name, among: known))")
   }

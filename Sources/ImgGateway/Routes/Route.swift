@@ -48,9 +48,19 @@ enum Route: Hashable {
     }
   }
 
+  /// - Parameter target: as sent. With the URL of a picture, `/` is weserv's own path.
+  /// - Returns: `nil` for a path that nothing has.
+  init?(target: String) {
+    let path = target.prefix { $0 != "?" }
+    self.init(path: path)
+    guard path == "/" else { return }
+    let parameters = target[path.endIndex...].dropFirst().split(separator: "&")
+    if parameters.contains(where: { $0.prefix { $0 != "=" } == "url" }) { self = .image }
+  }
+
   /// - Parameter path: that of the target, without the query.
   /// - Returns: `nil` for a path that nothing has.
-  init?(path: Substring) {
+  private init?(path: Substring) {
     let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
     switch (parts.first, parts.count) {
     case ("", 1), ("assets", 3): self = .gallery

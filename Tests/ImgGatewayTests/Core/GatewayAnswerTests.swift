@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ImgClient
 import ImgHTTP
 import ImgSettings
@@ -77,6 +78,63 @@ import Testing
     #expect(response.status == .ok)
     #expect(response.bytes == [9])
     #expect(response.fields["Cache-Control"] == "no-store")
+  }
+
+  @Test func `a failure of the other picture is told besides the first one`() async throws {
+    let fixture = try GatewayFixture()
+    let response = await fixture.response(
+      .get, "/image?url=https://a.example/none.jpg&default=https://b.example/none.jpg")
+    #expect(response.status == .notFound)
+    #expect(response.text.contains(#""url":"https://a.example/none.jpg""#))
+    #expect(response.text.components(separatedBy: "the origin answered 404").count == 3)
+  }
+
+  @Test(arguments: ["photo", "https://a.example/stored.jpg"])
+  func `what is at hand stands in for a picture that there is no room to load`(
+    fallback: String
+  ) async throws {
+    let fixture = try GatewayFixture { $0.maximumLoads = 1 }
+    fixture.serve("https://a.example/stored.jpg", bytes: [9])
+    _ = await fixture.response(.get, "/image?url=https://a.example/stored.jpg")
+    let held = fixture.gateway.answer(
+      to: HTTPRequest(.get, "/image?url=https://a.example/a.jpg"))
+    let response = await fixture.response(
+      .get, "/image?url=https://a.example/b.jpg&default=\(fallback)")
+    #expect(response.status == .ok)
+    #expect(response.fields["X-Imgctl-Failure"] == "too_many_requests")
+    #expect(response.fields["Cache-Control"] == "no-store")
+    let other = await fixture.response(
+      .get, "/image?url=https://a.example/b.jpg&default=https://a.example/none.jpg")
+    #expect(other.status == .serviceUnavailable)
+    withExtendedLifetime(held) {}
+  }
+
+  @Test func `another picture has only what is left of the time of the request`() async throws {
+    let fixture = try GatewayFixture { $0.requestTimeout = .milliseconds(50) }
+    for name in ["a", "b"] {
+      fixture.cluster.serve(
+        "https://a.example/\(name).jpg", GatewayFixture.image(bytes: [1]), after: [.hold])
+    }
+    let response = await fixture.response(
+      .get, "/image?url=https://a.example/a.jpg&default=https://a.example/b.jpg")
+    #expect(response.status == .gatewayTimeout)
+    #expect(fixture.cluster.fetchCount(of: "https://a.example/b.jpg") == 0)
+  }
+
+  @Test func `weserv's own path has pictures, also without the gallery`() async throws {
+    for hasGallery in [true, false] {
+      let fixture = try GatewayFixture { $0.hasGallery = hasGallery }
+      fixture.serve("https://a.example/a.jpg")
+      let response = await fixture.response(.get, "/?url=https://a.example/a.jpg&w=3")
+      #expect(response.bytes == [1, 2, 3])
+    }
+  }
+
+  @Test(arguments: [16, 63]) func `a text that is no id names no picture`(count: Int) async throws {
+    let id = String(repeating: "a", count: count)
+    let response = try await GatewayFixture().response(.get, "/id/\(id)")
+    #expect(response.status == .notFound)
+    #expect(response.text.contains(#""code":"not_found""#))
   }
 
   @Test func `loads beyond the limit are refused until one ends`() async throws {

@@ -41,7 +41,9 @@ struct HTTPStatusTests {
     #expect((60...91).contains(seconds))
   }
 
-  @Test(arguments: [.blockedAddress, .unreachable, .versionMismatch, .storeFailure, .outOfMemory] as [ImageError.Code])
+  @Test(
+    arguments: [.blockedAddress, .unreachable, .versionMismatch, .storeFailure, .outOfMemory]
+      as [ImageError.Code])
   func `clients see neither the command line nor the places of the server`(code: ImageError.Code) {
     let error = ImageError(code: code, message: "give --data-dir, or see /run/imgctl/control.sock")
     let text = FailureReport(error).response().text

@@ -10,19 +10,21 @@ struct RouteTests {
       ("/health", .health), ("/ready", .ready), ("/metrics", .metrics), ("/v2/list", .list),
       ("/id/1-0", .picture), ("/id/1-0/300/200", .picture), ("/id/1-0/info", .picture),
       ("/api/jobs", .jobs), ("/api/jobs/7", .job(7)), ("/api/jobs/7/retry", .retry(7)),
+      ("/?url=https://a.example/b&w=3", .image), ("/?w=3&url=a.example", .image),
+      ("/?w=3", .gallery), ("/?q=url&curl=x", .gallery), ("/image?x", .image),
       ("/api/jobs/7/events", .events(7)), ("/_/rs:fit:1:1/plain/https://a.example/b", .optionsPath),
-    ] as [(Substring, Route)])
-  func `a path has its route`(path: Substring, route: Route) {
-    #expect(Route(path: path) == route)
+    ] as [(String, Route)])
+  func `a path has its route`(path: String, route: Route) {
+    #expect(Route(target: path) == route)
   }
 
   @Test(arguments: [
     "", "x", "/images", "/image/", "/v2", "/v2/lists", "/id", "/assets/a", "/api/job",
     "/api/jobs/x", "/api/jobs/7/stop", "/api/jobs/7/retry/now", "/api/jobs/-1",
-    "/api/jobs/18446744073709551616",
+    "/api/jobs/18446744073709551616", "/v2?url=a.example",
   ])
-  func `another path has none`(path: Substring) {
-    #expect(Route(path: path) == nil)
+  func `another path has none`(path: String) {
+    #expect(Route(target: path) == nil)
   }
 
   @Test func `only a retry is a POST, and it is nothing else`() {

@@ -263,7 +263,8 @@ import Testing
   @Test func `a line in JSON has the keys of Picsum and its own`() async throws {
     let id = try await job(of: 3)
     let json = String(
-      decoding: GatewayJSON.bytes(of: try await page("job=\(id)&outcome=failed").entries), as: UTF8.self)
+      decoding: GatewayJSON.bytes(of: try await page("job=\(id)&outcome=failed").entries),
+      as: UTF8.self)
     #expect(
       json == """
         [{"author":"h2.example","byte_count":null,"code":"http_status",\

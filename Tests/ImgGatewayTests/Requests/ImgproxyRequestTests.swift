@@ -248,10 +248,21 @@ import Testing
 
   @Test func `other options are refused by name`() throws {
     #expect(try rejection("/_/widht:5/plain/https://h/a").message.contains("did you mean width?"))
-    #expect(try rejection("/_/:/plain/https://h/a").code == "unknown_option")
+    #expect(try rejection("/_/:/plain/https://h/a").code == "malformed_target")
     #expect(try rejection("/_/enc/abc").code == "unsupported_option")
+    #expect(try rejection("/_/enc/abc").message.contains("encrypted"))
     #expect(try rejection("/_/plain/https://h/a@svg").message.contains("\"extension\""))
     #expect(try rejection("/_/plain/https://h/@me/a").message.contains("%40"))
+  }
+
+  @Test(arguments: [
+    "/fill/300/200/sm/0/aHR0cHM6Ly9oL2E.jpg", "/https://h.example/a.jpg",
+    "/unsafe/300x200/h.example/a.jpg", "/unsafe/rs:fit:3:2/https://h.example/a.jpg",
+  ])
+  func `a path of another server is told the form of those here`(path: String) throws {
+    let rejection = try rejection(path)
+    #expect(rejection.code == "invalid_url")
+    #expect(rejection.message.contains("/plain/https://example.org/a.jpg"))
   }
 
   @Test func `hostile paths are refused`() throws {

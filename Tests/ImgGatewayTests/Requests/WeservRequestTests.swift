@@ -218,11 +218,24 @@ import Testing
     #expect(rejection.message.contains("\"\(name)\""))
   }
 
+  @Test func `an address whose query is not escaped is refused with the reason`() throws {
+    let rejection = try rejection("url=https://h.example/a?v=1&size=large&w=3")
+    #expect(rejection.code == "unknown_option")
+    #expect(rejection.message.contains("\"size\""))
+    #expect(rejection.message.contains("%26"))
+  }
+
+  @Test func `a parameter without a name is refused`() throws {
+    #expect(try rejection("url=h.example&=x").code == "malformed_target")
+  }
+
   @Test func `a misspelled option is refused with a suggestion`() throws {
     let rejection = try rejection("url=h.example&ouput=webp")
     #expect(rejection.code == "unknown_option")
     #expect(rejection.message.contains("did you mean output?"))
     #expect(try self.rejection("url=h.example&W=3").code == "unknown_option")
+    #expect(
+      try self.rejection("url=h.example&wdith=3").message.contains("did you mean width?"))
   }
 
   @Test(arguments: [

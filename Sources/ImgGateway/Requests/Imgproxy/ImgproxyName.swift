@@ -26,6 +26,9 @@ enum ImgproxyName: String, CaseIterable {
     "fn": "filename", "att": "return_attachment", "fiu": "fallback_image_url",
   ]
 
+  /// All names, also the short ones.
+  static let names = allCases.map(\.rawValue) + shortNames.keys.sorted()
+
   /// Options of imgproxy that this server does not have, with the arguments that switch them off. Those
   /// are accepted: the picture is the same.
   static let unsupportedNames: [String: Set<String>] = {

@@ -70,7 +70,7 @@ struct ImgproxyOptions {
     }
     guard let name = ImgproxyName(name: option.name) else {
       guard let off = ImgproxyName.unsupportedNames[option.name] else {
-        throw .unknownOption(option.name, among: ImgproxyName.allCases.map(\.rawValue))
+        throw .unknownOption(option.name, among: ImgproxyName.names)
       }
       guard option.arguments.allSatisfy(off.contains) else {
         throw .unsupportedOption(option.name)

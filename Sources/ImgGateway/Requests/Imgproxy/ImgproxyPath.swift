@@ -10,6 +10,9 @@ struct ImgproxyPath {
   /// The segments of the address.
   private let source: ArraySlice<Substring>
 
+  /// Segments that an address begins with if /plain/ is missing before it.
+  private static let schemes: Set<Substring> = ["http:", "https:"]
+
   /// Names that the deprecated form of imgproxy's paths begins with.
   private static let deprecatedTypes: Set<Substring> = [
     "fit", "fill", "fill-down", "force", "auto",
@@ -19,14 +22,13 @@ struct ImgproxyPath {
   init(_ target: RequestTarget) throws(RequestRejection) {
     let segments = target.segments[...]
     guard segments.count >= 2, !segments[0].isEmpty else {
-      throw RequestRejection(
-        .notFound, code: "not_found",
+      throw .notFound(
         "there is nothing at this path; pictures are at /image?url=… and /unsafe/rs:fit:300:200/plain/…"
       )
     }
     signature = String(segments[0])
     signedText = String(target.path.dropFirst(signature.count + 1))
-    options = segments.dropFirst().prefix { $0.contains(":") }
+    options = segments.dropFirst().prefix { $0.contains(":") && !Self.schemes.contains($0) }
     source = segments.dropFirst(1 + options.count)
   }
 
@@ -43,7 +45,7 @@ struct ImgproxyPath {
 
   /// The address of the picture, decoded, and the extension that asks for a format; `nil` without one.
   func address() throws(RequestRejection) -> (url: String, format: String?) {
-    if source.first == "enc" { throw .unsupportedOption("enc") }
+    if source.first == "enc" { throw Self.encryptedAddress }
     let isPlain = source.first == "plain" && source.count > 1
     let written = isPlain ? source.dropFirst().joined(separator: "/") : source.joined()
     let parts = written.split(
@@ -52,23 +54,28 @@ struct ImgproxyPath {
       throw .invalidURL("the address of the picture is missing; end the path with /plain/https://…")
     }
     guard parts.count <= 2 else {
-      throw .invalidURL(
-        isPlain
-          ? "the address has several @; write %40 for an @ in it"
-          : "the address has several dots; write it in base64 for URLs")
+      throw isPlain
+        ? .invalidURL("the address has several @; write %40 for an @ in it")
+        : Self.unreadableAddress
     }
     let format = try parts.count == 2 ? EscapedText.decoded(parts[1]) : ""
     let url = try isPlain ? EscapedText.decoded(address) : Self.decoded(address)
     return (url, format.isEmpty ? nil : format)
   }
 
+  private static let encryptedAddress = RequestRejection(
+    .unprocessableContent, code: "unsupported_option",
+    "encrypted addresses of pictures, /enc/…, are not supported; write /plain/ and the address")
+
+  private static let unreadableAddress = RequestRejection.invalidURL(
+    "the address is not in base64 for URLs; write /plain/ before one that is not encoded, such as "
+      + "/unsafe/rs:fill:300:200/plain/https://example.org/a.jpg")
+
   private static func decoded(_ address: Substring) throws(RequestRejection) -> String {
     guard let bytes = Base64URL.decoded(address), !bytes.contains(0),
       let text = String(validating: bytes, as: UTF8.self)
     else {
-      throw .invalidURL(
-        "the address is not in base64 for URLs; write /plain/ before an address that is not encoded"
-      )
+      throw unreadableAddress
     }
     return text
   }

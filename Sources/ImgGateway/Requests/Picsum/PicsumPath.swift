@@ -33,8 +33,7 @@ package enum PicsumPath: Hashable, Sendable {
         blur: try Self.blur(parameters), format: format))
   }
 
-  private static let unknown = RequestRejection(
-    .notFound, code: "not_found",
+  private static let unknown = RequestRejection.notFound(
     "there is no such picture; /v2/list names those that there are, such as /id/1-0/300/200")
 
   private static func requireNames(
@@ -72,7 +71,9 @@ package enum PicsumPath: Hashable, Sendable {
   /// Picsum blurs by 5 where the value is no number.
   private static func blur(_ parameters: QueryParameters) throws(RequestRejection) -> Double {
     guard let text = parameters["blur"] else { return 0 }
-    let isNumber = Int(text) != nil
+    let digits = text.utf8.drop { $0 == UInt8(ascii: "-") }
+    let isNumber =
+      !digits.isEmpty && digits.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains)
     return isNumber ? Double(try OptionValue(name: "blur", text: text).wholeNumber(in: 1...10)) : 5
   }
 }

@@ -4,16 +4,17 @@ package import ImgClient
 package enum PictureID: Hashable, Sendable {
   /// A line of a job, `{job}-{index}`.
   case line(job: ImageJob.ID, index: Int)
-  /// A record of the store: hexadecimal digits in lower case, 64 in the store of a cluster.
+  /// A record of the store: ``recordDigitCount`` hexadecimal digits in lower case.
   case record(CacheRecord.ID)
 }
 
 extension PictureID: LosslessStringConvertible {
-  private static let recordDigitCounts = 16...64
+  /// BLAKE2b with 256 bits, as the store has it.
+  private static let recordDigitCount = 64
 
   /// - Returns: `nil` for a text that ``description`` does not write.
   package init?(_ text: String) {
-    if Self.recordDigitCounts.contains(text.utf8.count), text.utf8.allSatisfy(Self.isRecordDigit) {
+    if text.utf8.count == Self.recordDigitCount, text.utf8.allSatisfy(Self.isRecordDigit) {
       self = .record(text)
       return
     }

@@ -19,6 +19,9 @@ enum WeservOption: String, CaseIterable {
     "errorredirect": "default",
   ]
 
+  /// All names, also the synonyms.
+  static let names = allCases.map(\.rawValue) + synonyms.keys.sorted()
+
   /// Options of weserv that this server does not have.
   static let unsupportedNames: Set<String> = [
     "crop", "cx", "cy", "cw", "ch", "precrop", "trim", "mask", "mtrim", "mbg", "shape", "strim",

@@ -1,3 +1,6 @@
+import ImgHTTP
+import ImgSettings
+
 /// Reads the query of weserv, `?url=…&w=300&h=200&fit=cover`.
 ///
 /// Unlike weserv, it refuses what it does not have, so that no picture differs from what was asked for.
@@ -9,9 +12,7 @@ enum WeservRequest {
     var seen: Set<WeservOption> = []
     for parameter in parameters.parameters where parameter.name != RequestSignatures.parameterName {
       guard let option = WeservOption(name: parameter.name) else {
-        throw WeservOption.unsupportedNames.contains(parameter.name)
-          ? .unsupportedOption(parameter.name)
-          : .unknownOption(parameter.name, among: WeservOption.allCases.map(\.rawValue))
+        throw unknown(parameter.name, besides: parameters)
       }
       guard seen.insert(option).inserted else {
         throw .invalidOption(parameter.name, "is there under two names; send one of them")
@@ -19,5 +20,18 @@ enum WeservRequest {
       try options.apply(option, OptionValue(name: parameter.name, text: parameter.value))
     }
     return try options.query()
+  }
+
+  private static func unknown(
+    _ name: String, besides parameters: QueryParameters
+  ) -> RequestRejection {
+    if WeservOption.unsupportedNames.contains(name) { return .unsupportedOption(name) }
+    if !name.isEmpty, parameters["url"]?.contains("?") == true {
+      return RequestRejection(
+        .unprocessableContent, code: "unknown_option",
+        "there is no option \(Spelling.quoted(name)); if it belongs to the address of the picture, write "
+          + "%26 for the & before it")
+    }
+    return .unknownOption(name, among: WeservOption.names)
   }
 }
