@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import ImgSystem
 
-/// What the accept thread waits for: epoll(7). Any thread may add and remove descriptors.
+/// What a thread of a server waits for: epoll(7). Any thread may add and remove descriptors.
 final class EventSet: Sendable {
   private static let maximumEventCount = 256
 

@@ -30,7 +30,7 @@ struct RequestHead {
     let version = try Self.version(version)
     for field in fields.fields { try Self.check(field) }
     let host = try Self.host(in: fields, version: version)
-    self.target = try RequestTarget.originForm(of: target, host: host)
+    self.target = try TargetForm.originForm(of: target, host: host)
     let byteCount = try Self.bodyByteCount(in: fields, version: version)
     hasBody = byteCount != 0
     guard byteCount ?? 0 <= limits.bodyBytes else { throw .tooLargeBody }

@@ -1,5 +1,5 @@
 /// The forms of a request target (RFC 9112, section 3.2).
-enum RequestTarget {
+enum TargetForm {
   /// The path and the query of a target, with their escapes.
   ///
   /// - Parameters:
