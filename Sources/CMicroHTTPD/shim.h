@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <string.h>
 #include <sys/eventfd.h>
 
 /// Swift does not import these macros, because they have a cast.
@@ -107,6 +108,22 @@ static inline size_t MHD_get_request_header_size(struct MHD_Connection *_Nonnull
   const union MHD_ConnectionInfo *info =
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
   return info == NULL ? 0 : info->header_size;
+}
+
+/// Keeps libmicrohttpd from reading parts of a request: the arguments of its query, its cookies and the size of its
+/// body. Call it in the `MHD_UriLogCallback`, after the last use of `target`.
+///
+/// libmicrohttpd 0.9.75 closes the connection without a response if it has no room for an argument, and sends the
+/// header of its response twice if it has none for a cookie or does not accept a length. The target lies in the
+/// memory of the connection, where libmicrohttpd divides it itself. Of several fields with one name, it reads the
+/// first.
+static inline void MHD_skip_parsing(
+    struct MHD_Connection *_Nonnull connection, const char *_Nonnull target) {
+  char *const query = strchr(target, '?');
+  if (query != NULL) query[1] = '\0';
+  // Both fail only if the target fills the memory. Then libmicrohttpd refuses the fields.
+  MHD_set_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_COOKIE, "");
+  MHD_set_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH, "0");
 }
 
 /// `MHD_set_response_options` that lets the caller set `Content-Length`. libmicrohttpd adds none to a body

@@ -3,6 +3,19 @@ package protocol HTTPHandler: Sendable {
   /// Answers a request. Is called on a thread of the server, where it must not block: other connections
   /// wait meanwhile.
   func answer(to request: HTTPRequest) -> HTTPAnswer
+
+  /// The response to a request that the server refuses. Is called as ``answer(to:)`` is.
+  func response(to refusal: RequestRefusal) -> HTTPResponse
+}
+
+extension HTTPHandler {
+  /// The reason as plain text.
+  package func response(to refusal: RequestRefusal) -> HTTPResponse {
+    var fields: HTTPFields = ["Content-Type": "text/plain; charset=utf-8"]
+    if refusal.status == .serviceUnavailable { fields.add("Retry-After", "1") }
+    return HTTPResponse(
+      refusal.status, fields: fields, body: .bytes(Array("\(refusal.reason)\n".utf8)))
+  }
 }
 
 /// The answer to a request: at hand, or not yet.

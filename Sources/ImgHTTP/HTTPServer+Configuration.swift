@@ -37,7 +37,6 @@ extension HTTPServer {
     /// The bytes of the request line and the fields.
     package var headerBytes = 16 << 10
     package var targetBytes = 8 << 10
-    package var bodyBytes = 64 << 10
     /// Requests at once whose answer is ``HTTPAnswer/later(_:)`` and not there yet. A further one gets 503.
     package var waitingRequests = 1024
     /// Responses at once that are streams. A further one gets 503.
@@ -47,7 +46,7 @@ extension HTTPServer {
     /// How long a connection may be without a request, and a client without reading; in whole seconds, at
     /// least 1.
     package var idleTime: Duration = .seconds(60)
-    /// How long a client may take to send a request, header and body.
+    /// How long a client may take to send a request.
     package var requestTime: Duration = .seconds(20)
 
     package init() {}

@@ -37,6 +37,21 @@ struct LimitTests {
     }
   }
 
+  @Test func `a client that does not read a picture is closed`() async throws {
+    let body = HTTPBody([UInt8](repeating: 7, count: 16 << 20))
+    try await withServer {
+      $0.limits.idleTime = .seconds(1)
+    } respond: { _ in
+      .response(HTTPResponse(.ok, body: .bytes(body)))
+    } _: { server in
+      var client = try RawClient(to: server.address)
+      try client.send(Self.request)
+      let head = try await client.receive(through: "\r\n\r\n")
+      try await until { server.statistics.openConnections == 0 }
+      #expect(try await head.count + client.receiveRest().count < body.count)
+    }
+  }
+
   @Test func `a full server closes the connection that has waited longest for a request`()
     async throws
   {

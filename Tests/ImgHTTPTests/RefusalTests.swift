@@ -47,17 +47,17 @@ struct RefusalTests {
     ": a\r\n\r\n",
     "nonsense\r\n\r\n",
     "Host: y\r\n\r\n",
+    "Host: x\r\n\r\n",
   ])
   func `an ambiguous header is refused and the connection closes`(fields: String) async throws {
     #expect(try await statuses("POST /a HTTP/1.1\r\nHost: x\r\n\(fields)") == [400])
   }
 
-  /// libmicrohttpd refuses these itself, and sends the header of its response twice.
-  @Test(arguments: ["+5", "-5", "0x5", "5, 5", "", "5 5"])
+  @Test(arguments: ["+5", "-5", "0x5", "5, 5", "", "5 5", "1x"])
   func `a length that is not a number is refused`(length: String) async throws {
-    let statuses = try await statuses(
-      "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: \(length)\r\n\r\nhello")
-    #expect(Set(statuses) == [400])
+    #expect(
+      try await statuses("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: \(length)\r\n\r\nhello")
+        == [400])
   }
 
   @Test(arguments: [
@@ -80,20 +80,53 @@ struct RefusalTests {
     #expect(try await statuses(header) == [400])
   }
 
-  @Test(arguments: ["zz", "-5", "0x5", "5 ", " 5", "+5"])
-  func `a chunk whose size is not a hexadecimal number is refused`(size: String) async throws {
-    let header = "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-    #expect(try await statuses("\(header)\(size)\r\nhello\r\n0\r\n\r\n") == [400])
+  /// The bytes of a body are not read, whatever they are.
+  @Test(arguments: [
+    "Content-Length: 5\r\n\r\nhello",
+    "Content-Length: 18446744073709551616\r\n\r\n",
+    "Content-Length: 5\r\nExpect: 100-continue\r\n\r\n",
+    "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "Transfer-Encoding: Chunked\r\n\r\nzz\r\n",
+    "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
+  ])
+  func `a request with a body is refused and the connection closes`(rest: String) async throws {
+    for method in ["POST", "GET", "PUT"] {
+      #expect(try await statuses("\(method) /a HTTP/1.1\r\nHost: x\r\n\(rest)") == [413])
+    }
   }
 
-  /// What libmicrohttpd is lenient about in a body cannot move the start of the next request.
-  @Test(arguments: [
-    "5\r\nhello\r\n0\r\n\r\n", "5\nhello\n0\n\n", "5;a=b\nhello\r\n0\r\n\r\n",
-    "0\r\nContent-Length: 5\r\n\r\n",
-  ])
-  func `the connection closes after a request with a body`(body: String) async throws {
-    let header = "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-    #expect(try await statuses(header + body) == [200])
+  @Test(arguments: ["Content-Length: 1000000000000", "Transfer-Encoding: chunked"])
+  func `a body that never ends is not waited for`(field: String) async throws {
+    try await withServer(respond: echo) { server in
+      var client = try RawClient(to: server.address)
+      try client.send("POST /a HTTP/1.1\r\nHost: x\r\n\(field)\r\n\r\n")
+      #expect(try await client.receive().status == 413)
+      try await until {
+        (try? client.send("1\r\na\r\n")) == nil || server.statistics.openConnections == 0
+      }
+      try await until { server.statistics.openConnections == 0 }
+    }
+  }
+
+  @Test func `the handler makes the response to a request that is refused`() async throws {
+    struct Handler: HTTPHandler {
+      func answer(to request: HTTPRequest) -> HTTPAnswer { echo(request) }
+
+      func response(to refusal: RequestRefusal) -> HTTPResponse {
+        .init(refusal.status, fields: ["X-Reason": refusal.reason])
+      }
+    }
+
+    let server = try HTTPServer(
+      .init(listener: .tcp(host: "127.0.0.1", port: 0)), handler: Handler())
+    var client = try RawClient(to: server.address)
+    try client.send("GET /a HTTP/1.1\r\n\r\n")
+    let response = try await client.receive()
+    #expect(response.status == 400)
+    #expect(response["X-Reason"] == "the request needs one Host field")
+    #expect(try await client.receiveRest() == [])
+    await server.stop()
   }
 
   @Test func `the target is not UTF-8`() async throws {
@@ -105,36 +138,19 @@ struct RefusalTests {
   }
 
   @Test(arguments: [
-    ("GET", "Content-Length: 5\r\n\r\nhello", 400),
-    ("HEAD", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
-    ("POST", "Content-Length: 65537\r\n\r\n", 413),
-    ("POST", "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n", 413),
-    ("GET", "X: \(String(repeating: "a", count: 17_000))\r\n\r\n", 431),
-    ("GET", "X: \(String(repeating: "a", count: 90_000))\r\n\r\n", 431),
-    ("GET", "\(String(repeating: "a: b\r\n", count: 3000))\r\n", 431),
+    "X: \(String(repeating: "a", count: 17_000))\r\n\r\n",
+    "X: \(String(repeating: "a", count: 100_000))\r\n\r\n",
+    "\(String(repeating: "a: b\r\n", count: 3000))\r\n",
+    "\(String(repeating: "a:\r\n", count: 1000))\r\n",
   ])
-  func `a request above a limit is refused`(
-    method: String, rest: String, status: Int
-  ) async throws {
-    #expect(try await statuses("\(method) /a HTTP/1.1\r\nHost: x\r\n\(rest)") == [status])
+  func `fields above the limit are refused`(rest: String) async throws {
+    #expect(try await statuses("GET /a HTTP/1.1\r\nHost: x\r\n\(rest)") == [431])
   }
 
   @Test(arguments: [8200, 100_000])
   func `a target that is too long is refused`(count: Int) async throws {
     let target = "/" + String(repeating: "a", count: count)
     #expect(try await statuses("GET \(target) HTTP/1.1\r\nHost: x\r\n\r\n") == [414])
-  }
-
-  @Test func `a body in chunks above the limit is refused`() async throws {
-    let chunk = "4000\r\n\(String(repeating: "a", count: 0x4000))\r\n"
-    let body = String(repeating: chunk, count: 5) + "0\r\n\r\n"
-    let header = "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-    #expect(try await statuses(header + body) == [413])
-  }
-
-  @Test func `a query with too many arguments closes the connection`() async throws {
-    let query = String(repeating: "&a", count: 3000)
-    #expect(try await statuses("GET /?\(query) HTTP/1.1\r\nHost: x\r\n\r\n") == [])
   }
 
   @Test func `a response whose field has a line break is replaced`() async throws {

@@ -27,10 +27,9 @@ func withServer(
   await server.stop()
 }
 
-/// Answers with the request: its method, target and body.
+/// Answers with the method and the target of the request.
 @Sendable func echo(_ request: HTTPRequest) -> HTTPAnswer {
-  let text = "\(request.method) \(request.target) \(String(decoding: request.body, as: UTF8.self))"
-  return .response(HTTPResponse(.ok, body: .bytes(Array(text.utf8))))
+  .response(.text("\(request.method) \(request.target)"))
 }
 
 extension HTTPResponse {

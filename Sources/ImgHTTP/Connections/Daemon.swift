@@ -84,26 +84,20 @@ private let onTarget: MHD_UriLogCallback = { context, target, handle in
     target: RequestText(target),
     connection: Unmanaged<Connection>.fromOpaque(connection).takeUnretainedValue(),
     handle: ConnectionHandle(handle), loop: loop(context))
+  unsafe MHD_skip_parsing(handle, target)
   return unsafe Unmanaged.passRetained(exchange).toOpaque()
 }
 
-/// Called with the header, then with each part of a body, then once more for the answer, and again after the
-/// connection was suspended.
-private let onRequest: MHD_AccessHandlerCallback = {
-  _, handle, _, method, version, part, partByteCount, slot in
+/// Called with the header, then once more for the answer, and again after the connection was suspended.
+private let onRequest: MHD_AccessHandlerCallback = { _, handle, _, method, version, _, _, slot in
   guard let handle = unsafe handle, let method = unsafe method, let version = unsafe version,
-    let partByteCount = unsafe partByteCount, let slot = unsafe slot?.pointee
+    let slot = unsafe slot?.pointee
   else { return .NO }
   let exchange = unsafe Unmanaged<Exchange>.fromOpaque(slot).takeUnretainedValue()
-  if exchange.needsHeader {
-    return unsafe exchange.receiveHeader(
-      method: RequestText(method), version: RequestText(version),
-      byteCount: MHD_get_request_header_size(handle))
-  }
-  guard unsafe partByteCount.pointee > 0 else { return exchange.answer() }
-  let bytes = unsafe UnsafeRawBufferPointer(start: part, count: partByteCount.pointee)
-  unsafe partByteCount.pointee = 0
-  return unsafe exchange.receiveBody(bytes)
+  guard exchange.needsHeader else { return exchange.answer() }
+  return unsafe exchange.receiveHeader(
+    method: RequestText(method), version: RequestText(version),
+    byteCount: MHD_get_request_header_size(handle))
 }
 
 private let onEnd: MHD_RequestCompletedCallback = { _, _, slot, _ in

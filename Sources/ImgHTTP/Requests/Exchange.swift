@@ -1,19 +1,14 @@
 import CMicroHTTPD
-import Glibc
 
 /// One request and its answer. Only the thread of its event loop uses it.
 final class Exchange {
   /// How far the request is.
   private enum Progress {
     case header
-    case body(RequestHead)
+    case received(RequestHead)
     case waiting(PendingAnswer)
     case answered
   }
-
-  /// libmicrohttpd notes each argument of a query in the memory of the connection, and does not answer if it
-  /// has no room for one. The connection of such a request closes without a response.
-  private static let maximumArgumentCount = 400
 
   private let target: [UInt8]
   private let targetRange: Range<UInt>
@@ -21,14 +16,11 @@ final class Exchange {
   private let connection: Connection
   private let handle: ConnectionHandle
   private var progress = Progress.header
-  private var body: [UInt8] = []
-  /// The bytes of a body beyond the limit, which are dropped.
-  private var surplusByteCount = 0
   private var stream: StreamSource?
   private var isCounted = false
   private var isHead = false
-  /// Whether the connection closes after the response. It does after a body: if a proxy in front has read its
-  /// end elsewhere, nothing is taken for the next request.
+  /// Whether the connection closes after the response. It does after a request with a body, which is not read:
+  /// nothing of it is taken for the next request.
   private var isLast = false
 
   /// - Parameter target: as sent.
@@ -41,8 +33,6 @@ final class Exchange {
     self.handle = handle
     self.loop = loop
     connection.receiveRequest()
-    let argumentCount = self.target.lazy.filter { $0 == UInt8(ascii: "&") }.count
-    if argumentCount > Self.maximumArgumentCount { connection.close(CInt(SHUT_RDWR)) }
   }
 
   private var core: ServerCore { loop.core }
@@ -61,9 +51,8 @@ final class Exchange {
     do throws(RequestRefusal) {
       guard byteCount <= core.limits.headerBytes else { throw .tooLargeHeader }
       let head = try readHead(method: method, version: version, byteCount: byteCount)
-      isLast = head.hasBody
       isHead = head.method == .head
-      progress = .body(head)
+      progress = .received(head)
       return .YES
     } catch {
       return refuse(error)
@@ -73,10 +62,12 @@ final class Exchange {
   private func readHead(
     method: RequestText, version: RequestText, byteCount: Int
   ) throws(RequestRefusal) -> RequestHead {
+    let start = method.range.lowerBound
     let layout = HeaderLayout(
       method: method.range, target: targetRange, version: version.range)
-    let read = RequestFields(from: handle, layout: layout)
-    guard read.isComplete(at: method.range.lowerBound &+ UInt(byteCount)) else {
+    let read = RequestFields(
+      from: handle, header: start..<start + UInt(byteCount), layout: layout)
+    guard read.isComplete else {
       throw RequestRefusal(.badRequest, "the header of the request is not valid")
     }
     return try RequestHead(
@@ -84,26 +75,13 @@ final class Exchange {
       limits: core.limits)
   }
 
-  /// A part of the body has arrived. libmicrohttpd takes no response before the end of the body, so what is
-  /// too much is dropped. A client that sends yet more than the limit again is cut off.
-  func receiveBody(_ part: UnsafeRawBufferPointer) -> MHD_Result {
-    if surplusByteCount == 0, body.count + part.count <= core.limits.bodyBytes {
-      unsafe body.append(contentsOf: part)
-      return .YES
-    }
-    surplusByteCount += part.count
-    return surplusByteCount <= core.limits.bodyBytes ? .YES : .NO
-  }
-
-  /// The request is whole, or its connection has been resumed.
+  /// The request is next, or its connection has been resumed.
   func answer() -> MHD_Result {
     switch progress {
     case .header: return .NO
-    case .body(let head):
-      guard surplusByteCount == 0 else { return refuse(.tooLargeBody) }
+    case .received(let head):
       connection.answerRequest()
-      let request = HTTPRequest(head.method, head.target, fields: head.fields, body: body)
-      return answer(request)
+      return answer(HTTPRequest(head.method, head.target, fields: head.fields))
     case .waiting(let pending):
       guard let response = pending.takeResponse() else { return .NO }
       return send(response)
@@ -141,7 +119,7 @@ final class Exchange {
 
   private func refuse(_ refusal: RequestRefusal) -> MHD_Result {
     if refusal != .busy { isLast = true }
-    return send(refusal.response)
+    return send(core.handler.response(to: refusal))
   }
 
   private func send(_ response: HTTPResponse) -> MHD_Result {

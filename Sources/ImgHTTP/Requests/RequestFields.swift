@@ -3,12 +3,15 @@ import CMicroHTTPD
 /// Reads the fields of a request.
 struct RequestFields {
   private(set) var fields = HTTPFields()
+  private let header: Range<UInt>
   private var layout: HeaderLayout
 
   /// - Parameters:
   ///   - connection: in a call of the access handler.
+  ///   - header: where the header lies.
   ///   - layout: with the request line.
-  init(from connection: ConnectionHandle, layout: HeaderLayout) {
+  init(from connection: ConnectionHandle, header: Range<UInt>, layout: HeaderLayout) {
+    self.header = header
     self.layout = layout
     unsafe withUnsafeMutablePointer(to: &self) { fields in
       _ = unsafe MHD_get_connection_values_n(connection.pointer, .HEADER_KIND, onField, fields)
@@ -16,13 +19,11 @@ struct RequestFields {
   }
 
   /// Whether these are all bytes of a valid header.
-  ///
-  /// - Parameter end: where the header ends.
-  func isComplete(at end: UInt) -> Bool {
-    layout.isComplete(at: end)
-  }
+  var isComplete: Bool { layout.isComplete(at: header.upperBound) }
 
   fileprivate mutating func append(_ name: RequestText, _ value: RequestText) {
+    // The others are those of `MHD_skip_parsing`.
+    guard header.contains(name.range.lowerBound) else { return }
     layout.takeField(name: name.range, value: value.range)
     fields.add(name.string, value.withoutTrailingWhitespace.string)
   }

@@ -11,8 +11,6 @@ struct RequestHead {
   let method: HTTPMethod
   let target: String
   let fields: HTTPFields
-  /// Whether a body follows.
-  let hasBody: Bool
 
   /// - Parameters:
   ///   - target: as sent.
@@ -31,12 +29,7 @@ struct RequestHead {
     for field in fields.fields { try Self.check(field) }
     let host = try Self.host(in: fields, version: version)
     self.target = try TargetForm.originForm(of: target, host: host)
-    let byteCount = try Self.bodyByteCount(in: fields, version: version)
-    hasBody = byteCount != 0
-    guard byteCount ?? 0 <= limits.bodyBytes else { throw .tooLargeBody }
-    if hasBody, self.method == .get || self.method == .head {
-      throw RequestRefusal(.badRequest, "a \(method) request has no body")
-    }
+    guard try !Self.hasBody(fields, version: version) else { throw .body }
   }
 
   private static func version(_ text: String) throws(RequestRefusal) -> Version {
@@ -67,10 +60,10 @@ struct RequestHead {
     return hosts.first
   }
 
-  /// The size of the body (RFC 9112, section 6.3); `nil` for one in chunks.
-  private static func bodyByteCount(
-    in fields: HTTPFields, version: Version
-  ) throws(RequestRefusal) -> Int? {
+  /// Whether a body follows (RFC 9112, section 6.3), also an empty one in chunks.
+  private static func hasBody(
+    _ fields: HTTPFields, version: Version
+  ) throws(RequestRefusal) -> Bool {
     let lengths = fields.values(of: "Content-Length")
     let codings = fields.values(of: "Transfer-Encoding")
     guard lengths.count + codings.count <= 1 else {
@@ -80,14 +73,13 @@ struct RequestHead {
       guard version == .http11, coding.lowercased() == "chunked" else {
         throw RequestRefusal(.badRequest, "the transfer coding is not chunked")
       }
-      return nil
+      return true
     }
-    guard let length = lengths.first else { return 0 }
+    guard let length = lengths.first else { return false }
     guard !length.isEmpty, length.utf8.allSatisfy(\.isDigit) else {
       throw RequestRefusal(.badRequest, "Content-Length is not a number")
     }
-    // A number that does not fit is larger than any limit.
-    return Int(length) ?? .max
+    return length.utf8.contains { $0 != UInt8(ascii: "0") }
   }
 }
 
