@@ -18,7 +18,7 @@ package enum GatewayMain {
     ThisProcess.ignoreBrokenPipe()
     do {
       // Before any thread starts: every thread has the signals blocked.
-      let signals = try SignalSource(endingSignals)
+      let signals = try SignalSource(endingSignals.filter { !Signal.isIgnored($0) })
       let invocation = try GatewayInvocation(
         arguments: arguments, environment: ThisProcess.environment, userID: ThisProcess.userID)
       switch invocation {
@@ -53,7 +53,8 @@ package enum GatewayMain {
     }
     let manager = ServiceManager(environment: ThisProcess.environment)
     manager.notify(.ready, status: "serving at \(server.address)/")
-    _ = signals.waitBlocking()
+    let names = signals.waitBlocking().compactMap(Signal.name).joined(separator: " and ")
+    note("imggateway: stopping after \(names)")
     manager.notify(.stopping, status: "finishing requests")
     stop(server, signals)
   }
@@ -83,7 +84,6 @@ package enum GatewayMain {
 
   /// Ends the process when the server has stopped, or returns at a second signal.
   private static func stop(_ server: HTTPServer, _ signals: SignalSource) {
-    note("imggateway: stopping")
     Task {
       await server.stop(drainingFor: drainTime)
       exit(0)

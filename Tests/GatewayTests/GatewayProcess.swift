@@ -57,8 +57,8 @@ final class GatewayProcess {
   /// Asks for an end in order, and waits until the program begins it.
   ///
   /// - Returns: what it tells the service manager.
-  func beginStop() throws -> String? {
-    run.signal(Self.terminate)
+  func beginStop(_ signal: CInt = terminate) throws -> String? {
+    run.signal(signal)
     return try manager.next(until: .now + Self.startTime)
   }
 

@@ -1,4 +1,6 @@
+import Glibc
 import TestCluster
+import TestFiles
 import TestHTTP
 import TestOrigin
 import Testing
@@ -27,6 +29,28 @@ struct LifecycleTests {
     fixture.origin.release("/a")
     #expect(try await client.receive().status == 200)
     #expect(try fixture.gateway.run.wait(atMost: .seconds(20)).exitCode == 0)
+  }
+
+  @Test(arguments: [(SIGTERM, "SIGTERM"), (SIGINT, "SIGINT"), (SIGHUP, "SIGHUP")])
+  func `a signal ends the gateway, and the log names it`(signal: CInt, name: String) throws {
+    #expect(try fixture.gateway.beginStop(signal) == "STOPPING=1\nSTATUS=finishing requests")
+    let result = try fixture.gateway.run.wait(atMost: .seconds(20))
+    #expect(result.exitCode == 0)
+    #expect(result.messages.contains("imggateway: stopping after \(name)\n"))
+  }
+
+  @Test func `a gateway of nohup goes on after its terminal has closed`() async throws {
+    let command = [
+      "nohup", try Programs.path(of: "imggateway"), "--listen", "127.0.0.1:0", "--json",
+    ]
+    let run = try ProgramRun(
+      "/usr/bin/env", command, environment: fixture.cluster.environment,
+      in: fixture.cluster.directory)
+    let deadline = ContinuousClock.now + RawClient.patience
+    while try run.lines().isEmpty { try #require(ContinuousClock.now < deadline) }
+    run.signal(SIGHUP)
+    run.signal(SIGTERM)
+    #expect(try run.wait(atMost: .seconds(20)).messages.contains("stopping after SIGTERM\n"))
   }
 
   @Test func `a second signal ends the gateway without its requests`() throws {

@@ -13,9 +13,7 @@ package enum Termination {
   package static func prepare(
     _ action: @escaping @Sendable () -> Void
   ) throws(SystemError) {
-    // nohup(1) ignores SIGHUP, a shell SIGINT for programs in the background. A blocked signal would
-    // become readable although it is ignored.
-    let source = try SignalSource(signals.filter { !isIgnored($0) })
+    let source = try SignalSource(signals.filter { !Signal.isIgnored($0) })
     let thread = try startThread(name: "signals", stackByteCount: 1 << 20) {
       while let isReadable = try? waitForEvents(POLLIN, on: source.descriptor, until: nil) {
         guard isReadable, let signal = source.take().first else { continue }
@@ -24,14 +22,6 @@ package enum Termination {
       }
     }
     pthread_detach(thread)
-  }
-
-  private static func isIgnored(_ signal: CInt) -> Bool {
-    var action = sigaction()
-    guard unsafe sigaction(signal, nil, &action) == 0 else { return false }
-    let handler = unsafe unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
-    let ignoring = unsafe unsafeBitCast(SIG_IGN, to: Int.self)
-    return handler == ignoring
   }
 
   /// Ends the process by the signal itself, so that its parent sees why: a shell leaves a loop.

@@ -1,5 +1,3 @@
-import CLinux
-
 /// How a process ended.
 package enum ExitStatus: Hashable, Sendable {
   /// The process called exit with this value, 0…255.
@@ -15,10 +13,8 @@ extension ExitStatus: CustomStringConvertible {
     case .exited(let status):
       return "exited with status \(status)"
     case .signalled(let signal):
-      guard let name = unsafe img_signal_name(signal) else {
-        return "was killed by signal \(signal)"
-      }
-      return unsafe "was killed by signal \(signal) (SIG\(String(cString: name)))"
+      let name = Signal.name(of: signal).map { " (\($0))" } ?? ""
+      return "was killed by signal \(signal)\(name)"
     }
   }
 }
