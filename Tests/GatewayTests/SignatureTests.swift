@@ -14,7 +14,8 @@ struct SignatureTests {
 
   @Test func `only a request with the signature of the key is answered`() async throws {
     let directory = try TestDirectory()
-    let keys = try directory.write(Array("\(Self.key) \(Self.salt)\n".utf8), to: "keys")
+    let keys = try directory.write(
+      Array("\(Self.key) \(Self.salt)\n".utf8), to: "keys", mode: 0o600)
     let fixture = try GatewayFixture(["--key-file", keys])
     fixture.origin.serve("/a", .body(fixture.picture))
     let path = "/rs:fit:64:64/plain/\(fixture.origin.baseURL)/a@webp"

@@ -43,4 +43,11 @@ package final class TestDirectory: Sendable {
     try Data(bytes).write(to: URL(filePath: file(name)))
     return file(name)
   }
+
+  /// Writes a file with a mode of chmod(1).
+  package func write(_ bytes: [UInt8], to name: String, mode: UInt32) throws -> String {
+    let path = try write(bytes, to: name)
+    try FileManager.default.setAttributes([.posixPermissions: Int(mode)], ofItemAtPath: path)
+    return path
+  }
 }

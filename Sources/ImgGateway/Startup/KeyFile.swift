@@ -8,11 +8,16 @@ enum KeyFile {
 
   /// - Throws: ``UsageError`` without the content of the file, because that is secret.
   static func keys(in path: String) throws(UsageError) -> [SigningKey] {
-    let bytes: [UInt8]
+    let (bytes, status): ([UInt8], FileStatus)
     do throws(SystemError) {
-      bytes = try FileIO.contents(of: path, upTo: maximumByteCount)
+      let file = try FileIO.open(readingFrom: path)
+      status = try FileStatus(of: file.rawValue)
+      bytes = try FileIO.contents(of: file.rawValue, named: path, upTo: maximumByteCount)
     } catch {
       throw UsageError("--key-file: \(path) cannot be read: \(error)")
+    }
+    guard !status.isOpenToAll else {
+      throw UsageError("--key-file: all users can read or change \(path): chmod 600 \(path)")
     }
     var keys: [SigningKey] = []
     let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)

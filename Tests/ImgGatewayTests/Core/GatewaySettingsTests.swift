@@ -45,8 +45,8 @@ struct GatewaySettingsTests {
 
   @Test func `a key file has keys with their salts, and comments`() throws {
     let directory = try TestDirectory()
-    let path = directory.file("keys")
-    _ = try directory.write(Array("# new\n00ff 0a0b\r\n\n cafe\n".utf8), to: "keys")
+    let path = try directory.write(
+      Array("# new\n00ff 0a0b\r\n\n cafe\n".utf8), to: "keys", mode: 0o640)
     let keys = try KeyFile.keys(in: path)
     #expect(
       keys == [
@@ -59,9 +59,17 @@ struct GatewaySettingsTests {
     content: String
   ) throws {
     let directory = try TestDirectory()
-    _ = try directory.write(Array(content.utf8), to: "keys")
-    let error = #expect(throws: UsageError.self) { try KeyFile.keys(in: directory.file("keys")) }
+    let path = try directory.write(Array(content.utf8), to: "keys", mode: 0o600)
+    let error = #expect(throws: UsageError.self) { try KeyFile.keys(in: path) }
     let secret = content.split(separator: "\n").first.map(String.init) ?? "none"
     #expect(error?.description.contains(secret) == false)
+  }
+
+  @Test(arguments: [0o644, 0o602, 0o604] as [UInt32])
+  func `a key file that all users can read or change is refused`(mode: UInt32) throws {
+    let directory = try TestDirectory()
+    let path = try directory.write(Array("00ff 0a0b\n".utf8), to: "keys", mode: mode)
+    let error = #expect(throws: UsageError.self) { try KeyFile.keys(in: path) }
+    #expect(error?.description.contains("chmod 600 \(path)") == true)
   }
 }
