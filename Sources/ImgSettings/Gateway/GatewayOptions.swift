@@ -2,8 +2,9 @@
 package enum GatewayOptions {
   static let listen = OptionDescription(
     "--listen", "ADDRESS",
-    help: "Where to listen: HOST:PORT with an IP address, or unix:PATH. A service manager may hand "
-      + "over a socket instead. Default: 127.0.0.1:8080.")
+    help: "Where to listen: HOST:PORT with an IP address or localhost, which is 127.0.0.1, or "
+      + "unix:PATH. An IPv6 address is in brackets, and port 0 is any free one. A service manager "
+      + "may hand over a socket instead. Default: 127.0.0.1:8080.")
   static let keyFile = OptionDescription(
     "--key-file", "FILE",
     help: "Accept signed requests alone. Each line of the file has a key and a salt in hexadecimal "
