@@ -25,20 +25,8 @@ final class GatewayProcess {
   ) throws {
     let path = cluster.directory.file("notify-\(UInt32.random(in: 0...UInt32.max))")
     manager = try DatagramReceiver(address: path)
-    var environment = cluster.environment
-    environment["NOTIFY_SOCKET"] = path
-    var command = [try Programs.path(of: "imggateway"), "--listen", listen] + arguments
-    var descriptors: [(parent: CInt, child: CInt)] = []
-    if let passed {
-      environment["LISTEN_FDS"] = "1"
-      let script = "export LISTEN_PID=$$; exec \"$@\""
-      command = ["/bin/sh", "-c", script, "sh"] + command
-      // SD_LISTEN_FDS_START (sd_listen_fds(3)).
-      descriptors = [(parent: passed, child: 3)]
-    }
-    run = try ProgramRun(
-      command[0], Array(command.dropFirst()), environment: environment, descriptors: descriptors,
-      in: cluster.directory)
+    run = try Self.start(
+      cluster, ["--listen", listen] + arguments, ["NOTIFY_SOCKET": path], passed: passed)
     let message = try manager.next(until: .now + Self.startTime)
     guard let message, let address = HTTPServer.Address(readiness: message) else {
       throw GatewayDidNotStart(description: "\(message ?? "") \(try run.messages())")
@@ -47,11 +35,30 @@ final class GatewayProcess {
   }
 
   /// Runs the program to its end, which comes at once.
-  static func result(_ cluster: Cluster, _ arguments: [String]) throws -> ProgramResult {
-    let run = try ProgramRun(
-      Programs.path(of: "imggateway"), arguments, environment: cluster.environment,
+  ///
+  /// - Parameter passed: as of the initialiser.
+  static func result(
+    _ cluster: Cluster, _ arguments: [String], passed: CInt? = nil
+  ) throws -> ProgramResult {
+    try start(cluster, arguments, passed: passed).wait(atMost: startTime)
+  }
+
+  private static func start(
+    _ cluster: Cluster, _ arguments: [String], _ variables: [String: String] = [:], passed: CInt?
+  ) throws -> ProgramRun {
+    var environment = cluster.environment.merging(variables) { _, added in added }
+    var command = [try Programs.path(of: "imggateway")] + arguments
+    var descriptors: [(parent: CInt, child: CInt)] = []
+    if let passed {
+      environment["LISTEN_FDS"] = "1"
+      let script = "export LISTEN_PID=$$; exec \"$@\""
+      command = ["/bin/sh", "-c", script, "sh"] + command
+      // SD_LISTEN_FDS_START (sd_listen_fds(3)).
+      descriptors = [(parent: passed, child: 3)]
+    }
+    return try ProgramRun(
+      command[0], Array(command.dropFirst()), environment: environment, descriptors: descriptors,
       in: cluster.directory)
-    return try run.wait(atMost: startTime)
   }
 
   /// Asks for an end in order, and waits until the program begins it.

@@ -1,9 +1,10 @@
-import ImgHTTP
 import ImgSystem
 import TestCluster
 import TestFiles
 import TestHTTP
 import Testing
+
+@testable import ImgHTTP
 
 /// Where the program listens.
 @Suite(.timeLimit(.minutes(2)))
@@ -27,6 +28,44 @@ struct ListeningTests {
     let gateway = try GatewayProcess(cluster, passed: listener.descriptor)
     #expect(gateway.address == .unix(path: path))
     #expect(try await gateway.response("/health").status == 200)
+  }
+
+  @Test(arguments: [("localhost:0", "127.0.0.1"), ("[::1]:0", "::1")])
+  func `the gateway listens on loopback, of IPv4 or IPv6`(
+    listen: String, host: String
+  ) async throws {
+    let gateway = try GatewayProcess(cluster, listen: listen)
+    guard case .tcp(host, _) = gateway.address else {
+      Issue.record("\(gateway.address)")
+      return
+    }
+    #expect(try await gateway.response("/health").status == 200)
+    #expect(try await gateway.response("/v2/list").status != 404)
+  }
+
+  @Test func `a socket that other machines reach needs a signature, also a passed one`()
+    async throws
+  {
+    let socket = try InternetListener.open(SocketAddress(ip: [0, 0, 0, 0], port: 0))
+    let result = try GatewayProcess.result(cluster, [], passed: socket.rawValue)
+    #expect(result.exitCode == 2)
+    #expect(result.messages.contains("--key-file"))
+
+    let keys = try cluster.directory.write(Array("00ff 0a0b\n".utf8), to: "keys", mode: 0o600)
+    let gateway = try GatewayProcess(cluster, ["--key-file", keys], passed: socket.rawValue)
+    #expect(try await gateway.response("/health").status == 200)
+    let unsigned = try await gateway.response("/image?url=http://127.0.0.1/a")
+    #expect(unsigned.status == 403)
+    #expect(try unsigned.failureCode() == "invalid_signature")
+    #expect(try await gateway.response("/v2/list").status == 404)
+  }
+
+  @Test func `a key file that all users can read is refused`() throws {
+    let keys = try cluster.directory.write(Array("00ff 0a0b\n".utf8), to: "keys", mode: 0o644)
+    let result = try GatewayProcess.result(
+      cluster, ["--listen", "127.0.0.1:0", "--key-file", keys])
+    #expect(result.exitCode == 2)
+    #expect(result.messages.contains("chmod 600 \(keys)"))
   }
 
   @Test(arguments: ["0.0.0.0:0", "[::]:0"])

@@ -1,4 +1,3 @@
-import ImgHTTP
 import ImgSystem
 import TestCluster
 import TestHTTP
@@ -8,15 +7,6 @@ import Testing
 /// More clients than the gateway has room for.
 @Suite(.timeLimit(.minutes(2)))
 struct OverloadTests {
-  /// A connection for an array, which holds no noncopyable values.
-  private final class Connection {
-    var socket: RawClient
-
-    init(to address: HTTPServer.Address) throws {
-      socket = try RawClient(to: address)
-    }
-  }
-
   @Test func `hits are answered while clients send their requests slowly`() async throws {
     let fixture = try GatewayFixture()
     fixture.origin.serve("/a", .body(fixture.picture))
