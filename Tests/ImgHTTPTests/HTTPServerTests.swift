@@ -108,12 +108,22 @@ struct HTTPServerTests {
     }
   }
 
-  @Test func `a client that has ended sending gets its response`() async throws {
+  @Test(arguments: [0, 1, 2])
+  func `a client that has ended sending gets its responses, and its connection closes`(
+    count: Int
+  ) async throws {
+    let request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
     try await withServer(respond: echo) { server in
-      var client = try RawClient(to: server.address)
-      try client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-      client.endSending()
-      #expect(try await client.receive().text == "get /")
+      let clients = try (0..<30).map { _ in try Client(to: server.address) }
+      for client in clients {
+        try client.socket.send(String(repeating: request, count: count) + "GET / HT")
+        client.socket.endSending()
+      }
+      for client in clients {
+        for _ in 0..<count { #expect(try await client.socket.receive().text == "get /") }
+        #expect(try await client.socket.receiveRest() == [])
+      }
+      try await until { server.statistics.openConnections == 0 }
     }
   }
 

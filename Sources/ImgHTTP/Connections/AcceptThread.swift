@@ -14,7 +14,7 @@ struct AcceptThread: ~Copyable {
   static let maximumExcessCount = 64
   private static let listenerToken: UInt64 = 0
   private static let wakeupToken: UInt64 = 1
-  /// Late connections are looked for at this pace.
+  /// Connections to close are looked for at this pace.
   private static let tickNanoseconds: UInt64 = 1_000_000_000
   /// Connections that are accepted before other events have their turn.
   private static let maximumBatchCount = 64
@@ -23,7 +23,7 @@ struct AcceptThread: ~Copyable {
   private let listener: ListeningSocket
   private let loops: [EventLoop]
   private var nextLoop = 0
-  /// When late connections are looked for, in nanoseconds of the monotonic clock.
+  /// When connections to close are looked for, in nanoseconds of the monotonic clock.
   private var nextTick: UInt64 = 0
   /// Whether the listener is in the set of events. It is not while there is no place for a connection.
   private var isListening = false

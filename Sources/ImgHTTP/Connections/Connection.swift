@@ -1,3 +1,4 @@
+import CMicroHTTPD
 import Glibc
 import ImgSystem
 import Synchronization
@@ -49,6 +50,12 @@ final class Connection: Sendable {
   var requestDeadline: UInt64? {
     let value = deadline.load(ordering: .relaxed)
     return value == .max ? nil : value
+  }
+
+  /// Whether nothing follows what the client has sent until now.
+  var hasEndOfInput: Bool {
+    var request = pollfd(fd: descriptor, events: POLL_PEER_CLOSED, revents: 0)
+    return unsafe poll(&request, 1, 0) == 1
   }
 
   private func setDeadline(after nanoseconds: UInt64) {

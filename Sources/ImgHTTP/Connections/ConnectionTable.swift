@@ -53,14 +53,21 @@ final class ConnectionTable: Sendable {
     }
   }
 
-  /// Closes the connections whose request is not there in time. libmicrohttpd notices, and removes them.
+  /// Closes the connections whose request is not there in time, or does not come. libmicrohttpd notices, and
+  /// removes them.
+  ///
+  /// libmicrohttpd 0.9.75 does not notice the end of the input itself if it arrives with the bytes before it.
   ///
   /// - Parameter now: nanoseconds of the monotonic clock.
   func closeLate(at now: UInt64) {
     state.withLock { state in
       for connection in state.connections.values {
-        guard let deadline = connection.requestDeadline, deadline <= now else { continue }
-        connection.close(CInt(SHUT_RDWR))
+        guard let deadline = connection.requestDeadline else { continue }
+        if deadline <= now {
+          connection.close(CInt(SHUT_RDWR))
+        } else if connection.hasEndOfInput {
+          connection.close(CInt(SHUT_RD))
+        }
       }
     }
   }
