@@ -17,6 +17,12 @@ import Testing
     #expect(Spelling.nearest(to: word, among: Self.words) == nil)
   }
 
+  @Test(arguments: [("fil", "fill"), ("fill", "fill"), ("fill-", "fill-down")])
+  func `the shortest of words that continue each other is meant`(word: String, meant: String) {
+    let words = ["fit", "fill", "fill-down"]
+    #expect(Spelling.nearest(to: word, among: words) == meant)
+  }
+
   @Test func `a long word is not compared`() {
     let word = String(repeating: "x", count: 100_000)
     #expect(Spelling.nearest(to: word, among: [word + "y"]) == nil)

@@ -4,12 +4,16 @@ package enum Spelling {
   /// bounds the cost.
   private static let maximumLength = 40
 
-  /// The most likely candidate for `word`: the only one that begins with it, or one with at most
-  /// two typing errors, if at least half of it is right.
+  /// The most likely candidate for `word`: the only one that begins with it, or the shortest of those
+  /// if the others continue it, or one with at most two typing errors, if at least half of it is right.
   package static func nearest(to word: String, among candidates: [String]) -> String? {
     guard (1...maximumLength).contains(word.utf8.count) else { return nil }
     let completions = candidates.filter { $0.hasPrefix(word) }
-    if completions.count == 1 { return completions[0] }
+    if let shortest = completions.min(by: { $0.utf8.count < $1.utf8.count }),
+      completions.allSatisfy({ $0.hasPrefix(shortest) })
+    {
+      return shortest
+    }
     let ranked = candidates.map { ($0, distance(Array(word.utf8), Array($0.utf8))) }
     guard let best = ranked.min(by: { $0.1 < $1.1 }) else { return nil }
     return best.1 <= 2 && best.1 * 2 <= best.0.utf8.count ? best.0 : nil
