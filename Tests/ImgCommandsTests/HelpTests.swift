@@ -178,8 +178,12 @@ import Testing
       --dpr RATIO               Multiply --size, --blur, --sharpen and --radius, for
                                 screens with that many pixels for each of a page.
                                 Default: 1.
-      --mode MODE               fit: inside the box; fill: cover it; stretch:
-                                exactly the box. Default: fit.
+      --mode MODE               fit: inside the box; fill: cover it; fill-down:
+                                cover it and crop, and keep the proportions of the
+                                box where the picture is smaller; auto: fill if
+                                picture and box are both portraits or both
+                                landscapes, else fit; stretch: exactly the box.
+                                Default: fit.
       --crop[=PART]             Crop to the box; implies --mode fill. The part that
                                 is kept: centre, attention (what people look at),
                                 entropy (the most detail), or a point X,Y from 0,0

@@ -17,6 +17,18 @@ extension InvocationTests {
     #expect(try variant(option) == Variant(width: 256, height: 256, mode: .fill, crop: crop))
   }
 
+  @Test(
+    arguments: [
+      ("auto", .auto, nil), ("auto --crop", .auto, .centre),
+      ("fill-down", .fillDown, .centre), ("fill-down --crop=entropy", .fillDown, .entropy),
+    ] as [(String, Variant.Mode, Crop?)])
+  func `--mode looks at the proportions of the picture`(
+    options: String, mode: Variant.Mode, crop: Crop?
+  ) throws {
+    #expect(
+      try variant("--mode \(options)") == Variant(width: 256, height: 256, mode: mode, crop: crop))
+  }
+
   @Test func `effects and what is kept are part of the variant`() throws {
     let effects = Effects(
       isGrayscale: true, blur: Thousandths(count: 2_500), sharpen: Thousandths(count: 500),

@@ -268,7 +268,8 @@ import Testing
     ),
     (
       "submit a --mode fil",
-      "imgctl submit: --mode: \"fil\" is not one of fit, fill, stretch; did you mean fill?"
+      "imgctl submit: --mode: \"fil\" is not one of fit, fill, fill-down, auto, stretch; "
+        + "did you mean fill?"
     ),
     (
       "submit a --format jpg",
@@ -278,7 +279,8 @@ import Testing
     ("submit a --quality 101", "imgctl submit: --quality: \"101\" is not from 1 to 100"),
     (
       "submit a --crop --mode fit",
-      "imgctl submit: --crop needs --mode fill, because other modes have nothing to crop"
+      "imgctl submit: --crop needs --mode fill, fill-down or auto, because other modes have "
+        + "nothing to crop"
     ),
     ("submit a --priority 3", "imgctl submit: --priority: \"3\" is not from -2 to 2"),
     (

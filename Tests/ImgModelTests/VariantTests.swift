@@ -20,6 +20,9 @@ import Testing
     return try [
       .standard, Variant(width: 257, height: height), Variant(width: width, height: 257),
       Variant(width: width, height: height, mode: .fill),
+      Variant(width: width, height: height, mode: .fillDown),
+      Variant(width: width, height: height, mode: .auto),
+      Variant(width: width, height: height, mode: .auto, crop: .centre),
       Variant(width: width, height: height, mode: .stretch),
       Variant(width: width, height: height, enlarges: true),
       Variant(width: width, height: height, format: .png),
@@ -44,6 +47,16 @@ import Testing
     #expect(crop.canonicalText == "9x8,fill,crop,webp,q80")
   }
 
+  @Test(
+    arguments: [
+      (.fit, "fit,whole"), (.fill, "fill,whole"), (.fillDown, "fill-down,crop"),
+      (.auto, "auto,whole"), (.stretch, "stretch,whole"),
+    ] as [(Variant.Mode, String)])
+  func `the canonical text names the mode`(mode: Variant.Mode, text: String) throws {
+    let variant = try Variant(width: 9, height: 8, mode: mode)
+    #expect(variant.canonicalText == "9x8,\(text),auto,q80")
+  }
+
   @Test func `numbers out of range are refused`() {
     #expect(throws: VariantError.sideOutOfRange) { try Variant(width: 0, height: 1) }
     #expect(throws: VariantError.sideOutOfRange) { try Variant(width: 1, height: 16_384) }
@@ -66,10 +79,23 @@ import Testing
     }
   }
 
-  @Test func `a crop needs the mode fill`() {
-    #expect(throws: VariantError.cropWithoutFill) {
-      try Variant(width: 1, height: 1, mode: .fit, crop: .attention)
+  @Test(arguments: Variant.Mode.allCases)
+  func `a crop needs a mode that covers the box`(mode: Variant.Mode) throws {
+    if [.fill, .fillDown, .auto].contains(mode) {
+      let variant = try Variant(width: 1, height: 1, mode: mode, crop: .attention)
+      #expect(variant.crop == .attention)
+    } else {
+      #expect(throws: VariantError.cropWithoutFill) {
+        try Variant(width: 1, height: 1, mode: mode, crop: .attention)
+      }
     }
+  }
+
+  @Test func `fill-down without a crop keeps the centre`() throws {
+    let named = try Variant(width: 9, height: 8, mode: .fillDown, crop: .centre)
+    #expect(try Variant(width: 9, height: 8, mode: .fillDown) == named)
+    let json = #"{"format":"auto","height":8,"mode":"fill-down","quality":80,"width":9}"#
+    #expect(try JSONDecoder().decode(Variant.self, from: Data(json.utf8)) == named)
   }
 
   @Test func `a format of one frame holds no animation`() throws {

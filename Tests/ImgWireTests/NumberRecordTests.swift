@@ -35,7 +35,7 @@ import Testing
   @Test(arguments: Variant.Mode.allCases, Variant.Format.allCases)
   func `a request comes back as it was sent`(mode: Variant.Mode, format: Variant.Format) throws {
     let variant = try Variant(
-      width: 16_383, height: 1, mode: mode, crop: mode == .fill ? .centre : nil, format: format,
+      width: 16_383, height: 1, mode: mode, crop: mode.coversBox ? .entropy : nil, format: format,
       quality: 100)
     let order = DecoderOrder.decode(
       DecodeRequest(

@@ -25,7 +25,8 @@ extension ImageVariant {
   /// The reasons of the model speak of options of the command line.
   private static func reason(_ error: VariantError) -> String {
     switch error {
-    case .cropWithoutFill: "a crop needs the mode fill: other modes have nothing to crop"
+    case .cropWithoutFill:
+      "a crop needs the mode fill, fillDown or auto: other modes have nothing to crop"
     case .stillFormat(let format):
       "\(format.rawValue) holds no animation; all frames need the format auto, webp or gif"
     case .sideOutOfRange, .qualityOutOfRange, .frameOutOfRange, .effectOutOfRange: "\(error)"
@@ -38,6 +39,8 @@ extension ImageVariant.Mode {
     switch self {
     case .fit: .fit
     case .fill: .fill
+    case .fillDown: .fillDown
+    case .auto: .auto
     case .stretch: .stretch
     }
   }

@@ -13,6 +13,12 @@ public struct ImageVariant: Hashable, Sendable {
     case fit
     /// The smallest size that covers the box, in the picture's proportions, see ``ImageVariant/crop``.
     case fill
+    /// As ``fill`` with a crop, which is the centre if there is none. Where the picture is smaller than
+    /// the box, its part has the proportions of the box.
+    case fillDown = "fill-down"
+    /// ``fill`` for a picture and a box that are both landscapes or both portraits, else ``fit``. A
+    /// square is a landscape.
+    case auto
     /// The size of the box.
     case stretch
   }
@@ -92,7 +98,7 @@ public struct ImageVariant: Hashable, Sendable {
   public var height: Int
   /// How the picture is scaled to the box.
   public var mode: Mode
-  /// What ``Mode/fill`` crops to the box; `nil` crops nothing.
+  /// What ``Mode/fill`` crops to the box, as do the modes that are based on it; `nil` crops nothing.
   public var crop: Crop?
   /// Whether a picture that is smaller than the box becomes larger.
   public var enlarges = false

@@ -8,6 +8,9 @@ package struct ThumbnailGeometry: Hashable, Sendable {
     package let width: Int
     package let height: Int
 
+    /// A square is none.
+    var isPortrait: Bool { width < height }
+
     var pixelCount: Int64 { Int64(width) * Int64(height) }
 
     package init(width: Int, height: Int) {
@@ -43,17 +46,30 @@ package struct ThumbnailGeometry: Hashable, Sendable {
   package init(source: Size, variant: Variant) {
     precondition(source.width > 0 && source.height > 0, "a picture has at least one pixel")
     let box = Size(width: variant.width, height: variant.height)
-    switch variant.mode {
-    case .fit:
-      scaled = Self.scaling(source, into: box, enlarging: variant.enlarges)
-    case .fill:
-      scaled = Self.scaling(source, over: box, enlarging: variant.enlarges)
-    case .stretch:
-      scaled = variant.enlarges ? box : Self.intersection(source, box)
-    }
-    kept = variant.crop == nil ? scaled : Self.intersection(scaled, box)
+    scaled = Self.scaling(source, to: box, as: variant)
+    kept = Self.part(of: scaled, in: box, as: variant)
     keptOrigin =
       kept == scaled ? Point(left: 0, top: 0) : variant.crop?.origin(of: kept, in: scaled)
+  }
+
+  private static func scaling(_ source: Size, to box: Size, as variant: Variant) -> Size {
+    let enlarging = variant.enlarges
+    switch variant.mode {
+    case .fit: return scaling(source, into: box, enlarging: enlarging)
+    case .fill, .fillDown: return scaling(source, over: box, enlarging: enlarging)
+    case .auto:
+      return source.isPortrait == box.isPortrait
+        ? scaling(source, over: box, enlarging: enlarging)
+        : scaling(source, into: box, enlarging: enlarging)
+    case .stretch: return enlarging ? box : intersection(source, box)
+    }
+  }
+
+  /// What a crop keeps of a scaled picture.
+  private static func part(of scaled: Size, in box: Size, as variant: Variant) -> Size {
+    guard variant.crop != nil else { return scaled }
+    return variant.mode == .fillDown
+      ? scaling(box, into: scaled, enlarging: false) : intersection(scaled, box)
   }
 
   /// The largest size of the source's shape inside the box.

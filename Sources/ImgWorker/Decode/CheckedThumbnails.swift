@@ -104,10 +104,10 @@ extension Variant {
     }
   }
 
-  /// The sizes that a thumbnail of this variant can have. One that fills the box and is not cropped
+  /// The sizes that a thumbnail of this variant can have. One that covers the box and is not cropped
   /// is larger than the box.
   fileprivate var thumbnailSides: (widths: ClosedRange<Int>, heights: ClosedRange<Int>) {
-    mode == .fill && crop == nil ? (Self.sideRange, Self.sideRange) : (1...width, 1...height)
+    mode.coversBox && crop == nil ? (Self.sideRange, Self.sideRange) : (1...width, 1...height)
   }
 }
 

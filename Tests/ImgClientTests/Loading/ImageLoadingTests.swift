@@ -113,7 +113,9 @@ struct ImageLoadingTests {
     #expect(await code(of: request, by: client) == .invalidRequest)
     request.variant = ImageVariant(size: 64, mode: .fit, crop: .centre)
     let error = await #expect(throws: ImageError.self) { try await client.image(for: request) }
-    #expect(error?.message == "a crop needs the mode fill: other modes have nothing to crop")
+    #expect(
+      error?.message
+        == "a crop needs the mode fill, fillDown or auto: other modes have nothing to crop")
     #expect(error?.url == request.url)
     request.variant = .standard
     request.headers = [.init("a b", "c")]

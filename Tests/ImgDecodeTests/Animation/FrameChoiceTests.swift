@@ -171,6 +171,21 @@ import Testing
     }
   }
 
+  @Test(
+    arguments: [
+      (.auto, 40, 20, 40, 20), (.auto, 20, 40, 20, 15), (.fillDown, 400, 100, 64, 16),
+    ] as [(Variant.Mode, Int, Int, Int, Int)])
+  func `frames have the size that their proportions give in the box`(
+    mode: Variant.Mode, boxWidth: Int, boxHeight: Int, width: Int, height: Int
+  ) throws {
+    let variant = try Variant(
+      width: boxWidth, height: boxHeight, mode: mode, crop: .entropy, format: .webp, frames: .all)
+    let rendered = try fixture.thumbnailer.thumbnail(of: animation(.gif), as: variant)
+    let facts = try PictureFacts.reading(WholeBytes(rendered.bytes), .all)
+    #expect((facts.width, facts.height) == (width, height))
+    #expect(facts.frameDelays == [100, 100, 100, 100])
+  }
+
   @Test(arguments: [PictureFormat.jpeg, .png, .avif, .jxl])
   func `a still stays one`(format: PictureFormat) throws {
     let picture = try fixture.maker.card(index: 1, format: format)

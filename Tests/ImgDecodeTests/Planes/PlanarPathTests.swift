@@ -91,6 +91,11 @@ import Testing
           jpeg, width: 101, height: 67, mode: crop == nil ? .fit : .fill, crop: crop)
           < 2 * Raster.fortyDecibels)
     }
+    for mode in [Variant.Mode.auto, .fillDown] {
+      #expect(
+        try difference(jpeg, width: 400, height: 150, mode: mode, crop: .centre)
+          < 2 * Raster.fortyDecibels)
+    }
   }
 
   @Test func `a picture that fits is not resized`() throws {

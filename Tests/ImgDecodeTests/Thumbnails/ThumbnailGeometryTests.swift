@@ -93,13 +93,15 @@ import Testing
   @Test(arguments: [
     (Variant.Mode.fit, Size(width: 400, height: 300), Size(width: 400, height: 300)),
     (.fill, Size(width: 533, height: 400), Size(width: 400, height: 400)),
+    (.fillDown, Size(width: 533, height: 400), Size(width: 400, height: 400)),
+    (.auto, Size(width: 533, height: 400), Size(width: 400, height: 400)),
     (.stretch, Size(width: 400, height: 400), Size(width: 400, height: 400)),
   ])
   func `a small picture is enlarged if that is wanted`(
     mode: Variant.Mode, scaled: Size, kept: Size
   ) throws {
     let variant = try Variant(
-      width: 400, height: 400, mode: mode, crop: mode == .fill ? .centre : nil, enlarges: true)
+      width: 400, height: 400, mode: mode, crop: mode.coversBox ? .centre : nil, enlarges: true)
     let geometry = ThumbnailGeometry(source: Size(width: 64, height: 48), variant: variant)
     #expect(geometry.scaled == scaled)
     #expect(geometry.kept == kept)
@@ -119,5 +121,104 @@ import Testing
   func `stretch gives the box, as far as no side grows`(source: Size, expected: Size) throws {
     let variant = try Variant(width: 400, height: 400, mode: .stretch)
     #expect(ThumbnailGeometry(source: source, variant: variant).scaled == expected)
+  }
+
+  // MARK: - Modes that look at the proportions of the picture
+
+  private static let landscape = Size(width: 640, height: 480)
+  private static let portrait = Size(width: 480, height: 640)
+  private static let square = Size(width: 500, height: 500)
+  private static let wideBox = Size(width: 300, height: 200)
+  private static let tallBox = Size(width: 200, height: 300)
+  private static let squareBox = Size(width: 300, height: 300)
+
+  @Test(arguments: [
+    // source, box, whether the box is filled
+    (landscape, wideBox, true), (landscape, tallBox, false), (landscape, squareBox, true),
+    (portrait, wideBox, false), (portrait, tallBox, true), (portrait, squareBox, false),
+    (square, wideBox, true), (square, tallBox, false), (square, squareBox, true),
+    (Size(width: 64, height: 48), wideBox, true), (Size(width: 640, height: 100), wideBox, true),
+    (Size(width: 100, height: 101), Size(width: 100, height: 100), false),
+    (landscape, Size(width: 16_383, height: 50), true),
+    (portrait, Size(width: 50, height: 51), true),
+  ])
+  func `auto fills a box of the picture's orientation and fits any other`(
+    source: Size, box: Size, isFilled: Bool
+  ) throws {
+    for enlarges in [false, true] {
+      for crop in [nil, Crop.centre, .point(x: .zero, y: .one)] {
+        let geometry = { (mode: Variant.Mode) in
+          let variant = try Variant(
+            width: box.width, height: box.height, mode: mode,
+            crop: mode.coversBox ? crop : nil, enlarges: enlarges)
+          return ThumbnailGeometry(source: source, variant: variant)
+        }
+        #expect(try geometry(.auto) == geometry(isFilled ? .fill : .fit))
+      }
+    }
+  }
+
+  @Test(arguments: [
+    // source, box, scaled, kept
+    (landscape, wideBox, Size(width: 300, height: 225), wideBox),
+    (portrait, wideBox, Size(width: 300, height: 400), wideBox),
+    (
+      Size(width: 200, height: 100), squareBox, Size(width: 200, height: 100),
+      Size(width: 100, height: 100)
+    ),
+    (
+      Size(width: 200, height: 100), Size(width: 300, height: 125), Size(width: 200, height: 100),
+      Size(width: 200, height: 83)
+    ),
+    (
+      Size(width: 200, height: 100), Size(width: 250, height: 300), Size(width: 200, height: 100),
+      Size(width: 83, height: 100)
+    ),
+    (
+      Size(width: 640, height: 300), Size(width: 400, height: 400), Size(width: 640, height: 300),
+      Size(width: 300, height: 300)
+    ),
+    (
+      Size(width: 64, height: 48), Size(width: 400, height: 300), Size(width: 64, height: 48),
+      Size(width: 64, height: 48)
+    ),
+    (
+      Size(width: 100, height: 67), wideBox, Size(width: 100, height: 67),
+      Size(width: 100, height: 67)
+    ),
+    (
+      Size(width: 10, height: 10), Size(width: 16_383, height: 1), Size(width: 10, height: 10),
+      Size(width: 10, height: 1)
+    ),
+    (
+      Size(width: 100_000, height: 10), Size(width: 5, height: 5), Size(width: 16_383, height: 2),
+      Size(width: 2, height: 2)
+    ),
+  ])
+  func `fill-down keeps the shape of the box where the picture is smaller`(
+    source: Size, box: Size, scaled: Size, kept: Size
+  ) throws {
+    let variant = try Variant(width: box.width, height: box.height, mode: .fillDown)
+    let geometry = ThumbnailGeometry(source: source, variant: variant)
+    #expect(geometry.scaled == scaled)
+    #expect(geometry.kept == kept)
+  }
+
+  @Test func `the point of a crop counts in a picture that is smaller than its box`() throws {
+    let place = { (crop: Crop) in
+      let variant = try Variant(width: 400, height: 400, mode: .fillDown, crop: crop)
+      let source = Size(width: 200, height: 100)
+      return ThumbnailGeometry(source: source, variant: variant).keptOrigin
+    }
+    #expect(try place(.centre) == .init(left: 50, top: 0))
+    #expect(try place(.point(x: .one, y: .zero)) == .init(left: 100, top: 0))
+    #expect(try place(.attention) == nil)
+  }
+
+  @Test func `fill-down never enlarges unless that is wanted`() throws {
+    let variant = try Variant(width: 400, height: 100, mode: .fillDown, enlarges: true)
+    let geometry = ThumbnailGeometry(source: Size(width: 64, height: 48), variant: variant)
+    #expect(geometry.scaled == Size(width: 400, height: 300))
+    #expect(geometry.kept == Size(width: 400, height: 100))
   }
 }

@@ -68,6 +68,17 @@ import Testing
     #expect(!raster[1, 1].resembles(Card.topLeft))
   }
 
+  @Test(arguments: 1...8)
+  func `the upright picture decides whether auto fills`(orientation: Int) throws {
+    let picture = try fixture.maker.card(
+      index: 5, width: 160, height: 120, format: .jpeg, orientation: orientation)
+    for (box, filled) in [((90, 60), (90, 60)), ((60, 90), (60, 45))] {
+      let variant = try Variant(width: box.0, height: box.1, mode: .auto, crop: .centre)
+      let thumbnail = try fixture.thumbnailer.thumbnail(of: picture, as: variant).thumbnail
+      #expect((thumbnail.width, thumbnail.height) == filled)
+    }
+  }
+
   @Test func `a stretched picture has the shape of the box`() throws {
     let picture = try fixture.maker.card(index: 5, width: 320, height: 240)
     let variant = try Variant(width: 50, height: 200, mode: .stretch)
@@ -125,7 +136,9 @@ import Testing
     for mode in Variant.Mode.allCases {
       let variant = try Variant(width: 400, height: 400, mode: mode)
       let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
-      #expect((rendered.thumbnail.width, rendered.thumbnail.height) == (64, 48), "\(mode)")
+      // The box is square, and so is what fill-down keeps.
+      let expected = mode == .fillDown ? (48, 48) : (64, 48)
+      #expect((rendered.thumbnail.width, rendered.thumbnail.height) == expected, "\(mode)")
     }
   }
 

@@ -16,7 +16,9 @@ enum VariantOptions {
     isRepeatable: true)
   private static let mode = OptionDescription(
     "--mode", "MODE",
-    help: "fit: inside the box; fill: cover it; stretch: exactly the box. Default: fit.")
+    help: "fit: inside the box; fill: cover it; fill-down: cover it and crop, and keep the "
+      + "proportions of the box where the picture is smaller; auto: fill if picture and box are "
+      + "both portraits or both landscapes, else fit; stretch: exactly the box. Default: fit.")
   private static let crop = OptionDescription(
     "--crop", "PART",
     help: "Crop to the box; implies --mode fill. The part that is kept: centre, attention (what "

@@ -8,8 +8,22 @@ package struct Variant: Hashable, Sendable {
     /// Keeps the aspect ratio and scales to the smallest size that covers the box. With a ``crop``,
     /// a part of it is cropped to the box.
     case fill
+    /// As ``fill``, but where the picture is smaller than the box, the part that is cropped has the
+    /// aspect ratio of the box. Without it, this is ``fill``, so it always has a ``crop``.
+    case fillDown = "fill-down"
+    /// ``fill`` if picture and box have the same orientation, ``fit`` if they do not. A square has
+    /// that of a landscape.
+    case auto
     /// Scales to the box and ignores the aspect ratio.
     case stretch
+
+    /// Whether a picture may be scaled to more than the box, so that there is something to crop.
+    package var coversBox: Bool {
+      switch self {
+      case .fill, .fillDown, .auto: true
+      case .fit, .stretch: false
+      }
+    }
   }
 
   /// The encoding of the thumbnail.
@@ -36,7 +50,7 @@ package struct Variant: Hashable, Sendable {
   package let width: Int
   package let height: Int
   package let mode: Mode
-  /// What `fill` crops to the box; `nil` if the thumbnail shows the whole picture.
+  /// What a mode that covers the box crops to it; `nil` if the thumbnail shows the whole picture.
   package let crop: Crop?
   /// Whether a picture that is smaller than the box becomes larger.
   package let enlarges: Bool
@@ -58,8 +72,9 @@ package struct Variant: Hashable, Sendable {
     uncheckedWidth: 256, height: 256, mode: .fit, crop: nil, enlarges: false, format: .auto,
     quality: 80, frames: .first, embeddedUse: .auto, effects: .none, keptData: .none)
 
-  /// - Throws: ``VariantError`` if a number is out of range, if there is a `crop` in a mode other
-  ///   than `fill`, which has nothing to crop, or if the format cannot hold all frames.
+  /// - Parameter crop: the centre if it is `nil` and the mode is `fillDown`.
+  /// - Throws: ``VariantError`` if a number is out of range, if there is a `crop` in a mode that does
+  ///   not cover the box and has nothing to crop, or if the format cannot hold all frames.
   package init(
     width: Int, height: Int, mode: Mode = .fit, crop: Crop? = nil, enlarges: Bool = false,
     format: Format = .auto, quality: Int = 80, frames: FrameSelection = .first,
@@ -69,12 +84,13 @@ package struct Variant: Hashable, Sendable {
       throw .sideOutOfRange
     }
     guard Self.qualityRange.contains(quality) else { throw .qualityOutOfRange }
-    guard crop == nil || mode == .fill else { throw .cropWithoutFill }
+    guard crop == nil || mode.coversBox else { throw .cropWithoutFill }
     guard frames != .all || format.holdsAnimation else { throw .stillFormat(format) }
     guard frames.isInRange else { throw .frameOutOfRange }
     guard effects.isInRange else { throw .effectOutOfRange }
     self.init(
-      uncheckedWidth: width, height: height, mode: mode, crop: crop, enlarges: enlarges,
+      uncheckedWidth: width, height: height, mode: mode,
+      crop: crop ?? (mode == .fillDown ? .centre : nil), enlarges: enlarges,
       format: format, quality: quality, frames: frames, embeddedUse: embeddedUse,
       effects: effects, keptData: keptData)
   }

@@ -15,7 +15,7 @@ package enum VariantError: Error, Equatable, CustomStringConvertible {
     case .qualityOutOfRange:
       "the quality must be from 1 to 100"
     case .cropWithoutFill:
-      "--crop needs --mode fill, because other modes have nothing to crop"
+      "--crop needs --mode fill, fill-down or auto, because other modes have nothing to crop"
     case .frameOutOfRange:
       "a frame has a number from 0 to \(FrameSelection.numberRange.upperBound), and a time of at "
         + "most one day"
