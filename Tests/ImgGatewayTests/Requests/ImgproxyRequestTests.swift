@@ -90,6 +90,11 @@ import Testing
       ("width:3/height:2/rt:fill/enlarge:0", 3, 2, .fill, .centre, false),
       ("w:3/w:", 16_383, 16_383, .fit, nil, false), ("w:3/w:5", 5, 16_383, .fit, nil, false),
       ("w:5/rs:fill::2", 5, 2, .fill, .centre, false), ("el:1", 16_383, 16_383, .fit, nil, false),
+      ("g:ce/rs:auto:3:2:0", 3, 2, .auto, .centre, false),
+      ("w:3/h:2/rt:auto/g:sm/el:1", 3, 2, .auto, .attention, true),
+      ("rs:auto:3:0", 3, 16_383, .fit, nil, false), ("rt:auto", 16_383, 16_383, .fit, nil, false),
+      ("rs:fill-down:3:2/g:so", 3, 2, .fillDown, .point(x: 0.5, y: 1), false),
+      ("rs:fill-down::2", 16_383, 2, .fit, nil, false),
       ("rs:fill:3:2/g:no", 3, 2, .fill, .point(x: 0.5, y: 0), false),
       ("rs:fill:3:2/gravity:sowe:0:0", 3, 2, .fill, .point(x: 0, y: 1), false),
       ("rs:fill:3:2/g:sm", 3, 2, .fill, .attention, false),
@@ -203,8 +208,8 @@ import Testing
 
   @Test(
     arguments: [
-      "w:-1", "w:1.5", "w:16384", "w:99999999999999999999", "w:1:2", "h:x", "rs:fill-down:1:1",
-      "rs:auto:1:1", "rt:", "rs:fit:1:1:0:1", "rs:fit:1:1:2", "rs:a:b:c:d:e:f:g:h:i", "s:1:2:3",
+      "w:-1", "w:1.5", "w:16384", "w:99999999999999999999", "w:1:2", "h:x", "rs:fill_down:1:1",
+      "rs:none:1:1", "rt:", "rs:fit:1:1:0:1", "rs:fit:1:1:2", "rs:a:b:c:d:e:f:g:h:i", "s:1:2:3",
       "rs:force:300", "dpr:0", "dpr:-1", "dpr:inf", "dpr:nan", "w:2/dpr:9999", "dpr:99999", "el:x",
       "g:no:1:0", "g:obj:face", "g:fp", "g:fp:2:0", "g:fp:0", "g:sm:0", "q:101", "q:-1", "q:1.5",
       "f:svg", "f:ico", "f:tiff", "f:best", "f:jxl", "f:heic", "bl:-1", "bl:nan", "bl:101",

@@ -8,7 +8,8 @@ import ImgSettings
 struct ImgproxyOptions {
   /// imgproxy's `resizing_type`.
   private enum ResizingType: String {
-    case fit, fill, force
+    case fit, fill, auto, force
+    case fillDown = "fill-down"
   }
 
   private let presets: ImgproxyPresets
@@ -247,6 +248,8 @@ struct ImgproxyOptions {
     switch resizingType {
     case .fit: return (.fit, nil)
     case .fill: return box.isWhole ? (.fill, crop) : (.fit, nil)
+    case .fillDown: return box.isWhole ? (.fillDown, crop) : (.fit, nil)
+    case .auto: return box.isWhole ? (.auto, crop) : (.fit, nil)
     case .force:
       guard box.isWhole || box.isOpen else {
         throw .invalidOption(
@@ -266,7 +269,7 @@ struct ImgproxyOptions {
 
   private static func resizingType(_ value: OptionValue) throws(RequestRejection) -> ResizingType {
     guard let type = ResizingType(rawValue: value.text) else {
-      throw value.invalid("fit, fill or force")
+      throw value.invalid("fit, fill, fill-down, auto or force")
     }
     return type
   }
