@@ -25,9 +25,7 @@ struct HostGuard: Sendable {
   /// - Throws: ``RequestRejection`` with status 403.
   func check(_ request: HTTPRequest) throws(RequestRejection) {
     // HTTP/1.0 has no such field, and a browser always sends it.
-    if let names, let host = request.fields["Host"].map(Self.name), !names.contains(host),
-      !(permitsLoopback && Self.isLoopback(host))
-    {
+    if let host = request.fields["Host"], !permits(host) {
       throw RequestRejection(
         .forbidden, code: "unknown_host",
         "this gateway does not answer to the host name of the request; give --host NAME to allow it"
@@ -45,17 +43,41 @@ struct HostGuard: Sendable {
     }
   }
 
-  /// Whether a name is an address of 127.0.0.0/8 (RFC 6890).
-  private static func isLoopback(_ name: String) -> Bool {
-    let parts = name.split(separator: ".", omittingEmptySubsequences: false)
-    return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+  private func permits(_ host: String) -> Bool {
+    guard let names else { return true }
+    let name = Self.name(of: host)
+    return (permitsLoopback && Self.isLoopback(name.utf8)) || names.contains(name.lowercased())
+  }
+
+  /// Whether a name is an address of 127.0.0.0/8 (RFC 6890). Every request asks this, so it makes no copies.
+  private static func isLoopback(_ name: Substring.UTF8View) -> Bool {
+    guard name.starts(with: "127.".utf8) else { return false }
+    var dotCount = 0
+    var number: UInt16?
+    for byte in name {
+      if byte == UInt8(ascii: "."), number != nil {
+        dotCount += 1
+        number = nil
+      } else if byte.isDigit {
+        let next = (number ?? 0) * 10 + UInt16(byte - UInt8(ascii: "0"))
+        guard next <= 255 else { return false }
+        number = next
+      } else {
+        return false
+      }
+    }
+    return dotCount == 3 && number != nil
   }
 
   /// The name in a `Host` field, without its port.
-  private static func name(of host: String) -> String {
-    let lower = host.lowercased()
-    guard let colon = lower.lastIndex(of: ":"), lower[colon...].dropFirst().allSatisfy(\.isNumber)
-    else { return lower }
-    return String(lower[..<colon])
+  private static func name(of host: String) -> Substring {
+    guard let colon = host.utf8.lastIndex(of: UInt8(ascii: ":")),
+      host.utf8[colon...].dropFirst().allSatisfy(\.isDigit)
+    else { return host[...] }
+    return host[..<colon]
   }
+}
+
+extension UInt8 {
+  fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 }
