@@ -53,7 +53,7 @@ enum Route: Hashable {
   init?(target: String) {
     let path = target.prefix { $0 != "?" }
     self.init(path: path)
-    guard path == "/" else { return }
+    guard case .gallery = self, path == "/" else { return }
     let parameters = target[path.endIndex...].dropFirst().split(separator: "&")
     if parameters.contains(where: { $0.prefix { $0 != "=" } == "url" }) { self = .image }
   }
@@ -61,10 +61,14 @@ enum Route: Hashable {
   /// - Parameter path: that of the target, without the query.
   /// - Returns: `nil` for a path that nothing has.
   private init?(path: Substring) {
+    // Most requests have this path, so it is compared first.
+    if path == "/image" {
+      self = .image
+      return
+    }
     let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
     switch (parts.first, parts.count) {
     case ("", 1), ("assets", 3): self = .gallery
-    case ("image", 1): self = .image
     case ("health", 1): self = .health
     case ("ready", 1): self = .ready
     case ("metrics", 1): self = .metrics
