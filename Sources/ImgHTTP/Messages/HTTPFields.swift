@@ -17,8 +17,12 @@ package struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral {
 
   /// The values of a name, whatever its case, separated by commas (section 5.3); `nil` without a field.
   package subscript(name: String) -> String? {
-    let values = values(of: name)
-    return values.isEmpty ? nil : values.joined(separator: ", ")
+    guard let first = fields.firstIndex(where: { $0.name.isEqualIgnoringCase(to: name) }) else {
+      return nil
+    }
+    return fields[first...].dropFirst().reduce(into: fields[first].value) { values, field in
+      if field.name.isEqualIgnoringCase(to: name) { values += ", \(field.value)" }
+    }
   }
 
   /// The values of the fields of a name, whatever its case, in their order.
