@@ -72,8 +72,13 @@ struct OutgoingResponse: ~Copyable {
     return unsafe handle
   }
 
+  /// An argument that is a `String` would be copied first.
   private func add(_ name: String, _ value: String) -> Bool {
-    unsafe MHD_add_response_header(handle, name, value) == .YES
+    unsafe name.withCString { name in
+      unsafe value.withCString { value in
+        unsafe MHD_add_response_header(handle, name, value) == .YES
+      }
+    }
   }
 
   private static func isValid(_ field: HTTPFields.Field) -> Bool {
