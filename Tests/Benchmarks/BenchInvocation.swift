@@ -8,6 +8,8 @@ enum BenchInvocation {
   case storeProcess(StoreProcess)
   /// Another one.
   case fetchProcess(FetchProcess)
+  /// A part of measuring the gateway.
+  case loadProcess(LoadProcess)
 
   static let usage = """
     usage: imgbench pictures COUNT DIR
@@ -32,6 +34,7 @@ enum BenchInvocation {
       self = .measure(try BenchOptions(arguments.dropFirst()))
     case "store-process":
       self = .storeProcess(try StoreProcess(arguments: arguments))
+    case LoadProcess.name: self = .loadProcess(LoadProcess())
     case FetchProcess.name:
       self = .fetchProcess(try FetchProcess(arguments: arguments))
     default:

@@ -15,6 +15,8 @@ do {
     try process.run()
   case .fetchProcess(let process):
     try process.run()
+  case .loadProcess(let process):
+    try process.run()
   }
 } catch {
   try Output(descriptor: 2, capacity: 0).write("imgbench: \(error)\n")

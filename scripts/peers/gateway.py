@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures hits of the gateway beside nginx, which serves the same bytes as files. Called by scripts/bench --gateway.
+"""Measures the gateway beside nginx, the library and img2dataset. Called by scripts/bench --gateway.
 
-usage: gateway.py --programs DIR --urls FILE --work DIR --rounds N --seconds N [--json]
+usage: gateway.py --programs DIR --peer-programs DIR --urls FILE --work DIR --rounds N --seconds N [--json]
 
-The two run in turn, round for round, each on all processors with wrk beside it. A row has the medians of
-its rounds; a ratio is the median of the ratios of the rounds.
+What is compared runs in turn, round for round, each on all processors with its client beside it. A row has the
+medians of its rounds; a ratio is the median of the ratios of the rounds.
 """
 import argparse
 import http.client
@@ -18,10 +18,13 @@ import statistics
 import subprocess
 import urllib.parse
 
+import misses
+from figures import Figure, show
+from wrk import Wrk
+
 CONNECTIONS = (1, 16, 64, 256)
 URL_COUNT = 1000
 WIDTH = 290
-MICROSECONDS = {"us": 1, "ms": 1_000, "s": 1_000_000}
 
 NGINX = """
 worker_processes auto; pid {work}/nginx.pid; error_log {work}/nginx.log; daemon off;
@@ -33,18 +36,6 @@ http {{
   default_type image/jpeg; add_header Cache-Control "public, max-age=604800"; add_header Vary Accept;
   server {{ listen 127.0.0.1:{port} backlog=4096; root {work}/files; }}
 }}
-"""
-
-# Each connection asks for the paths in turn.
-WRK = """
-local paths, next = {}, 0
-function init(arguments)
-  for path in io.lines(arguments[1]) do paths[#paths + 1] = path end
-end
-function request()
-  next = next % #paths + 1
-  return wrk.format("GET", paths[next])
-end
 """
 
 
@@ -66,67 +57,28 @@ def fetch(port, path):
     return response.status, body
 
 
-def load(work, port, paths, connections, seconds):
-    """Requests a second, and the times of half and of 99 % of the answers in microseconds."""
-    arguments = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency"]
-    url = f"http://127.0.0.1:{port}"
-    if len(paths) == 1:
-        arguments.append(url + paths[0])
-    else:
-        (work / f"paths-{port}").write_text("\n".join(paths) + "\n")
-        arguments += ["-s", str(work / "paths.lua"), url, "--", str(work / f"paths-{port}")]
-    text = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
-    if errors := re.search(r"Socket errors.*|Non-2xx.*", text):
-        raise SystemExit(f"{' '.join(arguments)}: {errors[0]}")
-
-    def time(share):
-        number, unit = re.search(rf"{share}%\s+([\d.]+)(us|ms|s)\b", text).groups()
-        return float(number) * MICROSECONDS[unit]
-
-    return float(re.search(r"Requests/sec:\s+([\d.]+)", text)[1]), time(50), time(99)
+def hits(wrk, ports, paths, connections, options):
+    """Rates and late answers of the gateway and of nginx with some connections."""
+    rounds = [
+        [wrk.run(port, paths[name], connections, options.seconds) for name, port in ports.items()]
+        for _ in range(options.rounds)
+    ]
+    count = len(paths["gateway"])
+    name = f"hits of {count} URL{'s' if count > 1 else ''}, {connections} connection{'s' if connections > 1 else ''}"
+    command = wrk.command(connections, options.seconds)
+    ours, theirs = ([side[index] for side in rounds] for index in (0, 1))
+    yield Figure(
+        name, "/s", [side.rate for side in ours], "nginx", [side.rate for side in theirs], "at least 0.70", command)
+    yield Figure(
+        f"{name}, p99", "us", [side.late for side in ours], "nginx", [side.late for side in theirs], "at most 2.00",
+        command)
 
 
-def row(work, ports, paths, connections, options):
-    """The figures of the gateway and of nginx with some connections."""
-    rounds = []
-    for _ in range(options.rounds):
-        rounds.append([
-            load(work, port, paths[name], connections, options.seconds)
-            for name, port in ports.items()
-        ])
-    gateway, nginx = ([statistics.median(column) for column in zip(*side)] for side in zip(*rounds))
-    ratio = statistics.median(ours[0] / theirs[0] for ours, theirs in rounds)
-    return {
-        "urls": len(paths["gateway"]), "connections": connections,
-        "gateway_per_second": round(gateway[0]), "nginx_per_second": round(nginx[0]),
-        "ratio": round(ratio, 2), "gateway_p50_us": round(gateway[1]),
-        "nginx_p50_us": round(nginx[1]), "gateway_p99_us": round(gateway[2]),
-        "nginx_p99_us": round(nginx[2]),
-    }
-
-
-def show(rows, is_json):
-    if is_json:
-        for each in rows:
-            print(json.dumps(each))
-        return
-    keys = list(rows[0])
-    print("| " + " | ".join(key.replace("_", " ") for key in keys) + " |")
-    print("|" + "---|" * len(keys))
-    for each in rows:
-        print("| " + " | ".join(str(each[key]) for key in keys) + " |")
-
-
-def resident_kibibytes(process):
-    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
-    return int(re.search(r"VmHWM:\s+(\d+)", status)[1])
-
-
-def measure(options, work, gateway, port):
-    urls = pathlib.Path(options.urls).read_text().split()
+def prepare(urls, port, directory):
+    """Loads each thumbnail, and writes what the gateway sends to a file of nginx. Returns the paths at both."""
     names = [f"/image?url={urllib.parse.quote(url, safe='')}&w={WIDTH}&output=jpg" for url in urls]
     paths = {"gateway": [], "nginx": []}
-    (work / "files").mkdir()
+    directory.mkdir()
     while len(paths["gateway"]) < URL_COUNT:
         # Further sizes of the same pictures.
         step = len(paths["gateway"]) // len(names)
@@ -134,12 +86,16 @@ def measure(options, work, gateway, port):
         status, body = fetch(port, name)
         if status != 200:
             raise SystemExit(f"{name}: status {status}: {body[:200]!r}")
-        (work / "files" / str(len(paths["nginx"]))).write_bytes(body)
+        (directory / str(len(paths["nginx"]))).write_bytes(body)
         paths["gateway"].append(name)
         paths["nginx"].append(f"/{len(paths['nginx'])}")
+    return paths
+
+
+def measure_hits(options, work, wrk, port, urls):
+    paths = prepare(urls, port, work / "files")
     nginx_port = free_port()
     (work / "nginx.conf").write_text(NGINX.format(work=work, port=nginx_port))
-    (work / "paths.lua").write_text(WRK)
     nginx = start(["/usr/sbin/nginx", "-c", str(work / "nginx.conf")])
     ports = {"gateway": port, "nginx": nginx_port}
     try:
@@ -147,13 +103,10 @@ def measure(options, work, gateway, port):
             if nginx.poll() is not None:
                 raise SystemExit("nginx did not start: " + (work / "nginx.log").read_text())
         one = {name: sides[:1] for name, sides in paths.items()}
-        rows = [
-            row(work, ports, some, connections, options)
-            for some in (one, paths) for connections in CONNECTIONS
+        return [
+            figure for some in (one, paths) for connections in CONNECTIONS
+            for figure in hits(wrk, ports, some, connections, options)
         ]
-        show(rows, options.json)
-        size = statistics.median(file.stat().st_size for file in (work / "files").iterdir())
-        print(f"median of {size:.0f} bytes; the gateway used at most {resident_kibibytes(gateway)} KiB")
     finally:
         stop(nginx)
 
@@ -171,26 +124,36 @@ def fetch_fails(port, path):
         return True
 
 
+def note_of(work, gateway):
+    size = statistics.median(file.stat().st_size for file in (work / "files").iterdir())
+    status = pathlib.Path(f"/proc/{gateway.pid}/status").read_text()
+    peak = re.search(r"VmHWM:\s+(\d+)", status)[1]
+    return f"hits have a median of {size:.0f} bytes; the gateway used at most {peak} KiB of memory"
+
+
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("programs", "urls", "work"):
-        parser.add_argument(f"--{name}", required=True)
+    for name in ("programs", "peer-programs", "urls", "work"):
+        parser.add_argument(f"--{name}", type=pathlib.Path, required=True)
     parser.add_argument("--rounds", type=int, required=True)
     parser.add_argument("--seconds", type=int, required=True)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    work = pathlib.Path(options.work)
+    work, programs = options.work, options.programs
     os.environ |= {
         "IMGCTL_SOCKET": str(work / "control.sock"), "IMGCTL_DATA_DIR": str(work / "gateway-data"),
-        "IMGCTL_ALLOW_NETWORK": "127.0.0.0/8",
+        "IMGCTL_ALLOW_NETWORK": "127.0.0.0/8", "IMGCTL_IDLE_EXIT": "never",
     }
-    programs = pathlib.Path(options.programs)
     subprocess.run([programs / "imgctl", "start", "--quiet"], check=True)
     gateway = start(
         [programs / "imggateway", "--listen", "127.0.0.1:0", "--json"], stdout=subprocess.PIPE)
     try:
         port = urllib.parse.urlsplit(json.loads(gateway.stdout.readline())["address"]).port
-        measure(options, work, gateway, port)
+        urls, wrk = options.urls.read_text().split(), Wrk(work)
+        figures = measure_hits(options, work, wrk, port, urls)
+        note = note_of(work, gateway)
+        figures += misses.measure(options, wrk, port, urls)
+        show(figures, note, options.json)
     finally:
         stop(gateway)
 
