@@ -16,6 +16,7 @@ import signal
 import socket
 import statistics
 import subprocess
+import time
 import urllib.parse
 
 import misses
@@ -26,8 +27,9 @@ CONNECTIONS = (1, 16, 64, 256)
 URL_COUNT = 1000
 WIDTH = 290
 
+# Started by root, nginx would read as another user, who must not enter the directory.
 NGINX = """
-worker_processes auto; pid {work}/nginx.pid; error_log {work}/nginx.log; daemon off;
+{user} worker_processes auto; pid {work}/nginx.pid; error_log {work}/nginx.log; daemon off;
 events {{ worker_connections 4096; }}
 http {{
   access_log off; sendfile on; tcp_nopush on; keepalive_requests 100000000; open_file_cache max=4000;
@@ -64,14 +66,19 @@ def hits(wrk, ports, paths, connections, options):
         for _ in range(options.rounds)
     ]
     count = len(paths["gateway"])
-    name = f"hits of {count} URL{'s' if count > 1 else ''}, {connections} connection{'s' if connections > 1 else ''}"
+    name = f"hits of {counted(count, 'URL')}, {counted(connections, 'connection')}"
     command = wrk.command(connections, options.seconds)
     ours, theirs = ([side[index] for side in rounds] for index in (0, 1))
     yield Figure(
-        name, "/s", [side.rate for side in ours], "nginx", [side.rate for side in theirs], "at least 0.70", command)
+        name, "/s", [side.rate for side in ours], "nginx", [side.rate for side in theirs],
+        "at least 0.70", command)
     yield Figure(
-        f"{name}, p99", "us", [side.late for side in ours], "nginx", [side.late for side in theirs], "at most 2.00",
-        command)
+        f"{name}, p99", "us", [side.late for side in ours], "nginx",
+        [side.late for side in theirs], "at most 2.00", command)
+
+
+def counted(count, noun):
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def prepare(urls, port, directory):
@@ -95,13 +102,16 @@ def prepare(urls, port, directory):
 def measure_hits(options, work, wrk, port, urls):
     paths = prepare(urls, port, work / "files")
     nginx_port = free_port()
-    (work / "nginx.conf").write_text(NGINX.format(work=work, port=nginx_port))
+    (work / "nginx.conf").write_text(NGINX.format(
+        user="user root;" if os.geteuid() == 0 else "", work=work, port=nginx_port))
     nginx = start(["/usr/sbin/nginx", "-c", str(work / "nginx.conf")])
     ports = {"gateway": port, "nginx": nginx_port}
     try:
+        deadline = time.monotonic() + 10
         while fetch_fails(nginx_port, "/0"):
-            if nginx.poll() is not None:
-                raise SystemExit("nginx did not start: " + (work / "nginx.log").read_text())
+            if nginx.poll() is not None or time.monotonic() > deadline:
+                raise SystemExit("nginx does not serve: " + (work / "nginx.log").read_text())
+            time.sleep(0.05)
         one = {name: sides[:1] for name, sides in paths.items()}
         return [
             figure for some in (one, paths) for connections in CONNECTIONS

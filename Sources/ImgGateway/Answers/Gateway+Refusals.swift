@@ -3,7 +3,7 @@ package import ImgHTTP
 extension Gateway {
   /// A failure, as for requests that the gateway refuses itself.
   package func response(to refusal: RequestRefusal) -> HTTPResponse {
-    FailureReport(RequestRejection(refusal)).response(refusal.status)
+    FailureReport(RequestRejection(refusal)).response()
   }
 }
 

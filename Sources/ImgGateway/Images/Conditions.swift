@@ -11,6 +11,9 @@ struct Conditions {
     modifiedSince = fields["If-Modified-Since"]
   }
 
+  /// Whether the request has none.
+  var isEmpty: Bool { entityTags == nil && modifiedSince == nil }
+
   /// Whether the client has the image. Entity tags count before dates (section 13.2.2).
   func areMet(by image: PreparedImage, at now: WallTime) -> Bool {
     if let entityTags {

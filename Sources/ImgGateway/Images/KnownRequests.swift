@@ -14,10 +14,12 @@ final class KnownRequests: Sendable {
   struct Value {
     let query: ImageQuery
     let wanted: ImageRequest
+    /// What was answered last.
+    var answer: TimedAnswer?
   }
 
-  /// The size of all requests together in bytes.
-  private static let capacity = 8 << 20
+  /// The size of all requests and answers together in bytes.
+  private static let capacity = 24 << 20
   /// What an entry needs beside its target, about.
   private static let overhead = 1_024
 
@@ -28,8 +30,17 @@ final class KnownRequests: Sendable {
     values.withLock { $0.use(key) }
   }
 
+  /// Keeps the answer to a request that was read before.
+  func keep(_ answer: TimedAnswer, to key: Key) {
+    guard var value = value(of: key) else { return }
+    value.answer = answer
+    insert(value, as: key)
+  }
+
   func insert(_ value: Value, as key: Key) {
-    let cost = key.target.utf8.count + (key.accept?.utf8.count ?? 0) + Self.overhead
+    let cost =
+      key.target.utf8.count + (key.accept?.utf8.count ?? 0) + (value.answer?.byteCount ?? 0)
+      + Self.overhead
     values.withLock { values in
       values.insert(value, as: key, cost: cost)
       values.trim(toCost: Self.capacity)

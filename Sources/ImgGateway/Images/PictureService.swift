@@ -32,23 +32,28 @@ final class PictureService: Sendable {
   ) throws(RequestRejection) -> HTTPAnswer {
     let key = KnownRequests.Key(target: request.target, accept: request.fields["Accept"])
     if let value = known.value(of: key) {
-      return answer(to: request, for: value.query, wanted: value.wanted)
+      if let answer = value.answer, answer.isValid(at: .now), Conditions(request.fields).isEmpty {
+        return .response(answer.response)
+      }
+      return answer(to: request, for: value.query, wanted: value.wanted, key: key)
     }
     let query = try read()
     let wanted = wanted(by: query, accept: key.accept)
     if !query.dependsOnTime {
       known.insert(KnownRequests.Value(query: query, wanted: wanted), as: key)
     }
-    return answer(to: request, for: query, wanted: wanted)
+    return answer(to: request, for: query, wanted: wanted, key: key)
   }
 
+  /// - Parameter key: of a request whose answer may be kept.
   private func answer(
-    to request: HTTPRequest, for query: ImageQuery, wanted: ImageRequest
+    to request: HTTPRequest, for query: ImageQuery, wanted: ImageRequest,
+    key: KnownRequests.Key? = nil
   ) -> HTTPAnswer {
     let now = WallTime.now
     do throws(ImageError) {
-      if let image = try prepared.image(for: wanted, at: now) {
-        return .response(image.response(to: request, for: query, at: now))
+      if let entry = try prepared.entry(for: wanted, at: now) {
+        return .response(hit(entry, for: query, request, at: now, key: key))
       }
     } catch {
       return .response(
@@ -97,6 +102,17 @@ final class PictureService: Sendable {
   /// - Returns: the empty text for what is no URL, which needs no host to fail.
   private static func host(of url: String) -> String {
     (try? ImageURL(line: url))?.host ?? ""
+  }
+
+  private func hit(
+    _ entry: PreparedImages.Entry, for query: ImageQuery, _ request: HTTPRequest, at now: WallTime,
+    key: KnownRequests.Key?
+  ) -> HTTPResponse {
+    let response = entry.image.response(to: request, for: query, at: now)
+    if let key, Conditions(request.fields).isEmpty {
+      known.keep(TimedAnswer(response, of: entry.image, from: now, until: entry.end), to: key)
+    }
+    return response
   }
 
   private func load(

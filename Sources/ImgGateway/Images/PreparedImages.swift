@@ -7,20 +7,24 @@ import Synchronization
 /// An image is compared with the store at least once a second, so that one that was removed or replaced there
 /// is not sent for longer.
 final class PreparedImages: Sendable {
-  private struct Entry {
+  struct Entry {
     let image: PreparedImage
-    let checkedAt: WallTime
+    fileprivate let checkedAt: WallTime
 
-    func isCurrent(at now: WallTime) -> Bool {
+    /// When the image must be compared with the store.
+    var end: WallTime {
+      let next = checkedAt.advanced(by: PreparedImages.checkInterval)
+      return image.expiresAt.map { min($0, next) } ?? next
+    }
+
+    fileprivate func isCurrent(at now: WallTime) -> Bool {
       // A clock that was set back makes nothing current.
-      let age = checkedAt.duration(to: now)
-      guard age >= .zero, age < PreparedImages.checkInterval else { return false }
-      return image.expiresAt.map { now < $0 } ?? true
+      checkedAt <= now && now < end
     }
   }
 
   /// The size of all images together in bytes.
-  private static let capacity = 40 << 20
+  private static let capacity = 32 << 20
   /// What an entry needs beside the bytes of its image, about.
   private static let overhead = 1_024
   private static let checkInterval = Duration.seconds(1)
@@ -34,11 +38,9 @@ final class PreparedImages: Sendable {
   }
 
   /// The hit for a request; `nil` if neither the memory nor the store has one.
-  func image(
-    for request: ImageRequest, at now: WallTime
-  ) throws(ImageError) -> PreparedImage? {
+  func entry(for request: ImageRequest, at now: WallTime) throws(ImageError) -> Entry? {
     let known = entries.withLock { $0.use(request) }
-    if let known, known.isCurrent(at: now) { return known.image }
+    if let known, known.isCurrent(at: now) { return known }
     guard let stored = try client.cachedImage(for: request) else {
       if known != nil { entries.withLock { _ = $0.remove(request) } }
       return nil
@@ -47,15 +49,15 @@ final class PreparedImages: Sendable {
       known?.image.image.storedAt == stored.storedAt
       && known?.image.image.expiresAt == stored.expiresAt
     let image = isSame ? known?.image ?? PreparedImage(stored) : PreparedImage(stored)
-    insert(image, for: request, at: now)
-    return image
+    let entry = Entry(image: image, checkedAt: now)
+    insert(entry, for: request)
+    return entry
   }
 
-  private func insert(_ image: PreparedImage, for request: ImageRequest, at now: WallTime) {
+  private func insert(_ entry: Entry, for request: ImageRequest) {
     entries.withLock { entries in
       entries.insert(
-        Entry(image: image, checkedAt: now), as: request,
-        cost: image.image.bytes.count + Self.overhead)
+        entry, as: request, cost: entry.image.image.bytes.count + Self.overhead)
       entries.trim(toCost: Self.capacity)
     }
   }
