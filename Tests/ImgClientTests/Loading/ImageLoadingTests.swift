@@ -38,6 +38,21 @@ struct ImageLoadingTests {
     #expect(backend.fetchCount(of: "a") == 1)
   }
 
+  @Test(
+    arguments: [
+      (.auto, 64, 24, 64, 48), (.auto, 24, 64, 24, 18), (.fillDown, 640, 240, 320, 120),
+    ] as [(ImageVariant.Mode, Int, Int, Int, Int)])
+  func `the proportions of a picture decide about its size`(
+    mode: ImageVariant.Mode, boxWidth: Int, boxHeight: Int, width: Int, height: Int
+  ) async throws {
+    let backend = try Backend.cluster.make()
+    try backend.serve("a")
+    var request = ImageRequest(url: backend.url("a"))
+    request.variant = ImageVariant(width: boxWidth, height: boxHeight, mode: mode)
+    let image = try await backend.makeClient().image(for: request)
+    #expect([image.width, image.height] == [width, height])
+  }
+
   @Test(arguments: Backend.allCases)
   func `what is at hand is there without waiting`(backend: Backend) async throws {
     let backend = try backend.make()

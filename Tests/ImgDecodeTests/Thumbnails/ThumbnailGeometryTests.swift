@@ -215,7 +215,7 @@ import Testing
     #expect(try place(.attention) == nil)
   }
 
-  @Test func `fill-down never enlarges unless that is wanted`() throws {
+  @Test func `fill-down crops an enlarged picture to the whole box`() throws {
     let variant = try Variant(width: 400, height: 100, mode: .fillDown, enlarges: true)
     let geometry = ThumbnailGeometry(source: Size(width: 64, height: 48), variant: variant)
     #expect(geometry.scaled == Size(width: 400, height: 300))
