@@ -8,6 +8,24 @@ import Testing
 /// A process that can open nothing more.
 @Suite(.timeLimit(.minutes(20)))
 struct DescriptorShortageTests {
+  /// What the process needs to know of the cluster and of its origin.
+  private struct Places: Codable {
+    let socketPath: String
+    let dataDirectory: String
+    let baseURL: String
+
+    init(_ backend: RealBackend) {
+      socketPath = unsafe backend.cluster.socketPath
+      dataDirectory = unsafe backend.cluster.dataDirectory
+      baseURL = backend.origin.baseURL
+    }
+
+    var configuration: ClusterConfiguration {
+      ClusterConfiguration(
+        socketPath: socketPath, dataDirectory: dataDirectory, startsCoordinator: false)
+    }
+  }
+
   /// Lets this process open nothing more, or so much as before.
   private static func setLimit(_ count: rlim_t?) throws -> rlim_t {
     let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
@@ -35,16 +53,10 @@ struct DescriptorShortageTests {
     let backend = try RealBackend()
     for name in ["stored", "a", "b"] { try backend.serve(name) }
     _ = try await backend.makeClient().image(for: backend.url("stored"), size: 256)
-    let (socketPath, dataDirectory) = unsafe (
-      backend.cluster.socketPath, backend.cluster.dataDirectory
-    )
-    await #expect(processExitsWith: .success) {
-      [
-        socketPath = socketPath as String, dataDirectory = dataDirectory as String,
-        baseURL = backend.origin.baseURL as String
-      ] in
-      let configuration = ClusterConfiguration(
-        socketPath: socketPath, dataDirectory: dataDirectory, startsCoordinator: false)
+    let places = Places(backend)
+    await #expect(processExitsWith: .success) { [places = places as Places] in
+      let configuration = places.configuration
+      let baseURL = places.baseURL
       #expect(try await eventually { ProcessUse().timerCount == ProcessUse.fullTimerCount })
       let client = ImageClient(
         transport: try ClusterTransport(configuration), memoryCache: nil)
@@ -72,16 +84,10 @@ struct DescriptorShortageTests {
     let backend = try RealBackend()
     let counts = 0...6
     for count in counts { try backend.serve("\(count)") }
-    let (socketPath, dataDirectory) = unsafe (
-      backend.cluster.socketPath, backend.cluster.dataDirectory
-    )
-    await #expect(processExitsWith: .success) {
-      [
-        socketPath = socketPath as String, dataDirectory = dataDirectory as String,
-        baseURL = backend.origin.baseURL as String
-      ] in
-      let configuration = ClusterConfiguration(
-        socketPath: socketPath, dataDirectory: dataDirectory, startsCoordinator: false)
+    let places = Places(backend)
+    await #expect(processExitsWith: .success) { [places = places as Places] in
+      let configuration = places.configuration
+      let baseURL = places.baseURL
       #expect(try await eventually { ProcessUse().timerCount == ProcessUse.fullTimerCount })
       var codes: [ImageError.Code?] = []
       for count in 0...6 {
