@@ -14,11 +14,15 @@ struct RedirectTarget {
   ///   - status: of the response.
   /// - Throws: why the redirect is not followed.
   init(_ location: String, from url: ParsedURL, status: Int?) throws(Failure) {
-    let next = try ParsedURL(location, from: url)
+    let next: ParsedURL
+    do throws(Failure) {
+      next = try ParsedURL(location, from: url)
+    } catch {
+      // libcurl does not know the scheme, such as data.
+      throw error.code == .unsupportedScheme ? .redirectToOtherScheme(status) : error
+    }
     guard let scheme = next.scheme, ["http", "https"].contains(scheme) else {
-      throw Failure(
-        stage: .fetch, code: .unsupportedScheme, httpStatus: status,
-        detail: "a redirect leads to a URL that is neither http nor https")
+      throw .redirectToOtherScheme(status)
     }
     guard let imageURL = next.text.flatMap({ try? ImageURL(parsing: $0) }) else {
       throw Failure(
@@ -27,5 +31,13 @@ struct RedirectTarget {
     }
     self.url = imageURL
     parsedURL = next
+  }
+}
+
+extension Failure {
+  fileprivate static func redirectToOtherScheme(_ status: Int?) -> Failure {
+    Failure(
+      stage: .fetch, code: .unsupportedScheme, httpStatus: status,
+      detail: "a redirect leads to a URL that is neither http nor https")
   }
 }

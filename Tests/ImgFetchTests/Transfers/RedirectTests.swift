@@ -30,7 +30,11 @@ import Testing
     #expect(transfer.failure?.code == .tooManyRedirects)
   }
 
-  @Test(arguments: ["file:///etc/passwd", "ftp://127.0.0.1/", "gopher://127.0.0.1/"], ways)
+  @Test(
+    arguments: [
+      "file:///etc/passwd", "ftp://127.0.0.1/", "gopher://127.0.0.1/", "data:image/png;base64,AAAA",
+      "javascript:alert(1)",
+    ], ways)
   func `a redirect to another scheme is not followed`(
     location: String, options: FetchOptions
   ) throws {
@@ -38,6 +42,7 @@ import Testing
     origin.serve("/a", .redirect(to: location))
     let failure = try #require(Fetcher().fetch(origin.baseURL + "/a", as: options).failure)
     #expect(failure.code == .unsupportedScheme)
+    #expect(failure.detail == "a redirect leads to a URL that is neither http nor https")
     #expect(!failure.isRetryable)
   }
 
