@@ -28,7 +28,8 @@ package final class Gateway: HTTPHandler {
       client, maximumLoads: settings.maximumLoads, timeout: settings.requestTimeout)
     let cluster = transport as? ClusterTransport
     lists = ListService(
-      lists: PictureLists(transport), pictures: pictures, cluster: cluster)
+      lists: PictureLists(transport), pictures: pictures, sides: queries.sides,
+      cluster: cluster)
     jobs = JobService(client: client)
     measurements = Measurements(
       loads: pictures.loads, probe: ClusterProbe(transport: cluster))

@@ -7,6 +7,7 @@ import ImgModel
 struct ListService: Sendable {
   let lists: PictureLists
   let pictures: PictureService
+  let sides: SideLimit
   /// Reads the metadata of files; `nil` for a transport that is no cluster.
   let cluster: ClusterTransport?
 
@@ -36,6 +37,7 @@ struct ListService: Sendable {
         return .json(PictureDetails(info: info, exif: facts?.exif))
       }
     case .picture(let query):
+      if let size = query.size { try sides.require(max(size.width, size.height)) }
       return .laterOrFailure { () throws(ImageError) in try await picture(query, request) }
     }
   }

@@ -1,19 +1,22 @@
 import ImgClient
 package import ImgModel
 
-/// Reads requests for pictures: checks the signature, reads the options, and checks the addresses.
+/// Reads requests for pictures: checks the signature, reads the options, and checks the sides and the addresses.
 package struct ImageQueries: Sendable {
   package let signatures: RequestSignatures
   package let presets: ImgproxyPresets
   package let origins: OriginList
+  package let sides: SideLimit
 
   package init(
     signatures: RequestSignatures = RequestSignatures(),
-    presets: ImgproxyPresets = ImgproxyPresets(), origins: OriginList = .all
+    presets: ImgproxyPresets = ImgproxyPresets(), origins: OriginList = .all,
+    sides: SideLimit = .none
   ) {
     self.signatures = signatures
     self.presets = presets
     self.origins = origins
+    self.sides = sides
   }
 
   /// Reads a target with weserv's query, at any path.
@@ -41,6 +44,7 @@ package struct ImageQueries: Sendable {
   }
 
   private func permitted(_ query: ImageQuery) throws(RequestRejection) -> ImageQuery {
+    try sides.require(query.longestSide)
     try origins.require(SourceAddress.url(query.request.url))
     if case .picture(let url) = query.fallback { try origins.require(SourceAddress.url(url)) }
     return query

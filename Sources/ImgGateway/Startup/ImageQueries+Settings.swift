@@ -11,7 +11,8 @@ extension ImageQueries {
       },
       origins: try Self.read(GatewayOptions.allowOrigin) { () throws(InvalidValue) in
         try OriginList(parsing: settings.allowedOrigins)
-      })
+      },
+      sides: SideLimit(settings.maximumSide))
   }
 
   private static func read<Value>(

@@ -37,6 +37,10 @@ package enum GatewayOptions {
       "Also answer requests for this host name. Without it, a gateway that only this machine can "
       + "reach answers to localhost and its addresses. Repeatable; separated by commas in the variable.",
     isRepeatable: true)
+  static let maximumSide = OptionDescription(
+    "--maximum-side", "N|none",
+    help: "The longest side in pixels, after dpr, that requests may ask for. Others get status "
+      + "422. Default: 4096.")
   static let requests = OptionDescription(
     "--requests", "N",
     help: "The maximum number of pictures that load at the same time. Further requests get status "
@@ -48,8 +52,8 @@ package enum GatewayOptions {
     "--connections", "N", help: "The maximum number of connections. Default: 4096.")
 
   package static let all = [
-    listen, keyFile, signatureSize, allowUnsigned, allowOrigin, preset, gallery, host, requests,
-    requestTimeout, connections,
+    listen, keyFile, signatureSize, allowUnsigned, allowOrigin, preset, gallery, host,
+    maximumSide, requests, requestTimeout, connections,
   ]
 
   /// Where the cluster is.

@@ -15,6 +15,8 @@ package struct GatewaySettings: Sendable {
   /// `nil` if the address decides.
   package var hasGallery: Bool?
   package var hosts: [String] = []
+  /// The longest side in pixels that requests may ask for; `nil` for that of thumbnails.
+  package var maximumSide: Int? = 4_096
   package var maximumLoads = 512
   package var requestTimeout = Duration.seconds(60)
   package var maximumConnections = 4_096
@@ -44,6 +46,7 @@ package struct GatewaySettings: Sendable {
     presets = given(Options.preset)?.texts ?? []
     hasGallery = try given(Options.gallery)?.value(YesOrNo.value(parsing:))
     hosts = given(Options.host)?.texts ?? []
+    if let texts = given(Options.maximumSide) { maximumSide = try texts.value(Self.side) }
     if let texts = given(Options.requests) {
       maximumLoads = try texts.value(Self.count(in: 1...65_536))
     }
@@ -72,6 +75,14 @@ package struct GatewaySettings: Sendable {
     in range: ClosedRange<Int64>
   ) -> (String) throws(InvalidValue) -> Int {
     { (text) throws(InvalidValue) in Int(try UnitScale.count.value(parsing: text, in: range)) }
+  }
+
+  /// - Returns: `nil` for no limit.
+  private static func side(_ text: String) throws(InvalidValue) -> Int? {
+    guard text != "none" else { return nil }
+    let range = 0...Int64(Variant.sideRange.upperBound)
+    let side = try UnitScale.count.value(parsing: text, in: range)
+    return side == 0 ? nil : Int(side)
   }
 
   /// A flag has the empty text, its variable never.

@@ -154,6 +154,28 @@ import Testing
     #expect(await fixture.response(.get, "/image?url=https://a.example/b.jpg").status == .ok)
   }
 
+  @Test(arguments: [
+    "/image?url=https://a.example/b.jpg&w=201", "/?url=https://a.example/b.jpg&h=101&dpr=2",
+    "/_/rs:fill:100:201/plain/https://a.example/b.jpg", "/_/w:16383/el:1/plain/https://a.example/b",
+    "/id/1-0/201/100", "/id/1-0/201",
+  ])
+  func `a side that is longer than the server permits is refused`(target: String) async throws {
+    let fixture = try GatewayFixture { $0.maximumSide = 200 }
+    let response = await fixture.response(.get, target)
+    #expect(response.status == .unprocessableContent)
+    #expect(response.text.contains("too_large_side"))
+    #expect(response.text.contains("200"))
+  }
+
+  @Test func `a side within the limit, or none, is permitted`() async throws {
+    let fixture = try GatewayFixture { $0.maximumSide = 200 }
+    fixture.serve("https://a.example/b.jpg")
+    for options in ["&w=200", "&h=100&dpr=2", ""] {
+      let target = "/image?url=https://a.example/b.jpg\(options)"
+      #expect(await fixture.response(.get, target).status == .ok)
+    }
+  }
+
   @Test func `a wrong method is told the right one`() async throws {
     let fixture = try GatewayFixture()
     let post = await fixture.response(

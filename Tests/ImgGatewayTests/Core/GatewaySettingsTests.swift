@@ -27,6 +27,7 @@ struct GatewaySettingsTests {
   @Test(arguments: [
     ["--listen", "8080"], ["--listen", "::1:8080"], ["--listen", "a:65536"], ["--listen", ":80"],
     ["--listen", "unix:relative"], ["--signature-size", "7"], ["--requests", "0"],
+    ["--maximum-side", "16384"],
     ["--gallery", "maybe"], ["--request-timeout", "0"],
   ])
   func `a value that makes no sense is refused with the name of its flag`(
@@ -34,6 +35,12 @@ struct GatewaySettingsTests {
   ) throws {
     let error = #expect(throws: UsageError.self) { try settings(arguments) }
     #expect(error?.description.hasPrefix(arguments[0]) == true)
+  }
+
+  @Test(
+    arguments: [([], 4_096), (["300"], 300), (["none"], nil), (["0"], nil)] as [([String], Int?)])
+  func `sides have a limit that can be switched off`(values: [String], limit: Int?) throws {
+    #expect(try settings(values.flatMap { ["--maximum-side", $0] }).maximumSide == limit)
   }
 
   @Test func `no gateway is an open proxy by accident`() throws {

@@ -15,6 +15,9 @@ struct RequestedBox: Hashable {
   /// Whether neither side is given: the thumbnail has the size of its picture.
   var isOpen: Bool { width == 0 && height == 0 }
 
+  /// The longest side that is given, in pixels of the thumbnail; 0 for none. Only of a box that has a variant.
+  var longestSide: Int { Int((Double(max(width, height)) * density).rounded()) }
+
   /// A variant that fits the box: an open side has the largest size there is.
   ///
   /// - Parameter density: the name of the option that ``density`` came from.
