@@ -47,7 +47,7 @@ struct FailureReport: Encodable {
       httpStatus: nil, retryable: rejection.status == .serviceUnavailable, retryAt: nil)
   }
 
-  /// The same failure, of which a further one is a consequence.
+  /// This failure, with the message of the failure of the picture in its place.
   func followed(by other: ImageError) -> FailureReport {
     var report = self
     report.error.message += "; in its place: \(FailureReport(other).error.message)"

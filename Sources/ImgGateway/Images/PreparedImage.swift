@@ -1,4 +1,3 @@
-import FoundationEssentials
 import ImgClient
 import ImgCrypto
 import ImgHTTP
@@ -18,17 +17,11 @@ struct PreparedImage: Sendable {
 
   init(_ image: LoadedImage) {
     self.image = image
-    entityTag = "\"\(Self.text(of: BLAKE2b.hash(image.bytes, byteCount: 16)))\""
+    entityTag = "\"\(Base64URL.encoded(BLAKE2b.hash(image.bytes, byteCount: 16)))\""
     storedAt = image.storedAt.map { WallTime($0) }
     expiresAt = image.expiresAt.map { WallTime($0) }
     lastModified = storedAt.map { HTTPDate($0).text }
     expires = expiresAt.map { HTTPDate($0).text }
     body = .bytes(image.bytes)
-  }
-
-  private static func text(of hash: [UInt8]) -> String {
-    // URL-safe, and shorter than hexadecimal digits.
-    Data(hash).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
-      .replacing("=", with: "")
   }
 }

@@ -39,9 +39,15 @@ extension RequestRejection {
     guard !name.isEmpty else {
       return .malformedTarget("an option has no name; write its name before its value")
     }
-    return RequestRejection(
-      .unprocessableContent, code: "unknown_option",
-      "there is no option \(shown(name))\(Spelling.suggestion(for: name, among: known))")
+    return unknownOption(name, advice: Spelling.suggestion(for: name, among: known))
+  }
+
+  /// The same for an option that may be meant otherwise.
+  ///
+  /// - Parameter advice: the end of a sentence, from its semicolon on; it may be empty.
+  static func unknownOption(_ name: String, advice: String) -> RequestRejection {
+    RequestRejection(
+      .unprocessableContent, code: "unknown_option", "there is no option \(shown(name))\(advice)")
   }
 
   private static func shown(_ name: String) -> String { Spelling.quoted(name) }

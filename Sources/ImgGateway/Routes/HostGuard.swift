@@ -77,7 +77,3 @@ struct HostGuard: Sendable {
     return host[..<colon]
   }
 }
-
-extension UInt8 {
-  fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
-}

@@ -72,7 +72,7 @@ package struct AcceptedFormats: Hashable, Sendable {
     let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
     let decimals = parts.count == 2 ? parts[1] : ""
     guard ["0", "1"].contains(parts[0]), decimals.utf8.count <= 3,
-      decimals.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains),
+      decimals.utf8.allSatisfy(\.isDigit),
       let number = Int(
         parts[0] + decimals + String(repeating: "0", count: 3 - decimals.utf8.count)),
       number <= fullQuality

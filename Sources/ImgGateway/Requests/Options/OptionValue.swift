@@ -18,7 +18,7 @@ struct OptionValue {
 
   /// A whole number without a sign.
   func wholeNumber(in range: ClosedRange<Int>) throws(RequestRejection) -> Int {
-    let isDigits = text.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains)
+    let isDigits = text.utf8.allSatisfy(\.isDigit)
     guard isDigits, let number = Int(text), range.contains(number) else {
       throw invalid("a whole number from \(range.lowerBound) to \(range.upperBound)")
     }
@@ -28,7 +28,7 @@ struct OptionValue {
   /// A decimal number without a sign and without an exponent.
   func decimal(in range: ClosedRange<Double>) throws(RequestRejection) -> Double {
     let isPlain = text.utf8.allSatisfy { byte in
-      (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || byte == UInt8(ascii: ".")
+      byte.isDigit || byte == UInt8(ascii: ".")
     }
     guard isPlain, let number = Double(text), range.contains(number) else {
       throw invalid("a number from \(range.lowerBound) to \(range.upperBound)")

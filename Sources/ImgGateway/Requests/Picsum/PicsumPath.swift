@@ -72,8 +72,7 @@ package enum PicsumPath: Hashable, Sendable {
   private static func blur(_ parameters: QueryParameters) throws(RequestRejection) -> Double {
     guard let text = parameters["blur"] else { return 0 }
     let digits = text.utf8.drop { $0 == UInt8(ascii: "-") }
-    let isNumber =
-      !digits.isEmpty && digits.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains)
+    let isNumber = !digits.isEmpty && digits.allSatisfy(\.isDigit)
     return isNumber ? Double(try OptionValue(name: "blur", text: text).wholeNumber(in: 1...10)) : 5
   }
 }

@@ -7,7 +7,7 @@ enum WeservAge {
   ///
   /// - Throws: 422 for another text, and for less than a second or more than a year.
   static func duration(_ value: OptionValue) throws(RequestRejection) -> Duration {
-    let digits = value.text.utf8.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    let digits = value.text.utf8.prefix(while: \.isDigit)
     let unit = String(value.text.dropFirst(digits.count))
     guard let factor = seconds[unit], let number = Int64(Substring(digits)) else {
       throw value.invalid(advice)

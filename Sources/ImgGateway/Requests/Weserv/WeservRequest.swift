@@ -1,6 +1,3 @@
-import ImgHTTP
-import ImgSettings
-
 /// Reads the query of weserv, `?url=…&w=300&h=200&fit=cover`.
 ///
 /// Unlike weserv, it refuses what it does not have, so that no picture differs from what was asked for.
@@ -27,10 +24,9 @@ enum WeservRequest {
   ) -> RequestRejection {
     if WeservOption.unsupportedNames.contains(name) { return .unsupportedOption(name) }
     if !name.isEmpty, parameters["url"]?.contains("?") == true {
-      return RequestRejection(
-        .unprocessableContent, code: "unknown_option",
-        "there is no option \(Spelling.quoted(name)); if it belongs to the address of the picture, write "
-          + "%26 for the & before it")
+      return .unknownOption(
+        name,
+        advice: "; if it belongs to the address of the picture, write %26 for the & before it")
     }
     return .unknownOption(name, among: WeservOption.names)
   }
