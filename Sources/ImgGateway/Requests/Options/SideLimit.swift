@@ -1,7 +1,7 @@
 import ImgHTTP
 
-/// The longest side that requests may ask for, so that no client makes the server draw pictures that are
-/// larger than screens.
+/// The longest side that requests may name. A side that a request leaves out follows from the picture, and may
+/// be longer.
 package struct SideLimit: Hashable, Sendable {
   /// In pixels; `nil` for that of thumbnails.
   private let maximum: Int?
