@@ -591,6 +591,7 @@ let package = Package(
         "CJPEG",
         "CJXL",
         "CVips",
+        "CZlib",
         "ImgDecode",
         "ImgSniff",
       ],
