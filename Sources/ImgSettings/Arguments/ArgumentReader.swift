@@ -1,3 +1,5 @@
+import ImgModel
+
 /// The arguments of one command, sorted into options and operands by the command's description.
 ///
 /// ``OptionGrammar`` describes how options are written. The last value of an option counts; a
@@ -35,6 +37,12 @@ package struct ArgumentReader: Sendable {
       }
     }
     try checkOperandCount()
+  }
+
+  /// What a program prints in place of its work, after `--help` or `--version`; `nil` without them.
+  var printedText: String? {
+    if isHelpRequested { return description.help }
+    return contains(.version) ? "\(description.name) \(Build.version)\n" : nil
   }
 
   /// Whether the command has `option`.

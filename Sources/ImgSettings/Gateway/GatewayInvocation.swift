@@ -30,14 +30,12 @@ package enum GatewayInvocation: Sendable {
     arguments: [String], environment: [String: String], userID: UInt32
   ) throws(UsageError) {
     let reader = try ArgumentReader(arguments, for: Self.description)
-    if reader.isHelpRequested {
-      self = .print(Self.description.help)
-    } else if reader.contains(.version) {
-      self = .print("imggateway \(Build.version)\n")
-    } else {
-      self = .run(
-        try GatewaySettings(reader, environment: environment),
-        try Settings(reader, environment: environment, userID: userID, startedBy: .command))
+    if let text = reader.printedText {
+      self = .print(text)
+      return
     }
+    self = .run(
+      try GatewaySettings(reader, environment: environment),
+      try Settings(reader, environment: environment, userID: userID, startedBy: .command))
   }
 }

@@ -22,13 +22,11 @@ package enum CoordinatorInvocation: Hashable, Sendable {
     arguments: [String], environment: [String: String], userID: UInt32
   ) throws(UsageError) {
     let reader = try ArgumentReader(arguments, for: Self.description)
-    if reader.isHelpRequested {
-      self = .print(Self.description.help)
-    } else if reader.contains(.version) {
-      self = .print("imgcoordinator \(Build.version)\n")
-    } else {
-      self = .run(
-        try Settings(reader, environment: environment, userID: userID, startedBy: .person))
+    if let text = reader.printedText {
+      self = .print(text)
+      return
     }
+    self = .run(
+      try Settings(reader, environment: environment, userID: userID, startedBy: .person))
   }
 }
