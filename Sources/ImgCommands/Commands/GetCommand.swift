@@ -172,10 +172,16 @@ package struct GetCommand: Command {
       if isJSON {
         try context.output.write(json: FailureReport(requested(source), failure, timings: timings))
       }
-      context.report(error: "\(HumanText.source(source)): \(failure)")
+      let advice = Self.isRemembered(failure, timings) ? "; --cache-policy reload asks now" : ""
+      context.report(error: "\(HumanText.source(source)): \(failure)\(advice)")
       return .someFailed
     }
     return .success
+  }
+
+  /// Whether the origin said earlier that there is no such picture, and was not asked for this request.
+  private static func isRemembered(_ failure: Failure, _ timings: Timings?) -> Bool {
+    failure.stage == .fetch && [404, 410].contains(failure.httpStatus) && timings?.ttfb == nil
   }
 
   private func requested(_ source: String) -> RequestedURL {
