@@ -53,6 +53,7 @@ struct RetryTests {
     let get = try cluster.imgctl("get", url, "--size", "32", "--json")
     #expect(get.exitCode == 1)
     #expect(get.output.contains("was not asked again"))
+    #expect(try cluster.imgctl("get", url).messages.contains("; --cache-policy reload asks now\n"))
     #expect(origin.counters("/a").requests == 1)
 
     #expect(try cluster.imgctl("cache", "rm", url).exitCode == 0)
@@ -62,6 +63,17 @@ struct RetryTests {
     origin.serve("/a", .body(picture))
     #expect(try cluster.imgctl("retry", "\(job)", "--all", "--wait").exitCode == 0)
     #expect(try cluster.status(of: job).done == 1)
+  }
+
+  @Test func `a command that waits for a job says why all its lines failed`() throws {
+    origin.serve("/text", .body(Array("no picture".utf8)))
+    func messages(_ paths: String...) throws -> String {
+      let list = try cluster.list(paths.map { origin.baseURL + $0 })
+      return try cluster.imgctl("submit", "--wait", list).messages
+    }
+    let reason = "all failed alike, the first: http_status: the origin answered 404\n"
+    #expect(try messages("/a", "/b").contains(reason))
+    #expect(!(try messages("/c", "/text").contains("alike")))
   }
 
   @Test func `cache rm works without a coordinator`() throws {

@@ -49,6 +49,17 @@ import Testing
         .hasSuffix("5 failed, all of them temporarily: imgctl retry 7\n"))
   }
 
+  @Test func `the summary has the reason if all lines failed with one code`() {
+    let failure = Failure(stage: .fetch, code: .blockedAddress, detail: "10.0.0.1 is refused")
+    #expect(
+      JobSummary(status(.finished, failed: 20), commonFailure: failure).text == """
+        job 7 finished: 0 of 20 done, 20 failed, 0 from cache, 0 B fetched, in 4s
+        all failed alike, the first: blocked_address: 10.0.0.1 is refused
+        list the failures: imgctl failures 7
+
+        """)
+  }
+
   @Test func `the summary offers no retry without temporary failures`() {
     #expect(
       JobSummary(status(.cancelled, done: 15, failed: 4, cancelled: 1)).text == """

@@ -3,14 +3,21 @@ package import ImgModel
 /// The summary of an ended job, with the commands to type next.
 package struct JobSummary: Sendable {
   private let status: JobStatus
+  private let commonFailure: Failure?
 
-  package init(_ status: JobStatus) {
+  /// - Parameter commonFailure: the first failure of a job whose lines all failed with its code; `nil` for
+  ///   another job.
+  package init(_ status: JobStatus, commonFailure: Failure? = nil) {
     self.status = status
+    self.commonFailure = commonFailure
   }
 
   /// One line or more, each with a line feed.
   package var text: String {
     var lines = ["job \(status.job) \(status.state.rawValue): \(facts.joined(separator: ", "))"]
+    if let commonFailure {
+      lines.append("all failed alike, the first: \(HumanText.printable("\(commonFailure)"))")
+    }
     if status.failed > 0 { lines.append("list the failures: imgctl failures \(status.job)") }
     if status.retryable > 0 {
       let which = status.retryable == status.failed ? "all" : "\(status.retryable)"

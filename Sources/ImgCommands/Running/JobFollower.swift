@@ -99,9 +99,31 @@ struct JobFollower {
       }
       return .interrupted
     }
-    if !isJSON { context.note(JobSummary(status).text) }
+    if !isJSON {
+      context.note(JobSummary(status, commonFailure: commonFailure(of: status)).text)
+    }
     return status.exitCode
   }
+
+  /// The first failure of a job, if all its lines failed with the same code.
+  private func commonFailure(of status: JobStatus) -> Failure? {
+    guard status.failed > 0, status.failed == status.total else { return nil }
+    var first: Failure?
+    do {
+      try context.runningCoordinator().results(of: status.job, isFailedOnly: true) { line in
+        guard case .failed(let failure, _) = line.outcome else { return }
+        guard first == nil || first?.code == failure.code else { throw OtherFailure() }
+        first = first ?? failure
+      }
+    } catch {
+      // Also a coordinator that has gone since: the command that lists the failures says why.
+      return nil
+    }
+    return first
+  }
+
+  /// Ends the look at the failures of a job.
+  private struct OtherFailure: Error {}
 }
 
 extension JobStatus {
