@@ -74,6 +74,30 @@ struct ListenerTests {
     #expect(directory.names() == [])
   }
 
+  @Test func `a socket file queues as many connections as a port`() async throws {
+    let directory = try TestDirectory()
+    let gate = Gate()
+    try await withServer {
+      $0.listener = .unix(path: directory.file("http.sock"), mode: 0o600)
+      $0.limits.connections = 1
+    } respond: { _ in
+      .later {
+        await gate.wait()
+        return .text("open")
+      }
+    } _: { server in
+      var client = try RawClient(to: server.address)
+      try client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+      try await until { server.statistics.waitingRequests == 1 }
+      // A connection that finds no room in the queue is an error.
+      let queued = try Clients(count: 500, of: server)
+      #expect(server.statistics.acceptedConnections == 1)
+      gate.open()
+      #expect(try await client.receive().status == 200)
+      withExtendedLifetime(queued) {}
+    }
+  }
+
   @Test func `a socket file of a server that died is replaced, another file is not`() async throws {
     let directory = try TestDirectory()
     let path = directory.file("http.sock")

@@ -76,7 +76,7 @@ final class ListeningSocket: Sendable {
     }
     do throws(SystemError) {
       try UnixSocket.removeFile(at: path)
-      let listener = try UnixListener(path: path)
+      let listener = try UnixListener(path: path, backlog: backlog)
       // The listener starts with mode 0600, so there is no moment at which others may connect
       // against `mode`.
       _ = try systemCall("chmod \(path)") { unsafe chmod(path, mode) }

@@ -5,16 +5,15 @@ import Glibc
 ///
 /// Removes the file in `deinit`, unless another file has taken its path.
 package struct UnixListener: ~Copyable {
-  /// The connections that the kernel queues between two calls of ``accept()``.
-  private static let backlog: CInt = 128
-
   private let socket: OwnedDescriptor
   private let path: String
   private let file: FileStatus
 
+  /// - Parameter backlog: the connections that the kernel queues between two calls of ``accept()``. A further
+  ///   client that does not block gets EAGAIN (connect(2)).
   /// - Throws: EADDRINUSE if the path exists; the caller removes a stale socket before.
   ///   ENAMETOOLONG if the path does not fit a socket address.
-  package init(path: String) throws(SystemError) {
+  package init(path: String, backlog: CInt = 128) throws(SystemError) {
     let socket = OwnedDescriptor(adopting: try systemCall("socket") { img_unix_socket() })
     let descriptor = socket.rawValue
     try UnixSocket.setNonBlocking(descriptor, true)
@@ -25,7 +24,7 @@ package struct UnixListener: ~Copyable {
     let file: FileStatus
     do {
       file = try FileStatus(at: path)
-      _ = try systemCall("listen") { listen(descriptor, Self.backlog) }
+      _ = try systemCall("listen") { listen(descriptor, backlog) }
     } catch {
       unsafe unlink(path)
       throw error
