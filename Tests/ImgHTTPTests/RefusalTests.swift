@@ -125,6 +125,7 @@ struct RefusalTests {
     let response = try await client.receive()
     #expect(response.status == 400)
     #expect(response["X-Reason"] == "the request needs one Host field")
+    #expect(response["Connection"] == "close")
     #expect(try await client.receiveRest() == [])
     await server.stop()
   }

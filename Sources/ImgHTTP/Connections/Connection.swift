@@ -46,6 +46,12 @@ final class Connection: Sendable {
     _ = shutdown(descriptor, directions)
   }
 
+  /// Makes libmicrohttpd look for the end of the input again. If it reads bytes meanwhile, it may miss that, so
+  /// the connection keeps its deadline, and the next look repeats this.
+  func showEndOfInput() {
+    _ = shutdown(descriptor, CInt(SHUT_RD))
+  }
+
   /// When the client must have sent a request, in nanoseconds of the monotonic clock; `nil` if it need not.
   var requestDeadline: UInt64? {
     let value = deadline.load(ordering: .relaxed)

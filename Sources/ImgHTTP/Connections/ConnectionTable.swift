@@ -66,7 +66,7 @@ final class ConnectionTable: Sendable {
         if deadline <= now {
           connection.close(CInt(SHUT_RDWR))
         } else if connection.hasEndOfInput {
-          connection.close(CInt(SHUT_RD))
+          connection.showEndOfInput()
         }
       }
     }
