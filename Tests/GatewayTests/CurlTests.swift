@@ -8,7 +8,7 @@ import Testing
 /// What curl makes of the answers.
 @Suite(.timeLimit(.minutes(2)))
 struct CurlTests {
-  @Test func `curl fetches a picture that it has only if that is older`() async throws {
+  @Test func `curl fetches a picture that it has only if the one it has is older`() async throws {
     let fixture = try GatewayFixture()
     fixture.origin.serve("/a", .body(fixture.picture))
     let directory = fixture.cluster.directory
@@ -36,5 +36,8 @@ struct CurlTests {
     let tags = directory.file("tags")
     #expect(try status("--etag-save", tags, "-o", file) == "200 \(count)")
     #expect(try status("--etag-compare", tags, "-o", directory.file("b")) == "304 0")
+    // curl itself tells 304 when the picture of a 200 is not newer.
+    let unchanged = "imgctl_gateway_requests_total{route=\"image\",status=\"304\"}"
+    #expect(try await fixture.gateway.metric(unchanged) == 2)
   }
 }
