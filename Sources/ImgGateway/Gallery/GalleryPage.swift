@@ -32,22 +32,24 @@ package struct GalleryPage: Sendable {
   private func page(for request: HTTPRequest) -> HTTPResponse {
     let tag = "\"\(assets.version)\""
     var response = response(assets.page, caching: "no-cache")
-    response.fields.add("ETag", tag)
     if let known = request.fields["If-None-Match"], EntityTags(known).contain(tag) {
-      response.status = .notModified
-      response.body = .none
+      // The type is one of the page, which is not there.
+      response = HTTPResponse(.notModified, fields: Self.fields(caching: "no-cache"))
     }
+    response.fields.add("ETag", tag)
     return response
   }
 
   private func response(_ file: GalleryAssets.File, caching: String) -> HTTPResponse {
-    HTTPResponse(
-      .ok,
-      fields: [
-        "Content-Type": file.mediaType, "Cache-Control": caching,
-        "Content-Security-Policy": Self.contentSecurityPolicy,
-        "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
-      ],
-      body: .bytes(file.body))
+    var fields = Self.fields(caching: caching)
+    fields.add("Content-Type", file.mediaType)
+    return HTTPResponse(.ok, fields: fields, body: .bytes(file.body))
+  }
+
+  private static func fields(caching: String) -> HTTPFields {
+    [
+      "Cache-Control": caching, "Content-Security-Policy": contentSecurityPolicy,
+      "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
+    ]
   }
 }

@@ -82,6 +82,7 @@ struct GalleryPageTests {
       #expect(second.status == .notModified, "\(known)")
       #expect(try text(of: second).isEmpty)
       #expect(second.fields["ETag"] == tag)
+      #expect(second.fields["Content-Type"] == nil)
     }
     for known in ["\"other\"", "", " , ", String(tag.dropFirst())] {
       #expect(try get("/", ["If-None-Match": known]).status == .ok, "\(known)")
