@@ -97,9 +97,26 @@ extension GatewayBrowserTests {
       #expect(try await visit.browser.value(of: "location.pathname") == "/")
     }
 
+    @Test func `the address of a picture far down the list leads to its neighbours`() async throws {
+      let pictures = (0..<450).map { CannedPicture(index: $0) }
+      let visit = try await Visit(CannedGateway(pictures), view: "picture=store-420", width: 800)
+      try await visit.browser.wait(
+        until: "document.querySelector('#viewer-stage img')?.naturalWidth === 540")
+      for (key, index) in [(Browser.Key.right, 421), (.left, 420), (.left, 419)] {
+        try await visit.browser.press(key)
+        try await visit.browser.wait(
+          until: "document.querySelector('#viewer').dataset.id === 'store-\(index)'")
+      }
+      try await visit.browser.press(.escape)
+      try await visit.browser.wait(
+        until: "document.activeElement.closest('.cell')?.dataset.id === 'store-419'")
+    }
+
     @Test func `an address of no picture says so`() async throws {
       let visit = try await Self.visit("picture=none")
       try await visit.browser.wait(until: "document.querySelector('#viewer-stage .failure')")
+      try await visit.browser.wait(
+        until: "['previous', 'next'].every((s) => document.querySelector(`#viewer-${s}`).disabled)")
       let text: String = try await visit.browser.value(
         of: "document.querySelector('#viewer-stage').innerText")
       #expect(text.contains("the gateway has nothing here"))

@@ -11,6 +11,9 @@ import { Viewer } from "./viewer.js";
 /** The least time between two looks at the pictures of a running job, in milliseconds. */
 const refreshInterval = 1000;
 
+/** A picture is sought in so many pages of the list at most. */
+const maximumSoughtPages = 1000;
+
 /** The page: connects the address, the list, the grid and the open picture. */
 class Gallery {
   #view = currentView();
@@ -20,6 +23,8 @@ class Gallery {
   /** The picture by which the viewer was opened, which is then still where it was. */
   #openedIndex = -1;
   #isRefreshing = false;
+  /** Is settled when the list has been searched for the open picture. */
+  #search = Promise.resolve();
   #filters = new Filters((change) => this.#go({ ...this.#view, ...change, picture: "" }));
   #jobs = new Jobs({
     onChoice: (job, outcome) => this.#go({ job, outcome, code: "", q: "", picture: "" }),
@@ -94,12 +99,12 @@ class Gallery {
     return Boolean(this.#view.q || this.#view.outcome || this.#view.code);
   }
 
+  /** @returns {Promise<boolean>} whether the page came */
   async #loadNext() {
     const list = this.#list;
     if (list === this.#loadingList) {
       // The call that began shows what fails.
-      await list.loadNext().catch(() => {});
-      return;
+      return list.loadNext().then(() => true, () => false);
     }
     this.#setLoadingList(list);
     byID("message").hidden = true;
@@ -109,11 +114,13 @@ class Gallery {
         this.#setLoadingList(null);
         this.#showItems(items);
       }
+      return true;
     } catch (error) {
       if (list === this.#list) {
         this.#setLoadingList(null);
         this.#showError(error);
       }
+      return false;
     }
   }
 
@@ -236,6 +243,21 @@ class Gallery {
       });
     } else if (this.#viewer.id !== id) {
       this.#viewer.load(id);
+      this.#search = this.#seek(id);
+    }
+  }
+
+  /** Loads pages until the list has the open picture, whose neighbours are then known. */
+  async #seek(id) {
+    const list = this.#list;
+    const isWanted = () => list === this.#list && this.#view.picture === id;
+    let isGoingOn = true;
+    for (let count = 0; isGoingOn && count < maximumSoughtPages; count += 1) {
+      isGoingOn = await this.#loadNext()
+        && isWanted() && list.indexOf(id) < 0 && !list.isComplete;
+    }
+    if (isWanted() && list.indexOf(id) < 0) {
+      this.#viewer.showNeighbours({ hasPrevious: false, hasNext: false });
     }
   }
 
@@ -269,6 +291,10 @@ class Gallery {
 
   async #move(step) {
     const { picture } = this.#view;
+    await this.#search;
+    if (this.#list.indexOf(picture) < 0) {
+      return;
+    }
     const index = this.#list.indexOf(picture) + step;
     if (index >= this.#list.items.length && !this.#list.isComplete) {
       await this.#loadNext();

@@ -1,7 +1,8 @@
 import { parsed, request, requestJSON } from "./requests.js";
 
-/** Pictures in a page of the list. */
+/** Pictures in a page of the list, and in one of a list that a picture is sought in. */
 const pageSize = 30;
+const soughtPageSize = 100;
 
 /** The pictures of a view, page after page as they are needed. */
 export class PictureList {
@@ -16,7 +17,9 @@ export class PictureList {
 
   /** @param {import("./address.js").View} view */
   constructor(view) {
-    const fields = new URLSearchParams({ page: 1, limit: pageSize });
+    const fields = new URLSearchParams({
+      page: 1, limit: view.picture ? soughtPageSize : pageSize,
+    });
     for (const key of ["job", "q", "outcome", "code"]) {
       if (view[key]) {
         fields.set(key, view[key]);

@@ -52,10 +52,8 @@ export class Viewer {
    * @param {boolean} neighbours.hasNext
    */
   show(item, { hasPrevious, hasNext }) {
-    const isShown = this.id === item.id;
-    byID("viewer-previous").disabled = !hasPrevious;
-    byID("viewer-next").disabled = !hasNext;
-    if (isShown) {
+    this.showNeighbours({ hasPrevious, hasNext });
+    if (this.id === item.id) {
       return;
     }
     this.#start(item.id, format.name(item.url));
@@ -64,12 +62,17 @@ export class Viewer {
     this.#loadFacts(item);
   }
 
-  /** Shows a picture of which the list says nothing yet. */
+  /** Offers the neighbours that the picture has. */
+  showNeighbours({ hasPrevious, hasNext }) {
+    byID("viewer-previous").disabled = !hasPrevious;
+    byID("viewer-next").disabled = !hasNext;
+  }
+
+  /** Shows a picture that the list does not have yet. A step from it waits for the list. */
   async load(id) {
     this.#start(id, "");
     const { signal } = this.#cancellation;
-    byID("viewer-previous").disabled = true;
-    byID("viewer-next").disabled = true;
+    this.showNeighbours({ hasPrevious: true, hasNext: true });
     this.#facts.replaceChildren();
     this.#stage.replaceChildren(element("span", { class: "spinner" }));
     try {
