@@ -103,6 +103,22 @@ extension GatewayBrowserTests {
       #expect(try visit.browser.complaints() == [])
     }
 
+    @Test func `a search says how many match, or at least how many while more may follow`()
+      async throws
+    {
+      let visit = try await Visit(CannedGateway(Self.pictures(200)), view: "q=jpg", width: 900)
+      try await visit.browser.wait(
+        until: "/^at least \\d+ matches$/.test(document.querySelector('#summary').textContent)")
+      try await visit.scrollDown(toPicture: 199)
+      try await visit.browser.wait(
+        until: "document.querySelector('#summary').textContent === '200 matches'")
+      try await visit.browser.click("#search")
+      try await visit.browser.run("document.querySelector('#search').select()")
+      try await visit.browser.type("/199.")
+      try await visit.browser.wait(
+        until: "document.querySelector('#summary').textContent === '1 match'")
+    }
+
     @Test func `a thumbnail that is gone shows why`() async throws {
       var pictures = Self.pictures(3)
       pictures[1] = CannedPicture("none", index: 1)

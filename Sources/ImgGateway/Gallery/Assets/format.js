@@ -20,8 +20,8 @@ export function count(number) {
 }
 
 /** A number with its noun, such as `1 picture` or `1,204 pictures`. */
-export function counted(number, noun) {
-  return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+export function counted(number, noun, plural = `${noun}s`) {
+  return `${count(number)} ${number === 1 ? noun : plural}`;
 }
 
 /** Such as `12.4 KB`; units are powers of 1,000. */

@@ -142,12 +142,17 @@ class Gallery {
   }
 
   #summary() {
-    const { items, isComplete } = this.#list;
+    const { items: { length }, isComplete } = this.#list;
     const job = this.#jobs.find(this.#view.job);
-    if (isComplete) {
-      return items.length > 0 ? format.counted(items.length, "picture") : "";
+    if (job && !this.#isFiltered) {
+      return format.counted(job.total, "picture");
     }
-    return job && !this.#isFiltered ? format.counted(job.total, "picture") : "";
+    const found = this.#isFiltered
+      ? format.counted(length, "match", "matches") : format.counted(length, "picture");
+    if (isComplete) {
+      return length > 0 || this.#isFiltered ? found : "";
+    }
+    return length > 0 ? `at least ${found}` : "";
   }
 
   #showEmpty() {
