@@ -96,11 +96,41 @@ extension GatewayBrowserTests {
       try await visit.waitForPictures(1)
       let text: String = try await visit.browser.value(
         of: "document.querySelector('[data-state=failed]').innerText")
-      #expect(text.split(separator: "\n") == ["http status", "the origin answered 404", "1.jpg"])
+      let lines = ["Error of the origin", "the origin answered 404", "1.jpg"]
+      #expect(text.split(separator: "\n").map(String.init) == lines)
       let label: String = try await visit.browser.value(
         of: "document.querySelector('[data-state=failed] a').getAttribute('aria-label')")
-      #expect(label.hasPrefix("1.jpg from example.org: http status"))
+      #expect(label.hasPrefix("1.jpg from example.org: Error of the origin"))
       #expect(try visit.browser.complaints() == [])
+    }
+
+    @Test(arguments: [400, 1400])
+    func `the text of a failure is whole, or is not there`(width: Int) async throws {
+      let message =
+        "10.0.0.1 is refused: private; imgctl stop, then imgctl start --allow-network CIDR "
+        + "allows a network"
+      let failures = ["blocked_address", "unsupported_animation", "http_status"].enumerated().map {
+        CannedPicture.failed(
+          "job", index: $0, code: $1,
+          message: String(repeating: "\(message). ", count: 1 + 4 * $0))
+      }
+      let job = CannedJob(state: "finished", total: 3, failed: 3, queued: 0)
+      let visit = try await Visit(
+        CannedGateway(job: job, jobPictures: failures), view: "job=1", width: width)
+      try await visit.browser.wait(until: "document.querySelectorAll('.failure').length === 3")
+      let cut: [String] = try await visit.browser.value(
+        of: """
+          [...document.querySelectorAll(".failure > b, .failure > span")].flatMap((text) => {
+            const tile = text.parentElement.getBoundingClientRect();
+            const box = text.getBoundingClientRect();
+            const isWhole = box.top >= tile.top && box.bottom <= tile.bottom
+              && box.left >= tile.left && box.right <= tile.right
+              && text.scrollHeight <= text.clientHeight + 1;
+            const isAbsent = box.left >= tile.right;
+            return isWhole || (isAbsent && text.localName === "span") ? [] : [text.textContent];
+          })
+          """)
+      #expect(cut == [])
     }
 
     @Test func `a search says how many match, or at least how many while more may follow`()

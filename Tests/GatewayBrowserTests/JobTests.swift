@@ -92,6 +92,17 @@ extension GatewayBrowserTests {
       #expect(!isThere)
     }
 
+    @Test func `a list that fails for good offers another one instead of another attempt`()
+      async throws
+    {
+      let visit = try await Visit(CannedGateway([CannedPicture(index: 0)]), view: "job=9")
+      let text: String = try await visit.browser.value(
+        of: "document.querySelector('#message').innerText")
+      #expect(text.contains("the gateway has nothing here") && !text.contains("Try again"))
+      try await visit.browser.click("#message button")
+      try await visit.waitForPictures(1)
+    }
+
     @Test func `an empty store says how to fill it`() async throws {
       let visit = try await Visit(CannedGateway())
       let text: String = try await visit.browser.value(

@@ -18,6 +18,7 @@ final class CannedGateway: HTTPHandler {
     struct Details: Encodable {
       let code: String
       let message: String
+      let retryable: Bool
     }
 
     let error: Details
@@ -104,12 +105,16 @@ final class CannedGateway: HTTPHandler {
 
   private func list(_ items: [URLQueryItem]) -> HTTPResponse {
     let fields = Dictionary(items.map { ($0.name, $0.value ?? "") }) { first, _ in first }
-    let (isGone, all) = state.withLock { state in
-      (state.isCoordinatorGone, fields["job"] == nil ? state.pictures : state.jobPictures)
+    let (isGone, job, all) = state.withLock { state in
+      (
+        state.isCoordinatorGone, state.job?.job,
+        fields["job"] == nil ? state.pictures : state.jobPictures
+      )
     }
     guard !isGone else {
       return Self.failure(.serviceUnavailable, "no_coordinator", "no coordinator answers")
     }
+    guard fields["job"].map({ $0 == job.map(String.init) }) ?? true else { return Self.missing }
     let matching = all.filter { picture in
       picture.url.contains(fields["q"] ?? "")
         && [nil, picture.state].contains(fields["outcome"])
@@ -165,7 +170,9 @@ final class CannedGateway: HTTPHandler {
   private static func failure(_ status: HTTPStatus, _ code: String, _ message: String)
     -> HTTPResponse
   {
-    json(Failure(error: .init(code: code, message: message)), status)
+    let isRetryable = status == .serviceUnavailable
+    return json(
+      Failure(error: .init(code: code, message: message, retryable: isRetryable)), status)
   }
 
   private static func json(_ value: some Encodable, _ status: HTTPStatus = .ok) -> HTTPResponse {

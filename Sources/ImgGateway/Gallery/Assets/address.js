@@ -10,6 +10,9 @@
  */
 const keys = ["job", "q", "outcome", "code", "picture"];
 
+/** @type {View} */
+export const storeView = Object.fromEntries(keys.map((key) => [key, ""]));
+
 /** @returns {View} that of the current fragment */
 export function currentView() {
   const fields = new URLSearchParams(location.hash.slice(1));

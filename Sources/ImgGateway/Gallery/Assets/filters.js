@@ -1,6 +1,5 @@
 import { byID, element } from "./elements.js";
 import { failureCodes } from "./failure-codes.js";
-import * as format from "./format.js";
 
 /** A search starts when no key was pressed for this long, in milliseconds. */
 const typingPause = 300;
@@ -11,8 +10,8 @@ export class Filters {
 
   /** @param {(change: Partial<import("./address.js").View>) => void} onChange */
   constructor(onChange) {
-    const codes = failureCodes.map((code) =>
-      element("option", { value: code }, format.code(code)));
+    const codes = [...failureCodes].map(([code, meaning]) =>
+      element("option", { value: code }, meaning));
     byID("outcome").append(element("optgroup", { label: "Failure code" }, ...codes));
     byID("collection").addEventListener("change", (event) => {
       onChange({ job: event.target.value, outcome: "", code: "" });
@@ -42,7 +41,7 @@ export class Filters {
 }
 
 function outcomeFields(value) {
-  return failureCodes.includes(value)
+  return failureCodes.has(value)
     ? { outcome: "failed", code: value }
     : { outcome: value, code: "" };
 }

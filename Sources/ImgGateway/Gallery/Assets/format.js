@@ -1,3 +1,5 @@
+import { failureCodes } from "./failure-codes.js";
+
 // Values as text for people.
 
 const integer = new Intl.NumberFormat("en");
@@ -74,7 +76,7 @@ export function name(url) {
   }
 }
 
-/** A failure code as words, such as `http status`. */
+/** What a failure code means in a few words, such as `Error of the origin`. */
 export function code(text) {
-  return text.replaceAll("_", " ");
+  return failureCodes.get(text) ?? text.replaceAll("_", " ");
 }

@@ -1,4 +1,4 @@
-import { currentView, fragment, haveSamePictures } from "./address.js";
+import { currentView, fragment, haveSamePictures, storeView } from "./address.js";
 import { byID, button, element } from "./elements.js";
 import { Filters } from "./filters.js";
 import * as format from "./format.js";
@@ -177,9 +177,10 @@ class Gallery {
     const advice = isCoordinatorGone
       ? ["Start it, then try again:", element("code", {}, "imgctl start")]
       : error.status === 0 ? ["Start it, then try again:", element("code", {}, "imgctl serve")] : [];
-    this.#showMessage(
-      "The pictures cannot be listed", [error.message, ...advice],
-      button("Try again", () => this.#startAgain()));
+    const action = error.isRetryable
+      ? button("Try again", () => this.#startAgain())
+      : button("Show the store", () => this.#go(storeView));
+    this.#showMessage("The pictures cannot be listed", [error.message, ...advice], action);
   }
 
   #showMessage(heading, lines, ...actions) {

@@ -4,11 +4,13 @@ export class RequestFailure extends Error {
    * @param {string} code a word of the gateway, or `no_gateway` if nothing answered
    * @param {string} message a sentence for people
    * @param {number} status the HTTP status; 0 if nothing answered
+   * @param {boolean} isRetryable whether the same request may succeed later
    */
-  constructor(code, message, status) {
+  constructor(code, message, status, isRetryable) {
     super(message);
     this.code = code;
     this.status = status;
+    this.isRetryable = isRetryable;
   }
 }
 
@@ -28,7 +30,7 @@ export async function request(path, options = {}) {
     if (error.name === "AbortError") {
       throw error;
     }
-    throw new RequestFailure("no_gateway", "The gateway does not answer.", 0);
+    throw new RequestFailure("no_gateway", "The gateway does not answer.", 0, true);
   }
   if (!response.ok) {
     throw await failure(response);
@@ -54,19 +56,22 @@ export async function parsed(response) {
     if (error.name === "AbortError") {
       throw error;
     }
-    throw new RequestFailure("no_gateway", "The answer of the gateway was cut off.", 0);
+    throw new RequestFailure("no_gateway", "The answer of the gateway was cut off.", 0, true);
   }
 }
 
 /** Reads the failure that an answer describes; one without a description gets one of its status. */
 async function failure(response) {
-  const plain = { code: "http_status", message: `The gateway answered ${response.status}.` };
+  const plain = {
+    code: "http_status", message: `The gateway answered ${response.status}.`,
+    retryable: response.status >= 500,
+  };
   let described;
   try {
     described = (await response.json()).error;
   } catch {
     described = plain;
   }
-  const { code, message } = { ...plain, ...described };
-  return new RequestFailure(code, message, response.status);
+  const { code, message, retryable } = { ...plain, ...described };
+  return new RequestFailure(code, message, response.status, retryable);
 }

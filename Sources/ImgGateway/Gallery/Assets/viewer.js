@@ -181,8 +181,14 @@ export class Viewer {
       list.focus();
     } catch (error) {
       if (error.name !== "AbortError") {
-        origin.disabled = false;
-        origin.textContent = `${error.message} Try again`;
+        const text = element("p", { role: "status" }, error.message);
+        origin.replaceWith(text);
+        if (error.isRetryable) {
+          text.after(button("Try again", (event) => {
+            text.remove();
+            this.#showEXIF(item, event.target);
+          }));
+        }
       }
     }
   }
