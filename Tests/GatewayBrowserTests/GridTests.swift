@@ -40,6 +40,8 @@ extension GatewayBrowserTests {
       gateway.gate.open()
       try await visit.waitForPictures(20)
       #expect(try await visit.browser.value(of: Self.boxes) == before)
+      // Later they would be seen through transparent pixels.
+      try await visit.browser.wait(until: "!document.querySelector('canvas.placeholder')")
     }
 
     @Test func `the next page is requested when the end of the grid is near`() async throws {
@@ -131,6 +133,29 @@ extension GatewayBrowserTests {
           })
           """)
       #expect(cut == [])
+    }
+
+    @Test func `a tiny picture is enlarged with sharp pixels, and has a frame`() async throws {
+      var pictures = Self.pictures(4)
+      for (index, side) in [1, 16, 32, 48].enumerated() {
+        (pictures[index].width, pictures[index].height) = (side, side)
+      }
+      let visit = try await Visit(CannedGateway(pictures))
+      try await visit.waitForPictures(4)
+      let sides: [Double] = try await visit.browser.value(
+        of: "[...document.querySelectorAll('.thumbnail img')].map((image) => image.clientWidth)")
+      #expect(sides == [64, 64, 64, 48])
+      let styles: [String] = try await visit.browser.value(
+        of: """
+          [...document.querySelectorAll(".thumbnail img")].map((image) => {
+            const { imageRendering, outlineStyle } = getComputedStyle(image);
+            return `${imageRendering} ${outlineStyle}`;
+          })
+          """)
+      #expect(Set(styles) == ["pixelated solid"])
+      try await visit.browser.click(".cell:first-child a")
+      try await visit.browser.wait(
+        until: "document.querySelector('.frame.enlarged img')?.clientWidth === 256")
     }
 
     @Test func `a search says how many match, or at least how many while more may follow`()

@@ -1,9 +1,9 @@
 import { element } from "./elements.js";
 import * as format from "./format.js";
-import { failureCard, label, labelWithState, stateCard } from "./picture.js";
+import { enlargementOf, failureCard, label, labelWithState, stateCard } from "./picture.js";
 import { Thumbnail } from "./thumbnail.js";
 
-/** A side below which a thumbnail is shown in its own size, in pixels. */
+/** A thumbnail with shorter sides is shown in its own size, or enlarged by a whole number, in pixels. */
 const smallSide = 64;
 
 /** One picture of the grid: a link that opens it. */
@@ -42,8 +42,13 @@ export class Cell {
     this.#thumbnail = null;
     this.element.dataset.id = item.id;
     this.element.dataset.state = item.state;
-    this.element.classList.toggle(
-      "small", item.width > 0 && Math.max(item.width, item.height) < smallSide);
+    const isSmall = item.width > 0 && Math.max(item.width, item.height) < smallSide;
+    this.element.classList.toggle("small", isSmall);
+    if (isSmall) {
+      const enlargement = enlargementOf(item, smallSide);
+      this.element.style.setProperty("--width", `${item.width * enlargement}px`);
+      this.element.style.setProperty("--height", `${item.height * enlargement}px`);
+    }
     this.#link.title = format.shortened(item.url);
     if (item.state === "done") {
       this.#thumbnail = new Thumbnail(item, delay);

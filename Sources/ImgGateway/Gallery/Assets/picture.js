@@ -26,6 +26,11 @@ export function ratio(item) {
   return item.width > 0 && item.height > 0 ? item.width / item.height : 1;
 }
 
+/** How many times a small picture is enlarged to a side of about so many pixels; at least once. */
+export function enlargementOf({ width, height }, side) {
+  return Math.max(1, Math.floor(side / Math.max(1, width, height)));
+}
+
 /** The blurred picture of a ThumbHash; `null` without one. */
 export function placeholder(item) {
   const drawing = item.thumb_hash ? thumbHashDrawing(item.thumb_hash) : null;

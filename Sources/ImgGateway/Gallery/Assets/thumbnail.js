@@ -12,6 +12,7 @@ const shownBefore = new Set();
  */
 export class Thumbnail {
   #item;
+  #placeholder;
   #image = null;
   #timer;
   #cancellation = new AbortController();
@@ -25,10 +26,8 @@ export class Thumbnail {
    */
   constructor(item, delay) {
     this.#item = item;
-    const blurred = placeholder(item);
-    if (blurred !== null) {
-      this.element.append(blurred);
-    }
+    this.#placeholder = placeholder(item);
+    this.element.append(...(this.#placeholder === null ? [] : [this.#placeholder]));
     this.#timer = setTimeout(() => this.#load(), shownBefore.has(item.id) ? 0 : delay);
   }
 
@@ -47,10 +46,14 @@ export class Thumbnail {
     try {
       await image.decode();
       remember(this.#item.id);
-      this.element.append(image);
     } catch {
       await this.#explain();
+      return;
     }
+    this.element.append(image);
+    // It would be seen through transparent pixels.
+    await Promise.allSettled(image.getAnimations().map((animation) => animation.finished));
+    this.#placeholder?.remove();
   }
 
   /** Shows why there is no picture. An image element does not tell, so the gateway is asked again. */

@@ -1,10 +1,13 @@
 import { byID, button, element } from "./elements.js";
 import * as format from "./format.js";
-import { failureCard, label, placeholder, stateCard, thumbnailPath } from "./picture.js";
+import {
+  enlargementOf, failureCard, label, placeholder, stateCard, thumbnailPath,
+} from "./picture.js";
 import { requestJSON } from "./requests.js";
 
-/** A small picture is enlarged this many times at most. */
+/** A picture is enlarged this many times at most, but a tiny one until it can be seen. */
 const maximumEnlargement = 2;
+const tinySide = 256;
 
 /** One picture in its full size, with its facts. */
 export class Viewer {
@@ -122,7 +125,9 @@ export class Viewer {
     const image = element("img", { alt: label(item), src: thumbnailPath(item) });
     const frame = element("span", { class: "frame" });
     if (item.width > 0 && item.height > 0) {
-      frame.style.setProperty("--width", `${item.width * maximumEnlargement}px`);
+      const enlargement = Math.max(maximumEnlargement, enlargementOf(item, tinySide));
+      frame.classList.toggle("enlarged", enlargement > maximumEnlargement);
+      frame.style.setProperty("--width", `${item.width * enlargement}px`);
       frame.style.setProperty("--ratio", item.width / item.height);
     }
     const blurred = placeholder(item);
