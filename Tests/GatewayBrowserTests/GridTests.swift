@@ -158,6 +158,16 @@ extension GatewayBrowserTests {
         until: "document.querySelector('.frame.enlarged img')?.clientWidth === 256")
     }
 
+    @Test func `a narrow window has the name of the program`() async throws {
+      let visit = try await Visit(CannedGateway(Self.pictures(1)), width: 400)
+      let height: Double = try await visit.browser.value(
+        of: "document.querySelector('h1').getBoundingClientRect().height")
+      #expect(height > 10)
+      #expect(
+        try await visit.browser.value(of: "document.querySelector('h1').innerText")
+          == "imgctl gallery")
+    }
+
     @Test func `a search says how many match, or at least how many while more may follow`()
       async throws
     {

@@ -112,6 +112,20 @@ extension GatewayBrowserTests {
         until: "document.activeElement.closest('.cell')?.dataset.id === 'store-419'")
     }
 
+    @Test(arguments: [("light", 400), ("dark", 400), ("light", 1400), ("dark", 1400)])
+    func `no strip beside an open picture is lighter than what is around it`(
+      scheme: String, width: Int
+    ) async throws {
+      let pictures = (0..<90).map { CannedPicture(index: $0) }
+      let visit = try await Visit(
+        CannedGateway(pictures), view: "picture=store-3", width: width,
+        media: ["prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"])
+      try await visit.browser.wait(until: "document.querySelector('#viewer-stage img')")
+      let strip = try await visit.browser.colour(x: width - 4, y: 15)
+      let beside = try await visit.browser.colour(x: width - 20, y: 15)
+      #expect(zip(strip, beside).allSatisfy { abs($0 - $1) <= 2 }, "\(strip), \(beside)")
+    }
+
     @Test func `an address of no picture says so`() async throws {
       let visit = try await Self.visit("picture=none")
       try await visit.browser.wait(until: "document.querySelector('#viewer-stage .failure')")

@@ -140,6 +140,36 @@ extension Browser {
     try await call("Input.insertText", Typed(text: text))
   }
 
+  /// The colour of a pixel of the window: red, green and blue from 0 to 255.
+  func colour(x: Int, y: Int) async throws -> [Int] {
+    struct Part: Encodable {
+      let x: Int
+      let y: Int
+      let width = 1
+      let height = 1
+      let scale = 1
+    }
+    struct Wanted: Encodable {
+      let format = "png"
+      let clip: Part
+    }
+    struct Screenshot: Decodable { let data: String }
+    let offset: [Double] = try await value(of: "[scrollX, scrollY]")
+    let clip = Part(x: x + Int(offset[0]), y: y + Int(offset[1]))
+    let shot = try await call("Page.captureScreenshot", Wanted(clip: clip), as: Screenshot.self)
+    return try await value(
+      of: """
+        (async () => {
+          const image = new Image();
+          image.src = "data:image/png;base64,\(shot.data)";
+          await image.decode();
+          const context = document.createElement("canvas").getContext("2d");
+          context.drawImage(image, 0, 0);
+          return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
+        })()
+        """)
+  }
+
   /// The URLs that pages have requested, in their order.
   func requestedURLs() throws -> [String] {
     struct Sent: Decodable {
