@@ -38,7 +38,7 @@ extension GatewayBrowserTests {
         until: "document.querySelector('#viewer-stage img')?.naturalWidth === 120")
       let facts: String = try await visit.browser.value(
         of: "document.querySelector('#viewer-facts').innerText")
-      for fact in ["https://example.org/store/0.jpg", "120 × 90", "SVG", "1.2 KB", "the store"] {
+      for fact in ["https://example.org/store/0.jpg", "120 × 90", "SVG", "1.2 KiB", "the store"] {
         #expect(facts.contains(fact), "\(fact)")
       }
       #expect(try await visit.browser.value(of: "location.hash") == "#picture=store-0")
@@ -110,6 +110,22 @@ extension GatewayBrowserTests {
       try await visit.browser.press(.escape)
       try await visit.browser.wait(
         until: "document.activeElement.closest('.cell')?.dataset.id === 'store-419'")
+    }
+
+    @Test func `a picture has its host, its size and a link to download it`() async throws {
+      let visit = try await Self.visit("picture=store-3")
+      try await visit.browser.wait(
+        until: "document.querySelector('#viewer-facts a[download]')")
+      let facts: [String] = try await visit.browser.value(
+        of: """
+          [...document.querySelectorAll("#viewer-facts dl > div")].map((fact) =>
+            [...fact.children].map((part) => part.textContent).join(": "))
+          """)
+      #expect(facts.contains("Host: example.org"))
+      #expect(facts.contains("Size: 123 × 90"))
+      let path: String = try await visit.browser.value(
+        of: "document.querySelector('#viewer-facts a[download]').getAttribute('href')")
+      #expect(path == "/id/store-3")
     }
 
     @Test(arguments: [("light", 400), ("dark", 400), ("light", 1400), ("dark", 1400)])

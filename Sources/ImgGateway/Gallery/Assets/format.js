@@ -26,15 +26,15 @@ export function counted(number, noun, plural = `${noun}s`) {
   return `${count(number)} ${number === 1 ? noun : plural}`;
 }
 
-/** Such as `12.4 KB`; units are powers of 1,000. */
+/** Such as `12.4 KiB`; units are powers of 1,024, as those of `imgctl status` are. */
 export function bytes(number) {
-  if (number < 1000) {
+  if (number < 1024) {
     return counted(number, "byte");
   }
-  const units = ["KB", "MB", "GB", "TB"];
-  let value = number / 1000;
-  while (value >= 999.95 && units.length > 1) {
-    value /= 1000;
+  const units = ["KiB", "MiB", "GiB", "TiB"];
+  let value = number / 1024;
+  while (value >= 1023.95 && units.length > 1) {
+    value /= 1024;
     units.shift();
   }
   return `${decimal.format(value)} ${units[0]}`;

@@ -167,7 +167,9 @@ export class Viewer {
     }
     this.#facts.replaceChildren(list);
     if (item.state === "done") {
-      this.#facts.append(button("Show EXIF", (event) => this.#showEXIF(item, event.target)));
+      this.#facts.append(
+        element("p", {}, element("a", { href: thumbnailPath(item), download: "" }, "Download")),
+        button("Show EXIF", (event) => this.#showEXIF(item, event.target)));
     }
   }
 
@@ -226,7 +228,7 @@ function facts(item, info) {
       format.format(source.type), format.size(source.width, source.height),
       source.byte_count > 0 ? format.bytes(source.byte_count) : "",
     ].filter(Boolean).join(", ")],
-    ["Origin", info.origin ?? item.author ?? ""],
+    ["Host", item.author ?? ""],
     ["From", item.state === "done" ? (item.from_cache ? "the store" : "the network") : ""],
     ["Stored", format.time(item.stored_at)],
     ["Expires", format.time(item.expires_at)],
