@@ -92,6 +92,20 @@ extension GatewayBrowserTests {
       #expect(!isThere)
     }
 
+    @Test func `the ring of a job without a picture has no part that is done`() async throws {
+      let job = CannedJob(state: "finished", total: 2, done: 0, failed: 2, queued: 0)
+      let visit = try await Visit(
+        CannedGateway(job: job, jobPictures: Self.pictures()), view: "job=1",
+        media: ["prefers-reduced-motion": "reduce"])
+      let parts: [String] = try await visit.browser.value(
+        of: """
+          ["done", "failed"].map((part) =>
+            getComputedStyle(document.querySelector(`#job-ring .${part}`)).strokeDasharray
+              .match(/[\\d.]+/)[0])
+          """)
+      #expect(parts == ["0", "100"])
+    }
+
     @Test func `a list that fails for good offers another one instead of another attempt`()
       async throws
     {

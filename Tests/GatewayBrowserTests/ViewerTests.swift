@@ -142,6 +142,21 @@ extension GatewayBrowserTests {
       #expect(zip(strip, beside).allSatisfy { abs($0 - $1) <= 2 }, "\(strip), \(beside)")
     }
 
+    @Test func `a notice is above an open picture`() async throws {
+      let job = CannedJob(total: 1, done: 0, queued: 1)
+      let gateway = CannedGateway(job: job, jobPictures: [CannedPicture("job", index: 0)])
+      let visit = try await Visit(gateway, view: "job=1&picture=job-0")
+      try await visit.browser.wait(until: "document.querySelector('#viewer-stage img')")
+      gateway.change(CannedJob(state: "finished", total: 1, done: 1, queued: 0), isEnd: true)
+      try await visit.browser.wait(
+        until: """
+          (() => {
+            const box = document.querySelector(".notice")?.getBoundingClientRect();
+            return box && document.elementFromPoint(box.x + 20, box.y + 10)?.closest(".notice");
+          })()
+          """)
+    }
+
     @Test func `an address of no picture says so`() async throws {
       let visit = try await Self.visit("picture=none")
       try await visit.browser.wait(until: "document.querySelector('#viewer-stage .failure')")

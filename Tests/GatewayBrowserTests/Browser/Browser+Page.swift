@@ -102,12 +102,14 @@ extension Browser {
   /// A key of the keyboard, with its number in Windows, by which Chromium knows it.
   enum Key: String {
     case escape = "Escape"
+    case tab = "Tab"
     case enter = "Enter"
     case left = "ArrowLeft"
     case right = "ArrowRight"
 
     fileprivate var number: Int {
       switch self {
+      case .tab: 9
       case .enter: 13
       case .escape: 27
       case .left: 37

@@ -124,7 +124,8 @@ export class Jobs {
     const percent = Math.floor(100 * fraction);
     const ring = byID("job-ring");
     ring.dataset.fraction = fraction.toFixed(4);
-    ring.style.setProperty("--fraction", fraction);
+    ring.style.setProperty("--done", share(job.done, job));
+    ring.style.setProperty("--failed", share(job.failed, job));
     ring.setAttribute("aria-valuenow", percent);
     ring.setAttribute("aria-valuetext", `${percent} %, ${outcomeText(job)}`);
     byID("job-title").textContent = `${capitalized(title(job))}, ${stateText(job)}`;
@@ -169,6 +170,11 @@ function outcomeText(job) {
     job.failed > 0 ? `${format.count(job.failed)} failed` : "",
     job.from_cache > 0 ? `${format.count(job.from_cache)} from the store` : "",
   ].filter(Boolean).join(", ");
+}
+
+/** A part of the pictures of a job; 0 if it has none. */
+function share(count, job) {
+  return job.total > 0 ? count / job.total : 0;
 }
 
 function capitalized(text) {

@@ -14,6 +14,11 @@ const maximumCount = 3;
  */
 export function notify(text, kind = "info") {
   const notices = byID("notices");
+  // An open dialog covers what is outside, and nothing there can be used.
+  const place = document.querySelector("dialog[open]") ?? document.body;
+  if (notices.parentElement !== place) {
+    place.append(notices);
+  }
   while (notices.childElementCount >= maximumCount) {
     notices.firstElementChild.remove();
   }
