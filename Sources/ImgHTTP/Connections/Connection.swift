@@ -39,11 +39,15 @@ final class Connection: Sendable {
 
   /// Shuts the connection down, so that libmicrohttpd closes it soon. The caller knows that it is open, see
   /// ``ConnectionTable``.
-  ///
-  /// - Parameter directions: SHUT_RD or SHUT_RDWR of shutdown(2).
-  func close(_ directions: CInt) {
+  func close() {
     deadline.store(.max, ordering: .relaxed)
-    _ = shutdown(descriptor, directions)
+    _ = shutdown(descriptor, CInt(SHUT_RDWR))
+  }
+
+  /// The same, but an answer that is on its way still arrives.
+  func closeInput() {
+    deadline.store(.max, ordering: .relaxed)
+    _ = shutdown(descriptor, CInt(SHUT_RD))
   }
 
   /// Makes libmicrohttpd look for the end of the input again. If it reads bytes meanwhile, it may miss that, so

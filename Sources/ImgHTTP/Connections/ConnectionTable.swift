@@ -1,4 +1,3 @@
-import Glibc
 import ImgSystem
 import Synchronization
 
@@ -64,7 +63,7 @@ final class ConnectionTable: Sendable {
       for connection in state.connections.values {
         guard let deadline = connection.requestDeadline else { continue }
         if deadline <= now {
-          connection.close(CInt(SHUT_RDWR))
+          connection.close()
         } else if connection.hasEndOfInput {
           connection.showEndOfInput()
         }
@@ -76,7 +75,7 @@ final class ConnectionTable: Sendable {
   func closeWaiting() {
     state.withLock { state in
       for connection in state.connections.values where connection.requestDeadline != nil {
-        connection.close(CInt(SHUT_RD))
+        connection.closeInput()
       }
     }
   }
@@ -95,7 +94,7 @@ final class ConnectionTable: Sendable {
         connection.requestDeadline.map { (deadline: $0, connection: connection) }
       }
       let first = waiting.min { $0.deadline < $1.deadline }
-      first?.connection.close(CInt(SHUT_RDWR))
+      first?.connection.close()
     }
   }
 }
