@@ -3,7 +3,7 @@ package import ImgHTTP
 import ImgModel
 package import ImgSettings
 
-/// Answers the requests of the gateway: finds the route of each, and measures how long its answer takes.
+/// Answers the requests of the gateway: finds the route of each, and records how long its answer took.
 package final class Gateway: HTTPHandler {
   private let hosts: HostGuard
   private let servesGallery: Bool
@@ -41,23 +41,7 @@ package final class Gateway: HTTPHandler {
   }
 
   package func answer(to request: HTTPRequest) -> HTTPAnswer {
-    let start = ContinuousClock.now
     let route = Route(target: request.target)
-    let name = route?.name ?? .unknown
-    switch answer(to: request, on: route) {
-    case .response(let response):
-      measurements.record(name, response.status, after: .now - start)
-      return .response(response)
-    case .later(let body):
-      return .later { [measurements] in
-        let response = await body()
-        measurements.record(name, response.status, after: .now - start)
-        return response
-      }
-    }
-  }
-
-  private func answer(to request: HTTPRequest, on route: Route?) -> HTTPAnswer {
     do throws(RequestRejection) {
       try hosts.check(request)
       guard let route, servesGallery || !route.belongsToGallery else { throw .nothingThere }
@@ -66,6 +50,13 @@ package final class Gateway: HTTPHandler {
     } catch {
       return .response(refusal(error, on: route))
     }
+  }
+
+  package func record(
+    _ status: HTTPStatus, to request: HTTPRequest?, after duration: Duration
+  ) {
+    let route = request.flatMap { Route(target: $0.target) }
+    measurements.record(route?.name ?? .unknown, status, after: duration)
   }
 
   private func refusal(_ error: RequestRejection, on route: Route?) -> HTTPResponse {

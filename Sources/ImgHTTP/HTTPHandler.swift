@@ -6,9 +6,21 @@ package protocol HTTPHandler: Sendable {
 
   /// The response to a request that the server refuses. Is called as ``answer(to:)`` is.
   func response(to refusal: RequestRefusal) -> HTTPResponse
+
+  /// The server begins to send a response. Is called as ``answer(to:)`` is.
+  ///
+  /// - Parameters:
+  ///   - request: `nil` if the server refused the request before ``answer(to:)``.
+  ///   - duration: since the header was whole.
+  func record(_ status: HTTPStatus, to request: HTTPRequest?, after duration: Duration)
 }
 
 extension HTTPHandler {
+  /// Records nothing.
+  package func record(
+    _ status: HTTPStatus, to request: HTTPRequest?, after duration: Duration
+  ) {}
+
   /// The reason as plain text.
   package func response(to refusal: RequestRefusal) -> HTTPResponse {
     var fields: HTTPFields = ["Content-Type": "text/plain; charset=utf-8"]

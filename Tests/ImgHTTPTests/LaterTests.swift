@@ -86,6 +86,45 @@ struct LaterTests {
     }
   }
 
+  @Test func `the handler records each response, also a refusal of the server`() async throws {
+    let gate = Gate()
+    let handler = RecordingHandler(gate: gate)
+    var configuration = HTTPServer.Configuration(listener: .tcp(host: "127.0.0.1", port: 0))
+    configuration.limits.waitingRequests = 1
+    let server = try HTTPServer(configuration, handler: handler)
+    var first = try RawClient(to: server.address)
+    try first.send(Self.request)
+    try await until { server.statistics.waitingRequests == 1 }
+    var second = try RawClient(to: server.address)
+    try second.send("GET /b HTTP/1.1\r\nHost: x\r\n\r\nGET /c HTTP/1.1\r\n\r\n")
+    #expect(try await second.receive().status == 503)
+    #expect(try await second.receive().status == 400)
+    gate.open()
+    #expect(try await first.receive().status == 200)
+    #expect(handler.records.withLock { $0 } == ["503 /b", "400 nil", "200 /a"])
+    await server.stop()
+  }
+
+  private final class RecordingHandler: HTTPHandler {
+    let records = Mutex<[String]>([])
+    private let gate: Gate
+
+    init(gate: Gate) {
+      self.gate = gate
+    }
+
+    func answer(to request: HTTPRequest) -> HTTPAnswer {
+      .later { [gate] in
+        await gate.wait()
+        return .text("open")
+      }
+    }
+
+    func record(_ status: HTTPStatus, to request: HTTPRequest?, after duration: Duration) {
+      records.withLock { $0.append("\(status.rawValue) \(request?.target ?? "nil")") }
+    }
+  }
+
   @Test func `a stop lets requests under way finish`() async throws {
     let gate = Gate()
     try await withServer { _ in

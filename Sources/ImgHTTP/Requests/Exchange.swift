@@ -18,6 +18,10 @@ final class Exchange {
   private var progress = Progress.header
   private var stream: StreamSource?
   private var isCounted = false
+  /// When the header was whole.
+  private var start = ContinuousClock.now
+  /// `nil` until the handler is asked.
+  private var request: HTTPRequest?
   private var isHead = false
   /// Whether the connection closes after the response. It does after a request with a body, which is not read:
   /// nothing of it is taken for the next request.
@@ -47,6 +51,7 @@ final class Exchange {
   /// - Parameter byteCount: its size.
   func receiveHeader(method: RequestText, version: RequestText, byteCount: Int) -> MHD_Result {
     isCounted = true
+    start = .now
     core.counters.countRequest()
     do throws(RequestRefusal) {
       guard byteCount <= core.limits.headerBytes else { throw .tooLargeHeader }
@@ -81,7 +86,9 @@ final class Exchange {
     case .header: return .NO
     case .received(let head):
       connection.answerRequest()
-      return answer(HTTPRequest(head.method, head.target, fields: head.fields))
+      let request = HTTPRequest(head.method, head.target, fields: head.fields)
+      self.request = request
+      return answer(request)
     case .waiting(let pending):
       guard let response = pending.takeResponse() else { return .NO }
       return send(response)
@@ -130,6 +137,7 @@ final class Exchange {
       return refuse(.invalidResponse)
     }
     core.counters.countResponse(response.status)
+    core.handler.record(response.status, to: request, after: .now - start)
     return unsafe outgoing.queue(status: response.status, on: handle.pointer)
   }
 

@@ -2,6 +2,7 @@ import FoundationEssentials
 import ImgClient
 import ImgHTTP
 import ImgSettings
+import Testing
 
 @testable import ImgGateway
 
@@ -28,13 +29,37 @@ struct GatewayFixture {
       origin: .network)
   }
 
-  /// The answer, whether it comes at once or later.
+  /// The answer, whether it comes at once or later. It is recorded as a server does it.
   func response(
     _ method: HTTPMethod = .get, _ target: String, _ fields: HTTPFields = [:]
   ) async -> HTTPResponse {
-    switch gateway.answer(to: HTTPRequest(method, target, fields: fields)) {
-    case .response(let response): response
-    case .later(let body): await body()
+    let request = HTTPRequest(method, target, fields: fields)
+    let response =
+      switch gateway.answer(to: request) {
+      case .response(let response): response
+      case .later(let body): await body()
+      }
+    gateway.record(response.status, to: request, after: .zero)
+    return response
+  }
+
+  /// A picture that the origin holds back until ``InMemoryCluster/resume(_:)``.
+  static let heldURL = "https://a.example/held.jpg"
+
+  /// Asks for ``heldURL``, and returns when its load has begun.
+  func beginHeldLoad() async throws -> Task<HTTPResponse, Never> {
+    cluster.serve(Self.heldURL, Self.image(bytes: [1]), after: [.hold])
+    let held = Task { await response(.get, "/image?url=\(Self.heldURL)") }
+    try await waitForFetches(1, of: Self.heldURL)
+    return held
+  }
+
+  /// Returns when that many fetches of a URL have begun.
+  func waitForFetches(_ count: Int, of url: String) async throws {
+    let deadline = ContinuousClock.now + .seconds(20)
+    while cluster.fetchCount(of: url) < count {
+      try #require(ContinuousClock.now < deadline)
+      await Task.yield()
     }
   }
 }
