@@ -24,10 +24,18 @@ final class LoadLimit: Sendable {
   /// The loads that are under way.
   var count: Int { state.withLock(\.count) }
 
-  /// Begins a load from a host.
+  /// Loads from a host, unless too many loads are under way.
   ///
-  /// - Returns: `false` if it may not begin. Otherwise ``end(_:)`` follows.
-  func begin(_ host: String) -> Bool {
+  /// - Returns: `nil` without a load.
+  func load<Value, Failure: Error>(
+    from host: String, _ body: () async throws(Failure) -> Value
+  ) async throws(Failure) -> Value? {
+    guard begin(host) else { return nil }
+    defer { end(host) }
+    return try await body()
+  }
+
+  private func begin(_ host: String) -> Bool {
     state.withLock { state in
       let free = maximum - state.count
       let ofHost = state.counts[host, default: 0]
@@ -38,7 +46,7 @@ final class LoadLimit: Sendable {
     }
   }
 
-  func end(_ host: String) {
+  private func end(_ host: String) {
     state.withLock { state in
       state.count -= 1
       let ofHost = state.counts[host, default: 0] - 1

@@ -4,24 +4,24 @@ import ImgModel
 
 /// Answers requests for pictures: from memory, from the store, or by the cluster.
 final class PictureService: Sendable {
-  private let client: ImageClient
   private let prepared: PreparedImages
   private let known = KnownRequests()
   private let substitutes: Substitutes
+  private let loader: PictureLoader
   private let timeout: Duration
-  /// The loads by the cluster.
-  let loads: LoadLimit
 
   /// - Parameters:
   ///   - client: without a memory of its own.
   ///   - timeout: of a load.
   init(_ client: ImageClient, maximumLoads: Int, timeout: Duration) {
-    self.client = client
     self.timeout = timeout
     prepared = PreparedImages(client)
-    substitutes = Substitutes(client: client)
-    loads = LoadLimit(maximumLoads)
+    loader = PictureLoader(client: client, limit: LoadLimit(maximumLoads))
+    substitutes = Substitutes(client: client, loader: loader)
   }
+
+  /// The loads by the cluster.
+  var loads: LoadLimit { loader.limit }
 
   /// A hit at once, everything else later.
   ///
@@ -59,22 +59,7 @@ final class PictureService: Sendable {
       return .response(
         substitutes.atHand(for: query, wanted, insteadOf: FailureReport(error)))
     }
-    return loading(wanted, for: query, request)
-  }
-
-  /// The cluster has to be asked.
-  private func loading(
-    _ wanted: ImageRequest, for query: ImageQuery, _ request: HTTPRequest
-  ) -> HTTPAnswer {
-    let host = Self.host(of: wanted.url)
-    guard loads.begin(host) else {
-      return .response(
-        substitutes.atHand(for: query, wanted, insteadOf: FailureReport(.tooManyLoads)))
-    }
-    return .later { [self] in
-      defer { loads.end(host) }
-      return await load(wanted, for: query, request)
-    }
+    return .later { [self] in await load(wanted, for: query, request) }
   }
 
   /// The answer for a caller that waits.
@@ -99,11 +84,6 @@ final class PictureService: Sendable {
   /// A client that waits longer for an origin's pause holds up others. It is told when to come back instead.
   static let maximumRetryAfter = Duration.seconds(2)
 
-  /// - Returns: the empty text for what is no URL, which needs no host to fail.
-  private static func host(of url: String) -> String {
-    (try? ImageURL(line: url))?.host ?? ""
-  }
-
   private func hit(
     _ entry: PreparedImages.Entry, for query: ImageQuery, _ request: HTTPRequest, at now: WallTime,
     key: KnownRequests.Key?
@@ -115,13 +95,16 @@ final class PictureService: Sendable {
     return response
   }
 
+  /// The cluster has to be asked.
   private func load(
     _ wanted: ImageRequest, for query: ImageQuery, _ request: HTTPRequest
   ) async -> HTTPResponse {
     let deadline = ContinuousClock.now + (wanted.timeout ?? timeout)
     do throws(ImageError) {
-      let image = PreparedImage(try await client.image(for: wanted))
-      return image.response(to: request, for: query, at: .now)
+      guard let image = try await loader.image(for: wanted) else {
+        return substitutes.atHand(for: query, wanted, insteadOf: FailureReport(.tooManyLoads))
+      }
+      return PreparedImage(image).response(to: request, for: query, at: .now)
     } catch {
       return await substitutes.loaded(
         for: query, wanted, insteadOf: FailureReport(error), until: deadline)

@@ -6,6 +6,7 @@ import ImgModel
 /// keeps it under the URL of the first one. Otherwise the failure is the answer.
 struct Substitutes: Sendable {
   let client: ImageClient
+  let loader: PictureLoader
 
   /// Answers without waiting: another picture only if it is stored.
   ///
@@ -26,7 +27,7 @@ struct Substitutes: Sendable {
     }
   }
 
-  /// Answers when another picture is loaded.
+  /// Answers when another picture is loaded. Without room for that load, it is sent only if it is stored.
   ///
   /// - Parameter deadline: of the request.
   func loaded(
@@ -41,7 +42,10 @@ struct Substitutes: Sendable {
     other.url = url
     other.timeout = remaining
     do throws(ImageError) {
-      return .replacement(try await client.image(for: other), insteadOf: failure)
+      guard let image = try await loader.image(for: other) else {
+        return atHand(for: query, wanted, insteadOf: failure)
+      }
+      return .replacement(image, insteadOf: failure)
     } catch {
       return failure.followed(by: error).response()
     }

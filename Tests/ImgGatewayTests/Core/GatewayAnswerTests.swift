@@ -96,8 +96,7 @@ import Testing
     let fixture = try GatewayFixture { $0.maximumLoads = 1 }
     fixture.serve("https://a.example/stored.jpg", bytes: [9])
     _ = await fixture.response(.get, "/image?url=https://a.example/stored.jpg")
-    let held = fixture.gateway.answer(
-      to: HTTPRequest(.get, "/image?url=https://a.example/a.jpg"))
+    let held = try await fixture.beginHeldLoad()
     let response = await fixture.response(
       .get, "/image?url=https://a.example/b.jpg&default=\(fallback)")
     #expect(response.status == .ok)
@@ -106,7 +105,8 @@ import Testing
     let other = await fixture.response(
       .get, "/image?url=https://a.example/b.jpg&default=https://a.example/none.jpg")
     #expect(other.status == .serviceUnavailable)
-    withExtendedLifetime(held) {}
+    fixture.cluster.resume(GatewayFixture.heldURL)
+    #expect(await held.value.status == .ok)
   }
 
   @Test func `another picture has only what is left of the time of the request`() async throws {
@@ -139,19 +139,39 @@ import Testing
 
   @Test func `loads beyond the limit are refused until one ends`() async throws {
     let fixture = try GatewayFixture { $0.maximumLoads = 1 }
-    fixture.serve("https://a.example/a.jpg")
     fixture.serve("https://a.example/b.jpg")
-    let first = fixture.gateway.answer(
-      to: HTTPRequest(.get, "/image?url=https://a.example/a.jpg"))
+    let held = try await fixture.beginHeldLoad()
     let refused = await fixture.response(.get, "/image?url=https://a.example/b.jpg")
     #expect(refused.status == .serviceUnavailable)
     #expect(refused.fields["Retry-After"] == "1")
-    guard case .later(let body) = first else {
-      Issue.record("a miss does not wait")
-      return
-    }
-    #expect(await body().status == .ok)
+    fixture.cluster.resume(GatewayFixture.heldURL)
+    #expect(await held.value.status == .ok)
     #expect(await fixture.response(.get, "/image?url=https://a.example/b.jpg").status == .ok)
+  }
+
+  @Test func `an answer that the server drops begins no load`() async throws {
+    let fixture = try GatewayFixture { $0.maximumLoads = 1 }
+    fixture.serve("https://a.example/b.jpg")
+    _ = fixture.gateway.answer(to: HTTPRequest(.get, "/image?url=https://a.example/a.jpg"))
+    #expect(await fixture.response(.get, "/image?url=https://a.example/b.jpg").status == .ok)
+  }
+
+  @Test func `the load of another picture counts for its own host`() async throws {
+    let fixture = try GatewayFixture { $0.maximumLoads = 4 }
+    fixture.cluster.serve(
+      "https://b.example/other.jpg", GatewayFixture.image(bytes: [9]), after: [.hold])
+    fixture.serve("https://a.example/a.jpg")
+    let target = "/image?url=https://a.example/none.jpg&default=https://b.example/other.jpg"
+    async let first = fixture.response(.get, "\(target)&w=1")
+    async let second = fixture.response(.get, "\(target)&w=2")
+    async let third = fixture.response(.get, "\(target)&w=3")
+    try await fixture.waitForFetches(3, of: "https://b.example/other.jpg")
+    // Three of four places are for one host.
+    let refused = await fixture.response(.get, "/image?url=https://b.example/b.jpg")
+    #expect(refused.status == .serviceUnavailable)
+    #expect(await fixture.response(.get, "/image?url=https://a.example/a.jpg").status == .ok)
+    for _ in 0..<3 { fixture.cluster.resume("https://b.example/other.jpg") }
+    for response in await [first, second, third] { #expect(response.bytes == [9]) }
   }
 
   @Test(arguments: [
