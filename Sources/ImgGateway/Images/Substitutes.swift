@@ -17,7 +17,7 @@ struct Substitutes: Sendable {
     switch query.fallback {
     case .failure: return failure.response()
     case .placeholder(let placeholder):
-      return drawing(placeholder, wanted.variant, insteadOf: failure)
+      return drawing(placeholder, query.box.drawingSize, insteadOf: failure)
     case .picture(let url):
       var other = wanted
       other.url = url
@@ -52,24 +52,13 @@ struct Substitutes: Sendable {
   }
 
   private func drawing(
-    _ placeholder: ImagePlaceholder, _ variant: ImageVariant, insteadOf failure: FailureReport
+    _ placeholder: ImagePlaceholder, _ size: (width: Int, height: Int),
+    insteadOf failure: FailureReport
   ) -> HTTPResponse {
-    let size = variant.placeholderSize
     var response = HTTPResponse.replacement(
       placeholder.svg(width: size.width, height: size.height), .svg, insteadOf: failure)
     response.fields.add("Content-Security-Policy", "default-src 'none'; sandbox")
     return response
-  }
-}
-
-extension ImageVariant {
-  /// The box. A side that is longer than those of screens is one that the request leaves free: it is as long
-  /// as the other one.
-  fileprivate var placeholderSize: (width: Int, height: Int) {
-    let longest = 4_096
-    let shorter = min(width, height)
-    guard shorter <= longest else { return (256, 256) }
-    return (width <= longest ? width : shorter, height <= longest ? height : shorter)
   }
 }
 

@@ -44,9 +44,11 @@ package struct ImageQueries: Sendable {
   }
 
   private func permitted(_ query: ImageQuery) throws(RequestRejection) -> ImageQuery {
-    try sides.require(query.longestSide)
+    try sides.require(query.box.longestSide)
     try origins.require(SourceAddress.url(query.request.url))
     if case .picture(let url) = query.fallback { try origins.require(SourceAddress.url(url)) }
+    var query = query
+    query.request.variant = sides.bounding(query.request.variant)
     return query
   }
 }

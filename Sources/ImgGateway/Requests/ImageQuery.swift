@@ -28,8 +28,8 @@ package struct ImageQuery: Hashable, Sendable {
   package var maximumAge: Duration?
   /// Whether another time would make another query of the same request.
   package var dependsOnTime = false
-  /// The longest side that was asked for, in pixels of the thumbnail; 0 for none.
-  var longestSide = 0
+  /// The box that was asked for, which may leave sides open. That of the request's variant leaves none.
+  var box = RequestedBox()
   /// The name in `Content-Disposition`; `nil` for no such field.
   package var fileName: String?
   /// Whether browsers save the picture instead of showing it: `Content-Disposition: attachment`, with

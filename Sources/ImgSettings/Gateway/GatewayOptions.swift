@@ -40,7 +40,7 @@ package enum GatewayOptions {
   static let maximumSide = OptionDescription(
     "--maximum-side", "N|none",
     help: "The longest side in pixels, after dpr, that requests may ask for. Others get status "
-      + "422. Default: 4096.")
+      + "422. A side that a request leaves open is at most as long. Default: 4096.")
   static let requests = OptionDescription(
     "--requests", "N",
     help: "The maximum number of pictures that load at the same time. Further requests get status "

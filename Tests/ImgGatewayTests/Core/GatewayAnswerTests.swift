@@ -196,6 +196,20 @@ import Testing
     }
   }
 
+  @Test(
+    arguments: [
+      ("w=30&h=20", #"width="30" height="20""#), ("w=30", #"width="30" height="30""#),
+      ("h=20&dpr=2", #"width="40" height="40""#), ("", #"width="256" height="256""#),
+    ])
+  func `a side that a request leaves open is as long as the other one in a placeholder`(
+    options: String, size: String
+  ) async throws {
+    let fixture = try GatewayFixture { $0.maximumSide = 200 }
+    let response = await fixture.response(
+      .get, "/image?url=https://a.example/none.jpg&\(options)&default=photo")
+    #expect(response.text.contains(size))
+  }
+
   @Test func `a wrong method is told the right one`() async throws {
     let fixture = try GatewayFixture()
     let post = await fixture.response(

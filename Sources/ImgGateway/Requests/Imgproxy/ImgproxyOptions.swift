@@ -214,7 +214,7 @@ struct ImgproxyOptions {
   func query(_ url: ImageURL) throws(RequestRejection) -> ImageQuery {
     var query = ImageQuery(ImageRequest(url: url.text, variant: try variant()))
     query.format = format == nil ? .negotiated : .fixed
-    query.longestSide = box.longestSide
+    query.box = box
     query.maximumAge = expiresAt.map(now.duration(to:))
     query.dependsOnTime = expiresAt != nil
     query.fileName = fileName

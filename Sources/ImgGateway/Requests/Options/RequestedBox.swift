@@ -16,9 +16,16 @@ struct RequestedBox: Hashable {
   var isOpen: Bool { width == 0 && height == 0 }
 
   /// The longest side that is given, in pixels of the thumbnail; 0 for none. Only of a box that has a variant.
-  var longestSide: Int { Int((Double(max(width, height)) * density).rounded()) }
+  var longestSide: Int { pixels(max(width, height)) }
 
-  /// A variant that fits the box: an open side has the largest size there is.
+  /// The size of a drawing in pixels: an open side is as long as the other one. Only of a box that has a variant.
+  var drawingSize: (width: Int, height: Int) {
+    guard !isOpen else { return (256, 256) }
+    return (pixels(width > 0 ? width : height), pixels(height > 0 ? height : width))
+  }
+
+  /// A variant that fits the box: an open side has the largest size there is, see
+  /// ``SideLimit/bounding(_:)``.
   ///
   /// - Parameter density: the name of the option that ``density`` came from.
   /// - Throws: 422 if a side is too large with its density.
@@ -29,13 +36,17 @@ struct RequestedBox: Hashable {
 
   private func scaled(_ side: Int, density name: String) throws(RequestRejection) -> Int {
     guard side > 0 else { return Variant.sideRange.upperBound }
-    let scaled = (Double(side) * density).rounded()
-    guard scaled <= Double(Variant.sideRange.upperBound) else {
+    guard (Double(side) * density).rounded() <= Double(Variant.sideRange.upperBound) else {
       throw .invalidOption(
         name,
         "makes a side longer than \(Variant.sideRange.upperBound) pixels; ask for a smaller picture"
       )
     }
-    return max(1, Int(scaled))
+    return pixels(side)
+  }
+
+  /// A side in pixels of the thumbnail; 0 for an open one.
+  private func pixels(_ side: Int) -> Int {
+    side > 0 ? max(1, Int((Double(side) * density).rounded())) : 0
   }
 }

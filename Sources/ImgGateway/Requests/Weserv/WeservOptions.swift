@@ -68,7 +68,7 @@ struct WeservOptions {
     var query = ImageQuery(ImageRequest(url: url.text, variant: try variant()))
     query.format = format == nil ? .negotiated : .fixed
     query.fallback = fallback
-    query.longestSide = box.longestSide
+    query.box = box
     query.maximumAge = maximumAge
     query.fileName = fileName
     return query
