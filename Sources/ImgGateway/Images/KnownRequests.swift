@@ -22,6 +22,9 @@ final class KnownRequests: Sendable {
   private static let capacity = 24 << 20
   /// What an entry needs beside its target, about.
   private static let overhead = 1_024
+  /// The bytes of a body that an answer may have. A larger answer takes longer to send than to make again, and
+  /// would push out the requests of many others.
+  private static let maximumBodyByteCount = 64 << 10
 
   private let values = Mutex(LeastRecentlyUsed<Key, Value>())
 
@@ -30,9 +33,9 @@ final class KnownRequests: Sendable {
     values.withLock { $0.use(key) }
   }
 
-  /// Keeps the answer to a request that was read before.
+  /// Keeps the answer to a request that was read before, if it is small.
   func keep(_ answer: TimedAnswer, to key: Key) {
-    guard var value = value(of: key) else { return }
+    guard answer.byteCount <= Self.maximumBodyByteCount, var value = value(of: key) else { return }
     value.answer = answer
     insert(value, as: key)
   }

@@ -17,14 +17,14 @@ extension PreparedImage {
     if let lastModified { fields.add("Last-Modified", lastModified) }
     guard !Conditions(request.fields).areMet(by: self, at: now) else {
       // The server tells the length of the body and leaves the body out (RFC 9110, section 8.6).
-      return HTTPResponse(.notModified, fields: fields, body: body)
+      return HTTPResponse(.notModified, fields: fields, body: .bytes(body))
     }
-    fields.add("Content-Type", image.type.mediaType)
+    fields.add("Content-Type", type.mediaType)
     fields.add("X-Content-Type-Options", "nosniff")
-    fields.add("X-Imgctl-From", image.origin.rawValue)
-    if let disposition = ContentDisposition(query, image.type) {
+    fields.add("X-Imgctl-From", origin.rawValue)
+    if let disposition = ContentDisposition(query, type) {
       fields.add("Content-Disposition", disposition.text)
     }
-    return HTTPResponse(.ok, fields: fields, body: body)
+    return HTTPResponse(.ok, fields: fields, body: .bytes(body))
   }
 }

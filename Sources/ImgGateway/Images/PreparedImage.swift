@@ -5,7 +5,8 @@ import ImgModel
 
 /// A thumbnail as it is sent, but for what depends on the time and on the conditions of a request.
 struct PreparedImage: Sendable {
-  let image: LoadedImage
+  let type: ImageType
+  let origin: LoadedImage.Origin
   /// A strong validator (RFC 9110, section 8.8.3): a hash of the bytes.
   let entityTag: String
   let storedAt: WallTime?
@@ -13,15 +14,23 @@ struct PreparedImage: Sendable {
   /// ``storedAt`` and ``expiresAt`` as fields have them.
   let lastModified: String?
   let expires: String?
-  let body: HTTPResponse.Body
+  /// Its bytes, which all answers share.
+  let body: HTTPBody
 
   init(_ image: LoadedImage) {
-    self.image = image
+    type = image.type
+    origin = image.origin
     entityTag = "\"\(Base64URL.encoded(BLAKE2b.hash(image.bytes, byteCount: 16)))\""
     storedAt = image.storedAt.map { WallTime($0) }
     expiresAt = image.expiresAt.map { WallTime($0) }
     lastModified = storedAt.map { HTTPDate($0).text }
     expires = expiresAt.map { HTTPDate($0).text }
-    body = .bytes(image.bytes)
+    body = HTTPBody(image.bytes)
+  }
+
+  /// Whether a thumbnail that was stored for the same request is this one.
+  func isCopy(of image: LoadedImage) -> Bool {
+    storedAt == image.storedAt.map { WallTime($0) }
+      && expiresAt == image.expiresAt.map { WallTime($0) }
   }
 }

@@ -1,4 +1,5 @@
 import ImgClient
+import ImgHTTP
 import ImgModel
 import Synchronization
 
@@ -27,6 +28,9 @@ final class PreparedImages: Sendable {
   private static let capacity = 32 << 20
   /// What an entry needs beside the bytes of its image, about.
   private static let overhead = 1_024
+  /// The size of one image in bytes. A larger one is read from the store each time, so that it does not push out
+  /// many others.
+  private static let maximumByteCount = capacity / 8
   private static let checkInterval = Duration.seconds(1)
 
   private let client: ImageClient
@@ -45,19 +49,20 @@ final class PreparedImages: Sendable {
       if known != nil { entries.withLock { _ = $0.remove(request) } }
       return nil
     }
-    let isSame =
-      known?.image.image.storedAt == stored.storedAt
-      && known?.image.image.expiresAt == stored.expiresAt
-    let image = isSame ? known?.image ?? PreparedImage(stored) : PreparedImage(stored)
-    let entry = Entry(image: image, checkedAt: now)
+    let same = known.flatMap { $0.image.isCopy(of: stored) ? $0.image : nil }
+    let entry = Entry(image: same ?? PreparedImage(stored), checkedAt: now)
     insert(entry, for: request)
     return entry
   }
 
   private func insert(_ entry: Entry, for request: ImageRequest) {
+    let byteCount = entry.image.body.count
     entries.withLock { entries in
-      entries.insert(
-        entry, as: request, cost: entry.image.image.bytes.count + Self.overhead)
+      guard byteCount <= Self.maximumByteCount else {
+        entries.remove(request)
+        return
+      }
+      entries.insert(entry, as: request, cost: byteCount + Self.overhead)
       entries.trim(toCost: Self.capacity)
     }
   }
