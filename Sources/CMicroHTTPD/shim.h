@@ -113,13 +113,22 @@ static inline size_t MHD_get_request_header_size(struct MHD_Connection *_Nonnull
 /// Keeps libmicrohttpd from reading parts of a request: the arguments of its query, its cookies and the size of its
 /// body. Call it in the `MHD_UriLogCallback`, after the last use of `target`.
 ///
-/// libmicrohttpd 0.9.75 closes the connection without a response if it has no room for an argument, and sends the
+/// libmicrohttpd 0.9.75 neither answers nor closes the connection if it has no room for an argument, and sends the
 /// header of its response twice if it has none for a cookie or does not accept a length. The target lies in the
 /// memory of the connection, where libmicrohttpd divides it itself. Of several fields with one name, it reads the
 /// first.
+///
+/// The target ends at a zero byte, but can also contain some. libmicrohttpd takes the first question mark before the
+/// version, which is `HTTP/` with two digits: it has checked that.
 static inline void MHD_skip_parsing(
     struct MHD_Connection *_Nonnull connection, const char *_Nonnull target) {
-  char *const query = strchr(target, '?');
+  char *part = (char *)target;
+  char *query = strchr(part, '?');
+  while (query == NULL) {
+    part += strlen(part) + 1;
+    if (strncmp(part, "HTTP/", 5) == 0 && strlen(part) == 8) break;
+    query = strchr(part, '?');
+  }
   if (query != NULL) query[1] = '\0';
   // Both fail only if the target fills the memory. Then libmicrohttpd refuses the fields.
   MHD_set_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_COOKIE, "");

@@ -65,6 +65,8 @@ struct RefusalTests {
     "GET  /a HTTP/1.1", "GET /a  HTTP/1.1", "GET /a HTTP/1.2", "GET /a http/1.1", "GET /a",
     "GET a HTTP/1.1", "OPTIONS * HTTP/1.1", "CONNECT x:80 HTTP/1.1", "GET http://y/a HTTP/1.1",
     "GET http:///a HTTP/1.1", "GET ftp://x/a HTTP/1.1",
+    "GET /a\0?\(String(repeating: "a&", count: 3000)) HTTP/1.1",
+    "GET /\0\0b\0?\(String(repeating: "a&", count: 3000)) HTTP/1.1",
   ])
   func `an ambiguous request line is refused`(line: String) async throws {
     #expect(try await statuses("\(line)\r\nHost: x\r\n\r\n") == [400])
