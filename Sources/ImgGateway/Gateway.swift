@@ -32,7 +32,8 @@ package final class Gateway: HTTPHandler {
       cluster: cluster)
     jobs = JobService(client: client)
     measurements = Measurements(
-      loads: pictures.loads, probe: ClusterProbe(transport: cluster))
+      loads: pictures.loads, probe: ClusterProbe(transport: cluster),
+      showsReasons: isLocal && servesGallery)
   }
 
   /// Counts what a server does from now on.

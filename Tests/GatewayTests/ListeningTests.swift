@@ -60,6 +60,24 @@ struct ListeningTests {
     #expect(try await gateway.response("/v2/list").status == 404)
   }
 
+  @Test(arguments: [([], true), (["--gallery", "no"], false)] as [([String], Bool)])
+  func `only where the gallery is, clients are told why no picture can be loaded`(
+    arguments: [String], isTold: Bool
+  ) async throws {
+    let gateway = try GatewayProcess(cluster, arguments)
+    let response = try await gateway.response("/ready")
+    #expect(response.status == 503)
+    #expect(response.text.contains(cluster.directory.file("")) == isTold, "\(response.text)")
+    #expect((response.text == "not ready\n") != isTold)
+  }
+
+  @Test func `a gateway that other machines reach tells them no reason`() async throws {
+    let socket = try InternetListener.open(SocketAddress(ip: [0, 0, 0, 0], port: 0))
+    let gateway = try GatewayProcess(
+      cluster, ["--allow-unsigned", "--gallery", "yes"], passed: socket.rawValue)
+    #expect(try await gateway.response("/ready").text == "not ready\n")
+  }
+
   @Test func `a key file that all users can read is refused`() throws {
     let keys = try cluster.directory.write(Array("00ff 0a0b\n".utf8), to: "keys", mode: 0o644)
     let result = try GatewayProcess.result(

@@ -2,7 +2,7 @@ import ImgClient
 
 extension ImageError {
   /// The message for clients of the gateway, who see neither its machine nor its command line.
-  /// `/ready` says what is wrong with the cluster.
+  /// `/ready` says what is wrong with the cluster, to clients that may see it.
   var messageForClients: String {
     switch code {
     case .blockedAddress:

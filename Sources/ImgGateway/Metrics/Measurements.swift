@@ -6,6 +6,7 @@ final class Measurements: Sendable {
   private let answers = GatewayMetrics()
   private let loads: LoadLimit
   private let probe: ClusterProbe
+  private let showsReasons: Bool
   /// The server has its handler, which has this object.
   private struct ServerReference {
     weak var server: HTTPServer?
@@ -13,9 +14,12 @@ final class Measurements: Sendable {
 
   private let reference = Mutex(ServerReference())
 
-  init(loads: LoadLimit, probe: ClusterProbe) {
+  /// - Parameter showsReasons: whether clients may see why pictures cannot be made. A reason can have paths of
+  ///   this machine.
+  init(loads: LoadLimit, probe: ClusterProbe, showsReasons: Bool) {
     self.loads = loads
     self.probe = probe
+    self.showsReasons = showsReasons
   }
 
   func measure(_ server: HTTPServer) {
@@ -28,9 +32,9 @@ final class Measurements: Sendable {
 
   /// Whether pictures can be made now.
   func readiness() -> HTTPAnswer {
-    .later { [probe] in
+    .later { [probe, showsReasons] in
       guard let reason = await probe.reasonAgainstReadiness() else { return .text("ready\n") }
-      return .text("\(reason)\n", .serviceUnavailable)
+      return .text(showsReasons ? "\(reason)\n" : "not ready\n", .serviceUnavailable)
     }
   }
 
