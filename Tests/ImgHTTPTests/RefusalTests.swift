@@ -132,6 +132,18 @@ struct RefusalTests {
     await server.stop()
   }
 
+  @Test(arguments: ["", "Host: x\r\nContent-Length: 5\r\n"])
+  func `a refusal of HEAD sends and counts no body`(fields: String) async throws {
+    try await withServer(respond: echo) { server in
+      var client = try RawClient(to: server.address)
+      try client.send("HEAD /a HTTP/1.1\r\n\(fields)\r\n")
+      let response = try await client.receive(toHead: true)
+      #expect(response["Content-Length"] != "0")
+      #expect(try await client.receiveRest() == [])
+      #expect(server.statistics.sentBytes == 0)
+    }
+  }
+
   @Test func `the target is not UTF-8`() async throws {
     try await withServer(respond: echo) { server in
       var client = try RawClient(to: server.address)

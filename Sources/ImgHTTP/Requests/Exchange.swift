@@ -51,12 +51,12 @@ final class Exchange {
   /// - Parameter byteCount: its size.
   func receiveHeader(method: RequestText, version: RequestText, byteCount: Int) -> MHD_Result {
     isCounted = true
+    isHead = HTTPMethod(method.string) == .head
     start = .now
     core.counters.countRequest()
     do throws(RequestRefusal) {
       guard byteCount <= core.limits.headerBytes else { throw .tooLargeHeader }
       let head = try readHead(method: method, version: version, byteCount: byteCount)
-      isHead = head.method == .head
       progress = .received(head)
       return .YES
     } catch {
