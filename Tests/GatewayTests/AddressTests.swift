@@ -21,7 +21,7 @@ struct AddressTests {
     let places: [(path: String, url: String, codes: [String], redirected: Int)] = [
       ("/link-local", "http://169.254.169.254/latest/", refused, 403),
       ("/loopback", "http://[::1]:\(fixture.origin.port)/a", refused, 403),
-      ("/file", "file:///etc/passwd", ["blocked_origin", "unsupported_scheme"], 400),
+      ("/file", "file:///etc/passwd", ["blocked_origin", "unsupported_scheme"], 502),
     ]
     for place in places {
       let direct = try await fixture.gateway.response("/image?url=\(place.url)&w=64")

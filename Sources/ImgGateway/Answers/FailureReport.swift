@@ -33,7 +33,7 @@ struct FailureReport: Encodable {
   var code: String { error.code }
 
   init(_ error: ImageError) {
-    status = HTTPStatus(error)
+    status = error.isOfRedirect ? .badGateway : HTTPStatus(error)
     self.error = Details(
       code: error.code.rawValue, message: error.messageForClients.withoutPasswords,
       url: error.url?.withoutPasswords, httpStatus: error.httpStatus, retryable: error.isRetryable,

@@ -1,6 +1,12 @@
 import ImgClient
 
 extension ImageError {
+  /// Whether the origin redirects to text that is no URL, or to a URL of another scheme, such as file. The URL of
+  /// the client was good.
+  var isOfRedirect: Bool {
+    httpStatus != nil && (code == .invalidURL || code == .unsupportedScheme)
+  }
+
   /// The message for clients of the gateway, who see neither its machine nor its command line.
   /// `/ready` says what is wrong with the cluster, to clients that may see it.
   var messageForClients: String {
