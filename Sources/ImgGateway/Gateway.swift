@@ -2,6 +2,7 @@ import ImgClient
 package import ImgHTTP
 import ImgModel
 package import ImgSettings
+import Synchronization
 
 /// Answers the requests of the gateway: finds the route of each, and records how long its answer took.
 package final class Gateway: HTTPHandler {
@@ -13,12 +14,18 @@ package final class Gateway: HTTPHandler {
   private let jobs: JobService
   private let page = GalleryPage()
   private let measurements: Measurements
+  private let note: @Sendable (String) -> Void
+  private let hasNotedHost = Atomic(false)
 
-  /// - Parameter isLocal: whether only this machine can connect.
+  /// - Parameters:
+  ///   - isLocal: whether only this machine can connect.
+  ///   - note: takes a line for the log.
   /// - Throws: ``UsageError`` for keys, presets and patterns of origins that make no sense.
   package init(
-    _ transport: any PictureLists.Transport, settings: GatewaySettings, isLocal: Bool
+    _ transport: any PictureLists.Transport, settings: GatewaySettings, isLocal: Bool,
+    note: @escaping @Sendable (String) -> Void = { _ in }
   ) throws(UsageError) {
+    self.note = note
     // Without a memory of its own, which would hide changes of the store.
     let client = ImageClient(transport: transport, memoryCache: nil)
     hosts = HostGuard(names: settings.hosts, isLocal: isLocal)
@@ -49,8 +56,17 @@ package final class Gateway: HTTPHandler {
       guard route.allows(request.method) else { throw .wrongMethod(route) }
       return try answer(to: request, by: route)
     } catch {
+      if error.code == HostGuard.unknownHostCode { noteHost(of: request) }
       return .response(refusal(error, on: route))
     }
+  }
+
+  /// The log has the first name alone, because any client can send any number of them.
+  private func noteHost(of request: HTTPRequest) {
+    guard !hasNotedHost.exchange(true, ordering: .relaxed) else { return }
+    note(
+      "refused a request for the host \(Spelling.quoted(request.fields["Host"] ?? "")); give --host NAME "
+        + "to answer to a name. Further such requests are not logged")
   }
 
   package func record(

@@ -41,7 +41,8 @@ package enum GatewayMain {
     var gateway: Gateway?
     let server = try HTTPServer(configuration) { address in
       try settings.requireSafety(isLocal: address.isLocal)
-      let made = try Gateway(cluster, settings: settings, isLocal: address.isLocal)
+      let made = try Gateway(
+        cluster, settings: settings, isLocal: address.isLocal, note: { note("imggateway: \($0)") })
       gateway = made
       return made
     }

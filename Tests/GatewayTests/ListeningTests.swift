@@ -71,6 +71,23 @@ struct ListeningTests {
     #expect((response.text == "not ready\n") != isTold)
   }
 
+  @Test func `a client of another host name is told what it can do, and the log what to set`()
+    async throws
+  {
+    let gateway = try GatewayProcess(cluster)
+    for name in ["a.example", "b.example"] {
+      var client = try gateway.connect()
+      try client.send("GET /health HTTP/1.1\r\nHost: \(name)\r\n\r\n")
+      let response = try await client.receive()
+      #expect(response.status == 403)
+      #expect(try response.failureCode() == "unknown_host")
+      #expect(!response.text.contains("--"))
+    }
+    let lines = try gateway.run.messages().split(separator: "\n").filter { $0.contains("--host") }
+    #expect(lines.count == 1)
+    #expect(lines.first?.contains("a.example") == true)
+  }
+
   @Test func `a gateway that other machines reach tells them no reason`() async throws {
     let socket = try InternetListener.open(SocketAddress(ip: [0, 0, 0, 0], port: 0))
     let gateway = try GatewayProcess(

@@ -115,5 +115,5 @@ final class PictureService: Sendable {
 extension RequestRejection {
   fileprivate static let tooManyLoads = RequestRejection(
     .serviceUnavailable, code: "too_many_requests",
-    "too many pictures are loading; ask again, or raise --requests")
+    "too many pictures are loading; ask again later")
 }

@@ -22,14 +22,17 @@ struct HostGuard: Sendable {
     self.names = isLocal ? own.union(given) : given.isEmpty ? nil : given
   }
 
+  /// The code of a rejection because of the host name.
+  static let unknownHostCode = "unknown_host"
+
   /// - Throws: ``RequestRejection`` with status 403.
   func check(_ request: HTTPRequest) throws(RequestRejection) {
     // HTTP/1.0 has no such field, and a browser always sends it.
     if let host = request.fields["Host"], !permits(host) {
       throw RequestRejection(
-        .forbidden, code: "unknown_host",
-        "this gateway does not answer to the host name of the request; give --host NAME to allow it"
-      )
+        .forbidden, code: Self.unknownHostCode,
+        "the server does not answer to the host name of the request; use the name or the address that "
+          + "it was started with")
     }
     guard request.method == .post else { return }
     let site = request.fields["Sec-Fetch-Site"]
