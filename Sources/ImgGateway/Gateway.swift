@@ -30,7 +30,7 @@ package final class Gateway: HTTPHandler {
     let client = ImageClient(transport: transport, memoryCache: nil)
     hosts = HostGuard(names: settings.hosts, isLocal: isLocal)
     servesGallery = settings.hasGallery ?? isLocal
-    queries = try ImageQueries(settings)
+    queries = try ImageQueries(settings, note: note)
     pictures = PictureService(
       client, maximumLoads: settings.maximumLoads, timeout: settings.requestTimeout)
     let cluster = transport as? ClusterTransport

@@ -95,12 +95,22 @@ struct ListeningTests {
     #expect(try await gateway.response("/ready").text == "not ready\n")
   }
 
-  @Test func `a key file that all users can read is refused`() throws {
-    let keys = try cluster.directory.write(Array("00ff 0a0b\n".utf8), to: "keys", mode: 0o644)
+  @Test func `a key file that all users can change is refused`() throws {
+    let keys = try cluster.directory.write(Array("00ff 0a0b\n".utf8), to: "keys", mode: 0o666)
     let result = try GatewayProcess.result(
       cluster, ["--listen", "127.0.0.1:0", "--key-file", keys])
     #expect(result.exitCode == 2)
     #expect(result.messages.contains("chmod 600 \(keys)"))
+  }
+
+  @Test(arguments: [0o444, 0o644] as [UInt32])
+  func `a key file that all users can read, as secrets of containers are, makes a line in the log`(
+    mode: UInt32
+  ) async throws {
+    let keys = try cluster.directory.write(Array("00ff 0a0b\n".utf8), to: "keys", mode: mode)
+    let gateway = try GatewayProcess(cluster, ["--key-file", keys])
+    #expect(try await gateway.response("/image?url=http://127.0.0.1/a").status == 403)
+    #expect(try gateway.run.messages().contains("all users of this machine can read \(keys)"))
   }
 
   @Test(arguments: ["0.0.0.0:0", "[::]:0"])

@@ -2,10 +2,14 @@ import ImgSettings
 
 extension ImageQueries {
   /// What the settings permit.
-  init(_ settings: GatewaySettings) throws(UsageError) {
-    let keys = try settings.keyFile.map(KeyFile.keys) ?? []
+  ///
+  /// - Parameter note: takes a line for the log.
+  init(_ settings: GatewaySettings, note: (String) -> Void) throws(UsageError) {
+    let keys = try settings.keyFile.map { path throws(UsageError) in
+      try KeyFile.keys(in: path, note: note)
+    }
     self.init(
-      signatures: RequestSignatures(keys: keys, byteCount: settings.signatureByteCount),
+      signatures: RequestSignatures(keys: keys ?? [], byteCount: settings.signatureByteCount),
       presets: try Self.read(GatewayOptions.preset) { () throws(InvalidValue) in
         try ImgproxyPresets(parsing: settings.presets)
       },

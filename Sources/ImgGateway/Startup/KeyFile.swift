@@ -3,11 +3,18 @@ import ImgSystem
 
 /// The file with the keys of signatures: a key and a salt a line, in hexadecimal digits. Empty lines and lines
 /// that begin with `#` do not count.
+///
+/// All users can read the secrets of Docker (mode 0444) and of Kubernetes (0644) in their container, which often has
+/// one user. So such a file is used, as nginx does, with a note for machines that have more users. ssh(1) refuses it,
+/// because such machines are its usual place. A file that all users can change is refused: each of them could sign.
 enum KeyFile {
   private static let maximumByteCount = 65_536
 
+  /// - Parameter note: takes a line for the log.
   /// - Throws: ``UsageError`` without the content of the file, because that is secret.
-  static func keys(in path: String) throws(UsageError) -> [SigningKey] {
+  static func keys(
+    in path: String, note: (String) -> Void
+  ) throws(UsageError) -> [SigningKey] {
     let (bytes, status): ([UInt8], FileStatus)
     do throws(SystemError) {
       let file = try FileIO.open(readingFrom: path)
@@ -16,9 +23,18 @@ enum KeyFile {
     } catch {
       throw UsageError("--key-file: \(path) cannot be read: \(error)")
     }
-    guard !status.isOpenToAll else {
-      throw UsageError("--key-file: all users can read or change \(path): chmod 600 \(path)")
+    guard !status.isWritableByAll else {
+      throw UsageError("--key-file: all users can change \(path): chmod 600 \(path)")
     }
+    if status.isReadableByAll {
+      note("--key-file: all users of this machine can read \(path); chmod 600 makes it private")
+    }
+    return try keys(of: bytes, in: path)
+  }
+
+  private static func keys(
+    of bytes: [UInt8], in path: String
+  ) throws(UsageError) -> [SigningKey] {
     var keys: [SigningKey] = []
     let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     for (index, line) in lines.enumerated() {

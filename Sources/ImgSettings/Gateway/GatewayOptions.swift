@@ -9,7 +9,7 @@ package enum GatewayOptions {
     "--key-file", "FILE",
     help: "Accept signed requests alone. Each line of the file has a key and a salt in hexadecimal "
       + "digits, separated by a space; a signature by any of them counts. Only its owner and its "
-      + "group may have access to it. Default: none.")
+      + "group may be able to change it. Default: none.")
   static let signatureSize = OptionDescription(
     "--signature-size", "N",
     help: "How many bytes of a signature requests have, from 8 to 32. Default: 32.")

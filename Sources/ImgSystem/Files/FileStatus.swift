@@ -31,9 +31,11 @@ package struct FileStatus: Sendable {
   var isSymbolicLink: Bool { value.st_mode & S_IFMT == S_IFLNK }
   /// Whether its group or all users may write.
   var isWritableByOthers: Bool { value.st_mode & (S_IWGRP | S_IWOTH) != 0 }
-  /// Whether users may read or write who are neither the owner nor in the group. The mode shows the rights of an
-  /// access control list, such as that of a credential of systemd, as those of the group (acl(5)).
-  package var isOpenToAll: Bool { value.st_mode & (S_IROTH | S_IWOTH) != 0 }
+  /// Whether users may read who are neither the owner nor in the group. The mode shows the rights of an access
+  /// control list, such as that of a credential of systemd, as those of the group (acl(5)).
+  package var isReadableByAll: Bool { value.st_mode & S_IROTH != 0 }
+  /// The same for writing.
+  package var isWritableByAll: Bool { value.st_mode & S_IWOTH != 0 }
   /// Whether only the owner of an entry in this directory may remove or rename it (inode(7)).
   var isSticky: Bool { value.st_mode & S_ISVTX != 0 }
   /// Whether the file has a name; `false` after the last one was removed.

@@ -54,7 +54,7 @@ struct GatewaySettingsTests {
     let directory = try TestDirectory()
     let path = try directory.write(
       Array("# new\n00ff 0a0b\r\n\n cafe\n".utf8), to: "keys", mode: 0o640)
-    let keys = try KeyFile.keys(in: path)
+    let keys = try KeyFile.keys(in: path) { _ in }
     #expect(
       keys == [
         SigningKey(key: [0, 0xFF], salt: [0x0A, 0x0B]), SigningKey(key: [0xCA, 0xFE], salt: []),
@@ -67,16 +67,26 @@ struct GatewaySettingsTests {
   ) throws {
     let directory = try TestDirectory()
     let path = try directory.write(Array(content.utf8), to: "keys", mode: 0o600)
-    let error = #expect(throws: UsageError.self) { try KeyFile.keys(in: path) }
+    let error = #expect(throws: UsageError.self) { try KeyFile.keys(in: path) { _ in } }
     let secret = content.split(separator: "\n").first.map(String.init) ?? "none"
     #expect(error?.description.contains(secret) == false)
   }
 
-  @Test(arguments: [0o644, 0o602, 0o604] as [UInt32])
-  func `a key file that all users can read or change is refused`(mode: UInt32) throws {
+  @Test(arguments: [0o602, 0o646, 0o666] as [UInt32])
+  func `a key file that all users can change is refused`(mode: UInt32) throws {
     let directory = try TestDirectory()
     let path = try directory.write(Array("00ff 0a0b\n".utf8), to: "keys", mode: mode)
-    let error = #expect(throws: UsageError.self) { try KeyFile.keys(in: path) }
+    let error = #expect(throws: UsageError.self) { try KeyFile.keys(in: path) { _ in } }
     #expect(error?.description.contains("chmod 600 \(path)") == true)
+  }
+
+  @Test(arguments: [(0o400, 0), (0o440, 0), (0o660, 0), (0o444, 1), (0o604, 1)] as [(UInt32, Int)])
+  func `a key file that all users can read is noted`(mode: UInt32, count: Int) throws {
+    let directory = try TestDirectory()
+    let path = try directory.write(Array("00ff 0a0b\n".utf8), to: "keys", mode: mode)
+    var notes: [String] = []
+    #expect(try KeyFile.keys(in: path) { notes.append($0) }.count == 1)
+    #expect(notes.count == count)
+    #expect(notes.allSatisfy { $0.contains(path) && !$0.contains("00ff") })
   }
 }
