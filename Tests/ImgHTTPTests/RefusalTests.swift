@@ -1,4 +1,5 @@
 import ImgHTTP
+import TestFiles
 import TestHTTP
 import Testing
 
@@ -108,6 +109,35 @@ struct RefusalTests {
         (try? client.send("1\r\na\r\n")) == nil || server.statistics.openConnections == 0
       }
       try await until { server.statistics.openConnections == 0 }
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `a client that reads after it has sent a body gets the refusal`(isLocal: Bool) async throws {
+    let directory = try TestDirectory()
+    try await withServer {
+      if isLocal { $0.listener = .unix(path: directory.file("socket")) }
+    } respond: {
+      echo($0)
+    } _: { server in
+      for _ in 0..<10 {
+        var client = try RawClient(to: server.address)
+        try client.send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: \(3 << 20)\r\n\r\n")
+        try client.send([UInt8](repeating: 7, count: 3 << 20))
+        #expect(try await client.receive().status == 413)
+        #expect(try await client.receiveRest() == [])
+      }
+    }
+  }
+
+  @Test func `a client that goes on sending a refused body is closed`() async throws {
+    try await withServer(respond: echo) { server in
+      let client = try RawClient(to: server.address)
+      try client.send("POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+      let block = [UInt8](repeating: 7, count: 1 << 20)
+      var count = 0
+      while (try? client.send(block)) != nil, count < 64 { count += 1 }
+      #expect(count < 64)
     }
   }
 

@@ -50,6 +50,7 @@ struct AcceptThread: ~Copyable {
     }
     core.suspensions.close()
     for loop in loops { loop.stop() }
+    core.drains.close()
   }
 
   private mutating func addEvents() {
@@ -68,6 +69,7 @@ struct AcceptThread: ~Copyable {
       case Self.wakeupToken:
         core.wakeup.drain()
         resumeListening()
+      case Drains.firstToken...: core.drains.handleInput(token: token)
       default: core.suspensions.handleHangUp(token: token)
       }
     }
@@ -80,6 +82,7 @@ struct AcceptThread: ~Copyable {
     guard now >= nextTick else { return }
     nextTick = now + Self.tickNanoseconds
     core.connections.closeLate(at: now)
+    core.drains.closeLate(at: now)
     resumeListening()
   }
 
@@ -95,7 +98,7 @@ struct AcceptThread: ~Copyable {
       return CInt(rest / 1_000_000) + 1
     }
     // A listener that is not watched is tried again at the next tick.
-    guard isListening, core.connections.count == 0 else {
+    guard isListening, core.connections.count == 0, core.drains.isEmpty else {
       return CInt(Self.tickNanoseconds / 1_000_000)
     }
     return -1

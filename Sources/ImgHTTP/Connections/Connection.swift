@@ -13,6 +13,8 @@ final class Connection: Sendable {
   private let requestNanoseconds: UInt64
   /// On the monotonic clock. Orders no other access: a late look closes the connection a second later.
   private let deadline = Atomic<UInt64>(.max)
+  /// Only the thread of the event loop uses it.
+  private let refusal = Atomic(false)
 
   /// - Parameter descriptor: valid until ``ConnectionTable/remove(_:)``.
   init(descriptor: CInt, client: ClientAddress?, limits: HTTPServer.Limits) {
@@ -55,6 +57,14 @@ final class Connection: Sendable {
   func showEndOfInput() {
     _ = shutdown(descriptor, CInt(SHUT_RD))
   }
+
+  /// The request is refused, and the connection closes after the response.
+  func refuseRequest() {
+    refusal.store(true, ordering: .relaxed)
+  }
+
+  /// Whether ``refuseRequest()`` was called, so that the client may still send what nothing reads.
+  var isRefused: Bool { refusal.load(ordering: .relaxed) }
 
   /// When the client must have sent a request, in nanoseconds of the monotonic clock; `nil` if it need not.
   var requestDeadline: UInt64? {

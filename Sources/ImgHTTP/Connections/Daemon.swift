@@ -71,7 +71,7 @@ private let onConnection: MHD_NotifyConnectionCallback = { context, handle, slot
   } else if let connection = unsafe slot.pointee {
     let ended = unsafe Unmanaged<Connection>.fromOpaque(connection).takeRetainedValue()
     unsafe slot.pointee = nil
-    core.closeConnection(ended.descriptor)
+    core.closeConnection(ended)
   }
 }
 

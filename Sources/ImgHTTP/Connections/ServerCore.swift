@@ -9,6 +9,7 @@ final class ServerCore: Sendable {
   let events: EventSet
   let connections: ConnectionTable
   let suspensions: Suspensions
+  let drains: Drains
   /// Makes the accept thread look at the state.
   let wakeup: Wakeup
   /// When requests that are under way are cut off, in nanoseconds of the monotonic clock; `.max` if the
@@ -24,6 +25,7 @@ final class ServerCore: Sendable {
     events = try EventSet()
     connections = ConnectionTable(maximumCountPerClient: limits.connectionsPerAddress)
     suspensions = Suspensions(events: events, firstToken: AcceptThread.firstSuspensionToken)
+    drains = Drains(events: events)
     wakeup = try Wakeup()
   }
 
@@ -54,6 +56,13 @@ final class ServerCore: Sendable {
   /// Asks ``closeConnection(_:)`` for a wake-up.
   func waitForPlace() {
     isFull.store(true, ordering: .sequentiallyConsistent)
+  }
+
+  /// A connection that had a request is about to close.
+  func closeConnection(_ connection: Connection) {
+    // Before it leaves the table: the accept thread looks for late drains while there are connections.
+    if connection.isRefused { drains.add(connection.descriptor) }
+    closeConnection(connection.descriptor)
   }
 
   /// A connection is about to close.

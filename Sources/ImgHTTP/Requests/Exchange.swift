@@ -125,7 +125,10 @@ final class Exchange {
   }
 
   private func refuse(_ refusal: RequestRefusal) -> MHD_Result {
-    if refusal != .busy { isLast = true }
+    if refusal != .busy {
+      isLast = true
+      connection.refuseRequest()
+    }
     return send(core.handler.response(to: refusal))
   }
 
