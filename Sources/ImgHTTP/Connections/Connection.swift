@@ -63,6 +63,14 @@ final class Connection: Sendable {
     refusal.store(true, ordering: .relaxed)
   }
 
+  /// Sends a response, and nothing more on this connection. The thread of the event loop calls this in a callback,
+  /// while no other response is under way.
+  func sendLast(_ response: BareResponse) {
+    // A client that has not read earlier responses has no room for this one. It gets none.
+    _ = try? UnixSocket.send(descriptor, response.bytes[...])
+    _ = shutdown(descriptor, CInt(SHUT_WR))
+  }
+
   /// Whether ``refuseRequest()`` was called, so that the client may still send what nothing reads.
   var isRefused: Bool { refusal.load(ordering: .relaxed) }
 

@@ -84,6 +84,7 @@ private let onTarget: MHD_UriLogCallback = { context, target, handle in
     target: RequestText(target),
     connection: Unmanaged<Connection>.fromOpaque(connection).takeUnretainedValue(),
     handle: ConnectionHandle(handle), loop: loop(context))
+  exchange.receiveTarget()
   unsafe MHD_skip_parsing(handle, target)
   return unsafe Unmanaged.passRetained(exchange).toOpaque()
 }

@@ -1,4 +1,5 @@
 import CMicroHTTPD
+import Glibc
 
 /// One request and its answer. Only the thread of its event loop uses it.
 final class Exchange {
@@ -40,6 +41,20 @@ final class Exchange {
   }
 
   private var core: ServerCore { loop.core }
+
+  /// The request line has arrived. A target that is longer than a header may be is refused at once.
+  ///
+  /// It lies in the memory of libmicrohttpd, which would not answer, or send a header twice, if the target and the
+  /// fields leave too little of that for a response. libmicrohttpd closes the connection after the header.
+  func receiveTarget() {
+    guard target.count > core.limits.headerBytes else { return }
+    progress = .answered
+    connection.refuseRequest()
+    let status = HTTPStatus.uriTooLong
+    core.counters.countResponse(status)
+    core.handler.record(status, to: nil, after: .zero)
+    connection.sendLast(BareResponse(status, reason: "URI Too Long", at: time(nil)))
+  }
 
   /// Whether ``receiveHeader(method:version:byteCount:)`` is next.
   var needsHeader: Bool {
