@@ -3,9 +3,10 @@ import Synchronization
 
 /// An HTTP/1.1 server (RFC 9112).
 ///
-/// Its threads: one accepts connections and watches those that wait; ``Configuration/threadCount`` others read
-/// requests, call the handler and send responses, each for its share of the connections. Answers that come
-/// later are prepared by tasks, on the threads of Swift's concurrency.
+/// Its threads: one accepts connections, watches those that wait, and drops what clients of refused requests
+/// send; ``Configuration/threadCount`` others read requests, call the handler and send responses, each for its
+/// share of the connections. Answers that come later are prepared by tasks, on the threads of Swift's
+/// concurrency.
 ///
 /// Any thread may use a server. It stops when it is released.
 package final class HTTPServer: Sendable {

@@ -25,6 +25,22 @@ struct PictureTests {
     #expect(fixture.origin.counters("/b").requests == 0)
   }
 
+  @Test(
+    arguments: [
+      ("h=256", 256, 192), ("w=128", 128, 96), ("", 256, 192),
+      ("w=256&h=256&fit=outside", 320, 240),
+    ])
+  func `a thumbnail keeps to the longest side, and with fit=outside to the size of its picture`(
+    options: String, width: Int, height: Int
+  ) async throws {
+    let fixture = try GatewayFixture(["--maximum-side", "256"])
+    fixture.origin.serve("/a", .body(fixture.picture))
+    #expect(try await fixture.image("/a", options).status == 200)
+    let list = try await fixture.gateway.response("/v2/list").text
+    #expect(list.contains(#""height":\#(height),"#), "\(list)")
+    #expect(list.contains(#""width":\#(width)}"#), "\(list)")
+  }
+
   @Test func `requests for one picture at the same time cause one fetch`() async throws {
     let fixture = try GatewayFixture()
     fixture.origin.serve("/a", .body(fixture.picture, delivery: .hold))
