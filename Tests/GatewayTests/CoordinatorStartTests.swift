@@ -1,6 +1,7 @@
 import ImgClient
 import ImgModel
 import TestCluster
+import TestFiles
 import TestHTTP
 import TestOrigin
 import Testing
@@ -22,5 +23,17 @@ struct CoordinatorStartTests {
     #expect(second.processID != first.processID)
     #expect(second.settings == first.settings)
     #expect(second.limits == first.limits)
+  }
+
+  @Test func `a coordinator of another store leaves no settings behind`() async throws {
+    let other = try TestDirectory()
+    let fixture = try GatewayFixture(
+      [], ["AUTOSTART": "yes"], coordinatorArguments: ["--data-dir", other.file("data")])
+    let picture = fixture.picture
+    fixture.origin.fallback = { _, _ in .body(picture) }
+    #expect(try await fixture.image("/a").status == 503)
+    try fixture.cluster.killCoordinator()
+    #expect(try await fixture.image("/a").status == 200)
+    #expect(try fixture.cluster.client().status().dataDirectory == fixture.cluster.dataDirectory)
   }
 }

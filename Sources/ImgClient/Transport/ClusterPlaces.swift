@@ -55,20 +55,32 @@ struct ClusterPlaces: Sendable {
     }
   }
 
-  /// Connects to the coordinator, and starts one if none answers and that is permitted. It has the settings of
-  /// the one before, if this process was connected to that, else those of this process.
+  /// Connects to the coordinator, and starts one if none answers and that is permitted.
+  ///
+  /// - Throws: ``ClientError/otherStore(socketPath:theirs:ours:)`` if another store's coordinator answers.
   func connect() throws(ClientError) -> Client {
-    let client: Client
-    if settings.startsCoordinator {
-      client = try CoordinatorLauncher(
-        executable: executable, arguments: (lastCoordinator.settings ?? settings).arguments,
-        socketPath: settings.socketPath,
-        dataDirectory: settings.dataDirectory, logPath: settings.logPath
-      ).connect().client
-      lastCoordinator.remember(client)
-    } else {
-      client = try Client(socketPath: settings.socketPath)
+    guard settings.startsCoordinator else {
+      return try ofOwnStore(Client(socketPath: settings.socketPath))
     }
+    let launcher = CoordinatorLauncher(
+      executable: executable, arguments: replacementSettings.arguments,
+      socketPath: settings.socketPath,
+      dataDirectory: settings.dataDirectory, logPath: settings.logPath)
+    let client = try ofOwnStore(launcher.connect().client)
+    lastCoordinator.remember(client)
+    return client
+  }
+
+  /// What a coordinator is started with: the settings of the one that this process was connected to, if there
+  /// was one, else those of this process. Its places are always those of this process.
+  private var replacementSettings: Settings {
+    guard var last = lastCoordinator.settings else { return settings }
+    last.socketPath = settings.socketPath
+    last.dataDirectory = settings.dataDirectory
+    return last
+  }
+
+  private func ofOwnStore(_ client: Client) throws(ClientError) -> Client {
     try client.requireStore(in: settings.storeDirectory)
     return client
   }
