@@ -160,7 +160,7 @@ run_apt() {
   "${elevate[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "${options[@]}" "$@" </dev/null
 }
 
-# Builds the four programs if a source is newer. Takes milliseconds if none is.
+# Builds the programs if a source is newer. Takes milliseconds if none is.
 build_release() {
   if release_is_current; then
     return
