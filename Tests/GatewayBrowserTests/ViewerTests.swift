@@ -49,6 +49,55 @@ extension GatewayBrowserTests {
       #expect(try visit.foreignURLs() == [])
     }
 
+    /// A picture of 120 × 90 pixels whose source has these sides is open.
+    private static func visit(sourceWidth: Int, height: Int) async throws -> Visit {
+      var picture = CannedPicture(index: 0)
+      picture.source = CannedSource(width: sourceWidth, height: height)
+      return try await Visit(CannedGateway([picture]), view: "picture=store-0", width: 800)
+    }
+
+    private static let large = "[...document.querySelectorAll('#viewer-facts button')][0]"
+
+    @Test func `a picture is shown large if asked, and whole`() async throws {
+      let visit = try await Self.visit(sourceWidth: 4_000, height: 3_000)
+      try await visit.browser.wait(until: "\(Self.large)?.textContent === 'Show large'")
+      #expect(!visit.gateway.requests.contains { $0.hasPrefix("/id/store-0/2") })
+      try await visit.browser.run("\(Self.large).click()")
+      try await visit.browser.wait(
+        until: "document.querySelector('#viewer-stage img')?.naturalWidth === 2048")
+      #expect(visit.gateway.requests.contains("/id/store-0/2048/1536"))
+      try await visit.browser.wait(
+        until: "document.activeElement.textContent === 'Shown with 2,048 × 1,536 pixels.'")
+      #expect(try visit.browser.complaints() == [])
+    }
+
+    @Test func `a large picture that fails can be asked for again`() async throws {
+      let visit = try await Self.visit(sourceWidth: 200, height: 150)
+      visit.gateway.isOriginPaused = true
+      try await visit.browser.wait(until: "\(Self.large)?.textContent === 'Show large'")
+      try await visit.browser.run("\(Self.large).click()")
+      try await visit.browser.wait(until: "\(Self.large)?.textContent === 'Try again'")
+      let facts: String = try await visit.browser.value(
+        of: "document.querySelector('#viewer-facts').innerText")
+      #expect(facts.contains("the origin asks for a pause"))
+      #expect(
+        try await visit.browser.value(
+          of: "document.querySelector('#viewer-stage img').naturalWidth") == 120)
+      visit.gateway.isOriginPaused = false
+      try await visit.browser.run("\(Self.large).click()")
+      try await visit.browser.wait(
+        until: "document.querySelector('#viewer-stage img')?.naturalWidth === 200")
+    }
+
+    @Test func `a picture in the size of its source has no large one`() async throws {
+      let visit = try await Self.visit(sourceWidth: 120, height: 90)
+      try await visit.browser.wait(
+        until: "document.querySelector('#viewer-facts').innerText.includes('JPEG, 120')")
+      let count: Int = try await visit.browser.value(
+        of: "document.querySelectorAll('#viewer-facts button').length")
+      #expect(count == 1, "only that of EXIF")
+    }
+
     @Test(arguments: ["back", "Escape", "close"])
     func `leaving a picture leads back to the same place`(way: String) async throws {
       let visit = try await Self.visit()

@@ -10,6 +10,7 @@ final class CannedGateway: HTTPHandler {
     var job: CannedJob?
     var jobPictures: [CannedPicture] = []
     var isCoordinatorGone = false
+    var isOriginPaused = false
     var requests: [String] = []
     var followers: [AsyncStream<[UInt8]>.Continuation] = []
   }
@@ -54,6 +55,12 @@ final class CannedGateway: HTTPHandler {
     set { state.withLock { $0.isCoordinatorGone = newValue } }
   }
 
+  /// Whether pictures in other sizes are answered with 503.
+  var isOriginPaused: Bool {
+    get { state.withLock { $0.isOriginPaused } }
+    set { state.withLock { $0.isOriginPaused = newValue } }
+  }
+
   /// Removes a picture of the store, which lists have named.
   func remove(_ id: String) {
     state.withLock { state in state.pictures.removeAll { $0.id == id } }
@@ -83,6 +90,7 @@ final class CannedGateway: HTTPHandler {
     switch (parts.first, parts.count) {
     case ("v2", _): return .response(list(address.queryItems ?? []))
     case ("id", 2): return picture(String(parts[1]))
+    case ("id", 4): return large(parts[1...].map(String.init))
     case ("id", 3): return .response(facts(of: String(parts[1])))
     case ("api", 2): return .response(jobs())
     case ("api", 4) where parts.last == "events": return .response(events())
@@ -143,9 +151,23 @@ final class CannedGateway: HTTPHandler {
     guard let picture = found(id) else { return .response(Self.missing) }
     return .later { [gate] in
       await gate.pass()
-      return HTTPResponse(
-        .ok, fields: ["Content-Type": "image/svg+xml"], body: .bytes(Array(picture.file.utf8)))
+      return Self.drawing(picture.file)
     }
+  }
+
+  /// A picture in a size: its id, the width, the height.
+  private func large(_ parts: [String]) -> HTTPAnswer {
+    guard found(parts[0]) != nil, let width = Int(parts[1]), let height = Int(parts[2]) else {
+      return .response(Self.missing)
+    }
+    guard !isOriginPaused else {
+      return .response(Self.failure(.serviceUnavailable, "busy", "the origin asks for a pause"))
+    }
+    return .response(Self.drawing(CannedPicture.file(width: width, height: height)))
+  }
+
+  private static func drawing(_ file: String) -> HTTPResponse {
+    HTTPResponse(.ok, fields: ["Content-Type": "image/svg+xml"], body: .bytes(Array(file.utf8)))
   }
 
   private func facts(of id: String) -> HTTPResponse {

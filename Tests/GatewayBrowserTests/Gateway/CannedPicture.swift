@@ -16,6 +16,7 @@ struct CannedPicture: Encodable, Sendable {
   var fromCache = true
   var storedAt: String? = "2026-11-28T06:24:51.760Z"
   var expiresAt: String?
+  var source: CannedSource?
 
   enum CodingKeys: String, CodingKey {
     case id, author, width, height, url
@@ -25,6 +26,7 @@ struct CannedPicture: Encodable, Sendable {
     case fromCache = "from_cache"
     case storedAt = "stored_at"
     case expiresAt = "expires_at"
+    case source
   }
 
   /// A picture of a place in a list. Each has a width of its own, so a test can tell it from the others.
@@ -49,10 +51,19 @@ struct CannedPicture: Encodable, Sendable {
   }
 
   /// The picture as a file: an empty drawing of its size.
-  var file: String {
+  var file: String { Self.file(width: width, height: height) }
+
+  static func file(width: Int, height: Int) -> String {
     "<svg xmlns='http://www.w3.org/2000/svg' width='\(width)' height='\(height)'>"
       + "<rect width='100%' height='100%' fill='teal'/></svg>"
   }
+}
+
+/// The source of a picture that is made up.
+struct CannedSource: Encodable, Sendable {
+  let type = "image/jpeg"
+  let width: Int
+  let height: Int
 }
 
 /// A job of the gateway that is made up.

@@ -1,10 +1,41 @@
 import { element, symbol } from "./elements.js";
 import * as format from "./format.js";
+import { request, RequestFailure } from "./requests.js";
 import { thumbHashDrawing } from "./thumbhash.js";
+
+/** More than most screens show, and below the limit of the gateway for sides that requests ask for. */
+const maximumLargeSide = 2048;
 
 /** The address of a picture's thumbnail as it is stored. */
 export function thumbnailPath(item) {
   return `/id/${encodeURIComponent(item.id)}`;
+}
+
+/** The address of the whole picture in a size for a screen. `source` has the sides of the source picture. */
+export function largePath(item, { width, height }) {
+  const scale = Math.min(1, maximumLargeSide / Math.max(width, height));
+  const sides = [width, height].map((side) => Math.max(1, Math.round(side * scale)));
+  return `${thumbnailPath(item)}/${sides.join("/")}`;
+}
+
+/**
+ * Loads a picture into an image element.
+ *
+ * @param {HTMLImageElement} image
+ * @param {string} path
+ * @param {AbortSignal} signal ends the wait for it
+ * @throws {RequestFailure} why there is none. An image element does not tell, so the gateway is asked again.
+ */
+export async function loadImage(image, path, signal) {
+  image.src = path;
+  try {
+    await image.decode();
+  } catch {
+    signal.throwIfAborted();
+    await (await request(path, { signal })).body?.cancel();
+    throw new RequestFailure("corrupt_image", "The browser cannot show this format.", 200, false);
+  }
+  signal.throwIfAborted();
 }
 
 /** What stands for a picture where it cannot be seen. */

@@ -1,6 +1,5 @@
 import { element } from "./elements.js";
-import { failureCard, label, placeholder, thumbnailPath } from "./picture.js";
-import { request } from "./requests.js";
+import { failureCard, label, loadImage, placeholder, thumbnailPath } from "./picture.js";
 
 /** As many as are scrolled back to without a delay: the browser has them. */
 const rememberedCount = 5000;
@@ -42,36 +41,19 @@ export class Thumbnail {
     const image = element("img", { alt: label(this.#item), decoding: "async" });
     this.#image = image;
     image.classList.toggle("fades", !shownBefore.has(this.#item.id));
-    image.src = thumbnailPath(this.#item);
     try {
-      await image.decode();
-      remember(this.#item.id);
-    } catch {
-      await this.#explain();
+      await loadImage(image, thumbnailPath(this.#item), this.#cancellation.signal);
+    } catch (error) {
+      if (error.name !== "AbortError") {
+        this.element.replaceChildren(failureCard(error));
+      }
       return;
     }
+    remember(this.#item.id);
     this.element.append(image);
     // It would be seen through transparent pixels.
     await Promise.allSettled(image.getAnimations().map((animation) => animation.finished));
     this.#placeholder?.remove();
-  }
-
-  /** Shows why there is no picture. An image element does not tell, so the gateway is asked again. */
-  async #explain() {
-    if (this.#cancellation.signal.aborted) {
-      return;
-    }
-    let failure = { code: "corrupt_image", message: "The browser cannot show this format." };
-    try {
-      const { signal } = this.#cancellation;
-      await (await request(thumbnailPath(this.#item), { signal })).body?.cancel();
-    } catch (error) {
-      if (error.name === "AbortError") {
-        return;
-      }
-      failure = error;
-    }
-    this.element.replaceChildren(failureCard(failure));
   }
 }
 

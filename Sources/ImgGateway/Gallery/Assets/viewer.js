@@ -1,7 +1,7 @@
 import { byID, button, element } from "./elements.js";
 import * as format from "./format.js";
 import {
-  enlargementOf, failureCard, label, placeholder, stateCard, thumbnailPath,
+  enlargementOf, failureCard, label, largePath, loadImage, placeholder, stateCard, thumbnailPath,
 } from "./picture.js";
 import { requestJSON } from "./requests.js";
 
@@ -122,7 +122,7 @@ export class Viewer {
       this.#stage.replaceChildren(item.state === "failed" ? failureCard(item) : stateCard(item));
       return;
     }
-    const image = element("img", { alt: label(item), src: thumbnailPath(item) });
+    const image = element("img", { alt: label(item) });
     const frame = element("span", { class: "frame" });
     if (item.width > 0 && item.height > 0) {
       const enlargement = Math.max(maximumEnlargement, enlargementOf(item, tinySide));
@@ -132,16 +132,14 @@ export class Viewer {
     }
     const blurred = placeholder(item);
     frame.append(...(blurred === null ? [] : [blurred]), image);
-    const { signal } = this.#cancellation;
-    image.addEventListener("load", () => blurred?.remove(), { signal });
-    image.addEventListener("error", () => this.#explain(item), { signal });
     this.#stage.replaceChildren(frame);
+    this.#loadThumbnail(item, image, blurred);
   }
 
-  /** Shows why the picture did not load. */
-  async #explain(item) {
+  async #loadThumbnail(item, image, blurred) {
     try {
-      await requestJSON(thumbnailPath(item), { signal: this.#cancellation.signal });
+      await loadImage(image, thumbnailPath(item), this.#cancellation.signal);
+      blurred?.remove();
     } catch (error) {
       if (error.name !== "AbortError") {
         this.#stage.replaceChildren(failureCard(error));
@@ -166,38 +164,43 @@ export class Viewer {
       }
     }
     this.#facts.replaceChildren(list);
-    if (item.state === "done") {
-      this.#facts.append(
-        element("p", {}, element("a", { href: thumbnailPath(item), download: "" }, "Download")),
-        button("Show EXIF", (event) => this.#showEXIF(item, event.target)));
+    if (item.state !== "done") {
+      return;
     }
+    this.#facts.append(
+      element("p", {}, element("a", { href: thumbnailPath(item), download: "" }, "Download")));
+    if (info.source?.width > item.width) {
+      this.#facts.append(work("Show large", () => this.#showLarge(item, info.source)));
+    }
+    this.#facts.append(work("Show EXIF", () => this.#exif(item)));
   }
 
-  /** Replaces the button with the tags of the source picture. */
-  async #showEXIF(item, origin) {
-    origin.disabled = true;
-    try {
-      const { signal } = this.#cancellation;
-      const info = await requestJSON(`${thumbnailPath(item)}/info?exif`, { signal });
-      const tags = tagsOf(info.exif ?? {});
-      const list = element("dl", { class: "exif", tabindex: "-1", "aria-label": "EXIF" });
-      for (const [name, value] of tags) {
-        list.append(element("div", {}, element("dt", {}, name), element("dd", {}, value)));
-      }
-      origin.replaceWith(tags.length > 0 ? list : element("p", { role: "status" }, "No EXIF."));
-      list.focus();
-    } catch (error) {
-      if (error.name !== "AbortError") {
-        const text = element("p", { role: "status" }, error.message);
-        origin.replaceWith(text);
-        if (error.isRetryable) {
-          text.after(button("Try again", (event) => {
-            text.remove();
-            this.#showEXIF(item, event.target);
-          }));
-        }
-      }
+  /** Replaces the thumbnail with the whole picture, for which its origin may be asked. */
+  async #showLarge(item, source) {
+    const image = element("img", { alt: label(item) });
+    await loadImage(image, largePath(item, source), this.#cancellation.signal);
+    const { naturalWidth, naturalHeight } = image;
+    const frame = element("span", { class: "frame" }, image);
+    frame.style.setProperty("--width", `${naturalWidth}px`);
+    frame.style.setProperty("--ratio", naturalWidth / naturalHeight);
+    this.#stage.replaceChildren(frame);
+    return element(
+      "p", { role: "status", tabindex: "-1" }, `Shown with ${format.size(naturalWidth, naturalHeight)} pixels.`);
+  }
+
+  /** The tags of the source picture. */
+  async #exif(item) {
+    const { signal } = this.#cancellation;
+    const info = await requestJSON(`${thumbnailPath(item)}/info?exif`, { signal });
+    const tags = tagsOf(info.exif ?? {});
+    if (tags.length === 0) {
+      return element("p", { role: "status", tabindex: "-1" }, "No EXIF.");
     }
+    const list = element("dl", { class: "exif", tabindex: "-1", "aria-label": "EXIF" });
+    for (const [name, value] of tags) {
+      list.append(element("div", {}, element("dt", {}, name), element("dd", {}, value)));
+    }
+    return list;
   }
 
   #handleKey(event) {
@@ -210,6 +213,34 @@ export class Viewer {
       this.#navigation.move(1);
     }
   }
+}
+
+/**
+ * A button, and in its place the result of its work: an element that takes the focus, or why there is none.
+ *
+ * @param {string} name of the button
+ * @param {() => Promise<HTMLElement>} action
+ */
+function work(name, action) {
+  const place = element("div", { class: "work" });
+  const start = async (event) => {
+    event.target.disabled = true;
+    try {
+      const result = await action();
+      place.replaceChildren(result);
+      result.focus();
+    } catch (error) {
+      if (error.name === "AbortError") {
+        return;
+      }
+      place.replaceChildren(element("p", { role: "status" }, error.message));
+      if (error.isRetryable) {
+        place.append(button("Try again", start));
+      }
+    }
+  };
+  place.append(button(name, start));
+  return place;
 }
 
 /** The names and the values of facts; an empty value is left out. */
