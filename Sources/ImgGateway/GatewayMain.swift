@@ -18,7 +18,7 @@ package enum GatewayMain {
     ThisProcess.ignoreBrokenPipe()
     do {
       // Before any thread starts: every thread has the signals blocked.
-      let signals = try SignalSource(endingSignals.filter { !Signal.isIgnored($0) })
+      let signals = try SignalSource(endingSignals)
       let invocation = try GatewayInvocation(
         arguments: arguments, environment: ThisProcess.environment, userID: ThisProcess.userID)
       switch invocation {

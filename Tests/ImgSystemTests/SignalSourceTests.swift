@@ -14,4 +14,14 @@ struct SignalSourceTests {
     #expect(source.take().sorted() == [SIGUSR1, SIGUSR2])
     #expect(source.take() == [])
   }
+
+  @Test func `a signal that the process ignores is not read`() throws {
+    // Ignored by default too, so that this is no change for other tests.
+    let before = signal(SIGURG, SIG_IGN)
+    defer { _ = signal(SIGURG, before) }
+    let source = try SignalSource([SIGURG, SIGUSR2])
+    pthread_kill(pthread_self(), SIGURG)
+    pthread_kill(pthread_self(), SIGUSR2)
+    #expect(source.take() == [SIGUSR2])
+  }
 }

@@ -11,7 +11,7 @@ package enum Signal {
 
   /// Whether this process ignores a signal: nohup(1) ignores SIGHUP, a shell SIGINT for programs in the
   /// background. If it is blocked, it becomes readable although it is ignored, see ``SignalSource``.
-  package static func isIgnored(_ signal: CInt) -> Bool {
+  static func isIgnored(_ signal: CInt) -> Bool {
     var action = sigaction()
     guard unsafe sigaction(signal, nil, &action) == 0 else { return false }
     let handler = unsafe unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)

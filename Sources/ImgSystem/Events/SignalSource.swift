@@ -10,10 +10,12 @@ package final class SignalSource: Sendable {
 
   /// Create the source before any other thread starts. A signal would end the process through a
   /// thread that does not block it.
+  ///
+  /// - Parameter signals: one that the process ignores stays ignored, see ``Signal/isIgnored(_:)``.
   package init(_ signals: [CInt]) throws(SystemError) {
     var set = sigset_t()
     unsafe sigemptyset(&set)
-    for signal in signals {
+    for signal in signals where !Signal.isIgnored(signal) {
       let result = unsafe sigaddset(&set, signal)
       precondition(result == 0, "\(signal) is not a signal")
     }

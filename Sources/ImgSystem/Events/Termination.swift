@@ -13,7 +13,7 @@ package enum Termination {
   package static func prepare(
     _ action: @escaping @Sendable () -> Void
   ) throws(SystemError) {
-    let source = try SignalSource(signals.filter { !Signal.isIgnored($0) })
+    let source = try SignalSource(signals)
     let thread = try startThread(name: "signals", stackByteCount: 1 << 20) {
       while let isReadable = try? waitForEvents(POLLIN, on: source.descriptor, until: nil) {
         guard isReadable, let signal = source.take().first else { continue }
