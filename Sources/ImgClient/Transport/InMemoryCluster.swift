@@ -41,6 +41,13 @@ public final class InMemoryCluster: ImageTransport {
     var fetchCounts: [String: Int] = [:]
     /// Holds that fetches of a URL may pass.
     var permits: [String: Int] = [:]
+
+    mutating func storedImage(for request: ImageRequest) -> LoadedImage? {
+      guard ![.reload, .bypass].contains(request.cachePolicy), request.delay == .zero else {
+        return nil
+      }
+      return store.image(for: MemoryKey(request), at: .now)
+    }
   }
 
   private let state = Mutex(State())
@@ -134,10 +141,7 @@ public final class InMemoryCluster: ImageTransport {
   /// An image that was fetched before and has not expired.
   public func storedImage(for request: ImageRequest) throws(ImageError) -> LoadedImage? {
     _ = try ClusterRequest(request)
-    guard ![.reload, .bypass].contains(request.cachePolicy), request.delay == .zero else {
-      return nil
-    }
-    return withStore { $0.image(for: MemoryKey(request), at: .now) }
+    return state.withLock { $0.storedImage(for: request) }
   }
 
   /// Runs the steps of the URL's fetch, or joins the one that runs.
@@ -170,17 +174,29 @@ public final class InMemoryCluster: ImageTransport {
   private func fetch(
     _ request: ImageRequest, _ onUpdate: @escaping @Sendable (ImageUpdate) -> Void
   ) async throws(ImageError) -> LoadedImage {
-    let (fetch, reader) = state.withLock { state in
+    let source: Source = state.withLock { state in
       if let fetch = state.fetches[request], let reader = fetch.reserveReader() {
-        return (fetch, reader)
+        return .fetch(fetch, reader: reader)
       }
+      // A fetch may have ended since the store was looked at.
+      if let image = state.storedImage(for: request) { return .store(image) }
       let fetch = makeFetch(of: request, &state)
       guard let reader = fetch.reserveReader() else {
         preconditionFailure("a new fetch has not ended")
       }
-      return (fetch, reader)
+      return .fetch(fetch, reader: reader)
     }
-    return try await fetch.image(for: reader, about: request.url, onUpdate)
+    switch source {
+    case .store(let image): return image
+    case .fetch(let fetch, let reader):
+      return try await fetch.image(for: reader, about: request.url, onUpdate)
+    }
+  }
+
+  /// Where the image of a load comes from.
+  private enum Source {
+    case store(LoadedImage)
+    case fetch(InMemoryFetch, reader: Int)
   }
 
   private func makeFetch(of request: ImageRequest, _ state: inout State) -> InMemoryFetch {

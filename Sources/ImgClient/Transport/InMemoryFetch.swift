@@ -8,7 +8,13 @@ final class InMemoryFetch: Sendable {
   }
 
   private enum Stage {
-    case created, running, holding, ended
+    case created, running, holding
+    /// It has its result.
+    case completed
+    /// All readers have left before.
+    case abandoned
+
+    var isEnd: Bool { self == .completed || self == .abandoned }
   }
 
   private struct State {
@@ -44,10 +50,10 @@ final class InMemoryFetch: Sendable {
 
   /// Promises a reader. The last one that leaves ends the fetch.
   ///
-  /// - Returns: its number for ``image(for:about:_:)``; `nil` if the fetch has ended.
+  /// - Returns: its number for ``image(for:about:_:)``; `nil` if the fetch was abandoned.
   func reserveReader() -> Int? {
     state.withLock { state in
-      guard state.stage != .ended else { return nil }
+      guard state.stage != .abandoned else { return nil }
       state.lastReader += 1
       state.present.insert(state.lastReader)
       return state.lastReader
@@ -77,7 +83,7 @@ final class InMemoryFetch: Sendable {
   private func join(_ reader: Reader, as number: Int, about url: String) {
     let joined: Joined = state.withLock { state in
       guard state.present.contains(number) else { return .not(.failure(.cancelled(url))) }
-      guard state.stage != .ended else { return .not(result) }
+      guard state.stage != .completed else { return .not(result) }
       state.readers[number] = reader
       guard state.stage == .created else { return .later }
       state.stage = .running
@@ -93,8 +99,8 @@ final class InMemoryFetch: Sendable {
   private func leave(_ number: Int, about url: String) {
     let (reader, isAbandoned) = state.withLock { state in
       state.present.remove(number)
-      let isAbandoned = state.present.isEmpty && state.stage != .ended
-      if isAbandoned { state.stage = .ended }
+      let isAbandoned = state.present.isEmpty && !state.stage.isEnd
+      if isAbandoned { state.stage = .abandoned }
       return (state.readers.removeValue(forKey: number), isAbandoned)
     }
     if isAbandoned { onEnd(self, false) }
@@ -150,7 +156,7 @@ final class InMemoryFetch: Sendable {
     let (step, readers) = state.withLock { state -> (InMemoryCluster.Step?, [Reader]?) in
       guard state.stage == .running else { return (nil, nil) }
       guard state.nextStep < steps.count else {
-        state.stage = .ended
+        state.stage = .completed
         defer { state.readers = [:] }
         return (nil, Array(state.readers.values))
       }
