@@ -7,40 +7,32 @@ enum Deadline {
     _ request: ImageRequest,
     _ body: @escaping @Sendable () async throws(ImageError) -> LoadedImage
   ) async throws(ImageError) -> LoadedImage {
-    let url = request.url
     if request.delay > .zero {
       do {
         try await Task.sleep(for: request.delay)
       } catch {
-        throw .cancelled(url)
+        throw .cancelled(request.url)
       }
     }
     guard let limit = request.timeout else { return try await body() }
-    let result = await withTaskGroup(of: Result<LoadedImage, ImageError>?.self) { group in
-      group.addTask {
-        do throws(ImageError) {
-          return .success(try await body())
-        } catch {
-          return .failure(error)
-        }
+    // Immediate, so that a load costs no change of threads before it waits.
+    let load = Task.immediate { () async -> Result<LoadedImage, ImageError> in
+      do throws(ImageError) {
+        return .success(try await body())
+      } catch {
+        return .failure(error)
       }
-      group.addTask {
-        do {
-          try await Task.sleep(for: limit)
-          return .failure(
-            ImageError(
-              code: .timeout, url: url, isRetryable: true,
-              message: "the load took longer than its timeout of \(limit)"))
-        } catch {
-          // The load's own end counts.
-          return nil
-        }
-      }
-      defer { group.cancelAll() }
-      while let ended = await group.next() {
-        if let ended { return ended }
-      }
-      return .failure(.cancelled(url))
+    }
+    let timeout = Timeouts.shared.add(at: .now + limit) { load.cancel() }
+    let result = await withTaskCancellationHandler {
+      await load.value
+    } onCancel: {
+      load.cancel()
+    }
+    if timeout.end(), case .failure(let error) = result, error.code == .cancelled {
+      throw ImageError(
+        code: .timeout, url: request.url, isRetryable: true,
+        message: "the load took longer than its timeout of \(limit)")
     }
     return try result.get()
   }
