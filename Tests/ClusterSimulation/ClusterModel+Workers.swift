@@ -162,12 +162,12 @@ extension ClusterModel {
   }
 
   /// A host says for how long it wants to be left alone.
-  func rest(_ host: String?, seconds: Int64, noticedBy worker: WorkerID) {
+  ///
+  /// - Parameter httpStatus: of the response that says so.
+  func rest(_ host: String?, seconds: Int64, httpStatus: Int = 503, noticedBy worker: WorkerID) {
     guard let host else { return }
-    say(
-      .workerReportedHosts(
-        worker,
-        HostUpdates(cooldowns: [HostCooldown(host: host, seconds: seconds, httpStatus: 503)])))
+    let cooldown = HostCooldown(host: host, seconds: seconds, httpStatus: httpStatus)
+    say(.workerReportedHosts(worker, HostUpdates(cooldowns: [cooldown])))
   }
 
   /// What the lease was to be made from is gone.

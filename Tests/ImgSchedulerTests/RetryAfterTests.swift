@@ -7,13 +7,20 @@ import Testing
 /// Viewers of hosts that have asked for a pause.
 @Suite struct RetryAfterTests {
   private static let host = "example.com"
-  private static let tooMany = Failure(
-    stage: .fetch, code: .httpStatus, httpStatus: 429, detail: "the origin answered 429")
+  private static let tooMany = answer(429)
+
+  private static func answer(_ status: Int) -> Failure {
+    Failure(
+      stage: .fetch, code: .httpStatus, httpStatus: status, detail: "the origin answered \(status)")
+  }
 
   private func rest(
-    _ cluster: ClusterModel, _ host: String = Self.host, seconds: Int64 = 30
+    _ cluster: ClusterModel, _ host: String = Self.host, seconds: Int64 = 30,
+    httpStatus: Int = 503
   ) throws {
-    cluster.rest(host, seconds: seconds, noticedBy: try #require(cluster.onlyWorker))
+    cluster.rest(
+      host, seconds: seconds, httpStatus: httpStatus,
+      noticedBy: try #require(cluster.onlyWorker))
   }
 
   private func failure(_ viewer: ViewerID, in cluster: ClusterModel) throws -> Failure {
@@ -34,6 +41,39 @@ import Testing
     #expect(failure.retryAt == cluster.now.wall.advanced(by: .seconds(30)))
     #expect(cluster.fetchStarts.isEmpty)
     #expect(cluster.scheduler.isIdle)
+  }
+
+  @Test(arguments: [(404, nil), (410, nil), (500, nil), (429, 429), (503, 503)] as [(Int, Int?)])
+  func `a viewer is told the status of another picture only if it speaks of the host`(
+    other: Int, expected: Int?
+  ) throws {
+    let cluster = ClusterModel.started()
+    try rest(cluster, httpStatus: other)
+    let viewer = cluster.view(url(1), maximumRetryAfter: .seconds(2))
+    cluster.answerLookups()
+    let failure = try failure(viewer, in: cluster)
+    #expect(failure.httpStatus == expected)
+    #expect(failure.isRetryable)
+    let end = cluster.now.wall.advanced(by: .seconds(30))
+    #expect(failure.retryAt == end)
+    #expect(
+      failure.detail
+        == "example.com answered another request with \(other) and Retry-After, so this "
+        + "URL was not requested; the pause ends at \(end), in 30 s")
+  }
+
+  @Test func `a picture that is missing has its own status during the pause that it asks for`()
+    throws
+  {
+    let cluster = ClusterModel.started(attempts: 3)
+    let viewer = cluster.view(url(1), maximumRetryAfter: .seconds(2))
+    cluster.answerLookups()
+    try rest(cluster, httpStatus: 404)
+    cluster.finish(url(1), .failed(Self.answer(404)))
+    let failure = try failure(viewer, in: cluster)
+    #expect(failure.httpStatus == 404)
+    #expect(failure.retryAt == nil)
+    #expect(!failure.isRetryable)
   }
 
   @Test func `a viewer waits for a pause that is not too long`() throws {
@@ -88,13 +128,24 @@ import Testing
     #expect(cluster.fetchStarts.count == 1)
   }
 
-  @Test func `the viewer whose own response has asked for the pause is not tried again`() throws {
+  @Test(arguments: [429, 500])
+  func `the viewer whose own response has asked for the pause is not tried again`(
+    status: Int
+  ) throws {
     let cluster = ClusterModel.started(attempts: 3)
     let viewer = cluster.view(url(1), maximumRetryAfter: .seconds(2))
     cluster.answerLookups()
     let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
-    cluster.finish(fetch, of: worker, .failed(Self.tooMany, bytesFetched: 7), retryAfter: 60)
-    #expect(try failure(viewer, in: cluster).retryAt != nil)
+    cluster.finish(
+      fetch, of: worker, .failed(Self.answer(status), bytesFetched: 7), retryAfter: 60)
+    let failure = try failure(viewer, in: cluster)
+    let end = cluster.now.wall.advanced(by: .seconds(60))
+    #expect(failure.httpStatus == status)
+    #expect(failure.retryAt == end)
+    #expect(
+      failure.detail
+        == "example.com sent Retry-After, so this URL was not requested again; the pause ends at "
+        + "\(end), in 60 s; the last attempt failed: the origin answered \(status)")
     guard case .failed(_, bytesFetched: 7) = cluster.answers[viewer] else {
       Issue.record("the bytes of its response are not reported")
       return
@@ -119,7 +170,7 @@ import Testing
     cluster.answerLookups()
     try rest(cluster, "target.example", seconds: 60)
     cluster.redirect(url(1), to: "target.example")
-    #expect(try failure(viewer, in: cluster).detail.hasPrefix("target.example"))
+    #expect(try failure(viewer, in: cluster).detail.hasPrefix("a redirect led to target.example"))
     cluster.finishEverything()
     #expect(cluster.scheduler.isIdle)
   }

@@ -58,17 +58,39 @@ extension Scheduler {
     of item: WorkID, for pause: RetryAfter, of host: String
   ) -> Bool {
     let remaining = pause.until - now.instant
-    return dismissViewers(of: item, with: failure(for: pause, of: host)) { waiter in
-      waiter.maximumRetryAfter.map { $0 < remaining } ?? false
-    }
+    let isRefused = { (waiter: Waiter) in waiter.maximumRetryAfter.map { $0 < remaining } ?? false }
+    let held = work.item(item)
+    guard held.waiters.contains(where: isRefused) else { return false }
+    let failure = failure(of: held, for: pause, of: host)
+    return dismissViewers(of: item, with: failure, where: isRefused)
   }
 
-  private func failure(for pause: RetryAfter, of host: String) -> Failure {
-    let remaining = pause.until - now.instant
+  /// Why the viewers of an item do not wait. A status that says nothing of the host is not told, because it
+  /// is of another picture; that of the item's own last attempt is.
+  private func failure(of item: WorkItem, for pause: RetryAfter, of host: String) -> Failure {
+    let last = item.source.flatMap { sources[$0]?.lastFailure }
+    let end = timeline.wall(pause.until)
+    let seconds = (pause.until - now.instant).secondsRoundedUp
+    let reason = reason(item, isRepeated: last != nil, for: pause, of: host)
+    let attempt = last.map { "; the last attempt failed: \($0.detail)" } ?? ""
     return Failure(
-      stage: .queue, code: .httpStatus, httpStatus: pause.httpStatus, isRetryable: true,
-      retryAt: timeline.wall(pause.until),
-      detail: "\(host) answered \(pause.httpStatus) with Retry-After, and is not asked for "
-        + "\(remaining.secondsRoundedUp) s")
+      stage: .queue, code: .httpStatus,
+      httpStatus: pause.isOfHost ? pause.httpStatus : last?.httpStatus, isRetryable: true,
+      retryAt: end, detail: "\(reason); the pause ends at \(end), in \(seconds) s\(attempt)")
+  }
+
+  /// What has led to the pause, and what was not requested because of it.
+  ///
+  /// - Parameter isRepeated: whether the item's URL was requested before.
+  private func reason(
+    _ item: WorkItem, isRepeated: Bool, for pause: RetryAfter, of host: String
+  ) -> String {
+    guard !isRepeated else {
+      return "\(host) sent Retry-After, so this URL was not requested again"
+    }
+    let answer = "\(host) answered another request with \(pause.httpStatus) and Retry-After"
+    return host == item.host
+      ? "\(answer), so this URL was not requested"
+      : "a redirect led to \(answer), so the redirect was not followed"
   }
 }
