@@ -128,6 +128,16 @@ import Testing
     #expect(cluster.fetchStarts.count == 1)
   }
 
+  @Test func `a viewer that fails while a later one of its name arrives has one answer`() throws {
+    let cluster = ClusterModel.started(attempts: 3)
+    let earlier = cluster.view(url(1), name: "a", maximumRetryAfter: .seconds(2))
+    cluster.answerLookups()
+    cluster.finish(url(1), .failure(.timeout))
+    try rest(cluster)
+    cluster.view(url(1), name: "a")
+    #expect(try failure(earlier, in: cluster).retryAt != nil)
+  }
+
   @Test(arguments: [429, 500])
   func `the viewer whose own response has asked for the pause is not tried again`(
     status: Int

@@ -17,8 +17,8 @@ extension Scheduler {
     } catch {
       effects.append(.answer(viewer, .failed(error), nil))
     }
-    // The last step, so that an item that both want goes on without a break.
-    if let earlier {
+    // The last step, so that an item that both want goes on without a break. It may have its answer by now.
+    if let earlier, viewers[earlier] != nil {
       viewerLeft(earlier)
       effects.append(.answer(earlier, .cancelled, nil))
     }
