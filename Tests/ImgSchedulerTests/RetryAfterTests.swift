@@ -1,4 +1,5 @@
 import ImgModel
+import ImgWire
 import Testing
 
 @testable import ClusterSimulation
@@ -126,6 +127,59 @@ import Testing
     cluster.finishEverything()
     #expect(cluster.counts(job)?.done == 1)
     #expect(cluster.fetchStarts.count == 1)
+  }
+
+  @Test func `a viewer whose URL waits for its retry fails when the pause begins`() throws {
+    let cluster = ClusterModel.started(attempts: 3)
+    let viewer = cluster.view(url(1), maximumRetryAfter: .seconds(2))
+    let patient = cluster.view(url(1))
+    cluster.answerLookups()
+    cluster.finish(url(1), .failure(.timeout))
+    #expect(cluster.answers[viewer] == nil)
+    try rest(cluster, seconds: 60)
+    #expect(try failure(viewer, in: cluster).retryAt != nil)
+    #expect(cluster.answers[patient] == nil)
+    cluster.advance(by: .seconds(60))
+    cluster.finishEverything()
+    #expect(cluster.answers[patient] == .fetchedSample)
+  }
+
+  @Test func `a viewer whose URL waits for its retry may be served stale when the pause begins`()
+    throws
+  {
+    let cluster = ClusterModel.started(attempts: 3)
+    cluster.prestore([url(1)])
+    cluster.store.stale[url(1)] = false
+    let viewer = cluster.view(
+      url(1), fetch: FetchOptions(cachePolicy: .byProtocol), maximumRetryAfter: .seconds(2))
+    cluster.answerLookups()
+    cluster.finish(url(1), .failure(.timeout))
+    try rest(cluster)
+    cluster.answerLookups()
+    guard case .done = cluster.answers[viewer] else {
+      Issue.record("\(String(describing: cluster.answers[viewer]))")
+      return
+    }
+  }
+
+  @Test func `a viewer that has yet to join a redirected transfer fails when the pause begins`()
+    throws
+  {
+    let cluster = ClusterModel.started(
+      perHost: 1, credits: Credits(lookups: 256, leases: 2, decodeQueueTarget: 8))
+    cluster.view(url(1, host: "target.example"))
+    let patient = cluster.view(url(2))
+    cluster.answerLookups()
+    let viewer = cluster.view(url(2), variant: .small, maximumRetryAfter: .seconds(2))
+    cluster.answerLookups()
+    cluster.redirect(url(2), to: "target.example")
+    #expect(cluster.answers[viewer] == nil)
+    try rest(cluster, "target.example", seconds: 60)
+    #expect(try failure(viewer, in: cluster).retryAt != nil)
+    #expect(cluster.answers[patient] == nil)
+    cluster.advance(by: .seconds(60))
+    cluster.finishEverything()
+    #expect(cluster.answers[patient] == .fetchedSample)
   }
 
   @Test func `a viewer that fails while a later one of its name arrives has one answer`() throws {

@@ -9,14 +9,27 @@ extension Scheduler {
       until: now.instant + cooldown.duration, httpStatus: cooldown.httpStatus)
     transferQueue.coolDown(host, pause, at: now.instant)
     guard !viewers.isEmpty else { return }
+    let waiting = sourcesOfViewers(heldUpBy: host)
     offerStale(of: host)
-    for id in transferQueue.waiting(for: host).sorted() { reviewNow(id) }
+    offerStale(of: host, to: waiting)
+    for id in waiting { reviewNow(id) }
     for id in transferQueue.redirected(to: host).sorted() { refuseViewers(ofRedirected: id) }
+  }
+
+  /// The sources of viewers that a pause of a host holds up. They are queued for a transfer, wait for their
+  /// retry, or wait to join a transfer that was redirected to the host.
+  private func sourcesOfViewers(heldUpBy host: String) -> [SourceID] {
+    let awaited = viewers.all.values.compactMap { viewer -> Source? in
+      guard case .waiting(_, let item) = viewer else { return nil }
+      return work[item]?.source.flatMap { sources[$0] }
+    }
+    return Set(awaited.filter { hostToWaitFor($0) == host }.map(\.id)).sorted()
   }
 
   /// Refuses the viewers of a source for whom the pause that holds it up is too long.
   ///
-  /// - Parameter waiting: the items that wait for its transfer. One that nothing else waits for ends.
+  /// - Parameter waiting: the items that wait for its transfer. They go on with what else waits for them,
+  ///   or end.
   /// - Returns: whether there were any.
   mutating func refuseViewers(of source: Source, among waiting: [WorkItem]) -> Bool {
     guard let host = hostToWaitFor(source),

@@ -35,8 +35,13 @@ extension Scheduler {
 
   /// A host has failed once more: items that wait for it may be served stale.
   mutating func offerStale(of host: String) {
+    offerStale(of: host, to: transferQueue.waiting(for: host).sorted())
+  }
+
+  /// The same for the items of these sources.
+  mutating func offerStale(of host: String, to waiting: [SourceID]) {
     guard transferQueue.isFailing(host, at: now.instant) else { return }
-    for id in transferQueue.waiting(for: host).sorted() {
+    for id in waiting {
       guard let source = sources[id] else { continue }
       let askable = waitingItems(of: source).filter(isStaleWorthAsking)
       guard !askable.isEmpty else { continue }
