@@ -129,6 +129,40 @@ import Testing
     #expect(cluster.fetchStarts.count == 1)
   }
 
+  @Test func `lines that wait beside a viewer that fails take their turn`() throws {
+    let cluster = ClusterModel.started(perHost: 1)
+    cluster.submit([url(100)])
+    cluster.answerLookups()
+    cluster.submit((1...3).map { url($0) })
+    cluster.answerLookups()
+    let viewer = cluster.view(url(11), maximumRetryAfter: .seconds(2))
+    cluster.answerLookups()
+    cluster.submit([url(11)])
+    cluster.answerLookups()
+    try rest(cluster)
+    #expect(try failure(viewer, in: cluster).retryAt != nil)
+    cluster.advance(by: .seconds(30))
+    #expect(cluster.startsUntilIdle() == [1, 11, 2, 3])
+  }
+
+  @Test func `lines of a redirected transfer take their turn when its viewer fails`() throws {
+    let cluster = ClusterModel.started(perHost: 1)
+    cluster.submit([url(100, host: "target.example")])
+    cluster.submit([url(1, host: "a")])
+    cluster.answerLookups()
+    let viewer = cluster.view(url(2, host: "b"), maximumRetryAfter: .seconds(2))
+    cluster.answerLookups()
+    cluster.submit([url(2, host: "b")])
+    cluster.answerLookups()
+    cluster.redirect(url(1, host: "a"), to: "target.example")
+    cluster.redirect(url(2, host: "b"), to: "target.example")
+    try rest(cluster, "target.example")
+    #expect(try failure(viewer, in: cluster).retryAt != nil)
+    cluster.advance(by: .seconds(30))
+    cluster.finish(url(100, host: "target.example"))
+    #expect(cluster.redirectedURLs == [url(2, host: "b")])
+  }
+
   @Test func `a viewer whose URL waits for its retry fails when the pause begins`() throws {
     let cluster = ClusterModel.started(attempts: 3)
     let viewer = cluster.view(url(1), maximumRetryAfter: .seconds(2))

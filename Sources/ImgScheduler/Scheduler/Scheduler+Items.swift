@@ -63,12 +63,17 @@ extension Scheduler {
   ///
   /// - Precondition: the item has not ended.
   mutating func continueOrEnd(_ id: WorkID) {
+    continueOrEndBeforeReview(id)
+    reviewSources()
+  }
+
+  /// The same, while a source is looked at: ``reviewSources()`` goes on with what this changes.
+  mutating func continueOrEndBeforeReview(_ id: WorkID) {
     let item = work.item(id)
-    if !item.waiters.isEmpty { return enqueue(id) }
+    if !item.waiters.isEmpty { return enqueueBeforeReview(id) }
     // Later requests start from the beginning: an item that is being aborted cannot be joined.
     work.close(id)
     if item.stage.lease == nil { discard(id) } else { abort(item) }
-    reviewSources()
   }
 
   /// Takes waiters off an item. Their lines go back to their lists.
@@ -119,6 +124,11 @@ extension Scheduler {
 
   /// Puts an item that waits where its urgency belongs.
   mutating func enqueue(_ id: WorkID) {
+    enqueueBeforeReview(id)
+    reviewSources()
+  }
+
+  private mutating func enqueueBeforeReview(_ id: WorkID) {
     let item = work.item(id)
     switch item.stage {
     case .awaitingLookup: work.queueLookup(id)
@@ -126,12 +136,13 @@ extension Scheduler {
       // The viewer has left with whom its lines would have begun.
       if item.isOfLines, item.lacksStartTags { holdBehindEarlierLines(id) }
       item.source.map { sources.noteChange(of: $0) }
-    case .awaitingDecode: work.queueDecode(id)
+    case .awaitingDecode:
+      assignStartTags(id)
+      work.queueDecode(id)
     case .transferring(let lease): leases[lease]?.transfer.map { queueRedirected($0) }
     case .behindEarlierLines: if !isBehindLines(item) { routeMiss(id) }
     case .lookingUp, .decoding: break
     }
-    reviewSources()
   }
 
   /// Makes an item wait for a look-up.

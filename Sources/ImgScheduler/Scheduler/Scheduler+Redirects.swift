@@ -38,8 +38,10 @@ extension Scheduler {
   /// Puts a transfer that waits for a slot where the most urgent of its items belongs.
   mutating func queueRedirected(_ id: TransferID) {
     guard let transfer = transfers[id], transfer.isWaitingAfterRedirect else { return }
-    let items = transfer.leases.compactMap { leases[$0].flatMap { work[$0.item] } }
-    guard let urgency = items.map(\.urgency).min() else { return }
+    let items = transfer.leases.compactMap { leases[$0]?.item }
+    // Lines that have begun with a viewer compete once it is gone.
+    for item in items { assignStartTags(item) }
+    guard let urgency = items.map({ work.item($0).urgency }).min() else { return }
     transferQueue.insert(redirected: id, host: transfer.host, urgency: urgency, at: now.instant)
   }
 

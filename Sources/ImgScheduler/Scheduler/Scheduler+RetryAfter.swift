@@ -38,7 +38,7 @@ extension Scheduler {
     var isAnyRefused = false
     for item in waiting where refuseViewers(of: item.id, for: pause, of: host) {
       isAnyRefused = true
-      if work.item(item.id).waiters.isEmpty { discard(item.id) }
+      continueOrEndBeforeReview(item.id)
     }
     return isAnyRefused
   }
