@@ -191,6 +191,17 @@ import Testing
     #expect(cluster.counts(job)?.done == 40)
   }
 
+  @Test func `a get that does not wait for that time leaves no probe to others`() throws {
+    let (cluster, _) = clusterOfDownHost()
+    cluster.rest(Self.host, seconds: 30, noticedBy: try #require(cluster.onlyWorker))
+    let viewer = cluster.view(url(41), maximumRetryAfter: .seconds(2))
+    cluster.answerLookups()
+    #expect(cluster.answers[viewer]?.failureCode == .httpStatus)
+    let job = cluster.submit([url(1), url(2)])
+    cluster.answerLookups()
+    #expect(cluster.counts(job)?.failed == 2)
+  }
+
   // MARK: - Cooldown
 
   @Test func `how long a failing host is left alone follows the backoff`() {

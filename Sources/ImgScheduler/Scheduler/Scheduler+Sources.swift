@@ -90,9 +90,14 @@ extension Scheduler {
   /// An item has ended.
   mutating func leaveSource(_ item: WorkItem) {
     guard let id = item.source, let ended = sources.remove(item.id, from: id) else { return }
-    if ended.isQueued {
-      transferQueue.remove(id, host: ended.key.host, at: now.instant)
-    }
+    leaveHost(ended)
+  }
+
+  /// Nothing of a source waits for its host any more, neither in the queue nor before a retry. A host at
+  /// which no other source is queued needs no probe.
+  private mutating func leaveHost(_ source: Source) {
+    guard source.isQueued || source.retryAt != nil else { return }
+    transferQueue.remove(source.id, host: source.key.host, at: now.instant)
   }
 
   package func waitingItems(of source: Source) -> [WorkItem] {
@@ -116,9 +121,6 @@ extension Scheduler {
   private mutating func review(_ source: Source) {
     if source.joinable != nil { joinHeldItems(of: source) }
     let waiting = waitingItems(of: source)
-    if let command = waiting.lazy.flatMap(\.waiters).compactMap(\.command).max() {
-      transferQueue.wantProbe(of: source.key.host, for: command, at: now.instant)
-    }
     guard !refuseViewers(of: source, among: waiting) else {
       return sources.noteChange(of: source.id)
     }
@@ -126,12 +128,18 @@ extension Scheduler {
       for item in waiting { attach(item, to: transfer) }
       return
     }
+    if let command = waiting.lazy.flatMap(\.waiters).compactMap(\.command).max() {
+      transferQueue.wantProbe(of: source.key.host, for: command, at: now.instant)
+    }
     let hopeless = hopelessItems(of: source, among: waiting)
     guard hopeless.isEmpty else {
       dequeue(source)
       return fail(hopeless)
     }
-    guard let mostUrgent = waiting.map(\.urgency).min() else { return dequeue(source) }
+    guard let mostUrgent = waiting.map(\.urgency).min() else {
+      leaveHost(source)
+      return sources.setQueued(false, source.id)
+    }
     if sources.mustWait(source.id, at: now.instant) {
       dequeue(source)
       sources.awaitRetry(source.id)
