@@ -262,6 +262,21 @@ import Testing
       try failure(viewer, in: cluster).retryAt == cluster.now.wall.advanced(by: .seconds(60)))
   }
 
+  @Test(arguments: ["target.example", Self.host])
+  func `the last attempt tells the pause of the host that it has failed at`(
+    resting: String
+  ) throws {
+    let cluster = ClusterModel.started(attempts: 1)
+    let viewer = cluster.view(url(1))
+    cluster.answerLookups()
+    cluster.redirect(url(1), to: "target.example")
+    try rest(cluster, resting, seconds: 60)
+    let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
+    cluster.finish(fetch, of: worker, .failed(Self.tooMany), wasRedirected: true)
+    let end = cluster.now.wall.advanced(by: .seconds(60))
+    #expect(try failure(viewer, in: cluster).retryAt == (resting == Self.host ? nil : end))
+  }
+
   @Test func `a viewer whose transfer is redirected to a host with a pause fails at once`() throws {
     let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1), maximumRetryAfter: .seconds(2))

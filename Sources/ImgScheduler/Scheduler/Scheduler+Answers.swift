@@ -80,13 +80,14 @@ extension Scheduler {
     let result = answer.outcome == .cancelled ? refusedResult(answer) : answer
     let isRetried = noteFailure(result, by: worker)
     transferFailedBehind(result, by: worker)
+    let host = leases[result.lease]?.transfer.flatMap { transfers[$0]?.host }
     guard let item = endLease(result.lease, of: worker) else { return }
     switch result.outcome {
     case .failed(let failure, let byteCount):
       work.change(item) { $0.unreportedByteCount += byteCount }
       guard isRetried, !work.item(item).waiters.isEmpty else {
-        return complete(
-          item, with: .failed(lastFailure(failure, of: work.item(item))), timings: result.timings)
+        let last = lastFailure(failure, of: work.item(item), at: host)
+        return complete(item, with: .failed(last), timings: result.timings)
       }
       routeMiss(item)
       reviewSources()
