@@ -27,11 +27,13 @@ extension HTTPStatus {
   }
 
   /// What is missing at the origin is missing here. Other errors of the origin are none of the client's.
+  /// A failure that names a time says nothing of the picture, whatever status has come with that time.
   private static func forOrigin(_ error: ImageError) -> HTTPStatus {
     switch error.httpStatus {
-    case 404, 410: .notFound
     case 429: .tooManyRequests
-    default: error.retryAt == nil ? .badGateway : .serviceUnavailable
+    case _ where error.retryAt != nil: .serviceUnavailable
+    case 404, 410: .notFound
+    default: .badGateway
     }
   }
 }

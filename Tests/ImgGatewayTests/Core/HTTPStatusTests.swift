@@ -28,7 +28,7 @@ struct HTTPStatusTests {
     #expect(HTTPStatus(error).rawValue == status)
   }
 
-  @Test(arguments: [(429, 429), (500, 503), (403, 503)])
+  @Test(arguments: [(429, 429), (500, 503), (403, 503), (404, 503), (410, 503)])
   func `an origin that asks for a pause makes the picture unavailable until then`(
     origin: Int, status: Int
   ) {
