@@ -32,6 +32,23 @@ struct RetryAfterTests {
     #expect(other.status == 200)
   }
 
+  @Test func `a missing picture whose response asks for a pause makes no other one missing`()
+    async throws
+  {
+    let fixture = try GatewayFixture()
+    fixture.origin.serve("/missing", .status(404, retryAfter: "300"))
+    for _ in 0..<2 {
+      let missing = try await fixture.image("/missing")
+      #expect(missing.status == 404)
+      #expect(missing["Retry-After"] == nil)
+    }
+    let other = try await fixture.image("/a")
+    #expect(other.status == 503)
+    #expect((2...301).contains(try seconds(other)))
+    #expect(try other.failureCode() == "http_status")
+    #expect(fixture.origin.startOrder() == ["/missing"])
+  }
+
   @Test func `a short pause is waited for`() async throws {
     let fixture = try GatewayFixture([], ["ATTEMPTS": "3", "BACKOFF": "1ms"])
     fixture.origin.serve("/a", .statuses([503, 200], body: fixture.picture, retryAfter: "1"))

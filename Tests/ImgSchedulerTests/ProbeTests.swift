@@ -19,8 +19,19 @@ import Testing
   }
 
   /// A cluster whose job has failed because its host is down.
-  private func clusterOfDownHost(lineCount: Int = 40) -> (ClusterModel, JobID) {
+  ///
+  /// - Parameter knownMissing: a picture that the host had not before.
+  private func clusterOfDownHost(
+    lineCount: Int = 40, knownMissing: String? = nil
+  ) -> (ClusterModel, JobID) {
     let cluster = ClusterModel.started(perHost: 2)
+    if let knownMissing {
+      cluster.view(knownMissing)
+      cluster.answerLookups()
+      cluster.finish(
+        knownMissing,
+        .failed(Failure(stage: .fetch, code: .httpStatus, httpStatus: 404, detail: "missing")))
+    }
     let job = cluster.submit((1...lineCount).map { url($0) })
     cluster.answerLookups()
     failAll(in: cluster)
@@ -170,6 +181,16 @@ import Testing
     #expect(cluster.fetching == [url(1), url(21)])
     cluster.finish(url(21), Self.busy)
     #expect(cluster.answers[first]?.failureCode == .httpStatus)
+  }
+
+  @Test func `a get of a picture that is known to be missing leaves no probe to others`() {
+    let (cluster, _) = clusterOfDownHost(knownMissing: url(50))
+    let viewer = cluster.view(url(50))
+    cluster.answerLookups()
+    #expect(cluster.answers[viewer] != nil)
+    let job = cluster.submit([url(1), url(2)])
+    cluster.answerLookups()
+    #expect(cluster.counts(job)?.failed == 2)
   }
 
   // MARK: - Retry-After

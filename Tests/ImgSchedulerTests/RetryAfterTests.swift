@@ -77,6 +77,19 @@ import Testing
     #expect(!failure.isRetryable)
   }
 
+  @Test func `a picture that is known to be missing is missing during a pause, too`() throws {
+    let cluster = ClusterModel.started()
+    cluster.view(url(1))
+    cluster.answerLookups()
+    cluster.finish(url(1), .failed(Self.answer(404)))
+    try rest(cluster)
+    let viewer = cluster.view(url(1), maximumRetryAfter: .seconds(2))
+    cluster.answerLookups()
+    let failure = try failure(viewer, in: cluster)
+    #expect(failure.httpStatus == 404)
+    #expect(failure.retryAt == nil)
+  }
+
   @Test func `a viewer waits for a pause that is not too long`() throws {
     let cluster = ClusterModel.started()
     try rest(cluster, seconds: 2)

@@ -121,24 +121,26 @@ extension Scheduler {
   private mutating func review(_ source: Source) {
     if source.joinable != nil { joinHeldItems(of: source) }
     let waiting = waitingItems(of: source)
-    guard !refuseViewers(of: source, among: waiting) else {
+    guard let mostUrgent = waiting.map(\.urgency).min() else {
+      sources.setQueued(false, source.id)
+      return leaveHost(source)
+    }
+    // What is known to be missing costs no request: no pause holds it up, and it needs no probe.
+    let isKnown = source.joinable == nil && rememberedFailure(of: source, for: waiting) != nil
+    guard isKnown || !refuseViewers(of: source, among: waiting) else {
       return sources.noteChange(of: source.id)
     }
     if let transfer = source.joinable {
       for item in waiting { attach(item, to: transfer) }
       return
     }
-    if let command = waiting.lazy.flatMap(\.waiters).compactMap(\.command).max() {
+    if !isKnown, let command = waiting.lazy.flatMap(\.waiters).compactMap(\.command).max() {
       transferQueue.wantProbe(of: source.key.host, for: command, at: now.instant)
     }
     let hopeless = hopelessItems(of: source, among: waiting)
     guard hopeless.isEmpty else {
       dequeue(source)
       return fail(hopeless)
-    }
-    guard let mostUrgent = waiting.map(\.urgency).min() else {
-      leaveHost(source)
-      return sources.setQueued(false, source.id)
     }
     if sources.mustWait(source.id, at: now.instant) {
       dequeue(source)
