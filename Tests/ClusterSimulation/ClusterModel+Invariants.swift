@@ -12,6 +12,8 @@ extension ClusterModel {
     let pictures = scheduler.work.all.compactMap { $0.picture?.file }
     check(openFiles == Set(pictures), "a memory file is not released, or too early", event)
     checkSources(after: event)
+    checkPauses(after: event)
+    checkTurns(after: event)
     checkMemories(after: event)
     checkPlaces(after: event)
     checkOrder(after: event)
@@ -218,6 +220,53 @@ extension ClusterModel {
       check(
         transfer.leases.allSatisfy { scheduler.leases[$0]?.transfer == id },
         "a transfer of other leases", event)
+    }
+  }
+
+  // MARK: - Pauses, probes and turns
+
+  /// No viewer waits for a pause that is too long for it, and no host for a probe that nothing needs.
+  private func checkPauses(after event: Event) {
+    for source in scheduler.sources.all {
+      guard let host = scheduler.hostToWaitFor(source) else { continue }
+      checkPause(of: host, scheduler.waitingItems(of: source), after: event)
+    }
+    for (host, items) in redirectedItems { checkPause(of: host, items, after: event) }
+    let hosts = Set(competingItems.filter { $0.stage == .awaitingTransfer }.map(\.host))
+    for (name, host) in scheduler.transferQueue.hosts where host.health.isProbeWanted {
+      check(hosts.contains(name), "\(name) waits for a probe that nothing needs", event)
+    }
+  }
+
+  private func checkPause(of host: String, _ items: [WorkItem], after event: Event) {
+    guard let pause = scheduler.transferQueue.retryAfter(of: host, at: now.instant) else { return }
+    let longest = items.flatMap(\.waiters).compactMap(\.maximumRetryAfter).min()
+    check(
+      longest.map { pause.until - now.instant <= $0 } ?? true,
+      "a viewer waits for a pause of \(host) that is too long for it", event)
+  }
+
+  /// Lines compete by their start tags, also those that waited beside a viewer before.
+  private func checkTurns(after event: Event) {
+    guard !scheduler.isDraining else { return }
+    let items = competingItems + redirectedItems.flatMap(\.items)
+    check(
+      items.allSatisfy { !$0.isOfLines || !$0.lacksStartTags }, "a line goes before its turn", event
+    )
+  }
+
+  /// The items that wait for a transfer or for a decoder.
+  private var competingItems: [WorkItem] {
+    scheduler.work.all.filter { [.awaitingTransfer, .awaitingDecode].contains($0.stage) }
+  }
+
+  /// The items of transfers that wait for a slot where their redirects lead, and the hosts there.
+  private var redirectedItems: [(host: String, items: [WorkItem])] {
+    scheduler.transfers.all.values.filter(\.isWaitingAfterRedirect).map { transfer in
+      let items = transfer.leases.compactMap {
+        scheduler.leases[$0].flatMap { scheduler.work[$0.item] }
+      }
+      return (transfer.host, items)
     }
   }
 

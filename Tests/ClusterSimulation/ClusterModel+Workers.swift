@@ -152,7 +152,11 @@ extension ClusterModel {
     wasRedirected: Bool = false, failureBehind: Failure? = nil
   ) {
     workers[worker]?.remove(fetch.lease)
-    if let retryAfter { rest(host(of: fetch.url), seconds: retryAfter, noticedBy: worker) }
+    if let retryAfter {
+      rest(
+        host(of: fetch.url), seconds: retryAfter, httpStatus: outcome.failedHTTPStatus ?? 503,
+        noticedBy: worker)
+    }
     let result = FetchResults.Result(
       lease: fetch.lease, outcome: outcome, wasRedirected: wasRedirected,
       failureBehind: failureBehind)

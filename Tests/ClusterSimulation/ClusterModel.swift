@@ -226,6 +226,9 @@ final class ClusterModel {
         checkExpiry(of: url, options)
       }
       if waitingViewers.remove(viewer) == nil { fail("\(viewer) answered without waiting") }
+      if outcome.isRefusal, outcome.failedHTTPStatus == 404 {
+        fail("\(viewer) is told the status of another picture")
+      }
       answers[viewer] = outcome
     case .deliver(let file, let made, let bytesFetched, let viewer):
       if !openFiles.contains(file) { fail("\(file) is not open") }

@@ -27,6 +27,20 @@ extension Outcome {
     .failed(Failure(stage: stage, code: code, detail: ""))
   }
 
+  /// The status of the origin that it has failed with.
+  var failedHTTPStatus: Int? {
+    if case .failed(let failure, _) = self { failure.httpStatus } else { nil }
+  }
+
+  /// Whether nothing was fetched for it because of a pause of the host.
+  var isRefusal: Bool {
+    if case .failed(let failure, _) = self {
+      failure.stage == .queue && failure.retryAt != nil
+    } else {
+      false
+    }
+  }
+
   var failureCode: Failure.Code? {
     if case .failed(let failure, _) = self { failure.code } else { nil }
   }

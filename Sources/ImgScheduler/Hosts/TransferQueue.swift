@@ -195,7 +195,7 @@ package struct TransferQueue {
   }
 
   /// See ``HostHealth/retryAfter(at:)``.
-  func retryAfter(of host: String, at now: ContinuousClock.Instant) -> RetryAfter? {
+  package func retryAfter(of host: String, at now: ContinuousClock.Instant) -> RetryAfter? {
     hosts[host]?.health.retryAfter(at: now)
   }
 

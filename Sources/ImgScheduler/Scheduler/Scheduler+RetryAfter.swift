@@ -45,7 +45,7 @@ extension Scheduler {
 
   /// The host whose pause holds up the items of a source that wait; `nil` if they can join a transfer that goes
   /// on.
-  private func hostToWaitFor(_ source: Source) -> String? {
+  package func hostToWaitFor(_ source: Source) -> String? {
     guard let id = source.joinable else { return source.key.host }
     return transfers[id].flatMap { $0.isWaitingAfterRedirect ? $0.host : nil }
   }

@@ -27,7 +27,7 @@ package struct Waiter {
   /// What a viewer is told while the picture arrives.
   var updates: ArrivalUpdates = []
   /// A viewer does not wait for a host that has asked for a longer pause; `nil` for a waiter that does.
-  var maximumRetryAfter: Duration?
+  package var maximumRetryAfter: Duration?
   /// The first bytes of the picture that the viewer was shown.
   var shownByteCount = 0
   /// The bytes of the picture that the viewer was told have arrived.

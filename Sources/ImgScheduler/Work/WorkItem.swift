@@ -115,7 +115,7 @@ package struct WorkItem {
   package var isOfLines: Bool { waiters.allSatisfy { $0.job != nil } }
 
   /// Whether one of its lines has no start tag yet.
-  var lacksStartTags: Bool { waiters.contains { $0.job != nil && $0.startTag == 0 } }
+  package var lacksStartTags: Bool { waiters.contains { $0.job != nil && $0.startTag == 0 } }
 
   /// Whether one of its lines has a start tag.
   var hasStartTag: Bool { waiters.contains { $0.startTag > 0 } }
