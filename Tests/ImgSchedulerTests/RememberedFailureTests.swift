@@ -54,6 +54,16 @@ import Testing
     #expect(cluster.counts(job)?.done == 1)
   }
 
+  @Test func `a request that waits for the facts of the same picture fails, too`() {
+    let cluster = ClusterModel.started(perHost: 1)
+    let viewers = [Keep.thumbnail, .facts].map { cluster.view(url(1), keep: $0) }
+    cluster.answerLookups()
+    #expect(cluster.fetchStarts.count == 1)
+    cluster.finish(url(1), Self.answer(404))
+    #expect(viewers.allSatisfy { cluster.answers[$0]?.failureCode == .httpStatus })
+    #expect(cluster.fetchStarts.count == 1)
+  }
+
   @Test(arguments: [400, 401, 403, 408, 425, 429, 500, 503])
   func `no other answer is remembered`(status: Int) {
     let cluster = cluster(Self.answer(status))

@@ -1,5 +1,5 @@
 /// How much of a picture a request needs. Requests for one picture share a transfer if this is equal.
-package enum PicturePart: Hashable, Sendable {
+package enum PicturePart: CaseIterable, Hashable, Sendable {
   /// All bytes.
   case whole
   /// All bytes, also where the format is not decoded and only has facts.

@@ -81,12 +81,14 @@ extension Scheduler {
 
   // MARK: - Remembered failures
 
-  /// Items that wait for the same picture fail, too.
+  /// Items that wait for the same picture fail, too, also those that wait for another part of it.
   private mutating func remember(_ failure: Failure, of id: SourceID) {
-    guard let name = sources[id]?.key.name,
-      sources.remember(failure, of: name, at: now.instant)
+    guard let key = sources[id]?.key,
+      sources.remember(failure, of: key.name, at: now.instant)
     else { return }
-    reviewNow(id)
+    for key in key.ofAllParts {
+      if let source = sources.source(for: key) { reviewNow(source.id) }
+    }
   }
 
   /// The failure that ends the items of a source that wait for their transfer: one that is

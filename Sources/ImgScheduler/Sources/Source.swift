@@ -14,7 +14,16 @@ package struct Source {
   package struct Key: Hashable {
     package let name: PictureName
     package let host: String
-    package let part: PicturePart
+    package private(set) var part: PicturePart
+
+    /// The keys of the same picture at the same host, whole or in part; this one among them.
+    var ofAllParts: [Key] {
+      PicturePart.allCases.map { part in
+        var key = self
+        key.part = part
+        return key
+      }
+    }
 
     init(_ item: WorkItem) {
       name = item.key.name
