@@ -101,9 +101,9 @@ extension Scheduler {
     guard !isRepeated else {
       return "\(host) sent Retry-After, so this URL was not requested again"
     }
-    let answer = "\(host) answered another request with \(pause.httpStatus) and Retry-After"
+    let answer = "answered another request with \(pause.httpStatus) and Retry-After"
     return host == item.host
-      ? "\(answer), so this URL was not requested"
-      : "a redirect led to \(answer), so the redirect was not followed"
+      ? "\(host) \(answer), so this URL was not requested"
+      : "a redirect led to \(host), which \(answer), so it was not followed"
   }
 }
