@@ -74,7 +74,7 @@ final class JobSubmission: Sendable {
   /// Ends the thread, too, which may wait for the coordinator.
   private func cancel() {
     let (continuation, isListSent) = state.withLock { state in
-      if let socket = state.socket { UnixSocket.shutDown(socket) }
+      if let socket = state.socket { StreamSocket.shutDown(socket) }
       return (state.end(), state.isListSent)
     }
     continuation?.resume(returning: .failure(isListSent ? .cancelledAfterList : .cancelled(nil)))

@@ -43,19 +43,19 @@ final class Connection: Sendable {
   /// ``ConnectionTable``.
   func close() {
     deadline.store(.max, ordering: .relaxed)
-    _ = shutdown(descriptor, CInt(SHUT_RDWR))
+    StreamSocket.shutDown(descriptor)
   }
 
   /// The same, but an answer that is on its way still arrives.
   func closeInput() {
     deadline.store(.max, ordering: .relaxed)
-    _ = shutdown(descriptor, CInt(SHUT_RD))
+    StreamSocket.shutDownInput(descriptor)
   }
 
   /// Makes libmicrohttpd look for the end of the input again. If it reads bytes meanwhile, it may miss that, so
   /// the connection keeps its deadline, and the next look repeats this.
   func showEndOfInput() {
-    _ = shutdown(descriptor, CInt(SHUT_RD))
+    StreamSocket.shutDownInput(descriptor)
   }
 
   /// The request is refused, and the connection closes after the response.
@@ -68,7 +68,7 @@ final class Connection: Sendable {
   func sendLast(_ response: BareResponse) {
     // A client that has not read earlier responses has no room for this one. It gets none.
     _ = try? UnixSocket.send(descriptor, response.bytes[...])
-    _ = shutdown(descriptor, CInt(SHUT_WR))
+    StreamSocket.shutDownOutput(descriptor)
   }
 
   /// Whether ``refuseRequest()`` was called, so that the client may still send what nothing reads.

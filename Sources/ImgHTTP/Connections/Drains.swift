@@ -53,7 +53,7 @@ final class Drains: Sendable {
       guard state.entries.count < Self.maximumCount else { return }
       let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
       guard copy >= 0 else { return }
-      _ = shutdown(copy, CInt(SHUT_WR))
+      StreamSocket.shutDownOutput(copy)
       let token = state.nextToken
       guard (try? events.addReadable(copy, token: token)) != nil else {
         // Without memory, or at the limit of watches of the user (epoll_ctl(2)).

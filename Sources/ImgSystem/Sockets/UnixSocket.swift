@@ -174,12 +174,6 @@ package enum UnixSocket {
     }
   }
 
-  /// Ends a connection both ways, also for a thread that waits for it. An error means that it has ended
-  /// already.
-  package static func shutDown(_ descriptor: CInt) {
-    _ = shutdown(descriptor, CInt(SHUT_RDWR))
-  }
-
   /// Waits until a receive does not block: there are bytes, the end or an error.
   ///
   /// - Parameter deadline: the end of the wait; `nil` for no limit.

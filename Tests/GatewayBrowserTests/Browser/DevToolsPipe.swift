@@ -67,7 +67,7 @@ final class DevToolsPipe: Sendable {
 
   /// Ends the connection.
   func close() {
-    UnixSocket.shutDown(socket.rawValue)
+    StreamSocket.shutDown(socket.rawValue)
   }
 
   /// Calls a method, and waits for its result.
