@@ -37,9 +37,11 @@ extension WorkerMachine {
     }
   }
 
-  /// Attaches a lease that robots.txt permits.
+  /// Attaches a lease that robots.txt permits, unless the transfer was redirected to where the lease does
+  /// not permit.
   mutating func attach(_ lease: LeaseID) {
     let order = tasks[lease].order
+    if let url = refusedRedirect(of: order) { return refuse(lease, redirectedTo: url) }
     switch transfers.attach(lease, key: order.transferKey) {
     case .receiving:
       tasks.update(lease) { $0.stage = .transferring }
@@ -74,7 +76,7 @@ extension WorkerMachine {
     switch tasks[lease].stage {
     case .waitingForRobots, .findingOriginal: finish(lease, with: .cancelled)
     case .transferring:
-      if let transfer = transfers.leave(lease) { effects.append(.cancelTransfer(transfer)) }
+      leaveTransfer(lease)
       finish(lease, with: .cancelled)
     case .decoding:
       tasks.update(lease) { $0.isCancelled = true }
@@ -82,6 +84,11 @@ extension WorkerMachine {
     case .revalidating, .renewing, .storing, .delivering, .failing:
       tasks.update(lease) { $0.isCancelled = true }
     }
+  }
+
+  /// Takes a lease off a transfer whose body is on its way. The last one aborts the transfer.
+  mutating func leaveTransfer(_ lease: LeaseID) {
+    if let transfer = transfers.leave(lease) { effects.append(.cancelTransfer(transfer)) }
   }
 
   /// The assignments that name a URL; the others have failed.

@@ -17,8 +17,8 @@ extension WorkerMachine {
   /// it. By then the transfer has a slot at the target, which also serves for that file.
   ///
   /// - Parameter slotWait: for how long it waited for the slot.
-  private mutating func checkRedirect(
-    _ redirect: Redirect, of transfer: TransferID, slotWait: Duration
+  mutating func checkRobots(
+    for redirect: Redirect, of transfer: TransferID, slotWait: Duration
   ) {
     let check = RobotsCache.Check(
       url: redirect.url,
@@ -28,24 +28,6 @@ extension WorkerMachine {
     } else {
       proceed(with: check)
     }
-  }
-
-  /// A redirect to another host waits for a slot there. Nothing is sent to that host before, not
-  /// even for its robots.txt.
-  mutating func redirected(_ transfer: TransferID, _ redirect: Redirect) {
-    guard transfers.contains(transfer) else { return }
-    guard redirect.leavesHost else {
-      return checkRedirect(redirect, of: transfer, slotWait: .zero)
-    }
-    transfers.waitForSlot(transfer, redirect, since: now.instant)
-    report.redirections.append(.init(transfer: transfer, host: redirect.url.host))
-  }
-
-  /// The transfer has a slot at the host to which its redirect leads. Its leases may have left
-  /// meanwhile.
-  mutating func slotGranted(_ transfer: TransferID) {
-    guard let wait = transfers.takeSlotWait(transfer) else { return }
-    checkRedirect(wait.redirect, of: transfer, slotWait: now.instant - wait.since)
   }
 
   private mutating func decide(_ check: RobotsCache.Check) {

@@ -158,7 +158,8 @@ extension Scenario {
     FetchOptions(
       cachePolicy: randomPolicy(),
       respectsOptOut: Int.random(in: 0..<4, using: &random) == 0,
-      respectsRobots: Int.random(in: 0..<3, using: &random) == 0)
+      respectsRobots: Int.random(in: 0..<3, using: &random) == 0,
+      redirectOrigins: SimulatedOrigins.list(&random))
   }
 
   mutating func submit() {

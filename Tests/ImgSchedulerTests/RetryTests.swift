@@ -73,7 +73,7 @@ import Testing
 
   private static let final =
     [400, 401, 403, 404, 410].map { fetchFailure(.httpStatus, status: $0) }
-    + [.tooLarge, .blockedAddress, .tlsFailure, .tooManyRedirects, .invalidURL]
+    + [.tooLarge, .blockedAddress, .blockedOrigin, .tlsFailure, .tooManyRedirects, .invalidURL]
     .map { fetchFailure($0) }
     + [
       Failure(stage: .decode, code: .corruptImage, detail: ""),
@@ -182,6 +182,31 @@ import Testing
     cluster.advance(by: .seconds(60))
     cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.fetchStarts == [url(1), url(1)])
+  }
+
+  @Test func `a redirect that a request does not permit fails it, and no other of its transfer`()
+    throws
+  {
+    let (cluster, viewer) = cluster(attempts: 2)
+    let list = try OriginList([OriginPattern(parsing: "example.com/pictures")])
+    let strict = cluster.view(
+      url(1), variant: .small, fetch: FetchOptions(redirectOrigins: list))
+    cluster.answerLookups()
+    let (worker, attached) = try #require(cluster.fetch(of: url(1), variant: .small))
+    let failure = Self.fetchFailure(.blockedOrigin)
+    cluster.finish(attached, of: worker, .failed(failure), wasRedirected: true)
+    #expect(cluster.answers[strict] == .failed(failure))
+    let other = cluster.view(url(1), variant: .medium)
+    cluster.answerLookups()
+    #expect(cluster.attachedCount == 2)
+    cluster.finish(url(1), variant: .standard, .failed(Self.timeout))
+    cluster.finish(url(1), variant: .medium, .failed(Self.timeout))
+    let host = cluster.scheduler.transferQueue.hosts["example.com"]
+    #expect(host?.health.failureCount == 1, "the failure counts for its host")
+    cluster.advance(by: .seconds(60))
+    cluster.finishEverything()
+    #expect([viewer, other].allSatisfy { cluster.answers[$0] == .fetchedSample })
     #expect(cluster.fetchStarts == [url(1), url(1)])
   }
 

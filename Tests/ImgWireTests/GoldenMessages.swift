@@ -52,7 +52,8 @@ enum GoldenMessages {
       FetchOptions(
         headers: try HeaderFields([HeaderField(name: "Referer", value: "https://example.com/")]),
         ignoredQuery: try QueryFilter(["X-Amz-*"]), cacheKey: try CacheKey("photo-17"),
-        respectsOptOut: true, respectsRobots: true)
+        respectsOptOut: true, respectsRobots: true,
+        redirectOrigins: try OriginList([OriginPattern(parsing: "https://*.example.com/pictures")]))
     }
   }
 

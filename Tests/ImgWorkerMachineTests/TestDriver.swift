@@ -148,13 +148,14 @@ extension ThumbnailRequest {
 
   static func sample(
     keep: Keep = .thumbnail, policy: CachePolicy = .cacheElseLoad, respectsOptOut: Bool = false,
-    respectsRobots: Bool = false, cacheKey: CacheKey? = nil, bypassesStore: Bool = false
+    respectsRobots: Bool = false, redirectOrigins: OriginList = .all, cacheKey: CacheKey? = nil,
+    bypassesStore: Bool = false
   ) -> ThumbnailRequest {
     ThumbnailRequest(
       variant: .standard, keep: keep,
       fetch: FetchOptions(
         cachePolicy: policy, cacheKey: cacheKey, respectsOptOut: respectsOptOut,
-        respectsRobots: respectsRobots),
+        respectsRobots: respectsRobots, redirectOrigins: redirectOrigins),
       bypassesStore: bypassesStore)
   }
 

@@ -116,7 +116,8 @@ private struct Run {
       fetch: FetchOptions(
         cachePolicy: Bool.random(using: &random) ? .byProtocol : .cacheElseLoad,
         respectsOptOut: Bool.random(using: &random),
-        respectsRobots: Bool.random(using: &random)),
+        respectsRobots: Bool.random(using: &random),
+        redirectOrigins: SimulatedOrigins.list(&random)),
       bypassesStore: Int.random(in: 0..<6, using: &random) == 0)
   }
 }

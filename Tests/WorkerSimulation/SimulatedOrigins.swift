@@ -1,6 +1,6 @@
-import ImgModel
+package import ImgModel
 import ImgWorkerMachine
-import SeededRandom
+package import SeededRandom
 
 /// The origins of a simulation, which workers share. The seed chooses what each request gets.
 package final class SimulatedOrigins {
@@ -36,6 +36,16 @@ package final class SimulatedOrigins {
     url.text.dropFirst(url.origin.count).hasPrefix("/closed")
   }
 
+  /// Lists of which each permits redirects to one host of a simulation; none permits all.
+  private static let lists = ["a.example", "host1"].compactMap { host in
+    (try? OriginPattern(parsing: host)).flatMap { try? OriginList([$0]) }
+  }
+
+  /// The origins that redirects of a request may lead to.
+  package static func list(_ random: inout SeededGenerator) -> OriginList {
+    Int.random(in: 0..<3, using: &random) == 0 ? lists.randomElement(using: &random) ?? .all : .all
+  }
+
   // MARK: - Pictures
 
   /// - Parameter mayMatch: whether the request may ask if a stored record still matches.
@@ -48,7 +58,7 @@ package final class SimulatedOrigins {
     }
     switch Int.random(in: 0..<14, using: &random) {
     case 0, 1:
-      guard transfer.hopCount < 3, let url = target(of: transfer, &random) else { break }
+      guard transfer.redirects.count < 3, let url = target(of: transfer, &random) else { break }
       return .redirect(url)
     case 2 where mayMatch: return .notModified
     case 3:
@@ -107,7 +117,7 @@ struct SimulatedTransfer {
   let order: FetchOrder
   /// What it asks for.
   var url: ImageURL
-  var hopCount = 0
+  var redirects: [ImageURL] = []
 
   var id: TransferID { TransferID(startedBy: order.lease) }
 }

@@ -44,7 +44,7 @@ extension SimulatedWorker {
     case .redirect(let url):
       var next = transfer
       next.url = url
-      next.hopCount += 1
+      next.redirects.append(url)
       redirected[id] = next
       return .redirected(id, Redirect(url: url, leavesHost: url.host != transfer.url.host))
     case .notModified:
@@ -69,11 +69,12 @@ extension SimulatedWorker {
   ) -> TransferEnd {
     endedTransfers.insert(transfer.id)
     bodies.insert(transfer.id)
+    redirects[transfer.id] = transfer.redirects
     let facts = BodyFacts(
       byteCount: 10, receivedByteCount: 10,
       reuse: AnswerReuse(terms: .none, isStorable: Bool.random(using: &random)), optOut: optOut)
     return TransferEnd(
-      .body(facts), freshByteCount: 10, wasRedirected: transfer.hopCount > 0,
+      .body(facts), freshByteCount: 10, wasRedirected: !transfer.redirects.isEmpty,
       leftover: Bool.random(using: &random) ? .unchanged : .obsolete)
   }
 
@@ -85,7 +86,7 @@ extension SimulatedWorker {
     let leftover = leftovers[Int.random(in: leftovers.indices, using: &random)]
     if leftover == .partial { bodies.insert(transfer.id) }
     return TransferEnd(
-      .failed(failure), freshByteCount: 5, wasRedirected: transfer.hopCount > 0,
+      .failed(failure), freshByteCount: 5, wasRedirected: !transfer.redirects.isEmpty,
       leftover: leftover)
   }
 
@@ -93,7 +94,7 @@ extension SimulatedWorker {
     _ transfer: SimulatedTransfer, _ result: TransferEnd.Result
   ) -> TransferEnd {
     endedTransfers.insert(transfer.id)
-    return TransferEnd(result, wasRedirected: transfer.hopCount > 0)
+    return TransferEnd(result, wasRedirected: !transfer.redirects.isEmpty)
   }
 
   private func noteCooldown(of host: String, _ seconds: Int64?) {

@@ -7,7 +7,7 @@ package import SeededRandom
 /// ``step(_:at:)`` picks it, in any order and with any result.
 ///
 /// It checks what the machine does: every lease ends once, every body is used while it is held and is
-/// released once, no transfer runs twice.
+/// released once, no transfer runs twice, no lease gets a body from where it permits no redirect.
 package final class SimulatedWorker {
   enum Operation {
     case transfer(SimulatedTransfer)
@@ -32,6 +32,8 @@ package final class SimulatedWorker {
   var redirected: [TransferID: SimulatedTransfer] = [:]
   var endedTransfers: Set<TransferID> = []
   var bodies: Set<TransferID> = []
+  /// Where redirects have led transfers whose bodies came in.
+  var redirects: [TransferID: [ImageURL]] = [:]
   /// Of transfers of which previews or progress are wanted.
   private var arrivedByteCounts: [TransferID: Int] = [:]
   var cancelledDecodes: Set<LeaseID> = []
@@ -194,7 +196,10 @@ package final class SimulatedWorker {
       if bodies.remove(transfer) == nil { report("no body of \(transfer.rawValue) to release") }
 
     case .decode(let order, let source):
-      if case .body(let transfer) = source { checkHeld(transfer) }
+      if case .body(let transfer) = source {
+        checkHeld(transfer)
+        checkRedirects(of: transfer, permittedBy: order)
+      }
       operations.append(.decode(order, source))
     case .cancelDecode(let lease): cancelledDecodes.insert(lease)
     case .makePreview(let order): operations.append(.preview(order))
@@ -206,6 +211,13 @@ package final class SimulatedWorker {
 
   private func checkHeld(_ transfer: TransferID) {
     if !bodies.contains(transfer) { report("the body of \(transfer.rawValue) is not held") }
+  }
+
+  private func checkRedirects(of transfer: TransferID, permittedBy order: FetchOrder) {
+    let origins = order.options.redirectOrigins
+    if !redirects[transfer, default: []].allSatisfy(origins.permits) {
+      report("lease \(order.lease.rawValue) gets a body from where it permits no redirect")
+    }
   }
 
   private func renew(_ order: FetchOrder) -> RenewalFinding {

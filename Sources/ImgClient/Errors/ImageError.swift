@@ -90,6 +90,8 @@ extension ImageError.Code {
 
   /// The address of the host is private or reserved, and the cluster does not permit it.
   public static let blockedAddress = Self(rawValue: "blocked_address")
+  /// The origin redirects to a URL that the request does not permit.
+  public static let blockedOrigin = Self(rawValue: "blocked_origin")
   /// The name of the host has no address.
   public static let dnsFailure = Self(rawValue: "dns_failure")
   /// The origin does not accept connections.

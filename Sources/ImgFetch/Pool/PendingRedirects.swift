@@ -28,7 +28,7 @@ struct PendingRedirects {
     unreported.append(PendingRedirect(id: id, url: target.url, leavesHost: leavesHost))
   }
 
-  /// A host gets another request at once, after a redirect within it or for a further part of a file.
+  /// A host gets another request at once, after a redirect of a robots.txt or for a further part of a file.
   mutating func recordExtraRequest(to host: String) {
     unreportedExtraHosts.append(host)
   }

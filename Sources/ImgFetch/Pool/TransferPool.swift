@@ -79,8 +79,9 @@ package final class TransferPool {
   /// under the number `id`, which no other transfer under way may have. Lower numbers are older:
   /// they come first when bodies have to wait for memory. A host in its cooldown is sent nothing.
   ///
-  /// A redirect that the caller has to decide on (``awaitsDecision(_:leavesHost:)``) comes out of
-  /// ``takeRedirects()`` and is not followed before ``follow(_:excluding:)`` is called.
+  /// A redirect comes out of ``takeRedirects()`` and is not followed before ``follow(_:excluding:)`` is
+  /// called: the requests that wait for the picture have to permit it, robots.txt has to allow it, and
+  /// another host has to have a slot.
   ///
   /// - Parameters:
   ///   - isOfAnyFormat: whether a picture that no decoder reads comes in, too.
@@ -196,7 +197,7 @@ package final class TransferPool {
   package func takeRedirects() -> [PendingRedirect] { redirects.takeUnreported() }
 
   /// The hosts that got more than one request for a transfer since the last call, after a redirect
-  /// within the host or for a further part of a file: once for each further request.
+  /// of a robots.txt or for a further part of a file: once for each further request.
   package func takeExtraRequests() -> [String] { redirects.takeExtraRequests() }
 
   /// The cooldowns that hosts have asked for since the last call.
@@ -298,20 +299,13 @@ package final class TransferPool {
       redirects.recordExtraRequest(to: request.host)
       send(request, id, to: transfer.url)
     case .redirected(let target, let request):
-      let leavesHost = request.host != transfer.request.host
-      if awaitsDecision(request, leavesHost: leavesHost) {
-        redirects.hold(id, to: target, request, leavesHost: leavesHost)
-      } else {
+      guard !request.content.isText else {
         redirects.recordExtraRequest(to: request.host)
-        send(request, id, to: target.parsedURL)
+        return send(request, id, to: target.parsedURL)
       }
+      redirects.hold(
+        id, to: target, request, leavesHost: request.host != transfer.request.host)
     }
-  }
-
-  /// Whether a request that a redirect has led to waits for ``follow(_:excluding:)``: robots.txt
-  /// has to allow it, or it needs a slot of another host. A robots.txt itself needs neither.
-  private func awaitsDecision(_ request: TransferRequest, leavesHost: Bool) -> Bool {
-    !request.content.isText && (request.options.respectsRobots || leavesHost)
   }
 
   // MARK: - The next transfer of a request

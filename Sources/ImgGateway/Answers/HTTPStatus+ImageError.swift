@@ -7,7 +7,7 @@ extension HTTPStatus {
     self =
       switch error.code {
       case .invalidURL, .unsupportedScheme, .invalidRequest: .badRequest
-      case .blockedAddress, .blockedPath, .optedOut, .unreadableFile: .forbidden
+      case .blockedAddress, .blockedOrigin, .blockedPath, .optedOut, .unreadableFile: .forbidden
       case .notCached, .unknownJob: .notFound
       case .wrongState: .conflict
       case .httpStatus: Self.forOrigin(error)

@@ -1,3 +1,4 @@
+import ImgModel
 import ImgSettings
 
 extension ImageQueries {

@@ -12,6 +12,7 @@ package struct Failure: Error, Hashable, Sendable {
     case invalidURL = "invalid_url"
     case unsupportedScheme = "unsupported_scheme"
     case blockedAddress = "blocked_address"
+    case blockedOrigin = "blocked_origin"
     case dnsFailure = "dns_failure"
     case connectFailure = "connect_failure"
     case tlsFailure = "tls_failure"
@@ -115,10 +116,10 @@ extension Failure.Code {
       true
     case .httpStatus:
       httpStatus.map { [408, 425, 429].contains($0) || (500...599).contains($0) } ?? false
-    case .invalidURL, .unsupportedScheme, .blockedAddress, .tlsFailure, .tooManyRedirects,
-      .tooLarge, .optedOut, .blockedPath, .unreadableFile, .notAnImage, .unsupportedFormat,
-      .tooManyPixels, .tooManyFrames, .frameOutOfRange, .unsupportedAnimation, .corruptImage,
-      .decodeTimeout, .decodeCrash, .notCached, .cancelled:
+    case .invalidURL, .unsupportedScheme, .blockedAddress, .blockedOrigin, .tlsFailure,
+      .tooManyRedirects, .tooLarge, .optedOut, .blockedPath, .unreadableFile, .notAnImage,
+      .unsupportedFormat, .tooManyPixels, .tooManyFrames, .frameOutOfRange, .unsupportedAnimation,
+      .corruptImage, .decodeTimeout, .decodeCrash, .notCached, .cancelled:
       false
     }
   }

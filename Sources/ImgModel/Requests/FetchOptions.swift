@@ -12,6 +12,8 @@ package struct FetchOptions: Hashable, Sendable, Codable {
   package var respectsOptOut: Bool
   /// Whether a picture fails if its origin's robots.txt disallows it (RFC 9309).
   package var respectsRobots: Bool
+  /// The origins that redirects may lead to. In JSON they are left out where every origin is permitted.
+  package var redirectOrigins: OriginList
 
   /// The defaults.
   package static let standard = FetchOptions()
@@ -19,7 +21,7 @@ package struct FetchOptions: Hashable, Sendable, Codable {
   package init(
     cachePolicy: CachePolicy = .cacheElseLoad, headers: HeaderFields = .none,
     ignoredQuery: QueryFilter = .none, cacheKey: CacheKey? = nil, respectsOptOut: Bool = false,
-    respectsRobots: Bool = false
+    respectsRobots: Bool = false, redirectOrigins: OriginList = .all
   ) {
     self.cachePolicy = cachePolicy
     self.headers = headers
@@ -27,6 +29,7 @@ package struct FetchOptions: Hashable, Sendable, Codable {
     self.cacheKey = cacheKey
     self.respectsOptOut = respectsOptOut
     self.respectsRobots = respectsRobots
+    self.redirectOrigins = redirectOrigins
   }
 
   /// The name under which the picture of a URL is stored.
@@ -47,5 +50,6 @@ package struct FetchOptions: Hashable, Sendable, Codable {
     case cacheKey = "cache_key"
     case respectsOptOut = "respect_opt_out"
     case respectsRobots = "respect_robots"
+    case redirectOrigins = "redirect_origins"
   }
 }

@@ -18,10 +18,12 @@ extension Scheduler {
       return work[lease.item]?.source.map { scheduleRetry(of: $0, after: failure) } ?? false
     }
     if let isRetried = transfer.isRetried { return isRetried }
+    // Its other leases permit the redirect: how the transfer ends for them tells of its host's health.
+    if failure.code == .blockedOrigin, transfer.leases.count > 1 { return false }
     noteHealth(of: id, result, failure, begunAt: lease.since)
-    // An opt-out is between the origin and this lease: the transfer goes on for those that ignore
-    // opt-outs. It is not tried again by itself.
-    if failure.code == .optedOut { return false }
+    // An opt-out, or a redirect that this lease does not permit, is between the origin and this lease: the
+    // transfer goes on for the others. It is not tried again by itself.
+    if failure.code == .optedOut || failure.code == .blockedOrigin { return false }
     let isRetried = scheduleRetry(of: transfer.source, after: failure)
     transfers.setRetried(isRetried, id)
     stopJoining(id)

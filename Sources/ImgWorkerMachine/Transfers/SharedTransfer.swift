@@ -46,6 +46,8 @@ struct SharedTransfer {
   /// Those whose decode is not over, in the order they attached; never empty before the end.
   private(set) var leases: [LeaseID]
   private var phase = Phase.receiving
+  /// Where its redirects have led so far; at most ``Limits/maxRedirects``.
+  private(set) var redirects: [ImageURL] = []
   /// The previews that some of the leases want; `nil` if none does, or the body is in.
   private(set) var previews: PreviewPlan?
   /// What some of the leases are told of the progress of the body; `nil` if none wants it, or the body is
@@ -142,6 +144,10 @@ struct SharedTransfer {
   }
 
   // MARK: - Redirects
+
+  mutating func redirect(to url: ImageURL) {
+    redirects.append(url)
+  }
 
   mutating func waitForSlot(_ wait: SlotWait) {
     phase = .waitingForSlot(wait)

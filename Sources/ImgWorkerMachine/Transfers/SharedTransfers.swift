@@ -85,6 +85,18 @@ struct SharedTransfers {
     return transfer
   }
 
+  /// A redirect leads the transfer to a URL.
+  ///
+  /// - Precondition: the transfer is not over.
+  mutating func redirect(_ id: TransferID, to url: ImageURL) {
+    update(id) { $0.redirect(to: url) }
+  }
+
+  /// Where redirects have led the transfer that a lease attaches to for the key.
+  func redirects(for key: TransferKey) -> [ImageURL] {
+    transfersOfKey[key]?.last.map { self[$0].redirects } ?? []
+  }
+
   /// The transfer waits for a slot at the host to which its redirect leads.
   ///
   /// - Precondition: the transfer is not over.

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ImgFetch
 
-/// Redirects, followed at once or, where robots.txt is respected, after a decision.
+/// Redirects, each followed after a decision.
 @Suite(.timeLimit(.minutes(20))) struct RedirectTests {
   private static let ways = [FetchOptions.standard, FetchOptions(respectsRobots: true)]
 
@@ -177,15 +177,13 @@ import Testing
     #expect(try fetcher.fetch(origin.baseURL + "/a", as: options).body?.bytes == [9])
   }
 
-  // MARK: - Where robots.txt is respected
-
-  private static let respectful = FetchOptions(respectsRobots: true)
+  // MARK: - Decisions
 
   @Test func `each redirect is reported before it is followed`() throws {
     let origin = try chain(redirectCount: 2)
     let fetcher = try Fetcher()
     fetcher.followsRedirects = false
-    let id = try fetcher.start(origin.baseURL + "/0", as: Self.respectful)
+    let id = try fetcher.start(origin.baseURL + "/0")
     for index in 1...2 {
       try fetcher.run { fetcher.redirects.last == "\(origin.baseURL)/\(index)" }
       #expect(origin.counters("/\(index)").requests == 0)
@@ -199,7 +197,7 @@ import Testing
   @Test func `a redirect to an invalid URL is a failure of the transfer`() throws {
     let origin = try TestOrigin()
     origin.serve("/a", .redirect(to: "/" + String(repeating: "b", count: 8_192)))
-    let transfer = try Fetcher().fetch(origin.baseURL + "/a", as: Self.respectful)
+    let transfer = try Fetcher().fetch(origin.baseURL + "/a")
     let failure = try #require(transfer.failure)
     #expect(failure.stage == .fetch)
     #expect(failure.code == .invalidURL)
@@ -210,7 +208,7 @@ import Testing
     origin.serve("/large", .body(noise(60_000)))
     let fetcher = try Fetcher(bodyBudget: 80_000)
     fetcher.followsRedirects = false
-    let id = try fetcher.start(origin.baseURL + "/0", as: Self.respectful)
+    let id = try fetcher.start(origin.baseURL + "/0")
     try fetcher.run { !fetcher.redirects.isEmpty }
     let large = try #require(fetcher.fetch(origin.baseURL + "/large").body)
     fetcher.pool.releaseBody(large.charge)
@@ -223,7 +221,7 @@ import Testing
     let origin = try chain(redirectCount: 1)
     let fetcher = try Fetcher()
     fetcher.followsRedirects = false
-    let id = try fetcher.start(origin.baseURL + "/0", as: Self.respectful)
+    let id = try fetcher.start(origin.baseURL + "/0")
     try fetcher.run { !fetcher.redirects.isEmpty }
     #expect(fetcher.pool.activeCount == 0)
     fetcher.pool.cancel(id)

@@ -8,7 +8,7 @@ import Testing
   /// RFC 7617 section 2, of `user:word`.
   private static let credentials = "Basic dXNlcjp3b3Jk"
 
-  /// Redirects are followed at once or, where robots.txt is respected, after a decision.
+  /// Neither way changes what a redirect sends.
   private static let ways = [FetchOptions.standard, FetchOptions(respectsRobots: true)]
 
   @Test(arguments: ways, [false, true])

@@ -9,7 +9,8 @@ struct HTTPStatusTests {
   @Test(
     arguments: [
       (.invalidURL, 400), (.unsupportedScheme, 400), (.invalidRequest, 400),
-      (.blockedAddress, 403), (.blockedPath, 403), (.optedOut, 403), (.unreadableFile, 403),
+      (.blockedAddress, 403), (.blockedOrigin, 403), (.blockedPath, 403), (.optedOut, 403),
+      (.unreadableFile, 403),
       (.notCached, 404), (.unknownJob, 404), (.wrongState, 409), (.notAnImage, 415),
       (.unsupportedFormat, 415), (.unsupportedAnimation, 415), (.tooLarge, 422),
       (.tooManyPixels, 422), (.tooManyFrames, 422), (.frameOutOfRange, 422), (.corruptImage, 422),

@@ -3,6 +3,7 @@ export const failureCodes = new Map([
   ["invalid_url", "Not a URL"],
   ["unsupported_scheme", "Scheme not supported"],
   ["blocked_address", "Address not allowed"],
+  ["blocked_origin", "Origin not allowed"],
   ["blocked_path", "File not allowed"],
   ["dns_failure", "Host not found"],
   ["connect_failure", "No connection"],

@@ -1,11 +1,14 @@
-import ImgGateway
-import ImgHTTP
+import FoundationEssentials
 import ImgModel
 import Testing
 
 @Suite struct OriginListTests {
+  private func list(_ patterns: String...) throws -> OriginList {
+    try OriginList(patterns.map { try OriginPattern(parsing: $0) })
+  }
+
   private func permits(_ pattern: String, _ url: String) throws -> Bool {
-    try OriginList(parsing: [pattern]).permits(ImageURL(parsing: url))
+    try list(pattern).permits(ImageURL(parsing: url))
   }
 
   @Test(arguments: [
@@ -72,11 +75,11 @@ import Testing
     "good.example\\a", "**", "/pictures", "HTTPS://good.example", "good.example#a",
   ])
   func `a text that is no origin is refused`(text: String) {
-    #expect(throws: (any Error).self) { try OriginList(parsing: [text]) }
+    #expect(throws: InvalidFetchOption.self) { try OriginPattern(parsing: text) }
   }
 
   @Test func `without a list every origin is permitted, and nothing local`() throws {
-    for list in [OriginList.all, try OriginList(parsing: [])] {
+    for list in [OriginList.all, try list()] {
       #expect(list.permits(try ImageURL(parsing: "http://h:22/a")))
       #expect(!list.permits(try ImageURL(parsing: "data:,a")))
       #expect(!list.permits(try ImageURL(parsing: "file:///a")))
@@ -84,28 +87,55 @@ import Testing
   }
 
   @Test func `one entry of a list is enough`() throws {
-    let list = try OriginList(parsing: ["a.example", "data:", "*.b.example"])
+    let list = try list("a.example", "data:", "*.b.example")
     for url in ["http://a.example/", "data:,x", "https://c.b.example/"] {
       #expect(list.permits(try ImageURL(parsing: url)))
     }
     #expect(!list.permits(try ImageURL(parsing: "https://b.example/")))
   }
 
-  @Test func `the address and the default of a request must be permitted`() throws {
-    let queries = ImageQueries(origins: try OriginList(parsing: ["good.example", "data:"]))
-    for query in ["url=good.example/a&default=good.example/b", "url=data:,a"] {
-      _ = try queries.weserv(RequestTarget("/?" + query))
+  @Test func `the order of a list and repetitions make no difference`() throws {
+    #expect(try list("a.example", "b.example") == list("b.example", "a.example", "b.example"))
+    #expect(try list("a.example") != list("b.example"))
+    #expect(try list() == .all)
+  }
+
+  @Test func `a list has a limit of entries and of bytes`() throws {
+    let pattern = try OriginPattern(parsing: "a.example")
+    _ = try OriginList(Array(repeating: pattern, count: OriginList.maximumCount))
+    #expect(throws: InvalidFetchOption.self) {
+      try OriginList(Array(repeating: pattern, count: OriginList.maximumCount + 1))
     }
-    for query in ["url=evil.example", "url=good.example&default=evil.example", "url=file:///a"] {
-      let rejection = try #require(throws: RequestRejection.self) {
-        try queries.weserv(RequestTarget("/?" + query))
-      }
-      #expect(rejection.status == .forbidden)
+    let path = String(repeating: "a", count: OriginList.maximumByteCount / 2 - 10)
+    _ = try list("a.example/" + path, "b.example/" + path)
+    #expect(throws: InvalidFetchOption.self) {
+      try list("a.example/" + path, "b.example/" + path + "b")
     }
-    #expect(throws: RequestRejection.self) {
-      try queries.imgproxy(
-        RequestTarget("/_/plain/https://good.example%2540evil.example/"), now: WallTime(rawValue: 0)
-      )
+  }
+
+  @Test func `a list is an array of texts, and is left out where all is permitted`() throws {
+    var options = FetchOptions(redirectOrigins: try list("b.example", "*.a.example:8080/x"))
+    let text = #""redirect_origins":["*.a.example:8080\/x","b.example"]"#
+    #expect(try json(options).contains(text))
+    #expect(try decoded(json(options)) == options)
+    options.redirectOrigins = .all
+    #expect(try !json(options).contains("redirect_origins"))
+    #expect(try decoded(json(options)) == options)
+  }
+
+  @Test(arguments: ["[1]", #"["ftp://a.example"]"#, #""a.example""#])
+  func `a list with an entry that is no origin is not decoded`(list: String) throws {
+    let text = try json(.standard).dropFirst()
+    #expect(throws: DecodingError.self) {
+      try decoded(#"{"redirect_origins":\#(list),"# + text)
     }
+  }
+
+  private func json(_ options: FetchOptions) throws -> String {
+    String(decoding: try JSONEncoder().encode(options), as: UTF8.self)
+  }
+
+  private func decoded(_ text: String) throws -> FetchOptions {
+    try JSONDecoder().decode(FetchOptions.self, from: Data(text.utf8))
   }
 }

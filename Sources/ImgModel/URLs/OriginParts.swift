@@ -1,5 +1,3 @@
-import ImgModel
-
 /// The parts of an `http:` or `https:` URL that an ``OriginPattern`` compares, from the spelling that is
 /// fetched.
 struct OriginParts {

@@ -1,6 +1,3 @@
-package import ImgModel
-package import ImgSettings
-
 /// One entry of a list of origins: `https://*.example.org/pictures`.
 ///
 /// - The scheme may be left out: `http` and `https` match then. `data:` is an entry of its own.
@@ -8,14 +5,16 @@ package import ImgSettings
 ///   host.
 /// - Without a port, the standard port of the scheme matches.
 /// - A path matches itself and what is below it.
-package struct OriginPattern: Hashable, Sendable {
-  private enum Hosts: Hashable {
+package struct OriginPattern: Sendable {
+  private enum Hosts {
     case all
     case one(String)
     /// Names below a domain.
     case below(String)
   }
 
+  /// As it was written.
+  package let text: String
   private let schemes: Set<String>
   private let hosts: Hosts
   /// `nil` for the standard port.
@@ -25,7 +24,9 @@ package struct OriginPattern: Hashable, Sendable {
   /// Whether this is the entry `data:`.
   private let matchesData: Bool
 
-  package init(parsing text: String) throws(InvalidValue) {
+  /// - Throws: ``InvalidFetchOption``. Its text does not repeat the entry.
+  package init(parsing text: String) throws(InvalidFetchOption) {
+    self.text = text
     matchesData = text == "data:"
     guard !matchesData else {
       (schemes, hosts, port, path) = ([], .all, nil, "")
@@ -43,7 +44,7 @@ package struct OriginPattern: Hashable, Sendable {
       let url = try? ImageURL(parsing: "\(scheme ?? "https")://\(written)"),
       let parts = OriginParts(url), !parts.hasUser, parts.query == nil,
       !parts.isPathAmbiguous
-    else { throw Self.invalid(text) }
+    else { throw Self.invalid }
     schemes = scheme.map { [$0] } ?? Set(Self.schemes)
     hosts = isAll ? .all : isBelow ? .below(".\(parts.host)") : .one(parts.host)
     port = parts.writtenPort
@@ -52,11 +53,9 @@ package struct OriginPattern: Hashable, Sendable {
 
   private static let schemes = ["https", "http"]
 
-  private static func invalid(_ text: String) -> InvalidValue {
-    InvalidValue(
-      "\(Spelling.quoted(text)) is not an origin; write https://example.org, *.example.org, "
-        + "example.org:8080/pictures, * or data:")
-  }
+  private static let invalid = InvalidFetchOption(
+    "not an origin; write https://example.org, *.example.org, example.org:8080/pictures, * or "
+      + "data:")
 
   /// Whether a URL is of the origin.
   package func matches(_ url: ImageURL) -> Bool {
@@ -80,5 +79,24 @@ package struct OriginPattern: Hashable, Sendable {
     // What is sent to the server may be another path.
     guard !parts.isPathAmbiguous else { return false }
     return parts.path == path || parts.path.hasPrefix("\(path)/")
+  }
+}
+
+/// Entries are equal if they are spelled alike.
+extension OriginPattern: Hashable {
+  package static func == (left: Self, right: Self) -> Bool { left.text == right.text }
+
+  package func hash(into hasher: inout Hasher) { hasher.combine(text) }
+}
+
+extension OriginPattern: Codable {
+  package init(from decoder: any Decoder) throws {
+    let decoded = try decoder.singleValueContainer().decode(String.self)
+    self = try decoder.checked { try OriginPattern(parsing: decoded) }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(text)
   }
 }

@@ -1,0 +1,33 @@
+import ImgHTTP
+package import ImgModel
+package import ImgSettings
+
+extension OriginList {
+  /// - Parameter texts: see ``OriginPattern``. No entry at all is ``all``.
+  package init(parsing texts: [String]) throws(InvalidValue) {
+    var patterns: [OriginPattern] = []
+    for text in texts { patterns.append(try Self.pattern(text)) }
+    do throws(InvalidFetchOption) {
+      try self.init(patterns)
+    } catch {
+      throw InvalidValue(error.description)
+    }
+  }
+
+  private static func pattern(_ text: String) throws(InvalidValue) -> OriginPattern {
+    do throws(InvalidFetchOption) {
+      return try OriginPattern(parsing: text)
+    } catch {
+      throw InvalidValue("\(Spelling.quoted(text)) is \(error)")
+    }
+  }
+
+  /// - Throws: 403.
+  func require(_ url: ImageURL) throws(RequestRejection) {
+    guard permits(url) else {
+      throw RequestRejection(
+        .forbidden, code: "blocked_origin",
+        "pictures from this address are not served; the server lists the origins that are")
+    }
+  }
+}
