@@ -36,7 +36,7 @@ package final class Gateway: HTTPHandler {
     let cluster = transport as? ClusterTransport
     lists = ListService(
       lists: PictureLists(transport), pictures: pictures, sides: queries.sides,
-      cluster: cluster)
+      origins: queries.origins, cluster: cluster)
     jobs = JobService(client: client)
     measurements = Measurements(
       loads: pictures.loads, probe: ClusterProbe(transport: cluster),

@@ -27,14 +27,16 @@ struct ClusterRequest: Hashable, Sendable {
 
   /// A request for the facts of a picture. A worker fetches only the bytes that they need.
   ///
+  /// - Parameter origins: see ``ImageRequest/redirectOrigins``.
   /// - Throws: ``ImageError/Code/invalidURL``, ``ImageError/Code/unsupportedScheme``.
-  init(factsOf url: String) throws(ImageError) {
+  init(factsOf url: String, redirectOrigins origins: OriginList = .all) throws(ImageError) {
     do throws(Failure) {
       self.url = try ImageURL(line: url)
     } catch {
       throw ImageError(error, url: url)
     }
-    options = RequestOptions(variant: .standard, keep: .facts)
+    options = RequestOptions(
+      variant: .standard, keep: .facts, fetch: FetchOptions(redirectOrigins: origins))
     bypassesStore = false
     isIncremental = false
   }
@@ -58,7 +60,8 @@ struct ClusterRequest: Hashable, Sendable {
       expiry: try request.expiry.model(), priority: request.priority.rawValue,
       delay: request.delay,
       fetch: FetchOptions(
-        cachePolicy: CachePolicy(request.cachePolicy), headers: try fields(request.headers)))
+        cachePolicy: CachePolicy(request.cachePolicy), headers: try fields(request.headers),
+        redirectOrigins: request.redirectOrigins))
   }
 
   private static func fields(

@@ -1,3 +1,5 @@
+package import ImgModel
+
 /// A request for one thumbnail: a value that can be compared, stored and changed.
 public struct ImageRequest: Hashable, Sendable, ExpressibleByStringLiteral {
   /// Decides when the store answers and when the origin does.
@@ -91,6 +93,9 @@ public struct ImageRequest: Hashable, Sendable, ExpressibleByStringLiteral {
   public var isIncremental = false
   /// Whether a damaged picture has a thumbnail, too, as far as it can be decoded.
   public var acceptsDamage = false
+  /// The origins that redirects may lead to. A load that is redirected elsewhere fails with
+  /// ``ImageError/Code/blockedOrigin``; a thumbnail of the store is a hit, wherever it came from.
+  package var redirectOrigins = OriginList.all
 
   /// A request for a variant.
   public init(url: String, variant: ImageVariant = .standard) {

@@ -1,15 +1,18 @@
 import FoundationEssentials
 package import ImgFacts
+package import ImgModel
 
 extension ClusterTransport {
   /// The facts of a picture, without the place where it was taken. The store has them, or a worker fetches as
   /// much of the picture as they need.
   ///
-  /// - Parameter maximumRetryAfter: see ``ImageRequest/maximumRetryAfter``.
+  /// - Parameters:
+  ///   - maximumRetryAfter: see ``ImageRequest/maximumRetryAfter``.
+  ///   - redirectOrigins: see ``ImageRequest/redirectOrigins``.
   package func facts(
-    of url: String, maximumRetryAfter: Duration? = nil
+    of url: String, maximumRetryAfter: Duration? = nil, redirectOrigins: OriginList = .all
   ) async throws(ImageError) -> PictureFacts {
-    let asked = try ClusterRequest(factsOf: url)
+    let asked = try ClusterRequest(factsOf: url, redirectOrigins: redirectOrigins)
     var request = ImageRequest(url: url)
     request.maximumRetryAfter = maximumRetryAfter
     guard let loaded = try await load(asked, as: request, { _ in }),

@@ -8,6 +8,8 @@ struct ListService: Sendable {
   let lists: PictureLists
   let pictures: PictureService
   let sides: SideLimit
+  /// The origins that pictures may come from.
+  let origins: OriginList
   /// Reads the metadata of files; `nil` for a transport that is no cluster.
   let cluster: ClusterTransport?
 
@@ -33,7 +35,8 @@ struct ListService: Sendable {
         guard hasMetadata else { return .json(info) }
         // A transport without a cluster has no files to read.
         let facts = try await cluster?.facts(
-          of: info.entry.url, maximumRetryAfter: PictureService.maximumRetryAfter)
+          of: info.entry.url, maximumRetryAfter: PictureService.maximumRetryAfter,
+          redirectOrigins: origins.redirectOrigins(ofListed: info.entry.url))
         return .json(PictureDetails(info: info, exif: facts?.exif))
       }
     case .picture(let query):
@@ -51,7 +54,8 @@ struct ListService: Sendable {
       stored.format = .fixed
       return PreparedImage(image).response(to: request, for: stored, at: .now)
     }
-    guard let wanted = try await lists.request(for: query) else { return .noPicture }
+    guard var wanted = try await lists.request(for: query) else { return .noPicture }
+    wanted.redirectOrigins = origins.redirectOrigins(ofListed: wanted.url)
     var asked = ImageQuery(wanted)
     asked.format = .fixed
     return await pictures.response(to: request, for: asked)

@@ -48,6 +48,7 @@ package struct ImageQueries: Sendable {
     try origins.require(SourceAddress.url(query.request.url))
     if case .picture(let url) = query.fallback { try origins.require(SourceAddress.url(url)) }
     var query = query
+    query.request.redirectOrigins = origins
     query.request.variant = sides.bounding(query.request.variant)
     return query
   }

@@ -22,6 +22,16 @@ extension OriginList {
     }
   }
 
+  /// The origins that redirects of a URL may lead to. A URL outside the list is of a job or of the store. The
+  /// list did not decide about it, nor does it about its redirects.
+  ///
+  /// - Parameter url: of a line of a job, or of a record of the store.
+  func redirectOrigins(ofListed url: String) -> OriginList {
+    // What is no URL is not fetched.
+    guard let url = try? ImageURL(line: url), permits(url) else { return .all }
+    return self
+  }
+
   /// - Throws: 403.
   func require(_ url: ImageURL) throws(RequestRejection) {
     guard permits(url) else {
