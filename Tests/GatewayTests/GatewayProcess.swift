@@ -91,10 +91,19 @@ final class GatewayProcess {
   /// Asks for a metric until it has a value.
   func wait(for name: String, toBe value: Int) async throws {
     let deadline = ContinuousClock.now + RawClient.patience
-    while try await metric(name) != value {
-      guard ContinuousClock.now < deadline else { throw RawClient.Failure.deadline }
+    while case let last = try await metric(name), last != value {
+      guard ContinuousClock.now < deadline else {
+        throw UnreachedMetric(name: name, last: last, wanted: value)
+      }
     }
   }
+}
+
+/// A metric that did not get a value in time.
+struct UnreachedMetric: Error {
+  let name: String
+  let last: Int?
+  let wanted: Int
 }
 
 /// Why there is no gateway, with what it said.
