@@ -32,7 +32,7 @@ package struct CacheLsFilter: Hashable, Sendable {
   ]
 
   init(_ arguments: ArgumentReader) throws(UsageError) {
-    host = try arguments.value(of: Self.host, Self.host(parsing:))
+    host = try arguments.value(of: Self.host, HostText.host(parsing:))
     ages = try Self.range(arguments, over: Self.olderThan, under: Self.newerThan, in: .duration)
     byteCounts = try Self.range(
       arguments, over: Self.largerThan, under: Self.smallerThan, in: .size)
@@ -59,16 +59,6 @@ package struct CacheLsFilter: Hashable, Sendable {
     guard let host else { return true }
     // A text that is not a URL has no host: a `--cache-key`, or that of a damaged record.
     return (try? ImageURL(parsing: url))?.host == host
-  }
-
-  /// Reads a host as a URL does, so that both have one spelling.
-  private static func host(parsing text: String) throws(InvalidValue) -> String {
-    guard let url = try? ImageURL(parsing: "http://\(text)/"), url.text == "http://\(url.host)/"
-    else {
-      throw InvalidValue(
-        "\(Spelling.quoted(text)) is not a host; write only its name, such as example.org")
-    }
-    return url.host
   }
 
   /// The values between two limits, without the limits.

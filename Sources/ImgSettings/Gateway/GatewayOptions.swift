@@ -7,7 +7,7 @@ package enum GatewayOptions {
       + "may hand over a socket instead. Default: 127.0.0.1:8080.")
   static let keyFile = OptionDescription(
     "--key-file", "FILE",
-    help: "Accept signed requests alone. Each line of the file has a key and a salt in hexadecimal "
+    help: "Accept signed requests for pictures alone. Each line of the file has a key and a salt in hexadecimal "
       + "digits, separated by a space; a signature by any of them counts. Only its owner and its "
       + "group may be able to change it. Default: none.")
   static let signatureSize = OptionDescription(
@@ -29,13 +29,14 @@ package enum GatewayOptions {
     isRepeatable: true)
   static let gallery = OptionDescription(
     "--gallery", "yes|no",
-    help: "Show the gallery and the lists of pictures and jobs. Default: yes, but no where other "
-      + "machines can connect.")
+    help: "Show the gallery and the lists of pictures and jobs, which need no signatures. Default: yes, "
+      + "but no with --key-file, and no where other machines can connect.")
   static let host = OptionDescription(
     "--host", "NAME",
     help:
       "Also answer requests for this host name. Without it, a gateway that only this machine can "
-      + "reach answers to localhost and its addresses. Repeatable; separated by commas in the variable.",
+      + "reach, and one with a gallery, answer to localhost and addresses alone. Repeatable; separated by "
+      + "commas in the variable.",
     isRepeatable: true)
   static let maximumSide = OptionDescription(
     "--maximum-side", "N|none",

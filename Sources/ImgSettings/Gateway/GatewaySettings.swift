@@ -12,8 +12,9 @@ package struct GatewaySettings: Sendable {
   package var allowedOrigins: [String] = []
   /// `NAME=OPTIONS`.
   package var presets: [String] = []
-  /// `nil` if the address decides.
+  /// `nil` if the address and the key file decide.
   package var hasGallery: Bool?
+  /// In ASCII and lower case.
   package var hosts: [String] = []
   /// The longest side in pixels that requests may ask for; `nil` for that of thumbnails.
   package var maximumSide: Int? = 4_096
@@ -45,7 +46,7 @@ package struct GatewaySettings: Sendable {
     allowedOrigins = given(Options.allowOrigin)?.texts ?? []
     presets = given(Options.preset)?.texts ?? []
     hasGallery = try given(Options.gallery)?.value(YesOrNo.value(parsing:))
-    hosts = given(Options.host)?.texts ?? []
+    hosts = try given(Options.host)?.values(HostText.host(parsing:)) ?? []
     if let texts = given(Options.maximumSide) { maximumSide = try texts.value(Self.side) }
     if let texts = given(Options.requests) {
       maximumLoads = try texts.value(Self.count(in: 1...65_536))
@@ -59,6 +60,13 @@ package struct GatewaySettings: Sendable {
     if let texts = given(Options.connections) {
       maximumConnections = try texts.value(Self.count(in: 1...65_536))
     }
+  }
+
+  /// Whether the gallery is there. It needs no signatures, so a key file turns it off.
+  ///
+  /// - Parameter isLocal: whether only this machine can connect.
+  package func servesGallery(isLocal: Bool) -> Bool {
+    hasGallery ?? (isLocal && keyFile == nil)
   }
 
   /// Refuses to be an open proxy: a gateway that other machines reach, and that needs no signature.
@@ -80,9 +88,7 @@ package struct GatewaySettings: Sendable {
   /// - Returns: `nil` for no limit.
   private static func side(_ text: String) throws(InvalidValue) -> Int? {
     guard text != "none" else { return nil }
-    let range = 0...Int64(Variant.sideRange.upperBound)
-    let side = try UnitScale.count.value(parsing: text, in: range)
-    return side == 0 ? nil : Int(side)
+    return try count(in: 1...Int64(Variant.sideRange.upperBound))(text)
   }
 
   /// A flag has the empty text, its variable never.

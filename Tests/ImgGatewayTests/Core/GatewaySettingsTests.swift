@@ -27,7 +27,8 @@ struct GatewaySettingsTests {
   @Test(arguments: [
     ["--listen", "8080"], ["--listen", "::1:8080"], ["--listen", "a:65536"], ["--listen", ":80"],
     ["--listen", "unix:relative"], ["--signature-size", "7"], ["--requests", "0"],
-    ["--maximum-side", "16384"],
+    ["--maximum-side", "16384"], ["--maximum-side", "0"], ["--host", "https://img.example.org/"],
+    ["--host", "img.example.org:8443"], ["--host", "a b"], ["--host", "*.example.org"],
     ["--gallery", "maybe"], ["--request-timeout", "0"],
   ])
   func `a value that makes no sense is refused with the name of its flag`(
@@ -38,9 +39,13 @@ struct GatewaySettingsTests {
   }
 
   @Test(
-    arguments: [([], 4_096), (["300"], 300), (["none"], nil), (["0"], nil)] as [([String], Int?)])
+    arguments: [([], 4_096), (["300"], 300), (["none"], nil)] as [([String], Int?)])
   func `sides have a limit that can be switched off`(values: [String], limit: Int?) throws {
     #expect(try settings(values.flatMap { ["--maximum-side", $0] }).maximumSide == limit)
+  }
+
+  @Test func `a host name is read as a browser sends it`() throws {
+    #expect(try settings(["--host", "B\u{FC}cher.Example"]).hosts == ["xn--bcher-kva.example"])
   }
 
   @Test func `no gateway is an open proxy by accident`() throws {
