@@ -28,8 +28,8 @@ package final class Gateway: HTTPHandler {
     self.note = note
     // Without a memory of its own, which would hide changes of the store.
     let client = ImageClient(transport: transport, memoryCache: nil)
-    hosts = HostGuard(names: settings.hosts, isLocal: isLocal)
-    servesGallery = settings.hasGallery ?? isLocal
+    servesGallery = settings.servesGallery(isLocal: isLocal)
+    hosts = HostGuard(names: settings.hosts, isLocal: isLocal, hasGallery: servesGallery)
     queries = try ImageQueries(settings, note: note)
     pictures = PictureService(
       client, maximumLoads: settings.maximumLoads, timeout: settings.requestTimeout)
@@ -50,10 +50,17 @@ package final class Gateway: HTTPHandler {
 
   package func answer(to request: HTTPRequest) -> HTTPAnswer {
     let route = Route(target: request.target)
+    let answer = answer(to: request, at: route)
+    return route?.belongsToGallery == true ? answer.forOwnPages : answer
+  }
+
+  /// The answer, or the refusal in its place.
+  private func answer(to request: HTTPRequest, at route: Route?) -> HTTPAnswer {
     do throws(RequestRejection) {
       try hosts.check(request)
       guard let route, servesGallery || !route.belongsToGallery else { throw .nothingThere }
       guard route.allows(request.method) else { throw .wrongMethod(route) }
+      try PageGuard.check(request, to: route)
       return try answer(to: request, by: route)
     } catch {
       if error.code == HostGuard.unknownHostCode { noteHost(of: request) }

@@ -4,22 +4,23 @@ import ImgHTTP
 ///
 /// A page of another site can make a browser send requests to this machine, under a name of its own that
 /// leads here (DNS rebinding). Such requests are refused where only this machine can connect: there, the name
-/// in a request is one of this machine. A request that changes something must also come from a page of the
-/// gateway itself, or from a program (cross-site request forgery).
+/// in a request is one of this machine. They are refused where the gallery is, too. No foreign site has the name
+/// localhost or an address as its name. ``PageGuard`` decides about pages.
 struct HostGuard: Sendable {
   /// In lower case; `nil` for every name.
   private let names: Set<String>?
-  /// Whether the loopback addresses of IPv4 count as well. No name of another site is one.
-  private let permitsLoopback: Bool
+  /// Whether addresses count that are not of loopback.
+  private let permitsAddresses: Bool
 
   /// - Parameters:
-  ///   - names: further names. A gateway that other machines reach answers to every name if there is none.
+  ///   - names: further names. A gateway that other machines reach answers to every name if there is none and
+  ///     it has no gallery.
   ///   - isLocal: whether only this machine can connect.
-  init(names: [String], isLocal: Bool) {
+  init(names: [String], isLocal: Bool, hasGallery: Bool) {
     let given = Set(names.map { $0.lowercased() })
     let own: Set = ["localhost", "[::1]"]
-    permitsLoopback = isLocal
-    self.names = isLocal ? own.union(given) : given.isEmpty ? nil : given
+    permitsAddresses = !isLocal
+    self.names = isLocal || hasGallery || !given.isEmpty ? own.union(given) : nil
   }
 
   /// The code of a rejection because of the host name.
@@ -34,27 +35,27 @@ struct HostGuard: Sendable {
         "the server does not answer to the host name of the request; use the name or the address that "
           + "it was started with")
     }
-    guard request.method == .post else { return }
-    let site = request.fields["Sec-Fetch-Site"]
-    guard site == nil || site == "same-origin" || site == "none",
-      request.fields["X-Requested-With"] == "imgctl"
-    else {
-      throw RequestRejection(
-        .forbidden, code: "foreign_page",
-        "a request that changes something has the field X-Requested-With: imgctl, and no other site "
-          + "may send it")
-    }
   }
 
   private func permits(_ host: String) -> Bool {
     guard let names else { return true }
     let name = Self.name(of: host)
-    return (permitsLoopback && Self.isLoopback(name.utf8)) || names.contains(name.lowercased())
+    return permits(address: name.utf8) || names.contains(name.lowercased())
   }
 
-  /// Whether a name is an address of 127.0.0.0/8 (RFC 6890). Every request asks this, so it makes no copies.
-  private static func isLoopback(_ name: Substring.UTF8View) -> Bool {
-    guard name.starts(with: "127.".utf8) else { return false }
+  /// Whether a name is an address that counts. Those of 127.0.0.0/8 (RFC 6890) always do.
+  private func permits(address name: Substring.UTF8View) -> Bool {
+    guard permitsAddresses || name.starts(with: "127.".utf8) else { return false }
+    return Self.isIPv4(name) || Self.isBracketed(name)
+  }
+
+  /// Whether a name is in brackets, as IPv6 addresses are (RFC 3986, section 3.2.2), and no host name.
+  private static func isBracketed(_ name: Substring.UTF8View) -> Bool {
+    name.first == UInt8(ascii: "[") && name.last == UInt8(ascii: "]")
+  }
+
+  /// Every request asks this, so it makes no copies.
+  private static func isIPv4(_ name: Substring.UTF8View) -> Bool {
     var dotCount = 0
     var number: UInt16?
     for byte in name {

@@ -2,6 +2,7 @@ import FoundationEssentials
 import ImgClient
 import ImgHTTP
 import ImgSettings
+import TestFiles
 import Testing
 
 @testable import ImgGateway
@@ -231,6 +232,75 @@ import Testing
     #expect(await told.response(.get, "/").status == .ok)
     let without = try GatewayFixture { $0.hasGallery = false }
     #expect(await without.response(.get, "/").status == .notFound)
+  }
+
+  @Test(arguments: ["cross-site", "same-site", "same-origin, cross-site"])
+  func `a page of another site gets nothing of the gallery`(site: String) async throws {
+    let fixture = try GatewayFixture()
+    for target in ["/", "/v2/list", "/id/1-0", "/id/1-0/15/15", "/api/jobs", "/assets/1/a.js"] {
+      let response = await fixture.response(
+        .get, target, ["Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"])
+      #expect(response.status == .forbidden, "\(target)")
+      #expect(response.text.contains(#""code":"foreign_page""#), "\(target)")
+    }
+  }
+
+  @Test(arguments: ["none", "same-origin"])
+  func `the page of the gallery and a person get what belongs to it`(site: String) async throws {
+    let fixture = try GatewayFixture()
+    #expect(await fixture.response(.get, "/v2/list", ["Sec-Fetch-Site": site]).status == .ok)
+  }
+
+  @Test func `a link of another site leads to the page of the gallery alone`() async throws {
+    let fixture = try GatewayFixture()
+    func status(_ target: String, mode: String, destination: String) async -> HTTPStatus {
+      let fields: HTTPFields = [
+        "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": destination,
+      ]
+      return await fixture.response(.get, target, fields).status
+    }
+    #expect(await status("/", mode: "navigate", destination: "document") == .ok)
+    #expect(await status("/?x", mode: "navigate", destination: "document") == .ok)
+    #expect(await status("/", mode: "navigate", destination: "iframe") == .forbidden)
+    #expect(await status("/", mode: "cors", destination: "document") == .forbidden)
+    #expect(await status("/id/1-0", mode: "navigate", destination: "document") == .forbidden)
+    #expect(await status("/v2/list", mode: "navigate", destination: "document") == .forbidden)
+  }
+
+  @Test func `browsers hand answers of the gallery to its own pages alone`() async throws {
+    let fixture = try GatewayFixture()
+    fixture.serve("https://a.example/a.jpg")
+    let field = "Cross-Origin-Resource-Policy"
+    for target in ["/", "/v2/list", "/id/1-0", "/id/1-0/15/15", "/api/jobs/9/events"] {
+      #expect(await fixture.response(.get, target).fields[field] == "same-origin", "\(target)")
+    }
+    for target in ["/image?url=https://a.example/a.jpg", "/_/plain/https://a.example/a.jpg"] {
+      let response = await fixture.response(.get, target, ["Sec-Fetch-Site": "cross-site"])
+      #expect(response.status == .ok)
+      #expect(response.fields[field] == nil)
+    }
+  }
+
+  @Test func `a gateway with a key has no gallery unless it is told so`() async throws {
+    let directory = try TestDirectory()
+    let keys = try directory.write(Array("00ff 0a0b\n".utf8), to: "keys", mode: 0o600)
+    let fixture = try GatewayFixture { $0.keyFile = keys }
+    for target in ["/", "/v2/list", "/id/1-0/15/15", "/api/jobs"] {
+      #expect(await fixture.response(.get, target).status == .notFound, "\(target)")
+    }
+    let told = try GatewayFixture {
+      $0.keyFile = keys
+      $0.hasGallery = true
+    }
+    #expect(await told.response(.get, "/").status == .ok)
+  }
+
+  @Test func `a gallery for other machines without names answers to addresses alone`() async throws {
+    let fixture = try GatewayFixture(isLocal: false) { $0.hasGallery = true }
+    #expect(await fixture.response(.get, "/", ["Host": "192.0.2.7:8080"]).status == .ok)
+    #expect(await fixture.response(.get, "/", ["Host": "a.example"]).status == .forbidden)
+    let without = try GatewayFixture(isLocal: false)
+    #expect(await without.response(.get, "/health", ["Host": "a.example"]).status == .ok)
   }
 
   @Test func `the lines of a job and the records of the store are pictures`() async throws {

@@ -1,0 +1,37 @@
+import ImgHTTP
+
+/// Which web pages may ask for what belongs to the gallery: those of the gateway itself.
+///
+/// A page of another site can make a browser send requests to this machine, and reads from an image whether
+/// there is a picture. Browsers tell which site sends a request (Fetch Metadata, `Sec-Fetch-Site`). Another port
+/// of the same host is another page. Programs send no such field.
+enum PageGuard {
+  /// - Throws: ``RequestRejection`` with status 403.
+  static func check(_ request: HTTPRequest, to route: Route) throws(RequestRejection) {
+    guard route.belongsToGallery else { return }
+    let site = request.fields["Sec-Fetch-Site"]
+    let isOwn = site == nil || site == "same-origin" || site == "none"
+    guard request.method == .post else {
+      guard isOwn || opensPage(request) else { throw foreignPage }
+      return
+    }
+    guard isOwn, request.fields["X-Requested-With"] == "imgctl" else { throw foreignChange }
+  }
+
+  /// Whether a link leads a person to the page of the gallery. The page that has the link reads nothing of it.
+  private static func opensPage(_ request: HTTPRequest) -> Bool {
+    request.target.prefix { $0 != "?" } == "/"
+      && request.fields["Sec-Fetch-Mode"] == "navigate"
+      && request.fields["Sec-Fetch-Dest"] == "document"
+  }
+
+  private static let foreignPage = RequestRejection(
+    .forbidden, code: "foreign_page",
+    "a page of another site may not ask for this; its pictures are at /image?url=…, and a link to / opens "
+      + "the gallery")
+
+  private static let foreignChange = RequestRejection(
+    .forbidden, code: "foreign_page",
+    "a request that changes something has the field X-Requested-With: imgctl, and no other site "
+      + "may send it")
+}
