@@ -10,7 +10,7 @@ enum Route: Hashable {
 
   /// `/image?url=…`
   case image
-  /// `/{signature}/{options}/…`: a path of imgproxy.
+  /// `/{signature}/{options}/…`: a path of imgproxy. It may have no options.
   case optionsPath
   /// `/id/…`
   case picture
@@ -77,7 +77,8 @@ enum Route: Hashable {
     case ("api", 2...):
       guard let route = Route(jobPath: parts.dropFirst()) else { return nil }
       self = route
-    case (.some, 3...): self = .optionsPath
+    case ("assets", 2), ("v2", 2): return nil
+    case (.some, 2) where parts.last?.isEmpty == false, (.some, 3...): self = .optionsPath
     default: return nil
     }
   }

@@ -12,6 +12,7 @@ struct RouteTests {
       ("/api/jobs", .jobs), ("/api/jobs/7", .job(7)), ("/api/jobs/7/retry", .retry(7)),
       ("/?url=https://a.example/b&w=3", .image), ("/?w=3&url=a.example", .image),
       ("/?w=3", .gallery), ("/?q=url&curl=x", .gallery), ("/image?x", .image),
+      ("/unsafe/aHR0cHM6Ly9oL2E", .optionsPath), ("/unsafe/aHR0cHM6Ly9oL2E.png", .optionsPath),
       ("/api/jobs/7/events", .events(7)), ("/_/rs:fit:1:1/plain/https://a.example/b", .optionsPath),
     ] as [(String, Route)])
   func `a path has its route`(path: String, route: Route) {
