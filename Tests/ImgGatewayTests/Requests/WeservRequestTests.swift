@@ -196,6 +196,7 @@ import Testing
       "maxage=1D", "filename=a/b", "filename=..", "filename=a%22b", "filename=a%0D%0Ab",
       "filename=%E2%80%AE", "l=10", "we=2", "il=maybe", "w=3&h=2&fit=contain", "w=3&fit=fill",
       "n=-1&output=jpg", "n=-1&output=avif", "n=-1&page=1", "w=1&width=1", "default=%23zzz",
+      "default=Photo", "default=1",
     ].filter { $0 != "bg=" })
   func `a value out of range is refused with the name of its option`(options: String) throws {
     let rejection = try rejection("url=h.example&\(options)")
