@@ -16,6 +16,8 @@ extension ImageError {
     case .unreachable, .versionMismatch, .disconnected, .refused:
       "the server cannot load pictures now; what is stored is served. Ask again later"
     case .storeFailure, .storeFull: "the server cannot store pictures now; ask again later"
+    // The message of libcurl names the TLS library and its version.
+    case .tlsFailure: "there is no TLS connection to the origin that this server trusts"
     case .outOfMemory: "decoding the picture needs more memory than this server permits"
     default: message
     }

@@ -52,6 +52,13 @@ struct HTTPStatusTests {
     #expect(!text.contains("/run"))
   }
 
+  @Test func `a failure of TLS is told without the words of its library`() {
+    let error = ImageError(code: .tlsFailure, message: "OpenSSL/3.0.19: error:0A00010B: wrong version")
+    let text = FailureReport(error).response().text
+    #expect(text.contains("TLS"))
+    #expect(!text.contains("OpenSSL"))
+  }
+
   @Test func `a failure for lack of room says when to come back`() {
     let busy = FailureReport(ImageError(code: .unreachable, message: "")).response()
     #expect(busy.fields["Retry-After"] == "1")
