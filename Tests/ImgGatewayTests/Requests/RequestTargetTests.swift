@@ -29,15 +29,6 @@ import Testing
     #expect(rejection.code == "malformed_target")
   }
 
-  @Test func `a target has a maximum length`() throws {
-    let limit = RequestTarget.maximumByteCount
-    _ = try RequestTarget("/" + String(repeating: "a", count: limit - 1))
-    let rejection = try #require(throws: RequestRejection.self) {
-      try RequestTarget("/" + String(repeating: "a", count: limit))
-    }
-    #expect(rejection.status.rawValue == 414)
-  }
-
   @Test(
     arguments: [
       ("", []), ("a", [("a", "")]), ("a=", [("a", "")]), ("a=b=c", [("a", "b=c")]),

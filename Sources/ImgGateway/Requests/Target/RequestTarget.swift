@@ -1,5 +1,3 @@
-import ImgHTTP
-
 /// The target of a request: a path and maybe a query, as the client sent them (RFC 9112, section 3.2.1).
 ///
 /// Escapes are decoded once, and only in the parts that a resource is asked for: a slash that is escaped
@@ -12,18 +10,12 @@ package struct RequestTarget: Hashable, Sendable {
   /// What follows the first question mark, with its escapes; `nil` without one.
   package let query: String?
 
-  /// The maximum length in bytes, as in other servers of HTTP. libmicrohttpd clears as much memory for each
+  /// The maximum length in bytes that the server accepts, as other servers of HTTP do. libmicrohttpd clears as much memory for each
   /// request as a header may have, so a longer limit costs time.
   package static let maximumByteCount = 8_192
 
-  /// - Throws: 400 for a target that is no path, or has other characters than those of URLs, or a fragment;
-  ///   414 for a longer one.
+  /// - Throws: 400 for a target that is no path, or has other characters than those of URLs, or a fragment.
   package init(_ text: String) throws(RequestRejection) {
-    guard text.utf8.count <= Self.maximumByteCount else {
-      throw RequestRejection(
-        HTTPStatus(rawValue: 414), code: "target_too_long",
-        "the request target has more than \(Self.maximumByteCount) bytes; send a shorter URL")
-    }
     guard text.utf8.first == UInt8(ascii: "/") else {
       throw .malformedTarget("the request target must begin with a slash")
     }
