@@ -7,8 +7,8 @@ package enum GatewayOptions {
       + "may hand over a socket instead. Default: 127.0.0.1:8080.")
   static let keyFile = OptionDescription(
     "--key-file", "FILE",
-    help: "Accept signed requests for pictures alone. Each line of the file has a key and a salt in hexadecimal "
-      + "digits, separated by a space; a signature by any of them counts. Only its owner and its "
+    help: "Accept signed requests for pictures alone. Each line of the file has a key and a salt "
+      + "in hexadecimal digits, separated by a space; a signature by any of them counts. Only its owner and its "
       + "group may be able to change it. Default: none.")
   static let signatureSize = OptionDescription(
     "--signature-size", "N",
@@ -29,8 +29,8 @@ package enum GatewayOptions {
     isRepeatable: true)
   static let gallery = OptionDescription(
     "--gallery", "yes|no",
-    help: "Show the gallery and the lists of pictures and jobs, which need no signatures. Default: yes, "
-      + "but no with --key-file, and no where other machines can connect.")
+    help: "Show the gallery and the lists of pictures and jobs, which need no signatures. Default: "
+      + "yes, but no with --key-file, and no where other machines can connect.")
   static let host = OptionDescription(
     "--host", "NAME",
     help:

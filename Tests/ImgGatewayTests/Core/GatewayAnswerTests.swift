@@ -295,7 +295,8 @@ import Testing
     #expect(await told.response(.get, "/").status == .ok)
   }
 
-  @Test func `a gallery for other machines without names answers to addresses alone`() async throws {
+  @Test func `a gallery for other machines without names answers to addresses alone`() async throws
+  {
     let fixture = try GatewayFixture(isLocal: false) { $0.hasGallery = true }
     #expect(await fixture.response(.get, "/", ["Host": "192.0.2.7:8080"]).status == .ok)
     #expect(await fixture.response(.get, "/", ["Host": "a.example"]).status == .forbidden)

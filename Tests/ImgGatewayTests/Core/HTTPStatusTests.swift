@@ -53,7 +53,8 @@ struct HTTPStatusTests {
   }
 
   @Test func `a failure of TLS is told without the words of its library`() {
-    let error = ImageError(code: .tlsFailure, message: "OpenSSL/3.0.19: error:0A00010B: wrong version")
+    let error = ImageError(
+      code: .tlsFailure, message: "OpenSSL/3.0.19: error:0A00010B: wrong version")
     let text = FailureReport(error).response().text
     #expect(text.contains("TLS"))
     #expect(!text.contains("OpenSSL"))

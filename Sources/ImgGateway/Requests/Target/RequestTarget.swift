@@ -10,8 +10,8 @@ package struct RequestTarget: Hashable, Sendable {
   /// What follows the first question mark, with its escapes; `nil` without one.
   package let query: String?
 
-  /// The maximum length in bytes that the server accepts, as other servers of HTTP do. libmicrohttpd clears as much memory for each
-  /// request as a header may have, so a longer limit costs time.
+  /// The maximum length in bytes that the server accepts, as other servers of HTTP do. libmicrohttpd clears as
+  /// much memory for each request as a header may have, so a longer limit costs time.
   package static let maximumByteCount = 8_192
 
   /// - Throws: 400 for a target that is no path, or has other characters than those of URLs, or a fragment.
