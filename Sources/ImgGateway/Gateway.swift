@@ -37,7 +37,7 @@ package final class Gateway: HTTPHandler {
     lists = ListService(
       lists: PictureLists(transport), pictures: pictures, sides: queries.sides,
       origins: queries.origins, cluster: cluster)
-    jobs = JobService(client: client)
+    jobs = JobService(client: client, timeout: settings.requestTimeout)
     measurements = Measurements(
       loads: pictures.loads, probe: ClusterProbe(transport: cluster),
       showsReasons: isLocal && servesGallery)

@@ -20,6 +20,25 @@ struct OverloadTests {
     for connection in slow { #expect(try await connection.socket.receive().status == 200) }
   }
 
+  @Test func `requests for the metadata of pictures are loads with their limits`() async throws {
+    let fixture = try GatewayFixture(["--requests", "4", "--request-timeout", "3s"])
+    let paths = (0..<8).map { "/\($0)" }
+    for path in paths { fixture.origin.serve(path, .body(fixture.picture)) }
+    let job = try fixture.cluster.submit(paths.map { fixture.origin.baseURL + $0 })
+    _ = try await fixture.gateway.response("/api/jobs/\(job)/events")
+    for path in paths { fixture.origin.serve(path, .body(fixture.picture, delivery: .hold)) }
+    let clients = try paths.map { _ in try Connection(to: fixture.gateway.address) }
+    for (index, client) in clients.enumerated() {
+      try client.socket.request("/id/\(job)-\(index)/info?exif")
+    }
+    var codes: [String] = []
+    for client in clients { codes.append(try await client.socket.receive().failureCode()) }
+    // Three of the four loads are for one host.
+    #expect(codes.count { $0 == "timeout" } == 3)
+    #expect(codes.count { $0 == "too_many_requests" } == 5)
+    #expect(try await fixture.gateway.metric("imgctl_gateway_loads") == 0)
+  }
+
   @Test func `loads are limited, and hits go on beyond the limit`() async throws {
     let fixture = try GatewayFixture(["--requests", "64"])
     fixture.origin.serve("/a", .body(fixture.picture))

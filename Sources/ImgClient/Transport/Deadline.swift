@@ -1,5 +1,5 @@
-/// A limit of the time that a load may take.
-enum Deadline {
+/// A limit of the time that work may take.
+package enum Deadline {
   /// Runs a load after the delay of its request, and cancels it at the end of its time.
   ///
   /// - Throws: ``ImageError/Code/timeout``, and what the load throws.
@@ -15,24 +15,33 @@ enum Deadline {
       }
     }
     guard let limit = request.timeout else { return try await body() }
+    return try await value(within: limit, body)
+  }
+
+  /// Runs a body, and cancels it at the end of its time.
+  ///
+  /// - Throws: ``ImageError/Code/timeout`` if it throws then that it was cancelled, and what else it throws.
+  package static func value<Value: Sendable>(
+    within limit: Duration, _ body: @escaping @Sendable () async throws(ImageError) -> Value
+  ) async throws(ImageError) -> Value {
     // Immediate, so that a load costs no change of threads before it waits.
-    let load = Task.immediate { () async -> Result<LoadedImage, ImageError> in
+    let task = Task.immediate { () async -> Result<Value, ImageError> in
       do throws(ImageError) {
         return .success(try await body())
       } catch {
         return .failure(error)
       }
     }
-    let timeout = Timeouts.shared.add(at: .now + limit) { load.cancel() }
+    let timeout = Timeouts.shared.add(at: .now + limit) { task.cancel() }
     let result = await withTaskCancellationHandler {
-      await load.value
+      await task.value
     } onCancel: {
-      load.cancel()
+      task.cancel()
     }
     if timeout.end(), case .failure(let error) = result, error.code == .cancelled {
       throw ImageError(
-        code: .timeout, url: request.url, isRetryable: true,
-        message: "the load took longer than its timeout of \(limit)")
+        code: .timeout, url: error.url, isRetryable: true,
+        message: "the request took longer than its timeout of \(limit)")
     }
     return try result.get()
   }

@@ -1,3 +1,4 @@
+import ImgModel
 import Synchronization
 
 /// How many loads may be under way at the same time. Further requests are refused, not queued: their clients
@@ -23,6 +24,16 @@ final class LoadLimit: Sendable {
 
   /// The loads that are under way.
   var count: Int { state.withLock(\.count) }
+
+  /// Loads a picture, unless too many loads are under way, or too many of its host.
+  ///
+  /// - Parameter url: may be no URL, which needs no host to fail.
+  /// - Returns: `nil` without a load.
+  func load<Value, Failure: Error>(
+    of url: String, _ body: () async throws(Failure) -> Value
+  ) async throws(Failure) -> Value? {
+    try await load(from: (try? ImageURL(line: url))?.host ?? "", body)
+  }
 
   /// Loads from a host, unless too many loads are under way.
   ///

@@ -1,5 +1,4 @@
 import ImgClient
-import ImgModel
 
 /// Loads pictures by the cluster, as many as a limit permits.
 struct PictureLoader: Sendable {
@@ -8,9 +7,7 @@ struct PictureLoader: Sendable {
 
   /// - Returns: `nil` if there is no room to load a picture of its host.
   func image(for request: ImageRequest) async throws(ImageError) -> LoadedImage? {
-    // What is no URL needs no host to fail.
-    let host = (try? ImageURL(line: request.url))?.host ?? ""
-    return try await limit.load(from: host) { () async throws(ImageError) in
+    try await limit.load(of: request.url) { () async throws(ImageError) in
       try await client.image(for: request)
     }
   }

@@ -8,7 +8,8 @@ final class PictureService: Sendable {
   private let known = KnownRequests()
   private let substitutes: Substitutes
   private let loader: PictureLoader
-  private let timeout: Duration
+  /// Of a request.
+  let timeout: Duration
 
   /// - Parameters:
   ///   - client: without a memory of its own.
@@ -113,7 +114,7 @@ final class PictureService: Sendable {
 }
 
 extension RequestRejection {
-  fileprivate static let tooManyLoads = RequestRejection(
+  static let tooManyLoads = RequestRejection(
     .serviceUnavailable, code: "too_many_requests",
     "too many pictures are loading; ask again later")
 }

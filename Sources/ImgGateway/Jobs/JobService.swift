@@ -12,9 +12,11 @@ struct JobService: Sendable {
   private static let maximumCount = 200
 
   let client: ImageClient
+  /// Of an answer, or until its events begin.
+  let timeout: Duration
 
   func list() -> HTTPAnswer {
-    .laterOrFailure { () throws(ImageError) in
+    .laterOrFailure(within: timeout) { () throws(ImageError) in
       var jobs: [ImageJob] = []
       var all = client.jobs.makeAsyncIterator()
       while jobs.count < Self.maximumCount, let job = try await all.next(isolation: nil) {
@@ -25,18 +27,22 @@ struct JobService: Sendable {
   }
 
   func job(_ id: ImageJob.ID) -> HTTPAnswer {
-    .laterOrFailure { () throws(ImageError) in .json(try await client.jobs.job(id)) }
+    .laterOrFailure(within: timeout) { () throws(ImageError) in
+      .json(try await client.jobs.job(id))
+    }
   }
 
   /// Repeats the failures of a job that may succeed now.
   func retry(_ id: ImageJob.ID) -> HTTPAnswer {
-    .laterOrFailure { () throws(ImageError) in .json(try await client.jobs.retry(id)) }
+    .laterOrFailure(within: timeout) { () throws(ImageError) in
+      .json(try await client.jobs.retry(id))
+    }
   }
 
   /// The job at once and after each change until it has ended, as server-sent events (WHATWG HTML Standard,
   /// section 9.2).
   func events(_ id: ImageJob.ID) -> HTTPAnswer {
-    .laterOrFailure { () throws(ImageError) in
+    .laterOrFailure(within: timeout) { () throws(ImageError) in
       // A job that does not exist has a status of its own.
       _ = try await client.jobs.job(id)
       return HTTPResponse(

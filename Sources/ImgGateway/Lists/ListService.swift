@@ -16,7 +16,7 @@ struct ListService: Sendable {
   /// `/v2/list`
   func list(_ target: RequestTarget) throws(RequestRejection) -> HTTPAnswer {
     let query = try ListQuery(target.parameters())
-    return .laterOrFailure { () throws(ImageError) in
+    return .laterOrFailure(within: pictures.timeout) { () throws(ImageError) in
       let page = try await lists.page(query, now: .now)
       var response = HTTPResponse.json(page.entries)
       if let link = page.link { response.fields.add("Link", link) }
@@ -30,19 +30,30 @@ struct ListService: Sendable {
   ) throws(RequestRejection) -> HTTPAnswer {
     switch try PicsumPath(target) {
     case .info(let id, let hasMetadata):
-      return .laterOrFailure { () throws(ImageError) in
+      return .laterOrFailure(within: pictures.timeout) { () throws(ImageError) in
         guard let info = try await lists.info(of: id, now: .now) else { return .noPicture }
-        guard hasMetadata else { return .json(info) }
-        // A transport without a cluster has no files to read.
-        let facts = try await cluster?.facts(
-          of: info.entry.url, maximumRetryAfter: PictureService.maximumRetryAfter,
-          redirectOrigins: origins.redirectOrigins(ofListed: info.entry.url))
-        return .json(PictureDetails(info: info, exif: facts?.exif))
+        return hasMetadata ? try await details(of: info) : .json(info)
       }
     case .picture(let query):
       if let size = query.size { try sides.require(max(size.width, size.height)) }
-      return .laterOrFailure { () throws(ImageError) in try await picture(query, request) }
+      return .laterOrFailure(within: pictures.timeout) { () throws(ImageError) in
+        try await picture(query, request)
+      }
     }
+  }
+
+  /// The facts of a picture with its metadata, whose fetch is a load.
+  private func details(of info: PictureInfo) async throws(ImageError) -> HTTPResponse {
+    // A transport without a cluster has no files to read.
+    guard let cluster else { return .json(PictureDetails(info: info, exif: nil)) }
+    let url = info.entry.url
+    let facts = try await pictures.loads.load(of: url) { () async throws(ImageError) in
+      try await cluster.facts(
+        of: url, maximumRetryAfter: PictureService.maximumRetryAfter,
+        redirectOrigins: origins.redirectOrigins(ofListed: url))
+    }
+    guard let facts else { return FailureReport(.tooManyLoads).response() }
+    return .json(PictureDetails(info: info, exif: facts.exif))
   }
 
   private func picture(
@@ -58,7 +69,12 @@ struct ListService: Sendable {
     wanted.redirectOrigins = origins.redirectOrigins(ofListed: wanted.url)
     var asked = ImageQuery(wanted)
     asked.format = .fixed
-    return await pictures.response(to: request, for: asked)
+    let response = await pictures.response(to: request, for: asked)
+    // What was cancelled, maybe because its time is over, has a failure as its response.
+    guard !Task.isCancelled else {
+      throw ImageError(code: .cancelled, url: wanted.url, message: "the request was cancelled")
+    }
+    return response
   }
 }
 
