@@ -74,11 +74,23 @@ struct ListService: Sendable {
     guard !Task.isCancelled else {
       throw ImageError(code: .cancelled, url: wanted.url, message: "the request was cancelled")
     }
+    if case .line = query.id { return response.revalidated }
     return response
   }
 }
 
 extension HTTPResponse {
+  /// The same picture, which a client may keep if it asks each time whether it is still the one.
+  ///
+  /// Another data directory has other jobs with the same numbers, maybe later at the same address.
+  fileprivate var revalidated: HTTPResponse {
+    guard fields["Expires"] != nil else { return self }
+    var response = self
+    for name in ["Cache-Control", "Expires", "Age"] { response.fields.remove(name) }
+    response.fields.add("Cache-Control", "private, no-cache")
+    return response
+  }
+
   fileprivate static var noPicture: HTTPResponse {
     FailureReport(.notFound("there is no such picture, or it is no longer stored")).response()
   }

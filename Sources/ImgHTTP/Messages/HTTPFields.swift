@@ -34,6 +34,11 @@ package struct HTTPFields: Hashable, Sendable, ExpressibleByDictionaryLiteral {
   package mutating func add(_ name: String, _ value: String) {
     fields.append(Field(name: name, value: value))
   }
+
+  /// Removes the fields of a name, whatever its case.
+  package mutating func remove(_ name: String) {
+    fields.removeAll { $0.name.isEqualIgnoringCase(to: name) }
+  }
 }
 
 extension String {
