@@ -70,6 +70,25 @@ struct LimitTests {
     }
   }
 
+  @Test func `a full server closes an idle connection before one that sends a request`() {
+    let table = ConnectionTable(maximumCountPerClient: 1)
+    let connections = (1000..<1004).map {
+      Connection(descriptor: $0, client: nil, limits: HTTPServer.Limits())
+    }
+    for connection in connections { #expect(table.add(connection)) }
+    connections[3].waitForRequest()
+    connections[0].waitForRequest()
+    connections[0].receiveRequest()
+    connections[1].waitForRequest()
+    connections[2].receiveRequest()
+    connections[2].waitForRequest()
+    for index in [3, 1, 2, 0] {
+      #expect(connections[index].requestDeadline != nil)
+      table.closeLongestWaiting()
+      #expect(connections[index].requestDeadline == nil, "\(index)")
+    }
+  }
+
   @Test func `a full server whose connections all wait for answers accepts one later`() async throws
   {
     let gate = Gate()

@@ -13,6 +13,8 @@ final class Connection: Sendable {
   private let requestNanoseconds: UInt64
   /// On the monotonic clock. Orders no other access: a late look closes the connection a second later.
   private let deadline = Atomic<UInt64>(.max)
+  /// Whether a request line has arrived whose request is not whole. Orders no other access either.
+  private let receivesRequest = Atomic(false)
   /// Only the thread of the event loop uses it.
   private let refusal = Atomic(false)
 
@@ -26,11 +28,13 @@ final class Connection: Sendable {
 
   /// The next request must be there in time. Before the first call, the connection has no deadline.
   func waitForRequest() {
+    receivesRequest.store(false, ordering: .relaxed)
     setDeadline(after: idleNanoseconds)
   }
 
   /// A request line has arrived, and the rest must follow in time.
   func receiveRequest() {
+    receivesRequest.store(true, ordering: .relaxed)
     setDeadline(after: requestNanoseconds)
   }
 
@@ -79,6 +83,9 @@ final class Connection: Sendable {
     let value = deadline.load(ordering: .relaxed)
     return value == .max ? nil : value
   }
+
+  /// Whether the client has begun a request that is not whole.
+  var isReceivingRequest: Bool { receivesRequest.load(ordering: .relaxed) }
 
   /// Whether nothing follows what the client has sent until now.
   var hasEndOfInput: Bool {

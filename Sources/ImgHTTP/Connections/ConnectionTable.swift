@@ -87,13 +87,16 @@ final class ConnectionTable: Sendable {
     }
   }
 
-  /// Closes the connection that has waited longest for a request, so that another client gets its place.
+  /// Closes the connection that has waited longest for a request, so that another client gets its place. One
+  /// whose client sends a request is closed only if there is no other.
   func closeLongestWaiting() {
     state.withLock { state in
-      let waiting = state.connections.values.lazy.compactMap { connection in
-        connection.requestDeadline.map { (deadline: $0, connection: connection) }
+      let waiting = state.connections.values.compactMap { connection in
+        connection.requestDeadline.map { deadline in
+          (order: (connection.isReceivingRequest ? 1 : 0, deadline), connection: connection)
+        }
       }
-      let first = waiting.min { $0.deadline < $1.deadline }
+      let first = waiting.min { $0.order < $1.order }
       first?.connection.close()
     }
   }
