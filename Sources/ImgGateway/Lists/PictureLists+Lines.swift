@@ -33,6 +33,7 @@ extension PictureLists {
       }
       budget.spend((part.next ?? job.total) - first, comparing: part.results.lazy.map(\.url))
     }
+    guard skippedCount == 0 || next == nil else { throw .tooFarPage(query.page) }
     let request = JobLineRequest(job)
     for index in entries.indices { complete(&entries[index], request) }
     return ListPage(

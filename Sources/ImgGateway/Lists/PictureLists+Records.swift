@@ -3,36 +3,21 @@ import ImgModel
 
 /// The thumbnails of the store.
 extension PictureLists {
-  /// The store is read in parts of as many records.
-  private static let partCount = 256
+  /// The records that are examined for the pages before one that is found by its number. That takes a fraction
+  /// of a second.
+  private static let maximumSkippedCount = 100_000
 
   func recordPage(_ query: ListQuery, now: WallTime) async throws(ImageError) -> ListPage {
-    var skippedCount = query.skippedCount
-    var last: CacheRecord.ID?
-    if case .record(let id) = query.after { last = id }
-    var pictures = DistinctPictures()
-    let filter = URLFilter(query.text)
-    var budget = SearchBudget()
-    var isComplete = false
-    reading: while !isComplete, !budget.isSpent {
-      let part = try await transport.records(after: last, limit: Self.partCount)
-      isComplete = part.count < Self.partCount
-      for record in part {
-        if record.isThumbnail(at: now), filter.matches(record.url) {
-          if skippedCount > 0 {
-            skippedCount -= 1
-          } else if !pictures.add(record, limit: query.limit) {
-            isComplete = false
-            break reading
-          }
-        }
-        last = record.id
-      }
-      budget.spend(part.count, comparing: part.lazy.map(\.url))
+    var pages = RecordPages(transport, query, now: now)
+    if query.after == nil {
+      try await pages.skip(
+        to: query.page, within: SearchBudget(count: Self.maximumSkippedCount))
     }
+    var budget = SearchBudget()
+    let records = try await pages.next(within: &budget)
     return ListPage(
-      pictures.records.map { ListEntry($0) }, previous: query.isFiltered ? nil : query.previous,
-      next: isComplete ? nil : query.next(after: last.map { .record($0) }))
+      records.map { ListEntry($0) }, previous: query.isFiltered ? nil : query.previous,
+      next: pages.isComplete ? nil : query.next(after: pages.last.map { .record($0) }))
   }
 
   func recordInfo(
@@ -43,29 +28,8 @@ extension PictureLists {
   }
 }
 
-/// The records of a page. Of several sizes of one picture that come together, the largest one is there, in
-/// the place of the first one.
-private struct DistinctPictures {
-  private(set) var records: [CacheRecord] = []
-  private var indices: [String: Int] = [:]
-
-  /// - Returns: whether there was room.
-  mutating func add(_ record: CacheRecord, limit: Int) -> Bool {
-    if let index = indices[record.url] {
-      if record.longerSide > records[index].longerSide { records[index] = record }
-      return true
-    }
-    guard records.count < limit else { return false }
-    indices[record.url] = records.count
-    records.append(record)
-    return true
-  }
-}
-
 extension CacheRecord {
-  fileprivate var longerSide: Int { max(width, height) }
-
-  fileprivate func isThumbnail(at now: WallTime) -> Bool {
+  func isThumbnail(at now: WallTime) -> Bool {
     kind == .thumbnail && WallTime(expiresAt) > now
   }
 }

@@ -1,9 +1,13 @@
 /// What one question about a list may examine, so that its time is limited.
 struct SearchBudget {
   /// Lines or records. A long URL counts as several.
-  private var restCount = 10_000
+  private var restCount: Int
 
   private static let byteCountOfOne = 256
+
+  init(count: Int = 10_000) {
+    restCount = count
+  }
 
   var isSpent: Bool { restCount <= 0 }
 

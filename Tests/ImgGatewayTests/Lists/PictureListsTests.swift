@@ -209,6 +209,34 @@ import Testing
     #expect(page.link == nil)
   }
 
+  @Test func `pages by number are those that links lead to, whatever sizes are stored`()
+    async throws
+  {
+    let urls = (0..<23).map { "https://h.example/\($0)" }
+    for (index, url) in urls.enumerated() {
+      try await store([url], sizes: Array([16, 32, 64].prefix(1 + index % 3)))
+    }
+    var seen: [String] = []
+    var next: ListPage? = try await page("limit=5")
+    for number in 1...5 {
+      let linked = try #require(next)
+      #expect(try await page("limit=5&page=\(number)") == linked)
+      seen += linked.entries.map(\.url)
+      next = try await page(linked, "next")
+    }
+    #expect(next == nil)
+    #expect(seen.sorted() == urls.sorted())
+    #expect(try await page("limit=5&page=6").entries == [])
+  }
+
+  @Test func `a page of the store is found behind what one page may examine`() async throws {
+    let urls = (0..<10_400).map { "https://h.example/\($0)" }
+    try await store(urls)
+    let page = try await page("limit=100&page=104")
+    #expect(page.entries.map(\.url) == urls.suffix(100))
+    #expect(link(page, "next") == nil)
+  }
+
   @Test func `a text picks thumbnails of the store`() async throws {
     try await store((0..<30).map { "https://h.example/\($0 % 2 == 0 ? "Dog" : "cat")\($0)" })
     let page = try await page("q=dOg&limit=10")
