@@ -41,8 +41,12 @@ final class CachingProxy {
     _ = try? run.wait(atMost: RawClient.patience)
   }
 
+  func connect() throws -> RawClient {
+    try RawClient(to: address)
+  }
+
   func response(_ target: String, _ fields: String...) async throws -> RawResponse {
-    var client = try RawClient(to: address)
+    var client = try connect()
     try client.request(target, fields)
     return try await client.receive()
   }

@@ -78,6 +78,7 @@ struct JobTests {
     try client.request("/api/jobs/\(job)/events")
     let head = String(decoding: try await client.receive(through: "\r\n\r\n"), as: UTF8.self)
     #expect(head.contains("text/event-stream"))
+    #expect(head.contains("X-Accel-Buffering: no"))
     var text = ""
     while !text.contains("event: job") {
       text += String(decoding: try await client.receiveChunk(), as: UTF8.self)

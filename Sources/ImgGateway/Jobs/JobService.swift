@@ -50,6 +50,8 @@ struct JobService: Sendable {
         fields: [
           "Content-Type": "text/event-stream", "Cache-Control": "no-store",
           "X-Content-Type-Options": "nosniff",
+          // nginx sends each event at once.
+          "X-Accel-Buffering": "no",
         ],
         body: .stream(JobEvents.stream(of: id, in: client.jobs)))
     }
