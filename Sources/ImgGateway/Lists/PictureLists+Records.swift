@@ -3,8 +3,7 @@ import ImgModel
 
 /// The thumbnails of the store.
 extension PictureLists {
-  /// The records that are examined for the pages before one that is found by its number. That takes a fraction
-  /// of a second.
+  /// The records that are examined for the pages before one that is found by its number.
   private static let maximumSkippedCount = 100_000
 
   func recordPage(_ query: ListQuery, now: WallTime) async throws(ImageError) -> ListPage {
