@@ -37,8 +37,10 @@ struct GalleryAssets: Sendable {
   /// Modules of JavaScript import each other by these names.
   private static let sources: [(name: String, bytes: [UInt8])] = [
     ("address.js", PackageResources.address_js),
+    ("answers.js", PackageResources.answers_js),
     ("cell.js", PackageResources.cell_js),
     ("elements.js", PackageResources.elements_js),
+    ("facts.js", PackageResources.facts_js),
     ("failure-codes.js", PackageResources.failure_codes_js),
     ("filters.js", PackageResources.filters_js),
     ("format.js", PackageResources.format_js),
@@ -48,14 +50,17 @@ struct GalleryAssets: Sendable {
     ("icon.svg", PackageResources.icon_svg),
     ("job-events.js", PackageResources.job_events_js),
     ("jobs.js", PackageResources.jobs_js),
+    ("list-messages.js", PackageResources.list_messages_js),
     ("notices.js", PackageResources.notices_js),
     ("picture-list.js", PackageResources.picture_list_js),
     ("picture.js", PackageResources.picture_js),
     ("requests.js", PackageResources.requests_js),
     ("rows.js", PackageResources.rows_js),
+    ("throttle.js", PackageResources.throttle_js),
     ("thumbhash.js", PackageResources.thumbhash_js),
     ("thumbnail.js", PackageResources.thumbnail_js),
     ("viewer.js", PackageResources.viewer_js),
+    ("work.js", PackageResources.work_js),
   ]
 
   private static func mediaType(of name: String) -> String {

@@ -142,6 +142,17 @@ extension Browser {
     try await call("Input.insertText", Typed(text: text))
   }
 
+  /// Cuts the connection of the page to all servers, or makes it again.
+  func setOffline(_ isOffline: Bool) async throws {
+    struct Conditions: Encodable {
+      let offline: Bool
+      let latency = 0
+      let downloadThroughput = -1
+      let uploadThroughput = -1
+    }
+    try await call("Network.emulateNetworkConditions", Conditions(offline: isOffline))
+  }
+
   /// The colour of a pixel of the window: red, green and blue from 0 to 255.
   func colour(x: Int, y: Int) async throws -> [Int] {
     struct Part: Encodable {

@@ -11,6 +11,7 @@ final class CannedGateway: HTTPHandler {
     var jobPictures: [CannedPicture] = []
     var isCoordinatorGone = false
     var isOriginPaused = false
+    var isFull = false
     var requests: [String] = []
     var followers: [AsyncStream<[UInt8]>.Continuation] = []
   }
@@ -61,9 +62,24 @@ final class CannedGateway: HTTPHandler {
     set { state.withLock { $0.isOriginPaused = newValue } }
   }
 
+  /// Whether thumbnails are answered with 503.
+  var isFull: Bool {
+    get { state.withLock { $0.isFull } }
+    set { state.withLock { $0.isFull = newValue } }
+  }
+
   /// Removes a picture of the store, which lists have named.
   func remove(_ id: String) {
     state.withLock { state in state.pictures.removeAll { $0.id == id } }
+  }
+
+  /// Removes the job with its pictures. What follows it is told no end.
+  func removeJob() {
+    state.withLock { state in
+      (state.job, state.jobPictures) = (nil, [])
+      for follower in state.followers { follower.finish() }
+      state.followers = []
+    }
   }
 
   /// Changes the job, and tells those that follow it.
@@ -93,7 +109,8 @@ final class CannedGateway: HTTPHandler {
     case ("id", 4): return large(parts[1...].map(String.init))
     case ("id", 3): return .response(facts(of: String(parts[1])))
     case ("api", 2): return .response(jobs())
-    case ("api", 4) where parts.last == "events": return .response(events())
+    case ("api", 3): return .response(job(String(parts[2])))
+    case ("api", 4) where parts.last == "events": return .response(events(of: String(parts[2])))
     case ("api", 4): return .response(Self.failure(.init(rawValue: 409), "wrong_state", "no retry"))
     default: return .response(Self.missing)
     }
@@ -123,6 +140,9 @@ final class CannedGateway: HTTPHandler {
       return Self.failure(.serviceUnavailable, "no_coordinator", "no coordinator answers")
     }
     guard fields["job"].map({ $0 == job.map(String.init) }) ?? true else { return Self.missing }
+    guard (fields["q"] ?? "").utf8.count <= 128 else {
+      return Self.failure(.badRequest, "bad_request", "q has more than 128 bytes")
+    }
     let matching = all.filter { picture in
       picture.url.contains(fields["q"] ?? "")
         && [nil, picture.state].contains(fields["outcome"])
@@ -149,6 +169,9 @@ final class CannedGateway: HTTPHandler {
 
   private func picture(_ id: String) -> HTTPAnswer {
     guard let picture = found(id) else { return .response(Self.missing) }
+    guard !isFull else {
+      return .response(Self.failure(.serviceUnavailable, "busy", "the gateway is full"))
+    }
     return .later { [gate] in
       await gate.pass()
       return Self.drawing(picture.file)
@@ -178,7 +201,12 @@ final class CannedGateway: HTTPHandler {
     Self.json(Jobs(jobs: state.withLock { $0.job.map { [$0] } ?? [] }))
   }
 
-  private func events() -> HTTPResponse {
+  private func job(_ id: String) -> HTTPResponse {
+    state.withLock { $0.job }.flatMap { String($0.job) == id ? Self.json($0) : nil } ?? Self.missing
+  }
+
+  private func events(of id: String) -> HTTPResponse {
+    guard job(id).status == .ok else { return Self.missing }
     let (stream, continuation) = AsyncStream.makeStream(of: [UInt8].self)
     state.withLock { state in
       if let job = state.job { continuation.yield(Self.event("job", job)) }

@@ -69,6 +69,7 @@ struct CannedSource: Encodable, Sendable {
 /// A job of the gateway that is made up.
 struct CannedJob: Encodable, Sendable {
   var job = 1
+  var name: String?
   var state = "running"
   var total = 100
   var done = 0
@@ -80,7 +81,7 @@ struct CannedJob: Encodable, Sendable {
   var fromCache = 0
 
   enum CodingKeys: String, CodingKey {
-    case job, state, total, done, failed, retryable, cancelled, queued, running
+    case job, name, state, total, done, failed, retryable, cancelled, queued, running
     case fromCache = "from_cache"
   }
 }

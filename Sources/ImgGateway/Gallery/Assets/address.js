@@ -29,3 +29,18 @@ export function fragment(view) {
 export function haveSamePictures(one, other) {
   return keys.every((key) => key === "picture" || one[key] === other[key]);
 }
+
+/** Whether a view has some of the pictures of a job or of the store only. */
+export function hasFilter(view) {
+  return Boolean(view.q || view.outcome || view.code);
+}
+
+/**
+ * The line of a job that a picture is of, in a view of all pictures of this job; -1 in other views. The list
+ * of such a view has the lines in their order.
+ */
+export function lineOf(view, picture) {
+  const [job, index] = picture.split("-");
+  return view.job && job === view.job && !hasFilter(view) && /^\d+$/.test(index)
+    ? Number(index) : -1;
+}

@@ -1,6 +1,8 @@
 import { element } from "./elements.js";
 import * as format from "./format.js";
-import { enlargementOf, failureCard, label, labelWithState, stateCard } from "./picture.js";
+import {
+  enlargementOf, failureCard, label, labelWithFailure, labelWithState, stateCard,
+} from "./picture.js";
 import { Thumbnail } from "./thumbnail.js";
 
 /** A thumbnail with shorter sides is shown in its own size, or enlarged by a whole number, in pixels. */
@@ -51,7 +53,11 @@ export class Cell {
     }
     this.#link.title = format.shortened(item.url);
     if (item.state === "done") {
-      this.#thumbnail = new Thumbnail(item, delay);
+      this.#thumbnail = new Thumbnail(item, {
+        delay,
+        onFailure: (failure) => this.#link.setAttribute(
+          "aria-label", failure === null ? label(item) : labelWithFailure(item, failure)),
+      });
       this.#link.setAttribute("aria-label", label(item));
       this.#link.replaceChildren(this.#thumbnail.element);
     } else {

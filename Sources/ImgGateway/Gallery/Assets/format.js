@@ -56,9 +56,23 @@ export function format(type) {
   return formatNames.get(type) ?? type ?? "";
 }
 
-/** A URL, shortened if it is longer than a page shows. */
-export function shortened(url) {
-  return url.length <= longestURL ? url : `${url.slice(0, longestURL)}…`;
+/**
+ * The control characters of C0 and C1, and those that change the direction of text (UAX 9): with them, a
+ * text of an unknown origin looks like another one.
+ */
+const controls = /[\u0000-\u001F\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g;
+
+/** A text with its control characters as escapes, such as `\u{202E}`. */
+export function visible(text) {
+  return text.replace(controls, (character) => {
+    const digits = character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+    return `\\u{${digits}}`;
+  });
+}
+
+/** A URL or a name as text, shortened if it is longer than a page shows. */
+export function shortened(text) {
+  return visible(text.length <= longestURL ? text : `${text.slice(0, longestURL)}…`);
 }
 
 /** What people call a picture: the last part of its URL's path, or the host. */

@@ -1,11 +1,14 @@
-import { currentView, fragment, haveSamePictures, storeView } from "./address.js";
-import { byID, button, element } from "./elements.js";
+import {
+  currentView, fragment, hasFilter, haveSamePictures, lineOf, storeView,
+} from "./address.js";
+import { byID } from "./elements.js";
 import { Filters } from "./filters.js";
-import * as format from "./format.js";
 import { Grid } from "./grid.js";
 import { Jobs, title } from "./jobs.js";
+import { ListMessages, summary } from "./list-messages.js";
 import { notify } from "./notices.js";
 import { PictureList } from "./picture-list.js";
+import { Throttle } from "./throttle.js";
 import { Viewer } from "./viewer.js";
 
 /** The least time between two looks at the pictures of a running job, in milliseconds. */
@@ -22,13 +25,19 @@ class Gallery {
   #loadingList = null;
   /** The picture by which the viewer was opened, which is then still where it was. */
   #openedIndex = -1;
-  #isRefreshing = false;
+  #refreshes = new Throttle(() => this.#refresh(), refreshInterval);
   /** Is settled when the list has been searched for the open picture. */
   #search = Promise.resolve();
   #filters = new Filters((change) => this.#go({ ...this.#view, ...change, picture: "" }));
   #jobs = new Jobs({
     onChoice: (job, outcome) => this.#go({ job, outcome, code: "", q: "", picture: "" }),
     onChange: (job, hasEnded) => this.#followJob(hasEnded),
+    onRemoval: (job) => this.#showRemoval(job),
+  });
+  #messages = new ListMessages({
+    showStore: () => this.#go(storeView),
+    removeFilter: () => this.#go({ ...this.#view, q: "", outcome: "", code: "" }),
+    startAgain: () => this.#startAgain(),
   });
   #grid = new Grid(byID("grid"), {
     linkTo: (item) => fragment({ ...this.#view, picture: item.id }),
@@ -43,13 +52,13 @@ class Gallery {
     // The grid stays where it is when the viewer closes; the browser would move it.
     history.scrollRestoration = "manual";
     addEventListener("popstate", () => this.#apply(currentView()));
-    addEventListener("focus", () => this.#loadJobs());
     byID("grid").addEventListener("click", (event) => this.#openPicture(event));
     byID("skip").addEventListener("click", (event) => {
       event.preventDefault();
       byID("pictures").focus();
     });
     await this.#loadJobs();
+    this.#jobs.start();
     this.#showList();
     this.#showPicture();
   }
@@ -62,8 +71,15 @@ class Gallery {
     }
   }
 
-  #apply(view) {
+  async #apply(view) {
     const isSameList = haveSamePictures(view, this.#view);
+    if (!isSameList && view.job && !this.#jobs.find(view.job)) {
+      // It is newer than the page.
+      await this.#loadJobs(view.job);
+      if (fragment(currentView()) !== fragment(view)) {
+        return;
+      }
+    }
     this.#view = view;
     if (!isSameList) {
       this.#showList();
@@ -71,9 +87,9 @@ class Gallery {
     this.#showPicture();
   }
 
-  async #loadJobs() {
+  async #loadJobs(wanted = this.#view.job) {
     try {
-      await this.#jobs.load();
+      await this.#jobs.load(wanted);
     } catch {
       // The list asks the same gateway, and tells why it does not answer.
     }
@@ -83,20 +99,22 @@ class Gallery {
 
   #showList() {
     this.#list?.close();
-    this.#list = new PictureList(this.#view);
+    const { picture } = this.#view;
+    const isSought = Boolean(picture) && lineOf(this.#view, picture) < 0;
+    this.#list = new PictureList(this.#view, { isSought });
     this.#filters.show(this.#view);
     this.#jobs.choose(this.#view.job);
     const job = this.#jobs.find(this.#view.job);
     const heading = this.#view.job ? (job ? title(job) : `job ${this.#view.job}`) : "store";
     byID("heading").textContent = heading.charAt(0).toUpperCase() + heading.slice(1);
     byID("summary").textContent = "";
-    byID("message").hidden = true;
+    this.#messages.hide();
     this.#grid.reset(this.#isFiltered ? -1 : (job?.total ?? -1));
     return this.#loadNext();
   }
 
   get #isFiltered() {
-    return Boolean(this.#view.q || this.#view.outcome || this.#view.code);
+    return hasFilter(this.#view);
   }
 
   /** @returns {Promise<boolean>} whether the page came */
@@ -107,7 +125,7 @@ class Gallery {
       return list.loadNext().then(() => true, () => false);
     }
     this.#setLoadingList(list);
-    byID("message").hidden = true;
+    this.#messages.hide();
     try {
       const items = await list.loadNext();
       if (list === this.#list) {
@@ -118,7 +136,7 @@ class Gallery {
     } catch (error) {
       if (list === this.#list) {
         this.#setLoadingList(null);
-        this.#showError(error);
+        this.#messages.showFailure(error, this.#view);
       }
       return false;
     }
@@ -132,61 +150,14 @@ class Gallery {
 
   #showItems(items) {
     this.#grid.append(items, this.#list.isComplete);
-    byID("summary").textContent = this.#summary();
+    byID("summary").textContent = summary(
+      this.#view, this.#list, this.#jobs.find(this.#view.job));
     if (this.#list.isComplete && this.#list.items.length === 0) {
-      this.#showEmpty();
+      this.#messages.showEmpty(this.#view);
     }
     if (this.#view.picture) {
       this.#showPicture();
     }
-  }
-
-  #summary() {
-    const { items: { length }, isComplete } = this.#list;
-    const job = this.#jobs.find(this.#view.job);
-    if (job && !this.#isFiltered) {
-      return format.counted(job.total, "picture");
-    }
-    const found = this.#isFiltered
-      ? format.counted(length, "match", "matches") : format.counted(length, "picture");
-    if (isComplete) {
-      return length > 0 || this.#isFiltered ? found : "";
-    }
-    return length > 0 ? `at least ${found}` : "";
-  }
-
-  #showEmpty() {
-    if (this.#isFiltered) {
-      this.#showMessage(
-        "Nothing matches", ["No picture here has this text in its URL and this outcome."],
-        button("Remove the filter", () =>
-          this.#go({ ...this.#view, q: "", outcome: "", code: "" })));
-    } else if (this.#view.job) {
-      this.#showMessage("An empty list", ["This job has no URLs."]);
-    } else {
-      this.#showMessage(
-        "No pictures yet",
-        ["Put URLs into a file, one a line, and submit it:",
-          element("code", {}, "imgctl submit urls.txt")],
-        button("Look again", () => this.#startAgain()));
-    }
-  }
-
-  #showError(error) {
-    const isCoordinatorGone = error.status === 503;
-    const advice = isCoordinatorGone
-      ? ["Start it, then try again:", element("code", {}, "imgctl start")]
-      : error.status === 0 ? ["Start it, then try again:", element("code", {}, "imgctl serve")] : [];
-    const action = error.isRetryable
-      ? button("Try again", () => this.#startAgain())
-      : button("Show the store", () => this.#go(storeView));
-    this.#showMessage("The pictures cannot be listed", [error.message, ...advice], action);
-  }
-
-  #showMessage(heading, lines, ...actions) {
-    const paragraphs = lines.map((line) => element("p", {}, line));
-    byID("message").replaceChildren(element("h3", {}, heading), ...paragraphs, ...actions);
-    byID("message").hidden = false;
   }
 
   /** Continues a list that broke off, or looks whether there is one now. */
@@ -199,10 +170,8 @@ class Gallery {
   async #followJob(hasEnded) {
     if (hasEnded && this.#isFiltered && scrollY === 0) {
       await this.#showList();
-    } else if (hasEnded || !this.#isRefreshing) {
-      this.#isRefreshing = true;
-      await this.#refresh();
-      setTimeout(() => { this.#isRefreshing = false; }, refreshInterval);
+    } else {
+      await this.#refreshes.call();
     }
   }
 
@@ -216,6 +185,13 @@ class Gallery {
     } catch {
       // The next change of the job asks again.
     }
+  }
+
+  #showRemoval(job) {
+    this.#list.close();
+    this.#grid.reset(-1);
+    byID("summary").textContent = "";
+    this.#messages.showRemoval(job);
   }
 
   // The open picture
@@ -248,15 +224,31 @@ class Gallery {
         hasPrevious: index > 0, hasNext: index + 1 < items.length || !isComplete,
       });
     } else if (this.#viewer.id !== id) {
-      this.#viewer.load(id);
-      this.#search = this.#seek(id);
+      const line = lineOf(this.#view, id);
+      const found = this.#viewer.load(id, {
+        hasPrevious: line !== 0, hasNext: line < 0 || line + 1 < this.#lineCount,
+      });
+      // The neighbours of a line are known.
+      this.#search = line < 0 ? this.#seek(id, found) : Promise.resolve();
     }
   }
 
-  /** Loads pages until the list has the open picture, whose neighbours are then known. */
-  async #seek(id) {
+  /** Lines of the job; infinite if it is not known. */
+  get #lineCount() {
+    return this.#jobs.find(this.#view.job)?.total ?? Infinity;
+  }
+
+  /**
+   * Loads pages until the list has the open picture, whose neighbours are then known.
+   *
+   * @param {string} id
+   * @param {Promise<boolean>} found is false if there is no such picture
+   */
+  async #seek(id, found) {
     const list = this.#list;
-    const isWanted = () => list === this.#list && this.#view.picture === id;
+    let exists = true;
+    found.then((isFound) => { exists = isFound; });
+    const isWanted = () => exists && list === this.#list && this.#view.picture === id;
     let isGoingOn = true;
     for (let count = 0; isGoingOn && count < maximumSoughtPages; count += 1) {
       isGoingOn = await this.#loadNext()
@@ -298,21 +290,32 @@ class Gallery {
   async #move(step) {
     const { picture } = this.#view;
     await this.#search;
-    if (this.#list.indexOf(picture) < 0) {
+    const id = await this.#neighbour(picture, step);
+    if (this.#view.picture !== picture) {
       return;
     }
-    const index = this.#list.indexOf(picture) + step;
-    if (index >= this.#list.items.length && !this.#list.isComplete) {
-      await this.#loadNext();
-    }
-    const item = this.#list.items[index];
-    if (item === undefined || this.#view.picture !== picture) {
+    if (id === undefined) {
       notify(step > 0 ? "This is the last picture." : "This is the first picture.");
       return;
     }
-    this.#view = { ...this.#view, picture: item.id };
+    this.#view = { ...this.#view, picture: id };
     history.replaceState(history.state, "", fragment(this.#view));
     this.#showPicture();
+  }
+
+  /** The id of the picture beside another one; `undefined` without one. */
+  async #neighbour(id, step) {
+    const list = this.#list;
+    const index = list.indexOf(id);
+    if (index >= 0) {
+      if (index + step >= list.items.length && !list.isComplete) {
+        await this.#loadNext();
+      }
+      return list.items[index + step]?.id;
+    }
+    const line = lineOf(this.#view, id);
+    const isThere = line >= 0 && line + step >= 0 && line + step < this.#lineCount;
+    return isThere ? `${this.#view.job}-${line + step}` : undefined;
   }
 }
 

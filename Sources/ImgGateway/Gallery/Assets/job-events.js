@@ -1,3 +1,5 @@
+import { noteAnswer } from "./answers.js";
+
 /** Waits between two attempts to connect: the first and the longest, in milliseconds. */
 const firstWait = 1000;
 const longestWait = 30_000;
@@ -6,6 +8,7 @@ const longestWait = 30_000;
 export class JobEvents {
   #id;
   #onJob;
+  #onBreak;
   #onEnd;
   #source = null;
   #wait = firstWait;
@@ -15,11 +18,13 @@ export class JobEvents {
    * @param {string} id the job's number
    * @param {object} listeners
    * @param {(job: object) => void} listeners.onJob is called with each new state
+   * @param {() => void} listeners.onBreak is called when the gateway does not tell more, for now or for good
    * @param {() => void} listeners.onEnd is called once, when no further state follows
    */
-  constructor(id, { onJob, onEnd }) {
+  constructor(id, { onJob, onBreak, onEnd }) {
     this.#id = id;
     this.#onJob = onJob;
+    this.#onBreak = onBreak;
     this.#onEnd = onEnd;
     this.#connect();
   }
@@ -33,6 +38,7 @@ export class JobEvents {
     this.#source = new EventSource(`/api/jobs/${encodeURIComponent(this.#id)}/events`);
     this.#source.addEventListener("job", (event) => {
       this.#wait = firstWait;
+      noteAnswer();
       this.#onJob(JSON.parse(event.data));
     });
     this.#source.addEventListener("end", () => {
@@ -49,5 +55,6 @@ export class JobEvents {
     }
     this.#timer = setTimeout(() => this.#connect(), this.#wait);
     this.#wait = Math.min(longestWait, 2 * this.#wait);
+    this.#onBreak();
   }
 }

@@ -4,6 +4,9 @@ import { JobEvents } from "./job-events.js";
 import { notify } from "./notices.js";
 import { requestJSON } from "./requests.js";
 
+/** The pause between two looks at the jobs while the page can be seen and follows no job, in milliseconds. */
+const pollInterval = 5000;
+
 const finalStates = new Set(["finished", "cancelled", "damaged"]);
 
 /** The choice of a job, and the progress of one: of the chosen job, else of the newest that runs. */
@@ -11,37 +14,74 @@ export class Jobs {
   #jobs = [];
   #chosen = "";
   #followed = "";
+  #isPolling = false;
   #events = null;
   #onChoice;
   #onChange;
+  #onRemoval;
 
   /**
    * @param {object} listeners
    * @param {(job: string, outcome: string) => void} listeners.onChoice the pictures of a job are wanted
    * @param {(job: object, hasEnded: boolean) => void} listeners.onChange the chosen job has changed
+   * @param {(job: object) => void} listeners.onRemoval the chosen job was removed
    */
-  constructor({ onChoice, onChange }) {
+  constructor({ onChoice, onChange, onRemoval }) {
     this.#onChoice = onChoice;
     this.#onChange = onChange;
+    this.#onRemoval = onRemoval;
     byID("job-show").addEventListener("click", () => onChoice(this.#followed, ""));
     byID("job-failures").addEventListener("click", () => onChoice(this.#followed, "failed"));
     byID("job-retry").addEventListener("click", () => this.#retry());
   }
 
-  /** Loads the jobs, newest first. */
-  async load() {
-    this.#jobs = (await requestJSON("/api/jobs")).jobs;
+  /** Looks for new and removed jobs from now on. */
+  start() {
+    const look = () => this.#poll();
+    addEventListener("focus", look);
+    document.addEventListener("visibilitychange", look);
+    setInterval(() => {
+      // The events of a job tell its changes.
+      if (this.#events === null) {
+        this.#poll();
+      }
+    }, pollInterval);
+  }
+
+  async #poll() {
+    if (document.hidden || this.#isPolling) {
+      return;
+    }
+    this.#isPolling = true;
+    try {
+      await this.load(this.find(this.#chosen) ? this.#chosen : "");
+    } catch {
+      // The list asks the same gateway, and tells why it does not answer.
+    }
+    this.#isPolling = false;
+  }
+
+  /**
+   * Loads the jobs, newest first.
+   *
+   * @param {string} wanted a job that may be older than those of the list; empty for none
+   * @throws {import("./requests.js").RequestFailure}
+   */
+  async load(wanted) {
+    const known = this.find(wanted);
+    const { jobs } = await requestJSON("/api/jobs");
+    const isListed = jobs.some((job) => String(job.job) === wanted);
+    this.#jobs = wanted && !isListed ? [...jobs, ...await jobsOf(wanted)] : jobs;
     this.#fillChoice();
     this.#follow();
+    if (known && !this.find(wanted) && wanted === this.#chosen) {
+      this.#onRemoval(known);
+    }
   }
 
   /** The job of a number; `undefined` if it is not known. */
   find(id) {
     return this.#jobs.find((job) => String(job.job) === id);
-  }
-
-  get isEmpty() {
-    return this.#jobs.length === 0;
   }
 
   /**
@@ -63,7 +103,10 @@ export class Jobs {
     const options = [["", "the store"], ...known].map(([value, text]) =>
       element("option", { value }, text));
     const choice = byID("collection");
-    choice.replaceChildren(...options);
+    // The same options stay: the choice may be open.
+    if (!haveSameTexts(options, choice.options)) {
+      choice.replaceChildren(...options);
+    }
     choice.value = this.#chosen;
   }
 
@@ -89,6 +132,7 @@ export class Jobs {
   #connect(id) {
     this.#events = new JobEvents(id, {
       onJob: (job) => this.#update(job),
+      onBreak: () => this.#poll(),
       onEnd: () => {
         this.#events = null;
         this.#announceEnd(this.find(id));
@@ -152,6 +196,23 @@ export class Jobs {
       byID("job-retry").disabled = false;
     }
   }
+}
+
+/** The job of a number; none if it was removed. */
+async function jobsOf(id) {
+  try {
+    return [await requestJSON(`/api/jobs/${encodeURIComponent(id)}`)];
+  } catch (error) {
+    if (error.status === 404) {
+      return [];
+    }
+    throw error;
+  }
+}
+
+function haveSameTexts(some, others) {
+  return some.length === others.length
+    && some.every(({ value, text }, i) => value === others[i].value && text === others[i].text);
 }
 
 /** Such as `job 3, holiday`. */

@@ -15,11 +15,13 @@ export class PictureList {
   /** The pictures until now, in order. */
   items = [];
 
-  /** @param {import("./address.js").View} view */
-  constructor(view) {
-    const fields = new URLSearchParams({
-      page: 1, limit: view.picture ? soughtPageSize : pageSize,
-    });
+  /**
+   * @param {import("./address.js").View} view
+   * @param {object} options
+   * @param {boolean} options.isSought whether pages are loaded until one has the open picture
+   */
+  constructor(view, { isSought }) {
+    const fields = new URLSearchParams({ page: 1, limit: isSought ? soughtPageSize : pageSize });
     for (const key of ["job", "q", "outcome", "code"]) {
       if (view[key]) {
         fields.set(key, view[key]);

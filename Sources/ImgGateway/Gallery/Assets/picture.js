@@ -27,15 +27,22 @@ export function largePath(item, { width, height }) {
  * @throws {RequestFailure} why there is none. An image element does not tell, so the gateway is asked again.
  */
 export async function loadImage(image, path, signal) {
-  image.src = path;
-  try {
-    await image.decode();
-  } catch {
+  if (!await isDecoded(image, path)) {
     signal.throwIfAborted();
     await (await request(path, { signal })).body?.cancel();
-    throw new RequestFailure("corrupt_image", "The browser cannot show this format.", 200, false);
+    // What failed before may have passed meanwhile.
+    if (!await isDecoded(image, path)) {
+      signal.throwIfAborted();
+      throw new RequestFailure("corrupt_image", "The browser cannot show this format.", 200, false);
+    }
   }
   signal.throwIfAborted();
+}
+
+/** Requests the picture of an image element; `false` if it cannot be shown. */
+async function isDecoded(image, path) {
+  image.src = path;
+  return image.decode().then(() => true, () => false);
 }
 
 /** What stands for a picture where it cannot be seen. */
@@ -46,10 +53,13 @@ export function label(item) {
 
 /** The label of a picture and why it cannot be seen. */
 export function labelWithState(item) {
-  const reason = item.state === "failed"
-    ? `${format.code(item.code ?? "failed")}, ${item.message ?? ""}`
-    : item.state;
-  return `${label(item)}: ${reason}`;
+  return item.state === "failed"
+    ? labelWithFailure(item, item) : `${label(item)}: ${item.state}`;
+}
+
+/** The label of a picture and the failure because of which it cannot be seen. */
+export function labelWithFailure(item, { code, message }) {
+  return `${label(item)}: ${format.code(code ?? "failed")}, ${format.visible(message ?? "")}`;
 }
 
 /** Width by height; a square for a picture that is not there. */
@@ -80,7 +90,7 @@ export function failureCard({ code, message }) {
   return element(
     "span", { class: "failure" }, symbol("failed"),
     element("b", {}, format.code(code ?? "failed")),
-    element("span", {}, message ?? ""));
+    element("span", {}, format.visible(message ?? "")));
 }
 
 /** What is shown for a picture that is not there, and did not fail. */

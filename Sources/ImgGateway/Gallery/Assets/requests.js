@@ -1,3 +1,5 @@
+import { noteAnswer, noteSilence } from "./answers.js";
+
 /** Why the gateway did not answer as asked. */
 export class RequestFailure extends Error {
   /**
@@ -30,8 +32,10 @@ export async function request(path, options = {}) {
     if (error.name === "AbortError") {
       throw error;
     }
+    noteSilence();
     throw new RequestFailure("no_gateway", "The gateway does not answer.", 0, true);
   }
+  noteAnswer();
   if (!response.ok) {
     throw await failure(response);
   }

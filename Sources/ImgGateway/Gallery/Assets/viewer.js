@@ -1,9 +1,11 @@
 import { byID, button, element } from "./elements.js";
+import { factList, tagList } from "./facts.js";
 import * as format from "./format.js";
 import {
   enlargementOf, failureCard, label, largePath, loadImage, placeholder, stateCard, thumbnailPath,
 } from "./picture.js";
 import { requestJSON } from "./requests.js";
+import { work } from "./work.js";
 
 /** A picture is enlarged this many times at most, but a tiny one until it can be seen. */
 const maximumEnlargement = 2;
@@ -71,11 +73,17 @@ export class Viewer {
     byID("viewer-next").disabled = !hasNext;
   }
 
-  /** Shows a picture that the list does not have yet. A step from it waits for the list. */
-  async load(id) {
+  /**
+   * Shows a picture that the list does not have.
+   *
+   * @param {string} id
+   * @param {object} neighbours as those of `show`
+   * @returns {Promise<boolean>} `false` if there is no such picture, which then has no neighbours
+   */
+  async load(id, neighbours) {
     this.#start(id, "");
     const { signal } = this.#cancellation;
-    this.showNeighbours({ hasPrevious: true, hasNext: true });
+    this.showNeighbours(neighbours);
     this.#facts.replaceChildren();
     this.#stage.replaceChildren(element("span", { class: "spinner" }));
     try {
@@ -84,11 +92,18 @@ export class Viewer {
       this.#showPicture(item);
       this.#showFacts(item, item);
     } catch (error) {
-      if (error.name !== "AbortError") {
-        byID("viewer-title").textContent = "No picture";
-        this.#stage.replaceChildren(failureCard(error));
+      if (error.name === "AbortError") {
+        return true;
       }
+      byID("viewer-title").textContent = "No picture";
+      this.#showFailure(error, () => this.load(id, neighbours));
+      if (error.isRetryable) {
+        return true;
+      }
+      this.showNeighbours({ hasPrevious: false, hasNext: false });
+      return false;
     }
+    return true;
   }
 
   close() {
@@ -142,9 +157,22 @@ export class Viewer {
       blurred?.remove();
     } catch (error) {
       if (error.name !== "AbortError") {
-        this.#stage.replaceChildren(failureCard(error));
+        this.#showFailure(error, () => this.#showPicture(item));
       }
     }
+  }
+
+  /** Shows why there is no picture, with a button if it may be there later. */
+  #showFailure(error, action) {
+    const card = failureCard(error);
+    if (error.isRetryable) {
+      card.append(button("Try again", () => {
+        // The focus stays in the dialog, which handles the arrow keys.
+        this.#stage.focus();
+        action();
+      }));
+    }
+    this.#stage.replaceChildren(card);
   }
 
   async #loadFacts(item) {
@@ -157,13 +185,7 @@ export class Viewer {
   }
 
   #showFacts(item, info) {
-    const list = element("dl");
-    for (const [name, value] of facts(item, info)) {
-      if (value) {
-        list.append(element("div", {}, element("dt", {}, name), element("dd", {}, value)));
-      }
-    }
-    this.#facts.replaceChildren(list);
+    this.#facts.replaceChildren(factList(item, info));
     if (item.state !== "done") {
       return;
     }
@@ -192,15 +214,8 @@ export class Viewer {
   async #exif(item) {
     const { signal } = this.#cancellation;
     const info = await requestJSON(`${thumbnailPath(item)}/info?exif`, { signal });
-    const tags = tagsOf(info.exif ?? {});
-    if (tags.length === 0) {
-      return element("p", { role: "status", tabindex: "-1" }, "No EXIF.");
-    }
-    const list = element("dl", { class: "exif", tabindex: "-1", "aria-label": "EXIF" });
-    for (const [name, value] of tags) {
-      list.append(element("div", {}, element("dt", {}, name), element("dd", {}, value)));
-    }
-    return list;
+    return tagList(info.exif ?? {})
+      ?? element("p", { role: "status", tabindex: "-1" }, "No EXIF.");
   }
 
   #handleKey(event) {
@@ -213,72 +228,4 @@ export class Viewer {
       this.#navigation.move(1);
     }
   }
-}
-
-/**
- * A button, and in its place the result of its work: an element that takes the focus, or why there is none.
- *
- * @param {string} name of the button
- * @param {() => Promise<HTMLElement>} action
- */
-function work(name, action) {
-  const place = element("div", { class: "work" });
-  const start = async (event) => {
-    event.target.disabled = true;
-    try {
-      const result = await action();
-      place.replaceChildren(result);
-      result.focus();
-    } catch (error) {
-      if (error.name === "AbortError") {
-        return;
-      }
-      place.replaceChildren(element("p", { role: "status" }, error.message));
-      if (error.isRetryable) {
-        place.append(button("Try again", start));
-      }
-    }
-  };
-  place.append(button(name, start));
-  return place;
-}
-
-/** The names and the values of facts; an empty value is left out. */
-function facts(item, info) {
-  const source = info.source ?? {};
-  const failure = item.state === "failed" ? item : {};
-  return [
-    ["URL", address(item.url)],
-    ["Failure", failure.code ?? ""],
-    ["Reason", failure.message ?? ""],
-    ["Retry", "code" in failure ? (item.retryable ? "may succeed later" : "would fail again") : ""],
-    ["Size", format.size(item.width, item.height)],
-    ["Format", item.state === "done" ? format.format(item.type) : ""],
-    ["Bytes", item.byte_count > 0 ? format.bytes(item.byte_count) : ""],
-    ["Source", [
-      format.format(source.type), format.size(source.width, source.height),
-      source.byte_count > 0 ? format.bytes(source.byte_count) : "",
-    ].filter(Boolean).join(", ")],
-    ["Host", item.author ?? ""],
-    ["From", item.state === "done" ? (item.from_cache ? "the store" : "the network") : ""],
-    ["Stored", format.time(item.stored_at)],
-    ["Expires", format.time(item.expires_at)],
-  ];
-}
-
-/** A URL as a link where a browser can open it safely, else as text. */
-function address(url) {
-  if (!/^https?:\/\//i.test(url)) {
-    return format.shortened(url);
-  }
-  return element(
-    "a", { href: url, target: "_blank", rel: "noopener noreferrer" }, format.shortened(url));
-}
-
-/** The tags of all directories by name, with values as text. */
-function tagsOf(exif) {
-  return Object.entries(exif).flatMap(([name, value]) =>
-    value !== null && typeof value === "object" && !Array.isArray(value)
-      ? tagsOf(value)
-      : [[name, Array.isArray(value) ? value.join(", ") : String(value)]]);
 }
