@@ -6,7 +6,7 @@ export function factList(item, info) {
   return list(facts(item, info).filter(([, value]) => value));
 }
 
-/** The tags of a source picture; `null` if it has none. */
+/** The EXIF tags of a source picture; `null` if it has none. */
 export function tagList(exif) {
   const tags = tagsOf(exif);
   return tags.length > 0

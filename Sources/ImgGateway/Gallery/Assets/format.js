@@ -75,6 +75,11 @@ export function shortened(text) {
   return visible(text.length <= longestURL ? text : `${text.slice(0, longestURL)}…`);
 }
 
+/** A text with a capital letter at its start. */
+export function capitalized(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** What people call a picture: the last part of its URL's path, or the host. */
 export function name(url) {
   const [path] = url.split(/[?#]/, 1);

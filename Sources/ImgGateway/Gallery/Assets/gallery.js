@@ -3,6 +3,7 @@ import {
 } from "./address.js";
 import { byID } from "./elements.js";
 import { Filters } from "./filters.js";
+import * as format from "./format.js";
 import { Grid } from "./grid.js";
 import { Jobs, title } from "./jobs.js";
 import { ListMessages, summary } from "./list-messages.js";
@@ -106,7 +107,7 @@ class Gallery {
     this.#jobs.choose(this.#view.job);
     const job = this.#jobs.find(this.#view.job);
     const heading = this.#view.job ? (job ? title(job) : `job ${this.#view.job}`) : "store";
-    byID("heading").textContent = heading.charAt(0).toUpperCase() + heading.slice(1);
+    byID("heading").textContent = format.capitalized(heading);
     byID("summary").textContent = "";
     this.#messages.hide();
     this.#grid.reset(this.#isFiltered ? -1 : (job?.total ?? -1));

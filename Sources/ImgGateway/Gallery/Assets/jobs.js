@@ -154,7 +154,7 @@ export class Jobs {
       this.#follow();
       return;
     }
-    notify(`${capitalized(title(job))} has ended: ${outcomeText(job)}.`);
+    notify(`${format.capitalized(title(job))} has ended: ${outcomeText(job)}.`);
     this.#fillChoice();
     if (String(job.job) === this.#chosen) {
       this.#onChange(job, true);
@@ -172,7 +172,7 @@ export class Jobs {
     ring.style.setProperty("--failed", share(job.failed, job));
     ring.setAttribute("aria-valuenow", percent);
     ring.setAttribute("aria-valuetext", `${percent} %, ${outcomeText(job)}`);
-    byID("job-title").textContent = `${capitalized(title(job))}, ${stateText(job)}`;
+    byID("job-title").textContent = `${format.capitalized(title(job))}, ${stateText(job)}`;
     byID("job-counts").textContent = job.wait?.detail ?? outcomeText(job);
     const isFinal = finalStates.has(job.state);
     byID("job-show").hidden = String(job.job) === this.#chosen;
@@ -187,7 +187,7 @@ export class Jobs {
       const job = await requestJSON(
         `/api/jobs/${encodeURIComponent(id)}/retry`,
         { method: "POST", headers: { "X-Requested-With": "imgctl" } });
-      notify(`${capitalized(title(job))} runs again.`);
+      notify(`${format.capitalized(title(job))} runs again.`);
       this.#update(job);
       this.#follow();
     } catch (error) {
@@ -236,8 +236,4 @@ function outcomeText(job) {
 /** A part of the pictures of a job; 0 if it has none. */
 function share(count, job) {
   return job.total > 0 ? count / job.total : 0;
-}
-
-function capitalized(text) {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -66,7 +66,7 @@ export class ListMessages {
   /** @param {object} job that was on the screen and is removed */
   showRemoval(job) {
     this.#show(
-      "This job is gone", [`The ${title(job)} was removed. The store may still have its pictures.`],
+      "This job is gone", [`${format.capitalized(title(job))} was removed. The store may still have its pictures.`],
       button("Show the store", this.#actions.showStore));
   }
 
