@@ -51,9 +51,10 @@ final class RealBackend: ServingBackend {
   nonisolated(unsafe) let cluster: Cluster
   let origin: TestOrigin
 
-  /// - Parameter settings: see `Cluster`.
+  /// - Parameter settings: see `Cluster`. A part that is held back is no stall, however late the test is.
   init(_ settings: [String: String] = [:]) throws {
-    unsafe cluster = try Cluster(settings)
+    let patience = ["STALL_TIMEOUT": "10m", "TRANSFER_TIMEOUT": "10m"]
+    unsafe cluster = try Cluster(patience.merging(settings) { _, given in given })
     origin = try TestOrigin()
   }
 

@@ -31,6 +31,7 @@ struct ImagePreviewTests {
         previews.append(preview)
         backend.release("a", step: preview.number - 1)
       }
+      #expect(phase.error == nil)
       image = phase.image
     }
     #expect(previews.map(\.number) == Array(1...picture.steps.count))
