@@ -36,7 +36,7 @@ package final class SimulatedOrigins {
     url.text.dropFirst(url.origin.count).hasPrefix("/closed")
   }
 
-  /// Lists of which each permits redirects to one host of a simulation; none permits all.
+  /// Each list permits redirects to one host.
   private static let lists = ["a.example", "host1"].compactMap { host in
     (try? OriginPattern(parsing: host)).flatMap { try? OriginList([$0]) }
   }
