@@ -45,7 +45,12 @@ public final class ImageClient: Sendable {
   public func image(for request: ImageRequest) async throws(ImageError) -> LoadedImage {
     guard !Task.isCancelled else { throw .cancelled(request.url) }
     if let image = try cachedImage(for: request) { return image }
-    return try await load(request) { _ in }
+    return try await newImage(for: request)
+  }
+
+  /// As ``image(for:)``, for a caller that has just found nothing with ``cachedImage(for:)``.
+  package func newImage(for request: ImageRequest) async throws(ImageError) -> LoadedImage {
+    try await load(request, onUpdate: nil)
   }
 
   /// A thumbnail that is at hand: in memory or in the store. Does not wait for another process. A hit in
@@ -73,7 +78,7 @@ public final class ImageClient: Sendable {
     }
     return PhaseLoad { [self] onUpdate in
       do throws(ImageError) {
-        return .success(try await load(request, onUpdate))
+        return .success(try await load(request, onUpdate: onUpdate))
       } catch {
         return .failure(error)
       }
@@ -83,11 +88,11 @@ public final class ImageClient: Sendable {
   /// Makes sure that a thumbnail is in the store.
   func prefetch(_ request: ImageRequest) async throws(ImageError) {
     guard try transport.storedImage(for: request) == nil else { return }
-    _ = try await transport.loadImage(for: request) { _ in }
+    _ = try await transport.loadImage(for: request, onUpdate: nil)
   }
 
   private func load(
-    _ request: ImageRequest, _ onUpdate: @escaping @Sendable (ImageUpdate) -> Void
+    _ request: ImageRequest, onUpdate: (@Sendable (ImageUpdate) -> Void)?
   ) async throws(ImageError) -> LoadedImage {
     let image = try await transport.loadImage(for: request, onUpdate: onUpdate)
     memoryCache?.insert(image, for: request)

@@ -69,7 +69,7 @@ extension Bench {
       byTask.add(
         try Self.blocking {
           let start = ContinuousClock.now
-          _ = try await transport.loadImage(for: ImageRequest(url: url.text)) { _ in }
+          _ = try await transport.loadImage(for: ImageRequest(url: url.text), onUpdate: nil)
           return start.duration(to: .now) / .microseconds(1)
         })
     }

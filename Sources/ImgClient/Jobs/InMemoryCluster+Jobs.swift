@@ -13,7 +13,7 @@ extension InMemoryCluster: JobTransport {
     return try await jobs.submit(request, list) { [weak self] request in
       do throws(ImageError) {
         guard let self else { throw .cancelled(request.url) }
-        return .success(try await self.loadImage(for: request) { _ in })
+        return .success(try await self.loadImage(for: request, onUpdate: nil))
       } catch {
         return .failure(error)
       }

@@ -15,7 +15,7 @@ extension ClusterTransport {
     let asked = try ClusterRequest(factsOf: url, redirectOrigins: redirectOrigins)
     var request = ImageRequest(url: url)
     request.maximumRetryAfter = maximumRetryAfter
-    guard let loaded = try await load(asked, as: request, { _ in }),
+    guard let loaded = try await load(asked, as: request, nil),
       let record = try? JSONDecoder().decode(FactsRecord.self, from: Data(loaded.bytes))
     else {
       throw ImageError(

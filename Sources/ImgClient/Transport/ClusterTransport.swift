@@ -56,7 +56,7 @@ public final class ClusterTransport: ImageTransport {
 
   /// Loads a thumbnail by a worker of the cluster.
   public func loadImage(
-    for request: ImageRequest, onUpdate: @escaping @Sendable (ImageUpdate) -> Void
+    for request: ImageRequest, onUpdate: (@Sendable (ImageUpdate) -> Void)?
   ) async throws(ImageError) -> LoadedImage {
     var undelayed = request
     undelayed.delay = .zero
@@ -81,7 +81,7 @@ public final class ClusterTransport: ImageTransport {
   /// - Returns: `nil` if the thumbnail was removed from the store before it was read.
   func load(
     _ asked: ClusterRequest, as request: ImageRequest,
-    _ onUpdate: @escaping @Sendable (ImageUpdate) -> Void
+    _ onUpdate: (@Sendable (ImageUpdate) -> Void)?
   ) async throws(ImageError) -> LoadedImage? {
     let askedAt = WallTime.now
     let call = LoadCall(

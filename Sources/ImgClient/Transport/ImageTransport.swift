@@ -15,9 +15,9 @@ public protocol ImageTransport: Sendable {
   /// - Parameters:
   ///   - request: its ``ImageRequest/delay`` and ``ImageRequest/timeout`` are the transport's to keep.
   ///   - onUpdate: is called in order, from any thread, and must not block. A last call may come while the
-  ///     function returns.
+  ///     function returns. `nil` if nothing listens, so that no update has to be made.
   func loadImage(
-    for request: ImageRequest, onUpdate: @escaping @Sendable (ImageUpdate) -> Void
+    for request: ImageRequest, onUpdate: (@Sendable (ImageUpdate) -> Void)?
   ) async throws(ImageError) -> LoadedImage
 
   /// Decodes a thumbnail. A transport that does not implement this fails.

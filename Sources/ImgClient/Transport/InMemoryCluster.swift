@@ -146,7 +146,7 @@ public final class InMemoryCluster: ImageTransport {
 
   /// Runs the steps of the URL's fetch, or joins the one that runs.
   public func loadImage(
-    for request: ImageRequest, onUpdate: @escaping @Sendable (ImageUpdate) -> Void
+    for request: ImageRequest, onUpdate: (@Sendable (ImageUpdate) -> Void)?
   ) async throws(ImageError) -> LoadedImage {
     _ = try ClusterRequest(request)
     // What differs in nothing else shares a fetch.
@@ -158,8 +158,8 @@ public final class InMemoryCluster: ImageTransport {
     shared.isIncremental = false
     let isWanted: @Sendable (ImageUpdate) -> Void = { update in
       switch update {
-      case .progress: if !request.isIncremental { onUpdate(update) }
-      case .preview: if request.isIncremental { onUpdate(update) }
+      case .progress: if !request.isIncremental { onUpdate?(update) }
+      case .preview: if request.isIncremental { onUpdate?(update) }
       }
     }
     return try await Deadline.load(request) { [shared] () throws(ImageError) in

@@ -7,18 +7,20 @@ struct LoadCall: Sendable {
 
   /// - Parameters:
   ///   - maximumRetryAfter: see ``ImageRequest/maximumRetryAfter``.
-  ///   - onUpdate: is called on the session's thread.
+  ///   - onUpdate: is called on the session's thread. Without it, the coordinator sends no updates.
   init(
     _ asked: ClusterRequest, maximumRetryAfter: Duration?,
-    _ onUpdate: @escaping @Sendable (ImageUpdate) -> Void
+    _ onUpdate: (@Sendable (ImageUpdate) -> Void)?
   ) {
     call = SessionCall(
       request: { id in
         .get(
           GetRequest(
             id: id, url: asked.url.text, options: asked.options,
-            bypassesStore: asked.bypassesStore, wantsPreviews: asked.isIncremental,
-            wantsProgress: !asked.isIncremental, maximumRetryAfter: maximumRetryAfter))
+            bypassesStore: asked.bypassesStore,
+            wantsPreviews: onUpdate != nil && asked.isIncremental,
+            wantsProgress: onUpdate != nil && !asked.isIncremental,
+            maximumRetryAfter: maximumRetryAfter))
       },
       detachment: { id in .detach(PlainRequest(id: id)) },
       turn: .load(host: asked.url.host, priority: asked.options.priority),
@@ -26,12 +28,12 @@ struct LoadCall: Sendable {
   }
 
   static func step(
-    _ reply: SessionReply, _ onUpdate: @Sendable (ImageUpdate) -> Void
+    _ reply: SessionReply, _ onUpdate: (@Sendable (ImageUpdate) -> Void)?
   ) -> SessionCall.Step {
     switch reply.message {
     case .waiting: return .more(nil)
     case .progress(let reply):
-      onUpdate(
+      onUpdate?(
         .progress(
           ImageProgress(
             receivedByteCount: reply.progress.receivedByteCount,
@@ -41,7 +43,7 @@ struct LoadCall: Sendable {
       let thumbnail = preview.thumbnail
       // A preview that cannot be read is as good as none: the thumbnail follows.
       if let bytes = try? reply.contents?.get() {
-        onUpdate(
+        onUpdate?(
           .preview(
             ImagePreview(
               number: preview.number, bytes: bytes, type: ImageType(thumbnail.format),

@@ -330,7 +330,7 @@ struct ImageCacheTests {
   /// A transport without a store, which implements the least that it may.
   private struct Nothing: ImageTransport {
     func loadImage(
-      for request: ImageRequest, onUpdate: @escaping @Sendable (ImageUpdate) -> Void
+      for request: ImageRequest, onUpdate: (@Sendable (ImageUpdate) -> Void)?
     ) async throws(ImageError) -> LoadedImage { .sample }
   }
 

@@ -305,7 +305,7 @@ extension ImageJobRequest {
 
 private struct TransportWithoutJobs: ImageTransport {
   func loadImage(
-    for request: ImageRequest, onUpdate: @escaping @Sendable (ImageUpdate) -> Void
+    for request: ImageRequest, onUpdate: (@Sendable (ImageUpdate) -> Void)?
   ) async throws(ImageError) -> LoadedImage {
     throw ImageError(code: .internal, message: "nothing is loaded")
   }

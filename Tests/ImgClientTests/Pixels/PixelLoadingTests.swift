@@ -91,7 +91,7 @@ struct PixelLoadingTests {
       func storedImage(for request: ImageRequest) -> LoadedImage? { .sample }
 
       func loadImage(
-        for request: ImageRequest, onUpdate: @escaping @Sendable (ImageUpdate) -> Void
+        for request: ImageRequest, onUpdate: (@Sendable (ImageUpdate) -> Void)?
       ) async throws(ImageError) -> LoadedImage { .sample }
     }
     let client = ImageClient(transport: Undecoding())

@@ -10,14 +10,16 @@ struct OwnTransportTests {
   private final class NotingTransport: ImageTransport {
     let requests = Mutex<[ImageRequest]>([])
     let cancelledCount = Atomic(0)
+    let listenedCount = Atomic(0)
 
     func storedImage(for request: ImageRequest) -> LoadedImage? { nil }
 
     func loadImage(
-      for request: ImageRequest, onUpdate: @escaping @Sendable (ImageUpdate) -> Void
+      for request: ImageRequest, onUpdate: (@Sendable (ImageUpdate) -> Void)?
     ) async throws(ImageError) -> LoadedImage {
       requests.withLock { $0.append(request) }
-      onUpdate(.progress(ImageProgress(receivedByteCount: 3, expectedByteCount: 3)))
+      if onUpdate != nil { listenedCount.add(1, ordering: .relaxed) }
+      onUpdate?(.progress(ImageProgress(receivedByteCount: 3, expectedByteCount: 3)))
       switch request.url {
       case "own:picture": return .sample
       case "own:endless":
@@ -41,6 +43,13 @@ struct OwnTransportTests {
     request.headers = [.init("Accept", "image/*")]
     #expect(try await client.image(for: request) == .sample)
     #expect(transport.requests.withLock { $0 } == [request])
+  }
+
+  @Test func `it gets a closure for updates only if they are read`() async throws {
+    _ = try await client.image(for: "own:picture")
+    #expect(transport.listenedCount.load(ordering: .relaxed) == 0)
+    for await _ in client.phases(for: "own:picture") {}
+    #expect(transport.listenedCount.load(ordering: .relaxed) == 1)
   }
 
   @Test func `its failure is the client's`() async throws {
