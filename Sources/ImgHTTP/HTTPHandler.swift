@@ -35,5 +35,13 @@ package enum HTTPAnswer: Sendable {
   case response(HTTPResponse)
   /// The connection waits without a thread. The task of the closure is cancelled when the client leaves,
   /// and when the server stops.
-  case later(@Sendable () async -> HTTPResponse)
+  case later(Beginning = .onOtherThread, @Sendable () async -> HTTPResponse)
+
+  /// Where the closure of a later answer begins.
+  package enum Beginning: Sendable {
+    case onOtherThread
+    /// On the thread of the server, up to its first wait, which saves a change of threads. It must not block
+    /// there: other connections wait meanwhile.
+    case onServerThread
+  }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import ImgHTTP
 import Synchronization
 import TestHTTP
@@ -8,9 +9,10 @@ import Testing
 struct LaterTests {
   private static let request = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 
-  @Test func `an answer that comes later`() async throws {
+  @Test(arguments: [HTTPAnswer.Beginning.onOtherThread, .onServerThread])
+  func `an answer that comes later`(beginning: HTTPAnswer.Beginning) async throws {
     try await withServer { request in
-      .later {
+      .later(beginning) {
         await Task.yield()
         return .text("later \(request.target)")
       }
@@ -20,6 +22,24 @@ struct LaterTests {
         try client.send("GET /\(index) HTTP/1.1\r\nHost: x\r\n\r\n")
         #expect(try await client.receive().text == "later /\(index)")
       }
+    }
+  }
+
+  @Test func `a later answer may begin on the thread of the server, and need no wait`()
+    async throws
+  {
+    try await withServer { _ in
+      let thread = pthread_self()
+      return .later(.onServerThread) {
+        .text(pthread_self() == thread ? "same thread" : "other thread")
+      }
+    } _: { server in
+      var client = try RawClient(to: server.address)
+      for _ in 0..<3 {
+        try client.send(Self.request)
+        #expect(try await client.receive().text == "same thread")
+      }
+      #expect(server.statistics.waitingRequests == 0)
     }
   }
 
@@ -39,12 +59,15 @@ struct LaterTests {
     }
   }
 
-  @Test(arguments: [true, false])
-  func `a client that leaves cancels the task`(onlySending: Bool) async throws {
+  @Test(
+    arguments: [true, false], [HTTPAnswer.Beginning.onOtherThread, .onServerThread])
+  func `a client that leaves cancels the task`(
+    onlySending: Bool, beginning: HTTPAnswer.Beginning
+  ) async throws {
     let started = Gate()
     let cancelled = Gate()
     try await withServer { _ in
-      .later {
+      .later(beginning) {
         started.open()
         await Gate().wait(orCancelled: cancelled)
         return .text("late")

@@ -6,7 +6,8 @@ extension HTTPAnswer {
   var forOwnPages: HTTPAnswer {
     switch self {
     case .response(let response): .response(response.forOwnPages)
-    case .later(let prepare): .later { await prepare().forOwnPages }
+    case .later(let beginning, let prepare):
+      .later(beginning) { await prepare().forOwnPages }
     }
   }
 }

@@ -60,7 +60,7 @@ final class PictureService: Sendable {
       return .response(
         substitutes.atHand(for: query, wanted, insteadOf: FailureReport(error)))
     }
-    return .later { [self] in await load(wanted, for: query, request) }
+    return .later(.onServerThread) { [self] in await load(wanted, for: query, request) }
   }
 
   /// The answer for a caller that waits.
@@ -68,7 +68,7 @@ final class PictureService: Sendable {
     let wanted = wanted(by: query, accept: request.fields["Accept"])
     switch answer(to: request, for: query, wanted: wanted) {
     case .response(let response): return response
-    case .later(let body): return await body()
+    case .later(_, let body): return await body()
     }
   }
 

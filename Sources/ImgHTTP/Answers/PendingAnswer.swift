@@ -27,24 +27,43 @@ final class PendingAnswer: Sendable {
   ///
   /// - Returns: `nil` if the connection cannot wait, because the server stops.
   static func start(
-    _ prepare: @escaping @Sendable () async -> HTTPResponse, on connection: ConnectionHandle,
-    of loop: EventLoop
+    _ beginning: HTTPAnswer.Beginning, _ prepare: @escaping @Sendable () async -> HTTPResponse,
+    on connection: ConnectionHandle, of loop: EventLoop
   ) -> PendingAnswer? {
     let core = loop.core
     let answer = PendingAnswer(core: core)
     // The lock is held meanwhile, because the client may leave at once.
-    return answer.state.withLock { state in
+    let isSuspended = answer.state.withLock { state in
       state.token = core.suspensions.suspend(connection, of: loop, for: .answer) {
         answer.abandon()
       }
-      guard state.token != nil else { return nil }
-      state.task = Task {
-        let response = await prepare()
-        core.counters.giveWaitingPlace()
-        answer.end(.response(response))
-      }
-      return answer
+      return state.token != nil
     }
+    guard isSuspended else { return nil }
+    answer.run(beginning, prepare)
+    return answer
+  }
+
+  private func run(
+    _ beginning: HTTPAnswer.Beginning, _ prepare: @escaping @Sendable () async -> HTTPResponse
+  ) {
+    let body = { @Sendable [self] in
+      let response = await prepare()
+      core.counters.giveWaitingPlace()
+      end(.response(response))
+    }
+    let task =
+      switch beginning {
+      case .onOtherThread: Task(operation: body)
+      case .onServerThread: Task.immediate(operation: body)
+      }
+    let isWaiting = state.withLock { state in
+      guard case .none = state.outcome else { return false }
+      state.task = task
+      return true
+    }
+    // The client has left, or the task has ended already.
+    if !isWaiting { task.cancel() }
   }
 
   /// The response; `nil` if there is none, and the connection must close.

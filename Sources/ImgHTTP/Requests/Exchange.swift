@@ -126,11 +126,11 @@ final class Exchange {
     switch core.handler.answer(to: request) {
     case .response(let response):
       return send(response)
-    case .later(let prepare):
+    case .later(let beginning, let prepare):
       guard core.counters.takeWaitingPlace(of: core.limits.waitingRequests) else {
         return refuse(.busy)
       }
-      guard let pending = PendingAnswer.start(prepare, on: handle, of: loop) else {
+      guard let pending = PendingAnswer.start(beginning, prepare, on: handle, of: loop) else {
         core.counters.giveWaitingPlace()
         return .NO
       }
