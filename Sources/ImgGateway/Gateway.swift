@@ -39,7 +39,7 @@ package final class Gateway: HTTPHandler {
       origins: queries.origins, cluster: cluster)
     jobs = JobService(client: client, timeout: settings.requestTimeout)
     measurements = Measurements(
-      loads: pictures.loads, probe: ClusterProbe(transport: cluster),
+      of: pictures, probe: ClusterProbe(transport: cluster),
       showsReasons: isLocal && servesGallery)
   }
 

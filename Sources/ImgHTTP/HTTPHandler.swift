@@ -33,6 +33,7 @@ extension HTTPHandler {
 /// The answer to a request: at hand, or not yet.
 package enum HTTPAnswer: Sendable {
   case response(HTTPResponse)
+  case repeated(RepeatedResponse)
   /// The connection waits without a thread. The task of the closure is cancelled when the client leaves,
   /// and when the server stops.
   case later(Beginning = .onOtherThread, @Sendable () async -> HTTPResponse)

@@ -1,48 +1,64 @@
 /// Values by key. The least recently used ones leave first. Each operation takes constant time.
+///
+/// It is inlinable, because another module uses it for each of its requests: without its types, an operation
+/// takes several times as long.
 package struct LeastRecentlyUsed<Key: Hashable, Value> {
-  private struct Node {
-    let key: Key
-    let value: Value
-    let cost: Int
+  @usableFromInline
+  struct Node {
+    @usableFromInline let key: Key
+    @usableFromInline let value: Value
+    @usableFromInline let cost: Int
     /// The node that was used after this one, and the one that was used before it.
-    var newer: Int?
-    var older: Int?
+    @usableFromInline var newer: Int?
+    @usableFromInline var older: Int?
+
+    @inlinable
+    init(_ value: Value, of key: Key, cost: Int) {
+      self.key = key
+      self.value = value
+      self.cost = cost
+    }
   }
 
-  private var nodes: [Node?] = []
-  private var freeIndexes: [Int] = []
-  private var indexes: [Key: Int] = [:]
-  private var newest: Int?
-  private var oldest: Int?
+  @usableFromInline var nodes: [Node?] = []
+  @usableFromInline var freeIndexes: [Int] = []
+  @usableFromInline var indexes: [Key: Int] = [:]
+  @usableFromInline var newest: Int?
+  @usableFromInline var oldest: Int?
   /// The sum of all costs.
-  package private(set) var cost = 0
+  package internal(set) var cost = 0
 
   /// No values.
+  @inlinable
   package init() {}
 
+  @inlinable
   package var count: Int { indexes.count }
 
   package var keys: some Sequence<Key> { indexes.keys }
 
   /// A value, which does not count as used.
+  @inlinable
   package func value(of key: Key) -> Value? {
     indexes[key].flatMap { nodes[$0]?.value }
   }
 
   /// A value, which was used last from now on.
+  @inlinable
   package mutating func use(_ key: Key) -> Value? {
-    guard let index = indexes[key], let node = nodes[index] else { return nil }
+    guard let index = indexes[key] else { return nil }
     if newest != index {
-      unlink(node)
+      unlink(index)
       link(index)
     }
-    return node.value
+    return nodes[index]?.value
   }
 
   /// Adds or replaces a value, which was used last from now on.
+  @inlinable
   package mutating func insert(_ value: Value, as key: Key, cost: Int) {
     remove(key)
-    let node = Node(key: key, value: value, cost: cost, newer: nil, older: nil)
+    let node = Node(value, of: key, cost: cost)
     let index: Int
     if let free = freeIndexes.popLast() {
       index = free
@@ -56,10 +72,10 @@ package struct LeastRecentlyUsed<Key: Hashable, Value> {
     link(index)
   }
 
-  @discardableResult
+  @discardableResult @inlinable
   package mutating func remove(_ key: Key) -> Value? {
     guard let index = indexes.removeValue(forKey: key), let node = nodes[index] else { return nil }
-    unlink(node)
+    unlink(index)
     nodes[index] = nil
     freeIndexes.append(index)
     cost -= node.cost
@@ -67,12 +83,14 @@ package struct LeastRecentlyUsed<Key: Hashable, Value> {
   }
 
   /// Removes the values that were not used for longest.
+  @inlinable
   package mutating func trim(toCost limit: Int) {
     while cost > limit, let index = oldest, let node = nodes[index] { remove(node.key) }
   }
 
   /// Puts a node in front.
-  private mutating func link(_ index: Int) {
+  @inlinable
+  mutating func link(_ index: Int) {
     nodes[index]?.newer = nil
     nodes[index]?.older = newest
     if let newest { nodes[newest]?.newer = index }
@@ -80,8 +98,11 @@ package struct LeastRecentlyUsed<Key: Hashable, Value> {
     if oldest == nil { oldest = index }
   }
 
-  private mutating func unlink(_ node: Node) {
-    if let newer = node.newer { nodes[newer]?.older = node.older } else { newest = node.older }
-    if let older = node.older { nodes[older]?.newer = node.newer } else { oldest = node.newer }
+  /// Reads only the neighbours of the node: a copy of its value would cost more.
+  @inlinable
+  mutating func unlink(_ index: Int) {
+    let (newer, older) = (nodes[index]?.newer, nodes[index]?.older)
+    if let newer { nodes[newer]?.older = older } else { newest = older }
+    if let older { nodes[older]?.newer = newer } else { oldest = newer }
   }
 }

@@ -6,6 +6,7 @@ extension HTTPAnswer {
   var forOwnPages: HTTPAnswer {
     switch self {
     case .response(let response): .response(response.forOwnPages)
+    case .repeated(let repeated): .response(repeated.response.forOwnPages)
     case .later(let beginning, let prepare):
       .later(beginning) { await prepare().forOwnPages }
     }

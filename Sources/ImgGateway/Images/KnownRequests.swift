@@ -1,7 +1,7 @@
 import ImgClient
 import Synchronization
 
-/// What requests ask for that were read before, so that a repeated one is not read again.
+/// What requests for hits asked for, so that a repeated one is not read again.
 final class KnownRequests: Sendable {
   /// What decides what a request asks for, as the client sent it.
   struct Key: Hashable {
@@ -11,20 +11,26 @@ final class KnownRequests: Sendable {
   }
 
   /// A request that was read, and the load in the format for its client.
-  struct Value {
+  final class Value: Sendable {
     let query: ImageQuery
     let wanted: ImageRequest
-    /// What was answered last.
-    var answer: TimedAnswer?
+    /// What was answered last; `nil` if it is large.
+    let answer: TimedAnswer?
+
+    init(query: ImageQuery, wanted: ImageRequest, answer: TimedAnswer) {
+      self.query = query
+      self.wanted = wanted
+      self.answer = answer.byteCount <= KnownRequests.maximumBodyByteCount ? answer : nil
+    }
   }
 
   /// The size of all requests and answers together in bytes.
   private static let capacity = 24 << 20
-  /// What an entry needs beside its target, about.
-  private static let overhead = 1_024
+  /// What an entry needs beside its target and a body, about.
+  private static let overhead = 2_560
   /// The bytes of a body that an answer may have. A larger answer takes longer to send than to make again, and
   /// would push out the requests of many others.
-  private static let maximumBodyByteCount = 64 << 10
+  fileprivate static let maximumBodyByteCount = 64 << 10
 
   private let values = Mutex(LeastRecentlyUsed<Key, Value>())
 
@@ -33,13 +39,7 @@ final class KnownRequests: Sendable {
     values.withLock { $0.use(key) }
   }
 
-  /// Keeps the answer to a request that was read before, if it is small.
-  func keep(_ answer: TimedAnswer, to key: Key) {
-    guard answer.byteCount <= Self.maximumBodyByteCount, var value = value(of: key) else { return }
-    value.answer = answer
-    insert(value, as: key)
-  }
-
+  /// Keeps a request, and what was answered last.
   func insert(_ value: Value, as key: Key) {
     let cost =
       key.target.utf8.count + (key.accept?.utf8.count ?? 0) + (value.answer?.byteCount ?? 0)

@@ -11,4 +11,11 @@ struct PictureLoader: Sendable {
       try await client.image(for: request)
     }
   }
+
+  /// As ``image(for:)``, for a picture that the caller has not found in the store.
+  func newImage(for request: ImageRequest) async throws(ImageError) -> LoadedImage? {
+    try await limit.load(of: request.url) { () async throws(ImageError) in
+      try await client.newImage(for: request)
+    }
+  }
 }

@@ -8,6 +8,8 @@ final class PictureService: Sendable {
   private let known = KnownRequests()
   private let substitutes: Substitutes
   private let loader: PictureLoader
+  /// What the answers had.
+  let counts = PictureCounts()
   /// Of a request.
   let timeout: Duration
 
@@ -34,16 +36,15 @@ final class PictureService: Sendable {
     let key = KnownRequests.Key(target: request.target, accept: request.fields["Accept"])
     if let value = known.value(of: key) {
       if let answer = value.answer, answer.isValid(at: .now), Conditions(request.fields).isEmpty {
-        return .response(answer.response)
+        counts.count(.store)
+        return .repeated(answer.response)
       }
       return answer(to: request, for: value.query, wanted: value.wanted, key: key)
     }
     let query = try read()
-    let wanted = wanted(by: query, accept: key.accept)
-    if !query.dependsOnTime {
-      known.insert(KnownRequests.Value(query: query, wanted: wanted), as: key)
-    }
-    return answer(to: request, for: query, wanted: wanted, key: key)
+    return answer(
+      to: request, for: query, wanted: wanted(by: query, accept: key.accept),
+      key: query.dependsOnTime ? nil : key)
   }
 
   /// - Parameter key: of a request whose answer may be kept.
@@ -54,13 +55,21 @@ final class PictureService: Sendable {
     let now = WallTime.now
     do throws(ImageError) {
       if let entry = try prepared.entry(for: wanted, at: now) {
-        return .response(hit(entry, for: query, request, at: now, key: key))
+        return hit(entry, for: query, wanted, request, at: now, key: key)
       }
     } catch {
       return .response(
-        substitutes.atHand(for: query, wanted, insteadOf: FailureReport(error)))
+        counted(substitutes.atHand(for: query, wanted, insteadOf: FailureReport(error))))
     }
     return .later(.onServerThread) { [self] in await load(wanted, for: query, request) }
+  }
+
+  /// The answer with a thumbnail that is at hand.
+  func response(
+    to request: HTTPRequest, for query: ImageQuery, with image: LoadedImage
+  ) -> HTTPResponse {
+    counts.count(image.origin)
+    return PreparedImage(image).response(to: request, for: query, at: .now)
   }
 
   /// The answer for a caller that waits.
@@ -68,6 +77,7 @@ final class PictureService: Sendable {
     let wanted = wanted(by: query, accept: request.fields["Accept"])
     switch answer(to: request, for: query, wanted: wanted) {
     case .response(let response): return response
+    case .repeated(let repeated): return repeated.response
     case .later(_, let body): return await body()
     }
   }
@@ -86,14 +96,15 @@ final class PictureService: Sendable {
   static let maximumRetryAfter = Duration.seconds(2)
 
   private func hit(
-    _ entry: PreparedImages.Entry, for query: ImageQuery, _ request: HTTPRequest, at now: WallTime,
-    key: KnownRequests.Key?
-  ) -> HTTPResponse {
+    _ entry: PreparedImages.Entry, for query: ImageQuery, _ wanted: ImageRequest,
+    _ request: HTTPRequest, at now: WallTime, key: KnownRequests.Key?
+  ) -> HTTPAnswer {
+    counts.count(entry.image.origin)
     let response = entry.image.response(to: request, for: query, at: now)
-    if let key, Conditions(request.fields).isEmpty {
-      known.keep(TimedAnswer(response, of: entry.image, from: now, until: entry.end), to: key)
-    }
-    return response
+    guard let key, Conditions(request.fields).isEmpty else { return .response(response) }
+    let answer = TimedAnswer(response, of: entry.image, from: now, until: entry.end)
+    known.insert(KnownRequests.Value(query: query, wanted: wanted, answer: answer), as: key)
+    return .repeated(answer.response)
   }
 
   /// The cluster has to be asked.
@@ -102,14 +113,22 @@ final class PictureService: Sendable {
   ) async -> HTTPResponse {
     let deadline = ContinuousClock.now + (wanted.timeout ?? timeout)
     do throws(ImageError) {
-      guard let image = try await loader.image(for: wanted) else {
-        return substitutes.atHand(for: query, wanted, insteadOf: FailureReport(.tooManyLoads))
+      guard let image = try await loader.newImage(for: wanted) else {
+        return counted(
+          substitutes.atHand(for: query, wanted, insteadOf: FailureReport(.tooManyLoads)))
       }
-      return PreparedImage(image).response(to: request, for: query, at: .now)
+      return response(to: request, for: query, with: image)
     } catch {
-      return await substitutes.loaded(
-        for: query, wanted, insteadOf: FailureReport(error), until: deadline)
+      return counted(
+        await substitutes.loaded(
+          for: query, wanted, insteadOf: FailureReport(error), until: deadline))
     }
+  }
+
+  /// The response for a picture that failed, which counts unless it says that.
+  private func counted(_ response: HTTPResponse) -> HTTPResponse {
+    if response.status == .ok { counts.countReplacement() }
+    return response
   }
 }
 

@@ -3,14 +3,14 @@ import ImgModel
 
 /// The answer to a request without conditions, for as long as each field of it is true.
 struct TimedAnswer {
-  let response: HTTPResponse
+  let response: RepeatedResponse
   private let validity: Range<WallTime>
 
   /// - Parameters:
   ///   - response: made at `now`.
   ///   - end: when the image must be compared with the store.
   init(_ response: HTTPResponse, of image: PreparedImage, from now: WallTime, until end: WallTime) {
-    self.response = response
+    self.response = RepeatedResponse(response)
     var end = end
     if let storedAt = image.storedAt {
       // The age of the image is told in whole seconds.
@@ -26,6 +26,6 @@ struct TimedAnswer {
 
   /// The bytes of its body.
   var byteCount: Int {
-    if case .bytes(let body) = response.body { body.count } else { 0 }
+    if case .bytes(let body) = response.response.body { body.count } else { 0 }
   }
 }

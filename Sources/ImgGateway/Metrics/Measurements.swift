@@ -4,7 +4,7 @@ import Synchronization
 /// What the gateway tells of itself and of the cluster: whether it is ready, and its metrics.
 final class Measurements: Sendable {
   private let answers = GatewayMetrics()
-  private let loads: LoadLimit
+  private let pictures: PictureService
   private let probe: ClusterProbe
   private let showsReasons: Bool
   /// The server has its handler, which has this object.
@@ -16,8 +16,8 @@ final class Measurements: Sendable {
 
   /// - Parameter showsReasons: whether clients may see why pictures cannot be made. A reason can have paths of
   ///   this machine.
-  init(loads: LoadLimit, probe: ClusterProbe, showsReasons: Bool) {
-    self.loads = loads
+  init(of pictures: PictureService, probe: ClusterProbe, showsReasons: Bool) {
+    self.pictures = pictures
     self.probe = probe
     self.showsReasons = showsReasons
   }
@@ -43,6 +43,7 @@ final class Measurements: Sendable {
     .later { [self] in
       var text = MetricsText()
       answers.add(to: &text)
+      pictures.counts.add(to: &text)
       addLoads(to: &text)
       if let statistics = reference.withLock({ $0.server })?.statistics {
         add(statistics, to: &text)
@@ -54,10 +55,10 @@ final class Measurements: Sendable {
 
   private func addLoads(to text: inout MetricsText) {
     text.add(
-      "imgctl_gateway_loads", .gauge, Double(loads.count),
+      "imgctl_gateway_loads", .gauge, Double(pictures.loads.count),
       help: "Pictures that load for requests.")
     text.add(
-      "imgctl_gateway_loads_limit", .gauge, Double(loads.maximum),
+      "imgctl_gateway_loads_limit", .gauge, Double(pictures.loads.maximum),
       help: "The maximum number of pictures that load for requests.")
   }
 

@@ -1,8 +1,11 @@
 import CMicroHTTPD
 
 /// A response as libmicrohttpd takes it.
+///
+/// Sendable is unchecked because of the pointer. Once its fields are added, the response does not change, and
+/// libmicrohttpd counts who uses it under a lock, so any threads can queue it.
 @safe
-struct OutgoingResponse: ~Copyable {
+struct OutgoingResponse: ~Copyable, @unchecked Sendable {
   private let handle: OpaquePointer
 
   /// The block in which libmicrohttpd asks for the bytes of a stream.

@@ -126,6 +126,8 @@ final class Exchange {
     switch core.handler.answer(to: request) {
     case .response(let response):
       return send(response)
+    case .repeated(let response):
+      return send(response)
     case .later(let beginning, let prepare):
       guard core.counters.takeWaitingPlace(of: core.limits.waitingRequests) else {
         return refuse(.busy)
@@ -154,18 +156,33 @@ final class Exchange {
     guard outgoing.add(response.fields, isLast: isLast || core.isStopping) else {
       return refuse(.invalidResponse)
     }
-    core.counters.countResponse(response.status)
-    core.handler.record(response.status, to: request, after: .now - start)
+    record(response)
     return unsafe outgoing.queue(status: response.status, on: handle.pointer)
+  }
+
+  private func send(_ repeated: RepeatedResponse) -> MHD_Result {
+    // The last response of a connection says so.
+    guard !isLast, !core.isStopping, let result = unsafe repeated.queue(on: handle.pointer) else {
+      return send(repeated.response)
+    }
+    progress = .answered
+    record(repeated.response)
+    return result
+  }
+
+  private func record(_ response: HTTPResponse) {
+    core.counters.countResponse(response.status)
+    if case .bytes(let body) = response.body, !isHead, response.status != .notModified {
+      core.counters.countSent(body.count)
+    }
+    core.handler.record(response.status, to: request, after: .now - start)
   }
 
   /// - Returns: `nil` if there are too many streams.
   private func source(of response: HTTPResponse) -> OutgoingResponse.Source? {
     switch response.body {
     case .none: return OutgoingResponse.Source.none
-    case .bytes(let body):
-      if !isHead, response.status != .notModified { core.counters.countSent(body.count) }
-      return .bytes(body)
+    case .bytes(let body): return .bytes(body)
     case .stream where isHead:
       isLast = true
       return .omittedStream

@@ -37,6 +37,7 @@ struct GatewayFixture {
     let response =
       switch gateway.answer(to: request) {
       case .response(let response): response
+      case .repeated(let repeated): repeated.response
       case .later(_, let body): await body()
       }
     gateway.record(response.status, to: request, after: .zero)

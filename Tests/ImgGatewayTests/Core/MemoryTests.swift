@@ -12,13 +12,11 @@ struct MemoryTests {
     KnownRequests.Key(target: "/image?url=https://a.example/\(name)", accept: nil)
   }
 
-  /// Requests of these names that were read.
-  private func requests(_ names: String...) -> KnownRequests {
-    let known = KnownRequests()
+  /// A request with an answer.
+  private func value(byteCount: Int) -> KnownRequests.Value {
     let wanted = ImageRequest(url: "https://a.example/b")
-    let value = KnownRequests.Value(query: ImageQuery(wanted), wanted: wanted)
-    for name in names { known.insert(value, as: Self.key(name)) }
-    return known
+    return KnownRequests.Value(
+      query: ImageQuery(wanted), wanted: wanted, answer: answer(byteCount: byteCount))
   }
 
   private func answer(byteCount: Int) -> TimedAnswer {
@@ -33,8 +31,9 @@ struct MemoryTests {
   func `an answer is kept if it is small, and the requests in any case`(
     byteCount: Int, isKept: Bool
   ) {
-    let known = requests("a", "b")
-    known.keep(answer(byteCount: byteCount), to: Self.key("b"))
+    let known = KnownRequests()
+    known.insert(value(byteCount: 1), as: Self.key("a"))
+    known.insert(value(byteCount: byteCount), as: Self.key("b"))
     #expect(known.value(of: Self.key("a")) != nil)
     #expect((known.value(of: Self.key("b"))?.answer != nil) == isKept)
   }

@@ -29,6 +29,24 @@ import Testing
     #expect(!response.text.contains("secret"))
   }
 
+  @Test func `pictures are counted by where they came from`() async throws {
+    let fixture = try GatewayFixture()
+    fixture.serve("https://a.example/a.jpg")
+    let target = "/image?url=https://a.example/a.jpg"
+    let first = await fixture.response(.get, target)
+    #expect(first.fields["X-Imgctl-From"] == "network")
+    for _ in 1...3 { _ = await fixture.response(.get, target) }
+    let tag = try #require(first.fields["ETag"])
+    let unchanged = await fixture.response(.get, target, ["If-None-Match": tag])
+    #expect(unchanged.status == .notModified)
+    _ = await fixture.response(.get, "/image?url=https://a.example/none.jpg")
+    _ = await fixture.response(.get, "/image?url=https://a.example/none.jpg&default=blank")
+    let lines = await fixture.response(.get, "/metrics").text.split(separator: "\n")
+    #expect(lines.contains(#"imgctl_gateway_pictures_total{from="network"} 1"#))
+    #expect(lines.contains(#"imgctl_gateway_pictures_total{from="store"} 4"#))
+    #expect(lines.contains(#"imgctl_gateway_pictures_total{from="replacement"} 1"#))
+  }
+
   @Test func `the buckets of a histogram add up`() {
     let histogram = DurationHistogram()
     for duration in [Duration.microseconds(100), .milliseconds(2), .seconds(90)] {

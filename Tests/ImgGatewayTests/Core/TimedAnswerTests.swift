@@ -26,7 +26,7 @@ struct TimedAnswerTests {
 
   @Test func `an answer is valid until its age in seconds changes`() {
     let answer = answer(until: Self.now.advanced(by: .seconds(1)))
-    #expect(answer.response.fields["Age"] == "100")
+    #expect(answer.response.response.fields["Age"] == "100")
     #expect(answer.isValid(at: Self.now))
     #expect(answer.isValid(at: WallTime(rawValue: Self.stored + 100_999)))
     #expect(!answer.isValid(at: WallTime(rawValue: Self.stored + 101_000)))
