@@ -46,6 +46,25 @@ extension GatewayBrowserTests {
       #expect(try await visit.browser.value(of: box) == before)
     }
 
+    @Test func `a picture that waited outside the window is shown after the end of its job`()
+      async throws
+    {
+      let waiting = (0..<100).map { index in
+        var picture = CannedPicture("1", index: index)
+        picture.state = "waiting"
+        return picture
+      }
+      let gateway = CannedGateway(job: CannedJob(total: 100, queued: 100), jobPictures: waiting)
+      let visit = try await Visit(gateway, view: "job=1")
+      try await visit.browser.wait(until: "document.querySelector('.state')")
+      gateway.change(
+        CannedJob(state: "finished", total: 100, done: 100, queued: 0),
+        pictures: (0..<100).map { CannedPicture("1", index: $0) }, isEnd: true)
+      try await visit.browser.wait(until: "!document.querySelector('.state')")
+      try await visit.scrollDown(toPicture: 29)
+      try await visit.browser.wait(until: "!document.querySelector('.state')")
+    }
+
     @Test func `failures are chosen by a button, and by their code`() async throws {
       let visit = try await Visit(
         CannedGateway(job: Self.ended, jobPictures: Self.pictures()), view: "job=1")

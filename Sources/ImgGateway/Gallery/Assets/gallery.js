@@ -43,6 +43,7 @@ class Gallery {
   #grid = new Grid(byID("grid"), {
     linkTo: (item) => fragment({ ...this.#view, picture: item.id }),
     onEnd: () => this.#loadNext(),
+    onWaiting: () => this.#refreshes.call(),
   });
   #viewer = new Viewer({
     close: () => this.#leavePicture(),

@@ -21,6 +21,7 @@ export class Grid {
   #container;
   #linkTo;
   #onEnd;
+  #onWaiting;
   #delay;
   #rows;
   #cells = new Map();
@@ -35,11 +36,13 @@ export class Grid {
    * @param {object} options
    * @param {(item: object) => string} options.linkTo the address of an open picture
    * @param {() => void} options.onEnd is called when more pictures are needed
+   * @param {() => void} options.onWaiting is called when a picture comes near the window that waited when it was listed
    */
-  constructor(container, { linkTo, onEnd }) {
+  constructor(container, { linkTo, onEnd, onWaiting }) {
     this.#container = container;
     this.#linkTo = linkTo;
     this.#onEnd = onEnd;
+    this.#onWaiting = onWaiting;
     this.#delay = Number(container.dataset.delay) * 1000;
     this.#width = container.clientWidth;
     this.#rows = this.#newRows();
@@ -95,7 +98,7 @@ export class Grid {
     } else if (box.top + box.height > bottom) {
       scrollBy(0, box.top + box.height - bottom);
     }
-    this.#render();
+    this.#scrolled();
   }
 
   /** Gives a picture in the window the focus. */
@@ -133,11 +136,21 @@ export class Grid {
     this.#isScheduled = true;
     requestAnimationFrame(() => {
       this.#isScheduled = false;
-      this.#render();
+      this.#scrolled();
     });
   }
 
-  /** Makes the cells in and near the window, and removes the others. */
+  #scrolled() {
+    if (this.#render().some((index) => this.#items[index].state === "waiting")) {
+      this.#onWaiting();
+    }
+  }
+
+  /**
+   * Makes the cells in and near the window, and removes the others.
+   *
+   * @returns {number[]} the indices of those that were made
+   */
   #render() {
     const { top, bottom } = this.#window();
     const [first, end] = this.#rows.indices(top - margin, bottom + margin);
@@ -148,17 +161,20 @@ export class Grid {
         this.#cells.delete(index);
       }
     }
+    const made = [];
     let next = [...this.#cells].find(([index]) => index >= end)?.[1].element ?? null;
     for (let index = end - 1; index >= first; index -= 1) {
       const cell = this.#cells.get(index) ?? this.#newCell(index);
       if (cell.element.parentNode === null) {
         this.#container.insertBefore(cell.element, next);
+        made.push(index);
       }
       next = cell.element;
     }
     if (!this.#isComplete && this.#rows.height - bottom < endMargin) {
       this.#onEnd();
     }
+    return made;
   }
 
   #newCell(index) {
