@@ -229,7 +229,9 @@ extension ClusterModel {
   private func checkPauses(after event: Event) {
     for source in scheduler.sources.all {
       guard let host = scheduler.hostToWaitFor(source) else { continue }
-      checkPause(of: host, scheduler.waitingItems(of: source), after: event)
+      let waiting = scheduler.waitingItems(of: source)
+      checkPause(of: host, waiting, after: event)
+      if source.joinable == nil { checkOutage(of: host, waiting, after: event) }
     }
     for (host, items) in redirectedItems { checkPause(of: host, items, after: event) }
     let hosts = Set(competingItems.filter { $0.stage == .awaitingTransfer }.map(\.host))
@@ -240,10 +242,21 @@ extension ClusterModel {
 
   private func checkPause(of host: String, _ items: [WorkItem], after event: Event) {
     guard let pause = scheduler.transferQueue.retryAfter(of: host, at: now.instant) else { return }
-    let longest = items.flatMap(\.waiters).compactMap(\.maximumRetryAfter).min()
     check(
-      longest.map { pause.until - now.instant <= $0 } ?? true,
+      permitsWait(until: pause.until, items),
       "a viewer waits for a pause of \(host) that is too long for it", event)
+  }
+
+  private func checkOutage(of host: String, _ items: [WorkItem], after event: Event) {
+    guard let outage = scheduler.transferQueue.outage(of: host, at: now.instant) else { return }
+    check(
+      permitsWait(until: outage.until, items),
+      "a viewer waits for \(host), which fails, longer than it may", event)
+  }
+
+  private func permitsWait(until end: ContinuousClock.Instant, _ items: [WorkItem]) -> Bool {
+    let longest = items.flatMap(\.waiters).compactMap(\.maximumRetryAfter).min()
+    return longest.map { end - now.instant <= $0 } ?? true
   }
 
   /// Lines compete by their start tags, also those that waited beside a viewer before.

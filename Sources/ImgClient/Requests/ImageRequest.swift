@@ -87,7 +87,8 @@ public struct ImageRequest: Hashable, Sendable, ExpressibleByStringLiteral {
   /// cluster.
   public var timeout: Duration?
   /// The longest pause of an origin that the load waits for, at most a day: it fails at once if the origin has
-  /// asked for a longer one by Retry-After. `nil` stands for ``timeout``.
+  /// asked for a longer one by Retry-After, or fails again and again and is not asked for longer. `nil` stands for
+  /// ``timeout``.
   public var maximumRetryAfter: Duration?
   /// Whether the load has previews while the picture arrives. It has no progress then.
   public var isIncremental = false

@@ -162,6 +162,12 @@ package struct Host {
     return health.downBecause
   }
 
+  /// Why the host is not asked now, because it failed; `nil` if it may be, or if a probe comes first.
+  func outage(at now: ContinuousClock.Instant) -> Outage? {
+    guard probe == nil, !health.isProbeWanted else { return nil }
+    return health.outage(at: now)
+  }
+
   /// Whether the host fails, by all that is known: it has a cooldown, or a transfer is about to show
   /// whether it still fails. Its failures are such that stale pictures may be served instead.
   func isFailing(at now: ContinuousClock.Instant) -> Bool {

@@ -52,6 +52,12 @@ package struct HostHealth: Equatable {
   /// Why requests need not wait for the host; `nil` when they should.
   var downBecause: Failure? { tripCount >= Self.tripMaximum ? lastFailure : nil }
 
+  /// Why it is not asked now, because it failed; `nil` if it may be.
+  func outage(at now: ContinuousClock.Instant) -> Outage? {
+    guard let openUntil, openUntil > now, let lastFailure else { return nil }
+    return Outage(until: openUntil, failure: lastFailure)
+  }
+
   /// It has answered, with any status that is not a failure of the host.
   mutating func answered() {
     failureCount = 0

@@ -219,6 +219,11 @@ package struct TransferQueue {
     hosts[host]?.downBecause(at: now)
   }
 
+  /// See ``Host/outage(at:)``.
+  package func outage(of host: String, at now: ContinuousClock.Instant) -> Outage? {
+    hosts[host]?.outage(at: now)
+  }
+
   /// See ``Host/isFailing(at:)``.
   func isFailing(_ host: String, at now: ContinuousClock.Instant) -> Bool {
     hosts[host]?.isFailing(at: now) ?? false

@@ -73,9 +73,10 @@ extension Scheduler {
     while let id = sources.takeDueRetry(at: now.instant) { reviewNow(id) }
   }
 
-  /// Requests that wait for a host that is down fail at once. Later ones probe it when its cooldown
-  /// is over.
+  /// Requests that wait for a host that is down fail at once, and viewers for whom its cooldown is too long.
+  /// Later ones probe it when its cooldown is over.
   private mutating func failWaiting(forDown host: String) {
+    if transferQueue.outage(of: host, at: now.instant) != nil { reviewViewers(heldUpBy: host) }
     guard transferQueue.downBecause(host, at: now.instant) != nil else { return }
     for id in transferQueue.waiting(for: host).sorted() { reviewNow(id) }
     refuseRedirected(to: host)

@@ -1,13 +1,19 @@
 import ImgModel
 
-/// Hosts that have asked for a pause by Retry-After (RFC 9110 section 10.2.3). Lines of jobs wait until it
-/// is over. A viewer for whom it is too long fails at once, because it would only hold up others.
+/// Hosts that have asked for a pause by Retry-After (RFC 9110 section 10.2.3), and hosts whose circuit breaker is
+/// open. Lines of jobs wait until that is over. A viewer for whom it is too long fails at once, because it would
+/// only hold up others.
 extension Scheduler {
   mutating func coolDown(_ cooldown: HostCooldown) {
     let host = cooldown.host
     let pause = RetryAfter(
       until: now.instant + cooldown.duration, httpStatus: cooldown.httpStatus)
     transferQueue.coolDown(host, pause, at: now.instant)
+    reviewViewers(heldUpBy: host)
+  }
+
+  /// Refuses the viewers for whom the pause or the outage of a host that has just begun is too long.
+  mutating func reviewViewers(heldUpBy host: String) {
     guard !viewers.isEmpty else { return }
     let waiting = sourcesOfViewers(heldUpBy: host)
     offerStale(of: host)
@@ -35,8 +41,21 @@ extension Scheduler {
     guard let host = hostToWaitFor(source),
       let pause = transferQueue.retryAfter(of: host, at: now.instant)
     else { return false }
+    return refuseViewers(among: waiting, for: .pause(pause), of: host)
+  }
+
+  /// The same for the outage of the source's host, after a probe of it failed.
+  mutating func refuseViewers(ofDown source: Source, among waiting: [WorkItem]) -> Bool {
+    let host = source.key.host
+    guard let outage = transferQueue.outage(of: host, at: now.instant) else { return false }
+    return refuseViewers(among: waiting, for: .outage(outage), of: host)
+  }
+
+  private mutating func refuseViewers(
+    among waiting: [WorkItem], for cooldown: Cooldown, of host: String
+  ) -> Bool {
     var isAnyRefused = false
-    for item in waiting where refuseViewers(of: item.id, for: pause, of: host) {
+    for item in waiting where refuseViewers(of: item.id, for: cooldown, of: host) {
       isAnyRefused = true
       continueOrEndBeforeReview(item.id)
     }
@@ -62,20 +81,38 @@ extension Scheduler {
       let pause = transferQueue.retryAfter(of: transfer.host, at: now.instant)
     else { return }
     for item in transfer.leases.compactMap({ leases[$0]?.item })
-    where refuseViewers(of: item, for: pause, of: transfer.host) {
+    where refuseViewers(of: item, for: .pause(pause), of: transfer.host) {
       continueOrEnd(item)
     }
   }
 
   private mutating func refuseViewers(
-    of item: WorkID, for pause: RetryAfter, of host: String
+    of item: WorkID, for cooldown: Cooldown, of host: String
   ) -> Bool {
-    let remaining = pause.until - now.instant
+    let remaining = cooldown.until - now.instant
     let isRefused = { (waiter: Waiter) in waiter.maximumRetryAfter.map { $0 < remaining } ?? false }
     let held = work.item(item)
     guard held.waiters.contains(where: isRefused) else { return false }
-    let failure = failure(of: held, for: pause, of: host)
+    let failure = failure(of: held, for: cooldown, of: host)
     return dismissViewers(of: item, with: failure, where: isRefused)
+  }
+
+  private func failure(of item: WorkItem, for cooldown: Cooldown, of host: String) -> Failure {
+    switch cooldown {
+    case .pause(let pause): failure(of: item, for: pause, of: host)
+    case .outage(let outage): failure(for: outage, of: host)
+    }
+  }
+
+  /// Why viewers do not wait for a host that has failed.
+  private func failure(for outage: Outage, of host: String) -> Failure {
+    let end = timeline.wall(outage.until)
+    let seconds = (outage.until - now.instant).secondsRoundedUp
+    var failure = outage.failure.explained(
+      "\(host) fails again and again, and is asked again at \(end), in \(seconds) s; its last failure: "
+        + outage.failure.detail)
+    failure.retryAt = end
+    return failure
   }
 
   /// Why the viewers of an item do not wait. A status that says nothing of the host is not told, because it
@@ -105,5 +142,18 @@ extension Scheduler {
     return host == item.host
       ? "\(host) \(answer), so this URL was not requested"
       : "a redirect led to \(host), which \(answer), so it was not followed"
+  }
+}
+
+/// Why a host is not asked for a while.
+private enum Cooldown {
+  case pause(RetryAfter)
+  case outage(Outage)
+
+  var until: ContinuousClock.Instant {
+    switch self {
+    case .pause(let pause): pause.until
+    case .outage(let outage): outage.until
+    }
   }
 }

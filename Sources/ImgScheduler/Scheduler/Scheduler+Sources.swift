@@ -142,6 +142,9 @@ extension Scheduler {
       dequeue(source)
       return fail(hopeless)
     }
+    guard !refuseViewers(ofDown: source, among: waiting) else {
+      return sources.noteChange(of: source.id)
+    }
     if sources.mustWait(source.id, at: now.instant) {
       dequeue(source)
       sources.awaitRetry(source.id)

@@ -15,8 +15,8 @@ package struct GetRequest: Hashable, Sendable, Codable {
   package let wantsPreviews: Bool
   /// Whether the client wants to know how much of the picture has arrived.
   package let wantsProgress: Bool
-  /// The request fails at once if the host has asked, by Retry-After, for a longer pause; `nil` for one that
-  /// waits as long as it takes.
+  /// The request fails at once if the host is not asked for longer, because it wants that (Retry-After) or fails
+  /// again and again; `nil` for one that waits as long as it takes.
   @OptionalMilliseconds package private(set) var maximumRetryAfter: Duration?
 
   package static let maximumViewerByteCount = 200
