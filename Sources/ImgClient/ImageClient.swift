@@ -65,6 +65,17 @@ public final class ImageClient: Sendable {
     return image
   }
 
+  /// As ``cachedImage(for:)``. A thumbnail of more bytes than the maximum has none, if the transport can tell it
+  /// without them.
+  package func cachedImage(
+    for request: ImageRequest, bytesUpTo maximumByteCount: Int
+  ) throws(ImageError) -> LoadedImage? {
+    guard memoryCache == nil, let bounded = transport as? any BoundedTransport else {
+      return try cachedImage(for: request)
+    }
+    return try bounded.storedImage(for: request, bytesUpTo: maximumByteCount)
+  }
+
   /// The phases of a load, for `for await`. The load begins when the first one is asked for.
   public func phases(for request: ImageRequest) -> ImagePhases {
     ImagePhases { [self] in startLoad(request) }

@@ -29,11 +29,21 @@ public struct ImageCache: Sendable {
   /// - Returns: `nil` if there is none, or it has expired.
   /// - Throws: what is wrong with the request, such as ``ImageError/Code/invalidURL``.
   public func image(for request: ImageRequest) throws(ImageError) -> LoadedImage? {
+    try transport.storedImage(for: Self.asStored(request))
+  }
+
+  /// As ``image(for:)``, without the bytes if the transport can tell the facts without them.
+  package func facts(for request: ImageRequest) throws(ImageError) -> LoadedImage? {
+    guard let bounded = transport as? any BoundedTransport else { return try image(for: request) }
+    return try bounded.storedImage(for: Self.asStored(request), bytesUpTo: 0)
+  }
+
+  private static func asStored(_ request: ImageRequest) -> ImageRequest {
     var stored = request
     stored.cachePolicy = .cacheOnly
     stored.expiry = .standard
     stored.delay = .zero
-    return try transport.storedImage(for: stored)
+    return stored
   }
 
   /// The thumbnail of one of the ``records``, also of a damaged picture. Does not count as an access.

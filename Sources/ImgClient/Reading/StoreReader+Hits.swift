@@ -5,9 +5,12 @@ extension StoreReader {
   /// The result that answers a request without the coordinator; `nil` if it is not there, or the request
   /// asks for more: a later expiry, an original that is not kept, a fresh answer of the origin.
   ///
-  /// - Parameter options: its delay has passed.
+  /// - Parameters:
+  ///   - options: its delay has passed.
+  ///   - maximumByteCount: a longer result has no bytes, and costs no copy.
   package func hit(
-    for url: ImageURL, _ options: RequestOptions, at now: WallTime
+    for url: ImageURL, _ options: RequestOptions, at now: WallTime,
+    bytesUpTo maximumByteCount: Int = .max
   ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
     let name = options.fetch.name(of: url)
     let policy = options.fetch.cachePolicy
@@ -17,7 +20,9 @@ extension StoreReader {
         policy.accepts(original.terms, at: now)
       else { return nil }
     }
-    guard let found = try result(of: name, for: options.request, recordingAccess: .hits),
+    guard
+      let found = try result(
+        of: name, for: options.request, bytesUpTo: maximumByteCount, recordingAccess: .hits),
       policy.accepts(found.facts.terms, at: now),
       found.facts.extended(by: Self.minimumRetention(of: options), at: now) == nil
     else { return nil }

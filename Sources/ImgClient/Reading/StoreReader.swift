@@ -37,13 +37,16 @@ package struct StoreReader: Sendable {
 
   /// What a request has made: the thumbnail in its first variant, or the facts of the picture as JSON; `nil`
   /// when it is not there, or expired.
+  ///
+  /// - Parameter maximumByteCount: a longer result has no bytes, and costs no copy.
   package func result(
     of name: PictureName, for request: ThumbnailRequest, at moment: WallTime? = nil,
-    recordingAccess: AccessRecording = .hitsAndMisses
+    bytesUpTo maximumByteCount: Int = .max, recordingAccess: AccessRecording = .hitsAndMisses
   ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
     try record(
-      ContentKey(name, request), isLenient: request.isLenient, at: moment ?? now,
-      recordingAccess: recordingAccess)
+      ContentKey(name, request), at: moment ?? now, bytesUpTo: maximumByteCount,
+      recordingAccess: recordingAccess
+    ) { $0.thumbnail.answers(isLenient: request.isLenient) }
   }
 
   /// All that a request has made: the thumbnails in its variants, in their order, or the facts of the
@@ -109,14 +112,15 @@ package struct StoreReader: Sendable {
   }
 
   private func record(
-    _ key: ContentKey, at moment: WallTime, recordingAccess: AccessRecording,
-    where isWanted: (StoredThumbnail) -> Bool
+    _ key: ContentKey, at moment: WallTime, bytesUpTo maximumByteCount: Int = .max,
+    recordingAccess: AccessRecording, where isWanted: (StoredThumbnail) -> Bool
   ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
     do throws(StoreError) {
       return try store.current().withThumbnail(
         key, at: moment, recordingAccess: recordingAccess
       ) { facts, bytes -> (facts: StoredThumbnail, bytes: [UInt8])? in
         guard isWanted(facts) else { return nil }
+        guard bytes.count <= maximumByteCount else { return (facts, []) }
         return (facts, unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) })
       } ?? nil
     } catch  where error.reason == .absent {

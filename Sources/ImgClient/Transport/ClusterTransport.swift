@@ -11,7 +11,7 @@ import Synchronization
 /// A hit is read from the memory-mapped store of the cluster, without its coordinator. Everything else goes
 /// over one connection to the coordinator, which all loads share. It is made when the first load needs it,
 /// and again when it is lost.
-public final class ClusterTransport: ImageTransport {
+public final class ClusterTransport: BoundedTransport {
   let places: ClusterPlaces
   /// Makes a connection; blocks.
   let connect: @Sendable () throws(ClientError) -> Client
@@ -47,10 +47,17 @@ public final class ClusterTransport: ImageTransport {
 
   /// Reads a hit from the store. A request with a delay has to wait, so it has none.
   public func storedImage(for request: ImageRequest) throws(ImageError) -> LoadedImage? {
+    try storedImage(for: request, bytesUpTo: .max)
+  }
+
+  package func storedImage(
+    for request: ImageRequest, bytesUpTo maximumByteCount: Int
+  ) throws(ImageError) -> LoadedImage? {
     guard request.delay == .zero, request.cachePolicy != .bypass else { return nil }
     let asked = try ClusterRequest(request)
     // Whatever is wrong with the store, the cluster may be able to answer.
-    let hit = try? openedReader()?.hit(for: asked.url, asked.options, at: .now)
+    let hit = try? openedReader()?.hit(
+      for: asked.url, asked.options, at: .now, bytesUpTo: maximumByteCount)
     return hit.map { LoadedImage($0.facts, bytes: $0.bytes, origin: .store) }
   }
 

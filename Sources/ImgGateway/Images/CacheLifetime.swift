@@ -10,14 +10,17 @@ struct CacheLifetime {
   /// The end of that time, in the form of a field.
   private let expires: String
 
-  /// - Parameter maximumAge: how long the answer may be kept at most.
+  /// - Parameters:
+  ///   - maximumAge: how long the answer may be kept at most.
+  ///   - end: until when it may be kept at most.
   /// - Returns: `nil` for a thumbnail that is not stored, which nothing may keep.
-  init?(of image: PreparedImage, maximumAge: Duration?, at now: WallTime) {
+  init?(of image: PreparedImage, maximumAge: Duration?, until end: WallTime?, at now: WallTime) {
     guard let storedAt = image.storedAt, let expiresAt = image.expiresAt else { return nil }
     let age = max(0, storedAt.duration(to: now).components.seconds)
     let lifetime = max(0, storedAt.duration(to: expiresAt).components.seconds)
     self.age = age
-    guard let maximumAge, age + maximumAge.components.seconds < lifetime else {
+    let rest = [maximumAge, end.map { max(.zero, now.duration(to: $0)) }].compactMap(\.self).min()
+    guard let maximumAge = rest, age + maximumAge.components.seconds < lifetime else {
       limit = lifetime
       expires = image.expires ?? HTTPDate(expiresAt).text
       return

@@ -14,13 +14,13 @@ final class KnownRequests: Sendable {
   final class Value: Sendable {
     let query: ImageQuery
     let wanted: ImageRequest
-    /// What was answered last; `nil` if it is large.
-    let answer: TimedAnswer?
+    /// What was answered last.
+    let answer: TimedAnswer
 
     init(query: ImageQuery, wanted: ImageRequest, answer: TimedAnswer) {
       self.query = query
       self.wanted = wanted
-      self.answer = answer.byteCount <= KnownRequests.maximumBodyByteCount ? answer : nil
+      self.answer = answer
     }
   }
 
@@ -28,9 +28,9 @@ final class KnownRequests: Sendable {
   private static let capacity = 24 << 20
   /// What an entry needs beside its target and a body, about.
   private static let overhead = 2_560
-  /// The bytes of a body that an answer may have. A larger answer takes longer to send than to make again, and
-  /// would push out the requests of many others.
-  fileprivate static let maximumBodyByteCount = 64 << 10
+  /// The bytes of a body that a kept answer may have. A larger answer takes longer to send than to make again, and
+  /// would push out many others.
+  static let maximumBodyByteCount = 64 << 10
 
   private let values = Mutex(LeastRecentlyUsed<Key, Value>())
 
@@ -41,8 +41,9 @@ final class KnownRequests: Sendable {
 
   /// Keeps a request, and what was answered last.
   func insert(_ value: Value, as key: Key) {
+    // The URL in the target is there twice: as sent, and as read.
     let cost =
-      key.target.utf8.count + (key.accept?.utf8.count ?? 0) + (value.answer?.byteCount ?? 0)
+      2 * key.target.utf8.count + (key.accept?.utf8.count ?? 0) + value.answer.byteCount
       + Self.overhead
     values.withLock { values in
       values.insert(value, as: key, cost: cost)

@@ -35,16 +35,16 @@ final class PictureService: Sendable {
   ) throws(RequestRejection) -> HTTPAnswer {
     let key = KnownRequests.Key(target: request.target, accept: request.fields["Accept"])
     if let value = known.value(of: key) {
-      if let answer = value.answer, answer.isValid(at: .now), Conditions(request.fields).isEmpty {
+      if value.answer.isValid(at: .now), Conditions(request.fields).isEmpty {
         counts.count(.store)
-        return .repeated(answer.response)
+        return .repeated(value.answer.response)
       }
       return answer(to: request, for: value.query, wanted: value.wanted, key: key)
     }
     let query = try read()
     return answer(
       to: request, for: query, wanted: wanted(by: query, accept: key.accept),
-      key: query.dependsOnTime ? nil : key)
+      key: query.expiresAt == nil ? key : nil)
   }
 
   /// - Parameter key: of a request whose answer may be kept.
@@ -54,8 +54,11 @@ final class PictureService: Sendable {
   ) -> HTTPAnswer {
     let now = WallTime.now
     do throws(ImageError) {
-      if let entry = try prepared.entry(for: wanted, at: now) {
-        return hit(entry, for: query, wanted, request, at: now, key: key)
+      switch try prepared.find(wanted, at: now) {
+      case .hit(let entry): return hit(entry, for: query, wanted, request, at: now, key: key)
+      case .large: return .later { [self] in await largeHit(wanted, for: query, request) }
+      case .noRoom: return .response(FailureReport(.noRoom).response())
+      case .nothing: break
       }
     } catch {
       return .response(
@@ -68,8 +71,15 @@ final class PictureService: Sendable {
   func response(
     to request: HTTPRequest, for query: ImageQuery, with image: LoadedImage
   ) -> HTTPResponse {
+    guard let prepared = prepared.prepare(image) else { return FailureReport(.noRoom).response() }
+    return response(to: request, for: query, with: prepared)
+  }
+
+  private func response(
+    to request: HTTPRequest, for query: ImageQuery, with image: PreparedImage
+  ) -> HTTPResponse {
     counts.count(image.origin)
-    return PreparedImage(image).response(to: request, for: query, at: .now)
+    return image.response(to: request, for: query, at: .now)
   }
 
   /// The answer for a caller that waits.
@@ -101,10 +111,28 @@ final class PictureService: Sendable {
   ) -> HTTPAnswer {
     counts.count(entry.image.origin)
     let response = entry.image.response(to: request, for: query, at: now)
-    guard let key, Conditions(request.fields).isEmpty else { return .response(response) }
+    guard let key, entry.image.body.count <= KnownRequests.maximumBodyByteCount,
+      Conditions(request.fields).isEmpty
+    else { return .response(response) }
     let answer = TimedAnswer(response, of: entry.image, from: now, until: entry.end)
     known.insert(KnownRequests.Value(query: query, wanted: wanted, answer: answer), as: key)
     return .repeated(answer.response)
+  }
+
+  /// A hit that takes long to copy.
+  private func largeHit(
+    _ wanted: ImageRequest, for query: ImageQuery, _ request: HTTPRequest
+  ) async -> HTTPResponse {
+    do throws(ImageError) {
+      switch try await prepared.findLarge(wanted) {
+      case .hit(let entry): return response(to: request, for: query, with: entry.image)
+      case .noRoom: return FailureReport(.noRoom).response()
+      // It was removed meanwhile.
+      case .large, .nothing: return await load(wanted, for: query, request)
+      }
+    } catch {
+      return counted(substitutes.atHand(for: query, wanted, insteadOf: FailureReport(error)))
+    }
   }
 
   /// The cluster has to be asked.
@@ -125,7 +153,7 @@ final class PictureService: Sendable {
     }
   }
 
-  /// The response for a picture that failed, which counts unless it says that.
+  /// Counts a replacement, which has status 200.
   private func counted(_ response: HTTPResponse) -> HTTPResponse {
     if response.status == .ok { counts.countReplacement() }
     return response
@@ -133,6 +161,10 @@ final class PictureService: Sendable {
 }
 
 extension RequestRejection {
+  fileprivate static let noRoom = RequestRejection(
+    .serviceUnavailable, code: "too_many_requests",
+    "too many large pictures are being sent; ask again later")
+
   static let tooManyLoads = RequestRejection(
     .serviceUnavailable, code: "too_many_requests",
     "too many pictures are loading; ask again later")

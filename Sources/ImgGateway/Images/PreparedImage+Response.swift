@@ -8,7 +8,9 @@ extension PreparedImage {
     to request: HTTPRequest, for query: ImageQuery, at now: WallTime
   ) -> HTTPResponse {
     var fields: HTTPFields = ["ETag": entityTag]
-    if let lifetime = CacheLifetime(of: self, maximumAge: query.maximumAge, at: now) {
+    if let lifetime = CacheLifetime(
+      of: self, maximumAge: query.maximumAge, until: query.expiresAt, at: now)
+    {
       lifetime.add(to: &fields)
     } else {
       fields.add("Cache-Control", "no-store")

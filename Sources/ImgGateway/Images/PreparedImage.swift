@@ -17,7 +17,20 @@ struct PreparedImage: Sendable {
   /// Its bytes, which all answers share.
   let body: HTTPBody
 
+  /// - Returns: `nil` if there is no room for its bytes.
+  init?(_ image: LoadedImage, within budget: ByteBudget) {
+    let byteCount = image.bytes.count
+    guard budget.take(byteCount) else { return nil }
+    self.init(image, body: HTTPBody(image.bytes) { budget.release(byteCount) })
+  }
+
+  /// Takes no place in a budget.
   init(_ image: LoadedImage) {
+    self.init(image, body: HTTPBody(image.bytes))
+  }
+
+  private init(_ image: LoadedImage, body: HTTPBody) {
+    self.body = body
     type = image.type
     origin = image.origin
     entityTag = "\"\(Base64URL.encoded(BLAKE2b.hash(image.bytes, byteCount: 16)))\""
@@ -25,7 +38,6 @@ struct PreparedImage: Sendable {
     expiresAt = image.expiresAt.map { WallTime($0) }
     lastModified = storedAt.map { HTTPDate($0).text }
     expires = expiresAt.map { HTTPDate($0).text }
-    body = HTTPBody(image.bytes)
   }
 
   /// Whether a thumbnail that was stored for the same request is this one.

@@ -1,3 +1,4 @@
+import Dispatch
 import ImgClient
 import ImgHTTP
 import ImgModel
@@ -24,46 +25,126 @@ final class PreparedImages: Sendable {
     }
   }
 
-  /// The size of all images together in bytes.
-  private static let capacity = 32 << 20
-  /// What an entry needs beside the bytes of its image, about.
-  private static let overhead = 1_024
-  /// The size of one image in bytes. A larger one is read from the store each time, so that it does not push out
-  /// many others.
-  private static let maximumByteCount = capacity / 8
+  /// What a look into memory and store finds.
+  enum Found {
+    case hit(Entry)
+    /// A hit that takes long to copy, see ``findLarge(_:)``.
+    case large
+    case nothing
+    /// A hit whose bytes have no room in memory.
+    case noRoom
+  }
+
   private static let checkInterval = Duration.seconds(1)
+  /// A larger image takes too long to copy and to hash on a thread that other connections need.
+  private static let smallMaximum = 1 << 20
+  /// The bytes of all images, with those that are being sent.
+  private static let budget = 512 << 20
 
   private let client: ImageClient
-  private let entries = Mutex(LeastRecentlyUsed<ImageRequest, Entry>())
+  private let small = RecentImages(capacity: 32 << 20)
+  private let large = RecentImages(capacity: 64 << 20)
+  private let budget = ByteBudget(PreparedImages.budget)
+  /// Large images are copied one after the other.
+  private let copies = DispatchQueue(label: "copies of large images")
 
   /// - Parameter client: without a memory of its own, which would hide changes of the store.
   init(_ client: ImageClient) {
     self.client = client
   }
 
-  /// The hit for a request; `nil` if neither the memory nor the store has one.
-  func entry(for request: ImageRequest, at now: WallTime) throws(ImageError) -> Entry? {
-    let known = entries.withLock { $0.use(request) }
-    if let known, known.isCurrent(at: now) { return known }
-    guard let stored = try client.cachedImage(for: request) else {
-      if known != nil { entries.withLock { _ = $0.remove(request) } }
-      return nil
-    }
-    let same = known.flatMap { $0.image.isCopy(of: stored) ? $0.image : nil }
-    let entry = Entry(image: same ?? PreparedImage(stored), checkedAt: now)
-    insert(entry, for: request)
-    return entry
+  /// Makes an image ready to be sent.
+  ///
+  /// - Returns: `nil` if its bytes have no room.
+  func prepare(_ image: LoadedImage) -> PreparedImage? {
+    PreparedImage(image, within: budget)
   }
 
-  private func insert(_ entry: Entry, for request: ImageRequest) {
-    let byteCount = entry.image.body.count
-    entries.withLock { entries in
-      guard byteCount <= Self.maximumByteCount else {
-        entries.remove(request)
-        return
+  /// The hit for a request, without a long wait.
+  func find(_ request: ImageRequest, at now: WallTime) throws(ImageError) -> Found {
+    if let entry = try current(request, at: now) { return .hit(entry) }
+    guard let stored = try client.cachedImage(for: request, bytesUpTo: Self.smallMaximum) else {
+      return .nothing
+    }
+    guard !stored.bytes.isEmpty else { return .large }
+    return keep(stored, for: request, at: now)
+  }
+
+  /// The same for a large one. Waits while it is copied.
+  func findLarge(_ request: ImageRequest) async throws(ImageError) -> Found {
+    let found: Result<Found, ImageError> = await withCheckedContinuation { continuation in
+      copies.async { [self] in
+        continuation.resume(
+          returning: Result { () throws(ImageError) in try copyLarge(request, at: .now) })
       }
-      entries.insert(entry, as: request, cost: byteCount + Self.overhead)
-      entries.trim(toCost: Self.capacity)
+    }
+    return try found.get()
+  }
+
+  private func copyLarge(
+    _ request: ImageRequest, at now: WallTime
+  ) throws(ImageError) -> Found {
+    // Others may have waited for the same image.
+    if let entry = try current(request, at: now) { return .hit(entry) }
+    guard let stored = try client.cachedImage(for: request) else { return .nothing }
+    return keep(stored, for: request, at: now)
+  }
+
+  /// The image in memory, if it is still the one of the store.
+  private func current(_ request: ImageRequest, at now: WallTime) throws(ImageError) -> Entry? {
+    guard let known = small.use(request) ?? large.use(request) else { return nil }
+    if known.isCurrent(at: now) { return known }
+    guard let facts = try client.cachedImage(for: request, bytesUpTo: 0),
+      known.image.isCopy(of: facts)
+    else {
+      small.remove(request)
+      large.remove(request)
+      return nil
+    }
+    return insert(known.image, for: request, at: now)
+  }
+
+  private func keep(_ stored: LoadedImage, for request: ImageRequest, at now: WallTime) -> Found {
+    guard let image = prepare(stored) else { return .noRoom }
+    return .hit(insert(image, for: request, at: now))
+  }
+
+  private func insert(
+    _ image: PreparedImage, for request: ImageRequest, at now: WallTime
+  ) -> Entry {
+    let entry = Entry(image: image, checkedAt: now)
+    (image.body.count <= Self.smallMaximum ? small : large).insert(entry, for: request)
+    return entry
+  }
+}
+
+/// The entries that were used last, up to a size of all together in bytes.
+private final class RecentImages: Sendable {
+  /// What an entry needs beside the bytes of its image and its URL, about.
+  private static let overhead = 1_024
+
+  private let capacity: Int
+  private let entries = Mutex(LeastRecentlyUsed<ImageRequest, PreparedImages.Entry>())
+
+  init(capacity: Int) {
+    self.capacity = capacity
+  }
+
+  func use(_ request: ImageRequest) -> PreparedImages.Entry? {
+    entries.withLock { $0.use(request) }
+  }
+
+  func remove(_ request: ImageRequest) {
+    entries.withLock { _ = $0.remove(request) }
+  }
+
+  /// An image that takes more than half of the capacity would push out all others, so it is not kept.
+  func insert(_ entry: PreparedImages.Entry, for request: ImageRequest) {
+    let cost = entry.image.body.count + request.url.utf8.count + Self.overhead
+    guard cost <= capacity / 2 else { return }
+    entries.withLock { entries in
+      entries.insert(entry, as: request, cost: cost)
+      entries.trim(toCost: capacity)
     }
   }
 }

@@ -50,12 +50,12 @@ extension PictureLists {
 
   /// Adds to a line what the store has of it.
   ///
-  /// - Returns: its thumbnail; `nil` if there is none any more.
+  /// - Returns: its thumbnail, without bytes; `nil` if there is none any more.
   @discardableResult
   private func complete(_ entry: inout ListEntry, _ request: JobLineRequest) -> LoadedImage? {
     guard entry.state == .done, let request = request.request(of: entry.url) else { return nil }
     // A list is also of use where the store cannot be read; the picture itself says what is wrong.
-    guard let image = try? cache.image(for: request) else { return nil }
+    guard let image = try? cache.facts(for: request) else { return nil }
     entry.thumbHash = image.thumbHash
     entry.storedAt = image.storedAt.map { WallTime($0) }
     entry.expiresAt = image.expiresAt.map { WallTime($0) }

@@ -1,4 +1,5 @@
 package import ImgClient
+package import ImgModel
 
 /// What a client of the gateway asks for: a picture as a thumbnail, however it spelled that.
 package struct ImageQuery: Hashable, Sendable {
@@ -26,8 +27,8 @@ package struct ImageQuery: Hashable, Sendable {
   package var fallback = Fallback.failure
   /// How long the client and proxies may keep the answer; `nil` for as long as the store does.
   package var maximumAge: Duration?
-  /// Whether another time would make another query of the same request.
-  package var dependsOnTime = false
+  /// When the request ends, and with it the time for which its answer may be kept; `nil` for no such end.
+  package var expiresAt: WallTime?
   /// The box that was asked for, which may leave sides open. That of the request's variant leaves none.
   var box = RequestedBox()
   /// The name in `Content-Disposition`; `nil` for no such field.

@@ -6,8 +6,11 @@
 package final class HTTPBody: @unchecked Sendable {
   /// libmicrohttpd reads it while it sends, so it stays in its place as long as the object lives.
   let memory: UnsafeRawBufferPointer
+  private let onRelease: (@Sendable () -> Void)?
 
-  package init(_ bytes: [UInt8]) {
+  /// - Parameter onRelease: is called when nothing holds the bytes any more.
+  package init(_ bytes: [UInt8], onRelease: (@Sendable () -> Void)? = nil) {
+    self.onRelease = onRelease
     let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)
     unsafe copy.copyBytes(from: bytes)
     unsafe memory = UnsafeRawBufferPointer(copy)
@@ -15,6 +18,7 @@ package final class HTTPBody: @unchecked Sendable {
 
   /// Copies the bytes.
   package init(_ bytes: Span<UInt8>) {
+    onRelease = nil
     let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)
     unsafe bytes.withUnsafeBufferPointer { unsafe copy.copyBytes(from: $0) }
     unsafe memory = UnsafeRawBufferPointer(copy)
@@ -22,6 +26,7 @@ package final class HTTPBody: @unchecked Sendable {
 
   deinit {
     unsafe memory.deallocate()
+    onRelease?()
   }
 
   /// The number of bytes.

@@ -27,31 +27,89 @@ struct MemoryTests {
     return TimedAnswer(response, of: image, from: now, until: now.advanced(by: .seconds(1)))
   }
 
-  @Test(arguments: [(64 << 10, true), (64 << 10 + 1, false), (25 << 20, false)])
-  func `an answer is kept if it is small, and the requests in any case`(
-    byteCount: Int, isKept: Bool
-  ) {
+  private static func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: 1, count: count) }
+
+  @Test func `an answer is kept with its request`() {
     let known = KnownRequests()
     known.insert(value(byteCount: 1), as: Self.key("a"))
-    known.insert(value(byteCount: byteCount), as: Self.key("b"))
-    #expect(known.value(of: Self.key("a")) != nil)
-    #expect((known.value(of: Self.key("b"))?.answer != nil) == isKept)
+    #expect(known.value(of: Self.key("a"))?.answer.byteCount == 1)
+    #expect(known.value(of: Self.key("b")) == nil)
+  }
+
+  @Test func `requests take the room of their targets, which hold URLs of any length`() {
+    let known = KnownRequests()
+    let long = String(repeating: "x", count: 8_000)
+    for index in 0..<3_000 { known.insert(value(byteCount: 1), as: Self.key("\(long)\(index)")) }
+    // 24 MiB hold 1,350 of them.
+    #expect(known.value(of: Self.key("\(long)1500")) == nil)
+    #expect(known.value(of: Self.key("\(long)2999")) != nil)
+  }
+
+  /// A client whose store has thumbnails of some sizes, and the requests for them.
+  private func store(
+    _ byteCounts: Int...
+  ) async throws -> (cluster: InMemoryCluster, images: PreparedImages, requests: [ImageRequest]) {
+    let cluster = InMemoryCluster()
+    let client = ImageClient(transport: cluster, memoryCache: nil)
+    let requests = byteCounts.indices.map { ImageRequest(url: "https://a.example/\($0)") }
+    for (request, count) in zip(requests, byteCounts) {
+      cluster.serve(request.url, GatewayFixture.image(bytes: Self.bytes(count)))
+      _ = try await client.image(for: request)
+    }
+    return (cluster, PreparedImages(client), requests)
+  }
+
+  private func entry(_ found: PreparedImages.Found) throws -> PreparedImages.Entry {
+    guard case .hit(let entry) = found else { throw NotFound() }
+    return entry
+  }
+
+  private struct NotFound: Error {}
+
+  @Test func `a large thumbnail is not copied at once, and is shared from then on`() async throws {
+    let (_, images, requests) = try await store(1 << 20, 1 << 20 + 1)
+    let small = try entry(try images.find(requests[0], at: .now))
+    #expect(small.image.body.count == 1 << 20)
+    guard case .large = try images.find(requests[1], at: .now) else {
+      Issue.record("a large thumbnail was copied")
+      return
+    }
+    let copied = try entry(await images.findLarge(requests[1]))
+    let shared = try entry(try images.find(requests[1], at: .now))
+    #expect(copied.image.body.count == 1 << 20 + 1)
+    #expect(copied.image.body === shared.image.body)
+  }
+
+  @Test func `an image that is still the one of the store is not copied again`() async throws {
+    let (cluster, images, requests) = try await store(2, 2 << 20)
+    let now = WallTime.now
+    let later = now.advanced(by: .seconds(2))
+    for request in requests {
+      let first = try entry(await images.findLarge(request))
+      #expect(try entry(try images.find(request, at: later)).image.body === first.image.body)
+      #expect(try await cluster.removeImage(for: request))
+      guard case .nothing = try images.find(request, at: later.advanced(by: .seconds(2))) else {
+        Issue.record("a thumbnail that was removed is found")
+        continue
+      }
+    }
   }
 
   @Test func `a large thumbnail does not push others out`() async throws {
-    let cluster = InMemoryCluster()
-    let client = ImageClient(transport: cluster, memoryCache: nil)
-    let images = PreparedImages(client)
-    let (small, large) = (
-      ImageRequest(url: "https://a.example/small"), ImageRequest(url: "https://a.example/large")
-    )
-    cluster.serve(small.url, GatewayFixture.image(bytes: [1]))
-    cluster.serve(
-      large.url, GatewayFixture.image(bytes: [UInt8](repeating: 1, count: 33 << 20)))
-    for request in [small, large] { _ = try await client.image(for: request) }
-    let first = try #require(try images.entry(for: small, at: .now))
-    let other = try #require(try images.entry(for: large, at: .now))
-    #expect(other.image.body.count == 33 << 20)
-    #expect(try images.entry(for: small, at: .now)?.image.body === first.image.body)
+    let (_, images, requests) = try await store(1, 33 << 20)
+    let first = try entry(try images.find(requests[0], at: .now))
+    #expect(try entry(await images.findLarge(requests[1])).image.body.count == 33 << 20)
+    #expect(try entry(try images.find(requests[0], at: .now)).image.body === first.image.body)
+  }
+
+  @Test func `bytes that are in use have no room for others until they are released`() throws {
+    let budget = ByteBudget(10)
+    let image = GatewayFixture.image(bytes: Self.bytes(6))
+    var first = PreparedImage(image, within: budget)
+    #expect(first != nil)
+    #expect(PreparedImage(image, within: budget) == nil)
+    #expect(PreparedImage(GatewayFixture.image(bytes: Self.bytes(4)), within: budget) != nil)
+    first = nil
+    #expect(PreparedImage(image, within: budget) != nil)
   }
 }

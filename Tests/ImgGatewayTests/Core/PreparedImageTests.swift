@@ -51,6 +51,18 @@ struct PreparedImageTests {
     #expect(long.fields["Cache-Control"] == "public, max-age=600")
   }
 
+  @Test func `an answer may be kept until its request ends, whenever that is sent`() {
+    let end = Self.now.advanced(by: .seconds(30))
+    let response = response(image()) { $0.expiresAt = end }
+    #expect(response.fields["Cache-Control"] == "public, max-age=130")
+    #expect(response.fields["Expires"] == "Tue, 24 Nov 2026 12:02:10 GMT")
+    let late = self.response(image()) { $0.expiresAt = Self.now.advanced(by: .seconds(-5)) }
+    #expect(late.fields["Cache-Control"] == "public, max-age=100")
+    #expect(late.fields["Expires"] == "Tue, 24 Nov 2026 12:01:40 GMT")
+    let both = self.response(image()) { ($0.expiresAt, $0.maximumAge) = (end, .seconds(20)) }
+    #expect(both.fields["Cache-Control"] == "public, max-age=120")
+  }
+
   @Test func `nothing keeps a thumbnail that is not stored`() {
     let response = response(image(isStored: false))
     #expect(response.fields["Cache-Control"] == "no-store")

@@ -215,8 +215,7 @@ struct ImgproxyOptions {
     var query = ImageQuery(ImageRequest(url: url.text, variant: try variant()))
     query.format = format == nil ? .negotiated : .fixed
     query.box = box
-    query.maximumAge = expiresAt.map(now.duration(to:))
-    query.dependsOnTime = expiresAt != nil
+    query.expiresAt = expiresAt
     query.fileName = fileName
     query.isAttachment = isAttachment
     query.fallback = fallback
