@@ -385,6 +385,20 @@ static inline int img_reap(int pidfd, bool *was_exit, int *status) {
   return 1;
 }
 
+enum { IMG_MAXIMUM_PROCESSOR_COUNT = 8192 };
+
+/// The number of processors that the calling thread may use (sched_getaffinity(2)). <sched.h> declares the C
+/// function and the macros of its mask only under _GNU_SOURCE.
+static inline int img_usable_processor_count(void) {
+  uint64_t mask[IMG_MAXIMUM_PROCESSOR_COUNT / 64] = {0};
+  if (syscall(SYS_sched_getaffinity, 0L, sizeof mask, mask) < 0) return -1;
+  int count = 0;
+  for (size_t index = 0; index < sizeof mask / sizeof *mask; index += 1) {
+    count += __builtin_popcountll(mask[index]);
+  }
+  return count;
+}
+
 static inline int img_die_with_parent(int signal) { return prctl(PR_SET_PDEATHSIG, signal); }
 
 /// Sets the limit of core files to 0 and forbids dumping and tracing the process.

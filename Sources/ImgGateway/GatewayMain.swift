@@ -70,6 +70,8 @@ package enum GatewayMain {
     }
     var configuration = HTTPServer.Configuration(
       listener: passed.first.map { .descriptor($0) } ?? settings.listen.listener)
+    configuration.threadCount = min(
+      max(ThisProcess.usableCoreCount, threadCounts.lowerBound), threadCounts.upperBound)
     configuration.limits.targetBytes = RequestTarget.maximumByteCount
     configuration.limits.headerBytes = 2 * RequestTarget.maximumByteCount
     configuration.limits.waitingRequests = settings.maximumLoads + reservedRequestCount
@@ -79,6 +81,8 @@ package enum GatewayMain {
     return configuration
   }
 
+  /// The threads that read requests: one for each core that this process may use, within this range.
+  private static let threadCounts = 2...16
   /// Requests that load no picture: lists, jobs, measurements.
   private static let reservedRequestCount = 256
   private static let reservedDescriptorCount = 256

@@ -29,6 +29,10 @@ struct ThisProcessTests {
     #expect(fields[3] == "\(limit)")
   }
 
+  @Test func `the process may use at least one core`() {
+    #expect(ThisProcess.usableCoreCount >= 1)
+  }
+
   @Test func `the monotonic clock does not go back`() {
     let monotonic = MonotonicClock.nanoseconds()
     #expect(MonotonicClock.nanoseconds() >= monotonic)

@@ -13,6 +13,13 @@ extension ThisProcess {
   /// The number of online cores, at least 1.
   package static var coreCount: Int { max(sysconf(CInt(_SC_NPROCESSORS_ONLN)), 1) }
 
+  /// The number of cores that the calling thread may use (sched_getaffinity(2)), at least 1. A container or a
+  /// service can have fewer than the machine.
+  package static var usableCoreCount: Int {
+    let count = Int(img_usable_processor_count())
+    return count > 0 ? count : coreCount
+  }
+
   /// The threads of this process; `nil` if /proc is not mounted.
   package static var threadCount: Int? {
     // The directory contains one directory for each thread.
