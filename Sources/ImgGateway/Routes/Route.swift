@@ -1,7 +1,7 @@
 import ImgClient
 import ImgHTTP
 
-/// What a request is about, by its method and its path.
+/// What a request is about, by its target.
 enum Route: Hashable {
   /// The kinds of routes, as metrics name them.
   enum Name: String, CaseIterable {
@@ -14,7 +14,7 @@ enum Route: Hashable {
   case optionsPath
   /// `/id/…`
   case picture
-  /// `/v2/list`
+  /// `/v2/list`, maybe with a slash at its end
   case list
   case jobs
   case job(ImageJob.ID)
@@ -73,11 +73,15 @@ enum Route: Hashable {
     case ("ready", 1): self = .ready
     case ("metrics", 1): self = .metrics
     case ("v2", 2) where parts.last == "list": self = .list
+    case ("v2", 3) where parts.dropFirst().elementsEqual(["list", ""]): self = .list
     case ("id", 2...): self = .picture
     case ("api", 2...):
       guard let route = Route(jobPath: parts.dropFirst()) else { return nil }
       self = route
-    case ("assets", 2), ("v2", 2): return nil
+    // Other paths of the gallery's and of Picsum's forms are not taken for imgproxy's.
+    case ("v2", _), ("assets", _), ("seed", _), ("photo", _): return nil
+    // Picsum's random picture.
+    case (_, 2) where parts.allSatisfy({ $0.utf8.allSatisfy(\.isDigit) }): return nil
     case (.some, 2) where parts.last?.isEmpty == false, (.some, 3...): self = .optionsPath
     default: return nil
     }

@@ -13,6 +13,8 @@ struct RouteTests {
       ("/?url=https://a.example/b&w=3", .image), ("/?w=3&url=a.example", .image),
       ("/?w=3", .gallery), ("/?q=url&curl=x", .gallery), ("/image?x", .image),
       ("/unsafe/aHR0cHM6Ly9oL2E", .optionsPath), ("/unsafe/aHR0cHM6Ly9oL2E.png", .optionsPath),
+      ("/v2/list/", .list), ("/v2/list/?page=2", .list), ("/id/1-0/", .picture),
+      ("/unsafe/300", .optionsPath), ("/200/aHR0cHM6Ly9oL2E", .optionsPath),
       ("/api/jobs/7/events", .events(7)), ("/_/rs:fit:1:1/plain/https://a.example/b", .optionsPath),
     ] as [(String, Route)])
   func `a path has its route`(path: String, route: Route) {
@@ -23,6 +25,9 @@ struct RouteTests {
     "", "x", "/images", "/image/", "/v2", "/v2/lists", "/id", "/assets/a", "/api/job",
     "/api/jobs/x", "/api/jobs/7/stop", "/api/jobs/7/retry/now", "/api/jobs/-1",
     "/api/jobs/18446744073709551616", "/v2?url=a.example",
+    "/v2/list/1", "/v2/list//", "/v2/lists/1", "/v2/rs:fit:1:1/plain/https://a.example/b",
+    "/assets/v1/a/b", "/assets/rs:fit:1:1/plain/https://a.example/b", "/seed/a/200/300",
+    "/seed/a/200", "/seed/a", "/photo/1/200/300", "/photo/1", "/200/300", "/200/300?grayscale",
   ])
   func `another path has none`(path: String) {
     #expect(Route(target: path) == nil)
