@@ -33,8 +33,10 @@ package struct GalleryPage: Sendable {
     let tag = "\"\(assets.version)\""
     var response = response(assets.page, caching: "no-cache")
     if let known = request.fields["If-None-Match"], EntityTags(known).contain(tag) {
-      // The type is one of the page, which is not there.
-      response = HTTPResponse(.notModified, fields: Self.fields(caching: "no-cache"))
+      // The server tells the length of the page and leaves the page out (RFC 9110, section 8.6). So there is no
+      // type.
+      response = HTTPResponse(
+        .notModified, fields: Self.fields(caching: "no-cache"), body: .bytes(assets.page.body))
     }
     response.fields.add("ETag", tag)
     return response
