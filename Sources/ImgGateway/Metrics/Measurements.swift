@@ -75,7 +75,7 @@ final class Measurements: Sendable {
       help: "Connections that were closed because their address had too many.")
     text.add(
       "imgctl_gateway_sent_bytes_total", .counter, Double(statistics.sentBytes),
-      help: "Bytes of bodies that were sent.")
+      help: "Bytes of bodies, counted when their answers begin.")
     text.add(
       "imgctl_gateway_streams", .gauge, Double(statistics.streams), help: "Event streams.")
   }
