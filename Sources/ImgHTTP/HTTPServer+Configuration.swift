@@ -37,7 +37,7 @@ extension HTTPServer {
     /// The bytes of the request line and the fields.
     package var headerBytes = 16 << 10
     package var targetBytes = 8 << 10
-    /// Requests at once whose answer is ``HTTPAnswer/later(_:)`` and not there yet. A further one gets 503.
+    /// Requests at once whose answer is ``HTTPAnswer/later(_:_:)`` and not there yet. A further one gets 503.
     package var waitingRequests = 1024
     /// Responses at once that are streams. A further one gets 503.
     package var streams = 256

@@ -7,7 +7,7 @@ extension HTTPServer {
     package var openConnections = 0
     /// Requests whose header was complete.
     package var requests = 0
-    /// Tasks that prepare an answer, see ``HTTPAnswer/later(_:)``. A cancelled one counts until it ends.
+    /// Tasks that prepare an answer, see ``HTTPAnswer/later(_:_:)``. A cancelled one counts until it ends.
     package var waitingRequests = 0
     /// Responses under way that are streams.
     package var streams = 0
