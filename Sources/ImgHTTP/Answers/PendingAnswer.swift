@@ -49,7 +49,7 @@ final class PendingAnswer: Sendable {
   ) {
     let body = { @Sendable [self] in
       let response = await prepare()
-      core.counters.giveWaitingPlace()
+      core.counters.giveWaitingSlot()
       end(.response(response))
     }
     let task =

@@ -26,7 +26,7 @@ struct AcceptThread: ~Copyable {
   private var nextLoop = 0
   /// When connections to close are looked for, in nanoseconds of the monotonic clock.
   private var nextTick: UInt64 = 0
-  /// Whether the listener is in the set of events. It is not while there is no place for a connection.
+  /// Whether the listener is in the set of events. It is not while there is no slot for a connection.
   private var isListening = false
 
   init(core: ServerCore, listener: ListeningSocket, loops: [EventLoop]) {
@@ -119,13 +119,13 @@ struct AcceptThread: ~Copyable {
 
   private mutating func acceptConnections() {
     for _ in 0..<Self.maximumBatchCount where isListening {
-      guard hasPlace() else { return stopListening() }
+      guard hasSlot() else { return stopListening() }
       guard acceptConnection() else { return }
     }
   }
 
-  /// Whether there is a place for one more connection, also because one that waits for a request can close.
-  private func hasPlace() -> Bool {
+  /// Whether there is a slot for one more connection, also because one that waits for a request can close.
+  private func hasSlot() -> Bool {
     let limit = core.limits.connections
     if core.connections.count < limit { return true }
     if core.connections.count < limit + Self.maximumExcessCount,
@@ -133,7 +133,7 @@ struct AcceptThread: ~Copyable {
     {
       return true
     }
-    core.waitForPlace()
+    core.waitForSlot()
     // One may have closed before the call.
     return core.connections.count < limit
   }
@@ -153,10 +153,10 @@ struct AcceptThread: ~Copyable {
     } catch {
       switch error.code {
       case EAGAIN: return false
-      // The process or the system has too many open files, or no memory. A place is free after a
+      // The process or the system has too many open files, or no memory. A slot is free after a
       // connection has closed.
       case EMFILE, ENFILE, ENOBUFS, ENOMEM:
-        core.waitForPlace()
+        core.waitForSlot()
         stopListening()
         return false
       // The connection failed before it was accepted (accept(2), "Error handling").

@@ -87,7 +87,7 @@ final class ConnectionTable: Sendable {
     }
   }
 
-  /// Closes the connection that has waited longest for a request, so that another client gets its place. One
+  /// Closes the connection that has waited longest for a request, so that another client gets its slot. One
   /// whose client sends a request is closed only if there is no other.
   func closeLongestWaiting() {
     state.withLock { state in

@@ -54,7 +54,7 @@ final class ServerCore: Sendable {
   }
 
   /// Asks ``closeConnection(_:)`` for a wake-up.
-  func waitForPlace() {
+  func waitForSlot() {
     isFull.store(true, ordering: .sequentiallyConsistent)
   }
 

@@ -40,25 +40,25 @@ final class ServerCounters: Sendable {
     return requests.load(ordering: .sequentiallyConsistent) - ended
   }
 
-  /// Takes a place among the answers that tasks prepare.
+  /// Takes a slot among the answers that tasks prepare.
   ///
   /// - Returns: `false` if there is none.
-  func takeWaitingPlace(of maximumCount: Int) -> Bool {
-    takePlace(waiting, maximumCount)
+  func takeWaitingSlot(of maximumCount: Int) -> Bool {
+    takeSlot(waiting, maximumCount)
   }
 
-  func giveWaitingPlace() { waiting.subtract(1, ordering: .relaxed) }
+  func giveWaitingSlot() { waiting.subtract(1, ordering: .relaxed) }
 
-  /// Takes a place among the streams.
+  /// Takes a slot among the streams.
   ///
   /// - Returns: `false` if there is none.
-  func takeStreamPlace(of maximumCount: Int) -> Bool {
-    takePlace(streams, maximumCount)
+  func takeStreamSlot(of maximumCount: Int) -> Bool {
+    takeSlot(streams, maximumCount)
   }
 
-  func giveStreamPlace() { streams.subtract(1, ordering: .relaxed) }
+  func giveStreamSlot() { streams.subtract(1, ordering: .relaxed) }
 
-  private func takePlace(_ counter: borrowing Atomic<Int>, _ maximumCount: Int) -> Bool {
+  private func takeSlot(_ counter: borrowing Atomic<Int>, _ maximumCount: Int) -> Bool {
     if counter.add(1, ordering: .relaxed).oldValue < maximumCount { return true }
     counter.subtract(1, ordering: .relaxed)
     return false

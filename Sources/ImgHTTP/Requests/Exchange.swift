@@ -116,7 +116,7 @@ final class Exchange {
   func end() {
     if let stream {
       stream.abandon()
-      core.counters.giveStreamPlace()
+      core.counters.giveStreamSlot()
     }
     connection.waitForRequest()
     if isCounted { core.endRequest() }
@@ -129,11 +129,11 @@ final class Exchange {
     case .repeated(let response):
       return send(response)
     case .later(let beginning, let prepare):
-      guard core.counters.takeWaitingPlace(of: core.limits.waitingRequests) else {
+      guard core.counters.takeWaitingSlot(of: core.limits.waitingRequests) else {
         return refuse(.busy)
       }
       guard let pending = PendingAnswer.start(beginning, prepare, on: handle, of: loop) else {
-        core.counters.giveWaitingPlace()
+        core.counters.giveWaitingSlot()
         return .NO
       }
       progress = .waiting(pending)
@@ -187,7 +187,7 @@ final class Exchange {
       isLast = true
       return .omittedStream
     case .stream(let chunks):
-      guard core.counters.takeStreamPlace(of: core.limits.streams) else { return nil }
+      guard core.counters.takeStreamSlot(of: core.limits.streams) else { return nil }
       let source = StreamSource(connection: handle, loop: loop)
       stream = source
       source.start(chunks)
