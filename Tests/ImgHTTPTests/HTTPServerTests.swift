@@ -108,6 +108,22 @@ struct HTTPServerTests {
     }
   }
 
+  @Test(arguments: 2...9)
+  func `a higher minor version is served as HTTP/1.1`(minor: Int) async throws {
+    try await withServer(respond: echo) { server in
+      var client = try RawClient(to: server.address)
+      for _ in 0..<2 {
+        try client.send("GET /a HTTP/1.\(minor)\r\nHost: x\r\n\r\n")
+        let response = try await client.receive()
+        #expect(response.text == "get /a")
+        #expect(response["Connection"] == nil)
+      }
+      // HTTP/1.1 requires the field Host.
+      try client.send("GET /a HTTP/1.\(minor)\r\n\r\n")
+      #expect(try await client.receive().status == 400)
+    }
+  }
+
   @Test(arguments: [0, 1, 2])
   func `a client that has ended sending gets its responses, and its connection closes`(
     count: Int

@@ -63,7 +63,7 @@ struct RefusalTests {
 
   @Test(arguments: [
     "GET /a\0b HTTP/1.1", "GET /a\rb HTTP/1.1", "GET /a\tb HTTP/1.1", "GET /a b HTTP/1.1",
-    "GET  /a HTTP/1.1", "GET /a  HTTP/1.1", "GET /a HTTP/1.2", "GET /a http/1.1", "GET /a",
+    "GET  /a HTTP/1.1", "GET /a  HTTP/1.1", "GET /a HTTP/1.10", "GET /a http/1.1", "GET /a",
     "GET a HTTP/1.1", "OPTIONS * HTTP/1.1", "CONNECT x:80 HTTP/1.1", "GET http://y/a HTTP/1.1",
     "GET http:///a HTTP/1.1", "GET ftp://x/a HTTP/1.1",
     "GET /a\0?\(String(repeating: "a&", count: 3000)) HTTP/1.1",

@@ -32,12 +32,16 @@ struct RequestHead {
     guard try !Self.hasBody(fields, version: version) else { throw .body }
   }
 
+  /// A higher minor version is served as HTTP/1.1 (RFC 9110, section 2.5).
   private static func version(_ text: String) throws(RequestRefusal) -> Version {
-    switch text {
-    case "HTTP/1.0": .http10
-    case "HTTP/1.1": .http11
-    default: throw RequestRefusal(.badRequest, "the version is neither HTTP/1.0 nor HTTP/1.1")
+    let start = "HTTP/1."
+    let minor = text.utf8.dropFirst(start.utf8.count)
+    guard text.utf8.starts(with: start.utf8), minor.count == 1, let digit = minor.first,
+      digit.isDigit
+    else {
+      throw RequestRefusal(.badRequest, "the version is not HTTP/1.0 or HTTP/1.1")
     }
+    return digit == UInt8(ascii: "0") ? .http10 : .http11
   }
 
   private static func check(_ field: HTTPFields.Field) throws(RequestRefusal) {
