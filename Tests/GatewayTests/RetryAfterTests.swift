@@ -54,4 +54,15 @@ struct RetryAfterTests {
     fixture.origin.serve("/a", .statuses([503, 200], body: fixture.picture, retryAfter: "1"))
     #expect(try await fixture.image("/a").status == 200)
   }
+
+  @Test func `no request waits for the circuit breaker of an origin that is down`() async throws {
+    // The breaker opens for 5 s after ten failed transfers, then for twice as long each time.
+    let fixture = try GatewayFixture(["--request-timeout", "20s"], ["ATTEMPTS": "3"])
+    fixture.origin.stop()
+    for number in 0..<10 {
+      let response = try await fixture.image("/\(number)")
+      #expect(response.status == 502)
+      #expect(try response.failureCode() == "connect_failure")
+    }
+  }
 }
