@@ -203,7 +203,7 @@ build_programs() {
   if [[ -x $root_directory/.build/release/imgctl ]]; then
     note 'building imgctl (its sources have changed)…'
   else
-    note 'building imgctl (once, about a minute)…'
+    note 'building imgctl (once, a few minutes)…'
   fi
   # Created before the build and renamed after it, so that a source edited meanwhile is newer.
   printf '%s\n' "$root_directory" >"$stamp.new"

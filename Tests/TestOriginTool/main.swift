@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import TestOrigin
 
 // The origin of the demonstration and of measurements: see `ToolInvocation.usage`.
 
@@ -14,6 +15,9 @@ do {
 } catch let error as UsageError {
   complain("\(error.message)\n\(ToolInvocation.usage)")
   exit(2)
+} catch OriginError.cannotListen(let port) {
+  complain("cannot listen on port \(port): another program may listen there")
+  exit(1)
 } catch {
   complain("\(error)")
   exit(1)

@@ -37,7 +37,7 @@ extension OriginList {
     guard permits(url) else {
       throw RequestRejection(
         .forbidden, code: "blocked_origin",
-        "pictures from this address are not served; the server lists the origins that are")
+        "this server does not serve pictures from this address")
     }
   }
 }

@@ -3,16 +3,19 @@
 // usage: one-picture URL FILE
 
 import FoundationEssentials
+import Glibc
 import ImgClient
 
 let arguments = CommandLine.arguments
-guard arguments.count == 3 else { fatalError("usage: one-picture URL FILE") }
+guard arguments.count == 3 else {
+  print("usage: one-picture URL FILE")
+  exit(64)
+}
 
 let client = try ImageClient()
 for await phase in client.phases(for: arguments[1], size: 256) {
   switch phase {
-  case .empty:
-    print("nothing has arrived yet")
+  case .empty: break
   case .loading(let progress):
     print("\(progress.receivedByteCount) of \(progress.expectedByteCount ?? 0) bytes")
   case .preview(let preview):
@@ -22,5 +25,6 @@ for await phase in client.phases(for: arguments[1], size: 256) {
     print("\(image.type), \(image.width) x \(image.height), from \(image.origin)")
   case .failure(let error):
     print(error)
+    exit(1)
   }
 }
