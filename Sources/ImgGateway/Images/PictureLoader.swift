@@ -5,17 +5,14 @@ struct PictureLoader: Sendable {
   let client: ImageClient
   let limit: LoadLimit
 
+  /// - Parameter isNew: whether the caller has not found the picture in the store.
   /// - Returns: `nil` if there is no room to load a picture of its host.
-  func image(for request: ImageRequest) async throws(ImageError) -> LoadedImage? {
+  func image(
+    for request: ImageRequest, isNew: Bool = false
+  ) async throws(ImageError) -> LoadedImage? {
     try await limit.load(of: request.url) { () async throws(ImageError) in
-      try await client.image(for: request)
-    }
-  }
-
-  /// As ``image(for:)``, for a picture that the caller has not found in the store.
-  func newImage(for request: ImageRequest) async throws(ImageError) -> LoadedImage? {
-    try await limit.load(of: request.url) { () async throws(ImageError) in
-      try await client.newImage(for: request)
+      isNew
+        ? try await client.newImage(for: request) : try await client.image(for: request)
     }
   }
 }

@@ -141,7 +141,7 @@ final class PictureService: Sendable {
   ) async -> HTTPResponse {
     let deadline = ContinuousClock.now + (wanted.timeout ?? timeout)
     do throws(ImageError) {
-      guard let image = try await loader.newImage(for: wanted) else {
+      guard let image = try await loader.image(for: wanted, isNew: true) else {
         return counted(
           substitutes.atHand(for: query, wanted, insteadOf: FailureReport(.tooManyLoads)))
       }

@@ -2,7 +2,6 @@ import Dispatch
 import ImgClient
 import ImgHTTP
 import ImgModel
-import Synchronization
 
 /// The thumbnails that were sent last, so that a hit costs neither a look-up in the store nor a hash.
 ///
@@ -115,36 +114,5 @@ final class PreparedImages: Sendable {
     let entry = Entry(image: image, checkedAt: now)
     (image.body.count <= Self.smallMaximum ? small : large).insert(entry, for: request)
     return entry
-  }
-}
-
-/// The entries that were used last, up to a size of all together in bytes.
-private final class RecentImages: Sendable {
-  /// What an entry needs beside the bytes of its image and its URL, about.
-  private static let overhead = 1_024
-
-  private let capacity: Int
-  private let entries = Mutex(LeastRecentlyUsed<ImageRequest, PreparedImages.Entry>())
-
-  init(capacity: Int) {
-    self.capacity = capacity
-  }
-
-  func use(_ request: ImageRequest) -> PreparedImages.Entry? {
-    entries.withLock { $0.use(request) }
-  }
-
-  func remove(_ request: ImageRequest) {
-    entries.withLock { _ = $0.remove(request) }
-  }
-
-  /// An image that takes more than half of the capacity would push out all others, so it is not kept.
-  func insert(_ entry: PreparedImages.Entry, for request: ImageRequest) {
-    let cost = entry.image.body.count + request.url.utf8.count + Self.overhead
-    guard cost <= capacity / 2 else { return }
-    entries.withLock { entries in
-      entries.insert(entry, as: request, cost: cost)
-      entries.trim(toCost: capacity)
-    }
   }
 }
