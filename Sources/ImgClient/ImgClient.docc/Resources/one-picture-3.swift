@@ -1,8 +1,12 @@
 import FoundationEssentials
+import Glibc
 import ImgClient
 
 let arguments = CommandLine.arguments
-guard arguments.count == 3 else { fatalError("usage: one-picture URL FILE") }
+guard arguments.count == 3 else {
+  print("usage: one-picture URL FILE")
+  exit(64)
+}
 
 let client = try ImageClient()
 do {
