@@ -74,6 +74,17 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // MARK: - ImgCollections: generic containers
+
+    .target(name: "ImgCollections", swiftSettings: settings),
+    .testTarget(
+      name: "ImgCollectionsTests",
+      dependencies: [
+        "ImgCollections",
+        "SeededRandom",
+      ],
+      swiftSettings: settings),
+
     // MARK: - ImgModel: the values of the domain; no I/O
 
     .target(name: "ImgModel", dependencies: ["CIDN2"], swiftSettings: settings),
@@ -466,6 +477,7 @@ let package = Package(
     .target(
       name: "ImgClient",
       dependencies: [
+        "ImgCollections",
         "ImgFacts",
         "ImgModel",
         "ImgSettings",
@@ -546,6 +558,7 @@ let package = Package(
       name: "ImgGateway",
       dependencies: [
         "ImgClient",
+        "ImgCollections",
         "ImgCrypto",
         "ImgFacts",
         "ImgHTTP",

@@ -1,3 +1,4 @@
+import ImgCollections
 import ImgModel
 import Synchronization
 

@@ -1,4 +1,5 @@
 import ImgClient
+import ImgCollections
 import Synchronization
 
 /// What requests for hits asked for, so that a repeated one is not read again.

@@ -1,4 +1,5 @@
 import ImgClient
+import ImgCollections
 import ImgHTTP
 import Synchronization
 

@@ -1,8 +1,8 @@
 /// Values by key. The least recently used ones leave first. Each operation takes constant time.
 ///
-/// It is inlinable, because another module uses it for each of its requests: without its types, an operation
-/// takes several times as long.
-package struct LeastRecentlyUsed<Key: Hashable, Value> {
+/// It is public and inlinable, because other modules use it for each of their requests: without its types, an
+/// operation takes several times as long, and Swift 6.3.1 inlines nothing that has package access.
+public struct LeastRecentlyUsed<Key: Hashable, Value> {
   @usableFromInline
   struct Node {
     @usableFromInline let key: Key
@@ -25,27 +25,32 @@ package struct LeastRecentlyUsed<Key: Hashable, Value> {
   @usableFromInline var indexes: [Key: Int] = [:]
   @usableFromInline var newest: Int?
   @usableFromInline var oldest: Int?
-  /// The sum of all costs.
-  package internal(set) var cost = 0
+  @usableFromInline var totalCost = 0
 
   /// No values.
   @inlinable
-  package init() {}
+  public init() {}
 
+  /// The number of values.
   @inlinable
-  package var count: Int { indexes.count }
+  public var count: Int { indexes.count }
 
-  package var keys: some Sequence<Key> { indexes.keys }
+  /// The sum of all costs.
+  @inlinable
+  public var cost: Int { totalCost }
+
+  /// The keys, in no order.
+  public var keys: some Sequence<Key> { indexes.keys }
 
   /// A value, which does not count as used.
   @inlinable
-  package func value(of key: Key) -> Value? {
+  public func value(of key: Key) -> Value? {
     indexes[key].flatMap { nodes[$0]?.value }
   }
 
   /// A value, which was used last from now on.
   @inlinable
-  package mutating func use(_ key: Key) -> Value? {
+  public mutating func use(_ key: Key) -> Value? {
     guard let index = indexes[key] else { return nil }
     if newest != index {
       unlink(index)
@@ -56,7 +61,7 @@ package struct LeastRecentlyUsed<Key: Hashable, Value> {
 
   /// Adds or replaces a value, which was used last from now on.
   @inlinable
-  package mutating func insert(_ value: Value, as key: Key, cost: Int) {
+  public mutating func insert(_ value: Value, as key: Key, cost: Int) {
     remove(key)
     let node = Node(value, of: key, cost: cost)
     let index: Int
@@ -68,23 +73,24 @@ package struct LeastRecentlyUsed<Key: Hashable, Value> {
       nodes.append(node)
     }
     indexes[key] = index
-    self.cost += cost
+    totalCost += cost
     link(index)
   }
 
+  /// Removes a value, and returns it.
   @discardableResult @inlinable
-  package mutating func remove(_ key: Key) -> Value? {
+  public mutating func remove(_ key: Key) -> Value? {
     guard let index = indexes.removeValue(forKey: key), let node = nodes[index] else { return nil }
     unlink(index)
     nodes[index] = nil
     freeIndexes.append(index)
-    cost -= node.cost
+    totalCost -= node.cost
     return node.value
   }
 
   /// Removes the values that were not used for longest.
   @inlinable
-  package mutating func trim(toCost limit: Int) {
+  public mutating func trim(toCost limit: Int) {
     while cost > limit, let index = oldest, let node = nodes[index] { remove(node.key) }
   }
 

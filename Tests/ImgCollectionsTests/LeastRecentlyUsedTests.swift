@@ -1,7 +1,6 @@
+import ImgCollections
 import SeededRandom
 import Testing
-
-@testable import ImgClient
 
 struct LeastRecentlyUsedTests {
   @Test func `the values that were not used for longest leave first`() {
