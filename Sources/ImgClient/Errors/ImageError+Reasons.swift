@@ -12,6 +12,12 @@ extension ImageError {
     ImageError(code: .cancelled, url: url, message: "the request was cancelled")
   }
 
+  static func timedOut(_ url: String?, after timeout: Duration) -> ImageError {
+    ImageError(
+      code: .timeout, url: url, isRetryable: true,
+      message: "the request took longer than its timeout of \(timeout)")
+  }
+
   /// A failure that is retryable although the request was cancelled is that of a coordinator that stops.
   init(_ failure: Failure, url: String?) {
     guard failure.code != .cancelled || !failure.isRetryable else {
@@ -45,9 +51,11 @@ extension ImageError {
     self.init(code: code, url: url, isRetryable: isRetryable, message: error.libraryDescription)
   }
 
-  init(_ error: SessionError, url: String?) {
+  /// - Parameter timeout: that of the request.
+  init(_ error: SessionError, url: String?, timeout: Duration? = nil) {
     switch error {
     case .cancelled: self = .cancelled(url)
+    case .timedOut: self = .timedOut(url, after: timeout ?? .zero)
     case .client(let error): self.init(error, url: url)
     }
   }

@@ -53,19 +53,27 @@ final class CoordinatorSession: Sendable {
     commands.post(.stop)
   }
 
-  /// Sends a call, and waits for its answer or the cancellation of the task.
-  func answer(to call: SessionCall) async throws(SessionError) -> SessionReply {
+  /// Sends a call, and waits for its answer, the deadline or the cancellation of the task.
+  ///
+  /// The deadline needs no task of its own, so that the answer reaches the caller without a change of threads more.
+  func answer(
+    to call: SessionCall, until deadline: ContinuousClock.Instant? = nil
+  ) async throws(SessionError) -> SessionReply {
+    let timeout = deadline.map { Timeouts.shared.add(at: $0) { self.leave(call, .timedOut) } }
+    defer { timeout?.end() }
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        guard call.wait(continuation) else {
-          return continuation.resume(returning: .failure(.cancelled))
-        }
-        commands.post(.start(call))
+        if call.wait(continuation) { commands.post(.start(call)) }
       }
     } onCancel: {
-      call.end(.failure(.cancelled))
-      commands.post(.detach(call))
+      leave(call, .cancelled)
     }
     return try result.get()
+  }
+
+  /// The task of a call no longer waits.
+  private func leave(_ call: SessionCall, _ reason: SessionError) {
+    call.end(.failure(reason))
+    commands.post(.detach(call))
   }
 }

@@ -26,7 +26,8 @@ final class SessionCall: Sendable {
   private enum State {
     case created
     case waiting(CheckedContinuation<Result<SessionReply, SessionError>, Never>)
-    case ended
+    /// With the error for a task that begins to wait later.
+    case ended(SessionError?)
   }
 
   /// Whether the request may be sent again over the next connection when its own is lost.
@@ -61,16 +62,18 @@ final class SessionCall: Sendable {
     state.withLock { if case .ended = $0 { true } else { false } }
   }
 
-  /// The task waits from now on.
+  /// The task waits from now on, unless the call was cancelled before.
   ///
-  /// - Returns: whether it does: a call that was cancelled before has ended.
+  /// - Returns: whether it waits.
   func wait(_ continuation: CheckedContinuation<Result<SessionReply, SessionError>, Never>) -> Bool
   {
-    state.withLock { state in
-      guard case .created = state else { return false }
+    let error: SessionError? = state.withLock { state in
+      if case .ended(let error) = state { return error ?? .cancelled }
       state = .waiting(continuation)
-      return true
+      return nil
     }
+    if let error { continuation.resume(returning: .failure(error)) }
+    return error == nil
   }
 
   /// Handles a reply. One that comes after the end changes nothing.
@@ -85,11 +88,15 @@ final class SessionCall: Sendable {
 
   /// Ends the call. Only the first end counts.
   func end(_ result: Result<SessionReply, SessionError>) {
-    let ended = state.withLock { state in
-      defer { state = .ended }
-      return state
+    var error: SessionError?
+    if case .failure(let reason) = result { error = reason }
+    let before = state.withLock { state in
+      let before = state
+      if case .ended = before { return before }
+      state = .ended(error)
+      return before
     }
-    if case .waiting(let continuation) = ended { continuation.resume(returning: result) }
+    if case .waiting(let continuation) = before { continuation.resume(returning: result) }
   }
 }
 
@@ -97,5 +104,7 @@ final class SessionCall: Sendable {
 enum SessionError: Error {
   /// Its task was cancelled.
   case cancelled
+  /// There was no answer until its deadline.
+  case timedOut
   case client(ClientError)
 }

@@ -71,15 +71,14 @@ public final class ClusterTransport: BoundedTransport {
     // places of requests that wait for the coordinator.
     _ = try ClusterRequest(request)
     let asked = try ClusterRequest(undelayed)
-    return try await Deadline.load(request) { () throws(ImageError) in
-      for _ in 1..<Self.maximumReadCount {
-        if let image = try await self.load(asked, as: request, onUpdate) { return image }
+    try await Deadline.waitForDelay(of: request)
+    let deadline = request.timeout.map { ContinuousClock.now + $0 }
+    for _ in 0..<Self.maximumReadCount {
+      if let image = try await load(asked, as: request, until: deadline, onUpdate) {
+        return image
       }
-      guard let image = try await self.load(asked, as: request, onUpdate) else {
-        throw ImageError(Failure.isGone, url: request.url)
-      }
-      return image
     }
+    throw ImageError(Failure.isGone, url: request.url)
   }
 
   /// A load asks so often. What a worker has stored may be evicted before it is read.
@@ -88,6 +87,7 @@ public final class ClusterTransport: BoundedTransport {
   /// - Returns: `nil` if the thumbnail was removed from the store before it was read.
   func load(
     _ asked: ClusterRequest, as request: ImageRequest,
+    until deadline: ContinuousClock.Instant? = nil,
     _ onUpdate: (@Sendable (ImageUpdate) -> Void)?
   ) async throws(ImageError) -> LoadedImage? {
     let askedAt = WallTime.now
@@ -96,9 +96,9 @@ public final class ClusterTransport: BoundedTransport {
     ).call
     let answer: SessionReply
     do throws(SessionError) {
-      answer = try await session.answer(to: call)
+      answer = try await session.answer(to: call, until: deadline)
     } catch {
-      throw ImageError(error, url: request.url)
+      throw ImageError(error, url: request.url, timeout: request.timeout)
     }
     guard case .got(let got) = answer.message else {
       throw ImageError(ClientError.unexpectedReply, url: request.url)
@@ -106,13 +106,22 @@ public final class ClusterTransport: BoundedTransport {
     switch got.outcome {
     case .cancelled: throw .cancelled(request.url)
     case .failed(let failure, _): throw ImageError(failure, url: request.url)
-    case .done(_, let isFromCache, _):
+    case .done(let thumbnail, let isFromCache, _):
       if let made = got.uncached {
         return LoadedImage(made, bytes: try Self.contents(of: answer, request))
       }
-      return try stored(asked, as: request, at: askedAt, from: isFromCache ? .store : .network)
+      let origin = isFromCache ? LoadedImage.Origin.store : .network
+      guard thumbnail.byteCount > Self.quickCopyByteCount else {
+        return try stored(asked, as: request, at: askedAt, from: origin)
+      }
+      return try await BlockingCall.run(about: request.url) {
+        try self.stored(asked, as: request, at: askedAt, from: origin)
+      }
     }
   }
+
+  /// More bytes are not copied by the task, because its executor may have other work that should not wait for it.
+  private static let quickCopyByteCount = 1 << 20
 
   private static func contents(
     of answer: SessionReply, _ request: ImageRequest

@@ -7,15 +7,19 @@ package enum Deadline {
     _ request: ImageRequest,
     _ body: @escaping @Sendable () async throws(ImageError) -> LoadedImage
   ) async throws(ImageError) -> LoadedImage {
-    if request.delay > .zero {
-      do {
-        try await Task.sleep(for: request.delay)
-      } catch {
-        throw .cancelled(request.url)
-      }
-    }
+    try await waitForDelay(of: request)
     guard let limit = request.timeout else { return try await body() }
     return try await value(within: limit, body)
+  }
+
+  /// Waits as long as a request wants its load to wait before it begins.
+  static func waitForDelay(of request: ImageRequest) async throws(ImageError) {
+    guard request.delay > .zero else { return }
+    do {
+      try await Task.sleep(for: request.delay)
+    } catch {
+      throw .cancelled(request.url)
+    }
   }
 
   /// Runs a body, and cancels it at the end of its time.
@@ -39,9 +43,7 @@ package enum Deadline {
       task.cancel()
     }
     if timeout.end(), case .failure(let error) = result, error.code == .cancelled {
-      throw ImageError(
-        code: .timeout, url: error.url, isRetryable: true,
-        message: "the request took longer than its timeout of \(limit)")
+      throw .timedOut(error.url, after: limit)
     }
     return try result.get()
   }

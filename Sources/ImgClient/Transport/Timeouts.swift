@@ -31,6 +31,7 @@ final class Timeouts: Sendable {
     /// The load has ended.
     ///
     /// - Returns: whether its time was over before.
+    @discardableResult
     func end() -> Bool { leaveWaiting(for: .ended) == .fired }
 
     /// - Returns: the state before.

@@ -102,6 +102,40 @@ struct CoordinatorSessionTests {
     #expect(lost.requests().count == 1)
   }
 
+  @Test func `a call ends at its deadline, and the coordinator is told`() async throws {
+    let silent = try ScriptedCoordinator(socketPath: directory.file("silent")) { _ in [] }
+    let (session, _) = try session(over: ["silent"])
+    let call = SessionCall(
+      request: { .sweep(PlainRequest(id: $0)) }, detachment: { .detach(PlainRequest(id: $0)) })
+    let deadline = ContinuousClock.now + .milliseconds(100)
+    let error = await #expect(throws: SessionError.self) {
+      try await session.answer(to: call, until: deadline)
+    }
+    guard case .timedOut = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(ContinuousClock.now >= deadline)
+    let isTold = try await eventually {
+      silent.requests().contains { if case .detach = $0 { true } else { false } }
+    }
+    #expect(isTold)
+  }
+
+  @Test func `a call that ended before its task waits is not sent`() async throws {
+    let next = try coordinator("next")
+    let (session, _) = try session(over: ["next"])
+    let call = question()
+    call.end(.failure(.timedOut))
+    let error = await #expect(throws: SessionError.self) { try await session.answer(to: call) }
+    guard case .timedOut = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    _ = try await session.answer(to: question())
+    #expect(next.requests().count == 1)
+  }
+
   @Test func `a listener that accepts nobody is an error in the end`() throws {
     let path = directory.file("full")
     let listener = try UnixListener(path: path)
