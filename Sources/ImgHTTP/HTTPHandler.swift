@@ -36,13 +36,14 @@ package enum HTTPAnswer: Sendable {
   case repeated(RepeatedResponse)
   /// The connection waits without a thread. The task of the closure is cancelled when the client leaves,
   /// and when the server stops.
-  case later(Beginning = .onOtherThread, @Sendable () async -> HTTPResponse)
+  case later(Executor = .concurrent, @Sendable () async -> HTTPResponse)
 
-  /// Where the closure of a later answer begins.
-  package enum Beginning: Sendable {
-    case onOtherThread
-    /// On the thread of the server, up to its first wait, which saves a change of threads. It must not block
-    /// there: other connections wait meanwhile.
-    case onServerThread
+  /// What runs the closure of a later answer.
+  package enum Executor: Sendable {
+    /// Swift's own threads.
+    case concurrent
+    /// The thread of the connection, which saves two changes of threads. The closure must not block there: other
+    /// connections wait meanwhile.
+    case connection
   }
 }

@@ -9,10 +9,10 @@ import Testing
 struct LaterTests {
   private static let request = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 
-  @Test(arguments: [HTTPAnswer.Beginning.onOtherThread, .onServerThread])
-  func `an answer that comes later`(beginning: HTTPAnswer.Beginning) async throws {
+  @Test(arguments: [HTTPAnswer.Executor.concurrent, .connection])
+  func `an answer that comes later`(executor: HTTPAnswer.Executor) async throws {
     try await withServer { request in
-      .later(beginning) {
+      .later(executor) {
         await Task.yield()
         return .text("later \(request.target)")
       }
@@ -25,12 +25,12 @@ struct LaterTests {
     }
   }
 
-  @Test func `a later answer may begin on the thread of the server, and need no wait`()
+  @Test func `a later answer on the thread of its connection may need no wait`()
     async throws
   {
     try await withServer { _ in
       let thread = pthread_self()
-      return .later(.onServerThread) {
+      return .later(.connection) {
         .text(pthread_self() == thread ? "same thread" : "other thread")
       }
     } _: { server in
@@ -40,6 +40,43 @@ struct LaterTests {
         #expect(try await client.receive().text == "same thread")
       }
       #expect(server.statistics.waitingRequests == 0)
+    }
+  }
+
+  @Test func `a task on the thread of its connection goes on there after a wait`() async throws {
+    let gate = Gate()
+    try await withServer { _ in
+      let thread = pthread_self()
+      return .later(.connection) {
+        await gate.wait()
+        return .text(pthread_self() == thread ? "same thread" : "other thread")
+      }
+    } _: { server in
+      var client = try RawClient(to: server.address)
+      try client.send(Self.request)
+      try await until { server.statistics.waitingRequests == 1 }
+      gate.open()
+      #expect(try await client.receive().text == "same thread")
+    }
+  }
+
+  @Test func `a task goes on when the thread of its connection has ended`() async throws {
+    let gate = Gate()
+    let ended = Gate()
+    try await withServer { _ in
+      .later(.connection) {
+        await gate.wait()
+        ended.open()
+        return .text("late")
+      }
+    } _: { server in
+      var client = try RawClient(to: server.address)
+      try client.send(Self.request)
+      try await until { server.statistics.waitingRequests == 1 }
+      await server.stop()
+      #expect(try await client.receiveRest() == [])
+      gate.open()
+      await ended.wait()
     }
   }
 
@@ -60,14 +97,14 @@ struct LaterTests {
   }
 
   @Test(
-    arguments: [true, false], [HTTPAnswer.Beginning.onOtherThread, .onServerThread])
+    arguments: [true, false], [HTTPAnswer.Executor.concurrent, .connection])
   func `a client that leaves cancels the task`(
-    onlySending: Bool, beginning: HTTPAnswer.Beginning
+    onlySending: Bool, executor: HTTPAnswer.Executor
   ) async throws {
     let started = Gate()
     let cancelled = Gate()
     try await withServer { _ in
-      .later(beginning) {
+      .later(executor) {
         started.open()
         await Gate().wait(orCancelled: cancelled)
         return .text("late")

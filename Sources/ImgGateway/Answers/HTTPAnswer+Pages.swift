@@ -7,8 +7,8 @@ extension HTTPAnswer {
     switch self {
     case .response(let response): .response(response.forOwnPages)
     case .repeated(let repeated): .response(repeated.response.forOwnPages)
-    case .later(let beginning, let prepare):
-      .later(beginning) { await prepare().forOwnPages }
+    case .later(let executor, let prepare):
+      .later(executor) { await prepare().forOwnPages }
     }
   }
 }

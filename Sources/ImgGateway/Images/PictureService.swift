@@ -64,14 +64,16 @@ final class PictureService: Sendable {
       return .response(
         counted(substitutes.atHand(for: query, wanted, insteadOf: FailureReport(error))))
     }
-    return .later(.onServerThread) { [self] in await load(wanted, for: query, request) }
+    return .later(.connection) { [self] in await load(wanted, for: query, request) }
   }
 
   /// The answer with a thumbnail that is at hand.
   func response(
     to request: HTTPRequest, for query: ImageQuery, with image: LoadedImage
-  ) -> HTTPResponse {
-    guard let prepared = prepared.prepare(image) else { return FailureReport(.noRoom).response() }
+  ) async -> HTTPResponse {
+    guard let prepared = await prepared.prepare(image) else {
+      return FailureReport(.noRoom).response()
+    }
     return response(to: request, for: query, with: prepared)
   }
 
@@ -145,7 +147,7 @@ final class PictureService: Sendable {
         return counted(
           substitutes.atHand(for: query, wanted, insteadOf: FailureReport(.tooManyLoads)))
       }
-      return response(to: request, for: query, with: image)
+      return await response(to: request, for: query, with: image)
     } catch {
       return counted(
         await substitutes.loaded(

@@ -52,10 +52,15 @@ final class PreparedImages: Sendable {
     self.client = client
   }
 
-  /// Makes an image ready to be sent.
+  /// Makes an image ready to be sent. Waits while a large one is copied.
   ///
   /// - Returns: `nil` if its bytes have no room.
-  func prepare(_ image: LoadedImage) -> PreparedImage? {
+  func prepare(_ image: LoadedImage) async -> PreparedImage? {
+    guard image.bytes.count > Self.smallMaximum else { return prepareHere(image) }
+    return await onQueue { $0.prepareHere(image) }
+  }
+
+  private func prepareHere(_ image: LoadedImage) -> PreparedImage? {
     PreparedImage(image, within: budget)
   }
 
@@ -71,13 +76,18 @@ final class PreparedImages: Sendable {
 
   /// The same for a large one. Waits while it is copied.
   func findLarge(_ request: ImageRequest) async throws(ImageError) -> Found {
-    let found: Result<Found, ImageError> = await withCheckedContinuation { continuation in
-      copies.async { [self] in
-        continuation.resume(
-          returning: Result { () throws(ImageError) in try copyLarge(request, at: .now) })
-      }
+    try await onQueue { images in
+      Result { () throws(ImageError) in try images.copyLarge(request, at: .now) }
+    }.get()
+  }
+
+  /// Runs a body that copies a large image.
+  private func onQueue<Value: Sendable>(
+    _ body: @escaping @Sendable (PreparedImages) -> Value
+  ) async -> Value {
+    await withCheckedContinuation { continuation in
+      copies.async { continuation.resume(returning: body(self)) }
     }
-    return try found.get()
   }
 
   private func copyLarge(
@@ -104,7 +114,7 @@ final class PreparedImages: Sendable {
   }
 
   private func keep(_ stored: LoadedImage, for request: ImageRequest, at now: WallTime) -> Found {
-    guard let image = prepare(stored) else { return .noRoom }
+    guard let image = prepareHere(stored) else { return .noRoom }
     return .hit(insert(image, for: request, at: now))
   }
 

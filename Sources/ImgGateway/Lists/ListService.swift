@@ -63,7 +63,7 @@ struct ListService: Sendable {
       guard let image = try await lists.storedImage(of: id) else { return .noPicture }
       var stored = ImageQuery("")
       stored.format = .fixed
-      return pictures.response(to: request, for: stored, with: image)
+      return await pictures.response(to: request, for: stored, with: image)
     }
     guard var wanted = try await lists.request(for: query) else { return .noPicture }
     wanted.redirectOrigins = origins.redirectOrigins(ofListed: wanted.url)

@@ -27,7 +27,7 @@ final class PendingAnswer: Sendable {
   ///
   /// - Returns: `nil` if the connection cannot wait, because the server stops.
   static func start(
-    _ beginning: HTTPAnswer.Beginning, _ prepare: @escaping @Sendable () async -> HTTPResponse,
+    _ executor: HTTPAnswer.Executor, _ prepare: @escaping @Sendable () async -> HTTPResponse,
     on connection: ConnectionHandle, of loop: EventLoop
   ) -> PendingAnswer? {
     let core = loop.core
@@ -40,12 +40,13 @@ final class PendingAnswer: Sendable {
       return state.token != nil
     }
     guard isSuspended else { return nil }
-    answer.run(beginning, prepare)
+    answer.run(on: executor, of: loop, prepare)
     return answer
   }
 
   private func run(
-    _ beginning: HTTPAnswer.Beginning, _ prepare: @escaping @Sendable () async -> HTTPResponse
+    on executor: HTTPAnswer.Executor, of loop: EventLoop,
+    _ prepare: @escaping @Sendable () async -> HTTPResponse
   ) {
     let body = { @Sendable [self] in
       let response = await prepare()
@@ -53,9 +54,9 @@ final class PendingAnswer: Sendable {
       end(.response(response))
     }
     let task =
-      switch beginning {
-      case .onOtherThread: Task(operation: body)
-      case .onServerThread: Task.immediate(operation: body)
+      switch executor {
+      case .concurrent: Task(operation: body)
+      case .connection: Task.immediate(executorPreference: loop, operation: body)
       }
     let isWaiting = state.withLock { state in
       guard case .none = state.outcome else { return false }

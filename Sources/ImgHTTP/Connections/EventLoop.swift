@@ -2,7 +2,8 @@ import CMicroHTTPD
 import ImgSystem
 import Synchronization
 
-/// A thread that reads the requests of its connections, and sends the responses.
+/// A thread that reads the requests of its connections, and sends the responses. It also runs the tasks that prefer
+/// it as their executor.
 ///
 /// It waits for events itself. The threads of libmicrohttpd 0.9.75 may wait although there is work: when 128
 /// connections, or a multiple, become readable at once, `MHD_epoll` waits for another event before it
@@ -12,6 +13,7 @@ final class EventLoop: Sendable {
   private enum Command {
     case add(CInt, SocketAddress)
     case resume(ConnectionHandle)
+    case run(UnownedJob)
     case stop
   }
 
@@ -20,8 +22,10 @@ final class EventLoop: Sendable {
 
   let core: ServerCore
   private let events: EventSet
-  /// At most one for each connection that is new or suspended, and one to stop.
+  /// At most two for each connection that is new or suspended, and one to stop.
   private let commands: Mailbox<Command>
+  /// Whether the thread runs the jobs that are posted.
+  private let takesJobs = Mutex(true)
   private let thread = Mutex<ServiceThread<Never>?>(nil)
 
   /// Starts the thread, which runs until ``stop()``.
@@ -70,6 +74,7 @@ final class EventLoop: Sendable {
           switch command {
           case .add(let descriptor, let address): add(descriptor, from: address, to: daemon)
           case .resume(let connection): unsafe MHD_resume_connection(connection.pointer)
+          case .run(let job): run(job)
           case .stop: isRunning = false
           }
         }
@@ -77,11 +82,34 @@ final class EventLoop: Sendable {
       daemon.run()
     }
     daemon.stop()
+    refuseJobs()
+  }
+
+  private func run(_ job: UnownedJob) {
+    unsafe job.runSynchronously(on: asUnownedTaskExecutor())
+  }
+
+  /// Tasks that have not ended go on elsewhere.
+  private func refuseJobs() {
+    takesJobs.withLock { $0 = false }
+    for case .run(let job) in commands.takeAll() { run(job) }
   }
 
   private func add(_ descriptor: CInt, from address: SocketAddress, to daemon: Daemon) {
     guard !daemon.add(descriptor, from: address) else { return }
     core.counters.countRefused()
     core.closeConnection(descriptor)
+  }
+}
+
+extension EventLoop: TaskExecutor {
+  /// Runs a part of a task on the thread, or on Swift's own ones if the thread has ended.
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    let isTaken = takesJobs.withLock { takesJobs in
+      if takesJobs { commands.post(.run(job)) }
+      return takesJobs
+    }
+    if !isTaken { globalConcurrentExecutor.enqueue(job) }
   }
 }

@@ -128,11 +128,11 @@ final class Exchange {
       return send(response)
     case .repeated(let response):
       return send(response)
-    case .later(let beginning, let prepare):
+    case .later(let executor, let prepare):
       guard core.counters.takeWaitingSlot(of: core.limits.waitingRequests) else {
         return refuse(.busy)
       }
-      guard let pending = PendingAnswer.start(beginning, prepare, on: handle, of: loop) else {
+      guard let pending = PendingAnswer.start(executor, prepare, on: handle, of: loop) else {
         core.counters.giveWaitingSlot()
         return .NO
       }
