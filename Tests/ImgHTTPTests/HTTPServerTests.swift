@@ -1,3 +1,4 @@
+import Glibc
 import ImgHTTP
 import TestHTTP
 import Testing
@@ -187,6 +188,27 @@ struct HTTPServerTests {
         try client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         #expect(try await client.receive().body == body.bytes)
       }
+    }
+  }
+
+  @Test func `a quiet server gives connections to the same thread`() async throws {
+    try await withServer { configuration in
+      configuration.threadCount = 2
+    } respond: { _ in
+      .response(.text("\(pthread_self())"))
+    } _: { server in
+      /// A connection that stays open, and the thread that answers it.
+      func connect() async throws -> (client: Client, thread: String) {
+        let client = try Client(to: server.address)
+        try client.socket.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        return (client, try await client.socket.receive().text)
+      }
+      var connections = [try await connect()]
+      repeat {
+        // The thread may have been busy for a moment.
+        try #require(connections.count < 50, "the threads take turns")
+        connections.append(try await connect())
+      } while connections.suffix(2).first?.thread != connections.last?.thread
     }
   }
 

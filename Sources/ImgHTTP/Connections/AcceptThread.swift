@@ -173,11 +173,18 @@ struct AcceptThread: ~Copyable {
       close(descriptor)
       return
     }
-    nextLoop = (nextLoop + 1) % loops.count
     core.counters.countAccepted()
     if core.connections.count > core.limits.connections {
       core.connections.closeLongestWaiting()
     }
-    loops[nextLoop].add(descriptor, from: address)
+    chooseLoop().add(descriptor, from: address)
+  }
+
+  /// The first loop that is idle. So few connections take one thread, whose caches are warm, and leave the other
+  /// processors to the workers. If all are busy, one after the other.
+  private mutating func chooseLoop() -> EventLoop {
+    if let idle = loops.first(where: \.isIdle) { return idle }
+    nextLoop = (nextLoop + 1) % loops.count
+    return loops[nextLoop]
   }
 }

@@ -24,6 +24,8 @@ final class EventLoop: Sendable {
   private let events: EventSet
   /// At most two for each connection that is new or suspended, and one to stop.
   private let commands: Mailbox<Command>
+  /// Whether the thread waits for events. Orders nothing: a late look gives a connection to another thread.
+  private let waits = Atomic(false)
   /// Whether the thread runs the jobs that are posted.
   private let takesJobs = Mutex(true)
   private let thread = Mutex<ServiceThread<Never>?>(nil)
@@ -47,6 +49,9 @@ final class EventLoop: Sendable {
     }
   }
 
+  /// Whether the thread had nothing to do a moment ago.
+  var isIdle: Bool { waits.load(ordering: .relaxed) }
+
   /// Takes over a connection, whose socket is in the table of connections. Closes it if that fails.
   func add(_ descriptor: CInt, from address: SocketAddress) {
     commands.post(.add(descriptor, address))
@@ -68,7 +73,9 @@ final class EventLoop: Sendable {
   private func run(_ daemon: Daemon) {
     var isRunning = true
     while isRunning {
+      waits.store(true, ordering: .relaxed)
       let tokens = events.wait(milliseconds: daemon.timeoutMilliseconds)
+      waits.store(false, ordering: .relaxed)
       if tokens.contains(Self.commandsToken) {
         for command in commands.takeAll() {
           switch command {
