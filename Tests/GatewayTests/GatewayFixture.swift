@@ -11,16 +11,20 @@ struct GatewayFixture {
   /// A JPEG of 320 × 240 pixels.
   let picture: [UInt8]
 
+  /// No program starts a coordinator by itself. A transfer that the origin holds back does not fail before the test
+  /// lets it go on, however slow the machine is.
+  ///
   /// - Parameters:
   ///   - arguments: of `imggateway`.
-  ///   - settings: of all programs, as of ``Cluster``. No program starts a coordinator by itself.
+  ///   - settings: of all programs, as of ``Cluster``. They may be others than these.
   ///   - coordinatorArguments: of the coordinator alone.
   init(
     _ arguments: [String] = [], _ settings: [String: String] = [:],
     coordinatorArguments: [String] = []
   ) throws {
+    let defaults = ["AUTOSTART": "no", "STALL_TIMEOUT": "10m", "TRANSFER_TIMEOUT": "10m"]
     cluster = try Cluster(
-      settings.merging(["AUTOSTART": "no"]) { given, _ in given }, isStarted: false)
+      settings.merging(defaults) { given, _ in given }, isStarted: false)
     try cluster.start(coordinatorArguments)
     origin = try TestOrigin()
     gateway = try GatewayProcess(cluster, arguments)
