@@ -103,7 +103,10 @@ struct CoordinatorSessionTests {
   }
 
   @Test func `a call ends at its deadline, and the coordinator is told`() async throws {
-    let silent = try ScriptedCoordinator(socketPath: directory.file("silent")) { _ in [] }
+    // It closes the connection when it is told.
+    let silent = try ScriptedCoordinator(socketPath: directory.file("silent")) { request in
+      if case .detach = request { [nil] } else { [] }
+    }
     let (session, _) = try session(over: ["silent"])
     let call = SessionCall(
       request: { .sweep(PlainRequest(id: $0)) }, detachment: { .detach(PlainRequest(id: $0)) })
@@ -116,23 +119,22 @@ struct CoordinatorSessionTests {
       return
     }
     #expect(ContinuousClock.now >= deadline)
-    let isTold = try await eventually {
-      silent.requests().contains { if case .detach = $0 { true } else { false } }
-    }
-    #expect(isTold)
+    #expect(silent.requests().contains { if case .detach = $0 { true } else { false } })
+    withExtendedLifetime(session) {}
   }
 
   @Test func `a call that ended before its task waits is not sent`() async throws {
     let next = try coordinator("next")
-    let (session, _) = try session(over: ["next"])
+    var session: CoordinatorSession? = try session(over: ["next"]).0
     let call = question()
     call.end(.failure(.timedOut))
-    let error = await #expect(throws: SessionError.self) { try await session.answer(to: call) }
+    let error = await #expect(throws: SessionError.self) { try await session?.answer(to: call) }
     guard case .timedOut = error else {
       Issue.record("\(String(describing: error))")
       return
     }
-    _ = try await session.answer(to: question())
+    _ = try await session?.answer(to: question())
+    session = nil
     #expect(next.requests().count == 1)
   }
 
