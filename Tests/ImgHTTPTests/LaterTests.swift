@@ -45,7 +45,13 @@ struct LaterTests {
 
   @Test func `a task on the thread of its connection goes on there after a wait`() async throws {
     let gate = Gate()
-    try await withServer { _ in
+    try await withServer {
+      $0.threadCount = 1
+    } respond: { request in
+      guard request.target == "/a" else {
+        gate.open()
+        return .response(.text("open"))
+      }
       let thread = pthread_self()
       return .later(.connection) {
         await gate.wait()
@@ -55,7 +61,10 @@ struct LaterTests {
       var client = try RawClient(to: server.address)
       try client.send(Self.request)
       try await until { server.statistics.waitingRequests == 1 }
-      gate.open()
+      // The only thread answers the next request after the first one waits.
+      var other = try RawClient(to: server.address)
+      try other.send("GET /b HTTP/1.1\r\nHost: x\r\n\r\n")
+      #expect(try await other.receive().text == "open")
       #expect(try await client.receive().text == "same thread")
     }
   }
