@@ -112,6 +112,7 @@ package final class Gateway: HTTPHandler {
     case .gallery:
       guard let response = page.response(to: request) else { throw .nothingThere }
       return .response(response)
+    case .photo(let id): return .response(page.redirect(to: id))
     case .health: return .response(.text("alive\n"))
     case .ready: return measurements.readiness()
     case .metrics: return measurements.text()

@@ -28,6 +28,14 @@ package struct GalleryPage: Sendable {
     return response(file, caching: "public, max-age=31536000, immutable")
   }
 
+  /// Leads to the picture in the gallery. What the page shows is the fragment of its address, which no server sees.
+  func redirect(to id: PictureID) -> HTTPResponse {
+    let job = if case .line(let job, _) = id { "job=\(job)&" } else { "" }
+    var response = HTTPResponse(.seeOther, fields: Self.fields(caching: "no-cache"))
+    response.fields.add("Location", "/#\(job)picture=\(id)")
+    return response
+  }
+
   /// The page has one address in all versions, so a browser asks each time whether it has changed.
   private func page(for request: HTTPRequest) -> HTTPResponse {
     let tag = "\"\(assets.version)\""

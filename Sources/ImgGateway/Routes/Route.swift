@@ -14,6 +14,8 @@ enum Route: Hashable {
   case optionsPath
   /// `/id/…`
   case picture
+  /// `/photo/…`: the picture in the gallery
+  case photo(PictureID)
   /// `/v2/list`, maybe with a slash at its end
   case list
   case jobs
@@ -33,7 +35,7 @@ enum Route: Hashable {
     case .list: .list
     case .jobs, .job, .retry: .jobs
     case .events: .events
-    case .gallery: .gallery
+    case .gallery, .photo: .gallery
     case .health: .health
     case .ready: .ready
     case .metrics: .metrics
@@ -43,7 +45,7 @@ enum Route: Hashable {
   /// Whether it is part of the gallery, which only some gateways serve.
   var belongsToGallery: Bool {
     switch self {
-    case .picture, .list, .jobs, .job, .retry, .events, .gallery: true
+    case .picture, .photo, .list, .jobs, .job, .retry, .events, .gallery: true
     case .image, .optionsPath, .health, .ready, .metrics: false
     }
   }
@@ -78,6 +80,9 @@ enum Route: Hashable {
     case ("api", 2...):
       guard let route = Route(jobPath: parts.dropFirst()) else { return nil }
       self = route
+    case ("photo", 2):
+      guard let id = PictureID(String(parts[parts.endIndex - 1])) else { return nil }
+      self = .photo(id)
     // Other paths of the gallery's and of Picsum's forms are not taken for imgproxy's.
     case ("v2", _), ("assets", _), ("seed", _), ("photo", _): return nil
     // Picsum's random picture.

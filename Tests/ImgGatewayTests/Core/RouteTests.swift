@@ -9,6 +9,8 @@ struct RouteTests {
       ("/", .gallery), ("/assets/v1/gallery.js", .gallery), ("/image", .image),
       ("/health", .health), ("/ready", .ready), ("/metrics", .metrics), ("/v2/list", .list),
       ("/id/1-0", .picture), ("/id/1-0/300/200", .picture), ("/id/1-0/info", .picture),
+      ("/photo/1-0", .photo(.line(job: 1, index: 0))),
+      ("/photo/1-0?a", .photo(.line(job: 1, index: 0))),
       ("/api/jobs", .jobs), ("/api/jobs/7", .job(7)), ("/api/jobs/7/retry", .retry(7)),
       ("/?url=https://a.example/b&w=3", .image), ("/?w=3&url=a.example", .image),
       ("/?w=3", .gallery), ("/?q=url&curl=x", .gallery), ("/image?x", .image),
@@ -27,7 +29,8 @@ struct RouteTests {
     "/api/jobs/18446744073709551616", "/v2?url=a.example",
     "/v2/list/1", "/v2/list//", "/v2/lists/1", "/v2/rs:fit:1:1/plain/https://a.example/b",
     "/assets/v1/a/b", "/assets/rs:fit:1:1/plain/https://a.example/b", "/seed/a/200/300",
-    "/seed/a/200", "/seed/a", "/photo/1/200/300", "/photo/1", "/200/300", "/200/300?grayscale",
+    "/seed/a/200", "/seed/a", "/photo/1/200/300", "/photo/1", "/photo/", "/photo/1-0/", "/200/300",
+    "/200/300?grayscale",
   ])
   func `another path has none`(path: String) {
     #expect(Route(target: path) == nil)
@@ -43,7 +46,10 @@ struct RouteTests {
   }
 
   @Test func `the gallery is what tells of pictures that are there`() {
-    let parts: [Route] = [.gallery, .list, .picture, .jobs, .job(1), .retry(1), .events(1)]
+    let parts: [Route] = [
+      .gallery, .list, .picture, .photo(.line(job: 1, index: 0)), .jobs, .job(1), .retry(1),
+      .events(1),
+    ]
     #expect(parts.allSatisfy { $0.belongsToGallery })
     #expect(
       [Route.image, .optionsPath, .health, .ready, .metrics].allSatisfy { !$0.belongsToGallery })

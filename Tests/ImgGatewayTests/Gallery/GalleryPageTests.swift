@@ -1,8 +1,9 @@
 import FoundationEssentials
-import ImgGateway
 import ImgHTTP
 import ImgModel
 import Testing
+
+@testable import ImgGateway
 
 /// The files of the gallery as a browser gets them.
 struct GalleryPageTests {
@@ -35,6 +36,18 @@ struct GalleryPageTests {
   /// The directory of the files, as the page names it.
   private func directory() throws -> String {
     String(try #require(page().firstMatch(of: /"(\/assets\/[0-9a-f]{32}\/)gallery\.js"/)).1)
+  }
+
+  @Test(arguments: [
+    (PictureID.line(job: 3, index: 7), "/#job=3&picture=3-7"),
+    (
+      .record(String(repeating: "0f", count: 32)), "/#picture=" + String(repeating: "0f", count: 32)
+    ),
+  ])
+  func `the page of a picture is a view of the gallery`(id: PictureID, address: String) {
+    let response = gallery.redirect(to: id)
+    #expect(response.status == .seeOther)
+    #expect(response.fields["Location"] == address)
   }
 
   @Test func `every file of the directory is served as it is`() throws {
