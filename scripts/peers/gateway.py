@@ -7,6 +7,7 @@ What is compared runs in turn, round for round, each on all processors with its 
 medians of its rounds; a ratio is the median of the ratios of the rounds.
 """
 import argparse
+import contextlib
 import http.client
 import json
 import os
@@ -99,26 +100,30 @@ def prepare(urls, port, directory):
     return paths
 
 
-def measure_hits(options, work, wrk, port, urls):
-    paths = prepare(urls, port, work / "files")
-    nginx_port = free_port()
+@contextlib.contextmanager
+def running_nginx(work):
+    """Serves the files in the directory. The value is its port."""
+    port = free_port()
     (work / "nginx.conf").write_text(NGINX.format(
-        user="user root;" if os.geteuid() == 0 else "", work=work, port=nginx_port))
+        user="user root;" if os.geteuid() == 0 else "", work=work, port=port))
     nginx = start(["/usr/sbin/nginx", "-c", str(work / "nginx.conf")])
-    ports = {"gateway": port, "nginx": nginx_port}
     try:
         deadline = time.monotonic() + 10
-        while fetch_fails(nginx_port, "/0"):
+        while fetch_fails(port, "/0"):
             if nginx.poll() is not None or time.monotonic() > deadline:
                 raise SystemExit("nginx does not serve: " + (work / "nginx.log").read_text())
             time.sleep(0.05)
-        one = {name: sides[:1] for name, sides in paths.items()}
-        return [
-            figure for some in (one, paths) for connections in CONNECTIONS
-            for figure in hits(wrk, ports, some, connections, options)
-        ]
+        yield port
     finally:
         stop(nginx)
+
+
+def measure_hits(options, wrk, ports, paths):
+    one = {name: sides[:1] for name, sides in paths.items()}
+    return [
+        figure for some in (one, paths) for connections in CONNECTIONS
+        for figure in hits(wrk, ports, some, connections, options)
+    ]
 
 
 def free_port():
@@ -160,9 +165,12 @@ def main():
     try:
         port = urllib.parse.urlsplit(json.loads(gateway.stdout.readline())["address"]).port
         urls, wrk = options.urls.read_text().split(), Wrk(work)
-        figures = measure_hits(options, work, wrk, port, urls)
-        note = note_of(work, gateway)
-        figures += misses.measure(options, wrk, port, urls)
+        paths = prepare(urls, port, work / "files")
+        with running_nginx(work) as nginx_port:
+            ports = {"gateway": port, "nginx": nginx_port}
+            figures = measure_hits(options, wrk, ports, paths)
+            note = note_of(work, gateway)
+            figures += misses.measure(options, wrk, port, nginx_port, urls)
         show(figures, note, options.json)
     finally:
         stop(gateway)

@@ -5,6 +5,7 @@ Every URL is asked for once: a number in its query makes it a new one, and the o
 import itertools
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -38,34 +39,46 @@ def path(url):
 
 
 class Connection:
-    """A connection to the gateway, which costs its client little time."""
+    """A connection to a server, which costs its client little time."""
 
     def __init__(self, port):
         self.socket = socket.create_connection(("127.0.0.1", port))
-        self.answers = self.socket.makefile("rb")
         self.host = f"127.0.0.1:{port}"
 
-    def load(self, url):
-        """The time in milliseconds and the number of bytes."""
-        request = f"GET {path(url)} HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode()
+    def get(self, target):
+        """The time in milliseconds until the last byte, and the number of bytes of the body."""
+        request = f"GET {target} HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode()
         start = time.perf_counter()
         self.socket.sendall(request)
-        status, count = self.answers.readline(), 0
-        while (line := self.answers.readline().lower()).strip():
-            if line.startswith(b"content-length:"):
-                count = int(line.split(b":")[1])
-        body = self.answers.read(count)
+        answer, total = b"", None
+        while total is None or len(answer) < total:
+            received = self.socket.recv(1 << 18)
+            if not received:
+                raise SystemExit(f"{target}: the server has closed the connection")
+            answer += received
+            total = total or self.length(answer)
         elapsed = time.perf_counter() - start
-        if b" 200 " not in status or len(body) != count:
-            raise SystemExit(f"{url}: {status!r} {body[:200]!r}")
-        return elapsed * 1e3, count
+        head, body = answer.split(b"\r\n\r\n", 1)
+        if b" 200 " not in head.split(b"\r\n")[0]:
+            raise SystemExit(f"{target}: {head!r} {body[:200]!r}")
+        return elapsed * 1e3, len(body)
+
+    @staticmethod
+    def length(answer):
+        """The bytes of the whole answer, as soon as its header is there."""
+        end = answer.find(b"\r\n\r\n")
+        if end < 0:
+            return None
+        field = re.search(rb"(?i)\r\ncontent-length: *(\d+)", answer[:end])
+        return end + 4 + int(field[1])
 
 
-def single(options, port, urls):
-    """Misses one at a time, in turn with loads by the library."""
+def single(options, port, nginx_port, urls):
+    """Misses one at a time, in turn with loads by the library. After each load, a file of nginx tells what the
+    exchange with any HTTP server takes while the processors have other things in their caches."""
     arguments = [options.programs / "imgbench", "load-process"]
-    connection = Connection(port)
-    ours, theirs = [], []
+    gateway, nginx = Connection(port), Connection(nginx_port)
+    ours, theirs, files = [], [], []
     with subprocess.Popen(
             arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as library:
         def load(url):
@@ -73,24 +86,34 @@ def single(options, port, urls):
             microseconds, count = library.stdout.readline().split()
             return float(microseconds) / 1e3, int(count)
 
+        def miss(url):
+            return gateway.get(path(url))
+
         # The first loads connect.
         for url in new_urls(urls, 4):
-            load(url), connection.load(url.replace("miss", "first"))
+            load(url), miss(url.replace("miss", "first")), nginx.get("/0")
         for index in range(200 * options.seconds):
-            # Two new URLs of one picture.
-            own, other = (new_urls([urls[index % len(urls)]], 1)[0] for _ in range(2))
+            # New URLs of one picture.
+            own, other, warmup = (new_urls([urls[index % len(urls)]], 1)[0] for _ in range(3))
             results = {}
-            order = [("own", connection.load, own), ("other", load, other)]
+            order = [("own", miss, own), ("other", load, other)]
             for name, call, url in order if index % 2 else reversed(order):
                 results[name] = call(url)
             if results["own"][1] != results["other"][1]:
                 raise SystemExit(f"{own}: the gateway and the library made different thumbnails")
             ours.append(results["own"][0])
             theirs.append(results["other"][0])
+            load(warmup)
+            files.append(nginx.get("/0")[0])
         library.stdin.close()
-    return Figure(
-        "misses, 1 connection", "ms", ours, "the library", theirs, "at most +0.20 ms",
-        "GET /image : imgbench load-process", is_difference=True)
+    commands = "GET /image : imgbench load-process"
+    yield Figure(
+        "misses, 1 connection", "ms", ours, "the library", theirs, "at most +0.20 ms", commands,
+        is_difference=True)
+    loads_and_files = [load + file for load, file in zip(theirs, files)]
+    yield Figure(
+        "misses, 1 connection", "ms", ours, "the library and a file of nginx", loads_and_files, "-",
+        f"{commands} and GET /0", is_difference=True)
 
 
 def write_list(options, urls):
@@ -150,8 +173,8 @@ def many(options, wrk, port, urls):
         yield MissingFigure(f"{name}, beside img2dataset", "img2dataset is not installed")
 
 
-def measure(options, wrk, port, urls):
+def measure(options, wrk, port, nginx_port, urls):
     return [
-        single(options, port, urls), *many(options, wrk, port, urls),
+        *single(options, port, nginx_port, urls), *many(options, wrk, port, urls),
         MissingFigure("misses, beside imgproxy", "imgproxy has no package in Debian or PyPI"),
     ]
