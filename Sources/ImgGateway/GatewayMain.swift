@@ -28,6 +28,9 @@ package enum GatewayMain {
       return 0
     } catch {
       note("imggateway: \(error)")
+      if error is HTTPServerError {
+        note("imggateway: --listen chooses where it listens, for example --listen 127.0.0.1:8081")
+      }
       return error is UsageError ? 2 : 1
     }
   }

@@ -22,6 +22,18 @@ struct ListeningTests {
     #expect(try await gateway.response("/health").status == 200)
   }
 
+  @Test func `a port that is in use is named with the option for another one`() throws {
+    let gateway = try GatewayProcess(cluster)
+    guard case .tcp(let host, let port) = gateway.address else {
+      Issue.record("\(gateway.address)")
+      return
+    }
+    let result = try GatewayProcess.result(cluster, ["--listen", "\(host):\(port)"])
+    #expect(result.exitCode == 1)
+    #expect(result.messages.contains("port \(port)"))
+    #expect(result.messages.contains("--listen"))
+  }
+
   @Test func `the gateway takes over the socket of a service manager`() async throws {
     let path = cluster.directory.file("passed.sock")
     let listener = try UnixListener(path: path)
