@@ -150,8 +150,17 @@ final class PictureService: Sendable {
       return await response(to: request, for: query, with: image)
     } catch {
       return counted(
-        await substitutes.loaded(
-          for: query, wanted, insteadOf: FailureReport(error), until: deadline))
+        await replacement(for: query, wanted, insteadOf: FailureReport(error), until: deadline))
+    }
+  }
+
+  /// A replacement of any size is copied, so this leaves the thread of the connection.
+  private func replacement(
+    for query: ImageQuery, _ wanted: ImageRequest, insteadOf failure: FailureReport,
+    until deadline: ContinuousClock.Instant
+  ) async -> HTTPResponse {
+    await withTaskExecutorPreference(globalConcurrentExecutor) {
+      await substitutes.loaded(for: query, wanted, insteadOf: failure, until: deadline)
     }
   }
 
