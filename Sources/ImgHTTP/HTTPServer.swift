@@ -6,7 +6,7 @@ import Synchronization
 /// Its threads: one accepts connections, watches those that wait, and drops what clients of refused requests
 /// send; ``Configuration/threadCount`` others read requests, call the handler and send responses, each for its
 /// share of the connections. Answers that come later are prepared by tasks, on the threads of Swift's
-/// concurrency.
+/// concurrency or on that of their connection.
 ///
 /// Any thread may use a server. It stops when it is released.
 package final class HTTPServer: Sendable {

@@ -2,10 +2,10 @@ import CLinux
 import Glibc
 import ImgSystem
 
-/// Accepts the connections of a server, gives them to the event loops in turn, watches those that wait, and reads
-/// those that ``Drains`` keeps.
+/// Accepts the connections of a server, gives them to event loops, watches those that wait, and reads those that
+/// ``Drains`` keeps.
 ///
-/// It does so itself instead of libmicrohttpd, so that connections are spread evenly, the limit of an address
+/// It does so itself instead of libmicrohttpd, so that an idle event loop gets a connection, the limit of an address
 /// leaves out a reverse proxy, and a client that leaves while its request waits is noticed.
 ///
 /// One thread uses it: ``run()``.
