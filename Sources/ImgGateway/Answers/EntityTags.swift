@@ -1,4 +1,4 @@
-/// The entity tags of a field `If-None-Match` (RFC 9110, section 13.1.2).
+/// The entity tags of a field `If-Match` or `If-None-Match` (RFC 9110, sections 13.1.1 and 13.1.2).
 struct EntityTags {
   private let tags: [Substring]
 
@@ -17,5 +17,10 @@ struct EntityTags {
   /// - Parameter tag: strong, with its quotation marks.
   func contain(_ tag: String) -> Bool {
     tags.contains { $0 == "*" || ($0.hasPrefix("W/") ? $0.dropFirst(2) : $0) == tag }
+  }
+
+  /// The same with the strong comparison, which no weak tag passes.
+  func containStrongly(_ tag: String) -> Bool {
+    tags.contains { $0 == "*" || $0 == tag }
   }
 }

@@ -3,7 +3,7 @@ import ImgHTTP
 import ImgModel
 
 extension PreparedImage {
-  /// The answer to a request: the image, or that the client has it.
+  /// The answer to a request: the image, that the client has it, or that it wants another one.
   func response(
     to request: HTTPRequest, for query: ImageQuery, at now: WallTime
   ) -> HTTPResponse {
@@ -17,9 +17,12 @@ extension PreparedImage {
     }
     if query.format == .negotiated { fields.add("Vary", "Accept") }
     if let lastModified { fields.add("Last-Modified", lastModified) }
-    guard !Conditions(request.fields).areMet(by: self, at: now) else {
+    switch Conditions(request.fields).outcome(for: self, at: now) {
+    case .image: break
+    case .notModified:
       // The server tells the length of the body and leaves the body out (RFC 9110, section 8.6).
       return HTTPResponse(.notModified, fields: fields, body: .bytes(body))
+    case .preconditionFailed: return FailureReport(.preconditionFailed).response()
     }
     fields.add("Content-Type", type.mediaType)
     fields.add("X-Content-Type-Options", "nosniff")
@@ -29,4 +32,10 @@ extension PreparedImage {
     }
     return HTTPResponse(.ok, fields: fields, body: .bytes(body))
   }
+}
+
+extension RequestRejection {
+  fileprivate static let preconditionFailed = RequestRejection(
+    .preconditionFailed, code: "precondition_failed",
+    "the thumbnail is not the one that If-Match or If-Unmodified-Since names")
 }

@@ -14,6 +14,7 @@ package struct HTTPStatus: RawRepresentable, Hashable, Sendable {
   package static let notFound = HTTPStatus(rawValue: 404)
   package static let methodNotAllowed = HTTPStatus(rawValue: 405)
   package static let conflict = HTTPStatus(rawValue: 409)
+  package static let preconditionFailed = HTTPStatus(rawValue: 412)
   package static let contentTooLarge = HTTPStatus(rawValue: 413)
   package static let uriTooLong = HTTPStatus(rawValue: 414)
   package static let unsupportedMediaType = HTTPStatus(rawValue: 415)

@@ -104,6 +104,27 @@ struct PreparedImageTests {
     #expect(response(image(), both).status == .ok)
   }
 
+  @Test func `a client that wants another thumbnail gets 412`() {
+    let tag = image().entityTag
+    for value in [tag, "\"other\", \(tag)", "*"] {
+      #expect(response(image(), ["If-Match": value]).status == .ok, "\(value)")
+    }
+    // A weak tag does not tell that the bytes are the same.
+    for value in ["\"other\"", "W/\(tag)"] {
+      let response = response(image(), ["If-Match": value])
+      #expect(response.status == .preconditionFailed, "\(value)")
+      #expect(response.fields["Cache-Control"] == "no-store")
+    }
+    let same = "Tue, 24 Nov 2026 12:00:00 GMT"
+    let earlier = "Tue, 24 Nov 2026 11:59:59 GMT"
+    let dates = [(same, HTTPStatus.ok), (earlier, .preconditionFailed), ("yesterday", .ok)]
+    for (date, status) in dates {
+      #expect(response(image(), ["If-Unmodified-Since": date]).status == status, "\(date)")
+    }
+    #expect(response(image(), ["If-Match": tag, "If-Unmodified-Since": earlier]).status == .ok)
+    #expect(response(image(), ["If-Match": tag, "If-None-Match": tag]).status == .notModified)
+  }
+
   @Test(
     arguments: [
       ("a.jpg", false, "inline; filename=\"a.webp\"; filename*=UTF-8''a.webp"),
