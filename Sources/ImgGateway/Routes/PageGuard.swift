@@ -12,23 +12,23 @@ enum PageGuard {
     let site = request.fields["Sec-Fetch-Site"]
     let isOwn = site == nil || site == "same-origin" || site == "none"
     guard request.method == .post else {
-      guard isOwn || opensPage(request) else { throw foreignPage }
+      guard isOwn || opensPage(request, at: route) else { throw foreignPage }
       return
     }
     guard isOwn, request.fields["X-Requested-With"] == "imgctl" else { throw foreignChange }
   }
 
   /// Whether a link leads a person to the page of the gallery. The page that has the link reads nothing of it.
-  private static func opensPage(_ request: HTTPRequest) -> Bool {
-    request.target.prefix { $0 != "?" } == "/"
-      && request.fields["Sec-Fetch-Mode"] == "navigate"
+  private static func opensPage(_ request: HTTPRequest, at route: Route) -> Bool {
+    let isPage = if case .photo = route { true } else { request.target.prefix { $0 != "?" } == "/" }
+    return isPage && request.fields["Sec-Fetch-Mode"] == "navigate"
       && request.fields["Sec-Fetch-Dest"] == "document"
   }
 
   private static let foreignPage = RequestRejection(
     .forbidden, code: "foreign_page",
-    "a page of another site may not ask for this; its pictures are at /image?url=…, and a link to / opens "
-      + "the gallery")
+    "a page of another site may not ask for this; its pictures are at /image?url=…, and a link to / or "
+      + "/photo/ID opens the gallery")
 
   private static let foreignChange = RequestRejection(
     .forbidden, code: "foreign_page",

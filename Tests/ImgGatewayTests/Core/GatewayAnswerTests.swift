@@ -240,7 +240,9 @@ import Testing
   @Test(arguments: ["cross-site", "same-site", "same-origin, cross-site"])
   func `a page of another site gets nothing of the gallery`(site: String) async throws {
     let fixture = try GatewayFixture()
-    for target in ["/", "/v2/list", "/id/1-0", "/id/1-0/15/15", "/api/jobs", "/assets/1/a.js"] {
+    for target in [
+      "/", "/v2/list", "/id/1-0", "/id/1-0/15/15", "/photo/1-0", "/api/jobs", "/assets/1/a.js",
+    ] {
       let response = await fixture.response(
         .get, target, ["Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"])
       #expect(response.status == .forbidden, "\(target)")
@@ -266,6 +268,8 @@ import Testing
     #expect(await status("/?x", mode: "navigate", destination: "document") == .ok)
     #expect(await status("/", mode: "navigate", destination: "iframe") == .forbidden)
     #expect(await status("/", mode: "cors", destination: "document") == .forbidden)
+    #expect(await status("/photo/1-0", mode: "navigate", destination: "document") == .seeOther)
+    #expect(await status("/photo/1-0", mode: "cors", destination: "document") == .forbidden)
     #expect(await status("/id/1-0", mode: "navigate", destination: "document") == .forbidden)
     #expect(await status("/v2/list", mode: "navigate", destination: "document") == .forbidden)
   }
