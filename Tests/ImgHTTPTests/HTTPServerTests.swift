@@ -1,5 +1,6 @@
 import Glibc
 import ImgHTTP
+import Synchronization
 import TestHTTP
 import Testing
 
@@ -209,6 +210,26 @@ struct HTTPServerTests {
         try #require(connections.count < 50, "the threads take turns")
         connections.append(try await connect())
       } while connections.suffix(2).first?.thread != connections.last?.thread
+    }
+  }
+
+  @Test func `many connections are spread over the threads, also if all of them wait`() async throws
+  {
+    let threads = Mutex<[pthread_t: Int]>([:])
+    try await withServer { configuration in
+      configuration.threadCount = 2
+    } respond: { _ in
+      threads.withLock { $0[pthread_self(), default: 0] += 1 }
+      return .response(.text(""))
+    } _: { server in
+      var clients: [Client] = []
+      for _ in 0..<100 {
+        let client = try Client(to: server.address)
+        try client.socket.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        _ = try await client.socket.receive()
+        clients.append(client)
+      }
+      #expect(threads.withLock { $0.values.sorted() } == [50, 50])
     }
   }
 

@@ -74,7 +74,7 @@ struct LimitTests {
     let table = ConnectionTable(maximumCountPerClient: 1)
     // No descriptors of this process: these connections are shut down.
     let connections = (-4..<0).map {
-      Connection(descriptor: $0, client: nil, limits: HTTPServer.Limits())
+      Connection(descriptor: $0, client: nil, loop: 0, limits: HTTPServer.Limits())
     }
     for connection in connections { #expect(table.add(connection)) }
     connections[3].waitForRequest()
@@ -151,7 +151,8 @@ struct LimitTests {
     let table = ConnectionTable(maximumCountPerClient: 2)
     let client = ClientAddress(ip: [192, 0, 2, 1])
     func connection(_ descriptor: CInt) -> Connection {
-      Connection(descriptor: descriptor, client: client, limits: HTTPServer.Limits())
+      Connection(
+        descriptor: descriptor, client: client, loop: 0, limits: HTTPServer.Limits())
     }
     #expect(table.add(connection(1000)))
     #expect(table.add(connection(1001)))

@@ -19,11 +19,12 @@ struct AcceptThread: ~Copyable {
   private static let tickNanoseconds: UInt64 = 1_000_000_000
   /// Connections that are accepted before other events have their turn.
   private static let maximumBatchCount = 64
+  /// An idle loop gets further connections up to this number.
+  private static let fewConnections = 16
 
   private let core: ServerCore
   private let listener: ListeningSocket
   private let loops: [EventLoop]
-  private var nextLoop = 0
   /// When connections to close are looked for, in nanoseconds of the monotonic clock.
   private var nextTick: UInt64 = 0
   /// Whether the listener is in the set of events. It is not while there is no slot for a connection.
@@ -166,8 +167,10 @@ struct AcceptThread: ~Copyable {
   }
 
   private mutating func add(_ descriptor: CInt, from address: SocketAddress) {
+    let loop = chooseLoop()
     let connection = Connection(
-      descriptor: descriptor, client: ClientAddress(ip: address.ip), limits: core.limits)
+      descriptor: descriptor, client: ClientAddress(ip: address.ip), loop: loop,
+      limits: core.limits)
     guard core.connections.add(connection) else {
       core.counters.countRefused()
       close(descriptor)
@@ -177,14 +180,16 @@ struct AcceptThread: ~Copyable {
     if core.connections.count > core.limits.connections {
       core.connections.closeLongestWaiting()
     }
-    chooseLoop().add(descriptor, from: address)
+    loops[loop].add(descriptor, from: address)
   }
 
-  /// The first loop that is idle. So few connections take one thread, whose caches are warm, and leave the other
-  /// processors to the workers. If all are busy, one after the other.
-  private mutating func chooseLoop() -> EventLoop {
-    if let idle = loops.first(where: \.isIdle) { return idle }
-    nextLoop = (nextLoop + 1) % loops.count
-    return loops[nextLoop]
+  /// The position of the first loop that is idle and has few connections. So few connections take one thread, whose
+  /// caches are warm, and leave the other processors to the workers. Otherwise that of the loop with the fewest: many
+  /// are spread evenly, also while they wait and all loops are idle.
+  private func chooseLoop() -> Int {
+    let counts = core.connections.countsByLoop
+    func count(_ loop: Int) -> Int { counts[loop, default: 0] }
+    return loops.indices.first { loops[$0].isIdle && count($0) < Self.fewConnections }
+      ?? loops.indices.min { count($0) < count($1) } ?? 0
   }
 }

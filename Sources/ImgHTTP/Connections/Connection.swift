@@ -9,6 +9,8 @@ final class Connection: Sendable {
   let descriptor: CInt
   /// `nil` for a client without a limit of its own.
   let client: ClientAddress?
+  /// The position of the event loop that has it.
+  let loop: Int
   private let idleNanoseconds: UInt64
   private let requestNanoseconds: UInt64
   /// On the monotonic clock. Orders no other access: a late look closes the connection a second later.
@@ -19,8 +21,9 @@ final class Connection: Sendable {
   private let refusal = Atomic(false)
 
   /// - Parameter descriptor: valid until ``ConnectionTable/remove(_:)``.
-  init(descriptor: CInt, client: ClientAddress?, limits: HTTPServer.Limits) {
+  init(descriptor: CInt, client: ClientAddress?, loop: Int, limits: HTTPServer.Limits) {
     self.descriptor = descriptor
+    self.loop = loop
     self.client = client
     idleNanoseconds = (limits.idleTime + limits.requestTime).nanoseconds
     requestNanoseconds = limits.requestTime.nanoseconds

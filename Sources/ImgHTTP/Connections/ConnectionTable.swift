@@ -9,6 +9,7 @@ final class ConnectionTable: Sendable {
   private struct State {
     var connections: [CInt: Connection] = [:]
     var countsByClient: [ClientAddress: Int] = [:]
+    var countsByLoop: [Int: Int] = [:]
   }
 
   private let state = Mutex(State())
@@ -22,6 +23,11 @@ final class ConnectionTable: Sendable {
     state.withLock { $0.connections.count }
   }
 
+  /// The connections of each event loop that has any, by its position.
+  var countsByLoop: [Int: Int] {
+    state.withLock { $0.countsByLoop }
+  }
+
   /// - Returns: `false` if the client has too many connections. It is not added then.
   func add(_ connection: Connection) -> Bool {
     state.withLock { state in
@@ -31,6 +37,7 @@ final class ConnectionTable: Sendable {
         state.countsByClient[client] = count + 1
       }
       state.connections[connection.descriptor] = connection
+      state.countsByLoop[connection.loop, default: 0] += 1
       return true
     }
   }
@@ -44,7 +51,11 @@ final class ConnectionTable: Sendable {
   @discardableResult
   func remove(_ descriptor: CInt) -> Int {
     state.withLock { state in
-      if let client = state.connections.removeValue(forKey: descriptor)?.client {
+      guard let removed = state.connections.removeValue(forKey: descriptor) else {
+        return state.connections.count
+      }
+      state.countsByLoop[removed.loop, default: 1] -= 1
+      if let client = removed.client {
         let count = state.countsByClient[client, default: 1]
         state.countsByClient[client] = count > 1 ? count - 1 : nil
       }

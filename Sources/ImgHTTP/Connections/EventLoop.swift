@@ -22,9 +22,9 @@ final class EventLoop: Sendable {
 
   let core: ServerCore
   private let events: EventSet
-  /// At most two for each connection that is new or suspended, and one to stop.
+  /// At most one for each connection that is new or suspended, one for each task, and one to stop.
   private let commands: Mailbox<Command>
-  /// Whether the thread waits for events. Orders nothing: a late look gives a connection to another thread.
+  /// Whether the thread waits for events. Orders nothing: a late look gives a connection to a busy thread.
   private let waits = Atomic(false)
   /// Whether the thread runs the jobs that are posted.
   private let takesJobs = Mutex(true)
