@@ -144,24 +144,22 @@ final class PictureService: Sendable {
     let deadline = ContinuousClock.now + (wanted.timeout ?? timeout)
     do throws(ImageError) {
       guard let image = try await loader.image(for: wanted, isNew: true) else {
-        return counted(
-          substitutes.atHand(for: query, wanted, insteadOf: FailureReport(.tooManyLoads)))
+        return await replacement {
+          substitutes.atHand(for: query, wanted, insteadOf: FailureReport(.tooManyLoads))
+        }
       }
       return await response(to: request, for: query, with: image)
     } catch {
-      return counted(
-        await replacement(for: query, wanted, insteadOf: FailureReport(error), until: deadline))
+      return await replacement {
+        await substitutes.loaded(
+          for: query, wanted, insteadOf: FailureReport(error), until: deadline)
+      }
     }
   }
 
   /// A replacement of any size is copied, so this leaves the thread of the connection.
-  private func replacement(
-    for query: ImageQuery, _ wanted: ImageRequest, insteadOf failure: FailureReport,
-    until deadline: ContinuousClock.Instant
-  ) async -> HTTPResponse {
-    await withTaskExecutorPreference(globalConcurrentExecutor) {
-      await substitutes.loaded(for: query, wanted, insteadOf: failure, until: deadline)
-    }
+  private func replacement(_ body: () async -> HTTPResponse) async -> HTTPResponse {
+    counted(await withTaskExecutorPreference(globalConcurrentExecutor, operation: body))
   }
 
   /// Counts a replacement, which has status 200.

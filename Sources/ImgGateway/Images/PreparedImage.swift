@@ -19,8 +19,13 @@ struct PreparedImage: Sendable {
 
   /// - Returns: `nil` if there is no room for its bytes.
   init?(_ image: LoadedImage, within budget: ByteBudget) {
+    guard budget.take(image.bytes.count) else { return nil }
+    self.init(image, takenFrom: budget)
+  }
+
+  /// - Parameter budget: has taken the bytes. It gets them back when nothing holds them any more.
+  init(_ image: LoadedImage, takenFrom budget: ByteBudget) {
     let byteCount = image.bytes.count
-    guard budget.take(byteCount) else { return nil }
     self.init(image, body: HTTPBody(image.bytes) { budget.release(byteCount) })
   }
 

@@ -57,7 +57,9 @@ final class PreparedImages: Sendable {
   /// - Returns: `nil` if its bytes have no room.
   func prepare(_ image: LoadedImage) async -> PreparedImage? {
     guard image.bytes.count > Self.smallMaximum else { return prepareHere(image) }
-    return await onQueue { $0.prepareHere(image) }
+    // Before it waits, so that the bytes of those that wait are limited, too.
+    guard budget.take(image.bytes.count) else { return nil }
+    return await onQueue { PreparedImage(image, takenFrom: $0.budget) }
   }
 
   private func prepareHere(_ image: LoadedImage) -> PreparedImage? {
