@@ -62,7 +62,7 @@ final class SessionCall: Sendable {
     state.withLock { if case .ended = $0 { true } else { false } }
   }
 
-  /// The task waits from now on, unless the call was cancelled before.
+  /// The task waits from now on. If the call has ended before, the continuation is resumed at once.
   ///
   /// - Returns: whether it waits.
   func wait(_ continuation: CheckedContinuation<Result<SessionReply, SessionError>, Never>) -> Bool
