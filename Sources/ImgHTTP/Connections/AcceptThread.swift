@@ -20,7 +20,7 @@ struct AcceptThread: ~Copyable {
   /// Connections that are accepted before other events have their turn.
   private static let maximumBatchCount = 64
   /// An idle loop gets further connections up to this number.
-  private static let fewConnections = 16
+  private static let fewConnections = 32
 
   private let core: ServerCore
   private let listener: ListeningSocket
