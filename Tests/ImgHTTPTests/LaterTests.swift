@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import ImgHTTP
 import Synchronization
@@ -86,6 +87,74 @@ struct LaterTests {
       #expect(try await client.receiveRest() == [])
       gate.open()
       await ended.wait()
+    }
+  }
+
+  @Test(arguments: [4, 32])
+  func `tasks that are in the middle of their work go on when their thread ends`(
+    count: Int
+  ) async throws {
+    let hasStopped = Atomic(false)
+    let endedCount = Atomic(0)
+    try await withServer {
+      $0.threadCount = 1
+    } respond: { _ in
+      .later(.connection) {
+        while !hasStopped.load(ordering: .relaxed) { await Task.yield() }
+        endedCount.add(1, ordering: .relaxed)
+        return .text("late")
+      }
+    } _: { server in
+      let clients = try (0..<count).map { _ in try Client(to: server.address) }
+      for client in clients { try client.socket.send(Self.request) }
+      try await until { server.statistics.waitingRequests == count }
+      await server.stop()
+      hasStopped.store(true, ordering: .relaxed)
+      try await until { endedCount.load(ordering: .relaxed) == count }
+    }
+  }
+
+  @Test func `a request does not wait until many tasks have had their turn`() async throws {
+    let count = 64
+    let gate = Gate()
+    let endedCount = Atomic(0)
+    let opened = Gate()
+    let sent = DispatchSemaphore(value: 0)
+    try await withServer {
+      $0.threadCount = 1
+    } respond: { request in
+      switch request.target {
+      case "/wait":
+        return .later(.connection) {
+          await gate.wait()
+          endedCount.add(1, ordering: .relaxed)
+          return .text("ended")
+        }
+      case "/open":
+        // The thread finds all tasks and the next request ready when this returns.
+        gate.open()
+        opened.open()
+        let hasArrived = sent.wait(timeout: .now() + 20) == .success
+        return .response(.text(hasArrived ? "open" : "too late"))
+      default:
+        return .response(.text("\(endedCount.load(ordering: .relaxed))"))
+      }
+    } _: { server in
+      let clients = try (0..<count).map { _ in try Client(to: server.address) }
+      for client in clients {
+        try client.socket.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+      }
+      try await until { server.statistics.waitingRequests == count }
+      var client = try RawClient(to: server.address)
+      var other = try RawClient(to: server.address)
+      try client.send("GET /open HTTP/1.1\r\nHost: x\r\n\r\n")
+      await opened.wait()
+      try other.send("GET /late HTTP/1.1\r\nHost: x\r\n\r\n")
+      sent.signal()
+      #expect(try await client.receive().text == "open")
+      let before = try #require(Int(try await other.receive().text))
+      #expect(before < count)
+      for client in clients { #expect(try await client.socket.receive().text == "ended") }
     }
   }
 

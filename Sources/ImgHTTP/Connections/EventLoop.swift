@@ -19,6 +19,8 @@ final class EventLoop: Sendable {
 
   private static let daemonToken: UInt64 = 0
   private static let commandsToken: UInt64 = 1
+  /// After so many jobs, the connections have their turn: a job may take a fraction of a millisecond.
+  private static let jobsPerTurn = 8
 
   let core: ServerCore
   private let events: EventSet
@@ -71,25 +73,37 @@ final class EventLoop: Sendable {
   }
 
   private func run(_ daemon: Daemon) {
+    var pending = ArraySlice<Command>()
     var isRunning = true
     while isRunning {
-      waits.store(true, ordering: .relaxed)
-      let tokens = events.wait(milliseconds: daemon.timeoutMilliseconds)
+      let isIdle = pending.isEmpty
+      waits.store(isIdle, ordering: .relaxed)
+      let tokens = events.wait(milliseconds: isIdle ? daemon.timeoutMilliseconds : 0)
       waits.store(false, ordering: .relaxed)
-      if tokens.contains(Self.commandsToken) {
-        for command in commands.takeAll() {
-          switch command {
-          case .add(let descriptor, let address): add(descriptor, from: address, to: daemon)
-          case .resume(let connection): unsafe MHD_resume_connection(connection.pointer)
-          case .run(let job): run(job)
-          case .stop: isRunning = false
-          }
-        }
-      }
+      if tokens.contains(Self.commandsToken) { pending += commands.takeAll() }
+      isRunning = handle(&pending, daemon)
       daemon.run()
     }
     daemon.stop()
-    refuseJobs()
+    refuseJobs(pending)
+  }
+
+  /// Handles commands in their order, until some jobs have run.
+  ///
+  /// - Returns: whether the thread goes on.
+  private func handle(_ pending: inout ArraySlice<Command>, _ daemon: Daemon) -> Bool {
+    var jobCount = 0
+    while jobCount < Self.jobsPerTurn, let command = pending.popFirst() {
+      switch command {
+      case .add(let descriptor, let address): add(descriptor, from: address, to: daemon)
+      case .resume(let connection): unsafe MHD_resume_connection(connection.pointer)
+      case .run(let job):
+        run(job)
+        jobCount += 1
+      case .stop: return false
+      }
+    }
+    return true
   }
 
   private func run(_ job: UnownedJob) {
@@ -97,9 +111,9 @@ final class EventLoop: Sendable {
   }
 
   /// Tasks that have not ended go on elsewhere.
-  private func refuseJobs() {
+  private func refuseJobs(_ pending: ArraySlice<Command>) {
     takesJobs.withLock { $0 = false }
-    for case .run(let job) in commands.takeAll() { run(job) }
+    for case .run(let job) in pending + commands.takeAll() { run(job) }
   }
 
   private func add(_ descriptor: CInt, from address: SocketAddress, to daemon: Daemon) {
