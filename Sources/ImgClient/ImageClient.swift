@@ -45,12 +45,18 @@ public final class ImageClient: Sendable {
   public func image(for request: ImageRequest) async throws(ImageError) -> LoadedImage {
     guard !Task.isCancelled else { throw .cancelled(request.url) }
     if let image = try cachedImage(for: request) { return image }
-    return try await newImage(for: request)
+    return try await load(request, onUpdate: nil)
   }
 
-  /// As ``image(for:)``, for a caller that has just found nothing with ``cachedImage(for:)``.
-  package func newImage(for request: ImageRequest) async throws(ImageError) -> LoadedImage {
-    try await load(request, onUpdate: nil)
+  /// As ``image(for:)``, for a caller that has just found nothing with ``cachedImage(for:)``. A thumbnail of more
+  /// bytes than the maximum has none, if it is stored and the transport can tell it without them.
+  package func newImage(
+    for request: ImageRequest, bytesUpTo maximumByteCount: Int
+  ) async throws(ImageError) -> LoadedImage {
+    guard memoryCache == nil, let bounded = transport as? any BoundedTransport else {
+      return try await load(request, onUpdate: nil)
+    }
+    return try await bounded.loadImage(for: request, bytesUpTo: maximumByteCount)
   }
 
   /// A thumbnail that is at hand: in memory or in the store. Does not wait for another process. A hit in

@@ -4,20 +4,33 @@ package protocol BoundedTransport: ImageTransport {
   func storedImage(
     for request: ImageRequest, bytesUpTo maximumByteCount: Int
   ) throws(ImageError) -> LoadedImage?
+
+  /// As ``ImageTransport/loadImage(for:onUpdate:)``, without updates. A thumbnail of more bytes than the maximum
+  /// has none if it is stored.
+  func loadImage(
+    for request: ImageRequest, bytesUpTo maximumByteCount: Int
+  ) async throws(ImageError) -> LoadedImage
 }
 
 extension InMemoryCluster: BoundedTransport {
   package func storedImage(
     for request: ImageRequest, bytesUpTo maximumByteCount: Int
   ) throws(ImageError) -> LoadedImage? {
-    guard let image = try storedImage(for: request) else { return nil }
-    return image.bytes.count <= maximumByteCount ? image : image.withoutBytes
+    try storedImage(for: request).map { $0.bytesUpTo(maximumByteCount) }
+  }
+
+  package func loadImage(
+    for request: ImageRequest, bytesUpTo maximumByteCount: Int
+  ) async throws(ImageError) -> LoadedImage {
+    let image = try await loadImage(for: request, onUpdate: nil)
+    return image.storedAt == nil ? image : image.bytesUpTo(maximumByteCount)
   }
 }
 
 extension LoadedImage {
-  fileprivate var withoutBytes: LoadedImage {
-    LoadedImage(
+  fileprivate func bytesUpTo(_ maximumByteCount: Int) -> LoadedImage {
+    guard bytes.count > maximumByteCount else { return self }
+    return LoadedImage(
       bytes: [], type: type, width: width, height: height, source: source, thumbHash: thumbHash,
       storedAt: storedAt, expiresAt: expiresAt, isExpirySliding: isExpirySliding, origin: origin)
   }

@@ -65,6 +65,19 @@ public final class ClusterTransport: BoundedTransport {
   public func loadImage(
     for request: ImageRequest, onUpdate: (@Sendable (ImageUpdate) -> Void)?
   ) async throws(ImageError) -> LoadedImage {
+    try await loadImage(for: request, bytesUpTo: .max, onUpdate: onUpdate)
+  }
+
+  package func loadImage(
+    for request: ImageRequest, bytesUpTo maximumByteCount: Int
+  ) async throws(ImageError) -> LoadedImage {
+    try await loadImage(for: request, bytesUpTo: maximumByteCount, onUpdate: nil)
+  }
+
+  private func loadImage(
+    for request: ImageRequest, bytesUpTo maximumByteCount: Int,
+    onUpdate: (@Sendable (ImageUpdate) -> Void)?
+  ) async throws(ImageError) -> LoadedImage {
     var undelayed = request
     undelayed.delay = .zero
     // Checks the request before it waits. The delay is over in this process, so that it takes none of the
@@ -74,9 +87,9 @@ public final class ClusterTransport: BoundedTransport {
     try await Deadline.waitForDelay(of: request)
     let deadline = request.timeout.map { ContinuousClock.now + $0 }
     for _ in 0..<Self.maximumReadCount {
-      if let image = try await load(asked, as: request, until: deadline, onUpdate) {
-        return image
-      }
+      let image = try await load(
+        asked, as: request, until: deadline, bytesUpTo: maximumByteCount, onUpdate)
+      if let image { return image }
     }
     throw ImageError(Failure.isGone, url: request.url)
   }
@@ -87,7 +100,7 @@ public final class ClusterTransport: BoundedTransport {
   /// - Returns: `nil` if the thumbnail was removed from the store before it was read.
   func load(
     _ asked: ClusterRequest, as request: ImageRequest,
-    until deadline: ContinuousClock.Instant? = nil,
+    until deadline: ContinuousClock.Instant? = nil, bytesUpTo maximumByteCount: Int = .max,
     _ onUpdate: (@Sendable (ImageUpdate) -> Void)?
   ) async throws(ImageError) -> LoadedImage? {
     let askedAt = WallTime.now
@@ -111,8 +124,10 @@ public final class ClusterTransport: BoundedTransport {
         return LoadedImage(made, bytes: try Self.contents(of: answer, request))
       }
       let origin = isFromCache ? LoadedImage.Origin.store : .network
-      guard thumbnail.byteCount > Self.quickCopyByteCount else {
-        return try stored(asked, as: request, at: askedAt, from: origin)
+      let isLongCopy = thumbnail.byteCount > Self.quickCopyByteCount
+      guard isLongCopy, thumbnail.byteCount <= maximumByteCount else {
+        return try stored(
+          asked, as: request, at: askedAt, from: origin, bytesUpTo: maximumByteCount)
       }
       return try await BlockingCall.run(about: request.url) {
         try self.stored(asked, as: request, at: askedAt, from: origin)
@@ -135,16 +150,19 @@ public final class ClusterTransport: BoundedTransport {
 
   /// The thumbnail that the cluster has just stored.
   ///
-  /// - Parameter moment: that of the request, so that a very short expiry does not hide the thumbnail.
+  /// - Parameters:
+  ///   - moment: that of the request, so that a very short expiry does not hide the thumbnail.
+  ///   - maximumByteCount: a longer thumbnail has no bytes, and costs no copy.
   /// - Returns: `nil` if it was removed since.
   func stored(
     _ asked: ClusterRequest, as request: ImageRequest, at moment: WallTime,
-    from origin: LoadedImage.Origin
+    from origin: LoadedImage.Origin, bytesUpTo maximumByteCount: Int = .max
   ) throws(ImageError) -> LoadedImage? {
     let found: (facts: StoredThumbnail, bytes: [UInt8])?
     do throws(StoreError) {
       found = try openedReader()?.result(
-        of: asked.name, for: asked.options.request, at: moment, recordingAccess: .none)
+        of: asked.name, for: asked.options.request, at: moment, bytesUpTo: maximumByteCount,
+        recordingAccess: .none)
     } catch {
       throw ImageError(error, url: request.url)
     }

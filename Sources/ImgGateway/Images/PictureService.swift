@@ -4,7 +4,7 @@ import ImgModel
 
 /// Answers requests for pictures: from memory, from the store, or by the cluster.
 final class PictureService: Sendable {
-  private let prepared: PreparedImages
+  private let images: PreparedImages
   private let known = KnownRequests()
   private let substitutes: Substitutes
   private let loader: PictureLoader
@@ -18,9 +18,9 @@ final class PictureService: Sendable {
   ///   - timeout: of a load.
   init(_ client: ImageClient, maximumLoads: Int, timeout: Duration) {
     self.timeout = timeout
-    prepared = PreparedImages(client)
-    loader = PictureLoader(client: client, limit: LoadLimit(maximumLoads))
-    substitutes = Substitutes(client: client, loader: loader)
+    images = PreparedImages(client)
+    loader = PictureLoader(client: client, images: images, limit: LoadLimit(maximumLoads))
+    substitutes = Substitutes(loader: loader)
   }
 
   /// The loads by the cluster.
@@ -53,28 +53,24 @@ final class PictureService: Sendable {
     key: KnownRequests.Key? = nil
   ) -> HTTPAnswer {
     let now = WallTime.now
-    do throws(ImageError) {
-      switch try prepared.find(wanted, at: now) {
-      case .hit(let entry): return hit(entry, for: query, wanted, request, at: now, key: key)
-      case .large: return .later { [self] in await largeHit(wanted, for: query, request) }
-      case .noRoom: return .response(FailureReport(.noRoom).response())
-      case .nothing: break
-      }
-    } catch {
-      return .response(
-        counted(substitutes.atHand(for: query, wanted, insteadOf: FailureReport(error))))
+    // What is wrong with a request is told by its load.
+    let found = (try? images.find(wanted, at: now)) ?? .nothing
+    if case .hit(let entry) = found {
+      return hit(entry, for: query, wanted, request, at: now, key: key)
     }
-    return .later(.connection) { [self] in await load(wanted, for: query, request) }
+    return .later(.connection) { [self] in
+      await response(to: request, for: query, wanted, found: found)
+    }
   }
 
   /// The answer with a thumbnail that is at hand.
   func response(
     to request: HTTPRequest, for query: ImageQuery, with image: LoadedImage
   ) async -> HTTPResponse {
-    guard let prepared = await prepared.prepare(image) else {
+    guard let image = await images.prepare(image) else {
       return FailureReport(.noRoom).response()
     }
-    return response(to: request, for: query, with: prepared)
+    return response(to: request, for: query, with: image)
   }
 
   private func response(
@@ -99,7 +95,6 @@ final class PictureService: Sendable {
     if let format = AcceptedFormats(accept).format(for: query) {
       wanted.variant.format = format
     }
-    wanted.timeout = wanted.timeout ?? timeout
     wanted.maximumRetryAfter = Self.maximumRetryAfter
     return wanted
   }
@@ -121,49 +116,24 @@ final class PictureService: Sendable {
     return .repeated(answer.response)
   }
 
-  /// A hit that takes long to copy.
-  private func largeHit(
-    _ wanted: ImageRequest, for query: ImageQuery, _ request: HTTPRequest
+  /// The answer with the picture when it is there, or with what stands in for it.
+  private func response(
+    to request: HTTPRequest, for query: ImageQuery, _ wanted: ImageRequest,
+    found: PreparedImages.Found
   ) async -> HTTPResponse {
+    let deadline = ContinuousClock.now + timeout
+    let failure: FailureReport
     do throws(ImageError) {
-      switch try await prepared.findLarge(wanted) {
-      case .hit(let entry): return response(to: request, for: query, with: entry.image)
-      case .noRoom: return FailureReport(.noRoom).response()
-      // It was removed meanwhile.
-      case .large, .nothing: return await load(wanted, for: query, request)
+      switch try await loader.image(for: wanted, found: found, within: timeout) {
+      case .image(let image): return response(to: request, for: query, with: image)
+      case .noRoom: failure = FailureReport(.noRoom)
+      case .noLoad: failure = FailureReport(.tooManyLoads)
       }
     } catch {
-      return counted(substitutes.atHand(for: query, wanted, insteadOf: FailureReport(error)))
+      failure = FailureReport(error)
     }
-  }
-
-  /// The cluster has to be asked.
-  private func load(
-    _ wanted: ImageRequest, for query: ImageQuery, _ request: HTTPRequest
-  ) async -> HTTPResponse {
-    let deadline = ContinuousClock.now + (wanted.timeout ?? timeout)
-    do throws(ImageError) {
-      guard let image = try await loader.image(for: wanted, isNew: true) else {
-        return await replacement {
-          substitutes.atHand(for: query, wanted, insteadOf: FailureReport(.tooManyLoads))
-        }
-      }
-      return await response(to: request, for: query, with: image)
-    } catch {
-      return await replacement {
-        await substitutes.loaded(
-          for: query, wanted, insteadOf: FailureReport(error), until: deadline)
-      }
-    }
-  }
-
-  /// A replacement of any size is copied, so this leaves the thread of the connection.
-  private func replacement(_ body: () async -> HTTPResponse) async -> HTTPResponse {
-    counted(await withTaskExecutorPreference(globalConcurrentExecutor, operation: body))
-  }
-
-  /// Counts a replacement, which has status 200.
-  private func counted(_ response: HTTPResponse) -> HTTPResponse {
+    let response = await substitutes.response(
+      for: query, wanted, insteadOf: failure, until: deadline)
     if response.status == .ok { counts.countReplacement() }
     return response
   }

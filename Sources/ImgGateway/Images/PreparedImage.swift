@@ -6,7 +6,7 @@ import ImgModel
 /// A thumbnail as it is sent, but for what depends on the time and on the conditions of a request.
 struct PreparedImage: Sendable {
   let type: ImageType
-  let origin: LoadedImage.Origin
+  private(set) var origin: LoadedImage.Origin
   /// A strong validator (RFC 9110, section 8.8.3): a hash of the bytes.
   let entityTag: String
   let storedAt: WallTime?
@@ -26,16 +26,7 @@ struct PreparedImage: Sendable {
   /// - Parameter budget: has taken the bytes. It gets them back when nothing holds them any more.
   init(_ image: LoadedImage, takenFrom budget: ByteBudget) {
     let byteCount = image.bytes.count
-    self.init(image, body: HTTPBody(image.bytes) { budget.release(byteCount) })
-  }
-
-  /// Takes no place in a budget.
-  init(_ image: LoadedImage) {
-    self.init(image, body: HTTPBody(image.bytes))
-  }
-
-  private init(_ image: LoadedImage, body: HTTPBody) {
-    self.body = body
+    body = HTTPBody(image.bytes) { budget.release(byteCount) }
     type = image.type
     origin = image.origin
     entityTag = "\"\(Base64URL.encoded(BLAKE2b.hash(image.bytes, byteCount: 16)))\""
@@ -43,6 +34,13 @@ struct PreparedImage: Sendable {
     expiresAt = image.expiresAt.map { WallTime($0) }
     lastModified = storedAt.map { HTTPDate($0).text }
     expires = expiresAt.map { HTTPDate($0).text }
+  }
+
+  /// The same thumbnail, from elsewhere.
+  func from(_ origin: LoadedImage.Origin) -> PreparedImage {
+    var image = self
+    image.origin = origin
+    return image
   }
 
   /// Whether a thumbnail that was stored for the same request is this one.

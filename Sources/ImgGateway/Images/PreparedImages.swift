@@ -36,7 +36,7 @@ final class PreparedImages: Sendable {
 
   private static let checkInterval = Duration.seconds(1)
   /// A larger image takes too long to copy and to hash on a thread that other connections need.
-  private static let smallMaximum = 1 << 20
+  static let smallMaximum = 256 << 10
   /// The bytes of all images, with those that are being sent.
   private static let budget = 512 << 20
 
@@ -60,6 +60,19 @@ final class PreparedImages: Sendable {
     // Before it waits, so that the bytes of those that wait are limited, too.
     guard budget.take(image.bytes.count) else { return nil }
     return await onQueue { PreparedImage(image, takenFrom: $0.budget) }
+  }
+
+  /// Makes ready what was just loaded for a request. What others have loaded at the same time is shared.
+  ///
+  /// - Returns: `nil` if its bytes have no room.
+  func prepare(_ image: LoadedImage, for request: ImageRequest) async -> PreparedImage? {
+    if let known = known(request)?.image, known.isCopy(of: image) {
+      return known.from(image.origin)
+    }
+    guard let prepared = await prepare(image) else { return nil }
+    // What is not stored cannot be compared with the store.
+    if prepared.storedAt != nil { insert(prepared.from(.store), for: request, at: .now) }
+    return prepared
   }
 
   private func prepareHere(_ image: LoadedImage) -> PreparedImage? {
@@ -101,9 +114,13 @@ final class PreparedImages: Sendable {
     return keep(stored, for: request, at: now)
   }
 
+  private func known(_ request: ImageRequest) -> Entry? {
+    small.use(request) ?? large.use(request)
+  }
+
   /// The image in memory, if it is still the one of the store.
   private func current(_ request: ImageRequest, at now: WallTime) throws(ImageError) -> Entry? {
-    guard let known = small.use(request) ?? large.use(request) else { return nil }
+    guard let known = known(request) else { return nil }
     if known.isCurrent(at: now) { return known }
     guard let facts = try client.cachedImage(for: request, bytesUpTo: 0),
       known.image.isCopy(of: facts)
@@ -120,6 +137,7 @@ final class PreparedImages: Sendable {
     return .hit(insert(image, for: request, at: now))
   }
 
+  @discardableResult
   private func insert(
     _ image: PreparedImage, for request: ImageRequest, at now: WallTime
   ) -> Entry {

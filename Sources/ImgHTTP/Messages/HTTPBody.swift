@@ -16,14 +16,6 @@ package final class HTTPBody: @unchecked Sendable {
     unsafe memory = UnsafeRawBufferPointer(copy)
   }
 
-  /// Copies the bytes.
-  package init(_ bytes: Span<UInt8>) {
-    onRelease = nil
-    let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)
-    unsafe bytes.withUnsafeBufferPointer { unsafe copy.copyBytes(from: $0) }
-    unsafe memory = UnsafeRawBufferPointer(copy)
-  }
-
   deinit {
     unsafe memory.deallocate()
     onRelease?()

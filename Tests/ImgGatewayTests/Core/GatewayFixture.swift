@@ -65,6 +65,13 @@ struct GatewayFixture {
   }
 }
 
+extension PreparedImage {
+  /// One that takes no room of others.
+  init(_ image: LoadedImage) {
+    self.init(image, takenFrom: ByteBudget(.max))
+  }
+}
+
 extension HTTPResponse {
   /// The bytes of a body that is no stream.
   var bytes: [UInt8] {
