@@ -1,4 +1,5 @@
 package import ImgHTTP
+import ImgModel
 
 /// The gallery: a page that shows the pictures of a job or of the store, and the files that it needs.
 ///
@@ -39,12 +40,15 @@ package struct GalleryPage: Sendable {
   /// The page has one address in all versions, so a browser asks each time whether it has changed.
   private func page(for request: HTTPRequest) -> HTTPResponse {
     let tag = "\"\(assets.version)\""
-    var response = response(assets.page, caching: "no-cache")
-    if let known = request.fields["If-None-Match"], EntityTags(known).contain(tag) {
+    var response: HTTPResponse
+    switch Conditions(request.fields).outcome(tag: tag, modifiedAt: nil, at: .now) {
+    case .representation: response = self.response(assets.page, caching: "no-cache")
+    case .notModified:
       // The server tells the length of the page and leaves the page out (RFC 9110, section 8.6). So there is no
       // type.
       response = HTTPResponse(
         .notModified, fields: Self.fields(caching: "no-cache"), body: .bytes(assets.page.body))
+    case .preconditionFailed: return .preconditionFailed
     }
     response.fields.add("ETag", tag)
     return response

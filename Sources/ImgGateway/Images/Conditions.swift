@@ -3,9 +3,9 @@ import ImgModel
 
 /// The conditions of a request (RFC 9110, section 13).
 struct Conditions {
-  /// What a client gets of the image.
+  /// What a client gets of the representation.
   enum Outcome {
-    case image
+    case representation
     /// The client has it already.
     case notModified
     /// The client wants another one, such as the rest of one that it has a part of.
@@ -30,23 +30,42 @@ struct Conditions {
   }
 
   /// Entity tags count before dates (section 13.2.2).
-  func outcome(for image: PreparedImage, at now: WallTime) -> Outcome {
+  ///
+  /// - Parameters:
+  ///   - tag: a strong validator.
+  ///   - modifiedAt: `nil` if the time is not known.
+  func outcome(tag: String, modifiedAt: WallTime?, at now: WallTime) -> Outcome {
     if let match {
-      guard EntityTags(match).containStrongly(image.entityTag) else { return .preconditionFailed }
-    } else if isOlder(image, than: unmodifiedSince, at: now) == false {
+      guard EntityTags(match).containStrongly(tag) else { return .preconditionFailed }
+    } else if let unmodifiedSince, Self.wasModified(modifiedAt, after: unmodifiedSince, now) == true
+    {
       return .preconditionFailed
     }
     if let noneMatch {
-      return EntityTags(noneMatch).contain(image.entityTag) ? .notModified : .image
+      return EntityTags(noneMatch).contain(tag) ? .notModified : .representation
     }
-    return isOlder(image, than: modifiedSince, at: now) == true ? .notModified : .image
+    if let modifiedSince, Self.wasModified(modifiedAt, after: modifiedSince, now) == false {
+      return .notModified
+    }
+    return .representation
   }
 
-  /// Whether an image was stored at a date or before; `nil` if either is not known.
-  private func isOlder(_ image: PreparedImage, than field: String?, at now: WallTime) -> Bool? {
-    guard let field, let storedAt = image.storedAt, let date = HTTPDate(field, now: now) else {
-      return nil
-    }
-    return HTTPDate(storedAt).moment <= date.moment
+  /// - Returns: `nil` if a time is not known, or the field is no date.
+  private static func wasModified(
+    _ moment: WallTime?, after field: String, _ now: WallTime
+  ) -> Bool? {
+    guard let moment, let date = HTTPDate(field, now: now) else { return nil }
+    return HTTPDate(moment).moment > date.moment
+  }
+}
+
+extension HTTPResponse {
+  /// The answer to conditions that do not hold.
+  static var preconditionFailed: HTTPResponse {
+    FailureReport(
+      RequestRejection(
+        .preconditionFailed, code: "precondition_failed",
+        "what is there is not what If-Match or If-Unmodified-Since names")
+    ).response()
   }
 }

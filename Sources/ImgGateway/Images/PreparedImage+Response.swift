@@ -17,12 +17,13 @@ extension PreparedImage {
     }
     if query.format == .negotiated { fields.add("Vary", "Accept") }
     if let lastModified { fields.add("Last-Modified", lastModified) }
-    switch Conditions(request.fields).outcome(for: self, at: now) {
-    case .image: break
+    let conditions = Conditions(request.fields)
+    switch conditions.outcome(tag: entityTag, modifiedAt: storedAt, at: now) {
+    case .representation: break
     case .notModified:
       // The server tells the length of the body and leaves the body out (RFC 9110, section 8.6).
       return HTTPResponse(.notModified, fields: fields, body: .bytes(body))
-    case .preconditionFailed: return FailureReport(.preconditionFailed).response()
+    case .preconditionFailed: return .preconditionFailed
     }
     fields.add("Content-Type", type.mediaType)
     fields.add("X-Content-Type-Options", "nosniff")
@@ -32,10 +33,4 @@ extension PreparedImage {
     }
     return HTTPResponse(.ok, fields: fields, body: .bytes(body))
   }
-}
-
-extension RequestRejection {
-  fileprivate static let preconditionFailed = RequestRejection(
-    .preconditionFailed, code: "precondition_failed",
-    "the thumbnail is not the one that If-Match or If-Unmodified-Since names")
 }

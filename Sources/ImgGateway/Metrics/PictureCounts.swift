@@ -1,4 +1,5 @@
 import ImgClient
+import ImgHTTP
 import Synchronization
 
 /// Where the pictures of answers came from, so that the share of hits can be seen.
@@ -7,8 +8,9 @@ final class PictureCounts: Sendable {
   private let fromNetwork = Atomic<UInt64>(0)
   private let replacements = Atomic<UInt64>(0)
 
-  /// An answer has a picture, or says that the client has it (304).
-  func count(_ origin: LoadedImage.Origin) {
+  /// Counts an answer that has a picture, or says that the client has it (304).
+  func count(_ response: HTTPResponse, from origin: LoadedImage.Origin) {
+    guard response.status != .preconditionFailed else { return }
     switch origin {
     case .memory, .store: fromStore.add(1, ordering: .relaxed)
     case .network: fromNetwork.add(1, ordering: .relaxed)

@@ -39,6 +39,8 @@ import Testing
     let tag = try #require(first.fields["ETag"])
     let unchanged = await fixture.response(.get, target, ["If-None-Match": tag])
     #expect(unchanged.status == .notModified)
+    let other = await fixture.response(.get, target, ["If-Match": "\"other\""])
+    #expect(other.status == .preconditionFailed)
     _ = await fixture.response(.get, "/image?url=https://a.example/none.jpg")
     _ = await fixture.response(.get, "/image?url=https://a.example/none.jpg&default=blank")
     let lines = await fixture.response(.get, "/metrics").text.split(separator: "\n")

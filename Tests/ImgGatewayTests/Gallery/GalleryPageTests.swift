@@ -101,6 +101,8 @@ struct GalleryPageTests {
     for known in ["\"other\"", "", " , ", String(tag.dropFirst())] {
       #expect(try get("/", ["If-None-Match": known]).status == .ok, "\(known)")
     }
+    #expect(try get("/", ["If-Match": tag]).status == .ok)
+    #expect(try get("/", ["If-Match": "\"other\""]).status == .preconditionFailed)
   }
 
   @Test(arguments: [
