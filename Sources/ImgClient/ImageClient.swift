@@ -53,9 +53,7 @@ public final class ImageClient: Sendable {
   package func newImage(
     for request: ImageRequest, bytesUpTo maximumByteCount: Int
   ) async throws(ImageError) -> LoadedImage {
-    guard memoryCache == nil, let bounded = transport as? any BoundedTransport else {
-      return try await load(request, onUpdate: nil)
-    }
+    guard let bounded else { return try await load(request, onUpdate: nil) }
     return try await bounded.loadImage(for: request, bytesUpTo: maximumByteCount)
   }
 
@@ -76,10 +74,23 @@ public final class ImageClient: Sendable {
   package func cachedImage(
     for request: ImageRequest, bytesUpTo maximumByteCount: Int
   ) throws(ImageError) -> LoadedImage? {
-    guard memoryCache == nil, let bounded = transport as? any BoundedTransport else {
-      return try cachedImage(for: request)
-    }
+    guard let bounded else { return try cachedImage(for: request) }
     return try bounded.storedImage(for: request, bytesUpTo: maximumByteCount)
+  }
+
+  /// An image that one of the functions with a maximum has told without its bytes, with them. Is not counted as an
+  /// access.
+  ///
+  /// - Returns: `nil` if it was removed from the store meanwhile.
+  package func wholeImage(
+    _ image: LoadedImage, for request: ImageRequest
+  ) throws(ImageError) -> LoadedImage? {
+    try bounded?.wholeImage(image, for: request)
+  }
+
+  /// `nil` if the transport cannot tell images without their bytes, or memory may have them.
+  private var bounded: (any BoundedTransport)? {
+    memoryCache == nil ? transport as? any BoundedTransport : nil
   }
 
   /// The phases of a load, for `for await`. The load begins when the first one is asked for.

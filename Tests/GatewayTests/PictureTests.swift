@@ -1,6 +1,8 @@
+import FoundationEssentials
 import TestCluster
 import TestHTTP
 import TestOrigin
+import TestPictures
 import Testing
 
 /// Pictures over the wire: loads, hits, and conditions.
@@ -39,6 +41,37 @@ struct PictureTests {
     let list = try await fixture.gateway.response("/v2/list").text
     #expect(list.contains(#""height":\#(height),"#), "\(list)")
     #expect(list.contains(#""width":\#(width)}"#), "\(list)")
+  }
+
+  /// The counts of `imgctl cache stat --json`.
+  private struct Counts: Decodable, Equatable {
+    let hits: Int
+    let misses: Int
+  }
+
+  @Test(arguments: [60, 340, 700])
+  func `a thumbnail of any number of bytes is whole and counted once, new and as a hit`(
+    side: Int
+  ) async throws {
+    let fixture = try GatewayFixture()
+    let noise = try PictureMaker.start().noise(seed: 1, width: side, height: side)
+    fixture.origin.serve("/a", .body(noise))
+    let target = fixture.target("/a", "output=png")
+    let first = try await fixture.gateway.response(target)
+    #expect(first["X-Imgctl-From"] == "network")
+    // Without what the first one keeps in memory.
+    let second = try await GatewayProcess(fixture.cluster).response(target)
+    #expect(second["X-Imgctl-From"] == "store")
+    for response in [first, second] {
+      #expect(response.status == 200)
+      // PNG cannot make noise smaller.
+      #expect(response.body.count > 3 * side * side)
+      #expect(response.body.suffix(8) == [0x49, 0x45, 0x4E, 0x44, 0xAE, 0x42, 0x60, 0x82])
+    }
+    #expect(first.body == second.body)
+    let line = try #require(try fixture.cluster.imgctl("cache", "stat", "--json").lines.last)
+    let counts = try JSONDecoder().decode(Counts.self, from: Data(line.utf8))
+    #expect(counts == Counts(hits: 1, misses: 1))
   }
 
   @Test func `requests for one picture at the same time cause one fetch`() async throws {

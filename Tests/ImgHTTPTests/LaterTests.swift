@@ -147,6 +147,9 @@ struct LaterTests {
       try await until { server.statistics.waitingRequests == count }
       var client = try RawClient(to: server.address)
       var other = try RawClient(to: server.address)
+      // Its connection is known to the thread from now on.
+      try other.send("GET /early HTTP/1.1\r\nHost: x\r\n\r\n")
+      #expect(try await other.receive().text == "0")
       try client.send("GET /open HTTP/1.1\r\nHost: x\r\n\r\n")
       await opened.wait()
       try other.send("GET /late HTTP/1.1\r\nHost: x\r\n\r\n")

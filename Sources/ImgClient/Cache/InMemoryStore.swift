@@ -19,6 +19,11 @@ struct InMemoryStore {
     return entry.image.from(.store)
   }
 
+  /// An image, also one that has expired. Is not counted as an access.
+  func image(storedAs key: MemoryKey) -> LoadedImage? {
+    entries[key]?.image
+  }
+
   /// The image of a record that has not expired.
   func image(of id: CacheRecord.ID, at now: Date) -> LoadedImage? {
     let entry = entries.values.first { $0.record.id == id && $0.record.expiresAt > now }

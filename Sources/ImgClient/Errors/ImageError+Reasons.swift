@@ -12,7 +12,7 @@ extension ImageError {
     ImageError(code: .cancelled, url: url, message: "the request was cancelled")
   }
 
-  static func timedOut(_ url: String?, after timeout: Duration) -> ImageError {
+  package static func timedOut(_ url: String?, after timeout: Duration) -> ImageError {
     ImageError(
       code: .timeout, url: url, isRetryable: true,
       message: "the request took longer than its timeout of \(timeout)")

@@ -10,6 +10,14 @@ package protocol BoundedTransport: ImageTransport {
   func loadImage(
     for request: ImageRequest, bytesUpTo maximumByteCount: Int
   ) async throws(ImageError) -> LoadedImage
+
+  /// An image that was stored or loaded without its bytes, with them. Is not counted as an access, and is there
+  /// although it has expired since.
+  ///
+  /// - Returns: `nil` if it was removed from the store.
+  func wholeImage(
+    _ image: LoadedImage, for request: ImageRequest
+  ) throws(ImageError) -> LoadedImage?
 }
 
 extension InMemoryCluster: BoundedTransport {
@@ -24,6 +32,12 @@ extension InMemoryCluster: BoundedTransport {
   ) async throws(ImageError) -> LoadedImage {
     let image = try await loadImage(for: request, onUpdate: nil)
     return image.storedAt == nil ? image : image.bytesUpTo(maximumByteCount)
+  }
+
+  package func wholeImage(
+    _ image: LoadedImage, for request: ImageRequest
+  ) throws(ImageError) -> LoadedImage? {
+    withStore { $0.image(storedAs: MemoryKey(request)) }?.from(image.origin)
   }
 }
 

@@ -124,8 +124,8 @@ public final class ClusterTransport: BoundedTransport {
         return LoadedImage(made, bytes: try Self.contents(of: answer, request))
       }
       let origin = isFromCache ? LoadedImage.Origin.store : .network
-      let isLongCopy = thumbnail.byteCount > Self.quickCopyByteCount
-      guard isLongCopy, thumbnail.byteCount <= maximumByteCount else {
+      // Above the maximum, there is nothing to copy.
+      if thumbnail.byteCount <= Self.quickCopyByteCount || thumbnail.byteCount > maximumByteCount {
         return try stored(
           asked, as: request, at: askedAt, from: origin, bytesUpTo: maximumByteCount)
       }
@@ -133,6 +133,16 @@ public final class ClusterTransport: BoundedTransport {
         try self.stored(asked, as: request, at: askedAt, from: origin)
       }
     }
+  }
+
+  package func wholeImage(
+    _ image: LoadedImage, for request: ImageRequest
+  ) throws(ImageError) -> LoadedImage? {
+    guard let storedAt = image.storedAt else { return nil }
+    var undelayed = request
+    undelayed.delay = .zero
+    return try stored(
+      ClusterRequest(undelayed), as: request, at: WallTime(storedAt), from: image.origin)
   }
 
   /// More bytes are not copied by the task, because its executor may have other work that should not wait for it.

@@ -1,4 +1,5 @@
 import ImgClient
+import ImgModel
 
 /// Loads pictures by the cluster, as many as a limit permits, and makes them ready to be sent.
 struct PictureLoader: Sendable {
@@ -6,7 +7,7 @@ struct PictureLoader: Sendable {
     case image(PreparedImage)
     /// Its bytes have no room in memory.
     case noRoom
-    /// It has to be loaded, but there is no time, or there is no room to load a picture of its host.
+    /// It would have to be loaded, but there is no room to load a picture of its host, or no time.
     case noLoad
   }
 
@@ -16,52 +17,45 @@ struct PictureLoader: Sendable {
 
   /// The picture for a request, which is loaded if it is not stored.
   ///
-  /// - Parameters:
-  ///   - found: by ``PreparedImages/find(_:at:)``.
-  ///   - timeout: of the load.
+  /// - Parameter timeout: of the load.
+  func image(
+    for request: ImageRequest, within timeout: Duration
+  ) async throws(ImageError) -> Outcome {
+    try await image(for: request, found: images.find(request, at: .now), within: timeout)
+  }
+
+  /// The same for a caller that has looked into the store.
   func image(
     for request: ImageRequest, found: PreparedImages.Found, within timeout: Duration
   ) async throws(ImageError) -> Outcome {
     switch found {
     case .hit(let entry): return .image(entry.image)
     case .noRoom: return .noRoom
-    case .large:
-      if let outcome = try await largeImage(for: request) { return outcome }
+    case .large(let facts):
+      if let outcome = try await copy(facts, for: request) { return outcome }
     case .nothing: break
     }
     return try await newImage(for: request, within: timeout)
-  }
-
-  /// A large picture that is stored. Waits while it is copied.
-  ///
-  /// - Returns: `nil` if it was removed meanwhile.
-  private func largeImage(for request: ImageRequest) async throws(ImageError) -> Outcome? {
-    switch try await images.findLarge(request) {
-    case .hit(let entry): .image(entry.image)
-    case .noRoom: .noRoom
-    case .large, .nothing: nil
-    }
   }
 
   private func newImage(
     for request: ImageRequest, within timeout: Duration
   ) async throws(ImageError) -> Outcome {
     let deadline = ContinuousClock.now + timeout
-    guard
-      let image = try await load(request, bytesUpTo: PreparedImages.smallMaximum, within: timeout)
-    else { return .noLoad }
-    guard image.bytes.isEmpty else { return await prepare(image, for: request) }
-    // All requests that wait for a large one share a copy of it.
-    switch try await largeImage(for: request) {
-    case .image(let copied): return .image(copied.from(image.origin))
-    case .some(let outcome): return outcome
-    case nil: break
-    }
-    // One that expires at once is no longer found. Who has waited for it gets it all the same.
-    guard let image = try await load(request, bytesUpTo: .max, within: deadline - .now) else {
+    let maximum = PreparedImages.smallMaximum
+    guard let loaded = try await load(request, bytesUpTo: maximum, within: timeout) else {
       return .noLoad
     }
-    return await prepare(image, for: request)
+    guard loaded.bytes.isEmpty else { return await add(loaded, for: request) }
+    // Those who wait for a large one share a copy if memory keeps it.
+    if let outcome = try await copy(loaded, for: request) { return outcome }
+    // It was evicted before it was copied.
+    let remaining = deadline - .now
+    guard remaining > .zero else { throw .timedOut(request.url, after: timeout) }
+    guard let whole = try await load(request, bytesUpTo: .max, within: remaining) else {
+      return .noLoad
+    }
+    return await add(whole, for: request)
   }
 
   /// - Returns: `nil` without a load.
@@ -76,7 +70,18 @@ struct PictureLoader: Sendable {
     }
   }
 
-  private func prepare(_ image: LoadedImage, for request: ImageRequest) async -> Outcome {
-    await images.prepare(image, for: request).map { .image($0) } ?? .noRoom
+  /// - Returns: `nil` if the image was removed from the store meanwhile.
+  private func copy(
+    _ image: LoadedImage, for request: ImageRequest
+  ) async throws(ImageError) -> Outcome? {
+    switch try await images.copy(image, for: request) {
+    case .hit(let entry): .image(entry.image.from(image.origin))
+    case .noRoom: .noRoom
+    case .large, .nothing: nil
+    }
+  }
+
+  private func add(_ image: LoadedImage, for request: ImageRequest) async -> Outcome {
+    await images.add(image, for: request).map { .image($0) } ?? .noRoom
   }
 }

@@ -36,7 +36,7 @@ final class PictureService: Sendable {
     let key = KnownRequests.Key(target: request.target, accept: request.fields["Accept"])
     if let value = known.value(of: key) {
       if value.answer.isValid(at: .now), Conditions(request.fields).isEmpty {
-        counts.count(.store)
+        counts.count(value.answer.response.response, from: .store)
         return .repeated(value.answer.response)
       }
       return answer(to: request, for: value.query, wanted: value.wanted, key: key)
@@ -59,7 +59,7 @@ final class PictureService: Sendable {
       return hit(entry, for: query, wanted, request, at: now, key: key)
     }
     return .later(.connection) { [self] in
-      await response(to: request, for: query, wanted, found: found)
+      await loadedResponse(to: request, for: query, wanted, found: found)
     }
   }
 
@@ -76,8 +76,9 @@ final class PictureService: Sendable {
   private func response(
     to request: HTTPRequest, for query: ImageQuery, with image: PreparedImage
   ) -> HTTPResponse {
-    counts.count(image.origin)
-    return image.response(to: request, for: query, at: .now)
+    let response = image.response(to: request, for: query, at: .now)
+    counts.count(response, from: image.origin)
+    return response
   }
 
   /// The answer for a caller that waits.
@@ -106,8 +107,8 @@ final class PictureService: Sendable {
     _ entry: PreparedImages.Entry, for query: ImageQuery, _ wanted: ImageRequest,
     _ request: HTTPRequest, at now: WallTime, key: KnownRequests.Key?
   ) -> HTTPAnswer {
-    counts.count(entry.image.origin)
     let response = entry.image.response(to: request, for: query, at: now)
+    counts.count(response, from: entry.image.origin)
     guard let key, entry.image.body.count <= KnownRequests.maximumBodyByteCount,
       Conditions(request.fields).isEmpty
     else { return .response(response) }
@@ -117,7 +118,7 @@ final class PictureService: Sendable {
   }
 
   /// The answer with the picture when it is there, or with what stands in for it.
-  private func response(
+  private func loadedResponse(
     to request: HTTPRequest, for query: ImageQuery, _ wanted: ImageRequest,
     found: PreparedImages.Found
   ) async -> HTTPResponse {

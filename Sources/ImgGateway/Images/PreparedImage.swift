@@ -48,4 +48,9 @@ struct PreparedImage: Sendable {
     storedAt == image.storedAt.map { WallTime($0) }
       && expiresAt == image.expiresAt.map { WallTime($0) }
   }
+
+  /// The same for one that was made ready.
+  func isCopy(of image: PreparedImage) -> Bool {
+    storedAt == image.storedAt && expiresAt == image.expiresAt
+  }
 }

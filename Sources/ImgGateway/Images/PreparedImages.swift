@@ -12,6 +12,11 @@ final class PreparedImages: Sendable {
     let image: PreparedImage
     fileprivate let checkedAt: WallTime
 
+    /// The same check of another copy of the image.
+    func with(_ image: PreparedImage) -> Entry {
+      Entry(image: image, checkedAt: checkedAt)
+    }
+
     /// When the image must be compared with the store.
     var end: WallTime {
       let next = checkedAt.advanced(by: PreparedImages.checkInterval)
@@ -27,8 +32,8 @@ final class PreparedImages: Sendable {
   /// What a look into memory and store finds.
   enum Found {
     case hit(Entry)
-    /// A hit that takes long to copy, see ``findLarge(_:)``.
-    case large
+    /// A hit that takes long to copy, without its bytes, see ``copy(_:for:)``.
+    case large(LoadedImage)
     case nothing
     /// A hit whose bytes have no room in memory.
     case noRoom
@@ -62,17 +67,19 @@ final class PreparedImages: Sendable {
     return await onQueue { PreparedImage(image, takenFrom: $0.budget) }
   }
 
-  /// Makes ready what was just loaded for a request. What others have loaded at the same time is shared.
+  /// Makes ready what was just loaded for a request that the store may answer from now on. Those who have waited for
+  /// the same image share it.
   ///
   /// - Returns: `nil` if its bytes have no room.
-  func prepare(_ image: LoadedImage, for request: ImageRequest) async -> PreparedImage? {
+  func add(_ image: LoadedImage, for request: ImageRequest) async -> PreparedImage? {
+    let now = WallTime.now
     if let known = known(request)?.image, known.isCopy(of: image) {
       return known.from(image.origin)
     }
     guard let prepared = await prepare(image) else { return nil }
     // What is not stored cannot be compared with the store.
-    if prepared.storedAt != nil { insert(prepared.from(.store), for: request, at: .now) }
-    return prepared
+    guard prepared.storedAt != nil else { return prepared }
+    return insert(prepared, for: request, at: now).image.from(image.origin)
   }
 
   private func prepareHere(_ image: LoadedImage) -> PreparedImage? {
@@ -85,14 +92,17 @@ final class PreparedImages: Sendable {
     guard let stored = try client.cachedImage(for: request, bytesUpTo: Self.smallMaximum) else {
       return .nothing
     }
-    guard !stored.bytes.isEmpty else { return .large }
+    guard !stored.bytes.isEmpty else { return .large(stored) }
     return keep(stored, for: request, at: now)
   }
 
-  /// The same for a large one. Waits while it is copied.
-  func findLarge(_ request: ImageRequest) async throws(ImageError) -> Found {
-    try await onQueue { images in
-      Result { () throws(ImageError) in try images.copyLarge(request, at: .now) }
+  /// The hit for a request whose large image was found or loaded without its bytes. Waits while they are copied.
+  ///
+  /// - Returns: nothing if the image was removed meanwhile.
+  func copy(_ image: LoadedImage, for request: ImageRequest) async throws(ImageError) -> Found {
+    let now = WallTime.now
+    return try await onQueue { images in
+      Result { () throws(ImageError) in try images.copyHere(image, for: request, at: now) }
     }.get()
   }
 
@@ -105,13 +115,13 @@ final class PreparedImages: Sendable {
     }
   }
 
-  private func copyLarge(
-    _ request: ImageRequest, at now: WallTime
+  private func copyHere(
+    _ image: LoadedImage, for request: ImageRequest, at now: WallTime
   ) throws(ImageError) -> Found {
     // Others may have waited for the same image.
-    if let entry = try current(request, at: now) { return .hit(entry) }
-    guard let stored = try client.cachedImage(for: request) else { return .nothing }
-    return keep(stored, for: request, at: now)
+    if let known = known(request), known.image.isCopy(of: image) { return .hit(known) }
+    guard let whole = try client.wholeImage(image, for: request) else { return .nothing }
+    return keep(whole, for: request, at: now)
   }
 
   private func known(_ request: ImageRequest) -> Entry? {
@@ -137,12 +147,13 @@ final class PreparedImages: Sendable {
     return .hit(insert(image, for: request, at: now))
   }
 
-  @discardableResult
+  /// - Returns: an entry with the image, or with a copy of it that another thread has inserted.
   private func insert(
     _ image: PreparedImage, for request: ImageRequest, at now: WallTime
   ) -> Entry {
-    let entry = Entry(image: image, checkedAt: now)
-    (image.body.count <= Self.smallMaximum ? small : large).insert(entry, for: request)
-    return entry
+    let entry = Entry(image: image.from(.store), checkedAt: now)
+    let isSmall = image.body.count <= Self.smallMaximum
+    (isSmall ? large : small).remove(request)
+    return (isSmall ? small : large).insert(entry, for: request)
   }
 }

@@ -24,12 +24,19 @@ final class RecentImages: Sendable {
   }
 
   /// An image that takes more than half of the capacity would push out all others, so it is not kept.
-  func insert(_ entry: PreparedImages.Entry, for request: ImageRequest) {
+  ///
+  /// - Returns: the entry, with the copy of its image that is there already.
+  func insert(_ entry: PreparedImages.Entry, for request: ImageRequest) -> PreparedImages.Entry {
     let cost = entry.image.body.count + request.url.utf8.count + Self.overhead
-    guard cost <= capacity / 2 else { return }
-    entries.withLock { entries in
+    guard cost <= capacity / 2 else { return entry }
+    return entries.withLock { entries in
+      var entry = entry
+      if let known = entries.use(request)?.image, known.isCopy(of: entry.image) {
+        entry = entry.with(known)
+      }
       entries.insert(entry, as: request, cost: cost)
       entries.trim(toCost: capacity)
+      return entry
     }
   }
 }

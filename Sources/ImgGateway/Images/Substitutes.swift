@@ -14,6 +14,8 @@ struct Substitutes: Sendable {
     for query: ImageQuery, _ wanted: ImageRequest, insteadOf failure: FailureReport,
     until deadline: ContinuousClock.Instant
   ) async -> HTTPResponse {
+    // A client that has left needs nothing.
+    guard !Task.isCancelled else { return failure.response() }
     switch query.fallback {
     case .failure: return failure.response()
     case .placeholder(let placeholder):
@@ -22,8 +24,7 @@ struct Substitutes: Sendable {
       var other = wanted
       other.url = url
       do throws(ImageError) {
-        let outcome = try await loader.image(
-          for: other, found: loader.images.find(other, at: .now), within: deadline - .now)
+        let outcome = try await loader.image(for: other, within: deadline - .now)
         guard case .image(let image) = outcome else { return failure.response() }
         return .replacement(image.body, image.type, insteadOf: failure)
       } catch {

@@ -76,11 +76,12 @@ final class EventLoop: Sendable {
     var pending = ArraySlice<Command>()
     var isRunning = true
     while isRunning {
-      let isIdle = pending.isEmpty
-      waits.store(isIdle, ordering: .relaxed)
-      let tokens = events.wait(milliseconds: isIdle ? daemon.timeoutMilliseconds : 0)
+      let mayWait = pending.isEmpty
+      waits.store(mayWait, ordering: .relaxed)
+      let tokens = events.wait(milliseconds: mayWait ? daemon.timeoutMilliseconds : 0)
       waits.store(false, ordering: .relaxed)
-      if tokens.contains(Self.commandsToken) { pending += commands.takeAll() }
+      // Those that have come meanwhile are still there when the pending ones are done.
+      if pending.isEmpty, tokens.contains(Self.commandsToken) { pending = commands.takeAll()[...] }
       isRunning = handle(&pending, daemon)
       daemon.run()
     }

@@ -7,6 +7,7 @@ import Testing
 @testable import ImgGateway
 
 /// What is kept in memory for requests that come again.
+@Suite(.timeLimit(.minutes(1)))
 struct MemoryTests {
   private static func key(_ name: String) -> KnownRequests.Key {
     KnownRequests.Key(target: "/image?url=https://a.example/\(name)", accept: nil)
@@ -70,14 +71,36 @@ struct MemoryTests {
     let (_, images, requests) = try await store(256 << 10, 256 << 10 + 1)
     let small = try entry(try images.find(requests[0], at: .now))
     #expect(small.image.body.count == 256 << 10)
-    guard case .large = try images.find(requests[1], at: .now) else {
+    guard case .large(let facts) = try images.find(requests[1], at: .now) else {
       Issue.record("a large thumbnail was copied")
       return
     }
-    let copied = try entry(await images.findLarge(requests[1]))
+    let copied = try entry(await images.copy(facts, for: requests[1]))
     let shared = try entry(try images.find(requests[1], at: .now))
     #expect(copied.image.body.count == 256 << 10 + 1)
     #expect(copied.image.body === shared.image.body)
+  }
+
+  /// The hit for a request of any size.
+  private func hit(
+    _ request: ImageRequest, in images: PreparedImages
+  ) async throws -> PreparedImages.Entry {
+    let found = try images.find(request, at: .now)
+    guard case .large(let facts) = found else { return try entry(found) }
+    return try entry(await images.copy(facts, for: request))
+  }
+
+  @Test func `a large image that has expired since it was loaded is copied`() async throws {
+    let cluster = InMemoryCluster()
+    let client = ImageClient(transport: cluster, memoryCache: nil)
+    var request = ImageRequest(url: "https://a.example/b")
+    request.expiry = .after(.milliseconds(1))
+    cluster.serve(request.url, GatewayFixture.image(bytes: Self.bytes(1_000)))
+    let facts = try await client.newImage(for: request, bytesUpTo: 999)
+    #expect(facts.bytes.isEmpty)
+    while try client.cachedImage(for: request) != nil { await Task.yield() }
+    let copied = try entry(await PreparedImages(client).copy(facts, for: request))
+    #expect(copied.image.body.count == 1_000)
   }
 
   @Test func `an image that is still the one of the store is not copied again`() async throws {
@@ -85,7 +108,7 @@ struct MemoryTests {
     let now = WallTime.now
     let later = now.advanced(by: .seconds(2))
     for request in requests {
-      let first = try entry(await images.findLarge(request))
+      let first = try await hit(request, in: images)
       #expect(try entry(try images.find(request, at: later)).image.body === first.image.body)
       #expect(try await cluster.removeImage(for: request))
       guard case .nothing = try images.find(request, at: later.advanced(by: .seconds(2))) else {
@@ -98,7 +121,7 @@ struct MemoryTests {
   @Test func `a large thumbnail does not push others out`() async throws {
     let (_, images, requests) = try await store(1, 33 << 20)
     let first = try entry(try images.find(requests[0], at: .now))
-    #expect(try entry(await images.findLarge(requests[1])).image.body.count == 33 << 20)
+    #expect(try await hit(requests[1], in: images).image.body.count == 33 << 20)
     #expect(try entry(try images.find(requests[0], at: .now)).image.body === first.image.body)
   }
 

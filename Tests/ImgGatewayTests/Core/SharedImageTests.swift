@@ -53,24 +53,55 @@ struct SharedImageTests {
     #expect(try body(await fixture.response(.get, Self.target)) === shared)
   }
 
-  @Test func `a large picture that is no longer found after its load is loaded with its bytes`()
-    async throws
-  {
+  /// A cluster that evicts every large picture before it is copied.
+  private struct EvictingTransport: BoundedTransport {
+    let cluster: InMemoryCluster
+
+    func loadImage(
+      for request: ImageRequest, onUpdate: (@Sendable (ImageUpdate) -> Void)?
+    ) async throws(ImageError) -> LoadedImage {
+      try await cluster.loadImage(for: request, onUpdate: onUpdate)
+    }
+
+    func loadImage(
+      for request: ImageRequest, bytesUpTo maximumByteCount: Int
+    ) async throws(ImageError) -> LoadedImage {
+      try await cluster.loadImage(for: request, bytesUpTo: maximumByteCount)
+    }
+
+    func storedImage(
+      for request: ImageRequest, bytesUpTo maximumByteCount: Int
+    ) throws(ImageError) -> LoadedImage? { nil }
+
+    func wholeImage(
+      _ image: LoadedImage, for request: ImageRequest
+    ) throws(ImageError) -> LoadedImage? { nil }
+  }
+
+  @Test func `a large picture that is evicted before it is copied is loaded again`() async throws {
     let cluster = InMemoryCluster()
-    let image = Self.image(byteCount: 3 << 20)
-    cluster.serve(Self.url, image)
-    let client = ImageClient(transport: cluster, memoryCache: nil)
+    cluster.serve(Self.url, Self.image(byteCount: 3 << 20))
+    let client = ImageClient(
+      transport: EvictingTransport(cluster: cluster), memoryCache: nil)
     let loader = PictureLoader(
       client: client, images: PreparedImages(client), limit: LoadLimit(1))
-    var request = ImageRequest(url: Self.url)
-    // The store never answers such a request.
-    request.cachePolicy = .reload
-    let outcome = try await loader.image(for: request, found: .nothing, within: .seconds(20))
-    guard case .image(let prepared) = outcome else {
+    let request = ImageRequest(url: Self.url)
+    guard case .image(let image) = try await loader.image(for: request, within: .seconds(20)) else {
       Issue.record("there is no image")
       return
     }
-    #expect(prepared.body.bytes == image.bytes)
-    #expect(prepared.origin == .network)
+    #expect(image.body.count == 3 << 20)
+  }
+
+  @Test func `without room for its bytes, a drawing stands in for a picture`() async throws {
+    let fixture = try GatewayFixture()
+    fixture.cluster.serve(Self.url, Self.image(byteCount: 300 << 20))
+    let first = await fixture.response(.get, Self.target)
+    #expect(first.status == .ok)
+    let second = await fixture.response(.get, "\(Self.target)&w=10")
+    #expect(second.status == .serviceUnavailable)
+    let drawing = await fixture.response(.get, "\(Self.target)&w=20&default=photo")
+    #expect(drawing.fields["X-Imgctl-Failure"] == "too_many_requests")
+    #expect(try body(first).count == 300 << 20)
   }
 }
