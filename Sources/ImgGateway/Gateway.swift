@@ -21,16 +21,25 @@ package final class Gateway: HTTPHandler {
   ///   - isLocal: whether only this machine can connect.
   ///   - note: takes a line for the log.
   /// - Throws: ``UsageError`` for keys, presets and patterns of origins that make no sense.
-  package init(
+  package convenience init(
     _ transport: any PictureLists.Transport, settings: GatewaySettings, isLocal: Bool,
     note: @escaping @Sendable (String) -> Void = { _ in }
   ) throws(UsageError) {
+    let queries = try ImageQueries(settings, note: note)
+    self.init(transport, settings: settings, queries: queries, isLocal: isLocal, note: note)
+  }
+
+  /// - Parameter queries: those of the settings.
+  init(
+    _ transport: any PictureLists.Transport, settings: GatewaySettings, queries: ImageQueries,
+    isLocal: Bool, note: @escaping @Sendable (String) -> Void
+  ) {
     self.note = note
+    self.queries = queries
     // Without a memory of its own, which would hide changes of the store.
     let client = ImageClient(transport: transport, memoryCache: nil)
     servesGallery = settings.servesGallery(isLocal: isLocal)
     hosts = HostGuard(names: settings.hosts, isLocal: isLocal, hasGallery: servesGallery)
-    queries = try ImageQueries(settings, note: note)
     pictures = PictureService(
       client, maximumLoads: settings.maximumLoads, timeout: settings.requestTimeout)
     let cluster = transport as? ClusterTransport

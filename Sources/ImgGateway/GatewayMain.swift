@@ -27,9 +27,9 @@ package enum GatewayMain {
       }
       return 0
     } catch {
-      note("imggateway: \(error)")
+      note("\(error)")
       if error is HTTPServerError {
-        note("imggateway: --listen chooses where it listens, for example --listen 127.0.0.1:8081")
+        note("--listen chooses where it listens, for example --listen 127.0.0.1:8081")
       }
       return error is UsageError ? 2 : 1
     }
@@ -40,25 +40,28 @@ package enum GatewayMain {
   ) throws {
     let descriptorCount = ThisProcess.raiseDescriptorLimit()
     let cluster = try ClusterTransport(places)
+    // Before it listens, so that a wrong option is told first.
+    let queries = try ImageQueries(settings, note: note)
     let configuration = try configuration(settings, descriptorCount: descriptorCount)
     var gateway: Gateway?
     let server = try HTTPServer(configuration) { address in
       try settings.requireSafety(isLocal: address.isLocal)
-      let made = try Gateway(
-        cluster, settings: settings, isLocal: address.isLocal, note: { note("imggateway: \($0)") })
+      let made = Gateway(
+        cluster, settings: settings, queries: queries, isLocal: address.isLocal, note: note)
       gateway = made
       return made
     }
     gateway?.measure(server)
-    note("imggateway: serving at \(server.address)/")
+    let address = server.address.ofFrontPage
+    note("serving at \(address)")
     if settings.isJSON {
-      let report = StartReport(address: "\(server.address)/", pid: ThisProcess.processID)
+      let report = StartReport(address: address, pid: ThisProcess.processID)
       try FileIO.writeAll(STDOUT_FILENO, GatewayJSON.bytes(of: report) + [UInt8(ascii: "\n")])
     }
     let manager = ServiceManager(environment: ThisProcess.environment)
-    manager.notify(.ready, status: "serving at \(server.address)/")
+    manager.notify(.ready, status: "serving at \(address)")
     let names = signals.waitBlocking().compactMap(Signal.name).joined(separator: " and ")
-    note("imggateway: stopping after \(names)")
+    note("stopping after \(names)")
     manager.notify(.stopping, status: "finishing requests")
     stop(server, signals)
   }
@@ -99,9 +102,20 @@ package enum GatewayMain {
     _ = signals.waitBlocking()
   }
 
-  private static func note(_ text: String) {
+  /// Writes a line for people, after the name of the program.
+  @Sendable private static func note(_ text: String) {
     // A message that cannot be written must not stop the work, and no other place would be read.
-    try? FileIO.writeAll(STDERR_FILENO, Array("\(text)\n".withoutPasswords.utf8))
+    try? FileIO.writeAll(STDERR_FILENO, Array("imggateway: \(text)\n".withoutPasswords.utf8))
+  }
+}
+
+extension HTTPServer.Address {
+  /// What a browser opens, or the path of a socket.
+  fileprivate var ofFrontPage: String {
+    switch self {
+    case .tcp: "\(self)/"
+    case .unix: "\(self)"
+    }
   }
 }
 

@@ -115,12 +115,14 @@ extension HTTPServer.Address {
   /// The address in a notification of readiness.
   fileprivate init?(readiness message: String) {
     let prefix = "READY=1\nSTATUS=serving at "
-    guard message.hasPrefix(prefix), message.hasSuffix("/") else { return nil }
-    let text = message.dropFirst(prefix.count).dropLast()
-    if text.hasPrefix("unix:") {
-      self = .unix(path: String(text.dropFirst("unix:".count)))
+    guard message.hasPrefix(prefix) else { return nil }
+    let address = message.dropFirst(prefix.count)
+    if address.hasPrefix("unix:") {
+      self = .unix(path: String(address.dropFirst("unix:".count)))
       return
     }
+    guard address.hasSuffix("/") else { return nil }
+    let text = address.dropLast()
     guard let colon = text.lastIndex(of: ":"),
       let port = UInt16(text[text.index(after: colon)...])
     else { return nil }

@@ -145,5 +145,9 @@ struct ListeningTests {
     #expect(result.exitCode == 1)
     #expect(result.messages.contains("port \(port)"))
     #expect(result.messages.contains("choose another port"))
+    let wrong = try GatewayProcess.result(
+      cluster, ["--listen", "\(host):\(port)", "--preset", "x"])
+    #expect(wrong.exitCode == 2)
+    #expect(wrong.messages.contains("--preset"))
   }
 }

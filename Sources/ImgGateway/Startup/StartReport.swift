@@ -1,6 +1,6 @@
 /// What `--json` prints when requests are answered.
 struct StartReport: Encodable {
-  /// With a slash at its end.
+  /// Of the page in a browser, with a slash at its end; or `unix:` and the path of a socket.
   let address: String
   let pid: Int32
   /// As in the JSON of commands.
