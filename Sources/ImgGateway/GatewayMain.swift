@@ -39,7 +39,8 @@ package enum GatewayMain {
     _ settings: GatewaySettings, _ places: Settings, until signals: SignalSource
   ) throws {
     let descriptorCount = ThisProcess.raiseDescriptorLimit()
-    let cluster = try ClusterTransport(places)
+    let cluster: any PictureLists.Transport =
+      settings.isMock ? MockCluster.make() : try ClusterTransport(places)
     // Before it listens, so that a wrong option is told first.
     let queries = try ImageQueries(settings, note: note)
     let configuration = try configuration(settings, descriptorCount: descriptorCount)

@@ -50,3 +50,8 @@ enum PlainPNG {
     [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) }
   }
 }
+
+extension ImagePixels {
+  /// A PNG file of the pixels, without compression.
+  package var pngFile: [UInt8] { PlainPNG.file(of: self) }
+}

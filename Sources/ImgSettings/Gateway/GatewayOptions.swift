@@ -52,9 +52,15 @@ package enum GatewayOptions {
   static let connections = OptionDescription(
     "--connections", "N", help: "The maximum number of connections. Default: 4096.")
 
+  static let mock = OptionDescription(
+    "--mock",
+    help: "Serve pictures of mock.example from memory, without a coordinator and without a "
+      + "network, to try clients and the gallery. They have one size, whatever a request asks for. "
+      + "Default: no.")
+
   package static let all = [
     listen, keyFile, signatureSize, allowUnsigned, allowOrigin, preset, gallery, host,
-    maximumSide, requests, requestTimeout, connections,
+    maximumSide, requests, requestTimeout, connections, mock,
   ]
 
   /// Where the cluster is.

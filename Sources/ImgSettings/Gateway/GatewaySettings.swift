@@ -21,6 +21,8 @@ package struct GatewaySettings: Sendable {
   package var maximumLoads = 512
   package var requestTimeout = Duration.seconds(60)
   package var maximumConnections = 4_096
+  /// Whether a cluster in memory has the pictures.
+  package var isMock = false
   /// Whether the address is printed as JSON.
   package var isJSON = false
 
@@ -56,6 +58,7 @@ package struct GatewaySettings: Sendable {
         try Duration(parsing: text, in: .milliseconds(1)...(.seconds(86_400)))
       }
     }
+    if let texts = given(Options.mock) { isMock = try texts.value(Self.isOn) }
     isJSON = arguments.contains(GatewayInvocation.json)
     if let texts = given(Options.connections) {
       maximumConnections = try texts.value(Self.count(in: 1...65_536))
