@@ -39,10 +39,10 @@ package enum GatewayMain {
     _ settings: GatewaySettings, _ places: Settings, until signals: SignalSource
   ) throws {
     let descriptorCount = ThisProcess.raiseDescriptorLimit()
+    // Before it listens, so that what is wrong with keys, presets and origins is told first.
+    let queries = try ImageQueries(settings, note: note)
     let cluster: any PictureLists.Transport =
       settings.isMock ? MockCluster.make() : try ClusterTransport(places)
-    // Before it listens, so that a wrong option is told first.
-    let queries = try ImageQueries(settings, note: note)
     let configuration = try configuration(settings, descriptorCount: descriptorCount)
     var gateway: Gateway?
     let server = try HTTPServer(configuration) { address in

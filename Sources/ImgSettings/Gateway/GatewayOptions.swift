@@ -55,8 +55,8 @@ package enum GatewayOptions {
   static let mock = OptionDescription(
     "--mock",
     help: "Serve pictures of mock.example from memory, without a coordinator and without a "
-      + "network, to try clients and the gallery. They have one size, whatever a request asks for. "
-      + "Default: no.")
+      + "network, to try clients and the gallery. They are PNG files of one size, whatever a request "
+      + "asks for. Default: no.")
 
   package static let all = [
     listen, keyFile, signatureSize, allowUnsigned, allowOrigin, preset, gallery, host,
