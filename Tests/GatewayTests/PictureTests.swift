@@ -74,6 +74,18 @@ struct PictureTests {
     #expect(counts == Counts(hits: 1, misses: 1))
   }
 
+  @Test func `a large thumbnail that expires at once is sent to who has waited for it`()
+    async throws
+  {
+    let fixture = try GatewayFixture(coordinatorArguments: ["--default-expiry", "1ms"])
+    let noise = try PictureMaker.start().noise(seed: 1, width: 700, height: 700)
+    fixture.origin.serve("/a", .body(noise))
+    let response = try await fixture.image("/a", "output=png")
+    #expect(response.status == 200)
+    #expect(response.body.count > 3 * 700 * 700)
+    #expect(fixture.origin.counters("/a").requests == 1)
+  }
+
   @Test func `requests for one picture at the same time cause one fetch`() async throws {
     let fixture = try GatewayFixture()
     fixture.origin.serve("/a", .body(fixture.picture, delivery: .hold))

@@ -9,8 +9,7 @@ extension ClusterTransport: CacheTransport {
   public func put(
     _ bytes: [UInt8], for request: ImageRequest
   ) async throws(ImageError) -> LoadedImage {
-    var undelayed = request
-    undelayed.delay = .zero
+    let undelayed = request.undelayed
     let asked = try ClusterRequest(undelayed)
     return try await Deadline.load(undelayed) { () throws(ImageError) in
       try await self.upload(bytes, asked, as: request)

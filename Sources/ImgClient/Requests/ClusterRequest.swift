@@ -111,3 +111,12 @@ extension ImageRequest.Expiry {
     return duration
   }
 }
+
+extension ImageRequest {
+  /// The same request after its delay.
+  var undelayed: ImageRequest {
+    var request = self
+    request.delay = .zero
+    return request
+  }
+}

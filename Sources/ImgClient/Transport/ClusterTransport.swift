@@ -78,12 +78,10 @@ public final class ClusterTransport: BoundedTransport {
     for request: ImageRequest, bytesUpTo maximumByteCount: Int,
     onUpdate: (@Sendable (ImageUpdate) -> Void)?
   ) async throws(ImageError) -> LoadedImage {
-    var undelayed = request
-    undelayed.delay = .zero
     // Checks the request before it waits. The delay is over in this process, so that it takes none of the
     // places of requests that wait for the coordinator.
     _ = try ClusterRequest(request)
-    let asked = try ClusterRequest(undelayed)
+    let asked = try ClusterRequest(request.undelayed)
     try await Deadline.waitForDelay(of: request)
     let deadline = request.timeout.map { ContinuousClock.now + $0 }
     for _ in 0..<Self.maximumReadCount {
@@ -139,10 +137,8 @@ public final class ClusterTransport: BoundedTransport {
     _ image: LoadedImage, for request: ImageRequest
   ) throws(ImageError) -> LoadedImage? {
     guard let storedAt = image.storedAt else { return nil }
-    var undelayed = request
-    undelayed.delay = .zero
     return try stored(
-      ClusterRequest(undelayed), as: request, at: WallTime(storedAt), from: image.origin)
+      ClusterRequest(request.undelayed), as: request, at: WallTime(storedAt), from: image.origin)
   }
 
   /// More bytes are not copied by the task, because its executor may have other work that should not wait for it.

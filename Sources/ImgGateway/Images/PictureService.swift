@@ -16,9 +16,13 @@ final class PictureService: Sendable {
   /// - Parameters:
   ///   - client: without a memory of its own.
   ///   - timeout: of a load.
-  init(_ client: ImageClient, maximumLoads: Int, timeout: Duration) {
+  ///   - byteBudget: see ``PreparedImages``.
+  init(
+    _ client: ImageClient, maximumLoads: Int, timeout: Duration,
+    byteBudget: Int = PreparedImages.standardBudget
+  ) {
     self.timeout = timeout
-    images = PreparedImages(client)
+    images = PreparedImages(client, budget: byteBudget)
     loader = PictureLoader(client: client, images: images, limit: LoadLimit(maximumLoads))
     substitutes = Substitutes(loader: loader)
   }

@@ -10,7 +10,8 @@ import ImgModel
 final class PreparedImages: Sendable {
   struct Entry {
     let image: PreparedImage
-    fileprivate let checkedAt: WallTime
+    /// When it was the one of the store.
+    let checkedAt: WallTime
 
     /// The same check of another copy of the image.
     func with(_ image: PreparedImage) -> Entry {
@@ -32,7 +33,7 @@ final class PreparedImages: Sendable {
   /// What a look into memory and store finds.
   enum Found {
     case hit(Entry)
-    /// A hit that takes long to copy, without its bytes, see ``copy(_:for:)``.
+    /// A hit without its bytes, which take long to copy or were not expected, see ``copy(_:for:)``.
     case large(LoadedImage)
     case nothing
     /// A hit whose bytes have no room in memory.
@@ -42,19 +43,21 @@ final class PreparedImages: Sendable {
   private static let checkInterval = Duration.seconds(1)
   /// A larger image takes too long to copy and to hash on a thread that other connections need.
   static let smallMaximum = 256 << 10
-  /// The bytes of all images, with those that are being sent.
-  private static let budget = 512 << 20
+  static let standardBudget = 512 << 20
 
   private let client: ImageClient
   private let small = RecentImages(capacity: 32 << 20)
   private let large = RecentImages(capacity: 64 << 20)
-  private let budget = ByteBudget(PreparedImages.budget)
+  private let budget: ByteBudget
   /// Large images are copied one after the other.
   private let copies = DispatchQueue(label: "copies of large images")
 
-  /// - Parameter client: without a memory of its own, which would hide changes of the store.
-  init(_ client: ImageClient) {
+  /// - Parameters:
+  ///   - client: without a memory of its own, which would hide changes of the store.
+  ///   - budget: of the bytes of all images, with those that are being sent.
+  init(_ client: ImageClient, budget: Int = standardBudget) {
     self.client = client
+    self.budget = ByteBudget(budget)
   }
 
   /// Makes an image ready to be sent. Waits while a large one is copied.
@@ -67,8 +70,8 @@ final class PreparedImages: Sendable {
     return await onQueue { PreparedImage(image, takenFrom: $0.budget) }
   }
 
-  /// Makes ready what was just loaded for a request that the store may answer from now on. Those who have waited for
-  /// the same image share it.
+  /// Makes ready an image that was just loaded, and keeps it if it is stored. Those who have waited for the same image
+  /// share it.
   ///
   /// - Returns: `nil` if its bytes have no room.
   func add(_ image: LoadedImage, for request: ImageRequest) async -> PreparedImage? {
@@ -88,9 +91,16 @@ final class PreparedImages: Sendable {
 
   /// The hit for a request, without a long wait.
   func find(_ request: ImageRequest, at now: WallTime) throws(ImageError) -> Found {
-    if let entry = try current(request, at: now) { return .hit(entry) }
-    guard let stored = try client.cachedImage(for: request, bytesUpTo: Self.smallMaximum) else {
+    let known = known(request)
+    if let known, known.isCurrent(at: now) { return .hit(known) }
+    // An image that is still the one of the store needs no bytes.
+    let maximum = known == nil ? Self.smallMaximum : 0
+    guard let stored = try client.cachedImage(for: request, bytesUpTo: maximum) else {
+      remove(request)
       return .nothing
+    }
+    if let known, known.image.isCopy(of: stored) {
+      return .hit(insert(known.image, for: request, at: now))
     }
     guard !stored.bytes.isEmpty else { return .large(stored) }
     return keep(stored, for: request, at: now)
@@ -128,18 +138,9 @@ final class PreparedImages: Sendable {
     small.use(request) ?? large.use(request)
   }
 
-  /// The image in memory, if it is still the one of the store.
-  private func current(_ request: ImageRequest, at now: WallTime) throws(ImageError) -> Entry? {
-    guard let known = known(request) else { return nil }
-    if known.isCurrent(at: now) { return known }
-    guard let facts = try client.cachedImage(for: request, bytesUpTo: 0),
-      known.image.isCopy(of: facts)
-    else {
-      small.remove(request)
-      large.remove(request)
-      return nil
-    }
-    return insert(known.image, for: request, at: now)
+  private func remove(_ request: ImageRequest) {
+    small.remove(request)
+    large.remove(request)
   }
 
   private func keep(_ stored: LoadedImage, for request: ImageRequest, at now: WallTime) -> Found {

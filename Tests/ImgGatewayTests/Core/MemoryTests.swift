@@ -118,6 +118,34 @@ struct MemoryTests {
     }
   }
 
+  @Test func `of two copies of an image, the first one is kept and given out`() async throws {
+    let (cluster, _, requests) = try await store(1_000)
+    let stored = try #require(try cluster.storedImage(for: requests[0]))
+    let copies = [PreparedImage(stored), PreparedImage(stored)]
+    let recent = RecentImages(capacity: 1 << 20)
+    for copy in copies {
+      let entry = PreparedImages.Entry(image: copy, checkedAt: .now)
+      #expect(recent.insert(entry, for: requests[0]).image.body === copies[0].body)
+    }
+    #expect(recent.use(requests[0])?.image.body === copies[0].body)
+  }
+
+  @Test func `a large image takes the place of a small one`() async throws {
+    let (cluster, images, requests) = try await store(1_000)
+    let request = requests[0]
+    let first = try await hit(request, in: images)
+    let storedAt = try #require(first.image.storedAt)
+    // Images that were stored at the same time count as the same.
+    while WallTime.now <= storedAt { await Task.yield() }
+    #expect(try await cluster.removeImage(for: request))
+    cluster.serve(request.url, GatewayFixture.image(bytes: Self.bytes(1 << 20)))
+    let client = ImageClient(transport: cluster, memoryCache: nil)
+    let facts = try await client.newImage(for: request, bytesUpTo: 1_000)
+    let copied = try entry(await images.copy(facts, for: request))
+    #expect(copied.image.body.count == 1 << 20)
+    #expect(try await hit(request, in: images).image.body === copied.image.body)
+  }
+
   @Test func `a large thumbnail does not push others out`() async throws {
     let (_, images, requests) = try await store(1, 33 << 20)
     let first = try entry(try images.find(requests[0], at: .now))

@@ -94,14 +94,33 @@ struct SharedImageTests {
   }
 
   @Test func `without room for its bytes, a drawing stands in for a picture`() async throws {
-    let fixture = try GatewayFixture()
-    fixture.cluster.serve(Self.url, Self.image(byteCount: 300 << 20))
-    let first = await fixture.response(.get, Self.target)
+    let cluster = InMemoryCluster()
+    cluster.serve(Self.url, Self.image(byteCount: 600_000))
+    let service = PictureService(
+      ImageClient(transport: cluster, memoryCache: nil), maximumLoads: 10, timeout: .seconds(20),
+      byteBudget: 1_000_000)
+    func response(width: Int, _ fallback: ImageQuery.Fallback) async -> HTTPResponse {
+      var query = ImageQuery(ImageRequest(url: Self.url, size: width))
+      query.fallback = fallback
+      return await service.response(to: HTTPRequest(.get, "/"), for: query)
+    }
+    let first = await response(width: 10, .failure)
     #expect(first.status == .ok)
-    let second = await fixture.response(.get, "\(Self.target)&w=10")
-    #expect(second.status == .serviceUnavailable)
-    let drawing = await fixture.response(.get, "\(Self.target)&w=20&default=photo")
+    #expect(await response(width: 20, .failure).status == .serviceUnavailable)
+    let drawing = await response(width: 30, .placeholder(.symbol(.photo)))
     #expect(drawing.fields["X-Imgctl-Failure"] == "too_many_requests")
-    #expect(try body(first).count == 300 << 20)
+    #expect(try body(first).count == 600_000)
+  }
+
+  @Test func `a client that has left causes no load of another picture`() async throws {
+    let fixture = try GatewayFixture()
+    let other = "https://a.example/other.jpg"
+    fixture.serve(other)
+    fixture.cluster.serve(Self.url, Self.image(byteCount: 1), after: [.hold])
+    let task = Task { await fixture.response(.get, "\(Self.target)&default=\(other)") }
+    try await fixture.waitForFetches(1, of: Self.url)
+    task.cancel()
+    _ = await task.value
+    #expect(fixture.cluster.fetchCount(of: other) == 0)
   }
 }
