@@ -149,6 +149,7 @@ struct StartTests {
     #expect(
       other.messages.contains("data directory  --data-dir  /elsewhere  \(cluster.dataDirectory)\n"))
     #expect(other.messages.contains("imgctl stop, then imgctl start"))
+    #expect(other.messages.contains("end gateways before"))
     let changeable = try cluster.imgctl("start", "--transfers", "9", "--json")
     #expect(changeable.exitCode == 2)
     #expect(

@@ -55,8 +55,8 @@ struct StartReport: Encodable {
     let remedy =
       differences.allSatisfy(\.isChangeable)
       ? "to change them now: imgctl limits, with the same flags"
-      : "to change them: end all gateways, because they start a coordinator again; then imgctl stop and "
-        + "imgctl start, with all flags"
+      : "to change them: imgctl stop, then imgctl start, with all flags; end gateways before, because "
+        + "they start a coordinator again"
     return
       "a coordinator already runs (process \(processID)) with other settings and keeps them:\n"
       + table.rendered + remedy
