@@ -29,6 +29,8 @@ package final class Gateway: HTTPHandler {
     self.init(transport, settings: settings, queries: queries, isLocal: isLocal, note: note)
   }
 
+  /// The same for a caller that has read the settings of queries, which may be wrong.
+  ///
   /// - Parameter queries: those of the settings.
   init(
     _ transport: any PictureLists.Transport, settings: GatewaySettings, queries: ImageQueries,

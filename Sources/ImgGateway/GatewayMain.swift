@@ -53,7 +53,7 @@ package enum GatewayMain {
       return made
     }
     gateway?.measure(server)
-    let address = server.address.ofFrontPage
+    let address = server.address.printedText
     note("serving at \(address)")
     if settings.isJSON {
       let report = StartReport(address: address, pid: ThisProcess.processID)
@@ -112,7 +112,7 @@ package enum GatewayMain {
 
 extension HTTPServer.Address {
   /// What a browser opens, or the path of a socket.
-  fileprivate var ofFrontPage: String {
+  fileprivate var printedText: String {
     switch self {
     case .tcp: "\(self)/"
     case .unix: "\(self)"
