@@ -1,4 +1,7 @@
+import Glibc
+import ImgClient
 import ImgModel
+import ImgSystem
 import TestCluster
 import TestFiles
 import TestOrigin
@@ -94,8 +97,83 @@ struct BatchTests {
     #expect(result.exitCode == 1)
     #expect(
       result.messages
-        == "exported \(list.doneCount) thumbnails to \(directory), none for "
+        == "job \(job): \(list.doneCount) of \(list.doneCount) thumbnails are stored\n"
+        + "exported \(list.doneCount) thumbnails to \(directory), none for "
         + "\(list.failures.count) URLs; manifest.jsonl lists all\n")
+  }
+
+  @Test func `an export replaces links and refuses pipes, and leaves what they lead to`() throws {
+    let job = try cluster.run(origin.pictures(1)).job
+    let directory = cluster.directory.file("out")
+    try Directory.create(directory)
+    let victim = try cluster.directory.write([1, 2, 3], to: "victim")
+    for name in ["manifest.jsonl", "0000000.jpg"] {
+      #expect(unsafe symlink(victim, "\(directory)/\(name)") == 0)
+    }
+    #expect(try cluster.imgctl("export", "\(job)", directory).exitCode == 0)
+    #expect(try FileIO.contents(of: victim, upTo: 8) == [1, 2, 3])
+    #expect(try FileStatus(at: "\(directory)/0000000.jpg").isRegularFile)
+
+    for name in ["manifest.jsonl", "0000000.jpg"] {
+      let other = cluster.directory.file("out-\(name)")
+      try Directory.create(other)
+      let pipe = try NamedPipe(path: "\(other)/\(name)")
+      let refused = try cluster.imgctl("export", "\(job)", other)
+      #expect(refused.exitCode == 2)
+      #expect(refused.messages.contains("replace \(pipe.path), which is not a regular file"))
+    }
+  }
+
+  @Test func `an export with --fetch makes what is gone again, unless its file is there`() throws {
+    let list = try cluster.list(origin.pictures(3))
+    _ = try cluster.imgctl("submit", "--wait", list)
+    let directory = cluster.directory.file("out")
+    _ = try cluster.imgctl("export", "1", directory)
+    #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
+    #expect(unsafe unlink("\(directory)/0000001.jpg") == 0)
+    let without = try cluster.imgctl("export", "1", directory)
+    #expect(without.exitCode == 1)
+    #expect(
+      without.messages == """
+        job 1: 0 of 3 thumbnails are stored
+        exported 0 thumbnails to \(directory), none for 1 URL; manifest.jsonl lists all
+        2 files of an earlier export stayed
+        1 thumbnail expired or evicted since; to fetch them again: imgctl export 1 \(directory) --fetch
+
+        """)
+    let requests = origin.origin.totals().requests
+    let fetched = try cluster.imgctl("export", "1", directory, "--fetch", "--json")
+    #expect(fetched.exitCode == 0)
+    #expect(
+      fetched.output
+        == "{\"exported\":1,\"missing\":0,\"not_in_store\":0,\"present\":2,\"schema\":1}\n")
+    #expect(origin.origin.totals().requests == requests + 1)
+    #expect(FileIO.isFile("\(directory)/0000001.jpg"))
+    let jobs = try cluster.imgctl("list", "--json")
+    #expect(jobs.lines.count == 1, "the job that made it is removed")
+  }
+
+  @Test func `several lists are one job in their order, and an error in one of them accepts none`()
+    throws
+  {
+    let first = try cluster.list([origin.pictures(2)[1], "no URL"], name: "first.txt")
+    let empty = try cluster.list([], name: "empty.txt")
+    let piped = try cluster.list([origin.pictures(1)[0]], name: "piped.txt")
+    let submit = try cluster.begin(
+      ["submit", "--wait", first, empty, "-"], inputPath: piped
+    ).wait()
+    #expect(submit.output == "1\n")
+    var lines: [String] = []
+    try cluster.client().results(of: JobID(rawValue: 1), isFailedOnly: false) {
+      lines.append($0.url)
+    }
+    #expect(lines == [origin.pictures(2)[1], "no URL", origin.pictures(1)[0]])
+
+    let broken = try cluster.directory.write([0x61, 0x0A, 0x62, 0], to: "broken.txt")
+    let refused = try cluster.imgctl("submit", first, broken)
+    #expect(refused.exitCode == 2)
+    #expect(refused.messages.contains("\(broken) is not a text file (line 2)"))
+    #expect(try cluster.imgctl("list", "--json").lines.count == 1)
   }
 
   @Test func `an export reports how many thumbnails have expired or were evicted since`() throws {
@@ -108,12 +186,15 @@ struct BatchTests {
     #expect(result.exitCode == 1)
     #expect(
       result.messages == """
+        job 1: 0 of 3 thumbnails are stored
         exported 0 thumbnails to \(directory), none for 4 URLs; manifest.jsonl lists all
-        3 thumbnails expired or evicted since; submit the list again to make them again
+        3 thumbnails expired or evicted since; to fetch them again: imgctl export 1 \(directory) --fetch
 
         """)
     let told = try cluster.imgctl("export", "1", directory, "--json")
-    #expect(told.output == "{\"exported\":0,\"missing\":4,\"not_in_store\":3,\"schema\":1}\n")
+    #expect(
+      told.output
+        == "{\"exported\":0,\"missing\":4,\"not_in_store\":3,\"present\":0,\"schema\":1}\n")
     #expect(told.messages.isEmpty)
   }
 }

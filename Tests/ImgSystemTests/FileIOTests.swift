@@ -103,6 +103,29 @@ struct FileIOTests {
     #expect(bytes == [5])
   }
 
+  @Test
+  func `a replacement follows no link and opens no pipe, and leaves nothing if it is dropped`()
+    throws
+  {
+    let victim = directory.file("victim")
+    try FileIO.replace(path: victim, with: [1])
+    #expect(unsafe symlink(victim, path) == 0)
+    let replacement = try ReplacementFile(path: path)
+    try FileIO.writeAll(replacement.descriptor, [2])
+    try replacement.commit()
+    #expect(try FileIO.contents(of: path, upTo: 8) == [2])
+    #expect(try FileIO.contents(of: victim, upTo: 8) == [1])
+
+    let pipe = directory.file("pipe")
+    #expect(unsafe mkfifo(pipe, 0o600) == 0)
+    let error = #expect(throws: SystemError.self) {
+      try FileIO.replaceRegular(path: pipe, with: [3])
+    }
+    #expect(error?.description.contains("\(pipe), which is not a regular file") == true)
+    _ = try ReplacementFile(path: victim, isPrivate: true)
+    #expect(directory.names().sorted() == ["file", "pipe", "victim"])
+  }
+
   @Test func `a symbolic link as a log is refused, and its target stays`() throws {
     let victim = directory.file("victim")
     try FileIO.replace(path: victim, with: [1])

@@ -27,4 +27,12 @@ package final class LineResults {
     let original = try reader.original(of: name, isLenient: request.isLenient)
     return original.map { [StoredResult($0)] } ?? []
   }
+
+  /// Whether the store has all that the job made of a line. Counts no access.
+  package func isStored(_ line: LineResult) throws -> Bool {
+    reader = try reader ?? store.reader()
+    guard let reader else { return false }
+    return try reader.hasResults(
+      of: request.fetch.name(of: try ImageURL(line: line.url)), for: request)
+  }
 }

@@ -63,6 +63,22 @@ package struct StoreReader: Sendable {
     return found
   }
 
+  /// Whether all that a request has made is there. Counts no access.
+  package func hasResults(
+    of name: PictureName, for request: ThumbnailRequest
+  ) throws(StoreError) -> Bool {
+    let isOriginal = request.keep == .original
+    let keys =
+      isOriginal ? [ContentKey(originalOf: name)] : ContentKey.results(of: name, for: request)
+    for key in keys {
+      let found = try record(key, at: now, bytesUpTo: 0, recordingAccess: .none) {
+        $0.thumbnail.answers(isLenient: request.isLenient)
+      }
+      if found == nil { return false }
+    }
+    return true
+  }
+
   /// The thumbnail of a record, also of a damaged picture, and its bytes; `nil` when it is not there, has
   /// expired, or is no thumbnail. Is not counted as an access.
   func thumbnail(

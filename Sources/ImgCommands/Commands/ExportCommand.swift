@@ -6,38 +6,52 @@ package import ImgSettings
 package struct ExportCommand: Command {
   package let job: JobID
   package let directory: String
+  package let isFetching: Bool
   package let isJSON: Bool
 
   private static let directoryOperand = OperandDescription(
     "DIR", help: "The directory for the files; created if missing.")
 
+  private static let fetch = OptionDescription(
+    "--fetch",
+    help:
+      "Fetch again what has expired or was evicted, unless an earlier export has written it to DIR."
+  )
+
   package static let description = CommandDescription(
     name: "imgctl export", summary: "write a job's thumbnails or facts as files, with a manifest",
     operands: [.job, directoryOperand],
-    options: [.json] + OptionDescription.startingPlaces,
+    options: [fetch, .json] + OptionDescription.startingPlaces,
     notes: [
       "Other files in the directory stay. The manifest lists every line of this job; if a line has "
         + "no file, it gives the reason.",
       OptionDescription.journalNote,
     ],
     examples: [
-      .init("imgctl export 7 thumbnails", "One file for each picture, and the manifest.")
+      .init("imgctl export 7 thumbnails", "One file for each picture, and the manifest."),
+      .init(
+        "imgctl export 7 thumbnails --fetch",
+        "Fetches again what the store no longer has, so that every picture has its file."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     job = try arguments.job()
     directory = arguments.text(of: Self.directoryOperand)
+    isFetching = arguments.contains(Self.fetch)
     isJSON = arguments.contains(.json)
     guard !directory.isEmpty else { throw UsageError("DIR: the path is empty") }
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let jobs = try context.jobs()
+    let jobs = isFetching ? JobSource.coordinator(try context.coordinator()) : try context.jobs()
+    var missing: MissingResults?
+    let status = try jobs.status(of: job)
     if case .coordinator(let client) = jobs {
       try client.requireStore(in: context.settings.storeDirectory)
+      if isFetching { missing = MissingResults(of: status, over: client) }
     }
-    let export = try JobExport(
-      of: try jobs.status(of: job), to: directory, from: context.store)
+    let export = try JobExport(of: status, to: directory, from: context.store, making: missing)
+    if export.keep != .none, !isJSON { context.note(try stock(of: export, status, jobs)) }
     try jobs.results(of: job, isFailedOnly: false) { try export.add($0) }
     try export.finish()
     if isJSON {
@@ -48,31 +62,54 @@ package struct ExportCommand: Command {
     return export.missingCount > 0 ? .someFailed : .success
   }
 
+  /// What there is to export, which is told before anything is written.
+  private func stock(
+    of export: JobExport, _ status: JobStatus, _ jobs: JobSource
+  ) throws -> String {
+    var storedCount = 0
+    try jobs.results(of: job, isFailedOnly: false) { line in
+      if try export.isStored(line) { storedCount += 1 }
+    }
+    return "job \(job): \(storedCount) of \(HumanText.count(status.done, of: export.noun)) "
+      + (storedCount == 1 ? "is stored\n" : "are stored\n")
+  }
+
   private func text(of export: JobExport) -> String {
     let exported = HumanText.count(export.exportedCount, of: export.noun)
     let missing = HumanText.count(export.missingCount, of: "URL")
-    let summary =
+    var lines = [
       "exported \(exported) to \(directory), none for \(missing); "
-      + "\(JobExport.manifestName) lists all\n"
-    if export.keep == .none { return summary + "the job stored nothing (--keep none)\n" }
-    guard export.goneCount > 0 else { return summary }
-    return summary
-      + HumanText.count(export.goneCount, of: export.noun)
-      + " expired or evicted since; submit the list again to make them again\n"
+        + "\(JobExport.manifestName) lists all"
+    ]
+    if export.presentCount > 0 {
+      lines.append(
+        "\(HumanText.count(export.presentCount, of: "file")) of an earlier export stayed")
+    }
+    if export.keep == .none {
+      lines.append("the job stored nothing (--keep none)")
+    } else if export.goneCount > 0 {
+      let remedy =
+        isFetching ? "" : "; to fetch them again: imgctl export \(job) \(directory) --fetch"
+      lines.append(
+        HumanText.count(export.goneCount, of: export.noun) + " expired or evicted since\(remedy)")
+    }
+    return lines.map { $0 + "\n" }.joined()
   }
 
   private struct Report: Encodable {
     private let exported: Int
+    private let present: Int
     private let missing: Int
     private let gone: Int
 
     private enum CodingKeys: String, CodingKey {
-      case exported, missing
+      case exported, present, missing
       case gone = "not_in_store"
     }
 
     init(_ export: JobExport) {
       exported = export.exportedCount
+      present = export.presentCount
       missing = export.missingCount
       gone = export.goneCount
     }

@@ -13,51 +13,106 @@ final class JobExport {
   private let directory: String
   private let request: ThumbnailRequest
   private let results: LineResults
-  private let manifestFile: OwnedDescriptor
+  /// Makes again what the store no longer has; `nil` leaves it out.
+  private let missing: MissingResults?
+  private let manifestFile: ReplacementFile
   private let manifest: Output
+  private var waiting: [LineResult] = []
 
   private(set) var exportedCount = 0
+  /// The files of an earlier export of this job whose thumbnails the store no longer has.
+  private(set) var presentCount = 0
   private(set) var missingCount = 0
   /// The missing files whose thumbnail was made but has expired or was evicted since.
   private(set) var goneCount = 0
 
-  /// - Parameter store: without a store, every file is missing.
-  init(of job: JobStatus, to directory: String, from store: LocalStore) throws {
+  /// The lines that are exported together: what is missing of them is made by one job.
+  private static let partCount = 1_000
+
+  /// - Parameters:
+  ///   - store: without a store, every file is missing.
+  ///   - missing: makes again what the store no longer has.
+  init(
+    of job: JobStatus, to directory: String, from store: LocalStore, making missing: MissingResults?
+  ) throws {
     self.directory = directory
+    self.missing = missing
     request = ThumbnailRequest(
       variant: job.variant, otherVariants: job.otherVariants ?? [], isLenient: job.isLenient,
       keep: job.keep, fetch: job.fetch)
     results = LineResults(of: request, in: store)
     try Directory.create(directory)
-    manifestFile = try FileIO.create("\(directory)/\(Self.manifestName)")
-    manifest = Output(descriptor: manifestFile.rawValue)
+    manifestFile = try ReplacementFile(path: "\(directory)/\(Self.manifestName)")
+    manifest = Output(descriptor: manifestFile.descriptor)
+    try Termination.prepare(manifestFile.removal)
   }
 
   var keep: Keep { request.keep }
   /// What a file is, for people.
   var noun: String { keep.isFacts ? "fact file" : "thumbnail" }
 
+  /// Whether the store has all that the job made of a line.
+  func isStored(_ entry: LineResult) throws -> Bool {
+    try entry.isDone && results.isStored(entry)
+  }
+
   func add(_ entry: LineResult) throws {
-    let isDone = if case .done = entry.outcome { true } else { false }
-    let found = isDone ? try results.results(of: entry) : []
-    if found.isEmpty {
-      missingCount += 1
-      if isDone, keep != .none { goneCount += 1 }
+    waiting.append(entry)
+    if waiting.count == Self.partCount { try writeWaiting() }
+  }
+
+  /// Writes the rest, and gives the manifest its name.
+  func finish() throws {
+    try writeWaiting()
+    try manifest.flush()
+    try manifestFile.commit()
+  }
+
+  private func writeWaiting() throws {
+    let lines = waiting
+    waiting = []
+    var made: [Int: LineResult] = [:]
+    if let missing, keep != .none {
+      made = try missing.make(
+        lines.filter { try $0.isDone && presentFile(of: $0) == nil && !results.isStored($0) })
     }
+    for line in lines { try write(made[line.index] ?? line) }
+    try missing?.release()
+  }
+
+  private func write(_ entry: LineResult) throws {
+    let found = entry.isDone ? try results.results(of: entry) : []
     var files: [Line.File] = []
     for result in found {
       let thumbnail = result.record.thumbnail
       let name = fileName(of: entry.index, thumbnail)
-      try FileIO.replace(path: "\(directory)/\(name)", with: result.bytes)
+      try FileIO.replaceRegular(path: "\(directory)/\(name)", with: result.bytes)
       files.append(Line.File(file: name, content: thumbnail, isFacts: keep.isFacts))
     }
     exportedCount += files.count
+    if found.isEmpty, let present = presentFile(of: entry) {
+      presentCount += 1
+      files = [present]
+    }
+    if files.isEmpty {
+      missingCount += 1
+      if entry.isDone, keep != .none { goneCount += 1 }
+    }
     try manifest.write(
       json: Line(entry, files, found.first?.record.thumbHash, isKept: keep != .none))
   }
 
-  func finish() throws {
-    try manifest.flush()
+  /// The file that an earlier export has written for a line; `nil` if there is none, or the job has several
+  /// files a line, of which the outcome tells one.
+  private func presentFile(of entry: LineResult) -> Line.File? {
+    guard case .done(let thumbnail, _, _) = entry.outcome, keep.includesResult,
+      request.otherVariants.isEmpty
+    else { return nil }
+    let name = fileName(of: entry.index, thumbnail)
+    guard let status = try? FileStatus(at: "\(directory)/\(name)"), status.isRegularFile,
+      status.byteCount == thumbnail.byteCount
+    else { return nil }
+    return Line.File(file: name, content: thumbnail, isFacts: keep.isFacts)
   }
 
   /// The line's number: a unique name that sorts like the list and needs no escaping. Of a job with
@@ -127,4 +182,8 @@ final class JobExport {
       try container.encodeIfPresent(reason, forKey: .reason)
     }
   }
+}
+
+extension LineResult {
+  fileprivate var isDone: Bool { if case .done = outcome { true } else { false } }
 }

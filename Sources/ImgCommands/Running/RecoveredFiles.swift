@@ -18,10 +18,10 @@ struct RecoveredFiles {
   func write(
     _ job: JobID, of recovery: JournalRecovery, _ observe: (_ url: String?, Outcome?) -> Void
   ) throws {
-    let listFile = try FileIO.createPrivate("\(directory)/job-\(job).txt")
-    let outcomeFile = try FileIO.createPrivate("\(directory)/job-\(job).jsonl")
-    let list = Output(descriptor: listFile.rawValue)
-    let outcomes = Output(descriptor: outcomeFile.rawValue)
+    let listFile = try ReplacementFile(path: "\(directory)/job-\(job).txt", isPrivate: true)
+    let outcomeFile = try ReplacementFile(path: "\(directory)/job-\(job).jsonl", isPrivate: true)
+    let list = Output(descriptor: listFile.descriptor)
+    let outcomes = Output(descriptor: outcomeFile.descriptor)
     try recovery.forEachLine(of: job) { index, url, outcome in
       observe(url, outcome)
       if let url { try list.write(url + "\n") }
@@ -30,5 +30,7 @@ struct RecoveredFiles {
     }
     try list.flush()
     try outcomes.flush()
+    try listFile.commit()
+    try outcomeFile.commit()
   }
 }

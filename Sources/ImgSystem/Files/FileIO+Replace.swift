@@ -31,33 +31,18 @@ extension FileIO {
   private static func replaceRegular(
     path: String, with bytes: borrowing Span<UInt8>, isLocked: Bool
   ) throws(SystemError) -> OwnedDescriptor {
-    // In the same directory, because a rename does not cross file systems. The name does not
-    // include the target's, which may have the maximum length.
-    let directory = directory(of: path)
-    let suffix = String(UInt64.random(in: 0...UInt64.max), radix: 36)
-    let temporary = "\(directory).imgctl-\(suffix).tmp"
-    let file: OwnedDescriptor
-    do {
-      file = try open(temporary, O_WRONLY | O_CREAT | O_EXCL, mode: 0o666)
-    } catch {
-      // The caller knows the target, not the temporary file.
-      throw SystemError(operation: "write \(path)", code: error.code)
-    }
-    do {
-      if isLocked { try FileLock.lock(file, named: temporary) }
-      if let replaced = try? FileStatus(at: path), replaced.isRegularFile {
-        let descriptor = file.rawValue
-        _ = try pathCall("change the mode of", temporary) {
-          fchmod(descriptor, replaced.permissions & 0o777)
-        }
-      }
-      try writeAll(file.rawValue, bytes)
-      _ = try pathCall("rename to", path) { unsafe rename(temporary, path) }
-    } catch {
-      unsafe unlink(temporary)
-      throw error
-    }
-    return file
+    let replacement = try ReplacementFile(path: path)
+    if isLocked { try replacement.lock() }
+    try writeAll(replacement.descriptor, bytes)
+    return try replacement.commit()
+  }
+
+  /// Replaces the content of a regular file atomically, or creates it, in a directory that others may
+  /// have filled, see ``ReplacementFile``.
+  ///
+  /// - Throws: EEXIST where ``replace(path:with:)`` would write to a file that is not regular.
+  package static func replaceRegular(path: String, with bytes: [UInt8]) throws(SystemError) {
+    _ = try replaceRegular(path: path, with: bytes.span, isLocked: false)
   }
 
   /// Replaces the content of the file at `path` atomically.

@@ -39,16 +39,6 @@ package enum FileIO {
     try open(path, O_WRONLY | O_CREAT | O_TRUNC, mode: 0o666)
   }
 
-  /// Creates or truncates a file for writing that only its owner may read. Also changes the mode of
-  /// an existing file.
-  ///
-  /// - Throws: ELOOP for a symbolic link.
-  package static func createPrivate(_ path: String) throws(SystemError) -> OwnedDescriptor {
-    let file = try open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode: 0o600)
-    _ = try pathCall("fchmod", path) { fchmod(file.rawValue, 0o600) }
-    return file
-  }
-
   /// Waits for bytes and appends them to `buffer`, at most `maximumByteCount`.
   ///
   /// - Returns: the number of bytes; 0 at the end.

@@ -69,8 +69,7 @@ package enum FileLock {
   }
 
   /// Locks an open file, whose content stays.
-  static func lock(_ file: borrowing OwnedDescriptor, named name: String) throws(SystemError) {
-    let descriptor = file.rawValue
+  static func lock(_ descriptor: CInt, named name: String) throws(SystemError) {
     _ = try systemCall("lock \(name)") { img_lock_file(descriptor) }
   }
 
