@@ -164,12 +164,12 @@ import Testing
     imgctl submit: fetch a list of URLs and store their thumbnails
 
     Usage:
-      imgctl submit FILE|- [options]
+      imgctl submit FILE|-... [options]
 
     Operands:
-      FILE|-  The list, one URL a line; - reads standard input. Empty lines and
-              lines that begin with # are ignored. A URL without a scheme, such as
-              example.org/a.jpg, is https.
+      FILE|-  The lists, one URL a line; - reads standard input. Several lists are
+              one job, in their order. Empty lines and lines that begin with # are
+              ignored. A URL without a scheme, such as example.org/a.jpg, is https.
 
     Options:
       --size WxH                The box in pixels; N means NxN. Repeatable: each
@@ -294,6 +294,8 @@ import Testing
           Thumbnails that fit into 256x256.
       imgctl submit - --size 640x480 --crop --wait < urls.txt
           Thumbnails of exactly 640x480, cropped; returns when the job has ended.
+      imgctl submit monday.txt tuesday.txt
+          Two lists as one job.
       imgctl submit urls.txt --info-only
           Facts only; imgctl export writes them.
 

@@ -33,7 +33,7 @@ import Testing
 
   @Test func `submit takes a list and options`() throws {
     let plain = try command("submit urls.txt", as: SubmitCommand.self)
-    #expect(plain.listPath == "urls.txt")
+    #expect(plain.listPaths == ["urls.txt"])
     let politeness = FetchOptions(respectsOptOut: true)
     #expect(plain.options == RequestOptions(variant: .standard, fetch: politeness))
     #expect(plain.order == .firstInFirstOut)
@@ -43,7 +43,7 @@ import Testing
       "submit - --size 640x480 --mode fill --crop --format webp --quality 90 "
         + "--expire-after 2h --priority -2 --delay 250ms --order lifo --wait --json",
       as: SubmitCommand.self)
-    #expect(full.listPath == "-")
+    #expect(full.listPaths == ["-"])
     #expect(
       full.options
         == RequestOptions(
@@ -253,8 +253,8 @@ import Testing
     ("cache", "imgctl cache: no command given; see imgctl help cache"),
     ("cache lst", "imgctl cache: there is no command \"lst\"; did you mean ls?"),
     ("help statsu", "imgctl: there is no command \"statsu\"; did you mean status?"),
-    ("submit", "imgctl submit: FILE|- is missing: imgctl submit FILE|- [options]"),
-    ("submit a b", "imgctl submit: unexpected argument \"b\": imgctl submit FILE|- [options]"),
+    ("submit", "imgctl submit: FILE|- is missing: imgctl submit FILE|-... [options]"),
+    ("export 7 a b", "imgctl export: unexpected argument \"b\": imgctl export JOB DIR [options]"),
     ("submit a --siz 3", "imgctl submit: unknown option \"--siz\"; did you mean --size?"),
     ("submit a --workers 3", "imgctl submit: unknown option \"--workers\""),
     ("submit a --size 0x3", "imgctl submit: --size: \"0\" is not from 1 to 16383"),

@@ -87,16 +87,16 @@ import Testing
   }
 
   @Test(arguments: [0, 100, 4_095])
-  func `a zero byte near the start is refused`(offset: Int) {
+  func `a zero byte near the start is refused with its line`(offset: Int) {
     let bytes = [UInt8](repeating: 0x0A, count: offset) + [0]
     for chunkByteCount in [64, 1 << 20] {
-      #expect(throws: ListError.notText(name: "list")) {
+      #expect(throws: ListError.notText(name: "list", line: offset + 1)) {
         try entries(bytes, by: chunkByteCount)
       }
     }
     #expect(
-      ListError.notText(name: "a.jpg").description
-        == "a.jpg is not a text file; a list has one URL a line")
+      ListError.notText(name: "a.jpg", line: 1).description
+        == "a.jpg is not a text file (line 1); a list has one URL a line")
   }
 
   @Test func `a zero byte further on belongs to its line`() throws {

@@ -2,10 +2,10 @@ import ImgClient
 package import ImgModel
 package import ImgSettings
 
-/// `imgctl submit`: submits a list of URLs as a job.
+/// `imgctl submit`: submits lists of URLs as one job.
 package struct SubmitCommand: Command {
-  /// `-` for standard input.
-  package let listPath: String
+  /// In the order of their lines; `-` for standard input.
+  package let listPaths: [String]
   package let options: RequestOptions
   package let order: LineOrder
   /// The name that lists show.
@@ -14,9 +14,10 @@ package struct SubmitCommand: Command {
   package let isJSON: Bool
 
   private static let list = OperandDescription(
-    "FILE|-",
-    help: "The list, one URL a line; - reads standard input. Empty lines and lines that begin "
-      + "with # are ignored. A URL without a scheme, such as example.org/a.jpg, is https.")
+    "FILE|-", .many,
+    help: "The lists, one URL a line; - reads standard input. Several lists are one job, in their "
+      + "order. Empty lines and lines that begin with # are ignored. A URL without a scheme, such as "
+      + "example.org/a.jpg, is https.")
   private static let name = OptionDescription(
     "--name", "TEXT", help: "The name of the job in lists.")
   private static let infoOnly = OptionDescription(
@@ -43,11 +44,12 @@ package struct SubmitCommand: Command {
       .init(
         "imgctl submit - --size 640x480 --crop --wait < urls.txt",
         "Thumbnails of exactly 640x480, cropped; returns when the job has ended."),
+      .init("imgctl submit monday.txt tuesday.txt", "Two lists as one job."),
       .init("imgctl submit urls.txt --info-only", "Facts only; imgctl export writes them."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
-    listPath = arguments.text(of: Self.list)
+    listPaths = Array(arguments.texts(of: Self.list))
     let isInfoOnly = arguments.contains(Self.infoOnly)
     if isInfoOnly {
       try StorageOptions.refuseThumbnailOptions(in: arguments, with: Self.infoOnly)
@@ -65,7 +67,7 @@ package struct SubmitCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     try StorageOptions.check(options.expiry, at: context.now, of: Self.description)
-    var list = try ListSubmission(path: listPath, of: Self.description)
+    var list = try ListSubmission(paths: listPaths, of: Self.description)
     let client = try context.coordinator()
     let submitted = try list.submit(to: client, name: name, options: options, order: order)
     guard isWaiting else {

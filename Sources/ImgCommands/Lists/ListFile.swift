@@ -27,7 +27,7 @@ package struct ListFile: ~Copyable {
     do {
       hasEnded = try file.read(into: &chunk, upTo: Self.chunkByteCount) == 0
     } catch {
-      throw .unreadable(reason: "\(error)")
+      throw .unreadable(reason: "\(file.name), line \(reader.line): \(error)")
     }
     return hasEnded ? reader.finish() : try reader.feed(chunk)
   }

@@ -30,6 +30,8 @@ package struct ListReader: Sendable {
   /// Whether the truncated part contains more than white space.
   private var isPendingOverlong = false
   private var batcher = SubmissionBatcher()
+  /// The number of the line that the next byte belongs to, from 1.
+  package private(set) var line = 1
 
   package init(name: String) {
     self.name = name
@@ -38,7 +40,7 @@ package struct ListReader: Sendable {
   /// Reads the next bytes of the list.
   ///
   /// - Returns: the completed batches in order, see ``SubmissionBatcher``.
-  /// - Throws: ``ListError/notText(name:)``; the reader must not be used afterwards.
+  /// - Throws: ``ListError/notText(name:line:)``; the reader must not be used afterwards.
   package mutating func feed(_ chunk: [UInt8]) throws(ListError) -> [[String]] {
     try inspect(chunk)
     var batches: [[String]] = []
@@ -70,6 +72,7 @@ package struct ListReader: Sendable {
     var rest = bytes
     while let end = rest.firstIndex(of: Self.newline) {
       endLine(with: rest[..<end], &batches)
+      line += 1
       rest = rest[(end + 1)...]
     }
     keep(rest)
@@ -78,7 +81,11 @@ package struct ListReader: Sendable {
   private mutating func inspect(_ chunk: [UInt8]) throws(ListError) {
     guard inspected < Self.inspectedByteCount else { return }
     let head = chunk.prefix(Self.inspectedByteCount - inspected)
-    guard !head.contains(0) else { throw .notText(name: name) }
+    if let end = head.firstIndex(of: 0) {
+      let lineCount =
+        opening.count { $0 == Self.newline } + head[..<end].count { $0 == Self.newline }
+      throw .notText(name: name, line: line + lineCount)
+    }
     inspected += head.count
   }
 
