@@ -50,6 +50,17 @@ static inline bool img_jpeg_has_whole_factors(const struct img_jpeg_decoder *_No
   return true;
 }
 
+/// Computes the shapes of the components at `eighths`/8 of the size, before a decode starts. Returns false on
+/// failure.
+static inline bool img_jpeg_shape_planes(
+    struct img_jpeg_decoder *_Nonnull decoder, unsigned eighths) {
+  if (setjmp(decoder->failure) != 0) return false;
+  decoder->info.scale_num = eighths;
+  decoder->info.scale_denom = 8;
+  jpeg_calc_output_dimensions(&decoder->info);
+  return true;
+}
+
 /// Starts to decode planes at `eighths`/8 of the size. Returns false on failure.
 static inline bool img_jpeg_start_planes(
     struct img_jpeg_decoder *_Nonnull decoder, unsigned eighths) {
@@ -61,7 +72,7 @@ static inline bool img_jpeg_start_planes(
   return jpeg_start_decompress(&decoder->info);
 }
 
-/// The shape of a component after img_jpeg_start_planes().
+/// The shape of a component after img_jpeg_shape_planes() or img_jpeg_start_planes().
 static inline struct img_jpeg_component img_jpeg_component_shape(
     const struct img_jpeg_decoder *_Nonnull decoder, int index) {
   const struct jpeg_decompress_struct *info = &decoder->info;

@@ -15,19 +15,13 @@ extension JPEGPicture {
     }
   }
 
-  /// Whether the planes can be resized at once to a thumbnail of that size as stored.
-  ///
-  /// - Parameter largest: what they are decoded for.
-  func canResamplePlanes(
-    to size: ThumbnailGeometry.Size, decodedFor largest: ThumbnailGeometry.Size
-  ) -> Bool {
-    let scale = 8.0 / Double(eighths(for: largest))
-    let factors = [
-      Double(header.stored.width) / Double(size.width),
-      Double(header.stored.height) / Double(size.height),
-    ]
-    // A sample of chroma may stand for as much as two of luma.
-    return factors.allSatisfy { $0 / scale <= Resampling.factors.upperBound / 2 }
+  var hasChroma: Bool { unsafe decoder.pointee.info.num_components > 1 }
+
+  /// The shape that ``planarFrame(for:)`` is going to have. Nothing is decoded.
+  func planarShape(for size: ThumbnailGeometry.Size) throws(DecodeError) -> PlanarShape {
+    try unsafe start { unsafe img_jpeg_shape_planes($0, eighths(for: size)) }
+    return PlanarShape(
+      components: componentShapes.map { .init(columns: columns(of: $0), rows: rows(of: $0)) })
   }
 
   /// The frame, as much smaller as `size` allows.
@@ -36,22 +30,33 @@ extension JPEGPicture {
   func planarFrame(for size: ThumbnailGeometry.Size) throws(DecodeError) -> PlanarFrame {
     try unsafe start { unsafe img_jpeg_start_planes($0, eighths(for: size)) }
     var planes: [Plane] = []
-    for index in 0..<(unsafe decoder.pointee.info.num_components) {
-      planes.append(try plane(of: unsafe img_jpeg_component_shape(decoder, index)))
+    for shape in componentShapes {
+      planes.append(
+        try Plane(
+          columns: columns(of: shape), rows: rows(of: shape), rowStride: Int(shape.row_stride),
+          rowCount: Int(shape.row_count)))
     }
     let blocks = unsafe planes.map { unsafe $0.blocks }
     try unsafe finish { unsafe img_jpeg_finish_planes($0, blocks) }
     return PlanarFrame(planes: planes)
   }
 
-  private func plane(of shape: img_jpeg_component) throws(DecodeError) -> Plane {
-    try Plane(
-      columns: SampledSide(
-        length: header.stored.width, sampleCount: Int(shape.width),
-        pixelsPerSample: shape.pixels_per_column),
-      rows: SampledSide(
-        length: header.stored.height, sampleCount: Int(shape.height),
-        pixelsPerSample: shape.pixels_per_row),
-      rowStride: Int(shape.row_stride), rowCount: Int(shape.row_count))
+  /// In the scale that was asked for last.
+  private var componentShapes: [img_jpeg_component] {
+    (0..<(unsafe decoder.pointee.info.num_components)).map {
+      unsafe img_jpeg_component_shape(decoder, $0)
+    }
+  }
+
+  private func columns(of shape: img_jpeg_component) -> SampledSide {
+    SampledSide(
+      length: header.stored.width, sampleCount: Int(shape.width),
+      pixelsPerSample: shape.pixels_per_column)
+  }
+
+  private func rows(of shape: img_jpeg_component) -> SampledSide {
+    SampledSide(
+      length: header.stored.height, sampleCount: Int(shape.height),
+      pixelsPerSample: shape.pixels_per_row)
   }
 }

@@ -7,9 +7,8 @@ extension PlanarFrame {
   /// - Throws: ``DecodeError/outOfMemory``.
   func thumbnail(
     to geometry: ThumbnailGeometry, at origin: ThumbnailGeometry.Point,
-    from orientation: Orientation, quality: Int
+    from orientation: Orientation, as encoding: JPEGEncoding
   ) throws(DecodeError) -> [UInt8] {
-    let encoding = JPEGEncoding(quality: quality, hasChroma: planes.count > 1)
     let frame = try resized(
       to: geometry, at: origin, from: orientation,
       pixelsPerChromaSample: encoding.pixelsPerChromaSample)

@@ -3,24 +3,25 @@ struct PlanarFrame {
   /// Luma first.
   let planes: [Plane]
 
-  /// The whole frame in another size, with as many samples of chroma for those of luma.
+  var shape: PlanarShape {
+    PlanarShape(components: planes.map { .init(columns: $0.columns, rows: $0.rows) })
+  }
+
+  /// The whole frame in a shape that it can become.
   ///
   /// - Throws: ``DecodeError/outOfMemory``.
-  func resampled(to size: ThumbnailGeometry.Size) throws(DecodeError) -> PlanarFrame {
+  func resampled(to shape: PlanarShape) throws(DecodeError) -> PlanarFrame {
     var resampled: [Plane] = []
-    for plane in planes {
-      let isHalved = plane.columns.sampleCount < planes[0].columns.sampleCount
-      let side = { (length: Int) in
-        SampledSide(length: length, showing: 0..<length, pixelsPerSample: isHalved ? 2 : 1)
-      }
+    for (plane, component) in zip(planes, shape.components) {
       resampled.append(
         try plane.resampled(
-          columns: side(size.width), rows: side(size.height), for: Orientation(1), blockSide: 1))
+          columns: component.columns, rows: component.rows, for: Orientation(1), blockSide: 1))
     }
     return PlanarFrame(planes: resampled)
   }
 
-  /// The frame as the thumbnail shows it, upright.
+  /// The frame as the thumbnail shows it, upright. The frame can become a whole one of that size; see
+  /// ``PlanarShape/canBecome(_:)``.
   ///
   /// - Parameters:
   ///   - origin: of what is kept.

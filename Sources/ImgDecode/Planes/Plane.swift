@@ -38,7 +38,7 @@ import Glibc
     unsafe img_samples(samples: samples, row_stride: rowStride, width: Int32(columns.sampleCount))
   }
 
-  /// The part and the number of samples that are asked for.
+  /// The part and the number of samples that are asked for; ``Resampling/isPossible(from:to:)`` both ways.
   ///
   /// - Parameters:
   ///   - orientation: which sides the result shows from their end to their start.

@@ -18,11 +18,16 @@ struct Resampling {
   /// Above it, the weights are too small for whole numbers. Below it, some other method is better.
   static let factors = 0.25...64.0
 
+  /// Whether a side of a whole picture can become another: it neither grows nor shrinks too much.
+  static func isPossible(from source: SampledSide, to result: SampledSide) -> Bool {
+    factors.contains(Places(source: source, result: result, isReversed: false).factor)
+  }
+
   /// - Parameter isReversed: whether the result shows the source from its end to its start.
-  /// - Returns: `nil` where the side grows or shrinks too much.
+  /// - Returns: `nil` where ``isPossible(from:to:)`` says no.
   init?(from source: SampledSide, to result: SampledSide, isReversed: Bool = false) {
+    guard Self.isPossible(from: source, to: result) else { return nil }
     let places = Places(source: source, result: result, isReversed: isReversed)
-    guard Self.factors.contains(places.factor) else { return nil }
     let kernel = LanczosKernel(factor: places.factor)
     let reach = places.areThoseOfSamples ? 0 : kernel.reach
     let tapCount = min(2 * reach + 1, source.sampleCount)

@@ -9,21 +9,30 @@ enum DecodePlan {
   case general
 
   /// - Parameter size: what the frame is decoded for, as stored.
+  /// - Throws: what a JPEG's decoder says of its header.
   init(
     for picture: any OpenPicture, decodedFor size: ThumbnailGeometry.Size,
     to geometries: [ThumbnailGeometry], as variants: [Variant]
-  ) {
+  ) throws(DecodeError) {
     let origins = geometries.compactMap(\.keptOrigin)
     guard let jpeg = picture as? JPEGPicture, jpeg.isPlanar, origins.count == geometries.count,
       variants.allSatisfy(\.keepsPlanes),
-      geometries.allSatisfy({
-        PlanarSource.canGive(jpeg.header.oriented($0.scaled), of: jpeg, decodedFor: size)
-      })
+      try PlanarSource.canGive(
+        zip(geometries, variants).map { jpeg.target(of: $0, as: $1) }, of: jpeg, decodedFor: size)
     else {
       self = .general
       return
     }
     self = .planar(jpeg, at: origins)
+  }
+}
+
+extension JPEGPicture {
+  /// What a thumbnail is before it is cropped, if it is made from planes.
+  func target(of geometry: ThumbnailGeometry, as variant: Variant) -> PlanarSource.Target {
+    .init(
+      size: header.oriented(geometry.scaled),
+      encoding: JPEGEncoding(quality: variant.quality, hasChroma: hasChroma))
   }
 }
 

@@ -65,7 +65,7 @@ struct FrameDecoder {
 
   private func ownThumbnails() throws(DecodeError) -> Made {
     let size = picture.header.oriented(largest)
-    let plan = DecodePlan(for: picture, decodedFor: size, to: geometries, as: variants)
+    let plan = try DecodePlan(for: picture, decodedFor: size, to: geometries, as: variants)
     switch plan {
     case .planar(let jpeg, let origins):
       return try planarThumbnails(of: jpeg, decodedFor: size, at: origins)
@@ -80,27 +80,19 @@ struct FrameDecoder {
     let header = jpeg.header
     var source = try PlanarSource(jpeg, decodedFor: size)
     var thumbnails: [EncodedThumbnail] = []
-    for index in variants.indices {
-      let frame = try source.frame(for: header.oriented(geometries[index].scaled))
-      thumbnails.append(try thumbnail(index, of: frame, at: origins[index], header: header))
+    for (index, geometry) in geometries.enumerated() {
+      let target = jpeg.target(of: geometry, as: variants[index])
+      let bytes = try source.frame(for: target).thumbnail(
+        to: geometry, at: origins[index], from: Orientation(header.orientation),
+        as: target.encoding)
+      let thumbnail = Thumbnail(
+        format: .jpeg, width: geometry.kept.width, height: geometry.kept.height,
+        byteCount: bytes.count)
+      thumbnails.append(EncodedThumbnail(thumbnail: thumbnail, bytes: bytes))
     }
     let small = SmallPicture(
-      try source.frame(for: size), showing: header.upright, orientation: header.orientation)
+      source.frame, showing: header.upright, orientation: header.orientation)
     return Made(thumbnails: thumbnails, thumbHash: ThumbHash(of: small), path: .planar)
-  }
-
-  private func thumbnail(
-    _ index: Int, of frame: PlanarFrame, at origin: ThumbnailGeometry.Point,
-    header: PictureHeader
-  ) throws(DecodeError) -> EncodedThumbnail {
-    let geometry = geometries[index]
-    let bytes = try frame.thumbnail(
-      to: geometry, at: origin, from: Orientation(header.orientation),
-      quality: variants[index].quality)
-    let thumbnail = Thumbnail(
-      format: .jpeg, width: geometry.kept.width, height: geometry.kept.height,
-      byteCount: bytes.count)
-    return EncodedThumbnail(thumbnail: thumbnail, bytes: bytes)
   }
 
   private func generalThumbnails(

@@ -1,0 +1,205 @@
+import ImgModel
+import SeededRandom
+import TestPictures
+import Testing
+
+@testable import ImgDecode
+
+/// Whatever a request asks of a picture of whatever size: each way of a decode gives a thumbnail of the
+/// planned size.
+@Suite(.timeLimit(.minutes(20))) struct PlannedSizesTests {
+  private let fixture: ThumbnailFixture
+  private let previews: PreviewMaker
+
+  init() throws {
+    fixture = try ThumbnailFixture()
+    previews = PreviewMaker(runtime: try VipsRuntime.start(), limits: Limits())
+  }
+
+  /// How a source is stored.
+  enum Source: Hashable, Sendable {
+    case jpeg(JPEGSampling)
+    case format(PictureFormat)
+    case drawing
+
+    static let all: [Source] =
+      JPEGSampling.allCases.map(Source.jpeg) + PictureFormat.allCases.map(Source.format) + [
+        .drawing
+      ]
+
+    /// Only some pictures in JPEG become thumbnails by way of planes.
+    var count: Int {
+      switch self {
+      case .jpeg, .format(.grayJPEG), .format(.progressiveJPEG): 12
+      case .format, .drawing: 4
+      }
+    }
+
+    /// Whether the samples write one.
+    var hasOrientation: Bool {
+      switch self {
+      case .jpeg, .format(.jpeg), .format(.webp), .format(.tiff): true
+      default: false
+      }
+    }
+
+    /// The longest side that such a picture may have.
+    var maximumSide: Int {
+      switch self {
+      case .format(.ico): 256
+      case .format(.avif), .format(.heif): 2_000
+      case .jpeg, .format(.jpeg), .format(.grayJPEG), .format(.progressiveJPEG): 65_500
+      default: Variant.sideRange.upperBound
+      }
+    }
+  }
+
+  /// A line of as many pixels as a JPEG may be wide.
+  private static let maximumSourcePixelCount = 65_500
+  private static let maximumPixelCount: Int64 = 20_000
+
+  @Test(arguments: Source.all)
+  func `each thumbnail has the size that its request and its picture plan`(source: Source) throws {
+    for seed in 0..<UInt64(source.count) {
+      var random = SeededGenerator(seed: seed)
+      let size = Self.size(
+        upTo: source.maximumSide, pixelCount: Self.maximumSourcePixelCount, &random)
+      let orientation = source.hasOrientation ? Int.random(in: 1...8, using: &random) : 1
+      let picture = try picture(source, size, orientation)
+      let variants = Self.variants(of: size, &random)
+      let comment: Comment = "seed \(seed): \(size), \(variants.map(\.canonicalText))"
+      let made = try fixture.thumbnailer.thumbnails(of: picture.span, as: variants)
+      try Self.check(made, size, variants, comment)
+      let pixels = try fixture.thumbnailer.pixels(of: picture.span, as: variants[0])
+      try Self.check(pixels, size, [variants[0]], comment)
+      _ = try fixture.thumbnailer.pixelFacts(of: picture.span)
+      guard [.format(.progressiveJPEG), .format(.interlacedPNG)].contains(source) else { continue }
+      // Noise is not of one colour, as which a part of a picture would be refused.
+      guard size.pixelCount > 16 else { continue }
+      try Self.check(
+        previews.preview(of: picture.span, as: variants[0]), size, [variants[0]], comment)
+    }
+  }
+
+  @Test(arguments: [PictureFormat.gif, .webp])
+  func `each animation has the size that its request and its picture plan`(
+    format: PictureFormat
+  ) throws {
+    for seed in 0..<UInt64(4) {
+      var random = SeededGenerator(seed: seed)
+      let size = Self.size(upTo: 500, pixelCount: 1_000, &random)
+      let picture = try fixture.maker.animation(
+        of: (0..<3).map { Self.noise(size, seed: seed + $0) }, as: format)
+      for frames in [FrameSelection.all, .poster, .number(2), .time(150)] {
+        let variants = Self.variants(
+          of: size, frames: frames, formats: [.auto, .webp, .gif], &random)
+        try Self.check(
+          fixture.thumbnailer.thumbnails(of: picture.span, as: variants), size, variants,
+          "seed \(seed): \(size), \(variants.map(\.canonicalText))")
+      }
+    }
+  }
+
+  private static func check(
+    _ made: RenderedThumbnails, _ size: ThumbnailGeometry.Size, _ variants: [Variant],
+    _ comment: Comment
+  ) throws {
+    #expect(made.thumbnails.count == variants.count, comment)
+    for (thumbnail, variant) in zip(made.thumbnails, variants) {
+      let kept = ThumbnailGeometry(source: size, variant: variant).kept
+      #expect(thumbnail.thumbnail.width == kept.width, comment)
+      #expect(thumbnail.thumbnail.height == kept.height, comment)
+    }
+  }
+
+  // MARK: - Random pictures and requests
+
+  /// Sides of one pixel, of about a block, and of as many pixels as a side may have.
+  private static func size(
+    upTo longest: Int, pixelCount: Int, _ random: inout SeededGenerator
+  ) -> ThumbnailGeometry.Size {
+    let side = { (random: inout SeededGenerator) in
+      let bound = [1, 2, 17, 60, longest].randomElement(using: &random) ?? 1
+      return min(longest, Int.random(in: max(1, bound / 2)...bound, using: &random))
+    }
+    while true {
+      let size = ThumbnailGeometry.Size(width: side(&random), height: side(&random))
+      if size.pixelCount <= pixelCount { return size }
+    }
+  }
+
+  private static func noise(_ size: ThumbnailGeometry.Size, seed: UInt64) -> Raster {
+    var random = SeededGenerator(seed: seed)
+    return Raster(width: size.width, height: size.height) { _, _ in
+      let bits = random.next()
+      return Raster.Pixel(
+        UInt8(truncatingIfNeeded: bits), UInt8(truncatingIfNeeded: bits >> 8),
+        UInt8(truncatingIfNeeded: bits >> 16))
+    }
+  }
+
+  private func picture(
+    _ source: Source, _ size: ThumbnailGeometry.Size, _ orientation: Int
+  ) throws -> [UInt8] {
+    switch source {
+    case .jpeg(let sampling):
+      return fixture.maker.jpeg(
+        of: Self.noise(size, seed: 1), sampling: sampling, orientation: orientation)
+    case .format(let format):
+      return try fixture.maker.encode(
+        Self.noise(size, seed: 1), as: format, orientation: orientation)
+    case .drawing:
+      let text = "<svg xmlns='http://www.w3.org/2000/svg' width='\(size.width)' "
+      return Array("\(text)height='\(size.height)'><rect width='1' height='1'/></svg>".utf8)
+    }
+  }
+
+  /// Requests that differ in their boxes alone, for thumbnails that are not too large to try many.
+  private static func variants(
+    of picture: ThumbnailGeometry.Size, frames: FrameSelection = .first,
+    formats: [Variant.Format] = [.auto, .auto, .jpeg, .jpeg, .png, .webp, .gif],
+    _ random: inout SeededGenerator
+  ) -> [Variant] {
+    while true {
+      guard
+        let variant = try? Variant(
+          width: 1, height: 1, mode: Variant.Mode.allCases.randomElement(using: &random) ?? .fit,
+          crop: crop(&random), enlarges: Bool.random(using: &random),
+          format: formats.randomElement(using: &random) ?? .auto,
+          quality: Int.random(in: Variant.qualityRange, using: &random), frames: frames,
+          effects: effects(&random))
+      else { continue }
+      let count = Int.random(in: 1...3, using: &random)
+      let boxes = (0..<count).map { _ in
+        size(upTo: Variant.sideRange.upperBound, pixelCount: .max, &random)
+      }
+      let variants = boxes.compactMap { try? variant.inBox(width: $0.width, height: $0.height) }
+      if variants.allSatisfy({
+        ThumbnailGeometry(source: picture, variant: $0).scaled.pixelCount <= maximumPixelCount
+      }) {
+        return variants
+      }
+    }
+  }
+
+  private static func crop(_ random: inout SeededGenerator) -> Crop? {
+    let place = { (random: inout SeededGenerator) in
+      Thousandths(count: Int.random(in: 0...1_000, using: &random))
+    }
+    let crops: [Crop?] = [
+      nil, nil, .centre, .attention, .entropy, .point(x: place(&random), y: place(&random)),
+    ]
+    return crops.randomElement(using: &random) ?? nil
+  }
+
+  private static func effects(_ random: inout SeededGenerator) -> Effects {
+    guard Int.random(in: 0..<4, using: &random) == 0 else { return .none }
+    let sigma = { (random: inout SeededGenerator) in
+      Thousandths(count: [0, 1, 700, 9_999, 100_000].randomElement(using: &random) ?? 0)
+    }
+    return Effects(
+      isGrayscale: Bool.random(using: &random), blur: sigma(&random), sharpen: sigma(&random),
+      radius: [0, 1, 20, 16_383].randomElement(using: &random) ?? 0,
+      background: Bool.random(using: &random) ? .white : nil)
+  }
+}
