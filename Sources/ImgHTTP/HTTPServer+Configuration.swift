@@ -41,6 +41,8 @@ extension HTTPServer {
     package var waitingRequests = 1024
     /// Responses at once that are streams. A further one gets 503.
     package var streams = 256
+    /// Those of one IP address, counted as its connections are. A further one gets 503.
+    package var streamsPerAddress = 32
     /// The bytes of a stream that wait for a client. No more chunks are taken from it meanwhile.
     package var streamBufferBytes = 64 << 10
     /// How long a connection may be without a request, and a client without reading; in whole seconds, at

@@ -71,7 +71,7 @@ struct LimitTests {
   }
 
   @Test func `a full server closes an idle connection before one that sends a request`() {
-    let table = ConnectionTable(maximumCountPerClient: 1)
+    let table = ConnectionTable(maximumCountPerClient: 1, maximumStreamsPerClient: 1)
     // No descriptors of this process: these connections are shut down.
     let connections = (-4..<0).map {
       Connection(descriptor: $0, client: nil, loop: 0, limits: HTTPServer.Limits())
@@ -148,7 +148,7 @@ struct LimitTests {
   }
 
   @Test func `an address has a limited number of connections`() throws {
-    let table = ConnectionTable(maximumCountPerClient: 2)
+    let table = ConnectionTable(maximumCountPerClient: 2, maximumStreamsPerClient: 2)
     let client = ClientAddress(ip: [192, 0, 2, 1])
     func connection(_ descriptor: CInt) -> Connection {
       Connection(
@@ -160,5 +160,21 @@ struct LimitTests {
     table.remove(1000)
     #expect(table.add(connection(1003)))
     #expect(table.count == 2)
+  }
+
+  @Test func `an address has a limited number of streams, and leaves those of others`() {
+    let table = ConnectionTable(maximumCountPerClient: 9, maximumStreamsPerClient: 2)
+    func connection(_ ip: [UInt8]) -> Connection {
+      Connection(
+        descriptor: -1, client: ClientAddress(ip: ip), loop: 0, limits: HTTPServer.Limits())
+    }
+    let (one, other) = (connection([192, 0, 2, 1]), connection([192, 0, 2, 2]))
+    let proxy = connection([127, 0, 0, 1])
+    #expect(table.beginStream(of: one) && table.beginStream(of: one))
+    #expect(!table.beginStream(of: one))
+    #expect(table.beginStream(of: other))
+    for _ in 0..<3 { #expect(table.beginStream(of: proxy)) }
+    table.endStream(of: one)
+    #expect(table.beginStream(of: one))
   }
 }

@@ -9,14 +9,17 @@ final class ConnectionTable: Sendable {
   private struct State {
     var connections: [CInt: Connection] = [:]
     var countsByClient: [ClientAddress: Int] = [:]
+    var streamCounts: [ClientAddress: Int] = [:]
     var countsByLoop: [Int: Int] = [:]
   }
 
   private let state = Mutex(State())
   private let maximumCountPerClient: Int
+  private let maximumStreamsPerClient: Int
 
-  init(maximumCountPerClient: Int) {
+  init(maximumCountPerClient: Int, maximumStreamsPerClient: Int) {
     self.maximumCountPerClient = maximumCountPerClient
+    self.maximumStreamsPerClient = maximumStreamsPerClient
   }
 
   var count: Int {
@@ -39,6 +42,27 @@ final class ConnectionTable: Sendable {
       state.connections[connection.descriptor] = connection
       state.countsByLoop[connection.loop, default: 0] += 1
       return true
+    }
+  }
+
+  /// Counts a stream of a connection. ``endStream(of:)`` follows.
+  ///
+  /// - Returns: `false` if its client has too many. It is not counted then.
+  func beginStream(of connection: Connection) -> Bool {
+    guard let client = connection.client else { return true }
+    return state.withLock { state in
+      let count = state.streamCounts[client, default: 0]
+      guard count < maximumStreamsPerClient else { return false }
+      state.streamCounts[client] = count + 1
+      return true
+    }
+  }
+
+  func endStream(of connection: Connection) {
+    guard let client = connection.client else { return }
+    state.withLock { state in
+      let count = state.streamCounts[client, default: 1]
+      state.streamCounts[client] = count > 1 ? count - 1 : nil
     }
   }
 

@@ -23,7 +23,9 @@ final class ServerCore: Sendable {
     self.handler = handler
     self.limits = limits
     events = try EventSet()
-    connections = ConnectionTable(maximumCountPerClient: limits.connectionsPerAddress)
+    connections = ConnectionTable(
+      maximumCountPerClient: limits.connectionsPerAddress,
+      maximumStreamsPerClient: limits.streamsPerAddress)
     suspensions = Suspensions(events: events, firstToken: AcceptThread.firstSuspensionToken)
     drains = Drains(events: events)
     wakeup = try Wakeup()

@@ -7,6 +7,7 @@ package struct HTTPStatus: RawRepresentable, Hashable, Sendable {
   }
 
   package static let ok = HTTPStatus(rawValue: 200)
+  package static let noContent = HTTPStatus(rawValue: 204)
   package static let seeOther = HTTPStatus(rawValue: 303)
   package static let notModified = HTTPStatus(rawValue: 304)
   package static let badRequest = HTTPStatus(rawValue: 400)

@@ -117,6 +117,7 @@ final class Exchange {
     if let stream {
       stream.abandon()
       core.counters.giveStreamSlot()
+      core.connections.endStream(of: connection)
     }
     connection.waitForRequest()
     if isCounted { core.endRequest() }
@@ -187,7 +188,11 @@ final class Exchange {
       isLast = true
       return .omittedStream
     case .stream(let chunks):
-      guard core.counters.takeStreamSlot(of: core.limits.streams) else { return nil }
+      guard core.connections.beginStream(of: connection) else { return nil }
+      guard core.counters.takeStreamSlot(of: core.limits.streams) else {
+        core.connections.endStream(of: connection)
+        return nil
+      }
       let source = StreamSource(connection: handle, loop: loop)
       stream = source
       source.start(chunks)
