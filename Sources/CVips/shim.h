@@ -332,8 +332,9 @@ static inline int img_vips_gaussblur(
 }
 
 static inline int img_vips_sharpen(
-    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, double sigma) {
-  return vips_sharpen(in, out, "sigma", sigma, NULL);
+    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, double sigma, double flat,
+    double jagged) {
+  return vips_sharpen(in, out, "sigma", sigma, "m1", flat, "m2", jagged, NULL);
 }
 
 static inline int img_vips_smartcrop(

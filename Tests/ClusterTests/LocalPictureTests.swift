@@ -47,7 +47,7 @@ struct LocalPictureTests {
   @Test func `a data URL needs no origin, and its original is not stored`() throws {
     let got = try cluster.imgctl("get", Self.dataURL, "--keep", "all")
     #expect(got.exitCode == 0, "\(got.messages)")
-    #expect(try size(of: got.outputBytes) == [40, 30])
+    #expect(try size(of: got.outputBytes) == [256, 192])
     #expect(try kinds() == ["thumbnail"])
     // From the map.
     #expect(try cluster.imgctl("stop").exitCode == 0)

@@ -182,17 +182,21 @@ import Testing
                                 cover it and crop, and keep the proportions of the
                                 box where the picture is smaller; auto: fill if
                                 picture and box are both portraits or both
-                                landscapes, else fit; stretch: exactly the box.
-                                Default: fit.
+                                landscapes, else fit; stretch: exactly the box;
+                                stretch-down: the box, or its proportions where the
+                                picture is smaller; own-size: as large as it is, at
+                                most the box. Default: fit.
       --crop[=PART]             Crop to the box; implies --mode fill. The part that
                                 is kept: centre, attention (what people look at),
                                 entropy (the most detail), or a point X,Y from 0,0
                                 (upper left) to 1,1. --crop alone keeps the centre.
       --enlarge                 Enlarge pictures that are smaller than the box.
-                                Default: they stay small.
-      --format FORMAT           auto, jpeg, png, webp, avif or gif; auto is WebP for
-                                animations and for pictures with transparency, else
-                                JPEG. Default: auto.
+                                Default: they stay small; a drawing (SVG) fills the
+                                box.
+      --format FORMAT           auto, compatible, jpeg, png, webp, avif or gif; auto
+                                is WebP for animations and for pictures with
+                                transparency, else JPEG; compatible is GIF, PNG and
+                                JPEG for the same. Default: auto.
       --quality Q               The quality of the encoder, from 1 to 100; PNG and
                                 GIF ignore it. Default: 80.
       --frame N                 The frame of an animation or the page of a document,
@@ -223,6 +227,7 @@ import Testing
                                 Default: colours become sRGB.
       --keep-metadata           Copy EXIF, XMP and IPTC, with the place if it is
                                 there.
+      --keep-copyright          Copy the author and the rights alone, as EXIF.
       --lenient                 Accept a damaged JPEG, PNG, GIF, TIFF, BMP or ICO:
                                 its thumbnail shows what can be decoded, and is
                                 marked as damaged. Default: it fails with

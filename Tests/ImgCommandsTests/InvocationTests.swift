@@ -268,12 +268,14 @@ import Testing
     ),
     (
       "submit a --mode fil",
-      "imgctl submit: --mode: \"fil\" is not one of fit, fill, fill-down, auto, stretch; "
+      "imgctl submit: --mode: \"fil\" is not one of fit, fill, fill-down, auto, stretch, "
+        + "stretch-down, own-size; "
         + "did you mean fill?"
     ),
     (
       "submit a --format jpg",
-      "imgctl submit: --format: \"jpg\" is not one of auto, jpeg, png, webp, avif, gif; "
+      "imgctl submit: --format: \"jpg\" is not one of auto, jpeg, png, webp, avif, gif, "
+        + "compatible; "
         + "did you mean jpeg?"
     ),
     ("submit a --quality 101", "imgctl submit: --quality: \"101\" is not from 1 to 100"),

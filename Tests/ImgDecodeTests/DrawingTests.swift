@@ -71,11 +71,12 @@ import Testing
     var limits = Limits()
     limits.maxPixels = 2_000
     let fixture = try ThumbnailFixture(limits: limits)
+    let variant = try Variant(width: 32, height: 32)
     for (format, type) in [(PictureFormat.png, "image/png"), (.jpeg, "image/jpeg")] {
       let picture = try fixture.maker.card(index: 1, width: 40, height: 30, format: format)
       let image = Drawing.image(embedding: picture, as: type)
-      #expect(fixture.failureCode(of: Drawing.svg(image)) == nil)
-      #expect(fixture.failureCode(of: Drawing.svg(image + image)) == .tooManyPixels)
+      #expect(fixture.failureCode(of: Drawing.svg(image), as: variant) == nil)
+      #expect(fixture.failureCode(of: Drawing.svg(image + image), as: variant) == .tooManyPixels)
     }
     let large = try fixture.maker.card(declaring: 60_000, in: .png)
     let inner = Drawing.svg(Drawing.image(embedding: large))

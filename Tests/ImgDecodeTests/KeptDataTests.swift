@@ -88,6 +88,53 @@ import Testing
     #expect(try facts(.jpeg, KeptData(metadata: true), of: file).thumbnail == nil)
   }
 
+  private static let rights = """
+    <x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF \
+    xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" \
+    xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xmp="http://ns.adobe.com/xap/1.0/" \
+    xmp:Rating="4"><dc:creator><rdf:Seq><rdf:li>A (b) &amp; &lt;c&gt;</rdf:li></rdf:Seq></dc:creator>\
+    <dc:rights><rdf:Alt><rdf:li xml:lang="x-default">© C</rdf:li></rdf:Alt></dc:rights>\
+    </rdf:Description></rdf:RDF></x:xmpmeta>
+    """
+
+  @Test(arguments: [Variant.Format.jpeg, .png, .webp, .avif])
+  func `the author and the rights are kept alone`(format: Variant.Format) throws {
+    let card = try fixture.maker.card(index: 1, format: .jpeg)
+    let file = EXIFSegment.insert(artist: "Ada (x)", copyright: "(c) 2026 Ada", into: card)
+    let facts = try facts(format, KeptData(copyright: true), of: file)
+    #expect(facts.xmp?.creators == ["Ada (x)"])
+    #expect(facts.xmp?.rights == "(c) 2026 Ada")
+    // libvips writes no EXIF data of its own to PNG.
+    guard format != .png else { return }
+    #expect(facts.exif?.ifd0["Artist"]?.text == "Ada (x)")
+    #expect(facts.exif?.ifd0["Copyright"]?.text == "(c) 2026 Ada")
+    #expect(facts.exif?.ifd0["Software"] == nil)
+    #expect(facts.profileDescription == nil)
+  }
+
+  @Test func `rights outside ASCII are kept as XMP, and nothing else of that`() throws {
+    let card = try fixture.maker.card(index: 1, format: .jpeg)
+    let xmp = Array("http://ns.adobe.com/xap/1.0/\0".utf8) + Array(Self.rights.utf8)
+    let file = JPEGSegments.insert(xmp, marker: 0xE1, into: card)
+    let facts = try facts(.jpeg, KeptData(copyright: true), of: file)
+    #expect(facts.xmp?.creators == ["A (b) & <c>"])
+    #expect(facts.xmp?.rights == "© C")
+    #expect(facts.xmp?.rating == nil)
+    #expect(facts.exif?.ifd0["Copyright"] == nil)
+  }
+
+  @Test func `a file without an author and rights becomes what it becomes with nothing kept`()
+    throws
+  {
+    let card = try fixture.maker.card(index: 1, format: .jpeg)
+    let made = try [KeptData.none, KeptData(copyright: true)].map { kept in
+      let variant = try Variant(width: 30, height: 30, keptData: kept)
+      return try fixture.thumbnailer.thumbnail(of: card, as: variant)
+    }
+    #expect(made[0].bytes == made[1].bytes)
+    #expect(made[1].source.decodePath == .planar)
+  }
+
   @Test func `colours of ink become sRGB, whatever is kept`() throws {
     let file = try fixture.maker.card(index: 1, format: .cmykJPEG)
     let facts = try facts(.jpeg, KeptData(profile: true), of: file)

@@ -8,6 +8,7 @@ import Testing
     let (width, height) = (256, 256)
     let effects = [
       Effects(isGrayscale: true), Effects(blur: .one), Effects(sharpen: .one), Effects(radius: 1),
+      Effects(sharpen: .one, sharpenAmounts: SharpenAmounts(flat: .one, edges: .one)),
       Effects(background: .white), Effects(background: RGBColour(red: 0, green: 0, blue: 1)),
     ]
     let crops: [Crop] = [
@@ -24,13 +25,20 @@ import Testing
       Variant(width: width, height: height, mode: .auto),
       Variant(width: width, height: height, mode: .auto, crop: .centre),
       Variant(width: width, height: height, mode: .stretch),
+      Variant(width: width, height: height, mode: .stretchDown),
+      Variant(width: width, height: height, mode: .ownSize),
       Variant(width: width, height: height, enlarges: true),
       Variant(width: width, height: height, format: .png),
+      Variant(width: width, height: height, format: .compatible),
       Variant(width: width, height: height, quality: 81),
       Variant(width: width, height: height, embeddedUse: .always),
       Variant(width: width, height: height, embeddedUse: .never),
       Variant(width: width, height: height, keptData: KeptData(profile: true)),
       Variant(width: width, height: height, keptData: KeptData(metadata: true)),
+      Variant(width: width, height: height, keptData: KeptData(copyright: true)),
+      Variant(width: width, height: height, sizing: Sizing(density: Thousandths(count: 500))),
+      Variant(width: width, height: height, sizing: Sizing(maximumPixelCount: 9)),
+      Variant(width: width, height: height, sizing: Sizing(keepsDrawingSize: true)),
     ] + crops.map { try Variant(width: width, height: height, mode: .fill, crop: $0) }
       + frames.map { try Variant(width: width, height: height, frames: $0) }
       + effects.map { try Variant(width: width, height: height, effects: $0) }
@@ -50,11 +58,41 @@ import Testing
   @Test(
     arguments: [
       (.fit, "fit,whole"), (.fill, "fill,whole"), (.fillDown, "fill-down,crop"),
-      (.auto, "auto,whole"), (.stretch, "stretch,whole"),
+      (.auto, "auto,whole"), (.stretch, "stretch,whole"), (.stretchDown, "stretch-down,whole"),
+      (.ownSize, "own-size,whole"),
     ] as [(Variant.Mode, String)])
   func `the canonical text names the mode`(mode: Variant.Mode, text: String) throws {
     let variant = try Variant(width: 9, height: 8, mode: mode)
     #expect(variant.canonicalText == "9x8,\(text),auto,q80")
+  }
+
+  @Test func `the rules of a size are behind what is not the default`() throws {
+    let sizing = Sizing(
+      density: Thousandths(count: 1_500), maximumPixelCount: 100, keepsDrawingSize: true)
+    let variant = try Variant(
+      width: 9, height: 8, enlarges: true, keptData: KeptData(copyright: true), sizing: sizing)
+    #expect(
+      variant.canonicalText
+        == "9x8,fit,whole,auto,q80,enlarge,density=1.5,pixels=100,drawing=own,copyright")
+    #expect((variant.largestWidth, variant.largestHeight) == (14, 12))
+  }
+
+  @Test func `a box with its density has a limit, too`() throws {
+    let double = Sizing(density: Thousandths(count: 2_000))
+    #expect(throws: VariantError.sideOutOfRange) {
+      try Variant(width: 9_000, height: 1, mode: .fill, sizing: double)
+    }
+    let variant = try Variant(width: 8_000, height: 1, mode: .fill, sizing: double)
+    #expect(throws: VariantError.sideOutOfRange) { try variant.inBox(width: 9_000, height: 1) }
+    // The box of a picture in its own size is the limit of its thumbnail.
+    #expect(throws: Never.self) {
+      try Variant(width: 9_000, height: 9_000, mode: .ownSize, sizing: double)
+    }
+    for sizing in [Sizing(density: .zero), Sizing(maximumPixelCount: 0)] {
+      #expect(throws: VariantError.sizingOutOfRange) {
+        try Variant(width: 1, height: 1, sizing: sizing)
+      }
+    }
   }
 
   @Test func `numbers out of range are refused`() {

@@ -54,9 +54,15 @@ import Testing
         width: 1, height: 2, mode: .fill, crop: crops[index], enlarges: index % 2 == 0,
         frames: frames[index], embeddedUse: uses[index % uses.count],
         effects: Effects(
-          isGrayscale: index == 1, blur: Thousandths(count: index), sharpen: .one, radius: index,
+          isGrayscale: index == 1, blur: Thousandths(count: index), sharpen: .one,
+          sharpenAmounts: SharpenAmounts(flat: .one, edges: Thousandths(count: index)),
+          radius: index,
           background: index == 3 ? nil : RGBColour(red: 1, green: 2, blue: UInt8(index))),
-        keptData: KeptData(profile: index % 2 == 0, metadata: index > 2))
+        keptData: KeptData(
+          profile: index % 2 == 0, metadata: index > 2, copyright: index == 1),
+        sizing: Sizing(
+          density: Thousandths(count: 500 + index), maximumPixelCount: index == 0 ? nil : index,
+          keepsDrawingSize: index == 2))
       let order = DecoderOrder.decode(
         DecodeRequest(picture: 1, variants: [variant], isLenient: false, byteCount: 3))
       #expect(try WireCoding.message(DecoderOrder.self, from: payload(order)) == order)

@@ -36,7 +36,7 @@ import Testing
 
   @Test func `the picture that a URL holds is decoded and stored`() throws {
     let outcome = try decode(1, Self.svg)
-    #expect(outcome?.width == 40)
+    #expect(outcome?.width == 256)
     #expect(outcome?.bytesFetched == 0)
     #expect(outcome?.isFromCache == false)
   }

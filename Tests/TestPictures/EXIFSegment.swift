@@ -17,6 +17,24 @@ package enum EXIFSegment {
     return insert(directories + thumbnail, into: jpeg)
   }
 
+  /// - Parameters:
+  ///   - artist: in ASCII, of more than three characters.
+  ///   - copyright: the same.
+  /// - Returns: the JPEG with the name of its author, with rights, and with the program that made it.
+  package static func insert(artist: String, copyright: String, into jpeg: [UInt8]) -> [UInt8] {
+    let tags: [(UInt8, UInt8, String)] = [
+      (0x01, 0x31, "Some program"), (0x01, 0x3B, artist), (0x82, 0x98, copyright),
+    ]
+    var (entries, values): ([UInt8], [UInt8]) = ([0, UInt8(tags.count)], [])
+    let start = 8 + 2 + tags.count * 12 + 4
+    for (high, low, text) in tags {
+      entries +=
+        [high, low, 0, 2] + bytes(text.utf8.count + 1) + bytes(start + values.count)
+      values += Array(text.utf8) + [0]
+    }
+    return insert(entries + bytes(0) + values, into: jpeg)
+  }
+
   /// - Parameter directories: those of a big-endian TIFF, from offset 8 on.
   private static func insert(_ directories: [UInt8], into jpeg: [UInt8]) -> [UInt8] {
     let tiff = [0x4D, 0x4D, 0, 42] + bytes(8) + directories

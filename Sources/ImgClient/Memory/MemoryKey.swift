@@ -6,12 +6,14 @@ struct MemoryKey: Hashable, Sendable {
   private let variant: ImageVariant
   private let headers: [ImageRequest.HeaderField]
   private let acceptsDamage: Bool
+  private let version: String?
 
   init(_ request: ImageRequest) {
     url = request.url
     variant = request.variant
     headers = request.headers
     acceptsDamage = request.acceptsDamage
+    version = request.version
   }
 
   /// Whether the image is one of a URL, in whatever spelling.
@@ -21,7 +23,9 @@ struct MemoryKey: Hashable, Sendable {
 
   /// What a cache needs for the key, in bytes.
   var byteCount: Int {
-    headers.reduce(url.utf8.count) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+    headers.reduce(url.utf8.count + (version?.utf8.count ?? 0)) {
+      $0 + $1.name.utf8.count + $1.value.utf8.count
+    }
   }
 }
 

@@ -17,7 +17,9 @@ struct ClusterRequest: Hashable, Sendable {
       throw ImageError(error, url: request.url)
     }
     do throws(ImageError) {
-      options = try Self.options(of: request)
+      var options = try Self.options(of: request)
+      options.fetch.cacheKey = try Self.cacheKey(of: url, version: request.version)
+      self.options = options
     } catch {
       throw error.about(request.url)
     }
@@ -73,6 +75,18 @@ struct ClusterRequest: Hashable, Sendable {
         fields.append(try HeaderField(name: header.name, value: header.value))
       }
       return try HeaderFields(fields)
+    } catch {
+      throw ImageError(invalidRequest: "\(error)")
+    }
+  }
+
+  /// A URL has no fragment here, so that no other picture has this name.
+  private static func cacheKey(
+    of url: ImageURL, version: String?
+  ) throws(ImageError) -> CacheKey? {
+    guard let version else { return nil }
+    do throws(InvalidFetchOption) {
+      return try CacheKey("\(url.text)#\(version)")
     } catch {
       throw ImageError(invalidRequest: "\(error)")
     }

@@ -97,6 +97,9 @@ public struct ImageRequest: Hashable, Sendable, ExpressibleByStringLiteral {
   /// The origins that redirects may lead to. A load that is redirected elsewhere fails with
   /// ``ImageError/Code/blockedOrigin``; a thumbnail of the store is a hit, wherever it came from.
   package var redirectOrigins = OriginList.all
+  /// A text that tells versions of the picture apart: each has a record of its own in the store. `nil` for
+  /// the picture by its URL alone.
+  package var version: String?
 
   /// A request for a variant.
   public init(url: String, variant: ImageVariant = .standard) {

@@ -14,9 +14,11 @@ extension ImageVariant {
         width: width, height: height, mode: mode.model, crop: crop, enlarges: enlarges,
         format: format.model, quality: quality, frames: frames.model,
         effects: Effects(
-          isGrayscale: isGrayscale, blur: blur, sharpen: sharpen, radius: cornerRadius,
-          background: background?.model),
-        keptData: KeptData(profile: keepsProfile, metadata: keepsMetadata))
+          isGrayscale: isGrayscale, blur: blur, sharpen: sharpen, sharpenAmounts: sharpenAmounts,
+          radius: cornerRadius, background: background?.model),
+        keptData: KeptData(
+          profile: keepsProfile, metadata: keepsMetadata, copyright: keepsCopyright),
+        sizing: sizing)
     } catch {
       throw ImageError(invalidRequest: Self.reason(error))
     }
@@ -29,7 +31,9 @@ extension ImageVariant {
       "a crop needs the mode fill, fillDown or auto: other modes have nothing to crop"
     case .stillFormat(let format):
       "\(format.rawValue) holds no animation; all frames need the format auto, webp or gif"
-    case .sideOutOfRange, .qualityOutOfRange, .frameOutOfRange, .effectOutOfRange: "\(error)"
+    case .sideOutOfRange, .qualityOutOfRange, .frameOutOfRange, .effectOutOfRange,
+      .sizingOutOfRange:
+      "\(error)"
     }
   }
 }
@@ -42,6 +46,8 @@ extension ImageVariant.Mode {
     case .fillDown: .fillDown
     case .auto: .auto
     case .stretch: .stretch
+    case .stretchDown: .stretchDown
+    case .ownSize: .ownSize
     }
   }
 }
@@ -55,6 +61,7 @@ extension ImageVariant.Format {
     case .webp: .webp
     case .avif: .avif
     case .gif: .gif
+    case .compatible: .compatible
     }
   }
 }

@@ -1,3 +1,5 @@
+package import ImgModel
+
 /// What a thumbnail shows of its picture, and how it is encoded. Equal variants of one URL share a
 /// thumbnail in the store.
 ///
@@ -21,6 +23,11 @@ public struct ImageVariant: Hashable, Sendable {
     case auto
     /// The size of the box.
     case stretch
+    /// As ``stretch``. Where the picture is smaller than the box, the thumbnail has the proportions of
+    /// the box.
+    case stretchDown = "stretch-down"
+    /// The size of the picture; what is larger than the box is made to fit.
+    case ownSize = "own-size"
   }
 
   /// Which part of a picture stays where it covers more than the box.
@@ -56,6 +63,9 @@ public struct ImageVariant: Hashable, Sendable {
     case avif
     /// GIF, still or animated.
     case gif
+    /// What every program reads: GIF for animations, PNG for pictures with transparency, JPEG for all
+    /// others.
+    case compatible
   }
 
   /// Which frames of an animation, or pages of a document, a thumbnail shows.
@@ -100,8 +110,10 @@ public struct ImageVariant: Hashable, Sendable {
   public var mode: Mode
   /// What ``Mode/fill`` crops to the box, as do the modes that are based on it; `nil` crops nothing.
   public var crop: Crop?
-  /// Whether a picture that is smaller than the box becomes larger.
+  /// Whether a picture that is smaller than the box becomes larger. A drawing (SVG) does in any case.
   public var enlarges = false
+  /// What the box means beside the mode.
+  package var sizing = Sizing.standard
   /// The encoding.
   public var format: Format
   /// The encoder's quality, 1 to 100. PNG and GIF have none.
@@ -116,6 +128,8 @@ public struct ImageVariant: Hashable, Sendable {
   /// The standard deviation of an unsharp mask in pixels of the thumbnail, 0 to 100; three decimals
   /// count.
   public var sharpen = 0.0
+  /// How much the unsharp mask adds.
+  package var sharpenAmounts = SharpenAmounts.standard
   /// The radius of the corners in pixels of the thumbnail.
   public var cornerRadius = 0
   /// What is behind transparent pixels; `nil` leaves them transparent where the format can.
@@ -124,6 +138,8 @@ public struct ImageVariant: Hashable, Sendable {
   public var keepsProfile = false
   /// Whether EXIF, XMP and IPTC data are copied. They may tell where a photograph was taken.
   public var keepsMetadata = false
+  /// Whether the author and the rights in these data are copied, as EXIF.
+  public var keepsCopyright = false
 
   /// A box of given sides.
   public init(

@@ -7,7 +7,7 @@ enum AnimationEncoding {
 
   /// - Parameter format: one that holds animations.
   init(_ format: Variant.Format) {
-    self = format == .gif ? .gif : .webp
+    self = format == .gif || format == .compatible ? .gif : .webp
   }
 
   var format: ImageFormat {

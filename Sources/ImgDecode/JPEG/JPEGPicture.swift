@@ -93,6 +93,8 @@ import ImgModel
 
   func metadataImage() throws(VipsError) -> Image? { try Image.loading(input, as: .jpeg) }
 
+  func copyrightNotice() -> CopyrightNotice? { CopyrightNotice(in: input) }
+
   /// Starts to decode pixels or planes.
   func start(
     _ start: (UnsafeMutablePointer<img_jpeg_decoder>) -> Bool

@@ -1,3 +1,5 @@
+import ImgFacts
+
 /// A picture of one frame that was decoded.
 final class FramePicture: OpenPicture {
   let header: PictureHeader
@@ -22,6 +24,8 @@ final class FramePicture: OpenPicture {
   func firstFrame(for size: ThumbnailGeometry.Size) -> Image { frame.retained() }
 
   func metadataImage() throws(VipsError) -> Image? { try file?.metadataImage() }
+
+  func copyrightNotice() -> CopyrightNotice? { file?.copyrightNotice() }
 
   func reason(for error: VipsError) -> DecodeError { DecodeError(error) }
 }

@@ -47,3 +47,11 @@ extension PictureInput: ByteSource {
     return unsafe Array(buffer[range])
   }
 }
+
+extension CopyrightNotice {
+  /// That of a file; `nil` also for one whose metadata cannot be read.
+  init?(in input: PictureInput) {
+    guard let facts = try? PictureFacts.reading(input, .all) else { return nil }
+    self.init(facts)
+  }
+}

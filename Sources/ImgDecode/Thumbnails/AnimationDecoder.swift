@@ -25,7 +25,7 @@ struct AnimationDecoder {
     self.frames = frames
     self.picture = picture
     self.variant = variant
-    geometry = ThumbnailGeometry(source: picture.header.upright, variant: variant)
+    geometry = ThumbnailGeometry(of: picture.header, as: variant)
     renderer = FrameRenderer(of: picture.header, to: geometry, as: variant)
   }
 

@@ -27,9 +27,7 @@ struct DecodeLimits {
     VipsError.forgetEarlier()
     let picture = try failing(open)
     for variant in variants {
-      try check(
-        picture.header,
-        becoming: ThumbnailGeometry(source: picture.header.upright, variant: variant))
+      try check(picture.header, becoming: ThumbnailGeometry(of: picture.header, as: variant))
     }
     onHeader()
     return picture
@@ -56,6 +54,12 @@ struct DecodeLimits {
     }
     try check(
       header.embeddedPixelCount, "\(header.embeddedPixelCount) pixels in the pictures inside it")
+    if let refused = geometry.refused {
+      throw Failure(
+        stage: .decode, code: .tooManyPixels,
+        detail: "the thumbnail would have \(refused.width) × \(refused.height) pixels, more than "
+          + "the request permits; ask for a smaller one, or give both sides")
+    }
     // A picture that is enlarged.
     let scaled = geometry.scaled
     try check(scaled.pixelCount, "a thumbnail of \(scaled.width) × \(scaled.height) pixels")

@@ -39,7 +39,7 @@ extension JPEGPicture {
 extension Variant {
   /// Whether an opaque JPEG stays a JPEG, and its pixels as they are.
   fileprivate var keepsPlanes: Bool {
-    [.auto, .jpeg].contains(format) && keptData == .none
+    [.auto, .compatible, .jpeg].contains(format) && keptData == .none
       && effects == Effects(background: effects.background)
   }
 }

@@ -17,9 +17,12 @@ struct FrameDecoder {
   let geometries: [ThumbnailGeometry]
 
   init(picture: any OpenPicture, variants: [Variant], isDamaged: Bool) {
+    // A file without a notice has nothing to keep, so that a JPEG can take the short way.
+    let hasNotice = variants[0].keptData.copyright && picture.copyrightNotice() != nil
+    let variants = hasNotice ? variants : variants.map(\.withoutCopyright)
     self.init(
       picture: picture, variants: variants, isDamaged: isDamaged,
-      geometries: variants.map { ThumbnailGeometry(source: picture.header.upright, variant: $0) })
+      geometries: variants.map { ThumbnailGeometry(of: picture.header, as: $0) })
   }
 
   private init(
@@ -51,7 +54,9 @@ struct FrameDecoder {
 
   private func ofEmbeddedPicture() -> FrameDecoder? {
     let use = variants[0].embeddedUse
-    guard use != .never, use == .always || picture.trustsEmbeddedPicture,
+    // The preview says nothing of the rights in the picture.
+    guard use != .never, !variants[0].keptData.copyright,
+      use == .always || picture.trustsEmbeddedPicture,
       let embedded = picture.embeddedPicture()
     else { return nil }
     let size = embedded.header.upright

@@ -10,7 +10,7 @@ struct PixelReader {
   /// - Parameter variant: as which the frame is scaled, and not cropped.
   init(_ picture: any OpenPicture, as variant: Variant) {
     self.picture = picture
-    geometry = ThumbnailGeometry(source: picture.header.upright, variant: variant)
+    geometry = ThumbnailGeometry(of: picture.header, as: variant)
     renderer = FrameRenderer(of: picture.header, to: geometry, as: variant)
   }
 

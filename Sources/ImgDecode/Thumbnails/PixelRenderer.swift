@@ -8,7 +8,7 @@ struct PixelRenderer {
 
   init(_ picture: any OpenPicture, as variant: Variant) {
     self.picture = picture
-    geometry = ThumbnailGeometry(source: picture.header.upright, variant: variant)
+    geometry = ThumbnailGeometry(of: picture.header, as: variant)
     renderer = FrameRenderer(of: picture.header, to: geometry, as: variant)
   }
 

@@ -47,6 +47,9 @@ struct ThumbnailEncoder {
     if variant.keptData.metadata, let file = try picture.metadataImage() {
       labelled.copyMetadata(of: file)
     }
+    if variant.keptData.copyright, let notice = picture.copyrightNotice() {
+      labelled.setCopyright(notice)
+    }
     return try encoding.encodeWithMetadata(labelled, quality: variant.quality, effort)
   }
 }

@@ -9,6 +9,7 @@ enum ThumbnailEncoding {
     self =
       switch format {
       case .auto: isTransparent ? .webp : .jpeg
+      case .compatible: isTransparent ? .png : .jpeg
       case .jpeg: .jpeg
       case .png: .png
       case .webp: .webp

@@ -42,18 +42,46 @@ package struct ThumbnailGeometry: Hashable, Sendable {
     }
   }
 
-  /// - Parameter source: the size as seen, that is after the orientation was obeyed.
-  package init(source: Size, variant: Variant) {
+  /// What the picture would be scaled to, if the request refuses it as too large.
+  package let refused: Size?
+
+  /// - Parameters:
+  ///   - source: the size as seen, that is after the orientation was obeyed.
+  ///   - isDrawing: whether it is a drawing (SVG), whose size is no limit of its detail.
+  package init(source: Size, isDrawing: Bool = false, variant: Variant) {
     precondition(source.width > 0 && source.height > 0, "a picture has at least one pixel")
-    let box = Size(width: variant.width, height: variant.height)
-    scaled = Self.scaling(source, to: box, as: variant)
+    let enlarging = variant.enlarges || Self.enlargesDrawing(source, isDrawing, variant)
+    let box: Size
+    if variant.sizing.density == .one, variant.mode != .stretchDown {
+      box = Size(width: variant.width, height: variant.height)
+      scaled = Self.scaling(source, to: box, as: variant, enlarging: enlarging)
+    } else {
+      let scale = BoxScale(source, variant, enlarging: enlarging)
+      box = scale.box
+      scaled = Self.scaling(scale.scaled, into: scale.bound, enlarging: false)
+    }
+    refused = Self.refused(source, variant, enlarging: enlarging)
     kept = Self.part(of: scaled, in: box, as: variant)
     keptOrigin =
       kept == scaled ? Point(left: 0, top: 0) : variant.crop?.origin(of: kept, in: scaled)
   }
 
-  private static func scaling(_ source: Size, to box: Size, as variant: Variant) -> Size {
-    let enlarging = variant.enlarges
+  /// The most pixels to which a drawing is enlarged without being asked.
+  private static let maximumDrawingPixelCount: Int64 = 4_096 * 4_096
+
+  /// A box as large as thumbnails can be means that a picture keeps its size. So does one for a drawing.
+  private static func enlargesDrawing(
+    _ source: Size, _ isDrawing: Bool, _ variant: Variant
+  ) -> Bool {
+    guard isDrawing, !variant.sizing.keepsDrawingSize else { return false }
+    let box = Size(width: variant.largestWidth, height: variant.largestHeight)
+    return scaling(source, to: box, as: variant, enlarging: true).pixelCount
+      <= maximumDrawingPixelCount
+  }
+
+  private static func scaling(
+    _ source: Size, to box: Size, as variant: Variant, enlarging: Bool
+  ) -> Size {
     switch variant.mode {
     case .fit: return scaling(source, into: box, enlarging: enlarging)
     case .fill, .fillDown: return scaling(source, over: box, enlarging: enlarging)
@@ -61,7 +89,8 @@ package struct ThumbnailGeometry: Hashable, Sendable {
       return source.isPortrait == box.isPortrait
         ? scaling(source, over: box, enlarging: enlarging)
         : scaling(source, into: box, enlarging: enlarging)
-    case .stretch: return enlarging ? box : intersection(source, box)
+    case .stretch, .stretchDown: return enlarging ? box : intersection(source, box)
+    case .ownSize: return scaling(source, into: box, enlarging: false)
     }
   }
 
@@ -70,6 +99,25 @@ package struct ThumbnailGeometry: Hashable, Sendable {
     guard variant.crop != nil else { return scaled }
     return variant.mode == .fillDown
       ? scaling(box, into: scaled, enlarging: false) : intersection(scaled, box)
+  }
+
+  /// See ``Sizing/maximumPixelCount``.
+  private static func refused(_ source: Size, _ variant: Variant, enlarging: Bool) -> Size? {
+    guard let maximum = variant.sizing.maximumPixelCount else { return nil }
+    let longest = Variant.sideRange.upperBound
+    let box = Size(width: variant.width, height: variant.height)
+    let wanted =
+      if variant.mode != .fit {
+        covering(source, box, enlarging: enlarging)
+      } else if box.width == longest {
+        enlarging || source.height > box.height
+          ? scaling(source, toHeight: box.height) : source
+      } else {
+        enlarging || source.width > box.width ? scaling(source, toWidth: box.width) : source
+      }
+    let isWithin =
+      max(wanted.width, wanted.height) <= longest && wanted.pixelCount <= Int64(maximum)
+    return isWithin ? nil : wanted
   }
 
   /// The largest size of the source's shape inside the box.
@@ -82,16 +130,16 @@ package struct ThumbnailGeometry: Hashable, Sendable {
   /// The smallest size of the source's shape that covers the box, or as much of it as the source does
   /// without enlarging. A shape so long that no encoder could hold it is made to fit the largest box.
   private static func scaling(_ source: Size, over box: Size, enlarging: Bool) -> Size {
-    let covering =
-      if !enlarging && (source.width <= box.width || source.height <= box.height) {
-        source
-      } else if isFlatter(source, than: box) {
-        scaling(source, toHeight: box.height)
-      } else {
-        scaling(source, toWidth: box.width)
-      }
     let longest = Variant.sideRange.upperBound
-    return scaling(covering, into: Size(width: longest, height: longest), enlarging: false)
+    return scaling(
+      covering(source, box, enlarging: enlarging), into: Size(width: longest, height: longest),
+      enlarging: false)
+  }
+
+  private static func covering(_ source: Size, _ box: Size, enlarging: Bool) -> Size {
+    if !enlarging && (source.width <= box.width || source.height <= box.height) { return source }
+    return isFlatter(source, than: box)
+      ? scaling(source, toHeight: box.height) : scaling(source, toWidth: box.width)
   }
 
   private static func isFlatter(_ source: Size, than box: Size) -> Bool {

@@ -7,7 +7,7 @@ extension Image {
     var image = self
     if effects.isGrayscale { image = try image.withoutColours() }
     if effects.blur > .zero { image = try image.blurred(sigma: effects.blur.value) }
-    if effects.sharpen > .zero { image = try image.sharpened(sigma: effects.sharpen.value) }
+    if effects.sharpen > .zero { image = try image.sharpened(effects) }
     if effects.radius > 0 { image = try image.withRoundCorners(radius: effects.radius) }
     if let background = effects.background, image.hasAlpha {
       image = try image.flattened(on: background)
@@ -39,10 +39,12 @@ extension Image {
   }
 
   /// By the lightness alone, so that no edge gets another colour.
-  private func sharpened(sigma: Double) throws(VipsError) -> Image {
+  private func sharpened(_ effects: Effects) throws(VipsError) -> Image {
+    let (sigma, amounts) = (effects.sharpen.value, effects.sharpenAmounts)
     // The operation is done in LabS, and comes back in the image's own colours.
-    try unsafe Self.result(of: "sharpen") { unsafe img_vips_sharpen(pointer, &$0, sigma) }
-      .cast(to: VIPS_FORMAT_UCHAR)
+    return try unsafe Self.result(of: "sharpen") {
+      unsafe img_vips_sharpen(pointer, &$0, sigma, amounts.flat.value, amounts.edges.value)
+    }.cast(to: VIPS_FORMAT_UCHAR)
   }
 
   /// The corners become transparent.

@@ -1,4 +1,5 @@
 import CVips
+import ImgFacts
 
 /// What a picture carries beside its pixels.
 extension Image {
@@ -23,6 +24,23 @@ extension Image {
     }
     unsafe vips_image_remove(pointer, "exif-ifd0-Orientation")
     unsafe vips_image_set_int(pointer, VIPS_META_ORIENTATION, 1)
+  }
+
+  /// Names the author and the rights, in XMP, and in EXIF data as far as they are in ASCII.
+  func setCopyright(_ notice: CopyrightNotice) {
+    let packet = Array(notice.xmpPacket.utf8)
+    unsafe vips_image_set_blob_copy(pointer, VIPS_META_XMP_NAME, packet, packet.count)
+    setEXIF("Artist", notice.creator)
+    setEXIF("Copyright", notice.rights)
+  }
+
+  /// - Parameter text: libvips replaces letters outside ASCII. It wants a description of the value behind it, in
+  ///   parentheses, and removes that.
+  private func setEXIF(_ tag: String, _ text: String?) {
+    guard let text, text.utf8.allSatisfy({ $0 < 0x80 }) else { return }
+    let count = text.utf8.count + 1
+    let value = "\(text) (text, ASCII, \(count) components, \(count) bytes)"
+    unsafe vips_image_set_string(pointer, "exif-ifd0-\(tag)", value)
   }
 
   /// Binary metadata; `nil` if there is none of that name.

@@ -38,7 +38,7 @@ final class VipsPicture: OpenPicture {
       stored: .init(width: image.width, height: image.height), orientation: image.orientation,
       frames: APNGFile.frameCount(in: input, as: format)
         ?? SequencePicture.frameCount(in: input, as: format) ?? image.pageCount,
-      embeddedPixelCount: drawing?.embeddedPixelCount ?? 0)
+      embeddedPixelCount: drawing?.embeddedPixelCount ?? 0, isDrawing: drawing != nil)
     guard format != .tiff || image.hasUnsignedSamples else {
       throw .unsupported("TIFF with signed, 32-bit or floating-point samples")
     }
@@ -83,6 +83,8 @@ final class VipsPicture: OpenPicture {
 
   func metadataImage() throws(VipsError) -> Image? { image.retained() }
 
+  func copyrightNotice() -> CopyrightNotice? { CopyrightNotice(in: input) }
+
   func reason(for error: VipsError) -> DecodeError {
     Self.reason(for: error, of: input, in: format)
   }
@@ -104,7 +106,8 @@ final class VipsPicture: OpenPicture {
     let scale = max(
       Double(size.width) / Double(header.stored.width),
       Double(size.height) / Double(header.stored.height))
-    return scale < 1 ? try Image.loading(input, as: format, scale: scale) : image.retained()
+    return scale < 1 || header.isDrawing && scale > 1
+      ? try Image.loading(input, as: format, scale: scale) : image.retained()
   }
 
   private func inFullRange(_ frame: consuming Image) throws(VipsError) -> Image {

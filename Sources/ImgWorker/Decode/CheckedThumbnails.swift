@@ -100,6 +100,7 @@ extension Variant {
   fileprivate func admits(_ encoding: ImageFormat) -> Bool {
     switch format {
     case .auto: encoding == .jpeg || encoding == .webp
+    case .compatible: [.jpeg, .png, .gif].contains(encoding)
     case .jpeg, .png, .webp, .avif, .gif: Format(encoding) == format
     }
   }
@@ -107,7 +108,8 @@ extension Variant {
   /// The sizes that a thumbnail of this variant can have. One that covers the box and is not cropped
   /// is larger than the box.
   fileprivate var thumbnailSides: (widths: ClosedRange<Int>, heights: ClosedRange<Int>) {
-    mode.coversBox && crop == nil ? (Self.sideRange, Self.sideRange) : (1...width, 1...height)
+    mode.coversBox && crop == nil
+      ? (Self.sideRange, Self.sideRange) : (1...largestWidth, 1...largestHeight)
   }
 }
 

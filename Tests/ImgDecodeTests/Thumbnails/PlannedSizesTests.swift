@@ -66,12 +66,13 @@ import Testing
         upTo: source.maximumSide, pixelCount: Self.maximumSourcePixelCount, &random)
       let orientation = source.hasOrientation ? Int.random(in: 1...8, using: &random) : 1
       let picture = try picture(source, size, orientation)
-      let variants = Self.variants(of: size, &random)
+      let isDrawing = source == .drawing
+      let variants = Self.variants(of: size, isDrawing: isDrawing, &random)
       let comment: Comment = "seed \(seed): \(size), \(variants.map(\.canonicalText))"
       let made = try fixture.thumbnailer.thumbnails(of: picture.span, as: variants)
-      try Self.check(made, size, variants, comment)
+      try Self.check(made, size, isDrawing: isDrawing, variants, comment)
       let pixels = try fixture.thumbnailer.pixels(of: picture.span, as: variants[0])
-      try Self.check(pixels, size, [variants[0]], comment)
+      try Self.check(pixels, size, isDrawing: isDrawing, [variants[0]], comment)
       _ = try fixture.thumbnailer.pixelFacts(of: picture.span)
       guard [.format(.progressiveJPEG), .format(.interlacedPNG)].contains(source) else { continue }
       // Noise is not of one colour, as which a part of a picture would be refused.
@@ -101,12 +102,12 @@ import Testing
   }
 
   private static func check(
-    _ made: RenderedThumbnails, _ size: ThumbnailGeometry.Size, _ variants: [Variant],
-    _ comment: Comment
+    _ made: RenderedThumbnails, _ size: ThumbnailGeometry.Size, isDrawing: Bool = false,
+    _ variants: [Variant], _ comment: Comment
   ) throws {
     #expect(made.thumbnails.count == variants.count, comment)
     for (thumbnail, variant) in zip(made.thumbnails, variants) {
-      let kept = ThumbnailGeometry(source: size, variant: variant).kept
+      let kept = ThumbnailGeometry(source: size, isDrawing: isDrawing, variant: variant).kept
       #expect(thumbnail.thumbnail.width == kept.width, comment)
       #expect(thumbnail.thumbnail.height == kept.height, comment)
     }
@@ -156,7 +157,7 @@ import Testing
 
   /// Requests that differ in their boxes alone, for thumbnails that are not too large to try many.
   private static func variants(
-    of picture: ThumbnailGeometry.Size, frames: FrameSelection = .first,
+    of picture: ThumbnailGeometry.Size, isDrawing: Bool = false, frames: FrameSelection = .first,
     formats: [Variant.Format] = [.auto, .auto, .jpeg, .jpeg, .png, .webp, .gif],
     _ random: inout SeededGenerator
   ) -> [Variant] {
@@ -167,19 +168,29 @@ import Testing
           crop: crop(&random), enlarges: Bool.random(using: &random),
           format: formats.randomElement(using: &random) ?? .auto,
           quality: Int.random(in: Variant.qualityRange, using: &random), frames: frames,
-          effects: effects(&random))
+          effects: effects(&random), sizing: sizing(&random))
       else { continue }
       let count = Int.random(in: 1...3, using: &random)
       let boxes = (0..<count).map { _ in
         size(upTo: Variant.sideRange.upperBound, pixelCount: .max, &random)
       }
       let variants = boxes.compactMap { try? variant.inBox(width: $0.width, height: $0.height) }
-      if variants.allSatisfy({
-        ThumbnailGeometry(source: picture, variant: $0).scaled.pixelCount <= maximumPixelCount
-      }) {
+      if variants.count == count,
+        variants.allSatisfy({
+          ThumbnailGeometry(source: picture, isDrawing: isDrawing, variant: $0).scaled.pixelCount
+            <= maximumPixelCount
+        })
+      {
         return variants
       }
     }
+  }
+
+  private static func sizing(_ random: inout SeededGenerator) -> Sizing {
+    let densities = [1_000, 1_000, 1, 330, 1_500, 8_000].map { Thousandths(count: $0) }
+    return Sizing(
+      density: densities.randomElement(using: &random) ?? .one,
+      keepsDrawingSize: Bool.random(using: &random))
   }
 
   private static func crop(_ random: inout SeededGenerator) -> Crop? {

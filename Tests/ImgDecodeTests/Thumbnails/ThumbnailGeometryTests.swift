@@ -221,4 +221,104 @@ import Testing
     #expect(geometry.scaled == Size(width: 400, height: 300))
     #expect(geometry.kept == Size(width: 400, height: 100))
   }
+
+  // MARK: - Densities, as imgproxy has them
+
+  private func geometry(
+    _ source: Size, _ box: Size, _ mode: Variant.Mode, density: Int = 1_000,
+    enlarges: Bool = false, isDrawing: Bool = false
+  ) throws -> ThumbnailGeometry {
+    let variant = try Variant(
+      width: box.width, height: box.height, mode: mode, crop: mode.coversBox ? .centre : nil,
+      enlarges: enlarges, sizing: Sizing(density: Thousandths(count: density)))
+    return ThumbnailGeometry(source: source, isDrawing: isDrawing, variant: variant)
+  }
+
+  @Test(
+    arguments: [
+      // source, box, mode, density, kept
+      ((1_000, 1_000), (600, 300), .fill, 2_000, (1_000, 500)),
+      ((200, 100), (26, 100), .fill, 2_000, (26, 100)),
+      ((3_000, 2_000), (600, 300), .fill, 2_000, (1_200, 600)),
+      // Smaller than the box already: the density does not count.
+      ((400, 400), (600, 300), .fill, 2_000, (400, 300)),
+      ((400, 400), (600, 300), .fill, 500, (300, 225)),
+      ((1_000, 1_000), (600, 300), .auto, 2_000, (1_000, 500)),
+      ((1_000, 30), (416, 23), .fillDown, 1_500, (543, 30)),
+      ((1_000, 1_000), (400, 300), .stretchDown, 3_000, (1_000, 750)),
+      ((3_000, 2_000), (16_383, 16_383), .ownSize, 500, (1_500, 1_000)),
+      ((200, 100), (16_383, 16_383), .ownSize, 2_000, (200, 100)),
+      ((3_000, 2_000), (1_000, 1_000), .ownSize, 500, (1_000, 667)),
+    ] as [((Int, Int), (Int, Int), Variant.Mode, Int, (Int, Int))])
+  func `a small picture lowers the density, and keeps the shape of the box`(
+    source: (Int, Int), box: (Int, Int), mode: Variant.Mode, density: Int, kept: (Int, Int)
+  ) throws {
+    let geometry = try geometry(
+      Size(width: source.0, height: source.1), Size(width: box.0, height: box.1), mode,
+      density: density)
+    #expect(geometry.kept == Size(width: kept.0, height: kept.1))
+  }
+
+  @Test func `a density counts in full where pictures are enlarged`() throws {
+    let source = Size(width: 200, height: 100)
+    let open = Size(width: 16_383, height: 16_383)
+    #expect(
+      try geometry(source, open, .ownSize, density: 2_000, enlarges: true).kept
+        == Size(width: 400, height: 200))
+    #expect(
+      try geometry(source, Size(width: 300, height: 300), .fill, density: 2_000, isDrawing: true)
+        .kept == Size(width: 600, height: 600))
+  }
+
+  @Test(arguments: [
+    (Size(width: 1_000, height: 1_000), Size(width: 333, height: 1_000)),
+    (Size(width: 100, height: 100), Size(width: 33, height: 100)),
+    (Size(width: 1_000, height: 2_000), Size(width: 400, height: 1_200)),
+  ])
+  func `stretch-down keeps the shape of the box where the picture is smaller`(
+    source: Size, expected: Size
+  ) throws {
+    let box = Size(width: 400, height: 1_200)
+    #expect(try geometry(source, box, .stretchDown).scaled == expected)
+    #expect(try geometry(source, box, .stretchDown, enlarges: true).scaled == box)
+  }
+
+  // MARK: - Drawings
+
+  @Test func `a drawing fills its box, up to a size that is no thumbnail's`() throws {
+    let icon = Size(width: 32, height: 16)
+    func scaled(_ side: Int, _ mode: Variant.Mode) throws -> Size {
+      try geometry(icon, Size(width: side, height: side), mode, isDrawing: true).scaled
+    }
+    #expect(try scaled(400, .fit) == Size(width: 400, height: 200))
+    #expect(try scaled(400, .fill) == Size(width: 800, height: 400))
+    #expect(try scaled(400, .ownSize) == icon)
+    #expect(try scaled(16_383, .fit) == icon)
+  }
+
+  // MARK: - Open sides
+
+  @Test(
+    arguments: [
+      // source, box, mode, whether it is enlarged, the size that is refused
+      ((800, 12_000), (600, 16_383), .fit, false, nil),
+      ((800, 48_000), (600, 16_383), .fit, false, (600, 36_000)),
+      ((500, 20_000), (600, 16_383), .fit, false, (500, 20_000)),
+      ((100, 10_000), (4_096, 16_383), .fit, true, (4_096, 409_600)),
+      ((4_000, 4_000), (4_096, 16_383), .fit, false, nil),
+      ((4_000, 4_100), (4_096, 16_383), .fit, true, (4_096, 4_198)),
+      ((12_000, 800), (16_383, 600), .fit, false, nil),
+      ((200, 100), (300, 300), .fill, true, nil),
+      ((1_000, 4_000), (4_096, 1), .fill, true, (4_096, 16_384)),
+    ] as [((Int, Int), (Int, Int), Variant.Mode, Bool, (Int, Int)?)])
+  func `a size that only the proportions decide has a limit, and is never cut`(
+    source: (Int, Int), box: (Int, Int), mode: Variant.Mode, enlarges: Bool, refused: (Int, Int)?
+  ) throws {
+    let variant = try Variant(
+      width: box.0, height: box.1, mode: mode, enlarges: enlarges,
+      sizing: Sizing(maximumPixelCount: 4_096 * 4_096))
+    let geometry = ThumbnailGeometry(
+      source: Size(width: source.0, height: source.1), variant: variant)
+    #expect(geometry.refused == refused.map { Size(width: $0.0, height: $0.1) })
+  }
 }

@@ -22,7 +22,8 @@ import Testing
     let picture = try fixture.maker.card(index: 3, width: 320, height: 240, format: source)
     let variant = try Variant(width: 120, height: 120, format: format)
     let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
-    let expectedFormat = ImageFormat(rawValue: format == .auto ? "jpeg" : format.rawValue)
+    let expectedFormat = ImageFormat(
+      rawValue: [.auto, .compatible].contains(format) ? "jpeg" : format.rawValue)
     #expect(FormatSniffer.sniff(rendered.bytes) == expectedFormat.map { .picture($0) })
     #expect(
       rendered.thumbnail
@@ -136,8 +137,8 @@ import Testing
     for mode in Variant.Mode.allCases {
       let variant = try Variant(width: 400, height: 400, mode: mode)
       let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
-      // The box is square, and so is what fill-down keeps.
-      let expected = mode == .fillDown ? (48, 48) : (64, 48)
+      // The box is square, and so is what these modes keep.
+      let expected = [.fillDown, .stretchDown].contains(mode) ? (48, 48) : (64, 48)
       #expect((rendered.thumbnail.width, rendered.thumbnail.height) == expected, "\(mode)")
     }
   }
@@ -154,18 +155,42 @@ import Testing
     #expect(try fixture.reader.raster(of: rendered.bytes).isUprightCard())
   }
 
-  @Test func `a drawing is decoded at its own size or smaller`() throws {
+  /// A red half and a transparent one, so that the edge between them shows how it was drawn.
+  private func drawn(_ variant: Variant) throws -> Raster {
     let drawing = """
       <svg xmlns="http://www.w3.org/2000/svg" width="300" height="200">
-        <rect width="300" height="200" fill="#dc1e1e"/>
+        <rect width="150" height="200" fill="#dc1e1e"/>
       </svg>
       """
-    let variant = try Variant(width: 150, height: 150, format: .png)
     let rendered = try fixture.thumbnailer.thumbnail(of: Array(drawing.utf8), as: variant)
     #expect(rendered.source == SourceFacts(format: .svg, width: 300, height: 200, frames: 1))
-    let raster = try fixture.reader.raster(of: rendered.bytes)
-    #expect((raster.width, raster.height) == (150, 100))
-    #expect(raster[75, 50].resembles(Card.topLeft))
+    return try fixture.reader.raster(of: rendered.bytes)
+  }
+
+  @Test func `a drawing is drawn in the size of its thumbnail`() throws {
+    let small = try drawn(Variant(width: 150, height: 150, format: .png))
+    #expect((small.width, small.height) == (150, 100))
+    #expect(small[35, 50].resembles(Card.topLeft))
+    let large = try drawn(Variant(width: 1_200, height: 1_200, format: .png))
+    #expect((large.width, large.height) == (1_200, 800))
+    // An enlarged picture of pixels would have a soft edge.
+    #expect(large[599, 400].resembles(Card.topLeft))
+    let own = try drawn(
+      Variant(
+        width: 1_200, height: 1_200, format: .png, sizing: Sizing(keepsDrawingSize: true)))
+    #expect((own.width, own.height) == (300, 200))
+  }
+
+  @Test func `what every program reads is PNG for a transparent picture and JPEG for others`()
+    throws
+  {
+    let variant = try Variant(width: 30, height: 30, format: .compatible)
+    let transparent = Array("<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>".utf8)
+    let opaque = try fixture.maker.card(index: 1, format: .jpeg)
+    for (picture, format) in [(transparent, ImageFormat.png), (opaque, .jpeg)] {
+      let made = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
+      #expect(made.thumbnail.format == format)
+    }
   }
 
   @Test func `a higher quality takes more bytes`() throws {

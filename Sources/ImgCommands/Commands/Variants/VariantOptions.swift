@@ -18,7 +18,9 @@ enum VariantOptions {
     "--mode", "MODE",
     help: "fit: inside the box; fill: cover it; fill-down: cover it and crop, and keep the "
       + "proportions of the box where the picture is smaller; auto: fill if picture and box are "
-      + "both portraits or both landscapes, else fit; stretch: exactly the box. Default: fit.")
+      + "both portraits or both landscapes, else fit; stretch: exactly the box; stretch-down: the "
+      + "box, or its proportions where the picture is smaller; own-size: as large as it is, at most "
+      + "the box. Default: fit.")
   private static let crop = OptionDescription(
     "--crop", "PART",
     help: "Crop to the box; implies --mode fill. The part that is kept: centre, attention (what "
@@ -27,11 +29,14 @@ enum VariantOptions {
     impliedValue: "\(Crop.centre)",
     attachedWords: [Crop.centre, .attention, .entropy].map(\.description))
   private static let enlarge = OptionDescription(
-    "--enlarge", help: "Enlarge pictures that are smaller than the box. Default: they stay small.")
+    "--enlarge",
+    help: "Enlarge pictures that are smaller than the box. Default: they stay small; a drawing "
+      + "(SVG) fills the box.")
   private static let format = OptionDescription(
     "--format", "FORMAT",
-    help: "auto, jpeg, png, webp, avif or gif; auto is WebP for animations and for pictures with "
-      + "transparency, else JPEG. Default: auto.")
+    help: "auto, compatible, jpeg, png, webp, avif or gif; auto is WebP for animations and for "
+      + "pictures with transparency, else JPEG; compatible is GIF, PNG and JPEG for the same. "
+      + "Default: auto.")
   private static let quality = OptionDescription(
     "--quality", "Q",
     help: "The quality of the encoder, from 1 to 100; PNG and GIF ignore it. Default: 80.")
@@ -44,6 +49,8 @@ enum VariantOptions {
     help: "Keep the colours and the profile of the file. Default: colours become sRGB.")
   private static let keepMetadata = OptionDescription(
     "--keep-metadata", help: "Copy EXIF, XMP and IPTC, with the place if it is there.")
+  private static let keepCopyright = OptionDescription(
+    "--keep-copyright", help: "Copy the author and the rights alone, as EXIF.")
   private static let lenient = OptionDescription(
     "--lenient",
     help: "Accept a damaged JPEG, PNG, GIF, TIFF, BMP or ICO: its thumbnail shows what can be "
@@ -57,7 +64,7 @@ enum VariantOptions {
   private static let othersThanSize =
     [PixelRatio.option, mode, crop, enlarge, format, quality] + FrameOptions.options
     + EffectOptions.options
-    + [embeddedUse, keepProfile, keepMetadata, lenient]
+    + [embeddedUse, keepProfile, keepMetadata, keepCopyright, lenient]
 
   /// - Parameters:
   ///   - arguments: the arguments of a command that lists ``options``.
@@ -98,7 +105,8 @@ enum VariantOptions {
         embeddedUse: try arguments.value(of: embeddedUse, EmbeddedUse.init(parsing:)) ?? .auto,
         effects: try EffectOptions.effects(in: arguments, ratio),
         keptData: KeptData(
-          profile: arguments.contains(keepProfile), metadata: arguments.contains(keepMetadata)))
+          profile: arguments.contains(keepProfile), metadata: arguments.contains(keepMetadata),
+          copyright: arguments.contains(keepCopyright)))
     } catch let error as UsageError {
       throw error
     } catch {

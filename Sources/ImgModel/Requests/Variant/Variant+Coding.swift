@@ -3,6 +3,9 @@ extension Variant: Codable {
   private enum CodingKeys: String, CodingKey {
     case width, height, mode, crop
     case enlarges = "enlarge"
+    case density
+    case maximumPixelCount = "max_pixels"
+    case keepsDrawingSize = "keep_drawing_size"
     case format, quality
     case frame
     case time = "at_ms"
@@ -11,8 +14,11 @@ extension Variant: Codable {
     case embeddedUse = "thumb"
     case isGrayscale = "grayscale"
     case blur, sharpen, radius, background
+    case flatSharpen = "sharpen_flat"
+    case edgeSharpen = "sharpen_edges"
     case keepsProfile = "keep_profile"
     case keepsMetadata = "keep_metadata"
+    case keepsCopyright = "keep_copyright"
   }
 
   /// Decodes and validates with the checks of the initialiser.
@@ -32,11 +38,19 @@ extension Variant: Codable {
         isGrayscale: Self.flag(.isGrayscale, in: container),
         blur: Self.text(.blur, in: container) ?? .zero,
         sharpen: Self.text(.sharpen, in: container) ?? .zero,
+        sharpenAmounts: SharpenAmounts(
+          flat: Self.text(.flatSharpen, in: container) ?? SharpenAmounts.standard.flat,
+          edges: Self.text(.edgeSharpen, in: container) ?? SharpenAmounts.standard.edges),
         radius: container.decodeIfPresent(Int.self, forKey: .radius) ?? 0,
         background: Self.text(.background, in: container)),
       keptData: KeptData(
         profile: Self.flag(.keepsProfile, in: container),
-        metadata: Self.flag(.keepsMetadata, in: container)))
+        metadata: Self.flag(.keepsMetadata, in: container),
+        copyright: Self.flag(.keepsCopyright, in: container)),
+      sizing: Sizing(
+        density: Self.text(.density, in: container) ?? .one,
+        maximumPixelCount: container.decodeIfPresent(Int.self, forKey: .maximumPixelCount),
+        keepsDrawingSize: Self.flag(.keepsDrawingSize, in: container)))
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -46,6 +60,7 @@ extension Variant: Codable {
     try container.encode(mode, forKey: .mode)
     try container.encodeIfPresent(crop?.description, forKey: .crop)
     try Self.encode(enlarges, as: .enlarges, to: &container)
+    if sizing != .standard { try encodeSizing(to: &container) }
     try container.encode(format, forKey: .format)
     try container.encode(quality, forKey: .quality)
     try encodeFrames(to: &container)
@@ -53,6 +68,15 @@ extension Variant: Codable {
     try encodeEffects(to: &container)
     try Self.encode(keptData.profile, as: .keepsProfile, to: &container)
     try Self.encode(keptData.metadata, as: .keepsMetadata, to: &container)
+    try Self.encode(keptData.copyright, as: .keepsCopyright, to: &container)
+  }
+
+  private func encodeSizing(to container: inout KeyedEncodingContainer<CodingKeys>) throws {
+    if sizing.density != .one {
+      try container.encode(sizing.density.description, forKey: .density)
+    }
+    try container.encodeIfPresent(sizing.maximumPixelCount, forKey: .maximumPixelCount)
+    try Self.encode(sizing.keepsDrawingSize, as: .keepsDrawingSize, to: &container)
   }
 
   private func encodeFrames(to container: inout KeyedEncodingContainer<CodingKeys>) throws {
@@ -70,6 +94,10 @@ extension Variant: Codable {
     if effects.blur != .zero { try container.encode(effects.blur.description, forKey: .blur) }
     if effects.sharpen != .zero {
       try container.encode(effects.sharpen.description, forKey: .sharpen)
+    }
+    if effects.sharpenAmounts != .standard {
+      try container.encode(effects.sharpenAmounts.flat.description, forKey: .flatSharpen)
+      try container.encode(effects.sharpenAmounts.edges.description, forKey: .edgeSharpen)
     }
     if effects.radius != 0 { try container.encode(effects.radius, forKey: .radius) }
     try container.encodeIfPresent(effects.background?.description, forKey: .background)

@@ -16,12 +16,18 @@ package struct Variant: Hashable, Sendable {
     case auto
     /// Scales to the box and ignores the aspect ratio.
     case stretch
+    /// As ``stretch``, but where the picture is smaller than the box, the thumbnail has the aspect
+    /// ratio of the box.
+    case stretchDown = "stretch-down"
+    /// Keeps the size of the picture, or that size times ``Sizing/density``. What is larger than the
+    /// box is scaled as by ``fit``.
+    case ownSize = "own-size"
 
     /// Whether a picture may be scaled to more than the box, so that there is something to crop.
     package var coversBox: Bool {
       switch self {
       case .fill, .fillDown, .auto: true
-      case .fit, .stretch: false
+      case .fit, .stretch, .stretchDown, .ownSize: false
       }
     }
   }
@@ -31,6 +37,9 @@ package struct Variant: Hashable, Sendable {
     /// WebP for animations and for pictures with transparency, JPEG for all others.
     case auto
     case jpeg, png, webp, avif, gif
+    /// What every program reads: GIF for animations, PNG for pictures with transparency, JPEG for all
+    /// others.
+    case compatible
 
     /// The thumbnail encoding of an image format; `nil` if thumbnails cannot have that format.
     package init?(_ format: ImageFormat) {
@@ -40,27 +49,29 @@ package struct Variant: Hashable, Sendable {
     /// Whether a thumbnail in it can have several frames.
     package var holdsAnimation: Bool {
       switch self {
-      case .auto, .webp, .gif: true
+      case .auto, .compatible, .webp, .gif: true
       case .jpeg, .png, .avif: false
       }
     }
   }
 
   /// The box, in pixels, each in ``sideRange``.
-  package let width: Int
-  package let height: Int
+  package private(set) var width: Int
+  package private(set) var height: Int
   package let mode: Mode
   /// What a mode that covers the box crops to it; `nil` if the thumbnail shows the whole picture.
-  package let crop: Crop?
-  /// Whether a picture that is smaller than the box becomes larger.
+  package private(set) var crop: Crop?
+  /// Whether a picture that is smaller than the box becomes larger. A drawing (SVG) has no pixels, and
+  /// becomes larger in any case, see ``Sizing/keepsDrawingSize``.
   package let enlarges: Bool
-  package let format: Format
+  package let sizing: Sizing
+  package private(set) var format: Format
   /// The encoder's quality, 1…100. PNG and GIF are lossless and ignore it.
   package let quality: Int
   package let frames: FrameSelection
   package let embeddedUse: EmbeddedUse
   package let effects: Effects
-  package let keptData: KeptData
+  package private(set) var keptData: KeptData
 
   /// The range of `width` and `height`. 16,383 is the maximum of WebP (RFC 9649 section 3.4), so
   /// every format can encode every box.
@@ -70,19 +81,23 @@ package struct Variant: Hashable, Sendable {
   /// The default: fit 256 × 256, automatic format, quality 80.
   package static let standard = Variant(
     uncheckedWidth: 256, height: 256, mode: .fit, crop: nil, enlarges: false, format: .auto,
-    quality: 80, frames: .first, embeddedUse: .auto, effects: .none, keptData: .none)
+    quality: 80, frames: .first, embeddedUse: .auto, effects: .none, keptData: .none,
+    sizing: .standard)
 
   /// - Parameter crop: the centre if it is `nil` and the mode is `fillDown`.
-  /// - Throws: ``VariantError`` if a number is out of range, if there is a `crop` in a mode that does
-  ///   not cover the box and has nothing to crop, or if the format cannot hold all frames.
+  /// - Throws: ``VariantError`` if a number is out of range, also that of a side with its density, if
+  ///   there is a `crop` in a mode that does not cover the box and has nothing to crop, or if the format
+  ///   cannot hold all frames.
   package init(
     width: Int, height: Int, mode: Mode = .fit, crop: Crop? = nil, enlarges: Bool = false,
     format: Format = .auto, quality: Int = 80, frames: FrameSelection = .first,
-    embeddedUse: EmbeddedUse = .auto, effects: Effects = .none, keptData: KeptData = .none
+    embeddedUse: EmbeddedUse = .auto, effects: Effects = .none, keptData: KeptData = .none,
+    sizing: Sizing = .standard
   ) throws(VariantError) {
     guard Self.sideRange.contains(width), Self.sideRange.contains(height) else {
       throw .sideOutOfRange
     }
+    guard sizing.isInRange else { throw .sizingOutOfRange }
     guard Self.qualityRange.contains(quality) else { throw .qualityOutOfRange }
     guard crop == nil || mode.coversBox else { throw .cropWithoutFill }
     guard frames != .all || format.holdsAnimation else { throw .stillFormat(format) }
@@ -92,13 +107,16 @@ package struct Variant: Hashable, Sendable {
       uncheckedWidth: width, height: height, mode: mode,
       crop: crop ?? (mode == .fillDown ? .centre : nil), enlarges: enlarges,
       format: format, quality: quality, frames: frames, embeddedUse: embeddedUse,
-      effects: effects, keptData: keptData)
+      effects: effects, keptData: keptData, sizing: sizing)
+    guard Self.sideRange.contains(largestWidth), Self.sideRange.contains(largestHeight) else {
+      throw .sideOutOfRange
+    }
   }
 
   private init(
     uncheckedWidth width: Int, height: Int, mode: Mode, crop: Crop?, enlarges: Bool,
     format: Format, quality: Int, frames: FrameSelection, embeddedUse: EmbeddedUse,
-    effects: Effects, keptData: KeptData
+    effects: Effects, keptData: KeptData, sizing: Sizing
   ) {
     self.width = width
     self.height = height
@@ -111,39 +129,59 @@ package struct Variant: Hashable, Sendable {
     self.embeddedUse = embeddedUse
     self.effects = effects
     self.keptData = keptData
+    self.sizing = sizing
+  }
+
+  /// The sides of the largest thumbnail that the box has room for, in pixels. A mode that covers the box
+  /// without a crop may give a larger one.
+  package var largestWidth: Int { pixels(width) }
+  package var largestHeight: Int { pixels(height) }
+
+  private func pixels(_ side: Int) -> Int {
+    // The box of a picture in its own size is the limit of the result.
+    guard sizing.density != .one, mode != .ownSize else { return side }
+    return max(1, Int((Double(side) * sizing.density.value).rounded()))
   }
 
   /// The variant in another box.
   ///
   /// - Throws: ``VariantError/sideOutOfRange``.
   package func inBox(width: Int, height: Int) throws(VariantError) -> Variant {
-    try Variant(
-      width: width, height: height, mode: mode, crop: crop, enlarges: enlarges, format: format,
-      quality: quality, frames: frames, embeddedUse: embeddedUse, effects: effects,
-      keptData: keptData)
+    var variant = self
+    (variant.width, variant.height) = (width, height)
+    guard
+      [width, height, variant.largestWidth, variant.largestHeight]
+        .allSatisfy(Self.sideRange.contains)
+    else { throw .sideOutOfRange }
+    return variant
   }
 
   /// The variant in another encoding; `nil` if that cannot hold its frames.
   package func encoded(as format: Format) -> Variant? {
     guard frames != .all || format.holdsAnimation else { return nil }
-    return Variant(
-      uncheckedWidth: width, height: height, mode: mode, crop: crop, enlarges: enlarges,
-      format: format, quality: quality, frames: frames, embeddedUse: embeddedUse,
-      effects: effects, keptData: keptData)
+    var variant = self
+    variant.format = format
+    return variant
   }
 
   /// The variant as it is used for all frames of an animation: cropped at one place, which is its
   /// centre where each frame would have its own, and without data of the file.
   package var ofAnimation: Variant {
-    let crop: Crop? =
-      switch crop {
-      case .attention, .entropy: .centre
-      case nil, .centre, .point: crop
-      }
-    return Variant(
-      uncheckedWidth: width, height: height, mode: mode, crop: crop, enlarges: enlarges,
-      format: format, quality: quality, frames: frames, embeddedUse: embeddedUse,
-      effects: effects, keptData: .none)
+    var variant = self
+    switch crop {
+    case .attention, .entropy: variant.crop = .centre
+    case nil, .centre, .point: break
+    }
+    variant.keptData = .none
+    return variant
+  }
+
+  /// The variant of a file that names neither an author nor rights.
+  package var withoutCopyright: Variant {
+    guard keptData.copyright else { return self }
+    var variant = self
+    variant.keptData = KeptData(profile: keptData.profile, metadata: keptData.metadata)
+    return variant
   }
 
   /// The text of a variant that is hashed into the store key. Changing it makes stored thumbnails
@@ -157,6 +195,7 @@ package struct Variant: Hashable, Sendable {
       }
     var text = "\(width)x\(height),\(mode.rawValue),\(shown),\(format.rawValue),q\(quality)"
     if enlarges { text += ",enlarge" }
+    for rule in sizing.canonicalTexts { text += ",\(rule)" }
     if let frames = frames.canonicalText { text += ",\(frames)" }
     if let embeddedUse = embeddedUse.canonicalText { text += ",\(embeddedUse)" }
     for effect in effects.canonicalTexts { text += ",\(effect)" }

@@ -5,6 +5,7 @@ package enum VariantError: Error, Equatable, CustomStringConvertible {
   case cropWithoutFill
   case frameOutOfRange
   case effectOutOfRange
+  case sizingOutOfRange
   /// The format holds one frame, and all are wanted.
   case stillFormat(Variant.Format)
 
@@ -22,6 +23,9 @@ package enum VariantError: Error, Equatable, CustomStringConvertible {
     case .effectOutOfRange:
       "blur and sharpen must be from 0 to \(Effects.sigmaRange.upperBound), the radius from 0 to "
         + "\(Effects.radiusRange.upperBound) pixels"
+    case .sizingOutOfRange:
+      "a density must be more than 0 and at most \(Sizing.densityRange.upperBound), and a limit of "
+        + "pixels more than 0"
     case .stillFormat(let format):
       "\(format.rawValue) holds no animation; --animated needs --format auto, webp or gif"
     }

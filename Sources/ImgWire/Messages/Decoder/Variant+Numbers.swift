@@ -3,9 +3,10 @@ import ImgModel
 /// A variant as a part of a ``NumberRecord``.
 extension Variant {
   /// How many ``numbers`` there are.
-  static let numberCount = 17
+  static let numberCount = 22
 
-  /// The box and the mode, the crop, the encoding, the frames, the effects, what is kept.
+  /// The box and the mode, the crop, the encoding, the frames, the effects, what is kept, how it is
+  /// sharpened, and the size.
   var numbers: [UInt64] {
     [
       UInt64(width), UInt64(height), mode.recordNumber, enlarges.recordNumber,
@@ -13,26 +14,34 @@ extension Variant {
     ] + Self.numbers(of: crop) + Self.numbers(of: frames) + [
       effects.isGrayscale.recordNumber, UInt64(effects.blur.count), UInt64(effects.sharpen.count),
       UInt64(effects.radius), effects.background.map { UInt64($0.number) + 1 } ?? 0,
-      keptData.profile.recordNumber | keptData.metadata.recordNumber << 1,
+      keptData.profile.recordNumber | keptData.metadata.recordNumber << 1
+        | keptData.copyright.recordNumber << 2,
+      UInt64(effects.sharpenAmounts.flat.count), UInt64(effects.sharpenAmounts.edges.count),
+      UInt64(sizing.density.count), UInt64(sizing.maximumPixelCount ?? 0),
+      sizing.keepsDrawingSize.recordNumber,
     ]
   }
 
   /// - Returns: `nil` if these are not the numbers of a variant.
   init?(numbers: ArraySlice<UInt64>) {
     let numbers = Array(numbers)
-    guard numbers.count == Self.numberCount, numbers[16] <= 3,
+    guard numbers.count == Self.numberCount, numbers[16] <= 7,
       let mode = Mode(recordNumber: numbers[2]), let enlarges = Bool(recordNumber: numbers[3]),
       let format = Format(recordNumber: numbers[4]),
       let embeddedUse = EmbeddedUse(recordNumber: numbers[6]),
       let crop = Self.crop(kind: numbers[7], point: numbers[8]),
       let frames = Self.frames(kind: numbers[9], value: numbers[10]),
-      let effects = Self.effects(numbers[11..<16]),
+      let effects = Self.effects(numbers[11..<16], amounts: numbers[17..<19]),
+      let sizing = Self.sizing(numbers[19..<22]),
       let variant = try? Variant(
         width: Int(truncatingIfNeeded: numbers[0]), height: Int(truncatingIfNeeded: numbers[1]),
         mode: mode, crop: crop, enlarges: enlarges, format: format,
         quality: Int(truncatingIfNeeded: numbers[5]), frames: frames, embeddedUse: embeddedUse,
         effects: effects,
-        keptData: KeptData(profile: numbers[16] & 1 != 0, metadata: numbers[16] & 2 != 0))
+        keptData: KeptData(
+          profile: numbers[16] & 1 != 0, metadata: numbers[16] & 2 != 0,
+          copyright: numbers[16] & 4 != 0),
+        sizing: sizing)
     else { return nil }
     self = variant
   }
@@ -90,16 +99,34 @@ extension Variant {
 
   // MARK: - The effects
 
-  private static func effects(_ numbers: ArraySlice<UInt64>) -> Effects? {
-    let numbers = Array(numbers)
+  private static func effects(
+    _ numbers: ArraySlice<UInt64>, amounts: ArraySlice<UInt64>
+  ) -> Effects? {
+    let (numbers, amounts) = (Array(numbers), Array(amounts))
     guard let isGrayscale = Bool(recordNumber: numbers[0]),
       let blur = Int(exactly: numbers[1]), let sharpen = Int(exactly: numbers[2]),
+      let flat = Int(exactly: amounts[0]), let edges = Int(exactly: amounts[1]),
       let radius = Int(exactly: numbers[3]),
       let background = background(numbers[4])
     else { return nil }
     return Effects(
       isGrayscale: isGrayscale, blur: Thousandths(count: blur),
-      sharpen: Thousandths(count: sharpen), radius: radius, background: background)
+      sharpen: Thousandths(count: sharpen),
+      sharpenAmounts: SharpenAmounts(
+        flat: Thousandths(count: flat), edges: Thousandths(count: edges)),
+      radius: radius, background: background)
+  }
+
+  // MARK: - The size: a density, a limit or 0, a mark
+
+  private static func sizing(_ numbers: ArraySlice<UInt64>) -> Sizing? {
+    let numbers = Array(numbers)
+    guard let density = Int(exactly: numbers[0]), let limit = Int(exactly: numbers[1]),
+      let keepsDrawingSize = Bool(recordNumber: numbers[2])
+    else { return nil }
+    return Sizing(
+      density: Thousandths(count: density), maximumPixelCount: limit == 0 ? nil : limit,
+      keepsDrawingSize: keepsDrawingSize)
   }
 
   /// - Returns: `nil` if the number is neither that of a colour nor that of none.
