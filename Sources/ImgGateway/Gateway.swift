@@ -8,6 +8,7 @@ import Synchronization
 package final class Gateway: HTTPHandler {
   private let hosts: HostGuard
   private let servesGallery: Bool
+  private let servesOtherSites: Bool
   private let queries: ImageQueries
   private let pictures: PictureService
   private let lists: ListService
@@ -41,6 +42,7 @@ package final class Gateway: HTTPHandler {
     // Without a memory of its own, which would hide changes of the store.
     let client = ImageClient(transport: transport, memoryCache: nil)
     servesGallery = settings.servesGallery(isLocal: isLocal)
+    servesOtherSites = settings.servesOtherSites(isLocal: isLocal)
     hosts = HostGuard(names: settings.hosts, isLocal: isLocal, hasGallery: servesGallery)
     pictures = PictureService(
       client, maximumLoads: settings.maximumLoads, timeout: settings.requestTimeout)
@@ -62,16 +64,22 @@ package final class Gateway: HTTPHandler {
   package func answer(to request: HTTPRequest) -> HTTPAnswer {
     let route = Route(target: request.target)
     let answer = answer(to: request, at: route)
-    return route?.belongsToGallery == true ? answer.forOwnPages : answer
+    if route?.belongsToGallery == true { return answer.forOwnPages }
+    return route == .image && servesOtherSites ? answer.forAllPages : answer
   }
 
   /// The answer, or the refusal in its place.
   private func answer(to request: HTTPRequest, at route: Route?) -> HTTPAnswer {
     do throws(RequestRejection) {
       try hosts.check(request)
-      guard let route, servesGallery || !route.belongsToGallery else { throw .nothingThere }
+      guard let route, servesGallery || !route.belongsToGallery else {
+        throw Route.isRandomPicture(request.target) ? .noRandomPicture : .nothingThere
+      }
+      if route.hasPictures, request.method == .other("OPTIONS") {
+        return .response(.preflight(isShared: route == .image && servesOtherSites))
+      }
       guard route.allows(request.method) else { throw .wrongMethod(route) }
-      try PageGuard.check(request, to: route)
+      try PageGuard.check(request, to: route, servesOtherSites: servesOtherSites)
       return try answer(to: request, by: route)
     } catch {
       if error.code == HostGuard.unknownHostCode { noteHost(of: request) }
@@ -108,7 +116,9 @@ package final class Gateway: HTTPHandler {
     switch route {
     case .image:
       return try pictures.answer(to: request) { () throws(RequestRejection) in
-        try queries.weserv(RequestTarget(request.target))
+        var query = try queries.weserv(RequestTarget(request.target))
+        query.isShared = servesOtherSites
+        return query
       }
     case .optionsPath:
       return try pictures.answer(to: request) { () throws(RequestRejection) in
@@ -133,6 +143,9 @@ package final class Gateway: HTTPHandler {
 
 extension RequestRejection {
   fileprivate static let nothingThere = notFound("the gateway has nothing at this path")
+
+  fileprivate static let noRandomPicture = notFound(
+    "there is no random picture; /v2/list names those that there are, such as /id/1-0/300/200")
 
   fileprivate static func wrongMethod(_ route: Route) -> RequestRejection {
     RequestRejection(

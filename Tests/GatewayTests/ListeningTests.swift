@@ -63,7 +63,8 @@ struct ListeningTests {
     #expect(result.exitCode == 2)
     #expect(result.messages.contains("--key-file"))
 
-    let keys = try cluster.directory.write(Array("00ff 0a0b\n".utf8), to: "keys", mode: 0o600)
+    let keys = try cluster.directory.write(
+      Array("00112233445566ff 0a0b\n".utf8), to: "keys", mode: 0o600)
     let gateway = try GatewayProcess(cluster, ["--key-file", keys], passed: socket.rawValue)
     #expect(try await gateway.response("/health").status == 200)
     let unsigned = try await gateway.response("/image?url=http://127.0.0.1/a")
@@ -108,7 +109,8 @@ struct ListeningTests {
   }
 
   @Test func `a key file that all users can change is refused`() throws {
-    let keys = try cluster.directory.write(Array("00ff 0a0b\n".utf8), to: "keys", mode: 0o666)
+    let keys = try cluster.directory.write(
+      Array("00112233445566ff 0a0b\n".utf8), to: "keys", mode: 0o666)
     let result = try GatewayProcess.result(
       cluster, ["--listen", "127.0.0.1:0", "--key-file", keys])
     #expect(result.exitCode == 2)
@@ -119,7 +121,8 @@ struct ListeningTests {
   func `a key file that all users can read, as secrets of containers are, makes a line in the log`(
     mode: UInt32
   ) async throws {
-    let keys = try cluster.directory.write(Array("00ff 0a0b\n".utf8), to: "keys", mode: mode)
+    let keys = try cluster.directory.write(
+      Array("00112233445566ff 0a0b\n".utf8), to: "keys", mode: mode)
     let gateway = try GatewayProcess(cluster, ["--key-file", keys])
     #expect(try await gateway.response("/image?url=http://127.0.0.1/a").status == 403)
     #expect(try gateway.run.messages().contains("all users of this machine can read \(keys)"))

@@ -29,18 +29,31 @@ struct PictureTests {
 
   @Test(
     arguments: [
-      ("h=256", 256, 192), ("w=128", 128, 96), ("", 256, 192),
-      ("w=256&h=256&fit=outside", 320, 240),
+      ("h=200", 267, 200), ("w=128", 128, 96), ("", 256, 192),
+      ("w=200&h=200&fit=outside", 267, 200),
     ])
-  func `a thumbnail keeps to the longest side, and with fit=outside to the size of its picture`(
+  func `a thumbnail has the sides that were asked for, or is no larger than the server permits`(
     options: String, width: Int, height: Int
   ) async throws {
     let fixture = try GatewayFixture(["--maximum-side", "256"])
     fixture.origin.serve("/a", .body(fixture.picture))
-    #expect(try await fixture.image("/a", options).status == 200)
+    let response = try await fixture.image("/a", options)
+    #expect(response.status == 200)
+    #expect((response["X-Imgctl-Limit"] != nil) == options.isEmpty)
     let list = try await fixture.gateway.response("/v2/list").text
     #expect(list.contains(#""height":\#(height),"#), "\(list)")
     #expect(list.contains(#""width":\#(width)}"#), "\(list)")
+  }
+
+  @Test(arguments: ["h=256", "w=256&h=256&fit=outside"])
+  func `a thumbnail that its proportions make too large is refused, not cut`(
+    options: String
+  ) async throws {
+    let fixture = try GatewayFixture(["--maximum-side", "256"])
+    fixture.origin.serve("/a", .body(fixture.picture))
+    let response = try await fixture.image("/a", options)
+    #expect(response.status == 422)
+    #expect(try response.failureCode() == "too_many_pixels")
   }
 
   /// The counts of `imgctl cache stat --json`.

@@ -9,7 +9,7 @@ import Testing
 /// A gateway with a key.
 @Suite(.timeLimit(.minutes(2)))
 struct SignatureTests {
-  private static let key = "736563726574"
+  private static let key = "7365637265742d6b6579"
   private static let salt = "68656c6c6f"
 
   @Test func `only a request with the signature of the key is answered`() async throws {
@@ -46,7 +46,7 @@ struct SignatureTests {
   /// Base64 for URLs of HMAC-SHA256 of the salt and the text.
   private static func signature(of text: String) -> String {
     let code = HMACSHA256.code(
-      of: Array("hello".utf8) + Array(text.utf8), key: Array("secret".utf8))
+      of: Array("hello".utf8) + Array(text.utf8), key: Array("secret-key".utf8))
     return Data(code).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
       .replacing("=", with: "")
   }

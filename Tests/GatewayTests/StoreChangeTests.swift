@@ -15,8 +15,8 @@ struct StoreChangeTests {
   init() throws {
     fixture = try GatewayFixture()
     url = "\(fixture.origin.baseURL)/a"
-    // The thumbnail that imgctl get makes without options.
-    target = fixture.target("/a", "w=256&h=256&we")
+    // The thumbnail that imgctl get makes in the format for clients that name none.
+    target = fixture.target("/a", "w=256&h=256")
     fixture.origin.serve("/a", .body(fixture.picture))
   }
 
@@ -39,7 +39,8 @@ struct StoreChangeTests {
     #expect(try await hit()["X-Imgctl-From"] == "store")
     fixture.origin.serve("/a", .body(try PictureMaker.start().card(index: 2)))
     let path = fixture.cluster.directory.file("new")
-    let result = try fixture.cluster.imgctl("get", url, "--cache-policy", "reload", "-o", path)
+    let result = try fixture.cluster.imgctl(
+      "get", url, "--enlarge", "--format", "compatible", "--cache-policy", "reload", "-o", path)
     #expect(result.exitCode == 0, "\(result.messages)")
     let second = try await change(of: first)
     #expect(second.status == 200)

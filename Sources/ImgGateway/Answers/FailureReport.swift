@@ -32,7 +32,8 @@ struct FailureReport: Encodable {
   /// A word for programs, such as `http_status`.
   var code: String { error.code }
 
-  init(_ error: ImageError) {
+  init(_ failure: ImageError) {
+    let error = failure.forClients
     status = error.isOfRedirect ? .badGateway : HTTPStatus(error)
     self.error = Details(
       code: error.code.rawValue, message: error.messageForClients.withoutPasswords,

@@ -7,12 +7,19 @@ extension ImageError {
     httpStatus != nil && (code == .invalidURL || code == .unsupportedScheme)
   }
 
+  /// The error as clients of the gateway see it: whether a name leads nowhere or to an address that is not public
+  /// has one answer, because the difference would tell which names a private network has.
+  var forClients: ImageError {
+    guard code == .blockedAddress || code == .dnsFailure else { return self }
+    return ImageError(
+      code: .dnsFailure, url: url, isRetryable: true,
+      message: "the name of the host leads to no public address that this server permits")
+  }
+
   /// The message for clients of the gateway, who see neither its machine nor its command line.
   /// `/ready` says what is wrong with the cluster, to clients that may see it.
   var messageForClients: String {
     switch code {
-    case .blockedAddress:
-      "the address of the host is not public, and this server does not permit it"
     case .unreachable, .versionMismatch, .disconnected, .refused:
       "the server cannot load pictures now; what is stored is served. Ask again later"
     case .storeFailure, .storeFull: "the server cannot store pictures now; ask again later"

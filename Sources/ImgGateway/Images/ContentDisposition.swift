@@ -1,4 +1,5 @@
 import ImgClient
+import ImgModel
 
 /// The name under which a browser saves an answer (RFC 6266).
 struct ContentDisposition {
@@ -6,14 +7,9 @@ struct ContentDisposition {
   let text: String
 
   /// - Parameter type: its extension replaces that of the name.
-  /// - Returns: `nil` for a query that says nothing of it.
-  init?(_ query: ImageQuery, _ type: ImageType) {
+  init(_ query: ImageQuery, _ type: ImageType) {
     let kind = query.isAttachment ? "attachment" : "inline"
-    guard let fileName = query.fileName else {
-      guard query.isAttachment else { return nil }
-      text = kind
-      return
-    }
+    let fileName = query.fileName ?? Self.standardName(of: query)
     let stem = fileName.lastIndex(of: ".").map { String(fileName[..<$0]) } ?? fileName
     let name = "\(stem.isEmpty ? "image" : stem).\(type.fileExtension)"
     let plainStem = String(decoding: stem.utf8.filter(Self.isPlain), as: UTF8.self)
@@ -22,7 +18,24 @@ struct ContentDisposition {
       Self.isUnreserved(byte)
         ? String(Unicode.Scalar(byte)) : "%\(byte < 16 ? "0" : "")\(String(byte, radix: 16))"
     }
-    text = "\(kind); filename=\"\(plain)\"; filename*=UTF-8''\(escaped.joined())"
+    text =
+      name == plain
+      ? "\(kind); filename=\"\(plain)\""
+      : "\(kind); filename=\"\(plain)\"; filename*=UTF-8''\(escaped.joined())"
+  }
+
+  /// The name where a request has none, as each server has it.
+  private static func standardName(of query: ImageQuery) -> String {
+    switch query.service {
+    case .weserv: return "image"
+    case .picsum(let id): return id
+    case .imgproxy:
+      let path = query.request.url.prefix { $0 != "?" && $0 != "#" }
+      guard path.contains("://") else { return "image" }
+      let last = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst(3).last
+      let name = String(decoding: PercentEncoding.decoded((last ?? "").utf8), as: UTF8.self)
+      return name.isEmpty ? "image" : name
+    }
   }
 
   /// A character of a quoted string that needs no escape and is no part of a path.

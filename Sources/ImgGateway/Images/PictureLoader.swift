@@ -31,37 +31,42 @@ struct PictureLoader: Sendable {
     switch found {
     case .hit(let entry): return .image(entry.image)
     case .noRoom: return .noRoom
-    case .large(let facts):
-      if let outcome = try await copy(facts, for: request) { return outcome }
-    case .nothing: break
+    case .large, .nothing: break
     }
-    return try await newImage(for: request, within: timeout)
+    guard timeout > .zero else { return .noLoad }
+    let deadline = ContinuousClock.now + timeout
+    // Also while it waits for the copies of others.
+    return try await Deadline.value(within: timeout) { () async throws(ImageError) in
+      if case .large(let facts) = found, let outcome = try await copy(facts, for: request) {
+        return outcome
+      }
+      return try await newImage(for: request, until: deadline)
+    }
   }
 
   private func newImage(
-    for request: ImageRequest, within timeout: Duration
+    for request: ImageRequest, until deadline: ContinuousClock.Instant
   ) async throws(ImageError) -> Outcome {
-    let deadline = ContinuousClock.now + timeout
     let maximum = PreparedImages.smallMaximum
-    guard let loaded = try await load(request, bytesUpTo: maximum, within: timeout) else {
+    guard let loaded = try await load(request, bytesUpTo: maximum, until: deadline) else {
       return .noLoad
     }
-    guard loaded.bytes.isEmpty else { return await add(loaded, for: request) }
+    guard loaded.bytes.isEmpty else { return try await add(loaded, for: request) }
     // Those who wait for a large one share a copy if memory keeps it.
     if let outcome = try await copy(loaded, for: request) { return outcome }
     // It was evicted before it was copied.
-    let remaining = deadline - .now
-    guard remaining > .zero else { throw .timedOut(request.url, after: timeout) }
-    guard let whole = try await load(request, bytesUpTo: .max, within: remaining) else {
+    guard let whole = try await load(request, bytesUpTo: .max, until: deadline) else {
       return .noLoad
     }
-    return await add(whole, for: request)
+    return try await add(whole, for: request)
   }
 
   /// - Returns: `nil` without a load.
   private func load(
-    _ request: ImageRequest, bytesUpTo maximumByteCount: Int, within timeout: Duration
+    _ request: ImageRequest, bytesUpTo maximumByteCount: Int,
+    until deadline: ContinuousClock.Instant
   ) async throws(ImageError) -> LoadedImage? {
+    let timeout = deadline - .now
     guard timeout > .zero else { return nil }
     var request = request
     request.timeout = timeout
@@ -81,7 +86,9 @@ struct PictureLoader: Sendable {
     }
   }
 
-  private func add(_ image: LoadedImage, for request: ImageRequest) async -> Outcome {
-    await images.add(image, for: request).map { .image($0) } ?? .noRoom
+  private func add(
+    _ image: LoadedImage, for request: ImageRequest
+  ) async throws(ImageError) -> Outcome {
+    try await images.add(image, for: request).map { .image($0) } ?? .noRoom
   }
 }

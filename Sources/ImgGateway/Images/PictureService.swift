@@ -57,8 +57,7 @@ final class PictureService: Sendable {
     key: KnownRequests.Key? = nil
   ) -> HTTPAnswer {
     let now = WallTime.now
-    // What is wrong with a request is told by its load.
-    let found = (try? images.find(wanted, at: now)) ?? .nothing
+    let (wanted, found) = find(wanted, at: now)
     if case .hit(let entry) = found {
       return hit(entry, for: query, wanted, request, at: now, key: key)
     }
@@ -67,11 +66,30 @@ final class PictureService: Sendable {
     }
   }
 
+  /// The hit for a request, or for one that jobs make and whose thumbnail has the same bytes: the automatic format is
+  /// WebP for transparent pictures alone, so that its JPEGs serve every client, and only drawings grow by themselves.
+  private func find(
+    _ wanted: ImageRequest, at now: WallTime
+  ) -> (ImageRequest, PreparedImages.Found) {
+    // What is wrong with a request is told by its load.
+    let found = (try? images.find(wanted, at: now)) ?? .nothing
+    guard case .nothing = found, let other = wanted.ofJobs,
+      let stored = try? images.find(other, at: now)
+    else { return (wanted, found) }
+    switch stored {
+    case .hit(let entry) where entry.image.type == .jpeg && !entry.image.isDrawing:
+      return (other, stored)
+    case .large(let facts) where facts.type == .jpeg && facts.source.type != .svg:
+      return (other, stored)
+    case .hit, .large, .nothing, .noRoom: return (wanted, found)
+    }
+  }
+
   /// The answer with a thumbnail that is at hand.
   func response(
     to request: HTTPRequest, for query: ImageQuery, with image: LoadedImage
-  ) async -> HTTPResponse {
-    guard let image = await images.prepare(image) else {
+  ) async throws(ImageError) -> HTTPResponse {
+    guard let image = try await images.prepare(image) else {
       return FailureReport(.noRoom).response()
     }
     return response(to: request, for: query, with: image)
@@ -141,6 +159,19 @@ final class PictureService: Sendable {
       for: query, wanted, insteadOf: failure, until: deadline)
     if response.status == .ok { counts.countReplacement() }
     return response
+  }
+}
+
+extension ImageRequest {
+  /// The request in the automatic format, and for pictures that are no drawings; `nil` for one in a format that not
+  /// every client decodes.
+  fileprivate var ofJobs: ImageRequest? {
+    guard variant.format == .compatible else { return nil }
+    var other = self
+    other.variant.format = .auto
+    other.variant.sizing = Sizing(
+      density: variant.sizing.density, maximumPixelCount: variant.sizing.maximumPixelCount)
+    return other
   }
 }
 

@@ -6,6 +6,12 @@ import ImgModel
 /// A thumbnail as it is sent, but for what depends on the time and on the conditions of a request.
 struct PreparedImage: Sendable {
   let type: ImageType
+  /// In pixels.
+  let width: Int
+  /// That of the picture that it was made from.
+  let sourceWidth: Int
+  /// Whether that is a drawing (SVG).
+  let isDrawing: Bool
   private(set) var origin: LoadedImage.Origin
   /// A strong validator (RFC 9110, section 8.8.3): a hash of the bytes.
   let entityTag: String
@@ -28,6 +34,9 @@ struct PreparedImage: Sendable {
     let byteCount = image.bytes.count
     body = HTTPBody(image.bytes) { budget.release(byteCount) }
     type = image.type
+    width = image.width
+    sourceWidth = image.source.width
+    isDrawing = image.source.type == .svg
     origin = image.origin
     entityTag = "\"\(Base64URL.encoded(BLAKE2b.hash(image.bytes, byteCount: 16)))\""
     storedAt = image.storedAt.map { WallTime($0) }

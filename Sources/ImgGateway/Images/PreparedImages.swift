@@ -63,23 +63,34 @@ final class PreparedImages: Sendable {
   /// Makes an image ready to be sent. Waits while a large one is copied.
   ///
   /// - Returns: `nil` if its bytes have no room.
-  func prepare(_ image: LoadedImage) async -> PreparedImage? {
+  /// - Throws: ``ImageError/Code/cancelled`` if its task is cancelled while it waits.
+  func prepare(_ image: LoadedImage) async throws(ImageError) -> PreparedImage? {
     guard image.bytes.count > Self.smallMaximum else { return prepareHere(image) }
+    let (budget, byteCount) = (budget, image.bytes.count)
     // Before it waits, so that the bytes of those that wait are limited, too.
-    guard budget.take(image.bytes.count) else { return nil }
-    return await onQueue { PreparedImage(image, takenFrom: $0.budget) }
+    guard budget.take(byteCount) else { return nil }
+    let prepared = await QueuedWork.value(on: copies) {
+      PreparedImage(image, takenFrom: budget)
+    } skip: {
+      budget.release(byteCount)
+    }
+    guard let prepared else { throw Self.cancelled }
+    return prepared
   }
 
   /// Makes ready an image that was just loaded, and keeps it if it is stored. Those who have waited for the same image
   /// share it.
   ///
   /// - Returns: `nil` if its bytes have no room.
-  func add(_ image: LoadedImage, for request: ImageRequest) async -> PreparedImage? {
+  /// - Throws: as ``prepare(_:)``.
+  func add(
+    _ image: LoadedImage, for request: ImageRequest
+  ) async throws(ImageError) -> PreparedImage? {
     let now = WallTime.now
     if let known = known(request)?.image, known.isCopy(of: image) {
       return known.from(image.origin)
     }
-    guard let prepared = await prepare(image) else { return nil }
+    guard let prepared = try await prepare(image) else { return nil }
     // What is not stored cannot be compared with the store.
     guard prepared.storedAt != nil else { return prepared }
     return insert(prepared, for: request, at: now).image.from(image.origin)
@@ -109,21 +120,18 @@ final class PreparedImages: Sendable {
   /// The hit for a request whose large image was found or loaded without its bytes. Waits while they are copied.
   ///
   /// - Returns: nothing if the image was removed meanwhile.
+  /// - Throws: also as ``prepare(_:)``.
   func copy(_ image: LoadedImage, for request: ImageRequest) async throws(ImageError) -> Found {
     let now = WallTime.now
-    return try await onQueue { images in
-      Result { () throws(ImageError) in try images.copyHere(image, for: request, at: now) }
-    }.get()
+    let copied = await QueuedWork.value(on: copies) {
+      Result { () throws(ImageError) in try self.copyHere(image, for: request, at: now) }
+    }
+    guard let copied else { throw Self.cancelled }
+    return try copied.get()
   }
 
-  /// Runs a body that copies a large image.
-  private func onQueue<Value: Sendable>(
-    _ body: @escaping @Sendable (PreparedImages) -> Value
-  ) async -> Value {
-    await withCheckedContinuation { continuation in
-      copies.async { continuation.resume(returning: body(self)) }
-    }
-  }
+  private static let cancelled = ImageError(
+    code: .cancelled, message: "the request ended while its picture waited to be copied")
 
   private func copyHere(
     _ image: LoadedImage, for request: ImageRequest, at now: WallTime

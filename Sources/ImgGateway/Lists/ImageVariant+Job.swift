@@ -13,17 +13,20 @@ extension ImageVariant {
       width: variant.width, height: variant.height, mode: mode, crop: variant.crop.map(Crop.init),
       format: format)
     enlarges = variant.enlarges
+    sizing = variant.sizing
     quality = variant.quality
     frames = Frames(variant.frames)
     isGrayscale = variant.effects.isGrayscale
     blur = variant.effects.blur.value
     sharpen = variant.effects.sharpen.value
+    sharpenAmounts = variant.effects.sharpenAmounts
     cornerRadius = variant.effects.radius
     background = variant.effects.background.map {
       Colour(red: $0.red, green: $0.green, blue: $0.blue)
     }
     keepsProfile = variant.keptData.profile
     keepsMetadata = variant.keptData.metadata
+    keepsCopyright = variant.keptData.copyright
   }
 }
 

@@ -61,14 +61,16 @@ struct ListService: Sendable {
   ) async throws(ImageError) -> HTTPResponse {
     if case .record(let id) = query.id, query.isAsListed {
       guard let image = try await lists.storedImage(of: id) else { return .noPicture }
-      var stored = ImageQuery("")
+      var stored = ImageQuery("", service: .picsum(id: "\(query.id)"))
       stored.format = .fixed
-      return await pictures.response(to: request, for: stored, with: image)
+      return try await pictures.response(to: request, for: stored, with: image)
     }
     guard var wanted = try await lists.request(for: query) else { return .noPicture }
     wanted.redirectOrigins = origins.redirectOrigins(ofListed: wanted.url)
-    var asked = ImageQuery(wanted)
+    var asked = ImageQuery(wanted, service: .picsum(id: "\(query.id)"))
     asked.format = .fixed
+    // Picsum's name of the file has the size.
+    asked.fileName = query.size.map { "\(query.id)-\($0.width)x\($0.height)" }
     let response = await pictures.response(to: request, for: asked)
     // What was cancelled, maybe because its time is over, has a failure as its response.
     guard !Task.isCancelled else {

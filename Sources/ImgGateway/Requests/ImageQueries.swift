@@ -35,10 +35,11 @@ package struct ImageQueries: Sendable {
     _ target: RequestTarget, now: WallTime
   ) throws(RequestRejection) -> ImageQuery {
     let path = try ImgproxyPath(target)
-    try signatures.require(path.signature, of: path.signedText)
-    // imgproxy would ignore the query, and with it the end of an address that is not escaped.
-    guard target.query == nil else {
-      throw .malformedTarget("this path has no query; write %3F for a question mark in the address")
+    try signatures.require(path.signature, of: path.signedTexts)
+    // imgproxy ignores the query, and with it the end of an address that is not escaped.
+    guard try target.parameters().parameters.allSatisfy({ IgnoredParameter($0.name) != nil }) else {
+      throw .malformedTarget(
+        "this path has no query, except v and utm_…; write %3F for a question mark in the address")
     }
     return try permitted(ImgproxyRequest.query(path, presets: presets, now: now))
   }
@@ -49,7 +50,7 @@ package struct ImageQueries: Sendable {
     if case .picture(let url) = query.fallback { try origins.require(SourceAddress.url(url)) }
     var query = query
     query.request.redirectOrigins = origins
-    query.request.variant = sides.bounding(query.request.variant)
+    query.request.variant = sides.bounding(query.request.variant, of: query.box)
     return query
   }
 }

@@ -11,6 +11,13 @@ package struct ImageQuery: Hashable, Sendable {
     case fixed
   }
 
+  /// The server whose form a request has. It decides what an answer says beside the picture.
+  package enum Service: Hashable, Sendable {
+    case weserv, imgproxy
+    /// That of a path below `/id`, with its id.
+    case picsum(id: String)
+  }
+
   /// What is answered where there is no thumbnail.
   package enum Fallback: Hashable, Sendable {
     /// The failure as JSON.
@@ -23,6 +30,7 @@ package struct ImageQuery: Hashable, Sendable {
 
   /// Its URL is normalized, and its variant in range.
   package var request: ImageRequest
+  package var service: Service
   package var format = Format.negotiated
   package var fallback = Fallback.failure
   /// How long the client and proxies may keep the answer; `nil` for as long as the store does.
@@ -37,7 +45,11 @@ package struct ImageQuery: Hashable, Sendable {
   /// ``fileName`` if there is one.
   package var isAttachment = false
 
-  package init(_ request: ImageRequest) {
+  /// Whether scripts of pages of all sites may read the answer.
+  var isShared = false
+
+  package init(_ request: ImageRequest, service: Service = .weserv) {
     self.request = request
+    self.service = service
   }
 }

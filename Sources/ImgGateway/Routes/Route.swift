@@ -50,6 +50,22 @@ enum Route: Hashable {
     }
   }
 
+  /// Whether it is a picture by its URL.
+  var hasPictures: Bool {
+    switch self {
+    case .image, .optionsPath: true
+    default: false
+    }
+  }
+
+  /// Whether a path is one of Picsum's that lead to a random picture, which no gateway has.
+  static func isRandomPicture(_ target: String) -> Bool {
+    let parts = target.prefix { $0 != "?" }.split(separator: "/")
+    if parts.first == "seed" { return parts.count > 1 }
+    let sizes = parts.first == "g" ? parts.dropFirst() : parts[...]
+    return (1...2).contains(sizes.count) && sizes.allSatisfy { $0.utf8.allSatisfy(\.isDigit) }
+  }
+
   /// - Parameter target: as sent. With the URL of a picture, `/` is weserv's own path.
   /// - Returns: `nil` for a path that nothing has.
   init?(target: String) {
@@ -85,8 +101,7 @@ enum Route: Hashable {
       self = .photo(id)
     // Other paths of the gallery's and of Picsum's forms are not taken for imgproxy's.
     case ("v2", _), ("assets", _), ("seed", _), ("photo", _): return nil
-    // Picsum's random picture.
-    case (_, 2) where parts.allSatisfy({ $0.utf8.allSatisfy(\.isDigit) }): return nil
+    case (_, ...3) where Self.isRandomPicture(String(path)): return nil
     case (.some, 2) where parts.last?.isEmpty == false, (.some, 3...): self = .optionsPath
     default: return nil
     }

@@ -8,8 +8,8 @@ package enum GatewayOptions {
   static let keyFile = OptionDescription(
     "--key-file", "FILE",
     help: "Accept signed requests for pictures alone. Each line of the file has a key and a salt "
-      + "in hexadecimal digits, separated by a space; a signature by any of them counts. Only its owner and its "
-      + "group may be able to change it. Default: none.")
+      + "in hexadecimal digits, separated by a space; a signature by any of them counts. A key has at least 8 "
+      + "bytes. Only its owner and its group may be able to change it. Default: none.")
   static let signatureSize = OptionDescription(
     "--signature-size", "N",
     help: "How many bytes of a signature requests have, from 8 to 32. Default: 32.")
@@ -38,10 +38,16 @@ package enum GatewayOptions {
       + "reach, and one with a gallery, answer to localhost and addresses alone. Repeatable; separated by "
       + "commas in the variable.",
     isRepeatable: true)
+  package static let crossSite = OptionDescription(
+    "--cross-site", "yes|no",
+    help:
+      "Answer requests for pictures that pages of other sites make. Default: no where only this "
+      + "machine can connect, unless --key-file or --host is given; yes elsewhere.")
   static let maximumSide = OptionDescription(
     "--maximum-side", "N|none",
     help: "The longest side in pixels, after dpr, that requests may ask for. Others get status "
-      + "422. A side that a request leaves open is at most as long. Default: 4096.")
+      + "422. A thumbnail with an open side has at most N² pixels, and a picture whose size no request names "
+      + "is made to fit N×N. Default: 4096.")
   static let requests = OptionDescription(
     "--requests", "N",
     help: "The maximum number of pictures that load at the same time. Further requests get status "
@@ -60,7 +66,7 @@ package enum GatewayOptions {
 
   package static let all = [
     listen, keyFile, signatureSize, allowUnsigned, allowOrigin, preset, gallery, host,
-    maximumSide, requests, requestTimeout, connections, mock,
+    crossSite, maximumSide, requests, requestTimeout, connections, mock,
   ]
 
   /// Where the cluster is.

@@ -16,11 +16,15 @@ package struct GatewaySettings: Sendable {
   package var hasGallery: Bool?
   /// In ASCII and lower case.
   package var hosts: [String] = []
+  /// Whether pages of other sites get pictures; `nil` if the address, the key file and the names decide.
+  package var hasCrossSite: Bool?
   /// The longest side in pixels that requests may ask for; `nil` for that of thumbnails.
   package var maximumSide: Int? = 4_096
   package var maximumLoads = 512
   package var requestTimeout = Duration.seconds(60)
   package var maximumConnections = 4_096
+  /// The variables of imgproxy that are set, and that nothing reads.
+  package var unreadVariables: [String] = []
   /// Whether a cluster in memory has the pictures.
   package var isMock = false
   /// Whether the address is printed as JSON.
@@ -49,6 +53,7 @@ package struct GatewaySettings: Sendable {
     presets = given(Options.preset)?.texts ?? []
     hasGallery = try given(Options.gallery)?.value(YesOrNo.value(parsing:))
     hosts = try given(Options.host)?.values(HostText.host(parsing:)) ?? []
+    hasCrossSite = try given(Options.crossSite)?.value(YesOrNo.value(parsing:))
     if let texts = given(Options.maximumSide) { maximumSide = try texts.value(Self.side) }
     if let texts = given(Options.requests) {
       maximumLoads = try texts.value(Self.count(in: 1...65_536))
@@ -63,6 +68,21 @@ package struct GatewaySettings: Sendable {
     if let texts = given(Options.connections) {
       maximumConnections = try texts.value(Self.count(in: 1...65_536))
     }
+    unreadVariables = environment.filter { $0.key.hasPrefix("IMGPROXY_") && !$0.value.isEmpty }
+      .keys.sorted()
+    try requireObeyedKey()
+  }
+
+  /// Refuses to answer unsigned requests where imgproxy would want signatures.
+  private func requireObeyedKey() throws(UsageError) {
+    let secrets = unreadVariables.filter {
+      ["IMGPROXY_KEY", "IMGPROXY_SALT", "IMGPROXY_SECRET"].contains($0)
+    }
+    guard let secret = secrets.first, keyFile == nil else { return }
+    throw UsageError(
+      "\(secret): variables of imgproxy are not read, and requests would need no signature; write the key "
+        + "and the salt into a file, separated by a space, and give \(GatewayOptions.keyFile.flag) FILE, or "
+        + "unset the variable")
   }
 
   /// Whether the gallery is there. It needs no signatures, so a key file turns it off.
@@ -70,6 +90,14 @@ package struct GatewaySettings: Sendable {
   /// - Parameter isLocal: whether only this machine can connect.
   package func servesGallery(isLocal: Bool) -> Bool {
     hasGallery ?? (isLocal && keyFile == nil)
+  }
+
+  /// Whether pages of other sites get pictures. On a machine of a person any page could have pictures fetched, and
+  /// learn what is stored. A key or a name shows that the gateway is there for others.
+  ///
+  /// - Parameter isLocal: whether only this machine can connect.
+  package func servesOtherSites(isLocal: Bool) -> Bool {
+    hasCrossSite ?? (!isLocal || keyFile != nil || !hosts.isEmpty)
   }
 
   /// Refuses to be an open proxy: a gateway that other machines reach, and that needs no signature.

@@ -282,15 +282,108 @@ import Testing
       #expect(await fixture.response(.get, target).fields[field] == "same-origin", "\(target)")
     }
     for target in ["/image?url=https://a.example/a.jpg", "/_/plain/https://a.example/a.jpg"] {
-      let response = await fixture.response(.get, target, ["Sec-Fetch-Site": "cross-site"])
+      let response = await fixture.response(.get, target)
       #expect(response.status == .ok)
       #expect(response.fields[field] == nil)
     }
   }
 
+  @Test func `a page of another site gets no picture where only this machine can connect`()
+    async throws
+  {
+    let fixture = try GatewayFixture()
+    fixture.serve("https://a.example/a.jpg")
+    let told = try GatewayFixture { $0.hasCrossSite = true }
+    told.serve("https://a.example/a.jpg")
+    for target in ["/image?url=https://a.example/a.jpg", "/_/plain/https://a.example/a.jpg"] {
+      let fields: HTTPFields = ["Sec-Fetch-Site": "cross-site"]
+      let response = await fixture.response(.get, target, fields)
+      #expect(response.status == .forbidden)
+      #expect(response.text.contains("--cross-site"))
+      #expect(fixture.cluster.fetchCount(of: "https://a.example/a.jpg") == 0)
+      #expect(await told.response(.get, target, fields).status == .ok)
+    }
+    for site in ["same-origin", "same-site", "none"] {
+      let target = "/image?url=https://a.example/a.jpg"
+      #expect(await fixture.response(.get, target, ["Sec-Fetch-Site": site]).status == .ok)
+    }
+  }
+
+  @Test func `scripts of all sites read what weserv's form answers, as on weserv`() async throws {
+    let fixture = try GatewayFixture { $0.hasCrossSite = true }
+    fixture.serve("https://a.example/a.jpg")
+    let field = "Access-Control-Allow-Origin"
+    for url in ["https://a.example/a.jpg", "https://a.example/none.jpg"] {
+      for _ in 1...2 {
+        let response = await fixture.response(.get, "/image?url=\(url)")
+        #expect(response.fields[field] == "*")
+      }
+    }
+    let path = await fixture.response(.get, "/_/plain/https://a.example/a.jpg")
+    #expect(path.fields[field] == nil)
+    let preflight = await fixture.response(.other("OPTIONS"), "/image?url=https://a.example/a.jpg")
+    #expect(preflight.status == .noContent)
+    #expect(preflight.fields[field] == "*")
+    #expect(preflight.fields["Access-Control-Allow-Methods"] == "GET, HEAD")
+    let plain = await fixture.response(.other("OPTIONS"), "/_/plain/https://a.example/a.jpg")
+    #expect(plain.status == .noContent)
+    #expect(plain.fields[field] == nil)
+  }
+
+  @Test func `whether a name leads to a private address or nowhere has one answer`() {
+    let errors = [ImageError.Code.blockedAddress, .dnsFailure].map {
+      ImageError(
+        code: $0, url: "https://a.example/b", isRetryable: $0 == .dnsFailure, message: "\($0)")
+    }
+    let responses = errors.map { FailureReport($0).response() }
+    #expect(responses[0].status == .badGateway)
+    #expect(responses[0].status == responses[1].status)
+    #expect(responses[0].bytes == responses[1].bytes)
+  }
+
+  @Test func `a cachebuster asks the origin again, and its answer is kept apart`() async throws {
+    let fixture = try GatewayFixture()
+    let url = "https://a.example/a.jpg"
+    fixture.serve(url, bytes: [1])
+    let first = await fixture.response(.get, "/_/cb:1/plain/\(url)@jpg")
+    #expect(first.bytes == [1])
+    fixture.serve(url, bytes: [2])
+    let second = await fixture.response(.get, "/_/cb:2/plain/\(url)@jpg")
+    #expect(second.bytes == [2])
+    #expect(second.fields["X-Imgctl-From"] == "network")
+    for (version, bytes) in [("1", [1]), ("2", [2])] as [(String, [UInt8])] {
+      let again = await fixture.response(.get, "/_/cb:\(version)/plain/\(url)@jpg")
+      #expect(again.bytes == bytes)
+      #expect(again.fields["X-Imgctl-From"] == "store")
+    }
+  }
+
+  @Test func `a JPEG of a job serves clients that name no format`() async throws {
+    let fixture = try GatewayFixture()
+    fixture.serve("https://a.example/a.jpg")
+    fixture.serve("https://a.example/b.png", type: .webp)
+    let client = ImageClient(transport: fixture.cluster, memoryCache: nil)
+    var variant = ImageVariant(size: 20)
+    variant.enlarges = true
+    for url in ["https://a.example/a.jpg", "https://a.example/b.png"] {
+      _ = try await client.image(for: ImageRequest(url: url, variant: variant))
+    }
+    let jpeg = await fixture.response(.get, "/image?url=https://a.example/a.jpg&w=20&h=20")
+    #expect(jpeg.fields["X-Imgctl-From"] == "store")
+    let webp = await fixture.response(.get, "/image?url=https://a.example/b.png&w=20&h=20")
+    #expect(webp.fields["X-Imgctl-From"] == "network")
+  }
+
+  @Test(arguments: ["/g/200/300", "/200/300", "/200", "/seed/picsum/200/300"])
+  func `there is no random picture`(path: String) async throws {
+    let response = try await GatewayFixture().response(.get, path)
+    #expect(response.status == .notFound)
+    #expect(response.text.contains("no random picture"))
+  }
+
   @Test func `a gateway with a key has no gallery unless it is told so`() async throws {
     let directory = try TestDirectory()
-    let keys = try directory.write(Array("00ff 0a0b\n".utf8), to: "keys", mode: 0o600)
+    let keys = try directory.write(Array("00112233445566ff 0a0b\n".utf8), to: "keys", mode: 0o600)
     let fixture = try GatewayFixture { $0.keyFile = keys }
     for target in ["/", "/v2/list", "/id/1-0/15/15", "/api/jobs"] {
       #expect(await fixture.response(.get, target).status == .notFound, "\(target)")

@@ -55,14 +55,45 @@ struct GatewaySettingsTests {
     try settings(["--key-file", "keys"]).requireSafety(isLocal: false)
   }
 
+  @Test func `a key of imgproxy that is not obeyed starts no gateway`() throws {
+    for variable in ["IMGPROXY_KEY", "IMGPROXY_SALT", "IMGPROXY_SECRET"] {
+      let error = #expect(throws: UsageError.self) { try settings([], [variable: "5ec2e7"]) }
+      #expect(error?.description.contains(variable) == true)
+      #expect(error?.description.contains("--key-file") == true)
+      #expect(error?.description.contains("5ec2e7") == false)
+    }
+    let obeyed = try settings(["--key-file", "keys"], ["IMGPROXY_KEY": "5ec2e7"])
+    #expect(obeyed.unreadVariables == ["IMGPROXY_KEY"])
+  }
+
+  @Test func `other variables of imgproxy are named`() throws {
+    let environment = [
+      "IMGPROXY_TTL": "60", "IMGPROXY_BIND": ":80", "IMGPROXY_QUALITY": "", "A": "b",
+    ]
+    #expect(try settings([], environment).unreadVariables == ["IMGPROXY_BIND", "IMGPROXY_TTL"])
+  }
+
+  @Test(
+    arguments: [
+      ([], true, false), ([], false, true), (["--key-file", "k"], true, true),
+      (["--host", "a.example"], true, true), (["--cross-site", "yes"], true, true),
+      (["--cross-site", "no"], false, false),
+    ] as [([String], Bool, Bool)])
+  func `pages of other sites get pictures where the gateway is there for others`(
+    arguments: [String], isLocal: Bool, isServed: Bool
+  ) throws {
+    #expect(try settings(arguments).servesOtherSites(isLocal: isLocal) == isServed)
+  }
+
   @Test func `a key file has keys with their salts, and comments`() throws {
     let directory = try TestDirectory()
     let path = try directory.write(
-      Array("# new\n00ff 0a0b\r\n\n cafe\n".utf8), to: "keys", mode: 0o640)
+      Array("# new\n00112233445566ff 0a0b\r\n\n cafecafecafecafe\n".utf8), to: "keys", mode: 0o640)
     let keys = try KeyFile.keys(in: path) { _ in }
     #expect(
       keys == [
-        SigningKey(key: [0, 0xFF], salt: [0x0A, 0x0B]), SigningKey(key: [0xCA, 0xFE], salt: []),
+        SigningKey(key: [0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0xFF], salt: [0x0A, 0x0B]),
+        SigningKey(key: [0xCA, 0xFE, 0xCA, 0xFE, 0xCA, 0xFE, 0xCA, 0xFE], salt: []),
       ])
   }
 
@@ -80,7 +111,7 @@ struct GatewaySettingsTests {
   @Test(arguments: [0o602, 0o646, 0o666] as [UInt32])
   func `a key file that all users can change is refused`(mode: UInt32) throws {
     let directory = try TestDirectory()
-    let path = try directory.write(Array("00ff 0a0b\n".utf8), to: "keys", mode: mode)
+    let path = try directory.write(Array("00112233445566ff 0a0b\n".utf8), to: "keys", mode: mode)
     let error = #expect(throws: UsageError.self) { try KeyFile.keys(in: path) { _ in } }
     #expect(error?.description.contains("chmod 600 \(path)") == true)
   }
@@ -88,10 +119,10 @@ struct GatewaySettingsTests {
   @Test(arguments: [(0o400, 0), (0o440, 0), (0o660, 0), (0o444, 1), (0o604, 1)] as [(UInt32, Int)])
   func `a key file that all users can read is noted`(mode: UInt32, count: Int) throws {
     let directory = try TestDirectory()
-    let path = try directory.write(Array("00ff 0a0b\n".utf8), to: "keys", mode: mode)
+    let path = try directory.write(Array("00112233445566ff 0a0b\n".utf8), to: "keys", mode: mode)
     var notes: [String] = []
     #expect(try KeyFile.keys(in: path) { notes.append($0) }.count == 1)
     #expect(notes.count == count)
-    #expect(notes.allSatisfy { $0.contains(path) && !$0.contains("00ff") })
+    #expect(notes.allSatisfy { $0.contains(path) && !$0.contains("66ff") })
   }
 }

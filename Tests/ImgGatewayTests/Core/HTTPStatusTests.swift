@@ -43,7 +43,7 @@ struct HTTPStatusTests {
   }
 
   @Test(
-    arguments: [.blockedAddress, .unreachable, .versionMismatch, .storeFailure, .outOfMemory]
+    arguments: [.unreachable, .versionMismatch, .storeFailure, .outOfMemory]
       as [ImageError.Code])
   func `clients see neither the command line nor the places of the server`(code: ImageError.Code) {
     let error = ImageError(code: code, message: "give --data-dir, or see /run/imgctl/control.sock")

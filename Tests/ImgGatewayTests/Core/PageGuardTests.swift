@@ -6,7 +6,8 @@ import Testing
 struct PageGuardTests {
   private func isRefused(_ fields: HTTPFields) -> Bool {
     do throws(RequestRejection) {
-      try PageGuard.check(HTTPRequest(.post, "/api/jobs/1/retry", fields: fields), to: .retry(1))
+      let request = HTTPRequest(.post, "/api/jobs/1/retry", fields: fields)
+      try PageGuard.check(request, to: .retry(1), servesOtherSites: true)
       return false
     } catch {
       return error.status == .forbidden

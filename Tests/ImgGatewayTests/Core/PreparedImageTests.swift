@@ -127,11 +127,8 @@ struct PreparedImageTests {
 
   @Test(
     arguments: [
-      ("a.jpg", false, "inline; filename=\"a.webp\"; filename*=UTF-8''a.webp"),
-      (
-        "my.photo.png", true,
-        "attachment; filename=\"my.photo.webp\"; filename*=UTF-8''my.photo.webp"
-      ),
+      ("a.jpg", false, "inline; filename=\"a.webp\""),
+      ("my.photo.png", true, "attachment; filename=\"my.photo.webp\""),
       ("日本", false, "inline; filename=\"image.webp\"; filename*=UTF-8''%e6%97%a5%e6%9c%ac.webp"),
       ("été", false, "inline; filename=\"t.webp\"; filename*=UTF-8''%c3%a9t%c3%a9.webp"),
       (
@@ -147,5 +144,51 @@ struct PreparedImageTests {
       query.isAttachment = isAttachment
     }
     #expect(response.fields["Content-Disposition"] == text)
+  }
+
+  @Test(
+    arguments: [
+      (.imgproxy, "https://h.example/x/photo%20one.png?v=1", "photo one.webp"),
+      (.imgproxy, "https://h.example/", "image.webp"), (.imgproxy, "data:,a/b", "image.webp"),
+      (.weserv, "https://h.example/photo.png", "image.webp"),
+      (.picsum(id: "3-0"), "https://h.example/photo.png", "3-0.webp"),
+    ] as [(ImageQuery.Service, String, String)])
+  func `a picture without a name has the one of its server`(
+    service: ImageQuery.Service, url: String, name: String
+  ) {
+    let response = response(image()) { query in
+      query.service = service
+      query.request.url = url
+    }
+    #expect(response.fields["Content-Disposition"] == "inline; filename=\"\(name)\"")
+  }
+
+  @Test func `an answer has the fields of its server`() {
+    let shared = response(image()) { $0.isShared = true }
+    #expect(shared.fields["Access-Control-Allow-Origin"] == "*")
+    #expect(shared.fields["Cross-Origin-Resource-Policy"] == "cross-origin")
+    #expect(shared.fields["Timing-Allow-Origin"] == "*")
+    #expect(shared.fields["Link"] == "<https://a.example/b>; rel=\"canonical\"")
+    let secret = response(image()) { $0.request.url = "https://u:secret@a.example/b" }
+    #expect(secret.fields["Link"]?.contains("secret") == false)
+    let imgproxy = response(image()) { $0.service = .imgproxy }
+    #expect(imgproxy.fields["Link"] == nil)
+    #expect(imgproxy.fields["Access-Control-Allow-Origin"] == nil)
+    #expect(response(image()) { $0.service = .picsum(id: "3-0") }.fields["Picsum-ID"] == "3-0")
+  }
+
+  @Test func `a picture without a box that the limit of sides made smaller says so`() {
+    func field(_ change: (inout ImageQuery) -> Void) -> String? {
+      let image = PreparedImage(GatewayFixture.image(bytes: [1]))
+      var query = ImageQuery("https://a.example/b")
+      query.request.variant.mode = .ownSize
+      change(&query)
+      return image.response(to: HTTPRequest(.get, "/"), for: query, at: Self.now)
+        .fields["X-Imgctl-Limit"]
+    }
+    // It is 4 pixels wide, and was made from 40.
+    #expect(field { _ in } == "maximum-side")
+    #expect(field { $0.box.density = 0.1 } == nil)
+    #expect(field { $0.box.width = 4 } == nil)
   }
 }

@@ -1,9 +1,10 @@
 import FoundationEssentials
 import ImgClient
-import ImgGateway
 import ImgHTTP
 import ImgModel
 import Testing
+
+@testable import ImgGateway
 
 @Suite struct ImgproxyRequestTests {
   private let now = WallTime(rawValue: 1_800_000_000_000)
@@ -72,11 +73,59 @@ import Testing
     #expect(try rejection("/_/plain/\(url)").status == .forbidden)
   }
 
+  @Test(arguments: [
+    ("/_/plain/http:/h.example/a", "http://h.example/a"),
+    ("/_/plain/https:%2Fh.example/a", "https://h.example/a"),
+    ("/_/plain/http%3A/h.example/a", "http://h.example/a"),
+    ("/_/plain/https://h.example/\u{FC}", "https://h.example/%C3%BC"),
+    ("/_/w:1/plain/https://h.example/a?v=2&utm_source=x&_=1", "https://h.example/a"),
+  ])
+  func `an address is read as a client wrote it, whatever a proxy made of it`(
+    path: String, url: String
+  ) throws {
+    #expect(try query(path).request.url == url)
+  }
+
   // MARK: - Options
 
-  @Test func `without options a picture keeps its size`() throws {
+  @Test func `without options a picture keeps its size, and who made it`() throws {
     let query = try query("/_/plain/https://h.example/a.jpg")
-    #expect(query == ImageQuery(ImageRequest(url: "https://h.example/a.jpg", size: 16_383)))
+    var variant = ImageVariant(size: 16_383, mode: .ownSize)
+    variant.keepsCopyright = true
+    #expect(
+      query
+        == ImageQuery(
+          ImageRequest(url: "https://h.example/a.jpg", variant: variant), service: .imgproxy))
+  }
+
+  @Test func `an escaped colon separates, too`() throws {
+    #expect(try variant("rs%3Afit%3A50:40") == variant("rs:fit:50:40"))
+    #expect(try variant("g%3afp%3a0%3a1/rs:fill:3:2") == variant("g:fp:0:1/rs:fill:3:2"))
+  }
+
+  @Test func `a cachebuster asks for another version of the picture`() throws {
+    #expect(try query(options: "cb:1").request.version == "cb=1")
+    #expect(try query(options: "cachebuster:a%20b").request.version == "cachebuster=a%20b")
+    #expect(try query(options: "cb:1/cb:").request.version == nil)
+  }
+
+  @Test(
+    arguments: [
+      ("dpr:0.5", .ownSize, 16_383, 500), ("dpr:2/el:1", .ownSize, 16_383, 2_000),
+      ("rs:fill:600:300/dpr:2", .fill, 600, 2_000),
+      ("rs:fill-down:600:300/dpr:1.5", .fillDown, 600, 1_500),
+      ("rs:auto:600:300/dpr:2", .auto, 600, 2_000),
+      ("rs:force:600:300/dpr:2", .stretchDown, 600, 2_000),
+      // Where no picture lowers it, the density is in the box.
+      ("rs:fill:600:300:1/dpr:2", .fill, 1_200, 1_000), ("w:600/dpr:2", .fit, 1_200, 1_000),
+    ] as [(String, ImageVariant.Mode, Int, Int)])
+  func `a density that a small picture lowers stands beside the box`(
+    options: String, mode: ImageVariant.Mode, width: Int, density: Int
+  ) throws {
+    let variant = try variant(options)
+    #expect(variant.mode == mode)
+    #expect(variant.width == width)
+    #expect(variant.sizing.density == Thousandths(count: density))
   }
 
   @Test(
@@ -84,15 +133,18 @@ import Testing
       ("rs:fit:300:200", 300, 200, .fit, nil, false), ("rs::300", 300, 16_383, .fit, nil, false),
       ("resize:fill:300:200:1", 300, 200, .fill, .centre, true),
       ("rs:fill:300:0", 300, 16_383, .fit, nil, false),
-      ("rs:fill", 16_383, 16_383, .fit, nil, false),
+      ("rs:fill", 16_383, 16_383, .ownSize, nil, false),
+      ("rs:force:3:2", 3, 2, .stretchDown, nil, false),
       ("rs:force:3:2:t:0", 3, 2, .stretch, nil, true), ("s:3:2:true", 3, 2, .fit, nil, true),
       ("size:3", 3, 16_383, .fit, nil, false), ("w:3/h:2/el:1", 3, 2, .fit, nil, true),
       ("width:3/height:2/rt:fill/enlarge:0", 3, 2, .fill, .centre, false),
-      ("w:3/w:", 16_383, 16_383, .fit, nil, false), ("w:3/w:5", 5, 16_383, .fit, nil, false),
-      ("w:5/rs:fill::2", 5, 2, .fill, .centre, false), ("el:1", 16_383, 16_383, .fit, nil, false),
+      ("w:3/w:", 16_383, 16_383, .ownSize, nil, false), ("w:3/w:5", 5, 16_383, .fit, nil, false),
+      ("w:5/rs:fill::2", 5, 2, .fill, .centre, false),
+      ("el:1", 16_383, 16_383, .ownSize, nil, true),
       ("g:ce/rs:auto:3:2:0", 3, 2, .auto, .centre, false),
       ("w:3/h:2/rt:auto/g:sm/el:1", 3, 2, .auto, .attention, true),
-      ("rs:auto:3:0", 3, 16_383, .fit, nil, false), ("rt:auto", 16_383, 16_383, .fit, nil, false),
+      ("rs:auto:3:0", 3, 16_383, .fit, nil, false),
+      ("rt:auto", 16_383, 16_383, .ownSize, nil, false),
       ("rs:fill-down:3:2/g:so", 3, 2, .fillDown, .point(x: 0.5, y: 1), false),
       ("rs:fill-down::2", 16_383, 2, .fit, nil, false),
       ("rs:fill:3:2/g:no", 3, 2, .fill, .point(x: 0.5, y: 0), false),
@@ -112,11 +164,15 @@ import Testing
   ) throws {
     var expected = ImageVariant(width: width, height: height, mode: mode, crop: crop)
     expected.enlarges = enlarges
-    #expect(try variant(options) == expected)
+    expected.keepsCopyright = true
+    var actual = try variant(options)
+    // The tests of limits of sides are about it.
+    actual.sizing = .standard
+    #expect(actual == expected)
   }
 
   @Test func `effects and data become those of the variant`() throws {
-    var expected = ImageVariant(size: 16_383)
+    var expected = ImageVariant(size: 16_383, mode: .ownSize)
     expected.quality = 60
     expected.blur = 5
     expected.sharpen = 0.7
@@ -134,8 +190,9 @@ import Testing
   @Test(arguments: [
     "q:60/q:", "q:60/q:0", "bl:5/bl:", "sh:1/sh:", "bg:fff/bg:", "pg:4/pg:", "sm:0/sm:",
     "scp:0/scp:",
-    "f:png/f:", "fn:a/fn:", "att:1/att:", "exp:1800000001/exp:", "exp:1800000001/exp:0", "cb:x",
-    "fiu:aHR0cHM6Ly9oL2E/fiu:", "ar:1", "ar:", "da:1", "da:0", "kcr:0", "exar:0",
+    "f:png/f:", "fn:a/fn:", "att:1/att:", "exp:1800000001/exp:", "exp:1800000001/exp:0",
+    "fiu:aHR0cHM6Ly9oL2E/fiu:", "ar:1", "ar:", "da:1", "da:0", "kcr:1", "kcr:0/kcr:", "exar:0",
+    "cb:x/cb:",
   ])
   func `an empty argument is the default`(options: String) throws {
     #expect(try query(options: options) == query("/_/plain/https://h.example/a.jpg"))
@@ -169,6 +226,13 @@ import Testing
     #expect(try self.query(options: "filename:w7w:1").fileName == "ü")
   }
 
+  @Test func `the author and the rights are kept unless the request wants no such data`() throws {
+    #expect(try variant("sm:1").keepsCopyright)
+    #expect(try !variant("kcr:0").keepsCopyright)
+    let all = try variant("sm:0")
+    #expect(all.keepsMetadata && !all.keepsCopyright)
+  }
+
   @Test func `a fallback is an address in base64`() throws {
     #expect(
       try query(options: "fiu:aHR0cHM6Ly9oL2E").fallback == .picture(url: "https://h/a"))
@@ -180,6 +244,8 @@ import Testing
     let presets = ["default=q:60/w:300", "sharp=sh:1/pr:wide", "wide=w:500", "self=q:1/pr:self"]
     var expected = ImageVariant(width: 300, height: 16_383)
     expected.quality = 60
+    expected.keepsCopyright = true
+    expected.sizing = Sizing(maximumPixelCount: 16_383 * 16_383)
     #expect(try variant("h:0", presets: presets) == expected)
     expected.width = 500
     expected.sharpen = 1
@@ -215,7 +281,7 @@ import Testing
       "g:no:1:0", "g:obj:face", "g:fp", "g:fp:2:0", "g:fp:0", "g:sm:0", "q:101", "q:-1", "q:1.5",
       "f:svg", "f:ico", "f:tiff", "f:best", "f:jxl", "f:heic", "bl:-1", "bl:nan", "bl:101",
       "sh:1e1",
-      "bg:1:2", "bg:1:2:256", "bg:1:2:3:4", "bg:12", "pg:-1", "pg:1000000", "sm:2", "kcr:1", "ar:0",
+      "bg:1:2", "bg:1:2:256", "bg:1:2:3:4", "bg:12", "pg:-1", "pg:1000000", "sm:2", "kcr:2", "ar:0",
       "exp:abc", "exp:-5", "exp:99999999999999999999", "fn:a%2Fb", "fn:!:1", "fn:a:b:c", "att:x",
       "fiu:!",
     ].filter { $0 != "rt:" })
@@ -224,14 +290,14 @@ import Testing
     #expect(rejection.status == .unprocessableContent)
     #expect(rejection.code == "invalid_option")
     let name = try #require(options.split(separator: ":").first)
-    let long = ["kcr": "keep_copyright", "rs": "resizing_type"][name]
+    let long = ["rs": "resizing_type"][name]
     #expect(
       rejection.message.contains("\"\(name)\"")
         || rejection.message.contains("\"\(long ?? "dpr")\""))
   }
 
   @Test(arguments: [
-    "ex:1", "exar:1", "mw:5", "min-height:5", "pd:1", "c:100:100", "crop:0:0:ce", "t:10", "rot:90",
+    "ex:1", "exar:1", "mw:5", "min-height:5", "pd:1", "c:100:100", "crop:1:0:ce", "t:10", "rot:90",
     "fl:1", "raw:1", "wm:0.5", "zoom:2", "z:1:2", "pgs:2", "skp:gif", "fq:jpg:80", "mb:1000",
     "pix:5", "dpi:72", "maf:10", "msr:5", "hs:md5:x", "vts:1", "trim:0", "eth:1", "ra:cubic",
   ])
@@ -245,8 +311,8 @@ import Testing
 
   @Test(arguments: [
     "ex:0", "exar:", "mw:0", "pd:0:0", "c:0:0", "rot:0", "fl:0:0", "raw:0", "wm:0", "zoom:1",
-    "z:1:1",
-    "pgs:1", "mb:0", "pix:0", "eth:f",
+    "z:1:1", "pgs:1", "mb:0", "pix:0", "eth:f", "ex:0:ce:0:0", "c:0:0:ce", "g:ce:0.0:0.0", "trim:",
+    "ph:0", "fq:", "skp:",
   ])
   func `an option that is switched off is accepted`(option: String) throws {
     #expect(try query(options: option) == query("/_/plain/https://h.example/a.jpg"))
@@ -262,13 +328,30 @@ import Testing
   }
 
   @Test(arguments: [
-    "/fill/300/200/sm/0/aHR0cHM6Ly9oL2E.jpg", "/https://h.example/a.jpg",
+    "/https://h.example/a.jpg",
     "/unsafe/300x200/h.example/a.jpg", "/unsafe/rs:fit:3:2/https://h.example/a.jpg",
   ])
   func `a path of another server is told the form of those here`(path: String) throws {
     let rejection = try rejection(path)
     #expect(rejection.code == "invalid_url")
     #expect(rejection.message.contains("/plain/https://example.org/a.jpg"))
+  }
+
+  @Test(arguments: [
+    ("/_/rs:fit:1:1/-/bl:2/plain/https://h/a", "unsupported_option", "chained pipelines"),
+    ("/info/_/plain/https://h/a", "unsupported_option", "/info"),
+    ("/_/small/plain/https://h/a", "malformed_target", "pr:NAME"),
+    ("/resize/300/200/plain/https://h/a", "malformed_target", "rs:fit:300:200"),
+    ("/_/rs:fit:50:50//plain/https://h/a", "malformed_target", "two slashes"),
+    ("/_/fill/300/200/sm/0/plain/https://h/a", "malformed_target", "deprecated"),
+    ("/_/aHR0cHM6Ly9oL2E/my.name.png", "invalid_url", "my.name.png"),
+  ])
+  func `another form of imgproxy's paths is refused with its name`(
+    path: String, code: String, message: String
+  ) throws {
+    let rejection = try rejection(path)
+    #expect(rejection.code == code)
+    #expect(rejection.message.contains(message))
   }
 
   @Test func `hostile paths are refused`() throws {

@@ -2,6 +2,7 @@ import ImgClient
 import ImgGateway
 import ImgHTTP
 import ImgModel
+import ImgSettings
 import Testing
 
 /// The vectors are those of imgproxy's documentation and of its examples.
@@ -10,7 +11,10 @@ import Testing
     try SigningKey(hexadecimalKey: key, hexadecimalSalt: salt)
   }
 
-  private func secretHello() throws -> SigningKey { try key("736563726574", "68656C6C6F") }
+  /// Of imgproxy's documentation; too short for a key file.
+  private func secretHello() -> SigningKey {
+    SigningKey(key: Array("secret".utf8), salt: Array("hello".utf8))
+  }
 
   private func exampleKey() throws -> SigningKey {
     try key(
@@ -34,7 +38,7 @@ import Testing
     #expect(
       signatures.signature(
         of: "/rs:fill:300:400:0/g:sm/aHR0cDovL2V4YW1w/bGUuY29tL2ltYWdl/cy9jdXJpb3NpdHku/anBn.png",
-        by: try secretHello()) == "oKfUtW34Dvo2BGQehJFR4Nr0_rIjOtdtzJ3QFsUcXH8")
+        by: secretHello()) == "oKfUtW34Dvo2BGQehJFR4Nr0_rIjOtdtzJ3QFsUcXH8")
     #expect(
       signatures.signature(
         of: "/rs:fit:300:300/plain/http://img.example.com/pretty/image.jpg", by: try exampleKey())
@@ -51,9 +55,23 @@ import Testing
       + "/rs:fill:300:400:0/g:sm/aHR0cDovL2V4YW1w/bGUuY29tL2ltYWdl/cy9jdXJpb3NpdHku/anBn.png"
     let query = try imgproxy(path, RequestSignatures(keys: [secretHello()]))
     #expect(query.request.url == "http://example.com/images/curiosity.jpg")
-    #expect(
-      query.request.variant
-        == ImageVariant(width: 300, height: 400, mode: .fill, crop: .attention, format: .png))
+    var variant = ImageVariant(
+      width: 300, height: 400, mode: .fill, crop: .attention, format: .png)
+    variant.keepsCopyright = true
+    #expect(query.request.variant == variant)
+  }
+
+  @Test(arguments: [
+    "/rs:fit:3:2/plain/http:/h.example/a", "/rs%3Afit%3a3%3A2/plain/http%3A//h.example/a",
+    "/rs%3Afit%3A3%3A2/plain/http%3A/h.example/a",
+  ])
+  func `a path that a proxy has changed has the signature of its client`(path: String) throws {
+    let signatures = try RequestSignatures(keys: [exampleKey()])
+    let signed = "/rs:fit:3:2/plain/http://h.example/a"
+    let signature = signatures.signature(of: signed, by: try exampleKey())
+    #expect(try imgproxy("/\(signature)\(path)", signatures).request.url == "http://h.example/a")
+    let other = "/\(signature)\(path.dropLast())b"
+    #expect(throws: RequestRejection.self) { try imgproxy(other, signatures) }
   }
 
   @Test func `any of several keys may have signed`() throws {
@@ -66,11 +84,11 @@ import Testing
 
   @Test func `a signature may be short`() throws {
     let path = "/w:1/plain/http://h/a"
-    let signatures = try RequestSignatures(keys: [secretHello()], byteCount: 8)
-    let signature = signatures.signature(of: path, by: try secretHello())
+    let signatures = RequestSignatures(keys: [secretHello()], byteCount: 8)
+    let signature = signatures.signature(of: path, by: secretHello())
     #expect(signature.utf8.count == 11)
     _ = try imgproxy("/\(signature)\(path)", signatures)
-    let whole = RequestSignatures().signature(of: path, by: try secretHello())
+    let whole = RequestSignatures().signature(of: path, by: secretHello())
     #expect(whole.hasPrefix(signature.dropLast()))
     #expect(throws: RequestRejection.self) { try imgproxy("/\(whole)\(path)", signatures) }
   }
@@ -138,6 +156,15 @@ import Testing
   }
 
   @Test func `a key may have no salt`() throws {
-    #expect(try key("00fF", "") == SigningKey(key: [0, 255], salt: []))
+    #expect(
+      try key("00fF000000000000", "")
+        == SigningKey(key: [0, 255, 0, 0, 0, 0, 0, 0], salt: []))
+  }
+
+  @Test(arguments: [1, 7]) func `a key that can be guessed is refused`(byteCount: Int) throws {
+    let text = String(repeating: "ab", count: byteCount)
+    let error = #expect(throws: InvalidValue.self) { try key(text, "00") }
+    #expect("\(try #require(error))".contains("has a key of \(byteCount) byte"))
+    #expect(!"\(try #require(error))".contains("abab"))
   }
 }

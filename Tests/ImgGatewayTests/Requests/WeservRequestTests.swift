@@ -1,7 +1,9 @@
 import ImgClient
-import ImgGateway
 import ImgHTTP
+import ImgModel
 import Testing
+
+@testable import ImgGateway
 
 @Suite struct WeservRequestTests {
   private let queries = ImageQueries()
@@ -58,7 +60,7 @@ import Testing
 
   @Test func `without options a picture keeps its size and is not enlarged`() throws {
     let query = try query("url=h.example/a.jpg")
-    #expect(query.request.variant == ImageVariant(size: 16_383))
+    #expect(query.request.variant == ImageVariant(size: 16_383, mode: .ownSize))
     #expect(query.format == .negotiated)
     #expect(query.fallback == .failure)
     #expect(query.maximumAge == nil)
@@ -73,9 +75,11 @@ import Testing
       ("w=300&h=200&fit=inside", 300, 200, .fit, nil),
       ("w=300&h=&fit=", 300, 16_383, .fit, nil), ("w=0&h=200", 16_383, 200, .fit, nil),
       ("w=150&h=100&dpr=2", 300, 200, .fit, nil), ("w=101&dpr=1.5", 152, 16_383, .fit, nil),
-      ("dpr=8", 16_383, 16_383, .fit, nil), ("w=16383", 16_383, 16_383, .fit, nil),
+      ("dpr=8", 16_383, 16_383, .ownSize, nil), ("w=16383", 16_383, 16_383, .fit, nil),
       ("w=3&h=2&fit=outside", 3, 2, .fill, nil), ("w=3&fit=outside", 3, 16_383, .fit, nil),
-      ("w=3&h=2&fit=fill", 3, 2, .stretch, nil), ("fit=fill", 16_383, 16_383, .fit, nil),
+      ("w=3&h=2&fit=fill", 3, 2, .stretch, nil), ("fit=fill", 16_383, 16_383, .ownSize, nil),
+      ("w=100&dpr=0.5", 50, 16_383, .fit, nil),
+      ("w=100&dpr=0", 100, 16_383, .fit, nil),
       ("w=3&fit=contain", 3, 16_383, .fit, nil), ("w=3&fit=cover", 3, 16_383, .fit, nil),
       ("w=3&h=2&fit=cover", 3, 2, .fill, .centre),
       ("w=3&h=2&fit=cover&a=center", 3, 2, .fill, .centre),
@@ -105,6 +109,31 @@ import Testing
     #expect(try variant(options).enlarges == isOn)
   }
 
+  @Test func `a drawing stays small if we is there`() throws {
+    #expect(try variant("w=3&h=2&we").sizing.keepsDrawingSize)
+    #expect(try !variant("w=3&h=2").sizing.keepsDrawingSize)
+  }
+
+  @Test(arguments: ["blur", "blur=", "sharp", "sharp="])
+  func `a filter without a strength is refused`(option: String) throws {
+    let rejection = try rejection("url=h.example&\(option)")
+    #expect(rejection.code == "invalid_option")
+    #expect(rejection.message.contains("standard deviation"))
+  }
+
+  @Test(arguments: ["utm_source=x", "fbclid=1", "flip=0", "flop=0", "ro=0", "cbg=red", "q=0"])
+  func `a parameter that changes no picture is ignored`(option: String) throws {
+    #expect(try query("url=h.example/a.jpg&\(option)") == query("url=h.example/a.jpg"))
+  }
+
+  @Test func `a version is one of the picture, unless it may belong to the address`() throws {
+    #expect(try query("url=h.example/a.jpg&v=2").request.version == "v=2")
+    #expect(try query("url=h.example/a.jpg&_=%20").request.version == "_=%20")
+    let rejection = try rejection("url=h.example/a.jpg?w=1&v=2")
+    #expect(rejection.code == "unknown_option")
+    #expect(rejection.message.contains("%26"))
+  }
+
   @Test func `effects and encodings become those of the variant`() throws {
     var expected = ImageVariant(width: 300, height: 16_383, format: .webp)
     expected.enlarges = true
@@ -112,6 +141,8 @@ import Testing
     expected.isGrayscale = true
     expected.blur = 5
     expected.sharpen = 0.5
+    expected.sharpenAmounts = SharpenAmounts(flat: .one, edges: Thousandths(count: 2_000))
+    expected.sizing = Sizing(maximumPixelCount: 16_383 * 16_383)
     expected.background = ImageVariant.Colour(red: 0, green: 0, blue: 0)
     expected.frames = .number(2)
     let query = try query(
@@ -185,9 +216,10 @@ import Testing
     arguments: [
       "w=-1", "w=1.5", "w=abc", "w=16384", "w=50%25", "w=9999999999999999999999", "w=%2B5",
       "w=0x10",
-      "w=NaN", "w=1e3", "w=%EF%BC%95", "h=inf", "dpr=0", "dpr=9", "dpr=nan", "dpr=1,5", "dpr=1.2.3",
+      "w=NaN", "w=1e3", "w=%EF%BC%95", "h=inf", "dpr=8.1", "dpr=9", "dpr=nan", "dpr=1,5",
+      "dpr=1.2.3",
       "w=9000&dpr=2", "fit=squaredown", "fit=INSIDE", "a=crop-25-50", "a=focal-1-2", "fpx=1.1",
-      "fpx=-0", "output=tiff", "output=json", "output=svg", "output=ico", "q=0", "q=101", "q=80.5",
+      "fpx=-0", "output=tiff", "output=json", "output=svg", "output=ico", "q=101", "q=80.5",
       "n=0", "n=2", "n=-2", "n=1000", "page=-1", "page=1000000", "bg=transparent", "bg=8888",
       "bg=80ffffff", "bg=12345", "bg=", "blur=101", "blur=-1", "blur=1e2", "sharp=1,2,3",
       "sharp=-1",
@@ -208,7 +240,7 @@ import Testing
 
   @Test(arguments: [
     "crop=1,2,3,4", "cx=1", "precrop", "trim", "mask=circle", "mtrim", "mbg=red", "flip", "flop",
-    "ro=90", "rbg=red", "cbg=red", "con=5", "gam", "mod=1", "hue=1", "sat=1", "tint=red",
+    "ro=90", "rbg=red", "tbg=red", "con=5", "gam", "mod=1", "hue=1", "sat=1", "tint=red",
     "encoding=base64", "ll", "start=red", "t=square",
   ])
   func `an option of weserv that is not there is refused by name`(option: String) throws {

@@ -29,32 +29,52 @@ enum ImgproxyName: String, CaseIterable {
   /// All names, also the short ones.
   static let names = allCases.map(\.rawValue) + shortNames.keys.sorted()
 
-  /// Options of imgproxy that this server does not have, with the arguments that switch them off. Those
-  /// are accepted: the picture is the same.
-  static let unsupportedNames: [String: Set<String>] = {
+  /// The arguments that switch an option off.
+  struct OffArguments {
+    /// Of the first arguments. With them off, later ones have no meaning.
+    private let leading: [Set<String>]
+
+    fileprivate init(_ texts: Set<String>, count: Int = 1) {
+      leading = Array(repeating: texts, count: count)
+    }
+
+    /// Whether all of them are there, as far as any are.
+    func contains(_ arguments: [String]) -> Bool {
+      zip(leading, arguments).allSatisfy { $0.contains($1) }
+    }
+  }
+
+  /// Options of imgproxy that this server does not have. An option that is off is accepted: the picture is the
+  /// same.
+  static let unsupportedNames: [String: OffArguments] = {
     let off: Set<String> = ["", "0", "f", "false"]
-    let names: [(names: [String], off: Set<String>)] = [
-      (["extend", "ex", "extend_aspect_ratio", "extend_ar", "exar"], off),
-      (["min-width", "mw", "min-height", "mh", "padding", "pd", "crop", "c"], off),
-      (["rotate", "rot", "flip", "fl", "raw", "enforce_thumbnail", "eth"], off),
-      (["watermark", "wm", "max_bytes", "mb", "dpi", "pixelate", "pix"], off),
-      (["zoom", "z", "pages", "pgs"], ["", "1"]),
-      (["trim", "t", "skip_processing", "skp", "format_quality", "fq"], []),
-      (["crop_aspect_ratio", "crop_ar", "car", "resizing_algorithm", "ra"], []),
-      (["objects_position", "obj_pos", "op", "background_alpha", "bga", "adjust", "a"], []),
-      (["brightness", "br", "contrast", "co", "saturation", "sa", "monochrome", "mc"], []),
-      (["duotone", "dt", "unsharp_masking", "ush", "blur_detections", "bd"], []),
-      (["draw_detections", "dd", "colorize", "col", "gradient", "gr", "style", "st"], []),
-      (["watermark_url", "wmu", "watermark_text", "wmt", "watermark_size", "wms"], []),
-      (["watermark_rotate", "wm_rot", "wmr", "watermark_shadow", "wmsh"], []),
-      (["autoquality", "aq", "jpeg_options", "jpgo", "png_options", "pngo"], []),
-      (["webp_options", "webpo", "video_thumbnail_second", "vts"], []),
-      (["video_thumbnail_keyframes", "vtk", "video_thumbnail_tile", "vtt"], []),
-      (["video_thumbnail_animation", "vta", "hashsum", "hs"], []),
-      (["max_src_resolution", "msr", "max_src_file_size", "msfs", "max_animation_frames"], []),
-      (["maf", "max_animation_frame_resolution", "mafr", "max_result_dimension", "mrd"], []),
+    let empty = OffArguments([""])
+    let rows: [(names: [String], off: OffArguments)] = [
+      (["extend", "ex", "extend_aspect_ratio", "extend_ar", "exar"], OffArguments(off)),
+      (["min-width", "mw", "min-height", "mh", "watermark", "wm"], OffArguments(off)),
+      (["crop", "c"], OffArguments(off, count: 2)),
+      (["padding", "pd"], OffArguments(off, count: 4)),
+      (["rotate", "rot", "raw", "enforce_thumbnail", "eth"], OffArguments(off)),
+      (["flip", "fl"], OffArguments(off, count: 2)), (["preserve_hdr", "ph"], OffArguments(off)),
+      (["max_bytes", "mb", "dpi", "pixelate", "pix"], OffArguments(off)),
+      (["zoom", "z"], OffArguments(["", "1"], count: 2)),
+      (["pages", "pgs"], OffArguments(["", "1"])),
+      (["trim", "t", "skip_processing", "skp", "format_quality", "fq"], empty),
+      (["crop_aspect_ratio", "crop_ar", "car", "resizing_algorithm", "ra"], empty),
+      (["objects_position", "obj_pos", "op", "background_alpha", "bga", "adjust", "a"], empty),
+      (["brightness", "br", "contrast", "co", "saturation", "sa", "monochrome", "mc"], empty),
+      (["duotone", "dt", "unsharp_masking", "ush", "blur_detections", "bd"], empty),
+      (["draw_detections", "dd", "colorize", "col", "gradient", "gr", "style", "st"], empty),
+      (["watermark_url", "wmu", "watermark_text", "wmt", "watermark_size", "wms"], empty),
+      (["watermark_rotate", "wm_rot", "wmr", "watermark_shadow", "wmsh"], empty),
+      (["autoquality", "aq", "jpeg_options", "jpgo", "png_options", "pngo"], empty),
+      (["webp_options", "webpo", "video_thumbnail_second", "vts"], empty),
+      (["video_thumbnail_keyframes", "vtk", "video_thumbnail_tile", "vtt"], empty),
+      (["video_thumbnail_animation", "vta", "hashsum", "hs"], empty),
+      (["max_src_resolution", "msr", "max_src_file_size", "msfs", "max_animation_frames"], empty),
+      (["maf", "max_animation_frame_resolution", "mafr", "max_result_dimension", "mrd"], empty),
     ]
-    return names.reduce(into: [:]) { table, row in
+    return rows.reduce(into: [:]) { table, row in
       for name in row.names { table[name] = row.off }
     }
   }()

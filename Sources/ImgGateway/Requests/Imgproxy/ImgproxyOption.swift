@@ -4,12 +4,13 @@ struct ImgproxyOption: Hashable {
   /// Decoded. At least one, which may be empty.
   let arguments: [String]
 
-  /// - Parameter segment: of a path, with its escapes, and with at least one colon.
+  /// - Parameter segment: of a path, with its escapes, and with at least one colon. An escaped colon is one, too:
+  ///   some proxies escape them, and imgproxy reads them so.
   /// - Throws: 400 for invalid escapes.
   init(_ segment: Substring) throws(RequestRejection) {
     var parts: [String] = []
-    // Only colons that are not escaped separate arguments.
-    for part in segment.split(separator: ":", omittingEmptySubsequences: false) {
+    let text = EscapedText.restoringColons(in: segment)
+    for part in text.split(separator: ":", omittingEmptySubsequences: false) {
       parts.append(try EscapedText.decoded(part))
     }
     name = parts[0]

@@ -30,12 +30,13 @@ struct ImgproxyOptions {
   private var sharpen = 0.0
   private var background: ImageVariant.Colour?
   private var keepsMetadata = false
-  private var keepsCopyright = false
+  private var keepsCopyright = true
   private var keepsProfile = false
   private var expiresAt: WallTime?
   private var fileName: String?
   private var isAttachment = false
   private var fallback = ImageQuery.Fallback.failure
+  private var version: String?
 
   /// - Parameter now: decides whether a request has expired.
   init(presets: ImgproxyPresets, now: WallTime) {
@@ -73,9 +74,7 @@ struct ImgproxyOptions {
       guard let off = ImgproxyName.unsupportedNames[option.name] else {
         throw .unknownOption(option.name, among: ImgproxyName.names)
       }
-      guard option.arguments.allSatisfy(off.contains) else {
-        throw .unsupportedOption(option.name)
-      }
+      guard off.contains(option.arguments) else { throw .unsupportedOption(option.name) }
       return
     }
     switch name {
@@ -117,15 +116,14 @@ struct ImgproxyOptions {
     case .page: page = try isEmpty ? 0 : value.wholeNumber(in: FrameSelection.numberRange)
     case .stripMetadata: keepsMetadata = try !value.flag(ifEmpty: true)
     case .stripColourProfile: keepsProfile = try !value.flag(ifEmpty: true)
-    case .keepCopyright: keepsCopyright = try value.flag(ifEmpty: false)
+    case .keepCopyright: keepsCopyright = try value.flag(ifEmpty: true)
     case .autoRotate: try Self.requireOn(value)
     // A thumbnail shows one frame in any case.
     case .disableAnimation: _ = try value.flag(ifEmpty: true)
     case .expires: try applyExpiry(value)
     case .returnAttachment: isAttachment = try value.flag(ifEmpty: false)
     case .fallbackImageURL: fallback = try isEmpty ? .failure : Self.fallback(value)
-    // Tells URLs of the same picture apart, for caches in front of the server.
-    case .cachebuster: break
+    case .cachebuster: version = isEmpty ? nil : value.version
     case .resize, .size, .gravity, .background, .filename, .preset:
       preconditionFailure("options with several arguments are read elsewhere")
     }
@@ -168,7 +166,7 @@ struct ImgproxyOptions {
       guard let point = FocalPoint.imgproxyNames[type.text] else {
         throw type.invalid("ce, no, so, ea, we, noea, nowe, soea, sowe, sm or fp:x:y")
       }
-      guard option.arguments.dropFirst().allSatisfy({ ["", "0"].contains($0) }) else {
+      guard option.arguments.dropFirst().allSatisfy({ $0.isEmpty || Double($0) == 0 }) else {
         throw .invalidOption(option.name, "has an offset, which is not supported; leave it out")
       }
       crop = point.crop
@@ -212,7 +210,9 @@ struct ImgproxyOptions {
 
   /// The request of a picture.
   func query(_ url: ImageURL) throws(RequestRejection) -> ImageQuery {
-    var query = ImageQuery(ImageRequest(url: url.text, variant: try variant()))
+    var query = ImageQuery(
+      ImageRequest(url: url.text, variant: try variant()), service: .imgproxy)
+    query.request.version = version
     query.format = format == nil ? .negotiated : .fixed
     query.box = box
     query.expiresAt = expiresAt
@@ -223,10 +223,9 @@ struct ImgproxyOptions {
   }
 
   func variant() throws(RequestRejection) -> ImageVariant {
-    var variant = try box.variant(density: ImgproxyName.dpr.rawValue)
-    (variant.mode, variant.crop) = try scaling()
-    // A picture without a box would become as large as thumbnails can be.
-    variant.enlarges = enlarges && !box.isOpen
+    let (mode, crop) = try scaling()
+    var variant = try emptyVariant(mode)
+    (variant.mode, variant.crop, variant.enlarges) = (mode, crop, enlarges)
     variant.format = format ?? .auto
     variant.quality = quality
     variant.frames = page == 0 ? .first : .number(page)
@@ -234,28 +233,33 @@ struct ImgproxyOptions {
     variant.sharpen = sharpen
     variant.background = background
     variant.keepsProfile = keepsProfile
-    guard keepsMetadata || !keepsCopyright else {
-      throw .invalidOption(
-        ImgproxyName.keepCopyright.rawValue, "is not supported alone; add sm:0 to keep all metadata"
-      )
-    }
     variant.keepsMetadata = keepsMetadata
+    variant.keepsCopyright = keepsCopyright && !keepsMetadata
     return variant
+  }
+
+  /// The box. Where a small picture lowers the density, the density stands beside it.
+  private func emptyVariant(_ mode: ImageVariant.Mode) throws(RequestRejection) -> ImageVariant {
+    let name = ImgproxyName.dpr.rawValue
+    let isDense = box.isOpen || mode != .fit && !enlarges
+    return isDense && box.density != 1
+      ? try box.denseVariant(density: name) : try box.variant(density: name)
   }
 
   /// With one side, there is nothing to fill.
   private func scaling() throws(RequestRejection) -> (ImageVariant.Mode, ImageVariant.Crop?) {
+    guard !box.isOpen else { return (.ownSize, nil) }
     switch resizingType {
     case .fit: return (.fit, nil)
     case .fill: return box.isWhole ? (.fill, crop) : (.fit, nil)
     case .fillDown: return box.isWhole ? (.fillDown, crop) : (.fit, nil)
     case .auto: return box.isWhole ? (.auto, crop) : (.fit, nil)
     case .force:
-      guard box.isWhole || box.isOpen else {
+      guard box.isWhole else {
         throw .invalidOption(
           ImgproxyName.resizingType.rawValue, "is force, which needs both a width and a height")
       }
-      return box.isWhole ? (.stretch, nil) : (.fit, nil)
+      return (enlarges ? .stretch : .stretchDown, nil)
     }
   }
 

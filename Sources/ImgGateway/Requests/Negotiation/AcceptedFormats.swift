@@ -25,7 +25,8 @@ package struct AcceptedFormats: Hashable, Sendable {
   /// The format of an answer whose format is negotiated.
   ///
   /// AVIF and WebP count only if the client names them: many clients accept `*/*` and decode neither. Of
-  /// formats that are equally welcome, AVIF goes before WebP, and WebP before JPEG.
+  /// formats that are equally welcome, AVIF goes before WebP, and WebP before the others. Those are JPEG, PNG for
+  /// transparent pictures, and GIF for animations, which every client decodes.
   ///
   /// - Returns: `nil` for a query whose format is fixed; the format of the variant's own is the answer then.
   package func format(for query: ImageQuery) -> ImageVariant.Format? {
@@ -33,13 +34,17 @@ package struct AcceptedFormats: Hashable, Sendable {
     let isAnimated = query.request.variant.frames == .all
     let candidates: [ImageVariant.Format] = isAnimated ? [.webp] : [.avif, .webp]
     let named = candidates.map { (format: $0, quality: namedQuality("image/\($0.rawValue)")) }
-    let other = isAnimated ? quality("image/gif") : quality("image/jpeg")
+    let (png, jpeg) = (quality("image/png"), quality("image/jpeg"))
+    let other = isAnimated ? quality("image/gif") : jpeg
     // The first of the largest ones.
     let best = named.reduce((format: .auto, quality: 0)) { $1.quality > $0.quality ? $1 : $0 }
     if best.quality > 0, best.quality >= other { return best.format }
-    // The automatic format is WebP for transparent pictures and for animations.
-    if quality("image/webp") > 0 { return .auto }
-    return isAnimated ? .gif : .jpeg
+    let webp = namedQuality("image/webp")
+    if isAnimated { return webp > 0 ? .webp : .gif }
+    if jpeg == 0, png > 0 { return .png }
+    if png == 0, jpeg > 0, webp == 0 { return .jpeg }
+    // The automatic format is WebP for transparent pictures.
+    return webp > 0 && webp >= png ? .auto : .compatible
   }
 
   /// The quality of a type by the most specific range that matches it.

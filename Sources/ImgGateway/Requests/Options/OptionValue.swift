@@ -36,6 +36,9 @@ struct OptionValue {
     return number
   }
 
+  /// A text that can be a part of a name in the store.
+  var version: String { "\(name)=\(EscapedText.encoded(text))" }
+
   /// The standard deviation of a filter, in pixels.
   func sigma() throws(RequestRejection) -> Double {
     try decimal(in: Effects.sigmaRange.lowerBound.value...Effects.sigmaRange.upperBound.value)

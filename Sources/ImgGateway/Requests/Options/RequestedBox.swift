@@ -34,6 +34,23 @@ struct RequestedBox: Hashable {
       width: try scaled(width, density: name), height: try scaled(height, density: name))
   }
 
+  /// A variant whose box has the sides as given, with the density beside them: a picture that is too small for
+  /// it keeps the shape of the box, see ``Sizing``.
+  ///
+  /// - Throws: as ``variant(density:)``.
+  func denseVariant(density name: String) throws(RequestRejection) -> ImageVariant {
+    _ = try variant(density: name)
+    let longest = Variant.sideRange.upperBound
+    var variant = ImageVariant(
+      width: width > 0 ? width : longest, height: height > 0 ? height : longest)
+    let thousandths = Thousandths(count: Int((density * 1_000).rounded()))
+    guard Sizing.densityRange.contains(thousandths) else {
+      throw .invalidOption(name, "is less than a thousandth; write a larger number")
+    }
+    variant.sizing = Sizing(density: thousandths)
+    return variant
+  }
+
   private func scaled(_ side: Int, density name: String) throws(RequestRejection) -> Int {
     guard side > 0 else { return Variant.sideRange.upperBound }
     guard (Double(side) * density).rounded() <= Double(Variant.sideRange.upperBound) else {

@@ -1,10 +1,13 @@
 import ImgClient
 import ImgHTTP
+import ImgModel
 
 /// The longest side of thumbnails that requests may ask for.
 ///
-/// A picture that covers its box without a crop (weserv's `fit=outside`) can be longer, because its proportions
-/// decide that. It is not enlarged then, so that a small picture does not become a large thumbnail.
+/// A side that the proportions of a picture decide can be longer: one that a request leaves open, and that of a
+/// picture that covers its box without a crop (weserv's `fit=outside`). Such a thumbnail has at most as many pixels
+/// as a square of the longest side. A picture that would become larger is refused by its decoder, because another
+/// size would not be the one that was asked for.
 package struct SideLimit: Hashable, Sendable {
   /// In pixels; `nil` for that of thumbnails.
   private let maximum: Int?
@@ -25,15 +28,21 @@ package struct SideLimit: Hashable, Sendable {
         + "smaller picture")
   }
 
-  /// The variant within the limit: a side that the request leaves open is at most as long.
+  /// The variant within the limit. A picture whose size the request does not name is made to fit.
   ///
-  /// - Parameter variant: of sides that ``require(_:)`` accepts.
-  func bounding(_ variant: ImageVariant) -> ImageVariant {
-    guard let maximum else { return variant }
+  /// - Parameters:
+  ///   - variant: of sides that ``require(_:)`` accepts.
+  ///   - box: that of the request.
+  func bounding(_ variant: ImageVariant, of box: RequestedBox) -> ImageVariant {
+    let longest = maximum ?? Variant.sideRange.upperBound
     var bounded = variant
-    bounded.width = min(variant.width, maximum)
-    bounded.height = min(variant.height, maximum)
-    if variant.mode == .fill, variant.crop == nil { bounded.enlarges = false }
+    if box.isOpen {
+      (bounded.width, bounded.height) = (min(variant.width, longest), min(variant.height, longest))
+    } else if !box.isWhole || variant.mode == .fill && variant.crop == nil {
+      bounded.sizing = Sizing(
+        density: variant.sizing.density, maximumPixelCount: longest * longest,
+        keepsDrawingSize: variant.sizing.keepsDrawingSize)
+    }
     return bounded
   }
 }

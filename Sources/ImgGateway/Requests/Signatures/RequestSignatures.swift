@@ -38,13 +38,17 @@ package struct RequestSignatures: Hashable, Sendable {
     return Base64URL.encoded(Array(code.prefix(byteCount)))
   }
 
-  /// - Throws: 403 if signatures are required, and this is none of the text.
-  func require(_ signature: String, of text: String) throws(RequestRejection) {
+  /// - Parameter texts: the text as sent, and as its client may have signed it.
+  /// - Throws: 403 if signatures are required, and this is none of a text.
+  func require(_ signature: String, of texts: [String]) throws(RequestRejection) {
     guard areRequired else { return }
     let given = Array(signature.utf8)
     // All keys are tried, so that the time does not tell which one has signed.
-    let matchCount = keys.count { key in
-      ConstantTime.isEqual(given, Array(self.signature(of: text, by: key).utf8))
+    let matchCount = texts.reduce(0) { count, text in
+      count
+        + keys.count { key in
+          ConstantTime.isEqual(given, Array(self.signature(of: text, by: key).utf8))
+        }
     }
     guard matchCount > 0 else {
       throw RequestRejection(
@@ -62,6 +66,6 @@ package struct RequestSignatures: Hashable, Sendable {
     let parts = (target.query ?? "").split(separator: "&", omittingEmptySubsequences: false)
     let rest = parts.filter { !$0.hasPrefix(prefix) }.joined(separator: "&")
     let signature = parts.first { $0.hasPrefix(prefix) }?.dropFirst(prefix.count) ?? ""
-    try require(String(signature), of: rest.isEmpty ? target.path : "\(target.path)?\(rest)")
+    try require(String(signature), of: [rest.isEmpty ? target.path : "\(target.path)?\(rest)"])
   }
 }

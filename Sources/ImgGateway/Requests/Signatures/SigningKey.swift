@@ -13,6 +13,9 @@ package struct SigningKey: Hashable, Sendable {
     self.salt = salt
   }
 
+  /// The bytes of a key at least. As many bytes of a signature count at least.
+  private static let minimumByteCount = 8
+
   /// - Parameters:
   ///   - hexadecimalKey: pairs of hexadecimal digits, as of `IMGPROXY_KEY`.
   ///   - hexadecimalSalt: the same, as of `IMGPROXY_SALT`.
@@ -20,6 +23,11 @@ package struct SigningKey: Hashable, Sendable {
     // The texts are secret, so no message shows them.
     guard let key = Self.bytes(hexadecimalKey), !key.isEmpty else {
       throw InvalidValue("is not a key in hexadecimal digits; make one with: openssl rand -hex 32")
+    }
+    guard key.count >= Self.minimumByteCount else {
+      throw InvalidValue(
+        "has a key of \(key.count) byte\(key.count == 1 ? "" : "s"), which can be guessed; a key has at "
+          + "least \(Self.minimumByteCount). Make one with: openssl rand -hex 32")
     }
     guard let salt = Self.bytes(hexadecimalSalt) else {
       throw InvalidValue("is not a salt in hexadecimal digits; make one with: openssl rand -hex 32")

@@ -26,6 +26,24 @@ enum EscapedText {
     return decoded
   }
 
+  /// Whether a text has a colon, maybe escaped.
+  static func hasColon(_ text: some StringProtocol) -> Bool {
+    restoringColons(in: text).utf8.contains(UInt8(ascii: ":"))
+  }
+
+  /// Decodes escaped colons alone, which some proxies write.
+  static func restoringColons(in text: some StringProtocol) -> String {
+    guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
+    var bytes: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let byte = rest.first {
+      let isColon = rest.starts(with: "%3A".utf8) || rest.starts(with: "%3a".utf8)
+      bytes.append(isColon ? UInt8(ascii: ":") : byte)
+      rest = rest.dropFirst(isColon ? 3 : 1)
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
   /// Escapes all bytes that are not unreserved (section 2.3), so that a value can stand anywhere.
   static func encoded(_ text: String) -> String {
     let digits = Array("0123456789ABCDEF".utf8)

@@ -14,15 +14,16 @@ package struct RequestTarget: Hashable, Sendable {
   /// much memory for each request as a header may have, so a longer limit costs time.
   package static let maximumByteCount = 8_192
 
-  /// - Throws: 400 for a target that is no path, or has other characters than those of URLs, or a fragment.
+  /// - Parameter text: letters outside ASCII may stand for themselves, as some programs send them.
+  /// - Throws: 400 for a target that is no path, or has a space, a control character or a fragment.
   package init(_ text: String) throws(RequestRejection) {
     guard text.utf8.first == UInt8(ascii: "/") else {
       throw .malformedTarget("the request target must begin with a slash")
     }
-    guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") }) else {
+    guard text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "#") }) else {
       throw .malformedTarget(
-        "the request target contains #, a space, a control character or a letter outside ASCII; "
-          + "escape it: %23 for #, %20 for a space")
+        "the request target contains #, a space or a control character; escape it: %23 for #, %20 for a "
+          + "space")
     }
     self.text = text
     let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)

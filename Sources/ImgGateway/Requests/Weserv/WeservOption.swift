@@ -24,8 +24,20 @@ enum WeservOption: String, CaseIterable {
 
   /// Options of weserv that this server does not have.
   static let unsupportedNames: Set<String> = [
-    "crop", "cx", "cy", "cw", "ch", "precrop", "trim", "mask", "mtrim", "mbg", "shape", "strim",
-    "flip", "flop", "ro", "or", "rbg", "cbg", "bri", "con", "gam", "mod", "hue", "sat", "tint",
+    "crop", "cx", "tbg", "cy", "cw", "ch", "precrop", "trim", "mask", "mtrim", "mbg", "shape",
+    "strim", "flip", "flop", "ro", "or", "rbg", "cbg", "bri", "con", "gam", "mod", "hue", "sat",
+    "tint",
     "sharpf", "sharpj", "start", "stop", "encoding", "ll", "lossless", "loop", "delay", "t",
   ]
+
+  /// Whether a value switches an option off that this server does not have. The picture is the same.
+  static func isOff(_ value: OptionValue) -> Bool {
+    switch value.name {
+    case "flip", "flop", "ro", "trim", "precrop", "ll", "lossless":
+      ["0", "false"].contains(value.text)
+    // The colour of what `fit=contain` adds.
+    case "cbg": true
+    default: false
+    }
+  }
 }

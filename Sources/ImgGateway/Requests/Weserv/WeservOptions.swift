@@ -28,6 +28,8 @@ struct WeservOptions {
   private var fallback = ImageQuery.Fallback.failure
   private var maximumAge: Duration?
   private var fileName: String?
+  /// See ``ImageRequest/version``.
+  var version: String?
 
   /// Reads one option.
   mutating func apply(
@@ -37,15 +39,20 @@ struct WeservOptions {
     case .url: url = try SourceAddress.completed(value.text)
     case .we: enlarges = try !value.flag(ifEmpty: true)
     case .il, .af, .fsol: _ = try value.flag(ifEmpty: true)
+    // weserv's default is a kernel of its own.
+    case .blur where value.isEmpty, .sharp where value.isEmpty:
+      throw .invalidOption(
+        value.name, "has no value; write the standard deviation in pixels, such as \(value.name)=1")
     case _ where value.isEmpty: break
     case .w: box.width = try value.side()
     case .h: box.height = try value.side()
-    case .dpr: box.density = try value.decimal(in: 1...8)
+    case .dpr: box.density = try Self.density(value)
     case .fit: fit = try Self.fit(value)
     case .a: try readAlignment(value)
     case .fpx: focus = FocalPoint(x: try value.decimal(in: 0...1), y: focus.y)
     case .fpy: focus = FocalPoint(x: focus.x, y: try value.decimal(in: 0...1))
     case .output: format = try value.format()
+    case .q where value.text == "0": break
     case .q: quality = try value.quality()
     case .n: showsAllPages = try Self.showsAllPages(value)
     case .page: page = try value.wholeNumber(in: FrameSelection.numberRange)
@@ -71,36 +78,44 @@ struct WeservOptions {
     query.box = box
     query.maximumAge = maximumAge
     query.fileName = fileName
+    query.request.version = version
     return query
   }
 
   private func variant() throws(RequestRejection) -> ImageVariant {
     var variant = try box.variant(density: WeservOption.dpr.rawValue)
     (variant.mode, variant.crop) = try scaling()
-    // A picture without a box would become as large as thumbnails can be.
+    // Without a box, nothing is enlarged.
     variant.enlarges = enlarges && !box.isOpen
+    if !enlarges, !box.isOpen { variant.sizing = Sizing(keepsDrawingSize: true) }
     variant.format = format ?? .auto
     variant.quality = quality
     variant.frames = try frames()
     variant.isGrayscale = isGrayscale
     variant.blur = blur
     variant.sharpen = sharpen
+    if sharpen > 0 { variant.sharpenAmounts = Self.sharpenAmounts }
     variant.background = background
     return variant
   }
 
+  /// weserv's defaults of `sharpf` and `sharpj`.
+  private static let sharpenAmounts = SharpenAmounts(
+    flat: .one, edges: Thousandths(count: 2_000))
+
   /// With one side, there is nothing to cover or to crop.
   private func scaling() throws(RequestRejection) -> (ImageVariant.Mode, ImageVariant.Crop?) {
+    guard !box.isOpen else { return (.ownSize, nil) }
     switch fit {
     case .inside: return (.fit, nil)
     case .outside: return box.isWhole ? (.fill, nil) : (.fit, nil)
     case .cover:
       return box.isWhole ? (.fill, isFocal ? focus.crop : crop) : (.fit, nil)
     case .fill:
-      guard box.isWhole || box.isOpen else {
+      guard box.isWhole else {
         throw .invalidOption("fit", "is fill, which needs both w and h")
       }
-      return box.isWhole ? (.stretch, nil) : (.fit, nil)
+      return (.stretch, nil)
     case .contain:
       guard !box.isWhole else {
         throw .invalidOption("fit", "is contain, which is not supported; write inside")
@@ -121,6 +136,11 @@ struct WeservOptions {
   }
 
   // MARK: - Values
+
+  private static func density(_ value: OptionValue) throws(RequestRejection) -> Double {
+    let density = try value.decimal(in: 0...8)
+    return density > 0 ? density : 1
+  }
 
   private mutating func readAlignment(_ value: OptionValue) throws(RequestRejection) {
     isFocal = value.text == "focal"
