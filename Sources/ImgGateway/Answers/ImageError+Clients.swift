@@ -13,7 +13,7 @@ extension ImageError {
     guard code == .blockedAddress || code == .dnsFailure else { return self }
     return ImageError(
       code: .dnsFailure, url: url, isRetryable: true,
-      message: "the name of the host leads to no public address that this server permits")
+      message: "the host has no public address that this server permits")
   }
 
   /// The message for clients of the gateway, who see neither its machine nor its command line.

@@ -50,13 +50,18 @@ final class PreparedImages: Sendable {
   private let large = RecentImages(capacity: 64 << 20)
   private let budget: ByteBudget
   /// Large images are copied one after the other.
-  private let copies = DispatchQueue(label: "copies of large images")
+  private let copies: DispatchQueue
 
   /// - Parameters:
   ///   - client: without a memory of its own, which would hide changes of the store.
   ///   - budget: of the bytes of all images, with those that are being sent.
-  init(_ client: ImageClient, budget: Int = standardBudget) {
+  ///   - copies: a serial queue for large images.
+  init(
+    _ client: ImageClient, budget: Int = standardBudget,
+    copies: DispatchQueue = DispatchQueue(label: "copies of large images")
+  ) {
     self.client = client
+    self.copies = copies
     self.budget = ByteBudget(budget)
   }
 

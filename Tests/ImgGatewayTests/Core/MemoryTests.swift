@@ -1,7 +1,9 @@
+import Dispatch
 import FoundationEssentials
 import ImgClient
 import ImgHTTP
 import ImgModel
+import Synchronization
 import Testing
 
 @testable import ImgGateway
@@ -79,6 +81,44 @@ struct MemoryTests {
     let shared = try entry(try images.find(requests[1], at: .now))
     #expect(copied.image.body.count == 256 << 10 + 1)
     #expect(copied.image.body === shared.image.body)
+  }
+
+  @Test func `the wait for the copies of others ends with the time of the request`() async throws {
+    let (cluster, _, requests) = try await store(256 << 10 + 1)
+    let client = ImageClient(transport: cluster, memoryCache: nil)
+    let copies = DispatchQueue(label: "test")
+    let gate = DispatchSemaphore(value: 0)
+    copies.async { gate.wait() }
+    let images = PreparedImages(client, copies: copies)
+    let loader = PictureLoader(client: client, images: images, limit: LoadLimit(1))
+    let error = await #expect(throws: ImageError.self) {
+      try await loader.image(for: requests[0], within: .milliseconds(20))
+    }
+    #expect(error?.code == .timeout)
+    gate.signal()
+    guard case .image = try await loader.image(for: requests[0], within: .seconds(20)) else {
+      Issue.record("a queue that is free again copies nothing")
+      return
+    }
+  }
+
+  @Test func `work that nobody waits for any more is left out`() async {
+    let queue = DispatchQueue(label: "test")
+    let gate = DispatchSemaphore(value: 0)
+    queue.async { gate.wait() }
+    let isSkipped = Mutex(false)
+    let task = Task {
+      await QueuedWork.value(on: queue) {
+        1
+      } skip: {
+        isSkipped.withLock { $0 = true }
+      }
+    }
+    task.cancel()
+    #expect(await task.value == nil)
+    gate.signal()
+    #expect(await QueuedWork.value(on: queue) { 2 } == 2)
+    #expect(isSkipped.withLock { $0 })
   }
 
   /// The hit for a request of any size.
