@@ -36,6 +36,8 @@ let package = Package(
 
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
+    .systemLibrary(
+      name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
     .systemLibrary(name: "CIDN2", pkgConfig: "libidn2", providers: [.apt(["libidn2-dev"])]),
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
     .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
@@ -52,6 +54,7 @@ let package = Package(
     .systemLibrary(
       name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
     .systemLibrary(name: "CXML", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
     .systemLibrary(name: "CVips", pkgConfig: "vips", providers: [.apt(["libvips-dev"])]),
 
@@ -261,12 +264,15 @@ let package = Package(
       ],
       swiftSettings: settings),
 
-    // MARK: - ImgFetch: libcurl
+    // MARK: - ImgFetch: libcurl, and zlib, brotli and zstd for encoded bodies
 
     .target(
       name: "ImgFetch",
       dependencies: [
+        "CBrotli",
         "CCurl",
+        "CZlib",
+        "CZstd",
         "ImgFacts",
         "ImgModel",
         "ImgSystem",
@@ -276,6 +282,7 @@ let package = Package(
       name: "ImgFetchTests",
       dependencies: [
         "CCurl",
+        "CZstd",
         "ImgFacts",
         "ImgFetch",
         "ImgModel",

@@ -13,8 +13,9 @@ programs=(imgctl imgcoordinator imgworker imgdecoder imggateway)
 # The Debian packages that building and running need.
 build_packages=(
   ca-certificates g++ git libc6-dev pkg-config
-  libcurl4-openssl-dev libdav1d-dev libde265-dev libidn2-dev libjpeg-dev libjxl-dev liblmdb-dev
-  libmicrohttpd-dev libpng-dev libseccomp-dev libsodium-dev libvips-dev libxml2-dev libxxhash-dev zlib1g-dev
+  libbrotli-dev libcurl4-openssl-dev libdav1d-dev libde265-dev libidn2-dev libjpeg-dev libjxl-dev
+  liblmdb-dev libmicrohttpd-dev libpng-dev libseccomp-dev libsodium-dev libvips-dev libxml2-dev
+  libxxhash-dev libzstd-dev zlib1g-dev
 )
 
 # The shared libraries that the Swift toolchain needs.
@@ -98,6 +99,7 @@ ensure_packages() {
 # installing one by name would remove the flavour in use.
 is_present() {
   case $1 in
+    libbrotli-dev) has_library libbrotlidec ;;
     # The header counts too, because pkg-config itself may be missing.
     libcurl4-openssl-dev) has_library libcurl || compgen -G '/usr/include/*/curl/curl.h' >/dev/null ;;
     libdav1d-dev) has_library dav1d ;;
@@ -113,6 +115,7 @@ is_present() {
     libvips-dev) has_library vips ;;
     libxml2-dev) has_library libxml-2.0 ;;
     libxxhash-dev) has_library libxxhash ;;
+    libzstd-dev) has_library libzstd ;;
     zlib1g-dev) has_library zlib ;;
     ca-certificates) [[ -e /etc/ssl/certs/ca-certificates.crt ]] ;;
     g++) compgen -G '/usr/include/c++/*/vector' >/dev/null ;;

@@ -10,3 +10,8 @@ static inline int img_inflate_init_gzip(z_stream *stream) {
 static inline int img_inflate_init_zlib(z_stream *stream) {
   return inflateInit2(stream, MAX_WBITS);
 }
+
+/// Prepares `stream` to decompress deflate data without a header (RFC 1951).
+static inline int img_inflate_init_raw(z_stream *stream) {
+  return inflateInit2(stream, -MAX_WBITS);
+}

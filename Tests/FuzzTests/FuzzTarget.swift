@@ -23,6 +23,6 @@ struct FuzzTarget: Sendable, CustomStringConvertible {
   var description: String { name }
 
   static let all =
-    wire + heads + texts + sniffing + containers + facts + bitmaps + animations + sequences
-    + previews + requests
+    wire + heads + encodedBodies + texts + sniffing + containers + facts + bitmaps + animations
+    + sequences + previews + requests
 }

@@ -34,8 +34,14 @@ import Testing
     return outcome
   }
 
-  @Test func `the picture that a URL holds is decoded and stored`() throws {
-    let outcome = try decode(1, Self.svg)
+  /// The same drawing, compressed as a whole (SVG 1.1 section 3.2).
+  private static let svgz =
+    "data:image/svg+xml;base64,H4sIAAAAAAACA7MpLktXqMjNySu2Vc8oKSmw0tcvLy/XKzfWyy9K1zcyMDDQB6pQVyjP"
+    + "TCnJsFU3MVBXyEjNTM8osVU3NlDXtwMALYU9skAAAAA="
+
+  @Test(arguments: [svg, svgz])
+  func `the picture that a URL holds is decoded and stored`(url: String) throws {
+    let outcome = try decode(1, url)
     #expect(outcome?.width == 256)
     #expect(outcome?.bytesFetched == 0)
     #expect(outcome?.isFromCache == false)

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ImgModel
 import ImgStore
 import ImgSystem
@@ -64,6 +65,30 @@ import Testing
     #expect(stored?.bytes == picture)
     #expect(stored?.facts.isOriginal == true)
     #expect(try worker.store.current().summary().entryCount == 3)
+  }
+
+  /// A drawing of 40 × 30 pixels, compressed as a whole (SVG 1.1 section 3.2), and the same in `gzip`.
+  private static let drawings = [
+    "H4sIAAAAAAACA7MpLktXqMjNySu2Vc8oKSmw0tcvLy/XKzfWyy9K1zcyMDDQB6pQVyjPTCnJsFU3MVBXyEjNTM8osVU3NlDX"
+      + "twMALYU9skAAAAA=",
+    "H4sIAAAAAAACA5Pv5mAAASbmzZp63uErTpw9qb0t9LyGpuaGS9f19fWva5tfO63vdd3cyMDgAvuqgHCN8z6aJzeEmhsGhJ/wOOtz"
+      + "XmNjqLlZwPXtzAy6rbabHIBGAQCGMMWCUwAAAA==",
+  ]
+
+  @Test(arguments: [(0, nil), (0, "gzip"), (1, "gzip")])
+  func `a compressed drawing comes in with and without a Content-Encoding`(
+    drawing: Int, coding: String?
+  ) throws {
+    let bytes = try #require(Data(base64Encoded: Self.drawings[drawing]).map(Array.init))
+    let headers = coding.map { [Header("Content-Encoding", $0)] } ?? []
+    origin.serve("/a", .body(bytes, contentType: "image/svg+xml", headers: headers))
+    let outcome = try fetch(1, keep: .all)
+    #expect(outcome?.width == 64 && outcome?.bytesFetched == bytes.count)
+    let key = ContentKey(originalOf: PictureName(url))
+    let stored = try worker.store.current().withThumbnail(key, at: worker.now) { facts, _ in facts }
+    // The original is the picture as it was before it was encoded.
+    let decoded = drawing == 1 ? Data(base64Encoded: Self.drawings[0])?.count : nil
+    #expect(stored?.thumbnail.byteCount == (coding == nil ? bytes.count : decoded ?? 64))
   }
 
   @Test func `look-ups tell originals from hits and misses`() throws {

@@ -20,7 +20,7 @@ struct BodySink {
   private let earlyReject: EarlyReject?
   private var buffer: BodyBuffer
   private var isExamined = false
-  /// Bytes of bodies that libcurl delivered, stored or not.
+  /// Bytes of bodies that libcurl delivered, stored or not, before they were decoded.
   private(set) var receivedByteCount = 0
 
   /// - Parameter start: what the URL is asked with. The budgets have room for its partial body.
@@ -52,11 +52,10 @@ struct BodySink {
   /// What can be read of them before ``flush()``.
   var readableBytes: BodyContent { buffer.readableContent }
 
-  /// What the bytes count against the budgets. A text is short and takes nothing: it is never
-  /// paused, because libcurl would have to hold all that it inflates meanwhile.
+  /// What the bytes count against the budgets. A text is short and takes nothing.
   var charge: BodyCharge { content.isPicture ? buffer.charge : BodyCharge(byteCount: 0) }
 
-  /// Stores a chunk of the body.
+  /// Stores a chunk of the decoded body.
   ///
   /// - Parameters:
   ///   - completeByteCount: the length of the whole body, if it is known.
@@ -65,13 +64,11 @@ struct BodySink {
     _ chunk: Span<UInt8>, completeByteCount: Int?, of head: ResponseHead
   ) -> Reception {
     guard buffer.hasRoom(for: chunk.count) else {
-      receivedByteCount += chunk.count
       return .stop(.bodyTooLong)
     }
     buffer.declaredByteCount = completeByteCount
     do throws(SystemError) {
       guard try makeRoom(for: chunk.count) else { return .wait }
-      receivedByteCount += chunk.count
       try buffer.append(chunk)
     } catch {
       return .stop(.spoolFailed(error))
@@ -79,8 +76,8 @@ struct BodySink {
     return examine(head).map { .stop(.rejected($0)) } ?? .taken
   }
 
-  /// Counts a chunk that is not stored.
-  mutating func skip(byteCount: Int) {
+  /// Counts what libcurl delivered, once it need not deliver it again.
+  mutating func countReceived(byteCount: Int) {
     receivedByteCount += byteCount
   }
 
@@ -136,7 +133,7 @@ struct BodySink {
       buffer.byteCount >= earlyReject.byteCount
     else { return nil }
     isExamined = true
-    let failure = earlyReject.failure(of: buffer.bytes, contentEncoding: head.contentEncoding)
+    let failure = earlyReject.failure(of: buffer.bytes)
     return failure.flatMap { content.isEnded(by: $0) ? $0 : nil }
   }
 }

@@ -15,15 +15,6 @@ package struct EarlyReject {
     self.examine = examine
   }
 
-  /// - Parameters:
-  ///   - body: at least ``byteCount`` bytes.
-  ///   - contentEncoding: what the body is compressed with, if the head says so. Compressed bytes
-  ///     match no format, so the failure names the reason.
-  func failure(of body: [UInt8], contentEncoding: String?) -> Failure? {
-    guard let failure = examine(Array(body.prefix(byteCount))) else { return nil }
-    guard failure.code == .notAnImage, let contentEncoding else { return failure }
-    return Failure(
-      stage: failure.stage, code: failure.code, httpStatus: failure.httpStatus,
-      detail: "\(failure.detail); Content-Encoding: \(contentEncoding) was not asked for")
-  }
+  /// - Parameter body: at least ``byteCount`` bytes.
+  func failure(of body: [UInt8]) -> Failure? { examine(Array(body.prefix(byteCount))) }
 }

@@ -61,9 +61,9 @@ struct FactsFetch {
     guard head.status == 206 else {
       // The origin sends no parts, or the file has changed since the first one.
       if version != nil { restart() }
-      version = FileVersion(head: head, byteCount: head.contentLength)
-      if let length = head.contentLength { query.setByteCount(length) }
-      response = ResponsePart(offset: 0, end: head.contentLength, isWhole: true)
+      version = FileVersion(head: head, byteCount: head.decodedLength)
+      if let length = head.decodedLength { query.setByteCount(length) }
+      response = ResponsePart(offset: 0, end: head.decodedLength, isWhole: true)
       return true
     }
     guard let part = requestedPart(of: head), !isChanged(head) else { return false }
@@ -74,9 +74,11 @@ struct FactsFetch {
     return true
   }
 
-  /// The part that a response holds; `nil` for another than was asked for, and for several.
+  /// The part that a response holds; `nil` for another than was asked for, for several, and for one of
+  /// an encoded file: its range counts encoded bytes.
   private func requestedPart(of head: ResponseHead) -> ClosedRange<Int>? {
-    guard usesRanges, let part = head.contentRange?.range, part.lowerBound == range.lowerBound,
+    guard usesRanges, head.codings.isEmpty, let part = head.contentRange?.range,
+      part.lowerBound == range.lowerBound,
       part.upperBound < range.upperBound, head.contentLength ?? part.count == part.count
     else { return nil }
     return part

@@ -10,8 +10,8 @@ struct ResponseHead: Equatable {
   let receivedAt: WallTime
   /// Where the body ends.
   let framing: BodyFraming
-  /// What the body is compressed with, as the origin writes it; `nil` when the field is missing.
-  let contentEncoding: String?
+  /// What the body is encoded with.
+  let codings: ContentCodings
   /// The media type that the origin declares, in lower case and without parameters (RFC 9110 section
   /// 8.3.1); `nil` without one, and for what is none.
   let mediaType: String?
@@ -32,7 +32,7 @@ struct ResponseHead: Equatable {
     framing = BodyFraming(
       contentLengths: fields.members(of: .contentLength),
       transferCodings: fields.members(of: .transferEncoding))
-    contentEncoding = fields[.contentEncoding]
+    codings = ContentCodings(fields.members(of: .contentEncoding))
     mediaType = fields[.contentType].flatMap(Self.mediaType)
     location = fields.values(of: .location).first { !$0.isEmpty }
     retryAfter = fields.values(of: .retryAfter).last
@@ -49,8 +49,12 @@ struct ResponseHead: Equatable {
     return type.contains("/") && isToken && type.utf8.count <= 127 ? type : nil
   }
 
-  /// The declared length of the body, see ``BodyFraming/contentLength``.
+  /// The declared length of the body as it is sent, see ``BodyFraming/contentLength``.
   var contentLength: Int? { framing.contentLength }
+
+  /// The declared length of the body when it is decoded; `nil` where only that of an encoded one is
+  /// declared.
+  var decodedLength: Int? { codings.isEmpty ? contentLength : nil }
 
   /// Whether another response follows (RFC 9110 section 15.2).
   var isInterim: Bool { (100..<200).contains(status) && status != 101 }
@@ -60,15 +64,6 @@ struct ResponseHead: Equatable {
   /// Whether there is a body that is not used: that of an error, of a redirect, or of a response
   /// that leads nowhere. A 304 has none (RFC 9110 section 15.4.5).
   var hasUnusedBody: Bool { status >= 300 && status != 304 }
-
-  /// The content coding of a text that is not read; `nil` for one that is. libcurl undoes others
-  /// that were not asked for as well, some of them with 128 MiB of memory.
-  var unsupportedTextCoding: String? {
-    guard let contentEncoding,
-      !["", "identity", "gzip", "x-gzip"].contains(contentEncoding.lowercased())
-    else { return nil }
-    return contentEncoding
-  }
 
   /// The statuses that redirect a client by `Location`. Of the others from 300 to 399 none does:
   /// 300 offers a choice, 304 has no content, 305 and 306 are obsolete (RFC 9110 section 15.4).

@@ -2,25 +2,22 @@
 struct TurnShare {
   private let id: UInt64
   private let turns: LoopTurns
-  private let isLimited: Bool
   /// How often the transfer had its part of a turn for next to nothing.
   private var wastedCount = 0
 
   /// By then an origin that sends chunks of a few bytes has sent 8 MiB: a read buffer each turn.
   static let maximumWastedCount = 128
 
-  /// - Parameter isLimited: whether the transfer may be paused in the middle of its body.
-  init(of id: UInt64, in turns: LoopTurns, isLimited: Bool) {
+  init(of id: UInt64, in turns: LoopTurns) {
     self.id = id
     self.turns = turns
-    self.isLimited = isLimited
   }
 
   /// Counts one call that brings bytes of a body.
   ///
   /// - Returns: `false` when the transfer has had its part of this turn.
   func permitCall(byteCount: Int) -> Bool {
-    !isLimited || turns.permitsCall(of: id, byteCount: byteCount)
+    turns.permitsCall(of: id, byteCount: byteCount)
   }
 
   /// The transfer is paused until the next turn.

@@ -70,7 +70,7 @@ struct Resumption {
 
   /// The length of the whole body, if it is known.
   func completeByteCount(_ head: ResponseHead) -> Int? {
-    if case .granted(let state, _) = stage { state.completeByteCount } else { head.contentLength }
+    if case .granted(let state, _) = stage { state.completeByteCount } else { head.decodedLength }
   }
 
   /// Whether the origin has only said that it does not resume, so that another transfer has to
@@ -135,7 +135,7 @@ struct Resumption {
   }
 
   /// What the next transfer can request the rest with; `nil` when no byte was added, and for a
-  /// response that cannot be resumed.
+  /// response that cannot be resumed, such as an encoded one: ranges count its encoded bytes.
   private func nextState(
     byteCount: Int, receivedByteCount: Int, _ head: ResponseHead, _ issuer: ValidatorIssuer
   ) -> ResumeState? {
@@ -147,8 +147,8 @@ struct Resumption {
         validator: state.validator, issuer: state.issuer,
         completeByteCount: state.completeByteCount, receivedByteCount: receivedByteCount)
     case .none, .declined:
-      guard head.status == 200, head.acceptsByteRanges, let validator = head.strongValidator,
-        issuer != .unnamed
+      guard head.status == 200, head.codings.isEmpty, head.acceptsByteRanges,
+        let validator = head.strongValidator, issuer != .unnamed
       else { return nil }
       return ResumeState(
         validator: validator, issuer: issuer.redirectTarget,
@@ -159,12 +159,12 @@ struct Resumption {
 
 extension ResumeState {
   /// The state with the length of the whole, if a response 206 is the rest to its very end; `nil`
-  /// for another part, for several parts, and for another body.
+  /// for another part, for several parts, for an encoded one, and for another body.
   ///
   /// - Parameter byteCount: the length of the partial body.
   fileprivate func continued(from byteCount: Int, by head: ResponseHead) -> ResumeState? {
-    guard let contentRange = head.contentRange, let range = contentRange.range,
-      range.lowerBound == byteCount,
+    guard head.codings.isEmpty, let contentRange = head.contentRange,
+      let range = contentRange.range, range.lowerBound == byteCount,
       let complete = contentRange.completeLength ?? completeByteCount,
       completeByteCount ?? complete == complete, range.upperBound == complete - 1,
       head.contentLength ?? range.count == range.count,

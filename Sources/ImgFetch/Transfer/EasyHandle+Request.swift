@@ -3,13 +3,9 @@ internal import ImgModel
 
 extension EasyHandle {
   /// Sets what is sent, and to which URL. These defaults of libcurl stay: no cookies, no .netrc, no
-  /// redirects followed (``RedirectTarget``), certificates are verified, no Accept-Encoding (images
-  /// are compressed already).
-  ///
-  /// Without Accept-Encoding libcurl leaves a Content-Encoding undone, so a small body cannot
-  /// become a large one: its bytes are examined as they came, and compressed ones are no image.
-  /// libcurl undoes a compressed Transfer-Encoding without being asked, so it is refused
-  /// (``BodyFraming``). Texts are taken compressed, because some origins send them in no other way.
+  /// redirects followed (``RedirectTarget``), certificates are verified, and a Content-Encoding is left
+  /// as it is, because ``ContentDecoding`` undoes it. libcurl undoes a compressed Transfer-Encoding
+  /// without being asked, so it is refused (``BodyFraming``).
   ///
   /// - Parameters:
   ///   - url: must outlive the transfer.
@@ -26,7 +22,6 @@ extension EasyHandle {
     // address guard would check the proxy's address.
     try set(CURLOPT_PROXY, "")
     try set(CURLOPT_NOSIGNAL, 1)
-    if request.content.isText { try set(CURLOPT_ACCEPT_ENCODING, "gzip") }
     try set(CURLOPT_FRESH_CONNECT, request.usesFreshConnection ? 1 : 0)
     // In HTTP/2 libcurl 7.88 reads frames without content, such as empty DATA frames, in a loop
     // that ends only when nothing more comes (cf_h2_recv in its http2.c), not even at the

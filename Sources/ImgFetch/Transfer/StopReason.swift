@@ -13,7 +13,7 @@ enum StopReason {
   case wasteful
   /// The body could not be written to its file.
   case spoolFailed(SystemError)
-  /// What has come is enough for the facts, or of no use for them.
+  /// What has come is enough for the facts, or of no use.
   case enough
   /// By its head, its first bytes or its redirect.
   case rejected(Failure)

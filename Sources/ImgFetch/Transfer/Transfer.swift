@@ -41,6 +41,8 @@ final class Transfer {
   private var connection = ConnectionAttempt()
   private var reader: HeadReader
   private var body: BodySink
+  /// Of a body that is encoded.
+  private var decoding: ContentDecoding?
   private var resumption: Resumption
   /// Of a request for facts.
   private var facts: FactsFetch?
@@ -66,9 +68,7 @@ final class Transfer {
     body = BodySink(id, for: request.content, from: start, in: context)
     resumption = Resumption(start)
     facts = request.content.facts
-    // libcurl decodes the compression of a text, and would have to keep what a paused transfer does
-    // not take. A text is short.
-    turns = TurnShare(of: id, in: context.turns, isLimited: !request.content.isText)
+    turns = TurnShare(of: id, in: context.turns)
     try easy.configure(request, to: url, headers, in: context)
     try easy.installCallbacks(of: self)
   }
@@ -124,9 +124,31 @@ final class Transfer {
       stop(because: .rejected(failure))
       return false
     }
-    guard head.hasUnusedBody else { return true }
+    guard head.hasUnusedBody else { return prepareDecoding(of: head) }
     unusedBodyDeadline = context.unusedBodies.note(id, at: .now)
     return (head.contentLength ?? 0) <= UnusedBodies.maximumByteCount
+  }
+
+  /// - Returns: whether to continue with the body.
+  private func prepareDecoding(of head: ResponseHead) -> Bool {
+    guard !head.codings.isEmpty else { return true }
+    guard head.status != 206 else { return receiveEncodedPart(of: head) }
+    do throws(Failure) {
+      decoding = try ContentDecoding(head, maximumByteCount: body.maximumByteCount)
+      return true
+    } catch {
+      stop(because: .rejected(error))
+      return false
+    }
+  }
+
+  /// A part of an encoded body cannot be decoded. The whole is requested, if the part was.
+  ///
+  /// - Returns: whether to continue with the body.
+  private func receiveEncodedPart(of head: ResponseHead) -> Bool {
+    guard facts != nil || resumption.beginBody(of: head) == .unusable else { return true }
+    stop(because: .enough)
+    return false
   }
 
   /// Records the host's Retry-After before the body that explains it is in.
@@ -148,37 +170,56 @@ final class Transfer {
     guard turns.permitCall(byteCount: chunk.count) else {
       return awaitTurn() ? Int(CURL_WRITEFUNC_PAUSE) : 0
     }
-    if head.hasUnusedBody {
-      body.skip(byteCount: chunk.count)
-      return body.receivedByteCount <= UnusedBodies.maximumByteCount ? chunk.count : 0
-    }
-    if facts != nil { return unsafe receiveFacts(chunk, of: head) }
-    guard beginBody(of: head) else {
-      body.skip(byteCount: chunk.count)
-      return 0
-    }
-    let length = resumption.completeByteCount(head)
-    switch unsafe body.take(chunk.span, completeByteCount: length, of: head) {
-    case .taken: return chunk.count
+    switch unsafe receive(chunk, of: head) {
+    case .taken:
+      body.countReceived(byteCount: chunk.count)
+      return chunk.count
     case .wait: return Int(CURL_WRITEFUNC_PAUSE)
     case .stop(let reason):
+      body.countReceived(byteCount: chunk.count)
       stop(because: reason)
       return 0
     }
   }
 
-  /// - Returns: as ``receiveBody(_:)`` does.
-  private func receiveFacts(_ chunk: UnsafeBufferPointer<UInt8>, of head: ResponseHead) -> Int {
-    let charge = BodyCharge(byteCount: (facts?.heldByteCount ?? 0) + chunk.count)
-    guard context.budgets.grow(id, to: charge) else { return Int(CURL_WRITEFUNC_PAUSE) }
-    factsCharge = charge
-    body.skip(byteCount: chunk.count)
-    guard facts?.beginBody(of: head) == true, unsafe facts?.take(chunk) == true else {
-      stop(because: .enough)
-      return 0
+  private func receive(
+    _ chunk: UnsafeBufferPointer<UInt8>, of head: ResponseHead
+  ) -> BodySink.Reception {
+    if head.hasUnusedBody {
+      let byteCount = body.receivedByteCount + chunk.count
+      return byteCount <= UnusedBodies.maximumByteCount ? .taken : .stop(.enough)
     }
-    if body.receivedByteCount >= body.maximumByteCount { facts?.endFetching() }
-    return chunk.count
+    guard let decoding else { return unsafe receiveDecoded(chunk, of: head) }
+    return unsafe decoding.receive(chunk) { piece in
+      // What comes out of one chunk may be many pieces.
+      guard turns.permitCall(byteCount: piece.count) else {
+        return awaitTurn() ? .wait : .stop(.wasteful)
+      }
+      return unsafe receiveDecoded(piece, of: head)
+    }
+  }
+
+  private func receiveDecoded(
+    _ chunk: UnsafeBufferPointer<UInt8>, of head: ResponseHead
+  ) -> BodySink.Reception {
+    if facts != nil { return unsafe receiveFacts(chunk, of: head) }
+    guard beginBody(of: head) else { return .stop(.enough) }
+    let length = resumption.completeByteCount(head)
+    return unsafe body.take(chunk.span, completeByteCount: length, of: head)
+  }
+
+  private func receiveFacts(
+    _ chunk: UnsafeBufferPointer<UInt8>, of head: ResponseHead
+  ) -> BodySink.Reception {
+    let charge = BodyCharge(byteCount: (facts?.heldByteCount ?? 0) + chunk.count)
+    guard context.budgets.grow(id, to: charge) else { return .wait }
+    factsCharge = charge
+    guard facts?.beginBody(of: head) == true, unsafe facts?.take(chunk) == true else {
+      return .stop(.enough)
+    }
+    let byteCount = decoding?.decodedByteCount ?? (body.receivedByteCount + chunk.count)
+    if byteCount >= body.maximumByteCount { facts?.endFetching() }
+    return .taken
   }
 
   /// Finds out, with the first bytes of a body, whether they are those of the rest or of all.
@@ -234,6 +275,9 @@ final class Transfer {
 
   /// What follows, now that libcurl is done with the transfer.
   func nextStep(after code: CURLcode) -> NextStep {
+    if code == CURLE_OK, body.receivedByteCount > 0, let failure = decoding?.truncation {
+      stop(because: .rejected(failure))
+    }
     if case .cooldown = stopReason { return .deferred(request) }
     if isUnanswered { return .repeated(request.onFreshConnection(after: history)) }
     do throws(Failure) {

@@ -37,10 +37,10 @@ struct TransferRequest {
         stage: .fetch, code: .invalidResponse, httpStatus: head.status,
         isRetryable: !problem.isLasting, detail: problem.detail)
     }
-    if content.isText, let coding = head.unsupportedTextCoding {
+    if head.isSuccess, let problem = head.codings.problem {
       return Failure(
-        stage: .fetch, code: .invalidResponse, httpStatus: head.status,
-        detail: "Content-Encoding: \(coding) was not asked for; only gzip is taken")
+        stage: .fetch, code: .invalidResponse, httpStatus: head.status, isRetryable: false,
+        detail: problem)
     }
     return options.respectsOptOut ? head.optOutFailure : nil
   }

@@ -54,14 +54,6 @@ import Testing
     #expect(transfer.failure?.httpStatus == status)
   }
 
-  @Test func `a body that is no picture because it is compressed says so`() throws {
-    let origin = try TestOrigin()
-    origin.serve("/a", .body(noise(5_000), headers: [Header("Content-Encoding", "br")]))
-    let transfer = try fetcher(byteCount: 1_000) { _ in true }.fetch(origin.baseURL + "/a")
-    #expect(transfer.failure?.code == .notAnImage)
-    #expect(transfer.failure?.detail == "refused; Content-Encoding: br was not asked for")
-  }
-
   private static let rejection = Failure(stage: .decode, code: .notAnImage, detail: "refused")
 
   private func fetcher(byteCount: Int, rejecting head: [UInt8]) throws -> Fetcher {

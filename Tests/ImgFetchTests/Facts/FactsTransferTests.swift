@@ -199,7 +199,7 @@ import Testing
 }
 
 extension Fetcher {
-  fileprivate func fetchFacts(
+  func fetchFacts(
     _ url: String, _ extent: FactsExtent, as options: FetchOptions = .standard,
     unlessMatching validators: Validators? = nil
   ) throws -> FinishedTransfer {

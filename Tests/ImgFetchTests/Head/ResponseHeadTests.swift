@@ -88,16 +88,6 @@ import Testing
     #expect(responseHead([], status: status).hasUnusedBody == isUnused)
   }
 
-  @Test(arguments: [
-    ([], nil), (["Content-Encoding:"], nil), (["Content-Encoding: identity"], nil),
-    (["Content-Encoding: GZIP"], nil), (["Content-Encoding: x-gzip"], nil),
-    (["Content-Encoding: br"], "br"),
-    (["Content-Encoding: gzip", "Content-Encoding: gzip"], "gzip, gzip"),
-  ])
-  func `a text may be compressed with gzip`(lines: [String], coding: String?) {
-    #expect(responseHead(lines).unsupportedTextCoding == coding)
-  }
-
   // MARK: - Opting out
 
   @Test func `the first X-Robots-Tag that opts out counts, for a picture alone`() {

@@ -3,23 +3,18 @@ import Testing
 @testable import ImgFetch
 
 @Suite(.timeLimit(.minutes(20))) struct TurnShareTests {
-  @Test func `a limited transfer has a part of each turn`() {
+  @Test func `a transfer has a part of each turn`() {
     let turns = LoopTurns()
-    let share = TurnShare(of: 1, in: turns, isLimited: true)
+    let share = TurnShare(of: 1, in: turns)
     for _ in 0..<LoopTurns.maximumCallCount { #expect(share.permitCall(byteCount: 100)) }
     #expect(!share.permitCall(byteCount: 100))
     _ = turns.begin()
     #expect(share.permitCall(byteCount: 100))
   }
 
-  @Test func `a transfer without a limit takes any number of calls`() {
-    let share = TurnShare(of: 1, in: LoopTurns(), isLimited: false)
-    for _ in 0...LoopTurns.maximumCallCount { #expect(share.permitCall(byteCount: 1)) }
-  }
-
   @Test func `a transfer ends after 128 wasted turns, and useful turns do not count`() {
     let turns = LoopTurns()
-    var share = TurnShare(of: 1, in: turns, isLimited: true)
+    var share = TurnShare(of: 1, in: turns)
     for turn in 0..<2 * TurnShare.maximumWastedCount {
       _ = share.permitCall(byteCount: turn.isMultiple(of: 2) ? 100 : 1)
       let isPaused = share.awaitNext()

@@ -1,3 +1,5 @@
+import CZstd
+
 /// Bytes in the gzip format (RFC 1952).
 enum Compressed {
   /// `User-agent: *` and `Disallow: /`, a line each.
@@ -13,4 +15,17 @@ enum Compressed {
       0x00, 0x00, 0x82, 0x20, 0xFF, 0xAF, 0x6E, 0x48, 0x40, 0x01,
     ] + Array(repeating: 0, count: 1_937)
     + [0x6F, 0x06, 0x41, 0x1D, 0x5A, 0x42, 0x80, 0x84, 0x1E, 0x00]
+}
+
+extension Compressed {
+  /// Any bytes, as `zstd` without much work.
+  static func zstd(_ bytes: [UInt8]) -> [UInt8] {
+    let bound = ZSTD_compressBound(bytes.count)
+    return unsafe [UInt8](unsafeUninitializedCapacity: bound) { output, count in
+      count = unsafe bytes.withUnsafeBytes { input in
+        unsafe ZSTD_compress(output.baseAddress, bound, input.baseAddress, input.count, 1)
+      }
+      precondition(ZSTD_isError(count) == 0, "the bound is enough")
+    }
+  }
 }

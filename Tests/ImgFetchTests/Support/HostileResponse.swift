@@ -74,7 +74,7 @@ enum HostileResponse {
     "HTTP/2 200\r\n\(sized)", "HTTP/1.1 200 OK\nContent-Length: 1\n\nx",
     "HTTP/1.0 200 OK\r\n\r\nx", "\(ok)X: a\r\n b\r\n\(sized)",
     "\(ok)Content-Length : 9\r\n\(sized)", "\(ok)Content-Length: 1\r\n\(sized)",
-    "\(ok): x\r\n\(sized)", "\(ok)\(sized)yz", "\(ok)Content-Encoding: bogus\r\n\(sized)",
+    "\(ok): x\r\n\(sized)", "\(ok)\(sized)yz", "\(ok)Content-Encoding: none\r\n\(sized)",
     "\(ok)Transfer-Encoding: identity\r\n\(sized)", "\(ok)HTTP/1.1 500: odd\r\n\(sized)",
     "\(ok)Content-Range: bytes 5-9/10\r\n\(sized)",
     "\(ok)Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n\(last)\r\n",

@@ -1,0 +1,191 @@
+import ImgFacts
+import ImgModel
+import TestOrigin
+import Testing
+
+@testable import ImgFetch
+
+/// Transfers whose origin sends a Content-Encoding, whatever was asked.
+@Suite(.timeLimit(.minutes(20))) struct EncodedBodyTests: ResumableDownload {
+  let origin: TestOrigin
+  let picture = noise(length)
+
+  init() throws {
+    origin = try TestOrigin()
+  }
+
+  private func serve(
+    _ bytes: [UInt8], as codings: String, _ delivery: Delivery = .whole, path: String = "/a"
+  ) {
+    origin.serve(
+      path, .body(bytes, headers: [Header("Content-Encoding", codings)], delivery: delivery))
+  }
+
+  /// The file of ``picture`` as an origin has it that stores it encoded.
+  private func encoded(_ bytes: [UInt8], _ delivery: Delivery = .whole) -> Behaviour {
+    .resource(
+      Resource(
+        Compressed.zstd(bytes), entityTag: Self.tag, delivery: delivery,
+        headers: [Header("Content-Encoding", "zstd")]))
+  }
+
+  @Test(arguments: Compressed.samples, [Delivery.whole, .chunked])
+  func `an encoded picture comes in decoded`(sample: Compressed.Sample, delivery: Delivery) throws {
+    serve(sample.bytes, as: sample.codings, delivery)
+    let fetcher = try Fetcher()
+    let transfer = try fetcher.fetch(url)
+    #expect(transfer.body?.holds(Compressed.content) == true, "\(transfer.failure?.detail ?? "")")
+    #expect(transfer.body?.declaredByteCount == nil)
+    // What came over the line is what is counted as fetched.
+    #expect(transfer.bytesReceived == sample.bytes.count)
+    #expect(origin.counters("/a").headersSeen["accept-encoding"] == "identity")
+    fetcher.releaseBody(transfer)
+    #expect(fetcher.pool.heldBodyByteCount == 0)
+  }
+
+  @Test(arguments: Compressed.samples)
+  func `a robots.txt is decoded as a picture is`(sample: Compressed.Sample) throws {
+    serve(sample.bytes, as: sample.codings, path: "/robots.txt")
+    #expect(try Fetcher().fetchRobots(of: url).body?.holds(Compressed.content) == true)
+  }
+
+  @Test func `a long body is decoded into its file`() throws {
+    let long = noise(6 << 20)
+    serve(Compressed.zstd(long), as: "zstd")
+    let body = try #require(Fetcher().fetch(url).body)
+    #expect(body.isInFile && body.holds(long))
+  }
+
+  @Test func `a body that waits for memory is decoded where it stopped`() throws {
+    serve(Compressed.zstd(picture), as: "zstd")
+    // Each has room once the other is given back.
+    let fetcher = try Fetcher(bodyBudget: Self.length + (200 << 10), spoolDirectories: [])
+    let ids = try (0..<2).map { _ in try fetcher.start(url) }
+    for id in ids {
+      let transfer = try fetcher.end(of: id)
+      #expect(transfer.body?.holds(picture) == true)
+      fetcher.releaseBody(transfer)
+    }
+    #expect(fetcher.pool.heldBodyByteCount == 0)
+  }
+
+  @Test(arguments: Compressed.bombs)
+  func `the limit counts decoded bytes`(bomb: Compressed.Sample) throws {
+    serve(bomb.bytes, as: bomb.codings)
+    let enough = try Fetcher { $0.maxBodyByteCount = 2_000_000 }.fetch(url)
+    #expect(enough.body?.content.byteCount == 2_000_000)
+    let fetcher = try Fetcher { $0.maxBodyByteCount = 1_999_999 }
+    let failure = try #require(fetcher.fetch(url).failure)
+    #expect(failure.code == .tooLarge)
+    #expect(failure.detail == "the body is longer than 1999999 bytes")
+    #expect(fetcher.pool.heldBodyByteCount == 0)
+  }
+
+  @Test func `the first decoded bytes are examined`() throws {
+    let sample = Compressed.samples[0]
+    serve(sample.bytes, as: sample.codings)
+    var heads: [[UInt8]] = []
+    let reject = EarlyReject(byteCount: 20) { head in
+      heads.append(head)
+      return nil
+    }
+    #expect(try Fetcher(earlyReject: reject).fetch(url).body != nil)
+    #expect(heads == [Array(Compressed.content.prefix(20))])
+  }
+
+  @Test(arguments: [false, true])
+  func `an encoded body that breaks off is not resumed`(declaresLength: Bool) throws {
+    origin.serve("/a", encoded(picture, .cut(after: Self.cut, declaresLength: declaresLength)))
+    let transfer = try Fetcher().fetch(url)
+    #expect(transfer.failure?.code == .truncatedBody && transfer.failure?.isRetryable == true)
+    #expect(transfer.partialBody == nil)
+  }
+
+  @Test func `a body that ends within its stream is truncated, whatever its length says`() throws {
+    let bytes = Array(Compressed.zstd(picture).prefix(Self.cut))
+    serve(bytes, as: "zstd")
+    let transfer = try Fetcher().fetch(url)
+    #expect(transfer.failure?.code == .truncatedBody)
+    #expect(transfer.failure?.detail == "the zstd data of the body ends too early")
+    #expect(transfer.partialBody == nil)
+  }
+
+  @Test(arguments: [200, 206])
+  func `a partial body is not continued by an encoded one`(status: Int) throws {
+    let rest = Resource(
+      Compressed.zstd(picture), entityTag: Self.tag, acceptsRanges: status == 206,
+      headers: [Header("Content-Encoding", "zstd")])
+    origin.serve(
+      "/a", .sequence([resource(.cut(after: Self.cut)), .resource(rest), encoded(picture)]))
+    let fetcher = try Fetcher()
+    let transfer = try fetcher.fetch(url, resuming: partialBody(fetcher))
+    #expect(transfer.body?.holds(picture) == true, "\(transfer.failure?.detail ?? "")")
+    #expect(origin.counters("/a").requests == (status == 206 ? 3 : 2))
+  }
+
+  @Test func `a part of an encoded body that was not asked for is no picture`() throws {
+    let headers = [("Content-Encoding", "zstd"), ("Content-Range", "bytes 0-9/10")].map(Header.init)
+    let part = Response(status: 206, headers: headers, body: Array(picture.prefix(10)))
+    origin.serve("/a", .response(part))
+    let failure = try Fetcher().fetch(url).failure
+    #expect(failure?.code == .httpStatus && failure?.httpStatus == 206)
+  }
+
+  @Test(arguments: ["bogus", "gzip, compress"])
+  func `a coding that is not known is refused by its name before the body`(codings: String) throws {
+    serve(picture, as: codings)
+    let transfer = try Fetcher().fetch(url)
+    let failure = try #require(transfer.failure)
+    #expect(failure.code == .invalidResponse && !failure.isRetryable && failure.httpStatus == 200)
+    let name = codings.split(separator: " ").last ?? ""
+    #expect(failure.detail.hasPrefix("Content-Encoding: \(name) is not known"))
+    #expect(transfer.bytesReceived == 0)
+  }
+
+  @Test func `the page of an error is not decoded`() throws {
+    origin.serve(
+      "/a",
+      .response(
+        Response(status: 404, headers: [Header("Content-Encoding", "bogus")], body: picture)))
+    #expect(try Fetcher().fetch(url).failure?.httpStatus == 404)
+  }
+
+  // MARK: - Facts
+
+  /// A JPEG with its frame header behind two segments.
+  private static let jpeg: [UInt8] = {
+    let segment: [UInt8] = [0xFF, 0xE5, 0xEA, 0x60] + noise(59_998)
+    let frame: [UInt8] = [0xFF, 0xC0, 0, 11, 8, 0, 48, 0, 64, 1, 1, 0x11, 0]
+    return [0xFF, 0xD8] + segment + segment + frame
+      + [0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 63, 0] + noise(1 << 20).map { $0 & 0x7F } + [0xFF, 0xD9]
+  }()
+
+  @Test(arguments: [true, false])
+  func `facts are read from an encoded file, which is asked for as a whole`(
+    acceptsRanges: Bool
+  ) throws {
+    origin.serve(
+      "/a",
+      .resource(
+        Resource(
+          Compressed.zstd(Self.jpeg), entityTag: Self.tag, acceptsRanges: acceptsRanges,
+          headers: [Header("Content-Encoding", "zstd")])))
+    let fetcher = try Fetcher()
+    let transfer = try fetcher.fetchFacts(url, .metadata)
+    let record = try #require(transfer.body?.facts)
+    #expect(record.facts.width == 64 && record.facts.height == 48 && record.status == .complete)
+    // The length of the encoded file is not that of the file.
+    #expect(record.byteCount == nil)
+    #expect(transfer.bytesReceived <= 300_000)
+    #expect(origin.counters("/a").requests == (acceptsRanges ? 2 : 1))
+    #expect(origin.counters("/a").ranges.count == 1)
+    fetcher.releaseBody(transfer)
+    #expect(fetcher.pool.heldBodyByteCount == 0)
+  }
+
+  @Test func `facts of an encoded file that breaks off are a failure`() throws {
+    let bytes = Array(Compressed.zstd(Self.jpeg).prefix(50_000))
+    serve(bytes, as: "zstd")
+    #expect(try Fetcher().fetchFacts(url, .metadata).failure?.code == .truncatedBody)
+  }
+}
